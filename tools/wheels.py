@@ -1,0 +1,71 @@
+"""Build wheels of the named folders and install exactly those into this interpreter's environment.
+
+    python tools/wheels.py core pjrt_cpu plugins/jit
+    python tools/wheels.py --with-first-party-requirements plugins/nn     # adds plugins/numpy, which nn declares
+
+Everything that is not ours comes from the package index; everything that is ours comes from this folder, so that a
+test of "core and one plugin" sees what a user would install, and neither more nor less.
+"""
+import argparse
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import tomllib
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+def distributions():
+    """Folder of each of our distributions, by distribution name."""
+    files = [*ROOT.glob("core/pyproject.toml"), *ROOT.glob("plugins/*/pyproject.toml"),
+             *ROOT.glob("pjrt_*/pyproject.toml"), *ROOT.glob("examples/third_party/*/pyproject.toml")]
+    return {project(file.parent)["name"]: file.parent for file in sorted(files)}
+
+
+def project(folder):
+    """The [project] table of a folder's pyproject.toml."""
+    return tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+
+
+def requirement_names(folder):
+    """Names of the distributions that this one requires."""
+    return [re.match(r"[A-Za-z0-9._-]+", line).group() for line in project(folder).get("dependencies", [])]
+
+
+def with_requirements(folders):
+    """The folders and, of those that they require, the ones that are ours, in the order in which they are met."""
+    ours, found, queue = distributions(), [], list(folders)
+    while queue:
+        folder = queue.pop(0)
+        if folder not in found:
+            found.append(folder)
+            queue += [ours[name] for name in requirement_names(folder) if name in ours]
+    return found
+
+
+def build(folder, into):
+    """Build one wheel without isolation (hatchling is the only build requirement) and return its path."""
+    command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(into)]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"wheel of {folder.relative_to(ROOT)} does not build:\n{done.stdout}{done.stderr}")
+    return max(pathlib.Path(into).glob("*.whl"), key=lambda path: path.stat().st_mtime_ns)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folders", nargs="+", type=lambda name: ROOT / name)
+    parser.add_argument("--with-first-party-requirements", action="store_true")
+    options = parser.parse_args()
+    folders = with_requirements(options.folders) if options.with_first_party_requirements else options.folders
+    with tempfile.TemporaryDirectory() as into:
+        wheels = [str(build(folder, into)) for folder in folders]
+        subprocess.run(["uv", "pip", "install", "--quiet", "--python", sys.executable, "--reinstall-package=rabbet-core",
+                        *(f"--reinstall-package={project(folder)['name']}" for folder in folders), *wheels], check=True)
+    print("installed wheels:", ", ".join(project(folder)["name"] for folder in folders), flush=True)
+
+
+if __name__ == "__main__":
+    main()
