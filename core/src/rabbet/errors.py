@@ -1,0 +1,247 @@
+"""Every exception that Rabbet raises on purpose.
+
+One base class, ``RabbetError``, so that a program can tell our errors from its own. Where Python already
+has a word for the mistake (``TypeError``, ``AttributeError``, ``NotImplementedError``) the class is that
+too, so ordinary ``except`` clauses keep working. A message says who failed, where, and what to do next;
+the longer story, a failing program and its repair, stands in the docstring of the class, and the message
+ends by saying so.
+"""
+
+__all__ = [
+    "CacheWarning",
+    "ConcretizationTypeError",
+    "ConfigError",
+    "DeletedArrayError",
+    "JaxprTypeError",
+    "KeyReuseError",
+    "MissingPluginError",
+    "MissingRule",
+    "NonConcreteBooleanIndexError",
+    "PluginConflictError",
+    "PluginError",
+    "RabbetError",
+    "RuleConflict",
+    "TracerArrayConversionError",
+    "TracerBoolConversionError",
+    "TracerIntegerConversionError",
+    "TreeError",
+    "TypePromotionError",
+    "UnexpectedTracerError",
+]
+
+
+class RabbetError(Exception):
+    """Base of all errors raised by Rabbet on purpose.
+
+    A subclass whose docstring explains a failing program and its repair sets ``explained``; its messages
+    then end with a pointer to that text. The pointer is added when the message is shown, so ``args``
+    stays what the raiser wrote.
+    """
+
+    explained = False
+
+    def __str__(self):
+        message = super().__str__()
+        if type(self).explained:
+            message += f"\n  causes and repairs: help(rabbet.errors.{type(self).__name__})"
+        return message
+
+
+# Configuration and trees --------------------------------------------------------------------------
+
+
+class ConfigError(RabbetError, ValueError):
+    """A setting got a value that it cannot have. The message lists the values it accepts."""
+
+
+class TreeError(RabbetError, ValueError):
+    """Two pytrees that had to have the same structure do not. The message names the path where they part."""
+
+
+# Plugins and rules --------------------------------------------------------------------------------
+
+
+class PluginError(RabbetError, RuntimeError):
+    """An installed plugin could not be used: it failed to import, or it broke the contract of its kind.
+
+    The real cause is the ``__cause__`` of this error. ``rabbet doctor`` shows the state of every plugin.
+    """
+
+
+class MissingPluginError(PluginError, AttributeError):
+    """No installed plugin provides the name that was asked for. The message names the package that would.
+
+    It is an ``AttributeError`` too, because the usual way to ask is ``rb.name``; ``hasattr(rb, name)`` is
+    then False.
+    """
+
+
+class PluginConflictError(PluginError):
+    """Two packages provide the same name. The message names both, and the setting that chooses between
+    them.
+    """
+
+
+class MissingRule(RabbetError, NotImplementedError):
+    """A transformation met a primitive that it has no rule for.
+
+    Looked for, in this order: the primitive's own rule for the table, the table's rule for the primitive,
+    a rule set from a third package, the table's rule for one of the primitive's kinds, the primitive's
+    decomposition.
+    """
+
+
+class RuleConflict(RabbetError):
+    """Two rules of the same rank serve one primitive in one table. The message shows where both stand."""
+
+
+# Tracers ------------------------------------------------------------------------------------------
+
+
+class ConcretizationTypeError(RabbetError, TypeError):
+    """Python asked for the *value* of an array whose value is not known yet.
+
+    Inside ``rb.jit``, and inside the bodies of ``lax.cond``, ``lax.scan`` and their relatives, an array
+    stands for all the values that it may have later. Its shape and dtype are known, its numbers are not::
+
+        @rb.jit
+        def f(x, n):
+            return x.reshape(n, -1)       # a shape must be known now; n is only known when f runs
+
+    Repairs, in the order to try them:
+
+    - mark the argument as static: ``rb.jit(f, static_argnames="n")``; one program is then compiled for
+      each value of n;
+    - take the number from something static, such as ``x.shape``;
+    - compute it with NumPy outside the function.
+    """
+
+    explained = True
+
+
+class TracerBoolConversionError(ConcretizationTypeError):
+    """Python control flow (``if``, ``while``, ``and``, ``or``, ``not``, ``assert``) met an array without
+    a value.
+
+    ::
+
+        @rb.jit
+        def f(x):
+            if x > 0:                     # which way? x has no value while f is being traced
+                return x
+            return -x
+
+    Repairs:
+
+    - choose between values: ``rnp.where(x > 0, x, -x)``, ``lax.cond``, ``lax.while_loop``,
+      ``rnp.logical_and``;
+    - if the condition depends on a plain Python argument, make that argument static;
+    - under ``rb.grad`` alone values are known; take ``rb.jit`` off, or use ``with rb.disable_jit():``
+      while debugging.
+    """
+
+
+class TracerIntegerConversionError(ConcretizationTypeError):
+    """An array without a value was used where Python needs an integer: a list index, ``range``, an axis.
+
+    ::
+
+        @rb.jit
+        def f(i):
+            return [10, 20, 30][i]        # a Python list cannot be indexed by a value not yet known
+
+    Repairs: make the container an array (``rnp.array([10, 20, 30])[i]``), or make ``i`` static.
+    """
+
+
+class TracerArrayConversionError(ConcretizationTypeError):
+    """A NumPy function was called on an array without a value.
+
+    ::
+
+        @rb.jit
+        def f(x):
+            return np.sin(x)              # NumPy computes now; x has no value now
+
+    Repairs: call ``rnp.sin``; or, where it must be NumPy, go through ``rb.pure_callback``; or index an
+    *array* rather than a NumPy array with a traced index: ``rnp.asarray(table)[i]``.
+    """
+
+
+class NonConcreteBooleanIndexError(ConcretizationTypeError, IndexError):
+    """A boolean mask without a value was used as an index; the result's shape would depend on its numbers.
+
+    ::
+
+        @rb.jit
+        def f(x):
+            return x[x > 0].sum()         # how many? the shape of x[x > 0] is not known
+
+    Repairs: keep the shape and mask the values, ``rnp.where(x > 0, x, 0).sum()``; or give a bound,
+    ``rnp.nonzero(x > 0, size=10)``.
+    """
+
+
+class UnexpectedTracerError(RabbetError, TypeError):
+    """A tracer was used after the transformation that made it had finished: it *leaked*.
+
+    ::
+
+        seen = []
+
+        @rb.jit
+        def f(x):
+            seen.append(x + 1)            # x + 1 only means something while f is being traced
+            return x
+
+        f(1.0); seen[0] * 2
+
+    Repairs: return the value instead of storing it (``return x, x + 1``); look for ``global``,
+    ``nonlocal``, attributes of ``self`` and caches (``functools.lru_cache``) written inside the function.
+    To look at a value in passing use ``rb.debug.print``. The message names the line that made the leaked
+    value.
+    """
+
+    explained = True
+
+
+class KeyReuseError(RabbetError, RuntimeError):
+    """A random key was used twice, so that two draws would be the same numbers.
+
+    ::
+
+        key = rb.random.key(0)
+        a = rb.random.normal(key)
+        b = rb.random.normal(key)         # b equals a
+
+    Repair: ``first, second = rb.random.split(key)`` and use each half once.
+    """
+
+    explained = True
+
+
+# Arrays and programs ------------------------------------------------------------------------------
+
+
+class DeletedArrayError(RabbetError, RuntimeError):
+    """An array was used after its memory had been given away, by ``x.delete()`` or by donating it to a
+    jitted function.
+    """
+
+
+class JaxprTypeError(RabbetError, TypeError):
+    """A jaxpr breaks its own grammar: a variable out of scope, or an equation whose types disagree.
+    Always a bug in the transformation, pass or primitive that made it; the message shows the equation.
+    """
+
+
+class TypePromotionError(RabbetError, TypeError):
+    """Values of these dtypes have no common dtype. Convert one of them explicitly, with
+    ``x.astype(...)``.
+    """
+
+
+class CacheWarning(UserWarning):
+    """The persistent compilation cache could not use an entry or its folder. Results are right; compiling
+    takes longer.
+    """
