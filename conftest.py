@@ -1,0 +1,16 @@
+"""What every test folder shares: skipping what needs plugins that this environment does not have."""
+from importlib.metadata import entry_points
+
+import pytest
+
+
+def installed_plugins():
+    """Names offered through rabbet's entry-point groups, e.g. 'jit', 'numpy', 'bfloat16', 'cpu'."""
+    return {point.name for point in entry_points() if point.group.startswith("rabbet.")}
+
+
+def pytest_runtest_setup(item):
+    wanted = {name for mark in item.iter_markers("needs") for name in mark.args}
+    missing = sorted(wanted - installed_plugins())
+    if missing:
+        pytest.skip(f"needs plugins that are not installed here: {', '.join(missing)}")
