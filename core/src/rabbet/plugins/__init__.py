@@ -1,0 +1,16 @@
+"""Plugins: what is installed, how it is loaded, and the ``rabbet`` command.
+
+Every backend, transformation and dtype is a package of its own that announces itself by entry points (DESIGN, section 7).
+
+=================  ====================================================================================
+``discovery``      what is installed, from package metadata alone
+``records``        what became of each plugin: found, loaded, failed and why
+``manager``        `PluginManager`: checks, imports and remembers; one default per process
+``api``            ``rb.<name>`` for names that plugins provide
+``hookspecs``      every hook, one sentence each
+``hooks``          calling hooks without letting a hook break anything
+``cli``            ``rabbet plugins | devices | doctor | passes | cache | explain | new-plugin``
+=================  ====================================================================================
+
+Importing this package imports none of them.
+"""

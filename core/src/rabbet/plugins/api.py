@@ -1,0 +1,89 @@
+"""What ``rabbet.__getattr__`` asks: the object behind ``rb.grad``, or an error that says which package to install.
+
+Kept apart from the manager so that ``import rabbet`` costs nothing: until the first such name is touched, neither package
+metadata nor stevedore nor pluggy is imported.
+"""
+
+import difflib
+
+from rabbet.errors import MissingPluginError
+
+GROUP = "rabbet.api"
+
+# The names that Rabbet's own packages add to `rb`, so that a program on a small installation is told what it lacks.
+# A test compares this table with the packages' entry points; strangers' packages need no line here.
+KNOWN = {
+    "rabbet-jit": "jit make_jaxpr eval_shape disable_jit",
+    "rabbet-autodiff": "grad value_and_grad jvp vjp linearize linear_transpose jacfwd jacrev jacobian hessian "
+    "custom_jvp custom_vjp stop_gradient",
+    "rabbet-vmap": "vmap",
+    "rabbet-numpy": "numpy",
+    "rabbet-nn": "nn",
+    "rabbet-random": "random",
+}
+
+
+def resolve(name, manager=None):
+    """The object that installed plugins offer as ``rb.<name>``, imported on first use.
+
+    Raises:
+      AttributeError: nothing is known by that name; the message suggests close matches.
+      MissingPluginError: (an AttributeError too) a known package offers it and is not installed, or is switched off.
+      PluginError: an installed plugin offers it and is broken.
+    """
+    if name.startswith("_"):  # what inspect and copy probe for; never a plugin
+        raise AttributeError(f"module 'rabbet' has no attribute {name!r}")
+    manager = manager or _default()
+    try:
+        return manager.get(GROUP, name)
+    except MissingPluginError:
+        # Its own message is the best one where the name is offered, by a package that the settings switch off.
+        if manager.records(GROUP, name):
+            raise
+    home = distribution_of(name)
+    if home is not None and not _installed(home):
+        raise MissingPluginError(
+            f"rb.{name} is provided by the package {home}, which is not installed\n"
+            f"  to fix: python -m pip install {home}"
+        )
+    raise AttributeError(f"module 'rabbet' has no attribute {name!r}{_suggestion(name, manager)}")
+
+
+def names(manager=None):
+    """The names that installed plugins add to ``rb``, sorted; for ``dir(rb)``. Imports no plugin."""
+    return (manager or _default()).names(GROUP)
+
+
+def distribution_of(name):
+    """The first-party distribution that provides ``rb.<name>``, or None."""
+    for distribution, known in KNOWN.items():
+        if name in known.split():
+            return distribution
+    return None
+
+
+def _installed(distribution):
+    from importlib import metadata
+
+    try:
+        metadata.distribution(distribution)
+    except metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+def _suggestion(name, manager):
+    import rabbet
+
+    candidates = {*vars(rabbet), *manager.names(GROUP), *" ".join(KNOWN.values()).split()}
+    public = sorted(one for one in candidates if not one.startswith("_"))
+    close = difflib.get_close_matches(name, public, n=3)
+    if not close:
+        return "; `rabbet plugins` lists what the installed plugins provide"
+    return f". Did you mean {' or '.join('rb.' + one for one in close)}?"
+
+
+def _default():
+    from rabbet.plugins.manager import default_manager
+
+    return default_manager()

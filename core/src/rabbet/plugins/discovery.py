@@ -1,0 +1,143 @@
+"""What is installed: entry points, the distributions that own them, and the core versions they ask for.
+
+Everything here reads package metadata and imports no plugin. The everyday listing comes from stevedore,
+whose on-disk cache answers without opening every installed package; that cache keeps name, value and group but not
+the owner, so the owner of an entry point is looked up only when a plugin is about to be used. Nothing here is
+imported by ``import rabbet``: the first touch of a plugin's name pays for it.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import re
+from collections.abc import Iterable
+from importlib.metadata import Distribution, EntryPoint
+
+from rabbet.errors import ConfigError
+
+CORE_DISTRIBUTION = "rabbet-core"
+
+# Every door for a plugin, and what comes through it. Groups of any other name are ignored.
+GROUPS = {
+    "rabbet.api": "public names: `grad` makes `rb.grad`",
+    "rabbet.backends": "a Backend for each platform",
+    "rabbet.dtypes": "a DTypeSpec for each dtype name",
+    "rabbet.rules": "RuleSets that bring other packages' primitives and tables together",
+    "rabbet.passes": "jaxpr -> jaxpr passes, run before lowering",
+    "rabbet.hooks": "pluggy hook implementations (see hookspecs.py)",
+}
+
+# Two packages may both bridge the table `batch`: their RuleSets add up, and the rule tables themselves
+# refuse two rules for one primitive. Everywhere else one name means one object.
+ADDITIVE_GROUPS = frozenset({"rabbet.rules"})
+
+
+def cached(group: str) -> list[EntryPoint]:
+    """The entry points of ``group`` as stevedore's cache lists them: without owners, and without importing any."""
+    from stevedore import NamedExtensionManager
+
+    return list(NamedExtensionManager(group, names=[]).list_entry_points())
+
+
+def scan(group: str) -> list[EntryPoint]:
+    """The entry points of ``group`` read afresh from every installed package, each with its ``dist``.
+
+    Slower than `cached`; used where the cache may lag behind (a name it does not list, ``rabbet doctor``).
+    """
+    return list(importlib.metadata.entry_points(group=group))
+
+
+def owner(entry_point: EntryPoint) -> Distribution | None:
+    """The distribution that declares ``entry_point``, or None where no installed one does.
+
+    Packages usually carry their distribution's name, so that guess is verified first; only when it fails are
+    all installed packages read.
+    """
+    if entry_point.dist is not None:
+        return entry_point.dist
+    try:
+        guess = importlib.metadata.distribution(package_of(entry_point).replace(".", "-"))
+        if _declares(guess, entry_point):
+            return guess
+    except importlib.metadata.PackageNotFoundError:
+        pass
+    for candidate in scan(entry_point.group):
+        if _key(candidate) == _key(entry_point):
+            return candidate.dist
+    return None
+
+
+def _declares(distribution: Distribution, entry_point: EntryPoint) -> bool:
+    return any(_key(one) == _key(entry_point) for one in distribution.entry_points)
+
+
+def _key(entry_point: EntryPoint) -> tuple[str, str, str]:
+    return entry_point.name, entry_point.value, entry_point.group
+
+
+def package_of(entry_point: EntryPoint) -> str:
+    """The plugin package behind an entry point: ``rabbet_jit`` or, inside rabbet's own folder, ``rabbet.numpy``."""
+    parts = entry_point.module.split(".")
+    return ".".join(parts[:2]) if parts[0] == "rabbet" else parts[0]
+
+
+def normalise(name: str) -> str:
+    """One spelling for names of distributions and packages: ``rabbet_JIT`` and ``rabbet.jit`` are ``rabbet-jit``."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def core_requirements(distribution: Distribution) -> list:
+    """The ``packaging.requirements.Requirement`` objects of ``distribution`` that concern rabbet-core, here and now.
+
+    A requirement whose environment marker is false on this interpreter, or that belongs to an extra, is left out.
+    """
+    # Parsing the other requirements (a dozen, usually) would cost more than all the rest of a plugin's loading.
+    lines = [line for line in distribution.requires or () if normalise(line).startswith(CORE_DISTRIBUTION)]
+    if not lines:
+        return []
+    from packaging.requirements import Requirement
+
+    found = [Requirement(line) for line in lines]
+    return [one for one in found if normalise(one.name) == CORE_DISTRIBUTION and _applies(one)]
+
+
+def _applies(requirement) -> bool:
+    return requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+
+
+def unmet_requirement(distribution: Distribution, core_version: str) -> str | None:
+    """The requirement on rabbet-core that ``core_version`` does not meet, as written; None where all are met.
+
+    Pre-releases count as versions: a plugin that asks for ``>=0.2`` loads into ``0.3.dev1``.
+    """
+    for requirement in core_requirements(distribution):
+        if not requirement.specifier.contains(core_version, prereleases=True):
+            return str(requirement)
+    return None
+
+
+def split_names(text: str | Iterable[str] | None) -> frozenset[str]:
+    """The names in a comma- or blank-separated setting, each in its one spelling."""
+    words = re.split(r"[,\s]+", text) if isinstance(text, str) else list(text or ())
+    return frozenset(normalise(word) for word in words if word)
+
+
+def split_choices(text: str | None) -> dict[tuple[str, str], str]:
+    """``"api.grad=my-dist, dtypes.int4=other"`` as ``{("rabbet.api", "grad"): "my-dist", ...}``.
+
+    Raises ConfigError for an item of another form, or for a group that is not one of `GROUPS`.
+    """
+    choices = {}
+    for item in re.split(r"[,\s]+", text or ""):
+        if not item:
+            continue
+        key, equals, distribution = item.partition("=")
+        group, dot, name = key.removeprefix("rabbet.").partition(".")
+        if not (equals and dot and name and distribution) or f"rabbet.{group}" not in GROUPS:
+            known = ", ".join(one.removeprefix("rabbet.") for one in GROUPS)
+            raise ConfigError(
+                f"RABBET_PREFER: cannot read {item!r}\n"
+                f"  wanted: GROUP.NAME=DISTRIBUTION, for example api.grad=my-grad; the groups are {known}"
+            )
+        choices[f"rabbet.{group}", name] = normalise(distribution)
+    return choices

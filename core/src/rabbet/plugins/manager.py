@@ -1,0 +1,369 @@
+"""The plugin manager: one name in, one loaded object out, and no plugin that can break another.
+
+A manager is an ordinary object, built from entry points; tests build fresh ones from made-up entry points and never clean
+up. The process has one default, made in `default_manager`.
+
+Looking a name up goes: list the group -> drop what the settings switch off -> settle conflicts -> check the version
+of rabbet-core that the plugin asks for -> import. The first failing step ends the journey, is kept as a `Record`, and is
+raised only to who asked for that name.
+
+Threads. The lock guards the manager's dictionaries and is never held while a plugin is imported. Python has a lock for each
+module being imported, and a plugin's module may itself ask the manager for names: with our lock held around the import, two
+threads could each hold the lock that the other needs. So two threads may load one name together; Python's own lock runs the
+module once, and the first result is the one that is kept.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import sys
+import threading
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from importlib.metadata import EntryPoint
+
+from rabbet.errors import MissingPluginError, PluginConflictError, PluginError
+from rabbet.plugins import discovery
+from rabbet.plugins.records import Record, cause
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which of the installed plugins may be used, and who wins a conflict.
+
+    Attributes:
+      allow: names of distributions or plugin packages; None allows all, the empty set none.
+      deny: names that are switched off even where ``allow`` has them.
+      prefer: ``{(group, name): distribution}``.
+    """
+
+    allow: frozenset[str] | None = None
+    deny: frozenset[str] = frozenset()
+    prefer: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    @classmethod
+    def from_settings(cls, plugins=None, disable=None, prefer=None) -> Selection:
+        """From the texts of RABBET_PLUGINS (``none`` for none), RABBET_DISABLE_PLUGINS and RABBET_PREFER."""
+        allow = discovery.split_names(plugins)
+        if not allow:
+            allow = None
+        elif allow == {"none"}:
+            allow = frozenset()
+        return cls(allow, discovery.split_names(disable), discovery.split_choices(prefer))
+
+    def refusal(self, record: Record) -> str | None:
+        """The setting that switches ``record`` off, as the user would read it; None when it may be used."""
+        if self.allow is None and not self.deny:
+            return None
+        known_as = {discovery.normalise(record.package), _package(record)}
+        if self.deny & known_as:
+            return f"switched off by RABBET_DISABLE_PLUGINS={','.join(sorted(self.deny & known_as))}"
+        if self.allow is not None and not self.allow & known_as:
+            return f"not in the allow list RABBET_PLUGINS={','.join(sorted(self.allow)) or 'none'}"
+        return None
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Every distribution or package that the settings mention."""
+        return (self.allow or frozenset()) | self.deny | frozenset(self.prefer.values())
+
+
+def _package(record: Record) -> str:
+    return discovery.normalise(discovery.package_of(record.entry_point))
+
+
+class PluginManager:
+    """Finds, checks and loads plugins.
+
+    Args:
+      entry_points: what is installed; None asks the environment (stevedore's cache first). Tests give a list.
+      core_version: the version that plugins' ``Requires-Dist: rabbet-core`` is checked against.
+      selection: the allow and deny lists, and who wins conflicts.
+      on_load: called with the folder or file of each plugin package that has been imported, so that tracebacks
+        can leave its lines out; None for nothing.
+    """
+
+    def __init__(
+        self,
+        entry_points: Iterable[EntryPoint] | None = None,
+        *,
+        core_version: str,
+        selection: Selection = Selection(),
+        on_load=None,
+    ):
+        self._given = None if entry_points is None else list(entry_points)
+        self.core_version = core_version
+        self.selection = selection
+        self._on_load = on_load
+        self._lock = threading.RLock()
+        self._groups: dict[str, dict[str, list[Record]]] = {}
+        self._rescanned: set[str] = set()
+
+    # Listing ----------------------------------------------------------------------------------------------------------
+
+    def names(self, group: str) -> list[str]:
+        """The names that ``group`` offers, sorted; names whose every provider is switched off are left out."""
+        offers = self._offers(group)
+        return sorted(name for name, records in offers.items() if any(r.status != "disabled" for r in records))
+
+    def records(self, group: str | None = None, name: str | None = None) -> list[Record]:
+        """What is known about each entry point (of one group, of one name), sorted, with owners looked up.
+
+        Nothing is imported: a plugin that nobody has used yet is ``found``. See `load_all`.
+        """
+        groups = [group] if group is not None else list(discovery.GROUPS)
+        found = [r for g in groups for rs in self._offers(g).values() for r in rs if name in (None, r.name)]
+        for record in found:
+            self._find_owner(record)
+        return sorted(found, key=lambda r: (list(discovery.GROUPS).index(r.group), r.name, r.package))
+
+    def load_all(self) -> list[Record]:
+        """Load every plugin that the settings allow, keep every failure, and return all records (``rabbet doctor``)."""
+        for group in discovery.GROUPS:
+            for name in self.names(group):
+                self.get_all(group, name)
+        return self.records()
+
+    # Loading ----------------------------------------------------------------------------------------------------------
+
+    def get(self, group: str, name: str):
+        """The object that ``name`` stands for in ``group``, imported on first use.
+
+        Raises:
+          MissingPluginError: no installed package offers the name, or the settings switch off those that do.
+          PluginConflictError: several packages offer it and RABBET_PREFER does not say which.
+          PluginError: the plugin was made for another rabbet-core, or its import raised; the real cause is ``__cause__``.
+        """
+        return self._load(self._candidates(group, name)[0])
+
+    def get_all(self, group: str, name: str) -> list:
+        """The objects of every usable provider of ``name``; those that fail are left out and kept in `records`.
+
+        For groups in which several packages add to one name (``rabbet.rules``), and for listings. Never raises for what
+        a plugin does.
+        """
+        loaded = []
+        for record in self._offers(group).get(name, ()):
+            if record.status in ("found", "loaded"):
+                with contextlib.suppress(PluginError):
+                    loaded.append(self._load(record))
+        return loaded
+
+    def fail(self, record: Record, error: BaseException, status: str = "failed") -> None:
+        """Keep ``error`` as the reason why ``record`` cannot be used; the first reason stays.
+
+        For callers that find a loaded plugin to be broken, such as a hook with arguments that its spec lacks.
+        """
+        with self._lock:
+            if not record.broken:
+                record.status, record.error = status, error
+
+    # Steps of the journey ---------------------------------------------------------------------------------------------
+
+    def _offers(self, group: str) -> dict[str, list[Record]]:
+        """The records of ``group`` by name. Metadata is read once; nothing is imported."""
+        if group not in discovery.GROUPS:
+            raise PluginError(
+                f"no plugin group is called {group!r}\n  groups: {', '.join(discovery.GROUPS)}"
+            )
+        with self._lock:
+            if group not in self._groups:
+                self._groups[group] = self._read(group, discovery.cached)
+            return self._groups[group]
+
+    def _read(self, group, listing) -> dict[str, list[Record]]:
+        given = self._given
+        entry_points = listing(group) if given is None else [one for one in given if one.group == group]
+        offers = defaultdict(list)
+        for entry_point in sorted(entry_points, key=lambda one: (one.name, one.value)):
+            record = Record(entry_point, entry_point.dist)
+            self._apply_selection(record)
+            offers[record.name].append(record)
+        if group not in discovery.ADDITIVE_GROUPS:
+            for name, records in offers.items():
+                self._settle(group, name, [one for one in records if one.status == "found"])
+        return dict(offers)
+
+    def _apply_selection(self, record):
+        if self.selection.allow is None and not self.selection.deny:
+            return  # the owner would be looked up for nothing
+        self._find_owner(record)
+        refusal = self.selection.refusal(record)
+        if refusal is not None:
+            record.status, record.error = "disabled", MissingPluginError(refusal)
+
+    def _find_owner(self, record):
+        if record.distribution is None:
+            record.distribution = discovery.owner(record.entry_point)
+
+    def _candidates(self, group, name) -> list[Record]:
+        """The providers of ``name`` that are neither switched off nor passed over, or the error that says why not."""
+        records = self._offers(group).get(name) or self._look_again(group, name)
+        usable = [record for record in records if record.status not in ("disabled", "passed over")]
+        if usable:
+            return usable
+        if not records:
+            raise MissingPluginError(f"no installed package offers {name!r} in the entry-point group {group}")
+        offers = "; ".join(f"{one.title}: {one.error}" for one in records)
+        raise MissingPluginError(f"{_public(group, name)} is installed but {_reason(records)}\n  {offers}")
+
+    def _look_again(self, group, name) -> list[Record]:
+        """The cached listing lacks ``name``: read the packages themselves, once, in case the cache lags behind."""
+        if self._given is not None:
+            return []
+        with self._lock:
+            if group not in self._rescanned:
+                self._rescanned.add(group)
+                for found, records in self._read(group, discovery.scan).items():
+                    self._groups[group].setdefault(found, records)
+            return self._groups[group].get(name, [])
+
+    def _settle(self, group, name, records):
+        """Where several packages offer ``name``, keep the one that RABBET_PREFER names; without it, keep none."""
+        if len(records) < 2:
+            return
+        for record in records:
+            self._find_owner(record)
+        preferred = self.selection.prefer.get((group, name))
+        chosen = [one for one in records if preferred in (discovery.normalise(one.package), _package(one))]
+        if len(chosen) == 1:
+            for record in records:
+                record.status = "found" if record is chosen[0] else "passed over"
+            return
+        error = PluginConflictError(_conflict(group, name, records, preferred))
+        for record in records:
+            self.fail(record, error, "conflict")
+
+    def _load(self, record: Record):
+        if record.status == "loaded":
+            return record.object
+        if not record.broken:
+            self._check_version(record)
+        if not record.broken:
+            self._import(record)
+        if record.status == "conflict":
+            raise PluginConflictError(str(record.error))
+        if record.broken:
+            raise PluginError(_failure(record)) from record.error
+        return record.object
+
+    def _check_version(self, record):
+        """Before the import, above all before native code that expects another core is loaded."""
+        self._find_owner(record)
+        if record.distribution is None:
+            return
+        try:
+            unmet = discovery.unmet_requirement(record.distribution, self.core_version)
+        except Exception as error:  # metadata that cannot be parsed is the plugin's failure, not ours
+            self.fail(record, error, "incompatible")
+            return
+        if unmet is not None:
+            reason = f"it requires {unmet}, and rabbet-core {self.core_version} is installed"
+            self.fail(record, PluginError(reason), "incompatible")
+
+    def _import(self, record):
+        try:
+            loaded = record.entry_point.load()
+        except (Exception, SystemExit) as error:
+            if _still_importing(record.entry_point.module):
+                raise PluginError(_circular(record)) from error
+            with self._lock:
+                if record.status != "loaded":  # by another thread, meanwhile
+                    self.fail(record, error)
+            return
+        with self._lock:
+            if record.status != "loaded":
+                record.object, record.status = loaded, "loaded"
+        if self._on_load is not None:
+            for place in source_places(discovery.package_of(record.entry_point)):
+                self._on_load(place)
+
+
+def source_places(package: str) -> list[str]:
+    """The folders (or, for a plugin that is one module, the file) that hold the imported ``package``'s code.
+
+    A namespace package may hold other people's code too, so only folders with an ``__init__`` count.
+    """
+    module = sys.modules.get(package)
+    file = getattr(module, "__file__", None)
+    if file is None:
+        return []
+    return list(module.__path__) if hasattr(module, "__path__") else [file]
+
+
+def _still_importing(module_name: str) -> bool:
+    # A name asked for while its own module is half imported is a circle, not a broken plugin: nothing to remember.
+    parts = module_name.split(".")
+    modules = [sys.modules.get(".".join(parts[: i + 1])) for i in range(len(parts))]
+    return any(getattr(getattr(one, "__spec__", None), "_initializing", False) for one in modules)
+
+
+# Messages -------------------------------------------------------------------------------------------------------------
+
+
+def _public(group, name) -> str:
+    return f"rb.{name}" if group == "rabbet.api" else f"{name!r} ({group})"
+
+
+def _reason(records) -> str:
+    return "its package is switched off" if len(records) == 1 else "its packages are switched off"
+
+
+def _failure(record) -> str:
+    lines = [f"{_public(record.group, record.name)} comes from {record.title}, which cannot be used"]
+    if record.status == "incompatible":
+        lines += [
+            f"  {record.error}; it was not imported",
+            f"  to fix: python -m pip install --upgrade {record.package} rabbet-core",
+        ]
+    else:
+        lines += [
+            f"  {cause(record.error)}",
+            f"  the whole story: rabbet doctor; to go on without it: RABBET_DISABLE_PLUGINS={record.package}",
+        ]
+    return "\n".join(lines)
+
+
+def _conflict(group, name, records, preferred) -> str:
+    short = f"{group.removeprefix('rabbet.')}.{name}"
+    lines = [f"{len(records)} packages offer {_public(group, name)}:"]
+    lines += [f"  {record.title}" for record in records]
+    if preferred is not None:
+        lines.append(f"  RABBET_PREFER names {preferred!r} for {short}, which is not exactly one of them")
+    lines.append(f"  to choose: RABBET_PREFER={short}={records[0].package}, or uninstall one")
+    return "\n".join(lines)
+
+
+def _circular(record) -> str:
+    return (
+        f"{_public(record.group, record.name)} was asked for while {record.title} was still being imported\n"
+        f"  to fix: inside that plugin import its own modules, not the public name"
+    )
+
+
+# The process's own ----------------------------------------------------------------------------------------------------
+
+
+@functools.cache
+def default_manager() -> PluginManager:
+    """The manager of this process, over what is installed and the RABBET_ settings of the environment.
+
+    The settings are read once, here: which plugins exist cannot change under a running program.
+    """
+    import rabbet
+
+    selection = Selection.from_settings(
+        os.environ.get("RABBET_PLUGINS"),
+        os.environ.get("RABBET_DISABLE_PLUGINS"),
+        os.environ.get("RABBET_PREFER"),
+    )
+    return PluginManager(core_version=rabbet.__version__, selection=selection, on_load=_hide_from_tracebacks)
+
+
+def _hide_from_tracebacks(place):
+    from rabbet import source_info
+
+    source_info.add_internal_root(place)

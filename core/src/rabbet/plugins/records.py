@@ -1,0 +1,109 @@
+"""What the manager knows about each entry point: a `Record`, and the words in which it is reported.
+
+A record outlives a failure. It keeps the exception that the plugin's import raised, so that ``rabbet doctor`` can show the
+real cause at any later time, and so that every use of the name raises the same explanation.
+"""
+
+from __future__ import annotations
+
+import traceback
+from dataclasses import dataclass, field
+from importlib.metadata import Distribution, EntryPoint
+
+from rabbet.plugins import discovery
+
+STATUSES = {
+    "found": "installed, not imported yet",
+    "loaded": "imported and in use",
+    "failed": "its import raised",
+    "incompatible": "made for another version of rabbet-core; not imported",
+    "conflict": "another package offers the same name; neither is used",
+    "disabled": "switched off by RABBET_PLUGINS or RABBET_DISABLE_PLUGINS",
+    "passed over": "RABBET_PREFER chose another package",
+}
+BROKEN = frozenset({"failed", "incompatible", "conflict"})
+
+
+@dataclass
+class Record:
+    """One entry point and what became of it.
+
+    Attributes:
+      entry_point: the metadata; ``group``, ``name`` and ``value`` are read from it.
+      distribution: the package that declares it, or None where that is not known (yet).
+      status: one of `STATUSES`.
+      error: the exception that explains the status (an import's own error, as it was raised); None where all is well.
+      object: what was loaded, once the status is ``loaded``.
+    """
+
+    entry_point: EntryPoint
+    distribution: Distribution | None = None
+    status: str = "found"
+    error: BaseException | None = None
+    object: object = field(default=None, repr=False)
+
+    @property
+    def group(self) -> str:
+        return self.entry_point.group
+
+    @property
+    def name(self) -> str:
+        return self.entry_point.name
+
+    @property
+    def value(self) -> str:
+        return self.entry_point.value
+
+    @property
+    def broken(self) -> bool:
+        return self.status in BROKEN
+
+    @property
+    def package(self) -> str:
+        """The distribution's name, or the import package's where no distribution is known."""
+        name = self.distribution and self.distribution.name
+        return name or discovery.package_of(self.entry_point)
+
+    @property
+    def version(self) -> str:
+        """The distribution's version; empty where it is not known."""
+        return self.distribution.version if self.distribution is not None else ""
+
+    @property
+    def title(self) -> str:
+        """``rabbet-autodiff 0.3.1 (rabbet_autodiff:grad)``."""
+        return " ".join(part for part in (self.package, self.version, f"({self.value})") if part)
+
+
+def cause(error: BaseException) -> str:
+    """``ImportError: libnope.so: cannot open shared object file (native.py:3)``: the error and where it was raised.
+
+    The place is the innermost line outside Python's own library, because that is the line to mend.
+    """
+    text = "".join(traceback.format_exception_only(error)).strip()
+    frame = _innermost(error)
+    return f"{text} ({frame.filename}:{frame.lineno})" if frame is not None else text
+
+
+def last_frames(error: BaseException, count: int = 3) -> list[str]:
+    """The last ``count`` lines of the traceback, innermost last: ``plugin/native.py:3, in <module>: CDLL("libnope.so")``."""
+    frames = [one for one in traceback.extract_tb(error.__traceback__) if not _is_import_machinery(one)]
+    return [f"{one.filename}:{one.lineno}, in {one.name}: {one.line}" for one in frames[-count:]]
+
+
+def _innermost(error):
+    frames = [one for one in traceback.extract_tb(error.__traceback__) if not _is_import_machinery(one)]
+    outside = [one for one in frames if not _in_standard_library(one)]
+    return (outside or frames or [None])[-1]
+
+
+def _is_import_machinery(frame) -> bool:
+    return frame.filename.startswith("<frozen importlib") or _in_standard_library(frame, "importlib")
+
+
+def _in_standard_library(frame, part="") -> bool:
+    import os
+    import sysconfig
+
+    folder = os.path.join(sysconfig.get_path("stdlib"), part)
+    return frame.filename.startswith(folder) and "site-packages" not in frame.filename

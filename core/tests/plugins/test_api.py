@@ -1,0 +1,67 @@
+"""``rb.<name>`` for names of plugins: what is found, and what is said where nothing is."""
+
+import pytest
+
+from rabbet.errors import MissingPluginError
+from rabbet.plugins import api
+from rabbet.plugins.manager import PluginManager, Selection
+
+from .fakes import offer
+
+
+def manager(*entry_points, **settings):
+    return PluginManager(entry_points, core_version="0.1.0", selection=Selection.from_settings(**settings))
+
+
+def test_a_name_resolves_to_the_plugins_object():
+    import json
+
+    assert api.resolve("dumps", manager(*offer("a", "rabbet.api", dumps="json:dumps"))) is json.dumps
+
+
+def test_a_module_can_be_a_name():
+    import json
+
+    assert api.resolve("numpy", manager(*offer("a", "rabbet.api", numpy="json"))) is json
+
+
+@pytest.mark.parametrize(
+    "name, distribution",
+    [("jit", "rabbet-jit"), ("grad", "rabbet-autodiff"), ("vmap", "rabbet-vmap"), ("numpy", "rabbet-numpy")],
+)
+def test_a_well_known_name_that_is_not_installed_names_the_package(monkeypatch, name, distribution):
+    monkeypatch.setattr(api, "_installed", lambda distribution: False)
+    with pytest.raises(MissingPluginError) as caught:
+        api.resolve(name, manager())
+    assert f"rb.{name} is provided by the package {distribution}, which is not installed" in str(caught.value)
+    assert f"pip install {distribution}" in str(caught.value)
+
+
+def test_a_missing_name_is_an_attribute_error_so_hasattr_is_false():
+    class Module:
+        def __getattr__(self, name):
+            return api.resolve(name, manager())
+
+    assert not hasattr(Module(), "jit")
+    assert not hasattr(Module(), "__wrapped__")
+
+
+def test_a_name_that_is_switched_off_says_so_and_not_that_it_is_missing():
+    numpy = offer("rabbet-numpy", "rabbet.api", numpy="rabbet.numpy")
+    with pytest.raises(MissingPluginError, match="switched off by RABBET_DISABLE_PLUGINS=rabbet-numpy"):
+        api.resolve("numpy", manager(*numpy, disable="rabbet_numpy"))
+
+
+def test_a_misspelt_name_gets_a_suggestion():
+    with pytest.raises(AttributeError, match=r"no attribute 'enclsoe'\. Did you mean rb\.enclose\?") as caught:
+        api.resolve("enclsoe", manager(*offer("a", "rabbet.api", enclose="m:enclose")))
+    assert not isinstance(caught.value, MissingPluginError)
+
+
+def test_private_names_never_reach_the_manager():
+    with pytest.raises(AttributeError, match="__path__"):
+        api.resolve("__path__", manager=object())
+
+
+def test_names_for_dir():
+    assert api.names(manager(*offer("a", "rabbet.api", g="m:g", f="m:f"))) == ["f", "g"]
