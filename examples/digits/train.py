@@ -23,7 +23,7 @@ from sklearn.datasets import load_digits
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402  (the backend is chosen first, so that no display is needed)
 
-PIXELS, HIDDEN, CLASSES = 64, 128, 10
+PIXELS, HIDDEN, CLASSES = 64, 256, 10
 BATCH = 64
 
 
@@ -148,7 +148,7 @@ def picture(path, losses, accuracies, images, labels, guesses, norms):
     left.plot(losses, linewidth=0.8)
     left.set(title="training loss", xlabel="step", yscale="log")
     right.plot(range(1, len(accuracies) + 1), accuracies)
-    right.set(title=f"held-out accuracy: {accuracies[-1]:.2%}", xlabel="epoch", ylim=(min(0.9, *accuracies), 1))
+    right.set(title=f"held-out accuracy: {accuracies[-1]:.2%}", xlabel="epoch", ylim=(0.7, 1))
     below.suptitle(f"{np.sum(guesses != labels)} of {len(labels)} held-out digits are misread", fontsize=10)
     for axes in (grid := below.subplots(2, 6)).flat:
         axes.axis("off")
