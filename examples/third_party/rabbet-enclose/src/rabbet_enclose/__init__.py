@@ -1,0 +1,61 @@
+"""Evaluate a function on boxes [lo, hi]; the answer contains every possible result."""
+from functools import reduce
+from typing import NamedTuple
+
+from rabbet import Array, lax, typeof
+from rabbet.extend import Interpreter, RuleTable, run
+
+
+class Box(NamedTuple):
+    """Every array that lies between ``lo`` and ``hi``, element by element."""
+    lo: Array
+    hi: Array
+
+
+rules = RuleTable("enclose", doc="(op, *boxes) -> Box")
+
+
+# A primitive that grows with each of its inputs maps corners to corners, and so does one that only moves elements.
+@rules.kind("increasing", "structural")
+def increasing(op, *boxes):
+    return Box(op(*(b.lo for b in boxes)), op(*(b.hi for b in boxes)))
+
+
+@rules.kind("decreasing")
+def decreasing(op, *boxes):
+    return Box(op(*(b.hi for b in boxes)), op(*(b.lo for b in boxes)))
+
+
+@rules.primitive(lax.sub)
+def sub(op, x, y):
+    return Box(op(x.lo, y.hi), op(x.hi, y.lo))
+
+
+# The extremes of a product lie on corners, but which corners depends on the signs.
+@rules.primitive(lax.mul)
+def mul(op, x, y):
+    corners = [op(a, b) for a in x for b in y]
+    return Box(reduce(lax.min, corners), reduce(lax.max, corners))
+
+
+class Enclose(Interpreter):
+    """Payload: a Box (a pytree of arrays). A constant is a box of width zero."""
+
+    table = rules
+
+    def lift(self, value):
+        return Box(value, value)
+
+    def type_of(self, box):
+        return typeof(box.lo)
+
+
+def enclose(fn):
+    """Return ``g`` where ``g(*boxes)`` contains ``fn(*xs)`` for every ``xs`` inside the boxes.
+
+    ``fn`` takes arrays and returns one; each box is a pair ``(lo, hi)`` of arrays of one shape and dtype, and so is the result.
+    Raises ``MissingRule`` for a primitive of which the table does not know how it bends a box.
+    """
+    def enclosed(*boxes):
+        return run(Enclose(), fn, [Box(*box) for box in boxes])
+    return enclosed
