@@ -1,0 +1,156 @@
+"""DLPack tensors in host memory as NumPy arrays, for every dtype and without a producer's help.
+
+NumPy's own `from_dlpack` knows neither bfloat16 nor the 8-bit floats, and jaxlib's import looks for jax. The
+structure is small and frozen by its ABI, so ctypes reads it. Devices other than the host are only described.
+"""
+
+import ctypes
+from dataclasses import dataclass
+
+import ml_dtypes
+import numpy as np
+
+CPU_LIKE = {1, 3, 11}        # kDLCPU, kDLCUDAHost, kDLROCMHost: memory that the processor may read
+# DLPack's (type code, bits) -> numpy
+KINDS = {0: "int", 1: "uint", 2: "float", 5: "complex"}
+EXTENDED = {4: "bfloat16", 7: "float8_e3m4", 8: "float8_e4m3", 9: "float8_e4m3b11fnuz", 10: "float8_e4m3fn",
+            11: "float8_e4m3fnuz", 12: "float8_e5m2", 13: "float8_e5m2fnuz", 14: "float8_e8m0fnu"}
+
+
+class Device(ctypes.Structure):
+    _fields_ = [("type", ctypes.c_int32), ("id", ctypes.c_int32)]
+
+
+class DataType(ctypes.Structure):
+    _fields_ = [("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16)]
+
+
+class Tensor(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("device", Device), ("ndim", ctypes.c_int32), ("dtype", DataType),
+                ("shape", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.POINTER(ctypes.c_int64)),
+                ("byte_offset", ctypes.c_uint64)]
+
+
+class Managed(ctypes.Structure):
+    """DLManagedTensor: capsules named 'dltensor'."""
+
+    _fields_ = [("tensor", Tensor), ("manager_ctx", ctypes.c_void_p), ("deleter", ctypes.c_void_p)]
+
+
+class ManagedVersioned(ctypes.Structure):
+    """DLManagedTensorVersioned: capsules named 'dltensor_versioned'."""
+
+    _fields_ = [("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("manager_ctx", ctypes.c_void_p),
+                ("deleter", ctypes.c_void_p), ("flags", ctypes.c_uint64), ("tensor", Tensor)]
+
+
+LAYOUTS = {b"dltensor": Managed, b"dltensor_versioned": ManagedVersioned}
+DELETER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+# The name given to a consumed capsule. A capsule keeps the pointer, so these bytes live as long as the module.
+USED = {b"dltensor": b"used_dltensor", b"dltensor_versioned": b"used_dltensor_versioned"}
+
+
+def api(name, result, *arguments):
+    """Return a function of CPython's capsule API with a prototype of our own (pythonapi's are shared)."""
+    return ctypes.PYFUNCTYPE(result, *arguments)((name, ctypes.pythonapi))
+
+
+get_name = api("PyCapsule_GetName", ctypes.c_char_p, ctypes.py_object)
+get_pointer = api("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
+set_name = api("PyCapsule_SetName", ctypes.c_int, ctypes.py_object, ctypes.c_char_p)
+
+
+@dataclass(frozen=True)
+class Info:
+    """What a capsule holds. `device_type` and `device_id` are DLPack's numbers; `strides` are in elements."""
+
+    shape: tuple
+    dtype: np.dtype
+    strides: tuple | None
+    device_type: int
+    device_id: int
+
+    on_host = property(lambda self: self.device_type in CPU_LIKE)
+
+
+def open_capsule(capsule):
+    """Return (address, structure, capsule name); raise ValueError for a capsule that was already consumed."""
+    name = get_name(capsule)
+    if name not in LAYOUTS:
+        raise ValueError(f"not a DLPack capsule, or one that was consumed before: it is named {name!r}")
+    address = get_pointer(capsule, name)
+    managed = LAYOUTS[name].from_address(address)
+    if name == b"dltensor_versioned" and managed.major != 1:
+        raise ValueError(f"DLPack {managed.major}.{managed.minor} tensors are not understood (only 1.x)")
+    return address, managed, name
+
+
+def dtype_of(code, bits, lanes):
+    """Return the numpy dtype for DLPack's type; raise TypeError for those that numpy cannot hold."""
+    if lanes == 1:
+        if code == 6 and bits == 8:
+            return np.dtype(bool)
+        if code in KINDS and bits >= 8:
+            return np.dtype(f"{KINDS[code]}{bits}")
+        if code in EXTENDED:
+            return np.dtype(getattr(ml_dtypes, EXTENDED[code]))
+    raise TypeError(f"DLPack type code {code} with {bits} bits and {lanes} lanes has no array dtype here")
+
+
+def describe(capsule):
+    """Return an `Info` on `capsule` without consuming it."""
+    tensor = open_capsule(capsule)[1].tensor
+    ndim, dtype = tensor.ndim, tensor.dtype
+    strides = tuple(tensor.strides[:ndim]) if tensor.strides else None
+    return Info(tuple(tensor.shape[:ndim]), dtype_of(dtype.code, dtype.bits, dtype.lanes), strides,
+                tensor.device.type, tensor.device.id)
+
+
+class Memory:
+    """Foreign memory for NumPy to look at. It keeps alive whatever owns the bytes."""
+
+    def __init__(self, interface, owner):
+        self.__array_interface__ = interface
+        self.owner = owner
+
+
+class Owner:
+    """A consumed tensor: calls the producer's deleter when nothing refers to it any more."""
+
+    def __init__(self, address, managed):
+        self.address, self.deleter = address, managed.deleter
+
+    def __del__(self):
+        if self.deleter:
+            DELETER(self.deleter)(self.address)
+
+
+def view(capsule, keep=None):
+    """Return a read-only NumPy view of a host tensor; `capsule` is not consumed but kept alive by the view."""
+    return look(describe(capsule), open_capsule(capsule)[1].tensor, (capsule, keep))
+
+
+def consume(capsule):
+    """Take over a host tensor; return a read-only NumPy view whose death gives the memory back."""
+    info = describe(capsule)
+    address, managed, name = open_capsule(capsule)
+    set_name(capsule, USED[name])
+    return look(info, managed.tensor, Owner(address, managed))
+
+
+def look(info, tensor, owner):
+    """Return the NumPy array over `tensor`, with `owner` alive as long as it."""
+    if not info.on_host:
+        raise ValueError(f"a DLPack tensor on device type {info.device_type} is not in host memory")
+    size = info.dtype.itemsize
+    if 0 in info.shape:
+        empty = np.empty(info.shape, info.dtype)
+        empty.flags.writeable = False
+        return empty
+    strides = None if info.strides is None else tuple(stride * size for stride in info.strides)
+    # As unsigned integers of the same width: the interface protocol has no word for bfloat16.
+    interface = dict(shape=info.shape, typestr="|V1" if size not in (1, 2, 4, 8) else f"<u{size}",
+                     data=((tensor.data or 0) + tensor.byte_offset, True), strides=strides, version=3)
+    if size == 16:
+        interface["typestr"] = "<c16"
+    return np.asarray(Memory(interface, owner)).view(info.dtype)
