@@ -1,7 +1,6 @@
 """``rb.<name>`` for names of plugins: what is found, and what is said where nothing is."""
 
 import pytest
-
 from rabbet.errors import MissingPluginError
 from rabbet.plugins import api
 from rabbet.plugins.manager import PluginManager, Selection

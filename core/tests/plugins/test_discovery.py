@@ -3,7 +3,6 @@
 import importlib.metadata
 
 import pytest
-
 from rabbet.errors import ConfigError
 from rabbet.plugins import discovery
 

@@ -5,7 +5,6 @@ import textwrap
 import threading
 
 import pytest
-
 from rabbet.errors import MissingPluginError, PluginConflictError, PluginError
 from rabbet.plugins import discovery
 from rabbet.plugins.manager import PluginManager, Selection
@@ -40,7 +39,7 @@ def selection(**settings):
     return Selection.from_settings(**settings)
 
 
-# Laws -----------------------------------------------------------------------------------------------------------------
+# Laws ------------------------------------------------------------------------------------------
 
 
 def test_listing_imports_nothing(module):
@@ -106,7 +105,7 @@ def test_groups_that_are_not_ours_are_ignored():
         manager.names("rabbet.nonsense")
 
 
-# Conflicts ------------------------------------------------------------------------------------------------------------
+# Conflicts -------------------------------------------------------------------------------------
 
 
 def claims(module):
@@ -151,7 +150,7 @@ def test_rule_sets_for_one_table_add_up_and_a_broken_one_is_left_out(module):
     assert sorted(one.status for one in manager.records()) == ["failed", "loaded", "loaded"]
 
 
-# Settings -------------------------------------------------------------------------------------------------------------
+# Settings --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -181,7 +180,7 @@ def test_a_name_that_is_switched_off_says_by_which_setting():
         make(entry_points, selection=selection(plugins="none")).get("rabbet.api", "f")
 
 
-# Corners --------------------------------------------------------------------------------------------------------------
+# Corners ---------------------------------------------------------------------------------------
 
 
 def test_metadata_that_cannot_be_read_is_the_plugins_own_failure(module):
@@ -276,7 +275,7 @@ def test_a_name_that_the_cached_listing_lacks_is_looked_for_in_the_packages_them
     assert manager.names("rabbet.api") == ["f"]
 
 
-# Messages -------------------------------------------------------------------------------------------------------------
+# Messages --------------------------------------------------------------------------------------
 
 
 def test_the_message_of_a_failed_import_says_who_where_and_what_next(module, tmp_path):

@@ -102,7 +102,7 @@ class PluginManager:
         self._groups: dict[str, dict[str, list[Record]]] = {}
         self._rescanned: set[str] = set()
 
-    # Listing ----------------------------------------------------------------------------------------------------------
+    # Listing ------------------------------------------------------------------------------------
 
     def names(self, group: str) -> list[str]:
         """The names that ``group`` offers, sorted; names whose every provider is switched off are left out."""
@@ -127,7 +127,7 @@ class PluginManager:
                 self.get_all(group, name)
         return self.records()
 
-    # Loading ----------------------------------------------------------------------------------------------------------
+    # Loading ------------------------------------------------------------------------------------
 
     def get(self, group: str, name: str):
         """The object that ``name`` stands for in ``group``, imported on first use.
@@ -161,7 +161,7 @@ class PluginManager:
             if not record.broken:
                 record.status, record.error = status, error
 
-    # Steps of the journey ---------------------------------------------------------------------------------------------
+    # Steps of the journey -----------------------------------------------------------------------
 
     def _offers(self, group: str) -> dict[str, list[Record]]:
         """The records of ``group`` by name. Metadata is read once; nothing is imported."""
@@ -301,7 +301,7 @@ def _still_importing(module_name: str) -> bool:
     return any(getattr(getattr(one, "__spec__", None), "_initializing", False) for one in modules)
 
 
-# Messages -------------------------------------------------------------------------------------------------------------
+# Messages --------------------------------------------------------------------------------------
 
 
 def _public(group, name) -> str:
@@ -344,7 +344,7 @@ def _circular(record) -> str:
     )
 
 
-# The process's own ----------------------------------------------------------------------------------------------------
+# The process's own -----------------------------------------------------------------------------
 
 
 @functools.cache

@@ -1,0 +1,154 @@
+"""Calling hooks, so that a hook can observe everything and break nothing.
+
+The pluggy manager is built at the first call, which is the first trace or compile of the process. Each
+plugin is called on its own: pluggy stops at the first implementation that raises, and here the
+others shall still run. A hook's exception becomes one warning that names the plugin.
+"""
+
+import functools
+import threading
+import warnings
+
+from rabbet.errors import PluginError
+from rabbet.plugins.records import cause
+
+GROUP = "rabbet.hooks"
+
+
+class PluginWarning(UserWarning):
+    """A hook plugin failed. What it was watching goes on as if the plugin were not installed."""
+
+
+class Hooks:
+    """The installed hook implementations of one plugin manager.
+
+    Args:
+      manager: the `PluginManager` to take the group ``rabbet.hooks`` from; None for the process's own, which is
+        then made at the first call and not before.
+    """
+
+    def __init__(self, manager=None):
+        self._manager = manager
+        self._callers = None
+        self._building = threading.local()
+        self._reported = set()
+
+    def notify(self, hook, **facts):
+        """Tell every plugin that implements ``hook``; ``facts`` are all the arguments of its specification."""
+        callers = self._callers
+        if callers is None:
+            callers = self._build()
+        for plugin, call in callers[hook]:
+            self._guarded(plugin, hook, call, facts)
+
+    def collect(self, hook, **facts):
+        """``[(plugin, result), ...]`` for the plugins that implement ``hook``, return something and do not raise."""
+        callers = self._build() if self._callers is None else self._callers
+        answers = [(plugin, self._guarded(plugin, hook, call, facts)) for plugin, call in callers[hook]]
+        return [(plugin, results[0]) for plugin, results in answers if results]
+
+    def _guarded(self, plugin, hook, call, facts):
+        try:
+            return call(**facts)
+        except Exception as error:
+            self._report(plugin, f"its hook {hook} raised {cause(error)}")
+            return None
+
+    def _report(self, plugin, what):
+        if (plugin, what) in self._reported:
+            return
+        self._reported.add((plugin, what))
+        warnings.warn(
+            f"hook plugin {plugin!r}: {what}\n  everything else goes on; `rabbet doctor` shows all plugins",
+            PluginWarning,
+            stacklevel=4,
+        )
+
+    # Building. No lock: importing a plugin while holding one can wait for ever (see manager.py). Two threads may
+    # both build; the results are equal and the last one stays.
+
+    def _build(self):
+        if getattr(self._building, "now", False):
+            return Nobody()  # a hook plugin compiles something while it is imported
+        self._building.now = True
+        try:
+            self._callers = self._register_all()
+        finally:
+            self._building.now = False
+        return self._callers
+
+    def _register_all(self):
+        manager = self._manager or _default_manager()
+        names = manager.names(GROUP)
+        if not names:
+            return Nobody()
+        import pluggy
+        from rabbet.plugins import hookspecs
+
+        registry = pluggy.PluginManager("rabbet")
+        registry.add_hookspecs(hookspecs)
+        for name in names:
+            self._register(registry, manager, name)
+        return {hook: _separate_callers(registry, hook) for hook in hook_names()}
+
+    def _register(self, registry, manager, name):
+        try:
+            plugin = manager.get(GROUP, name)
+        except PluginError as error:
+            self._report(name, str(error))
+            return
+        try:
+            registry.register(plugin, name)
+            registry.check_pending()
+            if not registry.get_hookcallers(plugin):
+                raise PluginError(f"{plugin!r} has no function marked with @rabbet.extend.hookimpl")
+        except Exception as error:
+            if registry.has_plugin(name):
+                registry.unregister(name=name)
+            for record in manager.records(GROUP, name):
+                manager.fail(record, error)
+            self._report(name, str(error))
+
+
+def _separate_callers(registry, hook):
+    """``[(plugin name, caller of that plugin's implementation alone), ...]``."""
+    everyone = [plugin for _, plugin in registry.list_name_plugin() if plugin is not None]
+    callers = []
+    for implementation in getattr(registry.hook, hook).get_hookimpls():
+        others = [plugin for plugin in everyone if plugin is not implementation.plugin]
+        callers.append((implementation.plugin_name, registry.subset_hook_caller(hook, others)))
+    return callers
+
+
+def hook_names():
+    """The names of all hooks on the page ``hookspecs.py``."""
+    from rabbet.plugins import hookspecs
+
+    return [name for name, value in vars(hookspecs).items() if hasattr(value, "rabbet_spec")]
+
+
+class Nobody(dict):
+    """No implementations of any hook. It knows no hook's name, so that pluggy need not be imported."""
+
+    def __missing__(self, hook):
+        return ()
+
+
+def _default_manager():
+    from rabbet.plugins.manager import default_manager
+
+    return default_manager()
+
+
+@functools.cache
+def default_hooks():
+    """The hooks of this process."""
+    return Hooks()
+
+
+def notify(hook, **facts):
+    """Tell the installed hook plugins that ``hook`` happened: ``notify("cache_hit", name="step")``.
+
+    Nearly free when no hook plugin is installed. Never raises for what a plugin does.
+    """
+    default_hooks().notify(hook, **facts)

@@ -1,0 +1,54 @@
+"""Every hook, with one sentence each. What is not on this page cannot be hooked.
+
+A hook plugin is a module or an object with functions marked ``@rabbet.extend.hookimpl``, named by an
+entry point of the group ``rabbet.hooks``. An implementation may take any subset of a hook's arguments.
+Hooks are called around tracing and compiling, never when a compiled program runs.
+"""
+
+import pluggy
+
+hookspec = pluggy.HookspecMarker("rabbet")
+hookimpl = pluggy.HookimplMarker("rabbet")
+
+
+@hookspec
+def trace_started(name):
+    """The function ``name`` is about to be traced to a jaxpr."""
+
+
+@hookspec
+def trace_finished(name, seconds):
+    """Tracing ``name`` has ended, by success or by an exception, after ``seconds``."""
+
+
+@hookspec
+def compile_started(name, platform, module_size):
+    """The program ``name``, a module of ``module_size`` characters, is about to be compiled for ``platform``."""
+
+
+@hookspec
+def compile_finished(name, seconds, cached):
+    """What ``compile_started`` announced in this thread has ended, by success or by an exception.
+
+    ``cached`` says that the executable came from the persistent cache instead of the compiler.
+    """
+
+
+@hookspec
+def cache_hit(name):
+    """The program ``name`` was found in the persistent compilation cache."""
+
+
+@hookspec
+def cache_miss(name):
+    """The program ``name`` was not in the persistent compilation cache, so it will be compiled."""
+
+
+@hookspec
+def device_lost(device, error):
+    """``device`` stopped answering; ``error`` is what the runtime reported, and it is raised after this hook."""
+
+
+@hookspec
+def doctor_checks():
+    """Extra checks for ``rabbet doctor``: an iterable of ``(label, ok, detail)``, two strings around a bool."""
