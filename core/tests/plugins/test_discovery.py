@@ -27,7 +27,8 @@ def test_package_behind_an_entry_point(value, package):
 
 
 def test_spellings_of_one_name_are_one_name():
-    assert {discovery.normalise(name) for name in ("rabbet-jit", "Rabbet_JIT", "rabbet.jit")} == {"rabbet-jit"}
+    for name in ("rabbet-jit", "Rabbet_JIT", "rabbet.jit"):
+        assert discovery.normalise(name) == "rabbet-jit"
 
 
 @pytest.mark.parametrize(
@@ -62,7 +63,8 @@ def test_owner_of_a_listed_entry_point():
 
 
 def test_owner_is_found_without_the_cache_knowing_it():
-    # An entry point that really is installed here, with the owner left out as stevedore's cache leaves it out.
+    # An entry point that really is installed here, with the owner left out as stevedore's cache
+    # leaves it out.
     real = next(one for one in discovery.scan("console_scripts") if one.dist.name == "pytest")
     bare = importlib.metadata.EntryPoint(real.name, real.value, real.group)
     assert bare.dist is None

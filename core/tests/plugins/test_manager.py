@@ -67,7 +67,9 @@ def test_two_managers_share_nothing(module):
     assert [one.status for one in untouched.records()] == ["found"]
 
 
-@pytest.mark.parametrize("body", ["raise ValueError('boom')", "import no_such_module_here", "raise SystemExit(3)", "f ="])
+@pytest.mark.parametrize(
+    "body", ["raise ValueError('boom')", "import no_such_module_here", "raise SystemExit(3)", "f ="]
+)
 def test_a_broken_plugin_breaks_only_its_own_name(module, body):
     broken, good = module(body, "broken"), module("g = 1", "good")
     manager = make(offer("a", "rabbet.api", f=f"{broken}:f"), offer("b", "rabbet.api", g=f"{good}:g"))
@@ -101,7 +103,7 @@ def test_a_plugin_for_another_core_is_refused_before_its_import(module):
 def test_groups_that_are_not_ours_are_ignored():
     manager = make(offer("a", "rabbet.nonsense", f="m:f"), offer("b", "console_scripts", g="m:g"))
     assert manager.records() == []
-    with pytest.raises(PluginError, match="no plugin group is called 'rabbet.nonsense'"):
+    with pytest.raises(PluginError, match=r"no plugin group is called 'rabbet\.nonsense'"):
         manager.names("rabbet.nonsense")
 
 
@@ -214,8 +216,9 @@ def test_asking_for_a_name_while_its_module_is_imported_is_a_circle_and_not_reme
 
 
 def test_a_thread_that_imports_a_plugin_and_one_that_asks_for_it_do_not_wait_for_each_other(module):
-    # The module, while it is imported by thread A, waits for B to be inside `get` for the same module, then uses the manager.
-    # With a lock held around imports, A would wait for B's lock and B for A's import.
+    # The module, while it is imported by thread A, waits for B to be inside `get` for the same
+    # module, then uses the manager. With a lock held around imports, A would wait for B's lock and
+    # B for A's import.
     import builtins
 
     name = module(

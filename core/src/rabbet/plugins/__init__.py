@@ -1,6 +1,7 @@
 """Plugins: what is installed, how it is loaded, and the ``rabbet`` command.
 
-Every backend, transformation and dtype is a package of its own that announces itself by entry points (DESIGN, section 7).
+Every backend, transformation and dtype is a package of its own that announces itself by entry
+points (DESIGN, section 7).
 
 =================  ====================================================================================
 ``discovery``      what is installed, from package metadata alone

@@ -1,7 +1,8 @@
-"""What ``rabbet.__getattr__`` asks: the object behind ``rb.grad``, or an error that says which package to install.
+"""What ``rabbet.__getattr__`` asks: the object behind ``rb.grad``, or an error that says which
+package to install.
 
-Kept apart from the manager so that ``import rabbet`` costs nothing: until the first such name is touched, neither package
-metadata nor stevedore nor pluggy is imported.
+Kept apart from the manager so that ``import rabbet`` costs nothing: until the first such name is
+touched, neither package metadata nor stevedore nor pluggy is imported.
 """
 
 import difflib
@@ -10,12 +11,13 @@ from rabbet.errors import MissingPluginError
 
 GROUP = "rabbet.api"
 
-# The names that Rabbet's own packages add to `rb`, so that a program on a small installation is told what it lacks.
-# A test compares this table with the packages' entry points; strangers' packages need no line here.
+# The names that Rabbet's own packages add to `rb`, so that a program on a small installation is
+# told what it lacks. A test compares this table with the packages' entry points; strangers'
+# packages need no line here.
 KNOWN = {
     "rabbet-jit": "jit make_jaxpr eval_shape disable_jit",
-    "rabbet-autodiff": "grad value_and_grad jvp vjp linearize linear_transpose jacfwd jacrev jacobian hessian "
-    "custom_jvp custom_vjp stop_gradient",
+    "rabbet-autodiff": "grad value_and_grad jvp vjp linearize linear_transpose jacfwd jacrev jacobian "
+    "hessian custom_jvp custom_vjp stop_gradient",
     "rabbet-vmap": "vmap",
     "rabbet-numpy": "numpy",
     "rabbet-nn": "nn",
@@ -28,7 +30,8 @@ def resolve(name, manager=None):
 
     Raises:
       AttributeError: nothing is known by that name; the message suggests close matches.
-      MissingPluginError: (an AttributeError too) a known package offers it and is not installed, or is switched off.
+      MissingPluginError: (an AttributeError too) a known package offers it and is not installed, or
+        is switched off.
       PluginError: an installed plugin offers it and is broken.
     """
     if name.startswith("_"):  # what inspect and copy probe for; never a plugin
@@ -37,7 +40,8 @@ def resolve(name, manager=None):
     try:
         return manager.get(GROUP, name)
     except MissingPluginError:
-        # Its own message is the best one where the name is offered, by a package that the settings switch off.
+        # Its own message is the best one where the name is offered, by a package that the settings
+        # switch off.
         if manager.records(GROUP, name):
             raise
     home = distribution_of(name)

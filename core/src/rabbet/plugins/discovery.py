@@ -1,9 +1,10 @@
 """What is installed: entry points, the distributions that own them, and the core versions they ask for.
 
-Everything here reads package metadata and imports no plugin. The everyday listing comes from stevedore,
-whose on-disk cache answers without opening every installed package; that cache keeps name, value and group but not
-the owner, so the owner of an entry point is looked up only when a plugin is about to be used. Nothing here is
-imported by ``import rabbet``: the first touch of a plugin's name pays for it.
+Everything here reads package metadata and imports no plugin. The everyday listing comes from
+stevedore, whose on-disk cache answers without opening every installed package; that cache keeps
+name, value and group but not the owner, so the owner of an entry point is looked up only when a
+plugin is about to be used. Nothing here is imported by ``import rabbet``: the first touch of a
+plugin's name pays for it.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ ADDITIVE_GROUPS = frozenset({"rabbet.rules"})
 
 
 def cached(group: str) -> list[EntryPoint]:
-    """The entry points of ``group`` as stevedore's cache lists them: without owners, and without importing any."""
+    """The entry points of ``group`` as stevedore's cache lists them: without owners, and without
+    importing any.
+    """
     from stevedore import NamedExtensionManager
 
     return list(NamedExtensionManager(group, names=[]).list_entry_points())
@@ -76,22 +79,29 @@ def _key(entry_point: EntryPoint) -> tuple[str, str, str]:
 
 
 def package_of(entry_point: EntryPoint) -> str:
-    """The plugin package behind an entry point: ``rabbet_jit`` or, inside rabbet's own folder, ``rabbet.numpy``."""
+    """The plugin package behind an entry point: ``rabbet_jit`` or, inside rabbet's own folder,
+    ``rabbet.numpy``.
+    """
     parts = entry_point.module.split(".")
     return ".".join(parts[:2]) if parts[0] == "rabbet" else parts[0]
 
 
 def normalise(name: str) -> str:
-    """One spelling for names of distributions and packages: ``rabbet_JIT`` and ``rabbet.jit`` are ``rabbet-jit``."""
+    """One spelling for names of distributions and packages: ``rabbet_JIT`` and ``rabbet.jit`` are
+    ``rabbet-jit``.
+    """
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def core_requirements(distribution: Distribution) -> list:
-    """The ``packaging.requirements.Requirement`` objects of ``distribution`` that concern rabbet-core, here and now.
+    """The ``packaging.requirements.Requirement`` objects of ``distribution`` that concern
+    rabbet-core, here and now.
 
-    A requirement whose environment marker is false on this interpreter, or that belongs to an extra, is left out.
+    A requirement whose environment marker is false on this interpreter, or that belongs to an
+    extra, is left out.
     """
-    # Parsing the other requirements (a dozen, usually) would cost more than all the rest of a plugin's loading.
+    # Parsing the other requirements (a dozen, usually) would cost more than all the rest of a
+    # plugin's loading.
     lines = [line for line in distribution.requires or () if normalise(line).startswith(CORE_DISTRIBUTION)]
     if not lines:
         return []

@@ -23,8 +23,8 @@ class Hooks:
     """The installed hook implementations of one plugin manager.
 
     Args:
-      manager: the `PluginManager` to take the group ``rabbet.hooks`` from; None for the process's own, which is
-        then made at the first call and not before.
+      manager: the `PluginManager` to take the group ``rabbet.hooks`` from; None for the process's
+        own, which is then made at the first call and not before.
     """
 
     def __init__(self, manager=None):
@@ -34,7 +34,9 @@ class Hooks:
         self._reported = set()
 
     def notify(self, hook, **facts):
-        """Tell every plugin that implements ``hook``; ``facts`` are all the arguments of its specification."""
+        """Tell every plugin that implements ``hook``; ``facts`` are all the arguments of its
+        specification.
+        """
         callers = self._callers
         if callers is None:
             callers = self._build()
@@ -42,7 +44,9 @@ class Hooks:
             self._guarded(plugin, hook, call, facts)
 
     def collect(self, hook, **facts):
-        """``[(plugin, result), ...]`` for the plugins that implement ``hook``, return something and do not raise."""
+        """``[(plugin, result), ...]`` for the plugins that implement ``hook``, return something and
+        do not raise.
+        """
         callers = self._build() if self._callers is None else self._callers
         answers = [(plugin, self._guarded(plugin, hook, call, facts)) for plugin, call in callers[hook]]
         return [(plugin, results[0]) for plugin, results in answers if results]
@@ -64,8 +68,8 @@ class Hooks:
             stacklevel=4,
         )
 
-    # Building. No lock: importing a plugin while holding one can wait for ever (see manager.py). Two threads may
-    # both build; the results are equal and the last one stays.
+    # Building. No lock: importing a plugin while holding one can wait for ever (see manager.py).
+    # Two threads may both build; the results are equal and the last one stays.
 
     def _build(self):
         if getattr(self._building, "now", False):

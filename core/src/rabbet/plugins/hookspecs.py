@@ -23,12 +23,14 @@ def trace_finished(name, seconds):
 
 @hookspec
 def compile_started(name, platform, module_size):
-    """The program ``name``, a module of ``module_size`` characters, is about to be compiled for ``platform``."""
+    """The program ``name``, a module of ``module_size`` characters, is about to be compiled for
+    ``platform``.
+    """
 
 
 @hookspec
 def compile_finished(name, seconds, cached):
-    """What ``compile_started`` announced in this thread has ended, by success or by an exception.
+    """Compiling ``name``, announced in this thread, has ended, well or by an exception, after ``seconds``.
 
     ``cached`` says that the executable came from the persistent cache instead of the compiler.
     """
@@ -46,9 +48,13 @@ def cache_miss(name):
 
 @hookspec
 def device_lost(device, error):
-    """``device`` stopped answering; ``error`` is what the runtime reported, and it is raised after this hook."""
+    """``device`` stopped answering; ``error`` is what the runtime reported, and it is raised after
+    this hook.
+    """
 
 
 @hookspec
 def doctor_checks():
-    """Extra checks for ``rabbet doctor``: an iterable of ``(label, ok, detail)``, two strings around a bool."""
+    """Extra checks for ``rabbet doctor``: an iterable of ``(label, ok, detail)``, two strings
+    around a bool.
+    """

@@ -1,16 +1,17 @@
 """The plugin manager: one name in, one loaded object out, and no plugin that can break another.
 
-A manager is an ordinary object, built from entry points; tests build fresh ones from made-up entry points and never clean
-up. The process has one default, made in `default_manager`.
+A manager is an ordinary object, built from entry points; tests build fresh ones from made-up entry
+points and never clean up. The process has one default, made in `default_manager`.
 
-Looking a name up goes: list the group -> drop what the settings switch off -> settle conflicts -> check the version
-of rabbet-core that the plugin asks for -> import. The first failing step ends the journey, is kept as a `Record`, and is
-raised only to who asked for that name.
+Looking a name up goes: list the group -> drop what the settings switch off -> settle conflicts ->
+check the version of rabbet-core that the plugin asks for -> import. The first failing step ends the
+journey, is kept as a `Record`, and is raised only to who asked for that name.
 
-Threads. The lock guards the manager's dictionaries and is never held while a plugin is imported. Python has a lock for each
-module being imported, and a plugin's module may itself ask the manager for names: with our lock held around the import, two
-threads could each hold the lock that the other needs. So two threads may load one name together; Python's own lock runs the
-module once, and the first result is the one that is kept.
+Threads. The lock guards the manager's dictionaries and is never held while a plugin is imported.
+Python has a lock for each module being imported, and a plugin's module may itself ask the manager
+for names: with our lock held around the import, two threads could each hold the lock that the other
+needs. So two threads may load one name together; Python's own lock runs the module once, and the
+first result is the one that is kept.
 """
 
 from __future__ import annotations
@@ -82,8 +83,8 @@ class PluginManager:
       entry_points: what is installed; None asks the environment (stevedore's cache first). Tests give a list.
       core_version: the version that plugins' ``Requires-Dist: rabbet-core`` is checked against.
       selection: the allow and deny lists, and who wins conflicts.
-      on_load: called with the folder or file of each plugin package that has been imported, so that tracebacks
-        can leave its lines out; None for nothing.
+      on_load: called with the folder or file of each plugin package that has been imported, so that
+        tracebacks can leave its lines out; None for nothing.
     """
 
     def __init__(
@@ -105,9 +106,11 @@ class PluginManager:
     # Listing ------------------------------------------------------------------------------------
 
     def names(self, group: str) -> list[str]:
-        """The names that ``group`` offers, sorted; names whose every provider is switched off are left out."""
+        """The names that ``group`` offers, sorted; names whose every provider is switched off are
+        left out.
+        """
         offers = self._offers(group)
-        return sorted(name for name, records in offers.items() if any(r.status != "disabled" for r in records))
+        return sorted(n for n, records in offers.items() if any(r.status != "disabled" for r in records))
 
     def records(self, group: str | None = None, name: str | None = None) -> list[Record]:
         """What is known about each entry point (of one group, of one name), sorted, with owners looked up.
@@ -121,7 +124,9 @@ class PluginManager:
         return sorted(found, key=lambda r: (list(discovery.GROUPS).index(r.group), r.name, r.package))
 
     def load_all(self) -> list[Record]:
-        """Load every plugin that the settings allow, keep every failure, and return all records (``rabbet doctor``)."""
+        """Load every plugin that the settings allow, keep every failure, and return all records
+        (``rabbet doctor``).
+        """
         for group in discovery.GROUPS:
             for name in self.names(group):
                 self.get_all(group, name)
@@ -135,15 +140,17 @@ class PluginManager:
         Raises:
           MissingPluginError: no installed package offers the name, or the settings switch off those that do.
           PluginConflictError: several packages offer it and RABBET_PREFER does not say which.
-          PluginError: the plugin was made for another rabbet-core, or its import raised; the real cause is ``__cause__``.
+          PluginError: the plugin was made for another rabbet-core, or its import raised; the real
+            cause is ``__cause__``.
         """
         return self._load(self._candidates(group, name)[0])
 
     def get_all(self, group: str, name: str) -> list:
-        """The objects of every usable provider of ``name``; those that fail are left out and kept in `records`.
+        """The objects of every usable provider of ``name``; those that fail are left out and kept
+        in `records`.
 
-        For groups in which several packages add to one name (``rabbet.rules``), and for listings. Never raises for what
-        a plugin does.
+        For groups in which several packages add to one name (``rabbet.rules``), and for listings.
+        Never raises for what a plugin does.
         """
         loaded = []
         for record in self._offers(group).get(name, ()):
@@ -200,7 +207,9 @@ class PluginManager:
             record.distribution = discovery.owner(record.entry_point)
 
     def _candidates(self, group, name) -> list[Record]:
-        """The providers of ``name`` that are neither switched off nor passed over, or the error that says why not."""
+        """The providers of ``name`` that are neither switched off nor passed over, or the error
+        that says why not.
+        """
         records = self._offers(group).get(name) or self._look_again(group, name)
         usable = [record for record in records if record.status not in ("disabled", "passed over")]
         if usable:
@@ -211,7 +220,9 @@ class PluginManager:
         raise MissingPluginError(f"{_public(group, name)} is installed but {_reason(records)}\n  {offers}")
 
     def _look_again(self, group, name) -> list[Record]:
-        """The cached listing lacks ``name``: read the packages themselves, once, in case the cache lags behind."""
+        """The cached listing lacks ``name``: read the packages themselves, once, in case the cache
+        lags behind.
+        """
         if self._given is not None:
             return []
         with self._lock:
@@ -222,7 +233,9 @@ class PluginManager:
             return self._groups[group].get(name, [])
 
     def _settle(self, group, name, records):
-        """Where several packages offer ``name``, keep the one that RABBET_PREFER names; without it, keep none."""
+        """Where several packages offer ``name``, keep the one that RABBET_PREFER names; without it,
+        keep none.
+        """
         if len(records) < 2:
             return
         for record in records:
@@ -295,7 +308,8 @@ def source_places(package: str) -> list[str]:
 
 
 def _still_importing(module_name: str) -> bool:
-    # A name asked for while its own module is half imported is a circle, not a broken plugin: nothing to remember.
+    # A name asked for while its own module is half imported is a circle, not a broken plugin:
+    # nothing to remember.
     parts = module_name.split(".")
     modules = [sys.modules.get(".".join(parts[: i + 1])) for i in range(len(parts))]
     return any(getattr(getattr(one, "__spec__", None), "_initializing", False) for one in modules)

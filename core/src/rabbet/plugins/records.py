@@ -1,7 +1,8 @@
 """What the manager knows about each entry point: a `Record`, and the words in which it is reported.
 
-A record outlives a failure. It keeps the exception that the plugin's import raised, so that ``rabbet doctor`` can show the
-real cause at any later time, and so that every use of the name raises the same explanation.
+A record outlives a failure. It keeps the exception that the plugin's import raised, so that
+``rabbet doctor`` can show the real cause at any later time, and so that every use of the name
+raises the same explanation.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ class Record:
       entry_point: the metadata; ``group``, ``name`` and ``value`` are read from it.
       distribution: the package that declares it, or None where that is not known (yet).
       status: one of `STATUSES`.
-      error: the exception that explains the status (an import's own error, as it was raised); None where all is well.
+      error: the exception that explains the status (an import's own error, as it was raised); None
+        where all is well.
       object: what was loaded, once the status is ``loaded``.
     """
 
@@ -76,7 +78,8 @@ class Record:
 
 
 def cause(error: BaseException) -> str:
-    """``ImportError: libnope.so: cannot open shared object file (native.py:3)``: the error and where it was raised.
+    """``ImportError: libnope.so: cannot open shared object file (native.py:3)``: the error and
+    where it was raised.
 
     The place is the innermost line outside Python's own library, because that is the line to mend.
     """
@@ -86,7 +89,9 @@ def cause(error: BaseException) -> str:
 
 
 def last_frames(error: BaseException, count: int = 3) -> list[str]:
-    """The last ``count`` lines of the traceback, innermost last: ``plugin/native.py:3, in <module>: CDLL("libnope.so")``."""
+    """The last ``count`` lines of the traceback, innermost last: ``plugin/native.py:3, in <module>:
+    CDLL("libnope.so")``.
+    """
     frames = [one for one in traceback.extract_tb(error.__traceback__) if not _is_import_machinery(one)]
     return [f"{one.filename}:{one.lineno}, in {one.name}: {one.line}" for one in frames[-count:]]
 
