@@ -1,0 +1,47 @@
+"""Core and the CPU alone: it computes, and a name that a plugin would bring says which package to install."""
+import importlib.metadata
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import rabbet as rb
+from rabbet import lax
+from rabbet.extend import MissingPluginError
+
+PROVIDED = {"jit": "rabbet-jit", "make_jaxpr": "rabbet-jit", "grad": "rabbet-autodiff", "value_and_grad": "rabbet-autodiff",
+            "custom_vjp": "rabbet-autodiff", "vmap": "rabbet-vmap", "numpy": "rabbet-numpy", "nn": "rabbet-nn", "random": "rabbet-random"}
+
+
+def test_only_core_and_the_cpu_are_installed():
+    ours = {d.name for d in importlib.metadata.distributions() if d.name.startswith("rabbet")}
+    assert ours == {"rabbet-core", "rabbet-pjrt-cpu"}
+
+
+def test_primitives_run():
+    x = rb.device_put(np.float32([1, 2, 3]))
+    assert lax.add(x, lax.mul(x, 2.0)).tolist() == [3, 6, 9]
+    assert (x + x).tolist() == [2, 4, 6]
+
+
+@pytest.mark.parametrize(("name", "package"), PROVIDED.items())
+def test_a_missing_name_says_what_to_install(name, package):
+    with pytest.raises(MissingPluginError, match=f"(?s)rabbet.{name}.*{package}"):
+        getattr(rb, name)
+
+
+def test_a_missing_plugin_is_also_an_attribute_error():
+    assert not hasattr(rb, "grad")
+    with pytest.raises(AttributeError):
+        rb.no_such_name_at_all
+
+
+def test_a_missing_module_says_what_to_install():
+    done = subprocess.run([sys.executable, "-c", "import rabbet.numpy"], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "ModuleNotFoundError" in done.stderr
+
+
+def test_doctor_is_content():
+    done = subprocess.run([sys.executable, "-m", "rabbet.plugins.cli", "doctor"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
