@@ -1,12 +1,16 @@
 """What every test folder shares: skipping what needs plugins that this environment does not have."""
+from functools import cache
 from importlib.metadata import entry_points
 
 import pytest
 
+GROUPS = ("rabbet.api", "rabbet.backends", "rabbet.dtypes", "rabbet.rules", "rabbet.passes", "rabbet.hooks")
 
+
+@cache
 def installed_plugins():
     """Names offered through rabbet's entry-point groups, e.g. 'jit', 'numpy', 'bfloat16', 'cpu'."""
-    return {point.name for point in entry_points() if point.group.startswith("rabbet.")}
+    return {point.name for group in GROUPS for point in entry_points(group=group)}
 
 
 def pytest_runtest_setup(item):

@@ -1,12 +1,11 @@
 """A third party's package in an environment of its own: found by its metadata, listed, explained, and easy to switch off."""
 import importlib.metadata
+import os
 import subprocess
 import sys
 
 
 def python(code, **env):
-    import os
-
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **env})
 
 
@@ -21,7 +20,8 @@ def test_the_environment_is_the_one_that_is_meant():
 
 
 def test_it_is_loaded_when_first_touched_and_not_before():
-    done = python("import sys, rabbet as rb; assert 'rabbet_enclose' not in sys.modules; rb.enclose; assert 'rabbet_enclose' in sys.modules")
+    done = python("import sys, rabbet as rb; assert 'rabbet_enclose' not in sys.modules; "
+                  "rb.enclose; assert 'rabbet_enclose' in sys.modules")
     assert done.returncode == 0, done.stderr
 
 
@@ -33,7 +33,7 @@ def test_it_is_listed_with_its_package():
 
 
 def test_it_can_be_switched_off():
-    done = python("import rabbet as rb; rb.jit; rb.enclose", RABBET_DISABLE_PLUGINS="enclose")
+    done = python("import rabbet as rb; rb.jit; rb.enclose", RABBET_DISABLE_PLUGINS="rabbet-enclose")
     assert done.returncode == 1
     assert "MissingPluginError" in done.stderr or "PluginError" in done.stderr
     assert "enclose" in done.stderr

@@ -1,0 +1,87 @@
+"""Who imports whom, across packages: no jax anywhere, and first-party plugins through the strangers' door."""
+import ast
+import pathlib
+import re
+import tomllib
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PRODUCT = sorted(path for pattern in ("core/src", "plugins/*/src", "pjrt_*/src", "examples/third_party/*/src")
+                 for folder in ROOT.glob(pattern) for path in folder.rglob("*.py"))
+PLUGINS = sorted(folder for pattern in ("plugins/*", "pjrt_*", "examples/third_party/*") for folder in ROOT.glob(pattern)
+                 if (folder / "pyproject.toml").exists())
+# The public modules of core: all that a plugin may import from it.
+DOORS = {"rabbet", "rabbet.extend", "rabbet.lax", "rabbet.testing", "rabbet.tree", "rabbet.tree_util"}
+MODULE_OF = {"rabbet-numpy": "rabbet.numpy", "rabbet-nn": "rabbet.nn", "rabbet-random": "rabbet.random"}
+
+
+def imported(path):
+    """(line, dotted name) of every import in a file; of `from m import x` both m and m.x, for x may be a module."""
+    for node in ast.walk(ast.parse(path.read_text(), str(path))):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            yield node.lineno, node.module
+            yield from ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
+
+
+def is_inside(name, modules):
+    """Whether a dotted name is one of the modules or lies in one."""
+    return any(name == module or name.startswith(module + ".") for module in modules)
+
+
+def modules_of(distribution):
+    """The module that a first-party distribution brings."""
+    return MODULE_OF.get(distribution, distribution.replace("-", "_"))
+
+
+def test_the_product_never_imports_jax():
+    found = [f"{path.relative_to(ROOT)}:{line} imports {name}" for path in PRODUCT for line, name in imported(path)
+             if is_inside(name, {"jax", "jax_plugins"})]
+    assert found == []
+
+
+def test_only_the_runtime_and_the_tree_registry_touch_jaxlib():
+    allowed = (ROOT / "core/src/rabbet/runtime", ROOT / "core/src/rabbet/tree.py", ROOT / "core/src/rabbet/tree")
+    found = [f"{path.relative_to(ROOT)}:{line}" for path in PRODUCT for line, name in imported(path)
+             if is_inside(name, {"jaxlib"}) and not any(path == a or a in path.parents for a in allowed)]
+    assert found == []
+
+
+@pytest.mark.parametrize("plugin", PLUGINS, ids=lambda folder: folder.name)
+def test_a_plugin_imports_rabbet_extend_and_what_it_declares(plugin):
+    project = tomllib.loads((plugin / "pyproject.toml").read_text())["project"]
+    declared = [re.match(r"[A-Za-z0-9._-]+", line).group() for line in project["dependencies"]]
+    own = modules_of(project["name"])
+    allowed = {own, *(modules_of(name) for name in declared if name != "rabbet-core")}
+    exported = exports_of(ROOT / "core/src/rabbet/__init__.py")
+    found = [f"{path.relative_to(ROOT)}:{line} imports {name}" for path in (plugin / "src").rglob("*.py")
+             for line, name in imported(path)
+             if is_inside(name, {"rabbet"} | {modules_of(d) for d in ("rabbet-jit", "rabbet-vmap", "rabbet-autodiff")})
+             and not is_inside(name, allowed) and not at_a_door(name, exported)]
+    assert found == []
+
+
+def at_a_door(name, exported):
+    """Whether a name is a public module of core or something that one of them exports."""
+    module, _, attribute = name.rpartition(".")
+    return name in DOORS or module in DOORS - {"rabbet"} or (module == "rabbet" and attribute in exported)
+
+
+def exports_of(init):
+    """What `from rabbet import ...` may bring: the names that core's __init__ binds or lists."""
+    module = ast.parse(init.read_text())
+    names = {"lax", "extend", "tree", "config", "errors"}
+    for node in ast.walk(module):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            names |= {alias.asname or alias.name for alias in node.names}
+        elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            names.add(node.name)
+    return names
+
+
+def test_a_relative_import_never_leaves_its_package():
+    found = [f"{path.relative_to(ROOT)}:{node.lineno}" for path in PRODUCT for node in ast.walk(ast.parse(path.read_text()))
+             if isinstance(node, ast.ImportFrom) and node.level > 1]
+    assert found == []

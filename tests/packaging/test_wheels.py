@@ -1,0 +1,85 @@
+"""Every distribution builds, and its wheel holds what it should: its own package, its metadata and the licence."""
+import email
+import pathlib
+import tomllib
+
+import pytest
+from packaging.requirements import Requirement
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+FOLDERS = sorted(str(file.parent.relative_to(ROOT)) for pattern in ("core", "plugins/*", "pjrt_*", "examples/third_party/*")
+                 for file in ROOT.glob(f"{pattern}/pyproject.toml"))
+# What the wheel of each folder may install; a package of its own name unless it stands here.
+INSIDE_RABBET = {"plugins/numpy": "rabbet/numpy/", "plugins/nn": "rabbet/nn/", "plugins/random": "rabbet/random/", "core": "rabbet/"}
+
+
+def project(folder):
+    return tomllib.loads((ROOT / folder / "pyproject.toml").read_text())["project"]
+
+
+def metadata(archive):
+    name = next(n for n in archive.namelist() if n.endswith(".dist-info/METADATA"))
+    return email.message_from_bytes(archive.read(name))
+
+
+def test_the_distributions_are_those_of_the_design():
+    names = {project(folder)["name"] for folder in FOLDERS}
+    assert names >= {"rabbet-core", "rabbet-jit", "rabbet-autodiff", "rabbet-vmap", "rabbet-numpy", "rabbet-nn", "rabbet-random",
+                     "rabbet-bfloat16", "rabbet-progress", "rabbet-pjrt-cpu", "rabbet-pjrt-cuda", "rabbet-pjrt-tpu", "rabbet-enclose"}
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_a_wheel_holds_its_package_and_nothing_else(folder, wheel):
+    prefix = INSIDE_RABBET.get(folder, project(folder)["name"].replace("-", "_") + "/")
+    code = [name for name in wheel(folder).namelist() if ".dist-info/" not in name]
+    assert code, "the wheel is empty"
+    assert [name for name in code if not name.startswith(prefix)] == []
+    assert "rabbet/__init__.py" not in code or folder == "core"
+    assert not any("/tests/" in name or name.endswith(".pyc") for name in code)
+
+
+def test_core_leaves_the_modules_of_plugins_to_them(wheel):
+    code = wheel("core").namelist()
+    assert not any(name.startswith(prefix) for name in code for prefix in ("rabbet/numpy/", "rabbet/nn/", "rabbet/random/"))
+
+
+@pytest.mark.parametrize("folder", [".", *FOLDERS])
+def test_metadata_is_complete(folder, wheel):
+    archive = wheel(folder)
+    meta = metadata(archive)
+    assert meta["License-Expression"] == "Apache-2.0"
+    assert any(name.endswith(".dist-info/licenses/LICENSE") for name in archive.namelist())
+    assert meta["Requires-Python"] == ">=3.11"
+    assert meta["Summary"]
+    assert "# " in meta.get_payload()
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_licence_is_the_one_of_the_root(folder):
+    assert (ROOT / folder / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
+
+
+@pytest.mark.parametrize("folder", [folder for folder in FOLDERS if folder != "core"])
+def test_a_plugin_says_for_which_core_it_was_built(folder):
+    requirements = {r.name: r for r in map(Requirement, project(folder)["dependencies"])}
+    bounds = {s.operator for s in requirements["rabbet-core"].specifier}
+    assert bounds == {">=", "<"}
+    assert "jax" not in requirements
+
+
+def test_the_root_project_ships_no_code_and_requires_the_standard_plugins(wheel):
+    archive = wheel(".")
+    assert all(".dist-info/" in name for name in archive.namelist())
+    required = {Requirement(line).name for line in metadata(archive).get_all("Requires-Dist") if "extra ==" not in line}
+    assert required == {"rabbet-core", "rabbet-jit", "rabbet-autodiff", "rabbet-vmap", "rabbet-numpy", "rabbet-nn", "rabbet-random",
+                        "rabbet-bfloat16", "rabbet-progress", "rabbet-pjrt-cpu"}
+    assert {"cuda12", "cuda13", "tpu", "cli"} <= set(metadata(archive).get_all("Provides-Extra"))
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_entry_points_name_objects_that_are_in_the_wheel(folder, wheel):
+    code = set(wheel(folder).namelist())
+    for points in project(folder).get("entry-points", {}).values():
+        for value in points.values():
+            path = value.partition(":")[0].replace(".", "/")
+            assert {f"{path}.py", f"{path}/__init__.py"} & code, f"{value} is not in the wheel"
