@@ -64,13 +64,11 @@ def make_cpu_client(num_devices=1, asynchronous=True, **distributed):
 
 
 def load_pjrt_plugin(name, library_path):
-    """Load the shared library of PJRT plugin `name` once; return its C API capsule, or None if it was loaded."""
-    api = None
+    """Load the shared library of PJRT plugin `name`, unless somebody has, and initialize it."""
     if not _jax.pjrt_plugin_loaded(name):
-        api = _jax.load_pjrt_plugin(name, str(library_path), None)
+        _jax.load_pjrt_plugin(name, str(library_path), None)
     if not _jax.pjrt_plugin_initialized(name):
         _jax.initialize_pjrt_plugin(name)
-    return api
 
 
 def make_c_api_client(name, options=None, distributed_client=None):
@@ -83,12 +81,12 @@ def gpu_plugin_options():
     return xla_client.generate_pjrt_gpu_plugin_options()
 
 
-def make_topology(c_api, name="", **options):
-    """Describe hardware that need not be present, for ahead-of-time compilation.
+def make_topology(plugin, name="", **options):
+    """Describe hardware that need not be present, for ahead-of-time compilation by the loaded PJRT `plugin`.
 
-    Returns jaxlib's `DeviceTopology`. Compile with `compile_unloaded` for `compile_only_devices(topology)`.
+    Returns jaxlib's `DeviceTopology`. Compile with `compile_unloaded` for its `compile_only_devices`.
     """
-    return xla_client.make_c_api_device_topology(c_api, name, **options)
+    return _jax.get_default_c_api_topology(plugin, name, dict(options))
 
 
 def compile_only_devices(topology):

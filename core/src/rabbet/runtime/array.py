@@ -1,0 +1,213 @@
+"""``rabbet.Array``: our own class around a PJRT buffer.
+
+What needs operations (arithmetic, indexing, ``.sum()``) is given to this class and to tracers alike when ``rabbet`` is composed, by
+``rabbet.lax.operators``; here stands what an array can do by itself.
+"""
+
+import numpy as np
+
+from rabbet import dtypes
+from rabbet.errors import DeletedArrayError
+from rabbet.runtime import adapter, dlpack
+from rabbet.runtime.placement import placement
+from rabbet.runtime.sharding import SingleDeviceSharding
+
+
+class Array:
+    """An array on a device. Made by ``rabbet.numpy`` functions, ``device_put`` and computations; immutable.
+
+    Computation is asynchronous where the backend gains by it: an array may exist before its values do. Reading them waits.
+    """
+
+    __slots__ = ("raw", "aval", "spec", "__weakref__")
+    __array_priority__ = 100
+
+    def __init__(self, raw, spec):
+        self.raw = raw
+        self.spec = spec
+        self.aval = spec.aval
+
+    # ------------------------------------------------------------------------------------------- what it is
+    shape = property(lambda self: self.aval.shape, doc="The shape, a tuple of ints.")
+    dtype = property(lambda self: self.aval.dtype, doc="The dtype, a NumPy dtype or an extended one.")
+    ndim = property(lambda self: self.aval.ndim, doc="The number of dimensions.")
+    size = property(lambda self: self.aval.size, doc="The number of elements.")
+    weak_type = property(lambda self: self.aval.weak_type, doc="Whether the dtype gives way in promotion.")
+    itemsize = property(lambda self: self.aval.dtype.itemsize, doc="Bytes per element.")
+    nbytes = property(lambda self: self.aval.size * self.aval.dtype.itemsize, doc="Bytes in all.")
+    device = property(lambda self: self.spec.device, doc="The device that holds the array.")
+    committed = property(lambda self: self.spec.committed, doc="Whether the array was put on its device on purpose.")
+    sharding = property(lambda self: SingleDeviceSharding(self.spec.device), doc="How the array is laid over devices.")
+    is_fully_addressable = property(lambda self: True, doc="Whether this process can read all of it.")
+    is_fully_replicated = property(lambda self: True, doc="Whether every device holds all of it.")
+
+    def devices(self):
+        """The set of devices that hold the array."""
+        return {self.spec.device}
+
+    def __len__(self):
+        return len(self.aval)
+
+    def __hash__(self):
+        raise TypeError(
+            f"an array cannot be hashed (type {self.aval.str_short()}): its values would have to be compared. "
+            f"Use id(x) for identity, or x.tobytes() / tuple(x.tolist()) for the values."
+        )
+
+    # ------------------------------------------------------------------------------------ waiting and deleting
+    def block_until_ready(self):
+        """Wait until the values are computed; return the array. Errors of the computation are raised here."""
+        self.raw.block_until_ready()
+        return self
+
+    def is_ready(self):
+        """Whether the values are computed."""
+        return self.raw.is_ready()
+
+    def is_deleted(self):
+        """Whether the memory was given up, by ``delete`` or by donation."""
+        return self.raw.is_deleted()
+
+    def delete(self):
+        """Give up the memory now. Using the array afterwards raises ``DeletedArrayError``."""
+        self.raw.delete()
+
+    def copy_to_host_async(self):
+        """Begin copying the values to the host, so that a later ``numpy.asarray`` waits less."""
+        adapter.start_copy_to_host([self.raw])
+
+    def to_device(self, device, *, stream=None):
+        """The array on another device."""
+        from rabbet.runtime.transfer import device_put
+
+        return device_put(self, device)
+
+    # ------------------------------------------------------------------------------------------ to the host
+    def _value(self):
+        if isinstance(self.aval.dtype, dtypes.ExtendedDType):
+            raise TypeError(
+                f"an array of dtype {self.aval.dtype} has no NumPy form; for keys, rabbet.random.key_data(x) gives the bits"
+            )
+        if self.raw.is_deleted():
+            raise self.deleted()
+        return adapter.to_numpy(self.raw)
+
+    def deleted(self):
+        """The error for using this array after it was deleted or donated."""
+        return DeletedArrayError(
+            f"array {self.aval.str_short()} has been deleted or donated to a computation; "
+            f"use the computation's result, or do not donate this argument"
+        )
+
+    def __array__(self, dtype=None, copy=None):
+        value = self._value()
+        if dtype is not None and value.dtype != dtype:
+            return value.astype(dtype)
+        return value.copy() if copy else value
+
+    def item(self, *index):
+        """One element as a Python scalar; ``index`` as for ``numpy.ndarray.item``."""
+        return self._value().item(*index)
+
+    def tolist(self):
+        """The values as nested lists of Python scalars."""
+        return self._value().tolist()
+
+    def tobytes(self, order="C"):
+        """The values as bytes, in row-major order by default."""
+        return self._value().tobytes(order)
+
+    def _scalar(self, convert):
+        if self.aval.size != 1 or self.aval.ndim > 0:
+            raise TypeError(
+                f"only an array without dimensions converts to {convert.__name__}, got {self.aval.str_short()}; "
+                f"take an element first, as in x[0] or x.item()"
+            )
+        return convert(self._value()[()])
+
+    def __bool__(self):
+        if self.aval.size != 1:
+            raise ValueError(
+                f"the truth value of an array of {self.aval.size} elements ({self.aval.str_short()}) is ambiguous; "
+                f"use x.any() or x.all()"
+            )
+        return bool(self._value().reshape(())[()])
+
+    def __int__(self):
+        return self._scalar(int)
+
+    def __float__(self):
+        return self._scalar(float)
+
+    def __complex__(self):
+        return self._scalar(complex)
+
+    def __index__(self):
+        if dtypes.kind(self.aval.dtype) not in "iu" or self.aval.ndim:
+            raise TypeError(f"only integer arrays without dimensions can be an index, got {self.aval.str_short()}")
+        return int(self._value()[()])
+
+    def __format__(self, spec):
+        return format(self._value()[()], spec) if self.aval.ndim == 0 else format(str(self), spec)
+
+    def __str__(self):
+        return str(self._value()) if not isinstance(self.aval.dtype, dtypes.ExtendedDType) else repr(self)
+
+    def __repr__(self):
+        if self.raw.is_deleted():
+            return f"Array({self.aval.str_short()}, deleted)"
+        if isinstance(self.aval.dtype, dtypes.ExtendedDType):
+            return f"Array({self.aval.shape}, dtype={self.aval.dtype}) overlaying:\n{adapter.to_numpy(self.raw)}"
+        weak = ", weak_type=True" if self.aval.weak_type else ""
+        tail = f"dtype={self.aval.dtype.name}{weak})"
+        text = np.array2string(self._value(), separator=", ", prefix="Array(", suffix=",", threshold=1000)
+        if self.aval.size == 0:
+            text = f"[], shape={self.aval.shape}"
+        last = text.rsplit("\n", 1)[-1]
+        gap = " " if len(last) + len(tail) < 70 else "\n      "
+        return f"Array({text},{gap}{tail}"
+
+    # ------------------------------------------------------------------------------------- other libraries
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        if self.raw.is_deleted():
+            raise self.deleted()
+        return adapter.to_dlpack(self.raw, stream)
+
+    def __dlpack_device__(self):
+        return dlpack.device_of(self.raw)
+
+    def __reduce__(self):
+        if isinstance(self.aval.dtype, dtypes.ExtendedDType):
+            return _unpickle_physical, (adapter.to_numpy(self.raw), self.aval)
+        return _unpickle, (self._value(), self.aval.weak_type)
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        raw = adapter.copy_to_device(self.raw, self.spec.device.raw, self.spec.sharding, always_copy=True)
+        return Array(raw, self.spec)
+
+    def addressable_data(self, index):
+        """The part of the array on this process's device number ``index``."""
+        if index != 0:
+            raise IndexError(f"the array is on one device, there is no part {index}")
+        return self
+
+
+def from_host(host, aval, device, committed, *, private=False):
+    """An ``Array`` of type ``aval`` from a NumPy array of its physical type."""
+    spec = placement(aval, device, committed)
+    return Array(adapter.put(host, aval.physical, device.raw, spec.sharding, private=private), spec)
+
+
+def _unpickle(value, weak_type):
+    from rabbet.avals import ShapedArray
+
+    return _unpickle_physical(value, ShapedArray(value.shape, value.dtype, weak_type))
+
+
+def _unpickle_physical(value, aval):
+    from rabbet.runtime.devices import default_device
+
+    return from_host(np.ascontiguousarray(value).reshape(aval.physical.shape), aval, default_device(), False)

@@ -1,0 +1,145 @@
+"""What a backend plugin offers, and finding the ones that are installed.
+
+A backend is one value, a `Backend`, behind an entry point of the group `rabbet.backends`. Nothing is built in:
+the CPU arrives through the same door. Reading the entry points imports nothing; a plugin's module is imported
+when devices are first asked for, and its client is made (see `clients`) when one of its devices is.
+"""
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from rabbet.config import Setting, config
+from rabbet.errors import MissingPluginError, PluginError
+
+GROUP = "rabbet.backends"
+
+# Names that people use for a platform, and how to get one that is not installed.
+ALIASES = {"gpu": ("cuda", "rocm")}
+INSTALL = {"cpu": "rabbet-pjrt-cpu", "cuda": "rabbet[cuda13]", "gpu": "rabbet[cuda13]", "tpu": "rabbet[tpu]"}
+
+
+def no_obstacle():
+    """The default for `Backend.obstacle`: nothing stands in the way."""
+    return None
+
+
+@dataclass(frozen=True, eq=False)
+class Backend:
+    """One platform, as its plugin describes it.
+
+    Attributes:
+      platform: its name in `devices("name")` and in platform-specific lowering rules.
+      priority: the backend of highest priority that works is the default (cpu 0, cuda 200, tpu 300).
+      make_client: `(options) -> raw PJRT client`, called at most once per process. `options` is a mapping
+        with what `clients.configure` was given; `adapter.make_cpu_client` and `make_c_api_client` make clients.
+      obstacle: `() -> str | None`, cheap: why this machine cannot run the backend (a library or the hardware
+        is missing), or None. A backend with an obstacle is passed over in silence when the default is chosen.
+      topology: `(name, **options) -> DeviceTopology` for compiling without the hardware; None: not offered.
+      native_dtypes: dtype names that the hardware computes with; others may be stored and are widened.
+      lowerings: a `RuleSet("lower")` with the platform's own lowering rules, or None.
+      compile_options: compiler options that every program of this platform gets.
+      settings: `Setting`s that the backend brings; they exist in `rabbet.config` once it has been loaded.
+      doctor: `() -> [(label, ok, detail)]`, lines for `rabbet doctor`: what is there, what is missing, what to do.
+
+    Example::
+
+        BACKEND = Backend(platform="toaster", priority=10, make_client=make_client)
+    """
+
+    platform: str
+    priority: int
+    make_client: Callable[[Mapping], Any]
+    obstacle: Callable[[], str | None] = no_obstacle
+    topology: Callable[..., Any] | None = None
+    native_dtypes: frozenset = frozenset()
+    lowerings: Any = None
+    compile_options: Mapping[str, Any] = field(default_factory=dict)
+    settings: tuple[Setting, ...] = ()
+    doctor: Callable[[], list] | None = None
+
+
+class BackendRegistry:
+    """The installed backends, by platform. `manager` offers `names(group)` and `get(group, name)`."""
+
+    def __init__(self, manager):
+        self.manager = manager
+        self._loaded = {}
+
+    def installed(self):
+        """Return the platforms that are installed, sorted; imports nothing."""
+        return list(self.manager.names(GROUP))
+
+    def allowed(self):
+        """Return the platforms that may be used: all, or those of `config.platforms`, in its order.
+
+        Raises MissingPluginError if `config.platforms` names one that is not installed.
+        """
+        wanted = config.platforms
+        if wanted is None:
+            return self.installed()
+        return [self.resolve(name) for name in wanted]
+
+    def resolve(self, name):
+        """Return the installed platform that `name` stands for ('gpu' may be 'cuda')."""
+        installed = self.installed()
+        for candidate in (name, *ALIASES.get(name, ())):
+            if candidate in installed:
+                return candidate
+        raise MissingPluginError(unknown_platform(name, installed))
+
+    def get(self, name):
+        """Return the `Backend` for platform `name`, loading its plugin if need be.
+
+        Raises MissingPluginError if no package offers it or `config.platforms` leaves it out, PluginError if the
+        plugin fails to load or offers something else than a Backend.
+        """
+        platform = self.resolve(name)
+        if config.platforms is not None and platform not in self.allowed():
+            raise MissingPluginError(
+                f"platform {name!r} is switched off by config.platforms (RABBET_PLATFORMS), "
+                f"which allows: {', '.join(config.platforms)}")
+        if platform not in self._loaded:
+            self._loaded[platform] = self._load(platform)
+        return self._loaded[platform]
+
+    def _load(self, platform):
+        backend = self.manager.get(GROUP, platform)
+        if not isinstance(backend, Backend):
+            raise PluginError(f"the plugin for platform {platform!r} offers a {type(backend).__name__}, not a "
+                              "rabbet.extend.Backend; its entry point must name a Backend value")
+        if backend.platform != platform:
+            raise PluginError(f"the entry point {platform!r} names a Backend for {backend.platform!r}; "
+                              "entry point and platform must have one name")
+        for setting in backend.settings:
+            config.define(setting)
+        return backend
+
+    def candidates(self):
+        """Return (backends in the order to try them for the default, {platform: PluginError} of broken ones)."""
+        found, broken = [], {}
+        for platform in self.allowed():
+            try:
+                found.append(self.get(platform))
+            except PluginError as error:
+                broken[platform] = error
+        if config.platforms is None:
+            found.sort(key=lambda backend: (-backend.priority, backend.platform))
+        return found, broken
+
+
+def unknown_platform(name, installed):
+    """Return the message for a platform that no installed package offers."""
+    present = f"installed platforms: {', '.join(installed)}" if installed else "no backend is installed"
+    package = INSTALL.get(name)
+    advice = f'to get it: python -m pip install "{package}"' if package else \
+        f"a package that offers it has an entry point {name!r} in the group {GROUP!r}"
+    return f"no installed package offers platform {name!r}\n  {present}\n  {advice}"
+
+
+@functools.cache
+def default_registry():
+    """Return the registry over the packages installed in this environment."""
+    from rabbet.plugins.manager import default_manager     # not at the top: the runtime works without plugins
+    return BackendRegistry(default_manager())

@@ -1,0 +1,191 @@
+"""PJRT clients: one per platform and process, made when first asked for.
+
+A client owns threads, so it does not survive `fork`: in the child its threads are gone and the first use would
+wait for ever. `Clients` therefore notices a fork (`os.register_at_fork`, installed with the first client; such
+a hook can never be taken out again, which is why the module does it only then) and every later use raises
+ForkedProcessError. Fast paths that keep executables at hand register with `on_fork` and drop them.
+"""
+
+import os
+import threading
+import warnings
+import weakref
+
+from rabbet.config import config
+from rabbet.errors import PluginError, RabbetError
+from rabbet.runtime import adapter
+
+
+class ForkedProcessError(RabbetError, RuntimeError):
+    """A process made by `os.fork` used devices that its parent had started.
+
+    The parent's threads, which run the programs, do not exist in the child; waiting for them would never end.
+    Start workers with the `spawn` or `forkserver` method::
+
+        multiprocessing.set_start_method("spawn")
+
+    or use no device in the parent before it forks.
+    """
+
+
+class Client:
+    """A running PJRT client.
+
+    Attributes: `platform`, `backend` (its Backend), `version` (the platform's own text), `devices` (a tuple of all
+    devices, remote ones included), `raw` (jaxlib's client; raises ForkedProcessError in a forked child).
+    """
+
+    def __init__(self, backend, raw, wrap):
+        self.backend, self.platform, self._raw = backend, backend.platform, raw
+        self.version = raw.platform_version
+        self.process_index = raw.process_index()
+        self.forked = False
+        self._by_id = {device.id: wrap(self, device) for device in raw.devices()}
+        self.devices = tuple(self._by_id.values())
+        self.local_devices = tuple(d for d in self.devices if d.process_index == self.process_index)
+
+    @property
+    def raw(self):
+        if self.forked:
+            raise ForkedProcessError(
+                f"this process was forked after its parent had started the {self.platform!r} backend, whose "
+                "threads do not exist here; start worker processes with multiprocessing's 'spawn' method")
+        return self._raw
+
+    @property
+    def process_count(self):
+        return len({device.process_index for device in self.devices})
+
+    def device(self, id):
+        """Return the device with number `id`; the same object every time."""
+        return self._by_id[id]
+
+    def live_buffers(self):
+        """Return the raw arrays that this client holds in memory."""
+        return adapter.live_buffers(self.raw)
+
+    def __repr__(self):
+        return f"Client({self.platform}, {len(self.devices)} device{'s' * (len(self.devices) != 1)})"
+
+
+class Clients:
+    """The clients of a process. `registry` finds backends; `wrap(client, raw_device)` makes a device."""
+
+    def __init__(self, registry, wrap):
+        self.registry, self.wrap = registry, wrap
+        self.failures = {}                  # platform -> the error of its last attempt to start
+        self._running, self._options, self._default = {}, {}, {}
+        self._lock = threading.RLock()
+        self._on_fork = []
+        self._watching = False
+
+    def configure(self, platform, **options):
+        """Set options for `make_client` of `platform`; RuntimeError if its client runs already."""
+        platform = self.registry.resolve(platform)
+        with self._lock:
+            if platform in self._running:
+                raise RuntimeError(f"the {platform!r} backend has started already; configure it before the "
+                                   "first array is made or devices are listed")
+            self._options.setdefault(platform, {}).update(options)
+
+    def on_fork(self, callback):
+        """Call `callback()` in every forked child: drop what would use a client without asking `Client.raw`."""
+        self._on_fork.append(callback)
+
+    def running(self):
+        """Return the clients that have been started, by platform; starts nothing."""
+        return dict(self._running)
+
+    def get(self, platform):
+        """Return the client of `platform`, starting it if need be.
+
+        Raises MissingPluginError (not installed or not allowed) and PluginError (does not start).
+        """
+        backend = self.registry.get(platform)       # may import a plugin: outside the lock
+        client = self._running.get(backend.platform)
+        return client or self._start(backend)
+
+    def _start(self, backend):
+        with self._lock:
+            if backend.platform in self._running:
+                return self._running[backend.platform]
+            self._watch_forks()
+            try:
+                raw = backend.make_client(dict(self._options.get(backend.platform, {})))
+                client = Client(backend, raw, self.wrap)
+            except Exception as error:
+                self.failures[backend.platform] = error
+                raise PluginError(does_not_start(backend, error)) from error
+            self.failures.pop(backend.platform, None)
+            self._running[backend.platform] = client
+            return client
+
+    def default(self):
+        """Return the client of the default backend: the first of `config.platforms`, else of highest priority.
+
+        A platform that the user asked for by name must start. One that is merely installed is passed over: in
+        silence where it says that this machine cannot run it, else with a RuntimeWarning. Broken
+        plugins are passed over, and raised only when nothing works.
+        """
+        client = self._default.get(config.platforms)
+        return client or self._choose_default()
+
+    def _choose_default(self):
+        wanted = config.platforms
+        backends, broken = self.registry.candidates()
+        if wanted is not None:
+            for error in broken.values():
+                raise error
+        for backend in backends:
+            client = self.get(backend.platform) if wanted else self._try(backend, broken)
+            if client is not None:
+                self._default[wanted] = client
+                return client
+        raise PluginError(nothing_works(broken)) from next(iter(broken.values()), None)
+
+    def _try(self, backend, broken):
+        """Return the client of a backend that nobody named, or None, with the reason in `broken`."""
+        obstacle = backend.obstacle()
+        if obstacle is not None:
+            broken[backend.platform] = PluginError(obstacle)
+            return None
+        try:
+            return self.get(backend.platform)
+        except PluginError as error:
+            broken[backend.platform] = error
+            warnings.warn(f"{error}\n  another backend is used instead; RABBET_PLATFORMS=cpu would choose the "
+                          "CPU without this warning", RuntimeWarning, stacklevel=2)
+            return None
+
+    def _watch_forks(self):
+        if not self._watching and hasattr(os, "register_at_fork"):
+            self._watching = True
+            this = weakref.ref(self)
+            os.register_at_fork(after_in_child=lambda: forked(this()))
+
+
+def forked(clients):
+    """In a forked child: from now on every use of a client of `clients` raises."""
+    if clients is None:
+        return
+    clients._lock = threading.RLock()       # another thread of the parent may have held it
+    for client in clients._running.values():
+        client.forked = True
+    for callback in clients._on_fork:
+        callback()
+
+
+def does_not_start(backend, error):
+    lines = [f"the {backend.platform!r} backend is installed but does not start: {error}"]
+    obstacle = backend.obstacle()
+    if obstacle is not None and obstacle not in str(error):
+        lines.append(f"  {obstacle}")
+    return "\n".join(lines)
+
+
+def nothing_works(broken):
+    if not broken:
+        return ("no backend is installed, so there is no device to compute on\n"
+                '  to get one: python -m pip install "rabbet-pjrt-cpu" (or "rabbet[cuda13]", "rabbet[tpu]")')
+    reasons = "".join(f"\n  {platform}: {error}" for platform, error in broken.items())
+    return f"none of the installed backends works on this machine:{reasons}\n  the whole story: rabbet doctor"

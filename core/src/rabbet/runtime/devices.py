@@ -1,0 +1,131 @@
+"""Devices: what arrays live on and programs run on.
+
+`Device` objects are interned: one per device for the life of the process, so caches key on identity. Asking for
+devices starts the backend's client; until then nothing of jaxlib's runtime runs.
+"""
+
+import functools
+
+from rabbet.runtime import adapter
+from rabbet.runtime.backends import default_registry
+from rabbet.runtime.clients import Clients
+
+
+class Device:
+    """One device of a platform, local or of another process.
+
+    Attributes:
+      platform: 'cpu', 'cuda', ...
+      id: its number, unique within the platform over all processes.
+      device_kind: the hardware's name for itself.
+      process_index: the process that it belongs to.
+      client: the `Client` it belongs to.
+      raw, sharding, device_list: jaxlib's device, "all of it here", and a list of just this one.
+    """
+
+    __slots__ = ("__weakref__", "_raw", "client", "device_kind", "device_list", "id", "platform", "process_index",
+                 "sharding")
+
+    def __init__(self, client, raw):
+        self.client, self._raw, self.platform = client, raw, client.platform
+        self.id, self.device_kind, self.process_index = raw.id, raw.device_kind, raw.process_index
+        self.sharding = adapter.single_sharding(raw)
+        self.device_list = adapter.device_list((raw,))
+
+    @property
+    def raw(self):
+        """jaxlib's device; raises ForkedProcessError in a forked child."""
+        if self.client.forked:
+            self.client.raw     # raises, with the whole story
+        return self._raw
+
+    @property
+    def local_hardware_id(self):
+        """The number of the hardware in its machine, or None where the platform has no such thing."""
+        return self.raw.local_hardware_id
+
+    def memory_stats(self):
+        """Return a dict of byte counts ('bytes_in_use', 'bytes_limit', ...), or None where there are none (CPU)."""
+        return self.raw.memory_stats()
+
+    def memory_kinds(self):
+        """Return the names of the memories that it can address; the default one comes first."""
+        default = self.raw.default_memory().kind
+        others = [memory.kind for memory in self.raw.addressable_memories() if memory.kind != default]
+        return [default, *others]
+
+    def live_buffers(self):
+        """Return the raw arrays that lie on this device (also those spread over it and others)."""
+        return [raw for raw in self.client.live_buffers() if self._raw in adapter.devices_of(raw)]
+
+    def __repr__(self):
+        return f"{self.platform.capitalize()}Device(id={self.id})"
+
+    def __str__(self):
+        return f"{self.platform}:{self.id}"
+
+    def __reduce__(self):
+        return device, (self.platform, self.id)
+
+
+@functools.cache
+def default_clients():
+    """Return the clients of this process: the runtime's one piece of process-wide state."""
+    return Clients(default_registry(), Device)
+
+
+def client_of(backend):
+    """Return the client of a platform name, or of the default backend for None."""
+    return default_clients().default() if backend is None else default_clients().get(backend)
+
+
+def device(platform, id):
+    """Return the device `id` of `platform`."""
+    try:
+        return client_of(platform).device(id)
+    except KeyError:
+        known = ", ".join(map(str, client_of(platform).devices))
+        raise ValueError(f"no device {platform}:{id}; there are {known}") from None
+
+
+def devices(backend=None):
+    """Return all devices of a platform ('cpu', 'cuda' or 'gpu', 'tpu', ...), of the default one for None.
+
+    Raises MissingPluginError for a platform that is not installed, naming the package to install.
+    """
+    return list(client_of(backend).devices)
+
+
+def local_devices(process_index=None, backend=None):
+    """Return the devices of one process, of this one for None."""
+    client = client_of(backend)
+    if process_index is None:
+        return list(client.local_devices)
+    if not 0 <= process_index < client.process_count:
+        raise ValueError(f"no process {process_index}; there are {client.process_count}, numbered from 0")
+    return [each for each in client.devices if each.process_index == process_index]
+
+
+def device_count(backend=None):
+    """Return how many devices a platform has over all processes."""
+    return len(client_of(backend).devices)
+
+
+def local_device_count(backend=None):
+    """Return how many devices of a platform belong to this process."""
+    return len(client_of(backend).local_devices)
+
+
+def default_backend():
+    """Return the name of the platform that computations run on when nothing says otherwise."""
+    return client_of(None).platform
+
+
+def process_index(backend=None):
+    """Return the number of this process, 0 where there is only one."""
+    return client_of(backend).process_index
+
+
+def process_count(backend=None):
+    """Return how many processes share the devices of a platform."""
+    return client_of(backend).process_count

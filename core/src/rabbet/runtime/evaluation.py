@@ -1,0 +1,67 @@
+"""The bottom interpreter: operations on arrays, executed at once.
+
+Each operator keeps the programs compiled for it by the placements of its arguments, so that the second ``x + y`` of a kind is: one dict lookup, one
+PJRT execute, one wrap.
+"""
+
+from rabbet.current import context
+from rabbet.jaxpr import Equation, Jaxpr, Var
+from rabbet.runtime import program, values
+
+
+class Evaluation:
+    """Executes operations. There is one, and every thread starts with it as the current interpreter."""
+
+    __slots__ = ()
+    parent = None
+    alive = True
+    table = None
+
+    def process(self, op, args):
+        """Run one operation on arrays; a list with multiple results."""
+        try:
+            runner = op.programs[tuple([a.spec for a in args])]
+        except (KeyError, AttributeError):
+            return self.first(op, args)
+        return runner(args)
+
+    def first(self, op, args):
+        """The slow path: make arrays of the arguments, compile if need be."""
+        arrays, device, committed = values.operands(op, args)
+        key = tuple([a.spec for a in arrays])
+        if not key:
+            key = (device,)
+        runner = op.programs.get(key)
+        if runner is None:
+            avals = tuple([a.aval for a in arrays])
+            runner = executable(op, avals, device).runner(committed, single=not op.primitive.multiple_results)
+            op.programs[key] = runner
+        return runner(arrays)
+
+    def describe(self):
+        return "evaluation"
+
+
+def executable(op, avals, device):
+    """The compiled program of one operator for argument types; made once per device."""
+    key = (avals, device)
+    made = op.programs.get(key)
+    if made is None:
+        lowering = program.lower(as_program(op, avals), device.platform, op.params.get("name", op.primitive.name))
+        made = op.programs[key] = program.compile(lowering, device)
+    return made
+
+
+def as_program(op, avals):
+    """The program of one operator: one equation; a call's own body."""
+    if op.primitive.name == "jit":
+        op.outs(avals)  # checks the types against those it was traced for
+        return op.params["jaxpr"]
+    invars = [Var(a) for a in avals]
+    outvars = [Var(a) for a in op.outs(avals)]
+    return Jaxpr(invars, outvars, [Equation(op, invars, outvars, context.where)], name=op.primitive.name)
+
+
+EVALUATION = Evaluation()
+
+__all__ = ["EVALUATION", "Evaluation", "as_program", "executable"]

@@ -1,0 +1,199 @@
+"""``fused``: a library function of several primitives runs as one compiled program when it is called on arrays.
+
+Called under a transformation, it inlines its primitives, so that programs read as if the user had written them. Called eagerly, it
+is compiled once per signature: the placements of its array arguments and the values of all others.
+"""
+
+import functools
+import inspect
+
+import numpy as np
+
+from rabbet import scalars, tree
+from rabbet.config import config
+from rabbet.current import context
+from rabbet.interpreter import typeof
+from rabbet.jaxpr import open_consts
+from rabbet.runtime import program, values
+from rabbet.runtime.array import Array
+from rabbet.runtime.evaluation import EVALUATION
+from rabbet.staging import stage
+
+
+def fused(function=None, *, static=()):
+    """Decorator: compile eager calls of a library function as one program per signature.
+
+    Args:
+      function: takes and returns pytrees of arrays.
+      static: names of arguments whose values choose the program even if they are numbers (axes, shapes). Arguments that are
+        neither arrays nor numbers (None, strings, dtypes, functions) are static by themselves.
+
+    Example:
+      >>> @fused(static=("axis",))
+      ... def center(x, axis=None):
+      ...     return x - x.mean(axis)
+    """
+    if function is None:
+        return functools.partial(fused, static=static)
+    names = list(inspect.signature(function).parameters)
+    by_position = frozenset([i for i, name in enumerate(names) if name in static])
+    static = frozenset(static)
+    programs = {}
+
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        if context.interpreter is not EVALUATION:
+            return function(*args, **kwargs)
+        try:
+            key = [a.spec if type(a) is Array else a for a in args]
+            if kwargs:
+                key.extend(kwargs.items())
+            key.append(config.traced_key())
+            run = programs[tuple(key)]
+        except (KeyError, TypeError, ValueError):
+            return first(args, kwargs)
+        return run(args)
+
+    def first(args, kwargs):
+        if config.disable_jit:
+            return function(*args, **kwargs)
+        found = _Signature(args, kwargs, by_position, static)
+        try:
+            run = programs.get(found.key)
+        except TypeError:  # an unhashable static argument, such as an index list: nothing to remember it by
+            return function(*args, **kwargs)
+        if run is None:
+            run = programs[found.key] = _compile(function, found)
+            quick = found.quick_key()
+            if quick is not None and run.whole:
+                programs[quick] = run.positional(found.order)
+        return run(found.arrays)
+
+    call.__wrapped__ = function
+    return call
+
+
+class _Dynamic:
+    """Marks the place of an array argument in a signature."""
+
+    def __repr__(self):
+        return "*"
+
+
+DYNAMIC = _Dynamic()
+
+
+class _Signature:
+    """An eager call taken apart: its array arguments, and a hashable description of everything else."""
+
+    def __init__(self, args, kwargs, by_position, static):
+        self.args, self.kwargs = args, kwargs
+        dynamic = [DYNAMIC if i not in by_position else None for i in range(len(args))]
+        leaves = []
+        self.frozen = []
+        for i, a in enumerate(args):
+            self._take(a, dynamic[i] is None, leaves)
+        self.names = sorted(kwargs)
+        for name in self.names:
+            self._take(kwargs[name], name in static, leaves)
+        on_device = [x for x in leaves if type(x) is Array]
+        self.device, self.committed = values.common_device(on_device, "the function")
+        self.arrays = [_array(x, self.device) for x in leaves]
+        self.order = [x if type(x) is Array else None for x in leaves]
+        self.key = (
+            "call", tuple([a.spec for a in self.arrays]), tuple(self.frozen), len(args), tuple(self.names),
+            self.device, config.traced_key(),
+        )  # fmt: skip
+
+    def _take(self, value, is_static, leaves):
+        """Freeze one argument: a static one by value, a pytree by its structure, with its arrays put aside."""
+        if is_static:
+            self.frozen.append(("static", type(value), _hashable(value)))
+            return
+        parts, treedef = tree.flatten(value)
+        kinds = []
+        for x in parts:
+            if isinstance(x, (Array, np.ndarray, np.generic)) or scalars.is_python_scalar(x):
+                leaves.append(x)
+                kinds.append(DYNAMIC)
+            else:
+                kinds.append(x)
+        self.frozen.append((treedef, tuple(kinds)))
+
+    def rebuild(self, tracers):
+        """The arguments with tracers in the places of arrays."""
+        at = iter(tracers)
+        out = []
+        originals = [*self.args, *[self.kwargs[n] for n in self.names]]
+        for frozen, original in zip(self.frozen, originals, strict=True):
+            if frozen[0] == "static":
+                out.append(original)
+            else:
+                treedef, kinds = frozen
+                out.append(tree.unflatten(treedef, [next(at) if k is DYNAMIC else k for k in kinds]))
+        n = len(self.args)
+        return out[:n], dict(zip(self.names, out[n:], strict=True))
+
+    def quick_key(self):
+        """The key by which the fast path finds the program: possible where every array is a positional argument of its own."""
+        if any(type(v) is Array for v in self.kwargs.values()):
+            return None
+        if sum(type(a) is Array for a in self.args) != len(self.arrays):
+            return None
+        key = [a.spec if type(a) is Array else a for a in self.args]
+        key.extend(self.kwargs.items())
+        key.append(config.traced_key())
+        try:
+            hash(tuple(key))
+        except TypeError:
+            return None
+        return tuple(key)
+
+
+def _hashable(value):
+    return tuple([_hashable(v) for v in value]) if type(value) is list else value
+
+
+def _array(x, device):
+    if type(x) is Array:
+        return x if x.spec.device is device else values.moved(x, device, x.spec.committed)
+    return values.to_array(x, device)
+
+
+class _Compiled:
+    """A compiled library call: from arrays to the function's own result."""
+
+    def __init__(self, runner, consts, treedef):
+        self.runner, self.consts, self.treedef = runner, consts, treedef
+        self.whole = not consts
+
+    def __call__(self, arrays):
+        return tree.unflatten(self.treedef, self.runner([*self.consts, *arrays]))
+
+    def positional(self, order):
+        """The fast path: the call's positional arguments as they are, statics among them ignored."""
+        runner, treedef = self.runner, self.treedef
+        single = treedef == tree.structure(0)
+
+        def run(args):
+            outs = runner([a for a in args if type(a) is Array])
+            return outs[0] if single else tree.unflatten(treedef, outs)
+
+        return run
+
+
+def _compile(function, signature):
+    treedef = None
+
+    def flat(*tracers):
+        nonlocal treedef
+        args, kwargs = signature.rebuild(tracers)
+        outs, treedef = tree.flatten(function(*args, **kwargs))
+        return outs
+
+    name = getattr(function, "__name__", "fused")
+    closed = stage(flat, [typeof(a) for a in signature.arrays], name)
+    consts = [values.to_array(c, signature.device) for c in closed.consts]
+    lowering = program.lower(open_consts(closed), signature.device.platform, name)
+    runner = program.compile(lowering, signature.device).runner(signature.committed)
+    return _Compiled(runner, consts, treedef)

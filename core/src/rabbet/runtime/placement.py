@@ -1,0 +1,43 @@
+"""Where an array is and what it is, as one interned object: the key of every dispatch cache.
+
+Two arrays of the same aval on the same device have the same ``Placement`` object, so the signature of a call is a tuple of these and finding
+its program costs a dict lookup by identity.
+"""
+
+import functools
+
+from rabbet.runtime import adapter
+
+
+class Placement:
+    """An aval on a device, and whether the user put it there on purpose (committed).
+
+    Computation follows committed arguments; the others are moved to where they are needed.
+    """
+
+    __slots__ = ("aval", "device", "committed", "handler", "sharding")
+
+    def __repr__(self):
+        return f"Placement({self.aval.str_short()} on {self.device}{', committed' if self.committed else ''})"
+
+
+@functools.cache
+def raw_sharding(device):
+    """jaxlib's placement object of whole arrays on a device."""
+    return adapter.single_sharding(device.raw)
+
+
+@functools.cache
+def device_list(device):
+    """jaxlib's list of one device."""
+    return adapter.device_list((device.raw,))
+
+
+@functools.cache
+def placement(aval, device, committed):
+    """The interned ``Placement``."""
+    made = Placement()
+    made.aval, made.device, made.committed = aval, device, committed
+    made.sharding = raw_sharding(device)
+    made.handler = adapter.result_handler(aval.physical, made.sharding)
+    return made

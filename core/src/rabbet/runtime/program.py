@@ -1,0 +1,166 @@
+"""From a program to something that runs: passes, text, cache, compiler, and the fast call at the end.
+
+An ``Executable`` belongs to one program on one device. Its ``runner`` is a closure that takes ``Array`` arguments of the exact placements it was made for
+and does nothing but execute and wrap: whoever calls it has looked it up by those placements.
+"""
+
+import time
+from typing import NamedTuple
+
+import numpy as np
+
+from rabbet import dtypes, passes
+from rabbet.config import config
+from rabbet.lowering.module import lower_program
+from rabbet.runtime import adapter, backends, cache, compile_options, observers
+from rabbet.runtime.array import Array
+from rabbet.runtime.placement import device_list, placement
+
+
+class Lowering(NamedTuple):
+    """A program ready to compile: its text, which arguments it reads, and what it gives back."""
+
+    jaxpr: object
+    module: object
+    name: str
+    platform: str
+    kept: tuple
+    donated: tuple
+    out_avals: tuple
+
+
+def lower(jaxpr, platform, name="main", *, donated=(), keep_unused=False):
+    """Run the passes and write the module text.
+
+    Args:
+      jaxpr: a ``Jaxpr``; captured arrays come first among its arguments.
+      platform: the backend to write for.
+      name: shown in profiles.
+      donated: indices into the arguments whose memory may be reused.
+      keep_unused: keep arguments that the program does not read.
+    """
+    optimized = passes.run(jaxpr, platform)
+    arguments = [*optimized.constvars, *optimized.invars]
+    kept = tuple(range(len(arguments)))
+    if not keep_unused:
+        used = {id(v) for eqn in optimized.equations for v in eqn.inputs} | {id(v) for v in optimized.outvars}
+        kept = tuple([i for i, v in enumerate(arguments) if id(v) in used])
+    trimmed = type(optimized)(
+        [arguments[i] for i in kept], optimized.outvars, optimized.equations, (), optimized.effects, optimized.name
+    )
+    place = {old: new for new, old in enumerate(kept)}
+    given = tuple([place[i] for i in donated if i in place])
+    module = lower_program(trimmed, platform, name=name, donated=given, bridges=backends.lowerings(platform))
+    return Lowering(trimmed, module, name, platform, kept, given, optimized.out_avals)
+
+
+class Executable:
+    """A compiled program on one device."""
+
+    __slots__ = ("exe", "lowering", "device", "cached", "seconds")
+
+    def __init__(self, exe, lowering, device, cached, seconds):
+        self.exe = exe
+        self.lowering = lowering
+        self.device = device
+        self.cached = cached
+        self.seconds = seconds
+
+    def runner(self, committed, *, single=False):
+        """A function from a sequence of ``Array`` arguments to a list of results (or the only one).
+
+        Args:
+          committed: whether results count as put on the device on purpose.
+          single: return the only result itself.
+        """
+        execute = self.exe.execute_sharded
+        specs = [placement(a, self.device, committed) for a in self.lowering.out_avals]
+        handlers = [s.handler for s in specs]
+        kept = self.lowering.kept
+        everything = kept == tuple(range(len(kept)))
+        count = len(kept)
+        check = self.check_outputs if config.debug_nans or config.debug_infs else None
+
+        def gather(args):
+            return [a.raw for a in args] if everything and len(args) == count else [args[i].raw for i in kept]
+
+        if single:
+            handler, spec = handlers, specs[0]
+
+            def run_single(args):
+                try:
+                    (raw,) = execute(gather(args)).consume_with_handlers(handler)
+                except Exception as error:
+                    raise self.diagnose(error, args) from None
+                out = Array(raw, spec)
+                if check is not None:
+                    check([out])
+                return out
+
+            return run_single
+
+        def run_many(args):
+            try:
+                raws = execute(gather(args)).consume_with_handlers(handlers)
+            except Exception as error:
+                raise self.diagnose(error, args) from None
+            outs = list(map(Array, raws, specs))
+            if check is not None:
+                check(outs)
+            return outs
+
+        return run_many
+
+    def diagnose(self, error, args):
+        """The error to raise when execution failed: a deleted argument is named, any other is the runtime's own."""
+        for i in self.lowering.kept:
+            if args[i].raw.is_deleted():
+                deleted = args[i].deleted()
+                deleted.add_note(f"it is argument {i} of {self.lowering.name!r}")
+                return deleted
+        return error
+
+    def check_outputs(self, outs):
+        """Raise ``FloatingPointError`` for a NaN or infinity, where ``config.debug_nans`` or ``debug_infs`` ask for it."""
+        for out in outs:
+            if dtypes.kind(out.dtype) not in "fc":
+                continue
+            value = np.asarray(out)
+            if config.debug_nans and np.isnan(value).any():
+                raise FloatingPointError(f"{self.lowering.name!r} produced a NaN in an array {out.aval.str_short()}")
+            if config.debug_infs and np.isinf(value).any():
+                raise FloatingPointError(f"{self.lowering.name!r} produced an infinity in an array {out.aval.str_short()}")
+
+
+def compile(lowering, device, options=None):  # noqa: A001 - the field's name
+    """Compile a lowered program for a device, or find it in the persistent cache.
+
+    Args:
+      lowering: from ``lower``.
+      device: a ``Device``.
+      options: compiler options by name, over those chosen for the platform.
+    """
+    started = time.perf_counter()
+    observers.compile_started(lowering.name, lowering.platform, len(lowering.module.text))
+    build = compile_options.build_options(device, extra=options)
+    client, devices = device.raw.client, device_list(device)
+    key = cache.key(lowering.module.key_text, adapter.option_bytes(build), device)
+    blob = cache.get(key)
+    exe = None
+    if blob is not None:
+        exe = _revive(client, blob, devices, key)
+    cached = exe is not None
+    if exe is None:
+        exe = adapter.compile_text(client, lowering.module.text, devices, build)
+        cache.store(key, lambda: adapter.serialize(exe), time.perf_counter() - started)
+    seconds = time.perf_counter() - started
+    observers.compile_finished(lowering.name, seconds, cached)
+    return Executable(exe, lowering, device, cached, seconds)
+
+
+def _revive(client, blob, devices, key):
+    try:
+        return adapter.deserialize(client, blob, devices)
+    except Exception as error:  # whatever jaxlib says of a blob it cannot read, it is a miss
+        cache.reject(key, error)
+        return None

@@ -1,0 +1,124 @@
+"""From what users pass (scalars, NumPy arrays, lists of our arrays) to ``Array`` objects."""
+
+import math
+
+import numpy as np
+
+from rabbet import scalars
+from rabbet.avals import ShapedArray
+from rabbet.interpreter import Tracer, leaked, typeof
+from rabbet.runtime import adapter
+from rabbet.runtime.array import Array, from_host
+from rabbet.runtime.devices import default_device
+from rabbet.runtime.placement import placement
+
+# Buffers of Python scalars are kept, so that x + 1.0 in a loop transfers the 1.0 once.
+MOST_SCALARS = 2048
+_scalars = {}
+
+
+def scalar_array(value, aval, device):
+    """The (uncommitted) array of a Python scalar; made once per value, type and device."""
+    key = (value, math.copysign(1.0, value) if value == 0 and type(value) is float else 0, aval, device)
+    try:
+        return _scalars[key]
+    except KeyError:
+        array = from_host(scalars.as_numpy(value, aval), aval, device, False, private=True)
+        if len(_scalars) >= MOST_SCALARS:
+            _scalars.clear()
+        _scalars[key] = array
+        return array
+
+
+def host_array(x, aval, device, committed=False):
+    """An array from a NumPy array or scalar, narrowed to the aval's dtype; the caller's memory is copied."""
+    host = np.asarray(x)
+    if host.dtype != aval.dtype:
+        return from_host(host.astype(aval.dtype), aval, device, committed, private=True)
+    if not host.dtype.isnative:
+        host = host.astype(host.dtype.newbyteorder("="))
+    return from_host(host, aval, device, committed)
+
+
+def to_array(x, device=None):
+    """``x`` as an ``Array``: itself, or a copy on ``device`` (by default the default device), uncommitted.
+
+    Raises:
+      UnexpectedTracerError: if ``x`` is a tracer of a transformation that has finished.
+      TypeError: if ``x`` is not array-like.
+    """
+    if type(x) is Array:
+        return x
+    if type(x) is Tracer:
+        raise leaked(x)
+    if hasattr(x, "__jax_array__"):
+        return to_array(x.__jax_array__(), device)
+    aval = typeof(x)
+    if scalars.is_python_scalar(x) and type(x) is not complex:
+        return scalar_array(x, aval, device or default_device())
+    return host_array(x, aval, device or default_device())
+
+
+def operands(op, args):
+    """The arguments of an eager operation as arrays on one device; scalars take the dtype of the arrays beside them.
+
+    Returns:
+      (arrays, device, committed)
+    """
+    avals = None
+    if any(scalars.is_python_scalar(a) for a in args):
+        for a in args:
+            if type(a) is Tracer:
+                raise leaked(a)
+        avals = scalars.adopted_avals(op, args, typeof)
+    device, committed = common_device([a for a in args if type(a) is Array], op.primitive.name)
+    arrays = []
+    for i, a in enumerate(args):
+        if type(a) is Array:
+            arrays.append(a if a.spec.device is device else moved(a, device, a.spec.committed))
+        elif avals is not None and scalars.is_python_scalar(a):
+            arrays.append(scalar_array(a, avals[i], device))
+        else:
+            arrays.append(to_array(a, device))
+    return arrays, device, committed
+
+
+def common_device(arrays, what):
+    """The device on which to compute: that of the committed arrays, which must agree; else that of the first; else the default.
+
+    Returns:
+      (device, committed)
+    """
+    device = None
+    for a in arrays:
+        if a.spec.committed:
+            if device is not None and a.spec.device is not device:
+                raise ValueError(
+                    f"{what} got arrays committed to different devices, {device} and {a.spec.device}; "
+                    f"move them to one with device_put"
+                )
+            device = a.spec.device
+    if device is not None:
+        return device, True
+    return (arrays[0].spec.device if arrays else default_device()), False
+
+
+def moved(array, device, committed):
+    """``array`` copied to ``device`` (the same memory if it is there)."""
+    if array.raw.is_deleted():
+        raise array.deleted()
+    spec = placement(array.aval, device, committed)
+    if array.spec.device is device:
+        return Array(array.raw, spec)
+    return Array(adapter.copy_to_device(array.raw, device.raw, spec.sharding), spec)
+
+
+def with_weak_type(array, weak_type):
+    """The same memory under an aval with or without a weak type."""
+    if array.aval.weak_type == weak_type:
+        return array
+    aval = ShapedArray(array.aval.shape, array.aval.dtype, weak_type)
+    return Array(array.raw, placement(aval, array.spec.device, array.spec.committed))
+
+
+__all__ = ["common_device", "host_array", "moved", "operands", "scalar_array", "to_array", "with_weak_type"]
