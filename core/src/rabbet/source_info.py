@@ -138,7 +138,7 @@ def address(function):
         function = inner
     code = getattr(function, "__code__", None)
     if code is None:  # an object with a __call__ written in Python
-        code = getattr(getattr(type(function), "__call__", None), "__code__", None)
+        code = getattr(vars(type(function)).get("__call__"), "__code__", None)
     if code is not None:
         return f"{short_path(code.co_filename)}:{code.co_firstlineno}"
     return f"{getattr(function, '__module__', None) or type(function).__module__} (no source)"
