@@ -1,0 +1,8 @@
+"""``python -m rabbet`` is the ``rabbet`` command."""
+
+import sys
+
+from rabbet.plugins.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,151 @@
+"""``rabbet doctor``: is this installation well, and where not, why exactly.
+
+Unlike `rabbet plugins` it imports everything that the settings allow, asks every backend for its
+devices and every hook plugin for its own checks. Lines are printed as they are found, so that a
+backend which takes the process down with it is the last thing on the screen.
+"""
+
+import os
+import platform
+import sys
+from importlib import metadata
+from typing import NamedTuple
+
+from rabbet.plugins import discovery
+from rabbet.plugins.cli import cache, devices
+from rabbet.plugins.hooks import default_hooks
+from rabbet.plugins.manager import default_manager
+from rabbet.plugins.records import cause, last_frames
+
+HELP = "check the installation and show the real cause of every failure"
+
+
+class Check(NamedTuple):
+    """One line of the report: ``ok`` is True, False, or None for plain information."""
+
+    label: str
+    ok: bool | None
+    detail: str
+
+
+def add_arguments(parser):
+    parser.add_argument("--quiet", action="store_true", help="print only what is broken")
+
+
+def run(args):
+    manager = default_manager()
+    broken = 0
+    for check in checks(manager, default_hooks()):
+        broken += check.ok is False
+        if check.ok is False or not args.quiet:
+            print(line(check), flush=True)
+    if broken or not args.quiet:
+        print(f"\n{broken} broken" if broken else "\nall is well")
+    return 1 if broken else 0
+
+
+def line(check):
+    """One check as text, its further lines indented below it."""
+    mark = {True: "ok    ", False: "BROKEN", None: "      "}[check.ok]
+    return f"{mark}  {check.label}: {check.detail}".replace("\n", "\n          ")
+
+
+def checks(manager, hooks):
+    """All checks, in the order in which they are worth reading; devices come late because they load
+    native code.
+    """
+    yield from versions()
+    yield from settings(manager)
+    yield from plugins(manager)
+    yield from compilation_cache()
+    yield from backends()
+    for plugin, answers in hooks.collect("doctor_checks"):
+        for label, ok, detail in answers:
+            yield Check(f"{plugin}: {label}", bool(ok), str(detail))
+
+
+def versions():
+    """Python, core and what core stands on."""
+    yield Check("python", None, f"{platform.python_version()} ({sys.executable}), {platform.platform()}")
+    for name in (discovery.CORE_DISTRIBUTION, "jaxlib", "numpy", "ml_dtypes"):
+        try:
+            yield Check(name, True, metadata.version(name))
+        except metadata.PackageNotFoundError:
+            # Core may run from a source folder; for the others this is the cause of everything that follows.
+            missing_core = name == discovery.CORE_DISTRIBUTION
+            yield Check(name, None if missing_core else False, "not installed as a package")
+
+
+def settings(manager):
+    """The RABBET_ variables that are set, and names in them that match no installed package."""
+    for name, value in sorted(os.environ.items()):
+        if name.startswith("RABBET_"):
+            yield Check(name, None, value)
+    known = set()
+    for record in manager.records():
+        known |= {discovery.normalise(record.package), discovery.normalise(discovery.package_of(record.entry_point))}
+    for name in sorted(manager.selection.names - known - {"none"}):
+        yield Check("settings", False, f"{name!r} is named in a RABBET_ setting, and no installed plugin is called so")
+
+
+def plugins(manager):
+    """Every entry point, imported now."""
+    for record in manager.load_all():
+        label = f"{record.group.removeprefix('rabbet.')}.{record.name}"
+        if record.broken:
+            yield Check(label, False, "\n".join([record.title, *explanation(record)]))
+        else:
+            quiet = record.status in ("disabled", "passed over")
+            yield Check(label, None if quiet else True, f"{record.title}, {record.status}")
+
+
+def explanation(record):
+    """Why a record is broken: the error as the plugin raised it, and the last lines that led there."""
+    if record.status != "failed":
+        return str(record.error).split("\n")
+    return [cause(record.error), *(f"  at {frame}" for frame in last_frames(record.error))]
+
+
+def compilation_cache():
+    """The folder of compiled programs: where, how full, and whether it can be written."""
+    try:
+        info = cache.facts()
+    except Exception as error:
+        yield Check("cache", False, cause(error))
+        return
+    yield Check("cache", True, ", ".join(f"{name} {value}" for name, value in info))
+
+
+def backends():
+    """Every backend's devices, and what the backend itself has to say."""
+    try:
+        outcomes = list(devices.by_platform())
+    except Exception as error:  # RABBET_PLATFORMS names one that is not installed
+        yield Check("devices", False, str(error))
+        return
+    for name, outcome in outcomes:
+        label = f"devices of {name}"
+        if isinstance(outcome, Exception):
+            yield Check(label, False, "\n".join([cause(outcome), *_chain(outcome)]))
+        elif isinstance(outcome, str):
+            yield Check(label, None, f"none on this machine: {outcome}")
+        else:
+            yield Check(label, True, ", ".join(map(str, outcome)) or "none")
+        yield from _own_words(name)
+
+
+def _own_words(platform):
+    from rabbet.runtime.backends import default_registry
+
+    try:
+        backend = default_registry().get(platform)
+        for text in backend.doctor() if backend.doctor is not None else ():
+            yield Check(platform, None, text)
+    except Exception as error:
+        yield Check(platform, False, cause(error))
+
+
+def _chain(error):
+    while error.__cause__ is not None:
+        error = error.__cause__
+        yield f"caused by {cause(error)}"

@@ -1,0 +1,108 @@
+"""``rabbet new-plugin NAME``: a complete package that works as it is, to be changed step by step into yours.
+
+The files come from ``rabbet/plugins/templates/``: what every kind shares in ``common/``, the rest
+in a folder for each kind. In paths and texts ``$package``, ``$distribution`` and ``$word`` stand
+for the three forms of the name.
+"""
+
+import keyword
+import re
+import sys
+from importlib import resources
+from pathlib import Path
+from string import Template
+
+from rabbet.plugins import discovery
+
+HELP = "write a new plugin package: code, tests, README and pyproject.toml"
+
+KINDS = {
+    "transformation": "a way to run functions on something other than arrays",
+    "primitive": "a new operation, understood by every transformation",
+    "dtype": "a number format",
+    "backend": "devices behind a PJRT plugin library",
+    "pass": "a rewrite of programs between tracing and lowering",
+    "hooks": "something that watches compilations",
+}
+
+
+def add_arguments(parser):
+    parser.add_argument("name", metavar="NAME", help="such as `enclose`; the distribution is then rabbet-enclose")
+    parser.add_argument("--kind", choices=KINDS, default="transformation", help="default: transformation")
+    parser.add_argument("--into", metavar="FOLDER", default=".", help="where to make the package's folder")
+
+
+def run(args):
+    try:
+        folder = write(args.name, args.kind, Path(args.into))
+    except (ValueError, OSError) as error:
+        print(f"rabbet new-plugin: {error}", file=sys.stderr)
+        return 1
+    names = forms(args.name)
+    print(f"wrote {folder}: {KINDS[args.kind]}")
+    print(f"  try it:   python -m pip install -e {folder} && python -m pytest {folder}")
+    print(f"  its code: {folder / 'src' / names['package'] / '__init__.py'}")
+    return 0
+
+
+def write(name, kind, into):
+    """Write a package of ``kind`` and return its folder, ``into / distribution``.
+
+    Raises ValueError for a name that cannot be one, FileExistsError where the folder exists.
+    """
+    names = forms(name)
+    core = _core_bounds()
+    folder = into / names["distribution"]
+    folder.mkdir(parents=True)
+    for source in ("common", kind):
+        for path, text in templates(source):
+            target = folder / Template(path).substitute(names)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(Template(text).substitute(names, core=core, entry_points=_entry_points(kind, names)))
+    return folder
+
+
+def forms(name):
+    """The name's three forms: distribution ``rabbet-enclose``, package ``rabbet_enclose``, word
+    ``enclose``.
+    """
+    word = re.sub(r"[-_.]+", "_", name).lower().removeprefix("rabbet_")
+    if not word.isidentifier() or keyword.iskeyword(word) or not word.isascii():
+        raise ValueError(f"{name!r} cannot be a plugin's name: wanted letters, digits and dashes, such as `enclose`")
+    return {"word": word, "package": f"rabbet_{word}", "distribution": f"rabbet-{word.replace('_', '-')}"}
+
+
+def templates(source):
+    """``(path, text)`` of the templates in one folder; the ending ``.tmpl`` is taken off."""
+    root = resources.files("rabbet.plugins") / "templates" / source
+    return sorted(_walk(root, ""))
+
+
+def _walk(folder, prefix):
+    for item in folder.iterdir():
+        if item.is_dir():
+            yield from _walk(item, f"{prefix}{item.name}/")
+        elif item.name.endswith(".tmpl"):
+            yield prefix + item.name.removesuffix(".tmpl"), item.read_text()
+
+
+def _entry_points(kind, names):
+    lines = {
+        "transformation": '[project.entry-points."rabbet.api"]\n$word = "$package:$word"',
+        "primitive": '[project.entry-points."rabbet.api"]\n$word = "$package:$word"',
+        "dtype": '[project.entry-points."rabbet.dtypes"]\nfloat8_e5m2 = "$package:spec"',
+        "backend": '[project.entry-points."rabbet.backends"]\n$word = "$package:backend"',
+        "pass": '[project.entry-points."rabbet.passes"]\n$word = "$package:$word"',
+        "hooks": '[project.entry-points."rabbet.hooks"]\n$word = "$package"',
+    }[kind]
+    return Template(lines).substitute(names)
+
+
+def _core_bounds():
+    """``rabbet-core>=0.1,<0.2``: this minor version, since the next one may change what
+    `rabbet.extend` promises.
+    """
+    import rabbet
+
+    major, minor = re.match(r"(\d+)\.(\d+)", rabbet.__version__).groups()
+    return f"{discovery.CORE_DISTRIBUTION}>={major}.{minor},<{major}.{int(minor) + 1}"

@@ -1,0 +1,37 @@
+"""Tables and marks on standard output: with `rich` on a terminal, as aligned plain text everywhere else."""
+
+import sys
+
+
+def table(headers, rows, empty="nothing"):
+    """Print ``rows`` (tuples of strings, one per header) as a table, or the word ``empty`` for no rows."""
+    rows = [tuple(str(cell) for cell in row) for row in rows]
+    if not rows:
+        print(empty)
+    elif not _with_rich(headers, rows):
+        print("\n".join(plain(headers, rows)))
+
+
+def plain(headers, rows):
+    """The lines of the plain form: columns as wide as their widest cell, two blanks apart."""
+    everything = [tuple(headers), *rows]
+    widths = [max(len(row[i]) for row in everything) for i in range(len(headers))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in everything]
+    return [line.rstrip() for line in lines]
+
+
+def _with_rich(headers, rows):
+    # Only on a terminal: in a pipe rich would cut the lines at 80 columns, and what reads a pipe
+    # wants them whole.
+    if not sys.stdout.isatty():
+        return False
+    try:
+        from rich.console import Console
+        from rich.table import Table
+    except ImportError:
+        return False
+    drawn = Table(*headers)
+    for row in rows:
+        drawn.add_row(*row)
+    Console(markup=False, highlight=False).print(drawn)
+    return True
