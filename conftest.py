@@ -1,4 +1,5 @@
 """What every test folder shares: skipping what needs plugins that this environment does not have."""
+
 from functools import cache
 from importlib.metadata import entry_points
 

@@ -6,8 +6,10 @@
     python3 run.py test lint docs     run some of them
     python3 run.py tox ARGUMENTS      tox itself, e.g. `python3 run.py tox run -e bench`
 
-Needs Python 3.11 or newer and pip. The first call makes .venv with tox and uv in it; nothing is installed elsewhere.
+Needs Python 3.11 or newer and pip. The first call makes .venv with tox and uv in it; nothing is installed
+elsewhere.
 """
+
 import configparser
 import os
 import pathlib
@@ -34,8 +36,9 @@ def works(*command):
 def bootstrap():
     """Make .venv with tox in it, unless a working one is there.
 
-    The environment is made without pip and filled from outside: that is quicker, and it works where the system's Python
-    comes without ensurepip. A pip too old to know --python is asked for a private one first.
+    The environment is made without pip and filled from outside: that is quicker, and it works where the
+    system's Python comes without ensurepip. A pip too old to know --python is asked for a private one
+    first.
     """
     if works(PYTHON, "-c", "import tox, tox_uv"):
         return
@@ -46,8 +49,12 @@ def bootstrap():
     if works(sys.executable, "-m", "pip", "--python", PYTHON, "--version"):
         subprocess.run([sys.executable, "-m", "pip", "--python", PYTHON, *quiet, *TOOLS], check=True)
     else:
-        library = subprocess.run([PYTHON, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
-                                 check=True, capture_output=True, text=True).stdout.strip()
+        library = subprocess.run(
+            [PYTHON, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout.strip()
         subprocess.run([sys.executable, "-m", "pip", *quiet, "--target", library, "pip"], check=True)
         subprocess.run([PYTHON, "-m", "pip", *quiet, *TOOLS], check=True)
 
@@ -56,7 +63,7 @@ def tox(*arguments):
     """Run tox with the interpreters of this machine and no others."""
     path = os.pathsep.join([str(BIN), os.environ.get("PATH", "")])
     env = dict(os.environ, PATH=path, UV_PYTHON_DOWNLOADS="never")
-    env.pop("PYTHONPATH", None)     # a test must see what its environment installed and nothing else
+    env.pop("PYTHONPATH", None)  # a test must see what its environment installed and nothing else
     return subprocess.run([PYTHON, "-m", "tox", *arguments], cwd=ROOT, env=env).returncode
 
 
@@ -87,7 +94,7 @@ def test(names):
 
 
 def main(arguments):
-    if sys.version_info < (3, 11):
+    if sys.version_info < (3, 11):  # noqa: UP036  (whoever runs this may have an older one)
         sys.exit(f"Rabbet needs Python 3.11 or newer; this is {sys.version.split()[0]} at {sys.executable}")
     command, *rest = arguments or ["help"]
     if command not in ("digits", "test", "tox"):

@@ -2,9 +2,11 @@
 
     python benchmarks/report.py [--pairs 5] [--dry]
 
-Runs `compare.py` on each program (the frameworks alternate, each in a process of its own) and puts the ratios beside their budgets
-between the two markers of the page. `--dry` prints the table and leaves the page alone.
+Runs `compare.py` on each program (the frameworks alternate, each in a process of its own) and puts the
+ratios beside their budgets between the two markers of the page. `--dry` prints the table and leaves the
+page alone.
 """
+
 import argparse
 import json
 import os
@@ -19,12 +21,32 @@ PAGE = HERE.parent / "docs" / "benchmarks.md"
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 
 # Program, its arguments, and the figures with their budgets (None: measured and reported, no budget yet).
-GPT_STEP = ("gpt_step.py", ["12"], {"import_s": 0.5, "trace_s": 0.15, "lower_s": 0.15, "compile_s": None, "step_ms_min": None})
-MICRO = ("micro.py", [], {
-    "jit_2_args": 1.1, "jit_150_leaf_tree": 0.8, "eager_add": 0.9, "eager_add_scalar": None, "eager_tanh": 0.9, "eager_mean": 0.9,
-    "eager_index": 0.4, "device_put_numpy": 0.4, "to_numpy": None, "grad_eager_small": 0.2, "tree_map_150": None,
-    "trace_3000_ops_s": 0.15, "trace_lower_3000_ops_s": 0.15, "trace_grad_3000_ops_s": 0.15, "trace_vmap_grad_3000_ops_s": 0.15,
-})
+GPT_STEP = (
+    "gpt_step.py",
+    ["12"],
+    {"import_s": 0.5, "trace_s": 0.15, "lower_s": 0.15, "compile_s": None, "step_ms_min": None},
+)
+MICRO = (
+    "micro.py",
+    [],
+    {
+        "jit_2_args": 1.1,
+        "jit_150_leaf_tree": 0.8,
+        "eager_add": 0.9,
+        "eager_add_scalar": None,
+        "eager_tanh": 0.9,
+        "eager_mean": 0.9,
+        "eager_index": 0.4,
+        "device_put_numpy": 0.4,
+        "to_numpy": None,
+        "grad_eager_small": 0.2,
+        "tree_map_150": None,
+        "trace_3000_ops_s": 0.15,
+        "trace_lower_3000_ops_s": 0.15,
+        "trace_grad_3000_ops_s": 0.15,
+        "trace_vmap_grad_3000_ops_s": 0.15,
+    },
+)
 
 
 def compare(program, arguments, pairs):
@@ -45,15 +67,23 @@ def row(program, figure, ratio, budget):
 
 def table(pairs):
     """The whole table, with a line that says what was measured on."""
-    lines = [
+    where = (
         f"Median ratios over {pairs} pairs of processes, jaxlib {version('jaxlib')}, jax {version('jax')}, "
-        f"Python {platform.python_version()}, {os.cpu_count()} cores ({platform.machine()}).",
-        "", "| program | figure | rabbet / jax | budget | within |", "|---|---|---|---|---|",
+        f"Python {platform.python_version()}, {os.cpu_count()} cores ({platform.machine()})."
+    )
+    lines = [
+        where,
+        "",
+        "| program | figure | rabbet / jax | budget | within |",
+        "|---|---|---|---|---|",
     ]
     for program, arguments, budgets in (GPT_STEP, MICRO):
         ratios = compare(program, arguments, pairs)
-        lines += [row(" ".join([program, *arguments]), name, ratios[name], budget)
-                  for name, budget in budgets.items() if name in ratios]
+        lines += [
+            row(" ".join([program, *arguments]), name, ratios[name], budget)
+            for name, budget in budgets.items()
+            if name in ratios
+        ]
     return "\n".join(lines)
 
 

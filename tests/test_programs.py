@@ -1,8 +1,9 @@
 """Programs written for the field's API that must run here after changing only their imports.
 
-Each test is one program as its author would write it, with the numbers that it must give. They cross every package, so a
-failure here that no other test shows is a seam that does not meet.
+Each test is one program as its author would write it, with the numbers that it must give. They cross every
+package, so a failure here that no other test shows is a seam that does not meet.
 """
+
 import math
 
 import numpy as np
@@ -35,7 +36,10 @@ def test_linear_regression_by_gradient_descent():
 
 def init_mlp(key, sizes):
     keys = random.split(key, len(sizes) - 1)
-    return [(random.normal(k, (m, n)) / math.sqrt(m), rnp.zeros(n)) for k, m, n in zip(keys, sizes[:-1], sizes[1:])]
+    return [
+        (random.normal(k, (m, n)) / math.sqrt(m), rnp.zeros(n))
+        for k, m, n in zip(keys, sizes[:-1], sizes[1:])
+    ]
 
 
 def predict(params, inputs):
@@ -111,11 +115,13 @@ def test_elementwise_function_of_a_large_matrix_jitted():
 def test_make_jaxpr_prints_the_two_equations():
     def f(u, v):
         w = u + v
-        return w ** 2
+        return w**2
 
     printed = str(make_jaxpr(f)(1, 2))
-    assert printed == ("{ lambda ; a:i32[] b:i32[]. let\n    c:i32[] = add a b\n    d:i32[] = integer_pow[y=2] c\n"
-                       "  in (d,) }")
+    assert printed == (
+        "{ lambda ; a:i32[] b:i32[]. let\n    c:i32[] = add a b\n    d:i32[] = integer_pow[y=2] c\n"
+        "  in (d,) }"
+    )
 
 
 def test_a_jitted_function_is_traced_once_per_signature(capsys):
@@ -147,9 +153,11 @@ def test_gradient_against_the_analytic_one():
 def test_hessian_against_the_analytic_one():
     x, y, z = 0.5, -1.2, 2.0
     sx, cx, sy, cy = math.sin(x), math.cos(x), math.sin(y), math.cos(y)
-    expected = [[-sx * cy * z, -cx * sy * z, cx * cy],
-                [-cx * sy * z, -sx * cy * z, -sx * sy],
-                [cx * cy, -sx * sy, 0.0]]
+    expected = [
+        [-sx * cy * z, -cx * sy * z, cx * cy],
+        [-cx * sy * z, -sx * cy * z, -sx * sy],
+        [cx * cy, -sx * sy, 0.0],
+    ]
     np.testing.assert_allclose(hessian(wave)(rnp.array([x, y, z])), expected, rtol=1e-5, atol=1e-6)
 
 
@@ -162,7 +170,9 @@ def test_vmap_over_the_inputs_of_a_model():
     batch = rnp.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [2.0, -1.0]])
     outputs = vmap(model, in_axes=(None, 0))(params, batch)
     assert outputs.shape == (4, 3)
-    np.testing.assert_allclose(outputs, np.asarray(batch) @ np.asarray(params[0]).T + np.asarray(params[1]), rtol=1e-6)
+    np.testing.assert_allclose(
+        outputs, np.asarray(batch) @ np.asarray(params[0]).T + np.asarray(params[1]), rtol=1e-6
+    )
 
 
 def test_a_hundred_rounds_of_matrix_product_and_tanh():

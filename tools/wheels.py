@@ -1,11 +1,13 @@
 """Build wheels of the named folders and install exactly those into this interpreter's environment.
 
     python tools/wheels.py core pjrt_cpu plugins/jit
-    python tools/wheels.py --with-first-party-requirements plugins/nn     # adds plugins/numpy, which nn declares
+    python tools/wheels.py --with-first-party-requirements plugins/nn     # adds plugins/numpy, which nn
+    declares
 
-Everything that is not ours comes from the package index; everything that is ours comes from this folder, so that a
-test of "core and one plugin" sees what a user would install, and neither more nor less.
+Everything that is not ours comes from the package index; everything that is ours comes from this folder, so
+that a test of "core and one plugin" sees what a user would install, and neither more nor less.
 """
+
 import argparse
 import pathlib
 import re
@@ -19,8 +21,12 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 def distributions():
     """Folder of each of our distributions, by distribution name."""
-    files = [*ROOT.glob("core/pyproject.toml"), *ROOT.glob("plugins/*/pyproject.toml"),
-             *ROOT.glob("pjrt_*/pyproject.toml"), *ROOT.glob("examples/third_party/*/pyproject.toml")]
+    files = [
+        *ROOT.glob("core/pyproject.toml"),
+        *ROOT.glob("plugins/*/pyproject.toml"),
+        *ROOT.glob("pjrt_*/pyproject.toml"),
+        *ROOT.glob("examples/third_party/*/pyproject.toml"),
+    ]
     return {project(file.parent)["name"]: file.parent for file in sorted(files)}
 
 
@@ -35,7 +41,8 @@ def requirement_names(folder):
 
 
 def with_requirements(folders):
-    """The folders and, of those that they require, the ones that are ours, in the order in which they are met."""
+    """The folders and, of those that they require, the ones that are ours, in the order in which they are
+    met."""
     ours, found, queue = distributions(), [], list(folders)
     while queue:
         folder = queue.pop(0)
@@ -62,8 +69,20 @@ def main():
     folders = with_requirements(options.folders) if options.with_first_party_requirements else options.folders
     with tempfile.TemporaryDirectory() as into:
         wheels = [str(build(folder, into)) for folder in folders]
-        subprocess.run(["uv", "pip", "install", "--quiet", "--python", sys.executable, "--reinstall-package=rabbet-core",
-                        *(f"--reinstall-package={project(folder)['name']}" for folder in folders), *wheels], check=True)
+        subprocess.run(
+            [
+                "uv",
+                "pip",
+                "install",
+                "--quiet",
+                "--python",
+                sys.executable,
+                "--reinstall-package=rabbet-core",
+                *(f"--reinstall-package={project(folder)['name']}" for folder in folders),
+                *wheels,
+            ],
+            check=True,
+        )
     print("installed wheels:", ", ".join(project(folder)["name"] for folder in folders), flush=True)
 
 

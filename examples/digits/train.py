@@ -1,11 +1,13 @@
-"""Train a two-layer network on real handwritten digits: 1,797 images of 8x8 pixels, from scikit-learn's own files.
+"""Train a two-layer network on 1,797 real handwritten digits of 8x8 pixels, which scikit-learn ships.
 
     python examples/digits/train.py [--epochs 40] [--out examples/digits/out]
 
-Shows the three transformations in the places where a training program wants them: `jit(value_and_grad)` for the step, with the
-old parameters donated to the new ones; `vmap(grad)` for the gradient norm of every single example, which finds the images
-that the network finds hard; and `vmap` of a one-image model for everything that is done by the batch.
+Shows the three transformations in the places where a training program wants them: `jit(value_and_grad)` for
+the step, with the old parameters donated to the new ones; `vmap(grad)` for the gradient norm of every
+single example, which finds the images that the network finds hard; and `vmap` of a one-image model for
+everything that is done by the batch.
 """
+
 import argparse
 import pathlib
 import time
@@ -20,8 +22,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from sklearn.datasets import load_digits
 
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt  # noqa: E402  (the backend is chosen first, so that no display is needed)
+matplotlib.use("Agg")  # before pyplot is imported, so that no display is needed
+import matplotlib.pyplot as plt
 
 PIXELS, HIDDEN, CLASSES = 64, 256, 10
 BATCH = 64
@@ -29,6 +31,7 @@ BATCH = 64
 
 class Adam(NamedTuple):
     """The optimizer's state: a step count, and running means of the gradient and of its square."""
+
     count: rb.Array
     mean: dict
     square: dict
@@ -79,7 +82,7 @@ def adam(grads, state, params, rate=2e-3, b1=0.9, b2=0.999):
     square = rb.tree.map(lambda s, g: b2 * s + (1 - b2) * g * g, state.square, grads)
 
     def update(p, m, s):
-        return p - rate * (m / (1 - b1 ** count)) / (rnp.sqrt(s / (1 - b2 ** count)) + 1e-8)
+        return p - rate * (m / (1 - b1**count)) / (rnp.sqrt(s / (1 - b2**count)) + 1e-8)
 
     return rb.tree.map(update, params, mean, square), Adam(count, mean, square)
 
@@ -107,29 +110,37 @@ def gradient_norms(params, images, labels):
 
 
 def batches(key, images, labels):
-    """The data in a new order, in batches of one size (a last, smaller one would compile a second program)."""
+    """The data in a new order, in batches of one size: a smaller last one would compile a second program."""
     order = np.asarray(rb.random.permutation(key, len(labels)))
     for start in range(0, len(labels) - BATCH + 1, BATCH):
-        rows = order[start:start + BATCH]
+        rows = order[start : start + BATCH]
         yield images[rows], labels[rows]
 
 
 def train(epochs, key, train_data, test_data, console):
-    """Train, showing a bar; returns the parameters, the loss of each step and the held-out accuracy of each epoch."""
+    """Train, showing a bar; returns parameters, the loss of each step, the accuracy of each epoch."""
     init_key, key = rb.random.split(key)
     params = init(init_key)
     zeros = rb.tree.map(rnp.zeros_like, params)
     state = Adam(rnp.zeros(()), zeros, rb.tree.map(rnp.zeros_like, params))
     losses, accuracies = [], []
-    columns = [TextColumn("epoch"), MofNCompleteColumn(), BarColumn(), TimeElapsedColumn(), TextColumn("{task.fields[said]}")]
+    columns = [
+        TextColumn("epoch"),
+        MofNCompleteColumn(),
+        BarColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[said]}"),
+    ]
     with Progress(*columns, console=console) as bar:
         task = bar.add_task("training", total=epochs, said="compiling")
         for epoch in range(epochs):
             for images, labels in batches(rb.random.fold_in(key, epoch), *train_data):
                 params, state, value = step(params, state, images, labels)
-                losses.append(value)    # stays on the device: reading it here would wait for every step
+                losses.append(value)  # stays on the device: reading it here would wait for every step
             accuracies.append(accuracy(params, *test_data))
-            bar.update(task, advance=1, said=f"loss {float(losses[-1]):.4f}, held-out accuracy {accuracies[-1]:.2%}")
+            bar.update(
+                task, advance=1, said=f"loss {float(losses[-1]):.4f}, held-out accuracy {accuracies[-1]:.2%}"
+            )
     return params, [float(value) for value in losses], accuracies
 
 
@@ -139,7 +150,8 @@ def accuracy(params, images, labels):
 
 
 def picture(path, losses, accuracies, images, labels, guesses, norms):
-    """Loss curve and accuracy above; below, the misread digits, hardest first, with what they were taken for."""
+    """Loss curve and accuracy above; below, the misread digits, hardest first, with what they were taken
+    for."""
     wrong = np.flatnonzero(guesses != labels)
     wrong = wrong[np.argsort(-norms[wrong])][:12]
     figure = plt.figure(figsize=(9, 6), layout="constrained")
@@ -171,7 +183,9 @@ def main(arguments=None):
 
     train_data, test_data = load()
     started = time.perf_counter()
-    params, losses, accuracies = train(options.epochs, rb.random.key(options.seed), train_data, test_data, console)
+    params, losses, accuracies = train(
+        options.epochs, rb.random.key(options.seed), train_data, test_data, console
+    )
     seconds = time.perf_counter() - started
 
     images, labels = test_data
@@ -180,9 +194,14 @@ def main(arguments=None):
     right = guesses == labels
     path = (options.out / "digits.png").resolve()
     picture(path, losses, accuracies, images, labels, guesses, norms)
-    console.print(f"{len(losses)} steps in {seconds:.1f} s; {right.sum()} of {len(labels)} held-out digits read: {right.mean():.2%}")
-    console.print(f"median gradient norm: {np.median(norms[right]):.3f} where right"
-                  + (f", {np.median(norms[~right]):.3f} where wrong" if not right.all() else ""))
+    console.print(
+        f"{len(losses)} steps in {seconds:.1f} s; "
+        f"{right.sum()} of {len(labels)} held-out digits read: {right.mean():.2%}"
+    )
+    console.print(
+        f"median gradient norm: {np.median(norms[right]):.3f} where right"
+        + (f", {np.median(norms[~right]):.3f} where wrong" if not right.all() else "")
+    )
     console.print(f"picture: {path}", soft_wrap=True)
     return float(right.mean()), path
 

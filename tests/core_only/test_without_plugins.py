@@ -1,4 +1,5 @@
 """Core and the CPU alone: it computes, and a name that a plugin would bring says which package to install."""
+
 import importlib.metadata
 import subprocess
 import sys
@@ -9,8 +10,17 @@ import rabbet as rb
 from rabbet import lax
 from rabbet.extend import MissingPluginError
 
-PROVIDED = {"jit": "rabbet-jit", "make_jaxpr": "rabbet-jit", "grad": "rabbet-autodiff", "value_and_grad": "rabbet-autodiff",
-            "custom_vjp": "rabbet-autodiff", "vmap": "rabbet-vmap", "numpy": "rabbet-numpy", "nn": "rabbet-nn", "random": "rabbet-random"}
+PROVIDED = {
+    "jit": "rabbet-jit",
+    "make_jaxpr": "rabbet-jit",
+    "grad": "rabbet-autodiff",
+    "value_and_grad": "rabbet-autodiff",
+    "custom_vjp": "rabbet-autodiff",
+    "vmap": "rabbet-vmap",
+    "numpy": "rabbet-numpy",
+    "nn": "rabbet-nn",
+    "random": "rabbet-random",
+}
 
 
 def test_only_core_and_the_cpu_are_installed():
@@ -33,7 +43,7 @@ def test_a_missing_name_says_what_to_install(name, package):
 def test_a_missing_plugin_is_also_an_attribute_error():
     assert not hasattr(rb, "grad")
     with pytest.raises(AttributeError):
-        rb.no_such_name_at_all
+        rb.no_such_name_at_all  # noqa: B018
 
 
 def test_a_missing_module_says_what_to_install():
@@ -43,5 +53,7 @@ def test_a_missing_module_says_what_to_install():
 
 
 def test_doctor_is_content():
-    done = subprocess.run([sys.executable, "-m", "rabbet.plugins.cli", "doctor"], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "rabbet.plugins.cli", "doctor"], capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -1,4 +1,5 @@
 """The demo does what the README says: it learns the digits and leaves a picture."""
+
 import importlib.util
 import pathlib
 
@@ -27,5 +28,5 @@ def test_a_single_image_has_the_gradient_that_vmap_gives_it():
     norms = demo.gradient_norms(params, images[:4], labels[:4])
     for i in range(4):
         grads = demo.rb.grad(demo.example_loss)(params, images[i], labels[i])
-        alone = sum(float((g ** 2).sum()) for g in demo.rb.tree.leaves(grads)) ** 0.5
+        alone = sum(float((g**2).sum()) for g in demo.rb.tree.leaves(grads)) ** 0.5
         assert abs(alone - float(norms[i])) < 1e-4 * alone

@@ -1,7 +1,9 @@
 """Every program that the documents show is run, and what it prints is compared with what is shown.
 
-A page is one program: its ```python blocks run in order in one namespace. A ```text block right after one is what it must print.
+A page is one program: its ```python blocks run in order in one namespace. A ```text block right after one
+is what it must print.
 """
+
 import contextlib
 import io
 import pathlib
@@ -10,8 +12,12 @@ import re
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGES = sorted(page for pattern in ("README.md", "docs/*.md", "core/README.md", "plugins/*/README.md", "pjrt_*/README.md")
-               for page in ROOT.glob(pattern) if "```python" in page.read_text())
+PAGES = sorted(
+    page
+    for pattern in ("README.md", "docs/*.md", "core/README.md", "plugins/*/README.md", "pjrt_*/README.md")
+    for page in ROOT.glob(pattern)
+    if "```python" in page.read_text()
+)
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\s*^```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
 
 
@@ -27,7 +33,7 @@ def test_programs_print_what_the_page_shows(page):
     namespace = {"__name__": "page"}
     for line, code, shown in programs(page):
         printed = io.StringIO()
-        padded = "\n" * (line - 1) + code       # so that a traceback names the page's own line
+        padded = "\n" * (line - 1) + code  # so that a traceback names the page's own line
         with contextlib.redirect_stdout(printed):
             exec(compile(padded, str(page), "exec"), namespace)
         if shown is not None:

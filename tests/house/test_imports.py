@@ -1,4 +1,5 @@
 """Who imports whom, across packages: no jax anywhere, and first-party plugins through the strangers' door."""
+
 import ast
 import pathlib
 import re
@@ -7,17 +8,26 @@ import tomllib
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PRODUCT = sorted(path for pattern in ("core/src", "plugins/*/src", "pjrt_*/src", "examples/third_party/*/src")
-                 for folder in ROOT.glob(pattern) for path in folder.rglob("*.py"))
-PLUGINS = sorted(folder for pattern in ("plugins/*", "pjrt_*", "examples/third_party/*") for folder in ROOT.glob(pattern)
-                 if (folder / "pyproject.toml").exists())
+PRODUCT = sorted(
+    path
+    for pattern in ("core/src", "plugins/*/src", "pjrt_*/src", "examples/third_party/*/src")
+    for folder in ROOT.glob(pattern)
+    for path in folder.rglob("*.py")
+)
+PLUGINS = sorted(
+    folder
+    for pattern in ("plugins/*", "pjrt_*", "examples/third_party/*")
+    for folder in ROOT.glob(pattern)
+    if (folder / "pyproject.toml").exists()
+)
 # The public modules of core: all that a plugin may import from it.
 DOORS = {"rabbet", "rabbet.extend", "rabbet.lax", "rabbet.testing", "rabbet.tree", "rabbet.tree_util"}
 MODULE_OF = {"rabbet-numpy": "rabbet.numpy", "rabbet-nn": "rabbet.nn", "rabbet-random": "rabbet.random"}
 
 
 def imported(path):
-    """(line, dotted name) of every import in a file; of `from m import x` both m and m.x, for x may be a module."""
+    """(line, dotted name) of every import in a file; of `from m import x` both m and m.x, for x may be a
+    module."""
     for node in ast.walk(ast.parse(path.read_text(), str(path))):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
@@ -37,15 +47,27 @@ def modules_of(distribution):
 
 
 def test_the_product_never_imports_jax():
-    found = [f"{path.relative_to(ROOT)}:{line} imports {name}" for path in PRODUCT for line, name in imported(path)
-             if is_inside(name, {"jax", "jax_plugins"})]
+    found = [
+        f"{path.relative_to(ROOT)}:{line} imports {name}"
+        for path in PRODUCT
+        for line, name in imported(path)
+        if is_inside(name, {"jax", "jax_plugins"})
+    ]
     assert found == []
 
 
 def test_only_the_runtime_and_the_tree_registry_touch_jaxlib():
-    allowed = (ROOT / "core/src/rabbet/runtime", ROOT / "core/src/rabbet/tree.py", ROOT / "core/src/rabbet/tree")
-    found = [f"{path.relative_to(ROOT)}:{line}" for path in PRODUCT for line, name in imported(path)
-             if is_inside(name, {"jaxlib"}) and not any(path == a or a in path.parents for a in allowed)]
+    allowed = (
+        ROOT / "core/src/rabbet/runtime",
+        ROOT / "core/src/rabbet/tree.py",
+        ROOT / "core/src/rabbet/tree",
+    )
+    found = [
+        f"{path.relative_to(ROOT)}:{line}"
+        for path in PRODUCT
+        for line, name in imported(path)
+        if is_inside(name, {"jaxlib"}) and not any(path == a or a in path.parents for a in allowed)
+    ]
     assert found == []
 
 
@@ -56,10 +78,16 @@ def test_a_plugin_imports_rabbet_extend_and_what_it_declares(plugin):
     own = modules_of(project["name"])
     allowed = {own, *(modules_of(name) for name in declared if name != "rabbet-core")}
     exported = exports_of(ROOT / "core/src/rabbet/__init__.py")
-    found = [f"{path.relative_to(ROOT)}:{line} imports {name}" for path in (plugin / "src").rglob("*.py")
-             for line, name in imported(path)
-             if is_inside(name, {"rabbet"} | {modules_of(d) for d in ("rabbet-jit", "rabbet-vmap", "rabbet-autodiff")})
-             and not is_inside(name, allowed) and not at_a_door(name, exported)]
+    found = [
+        f"{path.relative_to(ROOT)}:{line} imports {name}"
+        for path in (plugin / "src").rglob("*.py")
+        for line, name in imported(path)
+        if is_inside(
+            name, {"rabbet"} | {modules_of(d) for d in ("rabbet-jit", "rabbet-vmap", "rabbet-autodiff")}
+        )
+        and not is_inside(name, allowed)
+        and not at_a_door(name, exported)
+    ]
     assert found == []
 
 
@@ -82,6 +110,10 @@ def exports_of(init):
 
 
 def test_a_relative_import_never_leaves_its_package():
-    found = [f"{path.relative_to(ROOT)}:{node.lineno}" for path in PRODUCT for node in ast.walk(ast.parse(path.read_text()))
-             if isinstance(node, ast.ImportFrom) and node.level > 1]
+    found = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in PRODUCT
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom) and node.level > 1
+    ]
     assert found == []

@@ -1,12 +1,22 @@
 """Small rooms, with a meter: what has outgrown its room is printed, and fails where it is far beyond."""
+
 import ast
 import collections
 import pathlib
 import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-FILES = [ROOT / name for name in subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "*.py"], cwd=ROOT, check=True, text=True,
-                                                capture_output=True).stdout.split() if (ROOT / name).exists()]
+FILES = [
+    ROOT / name
+    for name in subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard", "*.py"],
+        cwd=ROOT,
+        check=True,
+        text=True,
+        capture_output=True,
+    ).stdout.split()
+    if (ROOT / name).exists()
+]
 PRODUCT = [path for path in FILES if "src" in path.parts]
 LONGEST_FILE, LONGEST_FUNCTION = 500, 100
 
@@ -20,7 +30,11 @@ def functions(path):
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             first = node.body[0]
-            doc = first.end_lineno - first.lineno + 1 if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) else 0
+            doc = (
+                first.end_lineno - first.lineno + 1
+                if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+                else 0
+            )
             yield f"{name(path)}:{node.lineno} {node.name}", node.end_lineno - node.lineno + 1 - doc
 
 
@@ -37,7 +51,11 @@ def test_no_function_has_outgrown_its_room():
 
 
 def test_every_module_says_what_it_is():
-    silent = [name(path) for path in PRODUCT if path.read_text().strip() and ast.get_docstring(ast.parse(path.read_text())) is None]
+    silent = [
+        name(path)
+        for path in PRODUCT
+        if path.read_text().strip() and ast.get_docstring(ast.parse(path.read_text())) is None
+    ]
     assert silent == []
 
 
@@ -47,6 +65,8 @@ def test_no_two_tests_of_a_file_share_a_name():
         if path.name.startswith("test_"):
             for scope in ast.walk(ast.parse(path.read_text())):
                 if isinstance(scope, (ast.Module, ast.ClassDef)):
-                    counts = collections.Counter(node.name for node in scope.body if isinstance(node, ast.FunctionDef))
+                    counts = collections.Counter(
+                        node.name for node in scope.body if isinstance(node, ast.FunctionDef)
+                    )
                     doubles += [f"{name(path)} {test}" for test, times in counts.items() if times > 1]
     assert doubles == []

@@ -1,4 +1,5 @@
-"""Core, the CPU and one plugin with what it declares: a hidden dependency on another one shows here as a red line."""
+"""Core, the CPU and one plugin with what it declares: a hidden dependency shows as a red line."""
+
 import importlib.metadata
 import os
 

@@ -1,4 +1,5 @@
 """Each wheel is built once a session, by the build backend that its pyproject names."""
+
 import pathlib
 import subprocess
 import sys
@@ -17,7 +18,16 @@ def wheel(tmp_path_factory):
     def build(folder):
         if folder not in built:
             into = tmp_path_factory.mktemp("wheel")
-            command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(into)]
+            command = [
+                sys.executable,
+                "-m",
+                "hatchling",
+                "build",
+                "--target",
+                "wheel",
+                "--directory",
+                str(into),
+            ]
             done = subprocess.run(command, cwd=ROOT / folder, capture_output=True, text=True)
             assert done.returncode == 0, done.stdout + done.stderr
             built[folder] = zipfile.ZipFile(*into.glob("*.whl"))

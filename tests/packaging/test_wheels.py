@@ -1,4 +1,5 @@
-"""Every distribution builds, and its wheel holds what it should: its own package, its metadata and the licence."""
+"""Every distribution builds, and its wheel holds its own package, its metadata and the licence."""
+
 import email
 import pathlib
 import tomllib
@@ -7,10 +8,18 @@ import pytest
 from packaging.requirements import Requirement
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-FOLDERS = sorted(str(file.parent.relative_to(ROOT)) for pattern in ("core", "plugins/*", "pjrt_*", "examples/third_party/*")
-                 for file in ROOT.glob(f"{pattern}/pyproject.toml"))
+FOLDERS = sorted(
+    str(file.parent.relative_to(ROOT))
+    for pattern in ("core", "plugins/*", "pjrt_*", "examples/third_party/*")
+    for file in ROOT.glob(f"{pattern}/pyproject.toml")
+)
 # What the wheel of each folder may install; a package of its own name unless it stands here.
-INSIDE_RABBET = {"plugins/numpy": "rabbet/numpy/", "plugins/nn": "rabbet/nn/", "plugins/random": "rabbet/random/", "core": "rabbet/"}
+INSIDE_RABBET = {
+    "plugins/numpy": "rabbet/numpy/",
+    "plugins/nn": "rabbet/nn/",
+    "plugins/random": "rabbet/random/",
+    "core": "rabbet/",
+}
 
 
 def project(folder):
@@ -24,8 +33,21 @@ def metadata(archive):
 
 def test_the_distributions_are_those_of_the_design():
     names = {project(folder)["name"] for folder in FOLDERS}
-    assert names >= {"rabbet-core", "rabbet-jit", "rabbet-autodiff", "rabbet-vmap", "rabbet-numpy", "rabbet-nn", "rabbet-random",
-                     "rabbet-bfloat16", "rabbet-progress", "rabbet-pjrt-cpu", "rabbet-pjrt-cuda", "rabbet-pjrt-tpu", "rabbet-enclose"}
+    assert names >= {
+        "rabbet-core",
+        "rabbet-jit",
+        "rabbet-autodiff",
+        "rabbet-vmap",
+        "rabbet-numpy",
+        "rabbet-nn",
+        "rabbet-random",
+        "rabbet-bfloat16",
+        "rabbet-progress",
+        "rabbet-pjrt-cpu",
+        "rabbet-pjrt-cuda",
+        "rabbet-pjrt-tpu",
+        "rabbet-enclose",
+    }
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
@@ -40,7 +62,11 @@ def test_a_wheel_holds_its_package_and_nothing_else(folder, wheel):
 
 def test_core_leaves_the_modules_of_plugins_to_them(wheel):
     code = wheel("core").namelist()
-    assert not any(name.startswith(prefix) for name in code for prefix in ("rabbet/numpy/", "rabbet/nn/", "rabbet/random/"))
+    assert not any(
+        name.startswith(prefix)
+        for name in code
+        for prefix in ("rabbet/numpy/", "rabbet/nn/", "rabbet/random/")
+    )
 
 
 @pytest.mark.parametrize("folder", [".", *FOLDERS])
@@ -70,9 +96,23 @@ def test_a_plugin_says_for_which_core_it_was_built(folder):
 def test_the_root_project_ships_no_code_and_requires_the_standard_plugins(wheel):
     archive = wheel(".")
     assert all(".dist-info/" in name for name in archive.namelist())
-    required = {Requirement(line).name for line in metadata(archive).get_all("Requires-Dist") if "extra ==" not in line}
-    assert required == {"rabbet-core", "rabbet-jit", "rabbet-autodiff", "rabbet-vmap", "rabbet-numpy", "rabbet-nn", "rabbet-random",
-                        "rabbet-bfloat16", "rabbet-progress", "rabbet-pjrt-cpu"}
+    required = {
+        Requirement(line).name
+        for line in metadata(archive).get_all("Requires-Dist")
+        if "extra ==" not in line
+    }
+    assert required == {
+        "rabbet-core",
+        "rabbet-jit",
+        "rabbet-autodiff",
+        "rabbet-vmap",
+        "rabbet-numpy",
+        "rabbet-nn",
+        "rabbet-random",
+        "rabbet-bfloat16",
+        "rabbet-progress",
+        "rabbet-pjrt-cpu",
+    }
     assert {"cuda12", "cuda13", "tpu", "cli"} <= set(metadata(archive).get_all("Provides-Extra"))
 
 

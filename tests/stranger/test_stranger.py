@@ -1,4 +1,5 @@
-"""A third party's package in an environment of its own: found by its metadata, listed, explained, and easy to switch off."""
+"""A third party's package in an environment of its own: found, listed, explained, switched off."""
+
 import importlib.metadata
 import os
 import subprocess
@@ -6,22 +7,35 @@ import sys
 
 
 def python(code, **env):
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **env})
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **env}
+    )
 
 
 def cli(*arguments):
-    return subprocess.run([sys.executable, "-m", "rabbet.plugins.cli", *arguments], capture_output=True, text=True)
+    return subprocess.run(
+        [sys.executable, "-m", "rabbet.plugins.cli", *arguments], capture_output=True, text=True
+    )
 
 
 def test_the_environment_is_the_one_that_is_meant():
     ours = {d.name for d in importlib.metadata.distributions() if d.name.startswith("rabbet")}
-    assert ours == {"rabbet-core", "rabbet-pjrt-cpu", "rabbet-jit", "rabbet-vmap", "rabbet-autodiff", "rabbet-numpy",
-                    "rabbet-enclose"}
+    assert ours == {
+        "rabbet-core",
+        "rabbet-pjrt-cpu",
+        "rabbet-jit",
+        "rabbet-vmap",
+        "rabbet-autodiff",
+        "rabbet-numpy",
+        "rabbet-enclose",
+    }
 
 
 def test_it_is_loaded_when_first_touched_and_not_before():
-    done = python("import sys, rabbet as rb; assert 'rabbet_enclose' not in sys.modules; "
-                  "rb.enclose; assert 'rabbet_enclose' in sys.modules")
+    done = python(
+        "import sys, rabbet as rb; assert 'rabbet_enclose' not in sys.modules; "
+        "rb.enclose; assert 'rabbet_enclose' in sys.modules"
+    )
     assert done.returncode == 0, done.stderr
 
 

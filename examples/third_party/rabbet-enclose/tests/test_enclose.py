@@ -1,4 +1,4 @@
-"""Laws first: a box contains what sampling finds, alone and under every other transformation. Then a message."""
+"""Laws first: a box contains what sampling finds, alone and under every other transformation.."""
 import numpy as np
 import pytest
 import rabbet as rb

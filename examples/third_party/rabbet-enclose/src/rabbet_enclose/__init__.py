@@ -15,7 +15,8 @@ class Box(NamedTuple):
 rules = RuleTable("enclose", doc="(op, *boxes) -> Box")
 
 
-# A primitive that grows with each of its inputs maps corners to corners, and so does one that only moves elements.
+# A primitive that grows with each of its inputs maps corners to corners, and so does one that only moves
+# elements.
 @rules.kind("increasing", "structural")
 def increasing(op, *boxes):
     return Box(op(*(b.lo for b in boxes)), op(*(b.hi for b in boxes)))
@@ -53,8 +54,9 @@ class Enclose(Interpreter):
 def enclose(fn):
     """Return ``g`` where ``g(*boxes)`` contains ``fn(*xs)`` for every ``xs`` inside the boxes.
 
-    ``fn`` takes arrays and returns one; each box is a pair ``(lo, hi)`` of arrays of one shape and dtype, and so is the result.
-    Raises ``MissingRule`` for a primitive of which the table does not know how it bends a box.
+    ``fn`` takes arrays and returns one; each box is a pair ``(lo, hi)`` of arrays of one shape and dtype,
+    and so is the result. Raises ``MissingRule`` for a primitive of which the table does not know how it
+    bends a box.
     """
     def enclosed(*boxes):
         return run(Enclose(), fn, [Box(*box) for box in boxes])
