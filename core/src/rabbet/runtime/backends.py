@@ -143,3 +143,11 @@ def default_registry():
     """Return the registry over the packages installed in this environment."""
     from rabbet.plugins.manager import default_manager     # not at the top: the runtime works without plugins
     return BackendRegistry(default_manager())
+
+
+def lowerings(platform):
+    """Return the `RuleSet` of lowering rules that the backend of `platform` brings; None without one."""
+    registry = default_registry()
+    if platform not in registry.installed():
+        return None         # text can be written for a platform that is not installed, in the common rules
+    return registry.get(platform).lowerings

@@ -6,6 +6,8 @@ devices starts the backend's client; until then nothing of jaxlib's runtime runs
 
 import functools
 
+from rabbet.config import config
+from rabbet.errors import ConfigError
 from rabbet.runtime import adapter
 from rabbet.runtime.backends import default_registry
 from rabbet.runtime.clients import Clients
@@ -94,6 +96,22 @@ def devices(backend=None):
     Raises MissingPluginError for a platform that is not installed, naming the package to install.
     """
     return list(client_of(backend).devices)
+
+
+def default_device():
+    """Return the device for values that are not on one yet: `config.default_device`, else the first local one.
+
+    The setting may hold a `Device` or the name of a platform.
+    """
+    chosen = config.default_device
+    if chosen is None:
+        return default_clients().default().local_devices[0]
+    if isinstance(chosen, Device):
+        return chosen
+    if isinstance(chosen, str):
+        return client_of(chosen).local_devices[0]
+    raise ConfigError(f"config.default_device cannot be {chosen!r}: it is a Device (rb.devices() lists them), the "
+                      "name of a platform such as 'cpu', or None")
 
 
 def local_devices(process_index=None, backend=None):

@@ -11,6 +11,7 @@ import ml_dtypes
 import numpy as np
 
 CPU_LIKE = {1, 3, 11}        # kDLCPU, kDLCUDAHost, kDLROCMHost: memory that the processor may read
+PLATFORMS = {1: "cpu", 2: "cuda", 10: "rocm"}
 # DLPack's (type code, bits) -> numpy
 KINDS = {0: "int", 1: "uint", 2: "float", 5: "complex"}
 EXTENDED = {4: "bfloat16", 7: "float8_e3m4", 8: "float8_e4m3", 9: "float8_e4m3b11fnuz", 10: "float8_e4m3fn",
@@ -71,6 +72,17 @@ class Info:
     device_id: int
 
     on_host = property(lambda self: self.device_type in CPU_LIKE)
+
+
+def device_of(raw):
+    """Return DLPack's (device type, device number) of a raw array; BufferError where DLPack has no word for it."""
+    device = raw._sharding._internal_device_list[0]
+    name = device.client.platform
+    for number, platform in PLATFORMS.items():
+        if platform == name:
+            # All CPU devices are one memory to the rest of the world.
+            return number, 0 if number == 1 else device.local_hardware_id or 0
+    raise BufferError(f"DLPack has no device type for platform {name!r}; convert with np.asarray and share that")
 
 
 def open_capsule(capsule):

@@ -1,0 +1,333 @@
+"""Compiled programs on disk, so that a second process need not compile what a first one has.
+
+Entries are native code, so the folder must be ours alone: it is made with mode 0700, and a folder or file that
+somebody else owns or may write to is not used. An entry is named by a hash of everything that its code
+depends on (`key`), and starts with a checksum of its contents: XLA does not notice a flipped byte in machine code.
+
+Nothing here ever fails a computation. What cannot be read is a miss, what cannot be written is left out, and a
+CacheWarning says so once. Many processes may share a folder: a file appears complete (`os.replace`) or not at
+all, and entries that another process deletes meanwhile are misses.
+"""
+
+import contextlib
+import functools
+import hashlib
+import os
+import platform
+import stat
+import tempfile
+import threading
+import time
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+
+from rabbet.config import config
+from rabbet.errors import CacheWarning
+from rabbet.runtime import adapter
+
+FORMAT = b"rabbet-program-1\n"
+DIGEST = hashlib.sha256
+SUFFIX, TEMPORARY = ".program", ".tmp-"
+STALE_SECONDS = 3600            # a temporary file that is older was left by a process that died
+KEEP = 0.8                      # how much of the size limit stays when the oldest entries are removed
+
+# Reading an entry takes about 1 ms and a compilation of less than this not much more.
+WORTH_KEEPING_SECONDS = 0.02
+
+
+@functools.cache
+def host_fingerprint():
+    """Return text that changes whenever code compiled for this processor might not run, or not run well."""
+    wanted = ("model name", "flags", "Features", "CPU implementer", "CPU architecture", "CPU variant", "CPU part")
+    found = {}
+    with contextlib.suppress(OSError), open("/proc/cpuinfo") as lines:
+        for line in lines:
+            name, _, value = line.partition(":")
+            if name.strip() in wanted:
+                found.setdefault(name.strip(), value.strip())
+    if "flags" in found:
+        found["flags"] = " ".join(sorted(found["flags"].split()))
+    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return "\n".join([platform.machine(), platform.processor(), f"processors {processors}",
+                      f"NPROC {os.environ.get('NPROC')}", *(f"{name} {found[name]}" for name in sorted(found))])
+
+
+def key(text, option_bytes, device):
+    """Return the name under which the program `text` for `device` is kept.
+
+    `text` is the module without locations (equal programs on different lines of a file are one program), and
+    `option_bytes` comes from `adapter.option_bytes`; the flags of XLA_FLAGS are part of it.
+    """
+    digest = DIGEST(FORMAT)
+    parts = (adapter.version(), device.platform, device.device_kind, device.client.version, host_fingerprint(), text)
+    for part in (*(part.encode() for part in parts), option_bytes):
+        digest.update(len(part).to_bytes(8, "little"))
+        digest.update(part)
+    return digest.hexdigest()
+
+
+@dataclass(frozen=True)
+class Info:
+    """What a cache holds, and what this process found in it. `reason` says why it is off, if it is."""
+
+    folder: Path
+    entries: int
+    bytes: int
+    max_bytes: int
+    hits: int
+    misses: int
+    reason: str | None = None
+
+
+class ProgramCache:
+    """Compiled programs in one folder, at most `max_bytes` of them, the least recently used removed first.
+
+    Threads and processes may share it. Creating the object touches nothing; the folder is made at the first `put`.
+    """
+
+    def __init__(self, folder, max_bytes):
+        self.folder, self.max_bytes = Path(folder), max_bytes
+        self.hits = self.misses = 0
+        self._reason, self._warned = None, set()
+        self._known_bytes = None            # of all entries when last counted, plus what we wrote since
+        self._lock = threading.Lock()
+
+    def get(self, key):
+        """Return the bytes kept under `key`, or None; marks them as just used."""
+        blob = self._read(key)
+        with self._lock:
+            self.hits += blob is not None
+            self.misses += blob is None
+        return blob
+
+    def put(self, key, blob):
+        """Keep `blob` under `key`; return whether that worked. An entry larger than the limit is not kept."""
+        size = len(FORMAT) + DIGEST().digest_size + len(blob)
+        if size > self.max_bytes or not self._usable(make=True):
+            return False
+        try:
+            self._write(self._path(key), blob)
+        except OSError as error:
+            self._stop(f"cannot be written to ({error.strerror or error})")
+            return False
+        self._make_room(size)
+        return True
+
+    def discard(self, key, reason):
+        """Remove an entry that turned out to be of no use, and warn; for blobs that the runtime refuses to load."""
+        self._warn(key, f"entry {key[:12]} is of no use and was removed: {reason}")
+        with contextlib.suppress(OSError):
+            self._path(key).unlink()
+
+    def info(self):
+        """Return an `Info`; reads the folder."""
+        self._usable()
+        files = self._files()
+        return Info(self.folder, len(files), sum(size for _, size, _ in files), self.max_bytes, self.hits,
+                    self.misses, self._reason)
+
+    def clear(self):
+        """Remove every entry; return how many there were."""
+        if not self._usable():
+            return 0
+        removed = 0
+        for path, _, _ in self._files():
+            with contextlib.suppress(OSError):
+                path.unlink()
+                removed += 1
+        self._known_bytes = None
+        return removed
+
+    # The folder --------------------------------------------------------------------------------------
+
+    def _path(self, key):
+        return self.folder / (key + SUFFIX)
+
+    def _usable(self, make=False):
+        """Return whether the folder is there and ours alone, making it if `make`."""
+        if self._reason is not None:
+            return False
+        try:
+            if make:
+                self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            status = os.lstat(self.folder)
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            self._stop(f"cannot be used ({error.strerror or error})")
+            return False
+        problem = not_ours(status, stat.S_ISDIR)
+        if problem:
+            self._stop(f"is not used, because it {problem}; make it yours with mode 0700, or set RABBET_CACHE_DIR")
+        return problem is None
+
+    def _stop(self, reason):
+        self._reason = reason
+        self._warn("folder", f"the folder {self.folder} {reason}. Programs are compiled anew in every process.")
+
+    def _warn(self, about, message):
+        """Warn about each thing once."""
+        with self._lock:
+            if about in self._warned:
+                return
+            self._warned.add(about)
+        warnings.warn(f"compilation cache: {message}", CacheWarning, stacklevel=2)
+
+    # Entries -----------------------------------------------------------------------------------------
+
+    def _read(self, key):
+        if not self._usable():
+            return None
+        try:
+            handle = os.open(self._path(key), os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0))
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            self._warn(key, f"entry {key[:12]} cannot be opened ({error.strerror or error})")
+            return None
+        with open(handle, "rb") as file:
+            problem = not_ours(os.fstat(handle), stat.S_ISREG)
+            if problem:
+                self._warn(key, f"entry {key[:12]} is not used, because it {problem}")
+                return None
+            try:
+                content = file.read()
+            except OSError as error:
+                self._warn(key, f"entry {key[:12]} cannot be read ({error.strerror or error})")
+                return None
+        blob = unpack(content)
+        if blob is None:
+            self.discard(key, "it is damaged")
+            return None
+        with contextlib.suppress(OSError):
+            os.utime(self._path(key))           # used just now: the last to be removed
+        return blob
+
+    def _write(self, path, blob):
+        handle, temporary = tempfile.mkstemp(prefix=TEMPORARY, dir=self.folder)      # mode 0600
+        try:
+            with open(handle, "wb") as file:
+                file.write(FORMAT)
+                file.write(DIGEST(blob).digest())
+                file.write(blob)
+            os.replace(temporary, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+            raise
+
+    def _files(self):
+        """Return (path, size, time of last use) of every entry; removes what dead processes left behind."""
+        found, now = [], time.time()
+        with contextlib.suppress(OSError), os.scandir(self.folder) as listing:
+            for item in listing:
+                with contextlib.suppress(OSError):
+                    status = item.stat(follow_symlinks=False)
+                    if item.name.endswith(SUFFIX):
+                        found.append((Path(item.path), status.st_size, status.st_mtime_ns))
+                    elif item.name.startswith(TEMPORARY) and now - status.st_mtime > STALE_SECONDS:
+                        os.unlink(item.path)
+        return found
+
+    def _make_room(self, written):
+        """Remove the least recently used entries once the limit is passed. Counts the folder only then."""
+        with self._lock:
+            if self._known_bytes is not None and self._known_bytes + written <= self.max_bytes:
+                self._known_bytes += written
+                return
+            files = sorted(self._files(), key=lambda file: file[2])
+            total = sum(size for _, size, _ in files)
+            goal = self.max_bytes if total <= self.max_bytes else self.max_bytes * KEEP
+            for path, size, _ in files:
+                if total <= goal:
+                    break
+                with contextlib.suppress(OSError):
+                    path.unlink()
+                total -= size
+            self._known_bytes = total
+
+
+def not_ours(status, is_kind):
+    """Return why a file or folder with this `os.stat_result` cannot be trusted, or None."""
+    if not is_kind(status.st_mode):
+        return "is not what it should be (a link, or another kind of file)"
+    if hasattr(os, "geteuid") and status.st_uid != os.geteuid():
+        return f"belongs to another user (uid {status.st_uid})"
+    if status.st_mode & 0o022:
+        return f"can be written to by others (mode {stat.S_IMODE(status.st_mode):04o})"
+    return None
+
+
+def unpack(content):
+    """Return the blob in a file's content, or None if the file is not whole."""
+    start = len(FORMAT) + DIGEST().digest_size
+    blob = content[start:]
+    whole = content.startswith(FORMAT) and content[len(FORMAT):start] == DIGEST(blob).digest()
+    return blob if whole else None
+
+
+def default_folder():
+    """Return `config.cache_dir`, or 'rabbet' in the user's cache folder as the XDG specification has it."""
+    if config.cache_dir is not None:
+        return Path(config.cache_dir)
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "rabbet"
+
+
+caches = {}
+
+
+def default_cache():
+    """Return the cache that the settings ask for, or None if they switch it off (RABBET_CACHE=0).
+
+    One object per folder and limit, so that its counts and warnings are those of the process.
+    """
+    if not config.cache:
+        return None
+    try:
+        chosen = default_folder() / "programs", config.cache_max_bytes
+    except RuntimeError:        # no home folder
+        return None
+    if chosen not in caches:
+        caches.setdefault(chosen, ProgramCache(*chosen))
+    return caches[chosen]
+
+
+# For the runtime: the cache of the settings, or nothing ------------------------------------------------
+
+def get(key):
+    """Return the bytes kept under `key` in the default cache, or None."""
+    cache = default_cache()
+    return None if cache is None else cache.get(key)
+
+
+def store(key, make_blob, seconds):
+    """Keep `make_blob()` in the default cache, if compiling took long enough; a blob that cannot be made is left out."""
+    cache = default_cache()
+    if cache is None or seconds < WORTH_KEEPING_SECONDS:
+        return False
+    try:
+        blob = make_blob()
+    except adapter.XlaRuntimeError:         # this backend or program has no serialized form
+        return False
+    return cache.put(key, blob)
+
+
+def reject(key, reason):
+    """Remove an entry of the default cache that the runtime refused to load."""
+    cache = default_cache()
+    if cache is not None:
+        cache.discard(key, reason)
+
+
+def info():
+    """Return the `Info` of the default cache, or None if it is switched off."""
+    cache = default_cache()
+    return None if cache is None else cache.info()
+
+
+def clear():
+    """Remove every entry of the default cache; return how many there were."""
+    cache = default_cache()
+    return 0 if cache is None else cache.clear()

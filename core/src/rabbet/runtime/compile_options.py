@@ -1,0 +1,106 @@
+"""Compiler options of one program: its devices, and named XLA options checked before they are used.
+
+Options travel with the program, never through the XLA_FLAGS variable: XLA ends the process on a flag that it does not
+know, and reads the variable once. Named options are those of XLA's debug options (`xla_...`).
+"""
+
+import difflib
+import functools
+
+import numpy as np
+
+from rabbet.errors import ConfigError
+from rabbet.runtime import adapter
+
+# jaxlib cannot list the options. These are the ones worth naming when a name is misspelt; others work as well.
+WELL_KNOWN = (
+    "xla_backend_optimization_level", "xla_cpu_enable_fast_math", "xla_cpu_enable_fast_min_max",
+    "xla_cpu_fast_math_honor_division", "xla_cpu_fast_math_honor_functions", "xla_cpu_fast_math_honor_infs",
+    "xla_cpu_fast_math_honor_nans", "xla_cpu_prefer_vector_width", "xla_disable_hlo_passes", "xla_dump_hlo_as_text",
+    "xla_dump_to", "xla_gpu_autotune_level", "xla_gpu_enable_command_buffer", "xla_gpu_enable_latency_hiding_scheduler",
+    "xla_gpu_enable_triton_gemm", "xla_llvm_disable_expensive_passes",
+)
+# Options that hold a list of names: the backend's and the user's are joined, elsewhere the user's win.
+LISTS = {"xla_disable_hlo_passes"}
+EMPTY = "func.func public @main() { return }"
+
+
+def build_options(device, *, extra=None, num_partitions=1, num_replicas=1, devices=None):
+    """Return jaxlib's compile options for a program on `device`, or on `devices` if it is spread over several.
+
+    Args:
+      device: a `Device`; its backend's own options are included.
+      extra: mapping of XLA option name to bool, int, float or str, for this program.
+      num_partitions, num_replicas: how the program is spread; `devices` must then have
+        `num_replicas * num_partitions` entries, replica by replica.
+
+    Raises ConfigError for an option that this jaxlib does not know, or a value of the wrong type.
+    """
+    devices = [device] if devices is None else list(devices)
+    if len(devices) != num_partitions * num_replicas:
+        raise ValueError(f"{num_replicas} replicas of {num_partitions} partitions need "
+                         f"{num_partitions * num_replicas} devices, got {len(devices)}")
+    options = adapter.default_options()
+    build = options.executable_build_options
+    options.num_partitions = build.num_partitions = num_partitions
+    options.num_replicas = build.num_replicas = num_replicas
+    build.use_spmd_partitioning = num_partitions > 1
+    ids = np.array([each.id for each in devices], np.int32).reshape(num_replicas, num_partitions)
+    options.device_assignment = adapter.device_assignment(ids)
+    named = merge(device.client.backend.compile_options, checked_extra(device, extra) if extra else {})
+    options.env_option_overrides = sorted(named.items())       # sorted: the bytes are part of the cache key
+    return options
+
+
+def merge(base, extra):
+    """Return the backend's options with the program's own on top."""
+    merged = dict(base)
+    for name, value in extra.items():
+        if name in LISTS and merged.get(name):
+            value = ",".join(dict.fromkeys([*merged[name].split(","), *value.split(",")]))
+        merged[name] = value
+    return merged
+
+
+def checked_extra(device, extra):
+    """Return `extra` with its values as XLA wants them, or raise ConfigError."""
+    values = {name: plain(name, value) for name, value in extra.items()}
+    for item in values.items():
+        check(device, *item, type(item[1]))
+    return values
+
+
+def plain(name, value):
+    """Return an option's value as bool, int, float or str."""
+    if not isinstance(name, str):
+        raise ConfigError(f"a compiler option is named by a str, not by {name!r}")
+    if isinstance(value, np.generic):
+        value = value.item()
+    if not isinstance(value, (bool, int, float, str)):
+        raise ConfigError(f"compiler option {name!r} cannot be {value!r}: it is a bool, int, float or str")
+    # XLA refuses the words for booleans, in which flags are usually written.
+    return {"true": True, "false": False}.get(value.lower(), value) if isinstance(value, str) else value
+
+
+@functools.lru_cache(maxsize=256)
+def check(device, name, value, kind):
+    """Compile an empty program with this one option (5 ms), because jaxlib has no other way to ask for it.
+
+    `kind` is the type of `value`: True and 1 are different, but equal as keys.
+    """
+    options = adapter.default_options(device.raw)
+    options.env_option_overrides = [(name, value)]
+    try:
+        adapter.compile_text(device.client.raw, EMPTY, device.device_list, options)
+    except adapter.XlaRuntimeError as error:
+        raise ConfigError(refusal(name, value, str(error))) from None
+
+
+def refusal(name, value, reason):
+    """Return the message for an option that the compiler refused."""
+    if "No such compile option" not in reason:
+        return f"compiler option {name!r} cannot be {value!r}: {reason}"
+    near = difflib.get_close_matches(name, WELL_KNOWN, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    return (f"jaxlib {adapter.version()} knows no compiler option {name!r}{hint}\n"
+            f"  some of the others: {', '.join(WELL_KNOWN)}")

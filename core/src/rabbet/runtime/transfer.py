@@ -1,0 +1,102 @@
+"""Putting values on devices, and exchanging memory with other libraries.
+
+What may be shared with the caller and what must be copied:
+
+1. a NumPy array is copied: its owner may write to it later (`values.host_array` decides this);
+2. one of our arrays is shared if it is on the device already, because arrays never change;
+3. a tensor that comes through DLPack is shared, as that protocol promises, unless a copy is asked for. Host
+   memory that is not aligned to 64 bytes is copied in any case.
+"""
+
+import numpy as np
+
+from rabbet import tree
+from rabbet.avals import ShapedArray
+from rabbet.interpreter import Tracer
+from rabbet.runtime import adapter, dlpack
+from rabbet.runtime.array import Array, from_host
+from rabbet.runtime.devices import Device, default_device, device_count
+from rabbet.runtime.devices import device as device_numbered
+from rabbet.runtime.placement import placement
+from rabbet.runtime.sharding import SingleDeviceSharding
+from rabbet.runtime.values import moved, to_array
+
+
+def device_put(x, device=None):
+    """Return `x` as arrays on `device`, which they are then committed to.
+
+    Args:
+      x: an array, anything convertible to one, or a pytree of such. Inside a traced function, a traced value
+        is returned as it is: a program runs on one device, that of its arguments.
+      device: a `Device` or a `SingleDeviceSharding`; None: where arrays are they stay, and other values go
+        to the default device, both uncommitted.
+    """
+    return tree.map(lambda leaf: put_leaf(leaf, as_device(device)), x)
+
+
+def as_device(device):
+    """Return the `Device` that an argument called `device` means, or None."""
+    if device is None or isinstance(device, Device):
+        return device
+    if isinstance(device, SingleDeviceSharding):
+        (only,) = device.device_set
+        return only
+    raise TypeError(f"device must be a Device (rb.devices() lists them) or a SingleDeviceSharding, got {device!r}")
+
+
+def put_leaf(x, device):
+    """`device_put` of one value."""
+    if type(x) is Tracer:
+        return x
+    array = to_array(x, device)
+    return array if device is None else moved(array, device, True)
+
+
+def from_dlpack(x, device=None, copy=None):
+    """Return an array over the memory of `x`, a tensor of another library on this machine's devices.
+
+    Args:
+      x: an object with `__dlpack__` and `__dlpack_device__`.
+      device: the `Device` to put it on; None: the one that its memory belongs to.
+      copy: True always copies; False never does, and raises BufferError where it would have to.
+
+    Raises TypeError for an object without the protocol or a dtype without an equal here, BufferError if the
+    memory belongs to a platform that is not installed.
+    """
+    if not hasattr(x, "__dlpack__") or not hasattr(x, "__dlpack_device__"):
+        raise TypeError(f"{type(x).__name__} does not offer its memory through DLPack (it has no __dlpack__)")
+    source, target = owner_of(x), as_device(device)
+    capsule = x.__dlpack__()
+    info = dlpack.describe(capsule)
+    aval = ShapedArray(info.shape, info.dtype)
+    if info.on_host:
+        host = dlpack.consume(capsule)
+        if copy is False and (host.ctypes.data % 64 or not host.flags.c_contiguous):
+            raise BufferError("the tensor's memory is not contiguous and aligned to 64 bytes, so it has to be "
+                              "copied; leave out copy=False")
+        array = from_host(np.array(host) if copy else host, aval, source, target is not None, private=True)
+    else:
+        spec = placement(aval, source, target is not None)
+        array = Array(adapter.from_dlpack(capsule, source.raw, aval, spec.sharding), spec)
+        if copy and target in (None, source):
+            array = Array(adapter.copy_to_device(array.raw, source.raw, spec.sharding, always_copy=True), spec)
+    if target in (None, source):
+        return array
+    if copy is False:
+        raise BufferError(f"the tensor is on {source}, so bringing it to {target} copies it; leave out copy=False")
+    return moved(array, target, True)
+
+
+def owner_of(x):
+    """Return the `Device` whose memory holds the foreign tensor `x`."""
+    kind, number = x.__dlpack_device__()
+    if kind in dlpack.CPU_LIKE:
+        fallback = default_device()
+        return fallback if fallback.platform == "cpu" else device_numbered("cpu", 0)
+    platform = dlpack.PLATFORMS.get(int(kind))
+    if platform is None or number >= device_count(platform):
+        raise BufferError(f"no device here has the memory of DLPack device type {int(kind)}, number {number}")
+    return device_numbered(platform, number)
+
+
+__all__ = ["as_device", "device_put", "from_dlpack", "owner_of", "put_leaf"]
