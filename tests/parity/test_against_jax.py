@@ -1,4 +1,4 @@
-"""The same programs under jax and under rabbet, in one process: the results must agree in value, dtype and weakness.
+"""The same programs under jax and under rabbet, in one process: values, dtypes and weakness must agree.
 
 Integers agree bit for bit, floats within a few units in the last place (the two frameworks may lower one
 function differently). Texts of small programs agree too, for the printed form is the field's own.
@@ -38,10 +38,21 @@ NUMERIC = {
     "einsum": lambda fw, fnp: fnp.einsum("ij,jk->ki", X, Y),
     "mean and var": lambda fw, fnp: (fnp.mean(X, axis=0), fnp.var(X, axis=1, keepdims=True)),
     "where": lambda fw, fnp: fnp.where(X > 0, X, 0.0),
-    "take_along_axis": lambda fw, fnp: fnp.take_along_axis(fnp.asarray(X), fnp.array([[0], [2], [1], [0]]), axis=1),
-    "index": lambda fw, fnp: (fnp.asarray(X)[1:, ::-1], fnp.asarray(X)[fnp.array([0, 2])], fnp.asarray(X)[-1]),
+    "take_along_axis": lambda fw, fnp: fnp.take_along_axis(
+        fnp.asarray(X), fnp.array([[0], [2], [1], [0]]), axis=1
+    ),
+    "index": lambda fw, fnp: (
+        fnp.asarray(X)[1:, ::-1],
+        fnp.asarray(X)[fnp.array([0, 2])],
+        fnp.asarray(X)[-1],
+    ),
     "at": lambda fw, fnp: fnp.asarray(X).at[fnp.array([0, 0]), 1].add(2.0),
-    "softmax": lambda fw, fnp: (fw.nn.softmax(X, axis=-1), fw.nn.log_softmax(X), fw.nn.gelu(X), fw.nn.relu(X)),
+    "softmax": lambda fw, fnp: (
+        fw.nn.softmax(X, axis=-1),
+        fw.nn.log_softmax(X),
+        fw.nn.gelu(X),
+        fw.nn.relu(X),
+    ),
     "sum of int8": lambda fw, fnp: fnp.sum(fnp.ones(300, "int8")),
     "grad": lambda fw, fnp: fw.grad(smooth(fnp))(X),
     "grad of grad": lambda fw, fnp: fw.grad(fw.grad(smooth(fnp)))(0.7),
@@ -59,7 +70,9 @@ RANDOM = {
     "randint": lambda fw: fw.random.randint(fw.random.key(1), (50,), -5, 17),
     "permutation": lambda fw: fw.random.permutation(fw.random.key(2), 31),
     "bernoulli": lambda fw: fw.random.bernoulli(fw.random.key(4), 0.3, (40,)),
-    "categorical": lambda fw: fw.random.categorical(fw.random.key(5), np.log(np.float32([0.1, 0.6, 0.3])), shape=(20,)),
+    "categorical": lambda fw: fw.random.categorical(
+        fw.random.key(5), np.log(np.float32([0.1, 0.6, 0.3])), shape=(20,)
+    ),
     "choice": lambda fw: fw.random.choice(fw.random.key(6), 12, (4,), replace=False),
     "uniform": lambda fw: fw.random.uniform(fw.random.key(8), (33,)),
     "normal": lambda fw: fw.random.normal(fw.random.key(9), (3, 7)),
