@@ -59,10 +59,9 @@ class Selection:
         """The setting that switches ``record`` off, as the user would read it; None when it may be used."""
         if self.allow is None and not self.deny:
             return None
-        known_as = {discovery.normalise(record.package), _package(record)}
-        if self.deny & known_as:
-            return f"switched off by RABBET_DISABLE_PLUGINS={','.join(sorted(self.deny & known_as))}"
-        if self.allow is not None and not self.allow & known_as:
+        if self.deny & record.called:
+            return f"switched off by RABBET_DISABLE_PLUGINS={','.join(sorted(self.deny & record.called))}"
+        if self.allow is not None and not self.allow & record.called:
             return f"not in the allow list RABBET_PLUGINS={','.join(sorted(self.allow)) or 'none'}"
         return None
 
@@ -70,10 +69,6 @@ class Selection:
     def names(self) -> frozenset[str]:
         """Every distribution or package that the settings mention."""
         return (self.allow or frozenset()) | self.deny | frozenset(self.prefer.values())
-
-
-def _package(record: Record) -> str:
-    return discovery.normalise(discovery.package_of(record.entry_point))
 
 
 class PluginManager:
@@ -159,6 +154,10 @@ class PluginManager:
                     loaded.append(self._load(record))
         return loaded
 
+    def objects(self, group: str) -> list:
+        """The objects of every usable plugin of ``group``, sorted by name; those that fail are left out."""
+        return [one for name in self.names(group) for one in self.get_all(group, name)]
+
     def fail(self, record: Record, error: BaseException, status: str = "failed") -> None:
         """Keep ``error`` as the reason why ``record`` cannot be used; the first reason stays.
 
@@ -241,7 +240,7 @@ class PluginManager:
         for record in records:
             self._find_owner(record)
         preferred = self.selection.prefer.get((group, name))
-        chosen = [one for one in records if preferred in (discovery.normalise(one.package), _package(one))]
+        chosen = [one for one in records if preferred in one.called]
         if len(chosen) == 1:
             for record in records:
                 record.status = "found" if record is chosen[0] else "passed over"

@@ -67,6 +67,11 @@ class Record:
         return name or discovery.package_of(self.entry_point)
 
     @property
+    def called(self) -> frozenset[str]:
+        """What the settings may call it: the distribution's and the import package's name, normalised."""
+        return frozenset(map(discovery.normalise, (self.package, discovery.package_of(self.entry_point))))
+
+    @property
     def version(self) -> str:
         """The distribution's version; empty where it is not known."""
         return self.distribution.version if self.distribution is not None else ""

@@ -22,22 +22,10 @@ class Placement:
 
 
 @functools.cache
-def raw_sharding(device):
-    """jaxlib's placement object of whole arrays on a device."""
-    return adapter.single_sharding(device.raw)
-
-
-@functools.cache
-def device_list(device):
-    """jaxlib's list of one device."""
-    return adapter.device_list((device.raw,))
-
-
-@functools.cache
 def placement(aval, device, committed):
     """The interned ``Placement``."""
     made = Placement()
     made.aval, made.device, made.committed = aval, device, committed
-    made.sharding = raw_sharding(device)
+    made.sharding = device.sharding
     made.handler = adapter.result_handler(aval.physical, made.sharding)
     return made

@@ -14,7 +14,7 @@ from rabbet.config import config
 from rabbet.lowering.module import lower_program
 from rabbet.runtime import adapter, backends, cache, compile_options, observers
 from rabbet.runtime.array import Array
-from rabbet.runtime.placement import device_list, placement
+from rabbet.runtime.placement import placement
 
 
 class Lowering(NamedTuple):
@@ -50,7 +50,7 @@ def lower(jaxpr, platform, name="main", *, donated=(), keep_unused=False):
     )
     place = {old: new for new, old in enumerate(kept)}
     given = tuple([place[i] for i in donated if i in place])
-    module = lower_program(trimmed, platform, name=name, donated=given, bridges=backends.lowerings(platform))
+    module = lower_program(trimmed, platform, name=name, donated=given, bridges=backends.default_registry().get(platform).lowerings)
     return Lowering(trimmed, module, name, platform, kept, given, optimized.out_avals)
 
 
@@ -141,26 +141,30 @@ def compile(lowering, device, options=None):  # noqa: A001 - the field's name
       options: compiler options by name, over those chosen for the platform.
     """
     started = time.perf_counter()
-    observers.compile_started(lowering.name, lowering.platform, len(lowering.module.text))
+    observers.tell(
+        "compile_started", name=lowering.name, platform=lowering.platform, module_size=len(lowering.module.text)
+    )
     build = compile_options.build_options(device, extra=options)
-    client, devices = device.raw.client, device_list(device)
+    client, devices = device.raw.client, device.device_list
     key = cache.key(lowering.module.key_text, adapter.option_bytes(build), device)
-    blob = cache.get(key)
-    exe = None
-    if blob is not None:
-        exe = _revive(client, blob, devices, key)
+    exe = _revive(client, key, devices)
     cached = exe is not None
+    observers.tell("cache_hit" if cached else "cache_miss", name=lowering.name)
     if exe is None:
         exe = adapter.compile_text(client, lowering.module.text, devices, build)
         cache.store(key, lambda: adapter.serialize(exe), time.perf_counter() - started)
     seconds = time.perf_counter() - started
-    observers.compile_finished(lowering.name, seconds, cached)
+    observers.tell("compile_finished", name=lowering.name, seconds=seconds, cached=cached)
     return Executable(exe, lowering, device, cached, seconds)
 
 
-def _revive(client, blob, devices, key):
+def _revive(client, key, devices):
+    """The executable kept under ``key``, or None."""
+    blob = cache.get(key)
+    if blob is None:
+        return None
     try:
         return adapter.deserialize(client, blob, devices)
-    except Exception as error:  # whatever jaxlib says of a blob it cannot read, it is a miss
-        cache.reject(key, error)
+    except Exception as error:  # whatever jaxlib says of a blob that it cannot read, it is a miss
+        cache.reject(key, str(error))
         return None

@@ -13,29 +13,37 @@ def add_arguments(parser):
 
 
 def run(args):
-    return {"info": show, "clear": clear, "path": path}[args.action]()
+    from rabbet.runtime.cache import default_cache
+
+    cache = default_cache()
+    if cache is None:
+        print("the cache is switched off (RABBET_CACHE=0, or there is no home folder)")
+        return 1
+    return {"info": show, "clear": clear, "path": path}[args.action](cache)
 
 
-def facts():
-    """What the cache says about itself, as ``(name, value)`` pairs of text."""
-    from rabbet.runtime import cache
-
-    return [(name, str(value)) for name, value in cache.info().items()]
+def show(cache):
+    output.table(("what", "value"), facts(cache))
 
 
-def show():
-    output.table(("what", "value"), facts())
+def clear(cache):
+    count = cache.clear()
+    print(f"removed {count} compiled program{'s' * (count != 1)} from {cache.folder}")
 
 
-def clear():
-    from rabbet.runtime import cache
-
-    before = cache.info()
-    cache.clear()
-    print(f"cleared {before['folder']}")
+def path(cache):
+    print(cache.folder)
 
 
-def path():
-    from rabbet.runtime import cache
+def facts(cache):
+    """What there is to know about the folder, as pairs of text."""
+    info = cache.info()
+    yield "folder", str(info.folder)
+    yield "programs", str(info.entries)
+    yield "size", f"{megabytes(info.bytes)} of at most {megabytes(info.max_bytes)}"
+    if info.reason is not None:
+        yield "not used", info.reason
 
-    print(cache.info()["folder"])
+
+def megabytes(count):
+    return f"{count / 2**20:,.1f} MiB"

@@ -81,11 +81,9 @@ def settings(manager):
     for name, value in sorted(os.environ.items()):
         if name.startswith("RABBET_"):
             yield Check(name, None, value)
-    known = set()
-    for record in manager.records():
-        known |= {discovery.normalise(record.package), discovery.normalise(discovery.package_of(record.entry_point))}
-    for name in sorted(manager.selection.names - known - {"none"}):
-        yield Check("settings", False, f"{name!r} is named in a RABBET_ setting, and no installed plugin is called so")
+    known = {name for record in manager.records() for name in record.called}
+    for name in sorted(manager.selection.names - known):
+        yield Check("settings", False, f"a RABBET_ setting names {name!r}; no installed plugin is called so")
 
 
 def plugins(manager):
@@ -107,13 +105,15 @@ def explanation(record):
 
 
 def compilation_cache():
-    """The folder of compiled programs: where, how full, and whether it can be written."""
-    try:
-        info = cache.facts()
-    except Exception as error:
-        yield Check("cache", False, cause(error))
+    """The folder of compiled programs: where, how full, and whether it can be used."""
+    from rabbet.runtime.cache import default_cache
+
+    folder = default_cache()
+    if folder is None:
+        yield Check("cache", None, "switched off")
         return
-    yield Check("cache", True, ", ".join(f"{name} {value}" for name, value in info))
+    facts = dict(cache.facts(folder))
+    yield Check("cache", "not used" not in facts, ", ".join(f"{name} {value}" for name, value in facts.items()))
 
 
 def backends():

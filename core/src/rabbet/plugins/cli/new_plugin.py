@@ -27,7 +27,7 @@ KINDS = {
 
 
 def add_arguments(parser):
-    parser.add_argument("name", metavar="NAME", help="such as `enclose`; the distribution is then rabbet-enclose")
+    parser.add_argument("name", metavar="NAME", help="such as `enclose`, for the package rabbet-enclose")
     parser.add_argument("--kind", choices=KINDS, default="transformation", help="default: transformation")
     parser.add_argument("--into", metavar="FOLDER", default=".", help="where to make the package's folder")
 
@@ -51,14 +51,14 @@ def write(name, kind, into):
     Raises ValueError for a name that cannot be one, FileExistsError where the folder exists.
     """
     names = forms(name)
-    core = _core_bounds()
+    fields = {**names, "core": core_bounds(), "entry_point": entry_point(kind, names)}
     folder = into / names["distribution"]
     folder.mkdir(parents=True)
     for source in ("common", kind):
         for path, text in templates(source):
             target = folder / Template(path).substitute(names)
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(Template(text).substitute(names, core=core, entry_points=_entry_points(kind, names)))
+            target.write_text(Template(text).substitute(fields))
     return folder
 
 
@@ -68,14 +68,22 @@ def forms(name):
     """
     word = re.sub(r"[-_.]+", "_", name).lower().removeprefix("rabbet_")
     if not word.isidentifier() or keyword.iskeyword(word) or not word.isascii():
-        raise ValueError(f"{name!r} cannot be a plugin's name: wanted letters, digits and dashes, such as `enclose`")
+        raise ValueError(f"{name!r} cannot be a plugin's name; wanted is a word such as `enclose`")
     return {"word": word, "package": f"rabbet_{word}", "distribution": f"rabbet-{word.replace('_', '-')}"}
 
 
 def templates(source):
     """``(path, text)`` of the templates in one folder; the ending ``.tmpl`` is taken off."""
-    root = resources.files("rabbet.plugins") / "templates" / source
-    return sorted(_walk(root, ""))
+    return sorted(_walk(_root() / source, ""))
+
+
+def entry_point(kind, names):
+    """The lines of pyproject.toml that announce a plugin of ``kind``."""
+    return Template((_root() / kind / "entry_point.txt").read_text()).substitute(names).strip()
+
+
+def _root():
+    return resources.files("rabbet.plugins") / "templates"
 
 
 def _walk(folder, prefix):
@@ -86,19 +94,7 @@ def _walk(folder, prefix):
             yield prefix + item.name.removesuffix(".tmpl"), item.read_text()
 
 
-def _entry_points(kind, names):
-    lines = {
-        "transformation": '[project.entry-points."rabbet.api"]\n$word = "$package:$word"',
-        "primitive": '[project.entry-points."rabbet.api"]\n$word = "$package:$word"',
-        "dtype": '[project.entry-points."rabbet.dtypes"]\nfloat8_e5m2 = "$package:spec"',
-        "backend": '[project.entry-points."rabbet.backends"]\n$word = "$package:backend"',
-        "pass": '[project.entry-points."rabbet.passes"]\n$word = "$package:$word"',
-        "hooks": '[project.entry-points."rabbet.hooks"]\n$word = "$package"',
-    }[kind]
-    return Template(lines).substitute(names)
-
-
-def _core_bounds():
+def core_bounds():
     """``rabbet-core>=0.1,<0.2``: this minor version, since the next one may change what
     `rabbet.extend` promises.
     """

@@ -14,10 +14,9 @@ def table(headers, rows, empty="nothing"):
 
 def plain(headers, rows):
     """The lines of the plain form: columns as wide as their widest cell, two blanks apart."""
-    everything = [tuple(headers), *rows]
-    widths = [max(len(row[i]) for row in everything) for i in range(len(headers))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in everything]
-    return [line.rstrip() for line in lines]
+    lines = [tuple(headers), *rows]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return ["  ".join(map(str.ljust, line, widths)).rstrip() for line in lines]
 
 
 def _with_rich(headers, rows):

@@ -11,10 +11,17 @@ def add_arguments(parser):
 
 
 def run(args):
-    from rabbet import passes
+    import rabbet  # noqa: F401 - composes: it tells `passes` of the installed ones
+    from rabbet.passes import pipeline
 
-    rows = [(one.name, "on" if passes.enabled(one) else "off", one.doc) for one in passes.pipeline()]
-    output.table(("pass", "state", "what it does"), rows, empty="no passes")
+    off = pipeline.switched_off()
+    rows = [
+        (one.name, "off" if one.name in off else "on", ", ".join(one.platforms or ["all"]), one.doc)
+        for one in pipeline.all_passes()
+    ]
+    output.table(("pass", "state", "platforms", "what it does"), rows, empty="no passes")
+    for name in sorted(off - {row[0] for row in rows}):
+        print(f"\nRABBET_DISABLE_PASSES names {name!r}, and no pass is called so")
     for record in default_manager().records("rabbet.passes"):
         if record.broken:
             print(f"\n{record.title}: {record.error}")

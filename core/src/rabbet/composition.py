@@ -1,0 +1,83 @@
+"""Where the parts meet: the one place that knows both the tiers below and the plugins.
+
+Lower tiers leave places open (who evaluates, who knows further dtypes, rules, passes and hooks); ``compose`` fills them, once, when ``rabbet`` is
+imported. It imports no plugin: each place holds a function that looks among the installed packages when it is first asked.
+"""
+
+from rabbet import current, dtypes, passes, rules
+from rabbet.interpreter import Tracer
+from rabbet.lax import operators
+from rabbet.primitives import standard
+from rabbet.runtime import observers
+from rabbet.runtime.array import Array
+from rabbet.runtime.evaluation import EVALUATION
+
+# The standard tables exist as soon as core does: interpreters of plugins look them up by name.
+STANDARD_TABLES = (standard.lower, standard.jvp, standard.transpose, standard.batch)
+
+
+def compose():
+    """Fill the places that the lower tiers leave open."""
+    current.set_bottom(EVALUATION)
+    operators.give_to(Array, Tracer)
+    dtypes.use_finder(find_dtype)
+    rules.set_bridges(find_rule_sets)
+    passes.set_finder(find_passes)
+    observers.set_notifier(notify_hooks)
+
+
+def manager():
+    """The plugin manager of the process."""
+    from rabbet.plugins.manager import default_manager
+
+    return default_manager()
+
+
+def find_dtype(name):
+    """The ``DTypeSpec`` that an installed package offers under this name, or None."""
+    plugins = manager()
+    return plugins.get("rabbet.dtypes", name) if name in plugins.names("rabbet.dtypes") else None
+
+
+def find_rule_sets(table):
+    """The ``RuleSet`` objects of third packages for a table."""
+    plugins = manager()
+    return plugins.get_all("rabbet.rules", table) if table in plugins.names("rabbet.rules") else ()
+
+
+def find_passes():
+    """The ``Pass`` objects of installed packages, by name; a broken one is left out (``rabbet doctor`` shows it)."""
+    from rabbet.errors import PluginError
+
+    plugins = manager()
+    found = []
+    for name in plugins.names("rabbet.passes"):
+        try:
+            found.append(plugins.get("rabbet.passes", name))
+        except PluginError:
+            continue
+    return found
+
+
+def notify_hooks(hook, **facts):
+    """Tell the installed hook plugins."""
+    from rabbet.plugins.hooks import notify
+
+    notify(hook, **facts)
+
+
+def public_name(name):
+    """The object behind ``rabbet.<name>``: a setting's context manager of core, or what a plugin offers."""
+    from rabbet.config import config
+
+    if name in CONTEXTS:
+        return config.context(name)
+    from rabbet.plugins import api
+
+    return api.resolve(name)
+
+
+CONTEXTS = frozenset({
+    "debug_nans", "debug_infs", "default_device", "default_matmul_precision", "disable_jit", "enable_checks", "enable_x64",
+    "log_compiles", "numpy_rank_promotion",
+})  # fmt: skip

@@ -1,0 +1,225 @@
+"""Tracers and interpreters: how a Python function is run on something other than arrays.
+
+``run(interpreter, fn, payloads)`` makes the interpreter current and calls ``fn`` on tracers that hold the payloads. Each operation that
+meets one of these tracers is looked up in the interpreter's table, and its rule runs with the interpreter's parent current, so rules speak to the
+level below. There is no stack to search: an interpreter knows its parent and a tracer knows its interpreter.
+
+A payload is any pytree of arrays. A value the interpreter never touched stays plain: it is an array, a scalar or a tracer of a level below,
+not a tracer of this one.
+"""
+
+import copy
+
+import numpy as np
+
+from rabbet import dtypes, rules, source_info, tree
+from rabbet.avals import ShapedArray, ShapeDtypeStruct
+from rabbet.current import context
+from rabbet.errors import MissingRule, UnexpectedTracerError
+
+
+class Tracer:
+    """Stands for an array while a transformation runs; holds its interpreter's payload."""
+
+    __slots__ = ("interpreter", "payload", "aval", "where", "__weakref__")
+    __array_priority__ = 1000
+
+    def __init__(self, interpreter, payload, aval, where=None):
+        self.interpreter = interpreter
+        self.payload = payload
+        self.aval = aval
+        self.where = where
+
+    shape = property(lambda self: self.aval.shape, doc="The shape, a tuple of ints.")
+    dtype = property(lambda self: self.aval.dtype, doc="The dtype.")
+    ndim = property(lambda self: self.aval.ndim, doc="The number of dimensions.")
+    size = property(lambda self: self.aval.size, doc="The number of elements.")
+    weak_type = property(lambda self: self.aval.weak_type, doc="Whether the dtype gives way in promotion.")
+
+    def __repr__(self):
+        return f"Tracer<{self.aval.str_short()}> of {self.interpreter.describe()}"
+
+
+class Interpreter:
+    """A transformation's way of running a program. Subclasses give a ``table`` and three small methods.
+
+    ``lift(value)`` represents a constant as a payload; ``type_of(payload)`` is the aval that the function sees; ``join(a, b)``, where
+    payloads of one value can differ in their static part, is the least payload that covers both (see ``bodies``).
+    """
+
+    __slots__ = ("parent", "fn", "alive", "__dict__")
+    table = None
+
+    def lift(self, value):
+        """The payload of a value that this interpreter has not touched."""
+        raise NotImplementedError(f"{type(self).__name__} must say how to lift a constant: define lift(self, value)")
+
+    def type_of(self, payload):
+        """The aval that the transformed function sees for this payload."""
+        raise NotImplementedError(f"{type(self).__name__} must give the type of a payload: define type_of(self, payload)")
+
+    def fresh(self):
+        """A new interpreter of the same settings, for running a body; by default a shallow copy."""
+        return copy.copy(self)
+
+    def key(self):
+        """What ``fresh`` copies, hashable: bodies interpreted under equal keys are shared. None: never shared."""
+        return type(self) if not self.__dict__ else None
+
+    def wrap(self, payload):
+        """The tracer of a payload that a rule returned. A subclass may return a plain value instead."""
+        return Tracer(self, payload, self.type_of(payload), context.where)
+
+    def process(self, op, args):
+        """Run one operation: by its rule if an argument is this interpreter's tracer, else on the parent."""
+        mine = False
+        payloads = []
+        for a in args:
+            if type(a) is Tracer and a.interpreter is self:
+                payloads.append(a.payload)
+                mine = True
+            else:
+                payloads.append(a)
+        ctx = context
+        outermost = ctx.where is None
+        if outermost:
+            ctx.where = source_info.caller()
+        ctx.interpreter = self.parent
+        try:
+            if not mine:
+                return op(*args)
+            rule = self.table.lookup(op.primitive)
+            if type(rule) is rules.Decomposed:
+                ctx.interpreter = self
+                return rule.parts(op, *args)
+            if type(rule) is rules.Through:
+                return rule.body(op, self, args)
+            for i, a in enumerate(args):
+                if payloads[i] is a:
+                    payloads[i] = self.lift(a)
+            out = rule(op, *payloads)
+            if op.primitive.multiple_results:
+                return [self.wrap(p) for p in out]
+            return self.wrap(out)
+        except MissingRule as error:
+            reached(error, self, op)
+            raise
+        finally:
+            ctx.interpreter = self
+            if outermost:
+                ctx.where = None
+
+    def describe(self):
+        """A few words for messages: the transformation and the function that it runs."""
+        fn = getattr(self, "fn", None)
+        return f"{type(self).__name__}" + (f" of {source_info.describe_function(fn)}" if fn is not None else "")
+
+
+def reached(error, interpreter, op):
+    """Extend ``MissingRule`` on its way out: by which rule of which primitive it was reached."""
+    lines = getattr(error, "lines", None)
+    if lines is None:
+        error.lines = lines = [error.args[0]]
+        if context.where is not None:
+            lines.append(f"  called at {source_info.position(context.where)}")
+        error.met_at = op.primitive
+    elif op.primitive is not error.met_at or interpreter.table.name not in lines[0]:
+        found = interpreter.table.explain(op.primitive)
+        if found is not None:
+            address = source_info.address(found.rule)
+            lines.insert(1, f"  reached from the {interpreter.table.name!r} rule for {op.primitive.name!r} ({address})")
+    error.args = ("\n".join(lines),)
+
+
+def run(interpreter, fn, payloads):
+    """Call ``fn`` on one tracer per payload with ``interpreter`` current; return its results as payloads.
+
+    Args:
+      interpreter: a new ``Interpreter``; it is finished when ``run`` returns, and its tracers with it.
+      fn: takes one array per payload and returns a pytree of arrays.
+      payloads: a sequence of payloads.
+
+    Returns:
+      what ``fn`` returned, each array replaced by its payload.
+    """
+    outs = run_traced(interpreter, fn, payloads)
+    return tree.map(lambda x: payload_of(interpreter, x), outs, is_leaf=is_tracer)
+
+
+def run_traced(interpreter, fn, payloads):
+    """Like ``run``, but return what ``fn`` returned as it is: tracers of the (now finished) interpreter and plain values."""
+    ctx = context
+    parent = ctx.interpreter
+    where = ctx.where
+    interpreter.parent = parent
+    interpreter.fn = fn
+    interpreter.alive = True
+    tracers = [Tracer(interpreter, p, interpreter.type_of(p), where) for p in payloads]
+    ctx.interpreter = interpreter
+    ctx.where = None
+    try:
+        return fn(*tracers)
+    finally:
+        ctx.interpreter = parent
+        ctx.where = where
+        interpreter.alive = False
+
+
+def payload_of(interpreter, x):
+    """The payload of ``x`` under ``interpreter``: its own if it is one of its tracers, else ``x`` lifted."""
+    if type(x) is Tracer and x.interpreter is interpreter:
+        return x.payload
+    return interpreter.lift(x)
+
+
+def is_tracer(x):
+    """Whether ``x`` is a tracer: an array that a transformation has not computed yet."""
+    return type(x) is Tracer
+
+
+_scalar_avals = {
+    bool: ShapedArray((), np.dtype(bool)),
+    int: ShapedArray((), np.dtype("int32"), True),
+    float: ShapedArray((), np.dtype("float32"), True),
+    complex: ShapedArray((), np.dtype("complex64"), True),
+}
+
+
+def typeof(x):
+    """The ``ShapedArray`` of an array, a tracer, a ``ShapeDtypeStruct``, a Python or NumPy scalar, or a NumPy array.
+
+    Raises:
+      TypeError: if ``x`` is none of these.
+    """
+    try:
+        return x.aval
+    except AttributeError:
+        pass
+    aval = _scalar_avals.get(type(x))
+    if aval is not None:
+        return aval if not dtypes.wide_scalars() else ShapedArray((), dtypes.scalar_dtype(type(x)), aval.weak_type)
+    if isinstance(x, (np.ndarray, np.generic)):
+        return ShapedArray(x.shape, dtypes.narrow(x.dtype))
+    if isinstance(x, (bool, int, float, complex)):
+        base = next(t for t in (bool, int, float, complex) if isinstance(x, t))
+        return _scalar_avals[base]
+    raise TypeError(
+        f"{type(x).__name__} is not an array: expected an array, a NumPy array or a scalar, got {_shorten(repr(x))}"
+    )
+
+
+def _shorten(text, most=60):
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
+def leaked(tracer):
+    """The error for a tracer that outlived its transformation."""
+    line = f"It was made at {source_info.position(tracer.where)}. " if tracer.where is not None else ""
+    return UnexpectedTracerError(
+        f"a value of type {tracer.aval.str_short()} was used outside the transformation that made it: "
+        f"{tracer.interpreter.describe()}, which has finished. {line}"
+        f"Return it from the transformed function instead of storing it in a global, an attribute or a closure."
+    )
+
+
+__all__ = ["Interpreter", "ShapeDtypeStruct", "Tracer", "context", "is_tracer", "payload_of", "run", "typeof"]

@@ -1,0 +1,23 @@
+"""The functional interface to the primitives: the field's ``lax``.
+
+Where a name needs no handling of its arguments it *is* the primitive (``lax.add``, ``lax.sin``); the other functions check and complete their arguments and
+bind one or a few primitives. Operands must agree in dtype, and in shape but for scalars; ``rabbet.numpy`` promotes and broadcasts.
+"""
+
+from rabbet.lax.shapes import (
+    broadcast, broadcast_in_dim, broadcast_shapes, broadcast_to_rank, broadcasted_iota, collapse, concatenate,
+    expand_dims, full, full_like, iota, pad, reshape, rev, slice, slice_in_dim, split, squeeze, stack, tile, transpose,
+    unstack,
+)  # fmt: skip
+from rabbet.lax.values import bitcast_convert_type, convert_element_type, reduce_precision, select, stop_gradient
+from rabbet.primitives.convert import complex, conj, imag, real
+from rabbet.primitives.elementwise import (
+    acos, acosh, add, asin, asinh, atan, atan2, atanh, cbrt, ceil, cos, cosh, div, exp, expm1, floor, log, log1p,
+    logistic, max, min, mul, neg, rem, rsqrt, sign, sin, sinh, sqrt, sub, tan, tanh,
+)  # fmt: skip
+from rabbet.primitives.logic import (
+    bitwise_and, bitwise_not, bitwise_or, bitwise_xor, clamp, clz, eq, ge, gt, is_finite, le, lt, ne, population_count,
+    select_n, shift_left, shift_right_arithmetic, shift_right_logical,
+)  # fmt: skip
+from rabbet.primitives.powers import abs, erf, erf_inv, erfc, exp2, pow, square
+from rabbet.lax.values import integer_pow, reciprocal, round, RoundingMethod

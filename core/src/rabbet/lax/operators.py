@@ -1,0 +1,405 @@
+"""Arithmetic of arrays and tracers: the operators of Python, with NumPy's promotion and broadcasting in front of the primitives.
+
+``give_to`` puts these methods on ``Array`` and ``Tracer`` when ``rabbet`` is composed. Methods that are more than one operation (``x.sum()``) come from
+whichever package provides ``rabbet.numpy``, looked up when one is first used.
+"""
+
+import operator
+
+import numpy as np
+
+from rabbet import dtypes, scalars
+from rabbet.errors import (
+    ConcretizationTypeError, TracerArrayConversionError, TracerBoolConversionError, TracerIntegerConversionError,
+)  # fmt: skip
+from rabbet.interpreter import Tracer, typeof
+from rabbet.lax import shapes, values
+from rabbet.primitives import convert, elementwise, logic, powers
+from rabbet.runtime.array import Array
+from rabbet.source_info import position
+
+
+def promoted(*operands):
+    """The operands in their common dtype and shape, by the promotion lattice and NumPy's broadcasting; scalars stay scalars."""
+    avals = [typeof(x) for x in operands]
+    dtype, weak = dtypes.result_type(*operands, return_weak=True)
+    return spread([cast(x, a, dtype, weak) for x, a in zip(operands, avals, strict=True)])
+
+
+def cast(x, aval, dtype, weak=False):
+    """``x`` in ``dtype``; Python scalars stay as they are, they adopt it."""
+    if scalars.is_python_scalar(x) and scalars.fits(x, dtype):
+        return x
+    if aval.dtype == dtype and (weak or not aval.weak_type or aval.ndim == 0):
+        return x
+    if isinstance(x, (np.ndarray, np.generic)):
+        return np.asarray(x).astype(dtype)
+    return convert.convert_element_type(x, new_dtype=dtype, weak_type=weak)
+
+
+def spread(operands):
+    """The operands broadcast to one shape, Python scalars aside."""
+    operands = list(operands)
+    sizes = [typeof(x).shape for x in operands]
+    if len(set(sizes)) > 1:
+        full = shapes.broadcast_shapes(*sizes)
+        for i, (x, s) in enumerate(zip(operands, sizes, strict=True)):
+            if s != full and not scalars.is_python_scalar(x):
+                operands[i] = shapes.broadcast_to(rank_promotion(x, s, full), full)
+    return operands
+
+
+def rank_promotion(x, have, full):
+    """``x``, checked against ``config.numpy_rank_promotion``."""
+    from rabbet.config import config
+
+    if len(have) != len(full) and have and config.numpy_rank_promotion != "allow":
+        message = f"operands of shapes {have} and {full} differ in rank, and numpy_rank_promotion is not 'allow'"
+        if config.numpy_rank_promotion == "raise":
+            raise ValueError(message)
+        import warnings
+
+        warnings.warn(message, stacklevel=4)
+    return x
+
+
+def is_array_like(x):
+    """Whether ``x`` may stand beside an array in arithmetic: arrays, NumPy arrays and numbers."""
+    return isinstance(x, (Array, Tracer, np.ndarray, np.generic, bool, int, float, complex))
+
+
+def binary(function, name, reflected=False):
+    """The method for ``x <op> y``: NumPy's promotion and broadcasting, then ``function``."""
+    op = getattr(function, "_plain", function)
+
+    def method(self, other):
+        if type(other) is type(self) and other.aval is self.aval:
+            return op(other, self) if reflected else op(self, other)
+        if not is_array_like(other):
+            return NotImplemented
+        x, y = (other, self) if reflected else (self, other)
+        return function(*promoted(x, y))
+
+    method.__name__ = method.__qualname__ = name
+    return method
+
+
+def true_divide(x, y):
+    """``x / y``; integers divide as floats."""
+    x, y = promoted(x, y)
+    dtype = typeof(x).dtype if not scalars.is_python_scalar(x) else typeof(y).dtype
+    if dtypes.kind(dtype) in "biu":
+        wide = dtypes.to_inexact(dtype)
+        x, y = cast(x, typeof(x), wide), cast(y, typeof(y), wide)
+    return elementwise.div(x, y)
+
+
+def floor_divide(x, y):
+    """``floor(x / y)`` in the operands' common dtype."""
+    x, y = promoted(x, y)
+    kind = dtypes.kind(typeof(x).dtype if not scalars.is_python_scalar(x) else typeof(y).dtype)
+    if kind == "u":
+        return elementwise.div(x, y)
+    if kind == "i":
+        quotient = elementwise.div(x, y)
+        inexact = logic.bitwise_and(
+            logic.ne(elementwise.sign(x), elementwise.sign(y)), logic.ne(elementwise.rem(x, y), 0)
+        )
+        return logic.select_n(inexact, quotient, elementwise.sub(quotient, 1))
+    if kind == "c":
+        raise TypeError("complex numbers have no floor division")
+    return _float_divmod(x, y)[0]
+
+
+def remainder(x, y):
+    """``x - floor(x / y) * y``: the remainder with the sign of ``y``."""
+    x, y = promoted(x, y)
+    rest = elementwise.rem(x, y)
+    nonzero = logic.ne(rest, 0)
+    differs = logic.ne(logic.lt(rest, 0), logic.lt(y, 0)) if dtypes.kind(typeof(rest).dtype) != "u" else None
+    if differs is None:
+        return rest
+    fix = logic.bitwise_and(differs, nonzero)
+    return logic.select_n(fix, rest, elementwise.add(rest, y))
+
+
+def _float_divmod(x, y):
+    rest = elementwise.rem(x, y)
+    quotient = elementwise.div(elementwise.sub(x, rest), y)
+    below = logic.bitwise_and(logic.ne(rest, 0), logic.ne(elementwise.sign(y), elementwise.sign(rest)))
+    quotient = logic.select_n(below, quotient, elementwise.sub(quotient, 1))
+    return elementwise.round_even(quotient), logic.select_n(below, rest, elementwise.add(rest, y))
+
+
+def power(x, y):
+    """``x ** y``; a static int exponent becomes repeated squaring."""
+    if type(y) is int and not scalars.is_python_scalar(x):
+        kind = dtypes.kind(typeof(x).dtype)
+        if kind in "fc" or (kind in "iu" and y >= 0):
+            return powers.integer_pow(x, y=y)
+        if kind in "iu":
+            raise TypeError(f"integers cannot be raised to the negative power {y}; convert the base to a float dtype")
+    x, y = promoted(x, y)
+    dtype = typeof(x).dtype if not scalars.is_python_scalar(x) else typeof(y).dtype
+    if dtypes.kind(dtype) in "fc":
+        return powers.pow(x, y)
+    return integer_power(x, y, dtype)
+
+
+def integer_power(x, y, dtype):
+    """``x ** y`` for integer arrays, by squaring over the bits of the exponent; 0 for negative exponents, as NumPy wraps."""
+    if dtypes.kind(dtype) == "b":
+        dtype = np.dtype("int32")
+        x, y = cast(x, typeof(x), dtype), cast(y, typeof(y), dtype)
+    x, y = spread([_strong(x, dtype), _strong(y, dtype)])
+    one = shapes.full_like(x, 1)
+    result, square = one, x
+    for bit in range(dtypes.itemsize_bits(dtype)):
+        odd = logic.ne(logic.bitwise_and(logic.shift_right_logical(y, bit), 1), 0)
+        result = logic.select_n(odd, result, elementwise.mul(result, square))
+        square = elementwise.mul(square, square)
+    if dtypes.kind(dtype) == "i":
+        result = logic.select_n(logic.lt(y, 0), result, shapes.full_like(result, 0))
+    return result
+
+
+def _strong(x, dtype):
+    return shapes.full((), x, dtype) if scalars.is_python_scalar(x) else x
+
+
+def absolute(self):
+    return self if dtypes.kind(typeof(self).dtype) in "bu" else powers.abs(self)
+
+
+def positive(self):
+    return self
+
+
+def divmod_(x, y):
+    return floor_divide(x, y), remainder(x, y)
+
+
+def shift_right(x, y):
+    """``x >> y``: signed integers keep their sign."""
+    x, y = promoted(x, y)
+    signed = dtypes.kind(typeof(x).dtype if not scalars.is_python_scalar(x) else typeof(y).dtype) == "i"
+    return (logic.shift_right_arithmetic if signed else logic.shift_right_logical)(x, y)
+
+
+def round_(self, ndigits=None):
+    return numpy_function("round")(self, ndigits or 0)
+
+
+# What each operator is. Those that promote by themselves take their operands as they come.
+PLAIN = {
+    "add": elementwise.add, "sub": elementwise.sub, "mul": elementwise.mul, "and": logic.bitwise_and,
+    "or": logic.bitwise_or, "xor": logic.bitwise_xor, "lshift": logic.shift_left,
+}  # fmt: skip
+PROMOTING = {
+    "truediv": true_divide, "floordiv": floor_divide, "mod": remainder, "pow": power, "divmod": divmod_,
+    "rshift": shift_right,
+}  # fmt: skip
+COMPARISONS = {"eq": logic.eq, "ne": logic.ne, "lt": logic.lt, "le": logic.le, "gt": logic.gt, "ge": logic.ge}
+
+
+def matmul(x, y):
+    """``x @ y``."""
+    return numpy_function("matmul")(x, y)
+
+
+def comparison(function, name):
+    """The method for ``x < y`` and its like; complex numbers have no order."""
+    method = binary(function, name)
+
+    def compare(self, other):
+        if other is None:
+            return NotImplemented
+        return method(self, other)
+
+    compare.__name__ = compare.__qualname__ = name
+    return compare
+
+
+def promoting(function, name, reflected=False):
+    """The method for an operator whose function promotes by itself."""
+
+    def method(self, other, *rest):
+        if not is_array_like(other):
+            return NotImplemented
+        return function(other, self) if reflected else function(self, other)
+
+    method.__name__ = method.__qualname__ = name
+    return method
+
+
+def numpy_function(name):
+    """A function of the package that provides ``rabbet.numpy``."""
+    import rabbet
+
+    return getattr(rabbet.numpy, name)
+
+
+class Method:
+    """A method that ``rabbet.numpy`` provides: ``x.sum(axis)`` is ``numpy.sum(x, axis)``. Found when first used."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def __set_name__(self, owner, name):
+        self.name = name
+
+    def __get__(self, instance, owner):
+        if instance is None:
+            return self
+        function = numpy_function(self.name)
+        return function.__get__(instance, owner) if hasattr(function, "__get__") else lambda *a, **k: function(instance, *a, **k)
+
+    def __repr__(self):
+        return f"<array method {self.name}, provided by rabbet.numpy>"
+
+
+METHODS = (
+    "all any argmax argmin argpartition argsort choose clip compress conj conjugate cumprod cumsum diagonal dot max "
+    "mean min nonzero prod ptp ravel repeat round searchsorted sort squeeze std sum swapaxes take trace var"
+).split()
+
+
+def astype(self, dtype, copy=False, device=None):
+    """The array as another dtype. Complex to real drops the imaginary part."""
+    return values.convert_element_type(self, dtype)
+
+
+def reshape(self, *new_shape, order="C"):
+    """The elements in row-major order in another shape, given as ints or one tuple; one dimension may be -1."""
+    return numpy_function("reshape")(self, new_shape[0] if len(new_shape) == 1 else new_shape, order=order)
+
+
+def transpose(self, *axes):
+    """The array with its dimensions permuted, reversed if no order is given."""
+    order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
+    ndim = self.aval.ndim
+    if order is None or order == ():
+        order = tuple(reversed(range(ndim)))
+    return shapes.transpose(self, tuple([axis_of(a, ndim) for a in order]))
+
+
+def axis_of(axis, ndim):
+    """A non-negative axis."""
+    axis = operator.index(axis)
+    if not -ndim <= axis < ndim:
+        raise ValueError(f"axis {axis} is out of range for an array of {ndim} dimensions")
+    return axis % ndim
+
+
+def matrix_transpose(self):
+    """The array with its last two dimensions swapped."""
+    if self.aval.ndim < 2:
+        raise ValueError(f"mT needs at least two dimensions, got {self.aval.str_short()}")
+    return shapes.transpose(self, (*range(self.aval.ndim - 2), self.aval.ndim - 1, self.aval.ndim - 2))
+
+
+def flatten(self, order="C"):
+    """The elements in one dimension."""
+    return numpy_function("ravel")(self, order=order)
+
+
+def copy(self):
+    """A copy with memory of its own."""
+    return numpy_function("copy")(self)
+
+
+def real(self):
+    return convert.real(self) if dtypes.kind(self.aval.dtype) == "c" else self
+
+
+def imag(self):
+    return convert.imag(self) if dtypes.kind(self.aval.dtype) == "c" else shapes.full_like(self, 0)
+
+
+def iterate(self):
+    """The slices along the first dimension."""
+    if self.aval.ndim == 0:
+        raise TypeError(f"an array without dimensions ({self.aval.str_short()}) cannot be iterated")
+    return iter([self[i] for i in range(self.aval.shape[0])])
+
+
+# ------------------------------------------------------------------------------------- what a tracer cannot do
+def place(self):
+    """Where a tracer was made, for messages."""
+    return f" It was made at {position(self.where)}." if self.where is not None else ""
+
+
+def refuse(error, what, advice):
+    """A method of tracers that raises: the value is not known while the function is traced."""
+
+    def method(self, *args, **kwargs):
+        known = concrete(self)
+        if known is not None:
+            return known(what)(*args, **kwargs)
+        raise error(
+            f"{what} needs the value of an array of type {self.aval.str_short()}, which is not known while "
+            f"{self.interpreter.describe()} traces the function.{place(self)} {advice}"
+        )
+
+    return method
+
+
+def concrete(tracer):
+    """None if the tracer's value is unknown, else a function from a method's name to the method of the known value."""
+    value = tracer
+    while type(value) is Tracer:
+        look = getattr(value.interpreter, "concrete", None)
+        if look is None:
+            return None
+        value = look(value.payload)
+        if value is None:
+            return None
+    return lambda name: getattr(value, _DUNDER[name])
+
+
+_DUNDER = {
+    "bool()": "__bool__", "an index": "__index__", "int()": "__int__", "float()": "__float__", "complex()": "__complex__",
+    "item()": "item", "tolist()": "tolist", "numpy.asarray()": "__array__",
+}  # fmt: skip
+
+_CHOOSE = "Choose between values with rabbet.numpy.where or lax.select, or make the argument static (static_argnames)."
+_STATIC = "If the value is a plain Python number, make that argument static (static_argnames); or compute it outside."
+
+
+def give_to(array, tracer):
+    """Put the methods on both classes."""
+    for cls in (array, tracer):
+        for name, function in PLAIN.items():
+            setattr(cls, f"__{name}__", binary(function, f"__{name}__"))
+            setattr(cls, f"__r{name}__", binary(function, f"__r{name}__", reflected=True))
+        for name, function in {**PROMOTING, "matmul": matmul}.items():
+            setattr(cls, f"__{name}__", promoting(function, f"__{name}__"))
+            setattr(cls, f"__r{name}__", promoting(function, f"__r{name}__", reflected=True))
+        for name, function in COMPARISONS.items():
+            setattr(cls, f"__{name}__", comparison(function, f"__{name}__"))
+        cls.__neg__ = lambda self: elementwise.neg(self)
+        cls.__invert__ = lambda self: logic.bitwise_not(self)
+        cls.__pos__, cls.__abs__, cls.__round__ = positive, absolute, round_
+        cls.__iter__ = iterate
+        cls.astype, cls.reshape, cls.transpose, cls.flatten, cls.copy = astype, reshape, transpose, flatten, copy
+        cls.T = property(lambda self: transpose(self), doc="The array with its dimensions reversed.")
+        cls.mT = property(matrix_transpose, doc="The array with its last two dimensions swapped.")
+        cls.real = property(real, doc="The real part.")
+        cls.imag = property(imag, doc="The imaginary part.")
+        for name in METHODS:
+            setattr(cls, name, Method(name))
+    array.__hash__ = ARRAY_HASH
+    tracer.__hash__ = lambda self: id(self) >> 4
+    tracer.__bool__ = refuse(TracerBoolConversionError, "bool()", _CHOOSE)
+    tracer.__index__ = refuse(TracerIntegerConversionError, "an index", _STATIC)
+    for name in ("int()", "float()", "complex()", "item()", "tolist()"):
+        setattr(tracer, _DUNDER[name], refuse(ConcretizationTypeError, name, _STATIC))
+    tracer.__array__ = refuse(
+        TracerArrayConversionError, "numpy.asarray()", "Use rabbet.numpy instead of numpy inside transformed functions."
+    )
+    tracer.__len__ = lambda self: len(self.aval)
+
+
+ARRAY_HASH = Array.__hash__
+
+__all__ = ["give_to", "promoted", "spread"]

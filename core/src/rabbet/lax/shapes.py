@@ -1,0 +1,240 @@
+"""Making arrays and moving their elements about."""
+
+import builtins
+from math import prod
+
+import numpy as np
+
+from rabbet import dtypes
+from rabbet.interpreter import typeof
+from rabbet.primitives import shape as _shape
+from rabbet.primitives.checks import axis_in_range
+
+
+def _dims(values, what):
+    """A tuple of Python ints from whatever counts as one; a lone int becomes one dimension."""
+    try:
+        return tuple([v.__index__() for v in (values if hasattr(values, "__iter__") else (values,))])
+    except AttributeError:
+        raise TypeError(f"{what} must be ints, got {values!r}") from None
+
+
+def broadcast_shapes(*shapes):
+    """The shape that arrays of these shapes broadcast to, by NumPy's rule.
+
+    Raises:
+      ValueError: if they do not broadcast together.
+    """
+    if len({tuple(s) for s in shapes}) == 1:
+        return tuple(shapes[0])
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        shown = ", ".join(str(tuple(s)) for s in shapes)
+        raise ValueError(
+            f"arrays of the shapes {shown} do not broadcast together: counted from the last, dimensions must be equal or 1"
+        ) from None
+
+
+def broadcast_in_dim(operand, shape, broadcast_dimensions):
+    """``operand`` repeated to ``shape``, its dimension i being dimension ``broadcast_dimensions[i]`` of the result."""
+    shape, dims = _dims(shape, "shape"), _dims(broadcast_dimensions, "broadcast_dimensions")
+    if typeof(operand).shape == shape and not isinstance(operand, (np.ndarray, np.generic, bool, int, float)):
+        return operand
+    return _shape.broadcast_in_dim(operand, shape=shape, broadcast_dimensions=dims)
+
+
+def broadcast(operand, sizes):
+    """``operand`` repeated along new leading dimensions of the given sizes."""
+    sizes = _dims(sizes, "sizes")
+    aval = typeof(operand)
+    dims = tuple(range(len(sizes), len(sizes) + aval.ndim))
+    return broadcast_in_dim(operand, (*sizes, *aval.shape), dims)
+
+
+def broadcast_to(operand, shape):
+    """``operand`` broadcast to ``shape`` by NumPy's rule."""
+    aval = typeof(operand)
+    lead = len(shape) - aval.ndim
+    return broadcast_in_dim(operand, shape, tuple(range(lead, len(shape))))
+
+
+def broadcast_to_rank(x, rank):
+    """``x`` with leading dimensions of size 1 up to ``rank`` dimensions."""
+    missing = rank - typeof(x).ndim
+    if missing < 0:
+        raise ValueError(f"broadcast_to_rank: {typeof(x).str_short()} has more than {rank} dimensions")
+    return expand_dims(x, tuple(range(missing)))
+
+
+def full(shape, fill_value, dtype=None, *, sharding=None):
+    """An array of ``shape`` filled with a scalar; its dtype, if none is given, is that of the value."""
+    shape = _dims(shape, "shape")
+    value = typeof(fill_value)
+    if value.shape:
+        raise TypeError(f"full needs a scalar, got {value.str_short()}")
+    weak = dtype is None and value.weak_type
+    wanted = value.dtype if dtype is None else dtypes.canonicalize(dtype)
+    if isinstance(fill_value, (bool, int, float, complex)):
+        fill_value = dtypes.numpy_scalar(fill_value, wanted)[()]
+    elif value.dtype != wanted:
+        from rabbet.lax.values import convert_element_type
+
+        fill_value = convert_element_type(fill_value, wanted)
+    out = _shape.broadcast_in_dim(fill_value, shape=shape, broadcast_dimensions=())
+    if weak and not typeof(out).weak_type:
+        from rabbet.lax.values import as_weak
+
+        return as_weak(out)
+    return out
+
+
+def full_like(x, fill_value, dtype=None, shape=None, *, sharding=None):
+    """An array like ``x`` filled with a scalar; shape and dtype can be changed."""
+    aval = typeof(x)
+    return full(aval.shape if shape is None else shape, fill_value, aval.dtype if dtype is None else dtype)
+
+
+def iota(dtype, size):
+    """``[0, 1, ..., size - 1]``."""
+    return _shape.iota(dtype=dtypes.canonicalize(dtype), shape=(size.__index__(),), dimension=0)
+
+
+def broadcasted_iota(dtype, shape, dimension, *, out_sharding=None):
+    """An array whose elements are their index along ``dimension``."""
+    shape = _dims(shape, "shape")
+    return _shape.iota(dtype=dtypes.canonicalize(dtype), shape=shape, dimension=axis_in_range("iota", dimension, len(shape)))
+
+
+def reshape(operand, new_sizes, dimensions=None, *, out_sharding=None):
+    """The elements of ``operand`` in row-major order (after transposing to ``dimensions``, if given) as ``new_sizes``."""
+    sizes = _dims(new_sizes, "new_sizes")
+    if dimensions is not None:
+        operand = transpose(operand, dimensions)
+    if typeof(operand).shape == sizes:
+        return operand
+    return _shape.reshape(operand, new_sizes=sizes)
+
+
+def collapse(operand, start_dimension, stop_dimension=None):
+    """``operand`` with the dimensions from ``start_dimension`` up to ``stop_dimension`` made one."""
+    shape = typeof(operand).shape
+    lo, hi, _ = builtins.slice(start_dimension, stop_dimension).indices(len(shape))
+    return reshape(operand, (*shape[:lo], prod(shape[lo:hi]), *shape[hi:]))
+
+
+def expand_dims(array, dimensions):
+    """``array`` with new dimensions of size 1, so that they are at ``dimensions`` in the result."""
+    dims = _dims(dimensions, "dimensions")
+    rank = typeof(array).ndim + len(dims)
+    dims = tuple(sorted(axis_in_range("expand_dims", d, rank) for d in dims))
+    return _shape.expand_dims(array, dimensions=dims) if dims else array
+
+
+def squeeze(array, dimensions):
+    """``array`` without the given dimensions, all of size 1."""
+    aval = typeof(array)
+    dims = tuple(sorted(axis_in_range("squeeze", d, aval.ndim) for d in _dims(dimensions, "dimensions")))
+    return _shape.squeeze(array, dimensions=dims) if dims else array
+
+
+def transpose(operand, permutation):
+    """``operand`` with its dimensions permuted: dimension i of the result is ``permutation[i]`` of the operand."""
+    order = _dims(permutation, "permutation")
+    if order == tuple(range(typeof(operand).ndim)):
+        return operand
+    return _shape.transpose(operand, permutation=order)
+
+
+def rev(operand, dimensions):
+    """``operand`` with the order of elements reversed along ``dimensions``."""
+    return _shape.rev(operand, dimensions=_dims(dimensions, "dimensions"))
+
+
+def slice(operand, start_indices, limit_indices, strides=None):  # noqa: A001 - the field's name
+    """The box ``start_indices <= i < limit_indices``, every ``strides``-th element."""
+    lo, hi = _dims(start_indices, "start_indices"), _dims(limit_indices, "limit_indices")
+    steps = None if strides is None else _dims(strides, "strides")
+    if steps is not None and all(s == 1 for s in steps):
+        steps = None
+    if not any(lo) and steps is None and hi == typeof(operand).shape:
+        return operand
+    return _shape.slice(operand, start_indices=lo, limit_indices=hi, strides=steps)
+
+
+def slice_in_dim(operand, start_index, limit_index, stride=1, axis=0):
+    """``slice`` along one axis; negative and missing bounds count as in Python."""
+    shape = typeof(operand).shape
+    axis = axis_in_range("slice_in_dim", axis, len(shape))
+    lo, hi, _ = builtins.slice(start_index, limit_index).indices(shape[axis])
+    starts, limits, strides = [0] * len(shape), list(shape), [1] * len(shape)
+    starts[axis], limits[axis], strides[axis] = lo, max(lo, hi), stride
+    return slice(operand, starts, limits, strides)
+
+
+def split(operand, sizes, axis=0):
+    """``operand`` cut along ``axis`` into pieces of the given sizes; a list."""
+    sizes = _dims(sizes, "sizes")
+    shape = typeof(operand).shape
+    axis = axis_in_range("split", axis, len(shape))
+    if sum(sizes) != shape[axis]:
+        raise ValueError(f"split: the sizes {sizes} add up to {sum(sizes)}, the axis has {shape[axis]} elements")
+    pieces, at = [], 0
+    for size in sizes:
+        pieces.append(slice_in_dim(operand, at, at + size, axis=axis))
+        at += size
+    return pieces
+
+
+def concatenate(operands, dimension):
+    """Arrays joined along ``dimension``; all other dimensions must agree."""
+    operands = list(operands)
+    if not operands:
+        raise ValueError("concatenate needs at least one array, got an empty sequence")
+    axis = axis_in_range("concatenate", dimension, typeof(operands[0]).ndim)
+    if len(operands) == 1 and hasattr(operands[0], "aval"):
+        return operands[0]
+    return _shape.concatenate(*operands, dimension=axis)
+
+
+def stack(arrays, axis=0):
+    """Arrays of one shape joined along a new dimension."""
+    arrays = list(arrays)
+    if not arrays:
+        raise ValueError("stack needs at least one array, got an empty sequence")
+    axis = axis_in_range("stack", axis, typeof(arrays[0]).ndim + 1)
+    return concatenate([expand_dims(a, (axis,)) for a in arrays], axis)
+
+
+def unstack(x, axis=0):
+    """The slices of ``x`` along ``axis``, without that dimension; a list."""
+    shape = typeof(x).shape
+    axis = axis_in_range("unstack", axis, len(shape))
+    return [squeeze(slice_in_dim(x, i, i + 1, axis=axis), (axis,)) for i in range(shape[axis])]
+
+
+def tile(operand, reps):
+    """``operand`` repeated ``reps[i]`` times along dimension i."""
+    reps = _dims(reps, "reps")
+    shape = typeof(operand).shape
+    if len(reps) != len(shape):
+        raise ValueError(f"tile: {typeof(operand).str_short()} needs {len(shape)} counts, got {reps}")
+    spread = tuple(n for pair in zip(reps, shape, strict=True) for n in pair)
+    dims = tuple(range(1, 2 * len(shape), 2))
+    return reshape(broadcast_in_dim(operand, spread, dims), tuple(r * n for r, n in zip(reps, shape, strict=True)))
+
+
+def pad(operand, padding_value, padding_config):
+    """``operand`` padded by ``(low, high, interior)`` per dimension; negative low and high cut elements off."""
+    config = tuple([_dims(triple, "padding_config") for triple in padding_config])
+    aval = typeof(operand)
+    if isinstance(padding_value, (bool, int, float, complex)):
+        padding_value = dtypes.numpy_scalar(padding_value, aval.dtype)[()]
+    return _shape.pad(operand, padding_value, padding_config=config)
+
+
+__all__ = [
+    "broadcast", "broadcast_in_dim", "broadcast_shapes", "broadcast_to", "broadcast_to_rank",
+    "broadcasted_iota", "collapse", "concatenate", "expand_dims", "full", "full_like", "iota", "pad", "reshape", "rev",
+    "slice", "slice_in_dim", "split", "squeeze", "stack", "tile", "transpose", "unstack",
+]  # fmt: skip

@@ -1,0 +1,72 @@
+"""Dtypes and values: conversion, selection between two arrays, rounding, static powers."""
+
+import enum
+
+import numpy as np
+
+from rabbet import dtypes, tree
+from rabbet.interpreter import typeof
+from rabbet.primitives import convert, elementwise, logic, powers
+
+
+class RoundingMethod(enum.IntEnum):
+    """How ``round`` breaks ties."""
+
+    AWAY_FROM_ZERO = 0
+    TO_NEAREST_EVEN = 1
+
+
+def convert_element_type(operand, new_dtype):
+    """``operand`` as ``new_dtype``, elementwise; complex to real drops the imaginary part."""
+    aval = typeof(operand)
+    if new_dtype is None:
+        raise TypeError("convert_element_type needs a dtype, got None")
+    weak = new_dtype in (int, float, complex) and not isinstance(new_dtype, np.dtype)
+    dtype = dtypes.scalar_dtype(new_dtype) if weak else dtypes.canonicalize(new_dtype)
+    if aval.dtype == dtype and aval.weak_type == weak and hasattr(operand, "aval"):
+        return operand
+    if not hasattr(operand, "aval") and not aval.shape and dtypes.kind(dtype) != "V":
+        operand = np.asarray(operand).astype(dtype)[()] if not isinstance(operand, int) else dtypes.numpy_scalar(operand, dtype)[()]
+    return convert.convert_element_type(operand, new_dtype=dtype, weak_type=weak)
+
+
+def as_weak(operand):
+    """``operand`` with a weak type."""
+    return convert.convert_element_type(operand, new_dtype=typeof(operand).dtype, weak_type=True)
+
+
+def bitcast_convert_type(operand, new_dtype):
+    """The bits of ``operand`` read as ``new_dtype``; a narrower dtype adds a last dimension, a wider one consumes it."""
+    return convert.bitcast_convert_type(operand, new_dtype=dtypes.canonicalize(new_dtype))
+
+
+def reduce_precision(operand, exponent_bits, mantissa_bits):
+    """``operand`` rounded to a floating format with fewer bits, kept in its own dtype."""
+    return convert.reduce_precision(operand, exponent_bits=int(exponent_bits), mantissa_bits=int(mantissa_bits))
+
+
+def select(pred, on_true, on_false):
+    """``on_true`` where ``pred`` holds, else ``on_false``."""
+    return logic.select_n(pred, on_false, on_true)
+
+
+def stop_gradient(x):
+    """``x`` (a pytree of arrays) with derivative zero."""
+    return tree.map(convert.stop_gradient, x)
+
+
+def integer_pow(x, y):
+    """``x ** y`` for a static int ``y``, by repeated squaring."""
+    return powers.integer_pow(x, y=y.__index__())
+
+
+def reciprocal(x):
+    """``1 / x``."""
+    return powers.integer_pow(x, y=-1)
+
+
+def round(x, rounding_method=RoundingMethod.AWAY_FROM_ZERO):  # noqa: A001 - the field's name
+    """``x`` rounded to whole numbers, in its own dtype."""
+    if RoundingMethod(rounding_method) is RoundingMethod.TO_NEAREST_EVEN:
+        return elementwise.round_even(x)
+    return elementwise.round_away(x)

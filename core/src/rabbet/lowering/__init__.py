@@ -1,0 +1,1 @@
+"""Programs to StableHLO text: ``lower_program`` writes a module, ``constants`` its literals, ``locations`` its source positions."""

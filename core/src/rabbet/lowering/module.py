@@ -1,0 +1,262 @@
+"""A program as StableHLO text.
+
+Each equation's ``lower`` rule is called with a ``Site`` (its parameters, avals and an ``emit``) and the names of its operands, and
+returns the names of its results. Locations are kept beside the lines, so that the same text without them is the key of the persistent
+cache: moving a function down a file does not compile it again.
+"""
+
+import functools
+from typing import NamedTuple
+
+from rabbet import dtypes, scalars
+from rabbet.errors import MissingRule
+from rabbet.jaxpr import Var
+from rabbet.lowering import constants, extended
+from rabbet.lowering.locations import Locations
+from rabbet.rules import Decomposed, RuleTable, Through
+from rabbet.staging import stage
+
+lower = RuleTable("lower", doc="(op, *names) -> name or list of names, of StableHLO values that op.emit wrote")
+
+
+class Lowered(NamedTuple):
+    """A module's text, and the same without locations: the part that decides what is compiled."""
+
+    text: str
+    key_text: str
+
+
+def lower_program(jaxpr, platform, *, name="main", donated=(), table=lower, arg_attributes=(), bridges=None):
+    """The StableHLO module of a program.
+
+    Args:
+      jaxpr: a ``Jaxpr``; its captured arrays and then its inputs become the arguments of ``@main``.
+      platform: ``"cpu"``, ``"cuda"``, ...: which lowerings are used.
+      name: the module's name.
+      donated: indices of arguments whose memory the program may take over.
+      arg_attributes: pairs (argument index, attribute text) to add to arguments.
+      bridges: the backend's own ``RuleSet`` of lowerings, or None.
+    """
+    module = Module(platform, table, bridges)
+    attributes = dict(arg_attributes)
+    for i, attribute in donation_attributes(jaxpr, donated):
+        attributes[i] = attribute
+    module.function("main", jaxpr, public=True, attributes=attributes)
+    return module.text(_symbol(name))
+
+
+def donation_attributes(jaxpr, donated):
+    """Pair each donated argument with an output of the same type that may take its memory, first come first served."""
+    arguments = [*jaxpr.constvars, *jaxpr.invars]
+    free = {}
+    for i, v in enumerate(jaxpr.outvars):
+        free.setdefault(v.aval.physical.strong(), []).append(i)
+    for i in donated:
+        candidates = free.get(arguments[i].aval.physical.strong())
+        if candidates:
+            yield i, f"tf.aliasing_output = {candidates.pop(0)} : i32"
+        else:
+            yield i, "jax.buffer_donor = true"
+
+
+class Module:
+    """A module under construction: its functions, each written once per body."""
+
+    def __init__(self, platform, table, backend_rules=None):
+        self.platform = platform
+        self.backend_rules = backend_rules.by_primitive if backend_rules is not None else {}
+        self.table = table
+        self.locations = Locations()
+        self.functions = []
+        self._names = {}
+        self._by_body = {}
+
+    def function(self, name, jaxpr, *, public=False, attributes=()):
+        """Write ``jaxpr`` as a function; return its symbol."""
+        symbol = self._unique(_symbol(name))
+        function = Function(self)
+        arguments = [f"%arg{i}" for i in range(len(jaxpr.constvars) + len(jaxpr.invars))]
+        results = function.inline(jaxpr, arguments)
+        notes = dict(attributes)
+        head = ", ".join(
+            f"{a}: {v.aval.mlir}" + (f" {{{notes[i]}}}" if i in notes else "")
+            for i, (a, v) in enumerate(zip(arguments, (*jaxpr.constvars, *jaxpr.invars), strict=True))
+        )
+        types = ", ".join(v.aval.mlir for v in jaxpr.outvars)
+        lines = [(f"func.func {'public' if public else 'private'} @{symbol}({head}) -> ({types}) {{", "")]
+        lines += function.constant_lines
+        lines += function.lines
+        lines.append((f"return {', '.join(results)} : {types}" if results else "return", ""))
+        lines.append(("}", ""))
+        self.functions.append(lines)
+        return symbol
+
+    def function_of(self, jaxpr, name):
+        """The symbol of the function for a body, written when it is first asked for."""
+        if jaxpr not in self._by_body:
+            self._by_body[jaxpr] = self.function(name, jaxpr)
+        return self._by_body[jaxpr]
+
+    def rule(self, primitive):
+        """The lowering of a primitive: the backend's own, else the table's for the platform, else the table's."""
+        own = self.backend_rules.get((primitive, None)) or self.backend_rules.get((primitive, self.platform))
+        return own or self.table.lookup(primitive, self.platform)
+
+    def text(self, name):
+        """The whole module as ``Lowered``."""
+        lines = [(f"module @{name} {{", ""), *(line for f in self.functions for line in f), ("}", "")]
+        with_locations = [f"{text} {loc}" if loc else text for text, loc in lines]
+        return Lowered(
+            "\n".join([*with_locations, *self.locations.definitions()]), "\n".join([text for text, _ in lines])
+        )
+
+    def _unique(self, symbol):
+        n = self._names[symbol] = self._names.get(symbol, -1) + 1
+        return f"{symbol}_{n}" if n else symbol
+
+
+class Function:
+    """The body of one function: lines, fresh names, constants written once at its head."""
+
+    def __init__(self, module):
+        self.module = module
+        self.lines = []
+        self.constant_lines = []
+        self._constants = {}
+        self._count = 0
+        self.loc = ""
+
+    def fresh(self):
+        """A new SSA name."""
+        self._count += 1
+        return f"%{self._count}"
+
+    def constant(self, value, aval):
+        """The name of a constant, written once per function."""
+        text = f"stablehlo.constant {constants.dense(value, aval.dtype)} : {aval.mlir}"
+        name = self._constants.get(text)
+        if name is None:
+            name = self._constants[text] = f"%c{len(self._constants)}"
+            self.constant_lines.append((f"{name} = {text}", ""))
+        return name
+
+    def inline(self, jaxpr, names):
+        """Write the equations of ``jaxpr`` here, its inputs being ``names``; return the names of its outputs."""
+        env = dict(zip((*jaxpr.constvars, *jaxpr.invars), names, strict=True))
+        location = self.module.locations.name
+        lookup = self.module.rule
+        outer = self.loc
+        for eqn in jaxpr.equations:
+            if eqn.where is not None:
+                self.loc = location(eqn.where)
+            inputs = [env[v] if type(v) is Var else self._literal(v) for v in eqn.inputs]
+            rule = lookup(eqn.op.primitive)
+            outs = self._apply(rule, eqn, inputs)
+            if type(outs) is str:
+                env[eqn.outputs[0]] = outs
+            else:
+                env.update(zip(eqn.outputs, outs, strict=True))
+        self.loc = outer
+        return [env[v] if type(v) is Var else self._literal(v) for v in jaxpr.outvars]
+
+    def _literal(self, literal):
+        return self.constant(scalars.as_numpy(literal.value, literal.aval), literal.aval)
+
+    def _apply(self, rule, eqn, inputs):
+        if type(rule) is Decomposed:
+            return self.inline(decomposed(eqn, rule.parts), inputs)
+        if type(rule) is Through:
+            raise MissingRule(self.module.table.missing(eqn.op.primitive))
+        avals = [v.aval for v in (*eqn.inputs, *eqn.outputs)]
+        if any(isinstance(a.dtype, dtypes.ExtendedDType) for a in avals) and not extended.is_aware(eqn.op.primitive):
+            return self.inline(extended.physical(eqn), inputs)
+        return rule(Site(self, eqn), *inputs)
+
+
+class Site:
+    """What a ``lower`` rule is given as ``op``: parameters, types, and the place to write to."""
+
+    __slots__ = ("_function", "_equation", "params")
+
+    def __init__(self, function, equation):
+        self._function = function
+        self._equation = equation
+        self.params = equation.op.params
+
+    primitive = property(lambda self: self._equation.op.primitive)
+    platform = property(lambda self: self._function.module.platform)
+    in_avals = property(lambda self: [v.aval for v in self._equation.inputs])
+    out_avals = property(lambda self: [v.aval for v in self._equation.outputs])
+    out = property(lambda self: self._equation.outputs[0].aval, doc="The aval of the only (or first) output.")
+
+    def __getitem__(self, name):
+        return self.params[name]
+
+    def emit(self, text):
+        """Write ``<name> = text`` with the user's source position; return the name."""
+        function = self._function
+        name = function.fresh()
+        function.lines.append((f"{name} = {text}", function.loc))
+        return name
+
+    def emit_many(self, text, n):
+        """Write an operation with ``n`` results; return their names."""
+        function = self._function
+        name = function.fresh()
+        function.lines.append((f"{name}:{n} = {text}", function.loc))
+        return [f"{name}#{i}" for i in range(n)]
+
+    def emit_none(self, text):
+        """Write an operation without results."""
+        self._function.lines.append((text, self._function.loc))
+
+    def constant(self, value, aval):
+        """The name of a constant of type ``aval``; ``value`` is a scalar or a small NumPy array."""
+        return self._function.constant(value, aval)
+
+    def inline(self, jaxpr, names):
+        """Write a body in place; return the names of its outputs."""
+        return self._function.inline(jaxpr, names)
+
+    def call(self, jaxpr, names, name="f"):
+        """Write a body as a private function and call it; return the names of its outputs."""
+        symbol = self._function.module.function_of(jaxpr, name)
+        ins = ", ".join(v.aval.mlir for v in (*jaxpr.constvars, *jaxpr.invars))
+        outs = ", ".join(v.aval.mlir for v in jaxpr.outvars)
+        text = f"func.call @{symbol}({', '.join(names)}) : ({ins}) -> ({outs})"
+        if not jaxpr.outvars:
+            self.emit_none(text)
+            return []
+        if len(jaxpr.outvars) == 1:
+            return [self.emit(text)]
+        return self.emit_many(text, len(jaxpr.outvars))
+
+    def broadcast_operand(self, name, aval, shape):
+        """``name`` spread to ``shape`` if it is a scalar beside arrays, as elementwise operations allow."""
+        if aval.shape == shape:
+            return name
+        wide = aval.update(shape=shape)
+        return self.emit(f"stablehlo.broadcast_in_dim {name}, dims = [] : ({aval.mlir}) -> {wide.mlir}")
+
+
+def decomposed(eqn, parts):
+    """The program of a primitive's decomposition for this equation's types."""
+    avals = [v.aval for v in eqn.inputs]
+
+    def flat(*args):
+        out = parts(eqn.op, *args)
+        return out if eqn.op.primitive.multiple_results else [out]
+
+    closed = stage(flat, avals, eqn.op.primitive.name)
+    if closed.consts:
+        raise MissingRule(
+            f"the decomposition of primitive {eqn.op.primitive.name!r} uses arrays from outside; make them with operations"
+        )
+    return closed.jaxpr
+
+
+@functools.cache
+def _symbol(name):
+    cleaned = "".join(c if c.isalnum() and c.isascii() or c == "_" else "_" for c in name)
+    return cleaned if cleaned and not cleaned[0].isdigit() else f"f_{cleaned}"
+

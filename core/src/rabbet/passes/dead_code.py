@@ -1,0 +1,25 @@
+"""Dead code: equations that no output needs and that have no effect."""
+
+from rabbet.jaxpr import Jaxpr, Var, bodies_of
+
+
+def eliminate_dead_code(jaxpr):
+    """The program without equations that nothing reads; the same object if there are none."""
+    live = {v for v in jaxpr.outvars if type(v) is Var}
+    kept = []
+    for eqn in reversed(jaxpr.equations):
+        if has_effect(eqn.op) or any(v in live for v in eqn.outputs):
+            kept.append(eqn)
+            live.update([v for v in eqn.inputs if type(v) is Var])
+    if len(kept) == len(jaxpr.equations):
+        return jaxpr
+    kept.reverse()
+    return Jaxpr(jaxpr.invars, jaxpr.outvars, kept, jaxpr.constvars, jaxpr.effects, jaxpr.name)
+
+
+def has_effect(op):
+    """Whether an operator does something besides computing its outputs."""
+    kinds = op.primitive.kinds
+    if "effect" in kinds:
+        return True
+    return "body" in kinds and any(body.effects for _, body in bodies_of(op))

@@ -1,0 +1,161 @@
+"""Primitives and operators: the words of the language that every interpreter speaks.
+
+A ``Primitive`` is a name, its kinds (laws it obeys) and a shape rule. With its parameters it becomes an ``Op``, interned, so that the
+same operation is the same object and what was computed for it once (shapes, compiled programs) stays with it. Calling either one
+speaks to the current interpreter.
+
+The rules that the owner of a primitive writes stand beside it, under the name of their table: that table may come from a package
+which is not installed.
+"""
+
+from rabbet import source_info
+from rabbet.current import context
+from rabbet.errors import RuleConflict
+
+KINDS = (
+    "elementwise", "increasing", "decreasing", "linear", "bilinear", "structural", "reduction", "body", "effect",
+)  # fmt: skip
+
+# An eager loop over x[i:i+1] makes an operator per i: past this many the table of one primitive starts anew.
+MOST_OPS = 4096
+
+_registry = {}
+
+
+class Primitive:
+    """One operation, whose meaning each transformation gives by a rule.
+
+    Args:
+      name: unique within its package; shown in programs.
+      abstract: ``abstract(*avals, **params)`` returns the output aval, or a tuple of them with ``multiple_results``.
+      kinds: laws from ``KINDS``, the specific ones first. The first kind for which a table has a rule serves.
+      multiple_results: True if calls return a list.
+      adopt: from which operand on Python scalars take the dtype of the first array operand; 0 for elementwise ones, None: never.
+      doc: one sentence on what it computes.
+
+    Example:
+      >>> triple = Primitive("triple", lambda x: x, kinds=("elementwise", "linear", "increasing"))
+      >>> @triple.decompose
+      ... def triple_parts(op, x):
+      ...     return lax.mul(x, 3.0)
+    """
+
+    __slots__ = ("name", "kinds", "multiple_results", "abstract", "rules", "decomposition", "adopt",
+                 "__doc__", "__module__", "where", "_ops", "_plain")  # fmt: skip
+
+    def __init__(self, name, abstract, *, kinds=(), multiple_results=False, doc="", adopt=None):
+        unknown = [kind for kind in kinds if kind not in KINDS]
+        if unknown:
+            raise ValueError(f"primitive {name!r} declares unknown kinds {unknown}; the kinds are {', '.join(KINDS)}")
+        self.name = name
+        self.kinds = tuple(kinds)
+        self.multiple_results = multiple_results
+        self.abstract = abstract
+        self.adopt = 0 if adopt is None and "elementwise" in kinds else adopt
+        self.rules = {}
+        self.decomposition = None
+        self.__doc__ = doc
+        self.where = source_info.definition_site()
+        self.__module__ = self.where.module
+        self._ops = {}
+        self._plain = Op(self, {})
+        _registry.setdefault(name, self)
+
+    def __call__(self, *args, **params):
+        return context.interpreter.process(self.op(**params) if params else self._plain, args)
+
+    def op(self, **params):
+        """The operator of this primitive with ``params``; the same object for equal hashable params."""
+        if not params:
+            return self._plain
+        key = tuple(params.items())
+        try:
+            op = self._ops.get(key)
+        except TypeError:
+            return Op(self, params)
+        if op is None:
+            if "body" in self.kinds:
+                return Op(self, params)
+            if len(self._ops) >= MOST_OPS:
+                self._ops.clear()
+            op = self._ops[key] = Op(self, params)
+        return op
+
+    def rule(self, table):
+        """Decorator: the owner's rule of this primitive for the table of that name (``"lower:cuda"`` for one platform)."""
+
+        def install(function):
+            if table in self.rules:
+                raise RuleConflict(
+                    f"primitive {self.name!r} already has a {table!r} rule at {source_info.address(self.rules[table])}; "
+                    f"a second one stands at {source_info.address(function)}. Keep one of them."
+                )
+            self.rules[table] = function
+            return function
+
+        return install
+
+    def decompose(self, function):
+        """Decorator: ``function(op, *args)`` computes this primitive by others; serves every table without a rule."""
+        if self.decomposition is not None:
+            raise RuleConflict(
+                f"primitive {self.name!r} already has a decomposition at {source_info.address(self.decomposition)}"
+            )
+        self.decomposition = function
+        return function
+
+    def forget(self):
+        """Drop the interned operators and with them the programs compiled for eager calls."""
+        self._ops.clear()
+        self._plain = Op(self, {})
+
+    def __repr__(self):
+        return self.name
+
+    def __reduce__(self):
+        return find, (self.name,)
+
+
+class Op:
+    """A primitive with its parameters. Calling it speaks to the current interpreter."""
+
+    __slots__ = ("primitive", "params", "programs", "_outs", "__weakref__")
+
+    def __init__(self, primitive, params):
+        self.primitive = primitive
+        self.params = params
+        self.programs = {}
+        self._outs = {}
+
+    def __call__(self, *args):
+        return context.interpreter.process(self, args)
+
+    def out(self, avals):
+        """The output aval (a tuple of them with multiple results) for a tuple of input avals; computed once."""
+        try:
+            return self._outs[avals]
+        except KeyError:
+            out = self._outs[avals] = self.primitive.abstract(*avals, **self.params)
+            return out
+
+    def outs(self, avals):
+        """The output avals as a tuple, whether there is one or several."""
+        out = self.out(avals)
+        return tuple(out) if self.primitive.multiple_results else (out,)
+
+    def __getitem__(self, name):
+        return self.params[name]
+
+    def __repr__(self):
+        params = " ".join(f"{k}={v}" for k, v in self.params.items())
+        return f"{self.primitive.name}[{params}]" if params else self.primitive.name
+
+
+def find(name):
+    """The first primitive made under this name, for ``rabbet explain`` and pickles; None if there is none."""
+    return _registry.get(name)
+
+
+def all_primitives():
+    """Every primitive by name, in the order in which they were made."""
+    return dict(_registry)

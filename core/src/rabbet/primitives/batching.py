@@ -1,0 +1,40 @@
+"""Moving batch dimensions about, for ``batch`` rules."""
+
+from rabbet.interpreter import typeof
+from rabbet.primitives import shape
+
+
+def size_of(*batched):
+    """The size of the batch dimension, from any operand that has one."""
+    for b in batched:
+        if b.axis is not None:
+            return typeof(b.value).shape[b.axis]
+    raise ValueError("no operand is batched")
+
+
+def move_axis(x, source, destination):
+    """``x`` with the dimension ``source`` moved to ``destination``; ``x`` itself if it is there."""
+    if source == destination:
+        return x
+    order = [i for i in range(typeof(x).ndim) if i != source]
+    order.insert(destination, source)
+    return shape.transpose(x, permutation=tuple(order))
+
+
+def new_axis(x, axis, size):
+    """``x`` repeated along a new dimension at ``axis``."""
+    aval = typeof(x)
+    full = (*aval.shape[:axis], size, *aval.shape[axis:])
+    dims = tuple([i if i < axis else i + 1 for i in range(aval.ndim)])
+    return shape.broadcast_in_dim(x, shape=full, broadcast_dimensions=dims)
+
+
+def at(b, axis, size):
+    """The value of ``b`` with its batch dimension at ``axis``, repeated there if it has none."""
+    return new_axis(b.value, axis, size) if b.axis is None else move_axis(b.value, b.axis, axis)
+
+
+def at_front(*batched):
+    """The values of all operands with the batch dimension in front, repeated where there was none."""
+    size = size_of(*batched)
+    return [at(b, 0, size) for b in batched]

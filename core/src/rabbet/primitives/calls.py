@@ -1,0 +1,40 @@
+"""The primitive ``jit``: a call of a program as one unit.
+
+Any interpreter goes through its body (rule ``"body"``); lowering makes it a function of the module. Reverse mode splits it into known and
+linear halves in its own package, and transposes the linear half by the rule here.
+"""
+
+from rabbet import bodies
+from rabbet.interpreter import typeof
+from rabbet.primitive import Primitive
+
+
+def jit_aval(*avals, jaxpr, name, inline=False):
+    if len(avals) != len(jaxpr.invars):
+        raise TypeError(f"jit of {name!r} takes {len(jaxpr.invars)} arrays, got {len(avals)}")
+    for given, wanted in zip(avals, jaxpr.in_avals, strict=True):
+        if (given.shape, given.dtype) != (wanted.shape, wanted.dtype):
+            raise TypeError(f"jit of {name!r} was traced for {wanted.str_short()}, got {given.str_short()}")
+    return jaxpr.out_avals
+
+
+jit = Primitive("jit", jit_aval, kinds=("body",), multiple_results=True, doc="a program called as one unit")
+
+
+def call_of(jaxpr, name, inline=False):
+    """The operator that calls ``jaxpr``; the same object each time, so that what was compiled for it is found again."""
+    return jaxpr.once(("jit", name, inline), lambda: jit.op(jaxpr=jaxpr, name=name, inline=inline))
+
+
+@jit.rule("lower")
+def lower_jit(op, *names):
+    return op.call(op["jaxpr"], names, op["name"])
+
+
+@jit.rule("body")
+def body_jit(op, interpreter, args):
+    leaves, structures = bodies.take_apart(interpreter, args)
+    avals = [typeof(x) for x in leaves]
+    body, out_structures, consts = bodies.interpret(interpreter, op.params["jaxpr"], structures, avals)
+    outs = call_of(body, op.params["name"], op.params.get("inline", False))(*consts, *leaves)
+    return bodies.put_together(interpreter, out_structures, outs)

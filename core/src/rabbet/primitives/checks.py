@@ -1,0 +1,78 @@
+"""Checks that shape rules share, with messages that say what was given and what is needed."""
+
+from rabbet import dtypes
+from rabbet.avals import ShapedArray
+
+FLOATS = "f"
+INEXACT = "fc"
+NUMBERS = "iufc"
+REALS = "iuf"
+INTEGERS = "iu"
+BITS = "biu"
+ANY = "biufcVk"
+
+_words = {"b": "boolean", "i": "signed integer", "u": "unsigned integer", "f": "floating", "c": "complex", "k": "key"}
+
+
+def describe(kinds):
+    """Kind letters in words."""
+    return " or ".join(_words[k] for k in kinds if k in _words)
+
+
+def accept(name, kinds, *avals):
+    """Refuse avals whose dtype kind is not among ``kinds``."""
+    for aval in avals:
+        if dtypes.kind(aval.dtype) not in kinds:
+            raise TypeError(f"{name} takes {describe(kinds)} arrays, got {aval.str_short()}")
+
+
+def same_dtype(name, *avals):
+    """Refuse avals of different dtypes, but for weakly typed ones that can give way."""
+    first = avals[0].dtype
+    for aval in avals[1:]:
+        if aval.dtype != first:
+            shown = ", ".join(a.str_short() for a in avals)
+            raise TypeError(
+                f"{name} takes arrays of one dtype, got {shown}; convert one of them with astype "
+                f"(rabbet.numpy functions promote dtypes by themselves)"
+            )
+
+
+def elementwise_aval(name, *avals):
+    """The aval of an elementwise result: one shape, scalars aside; one dtype; weak if all are."""
+    first = avals[0]
+    if len(avals) == 1:
+        return first
+    weak = first.weak_type
+    shape = first.shape
+    for aval in avals[1:]:
+        if aval.shape != shape:
+            if not shape:
+                shape = aval.shape
+            elif aval.shape:
+                shown = ", ".join(a.str_short() for a in avals)
+                raise TypeError(
+                    f"{name} takes arrays of one shape (or scalars), got {shown}; broadcast them first "
+                    f"(rabbet.numpy functions broadcast by themselves)"
+                )
+        weak = weak and aval.weak_type
+    same_dtype(name, *avals)
+    if shape == first.shape and weak == first.weak_type:
+        return first
+    return ShapedArray(shape, first.dtype, weak)
+
+
+def axis_in_range(name, axis, ndim):
+    """A non-negative axis from one that may count from the end."""
+    if not -ndim <= axis < ndim:
+        raise ValueError(f"{name}: axis {axis} is out of range for an array of {ndim} dimensions")
+    return axis % ndim if ndim else axis
+
+
+def axes_valid(name, axes, ndim):
+    """Refuse repeated, negative or too large axes, as primitives take them."""
+    if len(set(axes)) != len(axes):
+        raise ValueError(f"{name}: axes {axes} repeat one")
+    for axis in axes:
+        if not 0 <= axis < ndim:
+            raise ValueError(f"{name}: axis {axis} is out of range for an array of {ndim} dimensions")

@@ -1,0 +1,222 @@
+"""Changing what the bits mean: dtype conversion, bit casts, complex parts, rounding of precision."""
+
+import numpy as np
+
+from rabbet import dtypes
+from rabbet.avals import ShapedArray
+from rabbet.interpreter import typeof
+from rabbet.payloads import Batched, Dual, Linear, zero_for
+from rabbet.primitive import Primitive
+from rabbet.primitives import batching, checks, zeros
+from rabbet.primitives.checks import FLOATS, NUMBERS
+
+
+# ------------------------------------------------------------------------------------------- convert_element_type
+def convert_aval(x, new_dtype, weak_type=False):
+    for dtype in (x.dtype, new_dtype):
+        if isinstance(dtype, dtypes.ExtendedDType) and x.dtype != new_dtype:
+            raise TypeError(f"cannot convert {x.str_short()} to {new_dtype}: typed keys convert to no other dtype; use random.key_data")
+    return ShapedArray(x.shape, new_dtype, weak_type)
+
+
+convert_element_type = Primitive("convert_element_type", convert_aval, kinds=("elementwise",), doc="x as another dtype")
+
+
+def to_dtype(x, dtype):
+    """``x`` converted to ``dtype``, or itself if it has it (weak or not)."""
+    return x if typeof(x).dtype == dtype else convert_element_type(x, new_dtype=dtype, weak_type=False)
+
+
+@convert_element_type.rule("lower")
+def lower_convert(op, x):
+    (a,) = op.in_avals
+    if a.dtype == op.out.dtype:
+        return x
+    if a.dtype.kind == "c" and op.out.dtype.kind != "c":
+        part = ShapedArray(a.shape, real_dtype(a.dtype))
+        x, a = op.emit(f"stablehlo.real {x} : ({a.mlir}) -> {part.mlir}"), part
+    if op.out.dtype.kind == "b":
+        zero = op.constant(np.zeros((), a.dtype), a)
+        direction = "NE"
+        return op.emit(f"stablehlo.compare {direction}, {x}, {zero} : ({a.mlir}, {a.mlir}) -> {op.out.mlir}")
+    return op.emit(f"stablehlo.convert {x} : ({a.mlir}) -> {op.out.mlir}")
+
+
+@convert_element_type.rule("jvp")
+def jvp_convert(op, x):
+    out = op(x.primal)
+    if dtypes.kind(typeof(out).dtype) not in "fc":
+        return Dual(out, zero_for(typeof(out)))
+    return Dual(out, convert_element_type(x.tangent, new_dtype=op.params["new_dtype"], weak_type=False))
+
+
+@convert_element_type.rule("transpose")
+def transpose_convert(op, ct, x):
+    return (convert_element_type(ct, new_dtype=x.aval.dtype, weak_type=False),)
+
+
+# ----------------------------------------------------------------------------------------- bitcast_convert_type
+def bitcast_aval(x, new_dtype):
+    have, want = dtypes.itemsize_bits(x.dtype), dtypes.itemsize_bits(new_dtype)
+    if have == want:
+        return ShapedArray(x.shape, new_dtype)
+    if have > want:
+        return ShapedArray((*x.shape, have // want), new_dtype)
+    if not x.shape or x.shape[-1] != want // have:
+        raise TypeError(
+            f"bitcast_convert_type of {x.str_short()} to {dtypes.short_name(new_dtype)}: the last dimension must be {want // have}"
+        )
+    return ShapedArray(x.shape[:-1], new_dtype)
+
+
+bitcast_convert_type = Primitive("bitcast_convert_type", bitcast_aval, doc="the same bits read as another dtype")
+bitcast_convert_type.rule("jvp")(zeros.no_tangent)
+
+
+@bitcast_convert_type.rule("lower")
+def lower_bitcast(op, x):
+    (a,) = op.in_avals
+    if a.dtype == op.out.dtype:
+        return x
+    return op.emit(f"stablehlo.bitcast_convert {x} : ({a.mlir}) -> {op.out.mlir}")
+
+
+@bitcast_convert_type.rule("batch")
+def batch_bitcast(op, x):
+    return Batched(op(batching.move_axis(x.value, x.axis, 0)), 0)
+
+
+# ------------------------------------------------------------------------------------------------- complex parts
+def real_dtype(dtype):
+    """The dtype of the parts of a complex dtype; ``dtype`` itself if it is real."""
+    return np.dtype(f"float{4 * dtype.itemsize}") if dtype.kind == "c" else dtype
+
+
+def part(name, hlo, doc):
+    """Make ``real`` or ``imag``."""
+
+    def abstract(x):
+        checks.accept(name, "c", x)
+        return x.update(dtype=real_dtype(x.dtype))
+
+    primitive = Primitive(name, abstract, kinds=("linear", "elementwise"), doc=doc)
+
+    @primitive.rule("lower")
+    def lower_part(op, x):
+        return op.emit(f"{hlo} {x} : ({op.in_avals[0].mlir}) -> {op.out.mlir}")
+
+    return primitive
+
+
+real = part("real", "stablehlo.real", "the real part")
+imag = part("imag", "stablehlo.imag", "the imaginary part")
+
+
+def complex_aval(x, y):
+    checks.accept("complex", FLOATS, x, y)
+    out = checks.elementwise_aval("complex", x, y)
+    return out.update(dtype=np.dtype(f"complex{16 * out.dtype.itemsize}"))
+
+
+complex = Primitive("complex", complex_aval, kinds=("linear", "elementwise"), doc="x + i y")  # noqa: A001
+
+
+@complex.rule("lower")
+def lower_complex(op, x, y):
+    a, b = op.in_avals
+    x, y = op.broadcast_operand(x, a, op.out.shape), op.broadcast_operand(y, b, op.out.shape)
+    return op.emit(f"stablehlo.complex {x}, {y} : {op.out.mlir}")
+
+
+def conj_aval(x):
+    checks.accept("conj", NUMBERS, x)
+    return x
+
+
+conj = Primitive("conj", conj_aval, kinds=("linear", "elementwise"), doc="the complex conjugate; x itself if x is real")
+
+
+@conj.decompose
+def conj_by_parts(op, x):
+    if typeof(x).dtype.kind != "c":
+        return x
+    from rabbet.primitives.elementwise import neg
+
+    return complex(real(x), neg(imag(x)))
+
+
+# Cotangents of complex values pair without conjugation, <ct, t> = Re(ct * t): so the transpose of "real part" is "as a real number", and
+# that of "imaginary part" is multiplication by -i.
+@real.rule("transpose")
+def transpose_real(op, ct, x):
+    return (complex(ct, zeros.full(typeof(ct), 0)),)
+
+
+@imag.rule("transpose")
+def transpose_imag(op, ct, x):
+    from rabbet.primitives.elementwise import neg
+
+    return (complex(zeros.full(typeof(ct), 0), neg(ct)),)
+
+
+@complex.rule("transpose")
+def transpose_complex(op, ct, x, y):
+    from rabbet.primitives.elementwise import neg
+
+    return (
+        zeros.gather_in(real(ct), x.aval) if type(x) is Linear else None,
+        zeros.gather_in(neg(imag(ct)), y.aval) if type(y) is Linear else None,
+    )
+
+
+@conj.rule("jvp")
+def jvp_conj(op, x):
+    return Dual(op(x.primal), op(x.tangent))
+
+
+@conj.rule("transpose")
+def transpose_conj(op, ct, x):
+    return (op(ct),)
+
+
+# ---------------------------------------------------------------------------------------------- reduce_precision
+def reduce_precision_aval(x, exponent_bits, mantissa_bits):
+    checks.accept("reduce_precision", FLOATS, x)
+    if exponent_bits < 1 or mantissa_bits < 0:
+        raise ValueError(
+            f"reduce_precision needs at least 1 exponent bit and 0 mantissa bits, got {exponent_bits} and {mantissa_bits}"
+        )
+    return x
+
+
+reduce_precision = Primitive(
+    "reduce_precision", reduce_precision_aval, kinds=("increasing", "elementwise"), doc="x rounded to fewer bits"
+)
+
+
+@reduce_precision.rule("lower")
+def lower_reduce_precision(op, x):
+    return op.emit(
+        f"stablehlo.reduce_precision {x}, format = e{op['exponent_bits']}m{op['mantissa_bits']} : {op.out.mlir}"
+    )
+
+
+@reduce_precision.rule("jvp")
+def jvp_reduce_precision(op, x):
+    return Dual(op(x.primal), op(x.tangent))
+
+
+@reduce_precision.rule("transpose")
+def transpose_reduce_precision(op, ct, x):
+    return (op(ct),)
+
+
+
+# ------------------------------------------------------------------------------------------------- stop_gradient
+stop_gradient = Primitive("stop_gradient", lambda x: x, kinds=("increasing", "elementwise"), doc="x, with derivative zero")
+stop_gradient.rule("jvp")(zeros.no_tangent)
+
+
+@stop_gradient.rule("lower")
+def lower_stop_gradient(op, x):
+    return x

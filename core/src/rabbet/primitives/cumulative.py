@@ -1,0 +1,1 @@
+"""Cumulative reductions along one axis: sum, product, maximum, minimum, logsumexp."""

@@ -1,0 +1,268 @@
+"""Elementwise arithmetic and functions: add, mul, sin, exp, ...
+
+Each primitive stands here with its shape rule, lowering, derivative and transposition; batching comes from the kind. Operands have one
+shape, but a scalar may stand beside arrays. Derivatives are from the usual tables (NIST DLMF chapter 4).
+"""
+
+from rabbet.interpreter import typeof
+from rabbet.payloads import Dual, Linear, Zero, zero_for
+from rabbet.primitive import Primitive
+from rabbet.primitives import checks, convert, logic, zeros
+from rabbet.primitives.checks import FLOATS, INEXACT, NUMBERS
+
+
+def unary(name, hlo, accepts, *, kinds=(), derivative=None, doc=""):
+    """Make a unary elementwise primitive.
+
+    Args:
+      name: the primitive's name.
+      hlo: the StableHLO (or CHLO) operation.
+      accepts: the dtype kinds it takes, letters of ``checks``.
+      kinds: kinds besides elementwise, more specific first.
+      derivative: ``(x, out) -> d out / d x``, or None where it is zero or there is none.
+    """
+
+    def abstract(x):
+        checks.accept(name, accepts, x)
+        return x
+
+    primitive = Primitive(name, abstract, kinds=(*kinds, "elementwise"), doc=doc)
+
+    @primitive.rule("lower")
+    def lower_unary(op, x):
+        return op.emit(f"{hlo} {x} : {op.out.mlir}" if hlo[0] == "s" else f"{hlo} {x} : {op.out.mlir} -> {op.out.mlir}")
+
+    if derivative is not None:
+
+        @primitive.rule("jvp")
+        def jvp_unary(op, x):
+            out = op(x.primal)
+            return Dual(out, mul(x.tangent, derivative(x.primal, out)))
+
+    elif "linear" not in kinds:
+        primitive.rule("jvp")(zeros.no_tangent)
+    return primitive
+
+
+def binary(name, hlo, accepts, *, kinds=(), partials=None, doc=""):
+    """Make a binary elementwise primitive; ``partials`` are ``(x, y, out) -> d out / d operand`` for both operands, or None."""
+
+    def abstract(x, y):
+        checks.accept(name, accepts, x, y)
+        return checks.elementwise_aval(name, x, y)
+
+    primitive = Primitive(name, abstract, kinds=(*kinds, "elementwise"), doc=doc)
+
+    @primitive.rule("lower")
+    def lower_binary(op, x, y):
+        shape = op.out.shape
+        a, b = op.in_avals
+        x, y = op.broadcast_operand(x, a, shape), op.broadcast_operand(y, b, shape)
+        return op.emit(f"{hlo} {x}, {y} : {op.out.mlir}")
+
+    if partials is not None:
+
+        @primitive.rule("jvp")
+        def jvp_binary(op, x, y):
+            out = op(x.primal, y.primal)
+            tangent = zero_for(typeof(out))
+            for operand, partial in zip((x, y), partials, strict=True):
+                if type(operand.tangent) is not Zero:
+                    term = mul(operand.tangent, partial(x.primal, y.primal, out))
+                    tangent = zeros.add_tangents(tangent, term)
+            return Dual(out, zeros.spread(tangent, typeof(out).shape))
+
+    elif "bilinear" not in kinds and "linear" not in kinds:
+        primitive.rule("jvp")(zeros.no_tangent)
+    return primitive
+
+
+# ---------------------------------------------------------------------------------------------- sums and products
+add = binary("add", "stablehlo.add", NUMBERS, kinds=("increasing", "linear"), doc="x + y")
+sub = binary("sub", "stablehlo.subtract", NUMBERS, kinds=("linear",), doc="x - y")
+mul = binary("mul", "stablehlo.multiply", NUMBERS + "b", kinds=("bilinear",), doc="x * y")
+neg = unary("neg", "stablehlo.negate", NUMBERS, kinds=("decreasing", "linear"), doc="-x")
+div = binary("div", "stablehlo.divide", NUMBERS, kinds=("linear",), doc="x / y; integers divide towards zero")
+rem = binary("rem", "stablehlo.remainder", checks.REALS, kinds=("linear",), doc="x - y * trunc(x / y), the sign of x")
+
+
+@add.rule("jvp")
+def jvp_add(op, x, y):
+    out = op(x.primal, y.primal)
+    if type(x.tangent) is Zero or type(y.tangent) is Zero:
+        return Dual(out, zeros.spread(zeros.add_tangents(x.tangent, y.tangent), typeof(out).shape))
+    return Dual(out, op(x.tangent, y.tangent))
+
+
+@sub.rule("jvp")
+def jvp_sub(op, x, y):
+    out = op(x.primal, y.primal)
+    if type(x.tangent) is Zero:
+        return Dual(out, zeros.spread(neg(y.tangent), typeof(out).shape))
+    if type(y.tangent) is Zero:
+        return Dual(out, zeros.spread(x.tangent, typeof(out).shape))
+    return Dual(out, op(x.tangent, y.tangent))
+
+
+@neg.rule("jvp")
+def jvp_neg(op, x):
+    return Dual(op(x.primal), op(x.tangent))
+
+
+@div.rule("jvp")
+def jvp_div(op, x, y):
+    out = op(x.primal, y.primal)
+    if type(y.tangent) is Zero:
+        tangent = op(x.tangent, y.primal)
+    elif type(x.tangent) is Zero:
+        tangent = neg(op(mul(y.tangent, out), y.primal))
+    else:
+        tangent = op(sub(x.tangent, mul(y.tangent, out)), y.primal)
+    return Dual(out, zeros.spread(tangent, typeof(out).shape))
+
+
+@rem.rule("jvp")
+def jvp_rem(op, x, y):
+    out = op(x.primal, y.primal)
+    tangent = x.tangent
+    if type(y.tangent) is not Zero:
+        # out = x - y * trunc(x / y), and the truncated quotient is constant almost everywhere.
+        quotient = div(sub(x.primal, out), y.primal)
+        tangent = zeros.add_tangents(tangent, neg(mul(y.tangent, quotient)))
+    return Dual(out, zeros.spread(tangent, typeof(out).shape))
+
+
+@add.rule("transpose")
+def transpose_add(op, ct, x, y):
+    return tuple([zeros.gather_in(ct, v.aval) if type(v) is Linear else None for v in (x, y)])
+
+
+@sub.rule("transpose")
+def transpose_sub(op, ct, x, y):
+    return (
+        zeros.gather_in(ct, x.aval) if type(x) is Linear else None,
+        zeros.gather_in(neg(ct), y.aval) if type(y) is Linear else None,
+    )
+
+
+@neg.rule("transpose")
+def transpose_neg(op, ct, x):
+    return (op(ct),)
+
+
+@mul.rule("transpose")
+def transpose_mul(op, ct, x, y):
+    if type(x) is Linear:
+        return zeros.gather_in(op(ct, y), x.aval), None
+    return None, zeros.gather_in(op(x, ct), y.aval)
+
+
+@div.rule("transpose")
+def transpose_div(op, ct, x, y):
+    return zeros.gather_in(op(ct, y), x.aval), None
+
+
+# ------------------------------------------------------------------------------------------------ extremes, rounding
+def _chosen(x, out):
+    """1 where ``x`` is the chosen one, one half on ties, so that both sides of a tie share the derivative."""
+    chosen = convert.convert_element_type(logic.eq(x, out), new_dtype=typeof(out).dtype, weak_type=False)
+    return chosen
+
+
+def _share(mine, other, out):
+    won = _chosen(mine, out)
+    tied = mul(won, _chosen(other, out))
+    return sub(won, mul(tied, 0.5))
+
+
+max = binary(  # noqa: A001 - the field's name
+    "max", "stablehlo.maximum", NUMBERS + "b", kinds=("increasing",),
+    partials=(lambda x, y, out: _share(x, y, out), lambda x, y, out: _share(y, x, out)),
+    doc="the larger of x and y; NaN if either is",
+)  # fmt: skip
+min = binary(  # noqa: A001 - the field's name
+    "min", "stablehlo.minimum", NUMBERS + "b", kinds=("increasing",),
+    partials=(lambda x, y, out: _share(x, y, out), lambda x, y, out: _share(y, x, out)),
+    doc="the smaller of x and y; NaN if either is",
+)  # fmt: skip
+sign = unary("sign", "stablehlo.sign", NUMBERS, doc="-1, 0 or 1; x / |x| for complex x")
+floor = unary("floor", "stablehlo.floor", FLOATS, kinds=("increasing",), doc="the largest integer not above x")
+ceil = unary("ceil", "stablehlo.ceil", FLOATS, kinds=("increasing",), doc="the smallest integer not below x")
+round_even = unary(
+    "round_even", "stablehlo.round_nearest_even", FLOATS, kinds=("increasing",), doc="to the nearest integer, ties to even"
+)
+round_away = unary(
+    "round_away", "stablehlo.round_nearest_afz", FLOATS, kinds=("increasing",), doc="to the nearest integer, ties away from 0"
+)
+
+# ----------------------------------------------------------------------------------------- exponentials and friends
+exp = unary("exp", "stablehlo.exponential", INEXACT, kinds=("increasing",), derivative=lambda x, out: out, doc="e ** x")
+expm1 = unary(
+    "expm1", "stablehlo.exponential_minus_one", INEXACT, kinds=("increasing",),
+    derivative=lambda x, out: add(out, 1.0), doc="e ** x - 1, exact near 0",
+)  # fmt: skip
+log = unary(
+    "log", "stablehlo.log", INEXACT, kinds=("increasing",), derivative=lambda x, out: div(1.0, x), doc="natural logarithm"
+)
+log1p = unary(
+    "log1p", "stablehlo.log_plus_one", INEXACT, kinds=("increasing",),
+    derivative=lambda x, out: div(1.0, add(x, 1.0)), doc="log(1 + x), exact near 0",
+)  # fmt: skip
+sqrt = unary(
+    "sqrt", "stablehlo.sqrt", INEXACT, kinds=("increasing",), derivative=lambda x, out: div(0.5, out), doc="square root"
+)
+rsqrt = unary(
+    "rsqrt", "stablehlo.rsqrt", INEXACT, kinds=("decreasing",),
+    derivative=lambda x, out: mul(div(out, x), -0.5), doc="1 / sqrt(x)",
+)  # fmt: skip
+cbrt = unary(
+    "cbrt", "stablehlo.cbrt", FLOATS, kinds=("increasing",),
+    derivative=lambda x, out: div(out, mul(x, 3.0)), doc="real cube root",
+)  # fmt: skip
+logistic = unary(
+    "logistic", "stablehlo.logistic", INEXACT, kinds=("increasing",),
+    derivative=lambda x, out: mul(out, sub(1.0, out)), doc="1 / (1 + e ** -x)",
+)  # fmt: skip
+tanh = unary(
+    "tanh", "stablehlo.tanh", INEXACT, kinds=("increasing",),
+    derivative=lambda x, out: sub(1.0, mul(out, out)), doc="hyperbolic tangent",
+)  # fmt: skip
+
+# -------------------------------------------------------------------------------------------------- trigonometry
+sin = unary("sin", "stablehlo.sine", INEXACT, derivative=lambda x, out: cos(x), doc="sine of x radians")
+cos = unary("cos", "stablehlo.cosine", INEXACT, derivative=lambda x, out: neg(sin(x)), doc="cosine of x radians")
+tan = unary("tan", "stablehlo.tan", INEXACT, derivative=lambda x, out: add(mul(out, out), 1.0), doc="tangent of x radians")
+asin = unary(
+    "asin", "chlo.asin", INEXACT, kinds=("increasing",),
+    derivative=lambda x, out: rsqrt(sub(1.0, mul(x, x))), doc="inverse sine, in radians",
+)  # fmt: skip
+acos = unary(
+    "acos", "chlo.acos", INEXACT, kinds=("decreasing",),
+    derivative=lambda x, out: neg(rsqrt(sub(1.0, mul(x, x)))), doc="inverse cosine, in radians",
+)  # fmt: skip
+atan = unary(
+    "atan", "chlo.atan", INEXACT, kinds=("increasing",),
+    derivative=lambda x, out: div(1.0, add(mul(x, x), 1.0)), doc="inverse tangent, in radians",
+)  # fmt: skip
+sinh = unary("sinh", "chlo.sinh", INEXACT, kinds=("increasing",), derivative=lambda x, out: cosh(x), doc="hyperbolic sine")
+cosh = unary("cosh", "chlo.cosh", INEXACT, derivative=lambda x, out: sinh(x), doc="hyperbolic cosine")
+asinh = unary(
+    "asinh", "chlo.asinh", INEXACT, kinds=("increasing",),
+    derivative=lambda x, out: rsqrt(add(mul(x, x), 1.0)), doc="inverse hyperbolic sine",
+)  # fmt: skip
+acosh = unary(
+    "acosh", "chlo.acosh", INEXACT, kinds=("increasing",),
+    derivative=lambda x, out: mul(rsqrt(sub(x, 1.0)), rsqrt(add(x, 1.0))), doc="inverse hyperbolic cosine",
+)  # fmt: skip
+atanh = unary(
+    "atanh", "chlo.atanh", INEXACT, kinds=("increasing",),
+    derivative=lambda x, out: div(1.0, sub(1.0, mul(x, x))), doc="inverse hyperbolic tangent",
+)  # fmt: skip
+atan2 = binary(
+    "atan2", "stablehlo.atan2", INEXACT,
+    partials=(
+        lambda y, x, out: div(x, add(mul(x, x), mul(y, y))),
+        lambda y, x, out: div(neg(y), add(mul(x, x), mul(y, y))),
+    ),
+    doc="the angle of the point (x, y), in radians; operands y, x",
+)  # fmt: skip

@@ -1,0 +1,199 @@
+"""Comparison, logic, selection: eq, lt, and, or, not, select_n, clamp, shifts."""
+
+from rabbet import dtypes
+from rabbet.interpreter import typeof
+from rabbet.payloads import Batched, Dual, Linear, Zero, zero_for
+from rabbet.primitive import Primitive
+from rabbet.primitives import batching, checks, elementwise, zeros
+from rabbet.primitives.checks import ANY, BITS, FLOATS, NUMBERS
+
+BOOL = dtypes.canonicalize(bool)
+
+
+def comparison(name, direction, accepts, doc):
+    """Make a comparison primitive: two arrays of one dtype to booleans."""
+
+    def abstract(x, y):
+        checks.accept(name, accepts, x, y)
+        out = checks.elementwise_aval(name, x, y)
+        return out.update(dtype=BOOL, weak_type=False)
+
+    primitive = Primitive(name, abstract, kinds=("elementwise",), doc=doc)
+
+    @primitive.rule("lower")
+    def lower_comparison(op, x, y):
+        a, b = op.in_avals
+        wide = (a if a.shape == op.out.shape else b).physical
+        x, y = op.broadcast_operand(x, a, op.out.shape), op.broadcast_operand(y, b, op.out.shape)
+        return op.emit(f"stablehlo.compare {direction}, {x}, {y} : ({wide.mlir}, {wide.mlir}) -> {op.out.mlir}")
+
+    primitive.rule("jvp")(zeros.no_tangent)
+    return primitive
+
+
+eq = comparison("eq", "EQ", NUMBERS + "b", "x == y")
+ne = comparison("ne", "NE", NUMBERS + "b", "x != y")
+lt = comparison("lt", "LT", checks.REALS + "b", "x < y")
+le = comparison("le", "LE", checks.REALS + "b", "x <= y")
+gt = comparison("gt", "GT", checks.REALS + "b", "x > y")
+ge = comparison("ge", "GE", checks.REALS + "b", "x >= y")
+
+bitwise_and = elementwise.binary("and", "stablehlo.and", BITS, doc="bitwise, or logical on booleans")
+bitwise_or = elementwise.binary("or", "stablehlo.or", BITS, doc="bitwise, or logical on booleans")
+bitwise_xor = elementwise.binary("xor", "stablehlo.xor", BITS, doc="bitwise, or logical on booleans")
+bitwise_not = elementwise.unary("not", "stablehlo.not", BITS, doc="bitwise, or logical on booleans")
+shift_left = elementwise.binary("shift_left", "stablehlo.shift_left", checks.INTEGERS, doc="x << y")
+shift_right_arithmetic = elementwise.binary(
+    "shift_right_arithmetic", "stablehlo.shift_right_arithmetic", checks.INTEGERS, doc="x >> y, copies of the sign coming in"
+)
+shift_right_logical = elementwise.binary(
+    "shift_right_logical", "stablehlo.shift_right_logical", checks.INTEGERS, doc="x >> y, zeros coming in"
+)
+population_count = elementwise.unary("population_count", "stablehlo.popcnt", checks.INTEGERS, doc="the number of set bits")
+clz = elementwise.unary("clz", "stablehlo.count_leading_zeros", checks.INTEGERS, doc="the number of leading zero bits")
+
+
+def is_finite_aval(x):
+    checks.accept("is_finite", FLOATS, x)
+    return x.update(dtype=BOOL, weak_type=False)
+
+
+is_finite = Primitive("is_finite", is_finite_aval, kinds=("elementwise",), doc="neither infinite nor NaN")
+is_finite.rule("jvp")(zeros.no_tangent)
+
+
+@is_finite.rule("lower")
+def lower_is_finite(op, x):
+    return op.emit(f"stablehlo.is_finite {x} : ({op.in_avals[0].mlir}) -> {op.out.mlir}")
+
+
+# ---------------------------------------------------------------------------------------------------- select_n
+def select_n_aval(which, *cases):
+    if not cases:
+        raise TypeError("select_n needs at least one case")
+    checks.accept("select_n cases", ANY, *cases)
+    if which.dtype != BOOL and which.dtype.kind not in "iu":
+        raise TypeError(f"select_n chooses by a boolean or integer array, got {which.str_short()}")
+    if which.dtype == BOOL and len(cases) > 2:
+        raise TypeError(f"select_n with a boolean selector takes at most 2 cases, got {len(cases)}; use an int32 selector")
+    out = checks.elementwise_aval("select_n", *cases)
+    if which.shape and out.shape and which.shape != out.shape:
+        raise TypeError(f"select_n: the selector {which.str_short()} must be a scalar or have the cases' shape {out.str_short()}")
+    return out if out.shape or not which.shape else out.update(shape=which.shape)
+
+
+select_n = Primitive(
+    "select_n", select_n_aval, kinds=("elementwise",), adopt=1,
+    doc="cases[which], elementwise; a boolean selector takes the second case where it is true",
+)  # fmt: skip
+
+
+@select_n.rule("lower")
+def lower_select_n(op, which, *cases):
+    shape = op.out.shape
+    selector, *avals = op.in_avals
+    cases = [op.broadcast_operand(c, a, shape) for c, a in zip(cases, avals, strict=True)]
+    if len(cases) == 1:
+        return cases[0]
+    if selector.dtype == BOOL:
+        return _select(op, which, selector, cases[1], cases[0])
+    out = cases[-1]
+    flag = selector.update(dtype=BOOL, weak_type=False)
+    for i in reversed(range(len(cases) - 1)):
+        limit = op.constant(i + 1, selector)
+        below = op.emit(f"stablehlo.compare LT, {which}, {limit} : ({selector.mlir}, {selector.mlir}) -> {flag.mlir}")
+        out = _select(op, below, flag, cases[i], out)
+    return out
+
+
+def _select(op, predicate, aval, if_true, if_false):
+    return op.emit(f"stablehlo.select {predicate}, {if_true}, {if_false} : {aval.mlir}, {op.out.mlir}")
+
+
+@select_n.rule("jvp")
+def jvp_select_n(op, which, *cases):
+    out = op(which.primal, *[c.primal for c in cases])
+    if all(type(c.tangent) is Zero for c in cases):
+        return Dual(out, zero_for(typeof(out)))
+    shape = typeof(out).shape
+    tangents = [zeros.spread(zeros.instantiate(c.tangent), shape) for c in cases]
+    return Dual(out, op(which.primal, *tangents))
+
+
+@select_n.rule("transpose")
+def transpose_select_n(op, ct, which, *cases):
+    zero = zeros.full(typeof(ct), 0)
+
+    def of_case(i, case):
+        if type(case) is not Linear:
+            return None
+        parts = [ct if i == j else zero for j in range(len(cases))]
+        return zeros.gather_in(op(which, *parts), case.aval)
+
+    return None, *[of_case(i, case) for i, case in enumerate(cases)]
+
+
+@select_n.rule("batch")
+def batch_select_n(op, which, *cases):
+    ranks = [typeof(b.value).ndim - (b.axis is not None) for b in (which, *cases)]
+    if which.axis is None and ranks[0] == 0:
+        axes = {b.axis for b in cases}
+        if len(axes) == 1:
+            return Batched(op(which.value, *[c.value for c in cases]), axes.pop())
+        size = batching.size_of(*cases)
+        return Batched(op(which.value, *[batching.at(c, 0, size) for c in cases]), 0)
+    full = max(ranks)
+    size = batching.size_of(which, *cases)
+    shape = next(_logical_shape(b) for b, r in zip((which, *cases), ranks, strict=True) if r == full)
+    values = [_spread_batched(b, r, full, size, shape) for b, r in zip((which, *cases), ranks, strict=True)]
+    return Batched(op(*values), 0)
+
+
+def _logical_shape(b):
+    shape = typeof(b.value).shape
+    return shape if b.axis is None else shape[: b.axis] + shape[b.axis + 1 :]
+
+
+def _spread_batched(b, rank, full, size, shape):
+    """The value with its batch dimension in front; a batched scalar beside arrays is spread to their shape."""
+    value = batching.at(b, 0, size)
+    if rank == full:
+        return value
+    from rabbet.primitives.shape import broadcast_in_dim
+
+    return broadcast_in_dim(value, shape=(size, *shape), broadcast_dimensions=(0,))
+
+
+# ------------------------------------------------------------------------------------------------------ clamp
+def clamp_aval(low, x, high):
+    checks.accept("clamp", checks.REALS, low, x, high)
+    checks.same_dtype("clamp", x, low, high)
+    for bound in (low, high):
+        if bound.shape and bound.shape != x.shape:
+            raise TypeError(f"clamp: bounds are scalars or have the shape of {x.str_short()}, got {bound.str_short()}")
+    return x
+
+
+clamp = Primitive("clamp", clamp_aval, kinds=("increasing", "elementwise"), doc="max(low, min(x, high))")
+
+
+@clamp.rule("lower")
+def lower_clamp(op, low, x, high):
+    a, b, c = (aval.mlir for aval in op.in_avals)
+    low = op.broadcast_operand(low, op.in_avals[0], op.out.shape)
+    high = op.broadcast_operand(high, op.in_avals[2], op.out.shape)
+    return op.emit(f"stablehlo.clamp {low}, {x}, {high} : {op.out.mlir}") if a and c else b
+
+
+@clamp.rule("jvp")
+def jvp_clamp(op, low, x, high):
+    out = op(low.primal, x.primal, high.primal)
+    shape = typeof(out).shape
+    below, above = gt(low.primal, x.primal), lt(high.primal, x.primal)
+    inside = bitwise_not(bitwise_or(below, above))
+    tangent = zero_for(typeof(out))
+    for dual, where in ((low, below), (x, inside), (high, above)):
+        if type(dual.tangent) is not Zero:
+            moved = zeros.spread(dual.tangent, shape)
+            tangent = zeros.add_tangents(tangent, select_n(where, zeros.full(typeof(moved), 0), moved))
+    return Dual(out, tangent)

@@ -1,0 +1,156 @@
+"""Powers and the error function."""
+
+import math
+
+from rabbet.interpreter import typeof
+from rabbet.payloads import Dual, Zero, zero_for
+from rabbet.primitive import Primitive
+from rabbet.primitives import checks, convert, elementwise, logic, zeros
+from rabbet.primitives.checks import FLOATS, INEXACT, NUMBERS
+from rabbet.primitives.elementwise import add, div, exp, log, mul, neg, sub, unary
+
+
+def integer_pow_aval(x, y):
+    checks.accept("integer_pow", NUMBERS, x)
+    if y < 0 and x.dtype.kind in "iu":
+        raise TypeError(f"integers cannot be raised to the negative power {y}; convert {x.str_short()} to a float dtype")
+    return x
+
+
+integer_pow = Primitive("integer_pow", integer_pow_aval, kinds=("elementwise",), doc="x ** y for a static int y")
+
+
+@integer_pow.decompose
+def integer_pow_by_squaring(op, x):
+    """Repeated squaring, about ``2 log2(y)`` products."""
+    y = op.params["y"]
+    if y == 0:
+        return zeros.full(typeof(x), 1)
+    result, square, n = None, x, abs(y)
+    while n:
+        if n & 1:
+            result = square if result is None else mul(result, square)
+        n >>= 1
+        if n:
+            square = mul(square, square)
+    return div(1.0, result) if y < 0 else result
+
+
+@integer_pow.rule("jvp")
+def jvp_integer_pow(op, x):
+    y = op.params["y"]
+    if y == 0:
+        out = op(x.primal)
+        return Dual(out, zero_for(typeof(out)))
+    slope = x.primal if y == 2 else integer_pow(x.primal, y=y - 1)
+    return Dual(op(x.primal), mul(x.tangent, mul(slope, y) if y != 1 else zeros.full(typeof(x.primal).strong(), 1)))
+
+
+@integer_pow.rule("batch")
+def batch_integer_pow(op, x):
+    return type(x)(op(x.value), x.axis)
+
+
+def pow_aval(x, y):
+    checks.accept("pow", INEXACT, x)
+    checks.accept("pow", NUMBERS, y)
+    if y.dtype.kind in "iu" and x.dtype != y.dtype:
+        return checks.elementwise_aval("pow", x, y.update(dtype=x.dtype))
+    return checks.elementwise_aval("pow", x, y)
+
+
+pow = Primitive("pow", pow_aval, kinds=("elementwise",), doc="x ** y")  # noqa: A001 - the field's name
+
+
+@pow.rule("lower")
+def lower_pow(op, x, y):
+    a, b = op.in_avals
+    x, y = op.broadcast_operand(x, a, op.out.shape), op.broadcast_operand(y, b, op.out.shape)
+    if b.dtype != a.dtype:
+        y = op.emit(f"stablehlo.convert {y} : ({b.update(shape=op.out.shape).mlir}) -> {op.out.mlir}")
+    return op.emit(f"stablehlo.power {x}, {y} : {op.out.mlir}")
+
+
+@pow.rule("jvp")
+def jvp_pow(op, x, y):
+    out = op(x.primal, y.primal)
+    shape = typeof(out).shape
+    tangent = zero_for(typeof(out))
+    exponent = convert.to_dtype(y.primal, typeof(out).dtype)
+    if type(x.tangent) is not Zero:
+        # y * x ** (y - 1), with 0 where y == 0 even at x == 0.
+        is_zero = logic.eq(exponent, 0.0)
+        safe = logic.select_n(is_zero, exponent, zeros.full(typeof(exponent).strong(), 1))
+        slope = mul(exponent, pow(x.primal, sub(safe, 1.0)))
+        tangent = zeros.spread(mul(x.tangent, slope), shape)
+    if type(y.tangent) is not Zero:
+        # x ** y * log(x), with 0 where x == 0 and y > 0.
+        base = x.primal
+        is_zero = logic.eq(base, 0.0)
+        safe = logic.select_n(is_zero, base, zeros.full(typeof(base).strong(), 1))
+        tangent = zeros.add_tangents(tangent, zeros.spread(mul(y.tangent, mul(out, log(safe))), shape))
+    return Dual(out, tangent)
+
+
+square = unary("square", "", NUMBERS, derivative=lambda x, out: mul(x, 2.0), doc="x * x")
+square.rules.pop("lower")
+
+
+@square.decompose
+def square_as_product(op, x):
+    return mul(x, x)
+
+
+TWO_OVER_SQRT_PI = 2.0 / math.sqrt(math.pi)
+
+erf = unary(
+    "erf", "chlo.erf", FLOATS, kinds=("increasing",),
+    derivative=lambda x, out: mul(exp(neg(mul(x, x))), TWO_OVER_SQRT_PI), doc="the error function (DLMF 7.2.1)",
+)  # fmt: skip
+erfc = unary(
+    "erfc", "chlo.erfc", FLOATS, kinds=("decreasing",),
+    derivative=lambda x, out: mul(exp(neg(mul(x, x))), -TWO_OVER_SQRT_PI), doc="1 - erf(x), exact for large x",
+)  # fmt: skip
+erf_inv = unary(
+    "erf_inv", "chlo.erf_inv", FLOATS, kinds=("increasing",),
+    derivative=lambda x, out: mul(exp(mul(out, out)), 1.0 / TWO_OVER_SQRT_PI), doc="the inverse of erf",
+)  # fmt: skip
+
+
+def abs_aval(x):
+    checks.accept("abs", NUMBERS, x)
+    return x.update(dtype=f"float{4 * x.dtype.itemsize}") if x.dtype.kind == "c" else x
+
+
+abs = Primitive("abs", abs_aval, kinds=("elementwise",), doc="the modulus of x; real for complex x")  # noqa: A001
+
+
+@abs.rule("lower")
+def lower_abs(op, x):
+    (a,) = op.in_avals
+    if a.dtype.kind == "u":
+        return x
+    return op.emit(f"stablehlo.abs {x} : ({a.mlir}) -> {op.out.mlir}")
+
+
+@abs.rule("jvp")
+def jvp_abs(op, x):
+    out = op(x.primal)
+    if typeof(x.primal).dtype.kind != "c":
+        return Dual(out, mul(x.tangent, elementwise.sign(x.primal)))
+    direction = elementwise.sign(x.primal)
+    return Dual(out, convert.real(mul(x.tangent, convert.conj(direction))))
+
+
+exp2 = unary(
+    "exp2", "", INEXACT, kinds=("increasing",), derivative=lambda x, out: mul(out, math.log(2.0)), doc="2 ** x"
+)
+exp2.rules.pop("lower")
+
+
+@exp2.decompose
+def exp2_by_exp(op, x):
+    return exp(mul(x, math.log(2.0)))
+
+
+__all__ = ["abs", "add", "erf", "erf_inv", "erfc", "exp2", "integer_pow", "pow", "square"]

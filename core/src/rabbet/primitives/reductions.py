@@ -1,0 +1,209 @@
+"""Reductions over axes: sum, prod, max, min, and, or, xor, argmax, argmin."""
+
+from math import prod
+
+import numpy as np
+
+from rabbet import dtypes
+from rabbet.interpreter import typeof
+from rabbet.payloads import Batched, Dual
+from rabbet.primitive import Primitive
+from rabbet.primitives import checks, convert, cumulative, elementwise, logic, shape, zeros
+from rabbet.primitives.checks import BITS, NUMBERS
+
+
+def extreme(dtype, largest):
+    """The largest or smallest value of a dtype: an infinity for floats."""
+    kind = dtypes.kind(dtype)
+    if kind == "b":
+        return np.bool_(largest)
+    if kind in "iu":
+        info = dtypes.iinfo(dtype)
+        return info.max if largest else info.min
+    return np.inf if largest else -np.inf
+
+
+def reduction(name, hlo, accepts, start, doc, *, kinds=()):
+    """Make a reduction primitive with the parameter ``axes``.
+
+    Args:
+      name: the primitive's name.
+      hlo: the StableHLO operation that combines two elements.
+      accepts: the dtype kinds that it takes.
+      start: ``dtype -> `` the value that it starts with.
+    """
+
+    def abstract(x, axes):
+        checks.accept(name, accepts, x)
+        checks.axes_valid(name, axes, x.ndim)
+        return x.update(shape=tuple([s for i, s in enumerate(x.shape) if i not in axes]))
+
+    primitive = Primitive(name, abstract, kinds=("reduction", *kinds), doc=doc)
+
+    @primitive.rule("lower")
+    def lower_reduction(op, x):
+        scalar = op.out.update(shape=())
+        init = op.constant(start(op.out.dtype), scalar)
+        return op.emit(
+            f"stablehlo.reduce({x} init: {init}) applies {hlo} across dimensions = {shape.ints(op['axes'])} : "
+            f"({op.in_avals[0].mlir}, {scalar.mlir}) -> {op.out.mlir}"
+        )
+
+    return primitive
+
+
+def outside(op, aval):
+    """The dimensions that a reduction keeps."""
+    return tuple([d for d in range(aval.ndim) if d not in op.params["axes"]])
+
+
+def spread_back(op, value, aval):
+    """A reduced value repeated to the operand's shape."""
+    return shape.broadcast_in_dim(value, shape=aval.shape, broadcast_dimensions=outside(op, aval))
+
+
+reduce_sum = reduction(
+    "reduce_sum", "stablehlo.add", NUMBERS, lambda dtype: 0, "the sum over axes", kinds=("increasing", "linear")
+)
+reduce_prod = reduction("reduce_prod", "stablehlo.multiply", NUMBERS, lambda dtype: 1, "the product over axes")
+reduce_max = reduction(
+    "reduce_max", "stablehlo.maximum", checks.REALS + "b", lambda t: extreme(t, False), "the maximum over axes",
+    kinds=("increasing",),
+)  # fmt: skip
+reduce_min = reduction(
+    "reduce_min", "stablehlo.minimum", checks.REALS + "b", lambda t: extreme(t, True), "the minimum over axes",
+    kinds=("increasing",),
+)  # fmt: skip
+reduce_and = reduction("reduce_and", "stablehlo.and", BITS, lambda t: True if t.kind == "b" else -1 if t.kind == "i" else dtypes.iinfo(t).max, "bitwise and over axes")  # fmt: skip
+reduce_or = reduction("reduce_or", "stablehlo.or", BITS, lambda t: 0, "bitwise or over axes")
+reduce_xor = reduction("reduce_xor", "stablehlo.xor", BITS, lambda t: 0, "bitwise exclusive or over axes")
+
+for _primitive in (reduce_and, reduce_or, reduce_xor):
+    _primitive.rule("jvp")(zeros.no_tangent)
+
+
+@reduce_sum.rule("jvp")
+def jvp_reduce_sum(op, x):
+    return Dual(op(x.primal), op(x.tangent))
+
+
+@reduce_sum.rule("transpose")
+def transpose_reduce_sum(op, ct, x):
+    return (spread_back(op, ct, x.aval),)
+
+
+def jvp_reduce_extreme(op, x):
+    """The mean of the tangents at the places where the extreme is taken."""
+    out = op(x.primal)
+    aval = typeof(x.primal)
+    here = convert.to_dtype(logic.eq(x.primal, spread_back(op, out, aval)), aval.dtype)
+    count = reduce_sum(here, axes=op.params["axes"])
+    return Dual(out, elementwise.div(reduce_sum(elementwise.mul(x.tangent, here), axes=op.params["axes"]), count))
+
+
+reduce_max.rule("jvp")(jvp_reduce_extreme)
+reduce_min.rule("jvp")(jvp_reduce_extreme)
+
+
+@reduce_prod.rule("jvp")
+def jvp_reduce_prod(op, x):
+    """The sum over elements of the tangent times the product of all the others, exact where some are zero.
+
+    The others' product comes from exclusive cumulative products from both ends, over the reduced axes flattened to one.
+    """
+    out = op(x.primal)
+    aval = typeof(x.primal)
+    axes = op.params["axes"]
+    if not axes:
+        return Dual(out, x.tangent)
+    order = (*outside(op, aval), *axes)
+    kept = typeof(out).shape
+
+    n = prod(aval.shape[a] for a in axes)
+    if n == 0:
+        return Dual(out, zeros.full(typeof(out).strong(), 0))
+    values = shape.reshape(shape.transpose(x.primal, permutation=order), new_sizes=(*kept, n))
+    tangents = shape.reshape(shape.transpose(x.tangent, permutation=order), new_sizes=(*kept, n))
+    last = len(kept)
+    one = zeros.full(typeof(out).update(shape=(), weak_type=False), 1)
+
+    def shifted(v, low, high):
+        config = tuple([(low, high, 0) if d == last else (0, 0, 0) for d in range(last + 1)])
+        return shape.pad(v, one, padding_config=config)
+
+    before = shifted(cumulative.cumprod(values, axis=last, reverse=False), 1, -1)
+    after = shifted(cumulative.cumprod(values, axis=last, reverse=True), -1, 1)
+    others = elementwise.mul(before, after)
+    return Dual(out, reduce_sum(elementwise.mul(tangents, others), axes=(last,)))
+
+
+# ------------------------------------------------------------------------------------------------ argmax, argmin
+def arg_extreme(name, greatest, doc):
+    """Make ``argmax`` or ``argmin``: the index of the first extreme element; the first NaN if there is one."""
+
+    def abstract(x, axes, index_dtype):
+        checks.accept(name, checks.REALS + "b", x)
+        checks.axes_valid(name, axes, x.ndim)
+        if len(axes) != 1:
+            raise TypeError(f"{name} takes one axis, got {axes}")
+        if dtypes.kind(index_dtype) not in "iu":
+            raise TypeError(f"{name}: index_dtype must be an integer dtype, got {index_dtype}")
+        if x.shape[axes[0]] == 0:
+            raise ValueError(f"{name}: axis {axes[0]} of {x.str_short()} is empty")
+        return x.update(shape=tuple([s for i, s in enumerate(x.shape) if i not in axes]), dtype=index_dtype, weak_type=False)
+
+    primitive = Primitive(name, abstract, kinds=("reduction",), doc=doc)
+    primitive.rule("jvp")(zeros.no_tangent)
+
+    @primitive.rule("lower")
+    def lower_arg_extreme(op, x):
+        aval = op.in_avals[0]
+        value, index = aval.update(shape=()), op.out.update(shape=())
+        indices = aval.update(dtype=op.out.dtype, weak_type=False)
+        counted = op.emit(f"stablehlo.iota dim = {op['axes'][0]} : {indices.mlir}")
+        start = op.constant(extreme(aval.dtype, not greatest), value)
+        zero = op.constant(0, index)
+        direction = "GT" if greatest else "LT"
+        kind = f", {'FLOAT' if aval.dtype.kind not in 'biu' else 'SIGNED' if aval.dtype.kind == 'i' else 'UNSIGNED'}"
+        v, i, b = value.mlir, index.mlir, "tensor<i1>"
+        region = [
+            f"    %better = stablehlo.compare {direction}, %a, %b{kind} : ({v}, {v}) -> {b}",
+            f"    %nan = stablehlo.compare NE, %a, %a{kind} : ({v}, {v}) -> {b}",
+            f"    %wins = stablehlo.or %better, %nan : {b}",
+            f"    %same = stablehlo.compare EQ, %a, %b{kind} : ({v}, {v}) -> {b}",
+            f"    %first = stablehlo.compare LT, %i, %j : ({i}, {i}) -> {b}",
+            f"    %bnan = stablehlo.compare NE, %b, %b{kind} : ({v}, {v}) -> {b}",
+            f"    %both = stablehlo.and %nan, %bnan : {b}",
+            f"    %tie = stablehlo.or %same, %both : {b}",
+            f"    %early = stablehlo.and %tie, %first : {b}",
+            f"    %notbnan = stablehlo.not %bnan : {b}",
+            f"    %clear = stablehlo.and %wins, %notbnan : {b}",
+            f"    %take = stablehlo.or %clear, %early : {b}",
+            f"    %v = stablehlo.select %take, %a, %b : {b}, {v}",
+            f"    %k = stablehlo.select %take, %i, %j : {b}, {i}",
+            f"    stablehlo.return %v, %k : {v}, {i}",
+        ]
+        axes = shape.ints(op["axes"])
+        out_value = op.out.update(dtype=aval.dtype)
+        text = (
+            f"stablehlo.reduce({x} init: {start}), ({counted} init: {zero}) across dimensions = {axes} : "
+            f"({aval.mlir}, {indices.mlir}, {v}, {i}) -> ({out_value.mlir}, {op.out.mlir})\n"
+            f"  reducer(%a: {v}, %b: {v}) (%i: {i}, %j: {i}) {{\n" + "\n".join(region) + "\n  }"
+        )
+        return op.emit_many(text, 2)[1]
+
+    return primitive
+
+
+argmax = arg_extreme("argmax", True, "the index of the first maximum along an axis")
+argmin = arg_extreme("argmin", False, "the index of the first minimum along an axis")
+
+
+# ------------------------------------------------------------------------------------------------------ batching
+def batch_reduction(op, x):
+    """The batch rule of the kind ``reduction``: the axes move up past the batch dimension."""
+    axes = tuple([a + (a >= x.axis) for a in op.params["axes"]])
+    params = {**op.params, "axes": axes}
+    out_axis = x.axis - sum(a < x.axis for a in axes)
+    return Batched(op.primitive(x.value, **params), out_axis)
+

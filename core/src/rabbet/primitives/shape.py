@@ -1,0 +1,388 @@
+"""Moving elements about: broadcast, reshape, transpose, slice, pad, concatenate, reverse, iota.
+
+All but iota are *structural*: they copy elements without looking at them, so their derivative is themselves.
+"""
+
+from math import prod
+
+import numpy as np
+
+from rabbet import dtypes
+from rabbet.avals import ShapedArray
+from rabbet.interpreter import typeof
+from rabbet.payloads import Batched, Dual, Linear
+from rabbet.primitive import Primitive
+from rabbet.primitives import batching, checks, elementwise, logic, reductions, zeros
+
+
+def _lower_with(hlo, attributes):
+    """A lowering ``hlo x, attributes : (in) -> out``."""
+
+    def lower_structural(op, x):
+        return op.emit(f"{hlo} {x}{attributes(op)} : ({op.in_avals[0].mlir}) -> {op.out.mlir}")
+
+    return lower_structural
+
+
+def ints(values):
+    """``[1, 2]`` as MLIR writes it."""
+    return "[" + ", ".join(map(str, values)) + "]"
+
+
+# ---------------------------------------------------------------------------------------------- broadcast_in_dim
+def broadcast_in_dim_aval(x, shape, broadcast_dimensions):
+    if len(broadcast_dimensions) != x.ndim:
+        raise TypeError(
+            f"broadcast_in_dim: {x.str_short()} has {x.ndim} dimensions, broadcast_dimensions {broadcast_dimensions} "
+            f"has {len(broadcast_dimensions)} entries"
+        )
+    for size, dim in zip(x.shape, broadcast_dimensions, strict=True):
+        if not 0 <= dim < len(shape) or size not in (1, shape[dim]):
+            raise TypeError(
+                f"broadcast_in_dim: cannot broadcast {x.str_short()} to the shape {tuple(shape)} along "
+                f"{tuple(broadcast_dimensions)}; each dimension must have size 1 or that of the result"
+            )
+    if any(a >= b for a, b in zip(broadcast_dimensions, broadcast_dimensions[1:], strict=False)):
+        raise TypeError(f"broadcast_in_dim: broadcast_dimensions {broadcast_dimensions} must increase")
+    return ShapedArray(tuple(shape), x.dtype, x.weak_type)
+
+
+broadcast_in_dim = Primitive(
+    "broadcast_in_dim", broadcast_in_dim_aval, kinds=("structural",), doc="x repeated along new or size-1 dimensions"
+)
+broadcast_in_dim.rule("lower")(
+    _lower_with("stablehlo.broadcast_in_dim", lambda op: f", dims = {ints(op['broadcast_dimensions'])}")
+)
+
+
+@broadcast_in_dim.rule("transpose")
+def transpose_broadcast_in_dim(op, ct, x):
+    shape, dims = op.params["shape"], op.params["broadcast_dimensions"]
+    stretched = [d for k, d in enumerate(dims) if x.shape[k] != shape[d]]
+    summed = tuple(d for d in range(len(shape)) if d not in dims or d in stretched)
+    out = reductions.reduce_sum(ct, axes=summed) if summed else ct
+    return (reshape(out, new_sizes=x.shape) if stretched else out,)
+
+
+@broadcast_in_dim.rule("batch")
+def batch_broadcast_in_dim(op, x):
+    size = batching.size_of(x)
+    dims = (0, *(d + 1 for d in op.params["broadcast_dimensions"]))
+    value = batching.move_axis(x.value, x.axis, 0)
+    return Batched(broadcast_in_dim(value, shape=(size, *op.params["shape"]), broadcast_dimensions=dims), 0)
+
+
+# ----------------------------------------------------------------------------------------------------- reshape
+def reshape_aval(x, new_sizes):
+    if prod(new_sizes) != x.size:
+        raise TypeError(f"cannot reshape {x.str_short()} of {x.size} elements to {tuple(new_sizes)} of {prod(new_sizes)}")
+    return ShapedArray(tuple(new_sizes), x.dtype, x.weak_type)
+
+
+reshape = Primitive("reshape", reshape_aval, kinds=("structural",), doc="the same elements in row-major order")
+reshape.rule("lower")(_lower_with("stablehlo.reshape", lambda op: ""))
+
+
+@reshape.rule("transpose")
+def transpose_reshape(op, ct, x):
+    return (reshape(ct, new_sizes=x.shape),)
+
+
+@reshape.rule("batch")
+def batch_reshape(op, x):
+    value = batching.move_axis(x.value, x.axis, 0)
+    return Batched(reshape(value, new_sizes=(batching.size_of(x), *op.params["new_sizes"])), 0)
+
+
+# ---------------------------------------------------------------------------------------- squeeze, expand_dims
+def squeeze_aval(x, dimensions):
+    checks.axes_valid("squeeze", dimensions, x.ndim)
+    for d in dimensions:
+        if x.shape[d] != 1:
+            raise ValueError(f"squeeze: dimension {d} of {x.str_short()} has size {x.shape[d]}, only size 1 can be removed")
+    return x.update(shape=tuple([s for i, s in enumerate(x.shape) if i not in dimensions]))
+
+
+squeeze = Primitive("squeeze", squeeze_aval, kinds=("structural",), doc="x without some dimensions of size 1")
+squeeze.rule("lower")(_lower_with("stablehlo.reshape", lambda op: ""))
+
+
+@squeeze.rule("transpose")
+def transpose_squeeze(op, ct, x):
+    return (reshape(ct, new_sizes=x.shape),)
+
+
+@squeeze.rule("batch")
+def batch_squeeze(op, x):
+    value = batching.move_axis(x.value, x.axis, 0)
+    return Batched(squeeze(value, dimensions=tuple(d + 1 for d in op.params["dimensions"])), 0)
+
+
+def expand_dims_aval(x, dimensions):
+    checks.axes_valid("expand_dims", dimensions, x.ndim + len(dimensions))
+    sizes = iter(x.shape)
+    return x.update(shape=tuple([1 if i in dimensions else next(sizes) for i in range(x.ndim + len(dimensions))]))
+
+
+expand_dims = Primitive("expand_dims", expand_dims_aval, kinds=("structural",), doc="x with new dimensions of size 1")
+expand_dims.rule("lower")(_lower_with("stablehlo.reshape", lambda op: ""))
+
+
+@expand_dims.rule("transpose")
+def transpose_expand_dims(op, ct, x):
+    return (reshape(ct, new_sizes=x.shape),)
+
+
+@expand_dims.rule("batch")
+def batch_expand_dims(op, x):
+    value = batching.move_axis(x.value, x.axis, 0)
+    return Batched(expand_dims(value, dimensions=tuple(d + 1 for d in op.params["dimensions"])), 0)
+
+
+# --------------------------------------------------------------------------------------------------- transpose
+def transpose_aval(x, permutation):
+    if sorted(permutation) != list(range(x.ndim)):
+        raise TypeError(f"transpose: {tuple(permutation)} is not a permutation of the dimensions of {x.str_short()}")
+    return x.update(shape=tuple([x.shape[i] for i in permutation]))
+
+
+transpose = Primitive("transpose", transpose_aval, kinds=("structural",), doc="x with its dimensions permuted")
+transpose.rule("lower")(_lower_with("stablehlo.transpose", lambda op: f", dims = {ints(op['permutation'])}"))
+
+
+def inverse(permutation):
+    """The permutation that undoes ``permutation``."""
+    out = [0] * len(permutation)
+    for i, p in enumerate(permutation):
+        out[p] = i
+    return tuple(out)
+
+
+@transpose.rule("transpose")
+def transpose_transpose(op, ct, x):
+    return (transpose(ct, permutation=inverse(op.params["permutation"])),)
+
+
+@transpose.rule("batch")
+def batch_transpose(op, x):
+    axis = x.axis
+    shifted = tuple([p + (p >= axis) for p in op.params["permutation"]])
+    return Batched(transpose(x.value, permutation=(axis, *shifted)), 0)
+
+
+# --------------------------------------------------------------------------------------------------------- rev
+def rev_aval(x, dimensions):
+    checks.axes_valid("rev", dimensions, x.ndim)
+    return x
+
+
+rev = Primitive("rev", rev_aval, kinds=("structural",), doc="x with some dimensions in reverse order")
+
+
+@rev.rule("lower")
+def lower_rev(op, x):
+    return op.emit(f"stablehlo.reverse {x}, dims = {ints(op['dimensions'])} : {op.out.mlir}")
+
+
+@rev.rule("transpose")
+def transpose_rev(op, ct, x):
+    return (op(ct),)
+
+
+@rev.rule("batch")
+def batch_rev(op, x):
+    shifted = tuple([d + (d >= x.axis) for d in op.params["dimensions"]])
+    return Batched(rev(x.value, dimensions=shifted), x.axis)
+
+
+# ------------------------------------------------------------------------------------------------------- slice
+def slice_aval(x, start_indices, limit_indices, strides=None):
+    steps = strides or (1,) * x.ndim
+    if not len(start_indices) == len(limit_indices) == len(steps) == x.ndim:
+        raise TypeError(
+            f"slice of {x.str_short()} needs {x.ndim} starts, limits and strides, got {start_indices}, {limit_indices}, {strides}"
+        )
+    for size, lo, hi, step in zip(x.shape, start_indices, limit_indices, steps, strict=True):
+        if not 0 <= lo <= hi <= size or step < 1:
+            raise TypeError(
+                f"slice of {x.str_short()}: need 0 <= start <= limit <= size and stride >= 1, "
+                f"got {start_indices}, {limit_indices}, {strides}"
+            )
+    shape = tuple([-(-(hi - lo) // step) for lo, hi, step in zip(start_indices, limit_indices, steps, strict=True)])
+    return x.update(shape=shape)
+
+
+slice = Primitive("slice", slice_aval, kinds=("structural",), doc="a box of x, every stride-th element")  # noqa: A001
+
+
+@slice.rule("lower")
+def lower_slice(op, x):
+    starts, limits = op["start_indices"], op["limit_indices"]
+    steps = op.params.get("strides") or (1,) * len(starts)
+    spans = ", ".join([f"{lo}:{hi}:{s}" for lo, hi, s in zip(starts, limits, steps, strict=True)])
+    return op.emit(f"stablehlo.slice {x} [{spans}] : ({op.in_avals[0].mlir}) -> {op.out.mlir}")
+
+
+@slice.rule("transpose")
+def transpose_slice(op, ct, x):
+    starts, steps = op.params["start_indices"], op.params.get("strides") or (1,) * x.ndim
+    spans = [(n - 1) * s + 1 if n else 0 for n, s in zip(typeof(ct).shape, steps, strict=True)]
+    config = tuple(
+        [(lo, size - lo - span, s - 1) for lo, size, span, s in zip(starts, x.shape, spans, steps, strict=True)]
+    )
+    return (pad(ct, zeros.full(ShapedArray((), typeof(ct).dtype), 0), padding_config=config),)
+
+
+@slice.rule("batch")
+def batch_slice(op, x):
+    def insert(values, extra):
+        return (*values[: x.axis], extra, *values[x.axis :])
+
+    strides = op.params.get("strides")
+    return Batched(
+        slice(
+            x.value,
+            start_indices=insert(op.params["start_indices"], 0),
+            limit_indices=insert(op.params["limit_indices"], batching.size_of(x)),
+            strides=insert(strides, 1) if strides else None,
+        ),
+        x.axis,
+    )
+
+
+# --------------------------------------------------------------------------------------------------------- pad
+def pad_aval(x, value, padding_config):
+    checks.same_dtype("pad", x, value)
+    if value.shape:
+        raise TypeError(f"pad: the padding value must be a scalar, got {value.str_short()}")
+    if len(padding_config) != x.ndim:
+        raise TypeError(f"pad: {x.str_short()} needs {x.ndim} triples (low, high, interior), got {padding_config}")
+    sizes = [lo + hi + n + max(n - 1, 0) * mid for n, (lo, hi, mid) in zip(x.shape, padding_config, strict=True)]
+    if any(mid < 0 for _, _, mid in padding_config) or any(n < 0 for n in sizes):
+        raise ValueError(f"pad of {x.str_short()} by {padding_config} gives the shape {tuple(sizes)} or negative interior")
+    return x.update(shape=tuple(sizes))
+
+
+pad = Primitive(
+    "pad", pad_aval, adopt=0, doc="x with a value put around (or, if negative, elements cut off) and between its elements"
+)
+
+
+@pad.rule("lower")
+def lower_pad(op, x, value):
+    low, high, interior = (ints(column) for column in _columns(op["padding_config"]))
+    a, v = op.in_avals
+    return op.emit(
+        f"stablehlo.pad {x}, {value}, low = {low}, high = {high}, interior = {interior} : ({a.mlir}, {v.mlir}) -> {op.out.mlir}"
+    )
+
+
+def _columns(config):
+    return zip(*config, strict=True) if config else ((), (), ())
+
+
+@pad.rule("jvp")
+def jvp_pad(op, x, value):
+    return Dual(op(x.primal, value.primal), op(zeros.instantiate(x.tangent), zeros.instantiate(value.tangent)))
+
+
+@pad.rule("transpose")
+def transpose_pad(op, ct, x, value):
+    config = op.params["padding_config"]
+    inner = outer = None
+    if type(x) is Linear:
+        zero = zeros.full(ShapedArray((), typeof(ct).dtype), 0)
+        trimmed = pad(ct, zero, padding_config=tuple([(-lo, -hi, 0) for lo, hi, _ in config]))
+        steps = tuple([mid + 1 for _, _, mid in config])
+        limits = typeof(trimmed).shape
+        inner = slice(trimmed, start_indices=(0,) * len(config), limit_indices=limits, strides=steps)
+    if type(value) is Linear:
+        every = tuple(range(len(config)))
+        total = reductions.reduce_sum(ct, axes=every)
+        mine = inner if inner is not None else transpose_pad(op, ct, Linear(typeof_operand(op, ct, x)), None)[0]
+        outer = elementwise.sub(total, reductions.reduce_sum(mine, axes=every))
+    return inner, outer
+
+
+def typeof_operand(op, ct, x):
+    """The aval of pad's operand, whether it is linear or known."""
+    return x.aval if type(x) is Linear else typeof(x)
+
+
+@pad.rule("batch")
+def batch_pad(op, x, value):
+    config = op.params["padding_config"]
+    if value.axis is None:
+        return Batched(pad(x.value, value.value, padding_config=(*config[: x.axis], (0, 0, 0), *config[x.axis :])), x.axis)
+    # A padding value per example: pad with zeros, and choose by a mask of where the padding went.
+    data, padding = batching.at_front(x, value)
+    config = ((0, 0, 0), *config)
+    zero = zeros.full(ShapedArray((), typeof(data).dtype), 0)
+    padded = pad(data, zero, padding_config=config)
+    inside = pad(zeros.full(ShapedArray(typeof(data).shape, logic.BOOL), True), np.False_, padding_config=config)
+    spread = broadcast_in_dim(padding, shape=typeof(padded).shape, broadcast_dimensions=(0,))
+    return Batched(logic.select_n(inside, spread, padded), 0)
+
+
+# ------------------------------------------------------------------------------------------------- concatenate
+def concatenate_aval(*arrays, dimension):
+    if not arrays:
+        raise TypeError("concatenate needs at least one array")
+    checks.same_dtype("concatenate", *arrays)
+    first = arrays[0]
+    if not 0 <= dimension < first.ndim:
+        raise ValueError(f"concatenate: dimension {dimension} is out of range for {first.str_short()}")
+    for a in arrays[1:]:
+        if a.ndim != first.ndim or any(i != dimension and s != t for i, (s, t) in enumerate(zip(a.shape, first.shape, strict=False))):
+            shown = ", ".join(v.str_short() for v in arrays)
+            raise TypeError(f"concatenate: shapes must agree in all dimensions but {dimension}, got {shown}")
+    total = sum(a.shape[dimension] for a in arrays)
+    shape = (*first.shape[:dimension], total, *first.shape[dimension + 1 :])
+    return ShapedArray(shape, first.dtype, all(a.weak_type for a in arrays))
+
+
+concatenate = Primitive("concatenate", concatenate_aval, kinds=("structural",), adopt=0, doc="arrays joined along a dimension")
+
+
+@concatenate.rule("lower")
+def lower_concatenate(op, *arrays):
+    types = ", ".join([a.mlir for a in op.in_avals])
+    return op.emit(f"stablehlo.concatenate {', '.join(arrays)}, dim = {op['dimension']} : ({types}) -> {op.out.mlir}")
+
+
+@concatenate.rule("transpose")
+def transpose_concatenate(op, ct, *arrays):
+    dimension, at, parts = op.params["dimension"], 0, []
+    full = typeof(ct).shape
+    for a in arrays:
+        size = typeof(a).shape[dimension] if type(a) is not Linear else a.shape[dimension]
+        if type(a) is Linear:
+            lo = tuple([at if d == dimension else 0 for d in range(len(full))])
+            hi = tuple([at + size if d == dimension else n for d, n in enumerate(full)])
+            parts.append(slice(ct, start_indices=lo, limit_indices=hi))
+        else:
+            parts.append(None)
+        at += size
+    return tuple(parts)
+
+
+@concatenate.rule("batch")
+def batch_concatenate(op, *arrays):
+    return Batched(concatenate(*batching.at_front(*arrays), dimension=op.params["dimension"] + 1), 0)
+
+
+# -------------------------------------------------------------------------------------------------------- iota
+def iota_aval(dtype, shape, dimension):
+    if dtypes.kind(dtype) not in checks.NUMBERS:
+        raise TypeError(f"iota makes numbers, not {dtypes.short_name(dtype)}")
+    if not 0 <= dimension < len(shape):
+        raise ValueError(f"iota: dimension {dimension} is out of range for the shape {tuple(shape)}")
+    return ShapedArray(tuple(shape), dtype)
+
+
+iota = Primitive("iota", iota_aval, doc="0, 1, 2, ... along a dimension")
+
+
+@iota.rule("lower")
+def lower_iota(op):
+    return op.emit(f"stablehlo.iota dim = {op['dimension']} : {op.out.mlir}")

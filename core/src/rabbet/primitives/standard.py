@@ -1,0 +1,67 @@
+"""The standard tables, and what their rules by kind are.
+
+``lower`` lives with lowering. A law serves every primitive that declares its kind: an elementwise operation batches by lining up its
+operands, a linear one is its own derivative, a bilinear one obeys the product rule.
+"""
+
+from rabbet.interpreter import typeof
+from rabbet.lowering.module import lower
+from rabbet.payloads import Batched, Dual, Zero
+from rabbet.primitives import batching, reductions, shape, zeros
+from rabbet.rules import RuleTable
+
+jvp = RuleTable("jvp", doc="(op, *duals) -> Dual, or a list of them; called when some tangent is not Zero")
+transpose = RuleTable(
+    "transpose", doc="(op, cotangent, *operands) -> a cotangent per operand, None where it is not Linear"
+)
+batch = RuleTable("batch", doc="(op, *batched) -> Batched, or a list of them; called when some operand has a batch axis")
+
+
+@jvp.kind("bilinear")
+def product_rule(op, x, y):
+    out = op(x.primal, y.primal)
+    left = x.tangent if type(x.tangent) is Zero else op(x.tangent, y.primal)
+    right = y.tangent if type(y.tangent) is Zero else op(x.primal, y.tangent)
+    return Dual(out, zeros.spread(zeros.add_tangents(left, right), typeof(out).shape))
+
+
+@jvp.kind("structural", "linear")
+def same_on_tangents(op, *duals):
+    out = op(*[d.primal for d in duals])
+    return Dual(out, op(*[zeros.instantiate(d.tangent) for d in duals]))
+
+
+@batch.kind("elementwise")
+def line_up(op, *operands):
+    """All at one axis: nothing to move. Else every full-rank operand gets the batch dimension where the first has it."""
+    axes = {b.axis for b in operands if b.axis is not None}
+    if len(axes) == 1:
+        (axis,) = axes
+        ranks = {typeof(b.value).ndim for b in operands if b.axis is not None}
+        if len(ranks) == 1 and all(b.axis is not None or typeof(b.value).ndim == 0 for b in operands):
+            return Batched(op(*[b.value for b in operands]), axis)
+    logical = [logical_shape(b) for b in operands]
+    full = max(logical, key=len)
+    size = batching.size_of(*operands)
+    axis = next((b.axis for b, s in zip(operands, logical, strict=True) if b.axis is not None and s == full), 0)
+    return Batched(op(*[_placed(b, s, full, axis, size) for b, s in zip(operands, logical, strict=True)]), axis)
+
+
+def logical_shape(b):
+    """The shape of ``b`` without its batch dimension."""
+    have = typeof(b.value).shape
+    return have if b.axis is None else have[: b.axis] + have[b.axis + 1 :]
+
+
+def _placed(b, logical, full, axis, size):
+    if logical == full:
+        return batching.at(b, axis, size)
+    if b.axis is None:
+        return b.value  # a plain scalar stays one
+    spread = (*full[:axis], size, *full[axis:])
+    return shape.broadcast_in_dim(b.value, shape=spread, broadcast_dimensions=(axis,))
+
+
+batch.kind("reduction")(reductions.batch_reduction)
+
+__all__ = ["batch", "jvp", "lower", "transpose"]

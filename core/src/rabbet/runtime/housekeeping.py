@@ -1,0 +1,69 @@
+"""Housekeeping over arrays and programs: reading many at once, waiting, listing what lives, forgetting what was compiled."""
+
+import numpy as np
+
+from rabbet import dtypes, primitive, tree
+from rabbet.avals import ShapedArray
+from rabbet.runtime import values
+from rabbet.runtime.array import Array
+from rabbet.runtime.devices import default_clients
+from rabbet.runtime.placement import placement
+
+
+def device_get(x):
+    """The arrays of a pytree as NumPy arrays, waiting for their values; other leaves stay as they are."""
+    leaves, treedef = tree.flatten(x)
+    for leaf in leaves:
+        if type(leaf) is Array:
+            leaf.copy_to_host_async()
+    return tree.unflatten(treedef, [np.asarray(v) if hasattr(v, "__array__") else v for v in leaves])
+
+
+def copy_to_host_async(x):
+    """Begin copying the arrays of a pytree to the host; return the pytree."""
+    for leaf in tree.leaves(x):
+        if hasattr(leaf, "copy_to_host_async"):
+            leaf.copy_to_host_async()
+    return x
+
+
+def block_until_ready(x):
+    """Wait until every array in a pytree is computed; return the pytree. Errors of the computations are raised here."""
+    for leaf in tree.leaves(x):
+        if hasattr(leaf, "block_until_ready"):
+            leaf.block_until_ready()
+    return x
+
+
+def live_arrays(platform=None):
+    """All arrays of this process that hold memory, on one platform or on all that are in use."""
+    found = []
+    for client in default_clients().running():
+        if platform is not None and client.platform != platform:
+            continue
+        for raw in client.live_buffers():
+            aval = raw.aval
+            if aval is not None and not raw.is_deleted():
+                device = client.device(next(iter(raw._sharding._internal_device_list)).id)
+                found.append(Array(raw, placement(_aval(aval), device, False)))
+    return found
+
+
+def _aval(aval):
+    return ShapedArray(tuple(aval.shape), dtypes.canonicalize(aval.dtype), bool(aval.weak_type))
+
+
+def clear_caches():
+    """Forget every traced and compiled program of this process (the persistent cache stays)."""
+    for p in primitive.all_primitives().values():
+        p.forget()
+    for forget in _forgetters:
+        forget()
+
+
+_forgetters = [values._scalars.clear]
+
+
+def on_clear_caches(forget):
+    """Call ``forget()`` whenever ``clear_caches`` is called; for whoever keeps traced or compiled programs."""
+    _forgetters.append(forget)

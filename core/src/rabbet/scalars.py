@@ -1,0 +1,62 @@
+"""How Python scalars take part in operations: they adopt the dtype of the arrays beside them.
+
+Rules are written with plain numbers (``mul(x, 2.0)``), whatever the dtype of ``x`` is; the bottom interpreters, staging and evaluation, ask here what
+such a number becomes.
+"""
+
+import numpy as np
+
+from rabbet import dtypes
+from rabbet.avals import ShapedArray
+
+PYTHON_SCALARS = (bool, int, float, complex)
+_python_scalars = frozenset(PYTHON_SCALARS)
+
+
+def is_python_scalar(x):
+    """Whether ``x`` is a bare Python number, whose dtype is weak."""
+    return type(x) in _python_scalars
+
+
+def adopted_avals(op, args, type_of):
+    """The avals of ``args``, with each Python scalar typed by the arrays beside it where the primitive says so.
+
+    Args:
+      op: the operator.
+      args: its operands; at least one is a Python scalar.
+      type_of: gives the aval of an operand.
+    """
+    avals = [type_of(a) for a in args]
+    first = op.primitive.adopt
+    if first is None:
+        return avals
+    arrays = [a for x, a in zip(args[first:], avals[first:], strict=True) if type(x) not in _python_scalars]
+    # The decisive operand is the first strongly typed array; weak ones give way to it as they do in promotion.
+    model = next((a for a in arrays if not a.weak_type), arrays[0] if arrays else None)
+    if model is None:
+        dtype, weak = dtypes.result_type(*args[first:], return_weak=True)
+        model = ShapedArray((), dtype, weak)
+    for i in range(first, len(args)):
+        if type(args[i]) in _python_scalars and fits(args[i], model.dtype):
+            avals[i] = ShapedArray((), model.dtype, model.weak_type)
+    return avals
+
+
+def fits(value, dtype):
+    """Whether a Python scalar may adopt ``dtype`` without changing its kind, as a float would by becoming an int."""
+    if isinstance(dtype, dtypes.ExtendedDType):
+        return False
+    return dtypes.kind_rank(type(value)) <= dtypes.kind_rank(dtype)
+
+
+def as_numpy(value, aval):
+    """A scalar as a NumPy array of its aval's dtype; an int that does not fit raises ``OverflowError``."""
+    dtype = aval.dtype
+    if type(value) is int and dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        if not info.min <= value <= info.max:
+            raise OverflowError(
+                f"the Python int {value} does not fit {dtype.name} (from {info.min} to {info.max}); "
+                f"give an array of a wider dtype, as in numpy.asarray(..., dtype='int64')"
+            )
+    return np.asarray(value).astype(dtype)

@@ -1,0 +1,118 @@
+"""From a Python function to a program: run it once on tracers that record each operation as an equation.
+
+Every operation is recorded, also one whose operands are all known: what a function computes is what the program computes. Arrays that the
+function captured become inputs of the program; bare numbers stand in it as literals.
+"""
+
+import numpy as np
+
+from rabbet import scalars, source_info
+from rabbet.current import context
+from rabbet.interpreter import Interpreter, Tracer, leaked, typeof
+from rabbet.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var, bodies_of
+
+
+class Stage(Interpreter):
+    """Records operations. Its payload is the variable (or literal) of the program under construction."""
+
+    __slots__ = ("equations", "captured", "effects")
+
+    def __init__(self):
+        self.equations = []
+        self.captured = {}
+        self.effects = frozenset()
+
+    def process(self, op, args):
+        """Append one equation; its outputs are typed by the operator's shape rule."""
+        inputs = []
+        loose = False
+        for a in args:
+            if type(a) is Tracer:
+                inputs.append(a.payload if a.interpreter is self else self.capture(a))
+            elif scalars.is_python_scalar(a):
+                inputs.append(a)
+                loose = True
+            else:
+                inputs.append(self.constant(a))
+        if loose:
+            avals = scalars.adopted_avals(op, args, typeof)
+            inputs = [Literal(v, t) if scalars.is_python_scalar(v) else v for v, t in zip(inputs, avals, strict=True)]
+            avals = tuple(avals)
+        else:
+            avals = tuple([v.aval for v in inputs])
+        where = context.where or source_info.caller()
+        out = op.out(avals)
+        kinds = op.primitive.kinds
+        if kinds and ("body" in kinds or "effect" in kinds):
+            self.add_effects(op)
+        if op.primitive.multiple_results:
+            outputs = [Var(a) for a in out]
+            self.equations.append(Equation(op, inputs, outputs, where))
+            return [Tracer(self, v, v.aval, where) for v in outputs]
+        v = Var(out)
+        self.equations.append(Equation(op, inputs, [v], where))
+        return Tracer(self, v, out, where)
+
+    def add_effects(self, op):
+        """Note the effects of an operator and of its bodies."""
+        for _, body in bodies_of(op):
+            self.effects |= body.effects
+        if "effect" in op.primitive.kinds:
+            self.effects |= {op.params.get("effect", op.primitive.name)}
+
+    def constant(self, x):
+        """The atom of a value that is not this interpreter's tracer: a literal for a scalar, else a captured input."""
+        if isinstance(x, (np.generic, *scalars.PYTHON_SCALARS)) or (isinstance(x, np.ndarray) and x.ndim == 0):
+            return Literal(x, typeof(x))
+        return self.capture(x)
+
+    def capture(self, x):
+        """The variable of a captured array; the same object is captured once."""
+        held = self.captured.get(id(x))
+        if held is None:
+            if type(x) is Tracer and not x.interpreter.alive:
+                raise leaked(x)
+            held = self.captured[id(x)] = (Var(typeof(x)), x)
+        return held[0]
+
+    def atom(self, x):
+        """The variable or literal that a returned value became."""
+        if type(x) is Tracer and x.interpreter is self:
+            return x.payload
+        return self.constant(x)
+
+    def lift(self, value):
+        return self.atom(value)
+
+    def type_of(self, payload):
+        return payload.aval
+
+
+def stage(fn, avals, name=None):
+    """Trace ``fn`` on arrays of the given types.
+
+    Args:
+      fn: takes ``len(avals)`` arrays and returns a list of arrays.
+      avals: a sequence of ``ShapedArray``.
+      name: the program's name, by default the function's.
+
+    Returns:
+      a ``ClosedJaxpr``.
+    """
+    stager = Stage()
+    invars = [Var(a) for a in avals]
+    ctx = context
+    previous, where = ctx.interpreter, ctx.where
+    stager.parent, stager.fn, stager.alive = None, fn, True
+    ctx.interpreter, ctx.where = stager, None
+    try:
+        outs = fn(*[Tracer(stager, v, v.aval, where) for v in invars])
+        outvars = [stager.atom(x) for x in outs]
+    finally:
+        ctx.interpreter, ctx.where = previous, where
+        stager.alive = False
+    held = list(stager.captured.values())
+    jaxpr = Jaxpr(
+        invars, outvars, stager.equations, [v for v, _ in held], stager.effects, name or getattr(fn, "__name__", "f")
+    )
+    return ClosedJaxpr(jaxpr, [x for _, x in held])
