@@ -151,7 +151,8 @@ def test_what_rich_draws(monkeypatch):
 
 def test_the_hooks_drive_the_display(monkeypatch):
     screens = Opened()
-    monkeypatch.setattr(rabbet_progress, "display", lambda made=Display(Terminal(), 0, screens): made)
+    display = Display(Terminal(), 0, screens)
+    monkeypatch.setattr(rabbet_progress, "display", lambda: display)
     rabbet_progress.compile_started("step", "cpu")
     assert screens.wait().lines == ["compiling step for cpu"]
     rabbet_progress.compile_finished()

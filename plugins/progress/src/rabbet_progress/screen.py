@@ -14,9 +14,8 @@ class Screen:
     def __init__(self, stream):
         columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
         # rich would put its own objects in place of sys.stdout and sys.stderr: not from a thread of ours.
-        self._progress = Progress(
-            *columns, console=Console(file=stream), transient=True, redirect_stdout=False, redirect_stderr=False
-        )
+        settings = {"transient": True, "redirect_stdout": False, "redirect_stderr": False}
+        self._progress = Progress(*columns, console=Console(file=stream), **settings)
         self._progress.start()
 
     def add(self, text, age):

@@ -139,8 +139,8 @@ def _own_words(platform):
 
     try:
         backend = default_registry().get(platform)
-        for text in backend.doctor() if backend.doctor is not None else ():
-            yield Check(platform, None, text)
+        for label, ok, detail in backend.doctor() if backend.doctor is not None else ():
+            yield Check(label, ok, detail)
     except Exception as error:
         yield Check(platform, False, cause(error))
 
