@@ -1,0 +1,8 @@
+"""``python -m rabbet.plugins.cli`` is the ``rabbet`` command, for where `rabbet` itself cannot be imported."""
+
+import sys
+
+from rabbet.plugins.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())
