@@ -17,16 +17,25 @@ import numpy as np
 
 from rabbet.config import config
 from rabbet.dtype_table import (
-    DEFAULTS, PYTHON, RANKS, SCALARS, DTypeSpec, DTypeTable, ExtendedDType, extended, float0, prng_key,
-)  # fmt: skip
+    DEFAULTS,
+    PYTHON,
+    RANKS,
+    SCALARS,
+    DTypeSpec,
+    DTypeTable,
+    ExtendedDType,
+    extended,
+    float0,
+    prng_key,
+)
 from rabbet.errors import TypePromotionError
 
 __all__ = [
     "DTypeSpec", "DTypeTable", "ExtendedDType", "TypePromotionError", "add", "canonicalize",
     "canonicalize_dtype", "extended", "find", "finfo", "float0", "iinfo", "inexact", "issubdtype",
     "itemsize_bits", "kind", "kind_rank", "mlir_name", "narrow", "numpy_scalar", "prng_key", "promote_types",
-    "result_type", "scalar_dtype", "scalar_type_of", "short_name", "spec", "table", "to_complex", "to_inexact",
-    "use_finder", "wide_scalars",
+    "result_type", "scalar_dtype", "scalar_type_of", "short_name", "spec", "table", "to_complex",
+    "to_inexact", "use_finder", "wide_scalars",
 ]  # fmt: skip
 
 inexact = np.inexact

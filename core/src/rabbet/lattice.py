@@ -60,7 +60,7 @@ class Lattice:
             before, after = self.join(pair), larger.join(pair)
             if before != after:
                 raise PluginConflictError(
-                    f"dtype {name!r} would change the promotion of {' and '.join(pair)} from {before} to {after}\n"
+                    f"dtype {name!r} would change how {' and '.join(pair)} promote: {before}, now {after}\n"
                     f"  it is above {', '.join(above)} and below {', '.join(below) or 'nothing'}; "
                     f"place it above {before} instead, or above fewer dtypes"
                 )

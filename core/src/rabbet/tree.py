@@ -1,0 +1,324 @@
+"""Pytrees: values made of dicts, lists, tuples, None, named tuples and registered classes, with arrays at
+the leaves.
+
+Taking trees apart and putting them together is done by jaxlib's C++ code, in a registry of our own: jaxlib's
+default one belongs to the whole process, and to jax if that is imported too. Code that is called very
+often may use ``registry.flatten(tree, is_leaf)`` and ``treedef.unflatten(leaves)``, which are the C++
+methods themselves.
+
+None is a node without leaves. Dicts are sorted by key; an ``OrderedDict`` keeps its order, which is part
+of its structure. Structures (``PyTreeDef``) can be compared, hashed and pickled.
+"""
+
+import builtins
+import dataclasses
+import functools
+from collections import OrderedDict, defaultdict
+from typing import TypeVar
+
+from jaxlib._jax import pytree as cpp
+
+from rabbet import source_info
+from rabbet.errors import TreeError
+
+PyTreeDef = cpp.PyTreeDef
+DictKey = cpp.DictKey
+SequenceKey = cpp.SequenceKey
+GetAttrKey = cpp.GetAttrKey
+FlattenedIndexKey = cpp.FlattenedIndexKey
+KeyEntry = TypeVar("KeyEntry")
+KeyPath = tuple[KeyEntry, ...]
+
+registry = cpp.PyTreeRegistry(
+    enable_none=True, enable_tuple=True, enable_namedtuple=True, enable_list=True, enable_dict=True
+)
+# A registry is pickled as the place where it can be imported from, and a PyTreeDef with it.
+registry.__module__, registry.__name__ = __name__, "registry"
+
+_flatten = registry.flatten
+_sites = {}
+_MISSING = object()
+
+
+# Nodes --------------------------------------------------------------------------------------------
+
+
+def register_node(cls, flatten, unflatten, flatten_with_keys=None):
+    """Make instances of exactly ``cls`` nodes of trees.
+
+    Args:
+      cls: the class; subclasses have to be registered themselves.
+      flatten: ``flatten(node) -> (children, metadata)``. The metadata is part of the structure: it needs
+      ``==`` and
+        ``hash``, and may not hold arrays.
+      unflatten: ``unflatten(metadata, children) -> node``. The children may be any objects, not only arrays.
+      flatten_with_keys: like ``flatten``, but each child is a pair ``(key, child)``; the keys make up paths.
+
+    Raises TreeError if the class is registered already.
+    """
+    _refuse_second(cls)
+    registry.register_node(cls, flatten, unflatten, flatten_with_keys)
+    _sites[cls] = source_info.definition_site()
+
+
+def register_dataclass_node(cls, data_fields, meta_fields):
+    """Make instances of a class nodes whose children are attributes: ``tree_util.register_dataclass``
+    checks first.
+    """
+    _refuse_second(cls)
+    registry.register_dataclass_node(cls, list(data_fields), list(meta_fields))
+    _sites[cls] = source_info.definition_site()
+
+
+def _refuse_second(cls):
+    if registry.is_node(cls):
+        place = f"registered at {_sites[cls]}" if cls in _sites else "built in"
+        raise TreeError(f"{cls.__qualname__} is a node of trees already, {place}; register a class once")
+
+
+def _flatten_ordered(node):
+    return tuple(node.values()), tuple(node)
+
+
+def _flatten_ordered_with_keys(node):
+    return tuple([(DictKey(k), v) for k, v in node.items()]), tuple(node)
+
+
+def _flatten_default(node):
+    keys = tuple(sorted(node))
+    return tuple([node[k] for k in keys]), (node.default_factory, keys)
+
+
+def _flatten_default_with_keys(node):
+    children, metadata = _flatten_default(node)
+    return tuple([(DictKey(k), v) for k, v in zip(metadata[1], children)]), metadata
+
+
+def _unflatten_ordered(keys, values):
+    return OrderedDict(zip(keys, values))
+
+
+def _unflatten_default(metadata, values):
+    factory, keys = metadata
+    return defaultdict(factory, zip(keys, values))
+
+
+register_node(OrderedDict, _flatten_ordered, _unflatten_ordered, _flatten_ordered_with_keys)
+register_node(defaultdict, _flatten_default, _unflatten_default, _flatten_default_with_keys)
+
+
+def static(**kwargs):
+    """A dataclass field that is part of the structure instead of holding leaves, for ``register_dataclass``.
+
+    Keyword arguments are those of ``dataclasses.field``.
+    """
+    metadata = {**(kwargs.pop("metadata", None) or {}), "static": True}
+    return dataclasses.field(metadata=metadata, **kwargs)
+
+
+# Apart and together -------------------------------------------------------------------------------
+
+
+def flatten(tree, is_leaf=None):
+    """``(leaves, treedef)``: the leaves in order, and the structure that puts them together again.
+
+    ``is_leaf(node)`` may stop at a node and make it a leaf.
+    """
+    return _flatten(tree, is_leaf)
+
+
+unflatten = PyTreeDef.unflatten  # unflatten(treedef, leaves) -> tree
+
+
+def leaves(tree, is_leaf=None):
+    """The leaves of a tree, in order."""
+    return _flatten(tree, is_leaf)[0]
+
+
+def structure(tree, is_leaf=None):
+    """The structure of a tree, a ``PyTreeDef``."""
+    return _flatten(tree, is_leaf)[1]
+
+
+def flatten_with_path(tree, is_leaf=None, is_leaf_takes_path=False):
+    """``([(path, leaf), ...], treedef)``. A path is a tuple of keys; ``tree_util.keystr`` prints it.
+
+    With ``is_leaf_takes_path`` it is called as ``is_leaf(path, node)``.
+    """
+    if is_leaf is not None and not is_leaf_takes_path:
+        return registry.flatten_with_path(tree, lambda path, node: is_leaf(node))
+    return registry.flatten_with_path(tree, is_leaf)
+
+
+def leaves_with_path(tree, is_leaf=None, is_leaf_takes_path=False):
+    """``[(path, leaf), ...]``, in order."""
+    return flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
+
+
+# Whole trees --------------------------------------------------------------------------------------
+
+
+def map(f, tree, *rest, is_leaf=None):
+    """A tree of the structure of ``tree`` whose leaves are ``f(leaf, *leaves_of_the_rest)``.
+
+    Each tree of ``rest`` must have that structure too, but may have subtrees in place of leaves.
+    Raises TreeError, which names the path, where it has not.
+    """
+    first, treedef = _flatten(tree, is_leaf)
+    if not rest:
+        return treedef.unflatten(builtins.map(f, first))
+    columns = [_flatten_up_to(treedef, tree, other, is_leaf, "tree.map") for other in rest]
+    return treedef.unflatten(builtins.map(f, first, *columns))
+
+
+def map_with_path(f, tree, *rest, is_leaf=None, is_leaf_takes_path=False):
+    """Like ``map``, but ``f`` gets the path of the leaf first: ``f(path, leaf, *leaves_of_the_rest)``."""
+    pairs, treedef = flatten_with_path(tree, is_leaf, is_leaf_takes_path)
+    columns = [_flatten_up_to(treedef, tree, other, is_leaf, "tree.map_with_path") for other in rest]
+    return treedef.unflatten([f(path, leaf, *others) for (path, leaf), *others in zip(pairs, *columns)])
+
+
+def reduce(function, tree, initializer=_MISSING, is_leaf=None):
+    """Combine the leaves from the left: ``function(function(leaf0, leaf1), leaf2)`` ..."""
+    start = () if initializer is _MISSING else (initializer,)
+    return functools.reduce(function, leaves(tree, is_leaf), *start)
+
+
+def reduce_associative(operation, tree, *, identity=_MISSING, is_leaf=None):
+    """Combine the leaves by an associative ``operation``, in pairs, so that rounding and depth grow slowly.
+
+    Raises TypeError for a tree without leaves if there is no ``identity``.
+    """
+    items = leaves(tree, is_leaf)
+    if not items:
+        if identity is _MISSING:
+            raise TypeError("reduce_associative of a tree without leaves needs an identity")
+        return identity
+    while len(items) > 1:
+        pairs = [operation(a, b) for a, b in zip(items[::2], items[1::2])]
+        items = pairs + items[len(pairs) * 2 :]
+    return items[0]
+
+
+def all(tree, *, is_leaf=None):
+    """Whether all leaves are true."""
+    return builtins.all(leaves(tree, is_leaf))
+
+
+def transpose(outer_treedef, inner_treedef, pytree_to_transpose):
+    """Turn a tree of trees inside out: from structure outer of inner to inner of outer.
+
+    ``inner_treedef`` may be None; then it is read from the tree.
+    """
+    items, treedef = _flatten(pytree_to_transpose, None)
+    if inner_treedef is None:
+        parts = _flatten_up_to(outer_treedef, None, pytree_to_transpose, None, "tree.transpose")
+        if not parts:
+            raise TreeError(
+                "tree.transpose: the outer structure has no leaves, so the inner one must be given"
+            )
+        inner_treedef = structure(parts[0])
+    expected = outer_treedef.compose(inner_treedef)
+    if treedef != expected:
+        raise TreeError(
+            f"tree.transpose: the tree is not of the given structures\n"
+            f"  expected: {_shorten(expected)}\n  got:      {_shorten(treedef)}"
+        )
+    n = inner_treedef.num_leaves
+    return inner_treedef.unflatten([outer_treedef.unflatten(items[i::n]) for i in range(n)])
+
+
+def broadcast(prefix_tree, full_tree, is_leaf=None):
+    """A tree of the structure of ``full_tree`` in which each leaf of ``prefix_tree`` stands for its whole
+    subtree.
+    """
+    return structure(full_tree).unflatten(broadcast_prefix(prefix_tree, full_tree, is_leaf))
+
+
+def broadcast_prefix(prefix_tree, full_tree, is_leaf=None, *, names=("prefix tree", "full tree")):
+    """One leaf of ``prefix_tree`` for each leaf of ``full_tree``, as a list: each stands for its whole
+    subtree.
+
+    ``is_leaf`` is asked about nodes of the prefix only (``lambda x: x is None`` makes None a leaf);
+    ``names`` are what the error calls the two, as in ``names=("in_axes", "the arguments")``. Raises
+    TreeError, which names the path, where the first is not a prefix of the second.
+    """
+    tops, treedef = _flatten(prefix_tree, is_leaf)
+    subtrees = _flatten_up_to(treedef, prefix_tree, full_tree, is_leaf, "broadcast_prefix", names)
+    result = []
+    for top, subtree in zip(tops, subtrees):
+        result += [top] * _flatten(subtree, None)[1].num_leaves
+    return result
+
+
+# When structures differ ---------------------------------------------------------------------------
+
+
+def _flatten_up_to(treedef, first, other, is_leaf, where, names=("the first tree", "the other tree")):
+    """The subtrees of ``other`` where ``treedef``, the structure of ``first``, has leaves."""
+    try:
+        return treedef.flatten_up_to(other)
+    except ValueError as error:
+        if first is None:  # only the structure is known
+            first = treedef.unflatten([0] * treedef.num_leaves)
+        found = difference(first, other, is_leaf, names)
+        if found is None:  # the C++ code knows better, or a class's own flatten function failed
+            raise TreeError(f"{where}: {error}") from error
+    path, what = found
+    place = f"at {''.join([str(key) for key in path])}" if path else "at the root"
+    raise TreeError(
+        f"{where}: {names[1]} does not have the structure of {names[0]}\n  {place}: {what}\n"
+        f"  {names[0]}: {_shorten(structure(first, is_leaf))}\n  {names[1]}: {_shorten(structure(other))}"
+    )
+
+
+def one_level(node):
+    """``(keys, children, metadata)`` of a node; None for a leaf."""
+    level = registry.flatten_one_level_with_keys(node)
+    if level is None:
+        return None
+    pairs, metadata = level
+    keys, children = [key for key, _ in pairs], [child for _, child in pairs]
+    if metadata is type(node) and hasattr(metadata, "_fields"):
+        # A named tuple, for which jaxlib 0.10 repeats the name of the first field.
+        keys = [GetAttrKey(name) for name in metadata._fields]
+    return keys, children, metadata
+
+
+def difference(prefix, full, is_leaf=None, names=("the first", "the other"), path=()):
+    """Where ``prefix`` stops being a prefix of ``full``: ``(path, description)``; None if it is one."""
+    ours = None if is_leaf is not None and is_leaf(prefix) else one_level(prefix)
+    if ours is None:
+        return None
+    theirs = one_level(full)
+    if (
+        theirs is None
+        or type(prefix) is not type(full)
+        or len(ours[1]) != len(theirs[1])
+        or ours[2] != theirs[2]
+    ):
+        return path, f"{names[0]} has {_describe(prefix, ours)}, {names[1]} has {_describe(full, theirs)}"
+    for key, a, b in zip(ours[0], ours[1], theirs[1]):
+        found = difference(a, b, is_leaf, names, (*path, key))
+        if found is not None:
+            return found
+    return None
+
+
+def _describe(node, level):
+    kind = type(node).__qualname__
+    if node is None:
+        return "None"
+    if level is None:
+        return f"a leaf of type {kind}"
+    if isinstance(node, dict):
+        return f"a {kind} with keys {_shorten([*node])}"
+    if type(node) in (list, tuple):
+        return f"a {kind} of {len(node)}"
+    metadata = "" if level[2] is None or level[2] is type(node) else f" with metadata {_shorten(level[2])}"
+    return f"a node {kind} of {len(level[1])}{metadata}"
+
+
+def _shorten(x, limit=400):
+    text = str(x)
+    return text if len(text) <= limit else f"{text[: limit // 2]} ... {text[-limit // 2 :]}"
