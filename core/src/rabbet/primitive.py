@@ -40,9 +40,6 @@ class Primitive:
       ...     return lax.mul(x, 3.0)
     """
 
-    __slots__ = ("name", "kinds", "multiple_results", "abstract", "rules", "decomposition", "adopt",
-                 "__doc__", "__module__", "where", "_ops", "_plain")  # fmt: skip
-
     def __init__(self, name, abstract, *, kinds=(), multiple_results=False, doc="", adopt=None):
         unknown = [kind for kind in kinds if kind not in KINDS]
         if unknown:
