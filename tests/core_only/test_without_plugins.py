@@ -53,7 +53,5 @@ def test_a_missing_module_says_what_to_install():
 
 
 def test_doctor_is_content():
-    done = subprocess.run(
-        [sys.executable, "-m", "rabbet.plugins.cli", "doctor"], capture_output=True, text=True
-    )
+    done = subprocess.run([sys.executable, "-m", "rabbet", "doctor"], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr

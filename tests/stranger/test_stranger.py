@@ -2,8 +2,12 @@
 
 import importlib.metadata
 import os
+import pathlib
+import re
 import subprocess
 import sys
+
+README = pathlib.Path(__file__).parents[2] / "examples" / "third_party" / "rabbet-enclose" / "README.md"
 
 
 def python(code, **env):
@@ -13,9 +17,7 @@ def python(code, **env):
 
 
 def cli(*arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "rabbet.plugins.cli", *arguments], capture_output=True, text=True
-    )
+    return subprocess.run([sys.executable, "-m", "rabbet", *arguments], capture_output=True, text=True)
 
 
 def test_the_environment_is_the_one_that_is_meant():
@@ -37,6 +39,14 @@ def test_it_is_loaded_when_first_touched_and_not_before():
         "rb.enclose; assert 'rabbet_enclose' in sys.modules"
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_the_program_of_its_readme(capsys):
+    code, shown = re.search(
+        r"```python\n(.*?)```\n\n```text\n(.*?)```", README.read_text(), re.DOTALL
+    ).groups()
+    exec(code, {})
+    assert capsys.readouterr().out == shown
 
 
 def test_it_is_listed_with_its_package():

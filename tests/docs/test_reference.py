@@ -1,0 +1,44 @@
+"""Documents cannot drift: the generated page is the code's, and every public name has something to say."""
+
+import inspect
+import pathlib
+import subprocess
+import sys
+
+import pytest
+import rabbet.extend
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def test_the_reference_page_is_up_to_date():
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "tools" / "reference.py"), "--check"], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("name", rabbet.extend.__all__)
+def test_a_name_for_plugin_authors_has_a_docstring(name):
+    assert (inspect.getdoc(getattr(rabbet.extend, name)) or "").strip()
+
+
+def test_every_error_is_on_its_page():
+    page = (ROOT / "docs" / "errors.md").read_text()
+    public = [
+        name
+        for name, thing in vars(rabbet.errors).items()
+        if inspect.isclass(thing)
+        and issubclass(thing, Exception | Warning)
+        and thing.__module__ == "rabbet.errors"
+    ]
+    assert public
+    assert [name for name in public if f"`{name}`" not in page] == []
+
+
+def test_every_command_of_the_command_line_is_documented():
+    done = subprocess.run([sys.executable, "-m", "rabbet", "--help"], capture_output=True, text=True)
+    page = (ROOT / "docs" / "installing.md").read_text()
+    for command in ("plugins", "devices", "doctor", "passes", "cache", "explain", "new-plugin"):
+        assert command in done.stdout
+        assert f"rabbet {command}" in page

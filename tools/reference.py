@@ -1,0 +1,88 @@
+"""Write docs/reference.md: every name of `rabbet.extend`, and the rules of each primitive.
+
+    python tools/reference.py            # writes the page
+    python tools/reference.py --check    # fails if the page is not what would be written
+"""
+
+import argparse
+import inspect
+import pathlib
+import sys
+
+import rabbet.extend
+from rabbet.primitive import all_primitives
+from rabbet.rules import all_tables
+
+PAGE = pathlib.Path(__file__).resolve().parent.parent / "docs" / "reference.md"
+TABLES = ("lower", "jvp", "transpose", "batch")
+WORDS = {
+    "owner": "own",
+    "table": "table",
+    "bridge": "bridge",
+    "body": "through",
+    "kind": "kind",
+    "decomposition": "parts",
+    None: "",
+}
+
+
+def first_sentence(thing):
+    """The first line of a docstring, as one cell of a table."""
+    lines = (inspect.getdoc(thing) or "").strip().splitlines()
+    return lines[0].replace("|", "\\|") if lines else ""
+
+
+def names():
+    """A table row for each name that a plugin may import."""
+    for name in sorted(rabbet.extend.__all__, key=str.lower):
+        yield f"| `{name}` | {first_sentence(getattr(rabbet.extend, name))} |"
+
+
+def matrix():
+    """A table row for each primitive of core: its kinds, and where each table's rule comes from."""
+    tables = all_tables()
+    for name, primitive in sorted(all_primitives().items()):
+        found = [tables[table].explain(primitive) for table in TABLES]
+        cells = [WORDS[one.source if one else None] for one in found]
+        yield f"| `{name}` | {', '.join(primitive.kinds)} | {' | '.join(cells)} |"
+
+
+def page():
+    """The whole page."""
+    return "\n".join(
+        [
+            "# Reference",
+            "",
+            "This page is written by `tools/reference.py`, and a test compares it with the code.",
+            "",
+            "## Every name of `rabbet.extend`",
+            "",
+            "| name | what it is |",
+            "|---|---|",
+            *names(),
+            "",
+            "## Primitives and the standard tables",
+            "",
+            "`own`: a rule beside the primitive; `table`: the table's rule for it; `kind`: its rule for a kind;",
+            "`parts`: by the decomposition; `through`: the programs that it carries. Nothing: there is no rule,",
+            "as for the transpose of what is not linear.",
+            "",
+            "| primitive | kinds | " + " | ".join(TABLES) + " |",
+            "|---|---|" + "---|" * len(TABLES),
+            *matrix(),
+            "",
+        ]
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true")
+    if not parser.parse_args().check:
+        PAGE.write_text(page())
+    elif PAGE.read_text() != page():
+        sys.exit(f"{PAGE} is out of date: run python tools/reference.py")
+
+
+if __name__ == "__main__":
+    main()
