@@ -121,10 +121,15 @@ def position(where):
     return found
 
 
-def definition_site():
-    """The ``Site`` of the statement that makes an object, when called in the object's ``__init__``."""
+def definition_site(skip=()):
+    """The ``Site`` of the statement that makes an object, when called in the object's ``__init__``.
+
+    Frames of the modules named in ``skip`` are passed over too.
+    """
     frame = sys._getframe(2)
-    while frame.f_code.co_name in ("__init__", "__new__") and frame.f_back is not None:
+    while frame.f_back is not None and (
+        frame.f_code.co_name in ("__init__", "__new__") or frame.f_globals.get("__name__") in skip
+    ):
         frame = frame.f_back
     return Site(frame.f_code.co_filename, frame.f_lineno, frame.f_globals.get("__name__", "?"))
 

@@ -38,6 +38,7 @@ registry.__module__, registry.__name__ = __name__, "registry"
 _flatten = registry.flatten
 _sites = {}
 _MISSING = object()
+_DIFFER = "{}: the trees differ in structure"
 
 
 # Nodes --------------------------------------------------------------------------------------------
@@ -58,7 +59,7 @@ def register_node(cls, flatten, unflatten, flatten_with_keys=None):
     """
     _refuse_second(cls)
     registry.register_node(cls, flatten, unflatten, flatten_with_keys)
-    _sites[cls] = source_info.definition_site()
+    _sites[cls] = source_info.definition_site(skip=("rabbet.tree", "rabbet.tree_util"))
 
 
 def register_dataclass_node(cls, data_fields, meta_fields):
@@ -67,7 +68,7 @@ def register_dataclass_node(cls, data_fields, meta_fields):
     """
     _refuse_second(cls)
     registry.register_dataclass_node(cls, list(data_fields), list(meta_fields))
-    _sites[cls] = source_info.definition_site()
+    _sites[cls] = source_info.definition_site(skip=("rabbet.tree", "rabbet.tree_util"))
 
 
 def _refuse_second(cls):
@@ -167,14 +168,16 @@ def map(f, tree, *rest, is_leaf=None):
     first, treedef = _flatten(tree, is_leaf)
     if not rest:
         return treedef.unflatten(builtins.map(f, first))
-    columns = [_flatten_up_to(treedef, tree, other, is_leaf, "tree.map") for other in rest]
+    columns = [_flatten_up_to(treedef, tree, other, is_leaf, _DIFFER.format("tree.map")) for other in rest]
     return treedef.unflatten(builtins.map(f, first, *columns))
 
 
 def map_with_path(f, tree, *rest, is_leaf=None, is_leaf_takes_path=False):
     """Like ``map``, but ``f`` gets the path of the leaf first: ``f(path, leaf, *leaves_of_the_rest)``."""
     pairs, treedef = flatten_with_path(tree, is_leaf, is_leaf_takes_path)
-    columns = [_flatten_up_to(treedef, tree, other, is_leaf, "tree.map_with_path") for other in rest]
+    columns = [
+        _flatten_up_to(treedef, tree, other, is_leaf, _DIFFER.format("tree.map_with_path")) for other in rest
+    ]
     return treedef.unflatten([f(path, leaf, *others) for (path, leaf), *others in zip(pairs, *columns)])
 
 
@@ -212,7 +215,9 @@ def transpose(outer_treedef, inner_treedef, pytree_to_transpose):
     """
     items, treedef = _flatten(pytree_to_transpose, None)
     if inner_treedef is None:
-        parts = _flatten_up_to(outer_treedef, None, pytree_to_transpose, None, "tree.transpose")
+        parts = _flatten_up_to(
+            outer_treedef, None, pytree_to_transpose, None, _DIFFER.format("tree.transpose")
+        )
         if not parts:
             raise TreeError(
                 "tree.transpose: the outer structure has no leaves, so the inner one must be given"
@@ -235,7 +240,7 @@ def broadcast(prefix_tree, full_tree, is_leaf=None):
     return structure(full_tree).unflatten(broadcast_prefix(prefix_tree, full_tree, is_leaf))
 
 
-def broadcast_prefix(prefix_tree, full_tree, is_leaf=None, *, names=("prefix tree", "full tree")):
+def broadcast_prefix(prefix_tree, full_tree, is_leaf=None, *, names=("the prefix", "the tree")):
     """One leaf of ``prefix_tree`` for each leaf of ``full_tree``, as a list: each stands for its whole
     subtree.
 
@@ -244,7 +249,9 @@ def broadcast_prefix(prefix_tree, full_tree, is_leaf=None, *, names=("prefix tre
     TreeError, which names the path, where the first is not a prefix of the second.
     """
     tops, treedef = _flatten(prefix_tree, is_leaf)
-    subtrees = _flatten_up_to(treedef, prefix_tree, full_tree, is_leaf, "broadcast_prefix", names)
+    subtrees = _flatten_up_to(
+        treedef, prefix_tree, full_tree, is_leaf, f"{names[0]} is not a prefix of {names[1]}", names
+    )
     result = []
     for top, subtree in zip(tops, subtrees):
         result += [top] * _flatten(subtree, None)[1].num_leaves
@@ -254,21 +261,21 @@ def broadcast_prefix(prefix_tree, full_tree, is_leaf=None, *, names=("prefix tre
 # When structures differ ---------------------------------------------------------------------------
 
 
-def _flatten_up_to(treedef, first, other, is_leaf, where, names=("the first tree", "the other tree")):
+def _flatten_up_to(treedef, first, other, is_leaf, headline, names=("the first tree", "the other tree")):
     """The subtrees of ``other`` where ``treedef``, the structure of ``first``, has leaves."""
     try:
         return treedef.flatten_up_to(other)
     except ValueError as error:
         if first is None:  # only the structure is known
             first = treedef.unflatten([0] * treedef.num_leaves)
-        found = difference(first, other, is_leaf, names)
+        found = difference(first, other, is_leaf)
         if found is None:  # the C++ code knows better, or a class's own flatten function failed
-            raise TreeError(f"{where}: {error}") from error
-    path, what = found
-    place = f"at {''.join([str(key) for key in path])}" if path else "at the root"
+            raise TreeError(f"{headline}\n  {error}") from error
+    path, here, there = found
+    place = "".join([str(key) for key in path]) or "the root"
     raise TreeError(
-        f"{where}: {names[1]} does not have the structure of {names[0]}\n  {place}: {what}\n"
-        f"  {names[0]}: {_shorten(structure(first, is_leaf))}\n  {names[1]}: {_shorten(structure(other))}"
+        f"{headline}, at {place}\n    {names[0]}: {here}\n    {names[1]}: {there}\n"
+        f"  as a whole\n    {names[0]}: {_shorten(treedef)}\n    {names[1]}: {_shorten(structure(other))}"
     )
 
 
@@ -285,38 +292,42 @@ def one_level(node):
     return keys, children, metadata
 
 
-def difference(prefix, full, is_leaf=None, names=("the first", "the other"), path=()):
-    """Where ``prefix`` stops being a prefix of ``full``: ``(path, description)``; None if it is one."""
+def difference(prefix, full, is_leaf=None, path=()):
+    """Where ``prefix`` stops being a prefix of ``full``: ``(path, what is here, what is there)``; None if
+    it is one.
+    """
     ours = None if is_leaf is not None and is_leaf(prefix) else one_level(prefix)
     if ours is None:
         return None
     theirs = one_level(full)
-    if (
-        theirs is None
-        or type(prefix) is not type(full)
-        or len(ours[1]) != len(theirs[1])
-        or ours[2] != theirs[2]
-    ):
-        return path, f"{names[0]} has {_describe(prefix, ours)}, {names[1]} has {_describe(full, theirs)}"
+    if theirs is None or type(prefix) is not type(full):
+        return path, _describe(prefix, ours), _describe(full, theirs)
+    if ours[2] != theirs[2] or len(ours[1]) != len(theirs[1]):
+        lacks, has = (), ()
+        if isinstance(prefix, dict):
+            lacks, has = [k for k in prefix if k not in full], [k for k in full if k not in prefix]
+        return path, _describe(prefix, ours, lacks), _describe(full, theirs, has)
     for key, a, b in zip(ours[0], ours[1], theirs[1]):
-        found = difference(a, b, is_leaf, names, (*path, key))
+        found = difference(a, b, is_leaf, (*path, key))
         if found is not None:
             return found
     return None
 
 
-def _describe(node, level):
+def _describe(node, level, alone=()):
+    """In words what a node is; ``alone`` are the keys that it has and the other has not."""
     kind = type(node).__qualname__
     if node is None:
         return "None"
     if level is None:
-        return f"a leaf of type {kind}"
+        return f"a leaf ({kind})"
     if isinstance(node, dict):
-        return f"a {kind} with keys {_shorten([*node])}"
+        more = f", of which only here: {_shorten(alone)}" if alone else ""
+        return f"{kind} with the keys {_shorten([*node])}{more}"
     if type(node) in (list, tuple):
-        return f"a {kind} of {len(node)}"
-    metadata = "" if level[2] is None or level[2] is type(node) else f" with metadata {_shorten(level[2])}"
-    return f"a node {kind} of {len(level[1])}{metadata}"
+        return f"{kind} of length {len(node)}"
+    metadata = "" if level[2] is None or level[2] is type(node) else f" and metadata {_shorten(level[2])}"
+    return f"{kind} with {len(level[1])} children{metadata}"
 
 
 def _shorten(x, limit=400):
