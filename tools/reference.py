@@ -64,7 +64,7 @@ def page():
             "## Primitives and the standard tables",
             "",
             "`own`: a rule beside the primitive; `table`: the table's rule for it; `kind`: its rule for a",
-            "kind; `parts`: by the decomposition; `through`: the programs that it carries. Nothing: there is no",
+            "kind; `parts`: by the decomposition; `through`: the programs that it carries. Nothing: no",
             "rule, as for the transpose of what is not linear.",
             "",
             "| primitive | kinds | " + " | ".join(TABLES) + " |",
