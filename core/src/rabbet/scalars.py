@@ -49,6 +49,31 @@ def fits(value, dtype):
     return dtypes.kind_rank(type(value)) <= dtypes.kind_rank(dtype)
 
 
+class TypedScalar:
+    """A number of exactly the dtype of ``aval``, for the widths that NumPy's own scalars lose (see ``dtypes.narrow``)."""
+
+    __slots__ = ("aval", "value")
+
+    def __init__(self, value, aval):
+        self.value = value
+        self.aval = aval
+
+    shape = property(lambda self: self.aval.shape)
+    dtype = property(lambda self: self.aval.dtype)
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(self.value, self.aval.dtype if dtype is None else dtype)
+
+    def __repr__(self):
+        return str(self.value)
+
+
+def typed(value, dtype):
+    """A scalar of exactly ``dtype``, as an operand: a NumPy scalar, or a ``TypedScalar`` where NumPy's would be narrowed."""
+    scalar = np.asarray(value).astype(dtype)[()]
+    return scalar if dtypes.narrow(scalar.dtype) == dtype else TypedScalar(scalar, ShapedArray((), dtype))
+
+
 def as_numpy(value, aval):
     """A scalar as a NumPy array of its aval's dtype; an int that does not fit raises ``OverflowError``."""
     dtype = aval.dtype

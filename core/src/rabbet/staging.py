@@ -62,7 +62,7 @@ class Stage(Interpreter):
 
     def constant(self, x):
         """The atom of a value that is not this interpreter's tracer: a literal for a scalar, else a captured input."""
-        if isinstance(x, (np.generic, *scalars.PYTHON_SCALARS)) or (isinstance(x, np.ndarray) and x.ndim == 0):
+        if isinstance(x, (np.generic, scalars.TypedScalar, *scalars.PYTHON_SCALARS)) or (isinstance(x, np.ndarray) and x.ndim == 0):
             return Literal(x, typeof(x))
         return self.capture(x)
 

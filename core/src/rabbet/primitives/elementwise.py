@@ -2,12 +2,15 @@
 
 Each primitive stands here with its shape rule, lowering, derivative and transposition; batching comes from the kind. Operands have one
 shape, but a scalar may stand beside arrays. Derivatives are from the usual tables (NIST DLMF chapter 4).
+
+Other families are made by the functions here while they are imported, so this module names them only when a rule runs.
 """
 
+from rabbet import primitives
 from rabbet.interpreter import typeof
 from rabbet.payloads import Dual, Linear, Zero, zero_for
 from rabbet.primitive import Primitive
-from rabbet.primitives import checks, convert, logic, zeros
+from rabbet.primitives import checks, zeros
 from rabbet.primitives.checks import FLOATS, INEXACT, NUMBERS
 
 
@@ -165,8 +168,7 @@ def transpose_div(op, ct, x, y):
 # ------------------------------------------------------------------------------------------------ extremes, rounding
 def _chosen(x, out):
     """1 where ``x`` is the chosen one, one half on ties, so that both sides of a tie share the derivative."""
-    chosen = convert.convert_element_type(logic.eq(x, out), new_dtype=typeof(out).dtype, weak_type=False)
-    return chosen
+    return primitives.convert.to_dtype(primitives.logic.eq(x, out), typeof(out).dtype)
 
 
 def _share(mine, other, out):

@@ -1,21 +1,23 @@
-"""Tangents and cotangents: adding them, spreading them, making symbolic zeros real."""
+"""Tangents and cotangents: adding them, spreading them, making symbolic zeros real.
+
+Every family uses this module while it is being imported, so it names the families only when a rule runs.
+"""
 
 import numpy as np
 
-from rabbet import dtypes
+from rabbet import dtypes, primitives, scalars
 from rabbet.interpreter import typeof
 from rabbet.payloads import Dual, Zero, zero_for
-from rabbet.primitives import elementwise, reductions, shape
 
 
 def full(aval, value):
     """An array of type ``aval`` filled with a scalar; for float0, the NumPy array of that dtype."""
     if aval.dtype == dtypes.float0:
         return np.zeros(aval.shape, dtypes.float0)
-    scalar = np.asarray(value).astype(aval.dtype)[()]
+    scalar = scalars.typed(value, aval.dtype)
     if not aval.shape:
         return scalar
-    return shape.broadcast_in_dim(scalar, shape=aval.shape, broadcast_dimensions=())
+    return primitives.shape.broadcast_in_dim(scalar, shape=aval.shape, broadcast_dimensions=())
 
 
 def instantiate(t):
@@ -29,14 +31,14 @@ def add_tangents(a, b):
         return b
     if type(b) is Zero:
         return a
-    return elementwise.add(a, b)
+    return primitives.elementwise.add(a, b)
 
 
 def spread(t, out_shape):
     """A tangent of shape ``out_shape`` from one that is a scalar beside arrays."""
     if type(t) is Zero or typeof(t).shape == out_shape:
         return t
-    return shape.broadcast_in_dim(t, shape=out_shape, broadcast_dimensions=())
+    return primitives.shape.broadcast_in_dim(t, shape=out_shape, broadcast_dimensions=())
 
 
 def gather_in(ct, aval):
@@ -44,7 +46,7 @@ def gather_in(ct, aval):
     have = typeof(ct)
     if have.shape == aval.shape:
         return ct
-    return reductions.reduce_sum(ct, axes=tuple(range(have.ndim)))
+    return primitives.reductions.reduce_sum(ct, axes=tuple(range(have.ndim)))
 
 
 def no_tangent(op, *duals):
