@@ -5,9 +5,11 @@ in a folder for each kind. In paths and texts ``$package``, ``$distribution`` an
 for the three forms of the name.
 """
 
+import json
 import keyword
 import re
 import sys
+import tomllib
 from importlib import resources
 from pathlib import Path
 from string import Template
@@ -50,36 +52,40 @@ def write(name, kind, into):
 
     Raises ValueError for a name that cannot be one, FileExistsError where the folder exists.
     """
-    names = forms(name)
-    fields = {**names, "core": core_bounds(), "entry_point": entry_point(kind, names)}
-    folder = into / names["distribution"]
+    fields = {**forms(name), **about(kind)}
+    folder = into / fields["distribution"]
     folder.mkdir(parents=True)
-    for source in ("common", kind):
-        for path, text in templates(source):
-            target = folder / Template(path).substitute(names)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(Template(text).substitute(fields))
+    for path, text in [*templates("common"), *templates(kind)]:
+        target = folder / path.replace("PACKAGE", fields["package"])
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(fill(text, fields))
     return folder
 
 
 def forms(name):
-    """The name's three forms: distribution ``rabbet-enclose``, package ``rabbet_enclose``, word
-    ``enclose``.
-    """
+    """The name's forms: distribution ``rabbet-enclose``, package ``rabbet_enclose``, word ``enclose``."""
     word = re.sub(r"[-_.]+", "_", name).lower().removeprefix("rabbet_")
     if not word.isidentifier() or keyword.iskeyword(word) or not word.isascii():
         raise ValueError(f"{name!r} cannot be a plugin's name; wanted is a word such as `enclose`")
-    return {"word": word, "package": f"rabbet_{word}", "distribution": f"rabbet-{word.replace('_', '-')}"}
+    distribution = f"rabbet-{word.replace('_', '-')}"
+    return {"word": word, "upper": word.upper(), "package": f"rabbet_{word}", "distribution": distribution}
+
+
+def about(kind):
+    """What ``kind.toml`` says: a summary, the usage for the README, requirements and the entry point."""
+    said = tomllib.loads((_root() / kind / "kind.toml").read_text())
+    said["requires"] = json.dumps([core_bounds(), *said["requires"]])
+    return {name: text.strip() for name, text in said.items()}
+
+
+def fill(text, fields):
+    """``text`` with every ``$field`` filled in; the fields' own texts may hold fields too."""
+    return Template(Template(text).safe_substitute(fields)).substitute(fields)
 
 
 def templates(source):
     """``(path, text)`` of the templates in one folder; the ending ``.tmpl`` is taken off."""
     return sorted(_walk(_root() / source, ""))
-
-
-def entry_point(kind, names):
-    """The lines of pyproject.toml that announce a plugin of ``kind``."""
-    return Template((_root() / kind / "entry_point.txt").read_text()).substitute(names).strip()
 
 
 def _root():
@@ -95,9 +101,7 @@ def _walk(folder, prefix):
 
 
 def core_bounds():
-    """``rabbet-core>=0.1,<0.2``: this minor version, since the next one may change what
-    `rabbet.extend` promises.
-    """
+    """``rabbet-core>=0.1,<0.2``: one minor version, since the next one may change `rabbet.extend`."""
     import rabbet
 
     major, minor = re.match(r"(\d+)\.(\d+)", rabbet.__version__).groups()

@@ -1,0 +1,209 @@
+"""The `rabbet` command, on fresh managers; what it says of a whole environment is tested at the root."""
+
+import ast
+import subprocess
+import sys
+import tomllib
+import types
+
+import pytest
+from rabbet.plugins import cli, discovery
+from rabbet.plugins.cli import doctor, new_plugin, output, plugins
+from rabbet.plugins.hooks import Hooks
+from rabbet.plugins.hookspecs import hookimpl
+from rabbet.plugins.manager import PluginManager
+
+from .fakes import FakeDistribution, offer
+
+
+def manager(*entry_points):
+    return PluginManager(entry_points, core_version="0.1.0")
+
+
+# Tables -------------------------------------------------------------------------------------------
+
+
+def test_a_plain_table_is_aligned_and_has_no_trailing_blanks():
+    lines = output.plain(("name", "x"), [("a", "long value"), ("longer name", "")])
+    assert lines == ["name         x", "a            long value", "longer name"]
+
+
+def test_an_empty_table_is_a_word(capsys):
+    output.table(("name",), [], empty="no plugins")
+    assert capsys.readouterr().out == "no plugins\n"
+
+
+# plugins ------------------------------------------------------------------------------------------
+
+
+def test_plugins_lists_without_importing(capsys, monkeypatch):
+    found = manager(*offer("my-dist", "rabbet.api", f="rabbet_fake_never:f"))
+    monkeypatch.setattr(plugins, "default_manager", lambda: found)
+    assert cli.main(["plugins"]) == 0
+    row = capsys.readouterr().out.splitlines()[1].split()
+    assert row == ["api", "f", "my-dist", "1.0", "found"]
+    assert "rabbet_fake_never" not in sys.modules
+
+
+def test_plugins_of_one_group(capsys, monkeypatch):
+    found = manager(*offer("a", "rabbet.api", f="m:f"), *offer("b", "rabbet.dtypes", int4="m:spec"))
+    monkeypatch.setattr(plugins, "default_manager", lambda: found)
+    cli.main(["plugins", "dtypes"])
+    printed = capsys.readouterr().out
+    assert "int4" in printed and "api" not in printed
+
+
+# doctor -------------------------------------------------------------------------------------------
+
+
+def labels(checks):
+    return {check.label: check for check in checks}
+
+
+def test_doctor_shows_the_error_as_the_plugin_raised_it_and_where(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "rabbet_fake_native.py").write_text("import ctypes\nctypes.CDLL('libnope.so')\n")
+    entry_points = offer("my-dist", "rabbet.backends", toaster="rabbet_fake_native:BACKEND")
+    check = labels(doctor.plugins(manager(*entry_points)))["backends.toaster"]
+    assert check.ok is False
+    assert "my-dist 1.0 (rabbet_fake_native:BACKEND)" in check.detail
+    assert "OSError: libnope.so: cannot open shared object file" in check.detail
+    assert "rabbet_fake_native.py:2, in <module>: ctypes.CDLL('libnope.so')" in check.detail
+
+
+def test_doctor_shows_the_version_that_a_plugin_asks_for():
+    made = FakeDistribution("a", "[rabbet.api]\nf = m:f\n", ["rabbet-core>=99"])
+    check = labels(doctor.plugins(manager(*made.entry_points)))["api.f"]
+    assert check.ok is False
+    assert "requires rabbet-core>=99" in check.detail
+
+
+def test_doctor_asks_hook_plugins(monkeypatch):
+    module = types.ModuleType("rabbet_fake_checks")
+    module.doctor_checks = hookimpl(lambda: [("disk", False, "full")])
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    for part in ("versions", "compilation_cache", "backends"):
+        monkeypatch.setattr(doctor, part, lambda: ())
+    found = manager(*offer("d", "rabbet.hooks", checks="rabbet_fake_checks"))
+    assert doctor.Check("checks: disk", False, "full") in list(doctor.checks(found, Hooks(found)))
+
+
+def test_lines_of_one_check_are_kept_together():
+    line = doctor.line(doctor.Check("api.f", False, "title\nreason"))
+    assert line == "BROKEN  api.f: title\n          reason"
+
+
+def test_a_missing_requirement_of_core_is_broken(monkeypatch):
+    from importlib import metadata
+
+    def version(name):
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "version", version)
+    found = labels(doctor.versions())
+    assert found["jaxlib"].ok is False
+    assert found["rabbet-core"].ok is None
+
+
+# new-plugin ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("given", ["rabbet-my-thing", "my_thing", "My.Thing"])
+def test_the_forms_of_a_name(given):
+    forms = new_plugin.forms(given)
+    assert forms["distribution"] == "rabbet-my-thing"
+    assert forms["package"] == "rabbet_my_thing"
+    assert forms["word"] == "my_thing"
+
+
+@pytest.mark.parametrize("given", ["", "1st", "class", "a b", "rabbet-", "naïve", "../up"])
+def test_a_name_that_cannot_be_one(given, capsys, tmp_path):
+    assert cli.main(["new-plugin", given, "--into", str(tmp_path)]) == 1
+    assert "cannot be a plugin's name" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_existing_folder_is_left_alone(capsys, tmp_path):
+    (tmp_path / "rabbet-thing").mkdir()
+    assert cli.main(["new-plugin", "thing", "--into", str(tmp_path)]) == 1
+    assert "File exists" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", new_plugin.KINDS)
+def test_what_is_written_is_complete(kind, tmp_path, capsys):
+    assert cli.main(["new-plugin", "thing", "--kind", kind, "--into", str(tmp_path)]) == 0
+    folder = tmp_path / "rabbet-thing"
+    files = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+    assert files == {
+        "pyproject.toml", "README.md", "src/rabbet_thing/__init__.py", "tests/test_rabbet_thing.py",
+    }  # fmt: skip
+    for path in files:
+        text = (folder / path).read_text()
+        assert "$" not in text and "PACKAGE" not in text
+        assert all(len(line) <= 130 for line in text.splitlines())
+        if path.endswith(".py"):
+            assert ast.get_docstring(ast.parse(text))
+
+
+@pytest.mark.parametrize("kind", new_plugin.KINDS)
+def test_its_metadata_announces_what_its_module_defines(kind, tmp_path, monkeypatch):
+    folder = new_plugin.write("thing", kind, tmp_path)
+    project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+    ((group, offered),) = project["entry-points"].items()
+    assert group in discovery.GROUPS
+    made = FakeDistribution(project["name"], "", project["dependencies"])
+    assert discovery.unmet_requirement(made, "0.1.0") is None
+    monkeypatch.syspath_prepend(folder / "src")
+    try:
+        found = manager(*offer(project["name"], group, **offered))
+        (name,) = offered
+        assert found.get(group, name) is not None
+    finally:
+        sys.modules.pop("rabbet_thing", None)
+
+
+@pytest.mark.parametrize("kind", new_plugin.KINDS)
+@pytest.mark.needs("jit", "vmap", "autodiff", "cpu")
+def test_its_own_tests_pass(kind, tmp_path):
+    folder = new_plugin.write("thing", kind, tmp_path)
+    project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+    info = folder / "src" / "rabbet_thing-0.1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: rabbet-thing\nVersion: 0.1.0\n")
+    lines = [
+        line
+        for group, names in project["entry-points"].items()
+        for line in [f"[{group}]", *(f"{name} = {value}" for name, value in names.items())]
+    ]
+    (info / "entry_points.txt").write_text("\n".join(lines))
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(folder)],
+        capture_output=True, text=True, env=environment_with(folder / "src"),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def environment_with(folder):
+    import os
+
+    path = os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
+    return {**os.environ, "PYTHONPATH": path}
+
+
+# The command itself -------------------------------------------------------------------------------
+
+
+def test_without_a_command_it_prints_its_help(capsys):
+    assert cli.main([]) == 0
+    printed = capsys.readouterr().out
+    for name in cli.COMMANDS:
+        assert name in printed
+
+
+def test_errors_of_ours_are_one_message_and_status_one(capsys, monkeypatch):
+    def broken():
+        raise discovery.ConfigError("RABBET_PREFER: cannot read 'x'")
+
+    monkeypatch.setattr(plugins, "default_manager", broken)
+    assert cli.main(["plugins"]) == 1
+    assert "rabbet plugins: ConfigError: RABBET_PREFER" in capsys.readouterr().err
