@@ -60,6 +60,12 @@ def test_a_wheel_holds_its_package_and_nothing_else(folder, wheel):
     assert not any("/tests/" in name or name.endswith(".pyc") for name in code)
 
 
+def test_core_brings_the_templates_of_new_plugins(wheel):
+    templates = {str(path.relative_to(ROOT / "core/src")) for path in (ROOT / "core/src").rglob("*.tmpl")}
+    assert templates
+    assert templates <= set(wheel("core").namelist())
+
+
 def test_core_leaves_the_modules_of_plugins_to_them(wheel):
     code = wheel("core").namelist()
     assert not any(
