@@ -62,5 +62,11 @@ def test_private_names_never_reach_the_manager():
         api.resolve("__path__", manager=object())
 
 
+def test_modules_of_core_do_not_start_the_plugin_system():
+    from rabbet import errors
+
+    assert api.resolve("errors", manager=object()) is errors
+
+
 def test_names_for_dir():
     assert api.names(manager(*offer("a", "rabbet.api", g="m:g", f="m:f"))) == ["f", "g"]

@@ -281,7 +281,7 @@ def test_a_name_that_the_cached_listing_lacks_is_looked_for_in_the_packages_them
 # Messages --------------------------------------------------------------------------------------
 
 
-def test_the_message_of_a_failed_import_says_who_where_and_what_next(module, tmp_path):
+def test_the_message_of_a_failed_import_says_who_where_and_what_next(module):
     name = module("import ctypes\nctypes.CDLL('libnope.so')\n")
     manager = make(offer("my-dist", "rabbet.api", f=f"{name}:f"))
     with pytest.raises(PluginError) as caught:
@@ -289,5 +289,5 @@ def test_the_message_of_a_failed_import_says_who_where_and_what_next(module, tmp
     text = str(caught.value)
     assert f"rb.f comes from my-dist 1.0 ({name}:f), which cannot be used" in text
     assert "OSError: libnope.so: cannot open shared object file" in text
-    assert f"{tmp_path / name}.py:2" in text
+    assert f"({name}.py:2)" in text
     assert "RABBET_DISABLE_PLUGINS=my-dist" in text

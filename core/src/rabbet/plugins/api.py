@@ -6,6 +6,8 @@ touched, neither package metadata nor stevedore nor pluggy is imported.
 """
 
 import difflib
+import importlib
+import os
 
 from rabbet.errors import MissingPluginError
 
@@ -26,7 +28,7 @@ KNOWN = {
 
 
 def resolve(name, manager=None):
-    """The object that installed plugins offer as ``rb.<name>``, imported on first use.
+    """The object that installed plugins offer as ``rb.<name>``, or core's module of that name; imported now.
 
     Raises:
       AttributeError: nothing is known by that name; the message suggests close matches.
@@ -36,6 +38,8 @@ def resolve(name, manager=None):
     """
     if name.startswith("_"):  # what inspect and copy probe for; never a plugin
         raise AttributeError(f"module 'rabbet' has no attribute {name!r}")
+    if _is_core_module(name):
+        return importlib.import_module(f"rabbet.{name}")
     manager = manager or _default()
     try:
         return manager.get(GROUP, name)
@@ -66,12 +70,20 @@ def distribution_of(name):
     return None
 
 
+def _is_core_module(name):
+    # `from rabbet import extend` asks for the attribute before Python looks for the file, and that shall not
+    # start the plugin system. Modules of plugins may lie in the same folder; they come through the manager.
+    path = os.path.join(os.path.dirname(os.path.dirname(__file__)), name)
+    is_module = os.path.isfile(path + ".py") or os.path.isfile(os.path.join(path, "__init__.py"))
+    return is_module and distribution_of(name) is None
+
+
 def _installed(distribution):
-    from importlib import metadata
+    import importlib.metadata
 
     try:
-        metadata.distribution(distribution)
-    except metadata.PackageNotFoundError:
+        importlib.metadata.distribution(distribution)
+    except importlib.metadata.PackageNotFoundError:
         return False
     return True
 

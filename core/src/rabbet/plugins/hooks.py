@@ -87,6 +87,7 @@ class Hooks:
         if not names:
             return Nobody()
         import pluggy
+
         from rabbet.plugins import hookspecs
 
         registry = pluggy.PluginManager("rabbet")

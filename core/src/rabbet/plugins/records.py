@@ -7,10 +7,13 @@ raises the same explanation.
 
 from __future__ import annotations
 
+import os
+import sysconfig
 import traceback
 from dataclasses import dataclass, field
 from importlib.metadata import Distribution, EntryPoint
 
+from rabbet import source_info
 from rabbet.plugins import discovery
 
 STATUSES = {
@@ -83,37 +86,33 @@ class Record:
 
 
 def cause(error: BaseException) -> str:
-    """``ImportError: libnope.so: cannot open shared object file (native.py:3)``: the error and
-    where it was raised.
+    """``OSError: libnope.so: cannot open shared object file (rabbet_x/native.py:3)``: what, and where.
 
     The place is the innermost line outside Python's own library, because that is the line to mend.
     """
     text = "".join(traceback.format_exception_only(error)).strip()
-    frame = _innermost(error)
-    return f"{text} ({frame.filename}:{frame.lineno})" if frame is not None else text
+    frames = _frames(error)
+    outside = [one for one in frames if "site-packages" in one.filename or not _is_in(one, STDLIB)]
+    place = (outside or frames or [None])[-1]
+    return text if place is None else f"{text} ({source_info.short_path(place.filename)}:{place.lineno})"
 
 
 def last_frames(error: BaseException, count: int = 3) -> list[str]:
-    """The last ``count`` lines of the traceback, innermost last: ``plugin/native.py:3, in <module>:
-    CDLL("libnope.so")``.
-    """
-    frames = [one for one in traceback.extract_tb(error.__traceback__) if not _is_import_machinery(one)]
-    return [f"{one.filename}:{one.lineno}, in {one.name}: {one.line}" for one in frames[-count:]]
+    """The last ``count`` lines of the traceback, innermost last: ``rabbet_x/native.py:3, in load: ...``."""
+    return [
+        f"{source_info.short_path(one.filename)}:{one.lineno}, in {one.name}: {one.line}"
+        for one in _frames(error)[-count:]
+    ]
 
 
-def _innermost(error):
-    frames = [one for one in traceback.extract_tb(error.__traceback__) if not _is_import_machinery(one)]
-    outside = [one for one in frames if not _in_standard_library(one)]
-    return (outside or frames or [None])[-1]
+STDLIB = sysconfig.get_path("stdlib")
+MACHINERY = ("<frozen importlib", os.path.join(STDLIB, "importlib"), os.path.dirname(__file__))
 
 
-def _is_import_machinery(frame) -> bool:
-    return frame.filename.startswith("<frozen importlib") or _in_standard_library(frame, "importlib")
+def _frames(error):
+    """The traceback without the import system and without this package."""
+    return [one for one in traceback.extract_tb(error.__traceback__) if not _is_in(one, MACHINERY)]
 
 
-def _in_standard_library(frame, part="") -> bool:
-    import os
-    import sysconfig
-
-    folder = os.path.join(sysconfig.get_path("stdlib"), part)
-    return frame.filename.startswith(folder) and "site-packages" not in frame.filename
+def _is_in(frame, folders):
+    return frame.filename.startswith(folders)

@@ -1,4 +1,4 @@
-"""``python -m rabbet.plugins.cli`` is the ``rabbet`` command, for where `rabbet` itself cannot be imported."""
+"""``python -m rabbet.plugins.cli`` is the ``rabbet`` command."""
 
 import sys
 

@@ -113,7 +113,8 @@ def compilation_cache():
         yield Check("cache", None, "switched off")
         return
     facts = dict(cache.facts(folder))
-    yield Check("cache", "not used" not in facts, ", ".join(f"{name} {value}" for name, value in facts.items()))
+    detail = ", ".join(f"{name} {value}" for name, value in facts.items())
+    yield Check("cache", "not used" not in facts, detail)
 
 
 def backends():
