@@ -1,0 +1,229 @@
+"""Settings: where a value comes from, who sees it, and what the traced key says."""
+
+import threading
+
+import pytest
+from rabbet.config import CORE_SETTINGS, Config, Setting, boolean, choice, size
+from rabbet.errors import ConfigError, PluginConflictError
+
+
+@pytest.fixture
+def config():
+    return Config(CORE_SETTINGS)
+
+
+def in_another_thread(function):
+    seen = []
+    thread = threading.Thread(target=lambda: seen.append(function()))
+    thread.start()
+    thread.join()
+    return seen[0]
+
+
+# Where a value comes from -------------------------------------------------------------------------
+
+
+def test_default(config):
+    assert config.enable_x64 is False
+    assert config.cache_dir is None
+
+
+def test_environment_gives_the_first_value(config, monkeypatch):
+    monkeypatch.setenv("RABBET_ENABLE_X64", "on")
+    monkeypatch.setenv("RABBET_PLATFORMS", "cuda, cpu")
+    assert config.enable_x64 is True
+    assert config.platforms == ("cuda", "cpu")
+
+
+def test_environment_is_read_once_and_late(config, monkeypatch):
+    monkeypatch.setenv("RABBET_LOG_COMPILES", "1")
+    assert config.log_compiles is True
+    monkeypatch.setenv("RABBET_LOG_COMPILES", "0")
+    assert config.log_compiles is True
+
+
+def test_update_beats_environment(config, monkeypatch):
+    monkeypatch.setenv("RABBET_CACHE", "0")
+    config.update("cache", True)
+    assert config.cache is True
+
+
+def test_override_beats_update_and_ends(config):
+    config.update("traceback", "full")
+    with config.override(traceback="fold"):
+        assert config.traceback == "fold"
+    assert config.traceback == "full"
+
+
+def test_override_ends_on_error(config):
+    with pytest.raises(ZeroDivisionError), config.override(enable_x64=True):
+        raise ZeroDivisionError
+    assert config.enable_x64 is False
+
+
+def test_overrides_nest_and_can_be_entered_again(config):
+    outer = config.override(enable_x64=True)
+    with outer, config.override(enable_x64=False, debug_nans=True), outer:
+        assert (config.enable_x64, config.debug_nans) == (True, True)
+    assert (config.enable_x64, config.debug_nans) == (False, False)
+
+
+def test_override_decorates(config):
+    @config.override(debug_infs=True)
+    def inside():
+        return config.debug_infs
+
+    assert inside() is True
+    assert config.debug_infs is False
+
+
+def test_contexts_have_the_name_of_their_setting(config):
+    disable_jit, precision = config.context("disable_jit"), config.context("default_matmul_precision")
+    assert disable_jit.__name__ == "disable_jit"
+    with disable_jit(), precision("float32"):
+        assert (config.disable_jit, config.default_matmul_precision) == (True, "float32")
+        with disable_jit(False):
+            assert config.disable_jit is False
+    with pytest.raises(TypeError):
+        precision()
+
+
+# Threads ------------------------------------------------------------------------------------------
+
+
+def test_override_is_seen_by_its_thread_only(config):
+    with config.override(enable_x64=True):
+        assert in_another_thread(lambda: config.enable_x64) is False
+        assert in_another_thread(config.traced_key) is not config.traced_key()
+
+
+def test_update_is_seen_by_all_threads_but_not_through_an_override(config):
+    with config.override(enable_x64=True):
+        in_another_thread(lambda: (config.update("enable_x64", False), config.update("debug_nans", True)))
+        assert (config.enable_x64, config.debug_nans) == (True, True)
+
+
+# The traced key -----------------------------------------------------------------------------------
+
+
+def test_equal_traced_values_give_the_identical_key(config):
+    before = config.traced_key()
+    with config.override(enable_x64=True):
+        inside = config.traced_key()
+        with config.override(enable_x64=False):
+            assert config.traced_key() is before
+        assert config.traced_key() is inside
+    assert inside is not before
+    assert config.traced_key() is before
+
+
+@pytest.mark.parametrize("setting", CORE_SETTINGS, ids=lambda s: s.name)
+def test_exactly_traced_settings_change_the_key(config, setting):
+    values = {
+        "numpy_rank_promotion": "warn", "default_device": "cpu", "default_matmul_precision": "high",
+        "platforms": "cpu", "cache_dir": "/tmp", "cache_max_bytes": 1, "traceback": "full", "cache": False,
+    }  # fmt: skip
+    before = config.traced_key()
+    with config.override(**{setting.name: values.get(setting.name, True)}):
+        assert (config.traced_key() is not before) == setting.traced
+
+
+def test_update_reaches_the_key_of_a_thread_with_overrides(config):
+    with config.override(debug_nans=True):
+        before = config.traced_key()
+        in_another_thread(lambda: config.update("disable_jit", True))
+        assert config.traced_key() is not before
+
+
+def test_keys_distinguish_values_that_are_equal_but_of_other_types(config):
+    with config.override(default_device=1):
+        one = config.traced_key()
+    with config.override(default_device=True):
+        assert config.traced_key() is not one
+
+
+def test_key_shows_its_values(config):
+    assert "enable_x64=False" in repr(config.traced_key())
+
+
+# Many of them -------------------------------------------------------------------------------------
+
+
+def test_two_configs_do_not_share(config):
+    other = Config(CORE_SETTINGS)
+    config.update("enable_x64", True)
+    with config.override(debug_nans=True):
+        assert (other.enable_x64, other.debug_nans) == (False, False)
+
+
+def test_a_plugin_may_define_a_setting(config):
+    before = config.traced_key()
+    config.define(
+        Setting("random_impl", "threefry", choice("threefry", "rbg"), "Random generator.", traced=True)
+    )
+    assert config.random_impl == "threefry"
+    assert config.traced_key() is not before
+
+
+def test_defining_the_same_setting_again_is_harmless_a_different_one_is_not(config):
+    setting = Setting("mine", 1, int, "First.")
+    config.define(setting)
+    config.define(setting)
+    with pytest.raises(PluginConflictError, match="First"):
+        config.define(Setting("mine", 2, int, "Second."))
+    with pytest.raises(PluginConflictError, match="part of Config"):
+        config.define(Setting("update", 2, int, "Third."))
+
+
+# Parsing and messages -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text, value", [("1", True), ("TRUE", True), (" no ", False), (1, True), (False, False)]
+)
+def test_boolean(text, value):
+    assert boolean(text) is value
+
+
+@pytest.mark.parametrize(
+    "text, value", [("512", 512), ("4GB", 2**32), ("1k", 1024), (7, 7), ("3m", 3 * 2**20)]
+)
+def test_size(text, value):
+    assert size(text) == value
+
+
+@pytest.mark.parametrize("text", ["", "GB", "1.5G", "-1", "5gib", True, None])
+def test_size_refuses(text):
+    with pytest.raises(ValueError, match="number of bytes"):
+        size(text)
+
+
+def test_unknown_name_lists_the_known_ones(config):
+    for ask in (
+        lambda: config.enable_x46,
+        lambda: config.update("enable_x46", 1),
+        lambda: config.override(enable_x46=1),
+        lambda: config.context("enable_x46"),
+    ):
+        with pytest.raises(AttributeError, match=r"(?s)Did you mean 'enable_x64'.*cache_dir"):
+            ask()
+
+
+def test_bad_value_names_setting_value_and_choices(config):
+    with pytest.raises(ConfigError, match=r"(?s)config.traceback cannot be 'none'.*fold, full"):
+        config.update("traceback", "none")
+
+
+def test_bad_environment_names_the_variable(config, monkeypatch):
+    monkeypatch.setenv("RABBET_DEBUG_NANS", "maybe")
+    with pytest.raises(ConfigError, match="environment variable RABBET_DEBUG_NANS cannot be 'maybe'"):
+        _ = config.debug_nans
+
+
+def test_assignment_says_what_to_write_instead(config):
+    with pytest.raises(AttributeError, match=r"(?s)config.update\('debug_nans', True\).*config.override"):
+        config.debug_nans = True
+
+
+def test_every_setting_is_documented():
+    assert all(setting.doc.endswith(".") and len(setting.doc) > 20 for setting in CORE_SETTINGS)

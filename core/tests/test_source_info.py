@@ -1,0 +1,208 @@
+"""Positions in the user's program, and tracebacks without internal frames."""
+
+import functools
+import sys
+import traceback
+
+import pytest
+from rabbet import source_info
+from rabbet.config import config
+
+
+@pytest.fixture
+def internal(tmp_path, monkeypatch):
+    """A function that compiles source as if it stood in an internal package."""
+    monkeypatch.setattr(source_info, "_roots", [*source_info._roots])
+    source_info.add_internal_root(tmp_path)
+
+    def make(source, name, **names):
+        exec(compile(source, str(tmp_path / "inner.py"), "exec"), names)
+        return names[name]
+
+    yield make
+    source_info._verdicts.clear()
+
+
+HERE = __file__
+
+
+def line_of(frame_function):
+    return frame_function.__code__.co_firstlineno
+
+
+# Positions ----------------------------------------------------------------------------------------
+
+
+def test_caller_is_the_line_that_calls():
+    where = source_info.caller()
+    position = source_info.position(where)
+    assert position.file == HERE
+    assert position.line == sys._getframe().f_lineno - 3
+    assert position.column == len("    where = ") + 1
+    assert position.function == "test_caller_is_the_line_that_calls"
+
+
+def test_caller_skips_internal_frames(internal):
+    inner = internal(
+        "def inner(n):\n    return inner(n - 1) if n else caller()\n", "inner", caller=source_info.caller
+    )
+    position = source_info.position(inner(5))
+    assert (position.file, position.line) == (HERE, sys._getframe().f_lineno - 1)
+
+
+def test_caller_skips_the_frames_of_a_decorator(internal):
+    inner = internal(
+        "import contextlib\n@contextlib.contextmanager\ndef inner():\n    yield caller()\n",
+        "inner",
+        caller=source_info.caller,
+    )
+    with inner() as where:
+        pass
+    assert source_info.position(where).file == HERE
+
+
+def test_caller_finds_the_user_inside_a_callback(internal):
+    inner = internal("def inner(f):\n    return f()\n", "inner")
+    assert source_info.position(inner(lambda: source_info.caller())).function.endswith("<lambda>")
+
+
+def test_core_is_internal_and_its_tests_are_not():
+    assert source_info.is_internal(source_info.__file__)
+    assert not source_info.is_internal(HERE)
+
+
+def test_a_root_is_a_folder_not_a_prefix_of_names(tmp_path, monkeypatch):
+    monkeypatch.setattr(source_info, "_roots", [*source_info._roots])
+    (tmp_path / "pkg").mkdir()
+    source_info.add_internal_root(tmp_path / "pkg")
+    assert source_info.is_internal(str(tmp_path / "pkg" / "a.py"))
+    assert not source_info.is_internal(str(tmp_path / "pkgs" / "a.py"))
+    source_info._verdicts.clear()
+
+
+def test_a_root_takes_effect_for_files_judged_before(tmp_path, monkeypatch):
+    monkeypatch.setattr(source_info, "_roots", [*source_info._roots])
+    file = str(tmp_path / "a.py")
+    assert not source_info.is_internal(file)
+    source_info.add_internal_root(tmp_path)
+    assert source_info.is_internal(file)
+    source_info._verdicts.clear()
+
+
+def test_position_of_an_expression_over_several_lines():
+    def f():
+        return (
+            1,
+            source_info.caller(),
+        )
+
+    assert source_info.position(f()[1]).line == line_of(f) + 3
+
+
+def test_position_prints_short():
+    line = sys._getframe().f_lineno + 1
+    position = source_info.position(source_info.caller())
+    assert str(position).endswith(f"test_source_info.py:{line}")
+    assert len(str(position)) < len(f"{HERE}:{line}")
+
+
+def test_addresses_and_descriptions():
+    @functools.wraps(line_of)
+    def wrapper(*args):
+        return line_of(*args)
+
+    class Callable:
+        def __call__(self):
+            """Nothing."""
+
+    expected = f"test_source_info.py:{line_of(line_of)}"
+    assert source_info.address(line_of).endswith(expected)
+    assert source_info.address(wrapper).endswith(expected)
+    assert source_info.address(functools.partial(line_of, 1)).endswith(expected)
+    assert "test_source_info.py:" in source_info.address(Callable())
+    assert source_info.address(len) == "builtins (no source)"
+    assert source_info.describe_function(line_of).startswith("line_of (")
+    assert source_info.describe_function(functools.partial(line_of)).startswith("partial of line_of (")
+
+
+class Thing:
+    def __init__(self):
+        self.where = source_info.definition_site()
+
+
+class Special(Thing):
+    def __init__(self):
+        super().__init__()
+
+
+def test_definition_site_is_where_the_object_is_made():
+    line = sys._getframe().f_lineno + 1
+    things = Thing(), Special()
+    assert all((t.where.file, t.where.line, t.where.module) == (HERE, line, __name__) for t in things)
+
+
+# Tracebacks ---------------------------------------------------------------------------------------
+
+
+def frames(error):
+    return [(f.filename, f.name) for f in traceback.extract_tb(error.__traceback__)]
+
+
+def fails():
+    raise KeyError("mine")
+
+
+@pytest.fixture
+def door(internal):
+    source = "@folded\ndef door(f):\n    return deeper(f)\ndef deeper(f):\n    return f()\n"
+    return internal(source, "door", folded=source_info.folded)
+
+
+def test_user_frames_stay_and_internal_ones_go(door):
+    with pytest.raises(KeyError, match="mine") as caught:
+        door(lambda: door(fails))
+    names = [name for _, name in frames(caught.value)]
+    assert {file for file, _ in frames(caught.value)} == {HERE}
+    assert names == ["test_user_frames_stay_and_internal_ones_go", "<lambda>", "fails"]
+    assert sum("RABBET_TRACEBACK" in note for note in caught.value.__notes__) == 1
+
+
+def test_an_error_of_our_own_points_at_the_users_line(internal):
+    inner = internal(
+        "@folded\ndef inner():\n    raise ValueError('ours')\n", "inner", folded=source_info.folded
+    )
+    with pytest.raises(ValueError) as caught:
+        inner()
+    assert len(frames(caught.value)) == 1
+
+
+def test_causes_are_folded_too(internal):
+    source = "def inner(f):\n  try:\n    f()\n  except KeyError as e:\n    raise ValueError('ours') from e\n"
+    inner = source_info.folded(internal(source, "inner"))
+    with pytest.raises(ValueError) as caught:
+        inner(fails)
+    assert frames(caught.value.__cause__) == [(HERE, "fails")]
+
+
+def test_full_tracebacks_on_request(door):
+    with config.override(traceback="full"), pytest.raises(KeyError) as caught:
+        door(fails)
+    assert "deeper" in [name for _, name in frames(caught.value)]
+    assert not hasattr(caught.value, "__notes__")
+
+
+def test_no_note_where_nothing_is_hidden():
+    try:
+        fails()
+    except KeyError as error:
+        assert not hasattr(source_info.fold_traceback(error), "__notes__")
+
+
+def test_folded_passes_values_and_keeps_the_name():
+    def f(x, *, y):
+        """Doc."""
+        return x, y
+
+    g = source_info.folded(f)
+    assert g(1, y=2) == (1, 2)
+    assert (g.__name__, g.__doc__) == ("f", "Doc.")
