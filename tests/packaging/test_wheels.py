@@ -57,7 +57,7 @@ def test_a_wheel_holds_its_package_and_nothing_else(folder, wheel):
     assert code, "the wheel is empty"
     assert [name for name in code if not name.startswith(prefix)] == []
     assert "rabbet/__init__.py" not in code or folder == "core"
-    assert not any("/tests/" in name or name.endswith(".pyc") for name in code)
+    assert not any("/tests/" in name or name.endswith(".pyc") for name in code if not name.endswith(".tmpl"))
 
 
 def test_core_brings_the_templates_of_new_plugins(wheel):
