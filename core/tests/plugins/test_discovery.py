@@ -52,6 +52,35 @@ def test_the_core_version_that_a_plugin_asks_for(requires, met):
     assert (unmet is None) == met
 
 
+VERSIONS = ["0", "0.1", "0.1.0", "0.1.4", "0.2", "0.10", "1", "1.0.0.1", "00.1"]
+SIGNS = [">=", ">", "<=", "<", "==", "!="]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_quick_reading_of_plain_requirements_agrees_with_packaging(version):
+    lines = [f"rabbet-core{sign}{bound}" for sign in SIGNS for bound in VERSIONS]
+    lines += [f"rabbet_core (>={low}, <{high})" for low in VERSIONS for high in VERSIONS]
+    for line in lines:
+        assert discovery._plainly_met(line, version) == discovery._met(line, version), line
+
+
+@pytest.mark.parametrize(
+    "line, version",
+    [
+        ("rabbet-core>=0.1; python_version<'3'", "0.1"),
+        ("rabbet-core~=0.1", "0.1"),
+        ("rabbet-core>=0.1rc1", "0.1"),
+        ("rabbet-core==0.1.*", "0.1"),
+        ("rabbet-core===0.1", "0.1"),
+        ("rabbet-core[cli]>=0.1", "0.1"),
+        ("rabbet-core-extras>=99", "0.1"),
+        ("rabbet-core>=0.1", "0.1.dev3"),
+    ],
+)
+def test_other_requirements_are_left_to_packaging(line, version):
+    assert discovery._plainly_met(line, version) is None
+
+
 def test_a_pre_release_of_the_core_counts_as_that_version():
     assert discovery.unmet_requirement(FakeDistribution("p", "", ["rabbet-core>=0.1"]), "0.2.dev3") is None
 
