@@ -45,10 +45,11 @@ def to_numpy(raw):
 
 def assemble(raw):
     """Return a whole NumPy array from the shards of `raw`; may import jax."""
-    pieces = [adapter.to_numpy(shard) for shard in raw._arrays]
     whole = np.empty(raw.aval.shape, raw.aval.dtype)
-    for piece, index in zip(pieces, shard_indices(raw), strict=True):
-        whole[index] = piece
+    for shard, device, index in zip(raw._arrays, adapter.devices_of(raw), shard_indices(raw), strict=True):
+        # Without jax a shard comes without a type of its own.
+        aval = HostAval(whole[index].shape, whole.dtype)
+        whole[index] = to_numpy(shard._rewrap_with_aval_and_sharding(aval, adapter.single_sharding(device)))
     whole.flags.writeable = False
     return whole
 
