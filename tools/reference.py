@@ -7,6 +7,7 @@
 import argparse
 import inspect
 import pathlib
+import re
 import sys
 
 import rabbet.extend
@@ -27,14 +28,20 @@ WORDS = {
 
 
 def first_sentence(thing):
-    """The first line of a docstring, as one cell of a table."""
-    lines = (inspect.getdoc(thing) or "").strip().splitlines()
-    return lines[0].replace("|", "\\|") if lines else ""
+    """The first sentence of a docstring, as one cell of a table."""
+    paragraph = " ".join((inspect.getdoc(thing) or "").strip().partition("\n\n")[0].split())
+    return re.split(r"(?<=[.:;]) (?=[A-Z`])", paragraph)[0].replace("``", "`").replace("|", "\\|")
+
+
+def public():
+    """The names that a plugin may import, with what they are."""
+    found = {name: thing for name, thing in vars(rabbet.extend).items() if not name.startswith("_")}
+    return {**found, "hookimpl": rabbet.extend.hookimpl}
 
 
 def names():
     """A table row for each name that a plugin may import."""
-    for name in sorted(rabbet.extend.__all__, key=str.lower):
+    for name in sorted(public(), key=str.lower):
         yield f"| `{name}` | {first_sentence(getattr(rabbet.extend, name))} |"
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import rabbet as rb
 from rabbet import lax
-from rabbet.extend import MissingPluginError
+from rabbet.errors import MissingPluginError
 
 PROVIDED = {
     "jit": "rabbet-jit",

@@ -86,5 +86,5 @@ def test_outer_values_are_boxes_of_width_zero():
 
 
 def test_a_primitive_without_a_rule_is_named():
-    with pytest.raises(rb.extend.MissingRule, match=r"no 'enclose' rule for primitive 'sin'"):
+    with pytest.raises(rb.errors.MissingRule, match=r"no 'enclose' rule for primitive 'sin'"):
         rb.enclose(lax.sin)((0.0, 1.0))
