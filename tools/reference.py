@@ -30,7 +30,7 @@ WORDS = {
 def first_sentence(thing):
     """The first sentence of a docstring, as one cell of a table."""
     paragraph = " ".join((inspect.getdoc(thing) or "").strip().partition("\n\n")[0].split())
-    return re.split(r"(?<=[.:;]) (?=[A-Z`])", paragraph)[0].replace("``", "`").replace("|", "\\|")
+    return re.split(r"(?<=\.) (?=[A-Z`])", paragraph)[0].replace("``", "`").replace("|", "\\|")
 
 
 def public():
