@@ -95,7 +95,9 @@ class ProgramCache:
     def __init__(self, folder, max_bytes):
         self.folder, self.max_bytes = Path(folder), max_bytes
         self.hits = self.misses = 0
-        self._reason, self._warned = None, set()
+        self._reason = None                 # why the folder is not used at all
+        self._unwritable = False
+        self._warned = set()
         self._written = 0                   # bytes, since the folder was counted
         self._lock = threading.Lock()
 
@@ -110,12 +112,14 @@ class ProgramCache:
     def put(self, key, blob):
         """Keep `blob` under `key`; return whether that worked. An entry larger than the limit is not kept."""
         content = pack(blob)
-        if len(content) > self.max_bytes or not self._usable(make=True):
+        if self._unwritable or len(content) > self.max_bytes or not self._usable(make=True):
             return False
         try:
             self._write(self._path(key), content)
         except OSError as error:
-            self._stop(f"cannot be written to ({error.strerror or error})")
+            self._unwritable = True
+            self._warn("folder", f"the folder {self.folder} cannot be written to ({error.strerror or error}). "
+                                 "What is in it is used; what is compiled from now on is not kept.")
             return False
         self._make_room(len(content))
         return True
@@ -185,22 +189,14 @@ class ProgramCache:
         if not self._usable():
             return None
         try:
-            handle = os.open(self._path(key), os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0))
+            content, problem = read_if_ours(self._path(key))
         except FileNotFoundError:
             return None
         except OSError as error:
-            self._warn(key, f"entry {key[:12]} cannot be opened ({error.strerror or error})")
+            content, problem = None, f"cannot be read ({error.strerror or error})"
+        if problem:
+            self._warn(key, f"entry {key[:12]} is not used, because it {problem}")
             return None
-        with open(handle, "rb") as file:
-            problem = not_ours(os.fstat(handle), stat.S_ISREG)
-            if problem:
-                self._warn(key, f"entry {key[:12]} is not used, because it {problem}")
-                return None
-            try:
-                content = file.read()
-            except OSError as error:
-                self._warn(key, f"entry {key[:12]} cannot be read ({error.strerror or error})")
-                return None
         blob = unpack(content)
         if blob is None:
             self.discard(key, "it is damaged")
@@ -261,6 +257,19 @@ class ProgramCache:
             return time.time() - os.stat(self.folder / COUNTED).st_mtime < COUNT_SECONDS
         except OSError:
             return False
+
+
+def read_if_ours(path):
+    """Return (content of the file, None), or (None, why it cannot be trusted). Follows no link."""
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0))
+    try:
+        problem = not_ours(os.fstat(handle), stat.S_ISREG)
+        if problem:
+            return None, problem
+        with open(handle, "rb", closefd=False) as file:
+            return file.read(), None
+    finally:
+        os.close(handle)
 
 
 def not_ours(status, is_kind):

@@ -1,0 +1,350 @@
+"""The persistent cache: keys, whole entries only, trust, room, and many processes at once."""
+
+import os
+import stat
+import subprocess
+import sys
+import warnings
+from types import SimpleNamespace
+
+import pytest
+from rabbet.config import config
+from rabbet.errors import CacheWarning
+from rabbet.runtime import adapter, cache
+from rabbet.runtime.compile_options import build_options
+
+BLOB = os.urandom(500) + b"x" * 5000
+KEY, OTHER = "a" * 64, "b" * 64
+root = pytest.mark.skipif(getattr(os, "geteuid", lambda: 1)() != 0, reason="needs to be root")
+not_root = pytest.mark.skipif(getattr(os, "geteuid", lambda: 1)() == 0, reason="root may write anywhere")
+
+
+@pytest.fixture
+def programs(tmp_path):
+    return cache.ProgramCache(tmp_path / "programs", 1 << 20)
+
+
+def file_of(programs, key=KEY):
+    return programs.folder / (key + cache.SUFFIX)
+
+
+# Keys ------------------------------------------------------------------------------------------------------
+
+def test_keys_depend_on_everything_that_the_code_depends_on(device, monkeypatch):
+    options = adapter.option_bytes(build_options(device))
+    base = cache.key("module", options, device)
+    assert base == cache.key("module", options, device)
+    assert len(base) == 64 and set(base) <= set("0123456789abcdef")
+    fast = adapter.option_bytes(build_options(device, extra={"xla_cpu_enable_fast_math": True}))
+    client = SimpleNamespace(version="other")
+    assert len({
+        base, cache.key("module ", options, device), cache.key("module", fast, device),
+        cache.key("module", options, SimpleNamespace(platform="cuda", device_kind="cpu", client=device.client)),
+        cache.key("module", options, SimpleNamespace(platform="cpu", device_kind="H100", client=device.client)),
+        cache.key("module", options, SimpleNamespace(platform="cpu", device_kind="cpu", client=client)),
+    }) == 6
+    monkeypatch.setattr(cache, "host_fingerprint", lambda: "another processor")
+    assert cache.key("module", options, device) != base
+    monkeypatch.undo()
+    monkeypatch.setattr(adapter, "version", lambda: "9.9.9")
+    assert cache.key("module", options, device) != base
+
+
+def test_parts_of_a_key_cannot_run_into_each_other(device):
+    assert cache.key("ab", b"c", device) != cache.key("a", b"bc", device)
+
+
+KEY_SCRIPT = """
+import sys
+sys.path.insert(0, {tests!r})
+from rabbet.runtime import adapter, cache
+from rabbet.runtime.backends import Backend, BackendRegistry
+from rabbet.runtime.clients import Clients
+from rabbet.runtime.compile_options import build_options
+from rabbet.runtime.devices import Device
+backend = Backend(platform='cpu', priority=0, make_client=lambda options: adapter.make_cpu_client(1, False))
+class Manager:
+    names = lambda self, group: ['cpu']
+    get = lambda self, group, name: backend
+device = Clients(BackendRegistry(Manager()), Device).default().devices[0]
+print(cache.key('module', adapter.option_bytes(build_options(device)), device))
+"""
+
+
+def test_another_process_finds_the_same_key(device):
+    ran = subprocess.run([sys.executable, "-c", KEY_SCRIPT.format(tests=os.path.dirname(__file__))], capture_output=True,
+                         text=True, timeout=120, check=True, env={**os.environ, "PYTHONHASHSEED": "7"})
+    assert ran.stdout.strip() == cache.key("module", adapter.option_bytes(build_options(device)), device)
+
+
+# Entries ---------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("blob", [BLOB, b"", b"\0" * 100_000])
+def test_what_is_put_is_got(programs, blob):
+    assert programs.get(KEY) is None
+    assert programs.put(KEY, blob)
+    assert programs.get(KEY) == blob
+    assert programs.get(OTHER) is None
+    info = programs.info()
+    assert (info.entries, info.hits, info.misses, info.reason) == (1, 1, 2, None)
+    assert 0 < info.bytes < len(blob) + 200
+
+
+def test_a_compiled_program_goes_there_and_back(programs, device):
+    text = "func.func public @main(%a: tensor<4xf32>) -> tensor<4xf32> { return %a : tensor<4xf32> }"
+    options = build_options(device)
+    exe = adapter.compile_text(device.client.raw, text, device.device_list, options)
+    key = cache.key(text, adapter.option_bytes(options), device)
+    programs.put(key, adapter.serialize(exe))
+    loaded = adapter.deserialize(device.client.raw, programs.get(key), device.device_list)
+    assert adapter.hlo_text(loaded) == adapter.hlo_text(exe)
+
+
+def test_nothing_is_made_before_something_is_kept(programs):
+    programs.get(KEY), programs.info(), programs.clear()
+    assert not programs.folder.exists()
+
+
+def test_an_entry_is_replaced_whole(programs):
+    programs.put(KEY, BLOB)
+    programs.put(KEY, b"second")
+    assert programs.get(KEY) == b"second"
+    assert programs.info().entries == 1
+    assert [name for name in os.listdir(programs.folder) if name.startswith(cache.TEMPORARY)] == []
+
+
+def test_clear(programs):
+    programs.put(KEY, BLOB)
+    programs.put(OTHER, BLOB)
+    assert programs.clear() == 2
+    assert programs.get(KEY) is None and programs.info().entries == 0
+
+
+# Damage ----------------------------------------------------------------------------------------------------
+
+DAMAGE = {
+    "empty": lambda content: b"",
+    "cut in the header": lambda content: content[:20],
+    "cut": lambda content: content[:-1],
+    "longer": lambda content: content + b"\0",
+    "one bit": lambda content: content[:-9] + bytes([content[-9] ^ 1]) + content[-8:],
+    "another format": lambda content: b"X" + content[1:],
+    "nonsense": lambda content: b"\xff" * 3000,
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_entry_is_a_miss_and_a_warning_and_gone(programs, damage):
+    programs.put(KEY, BLOB)
+    path = file_of(programs)
+    path.write_bytes(DAMAGE[damage](path.read_bytes()))
+    with pytest.warns(CacheWarning, match="it is damaged"):
+        assert programs.get(KEY) is None
+    assert not path.exists()
+    programs.put(KEY, BLOB)
+    assert programs.get(KEY) == BLOB
+
+
+def test_an_entry_that_the_runtime_refuses_is_removed(programs):
+    programs.put(KEY, b"not a program")
+    with pytest.warns(CacheWarning, match="INTERNAL: whatever"):
+        programs.discard(KEY, "INTERNAL: whatever")
+    assert programs.get(KEY) is None
+
+
+def test_an_entry_that_is_a_folder(programs):
+    programs.put(OTHER, BLOB)
+    file_of(programs).mkdir()
+    with pytest.warns(CacheWarning):
+        assert programs.get(KEY) is None
+
+
+# Trust -----------------------------------------------------------------------------------------------------
+
+def test_folder_and_entries_are_for_the_user_alone(programs):
+    before = os.umask(0)
+    try:
+        programs.put(KEY, BLOB)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(programs.folder.stat().st_mode) == 0o700
+    assert stat.S_IMODE(file_of(programs).stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o720])
+def test_a_folder_that_others_may_write_to_is_not_used(programs, mode):
+    programs.folder.mkdir()
+    programs.folder.chmod(mode)
+    with pytest.warns(CacheWarning, match="can be written to by others"):
+        assert not programs.put(KEY, BLOB)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")          # said once
+        assert programs.get(KEY) is None and not programs.put(KEY, BLOB) and programs.clear() == 0
+    assert "others" in programs.info().reason
+
+
+def test_an_entry_that_others_may_write_to_is_not_used(programs):
+    programs.put(KEY, BLOB)
+    file_of(programs).chmod(0o666)
+    with pytest.warns(CacheWarning, match="can be written to by others"):
+        assert programs.get(KEY) is None
+    assert file_of(programs).exists()
+
+
+def test_links_are_not_followed(programs, tmp_path):
+    programs.put(OTHER, BLOB)
+    file_of(programs).symlink_to(file_of(programs, OTHER))
+    with pytest.warns(CacheWarning):
+        assert programs.get(KEY) is None
+    elsewhere = cache.ProgramCache(tmp_path / "link", 1 << 20)
+    elsewhere.folder.symlink_to(programs.folder)
+    with pytest.warns(CacheWarning, match="a link"):
+        assert elsewhere.get(OTHER) is None
+
+
+@root
+def test_what_belongs_to_another_user_is_not_used(programs):
+    programs.put(KEY, BLOB)
+    programs.put(OTHER, BLOB)
+    os.chown(file_of(programs), 12345, 12345)
+    with pytest.warns(CacheWarning, match="another user"):
+        assert programs.get(KEY) is None
+    assert programs.get(OTHER) == BLOB
+    os.chown(programs.folder, 12345, 12345)
+    again = cache.ProgramCache(programs.folder, 1 << 20)
+    with pytest.warns(CacheWarning, match="another user"):
+        assert again.get(OTHER) is None
+
+
+# Folders that cannot be written to ---------------------------------------------------------------------------
+
+@not_root
+def test_a_read_only_folder_serves_and_warns_once(programs):
+    programs.put(KEY, BLOB)
+    programs.folder.chmod(0o500)
+    with pytest.warns(CacheWarning, match="cannot be written to"):
+        assert not programs.put(OTHER, BLOB)
+
+
+def test_a_full_disk_is_one_warning(programs, monkeypatch):
+    def full(*args):
+        raise OSError(28, "No space left on device")
+
+    programs.put(KEY, BLOB)
+    monkeypatch.setattr(cache.os, "replace", full)
+    with pytest.warns(CacheWarning, match="No space left on device"):
+        assert not programs.put(OTHER, BLOB)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert not programs.put(OTHER, BLOB)
+    assert [name for name in os.listdir(programs.folder) if name.startswith(cache.TEMPORARY)] == []
+
+
+def test_a_full_disk_does_not_hide_what_is_there(programs, monkeypatch):
+    programs.put(KEY, BLOB)
+    monkeypatch.setattr(cache.tempfile, "mkstemp", lambda **_: (_ for _ in ()).throw(OSError(28, "full")))
+    with pytest.warns(CacheWarning):
+        programs.put(OTHER, BLOB)
+    assert programs.get(KEY) == BLOB
+
+
+def test_a_folder_that_cannot_be_made(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    programs = cache.ProgramCache(tmp_path / "file" / "programs", 1 << 20)
+    with pytest.warns(CacheWarning):
+        assert not programs.put(KEY, BLOB)
+    assert programs.get(KEY) is None
+
+
+# Room --------------------------------------------------------------------------------------------------------
+
+def test_the_least_recently_used_go_first(tmp_path):
+    size = len(cache.pack(BLOB))
+    programs = cache.ProgramCache(tmp_path / "programs", 10 * size)
+    keys = [f"{i:064x}" for i in range(10)]
+    for age, key in enumerate(keys):
+        programs.put(key, BLOB)
+        os.utime(file_of(programs, key), (1000 + age, 1000 + age))
+    programs.get(keys[0])                       # used just now
+    programs.put(KEY, BLOB)
+    left = {key for key in [*keys, KEY] if programs.get(key) is not None}
+    assert left >= {keys[0], keys[9], KEY} and keys[1] not in left
+    assert programs.info().bytes <= 10 * size
+
+
+def test_what_is_larger_than_the_limit_is_not_kept(tmp_path):
+    programs = cache.ProgramCache(tmp_path / "programs", 100)
+    assert not programs.put(KEY, os.urandom(1000))
+    assert not programs.folder.exists()
+
+
+def test_what_dead_processes_left_is_removed(programs):
+    programs.put(KEY, BLOB)
+    old, new = programs.folder / ".tmp-old", programs.folder / ".tmp-new"
+    old.write_bytes(b"x"), new.write_bytes(b"x")
+    os.utime(old, (1000, 1000))
+    programs.info()
+    assert not old.exists() and new.exists()
+
+
+# Many processes ------------------------------------------------------------------------------------------------
+
+WORKER = """
+import sys, warnings
+warnings.simplefilter('error')
+from rabbet.runtime.cache import ProgramCache
+programs = ProgramCache({folder!r}, 30_000)
+me = int(sys.argv[1])
+for turn in range(150):
+    key = f'{{turn % 7:064x}}'
+    blob = programs.get(key)
+    assert blob is None or blob == key.encode() * 100, 'a torn entry'
+    programs.put(key, key.encode() * 100)
+    if turn % 40 == me * 10:
+        programs.clear()
+"""
+
+
+def test_many_processes_share_a_folder(tmp_path):
+    script = WORKER.format(folder=str(tmp_path / "programs"))
+    workers = [subprocess.Popen([sys.executable, "-c", script, str(i)], stderr=subprocess.PIPE) for i in range(4)]
+    errors = [worker.communicate(timeout=120)[1].decode() for worker in workers]
+    assert [worker.returncode for worker in workers] == [0] * 4, errors
+
+
+# Settings --------------------------------------------------------------------------------------------------------
+
+def test_the_settings_choose_the_folder(tmp_path, monkeypatch):
+    with config.override(cache_dir=str(tmp_path / "mine")):
+        assert cache.default_cache().folder == tmp_path / "mine" / "programs"
+        assert cache.default_cache() is cache.default_cache()
+    with config.override(cache_dir=None):
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+        assert cache.default_folder() == tmp_path / "rabbet"
+        monkeypatch.setenv("XDG_CACHE_HOME", "relative")        # the specification says: to be ignored
+        monkeypatch.setenv("HOME", "/home/somebody")
+        assert str(cache.default_folder()) == "/home/somebody/.cache/rabbet"
+
+
+def test_the_cache_can_be_switched_off(tmp_path):
+    with config.override(cache=False, cache_dir=str(tmp_path)):
+        assert cache.default_cache() is None
+        assert cache.get(KEY) is None and cache.info() is None and cache.clear() == 0
+        assert not cache.store(KEY, lambda: BLOB, 100)
+    assert os.listdir(tmp_path) == []
+
+
+def test_store_keeps_what_took_long(tmp_path):
+    with config.override(cache=True, cache_dir=str(tmp_path)):
+        assert not cache.store(KEY, lambda: BLOB, 0.0)
+        assert cache.store(KEY, lambda: BLOB, 1.0)
+        assert cache.get(KEY) == BLOB
+
+        def refuse():
+            raise adapter.XlaRuntimeError("UNIMPLEMENTED")
+
+        assert not cache.store(OTHER, refuse, 1.0)
+        with pytest.warns(CacheWarning):
+            cache.reject(KEY, "it does not load")
+        assert cache.get(KEY) is None
+        assert cache.clear() == 0
