@@ -33,6 +33,15 @@ def test_an_empty_table_is_a_word(capsys):
     assert capsys.readouterr().out == "no plugins\n"
 
 
+def test_a_terminal_gets_a_drawn_table(capsys, monkeypatch):
+    pytest.importorskip("rich")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    output.table(("name", "x"), [("[b]f[/b]", "1")])
+    printed = capsys.readouterr().out
+    assert "[b]f[/b]" in printed
+    assert "─" in printed
+
+
 # plugins ------------------------------------------------------------------------------------------
 
 
@@ -162,8 +171,13 @@ def test_its_metadata_announces_what_its_module_defines(kind, tmp_path, monkeypa
         sys.modules.pop("rabbet_thing", None)
 
 
-@pytest.mark.parametrize("kind", new_plugin.KINDS)
-@pytest.mark.needs("jit", "vmap", "autodiff", "cpu")
+NEEDS = {"transformation": ["jit"], "primitive": ["jit", "vmap", "grad"], "pass": ["jit"]}
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param(kind, marks=pytest.mark.needs("cpu", *NEEDS.get(kind, ()))) for kind in new_plugin.KINDS],
+)
 def test_its_own_tests_pass(kind, tmp_path):
     folder = new_plugin.write("thing", kind, tmp_path)
     project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
@@ -207,3 +221,4 @@ def test_errors_of_ours_are_one_message_and_status_one(capsys, monkeypatch):
     monkeypatch.setattr(plugins, "default_manager", broken)
     assert cli.main(["plugins"]) == 1
     assert "rabbet plugins: ConfigError: RABBET_PREFER" in capsys.readouterr().err
+
