@@ -1,4 +1,4 @@
-"""Write docs/reference.md: every name of `rabbet.extend`, and the rules of each primitive.
+"""Write docs/reference.md: every name of `rabbet.extend`, the settings, the rules of each primitive.
 
     python tools/reference.py            # writes the page
     python tools/reference.py --check    # fails if the page is not what would be written
@@ -11,6 +11,7 @@ import re
 import sys
 
 import rabbet.extend
+from rabbet.config import CORE_SETTINGS
 from rabbet.primitive import all_primitives
 from rabbet.rules import all_tables
 
@@ -45,6 +46,12 @@ def names():
         yield f"| `{name}` | {first_sentence(getattr(rabbet.extend, name))} |"
 
 
+def settings():
+    """A table row for each setting of core."""
+    for setting in CORE_SETTINGS:
+        yield f"| `{setting.name}` | `{setting.default}` | {setting.doc} |"
+
+
 def matrix():
     """A table row for each primitive of core: its kinds, and where each table's rule comes from."""
     tables = all_tables()
@@ -67,6 +74,14 @@ def page():
             "| name | what it is |",
             "|---|---|",
             *names(),
+            "",
+            "## Settings",
+            "",
+            "Attributes of `rabbet.config`; the environment variable of each is `RABBET_` and the name in capitals.",
+            "",
+            "| setting | default | meaning |",
+            "|---|---|---|",
+            *settings(),
             "",
             "## Primitives and the standard tables",
             "",
