@@ -86,7 +86,7 @@ def test_64_bit_integers_of_both_signs_meet_in_a_weak_float(wide):
 
 def test_weak_types():
     weak = {name: ShapedArray((), name, True) for name in ("int32", "float32", "float16", "complex64")}
-    result = lambda *values: dtypes.result_type(*values, return_weak=True)
+    result = dtypes.promote
     assert result(1) == result(int) == result(weak["int32"]) == ("int32", True)
     assert result(1, 2.0) == result(weak["int32"], weak["float32"]) == ("float32", True)
     assert result(True) == ("bool", False)
@@ -96,6 +96,15 @@ def test_weak_types():
     assert result(weak["float16"], weak["int32"]) == ("float16", True)
     assert result(weak["complex64"], ShapedArray((), "float64")) == ("complex128", False)
     assert result(ShapedArray((), "float32"), weak["float32"]) == ("float32", False)
+
+
+def test_a_weak_result_type_has_the_width_of_a_python_number(wide):
+    bits = 64 if wide else 32
+    for name, expected in {"int8": f"int{bits}", "uint8": f"uint{bits}", "float16": f"float{bits}"}.items():
+        weak = ShapedArray((), name, True)
+        assert dtypes.result_type(weak, return_weak=True) == (expected, True)
+        assert dtypes.promote(weak) == (name, True)
+        assert dtypes.result_type(weak, weak.strong()) == name
 
 
 # Widths -------------------------------------------------------------------------------------------

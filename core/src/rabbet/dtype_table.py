@@ -1,153 +1,34 @@
-"""The table of dtypes: one row for each, what a plugin's row looks like, and how two of them promote.
+"""The table of dtypes: what a name means, what is known of a dtype, and how two of them promote.
 
-The core knows bool, the integers of 8 to 64 bits, float16 to float64 and the two complex dtypes. Each is
-a row, a ``DTypeSpec``; a plugin adds a row, and the table asks for it (``find_spec``) when an unknown
-name is first seen.
+Names, scalar types and NumPy dtypes are looked up in dicts. What is not there is asked of ``find_spec``,
+which looks among the installed plugins, once for each new name.
 """
 
 import contextlib
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from rabbet.config import config
+from rabbet.dtype_rows import (
+    ABSTRACT,
+    CORE_ORDER,
+    CORE_SPECS,
+    DEFAULTS,
+    KINDS,
+    NARROW,
+    NARROW_ORDER,
+    PYTHON,
+    PYTHON_NAMES,
+    SCALARS,
+    WEAK,
+    ExtendedDType,
+    extended,
+    float0,
+)
 from rabbet.errors import PluginConflictError, TypePromotionError
 from rabbet.lattice import Lattice
-
-float0 = np.dtype([("float0", np.void, 0)])
-"""The dtype of the tangent of an integer: it has no numbers at all."""
-
-
-class extended(np.generic):
-    """Abstract class of the dtypes that NumPy cannot store, for ``issubdtype``."""
-
-
-class prng_key(extended):
-    """Abstract class of the dtypes of random keys: ``issubdtype(key.dtype, dtypes.prng_key)``."""
-
-
-class ExtendedDType:
-    """A dtype of our own making, such as that of random keys. Two of the same class and name are equal.
-
-    An array of it is stored as an array of ``physical_dtype`` with ``physical_shape`` appended to its shape.
-    Subclasses set ``type``, an abstract class below ``extended``, for ``issubdtype``.
-    """
-
-    type = extended
-    kind = "V"
-
-    def __init__(self, name, physical_dtype, physical_shape=()):
-        self.name = name
-        self.physical_dtype = np.dtype(physical_dtype)
-        self.physical_shape = tuple(physical_shape)
-
-    @property
-    def itemsize(self):
-        """Bytes of one element."""
-        return self.physical_dtype.itemsize * int(np.prod(self.physical_shape, dtype=int))
-
-    def __eq__(self, other):
-        return type(self) is type(other) and self.name == other.name
-
-    def __hash__(self):
-        return hash((type(self), self.name))
-
-    def __repr__(self):
-        return self.name
-
-
-@dataclass(frozen=True)
-class DTypeSpec:
-    """One row of the table, as a value.
-
-    Args:
-      name: the dtype's name, ``"bfloat16"``.
-      numpy_dtype: the NumPy dtype or scalar type that stores it.
-      mlir: its StableHLO element type, ``"bf16"``.
-      kind: ``b`` bool, ``i`` and ``u`` integers, ``f`` float, ``c`` complex, ``V`` none of these.
-      above: names of the dtypes that promote to this one directly (``float*`` is a Python float).
-      below: names of the dtypes that this one promotes to directly.
-      finfo: what ``finfo`` (for an integer: ``iinfo``) answers, or a function that makes it. None:
-      NumPy's answer. compute: name of the dtype to calculate in where a backend stores this one but
-      cannot calculate in it. bits: bits of one element, where that is not ``8 * itemsize``.
-    """
-
-    name: str
-    numpy_dtype: Any
-    mlir: str
-    kind: str
-    above: tuple = ()
-    below: tuple = ()
-    finfo: Any = None
-    compute: str | None = None
-    bits: int | None = None
-
-    @property
-    def dtype(self):
-        """The NumPy dtype."""
-        return np.dtype(self.numpy_dtype)
-
-
-def _core_specs():
-    yield DTypeSpec("bool", np.bool_, "i1", "b")
-    for bits in (8, 16, 32, 64):
-        yield DTypeSpec(f"int{bits}", f"int{bits}", f"i{bits}", "i")
-        yield DTypeSpec(f"uint{bits}", f"uint{bits}", f"ui{bits}", "u")
-    yield DTypeSpec("float16", np.float16, "f16", "f", compute="float32")
-    for bits in (32, 64):
-        yield DTypeSpec(f"float{bits}", f"float{bits}", f"f{bits}", "f")
-        yield DTypeSpec(f"complex{2 * bits}", f"complex{2 * bits}", f"complex<f{bits}>", "c")
-
-
-CORE_SPECS = tuple(_core_specs())
-
-# For each name the names directly above it.
-CORE_ORDER = {
-    "bool": ("int*",),
-    "int*": ("int8", "uint8"),
-    "uint8": ("uint16", "int16"),
-    "uint16": ("uint32", "int32"),
-    "uint32": ("uint64", "int64"),
-    "uint64": ("float*",),
-    "int8": ("int16",),
-    "int16": ("int32",),
-    "int32": ("int64",),
-    "int64": ("float*",),
-    "float*": ("float16", "complex*"),
-    "float16": ("float32",),
-    "float32": ("float64", "complex64"),
-    "float64": ("complex128",),
-    "complex*": ("complex64",),
-    "complex64": ("complex128",),
-    "complex128": (),
-}
-# While 64 bits are off, no two dtypes of 32 bits may promote to one of 64. Only this pair would.
-NARROW_ORDER = {**CORE_ORDER, "uint32": ("int32", "uint64")}
-
-KINDS = {
-    "b": np.bool_, "i": np.signedinteger, "u": np.unsignedinteger, "f": np.floating, "c": np.complexfloating,
-    "V": np.void,
-}  # fmt: skip
-ABSTRACT = {
-    np.generic, np.number, np.integer, np.signedinteger, np.unsignedinteger, np.inexact, np.floating,
-    np.complexfloating,
-}  # fmt: skip
-WEAK = {"b": "bool", "i": "int*", "u": "int*", "f": "float*", "c": "complex*"}
-RANKS = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3, "V": 4}
-PYTHON = {bool: "b", int: "i", float: "f", complex: "c"}
-PYTHON_NAMES = {"int": int, "float": float, "complex": complex}
-SCALARS = {kind: scalar for scalar, kind in PYTHON.items()} | {"u": int}
-
-_widths = {32: ("int32", "float32", "complex64"), 64: ("int64", "float64", "complex128")}
-DEFAULTS = {
-    wide: dict(zip((bool, int, float, complex), map(np.dtype, ("bool", *_widths[64 if wide else 32]))))
-    for wide in (False, True)
-}
-NARROW = {np.dtype(wide): np.dtype(narrow) for wide, narrow in zip(_widths[64], _widths[32])}
-NARROW[np.dtype("uint64")] = np.dtype("uint32")
 
 
 class DTypeTable:
@@ -291,21 +172,32 @@ class DTypeTable:
         """
         return self.result_type(a, b)
 
-    def result_type(self, *values, return_weak=False):
-        """The dtype of an operation between ``values``: arrays, tracers, avals, scalars or dtypes.
+    def promote(self, *values):
+        """``(dtype, weak_type)`` in which an operation takes ``values``: arrays, tracers, avals, scalars,
+        dtypes.
 
-        Returns the dtype, or with ``return_weak`` the pair ``(dtype, weak_type)``. The result is weak if
-        it comes from Python scalars alone, or from a weak one of a higher kind (an int32 array and a
-        Python float). Raises TypePromotionError if there is no common dtype.
+        It is weak if all of them are, or if a weak one of a higher kind decides (an int32 array and a Python
+        float). Raises TypePromotionError if there is no common dtype.
+        """
+        key = config.enable_x64, *[self._typing(v) for v in values]
+        try:
+            return self._promoted[key]
+        except KeyError:
+            result = self._promoted[key] = self._promote(*key)
+            return result
+
+    def result_type(self, *values, return_weak=False):
+        """The dtype that stands for ``values`` in a program: as ``promote``, but a weak result is as wide
+        as a Python number alone. With ``return_weak`` the pair ``(dtype, weak_type)``.
         """
         if not values:
             raise ValueError("result_type needs at least one value")
-        key = config.enable_x64, *[self._typing(v) for v in values]
-        try:
-            result = self._promoted[key]
-        except KeyError:
-            result = self._promoted[key] = self._promote(*key)
-        return result if return_weak else result[0]
+        dtype, weak = self.promote(*values)
+        if weak:
+            wide, kind = config.enable_x64, self.kind(dtype)
+            unsigned = np.dtype("uint64" if wide else "uint32")
+            dtype = unsigned if kind == "u" else DEFAULTS[wide][SCALARS[kind]]
+        return (dtype, weak) if return_weak else dtype
 
     def _typing(self, value):
         """``(dtype, weak)`` of a value or a dtype."""

@@ -16,25 +16,26 @@ The functions here answer from the table of the process; ``dtype_table`` says ho
 import numpy as np
 
 from rabbet.config import config
-from rabbet.dtype_table import (
+from rabbet.dtype_rows import (
     DEFAULTS,
     PYTHON,
     RANKS,
     SCALARS,
     DTypeSpec,
-    DTypeTable,
     ExtendedDType,
     extended,
     float0,
     prng_key,
 )
+from rabbet.dtype_table import DTypeTable
 from rabbet.errors import TypePromotionError
 
 __all__ = [
     "DTypeSpec", "DTypeTable", "ExtendedDType", "TypePromotionError", "add", "canonicalize",
     "canonicalize_dtype", "extended", "find", "finfo", "float0", "iinfo", "inexact", "issubdtype",
-    "itemsize_bits", "kind", "kind_rank", "mlir_name", "narrow", "numpy_scalar", "prng_key", "promote_types",
-    "result_type", "scalar_dtype", "scalar_type_of", "short_name", "spec", "table", "to_complex",
+    "itemsize_bits", "kind", "kind_rank", "mlir_name", "narrow", "numpy_scalar", "prng_key",
+    "promote", "promote_types", "result_type", "scalar_dtype", "scalar_type_of", "short_name", "spec",
+    "table", "to_complex",
     "to_inexact", "use_finder", "wide_scalars",
 ]  # fmt: skip
 
@@ -52,6 +53,7 @@ mlir_name = table.mlir_name
 short_name = table.short_name
 itemsize_bits = table.itemsize_bits
 narrow = table.narrow
+promote = table.promote
 promote_types = table.promote_types
 result_type = table.result_type
 issubdtype = table.issubdtype
