@@ -77,7 +77,7 @@ def page():
             "",
             "## Settings",
             "",
-            "Attributes of `rabbet.config`; the environment variable of each is `RABBET_` and the name in capitals.",
+            "Attributes of `rabbet.config`; the environment variable is `RABBET_` and the name in capitals.",
             "",
             "| setting | default | meaning |",
             "|---|---|---|",
