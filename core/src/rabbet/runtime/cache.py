@@ -161,7 +161,9 @@ class ProgramCache:
             if make:
                 self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             status = os.lstat(self.folder)
-        except FileNotFoundError:
+        except FileNotFoundError as error:
+            if make:
+                self._stop(f"cannot be made ({error.strerror})")
             return False
         except OSError as error:
             self._stop(f"cannot be used ({error.strerror or error})")

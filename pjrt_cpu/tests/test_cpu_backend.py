@@ -1,0 +1,72 @@
+"""The CPU backend: its value, its settings, and what a process sees of them."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from rabbet_pjrt_cpu import ALLOCATOR, BACKEND, NUM_DEVICES
+
+SCRIPT = """
+import json, sys
+import rabbet
+from rabbet.config import config
+from rabbet.runtime.memory import keep_freed_memory
+devices = rabbet.devices('cpu')
+print(json.dumps({
+    'devices': [str(device) for device in devices],
+    'kept': keep_freed_memory.cache_info().misses == 1,
+    'doctor': devices[0].client.backend.doctor(),
+    'heavy': [name for name in sys.modules if name.split('.')[0] in ('jax', 'scipy') or name.startswith('jaxlib.mlir')],
+}))
+"""
+
+
+def in_a_process(**environment):
+    """What a fresh process with these variables says about its CPU devices."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("RABBET_")}
+    ran = subprocess.run([sys.executable, "-c", SCRIPT], env=inherited | environment, capture_output=True, text=True,
+                         timeout=120, check=False)
+    assert ran.returncode == 0, ran.stderr
+    return json.loads(ran.stdout)
+
+
+def test_the_value():
+    assert (BACKEND.platform, BACKEND.priority) == ("cpu", 0)
+    assert BACKEND.obstacle() is None
+    assert {"float32", "float64", "int8", "bool"} <= BACKEND.native_dtypes
+
+
+def test_by_default_there_is_one_device_and_freed_memory_is_kept():
+    seen = in_a_process()
+    assert seen["devices"] == ["cpu:0"]
+    assert seen["kept"]
+    assert seen["heavy"] == []
+
+
+def test_the_environment_sets_devices_and_allocator():
+    seen = in_a_process(RABBET_NUM_CPU_DEVICES="3", RABBET_CPU_ALLOCATOR="default")
+    assert seen["devices"] == ["cpu:0", "cpu:1", "cpu:2"]
+    assert not seen["kept"]
+
+
+def test_what_doctor_says():
+    labels = {label: (ok, detail) for label, ok, detail in in_a_process(RABBET_CPU_ASYNCHRONOUS="1")["doctor"]}
+    assert labels["cpu client"][0]
+    assert tuple(labels["cpu devices"]) == (True, "1 (RABBET_NUM_CPU_DEVICES)")
+    ok, detail = labels["cpu allocator"]
+    assert not ok and ("RABBET_CPU_ASYNCHRONOUS" in detail or "not glibc" in detail)
+
+
+@pytest.mark.parametrize(("setting", "bad", "says"), [
+    (NUM_DEVICES, "0", "at least 1"), (NUM_DEVICES, "many", "many"), (ALLOCATOR, "mine", "keep or default"),
+])
+def test_settings_refuse_nonsense(setting, bad, says):
+    with pytest.raises(ValueError, match=says):
+        setting.parse(bad)
+
+
+def test_settings_are_documented():
+    assert NUM_DEVICES.variable == "RABBET_NUM_CPU_DEVICES" and NUM_DEVICES.doc
+    assert ALLOCATOR.variable == "RABBET_CPU_ALLOCATOR" and ALLOCATOR.doc
