@@ -155,42 +155,18 @@ def arg_extreme(name, greatest, doc):
     primitive = Primitive(name, abstract, kinds=("reduction",), doc=doc)
     primitive.rule("jvp")(zeros.no_tangent)
 
-    @primitive.rule("lower")
-    def lower_arg_extreme(op, x):
-        aval = op.in_avals[0]
-        value, index = aval.update(shape=()), op.out.update(shape=())
-        indices = aval.update(dtype=op.out.dtype, weak_type=False)
-        counted = op.emit(f"stablehlo.iota dim = {op['axes'][0]} : {indices.mlir}")
-        start = op.constant(extreme(aval.dtype, not greatest), value)
-        zero = op.constant(0, index)
-        direction = "GT" if greatest else "LT"
-        kind = f", {'FLOAT' if aval.dtype.kind not in 'biu' else 'SIGNED' if aval.dtype.kind == 'i' else 'UNSIGNED'}"
-        v, i, b = value.mlir, index.mlir, "tensor<i1>"
-        region = [
-            f"    %better = stablehlo.compare {direction}, %a, %b{kind} : ({v}, {v}) -> {b}",
-            f"    %nan = stablehlo.compare NE, %a, %a{kind} : ({v}, {v}) -> {b}",
-            f"    %wins = stablehlo.or %better, %nan : {b}",
-            f"    %same = stablehlo.compare EQ, %a, %b{kind} : ({v}, {v}) -> {b}",
-            f"    %first = stablehlo.compare LT, %i, %j : ({i}, {i}) -> {b}",
-            f"    %bnan = stablehlo.compare NE, %b, %b{kind} : ({v}, {v}) -> {b}",
-            f"    %both = stablehlo.and %nan, %bnan : {b}",
-            f"    %tie = stablehlo.or %same, %both : {b}",
-            f"    %early = stablehlo.and %tie, %first : {b}",
-            f"    %notbnan = stablehlo.not %bnan : {b}",
-            f"    %clear = stablehlo.and %wins, %notbnan : {b}",
-            f"    %take = stablehlo.or %clear, %early : {b}",
-            f"    %v = stablehlo.select %take, %a, %b : {b}, {v}",
-            f"    %k = stablehlo.select %take, %i, %j : {b}, {i}",
-            f"    stablehlo.return %v, %k : {v}, {i}",
-        ]
-        axes = shape.ints(op["axes"])
-        out_value = op.out.update(dtype=aval.dtype)
-        text = (
-            f"stablehlo.reduce({x} init: {start}), ({counted} init: {zero}) across dimensions = {axes} : "
-            f"({aval.mlir}, {indices.mlir}, {v}, {i}) -> ({out_value.mlir}, {op.out.mlir})\n"
-            f"  reducer(%a: {v}, %b: {v}) (%i: {i}, %j: {i}) {{\n" + "\n".join(region) + "\n  }"
-        )
-        return op.emit_many(text, 2)[1]
+    @primitive.decompose
+    def arg_extreme_by_extreme(op, x):
+        """Two passes, each a plain reduction: as fast as one that carries pairs, and much less to compile."""
+        aval = typeof(x)
+        out = (reduce_max if greatest else reduce_min)(x, axes=op.params["axes"])
+        here = logic.eq(x, spread_back(op, out, aval))
+        if dtypes.kind(aval.dtype) == "f":
+            here = logic.bitwise_or(here, logic.ne(x, x))
+        index = aval.update(dtype=op.params["index_dtype"], weak_type=False)
+        indices = shape.iota(dtype=index.dtype, shape=aval.shape, dimension=op.params["axes"][0])
+        nowhere = zeros.full(index, dtypes.iinfo(index.dtype).max)
+        return reduce_min(logic.select_n(here, nowhere, indices), axes=op.params["axes"])
 
     return primitive
 

@@ -1,0 +1,199 @@
+"""Sorting: ``sort`` of several arrays by the first of them, and ``top_k``.
+
+The order is total: ``-0.0`` and ``0.0`` are equal, NaN comes last, complex numbers go by real part and then by imaginary part. XLA is asked to
+compare integers only: a float's bits, read as an integer and with the lower ones flipped for negative numbers, have the order of the floats. On a CPU
+that sorts a million floats in a sixth of the time that a comparison of floats with all its cases takes.
+"""
+
+import numpy as np
+
+from rabbet import dtypes, primitives
+from rabbet.interpreter import typeof
+from rabbet.payloads import Batched, Dual, Zero, zero_for
+from rabbet.primitive import Primitive
+from rabbet.primitives import batching, checks, convert, logic, shape, zeros
+from rabbet.staging import stage
+
+
+def sort_aval(*operands, dimension, is_stable, num_keys):
+    if not operands:
+        raise TypeError("sort needs at least one array")
+    first = operands[0]
+    for other in operands[1:]:
+        if other.shape != first.shape:
+            shown = ", ".join([a.str_short() for a in operands])
+            raise TypeError(f"sort: all arrays must have one shape, got {shown}")
+    if not 0 <= dimension < first.ndim:
+        raise ValueError(f"sort: dimension {dimension} is out of range for {first.str_short()}")
+    if not 1 <= num_keys <= len(operands):
+        raise ValueError(f"sort: num_keys must be from 1 to the number of arrays, {len(operands)}, got {num_keys}")
+    checks.accept("sort keys", checks.NUMBERS + "b", *operands[:num_keys])
+    return tuple([a.strong() for a in operands])
+
+
+sort = Primitive(
+    "sort", sort_aval, multiple_results=True, doc="arrays sorted along a dimension by the first num_keys of them"
+)
+
+
+@sort.rule("lower")
+def lower_sort(op, *names):
+    avals, num_keys = op.in_avals, op["num_keys"]
+    if all(a.dtype.kind in "iu" for a in avals[:num_keys]):
+        return _lower_integer_sort(op, names, avals)
+    params = op.params
+    closed = stage(lambda *operands: sort_by_integers(operands, **params), avals, "sort")
+    return op.inline(closed.jaxpr, names)
+
+
+def sort_by_integers(operands, *, dimension, is_stable, num_keys):
+    """The same sort with integers for keys: each key is replaced by its ``ordered`` integers."""
+    dtype = typeof(operands[0]).dtype
+    if len(operands) == 1 and dtypes.kind(dtype) != "c":
+        # Nothing moves along with the numbers, so they are made from the sorted integers.
+        (key,) = sort(*ordered(operands[0], signed_zeros=True), dimension=dimension, is_stable=False, num_keys=1)
+        return [unordered(key, dtype)]
+    keys = [part for key in operands[:num_keys] for part in ordered(key)]
+    outs = sort(*keys, *operands, dimension=dimension, is_stable=is_stable, num_keys=len(keys))
+    return outs[len(keys) :]
+
+
+def ordered(key, signed_zeros=False):
+    """Integer arrays whose lexicographic order is the order of ``key``: one, or two for complex numbers.
+
+    With ``signed_zeros``, -0.0 goes before 0.0.
+    """
+    dtype = typeof(key).dtype
+    kind = dtypes.kind(dtype)
+    if kind == "c":
+        return [*ordered(convert.real(key)), *ordered(convert.imag(key))]
+    if kind == "b":
+        return [convert.to_dtype(key, np.dtype("int8"))]
+    if kind != "f":
+        return [key]
+    bits = dtypes.itemsize_bits(dtype)
+    if bits < 16:
+        return ordered(convert.to_dtype(key, np.dtype("float32")), signed_zeros)
+    aval = typeof(key).strong()
+    key = logic.select_n(logic.ne(key, key), key, zeros.full(aval, np.nan))
+    if not signed_zeros:
+        key = logic.select_n(logic.eq(key, zeros.full(aval, 0)), key, zeros.full(aval, 0))
+    return [_flip_negative(convert.bitcast_convert_type(key, new_dtype=np.dtype(f"int{bits}")))]
+
+
+def unordered(key, dtype):
+    """The numbers that ``ordered`` made integers of."""
+    if dtypes.kind(dtype) == "b" or dtypes.itemsize_bits(dtype) < 16:
+        wide = key if dtypes.kind(dtype) == "b" else unordered(key, np.dtype("float32"))
+        return convert.convert_element_type(wide, new_dtype=dtype, weak_type=False)
+    return convert.bitcast_convert_type(_flip_negative(key), new_dtype=dtype)
+
+
+def _flip_negative(bits):
+    """Negative integers with all bits but the sign flipped; its own inverse."""
+    dtype = typeof(bits).dtype
+    flipped = logic.bitwise_xor(bits, zeros.full(typeof(bits), np.iinfo(dtype).max))
+    return logic.select_n(logic.lt(bits, zeros.full(typeof(bits), 0)), bits, flipped)
+
+
+def _lower_integer_sort(op, names, avals):
+    scalars = [a.physical.update(shape=()).mlir for a in avals]
+    arguments = ", ".join([f"%a{i}: {t}, %b{i}: {t}" for i, t in enumerate(scalars)])
+    types = ", ".join([a.mlir for a in avals])
+    flag = "tensor<i1>"
+    lines = []
+    less = None
+    # From the last key to the first: less, or equal and less in the keys after it.
+    for i in reversed(range(op["num_keys"])):
+        sign = "SIGNED" if avals[i].dtype.kind == "i" else "UNSIGNED"
+        operands = f"%a{i}, %b{i}, {sign} : ({scalars[i]}, {scalars[i]}) -> {flag}"
+        lines.append(f"%less{i} = stablehlo.compare LT, {operands}")
+        if less is None:
+            less = f"%less{i}"
+            continue
+        lines += [
+            f"%same{i} = stablehlo.compare EQ, {operands}",
+            f"%both{i} = stablehlo.and %same{i}, {less} : {flag}",
+            f"%order{i} = stablehlo.or %less{i}, %both{i} : {flag}",
+        ]
+        less = f"%order{i}"
+    body = "\n    ".join(lines)
+    stable = "true" if op["is_stable"] else "false"
+    text = (
+        f'"stablehlo.sort"({", ".join(names)}) <{{dimension = {op["dimension"]} : i64, is_stable = {stable}}}> ({{\n'
+        f"  ^bb0({arguments}):\n    {body}\n    stablehlo.return {less} : {flag}\n  }}) : ({types}) -> ({types})"
+    )
+    return [op.emit(text)] if len(names) == 1 else op.emit_many(text, len(names))
+
+
+@sort.rule("batch")
+def batch_sort(op, *operands):
+    axis = next(b.axis for b in operands if b.axis is not None)
+    size = batching.size_of(*operands)
+    dimension = op.params["dimension"]
+    params = {**op.params, "dimension": dimension + (dimension >= axis)}
+    outs = sort(*[batching.at(b, axis, size) for b in operands], **params)
+    return [Batched(out, axis) for out in outs]
+
+
+@sort.rule("jvp")
+def jvp_sort(op, *operands):
+    """Tangents move with their numbers: a column of indices is sorted along, and tells from where."""
+    dimension = op.params["dimension"]
+    aval = typeof(operands[0].primal)
+    indices = shape.iota(dtype=np.dtype("int32"), shape=aval.shape, dimension=dimension)
+    *outs, sources = op(*[d.primal for d in operands], indices)
+    return [
+        Dual(out, zero_for(typeof(out)) if type(d.tangent) is Zero else take_along(d.tangent, sources, dimension))
+        for out, d in zip(outs, operands, strict=True)
+    ]
+
+
+def take_along(x, indices, axis):
+    """``x[..., indices[...], ...]``: elements of ``x`` along ``axis``, at positions given for each place of the result."""
+    gather = primitives.gather
+    aval = typeof(indices)
+    others = tuple([d for d in range(aval.ndim) if d != axis])
+    numbers = gather.GatherDimensionNumbers(
+        offset_dims=(), collapsed_slice_dims=(axis,), start_index_map=(axis,), operand_batching_dims=others,
+        start_indices_batching_dims=others,
+    )  # fmt: skip
+    return gather.gather(
+        x, shape.reshape(indices, new_sizes=(*aval.shape, 1)), dimension_numbers=numbers, slice_sizes=(1,) * aval.ndim,
+        indices_are_sorted=False, unique_indices=False, mode=gather.CLIP, fill_value=None,
+    )  # fmt: skip
+
+
+# ------------------------------------------------------------------------------------------------------- top_k
+def top_k_aval(x, k):
+    checks.accept("top_k", checks.REALS + "b", x)
+    if not x.ndim:
+        raise TypeError(f"top_k needs an array with at least one dimension, got {x.str_short()}")
+    if not 0 <= k <= x.shape[-1]:
+        raise ValueError(f"top_k: k must be from 0 to the size of the last dimension of {x.str_short()}, got {k}")
+    shape_out = (*x.shape[:-1], k)
+    return x.update(shape=shape_out, weak_type=False), x.update(shape=shape_out, dtype=np.dtype("int32"), weak_type=False)
+
+
+top_k = Primitive(
+    "top_k", top_k_aval, multiple_results=True, doc="the k largest elements along the last dimension, and where they are"
+)
+
+
+@top_k.rule("lower")
+def lower_top_k(op, x):
+    values, indices = op.out_avals
+    return op.emit_many(f"chlo.top_k({x}, k = {op['k']}) : {op.in_avals[0].mlir} -> ({values.mlir}, {indices.mlir})", 2)
+
+
+@top_k.rule("batch")
+def batch_top_k(op, x):
+    values, indices = op(batching.move_axis(x.value, x.axis, 0))
+    return [Batched(values, 0), Batched(indices, 0)]
+
+
+@top_k.rule("jvp")
+def jvp_top_k(op, x):
+    values, indices = op(x.primal)
+    tangent = take_along(x.tangent, indices, typeof(values).ndim - 1)
+    return [Dual(values, tangent), Dual(indices, zero_for(typeof(indices)))]
