@@ -225,5 +225,12 @@ def test_assignment_says_what_to_write_instead(config):
         config.debug_nans = True
 
 
+def test_a_config_shows_what_is_not_at_its_default(config):
+    assert repr(config) == "Config()"
+    config.update("debug_nans", True)
+    assert repr(config) == "Config(debug_nans=True)"
+    assert {"debug_nans", "update"} <= set(dir(config))
+
+
 def test_every_setting_is_documented():
     assert all(setting.doc.endswith(".") and len(setting.doc) > 20 for setting in CORE_SETTINGS)

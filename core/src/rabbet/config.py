@@ -145,6 +145,13 @@ class Config:
         """All settings by name."""
         return dict(self._settings)
 
+    def __repr__(self):
+        changed = {n: getattr(self, n) for n, s in self._settings.items() if getattr(self, n) != s.default}
+        return f"Config({', '.join([f'{n}={v!r}' for n, v in changed.items()])})"
+
+    def __dir__(self):
+        return sorted({*super().__dir__(), *self._settings})
+
     def __getattr__(self, name):
         # Only reached for a name that neither this thread nor the process has a value for yet.
         if name.startswith("__"):
