@@ -16,9 +16,9 @@ def ravel_pytree(pytree):
       pytree: a tree of arrays and scalars.
 
     Returns:
-      ``(flat, unravel)``: a vector of the dtype that the leaves promote to, and the function that makes a vector of
-      that length and dtype into a tree of the same structure, shapes and dtypes. The vector of a tree without leaves
-      is empty and has the default float dtype.
+      ``(flat, unravel)``: a vector of the dtype that the leaves promote to, and the function that makes a
+      vector of that length and dtype into a tree of the same structure, shapes and dtypes. The vector of
+      a tree without leaves is empty and has the default float dtype.
     """
     leaves, treedef = tree.flatten(pytree)
     avals = [typeof(leaf) for leaf in leaves]
@@ -31,7 +31,9 @@ def ravel_pytree(pytree):
         if got.shape != (size,):
             raise TreeError(f"unravel expects a vector of shape ({size},), got shape {got.shape}")
         if got.dtype != dtype:
-            raise TypeError(f"unravel expects a vector of {dtype.name}, got {got.dtype.name}; convert it with astype")
+            raise TypeError(
+                f"unravel expects a vector of {dtype.name}, got {got.dtype.name}; convert it with astype"
+            )
         return treedef.unflatten(_split(flat, avals))
 
     return _join(leaves, avals, dtype), unravel
