@@ -97,6 +97,31 @@ def test_doctor_asks_hook_plugins(monkeypatch):
     assert doctor.Check("checks: disk", False, "full") in list(doctor.checks(found, Hooks(found)))
 
 
+def backend_check(monkeypatch, outcome):
+    monkeypatch.setattr(doctor.devices, "by_platform", lambda: [("toaster", outcome)])
+    monkeypatch.setattr(doctor, "_own_words", lambda name: [doctor.Check("toaster library", False, "missing")])
+    return labels(doctor.backends())
+
+
+def test_hardware_that_is_not_here_is_broken_only_where_it_is_asked_for(monkeypatch):
+    from rabbet import config
+
+    found = backend_check(monkeypatch, "no toaster on this machine")
+    assert {check.ok for check in found.values()} == {None}
+    with config.override(platforms="toaster"):
+        found = backend_check(monkeypatch, "no toaster on this machine")
+        assert {check.ok for check in found.values()} == {False}
+
+
+def test_a_backend_that_does_not_start_is_broken_and_its_causes_are_shown(monkeypatch):
+    error = RuntimeError("does not start")
+    error.__cause__ = OSError("libtoast.so: cannot open shared object file")
+    check = backend_check(monkeypatch, error)["devices of toaster"]
+    assert check.ok is False
+    assert "does not start" in check.detail
+    assert "caused by OSError: libtoast.so" in check.detail
+
+
 def test_lines_of_one_check_are_kept_together():
     line = doctor.line(doctor.Check("api.f", False, "title\nreason"))
     assert line == "BROKEN  api.f: title\n          reason"

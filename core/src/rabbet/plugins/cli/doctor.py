@@ -118,21 +118,29 @@ def compilation_cache():
 
 
 def backends():
-    """Every backend's devices, and what the backend itself has to say."""
+    """Every backend's devices, and what the backend itself has to say.
+
+    A backend whose hardware or library is not here is no fault of the installation, unless
+    RABBET_PLATFORMS asks for it.
+    """
+    from rabbet.config import config
+
     try:
         outcomes = list(devices.by_platform())
     except Exception as error:  # RABBET_PLATFORMS names one that is not installed
         yield Check("devices", False, str(error))
         return
     for name, outcome in outcomes:
-        label = f"devices of {name}"
+        label, absent = f"devices of {name}", isinstance(outcome, str)
+        wanted = config.platforms is not None
         if isinstance(outcome, Exception):
             yield Check(label, False, "\n".join([cause(outcome), *_chain(outcome)]))
-        elif isinstance(outcome, str):
-            yield Check(label, None, f"none on this machine: {outcome}")
+        elif absent:
+            yield Check(label, False if wanted else None, f"none on this machine: {outcome}")
         else:
             yield Check(label, True, ", ".join(map(str, outcome)) or "none")
-        yield from _own_words(name)
+        for check in _own_words(name):
+            yield check._replace(ok=None) if absent and not wanted else check
 
 
 def _own_words(platform):
@@ -140,8 +148,7 @@ def _own_words(platform):
 
     try:
         backend = default_registry().get(platform)
-        for label, ok, detail in backend.doctor() if backend.doctor is not None else ():
-            yield Check(label, ok, detail)
+        yield from (Check(*answer) for answer in (backend.doctor() if backend.doctor is not None else ()))
     except Exception as error:
         yield Check(platform, False, cause(error))
 
