@@ -4,6 +4,17 @@ Where a name needs no handling of its arguments it *is* the primitive (``lax.add
 bind one or a few primitives. Operands must agree in dtype, and in shape but for scalars; ``rabbet.numpy`` promotes and broadcasts.
 """
 
+from rabbet.lax.contractions import (
+    DotAlgorithm, DotAlgorithmPreset, DotDimensionNumbers, Precision, batch_matmul, dot, dot_general,
+)  # fmt: skip
+from rabbet.lax.dynamic import (
+    dynamic_index_in_dim, dynamic_slice, dynamic_slice_in_dim, dynamic_update_index_in_dim, dynamic_update_slice,
+    dynamic_update_slice_in_dim, index_in_dim,
+)  # fmt: skip
+from rabbet.lax.gathering import (
+    GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers, gather, scatter, scatter_add, scatter_max,
+    scatter_min, scatter_mul, scatter_sub,
+)  # fmt: skip
 from rabbet.lax.shapes import (
     broadcast, broadcast_in_dim, broadcast_shapes, broadcast_to_rank, broadcasted_iota, collapse, concatenate,
     expand_dims, full, full_like, iota, pad, reshape, rev, slice, slice_in_dim, split, squeeze, stack, tile, transpose,

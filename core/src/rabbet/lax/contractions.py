@@ -1,0 +1,209 @@
+"""Products of matrices and of stacks of them, and how exactly to compute them."""
+
+import enum
+from typing import NamedTuple
+
+from rabbet import dtypes
+from rabbet.config import config
+from rabbet.interpreter import typeof
+from rabbet.primitives import contractions
+from rabbet.primitives.checks import axis_in_range
+from rabbet.primitives.convert import to_dtype
+
+DotDimensionNumbers = tuple
+"""``((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch))``, each a sequence of ints."""
+
+
+class Precision(enum.Enum):
+    """How exactly a product of matrices is computed where the hardware offers a choice (TPUs, TF32 on GPUs).
+
+    ``Precision("float32")`` and the other names of the field are understood: default, fastest, bfloat16;
+    high, bfloat16_3x, tensorfloat32; highest, float32.
+    """
+
+    DEFAULT = 0
+    HIGH = 1
+    HIGHEST = 2
+
+    @classmethod
+    def _missing_(cls, value):
+        return _ALIASES.get(value) if isinstance(value, str) else None
+
+    def __str__(self):
+        return self.name
+
+    def __repr__(self):
+        return self.name
+
+
+_ALIASES = {
+    "default": Precision.DEFAULT, "fastest": Precision.DEFAULT, "bfloat16": Precision.DEFAULT,
+    "high": Precision.HIGH, "bfloat16_3x": Precision.HIGH, "tensorfloat32": Precision.HIGH,
+    "highest": Precision.HIGHEST, "float32": Precision.HIGHEST,
+}  # fmt: skip
+
+
+class DotAlgorithm(NamedTuple):
+    """The exact algorithm of a product of matrices: in what types operands are read and sums are kept, in how
+    many steps.
+    """
+
+    lhs_precision_type: str
+    rhs_precision_type: str
+    accumulation_type: str
+    lhs_component_count: int = 1
+    rhs_component_count: int = 1
+    num_primitive_operations: int = 1
+    allow_imprecise_accumulation: bool = False
+
+    algorithm = property(lambda self: self)
+
+
+class DotAlgorithmPreset(enum.Enum):
+    """Algorithms by the field's names, operand types first and the type of sums last. Not every device has
+    every one.
+    """
+
+    F16_F16_F16 = DotAlgorithm("f16", "f16", "f16")
+    F16_F16_F32 = DotAlgorithm("f16", "f16", "f32")
+    BF16_BF16_BF16 = DotAlgorithm("bf16", "bf16", "bf16")
+    BF16_BF16_F32 = DotAlgorithm("bf16", "bf16", "f32")
+    BF16_BF16_F32_X3 = DotAlgorithm("bf16", "bf16", "f32", num_primitive_operations=3)
+    BF16_BF16_F32_X6 = DotAlgorithm("bf16", "bf16", "f32", num_primitive_operations=6)
+    BF16_BF16_F32_X9 = DotAlgorithm("bf16", "bf16", "f32", num_primitive_operations=9)
+    TF32_TF32_F32 = DotAlgorithm("tf32", "tf32", "f32")
+    TF32_TF32_F32_X3 = DotAlgorithm("tf32", "tf32", "f32", num_primitive_operations=3)
+    F32_F32_F32 = DotAlgorithm("f32", "f32", "f32")
+    F64_F64_F64 = DotAlgorithm("f64", "f64", "f64")
+
+    algorithm = property(lambda self: self.value)
+
+    def __repr__(self):
+        return self.name
+
+
+def canonical_precision(precision):
+    """The ``precision`` parameter of ``dot_general``: None, a pair of ``Precision``, or an algorithm.
+
+    Args:
+      precision: None (then ``config.default_matmul_precision`` decides), a name, a ``Precision``, an
+        algorithm, or a pair of names or ``Precision`` for the two operands.
+
+    Raises:
+      ValueError: for a name that is not known.
+    """
+    if precision is None:
+        precision = config.default_matmul_precision
+        if precision is None:
+            return None
+    if isinstance(precision, (DotAlgorithm, DotAlgorithmPreset)):
+        return precision
+    if isinstance(precision, (tuple, list)) and len(precision) == 2:
+        return tuple([_precision(p) for p in precision])
+    if isinstance(precision, str) and precision in DotAlgorithmPreset.__members__:
+        return DotAlgorithmPreset[precision]
+    return (_precision(precision),) * 2
+
+
+def _precision(value):
+    if value is None:
+        return Precision.DEFAULT
+    try:
+        return Precision(value)
+    except ValueError:
+        known = ", ".join([*_ALIASES, *DotAlgorithmPreset.__members__])
+        raise ValueError(
+            f"{value!r} is not a precision; use a lax.Precision, a pair of them, or one of {known}"
+        ) from None
+
+
+def dot_general(
+    lhs, rhs, dimension_numbers, precision=None, preferred_element_type=None, *, out_sharding=None
+):
+    """Products of ``lhs`` and ``rhs`` summed over contracting dimensions, one for each position along batch
+    dimensions.
+
+    Args:
+      lhs, rhs: arrays; different dtypes are promoted.
+      dimension_numbers: ``((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch))``, dimensions paired
+        by position.
+      precision: see ``Precision``; by default ``config.default_matmul_precision``.
+      preferred_element_type: the dtype of sums and of the result, by default that of the operands.
+
+    Returns:
+      an array with the batch dimensions, then the other dimensions of ``lhs``, then those of ``rhs``.
+
+    Raises:
+      TypeError: if paired dimensions differ in size.
+      ValueError: if a dimension is out of range or is named twice.
+    """
+    x, y = typeof(lhs), typeof(rhs)
+    if x.dtype != y.dtype:
+        dtype = dtypes.promote_types(x.dtype, y.dtype)
+        lhs, rhs = to_dtype(lhs, dtype), to_dtype(rhs, dtype)
+    preferred = None if preferred_element_type is None else dtypes.canonicalize(preferred_element_type)
+    return contractions.dot_general(
+        lhs, rhs, dimension_numbers=_numbers(dimension_numbers, x.ndim, y.ndim),
+        precision=canonical_precision(precision), preferred_element_type=preferred,
+    )  # fmt: skip
+
+
+def _numbers(dimension_numbers, lhs_rank, rhs_rank):
+    try:
+        (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"dimension_numbers must be ((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch)), got "
+            f"{dimension_numbers!r}"
+        ) from None
+
+    def axes(dims, rank):
+        return tuple([axis_in_range("dot_general", d.__index__(), rank) for d in dims])
+
+    return (axes(lhs_contract, lhs_rank), axes(rhs_contract, rhs_rank)), (
+        axes(lhs_batch, lhs_rank),
+        axes(rhs_batch, rhs_rank),
+    )
+
+
+def dot(lhs, rhs, *, dimension_numbers=None, precision=None, preferred_element_type=None, out_sharding=None):
+    """The product of vectors and matrices, summed over the last dimension of ``lhs`` and the first of
+    ``rhs``.
+
+    With ``dimension_numbers`` it is ``dot_general``.
+
+    Raises:
+      TypeError: if an operand is neither a vector nor a matrix, or sizes disagree.
+    """
+    if dimension_numbers is None:
+        x, y = typeof(lhs), typeof(rhs)
+        if not (1 <= x.ndim <= 2 and 1 <= y.ndim <= 2):
+            raise TypeError(
+                f"lax.dot takes vectors and matrices, got {x.str_short()} and {y.str_short()}; for more "
+                "dimensions use "
+                f"lax.dot_general, lax.batch_matmul or rabbet.numpy.matmul"
+            )
+        dimension_numbers = (((x.ndim - 1,), (0,)), ((), ()))
+    return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)
+
+
+def batch_matmul(lhs, rhs, precision=None):
+    """Matrix products of the last two dimensions, all leading dimensions being batch dimensions.
+
+    Raises:
+      TypeError: if the operands do not have one rank of at least two.
+    """
+    x, y = typeof(lhs), typeof(rhs)
+    if x.ndim < 2 or x.ndim != y.ndim:
+        raise TypeError(
+            f"batch_matmul takes arrays of one rank, at least 2, got {x.str_short()} and {y.str_short()}"
+        )
+    batch = tuple(range(x.ndim - 2))
+    return dot_general(lhs, rhs, (((x.ndim - 1,), (x.ndim - 2,)), (batch, batch)), precision)
+
+
+__all__ = [
+    "DotAlgorithm", "DotAlgorithmPreset", "DotDimensionNumbers", "Precision", "batch_matmul",
+    "canonical_precision", "dot",
+    "dot_general",
+]  # fmt: skip

@@ -1,0 +1,120 @@
+"""Reading and writing at many computed positions, with the numbers of StableHLO: gather, scatter and its
+relatives.
+
+Most programs want ``x[index]`` and ``x.at[index].set(...)`` instead, which become these.
+"""
+
+import numpy as np
+
+from rabbet.interpreter import typeof
+from rabbet.lax.dynamic import widened
+from rabbet.primitives import convert
+from rabbet.primitives import gather as gathers
+from rabbet.primitives import scatter as scatters
+from rabbet.primitives.gather import FILL_OR_DROP, GatherDimensionNumbers, GatherScatterMode
+from rabbet.primitives.scatter import ScatterDimensionNumbers
+
+
+def gather(
+    operand, start_indices, dimension_numbers, slice_sizes, *, unique_indices=False,
+    indices_are_sorted=False, mode=None,
+    fill_value=None,
+):  # fmt: skip
+    """Windows of ``operand`` at the positions that the last dimension of ``start_indices`` holds.
+
+    Args:
+      operand: an array.
+      start_indices: integers; the last dimension holds index vectors.
+      dimension_numbers: a ``GatherDimensionNumbers``.
+      slice_sizes: the window's sizes, one per dimension of ``operand``.
+      unique_indices, indices_are_sorted: promises about the index vectors; results are undefined if they are
+        broken.
+      mode: for windows that leave the array: ``"fill"`` (default) reads ``fill_value``, ``"clip"`` moves them
+        inside, ``"promise_in_bounds"`` says that there are none. Or a ``GatherScatterMode``.
+      fill_value: by default NaN; the smallest signed, the largest unsigned integer; True.
+
+    Raises:
+      TypeError: if numbers and shapes do not fit together.
+    """
+    mode = GatherScatterMode.from_any(mode)
+    return gathers.gather(
+        operand, widened(start_indices), dimension_numbers=_tuples(dimension_numbers),
+        slice_sizes=tuple([s.__index__() for s in slice_sizes]), indices_are_sorted=bool(indices_are_sorted),
+        unique_indices=bool(unique_indices), mode=mode,
+        fill_value=fill_of(fill_value) if mode is FILL_OR_DROP else None,
+    )  # fmt: skip
+
+
+def fill_of(value):
+    """A fill value as a parameter: a hashable scalar, every NaN being the same object."""
+    if value is None:
+        return None
+    if getattr(value, "shape", ()) != () or not hasattr(value, "__hash__") or hasattr(value, "aval"):
+        raise TypeError(
+            f"fill_value must be a Python or NumPy scalar, known before the program runs, got {value!r}"
+        )
+    return np.nan if value != value else value
+
+
+def _tuples(numbers):
+    return type(numbers)(*[tuple([d.__index__() for d in field]) for field in numbers])
+
+
+def _scatterer(primitive, doc):
+    """The public function of a scatter primitive."""
+
+    def scatterer(
+        operand,
+        scatter_indices,
+        updates,
+        dimension_numbers,
+        *,
+        indices_are_sorted=False,
+        unique_indices=False,
+        mode=None,
+    ):
+        dtype = typeof(operand).dtype
+        if typeof(updates).weak_type or not hasattr(updates, "dtype"):
+            updates = convert.to_dtype(updates, dtype)
+        return primitive(
+            operand, widened(scatter_indices), updates, dimension_numbers=_tuples(dimension_numbers),
+            indices_are_sorted=bool(indices_are_sorted), unique_indices=bool(unique_indices),
+            mode=GatherScatterMode.from_any(mode),
+        )  # fmt: skip
+
+    scatterer.__name__ = scatterer.__qualname__ = primitive.name
+    scatterer.__doc__ = f"""{doc}
+
+    Args:
+      operand: an array.
+      scatter_indices: integers; the last dimension holds index vectors.
+      updates: an array of the operand's dtype: the windows, side by side.
+      dimension_numbers: a ``ScatterDimensionNumbers``.
+      unique_indices, indices_are_sorted: promises about the index vectors; results are undefined if they
+        are broken.
+      mode: for windows that leave the array: ``"drop"`` (default), ``"clip"`` to move them inside,
+        ``"promise_in_bounds"``.
+
+    Raises:
+      TypeError: if dtypes differ, or numbers and shapes do not fit together.
+    """
+    return scatterer
+
+
+scatter = _scatterer(scatters.scatter, "``operand`` with windows replaced; where two meet, either may win.")
+scatter_add = _scatterer(
+    scatters.scatter_add, "``operand`` with windows added to it; where they meet, all count."
+)
+scatter_sub = _scatterer(
+    scatters.scatter_sub, "``operand`` with windows subtracted from it; where they meet, all count."
+)
+scatter_mul = _scatterer(
+    scatters.scatter_mul, "``operand`` with windows multiplied in; where they meet, all count."
+)
+scatter_min = _scatterer(scatters.scatter_min, "``operand``, elementwise at most what the windows hold.")
+scatter_max = _scatterer(scatters.scatter_max, "``operand``, elementwise at least what the windows hold.")
+
+__all__ = [
+    "GatherDimensionNumbers", "GatherScatterMode", "ScatterDimensionNumbers", "gather", "scatter",
+    "scatter_add", "scatter_max", "scatter_min", "scatter_mul", "scatter_sub",
+]  # fmt: skip

@@ -1,0 +1,218 @@
+"""Products of arrays summed over shared dimensions: dot_general.
+
+Its parameters are the field's: ``dimension_numbers=((lhs_contracting, rhs_contracting), (lhs_batch,
+rhs_batch))``. The result has the batch dimensions first, then what is left of the left operand, then what is
+left of the right one.
+"""
+
+from math import prod
+
+import numpy as np
+
+from rabbet import dtypes
+from rabbet.avals import ShapedArray
+from rabbet.interpreter import typeof
+from rabbet.payloads import Batched, Linear
+from rabbet.primitive import Primitive
+from rabbet.primitives import checks, convert, inlining, shape
+from rabbet.primitives.shape import ints
+
+BOOL = np.dtype(bool)
+
+
+def dot_general_aval(x, y, dimension_numbers, precision=None, preferred_element_type=None):
+    (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
+    checks.accept("dot_general", checks.NUMBERS + "b", x, y)
+    checks.same_dtype("dot_general", x, y)
+    checks.axes_valid("dot_general (left operand)", (*lhs_contract, *lhs_batch), x.ndim)
+    checks.axes_valid("dot_general (right operand)", (*rhs_contract, *rhs_batch), y.ndim)
+    _paired("contracting", x, y, lhs_contract, rhs_contract)
+    _paired("batch", x, y, lhs_batch, rhs_batch)
+    batch = [x.shape[d] for d in lhs_batch]
+    left = [x.shape[d] for d in free(x.ndim, lhs_contract, lhs_batch)]
+    right = [y.shape[d] for d in free(y.ndim, rhs_contract, rhs_batch)]
+    dtype = x.dtype if preferred_element_type is None else preferred_element_type
+    weak = x.weak_type and y.weak_type and preferred_element_type is None
+    return ShapedArray((*batch, *left, *right), dtype, weak)
+
+
+def _paired(what, x, y, lhs, rhs):
+    """Refuse dimension lists of which the n-th entries do not have one size."""
+    shown = f"dot_general of {x.str_short()} and {y.str_short()}"
+    if len(lhs) != len(rhs):
+        raise TypeError(
+            f"{shown}: {len(lhs)} {what} dimensions on the left, {len(rhs)} on the right; give as many"
+        )
+    for a, b in zip(lhs, rhs, strict=True):
+        if x.shape[a] != y.shape[b]:
+            raise TypeError(
+                f"{shown}: {what} dimension {a} of the left operand has size {x.shape[a]}, its partner, "
+                f"dimension {b} "
+                f"of the right one, has size {y.shape[b]}; they must be equal"
+            )
+
+
+def free(ndim, contract, batch):
+    """The dimensions of an operand that are neither contracted nor batch dimensions."""
+    return tuple([d for d in range(ndim) if d not in contract and d not in batch])
+
+
+dot_general = Primitive(
+    "dot_general", dot_general_aval, kinds=("bilinear",),
+    doc="products of two arrays, summed over contracting dimensions, side by side along batch dimensions",
+)  # fmt: skip
+
+
+# --------------------------------------------------------------------------------------------------- lowering
+@dot_general.rule("lower")
+def lower_dot_general(op, x, y):
+    a, b = op.in_avals
+    if a.dtype == BOOL:
+        return lower_boolean(op, x, y)
+    (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = op["dimension_numbers"]
+    batch = f", batching_dims = {ints(lhs_batch)} x {ints(rhs_batch)}" if lhs_batch else ""
+    contract = f", contracting_dims = {ints(lhs_contract)} x {ints(rhs_contract)}"
+    return op.emit(
+        f"stablehlo.dot_general {x}, {y}{batch}{contract}{accuracy(op.params.get('precision'))} : "
+        f"({a.mlir}, {b.mlir}) -> {op.out.mlir}"
+    )
+
+
+def accuracy(precision):
+    """The attributes that say how exactly to multiply: a pair of precisions, or a named algorithm."""
+    if precision is None:
+        return ""
+    if isinstance(precision, tuple):
+        return f", precision = [{', '.join([p.name for p in precision])}]"
+    fields = ", ".join([f"{name} = {_mlir(value)}" for name, value in precision.algorithm._asdict().items()])
+    return f", precision = [DEFAULT, DEFAULT], algorithm = <{fields}>"
+
+
+def _mlir(value):
+    return str(value).lower() if isinstance(value, bool) else value
+
+
+def lower_boolean(op, x, y):
+    """On booleans a sum is "or": count in int32, and compare with zero."""
+    counted = np.dtype("int32")
+
+    def parts(p, q):
+        p, q = convert.to_dtype(p, counted), convert.to_dtype(q, counted)
+        return convert.to_dtype(dot_general(p, q, dimension_numbers=op["dimension_numbers"]), op.out.dtype)
+
+    return inlining.inline(op, parts, [x, y])
+
+
+# ---------------------------------------------------------------------------------------------- transposition
+@dot_general.rule("transpose")
+def transpose_dot_general(op, ct, x, y):
+    """The cotangent of one operand is the product of ``ct`` with the other, contracted over what the other
+    kept.
+
+    Contracted dimensions that lie side by side in both factors are made one first: a weight's gradient,
+    summed over batch and time, is then a plain matrix product, which the CPU compiler runs much faster (and
+    fuses into less).
+    """
+    if type(x) is Linear:
+        return product_with(op, ct, x.aval, y, left=True), None
+    return None, product_with(op, ct, y.aval, x, left=False)
+
+
+def product_with(op, ct, aval, other, left):
+    """The cotangent of the operand of type ``aval`` (the left one or the right one), ``other`` being the
+    known operand.
+    """
+    (contract, other_contract), (batch, other_batch) = _as_seen_from(op.params["dimension_numbers"], left)
+    mine, others = free(aval.ndim, contract, batch), free(typeof(other).ndim, other_contract, other_batch)
+    n = len(batch)
+    # Where in ct the batch dimensions, and those that the other operand kept, are.
+    ct_batch = tuple(range(n))
+    first = n + (len(mine) if left else 0)
+    ct_others = tuple(range(first, first + len(others)))
+    dtype = dtypes.promote_types(typeof(ct).dtype, typeof(other).dtype)
+    ct, other = convert.to_dtype(ct, dtype), convert.to_dtype(other, dtype)
+
+    # What remains of `other` are its contracted dimensions, in its own order: they belong to these dimensions
+    # of the operand.
+    pairs = dict(zip(other_contract, contract, strict=True))
+    remaining = [pairs[d] for d in sorted(other_contract)]
+    direct = [*batch, *mine, *remaining]
+    swapped = [*batch, *remaining, *mine]
+    params = {"precision": _as_seen(op.params.get("precision"), left), "preferred_element_type": None}
+    if swapped == sorted(swapped) and direct != swapped:
+        out = flat_dot(other, ct, (others, ct_others), (other_batch, ct_batch), _swapped(params))
+        order = swapped
+    else:
+        out = flat_dot(ct, other, (ct_others, others), (ct_batch, other_batch), params)
+        order = direct
+    if order != sorted(order):
+        out = shape.transpose(out, permutation=shape.inverse(order))
+    return convert.to_dtype(out, aval.dtype)
+
+
+def _as_seen_from(dimension_numbers, left):
+    if left:
+        return dimension_numbers
+    (a, b), (c, d) = dimension_numbers
+    return (b, a), (d, c)
+
+
+def _as_seen(precision, left):
+    """A pair of precisions with that of the known operand second."""
+    return precision if left or not isinstance(precision, tuple) else (precision[1], precision[0])
+
+
+def _swapped(params):
+    return {**params, "precision": _as_seen(params["precision"], False)}
+
+
+def flat_dot(x, y, contract, batch, params):
+    """``dot_general`` with several contracted dimensions made one where they lie side by side in both
+    operands.
+    """
+    pairs = sorted(zip(*contract, strict=True))
+    lhs, rhs = [p[0] for p in pairs], [p[1] for p in pairs]
+    if len(pairs) > 1 and _consecutive(lhs) and _consecutive(rhs):
+        x, lhs_batch = _merged(x, lhs, batch[0])
+        y, rhs_batch = _merged(y, rhs, batch[1])
+        lhs, rhs, batch = lhs[:1], rhs[:1], (lhs_batch, rhs_batch)
+    numbers = ((tuple(lhs), tuple(rhs)), (tuple(batch[0]), tuple(batch[1])))
+    return dot_general(x, y, dimension_numbers=numbers, **params)
+
+
+def _consecutive(dims):
+    return dims == list(range(dims[0], dims[0] + len(dims)))
+
+
+def _merged(x, dims, batch):
+    """``x`` with consecutive dimensions made one, and where its batch dimensions are then."""
+    sizes = typeof(x).shape
+    lo, hi = dims[0], dims[-1] + 1
+    merged = shape.reshape(x, new_sizes=(*sizes[:lo], prod(sizes[lo:hi]), *sizes[hi:]))
+    return merged, tuple([d if d < lo else d - len(dims) + 1 for d in batch])
+
+
+# --------------------------------------------------------------------------------------------------- batching
+@dot_general.rule("batch")
+def batch_dot_general(op, x, y):
+    """Both batched: one more batch dimension. Only one: one more free dimension of that operand."""
+    (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = op.params["dimension_numbers"]
+    n = len(lhs_batch)
+    if x.axis is not None:
+        lhs_contract, lhs_batch = past(lhs_contract, x.axis), past(lhs_batch, x.axis)
+    if y.axis is not None:
+        rhs_contract, rhs_batch = past(rhs_contract, y.axis), past(rhs_batch, y.axis)
+    if x.axis is not None and y.axis is not None:
+        lhs_batch, rhs_batch, axis = (x.axis, *lhs_batch), (y.axis, *rhs_batch), 0
+    elif x.axis is not None:
+        axis = n + free(typeof(x.value).ndim, lhs_contract, lhs_batch).index(x.axis)
+    else:
+        kept = typeof(x.value).ndim - len(lhs_contract)
+        axis = kept + free(typeof(y.value).ndim, rhs_contract, rhs_batch).index(y.axis)
+    numbers = ((lhs_contract, rhs_contract), (lhs_batch, rhs_batch))
+    return Batched(dot_general(x.value, y.value, **{**op.params, "dimension_numbers": numbers}), axis)
+
+
+def past(dims, axis):
+    """Dimensions of the unbatched array as those of the batched one."""
+    return tuple([d + (d >= axis) for d in dims])

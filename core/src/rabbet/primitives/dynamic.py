@@ -1,0 +1,171 @@
+"""Boxes at positions that the program computes: dynamic_slice, dynamic_update_slice.
+
+Positions are one integer scalar per dimension, clamped so that the whole box lies inside the array.
+"""
+
+from rabbet.interpreter import typeof
+from rabbet.payloads import Batched, Dual, Linear, Zero, tangent_aval, zero_for
+from rabbet.primitive import Primitive
+from rabbet.primitives import batching, checks, gather, scatter, shape, zeros
+from rabbet.primitives.gather import CLIP, GatherDimensionNumbers
+from rabbet.primitives.scatter import ScatterDimensionNumbers
+from rabbet.primitives.shape import ints
+
+
+def _check_starts(name, x, starts):
+    if len(starts) != x.ndim:
+        raise TypeError(f"{name}: {x.str_short()} needs {x.ndim} start indices, got {len(starts)}")
+    for start in starts:
+        if start.shape:
+            raise TypeError(f"{name}: start indices are scalars, got {start.str_short()}")
+    if starts:
+        checks.accept(f"{name} start indices", checks.INTEGERS, *starts)
+        checks.same_dtype(f"{name} start indices", *starts)
+
+
+def _check_sizes(name, x, sizes):
+    if len(sizes) != x.ndim or any(not 0 <= size <= n for size, n in zip(sizes, x.shape, strict=False)):
+        raise TypeError(
+            f"{name}: a box of the sizes {tuple(sizes)} does not fit {x.str_short()}; it needs {x.ndim} "
+            "sizes, none "
+            f"larger than the array's"
+        )
+
+
+def _starts_text(op, operands, starts):
+    """Operands and their types as ``dynamic_slice`` and its like write them."""
+    types = ", ".join([a.mlir for a in op.in_avals])
+    return ", ".join([*operands, *starts]), types
+
+
+# ---------------------------------------------------------------------------------------------- dynamic_slice
+def dynamic_slice_aval(x, *starts, slice_sizes):
+    _check_starts("dynamic_slice", x, starts)
+    _check_sizes("dynamic_slice", x, slice_sizes)
+    return x.update(shape=tuple(slice_sizes))
+
+
+dynamic_slice = Primitive(
+    "dynamic_slice", dynamic_slice_aval, adopt=1, doc="a box of x at computed positions"
+)
+
+
+@dynamic_slice.rule("lower")
+def lower_dynamic_slice(op, x, *starts):
+    if not starts:
+        return x
+    operands, types = _starts_text(op, [x], starts)
+    return op.emit(
+        f"stablehlo.dynamic_slice {operands}, sizes = {ints(op['slice_sizes'])} : ({types}) -> {op.out.mlir}"
+    )
+
+
+@dynamic_slice.rule("jvp")
+def jvp_dynamic_slice(op, x, *starts):
+    at = [s.primal for s in starts]
+    out = op(x.primal, *at)
+    return Dual(out, zero_for(typeof(out)) if type(x.tangent) is Zero else op(x.tangent, *at))
+
+
+@dynamic_slice.rule("transpose")
+def transpose_dynamic_slice(op, ct, x, *starts):
+    return dynamic_update_slice(zeros.full(tangent_aval(x.aval), 0), ct, *starts), *[None for _ in starts]
+
+
+@dynamic_slice.rule("batch")
+def batch_dynamic_slice(op, x, *starts):
+    sizes = op.params["slice_sizes"]
+    if all(s.axis is None for s in starts):
+        axis, n = x.axis, batching.size_of(x)
+        at = [s.value for s in starts]
+        zero = zeros.full(typeof(at[0]).strong(), 0) if at else 0
+        return Batched(
+            dynamic_slice(
+                x.value, *at[:axis], zero, *at[axis:], slice_sizes=(*sizes[:axis], n, *sizes[axis:])
+            ),
+            axis,
+        )
+    # Each example has positions of its own: those of one example become one row of gather indices.
+    indices = gather_indices(starts)
+    rank = len(sizes)
+    dims = tuple(range(rank))
+    numbers = GatherDimensionNumbers(offset_dims=dims, collapsed_slice_dims=(), start_index_map=dims)
+    of_one = gather.gather.op(
+        dimension_numbers=numbers, slice_sizes=tuple(sizes), indices_are_sorted=True, unique_indices=True,
+        mode=CLIP,
+        fill_value=None,
+    )  # fmt: skip
+    return gather.batch_gather(of_one, x, Batched(indices, 0))
+
+
+def gather_indices(starts):
+    """Batched scalar positions as rows: an array ``[batch, number of dimensions]``."""
+    columns = batching.at_front(*starts)
+    columns = [shape.reshape(c, new_sizes=(*typeof(c).shape, 1)) for c in columns]
+    return shape.concatenate(*columns, dimension=1)
+
+
+# --------------------------------------------------------------------------------------- dynamic_update_slice
+def dynamic_update_slice_aval(x, update, *starts):
+    _check_starts("dynamic_update_slice", x, starts)
+    checks.same_dtype("dynamic_update_slice", x, update)
+    _check_sizes("dynamic_update_slice", x, update.shape)
+    return x if x.weak_type == update.weak_type else x.strong()
+
+
+dynamic_update_slice = Primitive(
+    "dynamic_update_slice",
+    dynamic_update_slice_aval,
+    adopt=2,
+    doc="x with a box at computed positions replaced",
+)
+
+
+@dynamic_update_slice.rule("lower")
+def lower_dynamic_update_slice(op, x, update, *starts):
+    if not starts:
+        return update
+    operands, types = _starts_text(op, [x, update], starts)
+    return op.emit(f"stablehlo.dynamic_update_slice {operands} : ({types}) -> {op.out.mlir}")
+
+
+@dynamic_update_slice.rule("jvp")
+def jvp_dynamic_update_slice(op, x, update, *starts):
+    at = [s.primal for s in starts]
+    out = op(x.primal, update.primal, *at)
+    if type(x.tangent) is Zero and type(update.tangent) is Zero:
+        return Dual(out, zero_for(typeof(out)))
+    return Dual(out, op(zeros.instantiate(x.tangent), zeros.instantiate(update.tangent), *at))
+
+
+@dynamic_update_slice.rule("transpose")
+def transpose_dynamic_update_slice(op, ct, x, update, *starts):
+    size = typeof(update) if type(update) is not Linear else update.aval
+    of_x = of_update = None
+    if type(x) is Linear:
+        of_x = op(ct, zeros.full(size.update(dtype=typeof(ct).dtype, weak_type=False), 0), *starts)
+    if type(update) is Linear:
+        of_update = dynamic_slice(ct, *starts, slice_sizes=size.shape)
+    return of_x, of_update, *[None for _ in starts]
+
+
+@dynamic_update_slice.rule("batch")
+def batch_dynamic_update_slice(op, x, update, *starts):
+    size = batching.size_of(x, update, *starts)
+    value = batching.at(x, 0, size)
+    if all(s.axis is None for s in starts):
+        at = [s.value for s in starts]
+        zero = zeros.full(typeof(at[0]).strong(), 0) if at else 0
+        return Batched(op(value, batching.at(update, 0, size), zero, *at), 0)
+    indices = gather_indices(starts)
+    dims = tuple(range(len(starts)))
+    numbers = ScatterDimensionNumbers(
+        update_window_dims=dims, inserted_window_dims=(), scatter_dims_to_operand_dims=dims
+    )
+    of_one = scatter.scatter.op(
+        dimension_numbers=numbers, indices_are_sorted=True, unique_indices=True, mode=CLIP
+    )
+    return scatter.batch_scatter(of_one, Batched(value, 0), Batched(indices, 0), update)
+
+
+__all__ = ["dynamic_slice", "dynamic_update_slice"]

@@ -1,0 +1,280 @@
+"""Reading windows of an array at many computed positions: gather.
+
+``start_indices`` is an array of index vectors, one along its last dimension. Each picks a window of
+``slice_sizes`` out of the operand; the results stand side by side, the dimensions of ``start_indices`` (but
+the last) outside and the window's dimensions at ``offset_dims``. The numbers mean what they mean in
+StableHLO's ``gather``.
+"""
+
+import enum
+from typing import NamedTuple
+
+import numpy as np
+
+from rabbet import dtypes
+from rabbet.avals import ShapedArray
+from rabbet.interpreter import typeof
+from rabbet.payloads import Batched, Dual, Linear, Zero, zero_for
+from rabbet.primitive import Primitive
+from rabbet.primitives import batching, checks, inlining, logic, reductions, scatter, shape, zeros
+from rabbet.primitives.shape import ints
+
+
+class GatherScatterMode(enum.Enum):
+    """What happens at positions where a window would leave the array.
+
+    CLIP moves the window inside. FILL_OR_DROP reads a fill value, and drops what would be written.
+    PROMISE_IN_BOUNDS: the caller knows that it does not happen.
+    """
+
+    CLIP = 1
+    FILL_OR_DROP = 2
+    PROMISE_IN_BOUNDS = 3
+
+    @staticmethod
+    def from_any(mode):
+        """The mode named by a string, a mode itself, or None for the default FILL_OR_DROP."""
+        if isinstance(mode, GatherScatterMode):
+            return mode
+        try:
+            return _MODES[mode]
+        except (KeyError, TypeError):
+            known = ", ".join([repr(name) for name in _MODES if name])
+            raise ValueError(
+                f"unknown mode {mode!r} for positions out of bounds; use one of {known}"
+            ) from None
+
+
+CLIP, FILL_OR_DROP, PROMISE_IN_BOUNDS = GatherScatterMode
+_MODES = {
+    "clip": CLIP, "fill": FILL_OR_DROP, "drop": FILL_OR_DROP, "promise_in_bounds": PROMISE_IN_BOUNDS,
+    None: FILL_OR_DROP,
+}  # fmt: skip
+
+
+class GatherDimensionNumbers(NamedTuple):
+    """Which dimension of a gather is what.
+
+    offset_dims: dimensions of the result that run over the window. collapsed_slice_dims: dimensions of the
+    operand, of window size 1, that the result lacks. start_index_map: for each entry of an index vector, the
+    dimension of the operand it positions. operand_batching_dims, start_indices_batching_dims: paired
+    dimensions that run together.
+    """
+
+    offset_dims: tuple
+    collapsed_slice_dims: tuple
+    start_index_map: tuple
+    operand_batching_dims: tuple = ()
+    start_indices_batching_dims: tuple = ()
+
+
+def gather_aval(
+    x, indices, dimension_numbers, slice_sizes, indices_are_sorted, unique_indices, mode, fill_value
+):
+    numbers = dimension_numbers
+    checks.accept("gather start_indices", checks.INTEGERS, indices)
+    shown = f"gather from {x.str_short()} at {indices.str_short()}"
+    if not indices.ndim:
+        raise TypeError(
+            f"{shown}: start_indices needs at least one dimension, the last one holding index vectors"
+        )
+    if len(slice_sizes) != x.ndim or any(not 0 <= s <= n for s, n in zip(slice_sizes, x.shape, strict=False)):
+        raise TypeError(
+            f"{shown}: slice_sizes {slice_sizes} must be {x.ndim} sizes, none larger than the operand's"
+        )
+    dropped = (*numbers.collapsed_slice_dims, *numbers.operand_batching_dims)
+    checks.axes_valid("gather: collapsed_slice_dims and operand_batching_dims", dropped, x.ndim)
+    check_index_map(
+        shown, "start_index_map", numbers.start_index_map, x, indices, numbers.operand_batching_dims
+    )
+    check_batching(shown, x, indices, numbers.operand_batching_dims, numbers.start_indices_batching_dims)
+    if any(slice_sizes[d] > 1 for d in dropped):
+        raise TypeError(
+            f"{shown}: slice_sizes {slice_sizes} must be 1 along the dropped dimensions {dropped}"
+        )
+    window = [n for d, n in enumerate(slice_sizes) if d not in dropped]
+    if len(window) != len(numbers.offset_dims):
+        raise TypeError(
+            f"{shown}: the window keeps {len(window)} dimensions, offset_dims {numbers.offset_dims} places "
+            f"{len(numbers.offset_dims)}"
+        )
+    rank = indices.ndim - 1 + len(window)
+    checks.axes_valid("gather: offset_dims", numbers.offset_dims, rank)
+    if list(numbers.offset_dims) != sorted(numbers.offset_dims):
+        raise TypeError(f"{shown}: offset_dims {numbers.offset_dims} must be sorted")
+    windows, outer = iter(window), iter(indices.shape[:-1])
+    return x.update(shape=tuple([next(windows if d in numbers.offset_dims else outer) for d in range(rank)]))
+
+
+def check_index_map(shown, name, index_map, x, indices, batching_dims):
+    """Refuse a map from index vectors to dimensions that is not one dimension, and no batching one, per
+    entry.
+    """
+    if len(index_map) != indices.shape[-1]:
+        raise TypeError(
+            f"{shown}: index vectors (the last dimension of the indices) have {indices.shape[-1]} entries, "
+            f"{name} "
+            f"{index_map} places {len(index_map)}"
+        )
+    checks.axes_valid(f"{name} and batching dimensions", (*index_map, *batching_dims), x.ndim)
+
+
+def check_batching(shown, x, indices, operand_dims, indices_dims):
+    """Refuse batching dimensions that are not pairs of one size."""
+    checks.axes_valid("batching dimensions of the indices", indices_dims, indices.ndim - 1)
+    sizes = [x.shape[d] for d in operand_dims], [indices.shape[d] for d in indices_dims]
+    if sizes[0] != sizes[1]:
+        raise TypeError(
+            f"{shown}: paired batching dimensions have the sizes {sizes[0]} and {sizes[1]}; they must be "
+            "equal"
+        )
+
+
+gather = Primitive("gather", gather_aval, doc="windows of x at computed positions, side by side")
+
+
+# --------------------------------------------------------------------------------------------------- lowering
+@gather.rule("lower")
+def lower_gather(op, x, indices):
+    if op["mode"] is FILL_OR_DROP:
+        return inlining.inline(op, lambda p, i: filled(op.params, p, i), [x, indices])
+    numbers = op["dimension_numbers"]
+    a, b = op.in_avals
+    sizes = ", ".join(map(str, op["slice_sizes"]))
+    attribute = (
+        f"#stablehlo.gather<offset_dims = {ints(numbers.offset_dims)}, "
+        f"collapsed_slice_dims = {ints(numbers.collapsed_slice_dims)}, "
+        f"operand_batching_dims = {ints(numbers.operand_batching_dims)}, "
+        f"start_indices_batching_dims = {ints(numbers.start_indices_batching_dims)}, "
+        f"start_index_map = {ints(numbers.start_index_map)}, index_vector_dim = {b.ndim - 1}>"
+    )
+    return op.emit(
+        f'"stablehlo.gather"({x}, {indices}) <{{dimension_numbers = {attribute}, '
+        f"indices_are_sorted = {str(op['indices_are_sorted']).lower()}, "
+        f"slice_sizes = array<i64{':' if sizes else ''} {sizes}>}}> : ({a.mlir}, {b.mlir}) -> {op.out.mlir}"
+    )
+
+
+def filled(params, x, indices):
+    """A gather that reads ``fill_value`` outside, by one that clamps and a selection."""
+    numbers, sizes = params["dimension_numbers"], params["slice_sizes"]
+    fill = params["fill_value"] if params["fill_value"] is not None else default_fill(typeof(x).dtype)
+    out = gather(x, indices, **{**params, "mode": CLIP, "fill_value": None})
+    inside = in_bounds(indices, typeof(x).shape, sizes, numbers.start_index_map)
+    aval = typeof(out)
+    outer = tuple([d for d in range(aval.ndim) if d not in numbers.offset_dims])
+    mask = shape.broadcast_in_dim(inside, shape=aval.shape, broadcast_dimensions=outer)
+    return logic.select_n(mask, zeros.full(aval, fill), out)
+
+
+def in_bounds(indices, operand_shape, window_sizes, index_map):
+    """For each index vector, whether its window lies inside the operand."""
+    aval = typeof(indices)
+    highest = highest_starts(aval, operand_shape, window_sizes, index_map)
+    low_enough = logic.le(indices, highest)
+    ok = low_enough
+    if aval.dtype.kind == "i":
+        ok = logic.bitwise_and(low_enough, logic.ge(indices, zeros.full(aval, 0)))
+    return reductions.reduce_and(ok, axes=(aval.ndim - 1,))
+
+
+def highest_starts(aval, operand_shape, window_sizes, index_map):
+    """The last position at which a window fits, for each entry of index vectors; an array like the indices."""
+    most = dtypes.iinfo(aval.dtype).max
+    limits = [min(operand_shape[d] - window_sizes[d], most) for d in index_map]
+    columns = [zeros.full(ShapedArray((*aval.shape[:-1], 1), aval.dtype), limit) for limit in limits]
+    if not columns:
+        return zeros.full(aval.strong(), 0)
+    return columns[0] if len(columns) == 1 else shape.concatenate(*columns, dimension=aval.ndim - 1)
+
+
+def default_fill(dtype):
+    """What FILL_OR_DROP reads outside: NaN, for integers the smallest (signed) or largest (unsigned) value,
+    True.
+    """
+    kind = dtypes.kind(dtype)
+    if kind in "fc":
+        return np.nan
+    if kind == "b":
+        return True
+    if kind not in "iu":
+        raise TypeError(f"gather from {dtype}: there is no fill value of this dtype, use mode='clip'")
+    return dtypes.iinfo(dtype).min if kind == "i" else dtypes.iinfo(dtype).max
+
+
+# ------------------------------------------------------------------------------------------------ derivatives
+@gather.rule("jvp")
+def jvp_gather(op, x, indices):
+    out = op(x.primal, indices.primal)
+    if type(x.tangent) is Zero:
+        return Dual(out, zero_for(typeof(out)))
+    return Dual(out, _without_fill(op)(x.tangent, indices.primal))
+
+
+def _without_fill(op):
+    """The same gather, reading zero outside."""
+    return op if op.params["mode"] is not FILL_OR_DROP else gather.op(**{**op.params, "fill_value": 0})
+
+
+@gather.rule("transpose")
+def transpose_gather(op, ct, x, indices):
+    """Each element read gives its cotangent back to where it was read: a scatter that adds."""
+    aval = x.aval if type(x) is Linear else typeof(x)
+    numbers = op.params["dimension_numbers"]
+    back = scatter.ScatterDimensionNumbers(
+        numbers.offset_dims, numbers.collapsed_slice_dims, numbers.start_index_map,
+        numbers.operand_batching_dims,
+        numbers.start_indices_batching_dims,
+    )  # fmt: skip
+    of_x = scatter.scatter_add(
+        zeros.full(aval.update(dtype=typeof(ct).dtype, weak_type=False), 0), indices, ct,
+        dimension_numbers=back,
+        indices_are_sorted=op.params["indices_are_sorted"], unique_indices=op.params["unique_indices"],
+        mode=op.params["mode"],
+    )  # fmt: skip
+    return of_x, None
+
+
+# --------------------------------------------------------------------------------------------------- batching
+@gather.rule("batch")
+def batch_gather(op, x, indices):
+    numbers, sizes = op.params["dimension_numbers"], op.params["slice_sizes"]
+    offset = up(numbers.offset_dims)
+    if indices.axis is None:
+        # The batch dimension is one more dimension of every window.
+        value = batching.move_axis(x.value, x.axis, 0)
+        numbers = GatherDimensionNumbers(
+            (0, *offset), up(numbers.collapsed_slice_dims), up(numbers.start_index_map),
+            up(numbers.operand_batching_dims),
+            numbers.start_indices_batching_dims,
+        )  # fmt: skip
+        sizes = (typeof(value).shape[0], *sizes)
+        return Batched(gather(value, indices.value, **_with(op, numbers, sizes)), 0)
+    places = batching.move_axis(indices.value, indices.axis, 0)
+    if x.axis is None:
+        numbers = numbers._replace(
+            offset_dims=offset, start_indices_batching_dims=up(numbers.start_indices_batching_dims)
+        )
+        return Batched(gather(x.value, places, **_with(op, numbers, sizes)), 0)
+    value = batching.move_axis(x.value, x.axis, 0)
+    numbers = GatherDimensionNumbers(
+        offset, up(numbers.collapsed_slice_dims), up(numbers.start_index_map),
+        (0, *up(numbers.operand_batching_dims)),
+        (0, *up(numbers.start_indices_batching_dims)),
+    )  # fmt: skip
+    sizes = (min(1, typeof(value).shape[0]), *sizes)
+    return Batched(gather(value, places, **_with(op, numbers, sizes)), 0)
+
+
+def _with(op, numbers, sizes):
+    # Indices that are unique or sorted in each example need not be so in all of them together.
+    loose = {"indices_are_sorted": False, "unique_indices": False}
+    return {**op.params, **loose, "dimension_numbers": numbers, "slice_sizes": sizes}
+
+
+def up(dims):
+    """Dimensions after one more was put in front."""
+    return tuple([d + 1 for d in dims])
+
+
+__all__ = ["GatherDimensionNumbers", "GatherScatterMode", "gather"]
