@@ -99,7 +99,7 @@ def test_doctor_asks_hook_plugins(monkeypatch):
 
 def backend_check(monkeypatch, outcome):
     monkeypatch.setattr(doctor.devices, "by_platform", lambda: [("toaster", outcome)])
-    monkeypatch.setattr(doctor, "_own_words", lambda name: [doctor.Check("toaster library", False, "missing")])
+    monkeypatch.setattr(doctor, "_own_words", lambda name: [doctor.Check("library", False, "missing")])
     return labels(doctor.backends())
 
 

@@ -97,7 +97,8 @@ def normalise(name: str) -> str:
 def unmet_requirement(distribution: Distribution, core_version: str) -> str | None:
     """The requirement on rabbet-core that ``core_version`` does not meet, as written; None where all are met.
 
-    Requirements whose environment marker is false here, or that belong to an extra, do not count. Pre-releases
+    Requirements whose environment marker is false here, or that belong to an extra, do not count.
+    Pre-releases
     count as versions: a plugin that asks for ``>=0.2`` loads into ``0.3.dev1``. Raises
     ``packaging.requirements.InvalidRequirement`` for a line that cannot be read.
     """
@@ -116,13 +117,15 @@ PLAIN_REQUIREMENT = re.compile(
     rf"rabbet[-_.]core\s*\(?((?:\s*(?:[<>]=?|==|!=)\s*{PLAIN_VERSION}\s*,?)*)\)?\s*", re.IGNORECASE
 )
 COMPARE = {
-    ">=": operator.ge, ">": operator.gt, "<=": operator.le, "<": operator.lt, "==": operator.eq, "!=": operator.ne,
+    ">=": operator.ge, ">": operator.gt, "<=": operator.le, "<": operator.lt,
+    "==": operator.eq, "!=": operator.ne,
 }  # fmt: skip
 
 
 def _plainly_met(line, core_version) -> bool | None:
-    # `rabbet-core>=0.1,<0.2`, the form that nearly every plugin has. Importing packaging takes longer than all the
-    # rest of a plugin's loading (40 ms of 80, measured), so it is left to the other forms: None here.
+    # `rabbet-core>=0.1,<0.2`, the form that nearly every plugin has. Importing packaging takes
+    # longer than all the rest of a plugin's loading (40 ms of 80, measured), so it is left to the
+    # other forms: None here.
     found = PLAIN_REQUIREMENT.fullmatch(line)
     if found is None or not re.fullmatch(PLAIN_VERSION, core_version):
         return None
