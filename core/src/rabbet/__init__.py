@@ -4,7 +4,11 @@ This module is where the parts are put together: core's own names are imported h
 ``rabbet.numpy``) are looked up among the installed packages when they are first used.
 """
 
+import os
 import pkgutil
+
+# jaxlib reads this once, when it is loaded: 1 hides the informational lines of its clients. Whoever set it keeps control.
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 
 # Plugins ship modules inside this package (rabbet/numpy from rabbet-numpy); editable installs put them in other folders.
 __path__ = pkgutil.extend_path(__path__, __name__)

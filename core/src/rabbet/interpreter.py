@@ -49,6 +49,9 @@ class Interpreter:
 
     __slots__ = ("parent", "fn", "alive", "__dict__")
     table = None
+    # Whether rules that a function has for other transformations survive this one (see ``primitives.custom``): then the payload has one leaf,
+    # the value itself, and the interpreter gives ``uniform`` and ``give_back``.
+    carries = False
 
     def lift(self, value):
         """The payload of a value that this interpreter has not touched."""
@@ -57,6 +60,15 @@ class Interpreter:
     def type_of(self, payload):
         """The aval that the transformed function sees for this payload."""
         raise NotImplementedError(f"{type(self).__name__} must give the type of a payload: define type_of(self, payload)")
+
+    def uniform(self, payload):
+        """The payload with the static part that all values can have; itself where payloads have no choice."""
+        return payload
+
+    def give_back(self, payload, structure):
+        """The leaf of a cotangent for an input of the given static part (``bodies.PLAIN`` where it was not touched)."""
+        (leaf,) = tree.leaves(payload)
+        return leaf
 
     def fresh(self):
         """A new interpreter of the same settings, for running a body; by default a shallow copy."""

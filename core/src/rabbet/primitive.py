@@ -129,11 +129,10 @@ class Op:
 
     def out(self, avals):
         """The output aval (a tuple of them with multiple results) for a tuple of input avals; computed once."""
-        try:
-            return self._outs[avals]
-        except KeyError:
+        out = self._outs.get(avals)
+        if out is None:
             out = self._outs[avals] = self.primitive.abstract(*avals, **self.params)
-            return out
+        return out
 
     def outs(self, avals):
         """The output avals as a tuple, whether there is one or several."""

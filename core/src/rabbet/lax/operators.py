@@ -87,7 +87,7 @@ def binary(function, name, reflected=False):
 def true_divide(x, y):
     """``x / y``; integers divide as floats."""
     x, y = promoted(x, y)
-    dtype = typeof(x).dtype if not scalars.is_python_scalar(x) else typeof(y).dtype
+    dtype = typeof(y if scalars.is_python_scalar(x) else x).dtype
     if dtypes.kind(dtype) in "biu":
         wide = dtypes.to_inexact(dtype)
         x, y = cast(x, typeof(x), wide), cast(y, typeof(y), wide)
@@ -96,8 +96,7 @@ def true_divide(x, y):
 
 def floor_divide(x, y):
     """``floor(x / y)`` in the operands' common dtype."""
-    x, y = promoted(x, y)
-    kind = dtypes.kind(typeof(x).dtype if not scalars.is_python_scalar(x) else typeof(y).dtype)
+    x, y, kind = together(x, y)
     if kind == "u":
         return elementwise.div(x, y)
     if kind == "i":
@@ -113,13 +112,13 @@ def floor_divide(x, y):
 
 def remainder(x, y):
     """``x - floor(x / y) * y``: the remainder with the sign of ``y``."""
-    x, y = promoted(x, y)
+    x, y, kind = together(x, y)
+    if kind == "c":
+        raise TypeError("complex numbers have no remainder")
     rest = elementwise.rem(x, y)
-    nonzero = logic.ne(rest, 0)
-    differs = logic.ne(logic.lt(rest, 0), logic.lt(y, 0)) if dtypes.kind(typeof(rest).dtype) != "u" else None
-    if differs is None:
+    if kind == "u":
         return rest
-    fix = logic.bitwise_and(differs, nonzero)
+    fix = logic.bitwise_and(logic.ne(logic.lt(rest, 0), logic.lt(y, 0)), logic.ne(rest, 0))
     return logic.select_n(fix, rest, elementwise.add(rest, y))
 
 
@@ -164,7 +163,15 @@ def integer_power(x, y, dtype):
 
 
 def _strong(x, dtype):
-    return shapes.full((), x, dtype) if scalars.is_python_scalar(x) else x
+    """``x``, a bare Python number as a NumPy scalar of ``dtype``: for functions that treat their operands one by one."""
+    return dtypes.numpy_scalar(x, dtype)[()] if scalars.is_python_scalar(x) else x
+
+
+def together(x, y):
+    """``(x, y, kind)``: both promoted, bare numbers made scalars of the common dtype, and the kind of that dtype."""
+    x, y = promoted(x, y)
+    dtype = typeof(y if scalars.is_python_scalar(x) else x).dtype
+    return _strong(x, dtype), _strong(y, dtype), dtypes.kind(dtype)
 
 
 def absolute(self):
@@ -182,7 +189,7 @@ def divmod_(x, y):
 def shift_right(x, y):
     """``x >> y``: signed integers keep their sign."""
     x, y = promoted(x, y)
-    signed = dtypes.kind(typeof(x).dtype if not scalars.is_python_scalar(x) else typeof(y).dtype) == "i"
+    signed = dtypes.kind(typeof(y if scalars.is_python_scalar(x) else x).dtype) == "i"
     return (logic.shift_right_arithmetic if signed else logic.shift_right_logical)(x, y)
 
 

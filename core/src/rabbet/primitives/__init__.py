@@ -1,1 +1,1 @@
-"""The primitives, one module per family; each primitive stands there with all its standard rules beside it."""
+"""The primitives, one module per family; each stands beside all its standard rules."""

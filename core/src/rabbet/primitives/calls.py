@@ -4,8 +4,9 @@ Any interpreter goes through its body (rule ``"body"``); lowering makes it a fun
 linear halves in its own package, and transposes the linear half by the rule here.
 """
 
-from rabbet import bodies
+from rabbet import bodies, transposition
 from rabbet.interpreter import typeof
+from rabbet.payloads import Linear, Zero
 from rabbet.primitive import Primitive
 
 
@@ -38,3 +39,15 @@ def body_jit(op, interpreter, args):
     body, out_structures, consts = bodies.interpret(interpreter, op.params["jaxpr"], structures, avals)
     outs = call_of(body, op.params["name"], op.params.get("inline", False))(*consts, *leaves)
     return bodies.put_together(interpreter, out_structures, outs)
+
+
+@jit.rule("transpose")
+def transpose_jit(op, cts, *operands):
+    linear = tuple([type(x) is Linear for x in operands])
+    nonzero = tuple([type(ct) is not Zero for ct in cts])
+    body, produced = transposition.transposed(op.params["jaxpr"], linear, nonzero)
+    known = [x for x in operands if type(x) is not Linear]
+    call = call_of(body, f"transpose_{op.params['name']}", op.params.get("inline", False))
+    results = iter(call(*known, *[ct for ct in cts if type(ct) is not Zero]))
+    kept = iter(produced)
+    return tuple([next(results) if lin and next(kept) else None for lin in linear])

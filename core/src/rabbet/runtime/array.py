@@ -8,7 +8,7 @@ import numpy as np
 
 from rabbet import dtypes
 from rabbet.errors import DeletedArrayError
-from rabbet.runtime import adapter, transfer
+from rabbet.runtime import adapter, dlpack
 from rabbet.runtime.placement import placement
 from rabbet.runtime.sharding import SingleDeviceSharding
 
@@ -171,10 +171,10 @@ class Array:
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         if self.raw.is_deleted():
             raise self.deleted()
-        return transfer.export_dlpack(self.raw, stream)
+        return adapter.to_dlpack(self.raw, stream)
 
     def __dlpack_device__(self):
-        return transfer.dlpack_device(self.spec.device)
+        return dlpack.device_of(self.raw)
 
     def __reduce__(self):
         if isinstance(self.aval.dtype, dtypes.ExtendedDType):

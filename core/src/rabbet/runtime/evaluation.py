@@ -20,10 +20,10 @@ class Evaluation:
     def process(self, op, args):
         """Run one operation on arrays; a list with multiple results."""
         try:
-            runner = op.programs[tuple([a.spec for a in args])]
-        except (KeyError, AttributeError):
-            return self.first(op, args)
-        return runner(args)
+            runner = op.programs.get(tuple([a.spec for a in args]))
+        except AttributeError:
+            runner = None
+        return self.first(op, args) if runner is None else runner(args)
 
     def first(self, op, args):
         """The slow path: make arrays of the arguments, compile if need be."""

@@ -111,6 +111,18 @@ class Executable:
 
         return run_many
 
+    def hlo_text(self):
+        """The optimized program, as the compiler left it."""
+        return adapter.hlo_text(self.exe)
+
+    def cost_analysis(self):
+        """The compiler's estimates by name: ``flops``, ``bytes accessed``, ..."""
+        return adapter.cost_analysis(self.exe)
+
+    def memory_analysis(self):
+        """Bytes by use: arguments, outputs, temporaries, aliased."""
+        return adapter.memory_analysis(self.exe)
+
     def diagnose(self, error, args):
         """The error to raise when execution failed: a deleted argument is named, any other is the runtime's own."""
         for i in self.lowering.kept:

@@ -59,6 +59,15 @@ def to_array(x, device=None):
     return host_array(x, aval, device or default_device())
 
 
+def traceable(x):
+    """``x`` as transformations take it: arrays and tracers as they are, NumPy arrays and scalars as arrays on the default device.
+
+    Raises:
+      TypeError: if ``x`` is not array-like.
+    """
+    return x if type(x) is Array or type(x) is Tracer else to_array(x)
+
+
 def operands(op, args):
     """The arguments of an eager operation as arrays on one device; scalars take the dtype of the arrays beside them.
 
@@ -121,4 +130,4 @@ def with_weak_type(array, weak_type):
     return Array(array.raw, placement(aval, array.spec.device, array.spec.committed))
 
 
-__all__ = ["common_device", "host_array", "moved", "operands", "scalar_array", "to_array", "with_weak_type"]
+__all__ = ["common_device", "host_array", "moved", "operands", "scalar_array", "to_array", "traceable", "with_weak_type"]

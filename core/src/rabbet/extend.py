@@ -1,0 +1,56 @@
+"""Everything a plugin author may import, besides ``rabbet`` itself.
+
+What is not on this page is private and may change. The doors, one line each:
+
+=====================  ===============================================================================
+a transformation       ``Interpreter``, ``run``, ``RuleTable``, and an entry point in ``rabbet.api``
+a primitive            ``Primitive`` with its rules beside it
+rules for two others   ``RuleSet`` and an entry point in ``rabbet.rules``
+a dtype                ``DTypeSpec`` (``rabbet.dtypes``) or ``ExtendedDType``
+a backend              ``Backend`` and an entry point in ``rabbet.backends``
+a pass                 ``Pass`` and an entry point in ``rabbet.passes``
+a hook                 ``hookimpl`` and an entry point in ``rabbet.hooks``
+=====================  ===============================================================================
+"""
+
+from rabbet.avals import ShapedArray, ShapeDtypeStruct
+from rabbet.bodies import PLAIN, interpret, put_together, take_apart
+from rabbet.checking import check
+from rabbet.config import Setting, config
+from rabbet.current import context
+from rabbet.dtypes import DTypeSpec, ExtendedDType
+from rabbet.errors import (
+    ConcretizationTypeError, MissingRule, PluginError, RabbetError, RuleConflict, TreeError, UnexpectedTracerError,
+)  # fmt: skip
+from rabbet.interpreter import Interpreter, Tracer, is_tracer, payload_of, run, run_traced, typeof
+from rabbet.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var, bodies_of, evaluate, open_consts
+from rabbet.lax.operators import cast, is_array_like, promoted, spread
+from rabbet.payloads import Batched, Dual, Linear, Zero, tangent_aval, zero_for
+from rabbet.passes import Pass
+from rabbet.primitive import Op, Primitive
+from rabbet.primitives.batching import move_axis, new_axis
+from rabbet.primitives.calls import call_of, jit as jit_call
+from rabbet.primitives.custom import call as custom_call
+from rabbet.primitives.standard import batch, jvp, lower, transpose
+from rabbet.primitives.zeros import add_tangents, full as full_of, instantiate
+from rabbet.rules import RuleSet, RuleTable
+from rabbet.runtime.array import Array
+from rabbet.runtime.backends import Backend
+from rabbet.runtime.compiled import compile_program, is_evaluating, lower_program
+from rabbet.runtime.fused import fused
+from rabbet.runtime.housekeeping import on_clear_caches
+from rabbet.runtime.values import common_device, moved, to_array, traceable
+from rabbet.scalars import adopted_avals, fits, is_python_scalar
+from rabbet.source_info import address, describe_function, folded, position
+from rabbet.staging import stage
+from rabbet.transposition import add_to, backward, transpose_program
+from rabbet.tree import broadcast_prefix
+
+
+def __getattr__(name):
+    # pluggy is only needed by those who write hooks, and need not be imported for anybody else.
+    if name == "hookimpl":
+        from rabbet.plugins.hookspecs import hookimpl
+
+        return hookimpl
+    raise AttributeError(f"rabbet.extend has no {name!r}; its docstring lists what plugins may use")

@@ -1,0 +1,113 @@
+"""Walking linear equations backwards: the second half of reverse mode, and the transposition of any linear program.
+
+An equation here may hold values in the places of its known operands (as a recorder leaves them), or be part of a ``Jaxpr``. Each is given to its
+primitive's ``transpose`` rule; cotangents of a value used several times are added.
+"""
+
+from rabbet.current import context
+from rabbet.jaxpr import Var
+from rabbet.payloads import Linear, Zero
+from rabbet.primitives import elementwise
+from rabbet.primitives.standard import transpose
+from rabbet.staging import stage
+
+
+def backward(equations, cotangents):
+    """Pull cotangents back through linear equations.
+
+    Args:
+      equations: objects with ``op, inputs, outputs, where``; inputs are ``Var`` where linear, else values.
+      cotangents: dict from ``Var`` to its cotangent; it is used up, and holds the cotangents of the inputs in the end.
+    """
+    ctx = context
+    outer = ctx.where
+    lookup = transpose.lookup
+    try:
+        for eqn in reversed(equations):
+            outs = eqn.outputs
+            if len(outs) == 1:
+                ct = cotangents.pop(outs[0], None)
+                if ct is None:
+                    continue
+                if eqn.op.primitive.multiple_results:
+                    ct = (ct,)
+            else:
+                ct = tuple([cotangents.pop(v, None) for v in outs])
+                if all(c is None for c in ct):
+                    continue
+                ct = tuple([Zero(v.aval) if c is None else c for c, v in zip(ct, outs, strict=True)])
+            ctx.where = eqn.where or outer
+            operands = [Linear(v.aval) if type(v) is Var else v for v in eqn.inputs]
+            results = lookup(eqn.op.primitive)(eqn.op, ct, *operands)
+            for v, contribution in zip(eqn.inputs, results, strict=True):
+                if type(v) is Var and contribution is not None and type(contribution) is not Zero:
+                    add_to(cotangents, v, contribution)
+    finally:
+        ctx.where = outer
+
+
+def add_to(cotangents, v, contribution):
+    """Add one more cotangent of ``v``."""
+    known = cotangents.get(v)
+    cotangents[v] = contribution if known is None else elementwise.add(known, contribution)
+
+
+def transposed(jaxpr, linear, nonzero):
+    """The program that transposes ``jaxpr`` in some of its inputs; made once.
+
+    Args:
+      jaxpr: linear in the inputs that are marked.
+      linear: a bool per input.
+      nonzero: a bool per output, whether its cotangent is given.
+
+    Returns:
+      (program, produced): the program takes the inputs that are not linear, then the nonzero cotangents, and returns the cotangents of the linear
+      inputs whose entry in ``produced`` is true.
+    """
+    return jaxpr.once(("transposed", linear, nonzero), lambda: _transpose(jaxpr, linear, nonzero))
+
+
+def _transpose(jaxpr, linear, nonzero):
+    known_avals = [v.aval for v, lin in zip(jaxpr.invars, linear, strict=True) if not lin]
+    ct_avals = [v.aval for v, nz in zip(jaxpr.outvars, nonzero, strict=True) if nz]
+    produced = None
+
+    def flat(*args):
+        nonlocal produced
+        known, given = args[: len(known_avals)], args[len(known_avals) :]
+        results = transpose_program(jaxpr, linear, known, nonzero, given)
+        produced = tuple([r is not None for r in results])
+        return [r for r in results if r is not None]
+
+    closed = stage(flat, known_avals + ct_avals, f"transpose_{jaxpr.name}")
+    assert not closed.consts, "a body captures nothing"
+    return closed.jaxpr, produced
+
+
+def transpose_program(jaxpr, linear, known, nonzero, given):
+    """Transpose ``jaxpr`` under the current interpreter; a cotangent or None per linear input."""
+    values = dict(zip([v for v, lin in zip(jaxpr.invars, linear, strict=True) if not lin], known, strict=True))
+    linear_vars = [v for v, lin in zip(jaxpr.invars, linear, strict=True) if lin]
+    reached = set(linear_vars)
+    equations = []
+    ctx = context
+    outer = ctx.where
+    for eqn in jaxpr.equations:
+        if any(v in reached for v in eqn.inputs if type(v) is Var):
+            reached.update(eqn.outputs)
+            inputs = [v if v in reached else values[v] if type(v) is Var else v.value for v in eqn.inputs]
+            equations.append(type(eqn)(eqn.op, inputs, eqn.outputs, eqn.where))
+        else:
+            ctx.where = eqn.where or outer
+            out = eqn.op(*[values[v] if type(v) is Var else v.value for v in eqn.inputs])
+            values.update(zip(eqn.outputs, out if eqn.op.primitive.multiple_results else [out], strict=True))
+    ctx.where = outer
+    cotangents = {}
+    for v, ct in zip([v for v, nz in zip(jaxpr.outvars, nonzero, strict=True) if nz], given, strict=True):
+        if v in reached:
+            add_to(cotangents, v, ct)
+    backward(equations, cotangents)
+    return [cotangents.get(v) for v in linear_vars]
+
+
+__all__ = ["add_to", "backward", "transpose_program", "transposed"]

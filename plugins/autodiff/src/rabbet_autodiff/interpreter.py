@@ -1,0 +1,30 @@
+"""Forward mode: the payload is a ``Dual``, a value and its tangent.
+
+Rules run on the level below, so a tangent may itself be a tracer: of an outer forward mode (second derivatives), or of the recorder (reverse mode). A result
+whose tangent is known to be zero goes on as a plain value.
+"""
+
+from rabbet.extend import Dual, Interpreter, Zero, jvp, typeof, zero_for
+
+
+class Forward(Interpreter):
+    """Payload: ``Dual(primal, tangent)``. A constant has the symbolic zero as its tangent."""
+
+    __slots__ = ()
+    table = jvp
+
+    def lift(self, value):
+        return Dual(value, zero_for(typeof(value)))
+
+    def type_of(self, dual):
+        return typeof(dual.primal)
+
+    def wrap(self, dual):
+        return dual.primal if type(dual.tangent) is Zero else super().wrap(dual)
+
+    def concrete(self, dual):
+        """The value, for Python control flow: differentiation happens where values are known."""
+        return dual.primal
+
+    def describe(self):
+        return "differentiation" + super().describe().removeprefix("Forward")

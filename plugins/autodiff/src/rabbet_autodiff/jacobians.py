@@ -1,0 +1,116 @@
+"""Whole matrices of derivatives: a derivative mapped over a basis by ``vmap``."""
+
+import functools
+
+import numpy as np
+
+import rabbet
+from rabbet import tree
+from rabbet.extend import folded, traceable, typeof
+from rabbet_autodiff import checks
+
+
+def jacfwd(fun, argnums=0, has_aux=False, holomorphic=False):
+    """The Jacobian of ``fun`` column by column, in forward mode: good where there are fewer inputs than outputs.
+
+    Args:
+      fun: takes and returns pytrees of arrays; with ``has_aux`` returns a pair.
+      argnums: which positional arguments, an int or a sequence.
+      holomorphic: whether ``fun`` is complex differentiable.
+
+    Returns:
+      a function of the same arguments. For an output of shape ``s`` and an argument of shape ``t`` the Jacobian has the shape ``s + t``; it has the
+      structure of the output, with the structure of the chosen arguments in place of each leaf.
+    """
+
+    @functools.wraps(fun)
+    @folded
+    def jacobian_of(*args, **kwargs):
+        return _jacobian(fun, argnums, has_aux, holomorphic, args, kwargs, forward=True)
+
+    return jacobian_of
+
+
+def jacrev(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=False):
+    """The Jacobian of ``fun`` row by row, in reverse mode: good where there are fewer outputs than inputs. See ``jacfwd``."""
+
+    @functools.wraps(fun)
+    @folded
+    def jacobian_of(*args, **kwargs):
+        return _jacobian(fun, argnums, has_aux, holomorphic, args, kwargs, forward=False, allow_int=allow_int)
+
+    return jacobian_of
+
+
+jacobian = jacrev
+
+
+def hessian(fun, argnums=0, has_aux=False, holomorphic=False):
+    """The matrix of second derivatives: ``jacfwd`` of ``jacrev``. See ``jacfwd`` for arguments and shapes."""
+    return jacfwd(
+        jacrev(fun, argnums, has_aux=has_aux, holomorphic=holomorphic), argnums, has_aux=has_aux, holomorphic=holomorphic
+    )
+
+
+def _jacobian(fun, argnums, has_aux, holomorphic, args, kwargs, *, forward, allow_int=False):
+    from rabbet_autodiff.api import _with_arguments, jvp, vjp
+
+    what = "jacfwd" if forward else "jacrev"
+    numbers = checks.as_tuple(argnums, fun, len(args), what)
+    chosen = tuple([args[n] for n in numbers])
+    leaves, in_tree = checks.differentiable_leaves(
+        fun, chosen, numbers, holomorphic=holomorphic, allow_int=allow_int, what=what
+    )
+    of_chosen = _with_arguments(fun, args, kwargs, numbers)
+    aux = None
+    if forward:
+        def push(tangents):
+            return jvp(of_chosen, tree.unflatten(in_tree, leaves), tree.unflatten(in_tree, tangents), has_aux=has_aux)[1:]
+
+        pushed = rabbet.vmap(push, out_axes=(-1, None) if has_aux else (-1,))(_basis(leaves))
+        columns, aux = pushed if has_aux else (pushed[0], None)
+        out = tree.map(lambda c: _split(c, leaves, -1, in_tree, argnums), columns)
+    else:
+        result = vjp(of_chosen, *tree.unflatten(in_tree, leaves), has_aux=has_aux)
+        outs, out_tree = tree.flatten(result[0])
+        aux = result[2] if has_aux else None
+        rows = rabbet.vmap(lambda cts: result[1](tree.unflatten(out_tree, cts)))(_basis(outs))
+        per_input = [_split_leading(row, outs) for row in tree.leaves(rows)]
+        in_order = [tree.unflatten(in_tree, [parts[i] for parts in per_input]) for i in range(len(outs))]
+        out = tree.unflatten(out_tree, [tr[0] if isinstance(argnums, int) else tr for tr in in_order])
+    return (out, aux) if has_aux else out
+
+
+def _basis(leaves):
+    """For each leaf of n elements among N in all, its part of the N unit vectors: an array of shape (N, *shape)."""
+    avals = [typeof(x) for x in leaves]
+    total, at, parts = sum(a.size for a in avals), 0, []
+    for a in avals:
+        part = np.zeros((total, a.size), a.dtype)
+        part[at : at + a.size] = np.eye(a.size, dtype=a.dtype)
+        parts.append(traceable(part.reshape((total, *a.shape))))
+        at += a.size
+    return parts
+
+
+def _split(column, leaves, axis, in_tree, argnums):
+    """An output's derivatives along its last axis, cut by input leaf and given the inputs' shapes."""
+    parts, at = [], 0
+    for leaf in leaves:
+        aval = typeof(leaf)
+        piece = rabbet.lax.slice_in_dim(column, at, at + aval.size, axis=axis)
+        parts.append(rabbet.lax.reshape(piece, (*column.shape[:-1], *aval.shape)))
+        at += aval.size
+    whole = tree.unflatten(in_tree, parts)
+    return whole[0] if isinstance(argnums, int) else whole
+
+
+def _split_leading(row, outs):
+    """An input's derivatives along the first axis, cut by output leaf and given the outputs' shapes."""
+    parts, at = [], 0
+    for out in outs:
+        aval = typeof(out)
+        piece = rabbet.lax.slice_in_dim(row, at, at + aval.size, axis=0)
+        parts.append(rabbet.lax.reshape(piece, (*aval.shape, *row.shape[1:])))
+        at += aval.size
+    return parts

@@ -1,0 +1,130 @@
+"""The two modes on flat lists of arrays: ``forward`` (jvp) and ``record`` (the first half of reverse mode)."""
+
+from typing import NamedTuple
+
+from rabbet.extend import (
+    Dual, Jaxpr, Literal, Tracer, Var, Zero, add_to, backward, evaluate, run_traced, tangent_aval, typeof,
+    zero_for,
+)  # fmt: skip
+from rabbet_autodiff.interpreter import Forward
+from rabbet_autodiff.recorder import Recorder
+
+
+def forward(fun, primals, tangents):
+    """Run ``fun`` (a list of arrays from arrays) on values and tangents; lists of values and of tangents (or ``Zero``)."""
+    interpreter = Forward()
+    outs = run_traced(interpreter, _on_moving(fun, primals, tangents), _duals(primals, tangents))
+    duals = [_dual(interpreter, x) for x in outs]
+    return [d.primal for d in duals], [d.tangent for d in duals]
+
+
+def _duals(primals, tangents):
+    return [Dual(p, t) for p, t in zip(primals, tangents, strict=True) if type(t) is not Zero]
+
+
+def _on_moving(fun, primals, tangents):
+    """``fun`` as a function of the arguments that have a tangent; the others are plain values."""
+
+    def on_moving(*tracers):
+        mine = iter(tracers)
+        return fun(*[p if type(t) is Zero else next(mine) for p, t in zip(primals, tangents, strict=True)])
+
+    return on_moving
+
+
+def _dual(interpreter, x):
+    if type(x) is Tracer and x.interpreter is interpreter:
+        return x.payload
+    return Dual(x, zero_for(typeof(x)))
+
+
+class Recording(NamedTuple):
+    """What ``record`` leaves: linear equations from input variables to output variables (None: the derivative is zero)."""
+
+    inputs: list
+    outputs: list
+    equations: list
+
+    def pull(self, cotangents):
+        """The cotangents of the inputs (None where zero) for cotangents of the outputs."""
+        held = {}
+        for v, ct in zip(self.outputs, cotangents, strict=True):
+            if v is not None and type(ct) is not Zero:
+                add_to(held, v, ct)
+        backward(self.equations, held)
+        return [None if v is None else held.get(v) for v in self.inputs]
+
+    def push(self, tangents):
+        """The tangents of the outputs for tangents of the (differentiable) inputs."""
+        jaxpr, consts = self.program()
+        given = [t for v, t in zip(self.inputs, tangents, strict=True) if v is not None]
+        outs = iter(evaluate(jaxpr, given, consts))
+        return [None if v is None else next(outs) for v in self.outputs]
+
+    def program(self):
+        """The linear equations as a program, with the values that they hold as its captured arrays."""
+        held, equations = {}, []
+        for eqn in self.equations:
+            inputs = [_atom(x, held) for x in eqn.inputs]
+            equations.append(type(eqn)(eqn.op, inputs, eqn.outputs, eqn.where))
+        outs = [v for v in self.outputs if v is not None]
+        inputs = [v for v in self.inputs if v is not None]
+        jaxpr = Jaxpr(inputs, outs, equations, [v for v, _ in held.values()], name="linearized")
+        return jaxpr, [x for _, x in held.values()]
+
+
+def _atom(x, held):
+    if type(x) is Var:
+        return x
+    aval = typeof(x)
+    if not aval.shape and not hasattr(x, "aval"):
+        return Literal(x, aval)
+    if id(x) not in held:
+        held[id(x)] = Var(aval), x
+    return held[id(x)][0]
+
+
+def record(fun, primals):
+    """Run ``fun`` once, forward mode over a recorder.
+
+    Args:
+      fun: takes arrays, returns a list of arrays.
+      primals: arrays; those of floating or complex dtype are differentiated.
+
+    Returns:
+      (outs, recording)
+    """
+    recorder, interpreter = Recorder(), Forward()
+    tangents = [tangent_aval(typeof(p)) for p in primals]
+    inputs = [Var(t) if t.dtype == typeof(p).dtype else None for p, t in zip(primals, tangents, strict=True)]
+    outs = None
+
+    def over_recorder(*linear):
+        nonlocal outs
+        mine = iter(linear)
+        duals = [Dual(p, next(mine)) for p, v in zip(primals, inputs, strict=True) if v is not None]
+
+        def on_moving(*tracers):
+            moving = iter(tracers)
+            return fun(*[p if v is None else next(moving) for p, v in zip(primals, inputs, strict=True)])
+
+        outs = [_dual(interpreter, x) for x in run_traced(interpreter, on_moving, duals)]
+
+    run_traced(recorder, over_recorder, [v for v in inputs if v is not None])
+    recorder.fn = fun
+    outputs = [d.tangent.payload if recorder.is_mine(d.tangent) else None for d in outs]
+    return [d.primal for d in outs], Recording(inputs, outputs, recorder.equations)
+
+
+def transposed(fun, avals):
+    """Record a linear function of arrays of the given types; a ``Recording``."""
+    recorder = Recorder()
+    inputs = [Var(a) for a in avals]
+    outs = run_traced(recorder, fun, inputs)
+    outputs = []
+    for x in outs:
+        outputs.append(x.payload if recorder.is_mine(x) else None)
+    return Recording(inputs, outputs, recorder.equations), outs
+
+
+__all__ = ["Recording", "forward", "record", "transposed"]

@@ -1,0 +1,69 @@
+"""The recorder: operations that touch a tangent become linear equations, all others run at once on the level below.
+
+Running forward mode over it takes one pass over the user's function: values are computed (so Python control flow on them works) and what reverse mode
+needs is written down on the way, with the values it needs held in the equations.
+"""
+
+from rabbet.extend import (
+    Equation, Interpreter, Tracer, Var, adopted_avals, context, is_python_scalar, transpose, typeof,
+)  # fmt: skip
+from rabbet_autodiff.splitting import splits
+
+
+class Recorder(Interpreter):
+    """Payload: the variable of a linear value."""
+
+    __slots__ = ("equations",)
+    table = transpose
+
+    def __init__(self):
+        self.equations = []
+
+    def key(self):
+        return None
+
+    def type_of(self, var):
+        return var.aval
+
+    def process(self, op, args):
+        """Record ``op`` if a linear value takes part, else run it on the parent."""
+        for a in args:
+            if type(a) is Tracer and a.interpreter is self:
+                return self.record(op, args)
+        ctx = context
+        ctx.interpreter = self.parent
+        try:
+            return op(*args)
+        finally:
+            ctx.interpreter = self
+
+    def record(self, op, args):
+        """One linear equation; a call is split first, so that only its linear half is recorded."""
+        primitive = op.primitive
+        if "body" in primitive.kinds:
+            return splits.lookup(primitive)(op, self, args)
+        rule = transpose.lookup(primitive)
+        if hasattr(rule, "parts"):
+            return rule.parts(op, *args)
+        if any(is_python_scalar(a) for a in args):
+            avals = tuple(adopted_avals(op, args, typeof))
+        else:
+            avals = tuple([typeof(a) for a in args])
+        out = op.out(avals)
+        inputs = [a.payload if type(a) is Tracer and a.interpreter is self else a for a in args]
+        return self.append(op, inputs, out if primitive.multiple_results else (out,), primitive.multiple_results)
+
+    def append(self, op, inputs, avals, multiple):
+        """Add an equation; the tracers of its outputs."""
+        where = context.where
+        outputs = [Var(a) for a in avals]
+        self.equations.append(Equation(op, inputs, outputs, where))
+        tracers = [Tracer(self, v, v.aval, where) for v in outputs]
+        return tracers if multiple else tracers[0]
+
+    def is_mine(self, x):
+        """Whether ``x`` is a linear value of this recording."""
+        return type(x) is Tracer and x.interpreter is self
+
+    def describe(self):
+        return "differentiation" + super().describe().removeprefix("Recorder")

@@ -1,0 +1,236 @@
+"""``jit`` and its relatives."""
+
+import functools
+
+
+from rabbet import tree
+from rabbet.extend import (
+    Array, call_of, config, describe_function, folded, is_evaluating, on_clear_caches,
+    open_consts, to_array, traceable, typeof,
+)  # fmt: skip
+from rabbet_jit import stages
+from rabbet_jit.signature import Signature, Statics
+from rabbet_jit.tracing import leaf_aval, trace
+
+disable_jit = config.context("disable_jit")
+
+
+def jit(
+    fun=None, *, static_argnums=None, static_argnames=None, donate_argnums=None, donate_argnames=None, keep_unused=False,
+    device=None, backend=None, inline=False, abstracted_axes=None, compiler_options=None, in_shardings=None, out_shardings=None,
+):  # fmt: skip
+    """Compile a function: it is traced once per signature, compiled, and from then on runs as one program.
+
+    Args:
+      fun: takes and returns pytrees of arrays. Its Python code runs only while it is traced.
+      static_argnums, static_argnames: arguments by position or name that are part of the signature by their (hashable) value.
+      donate_argnums, donate_argnames: arguments whose memory the program may reuse for its outputs; they are deleted by the call.
+      keep_unused: keep arguments that the program does not read.
+      device: the ``Device`` to run on; by default that of the arguments.
+      inline: within another traced function, leave no ``jit`` equation but the function's own.
+      compiler_options: XLA options by name.
+
+    Returns:
+      a function of the same arguments, with ``trace(...)`` and ``lower(...)`` for its stages (``.lower().compile()``).
+
+    Raises:
+      TypeError: for arguments that are no arrays and not static, or static arguments that cannot be hashed.
+
+    Example:
+      >>> @rb.jit
+      ... def step(w, x):
+      ...     return w - 0.1 * x
+    """
+    if fun is None:
+        return functools.partial(
+            jit, static_argnums=static_argnums, static_argnames=static_argnames, donate_argnums=donate_argnums,
+            donate_argnames=donate_argnames, keep_unused=keep_unused, device=device, backend=backend, inline=inline,
+            compiler_options=compiler_options,
+        )  # fmt: skip
+    if not callable(fun):
+        raise TypeError(f"jit takes a function, got {type(fun).__name__}: {fun!r:.60}")
+    statics = Statics(fun, static_argnums, static_argnames)
+    donated = Statics(fun, donate_argnums, donate_argnames)
+    return Jitted(fun, statics, donated, keep_unused, device, inline, compiler_options)
+
+
+class Jitted:
+    """A compiled function; what ``jit`` returns."""
+
+    def __init__(self, fun, statics, donated, keep_unused, device, inline, options):
+        functools.update_wrapper(self, fun)
+        self.fun = fun
+        self.statics, self.donated = statics, donated
+        self.keep_unused, self.device, self.inline, self.options = keep_unused, device, inline, options
+        self.name = getattr(fun, "__name__", type(fun).__name__)
+        self.plain = not statics and not donated
+        self.runners = {}
+        self.programs = {}
+        on_clear_caches(_forgetter(self))
+
+    def __get__(self, instance, owner=None):
+        return self if instance is None else functools.partial(self, instance)
+
+    def __call__(self, *args, **kwargs):
+        # The fast path, for positional arrays or pytrees of them on a thread where nothing is being transformed: one lookup by the
+        # placements of the leaves.
+        if not kwargs and self.plain:
+            try:
+                run = self.runners.get((*[a.spec for a in args], config.traced_key()))
+                leaves = args
+            except AttributeError:
+                leaves, treedef = tree.flatten(args)
+                try:
+                    run = self.runners.get((treedef, *[a.spec for a in leaves], config.traced_key()))
+                except AttributeError:
+                    run = None
+            if run is not None and is_evaluating():
+                return run(leaves)
+        return self.slowly(args, kwargs)
+
+    @folded
+    def slowly(self, args, kwargs):
+        """The call where the fast path does not apply."""
+        if config.disable_jit:
+            return self.fun(*args, **kwargs)
+        signature = Signature(self, args, kwargs)
+        if not is_evaluating():
+            return self.within(signature)
+        leaves = [to_array(x) for x in signature.leaves]
+        if self.device is not None:
+            leaves = [_on(x, self.device) for x in leaves]
+        key = signature.key([x.spec for x in leaves])
+        run = self.runners.get(key)
+        if run is None:
+            leaves, run = self.compile(signature, leaves)
+            self.runners[signature.key([x.spec for x in leaves])] = run
+            if self.plain and not kwargs and self.device is None:
+                self.remember(args, leaves, signature, run)
+        return run(leaves)
+
+    def remember(self, args, leaves, signature, run):
+        """Enter a program under the keys that the fast path asks for."""
+        specs = [x.spec for x in leaves]
+        if all(type(a) is Array for a in args):
+            self.runners[(*specs, config.traced_key())] = run
+        elif all(type(a) is Array for a in signature.leaves):
+            self.runners[(signature.treedef, *specs, config.traced_key())] = run
+
+    def within(self, signature):
+        """A call inside a transformation: bind the traced program as one equation."""
+        leaves = [traceable(x) for x in signature.leaves]
+        avals = tuple([typeof(x) for x in leaves])
+        program = self.program(signature, avals)
+        body = open_consts(program.closed)
+        call = call_of(body, self.name, self.inline)
+        operands = [*program.closed.consts, *leaves]
+        if self.inline:
+            from rabbet.extend import evaluate
+
+            outs = evaluate(body, operands)
+        else:
+            outs = call(*operands)
+        return tree.unflatten(program.out_tree, outs)
+
+    def program(self, signature, avals):
+        """The traced program for argument types, traced once."""
+        key = signature.key(avals)
+        program = self.programs.get(key)
+        if program is None:
+            program = trace(self.fun, signature.rebuild, avals, self.name)
+            if not program.captures_tracers:
+                self.programs[key] = program
+        return program
+
+    def compile(self, signature, leaves):
+        """Trace, lower and compile for these arguments; the arguments on the device, and a function of them."""
+        avals = tuple([x.aval for x in leaves])
+        traced = stages.Traced(self, signature, self.program(signature, avals), avals)
+        device, committed, leaves = stages.settle(leaves, self.device, self.name)
+        compiled = traced.lower(platform=device.platform).compile(device=device)
+        return leaves, compiled.runner(committed)
+
+    def trace(self, *args, **kwargs):
+        """Trace for the types of these arguments (arrays or ``ShapeDtypeStruct``); a ``Traced`` stage."""
+        return self._trace(args, kwargs)
+
+    @folded
+    def _trace(self, args, kwargs):
+        signature = Signature(self, args, kwargs)
+        avals = tuple([leaf_aval(x, self.fun, (args, kwargs), i) for i, x in enumerate(signature.leaves)])
+        return stages.Traced(self, signature, self.program(signature, avals), avals)
+
+    def lower(self, *args, **kwargs):
+        """Trace and lower for the types of these arguments; a ``Lowered`` stage."""
+        return self.trace(*args, **kwargs).lower()
+
+    def eval_shape(self, *args, **kwargs):
+        """The shapes and dtypes of the result, without computing it."""
+        return self.trace(*args, **kwargs).out_info
+
+    def clear_cache(self):
+        """Forget every traced and compiled program of this function."""
+        self.runners.clear()
+        self.programs.clear()
+
+    def __repr__(self):
+        return f"<jit of {describe_function(self.fun)}>"
+
+
+def _forgetter(jitted):
+    """A function that clears a ``Jitted`` as long as it lives."""
+    import weakref
+
+    reference = weakref.ref(jitted)
+
+    def forget():
+        alive = reference()
+        if alive is not None:
+            alive.clear_cache()
+
+    return forget
+
+
+def _on(x, device):
+    from rabbet import device_put
+
+    return x if x.device is device else device_put(x, device)
+
+
+def make_jaxpr(fun, static_argnums=(), axis_env=None, return_shape=False, abstracted_axes=None):
+    """A function that returns the program of ``fun`` for given arguments instead of running it.
+
+    Args:
+      fun: takes and returns pytrees of arrays.
+      static_argnums: positions of static arguments.
+      return_shape: return also the shapes and dtypes of the result.
+
+    Example:
+      >>> rb.make_jaxpr(lambda x: x * 2)(1.0)
+      { lambda ; a:f32[]. let
+          b:f32[] = mul a 2.0:f32[]
+        in (b,) }
+    """
+    jitted = jit(fun, static_argnums=static_argnums)
+
+    @functools.wraps(fun)
+    def program_of(*args, **kwargs):
+        traced = jitted.trace(*args, **kwargs)
+        return (traced.jaxpr, traced.out_info) if return_shape else traced.jaxpr
+
+    return program_of
+
+
+def eval_shape(fun, *args, **kwargs):
+    """The shapes and dtypes that ``fun`` returns for these arguments, without computing anything.
+
+    Args:
+      fun: takes and returns pytrees of arrays.
+      args, kwargs: arrays, ``ShapeDtypeStruct`` objects, or pytrees of them.
+
+    Returns:
+      a pytree of ``ShapeDtypeStruct``.
+    """
+    return (fun if isinstance(fun, Jitted) else jit(fun)).eval_shape(*args, **kwargs)
+
+

@@ -1,0 +1,124 @@
+"""What of a call decides which program it runs: structure, types, static values."""
+
+import inspect
+
+from rabbet import tree
+from rabbet.extend import config, describe_function
+
+
+class Statics:
+    """Arguments singled out by position or name, as ``static_argnums`` and ``static_argnames`` (or the donating pair) do.
+
+    Where the function has a signature, either one gives the other, so an argument is found however it is passed.
+    """
+
+    def __init__(self, fun, numbers, names):
+        self.numbers = _tuple(numbers, int, "argnums")
+        self.names = _tuple(names, str, "argnames")
+        try:
+            parameters = list(inspect.signature(fun).parameters.values())
+        except (TypeError, ValueError):
+            return
+        by_position = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        takes_more = any(p.kind == p.VAR_POSITIONAL for p in parameters)
+        takes_names = any(p.kind == p.VAR_KEYWORD for p in parameters)
+        for n in self.numbers:
+            if not takes_more and not -len(by_position) <= n < len(by_position):
+                raise ValueError(
+                    f"argnums names position {n}, but {describe_function(fun)} takes {len(by_position)} positional arguments"
+                )
+        known = {p.name for p in parameters}
+        for name in self.names:
+            if name not in known and not takes_names:
+                raise ValueError(
+                    f"argnames names {name!r}, which is no argument of {describe_function(fun)}; its arguments are "
+                    f"{', '.join(sorted(known))}"
+                )
+        if numbers is None or names is None:
+            more_names = [by_position[n] for n in self.numbers if -len(by_position) <= n < len(by_position)]
+            more_numbers = [by_position.index(name) for name in self.names if name in by_position]
+            self.names = tuple(dict.fromkeys([*self.names, *more_names]))
+            self.numbers = tuple(dict.fromkeys([*self.numbers, *more_numbers]))
+
+    def __bool__(self):
+        return bool(self.numbers or self.names)
+
+    def positions(self, count):
+        """The positions among ``count`` positional arguments."""
+        return frozenset([n % count for n in self.numbers if -count <= n < count]) if count else frozenset()
+
+
+def _tuple(value, kind, what):
+    if value is None:
+        return ()
+    values = (value,) if isinstance(value, kind) else tuple(value)
+    for v in values:
+        if not isinstance(v, kind):
+            raise TypeError(f"{what} must hold {kind.__name__} values, got {v!r}")
+    return values
+
+
+class Signature:
+    """A call taken apart: array leaves, their structure, and the static values."""
+
+    def __init__(self, jitted, args, kwargs):
+        statics = jitted.statics
+        self.fun = jitted.fun
+        positions = statics.positions(len(args)) if statics else frozenset()
+        self.count = len(args)
+        self.static_args = [(i, args[i]) for i in sorted(positions)]
+        self.static_kwargs = [(k, kwargs[k]) for k in sorted(kwargs) if k in statics.names] if statics else []
+        args = tuple([a for i, a in enumerate(args) if i not in positions])
+        if self.static_kwargs:
+            kwargs = {k: v for k, v in kwargs.items() if k not in statics.names}
+        self.leaves, self.treedef = tree.flatten((args, kwargs))
+        self.static_key = tuple([("position", i, _hashed(v, self.fun, f"argument {i}")) for i, v in self.static_args])
+        self.static_key += tuple([("name", k, _hashed(v, self.fun, f"argument {k!r}")) for k, v in self.static_kwargs])
+        self.positions = positions
+
+    def key(self, types):
+        """The key of this call among the function's programs, for leaves of the given types or placements."""
+        return "call", self.treedef, self.static_key, tuple(types), config.traced_key()
+
+    def rebuild(self, tracers):
+        """The call's arguments with ``tracers`` in the places of its array leaves."""
+        args, kwargs = tree.unflatten(self.treedef, list(tracers))
+        moving = iter(args)
+        static = dict(self.static_args)
+        args = [static[i] if i in static else next(moving) for i in range(self.count)]
+        return args, {**kwargs, **dict(self.static_kwargs)}
+
+    def donated_leaves(self, donated):
+        """The indices of the leaves that belong to donated arguments."""
+        positions = donated.positions(self.count)
+        moving = [i for i in range(self.count) if i not in self.positions]
+        args, kwargs = tree.unflatten(self.treedef, list(range(len(self.leaves))))
+        found = [leaf for i, a in zip(moving, args, strict=True) if i in positions for leaf in tree.leaves(a)]
+        found += [leaf for name, a in kwargs.items() if name in donated.names for leaf in tree.leaves(a)]
+        return tuple(sorted(found))
+
+
+class _Static:
+    """A static value as a key: equal values of different types (1, 1.0, True) are different."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value):
+        self.value = value
+
+    def __eq__(self, other):
+        return type(other) is _Static and type(other.value) is type(self.value) and other.value == self.value
+
+    def __hash__(self):
+        return hash((type(self.value), self.value))
+
+
+def _hashed(value, fun, name):
+    try:
+        hash(value)
+    except TypeError:
+        raise TypeError(
+            f"jit of {describe_function(fun)}: the static {name} cannot be hashed: {type(value).__name__} ({value!r:.40}). "
+            f"Static values are compared between calls; use a tuple for a list, or give the class __hash__ and __eq__"
+        ) from None
+    return _Static(value)

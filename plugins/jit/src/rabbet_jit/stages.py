@@ -1,0 +1,195 @@
+"""The stages of a compiled function: ``Traced``, ``Lowered``, ``Compiled``."""
+
+from rabbet import tree
+from rabbet.extend import (
+    Array, ClosedJaxpr, ShapeDtypeStruct, compile_program, describe_function, folded, lower_program, moved, open_consts,
+    common_device, to_array,
+)  # fmt: skip
+from rabbet.tree_util import keystr
+
+
+def settle(leaves, device, what):
+    """Bring arguments to one device: the one asked for, else that of the committed ones.
+
+    Returns:
+      (device, committed, leaves)
+    """
+    chosen, committed = common_device(leaves, what) if device is None else (device, True)
+    leaves = [x if x.device is chosen else moved(x, chosen, x.committed) for x in leaves]
+    return chosen, committed, leaves
+
+
+class Stage:
+    """What all stages know: the structure and types of arguments and results."""
+
+    def __init__(self, jitted, signature, program, avals):
+        self.jitted, self.signature, self.program, self.avals = jitted, signature, program, avals
+
+    @property
+    def in_tree(self):
+        """The structure of ``(args, kwargs)`` without the static ones."""
+        return self.signature.treedef
+
+    @property
+    def out_tree(self):
+        """The structure of the result."""
+        return self.program.out_tree
+
+    @property
+    def args_info(self):
+        """The shapes and dtypes of ``(args, kwargs)``."""
+        return tree.unflatten(self.in_tree, [ShapeDtypeStruct(a.shape, a.dtype) for a in self.avals])
+
+    @property
+    def out_info(self):
+        """The shapes and dtypes of the result."""
+        outs = self.program.closed.out_avals
+        return tree.unflatten(self.out_tree, [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in outs])
+
+    @property
+    def fun_name(self):
+        """The function's name."""
+        return self.program.name
+
+
+class Traced(Stage):
+    """A function traced for argument types."""
+
+    @property
+    def jaxpr(self):
+        """The program, a ``ClosedJaxpr``."""
+        return ClosedJaxpr(*self.program.closed)
+
+    def lower(self, *, platform=None, platforms=None):
+        """Write the program as StableHLO for a platform (by default the default backend's); a ``Lowered``."""
+        if platforms is not None:
+            (platform,) = platforms
+        return Lowered(self, platform)
+
+
+class Lowered(Stage):
+    """A function as StableHLO text for one platform."""
+
+    @folded
+    def __init__(self, traced, platform):
+        super().__init__(traced.jitted, traced.signature, traced.program, traced.avals)
+        closed = self.program.closed
+        offset = len(closed.consts)
+        donated = self.signature.donated_leaves(self.jitted.donated) if self.jitted.donated else ()
+        self.donated = tuple([i + offset for i in donated])
+        self.lowering = lower_program(
+            open_consts(closed), platform, self.program.name, donated=self.donated, keep_unused=self.jitted.keep_unused
+        )
+
+    def as_text(self, dialect=None, *, debug_info=False):
+        """The module's text: StableHLO, with source locations if ``debug_info``."""
+        if dialect not in (None, "stablehlo"):
+            raise ValueError(f"as_text knows the dialect 'stablehlo', got {dialect!r}; compiled programs offer their HLO text")
+        return self.lowering.module.text if debug_info else self.lowering.module.key_text
+
+    def compiler_ir(self, dialect=None):
+        """The module's text."""
+        return self.as_text(dialect)
+
+    def cost_analysis(self):
+        """The compiler's estimates (a dict with ``flops``, ``bytes accessed``, ...); compiles the program."""
+        return self.compile().cost_analysis()
+
+    @folded
+    def compile(self, compiler_options=None, *, device=None):
+        """Compile for a device (by default the default one, or the one given to ``jit``); a ``Compiled``."""
+        options = {**(self.jitted.options or {}), **(compiler_options or {})}
+        return Compiled(self, compile_program(self.lowering, device or self.jitted.device, options or None))
+
+
+class Compiled(Stage):
+    """A compiled function: call it with arguments of the types that it was compiled for."""
+
+    def __init__(self, lowered, executable):
+        super().__init__(lowered.jitted, lowered.signature, lowered.program, lowered.avals)
+        self.lowered, self.executable = lowered, executable
+        self.device = executable.device
+        self.runners = {}
+
+    def as_text(self):
+        """The optimized program as HLO text."""
+        return self.executable.hlo_text()
+
+    def cost_analysis(self):
+        """The compiler's estimates: a dict with ``flops``, ``bytes accessed`` and others."""
+        return self.executable.cost_analysis()
+
+    def memory_analysis(self):
+        """Bytes by use: arguments, outputs, temporaries, aliased, generated code."""
+        return self.executable.memory_analysis()
+
+    def runtime_executable(self):
+        """The executable underneath."""
+        return self.executable.exe
+
+    def runner(self, committed):
+        """A function from array leaves to the result, for arguments whose types were checked by the caller."""
+        run = self.executable.runner(committed)
+        consts = [_there(to_array(c), self.device) for c in self.program.closed.consts]
+        out_tree = self.program.out_tree
+        single = out_tree == tree.structure(0)
+        if consts:
+            inner = run
+
+            def run(leaves):
+                return inner([*consts, *leaves])
+
+        run = self._donating(run, len(consts))
+        if single:
+            return lambda leaves: run(leaves)[0]
+        unflatten = tree.unflatten
+        return lambda leaves: unflatten(out_tree, run(leaves))
+
+    def _donating(self, run, offset):
+        donated = [i - offset for i in self.lowered.donated]
+        if not donated:
+            return run
+
+        def run_donating(leaves):
+            outs = run(leaves)
+            for i in donated:
+                leaves[i].delete()
+            return outs
+
+        return run_donating
+
+    @folded
+    def __call__(self, *args, **kwargs):
+        leaves, treedef = tree.flatten((args, kwargs))
+        if treedef != self.in_tree:
+            if self.signature.static_args or self.signature.static_kwargs:
+                hint = "; static arguments were fixed when it was compiled, leave them out"
+            else:
+                hint = ""
+            raise TypeError(
+                f"the compiled function {describe_function(self.jitted.fun)} was compiled for arguments of the structure "
+                f"{self.in_tree}, got {treedef}{hint}"
+            )
+        leaves = [x if type(x) is Array else to_array(x) for x in leaves]
+        for i, (x, aval) in enumerate(zip(leaves, self.avals, strict=True)):
+            if x.shape != aval.shape or x.dtype != aval.dtype:
+                path, _ = tree.leaves_with_path((args, kwargs))[i]
+                raise TypeError(
+                    f"the compiled function {describe_function(self.jitted.fun)} takes {aval.str_short()} for argument "
+                    f"{keystr(path[1:])}, got {x.aval.str_short()}; compiled programs take one signature, call the jitted "
+                    f"function to compile others"
+                )
+        leaves = [_there(x, self.device) for x in leaves]
+        committed = any(x.committed for x in leaves)
+        run = self.runners.get(committed)
+        if run is None:
+            run = self.runners[committed] = self.runner(committed)
+        return run(leaves)
+
+
+def _there(x, device):
+    return x if x.device is device else moved(x, device, x.committed)
+
+
+class Wrapped:
+    """The type of compiled functions, for annotations: callable, with ``trace`` and ``lower``."""

@@ -1,0 +1,162 @@
+"""The public function: arguments and pytrees around ``run``."""
+
+import functools
+
+from rabbet import tree
+from rabbet.extend import Batched, broadcast_prefix, describe_function, folded, payload_of, run_traced, traceable, typeof
+from rabbet_vmap.interpreter import Vmap
+
+
+def vmap(fun, in_axes=0, out_axes=0, axis_name=None, axis_size=None, spmd_axis_name=None):
+    """Map a function over a leading (or any other) axis of its arguments, as if in a loop, in one program.
+
+    Args:
+      fun: takes and returns pytrees of arrays.
+      in_axes: which axis of each argument to map: an int, None (the argument is the same for all), or a pytree of them
+        whose structure is a prefix of the arguments' tuple. Keyword arguments are mapped along axis 0.
+      out_axes: where the mapped axis goes in each output; None for an output that does not depend on the mapped arguments.
+      axis_name: a name by which collectives inside ``fun`` refer to the axis.
+      axis_size: its size; needed only where no argument is mapped.
+      spmd_axis_name: mesh axes that the axis is laid over.
+
+    Returns:
+      a function of the same arguments with one more axis each.
+
+    Raises:
+      ValueError: if the axes do not fit the arguments; the message names the argument.
+
+    Example:
+      >>> rb.vmap(rnp.dot, in_axes=(0, None))(matrix, vector)
+    """
+    if isinstance(in_axes, list):
+        in_axes = tuple(in_axes)
+
+    @functools.wraps(fun)
+    @folded
+    def mapped(*args, **kwargs):
+        leaves, treedef = tree.flatten((args, kwargs))
+        axes = _axes_of_arguments(fun, in_axes, args, kwargs)
+        leaves = [traceable(x) for x in leaves]
+        size = _size(fun, leaves, axes, axis_size, (args, kwargs))
+        interpreter = Vmap(size, axis_name, spmd_axis_name)
+        payloads = [Batched(x, axis) for x, axis in zip(leaves, axes, strict=True) if axis is not None]
+        out_tree = None
+
+        def flat(*tracers):
+            nonlocal out_tree
+            mine = iter(tracers)
+            values = [x if axis is None else next(mine) for x, axis in zip(leaves, axes, strict=True)]
+            inner_args, inner_kwargs = tree.unflatten(treedef, values)
+            outs, out_tree = tree.flatten(fun(*inner_args, **inner_kwargs))
+            return outs
+
+        outs = run_traced(interpreter, flat, payloads)
+        outs = [payload_of(interpreter, traceable(x)) for x in outs]
+        targets = _axes_of_outputs(fun, out_axes, out_tree, outs)
+        return tree.unflatten(
+            out_tree, [_placed(interpreter, b, axis, fun) for b, axis in zip(outs, targets, strict=True)]
+        )
+
+    return mapped
+
+
+def _is_none(x):
+    return x is None
+
+
+def _axes_of_arguments(fun, in_axes, args, kwargs):
+    """One axis (non-negative int or None) per leaf of ``(args, kwargs)``."""
+    if isinstance(in_axes, tuple) and len(in_axes) != len(args):
+        raise ValueError(
+            f"vmap of {describe_function(fun)}: in_axes has {len(in_axes)} entries, the function was called with "
+            f"{len(args)} positional arguments"
+        )
+    if not isinstance(in_axes, (int, tuple, type(None))):
+        raise TypeError(
+            f"vmap of {describe_function(fun)}: in_axes must be an int, None, or a tuple with an entry per argument, "
+            f"got {in_axes!r}"
+        )
+    try:
+        axes = broadcast_prefix((in_axes, 0), (args, kwargs), is_leaf=_is_none)
+    except ValueError as error:
+        raise ValueError(
+            f"vmap of {describe_function(fun)}: in_axes {in_axes} does not fit the structure of the arguments. {error}"
+        ) from None
+    leaves, _ = tree.flatten((args, kwargs))
+    out = []
+    for i, (x, axis) in enumerate(zip(leaves, axes, strict=True)):
+        if axis is None:
+            out.append(None)
+            continue
+        if type(axis) is not int:
+            raise TypeError(f"vmap of {describe_function(fun)}: in_axes must hold ints and None, got {axis!r}")
+        aval = typeof(x)
+        if not -aval.ndim <= axis < aval.ndim:
+            where = _name(i, (args, kwargs))
+            raise ValueError(
+                f"vmap of {describe_function(fun)}: in_axes asks for axis {axis} of {where}, which has the type "
+                f"{aval.str_short()} and {aval.ndim} dimensions; give None for arguments that are not mapped"
+            )
+        out.append(axis % aval.ndim)
+    return out
+
+
+def _name(i, arguments):
+    """How a user would call leaf number ``i`` of ``(args, kwargs)``."""
+    path, _ = tree.leaves_with_path(arguments)[i]
+    first, *rest = path
+    from rabbet.tree_util import keystr
+
+    return f"argument {keystr(tuple(rest))}" if getattr(first, "idx", 0) == 0 else f"keyword argument {keystr(tuple(rest))}"
+
+
+def _size(fun, leaves, axes, axis_size, arguments):
+    """The size of the mapped axis, on which all mapped arguments must agree."""
+    sizes = {}
+    for i, (x, axis) in enumerate(zip(leaves, axes, strict=True)):
+        if axis is not None:
+            sizes.setdefault(typeof(x).shape[axis], []).append(i)
+    if axis_size is not None:
+        sizes.setdefault(axis_size, [])
+    if not sizes:
+        raise ValueError(
+            f"vmap of {describe_function(fun)} needs at least one mapped argument, or axis_size; in_axes maps none"
+        )
+    if len(sizes) > 1:
+        lines = []
+        for size, places in sizes.items():
+            names = ", ".join(f"axis {axes[i]} of {_name(i, arguments)} ({typeof(leaves[i]).str_short()})" for i in places)
+            lines.append(f"  size {size}: {names or 'axis_size'}")
+        raise ValueError(
+            f"vmap of {describe_function(fun)}: the mapped axes have different sizes:\n" + "\n".join(lines)
+            + "\n  to fix: map axes of one size, or give None in in_axes for arguments that are the same for all"
+        )
+    return next(iter(sizes))
+
+
+def _axes_of_outputs(fun, out_axes, out_tree, outs):
+    """One axis per output leaf."""
+    try:
+        return broadcast_prefix(out_axes, tree.unflatten(out_tree, list(range(len(outs)))), is_leaf=_is_none)
+    except ValueError as error:
+        raise ValueError(
+            f"vmap of {describe_function(fun)}: out_axes {out_axes} does not fit the structure of the outputs. {error}"
+        ) from None
+
+
+def _placed(interpreter, b, axis, fun):
+    """The output with its mapped axis where ``out_axes`` wants it."""
+    if axis is None:
+        if b.axis is not None:
+            raise ValueError(
+                f"vmap of {describe_function(fun)}: out_axes is None for an output of type "
+                f"{interpreter.type_of(b).str_short()} that depends on the mapped arguments; give it an axis"
+            )
+        return b.value
+    aval = interpreter.type_of(b)
+    if not -aval.ndim - 1 <= axis <= aval.ndim:
+        raise ValueError(
+            f"vmap of {describe_function(fun)}: out_axes asks for axis {axis} of an output that has "
+            f"{aval.ndim + 1} dimensions with the mapped one"
+        )
+    return interpreter.at_axis(b, axis % (aval.ndim + 1))

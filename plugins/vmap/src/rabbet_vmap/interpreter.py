@@ -1,0 +1,62 @@
+"""Batching: the payload is a value with one more dimension, and where that dimension is.
+
+The position is static: it belongs to the payload's structure, not to its leaves. A value without the dimension is plain.
+"""
+
+from rabbet import lax, tree
+from rabbet.extend import PLAIN, Batched, Interpreter, batch, move_axis, new_axis, typeof
+
+
+class Vmap(Interpreter):
+    """Payload: ``Batched(value, axis)``.
+
+    Args:
+      size: the size of the batch dimension.
+      name: its name for collectives, or None.
+      spmd_name: mesh axes that the dimension is laid over, or None.
+    """
+
+    __slots__ = ("name", "size", "spmd_name")
+    table = batch
+    carries = True
+
+    def __init__(self, size, name=None, spmd_name=None):
+        self.size = size
+        self.name = name
+        self.spmd_name = spmd_name
+
+    def key(self):
+        return Vmap, self.size, self.name, self.spmd_name
+
+    def lift(self, value):
+        return Batched(value, None)
+
+    def type_of(self, b):
+        aval = typeof(b.value)
+        if b.axis is None:
+            return aval
+        return aval.update(shape=aval.shape[: b.axis] + aval.shape[b.axis + 1 :])
+
+    def wrap(self, b):
+        return b.value if b.axis is None else super().wrap(b)
+
+    def join(self, a, b):
+        """The least structure that covers two: batched if either is, at the first's axis."""
+        return b if a is PLAIN else a
+
+    def at_axis(self, b, axis):
+        """The value of a payload with its batch dimension at ``axis``, repeated there if it has none."""
+        return new_axis(b.value, axis, self.size) if b.axis is None else move_axis(b.value, b.axis, axis)
+
+    def uniform(self, b):
+        return Batched(self.at_axis(b, 0), 0)
+
+    def give_back(self, b, structure):
+        if structure is PLAIN:
+            return b.value if b.axis is None else lax.reduce_sum(b.value, axes=(b.axis,))
+        return self.at_axis(b, tree.unflatten(structure, [None]).axis)
+
+    def describe(self):
+        return "vmap" + super().describe().removeprefix("Vmap")
+
+
