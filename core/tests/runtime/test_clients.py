@@ -22,9 +22,9 @@ def failing(platform, priority, obstacle=None):
 
 def test_nothing_starts_until_it_is_asked_for():
     clients = clients_of(cpu=fake_backend(), cuda=fake_backend("cuda", 200))
-    assert clients.running() == {}
+    assert clients.running() == []
     clients.get("cpu")
-    assert list(clients.running()) == ["cpu"]
+    assert [client.platform for client in clients.running()] == ["cpu"]
 
 
 def test_there_is_one_client_however_many_threads_ask():

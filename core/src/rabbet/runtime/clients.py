@@ -93,8 +93,8 @@ class Clients:
         self._on_fork.append(callback)
 
     def running(self):
-        """Return the clients that have been started, by platform; starts nothing."""
-        return dict(self._running)
+        """Return the clients that have been started; starts nothing."""
+        return list(self._running.values())
 
     def get(self, platform):
         """Return the client of `platform`, starting it if need be.

@@ -73,7 +73,15 @@ class Device:
 @functools.cache
 def default_clients():
     """Return the clients of this process: the runtime's one piece of process-wide state."""
-    return Clients(default_registry(), Device)
+    clients = Clients(default_registry(), Device)
+    clients.on_fork(forget_programs)
+    return clients
+
+
+def forget_programs():
+    """In a forked child: drop the compiled programs, whose next call then comes by `Device.raw`, which raises."""
+    from rabbet.runtime.housekeeping import clear_caches     # not at the top: it stands above this module
+    clear_caches()
 
 
 def client_of(backend):
