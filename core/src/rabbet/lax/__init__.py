@@ -7,6 +7,7 @@ bind one or a few primitives. Operands must agree in dtype, and in shape but for
 from rabbet.lax.contractions import (
     DotAlgorithm, DotAlgorithmPreset, DotDimensionNumbers, Precision, batch_matmul, dot, dot_general,
 )  # fmt: skip
+from rabbet.lax.cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum
 from rabbet.lax.dynamic import (
     dynamic_index_in_dim, dynamic_slice, dynamic_slice_in_dim, dynamic_update_index_in_dim, dynamic_update_slice,
     dynamic_update_slice_in_dim, index_in_dim,
@@ -15,11 +16,15 @@ from rabbet.lax.gathering import (
     GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers, gather, scatter, scatter_add, scatter_max,
     scatter_min, scatter_mul, scatter_sub,
 )  # fmt: skip
+from rabbet.lax.reductions import (
+    argmax, argmin, reduce_and, reduce_max, reduce_min, reduce_or, reduce_prod, reduce_sum, reduce_xor,
+)  # fmt: skip
 from rabbet.lax.shapes import (
     broadcast, broadcast_in_dim, broadcast_shapes, broadcast_to_rank, broadcasted_iota, collapse, concatenate,
     expand_dims, full, full_like, iota, pad, reshape, rev, slice, slice_in_dim, split, squeeze, stack, tile, transpose,
     unstack,
 )  # fmt: skip
+from rabbet.lax.sorting import sort, sort_key_val, top_k
 from rabbet.lax.values import bitcast_convert_type, convert_element_type, reduce_precision, select, stop_gradient
 from rabbet.primitives.convert import complex, conj, imag, real
 from rabbet.primitives.elementwise import (

@@ -47,8 +47,13 @@ def unary(name, hlo, accepts, *, kinds=(), derivative=None, doc=""):
     return primitive
 
 
-def binary(name, hlo, accepts, *, kinds=(), partials=None, doc=""):
-    """Make a binary elementwise primitive; ``partials`` are ``(x, y, out) -> d out / d operand`` for both operands, or None."""
+def binary(name, hlo, accepts, *, kinds=(), partials=None, own_jvp=False, doc=""):
+    """Make a binary elementwise primitive.
+
+    Args:
+      partials: ``(x, y, out) -> d out / d operand`` for both operands, or None: a derivative of zero, unless the kinds give one.
+      own_jvp: True: the rule for ``jvp`` follows the call.
+    """
 
     def abstract(x, y):
         checks.accept(name, accepts, x, y)
@@ -75,7 +80,7 @@ def binary(name, hlo, accepts, *, kinds=(), partials=None, doc=""):
                     tangent = zeros.add_tangents(tangent, term)
             return Dual(out, zeros.spread(tangent, typeof(out).shape))
 
-    elif "bilinear" not in kinds and "linear" not in kinds:
+    elif not own_jvp and "bilinear" not in kinds and "linear" not in kinds:
         primitive.rule("jvp")(zeros.no_tangent)
     return primitive
 
@@ -85,8 +90,8 @@ add = binary("add", "stablehlo.add", NUMBERS, kinds=("increasing", "linear"), do
 sub = binary("sub", "stablehlo.subtract", NUMBERS, kinds=("linear",), doc="x - y")
 mul = binary("mul", "stablehlo.multiply", NUMBERS + "b", kinds=("bilinear",), doc="x * y")
 neg = unary("neg", "stablehlo.negate", NUMBERS, kinds=("decreasing", "linear"), doc="-x")
-div = binary("div", "stablehlo.divide", NUMBERS, kinds=("linear",), doc="x / y; integers divide towards zero")
-rem = binary("rem", "stablehlo.remainder", checks.REALS, kinds=("linear",), doc="x - y * trunc(x / y), the sign of x")
+div = binary("div", "stablehlo.divide", NUMBERS, own_jvp=True, doc="x / y; integers divide towards zero")
+rem = binary("rem", "stablehlo.remainder", checks.REALS, own_jvp=True, doc="x - y * trunc(x / y), the sign of x")
 
 
 @add.rule("jvp")

@@ -1,0 +1,69 @@
+"""Reductions over axes and the positions of extremes."""
+
+import numpy as np
+
+from rabbet import dtypes
+from rabbet.interpreter import typeof
+from rabbet.primitives import reductions as _reductions
+from rabbet.primitives.checks import axis_in_range
+
+
+def _over(primitive, operand, axes):
+    ndim = typeof(operand).ndim
+    axes = tuple([axis_in_range(primitive.name, axis.__index__(), ndim) for axis in axes])
+    return primitive(operand, axes=axes)
+
+
+def reduce_sum(operand, axes):
+    """The sum of the elements over ``axes``, in the operand's dtype."""
+    return _over(_reductions.reduce_sum, operand, axes)
+
+
+def reduce_prod(operand, axes):
+    """The product of the elements over ``axes``, in the operand's dtype."""
+    return _over(_reductions.reduce_prod, operand, axes)
+
+
+def reduce_max(operand, axes):
+    """The largest element over ``axes``, NaN if there is one; the least value of the dtype if there are none."""
+    return _over(_reductions.reduce_max, operand, axes)
+
+
+def reduce_min(operand, axes):
+    """The smallest element over ``axes``, NaN if there is one; the largest value of the dtype if there are none."""
+    return _over(_reductions.reduce_min, operand, axes)
+
+
+def reduce_and(operand, axes):
+    """Bitwise (on booleans, logical) and of the elements over ``axes``."""
+    return _over(_reductions.reduce_and, operand, axes)
+
+
+def reduce_or(operand, axes):
+    """Bitwise (on booleans, logical) or of the elements over ``axes``."""
+    return _over(_reductions.reduce_or, operand, axes)
+
+
+def reduce_xor(operand, axes):
+    """Bitwise (on booleans, logical) exclusive or of the elements over ``axes``."""
+    return _over(_reductions.reduce_xor, operand, axes)
+
+
+def argmax(operand, axis, index_dtype=np.int32):
+    """The position of the first largest element along ``axis``; of the first NaN if there is one."""
+    return _position(_reductions.argmax, operand, axis, index_dtype)
+
+
+def argmin(operand, axis, index_dtype=np.int32):
+    """The position of the first smallest element along ``axis``; of the first NaN if there is one."""
+    return _position(_reductions.argmin, operand, axis, index_dtype)
+
+
+def _position(primitive, operand, axis, index_dtype):
+    axis = axis_in_range(primitive.name, axis.__index__(), typeof(operand).ndim)
+    return primitive(operand, axes=(axis,), index_dtype=dtypes.canonicalize(index_dtype))
+
+
+__all__ = [
+    "argmax", "argmin", "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_prod", "reduce_sum", "reduce_xor",
+]  # fmt: skip
