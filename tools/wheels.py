@@ -9,6 +9,7 @@ that a test of "core and one plugin" sees what a user would install, and neither
 """
 
 import argparse
+import os
 import pathlib
 import re
 import subprocess
@@ -61,29 +62,24 @@ def build(folder, into):
     return max(pathlib.Path(into).glob("*.whl"), key=lambda path: path.stat().st_mtime_ns)
 
 
+def install(wheels, names):
+    """Install wheels anew, with what they require. uv keeps its own cache where it always does."""
+    env = {key: value for key, value in os.environ.items() if key != "XDG_CACHE_HOME"}
+    anew = [f"--reinstall-package={name}" for name in names]
+    command = ["uv", "pip", "install", "--quiet", "--python", sys.executable, *anew, *map(str, wheels)]
+    subprocess.run(command, check=True, env=env)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folders", nargs="+", type=lambda name: ROOT / name)
     parser.add_argument("--with-first-party-requirements", action="store_true")
     options = parser.parse_args()
     folders = with_requirements(options.folders) if options.with_first_party_requirements else options.folders
+    names = [project(folder)["name"] for folder in folders]
     with tempfile.TemporaryDirectory() as into:
-        wheels = [str(build(folder, into)) for folder in folders]
-        subprocess.run(
-            [
-                "uv",
-                "pip",
-                "install",
-                "--quiet",
-                "--python",
-                sys.executable,
-                "--reinstall-package=rabbet-core",
-                *(f"--reinstall-package={project(folder)['name']}" for folder in folders),
-                *wheels,
-            ],
-            check=True,
-        )
-    print("installed wheels:", ", ".join(project(folder)["name"] for folder in folders), flush=True)
+        install([build(folder, into) for folder in folders], names)
+    print("installed wheels:", ", ".join(names), flush=True)
 
 
 if __name__ == "__main__":
