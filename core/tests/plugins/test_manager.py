@@ -258,13 +258,17 @@ def test_loaded_plugins_are_announced_with_their_folder_or_file(module, tmp_path
     package.mkdir()
     (package / "__init__.py").write_text("")
     (package / "inner.py").write_text("g = 1")
+    shared = tmp_path / "rabbet_fake_namespace" / "part"
+    shared.mkdir(parents=True)
+    (shared / "__init__.py").write_text("h = 1")
     manager = make(
         offer("a", "rabbet.api", f=f"{name}:f"),
         offer("b", "rabbet.api", g="rabbet_fake_package.inner:g"),
+        offer("c", "rabbet.api", h="rabbet_fake_namespace.part:h"),
         on_load=places.append,
     )
     manager.load_all()
-    assert places == [str(tmp_path / f"{name}.py"), str(package)]
+    assert places == [str(tmp_path / f"{name}.py"), str(package), str(shared)]
 
 
 def test_a_name_that_the_cached_listing_lacks_is_looked_for_in_the_packages_themselves(monkeypatch, module):

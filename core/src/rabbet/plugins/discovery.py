@@ -35,9 +35,7 @@ ADDITIVE_GROUPS = frozenset({"rabbet.rules"})
 
 
 def cached(group: str) -> list[EntryPoint]:
-    """The entry points of ``group`` as stevedore's cache lists them: without owners, and without
-    importing any.
-    """
+    """The entry points of ``group`` as stevedore's cache lists them: without owners, none imported."""
     from stevedore import NamedExtensionManager
 
     return list(NamedExtensionManager(group, names=[]).list_entry_points())
@@ -80,26 +78,21 @@ def _key(entry_point: EntryPoint) -> tuple[str, str, str]:
 
 
 def package_of(entry_point: EntryPoint) -> str:
-    """The plugin package behind an entry point: ``rabbet_jit`` or, inside rabbet's own folder,
-    ``rabbet.numpy``.
-    """
+    """The package behind an entry point: ``rabbet_jit`` or, in rabbet's own folder, ``rabbet.numpy``."""
     parts = entry_point.module.split(".")
     return ".".join(parts[:2]) if parts[0] == "rabbet" else parts[0]
 
 
 def normalise(name: str) -> str:
-    """One spelling for names of distributions and packages: ``rabbet_JIT`` and ``rabbet.jit`` are
-    ``rabbet-jit``.
-    """
+    """One spelling for distributions and packages: ``rabbet_JIT`` and ``rabbet.jit`` are ``rabbet-jit``."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def unmet_requirement(distribution: Distribution, core_version: str) -> str | None:
-    """The requirement on rabbet-core that ``core_version`` does not meet, as written; None where all are met.
+    """The requirement on rabbet-core that ``core_version`` does not meet, as written; else None.
 
     Requirements whose environment marker is false here, or that belong to an extra, do not count.
-    Pre-releases
-    count as versions: a plugin that asks for ``>=0.2`` loads into ``0.3.dev1``. Raises
+    Pre-releases count as versions: a plugin that asks for ``>=0.2`` loads into ``0.3.dev1``. Raises
     ``packaging.requirements.InvalidRequirement`` for a line that cannot be read.
     """
     for line in distribution.requires or ():

@@ -34,9 +34,7 @@ class Hooks:
         self._reported = set()
 
     def notify(self, hook, **facts):
-        """Tell every plugin that implements ``hook``; ``facts`` are all the arguments of its
-        specification.
-        """
+        """Tell every plugin that implements ``hook``; ``facts`` are all arguments of its specification."""
         callers = self._callers
         if callers is None:
             callers = self._build()
@@ -44,9 +42,7 @@ class Hooks:
             self._guarded(plugin, hook, call, facts)
 
     def collect(self, hook, **facts):
-        """``[(plugin, result), ...]`` for the plugins that implement ``hook``, return something and
-        do not raise.
-        """
+        """``[(plugin, result), ...]`` of the implementations that return something and do not raise."""
         callers = self._build() if self._callers is None else self._callers
         answers = [(plugin, self._guarded(plugin, hook, call, facts)) for plugin, call in callers[hook]]
         return [(plugin, results[0]) for plugin, results in answers if results]

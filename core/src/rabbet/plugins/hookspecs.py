@@ -23,9 +23,7 @@ def trace_finished(name, seconds):
 
 @hookspec
 def compile_started(name, platform, module_size):
-    """The program ``name``, a module of ``module_size`` characters, is about to be compiled for
-    ``platform``.
-    """
+    """``name``, a module of ``module_size`` characters, is about to be compiled for ``platform``."""
 
 
 @hookspec
@@ -48,13 +46,9 @@ def cache_miss(name):
 
 @hookspec
 def device_lost(device, error):
-    """``device`` stopped answering; ``error`` is what the runtime reported, and it is raised after
-    this hook.
-    """
+    """``device`` stopped answering; ``error`` is what it said, and is raised after this hook."""
 
 
 @hookspec
 def doctor_checks():
-    """Extra checks for ``rabbet doctor``: an iterable of ``(label, ok, detail)``, two strings
-    around a bool.
-    """
+    """Checks for ``rabbet doctor``: an iterable of ``(label, ok, detail)``, two strings and a bool."""

@@ -101,9 +101,7 @@ class PluginManager:
     # Listing ------------------------------------------------------------------------------------
 
     def names(self, group: str) -> list[str]:
-        """The names that ``group`` offers, sorted; names whose every provider is switched off are
-        left out.
-        """
+        """The names that ``group`` offers, sorted, without those that the settings switch off."""
         offers = self._offers(group)
         return sorted(n for n, records in offers.items() if any(r.status != "disabled" for r in records))
 
@@ -119,9 +117,7 @@ class PluginManager:
         return sorted(found, key=lambda r: (list(discovery.GROUPS).index(r.group), r.name, r.package))
 
     def load_all(self) -> list[Record]:
-        """Load every plugin that the settings allow, keep every failure, and return all records
-        (``rabbet doctor``).
-        """
+        """Load every plugin that the settings allow, keep every failure, and return all records."""
         for group in discovery.GROUPS:
             for name in self.names(group):
                 self.get_all(group, name)
@@ -206,9 +202,7 @@ class PluginManager:
             record.distribution = discovery.owner(record.entry_point)
 
     def _candidates(self, group, name) -> list[Record]:
-        """The providers of ``name`` that are neither switched off nor passed over, or the error
-        that says why not.
-        """
+        """The providers of ``name`` that may be used, or the error that says why there are none."""
         records = self._offers(group).get(name) or self._look_again(group, name)
         usable = [record for record in records if record.status not in ("disabled", "passed over")]
         if usable:
@@ -219,9 +213,7 @@ class PluginManager:
         raise MissingPluginError(f"{_public(group, name)} is installed but {_reason(records)}\n  {offers}")
 
     def _look_again(self, group, name) -> list[Record]:
-        """The cached listing lacks ``name``: read the packages themselves, once, in case the cache
-        lags behind.
-        """
+        """The cached listing lacks ``name``: read the packages themselves, once; it may lag behind."""
         if self._given is not None:
             return []
         with self._lock:
@@ -232,9 +224,7 @@ class PluginManager:
             return self._groups[group].get(name, [])
 
     def _settle(self, group, name, records):
-        """Where several packages offer ``name``, keep the one that RABBET_PREFER names; without it,
-        keep none.
-        """
+        """Of several packages that offer ``name`` keep the one that RABBET_PREFER names, or none."""
         if len(records) < 2:
             return
         for record in records:
@@ -290,27 +280,32 @@ class PluginManager:
             if record.status != "loaded":
                 record.object, record.status = loaded, "loaded"
         if self._on_load is not None:
-            for place in source_places(discovery.package_of(record.entry_point)):
+            for place in source_places(record.entry_point.module):
                 self._on_load(place)
 
 
-def source_places(package: str) -> list[str]:
-    """The folders (or, for a plugin that is one module, the file) that hold the imported ``package``'s code.
+def source_places(module_name: str) -> list[str]:
+    """The folders (or, for a plugin that is one module, the file) that hold an imported plugin's code.
 
-    A namespace package may hold other people's code too, so only folders with an ``__init__`` count.
+    That is the outermost package around the module that is not ``rabbet`` itself nor a namespace,
+    since those hold other people's code too.
     """
-    module = sys.modules.get(package)
-    file = getattr(module, "__file__", None)
-    if file is None:
-        return []
-    return list(module.__path__) if hasattr(module, "__path__") else [file]
+    for name in _with_parents(module_name):
+        module = sys.modules.get(name)
+        if name != "rabbet" and getattr(module, "__file__", None):
+            return list(module.__path__) if hasattr(module, "__path__") else [module.__file__]
+    return []
+
+
+def _with_parents(module_name):
+    parts = module_name.split(".")
+    return [".".join(parts[: i + 1]) for i in range(len(parts))]
 
 
 def _still_importing(module_name: str) -> bool:
     # A name asked for while its own module is half imported is a circle, not a broken plugin:
     # nothing to remember.
-    parts = module_name.split(".")
-    modules = [sys.modules.get(".".join(parts[: i + 1])) for i in range(len(parts))]
+    modules = [sys.modules.get(name) for name in _with_parents(module_name)]
     return any(getattr(getattr(one, "__spec__", None), "_initializing", False) for one in modules)
 
 
