@@ -18,7 +18,8 @@ print(json.dumps({
     'devices': [str(device) for device in devices],
     'kept': keep_freed_memory.cache_info().misses == 1,
     'doctor': devices[0].client.backend.doctor(),
-    'heavy': [name for name in sys.modules if name.split('.')[0] in ('jax', 'scipy') or name.startswith('jaxlib.mlir')],
+    'heavy': [name for name in sys.modules if name.split('.')[0] in ('jax', 'scipy') or
+    name.startswith('jaxlib.mlir')],
 }))
 """
 
@@ -26,8 +27,14 @@ print(json.dumps({
 def in_a_process(**environment):
     """What a fresh process with these variables says about its CPU devices."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("RABBET_")}
-    ran = subprocess.run([sys.executable, "-c", SCRIPT], env=inherited | environment, capture_output=True, text=True,
-                         timeout=120, check=False)
+    ran = subprocess.run(
+        [sys.executable, "-c", SCRIPT],
+        env=inherited | environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     assert ran.returncode == 0, ran.stderr
     return json.loads(ran.stdout)
 
@@ -52,16 +59,23 @@ def test_the_environment_sets_devices_and_allocator():
 
 
 def test_what_doctor_says():
-    labels = {label: (ok, detail) for label, ok, detail in in_a_process(RABBET_CPU_ASYNCHRONOUS="1")["doctor"]}
+    labels = {
+        label: (ok, detail) for label, ok, detail in in_a_process(RABBET_CPU_ASYNCHRONOUS="1")["doctor"]
+    }
     assert labels["cpu client"][0]
     assert tuple(labels["cpu devices"]) == (True, "1 (RABBET_NUM_CPU_DEVICES)")
     ok, detail = labels["cpu allocator"]
     assert not ok and ("RABBET_CPU_ASYNCHRONOUS" in detail or "not glibc" in detail)
 
 
-@pytest.mark.parametrize(("setting", "bad", "says"), [
-    (NUM_DEVICES, "0", "at least 1"), (NUM_DEVICES, "many", "many"), (ALLOCATOR, "mine", "keep or default"),
-])
+@pytest.mark.parametrize(
+    ("setting", "bad", "says"),
+    [
+        (NUM_DEVICES, "0", "at least 1"),
+        (NUM_DEVICES, "many", "many"),
+        (ALLOCATOR, "mine", "keep or default"),
+    ],
+)
 def test_settings_refuse_nonsense(setting, bad, says):
     with pytest.raises(ValueError, match=says):
         setting.parse(bad)

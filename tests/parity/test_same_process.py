@@ -68,7 +68,9 @@ assert before == after, [n for n in before if before[n] != after.get(n)]
 
 
 def run(script):
-    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=300, check=False)
+    ran = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=300, check=False
+    )
     assert ran.returncode == 0, ran.stderr
 
 

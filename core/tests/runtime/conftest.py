@@ -20,7 +20,7 @@ class RefuseJax:
         if name.split(".")[0] == "jax":
             self.tried.append(name)
             raise ModuleNotFoundError(f"refused: import {name}")
-        return None
+        return
 
 
 @pytest.fixture(autouse=True)
@@ -94,6 +94,7 @@ class Manager:
 
 def fake_backend(platform="cpu", priority=0, devices=1, **fields):
     """A backend that starts jaxlib's CPU client, whatever it is called."""
+
     def make_client(options):
         return adapter.make_cpu_client(options.get("num_devices", devices), asynchronous=False)
 

@@ -15,9 +15,13 @@ from rabbet.runtime import adapter
 
 from .conftest import Aval, like
 
-NUMPY = ("bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128").split()
-EIGHT_BITS = ("float8_e3m4 float8_e4m3 float8_e4m3fn float8_e4m3fnuz float8_e4m3b11fnuz float8_e5m2 float8_e5m2fnuz "
-              "float8_e8m0fnu").split()
+NUMPY = (
+    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128"
+).split()
+EIGHT_BITS = (
+    "float8_e3m4 float8_e4m3 float8_e4m3fn float8_e4m3fnuz float8_e4m3b11fnuz float8_e5m2 float8_e5m2fnuz "
+    "float8_e8m0fnu"
+).split()
 PACKED = "int2 int4 uint2 uint4 float4_e2m1fn".split()
 EVERY = [*NUMPY, "bfloat16", *EIGHT_BITS, *PACKED]
 
@@ -43,7 +47,9 @@ func.func public @main(%a: tensor<8xf32>, %b: tensor<8xf32>) -> tensor<8xf32> {
 @pytest.fixture(scope="module")
 def add(client, raw_device):
     """A compiled program that adds two f32[8], as a function of raw arrays."""
-    exe = adapter.compile_text(client, ADD, adapter.device_list([raw_device]), adapter.default_options(raw_device))
+    exe = adapter.compile_text(
+        client, ADD, adapter.device_list([raw_device]), adapter.default_options(raw_device)
+    )
     handlers = [adapter.result_handler(Aval((8,), "f4"), adapter.single_sharding(raw_device))]
 
     def call(*raws):
@@ -54,6 +60,7 @@ def add(client, raw_device):
 
 
 # Host to device and back -----------------------------------------------------------------------------------
+
 
 @pytest.mark.parametrize("shape", [(), (3,), (2, 0), (2, 3)])
 @pytest.mark.parametrize("name", EVERY)
@@ -71,11 +78,14 @@ def test_there_and_back_is_the_same(put, no_jax, name, shape):
 def test_every_value_of_a_packed_dtype_survives(put, name):
     bits = 2 if name.endswith("2") else 4
     raw_bits = np.arange(2**bits, dtype=np.uint8)
-    if name.startswith("int"):      # the host form of a signed type repeats the sign in the unused bits
+    if name.startswith("int"):  # the host form of a signed type repeats the sign in the unused bits
         raw_bits = ((raw_bits << (8 - bits)).view(np.int8) >> (8 - bits)).view(np.uint8)
     host = raw_bits.view(dtype_named(name))
     assert adapter.to_numpy(put(host)).astype(float).tolist() == host.astype(float).tolist()
-    assert np.signbit(adapter.to_numpy(put(host)).astype(float)).tolist() == np.signbit(host.astype(float)).tolist()
+    assert (
+        np.signbit(adapter.to_numpy(put(host)).astype(float)).tolist()
+        == np.signbit(host.astype(float)).tolist()
+    )
 
 
 def test_nan_payloads_and_negative_zero_survive(put):
@@ -88,9 +98,16 @@ def test_64_bits_stay_64_bits(put):
     assert adapter.to_numpy(put(np.array([1e300]))).tolist() == [1e300]
 
 
-@pytest.mark.parametrize("host", [
-    np.arange(12.0).reshape(3, 4).T, np.arange(12.0)[::-1], np.arange(12.0)[::3], np.broadcast_to(np.float64(3), (4, 4)),
-], ids=["transposed", "reversed", "strided", "broadcast"])
+@pytest.mark.parametrize(
+    "host",
+    [
+        np.arange(12.0).reshape(3, 4).T,
+        np.arange(12.0)[::-1],
+        np.arange(12.0)[::3],
+        np.broadcast_to(np.float64(3), (4, 4)),
+    ],
+    ids=["transposed", "reversed", "strided", "broadcast"],
+)
 def test_any_strides(put, host):
     for private in (False, True):
         np.testing.assert_array_equal(adapter.to_numpy(put(host, private=private)), host)
@@ -100,7 +117,7 @@ def aligned(size):
     """float32 zeros at an address divisible by 64, which jaxlib would share."""
     memory = np.zeros(size * 4 + 64, np.uint8)
     start = -memory.ctypes.data % 64
-    return memory[start:start + size * 4].view(np.float32)
+    return memory[start : start + size * 4].view(np.float32)
 
 
 def test_the_callers_memory_is_copied(put):
@@ -120,7 +137,7 @@ def test_private_memory_is_shared_and_kept_alive(put):
     assert adapter.to_numpy(raw).ctypes.data == address
     assert adapter.to_numpy(raw).min() == 7
     del raw
-    for _ in range(200):        # jaxlib lets go of Python objects from a thread of its own, some time later
+    for _ in range(200):  # jaxlib lets go of Python objects from a thread of its own, some time later
         if gone() is None:
             break
         put(np.zeros(1))
@@ -128,14 +145,17 @@ def test_private_memory_is_shared_and_kept_alive(put):
     assert gone() is None
 
 
-@pytest.mark.parametrize(("host", "aval", "says"), [
-    (np.zeros(8, np.int32), Aval((8,), np.float32), "int32"),
-    (np.zeros(8, np.float64), Aval((8,), np.float32), "float64"),
-    (np.zeros(8, ">f4"), Aval((8,), np.float32), ">f4"),
-    (np.zeros(8, np.float32), Aval((2, 4), np.float32), "(2, 4)"),
-    (3.0, Aval((), np.float32), "float"),
-    (np.float32(3), Aval((), np.float32), "float32"),
-])
+@pytest.mark.parametrize(
+    ("host", "aval", "says"),
+    [
+        (np.zeros(8, np.int32), Aval((8,), np.float32), "int32"),
+        (np.zeros(8, np.float64), Aval((8,), np.float32), "float64"),
+        (np.zeros(8, ">f4"), Aval((8,), np.float32), ">f4"),
+        (np.zeros(8, np.float32), Aval((2, 4), np.float32), "(2, 4)"),
+        (3.0, Aval((), np.float32), "float"),
+        (np.float32(3), Aval((), np.float32), "float32"),
+    ],
+)
 def test_a_host_array_must_be_what_its_aval_says(raw_device, host, aval, says):
     with pytest.raises(TypeError) as caught:
         adapter.put(host, aval, raw_device)
@@ -164,20 +184,23 @@ def test_start_copy_to_host_changes_nothing(put):
 
 # Several devices -------------------------------------------------------------------------------------------
 
+
 def tiles(client, dims, shape, slices):
     """An array of `shape` split over the client's four devices, and the whole of it on the host."""
     whole = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
     devices = client.devices()
     sharding = adapter.many_sharding(
-        adapter.device_list(devices), adapter.HloSharding.iota_tile(dims) if dims else adapter.HloSharding.replicate())
+        adapter.device_list(devices),
+        adapter.HloSharding.iota_tile(dims) if dims else adapter.HloSharding.replicate(),
+    )
     shards = [np.ascontiguousarray(whole[part]) for part in slices]
     return adapter.put_shards(shards, like(whole), devices, sharding), whole
 
 
 SPLITS = {
-    "rows": ((4, 1), [np.s_[2 * i:2 * i + 2] for i in range(4)]),
-    "columns": ((1, 4), [np.s_[:, i:i + 1] for i in range(4)]),
-    "both": ((2, 2), [np.s_[4 * i:4 * i + 4, 2 * j:2 * j + 2] for i in range(2) for j in range(2)]),
+    "rows": ((4, 1), [np.s_[2 * i : 2 * i + 2] for i in range(4)]),
+    "columns": ((1, 4), [np.s_[:, i : i + 1] for i in range(4)]),
+    "both": ((2, 2), [np.s_[4 * i : 4 * i + 4, 2 * j : 2 * j + 2] for i in range(2) for j in range(2)]),
     "replicated": (None, [np.s_[:]] * 4),
 }
 
@@ -225,6 +248,7 @@ def test_copies_between_clients(put, no_jax):
 
 # Programs --------------------------------------------------------------------------------------------------
 
+
 def test_compile_and_run(add, put, no_jax):
     out = add(put(np.arange(8, dtype=np.float32)), put(np.ones(8, np.float32)))
     assert adapter.to_numpy(out).tolist() == list(range(1, 9))
@@ -249,9 +273,11 @@ def test_too_many_arguments_are_refused(add, put):
 
 
 def test_a_parse_error_says_where_and_nothing_of_versions(client, raw_device):
-    text = 'func.func public @main() {\n  %0 = stablehlo.nonsense : tensor<f32>\n  return\n}'
+    text = "func.func public @main() {\n  %0 = stablehlo.nonsense : tensor<f32>\n  return\n}"
     with pytest.raises(adapter.XlaRuntimeError) as caught:
-        adapter.compile_text(client, text, adapter.device_list([raw_device]), adapter.default_options(raw_device))
+        adapter.compile_text(
+            client, text, adapter.device_list([raw_device]), adapter.default_options(raw_device)
+        )
     assert ":2:" in str(caught.value)
     assert "downgraded" not in str(caught.value)
 
@@ -288,7 +314,9 @@ def test_a_callback_program(client, raw_device, put):
       }
     }"""
     devices = adapter.device_list([raw_device])
-    exe = adapter.compile_text(client, text, devices, adapter.default_options(raw_device), [lambda x: (x * 3,)])
+    exe = adapter.compile_text(
+        client, text, devices, adapter.default_options(raw_device), [lambda x: (x * 3,)]
+    )
     raw = put(np.arange(8, dtype=np.float32))
     handlers = [adapter.result_handler(raw.aval, adapter.single_sharding(raw_device))]
     (out,) = exe.execute_sharded([raw]).consume_with_handlers(handlers)
@@ -297,8 +325,12 @@ def test_a_callback_program(client, raw_device, put):
 
 def test_option_bytes_depend_on_the_options_alone(client):
     first, second = client.devices()[:2]
-    assert adapter.option_bytes(adapter.default_options(first)) == adapter.option_bytes(adapter.default_options(first))
-    assert adapter.option_bytes(adapter.default_options(first)) != adapter.option_bytes(adapter.default_options(second))
+    assert adapter.option_bytes(adapter.default_options(first)) == adapter.option_bytes(
+        adapter.default_options(first)
+    )
+    assert adapter.option_bytes(adapter.default_options(first)) != adapter.option_bytes(
+        adapter.default_options(second)
+    )
 
 
 def test_live_buffers_come_and_go():
@@ -336,7 +368,13 @@ def test_a_fresh_process_is_light_quiet_and_free_of_jax(given, level):
     env = {name: value for name, value in os.environ.items() if name != "TF_CPP_MIN_LOG_LEVEL"}
     if given is not None:
         env["TF_CPP_MIN_LOG_LEVEL"] = given
-    ran = subprocess.run([sys.executable, "-c", QUIET.format(level=level)], env=env, capture_output=True, text=True,
-                         timeout=120, check=False)
+    ran = subprocess.run(
+        [sys.executable, "-c", QUIET.format(level=level)],
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     assert ran.returncode == 0, ran.stderr
     assert given == "0" or ran.stderr == ""

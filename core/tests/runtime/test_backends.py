@@ -46,9 +46,13 @@ def test_gpu_is_whichever_gpu_is_installed():
         registry(cpu=fake_backend()).get("gpu")
 
 
-@pytest.mark.parametrize(("object", "says"), [
-    ("a string", "offers a str, not a"), (fake_backend("tpu"), "names a Backend for 'tpu'"),
-])
+@pytest.mark.parametrize(
+    ("object", "says"),
+    [
+        ("a string", "offers a str, not a"),
+        (fake_backend("tpu"), "names a Backend for 'tpu'"),
+    ],
+)
 def test_an_entry_point_must_name_its_backend(object, says):
     with pytest.raises(PluginError, match=says):
         registry(cpu=object).get("cpu")
@@ -63,7 +67,7 @@ def test_platforms_limits_and_orders():
     assert order() == ["tpu", "cuda", "cpu"]
     with config.override(platforms="cpu,gpu"):
         assert order() == ["cpu", "cuda"]
-        with pytest.raises(MissingPluginError, match="switched off by config.platforms"):
+        with pytest.raises(MissingPluginError, match=r"switched off by config\.platforms"):
             found.get("tpu")
 
 

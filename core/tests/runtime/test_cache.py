@@ -30,6 +30,7 @@ def file_of(programs, key=KEY):
 
 # Keys ------------------------------------------------------------------------------------------------------
 
+
 def test_keys_depend_on_everything_that_the_code_depends_on(device, monkeypatch):
     options = adapter.option_bytes(build_options(device))
     base = cache.key("module", options, device)
@@ -37,12 +38,29 @@ def test_keys_depend_on_everything_that_the_code_depends_on(device, monkeypatch)
     assert len(base) == 64 and set(base) <= set("0123456789abcdef")
     fast = adapter.option_bytes(build_options(device, extra={"xla_cpu_enable_fast_math": True}))
     client = SimpleNamespace(version="other")
-    assert len({
-        base, cache.key("module ", options, device), cache.key("module", fast, device),
-        cache.key("module", options, SimpleNamespace(platform="cuda", device_kind="cpu", client=device.client)),
-        cache.key("module", options, SimpleNamespace(platform="cpu", device_kind="H100", client=device.client)),
-        cache.key("module", options, SimpleNamespace(platform="cpu", device_kind="cpu", client=client)),
-    }) == 6
+    assert (
+        len(
+            {
+                base,
+                cache.key("module ", options, device),
+                cache.key("module", fast, device),
+                cache.key(
+                    "module",
+                    options,
+                    SimpleNamespace(platform="cuda", device_kind="cpu", client=device.client),
+                ),
+                cache.key(
+                    "module",
+                    options,
+                    SimpleNamespace(platform="cpu", device_kind="H100", client=device.client),
+                ),
+                cache.key(
+                    "module", options, SimpleNamespace(platform="cpu", device_kind="cpu", client=client)
+                ),
+            }
+        )
+        == 6
+    )
     monkeypatch.setattr(cache, "host_fingerprint", lambda: "another processor")
     assert cache.key("module", options, device) != base
     monkeypatch.undo()
@@ -72,12 +90,19 @@ print(cache.key('module', adapter.option_bytes(build_options(device)), device))
 
 
 def test_another_process_finds_the_same_key(device):
-    ran = subprocess.run([sys.executable, "-c", KEY_SCRIPT.format(tests=os.path.dirname(__file__))], capture_output=True,
-                         text=True, timeout=120, check=True, env={**os.environ, "PYTHONHASHSEED": "7"})
+    ran = subprocess.run(
+        [sys.executable, "-c", KEY_SCRIPT.format(tests=os.path.dirname(__file__))],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+        env={**os.environ, "PYTHONHASHSEED": "7"},
+    )
     assert ran.stdout.strip() == cache.key("module", adapter.option_bytes(build_options(device)), device)
 
 
 # Entries ---------------------------------------------------------------------------------------------------
+
 
 @pytest.mark.parametrize("blob", [BLOB, b"", b"\0" * 100_000])
 def test_what_is_put_is_got(programs, blob):
@@ -161,6 +186,7 @@ def test_an_entry_that_is_a_folder(programs):
 
 # Trust -----------------------------------------------------------------------------------------------------
 
+
 def test_folder_and_entries_are_for_the_user_alone(programs):
     before = os.umask(0)
     try:
@@ -178,7 +204,7 @@ def test_a_folder_that_others_may_write_to_is_not_used(programs, mode):
     with pytest.warns(CacheWarning, match="can be written to by others"):
         assert not programs.put(KEY, BLOB)
     with warnings.catch_warnings():
-        warnings.simplefilter("error")          # said once
+        warnings.simplefilter("error")  # said once
         assert programs.get(KEY) is None and not programs.put(KEY, BLOB) and programs.clear() == 0
     assert "others" in programs.info().reason
 
@@ -216,7 +242,9 @@ def test_what_belongs_to_another_user_is_not_used(programs):
         assert again.get(OTHER) is None
 
 
-# Folders that cannot be written to ---------------------------------------------------------------------------
+# Folders that cannot be written to
+# ---------------------------------------------------------------------------
+
 
 @not_root
 def test_a_read_only_folder_serves_and_warns_once(programs):
@@ -256,7 +284,9 @@ def test_a_folder_that_cannot_be_made(tmp_path):
     assert programs.get(KEY) is None
 
 
-# Room --------------------------------------------------------------------------------------------------------
+# Room
+# --------------------------------------------------------------------------------------------------------
+
 
 def test_the_least_recently_used_go_first(tmp_path):
     size = len(cache.pack(BLOB))
@@ -265,7 +295,7 @@ def test_the_least_recently_used_go_first(tmp_path):
     for age, key in enumerate(keys):
         programs.put(key, BLOB)
         os.utime(file_of(programs, key), (1000 + age, 1000 + age))
-    programs.get(keys[0])                       # used just now
+    programs.get(keys[0])  # used just now
     programs.put(KEY, BLOB)
     left = {key for key in [*keys, KEY] if programs.get(key) is not None}
     assert left >= {keys[0], keys[9], KEY} and keys[1] not in left
@@ -287,7 +317,8 @@ def test_what_dead_processes_left_is_removed(programs):
     assert not old.exists() and new.exists()
 
 
-# Many processes ------------------------------------------------------------------------------------------------
+# Many processes
+# ------------------------------------------------------------------------------------------------
 
 WORKER = """
 import sys, warnings
@@ -307,12 +338,16 @@ for turn in range(150):
 
 def test_many_processes_share_a_folder(tmp_path):
     script = WORKER.format(folder=str(tmp_path / "programs"))
-    workers = [subprocess.Popen([sys.executable, "-c", script, str(i)], stderr=subprocess.PIPE) for i in range(4)]
+    workers = [
+        subprocess.Popen([sys.executable, "-c", script, str(i)], stderr=subprocess.PIPE) for i in range(4)
+    ]
     errors = [worker.communicate(timeout=120)[1].decode() for worker in workers]
     assert [worker.returncode for worker in workers] == [0] * 4, errors
 
 
-# Settings --------------------------------------------------------------------------------------------------------
+# Settings
+# --------------------------------------------------------------------------------------------------------
+
 
 def test_the_settings_choose_the_folder(tmp_path, monkeypatch):
     with config.override(cache_dir=str(tmp_path / "mine")):
@@ -321,7 +356,7 @@ def test_the_settings_choose_the_folder(tmp_path, monkeypatch):
     with config.override(cache_dir=None):
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
         assert cache.default_folder() == tmp_path / "rabbet"
-        monkeypatch.setenv("XDG_CACHE_HOME", "relative")        # the specification says: to be ignored
+        monkeypatch.setenv("XDG_CACHE_HOME", "relative")  # the specification says: to be ignored
         monkeypatch.setenv("HOME", "/home/somebody")
         assert str(cache.default_folder()) == "/home/somebody/.cache/rabbet"
 

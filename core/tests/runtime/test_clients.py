@@ -55,17 +55,22 @@ def test_the_default_is_the_one_of_highest_priority():
 def test_a_backend_with_an_obstacle_is_passed_over_in_silence():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert clients_of(cpu=fake_backend(), cuda=failing("cuda", 200, "no GPU here")).default().platform == "cpu"
+        assert (
+            clients_of(cpu=fake_backend(), cuda=failing("cuda", 200, "no GPU here")).default().platform
+            == "cpu"
+        )
 
 
 def test_a_backend_that_should_start_and_does_not_is_reported():
     clients = clients_of(cpu=fake_backend(), cuda=failing("cuda", 200))
-    with pytest.warns(RuntimeWarning, match="'cuda' backend is installed but does not start: the hardware said no"):
+    with pytest.warns(
+        RuntimeWarning, match="'cuda' backend is installed but does not start: the hardware said no"
+    ):
         assert clients.default().platform == "cpu"
     assert isinstance(clients.failures["cuda"], OSError)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        clients.default()       # said once
+        clients.default()  # said once
 
 
 def test_a_backend_asked_for_by_name_must_start():
@@ -126,8 +131,8 @@ if child:
     assert not dropped and device.raw is not None
     sys.exit(status)
 refused = 0
-for use in (lambda: device.raw, lambda: device.client.raw, lambda: device.memory_stats(), lambda: device.client.live_buffers()):
-    try:
+for use in (lambda: device.raw, lambda: device.client.raw, lambda: device.memory_stats(), lambda:
+    device.client.live_buffers()): try:
         use()
     except ForkedProcessError as error:
         assert 'spawn' in str(error)
@@ -139,5 +144,7 @@ os._exit(0 if refused == 4 and dropped == [1] else 1)
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_a_forked_child_gets_an_error_and_not_a_deadlock():
-    ran = subprocess.run([sys.executable, "-c", FORK], capture_output=True, text=True, timeout=120, check=False)
+    ran = subprocess.run(
+        [sys.executable, "-c", FORK], capture_output=True, text=True, timeout=120, check=False
+    )
     assert ran.returncode == 0, ran.stderr

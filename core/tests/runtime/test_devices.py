@@ -20,7 +20,11 @@ def three(monkeypatch):
 
 
 def test_the_devices_of_a_platform(three):
-    assert [repr(device) for device in devices.devices()] == ["CpuDevice(id=0)", "CpuDevice(id=1)", "CpuDevice(id=2)"]
+    assert [repr(device) for device in devices.devices()] == [
+        "CpuDevice(id=0)",
+        "CpuDevice(id=1)",
+        "CpuDevice(id=2)",
+    ]
     assert [str(device) for device in devices.devices("odd")] == ["odd:0"]
     assert devices.devices() == devices.local_devices() == devices.devices("cpu")
     assert devices.device_count() == devices.local_device_count() == 3

@@ -49,9 +49,17 @@ def test_numpy_reads_what_we_export(put):
     assert np.from_dlpack(Tensor(put(np.arange(4.0)))).tolist() == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize("host", [
-    np.arange(12.0).reshape(3, 4).T, np.arange(12)[::3], np.arange(12)[::-1], np.array(5 + 2j), np.zeros((0, 3)),
-], ids=["transposed", "strided", "reversed", "complex scalar", "empty"])
+@pytest.mark.parametrize(
+    "host",
+    [
+        np.arange(12.0).reshape(3, 4).T,
+        np.arange(12)[::3],
+        np.arange(12)[::-1],
+        np.array(5 + 2j),
+        np.zeros((0, 3)),
+    ],
+    ids=["transposed", "strided", "reversed", "complex scalar", "empty"],
+)
 @pytest.mark.parametrize("version", [None, (1, 0)])
 def test_we_read_what_numpy_exports(host, version):
     capsule = host.__dlpack__() if version is None else host.__dlpack__(max_version=version)
@@ -108,7 +116,7 @@ def test_an_array_on_imported_memory_gives_it_back(put, raw_device):
     gone = weakref.ref(owner)
     raw = adapter.from_dlpack(owner.__dlpack__(), raw_device, like(owner))
     del owner, raw
-    for _ in range(200):        # from a thread of jaxlib's, some time later
+    for _ in range(200):  # from a thread of jaxlib's, some time later
         gc.collect()
         if gone() is None:
             break

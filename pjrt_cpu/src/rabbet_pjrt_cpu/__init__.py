@@ -3,12 +3,12 @@
 Two settings of its own, as environment variables or through `rabbet.config` once the backend is loaded:
 
 RABBET_NUM_CPU_DEVICES=8   as many devices on this one machine, for trying out programs for many (default 1);
-RABBET_CPU_ALLOCATOR       `keep` (default): freed memory is kept for the next step, see below; `default`: malloc
-                           as the system has it.
+RABBET_CPU_ALLOCATOR       `keep` (default): freed memory is kept for the next step, see below; `default`:
+                           malloc as the system has it.
 
-With `keep`, glibc's malloc is told to hold on to freed memory. That is a setting of the whole process; without it
-large temporaries are mapped and page-faulted anew at every step. It needs a client that runs programs on the
-calling thread, which is the default too (RABBET_CPU_ASYNCHRONOUS=0).
+With `keep`, glibc's malloc is told to hold on to freed memory. That is a setting of the whole process;
+without it large temporaries are mapped and page-faulted anew at every step. It needs a client that runs
+programs on the calling thread, which is the default too (RABBET_CPU_ASYNCHRONOUS=0).
 """
 
 import os
@@ -34,18 +34,23 @@ def allocator(value):
     return value
 
 
-NUM_DEVICES = Setting("num_cpu_devices", 1, count,
-                      doc="How many CPU devices one process has; read when the CPU client is made.")
-ALLOCATOR = Setting("cpu_allocator", "keep", allocator,
-                    doc="keep: malloc keeps freed memory (glibc only, whole process); default: as it is. "
-                        "Read when the CPU client is made.")
+NUM_DEVICES = Setting(
+    "num_cpu_devices", 1, count, doc="How many CPU devices one process has; read when the CPU client is made."
+)
+ALLOCATOR = Setting(
+    "cpu_allocator",
+    "keep",
+    allocator,
+    doc="keep: malloc keeps freed memory (glibc only, whole process); default: as it is. "
+    "Read when the CPU client is made.",
+)
 
 
 def make_client(options):
     """Return the raw CPU client.
 
-    `options` may hold `num_devices`, `asynchronous`, and for several processes `distributed_client`, `node_id`,
-    `num_nodes`, `collectives`; the first two default to the settings.
+    `options` may hold `num_devices`, `asynchronous`, and for several processes `distributed_client`,
+    `node_id`, `num_nodes`, `collectives`; the first two default to the settings.
     """
     options = {"num_devices": config.num_cpu_devices, "asynchronous": config.cpu_asynchronous, **options}
     if config.cpu_allocator == "keep":
@@ -65,9 +70,11 @@ def doctor():
         detail = "keeps freed memory, which gains little with RABBET_CPU_ASYNCHRONOUS=1"
     else:
         detail = "keeps freed memory (RABBET_CPU_ALLOCATOR=default turns that off)"
-    return [("cpu client", True, f"in jaxlib {version()}; {os.cpu_count()} processors"),
-            ("cpu devices", True, f"{config.num_cpu_devices} (RABBET_NUM_CPU_DEVICES)"),
-            ("cpu allocator", pays, detail)]
+    return [
+        ("cpu client", True, f"in jaxlib {version()}; {os.cpu_count()} processors"),
+        ("cpu devices", True, f"{config.num_cpu_devices} (RABBET_NUM_CPU_DEVICES)"),
+        ("cpu allocator", pays, detail),
+    ]
 
 
 BACKEND = Backend(
@@ -75,8 +82,10 @@ BACKEND = Backend(
     priority=0,
     make_client=make_client,
     native_dtypes=frozenset(
-        "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128".split()),
-    # Keeps optimization barriers until fusion; without it XLA drops them early and they have no effect at all.
+        "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128".split()
+    ),
+    # Keeps optimization barriers until fusion; without it XLA drops them early and they have no effect at
+    # all.
     compile_options={"xla_disable_hlo_passes": "cse_barrier_expander"},
     settings=(NUM_DEVICES, ALLOCATOR),
     doctor=doctor,

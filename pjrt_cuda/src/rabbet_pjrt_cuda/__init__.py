@@ -1,10 +1,11 @@
 """NVIDIA GPUs as a Rabbet backend: loads the CUDA PJRT plugin from its own wheel.
 
-The wheels `jax-cuda13-pjrt` and `jax-cuda12-pjrt` (extras `cuda13` and `cuda12`) carry the library; nothing else of
-theirs is used and jax is not needed. Memory is taken as it is needed: set XLA_PYTHON_CLIENT_PREALLOCATE=true
-to take most of it at the start.
+The wheels `jax-cuda13-pjrt` and `jax-cuda12-pjrt` (extras `cuda13` and `cuda12`) carry the library; nothing
+else of theirs is used and jax is not needed. Memory is taken as it is needed: set
+XLA_PYTHON_CLIENT_PREALLOCATE=true to take most of it at the start.
 
-Not verified on hardware; ahead-of-time compilation is (`topology`). Linear algebra kernels (cuSOLVER) are not registered.
+Not verified on hardware; ahead-of-time compilation is (`topology`). Linear algebra kernels (cuSOLVER) are
+not registered.
 """
 
 import os
@@ -23,7 +24,8 @@ ADVICE = 'install it with: python -m pip install "rabbet[cuda13]" (or "rabbet[cu
 
 
 def library():
-    """Return the path of the PJRT library of the newest CUDA that is installed, or None. Imports none of it."""
+    """Return the path of the PJRT library of the newest CUDA that is installed, or None. Imports none of
+    it."""
     for package in PACKAGES.values():
         try:
             spec = find_spec(package)
@@ -79,8 +81,10 @@ def topology(name="", *, target_config, topology="1x1x1", **options):
 def doctor():
     """Return the lines of `rabbet doctor` about CUDA, each as (label, ok, detail)."""
     path, present = library(), gpu_present()
-    return [("cuda library", path is not None, str(path or f"missing; {ADVICE}")),
-            ("cuda device", present, "visible" if present else "none visible to this process")]
+    return [
+        ("cuda library", path is not None, str(path or f"missing; {ADVICE}")),
+        ("cuda device", present, "visible" if present else "none visible to this process"),
+    ]
 
 
 BACKEND = Backend(
@@ -91,6 +95,7 @@ BACKEND = Backend(
     topology=topology,
     native_dtypes=frozenset(
         "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 "
-        "complex64 complex128".split()),
+        "complex64 complex128".split()
+    ),
     doctor=doctor,
 )

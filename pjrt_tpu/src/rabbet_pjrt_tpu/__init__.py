@@ -72,8 +72,10 @@ def topology(name, **options):
 def doctor():
     """Return the lines of `rabbet doctor` about TPU, each as (label, ok, detail)."""
     path, present = library(), tpu_present()
-    return [("tpu library", path is not None, str(path or f"missing; {ADVICE}")),
-            ("tpu device", present, "visible" if present else "none visible to this process")]
+    return [
+        ("tpu library", path is not None, str(path or f"missing; {ADVICE}")),
+        ("tpu device", present, "visible" if present else "none visible to this process"),
+    ]
 
 
 BACKEND = Backend(

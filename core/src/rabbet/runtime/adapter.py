@@ -5,7 +5,8 @@ registry aside), and differences are found by looking for the feature, never by 
 No call in this file patches a jaxlib class or changes its process-wide state, and none imports `jax` except
 the few marked "may import jax": `import jax` before or after Rabbet, in the same process, stays safe.
 
-Words used here: a *raw* array is jaxlib's `ArrayImpl`, a *raw* device its `Device`. Neither leaves `runtime/`.
+Words used here: a *raw* array is jaxlib's `ArrayImpl`, a *raw* device its `Device`. Neither leaves
+`runtime/`.
 
 Running a program, as `dispatch.py` does it (about 3 us)::
 
@@ -19,7 +20,6 @@ With `execute_sharded(arguments, with_tokens=True)`, `.consume_token().block_unt
 waits for effects and raises their errors.
 """
 
-import functools
 import os
 
 import numpy as np
@@ -43,7 +43,8 @@ ONLY_DURING_CALL = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
 
 # 0.11 brought a device-to-host copy for every dtype and sharding that does not look for jax.
 READS_ANY_DTYPE = hasattr(ArrayImpl, "_to_np_array_did_copy")
-# 0.10 looks up a method that only jax installs, unless its checks are skipped; later versions have no such switch.
+# 0.10 looks up a method that only jax installs, unless its checks are skipped; later versions have no such
+# switch.
 HANDLER_EXTRA = (True,) if "_skip_checks" in (_jax.array_result_handler.__doc__ or "") else ()
 
 
@@ -53,6 +54,7 @@ def version():
 
 
 # --- clients -------------------------------------------------------------------------------------------
+
 
 def make_cpu_client(num_devices=1, asynchronous=True, **distributed):
     """Return a new raw CPU client.
@@ -101,8 +103,9 @@ def live_buffers(client):
 
 # --- placement -----------------------------------------------------------------------------------------
 
-# jax, when it is imported, writes `memory_kind` and other names onto the C++ base classes below. Ours are class
-# properties: they win over the base's, before and after, and nothing is ever assigned on an instance.
+
+# jax, when it is imported, writes `memory_kind` and other names onto the C++ base classes below. Ours are
+# class properties: they win over the base's, before and after, and nothing is ever assigned on an instance.
 class SingleSharding(_jax.SingleDeviceSharding):
     """A whole array on one raw device."""
 
@@ -150,13 +153,15 @@ def devices_of(raw):
 
 # --- host to device ------------------------------------------------------------------------------------
 
+
 def check_host(host, aval):
     """Raise TypeError unless the NumPy array `host` is just what `aval` says. XLA itself never looks."""
     if type(host) is not np.ndarray:
         raise TypeError(f"expected a numpy.ndarray for {aval}, got {type(host).__name__}")
     if host.dtype is not aval.dtype and host.dtype != aval.dtype:
-        raise TypeError(f"host array has dtype {host.dtype}, but its aval says {aval.dtype}; "
-                        "convert it with numpy first")
+        raise TypeError(
+            f"host array has dtype {host.dtype}, but its aval says {aval.dtype}; convert it with numpy first"
+        )
     if host.shape != aval.shape:
         raise TypeError(f"host array has shape {host.shape}, but its aval says {aval.shape}")
 
@@ -173,7 +178,8 @@ def put(host, aval, raw_device, sharding=None, *, private=False):
     if sharding is None:
         sharding = SingleSharding(raw_device)
     return _jax.batched_device_put(
-        aval, sharding, [host], [raw_device], True, False, ZERO_COPY if private else ONLY_DURING_CALL, True)
+        aval, sharding, [host], [raw_device], True, False, ZERO_COPY if private else ONLY_DURING_CALL, True
+    )
 
 
 def put_shards(shards, aval, raw_devices, sharding, *, private=False):
@@ -185,8 +191,15 @@ def put_shards(shards, aval, raw_devices, sharding, *, private=False):
         if shard.dtype != aval.dtype:
             raise TypeError(f"a shard has dtype {shard.dtype}, but the array's aval says {aval.dtype}")
     return _jax.batched_device_put(
-        aval, sharding, list(shards), list(raw_devices), True, False,
-        ZERO_COPY if private else ONLY_DURING_CALL, True)
+        aval,
+        sharding,
+        list(shards),
+        list(raw_devices),
+        True,
+        False,
+        ZERO_COPY if private else ONLY_DURING_CALL,
+        True,
+    )
 
 
 def copy_to_device(raw, raw_device, sharding=None, *, always_copy=False):
@@ -202,18 +215,22 @@ def copy_to_device(raw, raw_device, sharding=None, *, always_copy=False):
     semantics = _jax.ArrayCopySemantics
     how = semantics.ALWAYS_COPY if always_copy else semantics.REUSE_INPUT
     (copied,) = _jax.batched_copy_array_to_devices_with_sharding(
-        [raw], [_jax.DeviceList((raw_device,))], [sharding], [how])
+        [raw], [_jax.DeviceList((raw_device,))], [sharding], [how]
+    )
     return copied
 
 
 # --- device to host ------------------------------------------------------------------------------------
 
+
 def deleted(raw):
-    """Return the error for using a deleted raw array (without asking jaxlib, which may hand out an object)."""
+    """Return the error for using a deleted raw array (without asking jaxlib, which may hand out an
+    object)."""
     aval = raw.aval
     return DeletedArrayError(
         f"array of shape {aval.shape} and dtype {aval.dtype} has been deleted or donated to a computation; "
-        "use the computation's result, or do not donate this argument")
+        "use the computation's result, or do not donate this argument"
+    )
 
 
 def to_numpy(raw, dtype=None):
@@ -229,7 +246,8 @@ def to_numpy(raw, dtype=None):
     if READS_ANY_DTYPE:
         value = raw._to_np_array_did_copy()[0]
     else:
-        from rabbet.runtime import old_reads     # not at the top: it imports this module
+        from rabbet.runtime import old_reads  # not at the top: it imports this module
+
         value = old_reads.to_numpy(raw)
     if dtype is not None and value.dtype != dtype:
         raise TypeError(f"array holds {value.dtype}, not {np.dtype(dtype)}")
@@ -245,6 +263,7 @@ def start_copy_to_host(raws):
 
 # --- dlpack --------------------------------------------------------------------------------------------
 
+
 def to_dlpack(raw, stream=None):
     """Return a DLPack capsule that shares the memory of a single-device raw array.
 
@@ -255,10 +274,12 @@ def to_dlpack(raw, stream=None):
         raise deleted(raw)
     devices = devices_of(raw)
     if len(devices) > 1:
-        raise ValueError(f"an array over {len(devices)} devices cannot be exported through DLPack; "
-                         "copy it to one device first")
+        raise ValueError(
+            f"an array over {len(devices)} devices cannot be exported through DLPack; "
+            "copy it to one device first"
+        )
     if devices[0].platform == "cpu":
-        raw.block_until_ready()         # host consumers have no stream to wait on
+        raw.block_until_ready()  # host consumers have no stream to wait on
     return _jax.buffer_to_dlpack_managed_tensor(raw, stream)
 
 
@@ -270,16 +291,19 @@ def from_dlpack(capsule, raw_device, aval, sharding=None, stream=None):
     """
     info = dlpack.describe(capsule)
     if tuple(aval.shape) != info.shape or np.dtype(aval.dtype) != info.dtype:
-        raise TypeError(f"DLPack tensor is {info.dtype}{list(info.shape)}, but its aval says "
-                        f"{np.dtype(aval.dtype)}{list(aval.shape)}")
+        raise TypeError(
+            f"DLPack tensor is {info.dtype}{list(info.shape)}, but its aval says "
+            f"{np.dtype(aval.dtype)}{list(aval.shape)}"
+        )
     sharding = sharding or SingleSharding(raw_device)
     if info.on_host:
         return put(dlpack.consume(capsule), aval, raw_device, sharding, private=True)
-    raw = _jax.dlpack_managed_tensor_to_buffer(capsule, raw_device, stream)     # may import jax
+    raw = _jax.dlpack_managed_tensor_to_buffer(capsule, raw_device, stream)  # may import jax
     return raw._rewrap_with_aval_and_sharding(aval, sharding)
 
 
 # --- programs ------------------------------------------------------------------------------------------
+
 
 def default_options(raw_device=None):
     """Return new compile options for one device; see compile_options.py for the rest."""
@@ -316,36 +340,18 @@ def compile_text(client, text, devices, options, host_callbacks=()):
     try:
         if not host_callbacks:
             return client.compile_and_load(text, devices, options)
-        return client.compile_and_load(parse_module(text), devices, options, list(host_callbacks))
+        from rabbet.runtime import mlir_modules  # slow to import, and seldom needed
+
+        return client.compile_and_load(mlir_modules.parse(text), devices, options, list(host_callbacks))
     except XlaRuntimeError as error:
         raise XlaRuntimeError(without_version_guess(str(error))) from None
 
 
 def compile_unloaded(client, text, devices, options):
     """Compile for compile-only devices; return an executable that can be inspected and serialized."""
-    return client.compile(parse_module(text), devices, options)
+    from rabbet.runtime import mlir_modules
 
-
-@functools.cache
-def mlir_context():
-    """Return the MLIR context that all modules share. Importing the bindings takes about 0.1 s."""
-    from jaxlib.mlir import ir
-    from jaxlib.mlir._mlir_libs import _jax_mlir_ext
-    from jaxlib.mlir.dialects import chlo, sdy, stablehlo
-    registry = ir.DialectRegistry()
-    _jax_mlir_ext.register_dialects(registry)
-    context = ir.Context()
-    context.append_dialect_registry(registry)
-    context.load_all_available_dialects()
-    for dialect in (stablehlo, chlo, sdy):
-        dialect.register_dialect(context)
-    return context
-
-
-def parse_module(text):
-    """Return `text` as an MLIR module object; raises `MLIRError` with positions."""
-    from jaxlib.mlir import ir
-    return ir.Module.parse(text, context=mlir_context())
+    return client.compile(mlir_modules.parse(text), devices, options)
 
 
 def without_version_guess(message):
@@ -370,7 +376,8 @@ def hlo_text(exe):
 
 
 def cost_analysis(exe):
-    """Return the compiler's estimates ('flops', 'bytes accessed', ...), or None where the backend has none."""
+    """Return the compiler's estimates ('flops', 'bytes accessed', ...), or None where the backend has
+    none."""
     try:
         return dict(exe.cost_analysis())
     except XlaRuntimeError:

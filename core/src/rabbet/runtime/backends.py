@@ -1,8 +1,9 @@
 """What a backend plugin offers, and finding the ones that are installed.
 
-A backend is one value, a `Backend`, behind an entry point of the group `rabbet.backends`. Nothing is built in:
-the CPU arrives through the same door. Reading the entry points imports nothing; a plugin's module is imported
-when devices are first asked for, and its client is made (see `clients`) when one of its devices is.
+A backend is one value, a `Backend`, behind an entry point of the group `rabbet.backends`. Nothing is built
+in: the CPU arrives through the same door. Reading the entry points imports nothing; a plugin's module is
+imported when devices are first asked for, and its client is made (see `clients`) when one of its devices
+is.
 """
 
 import functools
@@ -22,7 +23,7 @@ INSTALL = {"cpu": "rabbet-pjrt-cpu", "cuda": "rabbet[cuda13]", "gpu": "rabbet[cu
 
 def no_obstacle():
     """The default for `Backend.obstacle`: nothing stands in the way."""
-    return None
+    return
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +34,8 @@ class Backend:
       platform: its name in `devices("name")` and in platform-specific lowering rules.
       priority: the backend of highest priority that works is the default (cpu 0, cuda 200, tpu 300).
       make_client: `(options) -> raw PJRT client`, called at most once per process. `options` is a mapping
-        with what `clients.configure` was given; `adapter.make_cpu_client` and `make_c_api_client` make clients.
+        with what `clients.configure` was given; `adapter.make_cpu_client` and `make_c_api_client` make
+        clients.
       obstacle: `() -> str | None`, cheap: why this machine cannot run the backend (a library or the hardware
         is missing), or None. A backend with an obstacle is passed over in silence when the default is chosen.
       topology: `(name, **options) -> DeviceTopology` for compiling without the hardware; None: not offered.
@@ -41,7 +43,8 @@ class Backend:
       lowerings: a `RuleSet("lower")` with the platform's own lowering rules, or None.
       compile_options: compiler options that every program of this platform gets.
       settings: `Setting`s that the backend brings; they exist in `rabbet.config` once it has been loaded.
-      doctor: `() -> [(label, ok, detail)]`, lines for `rabbet doctor`: what is there, what is missing, what to do.
+      doctor: `() -> [(label, ok, detail)]`, lines for `rabbet doctor`: what is there, what is missing, what
+      to do.
 
     Example::
 
@@ -92,14 +95,15 @@ class BackendRegistry:
     def get(self, name):
         """Return the `Backend` for platform `name`, loading its plugin if need be.
 
-        Raises MissingPluginError if no package offers it or `config.platforms` leaves it out, PluginError if the
-        plugin fails to load or offers something else than a Backend.
+        Raises MissingPluginError if no package offers it or `config.platforms` leaves it out, PluginError
+        if the plugin fails to load or offers something else than a Backend.
         """
         platform = self.resolve(name)
         if config.platforms is not None and platform not in self.allowed():
             raise MissingPluginError(
                 f"platform {name!r} is switched off by config.platforms (RABBET_PLATFORMS), "
-                f"which allows: {', '.join(config.platforms)}")
+                f"which allows: {', '.join(config.platforms)}"
+            )
         if platform not in self._loaded:
             self._loaded[platform] = self._load(platform)
         return self._loaded[platform]
@@ -107,17 +111,22 @@ class BackendRegistry:
     def _load(self, platform):
         backend = self.manager.get(GROUP, platform)
         if not isinstance(backend, Backend):
-            raise PluginError(f"the plugin for platform {platform!r} offers a {type(backend).__name__}, not a "
-                              "rabbet.extend.Backend; its entry point must name a Backend value")
+            raise PluginError(
+                f"the plugin for platform {platform!r} offers a {type(backend).__name__}, not a "
+                "rabbet.extend.Backend; its entry point must name a Backend value"
+            )
         if backend.platform != platform:
-            raise PluginError(f"the entry point {platform!r} names a Backend for {backend.platform!r}; "
-                              "entry point and platform must have one name")
+            raise PluginError(
+                f"the entry point {platform!r} names a Backend for {backend.platform!r}; "
+                "entry point and platform must have one name"
+            )
         for setting in backend.settings:
             config.define(setting)
         return backend
 
     def candidates(self):
-        """Return (backends in the order to try them for the default, {platform: PluginError} of broken ones)."""
+        """Return (backends in the order to try them for the default, {platform: PluginError} of broken
+        ones)."""
         found, broken = [], {}
         for platform in self.allowed():
             try:
@@ -133,15 +142,19 @@ def unknown_platform(name, installed):
     """Return the message for a platform that no installed package offers."""
     present = f"installed platforms: {', '.join(installed)}" if installed else "no backend is installed"
     package = INSTALL.get(name)
-    advice = f'to get it: python -m pip install "{package}"' if package else \
-        f"a package that offers it has an entry point {name!r} in the group {GROUP!r}"
+    advice = (
+        f'to get it: python -m pip install "{package}"'
+        if package
+        else f"a package that offers it has an entry point {name!r} in the group {GROUP!r}"
+    )
     return f"no installed package offers platform {name!r}\n  {present}\n  {advice}"
 
 
 @functools.cache
 def default_registry():
     """Return the registry over the packages installed in this environment."""
-    from rabbet.plugins.manager import default_manager     # not at the top: the runtime works without plugins
+    from rabbet.plugins.manager import default_manager  # not at the top: the runtime works without plugins
+
     return BackendRegistry(default_manager())
 
 
@@ -149,5 +162,5 @@ def lowerings(platform):
     """Return the `RuleSet` of lowering rules that the backend of `platform` brings; None without one."""
     registry = default_registry()
     if platform not in registry.installed():
-        return None         # text can be written for a platform that is not installed, in the common rules
+        return None  # text can be written for a platform that is not installed, in the common rules
     return registry.get(platform).lowerings

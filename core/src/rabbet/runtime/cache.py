@@ -1,19 +1,18 @@
 """Compiled programs on disk, so that a second process need not compile what a first one has.
 
-Entries are native code, so the folder must be ours alone: it is made with mode 0700, and a folder or file that
-somebody else owns or may write to is not used. An entry is named by a hash of everything that its code
-depends on (`key`), and starts with a checksum of its contents: XLA does not notice a flipped byte in machine code.
+Entries are native code, so the folder must be ours alone: it is made with mode 0700, and a folder or file
+that somebody else owns or may write to is not used. An entry is named by a hash of everything that its code
+depends on (`key`), and starts with a checksum of its contents: XLA does not notice a flipped byte in
+machine code.
 
-Nothing here ever fails a computation. What cannot be read is a miss, what cannot be written is left out, and a
-CacheWarning says so once. Many processes may share a folder: a file appears complete (`os.replace`) or not at
-all, and entries that another process deletes meanwhile are misses.
+Nothing here ever fails a computation. What cannot be read is a miss, what cannot be written is left out,
+and a CacheWarning says so once. Many processes may share a folder: a file appears complete (`os.replace`)
+or not at all, and entries that another process deletes meanwhile are misses.
 """
 
 import contextlib
-import functools
 import hashlib
 import os
-import platform
 import stat
 import tempfile
 import threading
@@ -26,37 +25,22 @@ from pathlib import Path
 from rabbet.config import config
 from rabbet.errors import CacheWarning
 from rabbet.runtime import adapter
+from rabbet.runtime.fingerprint import host_fingerprint
 
 FORMAT = b"rabbet-program-1\n"
 DIGEST = hashlib.sha256
 SUFFIX, TEMPORARY, COUNTED = ".program", ".tmp-", ".counted"
-STALE_SECONDS = 3600            # a temporary file that is older was left by a process that died
-COUNT_SECONDS = 3600            # the folder is counted at most this often ...
-COUNT_SHARE = 1 / 64            # ... unless this process alone has written so much of the limit since
-KEEP = 0.8                      # how much of the size limit stays when the oldest entries are removed
+STALE_SECONDS = 3600  # a temporary file that is older was left by a process that died
+COUNT_SECONDS = 3600  # the folder is counted at most this often ...
+COUNT_SHARE = 1 / 64  # ... unless this process alone has written so much of the limit since
+KEEP = 0.8  # how much of the size limit stays when the oldest entries are removed
 
 # Measured on CPU: the smallest program compiles in 19 ms, is stored in 0.6 ms and loaded in 0.9 ms; one of 50
 # matrix products in 58, 3.5 and 11 ms. So nearly everything is worth keeping.
 WORTH_KEEPING_SECONDS = 0.003
-# Level 1 makes entries a quarter to a half of their size, for less time than hashing and reading the rest takes.
+# Level 1 makes entries a quarter to a half of their size, for less time than hashing and reading the rest
+# takes.
 COMPRESSION = 1
-
-
-@functools.cache
-def host_fingerprint():
-    """Return text that changes whenever code compiled for this processor might not run, or not run well."""
-    wanted = ("model name", "flags", "Features", "CPU implementer", "CPU architecture", "CPU variant", "CPU part")
-    found = {}
-    with contextlib.suppress(OSError), open("/proc/cpuinfo") as lines:
-        for line in lines:
-            name, _, value = line.partition(":")
-            if name.strip() in wanted:
-                found.setdefault(name.strip(), value.strip())
-    if "flags" in found:
-        found["flags"] = " ".join(sorted(found["flags"].split()))
-    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return "\n".join([platform.machine(), platform.processor(), f"processors {processors}",
-                      f"NPROC {os.environ.get('NPROC')}", *(f"{name} {found[name]}" for name in sorted(found))])
 
 
 def key(text, option_bytes, device):
@@ -66,7 +50,14 @@ def key(text, option_bytes, device):
     `option_bytes` comes from `adapter.option_bytes`; the flags of XLA_FLAGS are part of it.
     """
     digest = DIGEST(FORMAT)
-    parts = (adapter.version(), device.platform, device.device_kind, device.client.version, host_fingerprint(), text)
+    parts = (
+        adapter.version(),
+        device.platform,
+        device.device_kind,
+        device.client.version,
+        host_fingerprint(),
+        text,
+    )
     for part in (*(part.encode() for part in parts), option_bytes):
         digest.update(len(part).to_bytes(8, "little"))
         digest.update(part)
@@ -89,16 +80,17 @@ class Info:
 class ProgramCache:
     """Compiled programs in one folder, at most `max_bytes` of them, the least recently used removed first.
 
-    Threads and processes may share it. Creating the object touches nothing; the folder is made at the first `put`.
+    Threads and processes may share it. Creating the object touches nothing; the folder is made at the first
+    `put`.
     """
 
     def __init__(self, folder, max_bytes):
         self.folder, self.max_bytes = Path(folder), max_bytes
         self.hits = self.misses = 0
-        self._reason = None                 # why the folder is not used at all
+        self._reason = None  # why the folder is not used at all
         self._unwritable = False
         self._warned = set()
-        self._written = 0                   # bytes, since the folder was counted
+        self._written = 0  # bytes, since the folder was counted
         self._lock = threading.Lock()
 
     def get(self, key):
@@ -118,14 +110,18 @@ class ProgramCache:
             self._write(self._path(key), content)
         except OSError as error:
             self._unwritable = True
-            self._warn("folder", f"the folder {self.folder} cannot be written to ({error.strerror or error}). "
-                                 "What is in it is used; what is compiled from now on is not kept.")
+            self._warn(
+                "folder",
+                f"the folder {self.folder} cannot be written to ({error.strerror or error}). "
+                "What is in it is used; what is compiled from now on is not kept.",
+            )
             return False
         self._make_room(len(content))
         return True
 
     def discard(self, key, reason):
-        """Remove an entry that turned out to be of no use, and warn; for blobs that the runtime refuses to load."""
+        """Remove an entry that turned out to be of no use, and warn; for blobs that the runtime refuses to
+        load."""
         self._warn(key, f"entry {key[:12]} is of no use and was removed: {reason}")
         with contextlib.suppress(OSError):
             self._path(key).unlink()
@@ -134,8 +130,15 @@ class ProgramCache:
         """Return an `Info`; reads the folder."""
         self._usable()
         files = self._files()
-        return Info(self.folder, len(files), sum(size for _, size, _ in files), self.max_bytes, self.hits,
-                    self.misses, self._reason)
+        return Info(
+            self.folder,
+            len(files),
+            sum(size for _, size, _ in files),
+            self.max_bytes,
+            self.hits,
+            self.misses,
+            self._reason,
+        )
 
     def clear(self):
         """Remove every entry; return how many there were."""
@@ -170,12 +173,16 @@ class ProgramCache:
             return False
         problem = not_ours(status, stat.S_ISDIR)
         if problem:
-            self._stop(f"is not used, because it {problem}; make it yours with mode 0700, or set RABBET_CACHE_DIR")
+            self._stop(
+                f"is not used, because it {problem}; make it yours with mode 0700, or set RABBET_CACHE_DIR"
+            )
         return problem is None
 
     def _stop(self, reason):
         self._reason = reason
-        self._warn("folder", f"the folder {self.folder} {reason}. Programs are compiled anew in every process.")
+        self._warn(
+            "folder", f"the folder {self.folder} {reason}. Programs are compiled anew in every process."
+        )
 
     def _warn(self, about, message):
         """Warn about each thing once."""
@@ -204,11 +211,11 @@ class ProgramCache:
             self.discard(key, "it is damaged")
             return None
         with contextlib.suppress(OSError):
-            os.utime(self._path(key))           # used just now: the last to be removed
+            os.utime(self._path(key))  # used just now: the last to be removed
         return blob
 
     def _write(self, path, content):
-        handle, temporary = tempfile.mkstemp(prefix=TEMPORARY, dir=self.folder)      # mode 0600
+        handle, temporary = tempfile.mkstemp(prefix=TEMPORARY, dir=self.folder)  # mode 0600
         try:
             with open(handle, "wb") as file:
                 file.write(content)
@@ -234,7 +241,8 @@ class ProgramCache:
     def _make_room(self, written):
         """Remove the least recently used entries once the limit is passed.
 
-        Counting reads the whole folder, so it is done seldom, and the limit can be passed by a little meanwhile.
+        Counting reads the whole folder, so it is done seldom, and the limit can be passed by a little
+        meanwhile.
         """
         with self._lock:
             self._written += written
@@ -295,7 +303,7 @@ def unpack(content):
     """Return the blob in a file's content, or None if the file is not whole."""
     start = len(FORMAT) + DIGEST().digest_size
     body = content[start:]
-    whole = content.startswith(FORMAT) and content[len(FORMAT):start] == DIGEST(body).digest()
+    whole = content.startswith(FORMAT) and content[len(FORMAT) : start] == DIGEST(body).digest()
     return zlib.decompress(body) if whole else None
 
 
@@ -319,7 +327,7 @@ def default_cache():
         return None
     try:
         chosen = default_folder() / "programs", config.cache_max_bytes
-    except RuntimeError:        # no home folder
+    except RuntimeError:  # no home folder
         return None
     if chosen not in caches:
         caches.setdefault(chosen, ProgramCache(*chosen))
@@ -328,6 +336,7 @@ def default_cache():
 
 # For the runtime: the cache of the settings, or nothing ------------------------------------------------
 
+
 def get(key):
     """Return the bytes kept under `key` in the default cache, or None."""
     cache = default_cache()
@@ -335,13 +344,14 @@ def get(key):
 
 
 def store(key, make_blob, seconds):
-    """Keep `make_blob()` in the default cache, if compiling took long enough; a blob that cannot be made is left out."""
+    """Keep `make_blob()` in the default cache, if compiling took long enough; a blob that cannot be made is
+    left out."""
     cache = default_cache()
     if cache is None or seconds < WORTH_KEEPING_SECONDS:
         return False
     try:
         blob = make_blob()
-    except adapter.XlaRuntimeError:         # this backend or program has no serialized form
+    except adapter.XlaRuntimeError:  # this backend or program has no serialized form
         return False
     return cache.put(key, blob)
 

@@ -1,9 +1,10 @@
 """PJRT clients: one per platform and process, made when first asked for.
 
-A client owns threads, so it does not survive `fork`: in the child its threads are gone and the first use would
-wait for ever. `Clients` therefore notices a fork (`os.register_at_fork`, installed with the first client; such
-a hook can never be taken out again, which is why the module does it only then) and every later use raises
-ForkedProcessError. Fast paths that keep executables at hand register with `on_fork` and drop them.
+A client owns threads, so it does not survive `fork`: in the child its threads are gone and the first use
+would wait for ever. `Clients` therefore notices a fork (`os.register_at_fork`, installed with the first
+client; such a hook can never be taken out again, which is why the module does it only then) and every later
+use raises ForkedProcessError. Fast paths that keep executables at hand register with `on_fork` and drop
+them.
 """
 
 import os
@@ -31,8 +32,9 @@ class ForkedProcessError(RabbetError, RuntimeError):
 class Client:
     """A running PJRT client.
 
-    Attributes: `platform`, `backend` (its Backend), `version` (the platform's own text), `devices` (a tuple of all
-    devices, remote ones included), `raw` (jaxlib's client; raises ForkedProcessError in a forked child).
+    Attributes: `platform`, `backend` (its Backend), `version` (the platform's own text), `devices` (a tuple
+    of all devices, remote ones included), `raw` (jaxlib's client; raises ForkedProcessError in a forked
+    child).
     """
 
     def __init__(self, backend, raw, wrap):
@@ -46,11 +48,16 @@ class Client:
 
     @property
     def raw(self):
+        self.check_not_forked()
+        return self._raw
+
+    def check_not_forked(self):
+        """Raise ForkedProcessError in a child of the process that started this client."""
         if self.forked:
             raise ForkedProcessError(
                 f"this process was forked after its parent had started the {self.platform!r} backend, whose "
-                "threads do not exist here; start worker processes with multiprocessing's 'spawn' method")
-        return self._raw
+                "threads do not exist here; start worker processes with multiprocessing's 'spawn' method"
+            )
 
     @property
     def process_count(self):
@@ -73,7 +80,7 @@ class Clients:
 
     def __init__(self, registry, wrap):
         self.registry, self.wrap = registry, wrap
-        self.failures = {}                  # platform -> the error of its last attempt to start
+        self.failures = {}  # platform -> the error of its last attempt to start
         self._running, self._options, self._default = {}, {}, {}
         self._lock = threading.RLock()
         self._on_fork = []
@@ -84,12 +91,15 @@ class Clients:
         platform = self.registry.resolve(platform)
         with self._lock:
             if platform in self._running:
-                raise RuntimeError(f"the {platform!r} backend has started already; configure it before the "
-                                   "first array is made or devices are listed")
+                raise RuntimeError(
+                    f"the {platform!r} backend has started already; configure it before the "
+                    "first array is made or devices are listed"
+                )
             self._options.setdefault(platform, {}).update(options)
 
     def on_fork(self, callback):
-        """Call `callback()` in every forked child: drop what would use a client without asking `Client.raw`."""
+        """Call `callback()` in every forked child: drop what would use a client without asking
+        `Client.raw`."""
         self._on_fork.append(callback)
 
     def running(self):
@@ -101,7 +111,7 @@ class Clients:
 
         Raises MissingPluginError (not installed or not allowed) and PluginError (does not start).
         """
-        backend = self.registry.get(platform)       # may import a plugin: outside the lock
+        backend = self.registry.get(platform)  # may import a plugin: outside the lock
         client = self._running.get(backend.platform)
         return client or self._start(backend)
 
@@ -121,7 +131,8 @@ class Clients:
             return client
 
     def default(self):
-        """Return the client of the default backend: the first of `config.platforms`, else of highest priority.
+        """Return the client of the default backend: the first of `config.platforms`, else of highest
+        priority.
 
         A platform that the user asked for by name must start. One that is merely installed is passed over: in
         silence where it says that this machine cannot run it, else with a RuntimeWarning. Broken
@@ -153,8 +164,12 @@ class Clients:
             return self.get(backend.platform)
         except PluginError as error:
             broken[backend.platform] = error
-            warnings.warn(f"{error}\n  another backend is used instead; RABBET_PLATFORMS=cpu would choose the "
-                          "CPU without this warning", RuntimeWarning, stacklevel=2)
+            warnings.warn(
+                f"{error}\n  another backend is used instead; RABBET_PLATFORMS=cpu would choose the "
+                "CPU without this warning",
+                RuntimeWarning,
+                stacklevel=2,
+            )
             return None
 
     def _watch_forks(self):
@@ -168,7 +183,7 @@ def forked(clients):
     """In a forked child: from now on every use of a client of `clients` raises."""
     if clients is None:
         return
-    clients._lock = threading.RLock()       # another thread of the parent may have held it
+    clients._lock = threading.RLock()  # another thread of the parent may have held it
     for client in clients._running.values():
         client.forked = True
     for callback in clients._on_fork:
@@ -185,7 +200,9 @@ def does_not_start(backend, error):
 
 def nothing_works(broken):
     if not broken:
-        return ("no backend is installed, so there is no device to compute on\n"
-                '  to get one: python -m pip install "rabbet-pjrt-cpu" (or "rabbet[cuda13]", "rabbet[tpu]")')
+        return (
+            "no backend is installed, so there is no device to compute on\n"
+            '  to get one: python -m pip install "rabbet-pjrt-cpu" (or "rabbet[cuda13]", "rabbet[tpu]")'
+        )
     reasons = "".join(f"\n  {platform}: {error}" for platform, error in broken.items())
     return f"none of the installed backends works on this machine:{reasons}\n  the whole story: rabbet doctor"

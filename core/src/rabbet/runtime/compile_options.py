@@ -1,7 +1,7 @@
 """Compiler options of one program: its devices, and named XLA options checked before they are used.
 
-Options travel with the program, never through the XLA_FLAGS variable: XLA ends the process on a flag that it does not
-know, and reads the variable once. Named options are those of XLA's debug options (`xla_...`).
+Options travel with the program, never through the XLA_FLAGS variable: XLA ends the process on a flag that
+it does not know, and reads the variable once. Named options are those of XLA's debug options (`xla_...`).
 """
 
 import difflib
@@ -12,13 +12,25 @@ import numpy as np
 from rabbet.errors import ConfigError
 from rabbet.runtime import adapter
 
-# jaxlib cannot list the options. These are the ones worth naming when a name is misspelt; others work as well.
+# jaxlib cannot list the options. These are the ones worth naming when a name is misspelt; others work as
+# well.
 WELL_KNOWN = (
-    "xla_backend_optimization_level", "xla_cpu_enable_fast_math", "xla_cpu_enable_fast_min_max",
-    "xla_cpu_fast_math_honor_division", "xla_cpu_fast_math_honor_functions", "xla_cpu_fast_math_honor_infs",
-    "xla_cpu_fast_math_honor_nans", "xla_cpu_prefer_vector_width", "xla_disable_hlo_passes", "xla_dump_hlo_as_text",
-    "xla_dump_to", "xla_gpu_autotune_level", "xla_gpu_enable_command_buffer", "xla_gpu_enable_latency_hiding_scheduler",
-    "xla_gpu_enable_triton_gemm", "xla_llvm_disable_expensive_passes",
+    "xla_backend_optimization_level",
+    "xla_cpu_enable_fast_math",
+    "xla_cpu_enable_fast_min_max",
+    "xla_cpu_fast_math_honor_division",
+    "xla_cpu_fast_math_honor_functions",
+    "xla_cpu_fast_math_honor_infs",
+    "xla_cpu_fast_math_honor_nans",
+    "xla_cpu_prefer_vector_width",
+    "xla_disable_hlo_passes",
+    "xla_dump_hlo_as_text",
+    "xla_dump_to",
+    "xla_gpu_autotune_level",
+    "xla_gpu_enable_command_buffer",
+    "xla_gpu_enable_latency_hiding_scheduler",
+    "xla_gpu_enable_triton_gemm",
+    "xla_llvm_disable_expensive_passes",
 )
 # Options that hold a list of names: the backend's and the user's are joined, elsewhere the user's win.
 LISTS = {"xla_disable_hlo_passes"}
@@ -26,7 +38,8 @@ EMPTY = "func.func public @main() { return }"
 
 
 def build_options(device, *, extra=None, num_partitions=1, num_replicas=1, devices=None):
-    """Return jaxlib's compile options for a program on `device`, or on `devices` if it is spread over several.
+    """Return jaxlib's compile options for a program on `device`, or on `devices` if it is spread over
+    several.
 
     Args:
       device: a `Device`; its backend's own options are included.
@@ -38,8 +51,10 @@ def build_options(device, *, extra=None, num_partitions=1, num_replicas=1, devic
     """
     devices = [device] if devices is None else list(devices)
     if len(devices) != num_partitions * num_replicas:
-        raise ValueError(f"{num_replicas} replicas of {num_partitions} partitions need "
-                         f"{num_partitions * num_replicas} devices, got {len(devices)}")
+        raise ValueError(
+            f"{num_replicas} replicas of {num_partitions} partitions need "
+            f"{num_partitions * num_replicas} devices, got {len(devices)}"
+        )
     options = adapter.default_options()
     build = options.executable_build_options
     options.num_partitions = build.num_partitions = num_partitions
@@ -48,7 +63,7 @@ def build_options(device, *, extra=None, num_partitions=1, num_replicas=1, devic
     ids = np.array([each.id for each in devices], np.int32).reshape(num_replicas, num_partitions)
     options.device_assignment = adapter.device_assignment(ids)
     named = merge(device.client.backend.compile_options, checked_extra(device, extra) if extra else {})
-    options.env_option_overrides = sorted(named.items())       # sorted: the bytes are part of the cache key
+    options.env_option_overrides = sorted(named.items())  # sorted: the bytes are part of the cache key
     return options
 
 
@@ -102,5 +117,7 @@ def refusal(name, value, reason):
         return f"compiler option {name!r} cannot be {value!r}: {reason}"
     near = difflib.get_close_matches(name, WELL_KNOWN, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
-    return (f"jaxlib {adapter.version()} knows no compiler option {name!r}{hint}\n"
-            f"  some of the others: {', '.join(WELL_KNOWN)}")
+    return (
+        f"jaxlib {adapter.version()} knows no compiler option {name!r}{hint}\n"
+        f"  some of the others: {', '.join(WELL_KNOWN)}"
+    )

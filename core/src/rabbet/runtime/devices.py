@@ -1,7 +1,7 @@
 """Devices: what arrays live on and programs run on.
 
-`Device` objects are interned: one per device for the life of the process, so caches key on identity. Asking for
-devices starts the backend's client; until then nothing of jaxlib's runtime runs.
+`Device` objects are interned: one per device for the life of the process, so caches key on identity. Asking
+for devices starts the backend's client; until then nothing of jaxlib's runtime runs.
 """
 
 import functools
@@ -25,8 +25,17 @@ class Device:
       raw, sharding, device_list: jaxlib's device, "all of it here", and a list of just this one.
     """
 
-    __slots__ = ("__weakref__", "_raw", "client", "device_kind", "device_list", "id", "platform", "process_index",
-                 "sharding")
+    __slots__ = (
+        "__weakref__",
+        "_raw",
+        "client",
+        "device_kind",
+        "device_list",
+        "id",
+        "platform",
+        "process_index",
+        "sharding",
+    )
 
     def __init__(self, client, raw):
         self.client, self._raw, self.platform = client, raw, client.platform
@@ -37,8 +46,7 @@ class Device:
     @property
     def raw(self):
         """jaxlib's device; raises ForkedProcessError in a forked child."""
-        if self.client.forked:
-            self.client.raw     # raises, with the whole story
+        self.client.check_not_forked()
         return self._raw
 
     @property
@@ -47,7 +55,8 @@ class Device:
         return self.raw.local_hardware_id
 
     def memory_stats(self):
-        """Return a dict of byte counts ('bytes_in_use', 'bytes_limit', ...), or None where there are none (CPU)."""
+        """Return a dict of byte counts ('bytes_in_use', 'bytes_limit', ...), or None where there are none
+        (CPU)."""
         return self.raw.memory_stats()
 
     def memory_kinds(self):
@@ -79,8 +88,10 @@ def default_clients():
 
 
 def forget_programs():
-    """In a forked child: drop the compiled programs, whose next call then comes by `Device.raw`, which raises."""
-    from rabbet.runtime.housekeeping import clear_caches     # not at the top: it stands above this module
+    """In a forked child: drop the compiled programs, whose next call then comes by `Device.raw`, which
+    raises."""
+    from rabbet.runtime.housekeeping import clear_caches  # not at the top: it stands above this module
+
     clear_caches()
 
 
@@ -107,7 +118,8 @@ def devices(backend=None):
 
 
 def default_device():
-    """Return the device for values that are not on one yet: `config.default_device`, else the first local one.
+    """Return the device for values that are not on one yet: `config.default_device`, else the first local
+    one.
 
     The setting may hold a `Device` or the name of a platform.
     """
@@ -118,8 +130,10 @@ def default_device():
         return chosen
     if isinstance(chosen, str):
         return client_of(chosen).local_devices[0]
-    raise ConfigError(f"config.default_device cannot be {chosen!r}: it is a Device (rb.devices() lists them), the "
-                      "name of a platform such as 'cpu', or None")
+    raise ConfigError(
+        f"config.default_device cannot be {chosen!r}: it is a Device (rb.devices() lists them), the "
+        "name of a platform such as 'cpu', or None"
+    )
 
 
 def local_devices(process_index=None, backend=None):

@@ -10,12 +10,21 @@ from dataclasses import dataclass
 import ml_dtypes
 import numpy as np
 
-CPU_LIKE = {1, 3, 11}        # kDLCPU, kDLCUDAHost, kDLROCMHost: memory that the processor may read
+CPU_LIKE = {1, 3, 11}  # kDLCPU, kDLCUDAHost, kDLROCMHost: memory that the processor may read
 PLATFORMS = {1: "cpu", 2: "cuda", 10: "rocm"}
 # DLPack's (type code, bits) -> numpy
 KINDS = {0: "int", 1: "uint", 2: "float", 5: "complex"}
-EXTENDED = {4: "bfloat16", 7: "float8_e3m4", 8: "float8_e4m3", 9: "float8_e4m3b11fnuz", 10: "float8_e4m3fn",
-            11: "float8_e4m3fnuz", 12: "float8_e5m2", 13: "float8_e5m2fnuz", 14: "float8_e8m0fnu"}
+EXTENDED = {
+    4: "bfloat16",
+    7: "float8_e3m4",
+    8: "float8_e4m3",
+    9: "float8_e4m3b11fnuz",
+    10: "float8_e4m3fn",
+    11: "float8_e4m3fnuz",
+    12: "float8_e5m2",
+    13: "float8_e5m2fnuz",
+    14: "float8_e8m0fnu",
+}
 
 
 class Device(ctypes.Structure):
@@ -27,9 +36,15 @@ class DataType(ctypes.Structure):
 
 
 class Tensor(ctypes.Structure):
-    _fields_ = [("data", ctypes.c_void_p), ("device", Device), ("ndim", ctypes.c_int32), ("dtype", DataType),
-                ("shape", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.POINTER(ctypes.c_int64)),
-                ("byte_offset", ctypes.c_uint64)]
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device", Device),
+        ("ndim", ctypes.c_int32),
+        ("dtype", DataType),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    ]
 
 
 class Managed(ctypes.Structure):
@@ -41,13 +56,20 @@ class Managed(ctypes.Structure):
 class ManagedVersioned(ctypes.Structure):
     """DLManagedTensorVersioned: capsules named 'dltensor_versioned'."""
 
-    _fields_ = [("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("manager_ctx", ctypes.c_void_p),
-                ("deleter", ctypes.c_void_p), ("flags", ctypes.c_uint64), ("tensor", Tensor)]
+    _fields_ = [
+        ("major", ctypes.c_uint32),
+        ("minor", ctypes.c_uint32),
+        ("manager_ctx", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+        ("flags", ctypes.c_uint64),
+        ("tensor", Tensor),
+    ]
 
 
 LAYOUTS = {b"dltensor": Managed, b"dltensor_versioned": ManagedVersioned}
 DELETER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-# The name given to a consumed capsule. A capsule keeps the pointer, so these bytes live as long as the module.
+# The name given to a consumed capsule. A capsule keeps the pointer, so these bytes live as long as the
+# module.
 USED = {b"dltensor": b"used_dltensor", b"dltensor_versioned": b"used_dltensor_versioned"}
 
 
@@ -75,14 +97,17 @@ class Info:
 
 
 def device_of(raw):
-    """Return DLPack's (device type, device number) of a raw array; BufferError where DLPack has no word for it."""
+    """Return DLPack's (device type, device number) of a raw array; BufferError where DLPack has no word for
+    it."""
     device = raw._sharding._internal_device_list[0]
     name = device.client.platform
     for number, platform in PLATFORMS.items():
         if platform == name:
             # All CPU devices are one memory to the rest of the world.
             return number, 0 if number == 1 else device.local_hardware_id or 0
-    raise BufferError(f"DLPack has no device type for platform {name!r}; convert with np.asarray and share that")
+    raise BufferError(
+        f"DLPack has no device type for platform {name!r}; convert with np.asarray and share that"
+    )
 
 
 def open_capsule(capsule):
@@ -114,8 +139,13 @@ def describe(capsule):
     tensor = open_capsule(capsule)[1].tensor
     ndim, dtype = tensor.ndim, tensor.dtype
     strides = tuple(tensor.strides[:ndim]) if tensor.strides else None
-    return Info(tuple(tensor.shape[:ndim]), dtype_of(dtype.code, dtype.bits, dtype.lanes), strides,
-                tensor.device.type, tensor.device.id)
+    return Info(
+        tuple(tensor.shape[:ndim]),
+        dtype_of(dtype.code, dtype.bits, dtype.lanes),
+        strides,
+        tensor.device.type,
+        tensor.device.id,
+    )
 
 
 class Memory:
@@ -138,7 +168,8 @@ class Owner:
 
 
 def view(capsule, keep=None):
-    """Return a read-only NumPy view of a host tensor; `capsule` is not consumed but kept alive by the view."""
+    """Return a read-only NumPy view of a host tensor; `capsule` is not consumed but kept alive by the
+    view."""
     return look(describe(capsule), open_capsule(capsule)[1].tensor, (capsule, keep))
 
 
@@ -160,9 +191,12 @@ def look(info, tensor, owner):
         empty.flags.writeable = False
         return empty
     strides = None if info.strides is None else tuple(stride * size for stride in info.strides)
-    # As unsigned integers of the same width: the interface protocol has no word for bfloat16.
-    interface = dict(shape=info.shape, typestr="|V1" if size not in (1, 2, 4, 8) else f"<u{size}",
-                     data=((tensor.data or 0) + tensor.byte_offset, True), strides=strides, version=3)
-    if size == 16:
-        interface["typestr"] = "<c16"
+    # As numbers of the same width that the interface protocol has a word for; it has none for bfloat16.
+    interface = {
+        "shape": info.shape,
+        "typestr": "<c16" if size == 16 else f"<u{size}",
+        "data": ((tensor.data or 0) + tensor.byte_offset, True),
+        "strides": strides,
+        "version": 3,
+    }
     return np.asarray(Memory(interface, owner)).view(info.dtype)

@@ -10,9 +10,13 @@ from rabbet.runtime import adapter, dlpack
 
 # Packed on the device, and jaxlib 0.10 lends neither a buffer nor a DLPack tensor of them: a program widens
 # them to a type that it does lend. Each wider type holds every value of the narrow one exactly.
-WIDER = {"int2": ("i2", "i8", "int8"), "int4": ("i4", "i8", "int8"),
-         "uint2": ("ui2", "ui8", "uint8"), "uint4": ("ui4", "ui8", "uint8"),
-         "float4_e2m1fn": ("f4E2M1FN", "f32", "float32")}
+WIDER = {
+    "int2": ("i2", "i8", "int8"),
+    "int4": ("i4", "i8", "int8"),
+    "uint2": ("ui2", "ui8", "uint8"),
+    "uint4": ("ui4", "ui8", "uint8"),
+    "float4_e2m1fn": ("f4E2M1FN", "f32", "float32"),
+}
 
 
 class HostAval:
@@ -32,12 +36,12 @@ def to_numpy(raw):
     if len(devices) > 1:
         return assemble(raw)
     if devices[0].platform != "cpu":
-        value = raw._single_device_array_to_np_array_did_copy()[0]     # may import jax
+        value = raw._single_device_array_to_np_array_did_copy()[0]  # may import jax
         value.flags.writeable = False
         return value
     dtype = np.dtype(raw.aval.dtype)
     if dtype.isbuiltin == 1:
-        return np.asarray(memoryview(raw))         # memoryview raises where np.asarray makes an object array
+        return np.asarray(memoryview(raw))  # memoryview raises where np.asarray makes an object array
     if dtype.name in WIDER:
         return narrow_to_numpy(raw, dtype)
     return dlpack.view(adapter.to_dlpack(raw), keep=raw).view(dtype)
@@ -63,8 +67,10 @@ def shard_indices(raw):
     tiles, order = sharding.tile_assignment_dimensions(), sharding.tile_assignment_devices()
     sizes = [-(-size // count) for size, count in zip(shape, tiles)]
     places = {device: np.unravel_index(at, tiles) for at, device in enumerate(order)}
-    return [tuple(slice(int(i) * size, (int(i) + 1) * size) for i, size in zip(places[n], sizes))
-            for n in range(len(devices))]
+    return [
+        tuple(slice(int(i) * size, (int(i) + 1) * size) for i, size in zip(places[n], sizes))
+        for n in range(len(devices))
+    ]
 
 
 def narrow_to_numpy(raw, dtype):
@@ -72,8 +78,10 @@ def narrow_to_numpy(raw, dtype):
     narrow, wide, numpy_name = WIDER[dtype.name]
     shape = raw.aval.shape
     tensors = [f"tensor<{''.join(f'{n}x' for n in shape)}{name}>" for name in (narrow, wide)]
-    text = (f"func.func public @main(%a: {tensors[0]}) -> {tensors[1]} {{\n"
-            f"  %0 = stablehlo.convert %a : ({tensors[0]}) -> {tensors[1]}\n  return %0 : {tensors[1]}\n}}\n")
+    text = (
+        f"func.func public @main(%a: {tensors[0]}) -> {tensors[1]} {{\n"
+        f"  %0 = stablehlo.convert %a : ({tensors[0]}) -> {tensors[1]}\n  return %0 : {tensors[1]}\n}}\n"
+    )
     devices = adapter.devices_of(raw)
     exe = adapter.compile_text(devices[0].client, text, devices, adapter.default_options(devices[0]))
     handler = adapter.result_handler(HostAval(shape, numpy_name), raw._sharding)

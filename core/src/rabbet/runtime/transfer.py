@@ -41,7 +41,9 @@ def as_device(device):
     if isinstance(device, SingleDeviceSharding):
         (only,) = device.device_set
         return only
-    raise TypeError(f"device must be a Device (rb.devices() lists them) or a SingleDeviceSharding, got {device!r}")
+    raise TypeError(
+        f"device must be a Device (rb.devices() lists them) or a SingleDeviceSharding, got {device!r}"
+    )
 
 
 def put_leaf(x, device):
@@ -72,18 +74,24 @@ def from_dlpack(x, device=None, copy=None):
     if info.on_host:
         host = dlpack.consume(capsule)
         if copy is False and (host.ctypes.data % 64 or not host.flags.c_contiguous):
-            raise BufferError("the tensor's memory is not contiguous and aligned to 64 bytes, so it has to be "
-                              "copied; leave out copy=False")
+            raise BufferError(
+                "the tensor's memory is not contiguous and aligned to 64 bytes, so it has to be "
+                "copied; leave out copy=False"
+            )
         array = from_host(np.array(host) if copy else host, aval, source, target is not None, private=True)
     else:
         spec = placement(aval, source, target is not None)
         array = Array(adapter.from_dlpack(capsule, source.raw, aval, spec.sharding), spec)
         if copy and target in (None, source):
-            array = Array(adapter.copy_to_device(array.raw, source.raw, spec.sharding, always_copy=True), spec)
+            array = Array(
+                adapter.copy_to_device(array.raw, source.raw, spec.sharding, always_copy=True), spec
+            )
     if target in (None, source):
         return array
     if copy is False:
-        raise BufferError(f"the tensor is on {source}, so bringing it to {target} copies it; leave out copy=False")
+        raise BufferError(
+            f"the tensor is on {source}, so bringing it to {target} copies it; leave out copy=False"
+        )
     return moved(array, target, True)
 
 
