@@ -31,7 +31,9 @@ from rabbet.primitive import Op, Primitive
 from rabbet.primitives.batching import move_axis, new_axis
 from rabbet.primitives.calls import call_of, jit as jit_call
 from rabbet.primitives.custom import call as custom_call
+from rabbet.primitives.keys import from_physical, to_physical
 from rabbet.primitives.standard import batch, jvp, lower, transpose
+from rabbet.primitives.threefry import threefry2x32
 from rabbet.primitives.zeros import add_tangents, full as full_of, instantiate
 from rabbet.rules import RuleSet, RuleTable
 from rabbet.runtime.array import Array

@@ -1,57 +1,71 @@
 """Arrays of extended dtypes (typed keys) at the level of StableHLO.
 
-An array of keys of shape S is stored as an array of shape S + physical_shape. So an operation that moves keys about is the same operation on the stored array,
-batched over the trailing dimensions: the primitive's ``batch`` rule says what that is, and no primitive needs to know of keys.
+An array of keys of shape S is stored as an array of shape S + physical_shape. So an operation that moves keys about is the same
+operation on the stored array, batched over the trailing dimension: the primitive's ``batch`` rule says what that is, and no
+primitive needs to know of keys. One that does more than move them (``eq``) says by a rule named ``extended`` what it computes
+from the stored arrays.
 """
 
-from rabbet import dtypes
+from rabbet import dtypes, primitive
 from rabbet.payloads import Batched
 from rabbet.rules import all_tables
 from rabbet.staging import stage
 
-# These convert between keys and what stores them, or carry programs that are lowered on their own.
-AWARE = "extended"
+EXTENDED = "extended"
+"""The name of the rule ``(op, *stored arrays) -> stored array`` that a primitive may have."""
+
+
+def as_it_is(op, *stored):
+    """The ``extended`` rule of a primitive whose ``lower`` rule speaks of stored arrays by itself."""
+    return stored[0]
 
 
 def is_aware(primitive):
     """Whether a primitive's own lowering deals with extended dtypes: those between both worlds, and carriers of bodies."""
-    return "body" in primitive.kinds or AWARE in primitive.rules
+    return "body" in primitive.kinds or primitive.rules.get(EXTENDED) is as_it_is
 
 
 def physical(eqn):
     """The program on stored arrays that an equation with extended dtypes amounts to."""
     avals = [v.aval for v in eqn.inputs]
-    ranks = [_extra(a) for a in avals]
-    batch = all_tables()["batch"].lookup(eqn.op.primitive)
-
-    def one_level(op, args, depths):
-        """``op`` batched over the last dimension of each argument that has some left."""
-        if not any(depths):
-            return list(op(*args)) if op.primitive.multiple_results else [op(*args)]
-        payloads = [Batched(x, x.ndim - 1 if d else None) for x, d in zip(args, depths, strict=True)]
-        out = batch(op, *payloads)
-        outs = out if op.primitive.multiple_results else [out]
-        return [_last(b) for b in outs]
-
-    if max(ranks) > 1:
+    op = primitive.Op(eqn.op.primitive, {k: _stored_dtype(v) for k, v in eqn.op.params.items()})
+    own = eqn.op.primitive.rules.get(EXTENDED)
+    ranks = [len(_stored_dimensions(a.dtype)) for a in avals]
+    if own is None and max(ranks, default=0) > 1:
         raise NotImplementedError(
-            f"primitive {eqn.op.primitive.name!r} on the extended dtype {avals[0].dtype}: storage of rank "
-            f"{max(ranks)} is not supported, store each element as a vector"
+            f"primitive {eqn.op.primitive.name!r} on the extended dtype {avals[ranks.index(max(ranks))].dtype}: storage of "
+            f"rank {max(ranks)} is not supported\n  to fix: store each element as a vector, with physical_shape=(n,)"
         )
-    closed = stage(lambda *args: one_level(eqn.op, args, ranks), [a.physical for a in avals], eqn.op.primitive.name)
-    return closed.jaxpr
+
+    def on_stored(*args):
+        out = own(op, *args) if own is not None else batched_over_last(op, args, ranks)
+        return out if op.primitive.multiple_results else [out]
+
+    return stage(on_stored, [a.physical for a in avals], eqn.op.primitive.name).jaxpr
 
 
-def _extra(aval):
-    return len(aval.dtype.physical_shape) if isinstance(aval.dtype, dtypes.ExtendedDType) else 0
+def batched_over_last(op, args, ranks):
+    """``op`` batched over the last dimension of those ``args`` whose rank of storage is 1."""
+    if not any(ranks):
+        return op(*args)
+    batch = all_tables()["batch"].lookup(op.primitive)
+    out = batch(op, *[Batched(x, x.ndim - 1 if rank else None) for x, rank in zip(args, ranks)])
+    return [_last(b) for b in out] if op.primitive.multiple_results else _last(out)
 
 
 def _last(batched):
+    """The value of ``batched`` with its batch dimension at the end."""
     value, axis = batched.value, batched.axis
     if axis is None or axis == value.ndim - 1:
         return value
-    from rabbet.primitives import shape
-
     order = [i for i in range(value.ndim) if i != axis] + [axis]
-    return shape.transpose(value, permutation=tuple(order))
+    return primitive.find("transpose")(value, permutation=tuple(order))
 
+
+def _stored_dimensions(dtype):
+    return dtype.physical_shape if isinstance(dtype, dtypes.ExtendedDType) else ()
+
+
+def _stored_dtype(param):
+    """A parameter that is an extended dtype becomes the dtype that stores it."""
+    return param.physical_dtype if isinstance(param, dtypes.ExtendedDType) else param

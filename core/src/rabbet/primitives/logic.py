@@ -2,6 +2,7 @@
 
 from rabbet import dtypes
 from rabbet.interpreter import typeof
+from rabbet.lowering.extended import EXTENDED
 from rabbet.payloads import Batched, Dual, Linear, Zero, zero_for
 from rabbet.primitive import Primitive
 from rabbet.primitives import batching, checks, elementwise, zeros
@@ -31,12 +32,37 @@ def comparison(name, direction, accepts, doc):
     return primitive
 
 
-eq = comparison("eq", "EQ", NUMBERS + "b", "x == y")
-ne = comparison("ne", "NE", NUMBERS + "b", "x != y")
+eq = comparison("eq", "EQ", NUMBERS + "bV", "x == y")
+ne = comparison("ne", "NE", NUMBERS + "bV", "x != y")
 lt = comparison("lt", "LT", checks.REALS + "b", "x < y")
 le = comparison("le", "LE", checks.REALS + "b", "x <= y")
 gt = comparison("gt", "GT", checks.REALS + "b", "x > y")
 ge = comparison("ge", "GE", checks.REALS + "b", "x >= y")
+
+
+
+@eq.rule(EXTENDED)
+def eq_of_keys(op, x, y):
+    """Keys are equal where all of the words that store them are."""
+    from rabbet.primitives.reductions import reduce_and
+
+    words = eq(*_one_rank(x, y))
+    return reduce_and(words, axes=(words.ndim - 1,))
+
+
+@ne.rule(EXTENDED)
+def ne_of_keys(op, x, y):
+    return bitwise_not(eq_of_keys(op, x, y))
+
+
+def _one_rank(x, y):
+    """Stored keys of one shape: a single key beside an array of them is repeated."""
+    from rabbet.primitives.shape import broadcast_in_dim
+
+    full = x.shape if x.ndim >= y.ndim else y.shape
+    last = (len(full) - 1,)
+    return [a if a.shape == full else broadcast_in_dim(a, shape=full, broadcast_dimensions=last) for a in (x, y)]
+
 
 bitwise_and = elementwise.binary("and", "stablehlo.and", BITS, doc="bitwise, or logical on booleans")
 bitwise_or = elementwise.binary("or", "stablehlo.or", BITS, doc="bitwise, or logical on booleans")

@@ -39,12 +39,17 @@ def line_up(op, *operands):
         (axis,) = axes
         ranks = {typeof(b.value).ndim for b in operands if b.axis is not None}
         if len(ranks) == 1 and all(b.axis is not None or typeof(b.value).ndim == 0 for b in operands):
-            return Batched(op(*[b.value for b in operands]), axis)
+            return _batched(op, op(*[b.value for b in operands]), axis)
     logical = [logical_shape(b) for b in operands]
     full = max(logical, key=len)
     size = batching.size_of(*operands)
     axis = next((b.axis for b, s in zip(operands, logical, strict=True) if b.axis is not None and s == full), 0)
-    return Batched(op(*[_placed(b, s, full, axis, size) for b, s in zip(operands, logical, strict=True)]), axis)
+    out = op(*[_placed(b, s, full, axis, size) for b, s in zip(operands, logical, strict=True)])
+    return _batched(op, out, axis)
+
+
+def _batched(op, out, axis):
+    return [Batched(o, axis) for o in out] if op.primitive.multiple_results else Batched(out, axis)
 
 
 def logical_shape(b):
