@@ -131,8 +131,9 @@ if child:
     assert not dropped and device.raw is not None
     sys.exit(status)
 refused = 0
-for use in (lambda: device.raw, lambda: device.client.raw, lambda: device.memory_stats(), lambda:
-    device.client.live_buffers()): try:
+client = device.client
+for use in (lambda: device.raw, lambda: client.raw, device.memory_stats, client.live_buffers):
+    try:
         use()
     except ForkedProcessError as error:
         assert 'spawn' in str(error)

@@ -186,8 +186,8 @@ import rabbet as rb
 import numpy as np
 x = rb.device_put(np.ones(3, np.float32))
 assert np.asarray(x * x + 1).tolist() == [2, 2, 2]
-heavy = [name for name in sys.modules if name.split('.')[0] in ('jax', 'scipy') or
-name.startswith('jaxlib.mlir')] assert not heavy, heavy
+heavy = [m for m in sys.modules if m.split('.')[0] in ('jax', 'scipy') or m.startswith('jaxlib.mlir')]
+assert not heavy, heavy
 """
 
 
