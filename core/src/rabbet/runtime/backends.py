@@ -150,10 +150,21 @@ def unknown_platform(name, installed):
     return f"no installed package offers platform {name!r}\n  {present}\n  {advice}"
 
 
+find_manager = None
+
+
+def set_manager(function):
+    """Name the function that returns the process's plugin manager. Called once, by composition."""
+    global find_manager
+    find_manager = function
+
+
 @functools.cache
 def default_registry():
     """Return the registry over the packages installed in this environment."""
-    from rabbet.plugins.manager import default_manager  # not at the top: the runtime works without plugins
+    if find_manager is not None:
+        return BackendRegistry(find_manager())
+    from rabbet.plugins.manager import default_manager
 
     return BackendRegistry(default_manager())
 
