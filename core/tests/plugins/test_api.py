@@ -3,7 +3,8 @@
 import pytest
 from rabbet.errors import MissingPluginError
 from rabbet.plugins import api
-from rabbet.plugins.manager import PluginManager, Selection
+from rabbet.plugins.manager import PluginManager
+from rabbet.plugins.selection import Selection
 
 from .fakes import offer
 

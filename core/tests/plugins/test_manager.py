@@ -7,7 +7,8 @@ import threading
 import pytest
 from rabbet.errors import MissingPluginError, PluginConflictError, PluginError
 from rabbet.plugins import discovery
-from rabbet.plugins.manager import PluginManager, Selection
+from rabbet.plugins.manager import PluginManager
+from rabbet.plugins.selection import Selection
 
 from .fakes import FakeDistribution, offer
 

@@ -23,52 +23,12 @@ import sys
 import threading
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint
 
 from rabbet.errors import MissingPluginError, PluginConflictError, PluginError
 from rabbet.plugins import discovery
 from rabbet.plugins.records import Record, cause
-
-
-@dataclass(frozen=True)
-class Selection:
-    """Which of the installed plugins may be used, and who wins a conflict.
-
-    Attributes:
-      allow: names of distributions or plugin packages; None allows all, the empty set none.
-      deny: names that are switched off even where ``allow`` has them.
-      prefer: ``{(group, name): distribution}``.
-    """
-
-    allow: frozenset[str] | None = None
-    deny: frozenset[str] = frozenset()
-    prefer: dict[tuple[str, str], str] = field(default_factory=dict)
-
-    @classmethod
-    def from_settings(cls, plugins=None, disable=None, prefer=None) -> Selection:
-        """From the texts of RABBET_PLUGINS (``none`` for none), RABBET_DISABLE_PLUGINS and RABBET_PREFER."""
-        allow = discovery.split_names(plugins)
-        if not allow:
-            allow = None
-        elif allow == {"none"}:
-            allow = frozenset()
-        return cls(allow, discovery.split_names(disable), discovery.split_choices(prefer))
-
-    def refusal(self, record: Record) -> str | None:
-        """The setting that switches ``record`` off, as the user would read it; None when it may be used."""
-        if self.allow is None and not self.deny:
-            return None
-        if self.deny & record.called:
-            return f"switched off by RABBET_DISABLE_PLUGINS={','.join(sorted(self.deny & record.called))}"
-        if self.allow is not None and not self.allow & record.called:
-            return f"not in the allow list RABBET_PLUGINS={','.join(sorted(self.allow)) or 'none'}"
-        return None
-
-    @property
-    def names(self) -> frozenset[str]:
-        """Every distribution or package that the settings mention."""
-        return (self.allow or frozenset()) | self.deny | frozenset(self.prefer.values())
+from rabbet.plugins.selection import Selection
 
 
 class PluginManager:
@@ -77,7 +37,7 @@ class PluginManager:
     Args:
       entry_points: what is installed; None asks the environment (stevedore's cache first). Tests give a list.
       core_version: the version that plugins' ``Requires-Dist: rabbet-core`` is checked against.
-      selection: the allow and deny lists, and who wins conflicts.
+      selection: the allow and deny lists, and who wins conflicts; None allows all.
       on_load: called with the folder or file of each plugin package that has been imported, so that
         tracebacks can leave its lines out; None for nothing.
     """
@@ -87,12 +47,12 @@ class PluginManager:
         entry_points: Iterable[EntryPoint] | None = None,
         *,
         core_version: str,
-        selection: Selection = Selection(),
+        selection: Selection | None = None,
         on_load=None,
     ):
         self._given = None if entry_points is None else list(entry_points)
         self.core_version = core_version
-        self.selection = selection
+        self.selection = Selection() if selection is None else selection
         self._on_load = on_load
         self._lock = threading.RLock()
         self._groups: dict[str, dict[str, list[Record]]] = {}
