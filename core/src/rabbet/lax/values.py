@@ -4,7 +4,7 @@ import enum
 
 import numpy as np
 
-from rabbet import dtypes, tree
+from rabbet import dtypes, scalars, tree
 from rabbet.interpreter import typeof
 from rabbet.primitives import convert, elementwise, logic, powers
 
@@ -26,7 +26,7 @@ def convert_element_type(operand, new_dtype):
     if aval.dtype == dtype and aval.weak_type == weak and hasattr(operand, "aval"):
         return operand
     if not hasattr(operand, "aval") and not aval.shape and dtypes.kind(dtype) != "V":
-        operand = np.asarray(operand).astype(dtype)[()] if not isinstance(operand, int) else dtypes.numpy_scalar(operand, dtype)[()]
+        operand = scalars.typed(dtypes.numpy_scalar(operand, dtype) if isinstance(operand, int) else operand, dtype)
     return convert.convert_element_type(operand, new_dtype=dtype, weak_type=weak)
 
 

@@ -40,8 +40,10 @@ def host_array(x, aval, device, committed=False):
     return from_host(host, aval, device, committed)
 
 
-def to_array(x, device=None):
+def to_array(x, device=None, dtype=None):
     """``x`` as an ``Array``: itself, or a copy on ``device`` (by default the default device), uncommitted.
+
+    A NumPy array or scalar takes ``dtype`` if it is given, in full width; else 64 bits are narrowed (see ``dtypes``).
 
     Raises:
       UnexpectedTracerError: if ``x`` is a tracer of a transformation that has finished.
@@ -53,6 +55,9 @@ def to_array(x, device=None):
         raise leaked(x)
     if hasattr(x, "__jax_array__"):
         return to_array(x.__jax_array__(), device)
+    if dtype is not None:
+        host = np.asarray(x)
+        return host_array(host, ShapedArray(host.shape, dtype), device or default_device())
     aval = typeof(x)
     if scalars.is_python_scalar(x) and type(x) is not complex:
         return scalar_array(x, aval, device or default_device())
