@@ -9,6 +9,13 @@ from math import prod
 from rabbet import dtypes
 
 _interned = {}
+_ADOPTING = {
+    "b": frozenset([bool]),
+    "i": frozenset([int]),
+    "u": frozenset([int]),
+    "f": frozenset([int, float]),
+    "c": frozenset([int, float, complex]),
+}
 
 
 class ShapedArray:
@@ -22,7 +29,7 @@ class ShapedArray:
     Two equal calls return the same object; compare with ``is`` or ``==`` alike.
     """
 
-    __slots__ = ("shape", "dtype", "weak_type", "ndim", "size", "_mlir", "__weakref__")
+    __slots__ = ("shape", "dtype", "weak_type", "ndim", "size", "adopting", "_mlir", "_scalar", "__weakref__")
 
     def __new__(cls, shape, dtype, weak_type=False):
         key = (shape, dtype, weak_type)
@@ -39,6 +46,13 @@ class ShapedArray:
             dims = "".join([f"{d}x" for d in physical.shape])
             self._mlir = f"tensor<{dims}{dtypes.mlir_name(physical.dtype)}>"
         return self._mlir
+
+    @property
+    def scalar(self):
+        """The aval of one element, as weakly typed as this one: what a Python number becomes beside such an array."""
+        if self._scalar is None:
+            self._scalar = ShapedArray((), self.dtype, self.weak_type)
+        return self._scalar
 
     @property
     def physical(self):
@@ -96,7 +110,9 @@ def _intern(shape, dtype, weak_type, key):
     if aval is None:
         aval = object.__new__(ShapedArray)
         aval.shape, aval.dtype, aval.weak_type = shape, dtype, weak_type
-        aval.ndim, aval.size, aval._mlir = len(shape), prod(shape), None
+        aval.ndim, aval.size, aval._mlir, aval._scalar = len(shape), prod(shape), None, None
+        # The Python numbers that can stand beside such an array without changing its dtype.
+        aval.adopting = _ADOPTING.get(dtypes.kind(dtype), frozenset())
         # Two threads may build the same aval: setdefault keeps the first for both.
         aval = _interned.setdefault(proper, aval)
     try:

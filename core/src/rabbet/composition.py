@@ -8,7 +8,7 @@ from rabbet import current, dtypes, passes, rules
 from rabbet.interpreter import Tracer
 from rabbet.lax import operators
 from rabbet.primitives import standard
-from rabbet.runtime import observers
+from rabbet.runtime import backends, observers
 from rabbet.runtime.array import Array
 from rabbet.runtime.evaluation import EVALUATION
 
@@ -23,6 +23,7 @@ def compose():
     dtypes.use_finder(find_dtype)
     rules.set_bridges(find_rule_sets)
     passes.set_finder(find_passes)
+    backends.set_manager(manager)
     observers.set_notifier(notify_hooks)
 
 
@@ -46,24 +47,16 @@ def find_rule_sets(table):
 
 
 def find_passes():
-    """The ``Pass`` objects of installed packages, by name; a broken one is left out (``rabbet doctor`` shows it)."""
-    from rabbet.errors import PluginError
-
-    plugins = manager()
-    found = []
-    for name in plugins.names("rabbet.passes"):
-        try:
-            found.append(plugins.get("rabbet.passes", name))
-        except PluginError:
-            continue
-    return found
+    """The ``Pass`` objects of installed packages; a broken one is left out (``rabbet doctor`` shows it)."""
+    return manager().objects("rabbet.passes")
 
 
 def notify_hooks(hook, **facts):
-    """Tell the installed hook plugins."""
-    from rabbet.plugins.hooks import notify
+    """Tell the installed hook plugins; where there are none, the machinery for them is not even imported."""
+    if manager().names("rabbet.hooks"):
+        from rabbet.plugins.hooks import notify
 
-    notify(hook, **facts)
+        notify(hook, **facts)
 
 
 def public_name(name):

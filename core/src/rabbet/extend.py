@@ -20,7 +20,8 @@ from rabbet.config import Setting, config
 from rabbet.current import context
 from rabbet.dtypes import DTypeSpec, ExtendedDType
 from rabbet.errors import (
-    ConcretizationTypeError, MissingRule, PluginError, RabbetError, RuleConflict, TreeError, UnexpectedTracerError,
+    ConcretizationTypeError, MissingPluginError, MissingRule, PluginError, RabbetError, RuleConflict, TreeError,
+    UnexpectedTracerError,
 )  # fmt: skip
 from rabbet.interpreter import Interpreter, Tracer, is_tracer, payload_of, run, run_traced, typeof
 from rabbet.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var, bodies_of, evaluate, open_consts
@@ -36,11 +37,15 @@ from rabbet.primitives.standard import batch, jvp, lower, transpose
 from rabbet.primitives.threefry import threefry2x32
 from rabbet.primitives.zeros import add_tangents, full as full_of, instantiate
 from rabbet.rules import RuleSet, RuleTable
+from rabbet.runtime.adapter import gpu_plugin_options, load_pjrt_plugin, make_c_api_client, make_cpu_client, make_topology
+from rabbet.runtime.adapter import version as jaxlib_version
 from rabbet.runtime.array import Array
 from rabbet.runtime.backends import Backend
 from rabbet.runtime.compiled import compile_program, is_evaluating, lower_program
+from rabbet.runtime.evaluation import EVALUATION
 from rabbet.runtime.fused import fused
 from rabbet.runtime.housekeeping import on_clear_caches
+from rabbet.runtime.memory import is_glibc, keep_freed_memory
 from rabbet.runtime.values import common_device, moved, to_array, traceable
 from rabbet.scalars import adopted_avals, fits, is_python_scalar
 from rabbet.source_info import address, describe_function, folded, position

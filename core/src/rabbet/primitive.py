@@ -46,6 +46,8 @@ class Primitive:
             raise ValueError(f"primitive {name!r} declares unknown kinds {unknown}; the kinds are {', '.join(KINDS)}")
         self.name = name
         self.kinds = tuple(kinds)
+        # Whether it carries bodies or has effects: staging looks closer then.
+        self.special = "body" in kinds or "effect" in kinds
         self.multiple_results = multiple_results
         self.abstract = abstract
         self.adopt = 0 if adopt is None and "elementwise" in kinds else adopt
@@ -102,9 +104,10 @@ class Primitive:
         return function
 
     def forget(self):
-        """Drop the interned operators and with them the programs compiled for eager calls."""
+        """Drop the interned operators and the programs compiled for eager calls."""
+        for op in (*self._ops.values(), self._plain):
+            op.programs.clear()
         self._ops.clear()
-        self._plain = Op(self, {})
 
     def __repr__(self):
         return self.name

@@ -26,15 +26,27 @@ def adopted_avals(op, args, type_of):
       args: its operands; at least one is a Python scalar.
       type_of: gives the aval of an operand.
     """
-    avals = [type_of(a) for a in args]
     first = op.primitive.adopt
+    if first == 0 and len(args) == 2:
+        # By far the commonest case, x * 2.0, without the ceremony.
+        x, y = args
+        if type(y) in _python_scalars:
+            if type(x) not in _python_scalars:
+                aval = type_of(x)
+                if type(y) in aval.adopting:
+                    return [aval, aval.scalar]
+        else:
+            aval = type_of(y)
+            if type(x) in aval.adopting:
+                return [aval.scalar, aval]
+    avals = [type_of(a) for a in args]
     if first is None:
         return avals
     arrays = [a for x, a in zip(args[first:], avals[first:], strict=True) if type(x) not in _python_scalars]
     # The decisive operand is the first strongly typed array; weak ones give way to it as they do in promotion.
     model = next((a for a in arrays if not a.weak_type), arrays[0] if arrays else None)
     if model is None:
-        dtype, weak = dtypes.result_type(*args[first:], return_weak=True)
+        dtype, weak = dtypes.promote(*args[first:])
         model = ShapedArray((), dtype, weak)
     for i in range(first, len(args)):
         if type(args[i]) in _python_scalars and fits(args[i], model.dtype):

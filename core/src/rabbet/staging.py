@@ -11,6 +11,8 @@ from rabbet.current import context
 from rabbet.interpreter import Interpreter, Tracer, leaked, typeof
 from rabbet.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var, bodies_of
 
+PYTHON = frozenset(scalars.PYTHON_SCALARS)
+
 
 class Stage(Interpreter):
     """Records operations. Its payload is the variable (or literal) of the program under construction."""
@@ -29,23 +31,23 @@ class Stage(Interpreter):
         for a in args:
             if type(a) is Tracer:
                 inputs.append(a.payload if a.interpreter is self else self.capture(a))
-            elif scalars.is_python_scalar(a):
+            elif type(a) in PYTHON:
                 inputs.append(a)
                 loose = True
             else:
                 inputs.append(self.constant(a))
         if loose:
             avals = scalars.adopted_avals(op, args, typeof)
-            inputs = [Literal(v, t) if scalars.is_python_scalar(v) else v for v, t in zip(inputs, avals, strict=True)]
+            inputs = [Literal(v, t) if type(v) in PYTHON else v for v, t in zip(inputs, avals, strict=True)]
             avals = tuple(avals)
         else:
             avals = tuple([v.aval for v in inputs])
         where = context.where or source_info.caller()
         out = op.out(avals)
-        kinds = op.primitive.kinds
-        if kinds and ("body" in kinds or "effect" in kinds):
+        primitive = op.primitive
+        if primitive.special:
             self.add_effects(op)
-        if op.primitive.multiple_results:
+        if primitive.multiple_results:
             outputs = [Var(a) for a in out]
             self.equations.append(Equation(op, inputs, outputs, where))
             return [Tracer(self, v, v.aval, where) for v in outputs]

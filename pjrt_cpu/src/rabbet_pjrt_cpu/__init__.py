@@ -13,10 +13,9 @@ programs on the calling thread, which is the default too (RABBET_CPU_ASYNCHRONOU
 
 import os
 
-from rabbet.config import Setting, config
-from rabbet.runtime.adapter import make_cpu_client, version
-from rabbet.runtime.backends import Backend
-from rabbet.runtime.memory import is_glibc, keep_freed_memory
+from rabbet.extend import (
+    Backend, Setting, config, is_glibc, jaxlib_version, keep_freed_memory, make_cpu_client,
+)  # fmt: skip
 
 
 def count(value):
@@ -71,7 +70,7 @@ def doctor():
     else:
         detail = "keeps freed memory (RABBET_CPU_ALLOCATOR=default turns that off)"
     return [
-        ("cpu client", True, f"in jaxlib {version()}; {os.cpu_count()} processors"),
+        ("cpu client", True, f"in jaxlib {jaxlib_version()}; {os.cpu_count()} processors"),
         ("cpu devices", True, f"{config.num_cpu_devices} (RABBET_NUM_CPU_DEVICES)"),
         ("cpu allocator", pays, detail),
     ]

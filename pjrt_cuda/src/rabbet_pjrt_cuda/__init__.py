@@ -13,9 +13,7 @@ from glob import glob
 from importlib.util import find_spec
 from pathlib import Path
 
-from rabbet.errors import PluginError
-from rabbet.runtime import adapter
-from rabbet.runtime.backends import Backend
+from rabbet.extend import Backend, PluginError, gpu_plugin_options, load_pjrt_plugin, make_c_api_client, make_topology
 
 NAME = "cuda"
 PACKAGES = {"cuda13": "jax_plugins.xla_cuda13", "cuda12": "jax_plugins.xla_cuda12"}
@@ -57,7 +55,7 @@ def load():
     path = library()
     if path is None:
         raise PluginError(f"the CUDA backend has no PJRT library to load; {ADVICE}")
-    adapter.load_pjrt_plugin(NAME, path)
+    load_pjrt_plugin(NAME, path)
 
 
 def make_client(options):
@@ -65,8 +63,8 @@ def make_client(options):
     load()
     options = dict(options)
     distributed_client = options.pop("distributed_client", None)
-    chosen = {"preallocate": False} | adapter.gpu_plugin_options() | options
-    return adapter.make_c_api_client(NAME, chosen, distributed_client)
+    chosen = {"preallocate": False} | gpu_plugin_options() | options
+    return make_c_api_client(NAME, chosen, distributed_client)
 
 
 def topology(name="", *, target_config, topology="1x1x1", **options):
@@ -75,7 +73,7 @@ def topology(name="", *, target_config, topology="1x1x1", **options):
     `target_config` is a GpuTargetConfigProto as text; `topology` counts slices x hosts x devices.
     """
     load()
-    return adapter.make_topology(NAME, name, target_config=target_config, topology=topology, **options)
+    return make_topology(NAME, name, target_config=target_config, topology=topology, **options)
 
 
 def doctor():

@@ -8,9 +8,7 @@ from glob import glob
 from importlib.util import find_spec
 from pathlib import Path
 
-from rabbet.errors import PluginError
-from rabbet.runtime import adapter
-from rabbet.runtime.backends import Backend
+from rabbet.extend import Backend, PluginError, load_pjrt_plugin, make_c_api_client, make_topology
 
 NAME = "tpu"
 ADVICE = 'install it with: python -m pip install "rabbet[tpu]", or name one in TPU_LIBRARY_PATH'
@@ -48,7 +46,7 @@ def load():
     path = library()
     if path is None:
         raise PluginError(f"the TPU backend has no library to load; {ADVICE}")
-    adapter.load_pjrt_plugin(NAME, path)
+    load_pjrt_plugin(NAME, path)
 
 
 def make_client(options):
@@ -56,7 +54,7 @@ def make_client(options):
     load()
     options = dict(options)
     distributed_client = options.pop("distributed_client", None)
-    return adapter.make_c_api_client(NAME, options, distributed_client)
+    return make_c_api_client(NAME, options, distributed_client)
 
 
 def topology(name, **options):
@@ -66,7 +64,7 @@ def topology(name, **options):
     machine without TPUs set TPU_SKIP_MDS_QUERY=1 first, or libtpu asks a metadata server.
     """
     load()
-    return adapter.make_topology(NAME, name, **options)
+    return make_topology(NAME, name, **options)
 
 
 def doctor():

@@ -13,7 +13,7 @@ from rabbet.errors import (
     ConcretizationTypeError, TracerArrayConversionError, TracerBoolConversionError, TracerIntegerConversionError,
 )  # fmt: skip
 from rabbet.interpreter import Tracer, typeof
-from rabbet.lax import shapes, values
+from rabbet.lax import indexing, shapes, values
 from rabbet.primitives import convert, elementwise, logic, powers
 from rabbet.runtime.array import Array
 from rabbet.source_info import position
@@ -22,7 +22,7 @@ from rabbet.source_info import position
 def promoted(*operands):
     """The operands in their common dtype and shape, by the promotion lattice and NumPy's broadcasting; scalars stay scalars."""
     avals = [typeof(x) for x in operands]
-    dtype, weak = dtypes.result_type(*operands, return_weak=True)
+    dtype, weak = dtypes.promote(*operands)
     return spread([cast(x, a, dtype, weak) for x, a in zip(operands, avals, strict=True)])
 
 
@@ -73,7 +73,7 @@ def binary(function, name, reflected=False):
     op = getattr(function, "_plain", function)
 
     def method(self, other):
-        if type(other) is type(self) and other.aval is self.aval:
+        if type(other) is type(self) and other.aval is self.aval or type(other) in self.aval.adopting:
             return op(other, self) if reflected else op(self, other)
         if not is_array_like(other):
             return NotImplemented
@@ -323,13 +323,6 @@ def imag(self):
     return convert.imag(self) if dtypes.kind(self.aval.dtype) == "c" else shapes.full_like(self, 0)
 
 
-def iterate(self):
-    """The slices along the first dimension."""
-    if self.aval.ndim == 0:
-        raise TypeError(f"an array without dimensions ({self.aval.str_short()}) cannot be iterated")
-    return iter([self[i] for i in range(self.aval.shape[0])])
-
-
 # ------------------------------------------------------------------------------------- what a tracer cannot do
 def place(self):
     """Where a tracer was made, for messages."""
@@ -387,7 +380,6 @@ def give_to(array, tracer):
         cls.__neg__ = lambda self: elementwise.neg(self)
         cls.__invert__ = lambda self: logic.bitwise_not(self)
         cls.__pos__, cls.__abs__, cls.__round__ = positive, absolute, round_
-        cls.__iter__ = iterate
         cls.astype, cls.reshape, cls.transpose, cls.flatten, cls.copy = astype, reshape, transpose, flatten, copy
         cls.T = property(lambda self: transpose(self), doc="The array with its dimensions reversed.")
         cls.mT = property(matrix_transpose, doc="The array with its last two dimensions swapped.")
@@ -395,6 +387,7 @@ def give_to(array, tracer):
         cls.imag = property(imag, doc="The imaginary part.")
         for name in METHODS:
             setattr(cls, name, Method(name))
+    indexing.give_to(array, tracer)
     array.__hash__ = ARRAY_HASH
     tracer.__hash__ = lambda self: id(self) >> 4
     tracer.__bool__ = refuse(TracerBoolConversionError, "bool()", _CHOOSE)

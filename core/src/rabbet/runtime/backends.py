@@ -162,11 +162,7 @@ def set_manager(function):
 @functools.cache
 def default_registry():
     """Return the registry over the packages installed in this environment."""
-    if find_manager is not None:
-        return BackendRegistry(find_manager())
-    from rabbet.plugins.manager import default_manager
-
-    return BackendRegistry(default_manager())
+    return BackendRegistry(find_manager())
 
 
 def lowerings(platform):

@@ -4,9 +4,16 @@ Each operator keeps the programs compiled for it by the placements of its argume
 PJRT execute, one wrap.
 """
 
+from math import copysign
+
 from rabbet.current import context
 from rabbet.jaxpr import Equation, Jaxpr, Var
 from rabbet.runtime import program, values
+from rabbet.runtime.array import Array
+
+
+# Per placement; a loop over x + i would otherwise keep them all.
+MOST_NUMBERS = 256
 
 
 class Evaluation:
@@ -22,8 +29,32 @@ class Evaluation:
         try:
             runner = op.programs.get(tuple([a.spec for a in args]))
         except AttributeError:
-            runner = None
+            return self.with_number(op, args)
         return self.first(op, args) if runner is None else runner(args)
+
+    def with_number(self, op, args):
+        """The fast path for ``x + 1.0``: the number's array is kept with the placement of ``x``."""
+        if len(args) == 2 and op.primitive.adopt == 0:
+            x, y = args
+            if type(x) is Array:
+                spec, number = x.spec, y
+            elif type(y) is Array:
+                spec, number = y.spec, x
+            else:
+                return self.first(op, args)
+            if type(number) in spec.aval.adopting:
+                key = (number, copysign(1.0, number)) if number == 0 and type(number) is float else number
+                known = spec.numbers.get((type(number), key))
+                if known is None:
+                    known = values.scalar_array(number, spec.aval.scalar, spec.device)
+                    if len(spec.numbers) >= MOST_NUMBERS:
+                        spec.numbers.clear()
+                    spec.numbers[type(number), key] = known
+                args = (x, known) if number is y else (known, y)
+                runner = op.programs.get((args[0].spec, args[1].spec))
+                if runner is not None:
+                    return runner(args)
+        return self.first(op, args)
 
     def first(self, op, args):
         """The slow path: make arrays of the arguments, compile if need be."""

@@ -17,6 +17,7 @@ from rabbet.jaxpr import open_consts
 from rabbet.runtime import program, values
 from rabbet.runtime.array import Array
 from rabbet.runtime.evaluation import EVALUATION
+from rabbet.runtime.housekeeping import on_clear_caches
 from rabbet.staging import stage
 
 
@@ -39,6 +40,7 @@ def fused(function=None, *, static=()):
     by_position = frozenset([i for i, name in enumerate(names) if name in static])
     static = frozenset(static)
     programs = {}
+    on_clear_caches(programs.clear)
 
     @functools.wraps(function)
     def call(*args, **kwargs):

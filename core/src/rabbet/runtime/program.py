@@ -4,6 +4,7 @@ An ``Executable`` belongs to one program on one device. Its ``runner`` is a clos
 and does nothing but execute and wrap: whoever calls it has looked it up by those placements.
 """
 
+import logging
 import time
 from typing import NamedTuple
 
@@ -17,6 +18,9 @@ from rabbet.runtime.array import Array
 from rabbet.runtime.placement import placement
 
 
+LOG = logging.getLogger("rabbet")
+
+
 class Lowering(NamedTuple):
     """A program ready to compile: its text, which arguments it reads, and what it gives back."""
 
@@ -27,6 +31,7 @@ class Lowering(NamedTuple):
     kept: tuple
     donated: tuple
     out_avals: tuple
+    keeps_all: bool
 
 
 def lower(jaxpr, platform, name="main", *, donated=(), keep_unused=False):
@@ -50,8 +55,10 @@ def lower(jaxpr, platform, name="main", *, donated=(), keep_unused=False):
     )
     place = {old: new for new, old in enumerate(kept)}
     given = tuple([place[i] for i in donated if i in place])
-    module = lower_program(trimmed, platform, name=name, donated=given, bridges=backends.default_registry().get(platform).lowerings)
-    return Lowering(trimmed, module, name, platform, kept, given, optimized.out_avals)
+    module = lower_program(trimmed, platform, name=name, donated=given, bridges=backends.lowerings(platform))
+    return Lowering(
+        trimmed, module, name, platform, kept, given, optimized.out_avals, len(kept) == len(arguments)
+    )
 
 
 class Executable:
@@ -76,40 +83,38 @@ class Executable:
         execute = self.exe.execute_sharded
         specs = [placement(a, self.device, committed) for a in self.lowering.out_avals]
         handlers = [s.handler for s in specs]
-        kept = self.lowering.kept
-        everything = kept == tuple(range(len(kept)))
-        count = len(kept)
-        check = self.check_outputs if config.debug_nans or config.debug_infs else None
+        kept, diagnose = self.lowering.kept, self.diagnose
+        every = self.lowering.keeps_all
 
-        def gather(args):
-            return [a.raw for a in args] if everything and len(args) == count else [args[i].raw for i in kept]
+        def run(args):
+            try:
+                raws = execute([a.raw for a in args] if every else [args[i].raw for i in kept])
+                return list(map(Array, raws.consume_with_handlers(handlers), specs))
+            except Exception as error:
+                raise diagnose(error, args) from None
 
         if single:
-            handler, spec = handlers, specs[0]
+            (spec,) = specs
 
             def run_single(args):
                 try:
-                    (raw,) = execute(gather(args)).consume_with_handlers(handler)
+                    raws = execute([a.raw for a in args] if every else [args[i].raw for i in kept])
+                    return Array(raws.consume_with_handlers(handlers)[0], spec)
                 except Exception as error:
-                    raise self.diagnose(error, args) from None
-                out = Array(raw, spec)
-                if check is not None:
-                    check([out])
-                return out
+                    raise diagnose(error, args) from None
 
-            return run_single
+            run = run_single
+        return self.checking(run) if config.debug_nans or config.debug_infs else run
 
-        def run_many(args):
-            try:
-                raws = execute(gather(args)).consume_with_handlers(handlers)
-            except Exception as error:
-                raise self.diagnose(error, args) from None
-            outs = list(map(Array, raws, specs))
-            if check is not None:
-                check(outs)
-            return outs
+    def checking(self, run):
+        """``run`` with its results checked for NaNs and infinities, as ``config.debug_nans`` and ``debug_infs`` ask."""
 
-        return run_many
+        def run_checked(args):
+            out = run(args)
+            self.check_outputs([out] if type(out) is Array else out)
+            return out
+
+        return run_checked
 
     def hlo_text(self):
         """The optimized program, as the compiler left it."""
@@ -153,20 +158,25 @@ def compile(lowering, device, options=None):  # noqa: A001 - the field's name
       options: compiler options by name, over those chosen for the platform.
     """
     started = time.perf_counter()
-    observers.tell(
-        "compile_started", name=lowering.name, platform=lowering.platform, module_size=len(lowering.module.text)
-    )
-    build = compile_options.build_options(device, extra=options)
-    client, devices = device.raw.client, device.device_list
-    key = cache.key(lowering.module.key_text, adapter.option_bytes(build), device)
-    exe = _revive(client, key, devices)
-    cached = exe is not None
-    observers.tell("cache_hit" if cached else "cache_miss", name=lowering.name)
-    if exe is None:
-        exe = adapter.compile_text(client, lowering.module.text, devices, build)
-        cache.store(key, lambda: adapter.serialize(exe), time.perf_counter() - started)
-    seconds = time.perf_counter() - started
-    observers.tell("compile_finished", name=lowering.name, seconds=seconds, cached=cached)
+    name, text = lowering.name, lowering.module.text
+    observers.tell("compile_started", name=name, platform=lowering.platform, module_size=len(text))
+    exe = None
+    cached = False
+    try:
+        build = compile_options.build_options(device, extra=options)
+        client, devices = device.raw.client, device.device_list
+        key = cache.key(lowering.module.key_text, adapter.option_bytes(build), device)
+        exe = _revive(client, key, devices)
+        cached = exe is not None
+        observers.tell("cache_hit" if cached else "cache_miss", name=name)
+        if exe is None:
+            exe = adapter.compile_text(client, text, devices, build)
+            cache.store(key, lambda: adapter.serialize(exe), time.perf_counter() - started)
+    finally:
+        seconds = time.perf_counter() - started
+        observers.tell("compile_finished", name=name, seconds=seconds, cached=cached)
+    if config.log_compiles:
+        LOG.warning("%s %r for %s in %.3f s", "loaded" if cached else "compiled", name, device, seconds)
     return Executable(exe, lowering, device, cached, seconds)
 
 

@@ -9,6 +9,7 @@ from rabbet.extend import (
     open_consts, to_array, traceable, typeof,
 )  # fmt: skip
 from rabbet_jit import stages
+from rabbet_jit.dispatch import caller
 from rabbet_jit.signature import Signature, Statics
 from rabbet_jit.tracing import leaf_aval, trace
 
@@ -51,42 +52,21 @@ def jit(
         raise TypeError(f"jit takes a function, got {type(fun).__name__}: {fun!r:.60}")
     statics = Statics(fun, static_argnums, static_argnames)
     donated = Statics(fun, donate_argnums, donate_argnames)
-    return Jitted(fun, statics, donated, keep_unused, device, inline, compiler_options)
+    return caller(Jitted(fun, statics, donated, keep_unused, device, inline, compiler_options))
 
 
 class Jitted:
-    """A compiled function; what ``jit`` returns."""
+    """Behind the function that ``jit`` returns: everything but the fast path of its calls (see ``dispatch``)."""
 
     def __init__(self, fun, statics, donated, keep_unused, device, inline, options):
-        functools.update_wrapper(self, fun)
         self.fun = fun
         self.statics, self.donated = statics, donated
         self.keep_unused, self.device, self.inline, self.options = keep_unused, device, inline, options
         self.name = getattr(fun, "__name__", type(fun).__name__)
-        self.plain = not statics and not donated
         self.runners = {}
         self.programs = {}
+        self.quick = {}
         on_clear_caches(_forgetter(self))
-
-    def __get__(self, instance, owner=None):
-        return self if instance is None else functools.partial(self, instance)
-
-    def __call__(self, *args, **kwargs):
-        # The fast path, for positional arrays or pytrees of them on a thread where nothing is being transformed: one lookup by the
-        # placements of the leaves.
-        if not kwargs and self.plain:
-            try:
-                run = self.runners.get((*[a.spec for a in args], config.traced_key()))
-                leaves = args
-            except AttributeError:
-                leaves, treedef = tree.flatten(args)
-                try:
-                    run = self.runners.get((treedef, *[a.spec for a in leaves], config.traced_key()))
-                except AttributeError:
-                    run = None
-            if run is not None and is_evaluating():
-                return run(leaves)
-        return self.slowly(args, kwargs)
 
     @folded
     def slowly(self, args, kwargs):
@@ -104,17 +84,19 @@ class Jitted:
         if run is None:
             leaves, run = self.compile(signature, leaves)
             self.runners[signature.key([x.spec for x in leaves])] = run
-            if self.plain and not kwargs and self.device is None:
+            if not self.statics and not kwargs and self.device is None:
                 self.remember(args, leaves, signature, run)
         return run(leaves)
 
     def remember(self, args, leaves, signature, run):
         """Enter a program under the keys that the fast path asks for."""
-        specs = [x.spec for x in leaves]
+        if any(type(x) is not Array for x in signature.leaves):
+            return
+        key = (*[x.spec for x in leaves], config.traced_key())
         if all(type(a) is Array for a in args):
-            self.runners[(*specs, config.traced_key())] = run
-        elif all(type(a) is Array for a in signature.leaves):
-            self.runners[(signature.treedef, *specs, config.traced_key())] = run
+            self.quick[key] = run
+        else:
+            self.quick.setdefault(tree.structure(args), {})[key] = run
 
     def within(self, signature):
         """A call inside a transformation: bind the traced program as one equation."""
@@ -172,6 +154,7 @@ class Jitted:
         """Forget every traced and compiled program of this function."""
         self.runners.clear()
         self.programs.clear()
+        self.quick.clear()
 
     def __repr__(self):
         return f"<jit of {describe_function(self.fun)}>"
@@ -231,6 +214,6 @@ def eval_shape(fun, *args, **kwargs):
     Returns:
       a pytree of ``ShapeDtypeStruct``.
     """
-    return (fun if isinstance(fun, Jitted) else jit(fun)).eval_shape(*args, **kwargs)
+    return (fun if hasattr(fun, "jitted") else jit(fun)).eval_shape(*args, **kwargs)
 
 

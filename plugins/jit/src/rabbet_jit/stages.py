@@ -8,6 +8,10 @@ from rabbet.extend import (
 from rabbet.tree_util import keystr
 
 
+# The structure of a function that returns one array.
+LEAF = tree.structure(0)
+
+
 def settle(leaves, device, what):
     """Bring arguments to one device: the one asked for, else that of the committed ones.
 
@@ -129,10 +133,10 @@ class Compiled(Stage):
 
     def runner(self, committed):
         """A function from array leaves to the result, for arguments whose types were checked by the caller."""
-        run = self.executable.runner(committed)
         consts = [_there(to_array(c), self.device) for c in self.program.closed.consts]
         out_tree = self.program.out_tree
-        single = out_tree == tree.structure(0)
+        single = out_tree == LEAF
+        run = self.executable.runner(committed, single=single)
         if consts:
             inner = run
 
@@ -141,7 +145,7 @@ class Compiled(Stage):
 
         run = self._donating(run, len(consts))
         if single:
-            return lambda leaves: run(leaves)[0]
+            return run
         unflatten = tree.unflatten
         return lambda leaves: unflatten(out_tree, run(leaves))
 

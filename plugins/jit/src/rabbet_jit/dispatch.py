@@ -1,0 +1,41 @@
+"""The fast path of a compiled function: from the call to its program in one lookup.
+
+It is a closure, not a method of an object: every attribute access saved counts here. Anything unusual (keyword or static arguments, NumPy arrays and numbers, a
+signature not seen before, a transformation that is running) goes to ``Jitted.slowly``.
+"""
+
+import functools
+
+from rabbet.extend import Array, EVALUATION, config, context
+from rabbet.tree import registry
+
+
+def caller(jitted):
+    """The function that users call, with the stages as its attributes."""
+    slowly, quick, has_statics = jitted.slowly, jitted.quick, bool(jitted.statics)
+    flatten, traced_key, current, evaluation = registry.flatten, config.traced_key, context, EVALUATION
+
+    @functools.wraps(jitted.fun)
+    def call(*args, **kwargs):
+        if kwargs or has_statics or current.interpreter is not evaluation:
+            return slowly(args, kwargs)
+        for a in args:
+            if type(a) is not Array:
+                break
+        else:
+            try:
+                run = quick[(*[a.spec for a in args], traced_key())]
+            except KeyError:
+                run = None
+            return slowly(args, kwargs) if run is None else run(args)
+        leaves, treedef = flatten(args)
+        try:
+            run = quick[treedef][(*[x.spec for x in leaves], traced_key())]
+        except (KeyError, AttributeError):
+            run = None
+        return slowly(args, kwargs) if run is None else run(leaves)
+
+    call.jitted = jitted
+    call.trace, call.lower, call.eval_shape = jitted.trace, jitted.lower, jitted.eval_shape
+    call.clear_cache = jitted.clear_cache
+    return call
