@@ -36,8 +36,10 @@ def fused(function=None, *, static=()):
     """
     if function is None:
         return functools.partial(fused, static=static)
-    names = list(inspect.signature(function).parameters)
-    by_position = frozenset([i for i, name in enumerate(names) if name in static])
+    parameters = inspect.signature(function).parameters.values()
+    by_position = frozenset(
+        [i for i, p in enumerate(parameters) if p.name in static and p.kind is not inspect.Parameter.KEYWORD_ONLY]
+    )
     static = frozenset(static)
     programs = {}
     on_clear_caches(programs.clear)
