@@ -56,9 +56,9 @@ def wrapped(index, size, allow=True):
         raise TypeError(f"start indices are scalars, got {aval.str_short()}")
     if dtypes.kind(aval.dtype) not in "iu":
         raise TypeError(f"start indices are integers, got {aval.str_short()}")
-    if aval.dtype.kind == "u" or not allow:
-        return index
     index = widened(index)
+    if typeof(index).dtype.kind == "u" or not allow:
+        return index
     return logic.select_n(logic.lt(index, 0), index, elementwise.add(index, size))
 
 

@@ -179,7 +179,7 @@ def in_bounds(indices, operand_shape, window_sizes, index_map):
 
 
 def highest_starts(aval, operand_shape, window_sizes, index_map):
-    """The last position at which a window fits, for each entry of index vectors; an array like the indices."""
+    """The last position where a window fits, for each entry of index vectors; an array like the indices."""
     most = dtypes.iinfo(aval.dtype).max
     limits = [min(operand_shape[d] - window_sizes[d], most) for d in index_map]
     columns = [zeros.full(ShapedArray((*aval.shape[:-1], 1), aval.dtype), limit) for limit in limits]
