@@ -22,11 +22,15 @@ class Statics:
         by_position = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
         takes_more = any(p.kind == p.VAR_POSITIONAL for p in parameters)
         takes_names = any(p.kind == p.VAR_KEYWORD for p in parameters)
+        count = len(by_position)
         for n in self.numbers:
-            if not takes_more and not -len(by_position) <= n < len(by_position):
+            if not takes_more and not -count <= n < count:
                 raise ValueError(
-                    f"argnums names position {n}, but {describe_function(fun)} takes {len(by_position)} positional arguments"
+                    f"argnums names position {n}, but {describe_function(fun)} takes {count} positional arguments"
                 )
+        if not takes_more:
+            # From the end of the parameters, not of the arguments of one call, which may leave some out.
+            self.numbers = tuple([n % count for n in self.numbers])
         known = {p.name for p in parameters}
         for name in self.names:
             if name not in known and not takes_names:
@@ -35,7 +39,7 @@ class Statics:
                     f"{', '.join(sorted(known))}"
                 )
         if numbers is None or names is None:
-            more_names = [by_position[n] for n in self.numbers if -len(by_position) <= n < len(by_position)]
+            more_names = [by_position[n] for n in self.numbers if -count <= n < count]
             more_numbers = [by_position.index(name) for name in self.names if name in by_position]
             self.names = tuple(dict.fromkeys([*self.names, *more_names]))
             self.numbers = tuple(dict.fromkeys([*self.numbers, *more_numbers]))
@@ -51,7 +55,7 @@ class Statics:
 def _tuple(value, kind, what):
     if value is None:
         return ()
-    values = (value,) if isinstance(value, kind) else tuple(value)
+    values = (value,) if isinstance(value, (int, str)) else tuple(value)
     for v in values:
         if not isinstance(v, kind):
             raise TypeError(f"{what} must hold {kind.__name__} values, got {v!r}")
@@ -99,18 +103,23 @@ class Signature:
 
 
 class _Static:
-    """A static value as a key: equal values of different types (1, 1.0, True) are different."""
+    """A static value as a key: equal values of different types (1, 1.0, True) are different, also within tuples."""
 
-    __slots__ = ("value",)
+    __slots__ = ("value", "kinds")
 
     def __init__(self, value):
         self.value = value
+        self.kinds = _kinds(value)
 
     def __eq__(self, other):
-        return type(other) is _Static and type(other.value) is type(self.value) and other.value == self.value
+        return type(other) is _Static and self.kinds == other.kinds and self.value == other.value
 
     def __hash__(self):
-        return hash((type(self.value), self.value))
+        return hash((self.kinds, self.value))
+
+
+def _kinds(value):
+    return (type(value), *map(_kinds, value)) if isinstance(value, tuple) else type(value)
 
 
 def _hashed(value, fun, name):
