@@ -29,7 +29,8 @@ class ShapedArray:
     Two equal calls return the same object; compare with ``is`` or ``==`` alike.
     """
 
-    __slots__ = ("shape", "dtype", "weak_type", "ndim", "size", "adopting", "_mlir", "_scalar", "__weakref__")
+    __slots__ = ("shape", "dtype", "weak_type", "ndim", "size", "adopting", "is_extended", "mlir", "_scalar",
+                 "__weakref__")  # fmt: skip
 
     def __new__(cls, shape, dtype, weak_type=False):
         key = (shape, dtype, weak_type)
@@ -38,14 +39,14 @@ class ShapedArray:
         except (KeyError, TypeError):
             return _intern(tuple([_dimension(d) for d in shape]), dtypes.canonicalize(dtype), bool(weak_type), key)
 
-    @property
-    def mlir(self):
-        """The StableHLO type, ``tensor<2x3xf32>``; a typed key shows the physical array that stores it."""
-        if self._mlir is None:
-            physical = self.physical
-            dims = "".join([f"{d}x" for d in physical.shape])
-            self._mlir = f"tensor<{dims}{dtypes.mlir_name(physical.dtype)}>"
-        return self._mlir
+    def __getattr__(self, name):
+        """``mlir``, when it is first asked for: the StableHLO type ``tensor<2x3xf32>``; for a typed key that of its storage."""
+        if name != "mlir":
+            raise AttributeError(f"ShapedArray has no attribute {name!r}")
+        physical = self.physical
+        dims = "".join([f"{d}x" for d in physical.shape])
+        self.mlir = f"tensor<{dims}{dtypes.mlir_name(physical.dtype)}>"
+        return self.mlir
 
     @property
     def scalar(self):
@@ -57,8 +58,8 @@ class ShapedArray:
     @property
     def physical(self):
         """The aval of the array that stores this one; itself, but for an extended dtype."""
-        dtype = self.dtype
-        if isinstance(dtype, dtypes.ExtendedDType):
+        if self.is_extended:
+            dtype = self.dtype
             return ShapedArray((*self.shape, *dtype.physical_shape), dtype.physical_dtype)
         return self
 
@@ -110,7 +111,8 @@ def _intern(shape, dtype, weak_type, key):
     if aval is None:
         aval = object.__new__(ShapedArray)
         aval.shape, aval.dtype, aval.weak_type = shape, dtype, weak_type
-        aval.ndim, aval.size, aval._mlir, aval._scalar = len(shape), prod(shape), None, None
+        aval.ndim, aval.size, aval._scalar = len(shape), prod(shape), None
+        aval.is_extended = isinstance(dtype, dtypes.ExtendedDType)
         # The Python numbers that can stand beside such an array without changing its dtype.
         aval.adopting = _ADOPTING.get(dtypes.kind(dtype), frozenset())
         # Two threads may build the same aval: setdefault keeps the first for both.

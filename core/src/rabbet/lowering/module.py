@@ -8,7 +8,7 @@ cache: moving a function down a file does not compile it again.
 import functools
 from typing import NamedTuple
 
-from rabbet import dtypes, scalars
+from rabbet import scalars
 from rabbet.errors import MissingRule
 from rabbet.jaxpr import Var
 from rabbet.lowering import constants, extended
@@ -123,6 +123,7 @@ class Function:
         self.lines = []
         self.constant_lines = []
         self._constants = {}
+        self._literals = {}
         self._count = 0
         self.loc = ""
 
@@ -160,15 +161,29 @@ class Function:
         return [env[v] if type(v) is Var else self._literal(v) for v in jaxpr.outvars]
 
     def _literal(self, literal):
-        return self.constant(scalars.as_numpy(literal.value, literal.aval), literal.aval)
+        value, aval = literal.value, literal.aval
+        if value == 0:  # 0.0 and -0.0 are equal as keys
+            return self.constant(scalars.as_numpy(value, aval), aval)
+        name = self._literals.get((value, aval))
+        if name is None:
+            name = self._literals[value, aval] = self.constant(scalars.as_numpy(value, aval), aval)
+        return name
 
     def _apply(self, rule, eqn, inputs):
         if type(rule) is Decomposed:
             return self.inline(decomposed(eqn, rule.parts), inputs)
         if type(rule) is Through:
             raise MissingRule(self.module.table.missing(eqn.op.primitive))
-        avals = [v.aval for v in (*eqn.inputs, *eqn.outputs)]
-        if any(isinstance(a.dtype, dtypes.ExtendedDType) for a in avals) and not extended.is_aware(eqn.op.primitive):
+        for v in eqn.inputs:
+            if v.aval.is_extended:
+                break
+        else:
+            for v in eqn.outputs:
+                if v.aval.is_extended:
+                    break
+            else:
+                return rule(Site(self, eqn), *inputs)
+        if not extended.is_aware(eqn.op.primitive):
             return self.inline(extended.physical(eqn), inputs)
         return rule(Site(self, eqn), *inputs)
 

@@ -1,16 +1,16 @@
 """Dead code: equations that no output needs and that have no effect."""
 
-from rabbet.jaxpr import Jaxpr, Var, bodies_of
+from rabbet.jaxpr import Jaxpr, bodies_of
 
 
 def eliminate_dead_code(jaxpr):
     """The program without equations that nothing reads; the same object if there are none."""
-    live = {v for v in jaxpr.outvars if type(v) is Var}
+    live = set(jaxpr.outvars)
     kept = []
     for eqn in reversed(jaxpr.equations):
-        if has_effect(eqn.op) or any(v in live for v in eqn.outputs):
+        if not live.isdisjoint(eqn.outputs) or (eqn.op.primitive.special and has_effect(eqn.op)):
             kept.append(eqn)
-            live.update([v for v in eqn.inputs if type(v) is Var])
+            live.update(eqn.inputs)
     if len(kept) == len(jaxpr.equations):
         return jaxpr
     kept.reverse()

@@ -63,10 +63,11 @@ def binary(name, hlo, accepts, *, kinds=(), partials=None, own_jvp=False, doc=""
 
     @primitive.rule("lower")
     def lower_binary(op, x, y):
-        shape = op.out.shape
         a, b = op.in_avals
-        x, y = op.broadcast_operand(x, a, shape), op.broadcast_operand(y, b, shape)
-        return op.emit(f"{hlo} {x}, {y} : {op.out.mlir}")
+        out = op.out
+        if a.shape != b.shape:
+            x, y = op.broadcast_operand(x, a, out.shape), op.broadcast_operand(y, b, out.shape)
+        return op.emit(f"{hlo} {x}, {y} : {out.mlir}")
 
     if partials is not None:
 
@@ -192,7 +193,19 @@ min = binary(  # noqa: A001 - the field's name
     partials=(lambda x, y, out: _share(x, y, out), lambda x, y, out: _share(y, x, out)),
     doc="the smaller of x and y; NaN if either is",
 )  # fmt: skip
-sign = unary("sign", "stablehlo.sign", NUMBERS, doc="-1, 0 or 1; x / |x| for complex x")
+sign = unary("sign", "", NUMBERS, doc="-1, 0 or 1; x / |x| for complex x")
+sign.rules.pop("lower")
+
+
+@sign.rule("lower")
+def lower_sign(op, x):
+    (a,) = op.in_avals
+    if a.dtype.kind == "u":
+        one = op.broadcast_operand(op.constant(1, a.update(shape=())), a.update(shape=()), a.shape)
+        return op.emit(f"stablehlo.minimum {x}, {one} : {a.mlir}")
+    return op.emit(f"stablehlo.sign {x} : {a.mlir}")
+
+
 floor = unary("floor", "stablehlo.floor", FLOATS, kinds=("increasing",), doc="the largest integer not above x")
 ceil = unary("ceil", "stablehlo.ceil", FLOATS, kinds=("increasing",), doc="the smallest integer not below x")
 round_even = unary(

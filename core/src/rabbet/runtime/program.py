@@ -78,7 +78,8 @@ class Executable:
 
         Args:
           committed: whether results count as put on the device on purpose.
-          single: return the only result itself.
+          single: return the only result itself. Where the program reads all of its arguments, the function then has an attribute ``direct``:
+            ``(execute, handlers, spec)``, with which a dispatcher can do the same in its own frame.
         """
         execute = self.exe.execute_sharded
         specs = [placement(a, self.device, committed) for a in self.lowering.out_avals]
@@ -104,6 +105,9 @@ class Executable:
                     raise diagnose(error, args) from None
 
             run = run_single
+            if every:
+                # For dispatchers that count every call: what run_single does, taken apart.
+                run.direct = execute, handlers, spec
         return self.checking(run) if config.debug_nans or config.debug_infs else run
 
     def checking(self, run):

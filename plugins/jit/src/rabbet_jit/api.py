@@ -52,6 +52,9 @@ def jit(
         raise TypeError(f"jit takes a function, got {type(fun).__name__}: {fun!r:.60}")
     statics = Statics(fun, static_argnums, static_argnames)
     donated = Statics(fun, donate_argnums, donate_argnames)
+    both = set(statics.numbers) & set(donated.numbers) or set(statics.names) & set(donated.names)
+    if both:
+        raise ValueError(f"jit of {describe_function(fun)}: {sorted(both)} cannot be both static and donated")
     return caller(Jitted(fun, statics, donated, keep_unused, device, inline, compiler_options))
 
 
@@ -77,6 +80,8 @@ class Jitted:
         if not is_evaluating():
             return self.within(signature)
         leaves = [to_array(x) for x in signature.leaves]
+        if self.donated:
+            leaves = stages.owned(leaves, signature.leaves)
         if self.device is not None:
             leaves = [_on(x, self.device) for x in leaves]
         key = signature.key([x.spec for x in leaves])
@@ -94,7 +99,7 @@ class Jitted:
             return
         key = (*[x.spec for x in leaves], config.traced_key())
         if all(type(a) is Array for a in args):
-            self.quick[key] = run
+            self.quick[key] = run, *getattr(run, "direct", (None, None, None))
         else:
             self.quick.setdefault(tree.structure(args), {})[key] = run
 

@@ -9,6 +9,10 @@ import functools
 from rabbet.extend import Array, EVALUATION, config, context
 from rabbet.tree import registry
 
+# What the lookup finds for a new signature, and where some argument is no array of ours (a pytree, most often).
+NOT_SEEN = (None, None, None, "not seen")
+TREES = (None, None, None, "trees")
+
 
 def caller(jitted):
     """The function that users call, with the stages as its attributes."""
@@ -19,21 +23,31 @@ def caller(jitted):
     def call(*args, **kwargs):
         if kwargs or has_statics or current.interpreter is not evaluation:
             return slowly(args, kwargs)
-        for a in args:
-            if type(a) is not Array:
-                break
-        else:
-            try:
-                run = quick[(*[a.spec for a in args], traced_key())]
-            except KeyError:
-                run = None
-            return slowly(args, kwargs) if run is None else run(args)
+        try:
+            known = quick[(*[a.spec for a in args], traced_key())]
+        except KeyError:
+            known = NOT_SEEN
+        except AttributeError:
+            known = TREES
+        run, execute, handlers, spec = known
+        if run is None:
+            return of_trees(args) if known is TREES else slowly(args, kwargs)
+        if execute is None:
+            return run(args)
+        # What run would do, without the call.
+        try:
+            return Array(execute([a.raw for a in args]).consume_with_handlers(handlers)[0], spec)
+        except Exception:  # run it again: it knows how to say what is wrong with the arguments
+            return run(args)
+
+    def of_trees(args):
+        """The fast path for pytrees of arrays."""
         leaves, treedef = flatten(args)
         try:
             run = quick[treedef][(*[x.spec for x in leaves], traced_key())]
         except (KeyError, AttributeError):
             run = None
-        return slowly(args, kwargs) if run is None else run(leaves)
+        return slowly(args, {}) if run is None else run(leaves)
 
     call.jitted = jitted
     call.trace, call.lower, call.eval_shape = jitted.trace, jitted.lower, jitted.eval_shape
