@@ -1,0 +1,247 @@
+"""Keys: what makes random numbers reproducible, and how one key becomes many.
+
+A key is two words of 32 bits. As a *typed* key, from ``key``, it is one element of the dtype ``key<fry>``: an array of keys of shape
+S has shape S, moves through indexing, ``vmap`` and ``jit`` like numbers do, and cannot be mistaken for numbers. The older form,
+``uint32[2]`` from ``PRNGKey``, is accepted wherever a key is.
+"""
+
+import numpy as np
+
+from rabbet import dtypes, lax
+from rabbet.extend import Array, ExtendedDType, from_physical, fused, is_tracer, threefry2x32, to_array, to_physical, typeof
+from rabbet.random.arguments import scalar, shape_of
+
+THREEFRY = "threefry2x32"
+WORD = np.dtype("uint32")
+
+
+class KeyDType(ExtendedDType):
+    """The dtype of typed keys of the Threefry-2x32 generator."""
+
+    type = dtypes.prng_key
+    impl = THREEFRY
+
+    def __init__(self):
+        super().__init__("key<fry>", WORD, (2,))
+
+
+KEY = KeyDType()
+
+
+def key_dtype(impl=None):
+    """The dtype of the typed keys of a generator; by default, and for now only, ``"threefry2x32"``."""
+    if impl is None or impl == THREEFRY or impl == KEY:
+        return KEY
+    raise ValueError(f"unknown generator {impl!r}: rabbet.random has {THREEFRY!r}")
+
+
+# ------------------------------------------------------------------------------------------------- making keys
+def key(seed, *, impl=None):
+    """A typed key from an integer.
+
+    Args:
+      seed: an int from -2**63 up to 2**64 - 1, a NumPy integer, or an integer array without dimensions. As everywhere, a Python
+        int counts 32 bits, so that seeds which differ by a multiple of 2**32 give the same key; with ``config.enable_x64``, and
+        for 64-bit arrays, all 64 bits count.
+      impl: the generator, ``"threefry2x32"``.
+
+    Returns:
+      a key: an array without dimensions of dtype ``key<fry>``.
+
+    Raises:
+      TypeError: if the seed is no integer, or an array with dimensions. OverflowError: if it is too large.
+    """
+    return from_physical(seed_words(seed, "key"), dtype=key_dtype(impl))
+
+
+def PRNGKey(seed, *, impl=None):
+    """A key in the older form, ``uint32[2]``; the same bits as ``key(seed)`` has."""
+    key_dtype(impl)
+    words = seed_words(seed, "PRNGKey")
+    return to_array(words) if isinstance(words, np.ndarray) else words
+
+
+def seed_words(seed, who):
+    """The two words of a key, the high one first, as an array (of NumPy, if the seed is a plain number)."""
+    if isinstance(seed, (int, np.integer)):
+        narrow = not isinstance(seed, int) and seed.dtype.itemsize < 8
+        return host_words(int(seed), wide=dtypes.wide_scalars() and not narrow, who=who)
+    if isinstance(seed, (bool, np.bool_)):
+        return host_words(int(seed), wide=False, who=who)
+    aval = _aval(seed, f"{who}: the seed is an integer, got {type(seed).__name__} {seed!r}")
+    if dtypes.kind(aval.dtype) not in "iub":
+        raise TypeError(f"{who}: the seed is an integer, got an array {aval.str_short()}")
+    if aval.shape:
+        raise TypeError(
+            f"{who}: the seed is one integer, got an array {aval.str_short()}; for many keys use split(key, n) or "
+            f"vmap({who})(seeds)"
+        )
+    return _seed_words(seed)
+
+
+def host_words(seed, wide, who):
+    if not -(2**63) <= seed < 2**64:
+        raise OverflowError(f"{who}: the seed {seed} does not fit 64 bits")
+    return np.array([(seed >> 32) & 0xFFFFFFFF if wide else 0, seed & 0xFFFFFFFF], WORD)
+
+
+@fused
+def _seed_words(seed):
+    low = lax.convert_element_type(seed, WORD)
+    high = scalar(0, WORD)
+    dtype = typeof(seed).dtype
+    if dtype.itemsize == 8:
+        bits = seed if dtype.kind == "u" else lax.bitcast_convert_type(seed, np.uint64)
+        high = lax.convert_element_type(lax.shift_right_logical(bits, 32), WORD)
+    return lax.stack([lax.convert_element_type(high, WORD), low])
+
+
+# -------------------------------------------------------------------------------------------- between the forms
+def wrap_key_data(key_bits_array, *, impl=None):
+    """Typed keys from their bits: ``uint32[..., 2]`` to keys of shape ``[...]``."""
+    dtype = key_dtype(impl)
+    aval = _aval(key_bits_array, f"wrap_key_data takes an array uint32[..., 2], got {type(key_bits_array).__name__}")
+    if aval.dtype != WORD or aval.shape[-1:] != (2,):
+        raise TypeError(f"wrap_key_data takes an array uint32[..., 2], got {aval.str_short()}")
+    return from_physical(key_bits_array, dtype=dtype)
+
+
+def key_data(keys):
+    """The bits of keys: ``uint32[..., 2]`` for keys of shape ``[...]``, of either form."""
+    if is_typed(keys):
+        return to_physical(keys)
+    check_words(keys, "key_data")
+    return to_array(keys) if isinstance(keys, np.ndarray) else keys
+
+
+def key_impl(keys):
+    """The name of the generator that keys, of either form, belong to."""
+    if not is_typed(keys):
+        check_words(keys, "key_impl")
+    return THREEFRY
+
+
+def clone(key):
+    """The same key. (Where reuse of keys is checked, a clone counts as another one.)"""
+    if not is_typed(key):
+        check_words(key, "clone")
+    return key
+
+
+def is_typed(keys):
+    """Whether ``keys`` is an array of typed keys."""
+    return isinstance(getattr(keys, "dtype", None), KeyDType)
+
+
+def check_words(keys, who):
+    """Refuse what is no array of keys in the older form."""
+    advice = "make one with rabbet.random.key(seed)"
+    aval = _aval(keys, f"{who} needs a key, got {type(keys).__name__}: {advice}")
+    if aval.dtype != WORD or aval.shape[-1:] != (2,):
+        raise TypeError(f"{who} needs a key, got an array {aval.str_short()}: {advice}")
+
+
+def _aval(x, message):
+    if type(x) is Array or is_tracer(x) or isinstance(x, (np.ndarray, np.generic)):
+        return typeof(x)
+    raise TypeError(message)
+
+
+# ------------------------------------------------------------------------------------------------ words of a key
+def words_of(key, who):
+    """The two words of a single key, as scalars.
+
+    Raises:
+      TypeError: if ``key`` is none. ValueError: if it is an array of them.
+    """
+    if is_typed(key):
+        key = to_physical(key)
+    else:
+        check_words(key, who)
+    shape = typeof(key).shape
+    if len(shape) != 1:
+        raise ValueError(
+            f"{who} takes a single key, got an array of them of the shape {shape[:-1]}: map over it with rabbet.vmap"
+        )
+    return unpack(key)
+
+
+def unpack(vector):
+    """The elements of a vector, as scalars."""
+    return [lax.squeeze(part, (0,)) for part in lax.split(vector, (1,) * typeof(vector).shape[0])]
+
+
+def counters(shape):
+    """The positions of the elements of an array as pairs of words, the high one first; a scalar where it is zero throughout."""
+    size = int(np.prod(shape, dtype=object)) if shape else 1
+    if size <= 2**32:
+        return scalar(0, WORD), lax.reshape(lax.iota(WORD, size), shape)
+    position = lax.reshape(lax.iota(np.uint64, size), shape)
+    high = lax.convert_element_type(lax.shift_right_logical(position, 32), WORD)
+    return high, lax.convert_element_type(position, WORD)
+
+
+def blocks(words, shape):
+    """Two words of random bits for each element of an array: the generator at its position."""
+    return threefry2x32(*words, *counters(shape))
+
+
+def subkeys(words, count):
+    """The words of ``count`` new keys."""
+    first, second = blocks(words, (count,))
+    return list(zip(unpack(first), unpack(second)))
+
+
+def like(key, pair):
+    """New keys in the form that ``key`` has, from their first and their second words."""
+    data = lax.stack(pair, axis=typeof(pair[0]).ndim)
+    return from_physical(data, dtype=key.dtype) if is_typed(key) else data
+
+
+# ------------------------------------------------------------------------------------------- new keys from a key
+@fused(static=("num",))
+def split(key, num=2):
+    """New keys, independent of each other, from one that is then used up.
+
+    Args:
+      key: a single key.
+      num: how many, an int; or a shape.
+
+    Returns:
+      an array of keys of shape ``(num,)`` or ``num``, in the form that ``key`` has.
+    """
+    return like(key, blocks(words_of(key, "split"), shape_of(num, "split")))
+
+
+def fold_in(key, data):
+    """A new key from a key and a number, such as the index of a step.
+
+    Args:
+      key: a single key.
+      data: an int from 0 up to 2**32 - 1, or an integer array without dimensions.
+
+    Raises:
+      OverflowError: if a Python int is out of range. TypeError: if ``data`` is no integer, or has dimensions.
+    """
+    if isinstance(data, (int, np.integer)):
+        if not 0 <= data < 2**32:
+            raise OverflowError(f"fold_in: the number {data} is not between 0 and 2**32 - 1")
+        data = WORD.type(data)
+    return _fold_in(key, data)
+
+
+@fused
+def _fold_in(key, data):
+    words = words_of(key, "fold_in")
+    aval = typeof(data)
+    if aval.shape or dtypes.kind(aval.dtype) not in "iub":
+        raise TypeError(
+            f"fold_in takes one integer, got {aval.str_short()}; for many keys use vmap(fold_in, in_axes=(None, 0))(key, numbers)"
+        )
+    return like(key, threefry2x32(*words, scalar(0, WORD), lax.convert_element_type(data, WORD)))
+
+
+__all__ = [
+    "KEY", "KeyDType", "PRNGKey", "blocks", "clone", "fold_in", "key", "key_data", "key_dtype", "key_impl", "split",
+    "subkeys", "words_of", "wrap_key_data",
+]  # fmt: skip

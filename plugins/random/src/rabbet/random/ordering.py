@@ -1,0 +1,177 @@
+"""Putting elements in random order, and choosing some of them."""
+
+import math
+
+import numpy as np
+
+from rabbet import dtypes, lax
+from rabbet.extend import fused, typeof
+from rabbet.random.arguments import index_dtype, shape_of
+from rabbet.random.continuous import gumbels, high_mode
+from rabbet.random.discrete import evenly
+from rabbet.random.generator import random_bits, unit
+from rabbet.random.keys import subkeys, words_of
+
+
+def axis_of(axis, ndim, who):
+    if not -ndim <= axis < ndim:
+        raise ValueError(f"{who}: axis {axis} is out of range for an array of {ndim} dimensions")
+    return axis % ndim
+
+
+# ------------------------------------------------------------------------------------------------- permutation
+def permutation(key, x, axis=0, independent=False):
+    """An array in random order, or the numbers from 0 on.
+
+    Args:
+      key: a single key.
+      x: an array; or an int n, for ``arange(n)``.
+      axis: whose slices are put in another order.
+      independent: put every line along ``axis`` in an order of its own.
+
+    Raises:
+      TypeError: if ``x`` is a scalar that is no integer.
+    """
+    size = as_size(x)
+    if size is not None:
+        return _permuted_range(key, size)
+    return _permutation(key, x, axis, bool(independent))
+
+
+def as_size(x):
+    """The int behind an integer scalar; None for an array with dimensions."""
+    if getattr(x, "ndim", 0):
+        return None
+    try:
+        return x.__index__()
+    except AttributeError:
+        raise TypeError(f"expected an array with dimensions or an integer, got {type(x).__name__} {x!r}") from None
+
+
+@fused(static=("size",))
+def _permuted_range(key, size):
+    return shuffled(words_of(key, "permutation"), lax.iota(index_dtype(), max(size, 0)), 0)
+
+
+@fused(static=("axis", "independent"))
+def _permutation(key, x, axis, independent):
+    aval = typeof(x)
+    axis = axis_of(axis, aval.ndim, "permutation")
+    words = words_of(key, "permutation")
+    extended = isinstance(aval.dtype, dtypes.ExtendedDType)
+    if (independent or aval.ndim == 1) and not extended:
+        return shuffled(words, x, axis)
+    if independent and aval.ndim > 1:
+        raise TypeError(f"permutation: independent orders of an array {aval.str_short()} are not supported")
+    return take(x, shuffled(words, lax.iota(np.int32, aval.shape[axis]), 0), axis)
+
+
+def shuffled(words, x, axis):
+    """``x`` sorted along ``axis`` by random words, as often as it takes for two equal words not to matter."""
+    shape = typeof(x).shape
+    rounds = math.ceil(3 * math.log(max(1, math.prod(shape))) / math.log(2**32 - 1))
+    for _ in range(rounds):
+        words, mine = subkeys(words, 2)
+        _, x = lax.sort_key_val(random_bits(mine, shape, 32), x, axis)
+    return x
+
+
+def take(x, places, axis):
+    """The slices of ``x`` at ``places`` (an array of valid positions) along ``axis``, in the place of that dimension."""
+    aval, rank = typeof(x), typeof(places).ndim
+    numbers = lax.GatherDimensionNumbers(
+        offset_dims=tuple([d for d in range(aval.ndim - 1 + rank) if not axis <= d < axis + rank]),
+        collapsed_slice_dims=(axis,), start_index_map=(axis,),
+    )  # fmt: skip
+    sizes = tuple([1 if d == axis else n for d, n in enumerate(aval.shape)])
+    return lax.gather(x, lax.expand_dims(places, (rank,)), numbers, sizes, mode="clip")
+
+
+# ------------------------------------------------------------------------------------------------------ choice
+def choice(key, a, shape=(), replace=True, p=None, axis=0, mode=None):
+    """Elements of an array, or numbers below one, drawn at random.
+
+    Args:
+      key: a single key.
+      a: an array, of which slices along ``axis`` are drawn; or an int n, for ``arange(n)``.
+      shape: how many to draw.
+      replace: whether one may be drawn twice.
+      p: the probability of each, a vector; by default all are equally likely.
+      axis: along which to draw.
+      mode: as for ``gumbel``, where it is drawn by ``p`` without replacement.
+
+    Returns:
+      an array of the shape of ``a`` with ``shape`` in the place of ``axis``.
+
+    Raises:
+      ValueError: if there are too few elements to draw from, or ``p`` is not one number for each.
+    """
+    size = as_size(a)
+    shape = shape_of(shape, "choice")
+    if size is None:
+        return _choice(key, a, p, shape, bool(replace), axis, mode)
+    return _chosen_places(key, size, p, shape, bool(replace), mode)
+
+
+@fused(static=("size", "shape", "replace", "mode"))
+def _chosen_places(key, size, p, shape, replace, mode):
+    return places(words_of(key, "choice"), size, p, shape, replace, mode)
+
+
+@fused(static=("shape", "replace", "axis", "mode"))
+def _choice(key, a, p, shape, replace, axis, mode):
+    aval = typeof(a)
+    axis = axis_of(axis, aval.ndim, "choice")
+    found = places(words_of(key, "choice"), aval.shape[axis], p, shape, replace, mode)
+    return take(a, found, axis)
+
+
+def places(words, size, p, shape, replace, mode):
+    """Random positions below ``size``."""
+    count = math.prod(shape)
+    if size <= 0 and count:
+        raise ValueError(f"choice: there are no elements to draw {count} from: a has size {size}")
+    if not replace and count > size:
+        raise ValueError(
+            f"choice: {count} draws without replacement need as many elements, a has {size}; or replace=True"
+        )
+    if p is not None:
+        return places_by_weight(words, size, p, shape, replace, mode)
+    if replace:
+        low, high = lax.full((), 0, np.int32), lax.full((), size, np.int32)
+        return lax.convert_element_type(evenly(words, shape, low, high, False), index_dtype())
+    order = shuffled(words, lax.iota(index_dtype(), size), 0)
+    return lax.reshape(lax.slice_in_dim(order, 0, count), shape)
+
+
+def places_by_weight(words, size, p, shape, replace, mode):
+    """Random positions, each drawn with its own probability."""
+    aval = typeof(p)
+    if aval.shape != (size,):
+        raise ValueError(f"choice: p is one probability for each of {size} elements, got {aval.str_short()}")
+    dtype = dtypes.to_inexact(aval.dtype)
+    p = lax.convert_element_type(p, dtype)
+    if replace:
+        upto = lax.cumsum(p, 0)
+        whole = lax.squeeze(lax.slice_in_dim(upto, size - 1, size), (0,))
+        return first_not_below(upto, lax.mul(whole, lax.sub(1.0, unit(words, shape, dtype))))
+    scores = lax.add(gumbels(words, (size,), dtype, high_mode(mode, "choice")), lax.log(p))
+    _, best = lax.top_k(scores, math.prod(shape))
+    return lax.reshape(lax.convert_element_type(best, index_dtype()), shape)
+
+
+def first_not_below(rising, values):
+    """For each value the first position at which ``rising``, a vector in order, is not below it; by bisection."""
+    size = typeof(rising).shape[0]
+    position = lax.full_like(values, 0, np.int32)
+    step = 1 << max(size.bit_length() - 1, 0)
+    while step:
+        further = lax.add(position, step)
+        before = take(rising, lax.min(lax.sub(further, 1), size - 1), 0)
+        below = lax.bitwise_and(lax.le(further, size), lax.lt(before, values))
+        position = lax.select(below, further, position)
+        step //= 2
+    return lax.convert_element_type(position, index_dtype())
+
+
+__all__ = ["choice", "permutation"]
