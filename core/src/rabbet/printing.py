@@ -9,6 +9,7 @@
 
 from itertools import count
 
+from rabbet import dtypes
 from rabbet.jaxpr import Jaxpr, Literal
 from rabbet.tree import PyTreeDef
 
@@ -27,7 +28,7 @@ class _Names:
 
     def __call__(self, v):
         if type(v) is Literal:
-            return f"{_scalar(v.value)}:{v.aval.str_short()}"
+            return f"{_scalar(v.value, v.aval.dtype)}:{v.aval.str_short()}"
         if v not in self._names:
             self._names[v] = _letters(next(self._count))
         return self._names[v]
@@ -45,8 +46,9 @@ def _letters(n):
             return digits
 
 
-def _scalar(value):
-    return str(value.item()) if hasattr(value, "item") else str(value)
+def _scalar(value, dtype):
+    value = value.item() if hasattr(value, "item") else value
+    return str(float(value)) if type(value) is int and dtypes.kind(dtype) == "f" else str(value)
 
 
 def _binders(variables, names):

@@ -89,6 +89,9 @@ class Stage(Interpreter):
     def type_of(self, payload):
         return payload.aval
 
+    def describe(self):
+        return f"the trace of {source_info.describe_function(self.fn)}"
+
 
 def stage(fn, avals, name=None):
     """Trace ``fn`` on arrays of the given types.

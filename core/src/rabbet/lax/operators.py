@@ -12,7 +12,7 @@ from rabbet import dtypes, scalars
 from rabbet.errors import (
     ConcretizationTypeError, TracerArrayConversionError, TracerBoolConversionError, TracerIntegerConversionError,
 )  # fmt: skip
-from rabbet.interpreter import Tracer, typeof
+from rabbet.interpreter import Tracer, leaked, typeof
 from rabbet.lax import indexing, shapes, values
 from rabbet.primitives import convert, elementwise, logic, powers
 from rabbet.runtime.array import Array
@@ -333,12 +333,14 @@ def refuse(error, what, advice):
     """A method of tracers that raises: the value is not known while the function is traced."""
 
     def method(self, *args, **kwargs):
+        if not self.interpreter.alive:
+            raise leaked(self)
         known = concrete(self)
         if known is not None:
             return known(what)(*args, **kwargs)
         raise error(
-            f"{what} needs the value of an array of type {self.aval.str_short()}, which is not known while "
-            f"{self.interpreter.describe()} traces the function.{place(self)} {advice}"
+            f"{what} needs the value of an array of type {self.aval.str_short()}, which is not known in "
+            f"{self.interpreter.describe()}.{place(self)} {advice}"
         )
 
     return method

@@ -12,7 +12,7 @@ import numpy as np
 
 from rabbet import tree
 from rabbet.avals import ShapedArray
-from rabbet.interpreter import Tracer
+from rabbet.interpreter import Tracer, leaked
 from rabbet.runtime import adapter, dlpack
 from rabbet.runtime.array import Array, from_host
 from rabbet.runtime.devices import Device, default_device, device_count
@@ -49,6 +49,8 @@ def as_device(device):
 def put_leaf(x, device):
     """`device_put` of one value."""
     if type(x) is Tracer:
+        if not x.interpreter.alive:
+            raise leaked(x)
         return x
     array = to_array(x, device)
     return array if device is None else moved(array, device, True)

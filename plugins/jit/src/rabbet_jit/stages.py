@@ -1,9 +1,12 @@
 """The stages of a compiled function: ``Traced``, ``Lowered``, ``Compiled``."""
 
+import copy
+from types import SimpleNamespace
+
 from rabbet import tree
 from rabbet.extend import (
     Array, ClosedJaxpr, ShapeDtypeStruct, compile_program, describe_function, folded, lower_program, moved, open_consts,
-    common_device, to_array,
+    common_device, is_python_scalar, to_array,
 )  # fmt: skip
 from rabbet.tree_util import keystr
 
@@ -21,6 +24,11 @@ def settle(leaves, device, what):
     chosen, committed = common_device(leaves, what) if device is None else (device, True)
     leaves = [x if x.device is chosen else moved(x, chosen, x.committed) for x in leaves]
     return chosen, committed, leaves
+
+
+def owned(arrays, given):
+    """``arrays`` with those that stand for Python numbers copied: numbers are shared, and donating one would delete it for all."""
+    return [copy.deepcopy(a) if is_python_scalar(x) else a for a, x in zip(arrays, given, strict=True)]
 
 
 class Stage:
@@ -124,8 +132,9 @@ class Compiled(Stage):
         return self.executable.cost_analysis()
 
     def memory_analysis(self):
-        """Bytes by use: arguments, outputs, temporaries, aliased, generated code."""
-        return self.executable.memory_analysis()
+        """Bytes by use as attributes, ``argument_size_in_bytes``, ``temp_size_in_bytes``, ...; None if the backend cannot tell."""
+        sizes = self.executable.memory_analysis()
+        return None if sizes is None else SimpleNamespace(**sizes)
 
     def runtime_executable(self):
         """The executable underneath."""
@@ -155,12 +164,27 @@ class Compiled(Stage):
             return run
 
         def run_donating(leaves):
-            outs = run(leaves)
+            try:
+                outs = run(leaves)
+            except Exception:
+                self.refuse_double_use(leaves, donated)
+                raise
             for i in donated:
                 leaves[i].delete()
             return outs
 
         return run_donating
+
+    def refuse_double_use(self, leaves, donated):
+        """Explain a call that failed because a donated array was passed in two places."""
+        for i in donated:
+            places = [k for k, x in enumerate(leaves) if x.raw is leaves[i].raw]
+            if len(places) > 1:
+                paths = [keystr(path[1:]) for path, _ in tree.leaves_with_path(tree.unflatten(self.in_tree, leaves))]
+                raise ValueError(
+                    f"jit of {describe_function(self.jitted.fun)}: the array {leaves[i].aval.str_short()} is passed more than "
+                    f"once, as {' and '.join(paths[k] for k in places)}, and is donated; donate a copy"
+                ) from None
 
     @folded
     def __call__(self, *args, **kwargs):
@@ -174,7 +198,9 @@ class Compiled(Stage):
                 f"the compiled function {describe_function(self.jitted.fun)} was compiled for arguments of the structure "
                 f"{self.in_tree}, got {treedef}{hint}"
             )
-        leaves = [x if type(x) is Array else to_array(x) for x in leaves]
+        given, leaves = leaves, [x if type(x) is Array else to_array(x) for x in leaves]
+        if self.lowered.donated:
+            leaves = owned(leaves, given)
         for i, (x, aval) in enumerate(zip(leaves, self.avals, strict=True)):
             if x.shape != aval.shape or x.dtype != aval.dtype:
                 path, _ = tree.leaves_with_path((args, kwargs))[i]
