@@ -48,7 +48,7 @@ from rabbet.runtime.housekeeping import on_clear_caches
 from rabbet.runtime.memory import is_glibc, keep_freed_memory
 from rabbet.runtime.values import common_device, moved, to_array, traceable
 from rabbet.scalars import adopted_avals, fits, is_python_scalar
-from rabbet.source_info import address, describe_function, folded, position
+from rabbet.source_info import address, describe_function, fold_traceback, folded, position
 from rabbet.staging import stage
 from rabbet.transposition import add_to, backward, transpose_program
 from rabbet.tree import broadcast_prefix

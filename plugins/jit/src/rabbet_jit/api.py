@@ -11,7 +11,7 @@ from rabbet.extend import (
 from rabbet_jit import stages
 from rabbet_jit.dispatch import caller
 from rabbet_jit.signature import Signature, Statics
-from rabbet_jit.tracing import leaf_aval, trace
+from rabbet_jit.tracing import arguments, leaf_aval, trace
 
 disable_jit = config.context("disable_jit")
 
@@ -79,7 +79,7 @@ class Jitted:
         signature = Signature(self, args, kwargs)
         if not is_evaluating():
             return self.within(signature)
-        leaves = [to_array(x) for x in signature.leaves]
+        leaves = arguments(signature, to_array)
         if self.donated:
             leaves = stages.owned(leaves, signature.leaves)
         if self.device is not None:
@@ -105,7 +105,7 @@ class Jitted:
 
     def within(self, signature):
         """A call inside a transformation: bind the traced program as one equation."""
-        leaves = [traceable(x) for x in signature.leaves]
+        leaves = arguments(signature, traceable)
         avals = tuple([typeof(x) for x in leaves])
         program = self.program(signature, avals)
         body = open_consts(program.closed)
@@ -144,7 +144,7 @@ class Jitted:
     @folded
     def _trace(self, args, kwargs):
         signature = Signature(self, args, kwargs)
-        avals = tuple([leaf_aval(x, self.fun, (args, kwargs), i) for i, x in enumerate(signature.leaves)])
+        avals = tuple(arguments(signature, leaf_aval))
         return stages.Traced(self, signature, self.program(signature, avals), avals)
 
     def lower(self, *args, **kwargs):

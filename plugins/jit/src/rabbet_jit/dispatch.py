@@ -6,7 +6,7 @@ signature not seen before, a transformation that is running) goes to ``Jitted.sl
 
 import functools
 
-from rabbet.extend import Array, EVALUATION, config, context
+from rabbet.extend import Array, EVALUATION, config, context, fold_traceback
 from rabbet.tree import registry
 
 # What the lookup finds for a new signature, and where some argument is no array of ours (a pytree, most often).
@@ -21,24 +21,28 @@ def caller(jitted):
 
     @functools.wraps(jitted.fun)
     def call(*args, **kwargs):
-        if kwargs or has_statics or current.interpreter is not evaluation:
-            return slowly(args, kwargs)
         try:
-            known = quick[(*[a.spec for a in args], traced_key())]
-        except KeyError:
-            known = NOT_SEEN
-        except AttributeError:
-            known = TREES
-        run, execute, handlers, spec = known
-        if run is None:
-            return of_trees(args) if known is TREES else slowly(args, kwargs)
-        if execute is None:
-            return run(args)
-        # What run would do, without the call.
-        try:
-            return Array(execute([a.raw for a in args]).consume_with_handlers(handlers)[0], spec)
-        except Exception:  # run it again: it knows how to say what is wrong with the arguments
-            return run(args)
+            if kwargs or has_statics or current.interpreter is not evaluation:
+                return slowly(args, kwargs)
+            try:
+                known = quick[(*[a.spec for a in args], traced_key())]
+            except KeyError:
+                known = NOT_SEEN
+            except AttributeError:
+                known = TREES
+            run, execute, handlers, spec = known
+            if run is None:
+                return of_trees(args) if known is TREES else slowly(args, kwargs)
+            if execute is None:
+                return run(args)
+            # What run would do, without the call.
+            try:
+                return Array(execute([a.raw for a in args]).consume_with_handlers(handlers)[0], spec)
+            except Exception:  # run it again: it knows how to say what is wrong with the arguments
+                return run(args)
+        except Exception as error:  # show the user's frames only, not this one
+            fold_traceback(error)
+            raise
 
     def of_trees(args):
         """The fast path for pytrees of arrays."""

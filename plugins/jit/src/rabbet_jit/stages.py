@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from rabbet import tree
 from rabbet.extend import (
     Array, ClosedJaxpr, ShapeDtypeStruct, compile_program, describe_function, folded, lower_program, moved, open_consts,
-    common_device, is_python_scalar, to_array,
+    common_device, is_python_scalar, is_tracer, to_array,
 )  # fmt: skip
 from rabbet.tree_util import keystr
 
@@ -197,6 +197,11 @@ class Compiled(Stage):
             raise TypeError(
                 f"the compiled function {describe_function(self.jitted.fun)} was compiled for arguments of the structure "
                 f"{self.in_tree}, got {treedef}{hint}"
+            )
+        if any(is_tracer(x) for x in leaves):
+            raise TypeError(
+                f"the compiled function {describe_function(self.jitted.fun)} was called under a transformation, on a traced "
+                f"array; compiled programs take values only, call the jitted function there instead"
             )
         given, leaves = leaves, [x if type(x) is Array else to_array(x) for x in leaves]
         if self.lowered.donated:

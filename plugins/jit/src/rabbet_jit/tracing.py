@@ -3,7 +3,9 @@
 from typing import NamedTuple
 
 from rabbet import tree
-from rabbet.extend import ClosedJaxpr, ShapeDtypeStruct, describe_function, is_tracer, stage, traceable, typeof
+from rabbet.extend import (
+    ClosedJaxpr, ShapeDtypeStruct, UnexpectedTracerError, describe_function, is_tracer, stage, typeof,
+)  # fmt: skip
 from rabbet.tree_util import keystr
 
 
@@ -25,35 +27,54 @@ def trace(fun, leaves_to_args, avals, name):
         args, kwargs = leaves_to_args(tracers)
         result = fun(*args, **kwargs)
         outs, out_tree = tree.flatten(result)
-        return [_output(x, fun, result) for x in outs]
+        for i, x in enumerate(outs):
+            _check_output(x, fun, result, i)
+        return outs
 
     flat.__name__ = name
+    flat.__qualname__ = getattr(fun, "__qualname__", name)
     flat.__wrapped__ = fun
     closed = stage(flat, avals, name)
     return Program(closed, out_tree, name, any(is_tracer(c) for c in closed.consts))
 
 
-def _output(x, fun, result):
+def _check_output(x, fun, result, index):
     try:
-        return traceable(x)
+        typeof(x)
     except TypeError:
+        path, _ = tree.leaves_with_path(result)[index]
+        where = f" at {keystr(path)}" if path else ""
         raise TypeError(
             f"{describe_function(fun)} must return arrays (or a pytree of them) to be compiled, it returned a leaf of type "
-            f"{type(x).__name__}: {x!r:.60}"
+            f"{type(x).__name__}{where}: {x!r:.60}"
         ) from None
 
 
-def leaf_aval(x, fun, arguments, index):
-    """The type of an argument leaf; a clear refusal of what is no array."""
-    if type(x) is ShapeDtypeStruct:
-        return x.aval
+def arguments(signature, convert):
+    """The argument leaves of a call, converted; a clear refusal of what is no array."""
     try:
-        return typeof(x)
+        return [convert(x) for x in signature.leaves]
+    except UnexpectedTracerError:
+        raise
     except TypeError:
-        path, _ = tree.leaves_with_path(arguments)[index]
-        kind, *rest = path
-        where = keystr(tuple(rest))
-        raise TypeError(
-            f"jit of {describe_function(fun)}: argument {where} is not an array: got {type(x).__name__} ({x!r:.40}). "
-            f"Arguments are arrays, numbers or pytrees of them; mark others as static (static_argnums or static_argnames)"
-        ) from None
+        for i, x in enumerate(signature.leaves):
+            if not _is_array(x, convert):
+                raise TypeError(
+                    f"jit of {describe_function(signature.fun)}: argument {signature.name_of(i)} is not an array: got "
+                    f"{type(x).__name__} ({x!r:.40}). Arguments are arrays, numbers or pytrees of them; mark others as static "
+                    f"(static_argnums or static_argnames)"
+                ) from None
+        raise
+
+
+def _is_array(x, convert):
+    try:
+        convert(x)
+    except TypeError:
+        return False
+    return True
+
+
+def leaf_aval(x):
+    """The type of an argument leaf."""
+    return x.aval if type(x) is ShapeDtypeStruct else typeof(x)
