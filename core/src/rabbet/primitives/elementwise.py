@@ -194,7 +194,7 @@ min = binary(  # noqa: A001 - the field's name
     doc="the smaller of x and y; NaN if either is",
 )  # fmt: skip
 sign = unary("sign", "", NUMBERS, doc="-1, 0 or 1; x / |x| for complex x")
-sign.rules.pop("lower")
+sign.rules.clear()
 
 
 @sign.rule("lower")
@@ -204,6 +204,21 @@ def lower_sign(op, x):
         one = op.broadcast_operand(op.constant(1, a.update(shape=())), a.update(shape=()), a.shape)
         return op.emit(f"stablehlo.minimum {x}, {one} : {a.mlir}")
     return op.emit(f"stablehlo.sign {x} : {a.mlir}")
+
+
+@sign.rule("jvp")
+def jvp_sign(op, x):
+    """Zero for real ``x``; for complex ``x`` the part of the tangent across the direction of ``x``, over ``|x|``."""
+    out = op(x.primal)
+    aval = typeof(out)
+    if aval.dtype.kind != "c":
+        return Dual(out, zero_for(aval))
+    convert, logic, powers = primitives.convert, primitives.logic, primitives.powers
+    size = powers.abs(x.primal)
+    size = logic.select_n(logic.eq(size, 0.0), size, zeros.full(typeof(size).strong(), 1))
+    along = convert.real(mul(convert.conj(out), x.tangent))
+    across = sub(x.tangent, mul(out, convert.to_dtype(along, aval.dtype)))
+    return Dual(out, div(across, convert.to_dtype(size, aval.dtype)))
 
 
 floor = unary("floor", "stablehlo.floor", FLOATS, kinds=("increasing",), doc="the largest integer not above x")

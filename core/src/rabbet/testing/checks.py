@@ -1,0 +1,122 @@
+"""Evaluating laws: one program for all the arrays that a row's laws compare, run once, then compared in NumPy."""
+
+import numpy as np
+
+from rabbet import checking, dtypes
+from rabbet.interpreter import typeof
+from rabbet.jaxpr import open_consts
+from rabbet.primitives import calls
+from rabbet.staging import stage
+from rabbet.testing import kinds, laws
+from rabbet.testing.draws import device_array
+from rabbet.testing.driver import CORE
+from rabbet.testing.laws import LawError
+
+# Relative tolerances: what a few roundings in the dtype amount to.
+TOLERANCES = {
+    "float64": 1e-12, "complex128": 1e-12, "float32": 1e-5, "complex64": 1e-5, "float16": 4e-3, "bfloat16": 3e-2,
+}  # fmt: skip
+
+# The values at which functions are most often wrong.
+EXTREMES = (0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 0.5, 2.0)
+
+SIZE = 2  # examples in a batch
+
+
+def check_value(row, dtype):
+    """The lowering computes what NumPy does, and the program with this one operation is well typed."""
+    arrays = row.draw(dtype)
+    _compare_with_numpy(row, dtype, arrays, row.name)
+
+
+def check_extremes(row, dtype="float32"):
+    """Infinities, NaN and signed zeros give what NumPy gives."""
+    arrays = np.meshgrid(*[np.array(EXTREMES, dtypes.canonicalize(dtype)) for _ in row.inputs])
+    _compare_with_numpy(row, dtype, [a.ravel() for a in arrays], f"{row.name} at extremes")
+
+
+def _compare_with_numpy(row, dtype, arrays, label):
+    fn = row.function(dtype)
+    args = [device_array(a) for a in arrays]
+    program = checking.check(stage(fn, [typeof(a) for a in args], row.name))
+    outs = fn(*args)
+    expected = row.expected(arrays)
+    if len(outs) != len(expected):
+        raise LawError(f"{label}: {len(outs)} results, wanted {len(expected)}")
+    for out, wanted, declared in zip(outs, expected, program.out_avals, strict=True):
+        if np.asarray(out).dtype != declared.dtype or out.shape != declared.shape:
+            raise LawError(f"{label}: computed {np.asarray(out).dtype}{out.shape}, declared {declared.str_short()}")
+        compare(label, out, wanted, row.loose * tolerance(dtype, out))
+
+
+def check_law(row, law, system=CORE, dtype=None, seed=0):
+    """One of ``laws.LAWS`` holds for a row, in one dtype."""
+    check_laws(row, [law], system, dtype, seed)
+
+
+def check_laws(row, names, system=CORE, dtype=None, seed=0):
+    """Several laws hold for a row, in one dtype and one program."""
+    dtype = dtype or row.main_dtype()
+    fn = row.function(dtype)
+    examples = [row.draw(dtype, seed + i) for i in range(SIZE)]
+    stacks = [device_array(np.stack(column)) for column in zip(*examples, strict=True)]
+    first = [device_array(a) for a in examples[0]]
+    labels = []
+
+    def both_sides(*operands):
+        stacked, args = operands[: len(stacks)], operands[len(stacks) :]
+        pairs = []
+        for name in names:
+            if name not in row.apart:
+                pairs += laws.LAWS[name](system, fn, stacked if name == "batching" else args)
+        labels.extend(p.label for p in pairs)
+        return [side for p in pairs for side in (p.got, p.wanted)]
+
+    where = f"{row.name} in {dtype}"
+    results = evaluated(both_sides, [*stacks, *first], where)
+    for label, got, wanted in zip(labels, results[::2], results[1::2], strict=True):
+        # Finite differences are good for nine digits, and of derivatives for a few less.
+        loose = {"jvp: t": 1e4, "jvp of": 1e6}.get(label[:6], 10.0) * row.loose
+        compare(f"{where}: {label}", got, wanted, loose * tolerance(dtype, got))
+
+
+def evaluated(fn, args, label):
+    """Run ``fn``, which returns a list of arrays, as one program, checked against the grammar of programs."""
+    closed = checking.check(stage(fn, [typeof(a) for a in args], "laws"))
+    return calls.call_of(open_consts(closed), f"laws of {label}")(*closed.consts, *args)
+
+
+def check_kinds(row, seed=0):
+    """The primitive obeys the laws of the kinds that it declares, by sampling."""
+    for kind in row.primitive.kinds:
+        law = kinds.KIND_LAWS.get(kind)
+        if law is not None and kind not in row.apart:
+            law(row, seed)
+
+
+def tolerance(dtype, out):
+    """The relative tolerance for a result computed in ``dtype``; 0 where nothing is rounded."""
+    kind = dtypes.kind(typeof(out).dtype)
+    if kind not in "fc":
+        return 0.0
+    name = dtypes.canonicalize(dtype).name
+    return TOLERANCES.get(name, TOLERANCES.get(typeof(out).dtype.name, 1e-5))
+
+
+def compare(label, got, wanted, rtol):
+    """Raise ``LawError`` unless two arrays agree; NaN agrees with NaN."""
+    got, wanted = (np.asarray(x) for x in (got, wanted))
+    if got.shape != wanted.shape:
+        raise LawError(f"{label}: shape {got.shape}, wanted {wanted.shape}")
+    if dtypes.kind(got.dtype) in "fc":
+        wide = np.complex128 if "c" in dtypes.kind(got.dtype) + dtypes.kind(wanted.dtype) else np.float64
+        with np.errstate(all="ignore"):
+            # What double precision can hold may be beyond the largest number of the result's dtype.
+            wanted = wanted.astype(got.dtype)
+        got, wanted = got.astype(wide), wanted.astype(wide)
+        scale = np.abs(wanted[np.isfinite(wanted)]).max(initial=1.0)
+        if np.allclose(got, wanted, rtol=rtol, atol=rtol * min(scale, 1e3), equal_nan=True):
+            return
+    elif np.array_equal(got, wanted):
+        return
+    raise LawError(f"{label}: got\n{got}\nwanted\n{wanted}")
