@@ -13,6 +13,7 @@ a hook                 ``hookimpl`` and an entry point in ``rabbet.hooks``
 =====================  ===============================================================================
 """
 
+from rabbet.arguments import argument_name, converted, leaf_path, parameter_name, shown
 from rabbet.avals import ShapedArray, ShapeDtypeStruct
 from rabbet.bodies import PLAIN, interpret, put_together, take_apart
 from rabbet.checking import check

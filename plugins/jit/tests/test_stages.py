@@ -105,8 +105,8 @@ def compiled():
 @pytest.mark.parametrize(
     ("args", "parts"),
     [
-        ((X.T.copy(), {"factor": np.float32(2)}), ["f32[2,3]", "f32[3,2]", "[0]"]),
-        ((X.astype("i4"), {"factor": np.float32(2)}), ["f32[2,3]", "i32[2,3]", "[0]"]),
+        ((X.T.copy(), {"factor": np.float32(2)}), ["f32[2,3]", "f32[3,2]", "argument 'x'"]),
+        ((X.astype("i4"), {"factor": np.float32(2)}), ["f32[2,3]", "i32[2,3]", "argument 'x'"]),
         ((X, {"factor": np.int32(2)}), ["f32[]", "i32[]", "['factor']"]),
         ((X, {"factor": X}), ["f32[]", "f32[2,3]", "['factor']"]),
         ((X,), ["structure"]),

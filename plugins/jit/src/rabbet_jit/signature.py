@@ -3,10 +3,7 @@
 import inspect
 
 from rabbet import tree
-from rabbet.extend import config, describe_function
-from rabbet.tree_util import keystr
-
-BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+from rabbet.extend import argument_name, config, describe_function, leaf_path
 
 
 class Statics:
@@ -22,7 +19,7 @@ class Statics:
             parameters = list(inspect.signature(fun).parameters.values())
         except (TypeError, ValueError):
             return
-        by_position = [p.name for p in parameters if p.kind in BY_POSITION]
+        by_position = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
         takes_more = any(p.kind == p.VAR_POSITIONAL for p in parameters)
         takes_names = any(p.kind == p.VAR_KEYWORD for p in parameters)
         count = len(by_position)
@@ -65,15 +62,6 @@ def _tuple(value, kind, what):
     return values
 
 
-def parameter_name(fun, position):
-    """The quoted name of the parameter at ``position``, or the position where the function does not tell."""
-    try:
-        names = [p.name for p in inspect.signature(fun).parameters.values() if p.kind in BY_POSITION]
-    except (TypeError, ValueError):
-        names = []
-    return repr(names[position]) if position < len(names) else str(position)
-
-
 class Signature:
     """A call taken apart: array leaves, their structure, and the static values."""
 
@@ -106,12 +94,8 @@ class Signature:
 
     def name_of(self, index):
         """How a user would call leaf number ``index``: the parameter's name or position, and the path within it."""
-        path, _ = tree.leaves_with_path(tree.unflatten(self.treedef, list(range(len(self.leaves)))))[index]
-        part, which, *rest = path
-        if part.idx == 1:
-            return f"{which.key!r}{keystr(tuple(rest))}"
-        position = [i for i in range(self.count) if i not in self.positions][which.idx]
-        return f"{parameter_name(self.fun, position)}{keystr(tuple(rest))}"
+        positions = [i for i in range(self.count) if i not in self.positions]
+        return argument_name(self.fun, leaf_path(self.treedef, index), positions)
 
     def donated_leaves(self, donated):
         """The indices of the leaves that belong to donated arguments."""

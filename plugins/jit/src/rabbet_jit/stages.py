@@ -8,7 +8,6 @@ from rabbet.extend import (
     Array, ClosedJaxpr, ShapeDtypeStruct, compile_program, describe_function, folded, lower_program, moved, open_consts,
     common_device, is_python_scalar, is_tracer, to_array,
 )  # fmt: skip
-from rabbet.tree_util import keystr
 
 
 # The structure of a function that returns one array.
@@ -180,10 +179,10 @@ class Compiled(Stage):
         for i in donated:
             places = [k for k, x in enumerate(leaves) if x.raw is leaves[i].raw]
             if len(places) > 1:
-                paths = [keystr(path[1:]) for path, _ in tree.leaves_with_path(tree.unflatten(self.in_tree, leaves))]
+                names = " and ".join([self.signature.name_of(k) for k in places])
                 raise ValueError(
                     f"jit of {describe_function(self.jitted.fun)}: the array {leaves[i].aval.str_short()} is passed more than "
-                    f"once, as {' and '.join(paths[k] for k in places)}, and is donated; donate a copy"
+                    f"once, as {names}, and is donated; donate a copy"
                 ) from None
 
     @folded
@@ -208,10 +207,9 @@ class Compiled(Stage):
             leaves = owned(leaves, given)
         for i, (x, aval) in enumerate(zip(leaves, self.avals, strict=True)):
             if x.shape != aval.shape or x.dtype != aval.dtype:
-                path, _ = tree.leaves_with_path((args, kwargs))[i]
                 raise TypeError(
-                    f"the compiled function {describe_function(self.jitted.fun)} takes {aval.str_short()} for argument "
-                    f"{keystr(path[1:])}, got {x.aval.str_short()}; compiled programs take one signature, call the jitted "
+                    f"the compiled function {describe_function(self.jitted.fun)} takes {aval.str_short()} for "
+                    f"{self.signature.name_of(i)}, got {x.aval.str_short()}; compiled programs take one signature, call the jitted "
                     f"function to compile others"
                 )
         leaves = [_there(x, self.device) for x in leaves]

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from rabbet import tree
 from rabbet.extend import (
-    ClosedJaxpr, ShapeDtypeStruct, UnexpectedTracerError, describe_function, is_tracer, stage, typeof,
+    ClosedJaxpr, ShapeDtypeStruct, converted, describe_function, is_tracer, leaf_path, shown, stage, typeof,
 )  # fmt: skip
 from rabbet.tree_util import keystr
 
@@ -27,8 +27,7 @@ def trace(fun, leaves_to_args, avals, name):
         args, kwargs = leaves_to_args(tracers)
         result = fun(*args, **kwargs)
         outs, out_tree = tree.flatten(result)
-        for i, x in enumerate(outs):
-            _check_output(x, fun, result, i)
+        converted(typeof, outs, lambda i, x: _no_result(fun, out_tree, i, x))
         return outs
 
     flat.__name__ = name
@@ -38,41 +37,24 @@ def trace(fun, leaves_to_args, avals, name):
     return Program(closed, out_tree, name, any(is_tracer(c) for c in closed.consts))
 
 
-def _check_output(x, fun, result, index):
-    try:
-        typeof(x)
-    except TypeError:
-        path, _ = tree.leaves_with_path(result)[index]
-        where = f" at {keystr(path)}" if path else ""
-        raise TypeError(
-            f"{describe_function(fun)} must return arrays (or a pytree of them) to be compiled, it returned a leaf of type "
-            f"{type(x).__name__}{where}: {x!r:.60}"
-        ) from None
+def _no_result(fun, out_tree, index, x):
+    path = leaf_path(out_tree, index)
+    return (
+        f"{describe_function(fun)} must return arrays (or a pytree of them) to be compiled, it returned a leaf"
+        f"{f' at {keystr(path)}' if path else ''} of type {shown(x)}"
+    )
 
 
 def arguments(signature, convert):
     """The argument leaves of a call, converted; a clear refusal of what is no array."""
-    try:
-        return [convert(x) for x in signature.leaves]
-    except UnexpectedTracerError:
-        raise
-    except TypeError:
-        for i, x in enumerate(signature.leaves):
-            if not _is_array(x, convert):
-                raise TypeError(
-                    f"jit of {describe_function(signature.fun)}: argument {signature.name_of(i)} is not an array: got "
-                    f"{type(x).__name__} ({x!r:.40}). Arguments are arrays, numbers or pytrees of them; mark others as static "
-                    f"(static_argnums or static_argnames)"
-                ) from None
-        raise
 
+    def refusal(index, x):
+        return (
+            f"jit of {describe_function(signature.fun)}: {signature.name_of(index)} is not an array: got {shown(x)}. Arguments "
+            f"are arrays, numbers or pytrees of them; mark others as static (static_argnums or static_argnames)"
+        )
 
-def _is_array(x, convert):
-    try:
-        convert(x)
-    except TypeError:
-        return False
-    return True
+    return converted(convert, signature.leaves, refusal)
 
 
 def leaf_aval(x):

@@ -3,7 +3,11 @@
 import functools
 
 from rabbet import tree
-from rabbet.extend import Batched, broadcast_prefix, describe_function, folded, payload_of, run_traced, traceable, typeof
+from rabbet.extend import (
+    Batched, argument_name, broadcast_prefix, converted, describe_function, folded, leaf_path, payload_of, run_traced, shown,
+    traceable, typeof,
+)  # fmt: skip
+from rabbet.tree_util import keystr
 from rabbet_vmap.interpreter import Vmap
 
 
@@ -28,6 +32,8 @@ def vmap(fun, in_axes=0, out_axes=0, axis_name=None, axis_size=None, spmd_axis_n
     Example:
       >>> rb.vmap(rnp.dot, in_axes=(0, None))(matrix, vector)
     """
+    if not callable(fun):
+        raise TypeError(f"vmap takes a function, got {type(fun).__name__}")
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
 
@@ -35,9 +41,9 @@ def vmap(fun, in_axes=0, out_axes=0, axis_name=None, axis_size=None, spmd_axis_n
     @folded
     def mapped(*args, **kwargs):
         leaves, treedef = tree.flatten((args, kwargs))
-        axes = _axes_of_arguments(fun, in_axes, args, kwargs)
-        leaves = [traceable(x) for x in leaves]
-        size = _size(fun, leaves, axes, axis_size, (args, kwargs))
+        leaves = converted(traceable, leaves, lambda i, x: _no_argument(fun, treedef, i, x))
+        axes = _axes_of_arguments(fun, in_axes, args, kwargs, leaves, treedef)
+        size = _size(fun, leaves, axes, axis_size, treedef)
         interpreter = Vmap(size, axis_name, spmd_axis_name)
         payloads = [Batched(x, axis) for x, axis in zip(leaves, axes, strict=True) if axis is not None]
         out_tree = None
@@ -48,14 +54,13 @@ def vmap(fun, in_axes=0, out_axes=0, axis_name=None, axis_size=None, spmd_axis_n
             values = [x if axis is None else next(mine) for x, axis in zip(leaves, axes, strict=True)]
             inner_args, inner_kwargs = tree.unflatten(treedef, values)
             outs, out_tree = tree.flatten(fun(*inner_args, **inner_kwargs))
-            return outs
+            return converted(traceable, outs, lambda i, x: _no_result(fun, out_tree, i, x))
 
-        outs = run_traced(interpreter, flat, payloads)
-        outs = [payload_of(interpreter, traceable(x)) for x in outs]
+        flat.__qualname__, flat.__wrapped__ = getattr(fun, "__qualname__", type(fun).__qualname__), fun
+        outs = [payload_of(interpreter, x) for x in run_traced(interpreter, flat, payloads)]
         targets = _axes_of_outputs(fun, out_axes, out_tree, outs)
-        return tree.unflatten(
-            out_tree, [_placed(interpreter, b, axis, fun) for b, axis in zip(outs, targets, strict=True)]
-        )
+        placed = [_placed(interpreter, b, targets[i], fun, out_tree, i) for i, b in enumerate(outs)]
+        return tree.unflatten(out_tree, placed)
 
     return mapped
 
@@ -64,7 +69,29 @@ def _is_none(x):
     return x is None
 
 
-def _axes_of_arguments(fun, in_axes, args, kwargs):
+def _no_argument(fun, treedef, index, x):
+    return (
+        f"vmap of {describe_function(fun)}: {_name(fun, treedef, index)} is not an array: got {shown(x)}; arguments are arrays, "
+        f"numbers or pytrees of them"
+    )
+
+
+def _no_result(fun, out_tree, index, x):
+    return f"vmap of {describe_function(fun)}: the function must return arrays, {_output(out_tree, index)} is {shown(x)}"
+
+
+def _name(fun, treedef, index):
+    """How a user would call leaf number ``index`` of ``(args, kwargs)``."""
+    return argument_name(fun, leaf_path(treedef, index))
+
+
+def _output(out_tree, index):
+    """How a user would call leaf number ``index`` of the result."""
+    path = leaf_path(out_tree, index)
+    return f"the output {keystr(path)}" if path else "the output"
+
+
+def _axes_of_arguments(fun, in_axes, args, kwargs, leaves, treedef):
     """One axis (non-negative int or None) per leaf of ``(args, kwargs)``."""
     if isinstance(in_axes, tuple) and len(in_axes) != len(args):
         raise ValueError(
@@ -82,7 +109,6 @@ def _axes_of_arguments(fun, in_axes, args, kwargs):
         raise ValueError(
             f"vmap of {describe_function(fun)}: in_axes {in_axes} does not fit the structure of the arguments. {error}"
         ) from None
-    leaves, _ = tree.flatten((args, kwargs))
     out = []
     for i, (x, axis) in enumerate(zip(leaves, axes, strict=True)):
         if axis is None:
@@ -92,25 +118,15 @@ def _axes_of_arguments(fun, in_axes, args, kwargs):
             raise TypeError(f"vmap of {describe_function(fun)}: in_axes must hold ints and None, got {axis!r}")
         aval = typeof(x)
         if not -aval.ndim <= axis < aval.ndim:
-            where = _name(i, (args, kwargs))
             raise ValueError(
-                f"vmap of {describe_function(fun)}: in_axes asks for axis {axis} of {where}, which has the type "
+                f"vmap of {describe_function(fun)}: in_axes asks for axis {axis} of {_name(fun, treedef, i)}, which has the type "
                 f"{aval.str_short()} and {aval.ndim} dimensions; give None for arguments that are not mapped"
             )
         out.append(axis % aval.ndim)
     return out
 
 
-def _name(i, arguments):
-    """How a user would call leaf number ``i`` of ``(args, kwargs)``."""
-    path, _ = tree.leaves_with_path(arguments)[i]
-    first, *rest = path
-    from rabbet.tree_util import keystr
-
-    return f"argument {keystr(tuple(rest))}" if getattr(first, "idx", 0) == 0 else f"keyword argument {keystr(tuple(rest))}"
-
-
-def _size(fun, leaves, axes, axis_size, arguments):
+def _size(fun, leaves, axes, axis_size, treedef):
     """The size of the mapped axis, on which all mapped arguments must agree."""
     sizes = {}
     for i, (x, axis) in enumerate(zip(leaves, axes, strict=True)):
@@ -125,7 +141,8 @@ def _size(fun, leaves, axes, axis_size, arguments):
     if len(sizes) > 1:
         lines = []
         for size, places in sizes.items():
-            names = ", ".join(f"axis {axes[i]} of {_name(i, arguments)} ({typeof(leaves[i]).str_short()})" for i in places)
+            parts = [f"axis {axes[i]} of {_name(fun, treedef, i)} ({typeof(leaves[i]).str_short()})" for i in places]
+            names = ", ".join(parts)
             lines.append(f"  size {size}: {names or 'axis_size'}")
         raise ValueError(
             f"vmap of {describe_function(fun)}: the mapped axes have different sizes:\n" + "\n".join(lines)
@@ -137,26 +154,30 @@ def _size(fun, leaves, axes, axis_size, arguments):
 def _axes_of_outputs(fun, out_axes, out_tree, outs):
     """One axis per output leaf."""
     try:
-        return broadcast_prefix(out_axes, tree.unflatten(out_tree, list(range(len(outs)))), is_leaf=_is_none)
+        axes = broadcast_prefix(out_axes, tree.unflatten(out_tree, list(range(len(outs)))), is_leaf=_is_none)
     except ValueError as error:
         raise ValueError(
             f"vmap of {describe_function(fun)}: out_axes {out_axes} does not fit the structure of the outputs. {error}"
         ) from None
+    for axis in axes:
+        if axis is not None and type(axis) is not int:
+            raise TypeError(f"vmap of {describe_function(fun)}: out_axes must hold ints and None, got {axis!r}")
+    return axes
 
 
-def _placed(interpreter, b, axis, fun):
+def _placed(interpreter, b, axis, fun, out_tree, index):
     """The output with its mapped axis where ``out_axes`` wants it."""
+    aval = interpreter.type_of(b)
     if axis is None:
         if b.axis is not None:
             raise ValueError(
-                f"vmap of {describe_function(fun)}: out_axes is None for an output of type "
-                f"{interpreter.type_of(b).str_short()} that depends on the mapped arguments; give it an axis"
+                f"vmap of {describe_function(fun)}: out_axes is None for {_output(out_tree, index)}, of type "
+                f"{aval.str_short()}, which depends on the mapped arguments; give it an axis"
             )
         return b.value
-    aval = interpreter.type_of(b)
     if not -aval.ndim - 1 <= axis <= aval.ndim:
         raise ValueError(
-            f"vmap of {describe_function(fun)}: out_axes asks for axis {axis} of an output that has "
+            f"vmap of {describe_function(fun)}: out_axes asks for axis {axis} of {_output(out_tree, index)}, which has "
             f"{aval.ndim + 1} dimensions with the mapped one"
         )
     return interpreter.at_axis(b, axis % (aval.ndim + 1))

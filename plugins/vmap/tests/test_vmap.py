@@ -1,0 +1,228 @@
+"""vmap(f)(xs) is f over the slices of xs, stacked."""
+
+import collections
+
+import numpy as np
+import pytest
+import rabbet as rb
+from rabbet import lax
+
+R = np.random.RandomState(0)
+X = R.randn(4, 3).astype("f4")
+Y = R.randn(4, 3).astype("f4")
+Pair = collections.namedtuple("Pair", "a b")
+
+
+def loop(fun, in_axes=0, out_axes=0):
+    """What vmap means: a Python loop over slices, its results stacked."""
+
+    def looped(*args):
+        axes = (in_axes,) * len(args) if not isinstance(in_axes, tuple) else in_axes
+        size = next(np.shape(x)[a] for x, a in zip(args, axes) if a is not None)
+        outs = [
+            fun(*[x if a is None else np.take(x, i, axis=a) for x, a in zip(args, axes)]) for i in range(size)
+        ]
+        return rb.tree.map(lambda *parts: np.stack([np.asarray(p) for p in parts], axis=out_axes), *outs)
+
+    return looped
+
+
+def close(a, b):
+    assert rb.tree.structure(a) == rb.tree.structure(b)
+    for p, q in zip(rb.tree.leaves(a), rb.tree.leaves(b)):
+        assert p.shape == q.shape
+        np.testing.assert_allclose(p, q, rtol=2e-6, atol=1e-6)
+
+
+FUNCTIONS = {
+    "elementwise": lambda x: lax.tanh(x) * 2 + x,
+    "reduction": lambda x: lax.reduce_sum(x * x, axes=(0,)),
+    "with a constant": lambda x: x + np.arange(3, dtype="f4"),
+    "matrix constant": lambda x: x * np.ones((2, 3), "f4"),
+    "scalar beside": lambda x: lax.reduce_max(x, axes=(0,)) * x,
+    "reshape": lambda x: lax.reshape(x, (3, 1)),
+    "reverse": lambda x: lax.rev(x, (0,)),
+    "select": lambda x: lax.select(x > 0, x, -x),
+    "several": lambda x: (x, {"twice": x * 2, "none": None}, [x > 0]),
+    "cumulative": lambda x: lax.cumsum(x),
+    "sorted": lambda x: lax.sort(x),
+    "index": lambda x: lax.dynamic_slice(x, (lax.argmax(x, 0, np.int32),), (1,)),
+    "constant": lambda x: (x, lax.full((2,), 3.0)),
+}
+
+
+# ------------------------------------------------------------------------------------------------- laws
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("axis", [0, 1, -1, -2])
+def test_it_is_a_loop(name, axis):
+    xs = np.moveaxis(X, 0, axis)
+    close(rb.vmap(FUNCTIONS[name], in_axes=axis)(xs), loop(FUNCTIONS[name], axis)(xs))
+
+
+@pytest.mark.parametrize("in_axes", [(0, 0), (0, None), (None, 0), (1, 0), (0, 1), (-1, 0), (-1, -2), (1, None)])
+@pytest.mark.parametrize("out_axes", [0, 1, -1])
+def test_axes_of_two_arguments(in_axes, out_axes):
+    def shaped(x, a):
+        return x[0] if a is None else np.moveaxis(x, 0, a)
+
+    xs, ys = shaped(X, in_axes[0]), shaped(Y, in_axes[1])
+
+    def f(x, y):
+        return x * 2 - y
+
+    close(rb.vmap(f, in_axes, out_axes)(xs, ys), loop(f, in_axes, out_axes)(xs, ys))
+
+
+def test_nested():
+    f = rb.vmap(rb.vmap(lambda x, y: x - 2 * y, (None, 0)), (0, None))
+    np.testing.assert_allclose(f(X[:, 0], Y[:, 1]), X[:, :1] - 2 * Y[:, 1], rtol=1e-6)
+
+
+def test_nested_over_different_axes():
+    cube = R.randn(2, 3, 4).astype("f4")
+
+    def f(x):
+        return lax.cumsum(x) * lax.reduce_sum(x, axes=(0,))
+
+    got = rb.vmap(rb.vmap(f, in_axes=0, out_axes=1), in_axes=2, out_axes=0)(cube)
+    # in_axes=2 takes the last axis; inside it, in_axes=0 the first; f sees the middle one.
+    wanted = np.stack([np.stack([np.asarray(f(cube[i, :, k])) for i in range(2)], axis=1) for k in range(4)], axis=0)
+    np.testing.assert_allclose(got, wanted, rtol=1e-5)
+
+
+def test_pairwise_distances():
+    points = R.randn(10, 3).astype("f4")
+    distance = lambda x, y: lax.reduce_sum(lax.abs(x - y), axes=(0,))
+    got = rb.vmap(rb.vmap(distance, (0, None)), (None, 0))(points, points)
+    np.testing.assert_allclose(got, np.abs(points[:, None] - points[None]).sum(-1), rtol=1e-5)
+
+
+def test_a_map_of_size_one_and_zero():
+    f = rb.vmap(lambda x: lax.reduce_sum(x, axes=(0,)))
+    assert f(X[:1]).shape == (1,)
+    assert f(X[:0]).shape == (0,)
+
+
+# ------------------------------------------------------------------------------------------------- trees
+def test_axes_as_trees():
+    params = {"w": R.randn(3, 5).astype("f4"), "b": R.randn(5).astype("f4")}
+    f = rb.vmap(lambda p, x: p["w"] * x + p["b"][0], in_axes=({"w": 1, "b": None}, None))
+    out = f({**params, "b": params["b"]}, np.float32(2))
+    np.testing.assert_allclose(out, params["w"].T * 2 + params["b"][0], rtol=1e-6)
+
+
+def test_a_prefix_covers_a_subtree():
+    tree = {"a": X, "b": [Y, X]}
+    f = lambda t, y: t["a"] * t["b"][0] + t["b"][1] * y
+    np.testing.assert_allclose(rb.vmap(f, in_axes=(0, None))(tree, 2.0), X * Y + X * 2, rtol=1e-6)
+    np.testing.assert_allclose(rb.vmap(f, in_axes=({"a": 0, "b": 0}, None))(tree, 2.0), X * Y + X * 2, rtol=1e-6)
+
+
+def test_named_tuples_none_and_lists():
+    f = lambda p, none: p.a + p.b
+    got = rb.vmap(f, in_axes=[Pair(0, None), None])(Pair(X, Y[0]), None)
+    np.testing.assert_allclose(got, X + Y[0], rtol=1e-6)
+
+
+def test_out_axes_as_trees():
+    a, (b, c) = rb.vmap(lambda x: (x, (x * 2, 7.0)), out_axes=(1, (0, None)))(X)
+    np.testing.assert_array_equal(a, X.T)
+    np.testing.assert_array_equal(b, X * 2)
+    assert c == 7.0
+
+
+def test_outputs_without_the_axis():
+    out = rb.vmap(lambda x: (x, lax.full((2,), 3.0), 1))(X)
+    assert [o.shape for o in out] == [(4, 3), (4, 2), (4,)]
+    whole, alone = rb.vmap(lambda x, y: (x, y * 2), in_axes=(0, None), out_axes=(0, None))(X, Y)
+    np.testing.assert_array_equal(alone, Y * 2)
+
+
+def test_keyword_arguments_are_mapped_along_axis_0():
+    f = rb.vmap(lambda x, *, scale, shift: x * scale + shift["by"], in_axes=1)
+    np.testing.assert_allclose(f(X.T, scale=np.arange(4.0), shift={"by": Y}), X * np.arange(4)[:, None] + Y, rtol=1e-5)
+    np.testing.assert_allclose(rb.vmap(lambda *, x: x * 2)(x=X), X * 2)
+
+
+def test_axis_size_alone():
+    out = rb.vmap(lambda: lax.full((2,), 1.0), axis_size=5)()
+    assert out.shape == (5, 2)
+    assert rb.vmap(lambda x: x * 2, in_axes=None, axis_size=3)(1.0).tolist() == [2, 2, 2]
+    assert rb.vmap(lambda x: x * 2, in_axes=None, out_axes=None, axis_size=3)(1.0) == 2
+    assert rb.vmap(lambda x: x, axis_size=4)(X).shape == (4, 3)
+
+
+def test_dtypes_and_weak_types():
+    for dtype in ("i4", "u1", "bool", "c8", "f2"):
+        xs = np.ones((2, 3), dtype)
+        assert rb.vmap(lambda x: (x, 0))(xs)[0].dtype == np.dtype(dtype)
+    assert rb.vmap(lambda x: x * 2.0)(np.ones(3, "f2")).dtype == np.float16
+
+
+def test_closing_over_values_of_an_outer_map():
+    def outer(x):
+        return rb.vmap(lambda y: x * y)(Y[:, 0])
+
+    np.testing.assert_allclose(rb.vmap(outer)(X[:, 0]), np.outer(X[:, 0], Y[:, 0]), rtol=1e-6)
+
+
+def test_it_keeps_the_name():
+    def documented(x):
+        """What it does."""
+        return x
+
+    assert rb.vmap(documented).__name__ == "documented"
+    assert rb.vmap(documented).__doc__ == "What it does."
+
+
+def test_python_sees_one_example():
+    shapes = []
+    rb.vmap(lambda x, y: shapes.append((x.shape, x.ndim, y.shape)) or x)(X, Y[:, 0])
+    assert shapes == [((3,), 1, ())]
+
+
+# ------------------------------------------------------------------------------------------- composition
+@pytest.mark.needs("jit")
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_with_jit_inside_and_outside(name):
+    f = FUNCTIONS[name]
+    wanted = loop(f)(X)
+    close(rb.vmap(rb.jit(f))(X), wanted)
+    close(rb.jit(rb.vmap(f))(X), wanted)
+    close(rb.jit(rb.vmap(rb.jit(rb.vmap(f, in_axes=1)), in_axes=1))(np.stack([X.T, X.T], 1)), loop(loop(f, 1), 1)(np.stack([X.T, X.T], 1)))
+
+
+@pytest.mark.needs("jit")
+def test_a_jitted_function_is_traced_once_for_examples():
+    traced = []
+
+    @rb.jit
+    def f(x):
+        traced.append(x.shape)
+        return x * 2
+
+    rb.vmap(f)(X), rb.vmap(f)(X + 1)
+    assert traced == [(3,)]
+
+
+@pytest.mark.needs("jit")
+def test_a_jitted_closure_over_a_mapped_value():
+    f = rb.vmap(lambda x, y: rb.jit(lambda z: z * x)(y))
+    np.testing.assert_allclose(f(X, Y), X * Y, rtol=1e-6)
+
+
+@pytest.mark.needs("jit")
+def test_unbatched_outputs_of_a_call_stay_unbatched():
+    inner = rb.jit(lambda x, y: (x + y, y * 2))
+    summed, alone = rb.vmap(lambda x, y: inner(x, y), in_axes=(0, None), out_axes=(0, None))(X, Y[0])
+    np.testing.assert_allclose(summed, X + Y[0], rtol=1e-6)
+    np.testing.assert_allclose(alone, Y[0] * 2, rtol=1e-6)
+
+
+@pytest.mark.needs("jit")
+def test_programs_are_well_typed():
+    from rabbet.extend import check
+
+    for f in FUNCTIONS.values():
+        check(rb.make_jaxpr(rb.vmap(f))(X))
+        check(rb.make_jaxpr(rb.vmap(rb.vmap(f, in_axes=1), in_axes=1))(np.stack([X.T, X.T], 1)))
