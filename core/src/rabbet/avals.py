@@ -137,7 +137,9 @@ class ShapeDtypeStruct:
     def __init__(self, shape, dtype, *, sharding=None, weak_type=False):
         if dtype is None:
             raise ValueError("ShapeDtypeStruct needs a dtype, got None")
-        self.aval = ShapedArray(tuple(shape), dtypes.canonicalize(dtype), weak_type)
+        # Dimensions are checked here, because the table of avals would find 2.0 under 2.
+        shape = tuple([_dimension(d) for d in shape])
+        self.aval = ShapedArray(shape, dtypes.canonicalize(dtype), weak_type)
         self.sharding = sharding
 
     shape = property(lambda self: self.aval.shape)

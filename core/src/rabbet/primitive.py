@@ -8,6 +8,9 @@ The rules that the owner of a primitive writes stand beside it, under the name o
 which is not installed.
 """
 
+import importlib
+import pickle
+
 from rabbet import source_info
 from rabbet.current import context
 from rabbet.errors import RuleConflict
@@ -54,7 +57,7 @@ class Primitive:
         self.rules = {}
         self.decomposition = None
         self.__doc__ = doc
-        self.where = source_info.definition_site()
+        self.where = source_info.definition_site(maker_of=name)
         self.__module__ = self.where.module
         self._ops = {}
         self._plain = Op(self, {})
@@ -73,11 +76,20 @@ class Primitive:
         except TypeError:
             return Op(self, params)
         if op is None:
+            return self._intern(key, params)
+        if op.has_numbers and not _same_numbers(op.params, params):
+            return self._intern((key, _number_types(params)), params)
+        return op
+
+    def _intern(self, key, params):
+        op = self._ops.get(key)
+        if op is None:
+            op = Op(self, params)
             if "body" in self.kinds:
-                return Op(self, params)
+                return op
             if len(self._ops) >= MOST_OPS:
                 self._ops.clear()
-            op = self._ops[key] = Op(self, params)
+            self._ops[key] = op
         return op
 
     def rule(self, table):
@@ -98,7 +110,8 @@ class Primitive:
         """Decorator: ``function(op, *args)`` computes this primitive by others; serves every table without a rule."""
         if self.decomposition is not None:
             raise RuleConflict(
-                f"primitive {self.name!r} already has a decomposition at {source_info.address(self.decomposition)}"
+                f"primitive {self.name!r} already has a decomposition at {source_info.address(self.decomposition)}; "
+                f"a second one stands at {source_info.address(function)}. Keep one of them."
             )
         self.decomposition = function
         return function
@@ -113,17 +126,23 @@ class Primitive:
         return self.name
 
     def __reduce__(self):
-        return find, (self.name,)
+        if find(self.name) is not self:
+            raise pickle.PicklingError(
+                f"primitive {self.name!r} made at {self.where} cannot be pickled: its name was taken first by the one made at "
+                f"{find(self.name).where}"
+            )
+        return unpickle, (self.name, self.__module__)
 
 
 class Op:
     """A primitive with its parameters. Calling it speaks to the current interpreter."""
 
-    __slots__ = ("primitive", "params", "programs", "_outs", "__weakref__")
+    __slots__ = ("primitive", "params", "programs", "has_numbers", "_outs", "__weakref__")
 
     def __init__(self, primitive, params):
         self.primitive = primitive
         self.params = params
+        self.has_numbers = not _NUMBERS.isdisjoint(map(type, params.values()))
         self.programs = {}
         self._outs = {}
 
@@ -145,9 +164,40 @@ class Op:
     def __getitem__(self, name):
         return self.params[name]
 
+    def __reduce__(self):
+        return _remake, (self.primitive, self.params)
+
     def __repr__(self):
         params = " ".join(f"{k}={v}" for k, v in self.params.items())
         return f"{self.primitive.name}[{params}]" if params else self.primitive.name
+
+
+# Python finds True and 1.0 under 1, and -0.0 under 0.0, but as parameters they may mean different programs.
+_NUMBERS = frozenset([bool, int, float, complex])
+
+
+def _number_types(params):
+    return tuple([(type(v), str(v) if v == 0 else "") if type(v) in _NUMBERS else None for v in params.values()])
+
+
+def _same_numbers(params, others):
+    for v, w in zip(params.values(), others.values(), strict=True):
+        if v is not w and type(v) in _NUMBERS and (type(v) is not type(w) or (v == 0 and str(v) != str(w))):
+            return False
+    return True
+
+
+def _remake(primitive, params):
+    return primitive.op(**params)
+
+
+def unpickle(name, module):
+    """The primitive called ``name``, importing the module that makes it if need be."""
+    if name not in _registry:
+        importlib.import_module(module)
+    if name not in _registry:
+        raise pickle.UnpicklingError(f"there is no primitive {name!r}, and importing {module!r} did not make it")
+    return _registry[name]
 
 
 def find(name):

@@ -121,17 +121,25 @@ def position(where):
     return found
 
 
-def definition_site(skip=()):
+def definition_site(skip=(), maker_of=None):
     """The ``Site`` of the statement that makes an object, when called in the object's ``__init__``.
 
-    Frames of the modules named in ``skip`` are passed over too.
+    Frames of the modules named in ``skip`` are passed over too, and functions that were given the name ``maker_of``
+    as their first argument: they make such objects for whoever called them.
     """
     frame = sys._getframe(2)
     while frame.f_back is not None and (
-        frame.f_code.co_name in ("__init__", "__new__") or frame.f_globals.get("__name__") in skip
+        frame.f_code.co_name in ("__init__", "__new__")
+        or frame.f_globals.get("__name__") in skip
+        or (maker_of is not None and _first_argument(frame) == maker_of)
     ):
         frame = frame.f_back
     return Site(frame.f_code.co_filename, frame.f_lineno, frame.f_globals.get("__name__", "?"))
+
+
+def _first_argument(frame):
+    code = frame.f_code
+    return frame.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
 
 
 def address(function):
