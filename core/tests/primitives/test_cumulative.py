@@ -1,6 +1,42 @@
 """The laws of ``primitives/cumulative.py``, then its corners and messages."""
 
+import numpy as np
+import pytest
+
+from rabbet import lax
 from rabbet.testing.rows.cumulative import ROWS
 from rabbet.testing.suite import law_tests
 
+from .helpers import floats, gradient
+
 test_value, test_extremes, test_mapping, test_derivatives, test_kinds = law_tests(ROWS)
+
+
+def test_sizes_zero_and_one():
+    for fn in (lax.cumsum, lax.cumprod, lax.cummax, lax.cummin, lax.cumlogsumexp):
+        assert fn(lax.full((0, 2), 1.0)).shape == (0, 2)
+        assert np.asarray(fn(floats(3.0))).tolist() == [3.0]
+
+
+def test_odd_and_even_sizes_of_the_written_out_scan():
+    for n in range(1, 10):
+        values = np.linspace(-1.5, 2.0, n).astype(np.float32)
+        terms = [np.prod(np.delete(values[: i + 1], j)) for i in range(n) for j in range(i + 1)]
+        total = sum(gradient(lax.cumprod, floats(*values)))
+        assert np.isclose(total, sum(terms), rtol=1e-4)
+
+
+def test_the_nearest_of_equal_elements_has_the_derivative():
+    assert gradient(lambda x: lax.cummax(x)[2:], floats(3.0, 3.0, 2.0)) == [0.0, 1.0, 0.0]
+    assert gradient(lambda x: lax.cummin(x, reverse=True)[:1], floats(4.0, 3.0, 3.0)) == [0.0, 1.0, 0.0]
+
+
+def test_the_derivative_of_cumlogsumexp_from_minus_infinity():
+    assert gradient(lax.cumlogsumexp, floats(-np.inf, 0.0)) == [1.0, 1.0]
+
+
+def test_messages():
+    with pytest.raises(ValueError, match="cumsum: axis 1 is out of range for an array of 1 dimensions"):
+        lax.cumsum(floats(1, 2), 1)
+    with pytest.raises(TypeError, match=r"cummax takes .* arrays, got c64\[1\]"):
+        lax.cummax(lax.complex(floats(1), floats(1)))

@@ -1,6 +1,41 @@
 """The laws of ``primitives/elementwise.py``, then its corners and messages."""
 
+import numpy as np
+import pytest
+
+from rabbet import lax
+from rabbet.testing.draws import device_array
 from rabbet.testing.rows.elementwise import ROWS
 from rabbet.testing.suite import law_tests
 
+from .helpers import floats, ints, slope
+
 test_value, test_extremes, test_mapping, test_derivatives, test_kinds = law_tests(ROWS)
+
+
+def test_a_tie_of_max_shares_the_derivative():
+    assert slope(lax.max, floats(1.0, 2.0, 3.0), floats(2.0, 2.0, 2.0)) == [0.0, 0.5, 1.0]
+    assert slope(lax.min, floats(1.0, 2.0, 3.0), floats(2.0, 2.0, 2.0)) == [1.0, 0.5, 0.0]
+
+
+def test_rounding_and_sign_have_derivative_zero():
+    for fn in (lax.floor, lax.ceil, lax.sign, lax.round):
+        assert slope(fn, floats(-1.5, 0.0, 2.5)) == [0.0, 0.0, 0.0]
+
+
+def test_python_numbers_adopt_the_dtype_of_the_arrays():
+    assert lax.mul(ints(1, 2), 3).dtype == np.int32
+    assert lax.mul(2.0, 3.0).weak_type
+    with pytest.raises(TypeError, match=r"add takes arrays of one dtype, got i32\[1\], f32\[\]"):
+        lax.add(ints(1), 1.5)
+    with pytest.raises(OverflowError, match="300 does not fit int8"):
+        lax.add(device_array(np.ones(1, np.int8)), 300)
+
+
+def test_operands_must_agree():
+    with pytest.raises(TypeError, match=r"add takes arrays of one shape .* got f32\[2\], f32\[3\]"):
+        lax.add(floats(1, 2), floats(1, 2, 3))
+    with pytest.raises(TypeError, match=r"add takes arrays of one dtype, got f32\[1\], i32\[1\]; convert"):
+        lax.add(floats(1), ints(1))
+    with pytest.raises(TypeError, match=r"sin takes floating or complex arrays, got i32\[1\]"):
+        lax.sin(ints(1))

@@ -164,7 +164,7 @@ def integer_power(x, y, dtype):
 
 def _strong(x, dtype):
     """``x``, a bare Python number as a NumPy scalar of ``dtype``: for functions that treat their operands one by one."""
-    return dtypes.numpy_scalar(x, dtype)[()] if scalars.is_python_scalar(x) else x
+    return scalars.typed(dtypes.numpy_scalar(x, dtype), dtype) if scalars.is_python_scalar(x) else x
 
 
 def together(x, y):

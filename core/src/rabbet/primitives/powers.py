@@ -1,5 +1,6 @@
 """Powers and the error function."""
 
+import builtins
 import math
 
 from rabbet.interpreter import typeof
@@ -26,7 +27,7 @@ def integer_pow_by_squaring(op, x):
     y = op.params["y"]
     if y == 0:
         return zeros.full(typeof(x), 1)
-    result, square, n = None, x, abs(y)
+    result, square, n = None, x, builtins.abs(y)
     while n:
         if n & 1:
             result = square if result is None else mul(result, square)

@@ -40,6 +40,8 @@ sort = Primitive(
 @sort.rule("lower")
 def lower_sort(op, *names):
     avals = op.in_avals
+    if not avals[0].size:
+        return names
     if op["num_keys"] == 1 and avals[0].dtype.kind in "iu" and len(avals) <= 2:
         return _lower_integer_sort(op, names, avals)
     params = op.params
