@@ -8,7 +8,7 @@ A value the interpreter never touched is *plain*: it is its own single leaf, and
 """
 
 from rabbet import tree
-from rabbet.interpreter import Tracer, run_traced
+from rabbet.interpreter import Tracer, run_traced, typeof
 from rabbet.jaxpr import evaluate, open_consts
 from rabbet.staging import stage
 
@@ -55,20 +55,21 @@ def put_together(interpreter, structures, leaves):
     return values
 
 
-def interpret(interpreter, jaxpr, structures, leaf_avals):
+def interpret(interpreter, jaxpr, structures, leaf_avals, outputs=None):
     """Stage ``jaxpr`` under a fresh copy of ``interpreter``.
 
     Args:
       jaxpr: the body.
       structures: the static part of each of its inputs.
       leaf_avals: the types of the flattened inputs.
+      outputs: the static part that each output must have (None: whatever it comes to have); values are forced to it.
 
     Returns:
       (body, out_structures, consts): ``body`` takes ``consts`` and then the leaves of the inputs, and returns the leaves of the
       outputs. ``consts`` are empty where nothing outside was captured, and then the result is kept with ``jaxpr``.
     """
     key = interpreter.key()
-    memo = None if key is None else (key, structures, tuple(leaf_avals))
+    memo = None if key is None else (key, structures, tuple(leaf_avals), outputs)
     if memo is not None and memo in jaxpr.memo:
         return jaxpr.memo[memo]
     out_structures = None
@@ -78,14 +79,83 @@ def interpret(interpreter, jaxpr, structures, leaf_avals):
         inner = interpreter.fresh()
 
         def on_values(*_):
-            values = put_together(inner, structures, leaves)
-            return evaluate(jaxpr, values)
+            return evaluate(jaxpr, put_together(inner, structures, leaves))
 
-        outs, out_structures = take_apart(inner, run_traced(inner, on_values, []))
-        return outs
+        outs = run_traced(inner, on_values, [])
+        if outputs is None:
+            leaves, out_structures = take_apart(inner, outs)
+            return leaves
+        out_structures = outputs
+        return [leaf for x, s in zip(outs, outputs, strict=True) for leaf in forced(inner, x, s)]
 
     closed = stage(flat, leaf_avals, jaxpr.name)
     result = open_consts(closed), out_structures, list(closed.consts)
     if memo is not None and not closed.consts:
         jaxpr.memo[memo] = result
     return result
+
+
+# ------------------------------------------------------------------------------------------- joining and forcing
+class Hole:
+    """Stands for a leaf where only a payload's static part is looked at."""
+
+    def __repr__(self):
+        return "*"
+
+
+HOLE = Hole()
+
+
+def skeleton(structure):
+    """A payload with ``HOLE`` for each leaf."""
+    return tree.unflatten(structure, [HOLE] * structure.num_leaves)
+
+
+def join(interpreter, a, b):
+    """The least static part that covers two; ``PLAIN`` is below all others."""
+    if a is PLAIN or a == b:
+        return b
+    if b is PLAIN:
+        return a
+    return tree.structure(interpreter.join(skeleton(a), skeleton(b)))
+
+
+def join_all(interpreter, first, second):
+    """``join`` for each pair of two tuples of static parts."""
+    return tuple([join(interpreter, a, b) for a, b in zip(first, second, strict=True)])
+
+
+def forced(interpreter, x, structure):
+    """The leaves of a value (a tracer of ``interpreter``, alive or finished, or a plain value) brought to a static part."""
+    mine = type(x) is Tracer and x.interpreter is interpreter
+    if structure is PLAIN:
+        if mine:
+            raise TypeError(f"{interpreter.describe()}: a value that must stay plain depends on a transformed one")
+        return [x]
+    payload = x.payload if mine else interpreter.lift(x)
+    leaves, have = tree.flatten(payload)
+    if have == structure:
+        return leaves
+    leaves, have = tree.flatten(interpreter.force(payload, skeleton(structure)))
+    if have != structure:
+        raise TypeError(f"{interpreter.describe()}: force gave the static part {have}, {structure} was asked for")
+    return leaves
+
+
+def widened(interpreter, values, body_of):
+    """The static parts of loop carries: the least that hold the initial values and whatever the body makes of them.
+
+    Args:
+      values: the initial values.
+      body_of: from the carries' static parts and leaf avals to the static parts that the body returns for them.
+
+    Returns:
+      (structures, leaves): the static parts, and the initial values' leaves forced to them.
+    """
+    _, structures = take_apart(interpreter, values)
+    while True:
+        leaves = [leaf for x, s in zip(values, structures, strict=True) for leaf in forced(interpreter, x, s)]
+        after = join_all(interpreter, structures, body_of(structures, [typeof(leaf) for leaf in leaves]))
+        if after == structures:
+            return structures, leaves
+        structures = after

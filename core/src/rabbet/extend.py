@@ -15,7 +15,7 @@ a hook                 ``hookimpl`` and an entry point in ``rabbet.hooks``
 
 from rabbet.arguments import argument_name, converted, leaf_path, parameter_name, shown
 from rabbet.avals import ShapedArray, ShapeDtypeStruct
-from rabbet.bodies import PLAIN, interpret, put_together, take_apart
+from rabbet.bodies import HOLE, PLAIN, interpret, put_together, take_apart
 from rabbet.checking import check
 from rabbet.config import Setting, config
 from rabbet.current import context
@@ -31,9 +31,11 @@ from rabbet.payloads import Batched, Dual, Linear, Zero, tangent_aval, zero_for
 from rabbet.passes import Pass
 from rabbet.primitive import Op, Primitive
 from rabbet.primitives.batching import move_axis, new_axis
+from rabbet.primitives.branches import cond as cond_call
 from rabbet.primitives.calls import call_of, jit as jit_call
 from rabbet.primitives.custom import call as custom_call
 from rabbet.primitives.keys import from_physical, to_physical
+from rabbet.primitives.loops import scan as scan_call, while_ as while_call
 from rabbet.primitives.standard import batch, jvp, lower, transpose
 from rabbet.primitives.threefry import threefry2x32
 from rabbet.primitives.zeros import add_tangents, full as full_of, instantiate

@@ -70,6 +70,56 @@ class Interpreter:
         (leaf,) = tree.leaves(payload)
         return leaf
 
+    def join(self, a, b):
+        """The least payload that covers two of different static parts; their leaves are placeholders (see ``bodies``)."""
+        raise TypeError(
+            f"{self.describe()}: a loop or branch brings together values whose representations differ ({a} and {b}); "
+            f"{type(self).__name__} must define join(a, b) and force(payload, like)"
+        )
+
+    def force(self, payload, like):
+        """``payload`` with the static part of ``like``, which covers its own; the leaves of ``like`` are placeholders."""
+        raise TypeError(f"{self.describe()}: {type(self).__name__} must define force(payload, like) to go through this loop")
+
+    def sliced(self, payload):
+        """For a scanned input: (payload whose leaves have the scanned dimension in front, payload of one slice with placeholders)."""
+        return payload, payload
+
+    def stacked(self, slice_payload):
+        """For a scanned output: the payload (of placeholders) that stacking such slices along a new first dimension makes."""
+        return slice_payload
+
+    def predicate(self, op, args):
+        """What to do where a branch or loop is decided by a value of this interpreter; by default an error that says so.
+
+        Called with this interpreter current; ``args`` are the operands of ``op``. Returns its outputs.
+        """
+        raise TypeError(
+            f"{self.describe()}: {op.primitive.name!r} is decided by a value that depends on transformed inputs"
+            f"{'' if context.where is None else f', at {source_info.position(context.where)}'}. "
+            f"Decide by values that do not, or give {type(self).__name__} a method predicate(op, args)"
+        )
+
+    def at_this_level(self, method, *args):
+        """Call ``method`` with this interpreter current; for rules, which run with the parent current."""
+        ctx = context
+        previous = ctx.interpreter
+        ctx.interpreter = self
+        try:
+            return method(*args)
+        finally:
+            ctx.interpreter = previous
+
+    def at_parent(self, method, *args):
+        """Call ``method`` with the level below current; for hooks, which run at this level."""
+        ctx = context
+        previous = ctx.interpreter
+        ctx.interpreter = self.parent
+        try:
+            return method(*args)
+        finally:
+            ctx.interpreter = previous
+
     def fresh(self):
         """A new interpreter of the same settings, for running a body; by default a shallow copy."""
         return copy.copy(self)
@@ -114,7 +164,7 @@ class Interpreter:
                 return [self.wrap(p) for p in out]
             return self.wrap(out)
         except MissingRule as error:
-            reached(error, self, op)
+            rules.reached(error, self.table, op.primitive, ctx.where)
             raise
         finally:
             ctx.interpreter = self
@@ -125,22 +175,6 @@ class Interpreter:
         """A few words for messages: the transformation and the function that it runs."""
         fn = getattr(self, "fn", None)
         return f"{type(self).__name__}" + (f" of {source_info.describe_function(fn)}" if fn is not None else "")
-
-
-def reached(error, interpreter, op):
-    """Extend ``MissingRule`` on its way out: by which rule of which primitive it was reached."""
-    lines = getattr(error, "lines", None)
-    if lines is None:
-        error.lines = lines = [error.args[0]]
-        if context.where is not None:
-            lines.append(f"  called at {source_info.position(context.where)}")
-        error.met_at = op.primitive
-    elif op.primitive is not error.met_at or interpreter.table.name not in lines[0]:
-        found = interpreter.table.explain(op.primitive)
-        if found is not None:
-            address = source_info.address(found.rule)
-            lines.insert(1, f"  reached from the {interpreter.table.name!r} rule for {op.primitive.name!r} ({address})")
-    error.args = ("\n".join(lines),)
 
 
 def run(interpreter, fn, payloads):

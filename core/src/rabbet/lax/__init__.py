@@ -7,6 +7,7 @@ bind one or a few primitives. Operands must agree in dtype, and in shape but for
 from rabbet.lax.contractions import (
     DotAlgorithm, DotAlgorithmPreset, DotDimensionNumbers, Precision, batch_matmul, dot, dot_general,
 )  # fmt: skip
+from rabbet.lax.control import cond, fori_loop, map, scan, switch, while_loop
 from rabbet.lax.cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum
 from rabbet.lax.dynamic import (
     dynamic_index_in_dim, dynamic_slice, dynamic_slice_in_dim, dynamic_update_index_in_dim, dynamic_update_slice,

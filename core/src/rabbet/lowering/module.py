@@ -13,7 +13,7 @@ from rabbet.errors import MissingRule
 from rabbet.jaxpr import Var
 from rabbet.lowering import constants, extended
 from rabbet.lowering.locations import Locations
-from rabbet.rules import Decomposed, RuleTable, Through
+from rabbet.rules import Decomposed, RuleTable, Through, reached
 from rabbet.staging import stage
 
 lower = RuleTable("lower", doc="(op, *names) -> name or list of names, of StableHLO values that op.emit wrote")
@@ -151,8 +151,11 @@ class Function:
             if eqn.where is not None:
                 self.loc = location(eqn.where)
             inputs = [env[v] if type(v) is Var else self._literal(v) for v in eqn.inputs]
-            rule = lookup(eqn.op.primitive)
-            outs = self._apply(rule, eqn, inputs)
+            try:
+                outs = self._apply(lookup(eqn.op.primitive), eqn, inputs)
+            except MissingRule as error:
+                reached(error, self.module.table, eqn.op.primitive, eqn.where)
+                raise
             if type(outs) is str:
                 env[eqn.outputs[0]] = outs
             else:
@@ -173,7 +176,7 @@ class Function:
         if type(rule) is Decomposed:
             return self.inline(decomposed(eqn, rule.parts), inputs)
         if type(rule) is Through:
-            raise MissingRule(self.module.table.missing(eqn.op.primitive))
+            raise self.module.table.missing(eqn.op.primitive)
         for v in eqn.inputs:
             if v.aval.is_extended:
                 break
@@ -224,6 +227,29 @@ class Site:
     def emit_none(self, text):
         """Write an operation without results."""
         self._function.lines.append((text, self._function.loc))
+
+    def emit_regions(self, head, regions, tail, n):
+        """Write an operation with regions: ``n`` results = ``head ({region}, {region}) tail``.
+
+        Args:
+          regions: for each region ``(jaxpr, names)``: its first inputs are the captured ``names``, the others block arguments.
+        """
+        function = self._function
+        name = function.fresh()
+        shown = f"{name}:{n} = " if n > 1 else f"{name} = " if n == 1 else ""
+        function.lines.append((f"{shown}{head} ({{", ""))
+        for i, (jaxpr, names) in enumerate(regions):
+            if i:
+                function.lines.append(("}, {", ""))
+            own = [(function.fresh(), v.aval.mlir) for v in jaxpr.invars[len(names) :]]
+            if own:
+                function.lines.append((f"^bb0({', '.join([f'{a}: {t}' for a, t in own])}):", ""))
+            names = [*names, *[a for a, _ in own]]
+            outs = function.inline(jaxpr, names)
+            types = ", ".join([v.aval.mlir for v in jaxpr.outvars])
+            function.lines.append((f"stablehlo.return {', '.join(outs)} : {types}" if outs else "stablehlo.return", ""))
+        function.lines.append((f"}}) {tail}", function.loc))
+        return [name] if n == 1 else [f"{name}#{i}" for i in range(n)]
 
     def constant(self, value, aval):
         """The name of a constant of type ``aval``; ``value`` is a scalar or a small NumPy array."""

@@ -4,7 +4,7 @@ Rules run on the level below, so a tangent may itself be a tracer: of an outer f
 whose tangent is known to be zero goes on as a plain value.
 """
 
-from rabbet.extend import Dual, Interpreter, Zero, jvp, typeof, zero_for
+from rabbet.extend import Dual, Interpreter, Zero, instantiate, jvp, typeof, zero_for
 
 
 class Forward(Interpreter):
@@ -21,6 +21,14 @@ class Forward(Interpreter):
 
     def wrap(self, dual):
         return dual.primal if type(dual.tangent) is Zero else super().wrap(dual)
+
+    def join(self, a, b):
+        """A tangent if either side has one."""
+        return Dual(a.primal, b.tangent if type(a.tangent) is Zero else a.tangent)
+
+    def force(self, dual, like):
+        """Zeros in place of the symbolic zero."""
+        return Dual(dual.primal, dual.tangent if type(like.tangent) is Zero else instantiate(dual.tangent))
 
     def concrete(self, dual):
         """The value, for Python control flow: differentiation happens where values are known."""

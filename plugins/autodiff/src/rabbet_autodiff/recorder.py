@@ -7,7 +7,7 @@ needs is written down on the way, with the values it needs held in the equations
 from rabbet.extend import (
     Equation, Interpreter, Tracer, Var, adopted_avals, context, is_python_scalar, transpose, typeof,
 )  # fmt: skip
-from rabbet_autodiff.splitting import splits
+from rabbet_autodiff.control import splits
 
 
 class Recorder(Interpreter):
@@ -41,7 +41,7 @@ class Recorder(Interpreter):
         """One linear equation; a call is split first, so that only its linear half is recorded."""
         primitive = op.primitive
         if "body" in primitive.kinds:
-            return splits.lookup(primitive)(op, self, args)
+            return self.record_half(op, args)
         rule = transpose.lookup(primitive)
         if hasattr(rule, "parts"):
             return rule.parts(op, *args)
@@ -52,6 +52,28 @@ class Recorder(Interpreter):
         out = op.out(avals)
         inputs = [a.payload if type(a) is Tracer and a.interpreter is self else a for a in args]
         return self.append(op, inputs, out if primitive.multiple_results else (out,), primitive.multiple_results)
+
+    def record_half(self, op, args):
+        """Run the known half of an operator with bodies, record the linear half."""
+        flags = tuple([self.is_mine(a) for a in args])
+        halves = splits.lookup(op.primitive)(op, flags)
+        outs = []
+        if halves.known is not None:
+            context.interpreter = self.parent
+            try:
+                outs = halves.known(*[args[i] for i in halves.known_in])
+            finally:
+                context.interpreter = self
+        count = halves.out_linear.count(False)
+        pools = {"operand": args, "residual": outs[count:]}
+        tracers = []
+        if halves.linear is not None:
+            operands = [pools[pool][i] for pool, i in halves.linear_in]
+            inputs = [a.payload if self.is_mine(a) else a for a in operands]
+            avals = halves.linear.out(tuple([typeof(a) for a in operands]))
+            tracers = self.append(halves.linear, inputs, avals, True)
+        known, linear = iter(outs[:count]), iter(tracers)
+        return [next(linear) if lin else next(known) for lin in halves.out_linear]
 
     def append(self, op, inputs, avals, multiple):
         """Add an equation; the tracers of its outputs."""

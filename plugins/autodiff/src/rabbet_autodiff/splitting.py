@@ -1,117 +1,147 @@
-"""Splitting a program into what is known now and what is linear: partial evaluation of bodies for the recorder.
+"""Splitting operators with bodies into what is known now and what is linear: partial evaluation for the recorder.
 
-When differentiation goes through a call, its body becomes one program on values and tangents. The recorder takes it apart: the equations that no tangent
-reaches make the *known* half, which runs now and hands over the intermediate values (residuals) that the rest needs; the others make the *linear* half,
-which is recorded as one equation and transposed as a whole.
+When differentiation goes through a call, a branch or a loop, its body becomes one program on values and tangents. The recorder takes it apart: the equations that
+no tangent reaches make the *known* half, which runs now and hands over the intermediate values (residuals) that the rest needs; the others make
+the *linear* half, which is recorded as one equation and transposed as a whole.
 """
 
 from typing import NamedTuple
 
-from rabbet.extend import Equation, Jaxpr, Op, RuleTable, Var, call_of, context, jit_call
+from rabbet.extend import Equation, Jaxpr, Op, RuleTable, Var, call_of, full_of, jit_call, stage
 
-splits = RuleTable("split", doc="(op, recorder, args) -> outputs: run the known half of a primitive with bodies, record the linear one")
+splits = RuleTable("split", doc="(op, flags) -> Halves: an operator with bodies as a known and a linear operator")
+
+
+class Halves(NamedTuple):
+    """An operator split in two.
+
+    Attributes:
+      known: the operator that runs now (None: there is nothing to run); it takes the operands ``known_in`` and returns the known
+        outputs, then the residuals.
+      known_in: indices of operands.
+      linear: the operator to record (None: no output is linear).
+      linear_in: its operands: ``("operand", i)`` of the original, or ``("residual", k)``.
+      out_linear: for each output whether it is linear.
+      residual_types: the residuals' avals.
+    """
+
+    known: Op | None
+    known_in: tuple
+    linear: Op | None
+    linear_in: tuple
+    out_linear: tuple
+    residual_types: tuple
 
 
 class Split(NamedTuple):
-    """The halves of a program.
+    """A program split in two.
 
-    ``known`` takes the inputs that are not linear and returns the known outputs and then the computed residuals. ``linear`` takes the residuals (those that
-    are inputs of the program, by ``passed``, then the computed ones) and the linear inputs, and returns the linear outputs.
+    ``known`` takes the inputs that are not linear and returns the known outputs, then the residuals. ``linear`` takes some known inputs as they
+    are (``passed``, indices of the program's inputs), the residuals, and the linear inputs; it returns the linear outputs.
     """
 
     known: Jaxpr
     linear: Jaxpr
     passed: tuple
+    residuals: int
     out_linear: tuple
 
 
-def split(jaxpr, linear_in):
-    """Split a program by which of its inputs are linear; made once for each pattern."""
-    return jaxpr.once(("split", linear_in), lambda: _split(jaxpr, linear_in))
+def split(jaxpr, flags, force_linear=()):
+    """Split a program by which of its inputs are linear; made once for each pattern.
+
+    Args:
+      jaxpr: a program.
+      flags: for each input whether it is linear.
+      force_linear: outputs that the linear half must return even if they turn out known; they are then zero.
+    """
+    return jaxpr.once(("split", flags, force_linear), lambda: _split(jaxpr, flags, force_linear))
 
 
-def _split(jaxpr, linear_in):
-    linear = {v for v, lin in zip(jaxpr.invars, linear_in, strict=True) if lin}
+def _split(jaxpr, flags, force_linear):
+    linear = {v for v, lin in zip(jaxpr.invars, flags, strict=True) if lin}
     known_equations, linear_equations = [], []
     for eqn in jaxpr.equations:
-        flags = tuple([type(v) is Var and v in linear for v in eqn.inputs])
-        if not any(flags):
+        touched = tuple([type(v) is Var and v in linear for v in eqn.inputs])
+        if not any(touched):
             known_equations.append(eqn)
-        elif eqn.op.primitive is jit_call:
-            known, rest = _split_call(eqn, flags)
-            known_equations += known
-            linear_equations += rest
-            linear.update(v for e in rest for v in e.outputs)
+        elif "body" in eqn.op.primitive.kinds:
+            _split_equation(eqn, touched, known_equations, linear_equations, linear)
         else:
             linear_equations.append(eqn)
             linear.update(eqn.outputs)
-    out_linear = tuple([type(v) is Var and v in linear for v in jaxpr.outvars])
+    out_linear = tuple([
+        (type(v) is Var and v in linear) or i in force_linear for i, v in enumerate(jaxpr.outvars)
+    ])  # fmt: skip
+    linear_outs = []
+    for v, lin in zip(jaxpr.outvars, out_linear, strict=True):
+        if lin:
+            linear_outs.append(v if type(v) is Var and v in linear else _zero(v, linear_equations))
     residuals = _read_but_not_linear(linear_equations, linear)
-    inputs = [v for v, lin in zip(jaxpr.invars, linear_in, strict=True) if not lin]
-    places = {v: i for i, v in enumerate(inputs)}
+    places = {v: i for i, v in enumerate(jaxpr.invars)}
     passed = [v for v in residuals if v in places]
     computed = [v for v in residuals if v not in places]
     known = Jaxpr(
-        inputs, [v for v, lin in zip(jaxpr.outvars, out_linear, strict=True) if not lin] + computed, known_equations,
+        [v for v, lin in zip(jaxpr.invars, flags, strict=True) if not lin],
+        [v for v, lin in zip(jaxpr.outvars, out_linear, strict=True) if not lin] + computed, known_equations,
         name=jaxpr.name,
     )  # fmt: skip
     rest = Jaxpr(
-        passed + computed + [v for v, lin in zip(jaxpr.invars, linear_in, strict=True) if lin],
-        [v for v, lin in zip(jaxpr.outvars, out_linear, strict=True) if lin], linear_equations, name=jaxpr.name,
+        passed + computed + [v for v, lin in zip(jaxpr.invars, flags, strict=True) if lin], linear_outs,
+        linear_equations, name=jaxpr.name,
     )  # fmt: skip
-    return Split(known, rest, tuple([places[v] for v in passed]), out_linear)
+    return Split(known, rest, tuple([places[v] for v in passed]), len(computed), out_linear)
+
+
+def _zero(v, equations):
+    """The variable of zeros of the type of ``v``, made by an equation of its own."""
+    made = stage(lambda: [full_of(v.aval, 0)], [], "zero").jaxpr
+    (out,) = made.outvars
+    equations.extend(made.equations)
+    return out
 
 
 def _read_but_not_linear(equations, linear):
-    """The known variables that linear equations read, each once, in order."""
+    """The known variables that linear equations read, each once, in order; what these equations define is not among them."""
+    defined = {v for eqn in equations for v in eqn.outputs}
     found = {}
     for eqn in equations:
         for v in eqn.inputs:
-            if type(v) is Var and v not in linear:
+            if type(v) is Var and v not in linear and v not in defined:
                 found[v] = None
     return list(found)
 
 
-def _split_call(eqn, flags):
-    """A nested call as a known call and a linear call."""
-    halves = split(eqn.op.params["jaxpr"], flags)
-    name, inline = eqn.op.params["name"], eqn.op.params.get("inline", False)
-    known_in = [v for v, lin in zip(eqn.inputs, flags, strict=True) if not lin]
+def _split_equation(eqn, flags, known_equations, linear_equations, linear):
+    """A nested operator with bodies as a known and a linear equation."""
+    halves = splits.lookup(eqn.op.primitive)(eqn.op, flags)
     known_out = [v for v, lin in zip(eqn.outputs, halves.out_linear, strict=True) if not lin]
     linear_out = [v for v, lin in zip(eqn.outputs, halves.out_linear, strict=True) if lin]
-    computed = [Var(v.aval) for v in halves.known.outvars[len(known_out) :]]
-    residuals = [known_in[i] for i in halves.passed] + computed
-    known, rest = [], []
-    if known_out or computed:
-        known.append(Equation(call_of(halves.known, name, inline), known_in, known_out + computed, eqn.where))
-    if linear_out:
-        linear_in = [v for v, lin in zip(eqn.inputs, flags, strict=True) if lin]
-        rest.append(Equation(call_of(halves.linear, name, inline), residuals + linear_in, linear_out, eqn.where))
-    return known, rest
+    residuals = [Var(a) for a in halves.residual_types]
+    if halves.known is not None:
+        inputs = [eqn.inputs[i] for i in halves.known_in]
+        known_equations.append(Equation(halves.known, inputs, known_out + residuals, eqn.where))
+    if halves.linear is not None:
+        pools = {"operand": eqn.inputs, "residual": residuals}
+        inputs = [pools[pool][i] for pool, i in halves.linear_in]
+        linear_equations.append(Equation(halves.linear, inputs, linear_out, eqn.where))
+        linear.update(linear_out)
 
 
 @splits.primitive(jit_call)
-def split_jit(op, recorder, args):
-    flags = tuple([recorder.is_mine(a) for a in args])
+def split_jit(op, flags):
     halves = split(op.params["jaxpr"], flags)
     name, inline = op.params["name"], op.params.get("inline", False)
-    known_args = [a for a, lin in zip(args, flags, strict=True) if not lin]
-    outs = at_parent(recorder, call_of(halves.known, name, inline), known_args) if halves.known.outvars else []
-    count = len(halves.out_linear) - sum(halves.out_linear)
-    residuals = [known_args[i] for i in halves.passed] + list(outs[count:])
-    linear_args = [a.payload for a, lin in zip(args, flags, strict=True) if lin]
-    tracers = []
-    if any(halves.out_linear):
-        linear = call_of(halves.linear, name, inline)
-        tracers = recorder.append(linear, residuals + linear_args, halves.linear.out_avals, True)
-    known, linear = iter(outs[:count]), iter(tracers)
-    return [next(linear) if lin else next(known) for lin in halves.out_linear]
-
-
-def at_parent(recorder, op: Op, args):
-    """Bind ``op`` on the level below the recorder."""
-    context.interpreter = recorder.parent
-    try:
-        return op(*args)
-    finally:
-        context.interpreter = recorder
+    known_outs = len(halves.out_linear) - sum(halves.out_linear)
+    types = tuple([v.aval for v in halves.known.outvars[known_outs:]])
+    linear_in = [("operand", i) for i in halves.passed]
+    linear_in += [("residual", k) for k in range(halves.residuals)]
+    linear_in += [("operand", i) for i, lin in enumerate(flags) if lin]
+    return Halves(
+        known=call_of(halves.known, name, inline) if halves.known.outvars else None,
+        known_in=tuple([i for i, lin in enumerate(flags) if not lin]),
+        linear=call_of(halves.linear, name, inline) if any(halves.out_linear) else None,
+        linear_in=tuple(linear_in),
+        out_linear=halves.out_linear,
+        residual_types=types,
+    )

@@ -4,7 +4,8 @@ The position is static: it belongs to the payload's structure, not to its leaves
 """
 
 from rabbet import lax, tree
-from rabbet.extend import PLAIN, Batched, Interpreter, batch, move_axis, new_axis, typeof
+from rabbet.extend import HOLE, PLAIN, Batched, Interpreter, batch, move_axis, new_axis, typeof
+from rabbet_vmap import predicates
 
 
 class Vmap(Interpreter):
@@ -41,8 +42,21 @@ class Vmap(Interpreter):
         return b.value if b.axis is None else super().wrap(b)
 
     def join(self, a, b):
-        """The least structure that covers two: batched if either is, at the first's axis."""
-        return b if a is PLAIN else a
+        """Two batched values: at the axis of the first."""
+        return a
+
+    def force(self, b, like):
+        return Batched(self.at_axis(b, like.axis), like.axis)
+
+    def sliced(self, b):
+        """The scanned dimension in front, the batch dimension behind it."""
+        return Batched(move_axis(b.value, b.axis, 1), 1), Batched(HOLE, 0)
+
+    def stacked(self, b):
+        return Batched(b.value, b.axis + 1)
+
+    def predicate(self, op, args):
+        return predicates.decide(self, op, args)
 
     def at_axis(self, b, axis):
         """The value of a payload with its batch dimension at ``axis``, repeated there if it has none."""

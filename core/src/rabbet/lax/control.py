@@ -1,0 +1,352 @@
+"""Control flow inside programs: cond, switch, while_loop, fori_loop, scan, map."""
+
+import numpy as np
+
+from rabbet import dtypes, tree
+from rabbet.config import config
+from rabbet.interpreter import is_tracer, typeof
+from rabbet.jaxpr import evaluate, open_consts
+from rabbet.lax import shapes
+from rabbet.lax.values import convert_element_type
+from rabbet.primitives import branches as _branches
+from rabbet.primitives import logic, loops
+from rabbet.runtime.values import traceable
+from rabbet.source_info import describe_function, folded
+from rabbet.staging import stage
+from rabbet.tree_util import keystr
+
+
+class Body:
+    """A function of pytrees staged for given types: its program, what it captured, the structure of its result."""
+
+    def __init__(self, fun, in_tree, avals):
+        self.fun = fun
+        self.out_tree = None
+
+        def flat(*leaves):
+            result = fun(*tree.unflatten(in_tree, list(leaves)))
+            outs, self.out_tree = tree.flatten(result)
+            return [traceable(x) for x in outs]
+
+        closed = stage(flat, avals, getattr(fun, "__name__", "body"))
+        self.program, self.consts = open_consts(closed), list(closed.consts)
+        self.out_avals = self.program.out_avals
+
+    def named_out(self, i):
+        """How output leaf number ``i`` is called in a message."""
+        places = tree.unflatten(self.out_tree, list(range(self.out_tree.num_leaves)))
+        path, _ = tree.leaves_with_path(places)[i]
+        return f"the output{keystr(path)}"
+
+
+def _flat(values):
+    leaves, treedef = tree.flatten(values)
+    return [traceable(x) for x in leaves], treedef
+
+
+def _same_outputs(what, first, other):
+    """Refuse branches that return different structures, shapes or dtypes."""
+    if first.out_tree != other.out_tree:
+        raise TypeError(
+            f"{what}: all branches must return the same structure; {describe_function(first.fun)} returns {first.out_tree}, "
+            f"{describe_function(other.fun)} returns {other.out_tree}"
+        )
+    for i, (a, b) in enumerate(zip(first.out_avals, other.out_avals, strict=True)):
+        if (a.shape, a.dtype) != (b.shape, b.dtype):
+            raise TypeError(
+                f"{what}: all branches must return the same types; {first.named_out(i)} is {a.str_short()} in "
+                f"{describe_function(first.fun)} and {b.str_short()} in {describe_function(other.fun)}"
+            )
+
+
+def _joined_weak_types(bodies):
+    """Promote weakly typed outputs that another branch returns with a strong type."""
+    for i in range(len(bodies[0].out_avals)):
+        avals = [b.out_avals[i] for b in bodies]
+        if len({(a.shape, a.dtype) for a in avals}) == 1 or not any(a.weak_type for a in avals):
+            continue
+        dtype, _ = dtypes.promote(*avals)
+        for b, a in zip(bodies, avals, strict=True):
+            if a.weak_type and a.dtype != dtype:
+                _convert_output(b, i, dtype)
+
+
+def _convert_output(body, i, dtype):
+    program = body.program
+
+    def converted(*args):
+        outs = evaluate(program, args)
+        outs[i] = convert_element_type(outs[i], dtype)
+        return outs
+
+    body.program = stage(converted, program.in_avals, program.name).jaxpr
+    body.out_avals = body.program.out_avals
+
+
+@folded
+def switch(index, branches, *operands):
+    """Run one of several functions, chosen by an integer.
+
+    Args:
+      index: an integer scalar, clamped to the branches there are.
+      branches: a sequence of functions of ``operands`` that return pytrees of one structure and the same types.
+      operands: pytrees of arrays.
+
+    Returns:
+      what the chosen function returns.
+
+    Raises:
+      TypeError: if the branches' results differ; the message names the leaf.
+    """
+    branches = list(branches)
+    if not branches:
+        raise ValueError("switch needs at least one branch")
+    aval = typeof(index)
+    if aval.shape or dtypes.kind(aval.dtype) not in "iu":
+        raise TypeError(f"switch: the index must be an integer scalar, got {aval.str_short()}")
+    if len(branches) == 1:
+        return branches[0](*operands)
+    if not is_tracer(index) and (config.disable_jit):
+        return branches[min(max(int(index), 0), len(branches) - 1)](*operands)
+    index = logic.clamp(np.int32(0), convert_element_type(index, np.int32), np.int32(len(branches) - 1))
+    return _branch("switch", index, branches, operands)
+
+
+def _branch(what, index, functions, operands):
+    leaves, in_tree = _flat(operands)
+    avals = [typeof(x) for x in leaves]
+    made = [Body(f, in_tree, avals) for f in functions]
+    if len({b.out_tree for b in made}) == 1:
+        _joined_weak_types(made)
+    for other in made[1:]:
+        _same_outputs(what, made[0], other)
+    programs = _branches.with_all_consts([b.program for b in made], [len(b.consts) for b in made])
+    consts = [c for b in made for c in b.consts]
+    outs = _branches.cond(index, *consts, *leaves, branches=tuple(programs))
+    return tree.unflatten(made[0].out_tree, outs)
+
+
+@folded
+def cond(pred, true_fun, false_fun, *operands, operand=None):
+    """Run ``true_fun(*operands)`` or ``false_fun(*operands)``.
+
+    Args:
+      pred: a boolean (or integer) scalar.
+      true_fun, false_fun: functions of ``operands`` that return pytrees of one structure and the same types.
+      operands: pytrees of arrays.
+
+    Returns:
+      what the chosen function returns.
+
+    Raises:
+      TypeError: if ``pred`` is not a scalar, or the results differ; the message names the leaf.
+    """
+    if operand is not None:
+        operands = (*operands, operand)
+    if not callable(true_fun) or not callable(false_fun):
+        raise TypeError("cond takes a predicate and two functions: cond(pred, true_fun, false_fun, *operands)")
+    aval = typeof(pred)
+    if aval.shape or dtypes.kind(aval.dtype) not in "biuf":
+        raise TypeError(f"cond: the predicate must be a boolean scalar, got {aval.str_short()}")
+    if config.disable_jit and not is_tracer(pred):
+        return (true_fun if pred else false_fun)(*operands)
+    if dtypes.kind(aval.dtype) != "b":
+        pred = logic.ne(pred, 0)
+    return _branch("cond", convert_element_type(pred, np.int32), [false_fun, true_fun], operands)
+
+
+def _settled(what, fun, init, in_tree, extra=()):
+    """The body staged for its carry, whose weak types give way to what the body returns; (body, carry leaves)."""
+    leaves = list(init)
+    while True:
+        body = Body(fun, in_tree, [*[typeof(x) for x in leaves], *extra])
+        changed = False
+        for i, (x, out) in enumerate(zip(leaves, body.out_avals[: len(leaves)], strict=False)):
+            aval = typeof(x)
+            if aval.weak_type and out.dtype != aval.dtype and out.shape == aval.shape:
+                promoted, _ = dtypes.promote(aval, out)
+                if promoted != aval.dtype:
+                    leaves[i], changed = convert_element_type(x, promoted), True
+            elif aval.weak_type and not out.weak_type and out.shape == aval.shape:
+                leaves[i], changed = convert_element_type(x, aval.dtype), True
+        if not changed:
+            return body, leaves
+
+
+def _check_carry(what, fun, body, in_tree, leaves, out_tree):
+    """Refuse a body that returns another structure or other types than it carries."""
+    if out_tree != in_tree:
+        raise TypeError(
+            f"{what}: {describe_function(fun)} must return the structure that it carries; it takes {in_tree} and "
+            f"returns {out_tree}"
+        )
+    places = tree.unflatten(in_tree, list(range(len(leaves))))
+    for i, (x, out) in enumerate(zip(leaves, body.out_avals, strict=False)):
+        aval = typeof(x)
+        if (aval.shape, aval.dtype) != (out.shape, out.dtype):
+            path, _ = tree.leaves_with_path(places)[i]
+            raise TypeError(
+                f"{what}: {describe_function(fun)} must return the types that it carries; carry{keystr(path)} goes in as "
+                f"{aval.str_short()} and comes out as {out.str_short()}"
+            )
+
+
+def _stronger(body, leaves, count):
+    """The program with the first ``count`` outputs converted to the carries' dtypes, where only weak types differ."""
+    for i in range(count):
+        out, aval = body.out_avals[i], typeof(leaves[i])
+        if out.weak_type and out.dtype != aval.dtype and out.shape == aval.shape:
+            promoted, _ = dtypes.promote(out, aval)
+            if promoted == aval.dtype:
+                _convert_output(body, i, aval.dtype)
+
+
+@folded
+def while_loop(cond_fun, body_fun, init_val):
+    """Repeat ``val = body_fun(val)`` as long as ``cond_fun(val)``.
+
+    Args:
+      cond_fun: from the carried pytree to a boolean scalar.
+      body_fun: from the carried pytree to one of the same structure and types.
+      init_val: the first value, a pytree of arrays.
+
+    Returns:
+      the last value. Reverse mode cannot go through a loop whose length is not known: use ``scan``, or ``fori_loop`` with static bounds.
+    """
+    if config.disable_jit:
+        val = init_val
+        while cond_fun(val):
+            val = body_fun(val)
+        return val
+    init, treedef = _flat(init_val)
+    in_tree = tree.structure((tree.unflatten(treedef, [0] * len(init)),))
+    body, leaves = _settled("while_loop", body_fun, init, in_tree)
+    _stronger(body, leaves, len(leaves))
+    _check_carry("while_loop", body_fun, body, treedef, leaves, body.out_tree)
+    avals = [typeof(x) for x in leaves]
+    test = Body(cond_fun, in_tree, avals)
+    if len(test.out_avals) != 1 or test.out_avals[0].shape or dtypes.kind(test.out_avals[0].dtype) != "b":
+        shown = ", ".join(a.str_short() for a in test.out_avals)
+        raise TypeError(f"while_loop: {describe_function(cond_fun)} must return one boolean scalar, it returns {shown}")
+    outs = loops.while_(
+        *test.consts, *body.consts, *leaves, cond_jaxpr=test.program, body_jaxpr=body.program,
+        cond_consts=len(test.consts), body_consts=len(body.consts),
+    )  # fmt: skip
+    return tree.unflatten(treedef, outs)
+
+
+@folded
+def scan(f, init, xs=None, length=None, reverse=False, unroll=1, _split_transpose=False):
+    """Run ``carry, y = f(carry, x)`` over the slices of ``xs`` along their first dimension.
+
+    Args:
+      f: from ``(carry, x)`` to ``(carry, y)``; the carry keeps its structure, shapes and dtypes.
+      init: the first carry, a pytree of arrays.
+      xs: a pytree of arrays with one leading size, or None.
+      length: the number of steps, needed where ``xs`` is None.
+      reverse: from the last slice to the first (``y`` stays in the place of its ``x``).
+      unroll: how many steps the compiled loop takes at once; True: all.
+
+    Returns:
+      ``(carry, ys)``: the last carry, and the results stacked along a new first dimension.
+
+    Raises:
+      TypeError, ValueError: for a carry that changes its type or lengths that differ; the message names the leaf.
+    """
+    init_leaves, init_tree = _flat(init)
+    x_leaves, x_tree = _flat(xs)
+    n = _length(f, x_leaves, x_tree, length)
+    if config.disable_jit:
+        return _scan_in_python(f, init, xs, n, reverse)
+    in_tree = tree.structure((tree.unflatten(init_tree, [0] * len(init_leaves)), tree.unflatten(x_tree, [0] * len(x_leaves))))
+    slices = [typeof(x).update(shape=typeof(x).shape[1:]) for x in x_leaves]
+    body, leaves = _settled("scan", f, init_leaves, in_tree, slices)
+    parts = _pair(f, body.out_tree)
+    _stronger(body, leaves, len(leaves))
+    _check_carry("scan", f, body, init_tree, leaves, parts[0])
+    outs = loops.scan(
+        *body.consts, *leaves, *x_leaves, jaxpr=body.program, length=n, reverse=bool(reverse),
+        consts=len(body.consts), carry=len(leaves), unroll=n if unroll is True else max(int(unroll), 1),
+    )  # fmt: skip
+    return tree.unflatten(init_tree, outs[: len(leaves)]), tree.unflatten(parts[1], outs[len(leaves) :])
+
+
+def _pair(f, out_tree):
+    result = tree.unflatten(out_tree, [0] * out_tree.num_leaves)
+    if not (isinstance(result, (tuple, list)) and len(result) == 2):
+        raise TypeError(f"scan: {describe_function(f)} must return a pair (carry, y), it returned {out_tree}")
+    return tree.structure(result[0]), tree.structure(result[1])
+
+
+def _length(f, leaves, treedef, length):
+    places = tree.unflatten(treedef, list(range(len(leaves))))
+    sizes = {}
+    for i, x in enumerate(leaves):
+        aval = typeof(x)
+        path, _ = tree.leaves_with_path(places)[i]
+        if not aval.shape:
+            raise ValueError(f"scan of {describe_function(f)}: xs{keystr(path)} is a scalar and has no slices")
+        sizes.setdefault(aval.shape[0], f"xs{keystr(path)} ({aval.str_short()})")
+    if length is not None:
+        sizes.setdefault(int(length), "length")
+    if not sizes:
+        raise ValueError(f"scan of {describe_function(f)} needs xs or length")
+    if len(sizes) > 1:
+        shown = "; ".join(f"{size} by {name}" for size, name in sizes.items())
+        raise ValueError(f"scan of {describe_function(f)}: the number of steps is not clear: {shown}")
+    return next(iter(sizes))
+
+
+def _scan_in_python(f, init, xs, n, reverse):
+    carry, ys = init, []
+    order = reversed(range(n)) if reverse else range(n)
+    for i in order:
+        carry, y = f(carry, tree.map(lambda x, i=i: x[i], xs))
+        ys.append(y)
+    ys = ys[::-1] if reverse else ys
+    return carry, tree.map(lambda *parts: shapes.stack([traceable(p) for p in parts]), *ys) if ys else None
+
+
+@folded
+def fori_loop(lower, upper, body_fun, init_val, *, unroll=None):
+    """``val = body_fun(i, val)`` for ``i`` from ``lower`` up to ``upper``.
+
+    Args:
+      lower, upper: integer scalars. Where both are Python ints the loop can be differentiated in reverse mode.
+      body_fun: from ``(i, val)`` to a value of the same structure and types.
+      init_val: a pytree of arrays.
+
+    Returns:
+      the last value.
+    """
+    if isinstance(lower, (int, np.integer)) and isinstance(upper, (int, np.integer)):
+        def step(carry, _):
+            i, val = carry
+            return (i + 1, body_fun(i, val)), None
+
+        steps = max(int(upper) - int(lower), 0)
+        (_, val), _ = scan(step, (np.int32(lower), init_val), None, length=steps, unroll=unroll or 1)
+        return val
+    start, stop = traceable(lower), traceable(upper)
+    dtype = dtypes.promote_types(typeof(start).dtype, typeof(stop).dtype)
+    start, stop = convert_element_type(start, dtype), convert_element_type(stop, dtype)
+    _, _, val = while_loop(
+        lambda state: logic.lt(state[0], state[1]),
+        lambda state: (state[0] + 1, state[1], body_fun(state[0], state[2])),
+        (start, stop, init_val),
+    )
+    return val
+
+
+def map(f, xs):  # noqa: A001 - the field's name
+    """``f`` applied to each slice of ``xs`` along the first dimension, one after the other; results stacked.
+
+    Args:
+      f: from a slice to a pytree of arrays.
+      xs: a pytree of arrays with one leading size.
+    """
+    _, ys = scan(lambda _, x: ((), f(x)), (), xs)
+    return ys
+
+
+__all__ = ["cond", "fori_loop", "map", "scan", "switch", "while_loop"]

@@ -1,0 +1,97 @@
+"""The primitive ``cond``: one of several programs, chosen by an index.
+
+An interpreter goes through all branches; where it represents their results differently, both are brought to one representation (see
+``bodies``). An index that the interpreter has touched goes to its ``predicate`` hook.
+"""
+
+from rabbet import bodies, transposition
+from rabbet.interpreter import typeof
+from rabbet.payloads import Linear, Zero
+from rabbet.primitive import Primitive
+from rabbet.primitives import zeros
+from rabbet.staging import stage
+
+
+def cond_aval(index, *operands, branches):
+    if index.shape or index.dtype.name != "int32":
+        raise TypeError(f"cond chooses by an int32 scalar, got {index.str_short()}")
+    for branch in branches:
+        wanted = [(a.shape, a.dtype) for a in branch.in_avals]
+        if wanted != [(a.shape, a.dtype) for a in operands]:
+            raise TypeError(f"cond: a branch takes {branch.in_avals}, the operands are {operands}")
+    return branches[0].out_avals
+
+
+cond = Primitive("cond", cond_aval, kinds=("body",), multiple_results=True, doc="the branch number index, clamped to those there are")
+
+
+@cond.rule("lower")
+def lower_cond(op, index, *operands):
+    branches = op["branches"]
+    types = ", ".join([a.mlir for a in op.out_avals])
+    regions = [(branch, list(operands)) for branch in branches]
+    return op.emit_regions(f'"stablehlo.case"({index})', regions, f": (tensor<i32>) -> ({types})", len(op.out_avals))
+
+
+@cond.rule("body")
+def body_cond(op, interpreter, args):
+    (index,), operands = args[:1], args[1:]
+    leaves, (chosen, *structures) = bodies.take_apart(interpreter, args)
+    if chosen is not bodies.PLAIN:
+        return interpreter.at_this_level(interpreter.predicate, op, args)
+    structures = tuple(structures)
+    avals = [typeof(x) for x in leaves[1:]]
+    branches = op.params["branches"]
+    outs = None
+    for branch in branches:
+        _, found, _ = bodies.interpret(interpreter, branch, structures, avals)
+        outs = found if outs is None else bodies.join_all(interpreter, outs, found)
+    made = [bodies.interpret(interpreter, branch, structures, avals, outputs=outs) for branch in branches]
+    consts = [c for _, _, captured in made for c in captured]
+    widened = with_all_consts([body for body, _, _ in made], [len(captured) for _, _, captured in made])
+    results = cond(index, *consts, *leaves[1:], branches=tuple(widened))
+    return bodies.put_together(interpreter, outs, results)
+
+
+def with_all_consts(programs, counts):
+    """Programs that capture different arrays, as programs that take those of all and then the operands."""
+    if not any(counts):
+        return programs
+    out = []
+    at = 0
+    all_avals = [a for p, n in zip(programs, counts, strict=True) for a in p.in_avals[:n]]
+    for p, n in zip(programs, counts, strict=True):
+
+        def wide(*args, p=p, n=n, at=at):
+            return transposition.evaluate(p, [*args[at : at + n], *args[len(all_avals) :]])
+
+        out.append(stage(wide, [*all_avals, *p.in_avals[n:]], p.name).jaxpr)
+        at += n
+    return out
+
+
+@cond.rule("transpose")
+def transpose_cond(op, cts, index, *operands):
+    linear = tuple([type(x) is Linear for x in operands])
+    nonzero = tuple([type(ct) is not Zero for ct in cts])
+    branches = tuple([transposed_whole(branch, linear, nonzero) for branch in op.params["branches"]])
+    known = [x for x in operands if type(x) is not Linear]
+    results = iter(cond(index, *known, *[ct for ct in cts if type(ct) is not Zero], branches=branches))
+    return None, *[next(results) if lin else None for lin in linear]
+
+
+def transposed_whole(jaxpr, linear, nonzero):
+    """The transposed program with a cotangent for every linear input, zeros where none arises."""
+
+    def make():
+        known = [v.aval for v, lin in zip(jaxpr.invars, linear, strict=True) if not lin]
+        given = [v.aval for v, nz in zip(jaxpr.outvars, nonzero, strict=True) if nz]
+        targets = [v.aval for v, lin in zip(jaxpr.invars, linear, strict=True) if lin]
+
+        def flat(*args):
+            results = transposition.transpose_program(jaxpr, linear, args[: len(known)], nonzero, args[len(known) :])
+            return [zeros.full(a.strong(), 0) if r is None else r for r, a in zip(results, targets, strict=True)]
+
+        return stage(flat, known + given, f"transpose_{jaxpr.name}").jaxpr
+
+    return jaxpr.once(("transposed whole", linear, nonzero), make)

@@ -1,0 +1,250 @@
+"""The primitives ``while`` and ``scan``.
+
+``while`` repeats a program as long as another says so. ``scan`` runs a program over the slices of arrays, carrying values from one step to the
+next and stacking the others; it is lowered as a ``while`` and differentiated in its own right.
+"""
+
+from rabbet import bodies, dtypes, tree
+from rabbet.avals import ShapedArray
+from rabbet.interpreter import Tracer, typeof
+from rabbet.jaxpr import evaluate
+from rabbet.payloads import Linear
+from rabbet.primitive import Primitive
+from rabbet.primitives import dynamic, elementwise, logic, shape, zeros
+from rabbet.staging import stage
+from rabbet.transposition import transpose_program
+
+
+INDEX = dtypes.canonicalize("int32")
+
+
+def as_carried(avals, wanted, what):
+    """Refuse a body whose outputs do not have the types of what it carries."""
+    for i, (a, b) in enumerate(zip(avals, wanted, strict=True)):
+        if (a.shape, a.dtype) != (b.shape, b.dtype):
+            raise TypeError(f"{what}: carried value {i} has the type {b.str_short()}, the body returns {a.str_short()}")
+
+
+# -------------------------------------------------------------------------------------------------------- while
+def while_aval(*avals, cond_jaxpr, body_jaxpr, cond_consts, body_consts):
+    carry = avals[cond_consts + body_consts :]
+    as_carried(body_jaxpr.out_avals, carry, "while")
+    (test,) = cond_jaxpr.out_avals
+    if test.shape or test.dtype != logic.BOOL:
+        raise TypeError(f"while: the condition must be a boolean scalar, got {test.str_short()}")
+    return tuple(carry)
+
+
+while_ = Primitive("while", while_aval, kinds=("body",), multiple_results=True, doc="a program repeated while a condition holds")
+
+
+def parts_of_while(op, args):
+    """The operands by use: constants of the condition, constants of the body, carried values."""
+    m, n = op.params["cond_consts"], op.params["body_consts"]
+    return list(args[:m]), list(args[m : m + n]), list(args[m + n :])
+
+
+@while_.rule("lower")
+def lower_while(op, *names):
+    test_consts, body_consts, carry = parts_of_while(op, names)
+    types = ", ".join([a.mlir for a in op.out_avals])
+    regions = [(op["cond_jaxpr"], test_consts), (op["body_jaxpr"], body_consts)]
+    head = f'"stablehlo.while"({", ".join(carry)})'
+    return op.emit_regions(head, regions, f": ({types}) -> ({types})", len(carry))
+
+
+@while_.rule("body")
+def body_while(op, interpreter, args):
+    test_args, body_args, carry = parts_of_while(op, args)
+    test, body = op.params["cond_jaxpr"], op.params["body_jaxpr"]
+    test_leaves, test_structures = bodies.take_apart(interpreter, test_args)
+    body_leaves, body_structures = bodies.take_apart(interpreter, body_args)
+    body_avals = [typeof(x) for x in body_leaves]
+
+    def outputs_for(structures, avals):
+        return bodies.interpret(interpreter, body, (*body_structures, *structures), [*body_avals, *avals])[1]
+
+    structures, leaves = bodies.widened(interpreter, carry, outputs_for)
+    avals = [typeof(x) for x in leaves]
+    test_made, (decided,), test_captured = bodies.interpret(
+        interpreter, test, (*test_structures, *structures), [*[typeof(x) for x in test_leaves], *avals]
+    )
+    if decided is not bodies.PLAIN:
+        return interpreter.at_this_level(interpreter.predicate, op, args)
+    made, _, captured = bodies.interpret(
+        interpreter, body, (*body_structures, *structures), [*body_avals, *avals], outputs=structures
+    )
+    outs = while_(
+        *test_captured, *test_leaves, *captured, *body_leaves, *leaves, cond_jaxpr=test_made, body_jaxpr=made,
+        cond_consts=len(test_captured) + len(test_leaves), body_consts=len(captured) + len(body_leaves),
+    )  # fmt: skip
+    return bodies.put_together(interpreter, structures, outs)
+
+
+# --------------------------------------------------------------------------------------------------------- scan
+def scan_aval(*avals, jaxpr, length, reverse, consts, carry, unroll=1):
+    carried = avals[consts : consts + carry]
+    as_carried(jaxpr.out_avals[:carry], carried, "scan")
+    for i, x in enumerate(avals[consts + carry :]):
+        if not x.shape or x.shape[0] != length:
+            raise TypeError(f"scan over {length} steps: input {i} has the type {x.str_short()}")
+    stacked = [ShapedArray((length, *a.shape), a.dtype, a.weak_type) for a in jaxpr.out_avals[carry:]]
+    return (*carried, *stacked)
+
+
+scan = Primitive(
+    "scan", scan_aval, kinds=("body",), multiple_results=True,
+    doc="a program run over slices, carrying values on and stacking others",
+)  # fmt: skip
+
+
+def parts_of_scan(op, values):
+    """Operands by use: constants, initial carries, scanned arrays."""
+    n, m = op.params["consts"], op.params["carry"]
+    return list(values[:n]), list(values[n : n + m]), list(values[n + m :])
+
+
+def element(x, i):
+    """``x[i]`` along the first dimension, for a traced ``i`` in range."""
+    aval = typeof(x)
+    starts = (i, *[0] * (aval.ndim - 1))
+    box = dynamic.dynamic_slice(x, *starts, slice_sizes=(1, *aval.shape[1:]))
+    return shape.squeeze(box, dimensions=(0,))
+
+
+def put_element(stack, value, i):
+    """``stack`` with ``value`` in the place ``i`` of its first dimension."""
+    box = shape.expand_dims(value, dimensions=(0,))
+    return dynamic.dynamic_update_slice(stack, box, i, *[0] * typeof(value).ndim)
+
+
+@scan.rule("lower")
+def lower_scan(op, *names):
+    """As a ``while`` over a counter: slices are read from the inputs, results written into arrays of their own."""
+    closed = stage(lambda *args: scan_by_while(op, args), op.in_avals, "scan")
+    return op.inline(closed.jaxpr, names)
+
+
+def scan_by_while(op, args):
+    """The loop that ``scan`` means."""
+    jaxpr, length, reverse = op.params["jaxpr"], op.params["length"], op.params["reverse"]
+    consts, carry, xs = parts_of_scan(op, args)
+    n = len(carry)
+    stacks = [zeros.full(ShapedArray((length, *a.shape), a.dtype), 0) for a in jaxpr.out_avals[n:]]
+    unroll = max(1, min(op.params.get("unroll", 1), length or 1))
+    while length % unroll:
+        unroll -= 1
+    state = [zeros.full(ShapedArray((), INDEX), 0), *carry, *stacks]
+    held = [*consts, *xs]
+
+    def step(*flat):
+        consts, xs, (i, *rest) = flat[: len(consts_of)], flat[len(consts_of) : len(held)], flat[len(held) :]
+        carry, stacks = rest[:n], list(rest[n:])
+        for _ in range(unroll):
+            at = elementwise.sub(length - 1, i) if reverse else i
+            outs = evaluate(jaxpr, [*consts, *carry, *[element(x, at) for x in xs]])
+            carry = outs[:n]
+            stacks = [put_element(s, y, at) for s, y in zip(stacks, outs[n:], strict=True)]
+            i = elementwise.add(i, 1)
+        return [i, *carry, *stacks]
+
+    consts_of = consts
+    avals = [typeof(x) for x in state]
+    body = stage(step, [*[typeof(x) for x in held], *avals], "step").jaxpr
+    test = stage(lambda i, *_: [logic.lt(i, length)], avals, "more").jaxpr
+    outs = while_(*held, *state, cond_jaxpr=test, body_jaxpr=body, cond_consts=0, body_consts=len(held))
+    return outs[1:]
+
+
+@scan.rule("body")
+def body_scan(op, interpreter, args):
+    consts, carry, xs = parts_of_scan(op, args)
+    jaxpr = op.params["jaxpr"]
+    const_leaves, const_structures = bodies.take_apart(interpreter, consts)
+    scanned, slice_structures = [], []
+    for x in xs:
+        if type(x) is Tracer and x.interpreter is interpreter:
+            payload, one = interpreter.sliced(x.payload)
+            leaves, _ = tree.flatten(payload)
+            scanned += leaves
+            slice_structures.append(tree.structure(one))
+        else:
+            scanned.append(x)
+            slice_structures.append(bodies.PLAIN)
+    slice_avals = [_slice_aval(typeof(x)) for x in scanned]
+    const_avals = [typeof(x) for x in const_leaves]
+    n = len(carry)
+
+    def inputs(structures, avals):
+        return (*const_structures, *structures, *slice_structures), [*const_avals, *avals, *slice_avals]
+
+    def outputs_for(structures, avals):
+        return bodies.interpret(interpreter, jaxpr, *inputs(structures, avals))[1][:n]
+
+    structures, leaves = bodies.widened(interpreter, carry, outputs_for)
+    avals = [typeof(x) for x in leaves]
+    _, found, _ = bodies.interpret(interpreter, jaxpr, *inputs(structures, avals))
+    wanted = (*structures, *found[n:])
+    body, _, captured = bodies.interpret(interpreter, jaxpr, *inputs(structures, avals), outputs=wanted)
+    outs = scan(
+        *captured, *const_leaves, *leaves, *scanned, jaxpr=body, consts=len(captured) + len(const_leaves),
+        carry=len(leaves), **_kept(op),
+    )  # fmt: skip
+    stacks = tuple([s if s is bodies.PLAIN else _stacked(interpreter, s) for s in found[n:]])
+    return bodies.put_together(interpreter, (*structures, *stacks), outs)
+
+
+def _kept(op):
+    return {name: op.params[name] for name in ("length", "reverse", "unroll") if name in op.params}
+
+
+def _slice_aval(aval):
+    return aval.update(shape=aval.shape[1:])
+
+
+def _stacked(interpreter, structure):
+    return tree.structure(interpreter.stacked(bodies.skeleton(structure)))
+
+
+@scan.rule("transpose")
+def transpose_scan(op, cts, *operands):
+    """The scan run backwards: cotangents of the carries are carried, those of linear constants are added up, those of scanned
+    inputs are stacked."""
+    jaxpr = op.params["jaxpr"]
+    consts, carry, xs = parts_of_scan(op, operands)
+    n = len(carry)
+    cts = [zeros.instantiate(ct) for ct in cts]
+    linear_consts = [type(c) is Linear for c in consts]
+    linear_xs = [type(x) is Linear for x in xs]
+    flags = (*linear_consts, *[True] * n, *linear_xs)
+    known_consts = [c for c in consts if type(c) is not Linear]
+    known_xs = [x for x in xs if type(x) is not Linear]
+    sums = [zeros.full(c.aval.strong(), 0) for c in consts if type(c) is Linear]
+    slices = [v.aval.strong() for v, lin in zip(jaxpr.invars, flags, strict=True) if lin]
+
+    def back(*flat):
+        a, b = len(known_consts), len(known_consts) + len(sums)
+        held, totals, carried, rest = flat[:a], flat[a:b], flat[b : b + n], flat[b + n :]
+        stacked, known = rest[len(known_xs) :], rest[: len(known_xs)]
+        results = transpose_program(
+            jaxpr, flags, [*held, *known], (True,) * len(jaxpr.outvars), [*carried, *stacked]
+        )
+        results = [zeros.full(t, 0) if r is None else r for r, t in zip(results, slices, strict=True)]
+        m = len(sums)
+        totals = [elementwise.add(t, r) for t, r in zip(totals, results[:m], strict=True)]
+        return [*totals, *results[m : m + n], *results[m + n :]]
+
+    inputs = [*known_consts, *sums, *cts[:n], *known_xs, *cts[n:]]
+    first = len(known_consts) + len(sums) + n
+    avals = [typeof(x) if i < first else _slice_aval(typeof(x)) for i, x in enumerate(inputs)]
+    body = stage(back, avals, f"transpose_{jaxpr.name}").jaxpr
+    params = _kept(op)
+    params["reverse"] = not params["reverse"]
+    outs = scan(*inputs, jaxpr=body, consts=len(known_consts), carry=len(sums) + n, **params)
+    m = len(sums)
+    const_cts, carry_cts, x_cts = iter(outs[:m]), outs[m : m + n], iter(outs[m + n :])
+    return (
+        *[next(const_cts) if lin else None for lin in linear_consts],
+        *[ct if type(x) is Linear else None for ct, x in zip(carry_cts, carry, strict=True)],
+        *[next(x_cts) if lin else None for lin in linear_xs],
+    )

@@ -1,0 +1,63 @@
+"""Branches and loops that are decided by a batched value.
+
+A ``cond`` becomes a selection between the results of all branches. A ``while`` runs as one loop for the whole batch, until the last example is
+done; those that are done earlier keep their values.
+"""
+
+from rabbet import lax, tree
+from rabbet.extend import (
+    PLAIN, Batched, cond_call, evaluate, open_consts, put_together, run_traced, stage, take_apart, typeof, while_call,
+)  # fmt: skip
+
+
+def decide(interpreter, op, args):
+    """The outputs of ``op``, whose predicate is batched, with ``interpreter`` current."""
+    if op.primitive is cond_call:
+        index, *operands = args
+        outcomes = [evaluate(branch, operands) for branch in op.params["branches"]]
+        return [lax.select_n(index, *cases) for cases in zip(*outcomes, strict=True)]
+    if op.primitive is while_call:
+        return interpreter.at_parent(loop, interpreter, op, args)
+    return super(type(interpreter), interpreter).predicate(op, args)
+
+
+def loop(interpreter, op, args):
+    """One ``while`` over the batch, on the level below: every carried value batched in front, steps masked by the predicate."""
+    m, n = op.params["cond_consts"], op.params["body_consts"]
+    test, body = op.params["cond_jaxpr"], op.params["body_jaxpr"]
+    held, carry = args[: m + n], args[m + n :]
+    held_leaves, held_structures = take_apart(interpreter, held)
+    uniform = tree.structure(Batched(0, 0))
+    start = [interpreter.at_axis(_payload(interpreter, x), 0) for x in carry]
+    structures = (*held_structures, *[uniform] * len(carry))
+    count = sum(1 if s is PLAIN else s.num_leaves for s in held_structures)
+
+    def under(function, flat):
+        inner = interpreter.fresh()
+        outs = run_traced(inner, lambda: function(put_together(inner, structures, flat)), [])
+        return [inner.at_axis(_payload(inner, x), 0) for x in outs]
+
+    def unfinished(values):
+        return evaluate(test, [*values[:m], *values[m + n :]])
+
+    def step(values):
+        carried = values[m + n :]
+        (more,) = unfinished(values)
+        after = evaluate(body, [*values[m : m + n], *carried])
+        return [lax.select_n(more, old, new) for old, new in zip(carried, after, strict=True)]
+
+    avals = [typeof(x) for x in (*held_leaves, *start)]
+    any_left = stage(lambda *flat: [lax.reduce_or(under(unfinished, flat)[0], axes=(0,))], avals, "unfinished")
+    stepped = stage(lambda *flat: under(step, flat), avals, "step")
+    outs = while_call(
+        *any_left.consts, *held_leaves, *stepped.consts, *held_leaves, *start,
+        cond_jaxpr=open_consts(any_left), body_jaxpr=open_consts(stepped),
+        cond_consts=len(any_left.consts) + count, body_consts=len(stepped.consts) + count,
+    )  # fmt: skip
+    return put_together(interpreter, (uniform,) * len(outs), outs)
+
+
+def _payload(interpreter, x):
+    """The payload of a tracer of ``interpreter``, or a plain value lifted."""
+    mine = hasattr(x, "payload") and x.interpreter is interpreter
+    return x.payload if mine else interpreter.lift(x)
