@@ -1,0 +1,38 @@
+"""NumPy's functions on Rabbet arrays: the field's ``jax.numpy``.
+
+Functions promote dtypes by the lattice in ``rabbet.dtypes``, broadcast, and never change their arguments. Called on arrays, a function is
+one compiled program; under a transformation it is the primitives that it consists of. Each family has its module; this one
+gathers their names. Dtypes of plugins (``bfloat16``) are looked up when they are first used.
+"""
+
+from rabbet.numpy.arithmetic import *
+from rabbet.numpy.conversion import *
+from rabbet.numpy.creation import *
+from rabbet.numpy.cumulative import *
+from rabbet.numpy.einsum import *
+from rabbet.numpy.indexing import *
+from rabbet.numpy.joining import *
+from rabbet.numpy.logic import *
+from rabbet.numpy.matrices import *
+from rabbet.numpy.products import *
+from rabbet.numpy.rearranging import *
+from rabbet.numpy.reductions import *
+from rabbet.numpy.searching import *
+from rabbet.numpy.selection import *
+from rabbet.numpy.shaping import *
+from rabbet.numpy.sorting import *
+from rabbet.numpy.statistics import *
+from rabbet.numpy.transcendental import *
+from rabbet.numpy.types import *
+
+
+def __getattr__(name):
+    from rabbet.numpy.types import default_type, scalar_type
+
+    found = None if name.startswith("_") else default_type(name) or scalar_type(name)
+    if found is not None:
+        return found
+    import numpy
+
+    known = "NumPy has it, but it is not there yet" if hasattr(numpy, name) else "NumPy has no such name either"
+    raise AttributeError(f"module 'rabbet.numpy' has no attribute {name!r}: {known}")

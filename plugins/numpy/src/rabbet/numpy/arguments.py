@@ -1,0 +1,141 @@
+"""What functions accept, checked in one place: arrays and numbers, axes, shapes, dtypes.
+
+An argument is an array, a tracer, a NumPy array or a number. Lists are refused, as in the field: converting one costs a transfer for each
+element, which a call should not hide.
+"""
+
+import operator
+
+import numpy as np
+
+from rabbet import dtypes, lax
+from rabbet.extend import cast, is_array_like, is_python_scalar, promoted, spread, typeof
+
+
+def check(name, *values):
+    """Refuse what is neither an array nor a number.
+
+    Raises:
+      TypeError: naming the function and the argument.
+    """
+    for i, x in enumerate(values):
+        if not is_array_like(x):
+            advice = f"; make it an array first, as in {name}(array(x))" if isinstance(x, (list, tuple)) else ""
+            raise TypeError(f"{name} takes arrays and numbers, got a {type(x).__name__} as argument {i + 1}{advice}")
+
+
+def promote(name, *values):
+    """The values in their common dtype and shape; numbers beside arrays stay numbers."""
+    check(name, *values)
+    return promoted(*values)
+
+
+def promote_to_float(name, *values):
+    """The values in their common dtype, made a float if it is none, and common shape."""
+    check(name, *values)
+    dtype, weak = dtypes.promote(*values)
+    if dtypes.kind(dtype) not in "fc":
+        dtype = dtypes.to_inexact(dtype)
+    return in_dtype(values, dtype, weak)
+
+
+def in_dtype(values, dtype, weak=False):
+    """The values in one dtype and one shape. At least one of the results is an array of that dtype, not a bare number."""
+    values = [cast(x, typeof(x), dtype, weak) for x in values]
+    if all(is_python_scalar(x) for x in values):
+        values[0] = typed(values[0], dtype, weak)
+    return spread(values)
+
+
+def typed(x, dtype, weak=False):
+    """A number as an array of a dtype."""
+    return lax.convert_element_type(x, dtypes.scalar_type_of(dtype) if weak else dtype)
+
+
+def as_array(x):
+    """``x`` as what has the methods of an array: a NumPy array or a number is lifted, a bare number weakly typed."""
+    if hasattr(x, "aval"):
+        return x
+    return lax.convert_element_type(x, type(x) if type(x) in (int, float, complex) else typeof(x).dtype)
+
+
+def kind_of(x):
+    """The kind letter of a value's dtype: one of ``biufcV``."""
+    return dtypes.kind(typeof(x).dtype)
+
+
+def axis_of(name, axis, ndim):
+    """A non-negative axis from one that may count from the end.
+
+    Raises:
+      ValueError: if it is out of range.
+      TypeError: if it is not an integer.
+    """
+    try:
+        at = operator.index(axis)
+    except TypeError:
+        raise TypeError(f"{name}: axis must be an int, got {axis!r}") from None
+    if not -ndim <= at < ndim:
+        raise ValueError(f"{name}: axis {at} is out of range for an array of {ndim} dimensions")
+    return at % ndim
+
+
+def axes_of(name, axis, ndim):
+    """A tuple of non-negative axes; all of them for None.
+
+    Raises:
+      ValueError: if one is out of range or named twice.
+    """
+    if axis is None:
+        return tuple(range(ndim))
+    if isinstance(axis, (tuple, list)):
+        axes = tuple([axis_of(name, a, ndim) for a in axis])
+        if len(set(axes)) != len(axes):
+            raise ValueError(f"{name}: the axes {tuple(axis)} name one twice")
+        return axes
+    return (axis_of(name, axis, ndim),)
+
+
+def shape_of(name, shape):
+    """A tuple of ints from a shape given as ints or as one int.
+
+    Raises:
+      TypeError: if an entry is not an int.
+    """
+    entries = tuple(shape) if hasattr(shape, "__iter__") else (shape,)
+    try:
+        return tuple([operator.index(n) for n in entries])
+    except TypeError as error:
+        raise TypeError(f"{name}: a shape is an int or a tuple of ints, got {shape!r}") from error
+
+
+def keep_dims(out, axes):
+    """A reduced array with its reduced dimensions back, of size 1."""
+    return lax.expand_dims(out, axes) if axes else out
+
+
+def no_out(name, out):
+    """Refuse NumPy's ``out``: arrays do not change."""
+    if out is not None:
+        raise NotImplementedError(f"{name}: arrays cannot be written to, so out= must be left out; use the returned array")
+
+
+def requested(dtype, default):
+    """The dtype asked for, or the default for None."""
+    return default if dtype is None else dtypes.canonicalize(dtype)
+
+
+def number(value, dtype):
+    """A NumPy scalar of a dtype."""
+    return np.asarray(value).astype(dtype)[()]
+
+
+def full_like(x, value):
+    """An array like ``x`` (shape and dtype, not weak) of one value."""
+    return lax.full_like(x, value)
+
+
+__all__ = [
+    "as_array", "axes_of", "axis_of", "check", "full_like", "in_dtype", "keep_dims", "kind_of", "no_out", "number", "promote",
+    "promote_to_float", "requested", "shape_of", "typed",
+]  # fmt: skip

@@ -1,0 +1,188 @@
+"""From whatever holds numbers to arrays: ``array``, ``asarray``, ``astype``, ``copy``."""
+
+import numpy as np
+
+from rabbet import dtypes, lax
+from rabbet.extend import Array, Tracer, is_python_scalar, to_array, typeof
+
+
+def array(object, dtype=None, copy=True, order="K", ndmin=0, *, device=None):  # noqa: A002 - the field's name
+    """An array of the values of ``object``.
+
+    Args:
+      object: an array, a number, nested sequences of these, or anything that NumPy reads as an array.
+      dtype: of the result. By default that of the values, 64 bits narrowed to 32; a number alone is weakly typed.
+      copy: True: memory of its own.
+      order: ignored, as arrays have no visible layout; ``"K"`` or ``"C"``.
+      ndmin: add leading dimensions of size 1 up to this many.
+      device: where to put it.
+
+    Raises:
+      TypeError: for what holds no numbers.
+      ValueError: for nested sequences of different lengths.
+      OverflowError: for a Python int that does not fit the dtype.
+    """
+    if order not in ("K", "C", "A", None):
+        raise NotImplementedError(f"array: order must be 'K', 'C' or 'A', got {order!r}: arrays have no layout to choose")
+    dtype = None if dtype is None else dtypes.canonicalize(dtype)
+    out = converted(object, dtype)
+    if copy and out is object and type(out) is Array:
+        out = out.__deepcopy__({})
+    if ndmin > out.ndim:
+        out = lax.expand_dims(out, tuple(range(ndmin - out.ndim)))
+    return out if device is None else out.to_device(device) if type(out) is Array else out
+
+
+def asarray(a, dtype=None, order=None, *, copy=None, device=None):
+    """``a`` as an array: itself if it is one of the dtype, else as ``array`` makes it.
+
+    Raises:
+      ValueError: with ``copy=False`` if a copy is needed.
+    """
+    if copy is False and type(a) not in (Array, Tracer):
+        raise ValueError(f"asarray: a {type(a).__name__} has to be copied, so copy=False cannot be honoured")
+    return array(a, dtype, bool(copy), order, device=device)
+
+
+def converted(x, dtype):
+    """``x`` as an array of ``dtype``, or of its own."""
+    if type(x) is Array or type(x) is Tracer:
+        return x if dtype is None or x.dtype == dtype else lax.convert_element_type(x, dtype)
+    if is_python_scalar(x):
+        if dtype is None:  # the arrays of numbers are shared, so that nobody may be given one to donate
+            return to_array(x).__deepcopy__({})
+        return to_array(dtypes.numpy_scalar(x, dtype), dtype=dtype)
+    if isinstance(x, (np.ndarray, np.generic)):
+        return from_numpy(x, dtype)
+    if isinstance(x, (list, tuple)):
+        return from_sequence(x, dtype)
+    if hasattr(x, "__jax_array__"):
+        return converted(x.__jax_array__(), dtype)
+    if isinstance(x, (int, float, complex)):  # subclasses of the numbers, such as enums
+        return converted(dtypes.scalar_type_of(x)(x), dtype)
+    if x is None or isinstance(x, (str, bytes)) or not (hasattr(x, "__array__") or hasattr(x, "__array_interface__") or is_buffer(x)):
+        raise TypeError(f"array: a {type(x).__name__} holds no numbers; give an array, numbers or nested lists of numbers")
+    return from_numpy(np.asarray(x), dtype)
+
+
+def is_buffer(x):
+    """Whether ``x`` offers its memory."""
+    try:
+        memoryview(x)
+    except TypeError:
+        return False
+    return True
+
+
+def from_numpy(x, dtype):
+    """A NumPy array or scalar as an array: narrowed if no dtype was asked for, else exactly as asked."""
+    if x.dtype.kind in "OSUMmV" and not is_known(x.dtype):
+        raise TypeError(f"array: NumPy's dtype {x.dtype} has no equal here; convert it to a number dtype first")
+    if dtype is None or isinstance(dtype, dtypes.ExtendedDType):
+        return to_array(x)
+    return to_array(cast_numpy(x, dtype), dtype=dtype)
+
+
+def cast_numpy(x, dtype):
+    """A NumPy array in another dtype; complex numbers lose their imaginary part without a warning."""
+    x = np.asarray(x)
+    if x.dtype.kind == "c" and dtypes.kind(dtype) not in "cb":
+        x = x.real
+    return x.astype(dtype, copy=False)
+
+
+def is_known(dtype):
+    """Whether a NumPy dtype is one of ours."""
+    try:
+        dtypes.canonicalize(dtype)
+    except TypeError:
+        return False
+    return True
+
+
+def from_sequence(x, dtype):
+    """Nested sequences as an array."""
+    leaves = list(flattened(x))
+    if dtype is None:
+        dtype = dtype_of_leaves(leaves)
+    if any(type(v) is Tracer or isinstance(getattr(v, "dtype", None), dtypes.ExtendedDType) for v in leaves):
+        return stacked(x, dtype)
+    try:
+        host = np.array(on_host(x), dtype if all(is_python_scalar(v) for v in leaves) and dtypes.kind(dtype) in "biu" else None)
+    except ValueError as error:
+        raise ValueError(f"array: the nested sequences differ in length, so they make no array ({error})") from None
+    return from_numpy(host, dtype)
+
+
+def dtype_of_leaves(leaves):
+    """The common dtype of numbers and arrays in a list, never weak."""
+    if not leaves:
+        return dtypes.scalar_dtype(float)
+    kinds = {type(v) for v in leaves}
+    if kinds <= {bool, int, float, complex}:  # a type stands for all of its numbers
+        return dtypes.result_type(*[next(v for v in leaves if type(v) is kind) for kind in kinds])
+    return dtypes.result_type(*[v if is_python_scalar(v) else typeof(converted(v, None)) for v in leaves])
+
+
+def flattened(x):
+    """The leaves of nested sequences."""
+    for v in x:
+        if isinstance(v, (list, tuple)):
+            yield from flattened(v)
+        else:
+            yield v
+
+
+def on_host(x):
+    """Nested sequences with their arrays as NumPy arrays."""
+    if isinstance(x, (list, tuple)):
+        return [on_host(v) for v in x]
+    return x if is_python_scalar(x) else np.asarray(x)
+
+
+def stacked(x, dtype):
+    """Nested sequences with tracers in them: stacked level by level."""
+    parts = [stacked(v, dtype) if isinstance(v, (list, tuple)) else as_type(v, dtype) for v in x]
+    shapes = {p.aval.shape for p in parts}
+    if len(shapes) > 1:
+        raise ValueError(f"array: the parts of a sequence differ in shape: {', '.join(map(str, sorted(shapes)))}")
+    return lax.stack(parts) if parts else lax.full((0,), 0, dtype)
+
+
+def as_type(x, dtype):
+    """One leaf as an array of a dtype, not weak."""
+    out = converted(x, dtype)
+    return lax.convert_element_type(out, dtype) if out.weak_type else out
+
+
+def astype(x, dtype, /, *, copy=False, device=None):
+    """``x`` as another dtype; complex to real drops the imaginary part.
+
+    Raises:
+      TypeError: for a dtype that no installed package knows.
+    """
+    return lax.convert_element_type(asarray(x), dtypes.scalar_dtype(float) if dtype is None else dtypes.canonicalize(dtype))
+
+
+def copy(a, order=None):
+    """A copy of ``a`` with memory of its own."""
+    return array(a, copy=True, order=order or "K")
+
+
+def from_dlpack(x, /, *, device=None, copy=None):
+    """An array over the memory of another library's tensor, which ``x.__dlpack__`` offers.
+
+    Raises:
+      TypeError: if ``x`` does not have that protocol.
+    """
+    from rabbet import dlpack
+
+    return dlpack.from_dlpack(x, device=device, copy=copy)
+
+
+def frombuffer(buffer, dtype=float, count=-1, offset=0):
+    """An array of the numbers in a buffer, read one after the other."""
+    return asarray(np.frombuffer(buffer, dtypes.canonicalize(dtype), count, offset), dtypes.canonicalize(dtype))
+
+
+__all__ = ["array", "asarray", "astype", "copy", "from_dlpack", "frombuffer"]

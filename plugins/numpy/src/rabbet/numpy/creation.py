@@ -1,0 +1,230 @@
+"""New arrays: constants, ranges, grids, triangles, diagonals."""
+
+import math
+import operator
+
+import numpy as np
+
+from rabbet import dtypes, lax
+from rabbet.errors import ConcretizationTypeError
+from rabbet.extend import Tracer, fused, is_python_scalar, typeof
+from rabbet.numpy.arguments import as_array, axis_of, check, promote_to_float, shape_of
+from rabbet.numpy.conversion import asarray
+from rabbet.numpy.reductions import converted, spread_to
+
+
+def default_float():
+    """The dtype of new arrays for which none was asked."""
+    return dtypes.scalar_dtype(float)
+
+
+def on_device(x, device):
+    """``x`` put on a device, if one is named."""
+    return x if device is None or type(x) is Tracer else x.to_device(device)
+
+
+# -------------------------------------------------------------------------------------------------- constants
+def zeros(shape, dtype=None, *, device=None):
+    """An array of zeros, float32 if no dtype is given.
+
+    Args:
+      shape: an int or a tuple of ints.
+      dtype: of the result.
+      device: where to put it.
+    """
+    return on_device(lax.full(shape_of("zeros", shape), 0, default_float() if dtype is None else dtype), device)
+
+
+def ones(shape, dtype=None, *, device=None):
+    """An array of ones, float32 if no dtype is given. Arguments as for ``zeros``."""
+    return on_device(lax.full(shape_of("ones", shape), 1, default_float() if dtype is None else dtype), device)
+
+
+def empty(shape, dtype=None, *, device=None):
+    """An array to be filled; here it holds zeros. Arguments as for ``zeros``."""
+    return zeros(shape, dtype, device=device)
+
+
+def full(shape, fill_value, dtype=None, *, device=None):
+    """An array filled with a value: a number, or an array that broadcasts to ``shape``."""
+    shape = shape_of("full", shape)
+    check("full", fill_value)
+    if typeof(fill_value).shape:
+        return on_device(spread_to(asarray(fill_value, dtype), shape), device)
+    return on_device(lax.full(shape, fill_value, dtype), device)
+
+
+def like(name, a, value, dtype, shape, device):
+    """An array of one value with the shape and dtype of another, weak if that one is and nothing is asked for."""
+    check(name, a)
+    aval = typeof(a)
+    shape = aval.shape if shape is None else shape_of(name, shape)
+    if dtype is None and isinstance(aval.dtype, dtypes.ExtendedDType):
+        raise TypeError(f"{name}: an array of {aval.dtype} has no numbers to fill; give a dtype")
+    if typeof(value).shape:
+        return on_device(spread_to(asarray(value, aval.dtype if dtype is None else dtype), shape), device)
+    weak = dtype is None and aval.weak_type
+    out = lax.full(shape, value, aval.dtype if dtype is None else dtype)
+    if weak:
+        out = lax.convert_element_type(out, dtypes.scalar_type_of(aval.dtype))
+    return on_device(out, device)
+
+
+def zeros_like(a, dtype=None, shape=None, *, device=None):
+    """Zeros of the shape and dtype of ``a``, both of which can be changed."""
+    return like("zeros_like", a, 0, dtype, shape, device)
+
+
+def ones_like(a, dtype=None, shape=None, *, device=None):
+    """Ones of the shape and dtype of ``a``, both of which can be changed."""
+    return like("ones_like", a, 1, dtype, shape, device)
+
+
+def empty_like(prototype, dtype=None, shape=None, *, device=None):
+    """An array to be filled, like ``prototype``; here it holds zeros."""
+    return like("empty_like", prototype, 0, dtype, shape, device)
+
+
+def full_like(a, fill_value, dtype=None, shape=None, *, device=None):
+    """An array of the shape and dtype of ``a`` filled with a value."""
+    check("full_like", fill_value)
+    return like("full_like", a, fill_value, dtype, shape, device)
+
+
+# ----------------------------------------------------------------------------------------------------- ranges
+def known(name, value):
+    """A bound of a range: its values decide a shape, so it must be known.
+
+    Raises:
+      ConcretizationTypeError: for a tracer.
+    """
+    if type(value) is Tracer:
+        raise ConcretizationTypeError(
+            f"{name} got a traced value of type {value.aval.str_short()}, but its length would depend on it; shapes must be "
+            f"known while tracing. Make that argument static (static_argnames), or compute it outside."
+        )
+    check(name, value)
+    return value if is_python_scalar(value) else np.asarray(value)[()]
+
+
+def arange(start, stop=None, step=None, dtype=None, *, device=None):
+    """The numbers from ``start`` up to, not including, ``stop``, ``step`` apart; ``arange(n)`` counts from 0.
+
+    Args:
+      start, stop, step: numbers, known while tracing.
+      dtype: of the result; by default the common one of the arguments.
+
+    Raises:
+      ConcretizationTypeError: for a traced argument.
+      ZeroDivisionError: for a step of zero.
+    """
+    given = [known("arange", v) for v in (start, stop, step) if v is not None]
+    dtype = dtypes.result_type(*given) if dtype is None else dtypes.canonicalize(dtype)
+    if stop is None:
+        start, stop = 0, start
+    step = 1 if step is None else step
+    lo, hi, by = (v if is_python_scalar(v) else np.asarray(v).item() for v in (start, stop, step))
+    if all(isinstance(v, int) for v in (lo, hi, by)) and dtypes.kind(dtype) in "iu":
+        return on_device(whole_numbers(range(lo, hi, by) if by else zero_step(), dtype), device)
+    if by == 0:
+        zero_step()
+    host = np.arange(lo, hi, by, dtype=dtype if dtypes.kind(dtype) != "b" and dtype.kind != "V" else None)
+    return asarray(host.astype(dtype), dtype, device=device)
+
+
+def zero_step():
+    raise ZeroDivisionError("arange: the step is zero, so the range never ends")
+
+
+def whole_numbers(numbers, dtype):
+    """A Python range as an array, counted on the device."""
+    out = lax.iota(dtype, len(numbers))
+    if numbers.start == 0 and numbers.step == 1:
+        return out
+    return scaled(out, step=numbers.step, start=numbers.start)
+
+
+@fused
+def scaled(counted, step, start):
+    """``counted * step + start`` in the dtype of ``counted``, wrapping round as integers do."""
+    dtype = counted.dtype
+    return lax.add(lax.mul(counted, converted(step, dtype)), converted(start, dtype))
+
+
+@fused(static=("num", "endpoint", "retstep", "dtype", "axis", "device"))
+def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, *, device=None):
+    """``num`` evenly spaced numbers from ``start`` to ``stop``.
+
+    Args:
+      start, stop: numbers or arrays, which broadcast.
+      num: how many, a static int.
+      endpoint: whether ``stop`` is the last of them.
+      retstep: also return the distance between two.
+      dtype: of the result; integers are rounded down.
+      axis: the new dimension's place in the result.
+
+    Raises:
+      ValueError: for a negative ``num``.
+    """
+    num = operator.index(num)
+    if num < 0:
+        raise ValueError(f"linspace: num must not be negative, got {num}")
+    check("linspace", start, stop)
+    inside = dtypes.to_inexact(dtypes.result_type(start, stop))
+    wanted = inside if dtype is None else dtypes.canonicalize(dtype)
+    start, stop = converted(start, inside), converted(stop, inside)
+    shape = lax.broadcast_shapes(start.aval.shape, stop.aval.shape)
+    start, stop = spread_to(start, shape), spread_to(stop, shape)
+    gaps = num - 1 if endpoint else num
+    step = lax.div(lax.sub(stop, start), float(gaps)) if gaps > 0 else lax.full_like(start, math.nan)
+    if num > 1:
+        out = between(start, stop, num, gaps, endpoint)
+    else:
+        out = spread_to(start, (num, *shape))
+    if dtypes.kind(wanted) in "iu" and dtypes.kind(inside) == "f":
+        out = lax.floor(out)
+    at = axis_of("linspace", axis, len(shape) + 1)
+    out = lax.transpose(out, (*range(1, at + 1), 0, *range(at + 1, len(shape) + 1)))
+    out = converted(out, wanted)
+    return (out, step) if retstep else out
+
+
+def between(start, stop, num, gaps, endpoint):
+    """The weighted means of both ends, along a new first dimension; the last one is the end itself."""
+    shape, dtype = start.aval.shape, start.aval.dtype
+    real = dtype if dtypes.kind(dtype) == "f" else np.dtype(f"float{4 * dtype.itemsize}")
+    counted = lax.div(lax.convert_element_type(lax.iota("int32", num), real), float(gaps))
+    weight = lax.broadcast_in_dim(converted(counted, dtype), (num, *shape), (0,))
+    low, high = spread_to(start, (num, *shape)), spread_to(stop, (num, *shape))
+    out = lax.add(lax.mul(low, lax.sub(1.0, weight)), lax.mul(high, weight))
+    if not endpoint:
+        return out
+    return lax.concatenate([lax.slice_in_dim(out, 0, num - 1), lax.expand_dims(stop, (0,))], 0)
+
+
+@fused(static=("num", "endpoint", "dtype", "axis"))
+def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
+    """``base`` to the power of ``num`` evenly spaced numbers from ``start`` to ``stop``."""
+    powers = linspace(start, stop, num, endpoint, axis=axis)
+    base, powers = promote_to_float("logspace", base, powers)
+    out = lax.pow(spread_to(converted(base, powers.aval.dtype), powers.aval.shape), powers)
+    return out if dtype is None else converted(out, dtypes.canonicalize(dtype))
+
+
+@fused(static=("num", "endpoint", "dtype", "axis"))
+def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
+    """``num`` numbers from ``start`` to ``stop``, each the same multiple of the one before; both ends of one sign."""
+    start, stop = promote_to_float("geomspace", start, stop)
+    start, stop = as_array(start), as_array(stop)
+    sign = lax.sign(start)
+    logs = linspace(lax.log(lax.mul(start, sign)), lax.log(lax.mul(stop, sign)), num, endpoint, axis=0)
+    out = lax.mul(lax.exp(logs), spread_to(sign, logs.aval.shape))
+    at = axis_of("geomspace", axis, out.ndim)
+    out = lax.transpose(out, (*range(1, at + 1), 0, *range(at + 1, out.ndim)))
+    return out if dtype is None else converted(out, dtypes.canonicalize(dtype))
+
+
+__all__ = [
+    "arange", "empty", "empty_like", "full", "full_like", "geomspace", "linspace", "logspace", "ones", "ones_like", "zeros",
+    "zeros_like",
+]  # fmt: skip

@@ -1,0 +1,178 @@
+"""Reading at computed positions: take, take_along_axis and their relatives."""
+
+import numpy as np
+
+from rabbet import dtypes, lax
+from rabbet.extend import fused, typeof
+from rabbet.numpy.arguments import as_array, axis_of, check, kind_of
+from rabbet.numpy.logic import truth
+from rabbet.numpy.reductions import spread_to
+
+
+def integer_indices(name, indices):
+    """Indices checked to be integers."""
+    check(name, indices)
+    if kind_of(indices) not in "iu":
+        raise TypeError(f"{name}: indices must be integers, got {typeof(indices).str_short()}")
+    return as_array(indices)
+
+
+@fused(static=("axis", "out", "mode", "unique_indices", "indices_are_sorted", "fill_value"))
+def take(
+    a, indices, axis=None, out=None, mode=None, unique_indices=False, indices_are_sorted=False, fill_value=None
+):
+    """The elements, or slices along ``axis``, at the given positions.
+
+    Args:
+      a: an array.
+      indices: integers; negative ones count from the end.
+      axis: the dimension that they point into; None: into all elements in row-major order.
+      mode: for positions outside: ``"fill"`` (default) gives NaN, or the smallest signed, largest unsigned integer;
+        ``"clip"`` the nearest element; ``"wrap"`` counts round.
+      fill_value: what ``"fill"`` gives.
+
+    Raises:
+      TypeError: for indices that are not integers.
+    """
+    check("take", a)
+    a, indices = as_array(a), integer_indices("take", indices)
+    if axis is None:
+        a, axis = lax.reshape(a, (a.size,)), 0
+    axis = axis_of("take", axis, a.ndim)
+    if mode == "wrap":
+        from rabbet.numpy.arithmetic import remainder
+
+        indices, mode = remainder(indices, max(a.shape[axis], 1)), "promise_in_bounds"
+    where = (slice(None),) * axis + (indices,)
+    return a.at[where].get(
+        mode=mode or "fill", unique_indices=unique_indices, indices_are_sorted=indices_are_sorted, fill_value=fill_value
+    )
+
+
+@fused(static=("axis", "mode", "fill_value"))
+def take_along_axis(arr, indices, axis=-1, mode=None, fill_value=None):
+    """From each line along ``axis`` the elements at that line's own positions; all other dimensions broadcast.
+
+    Args:
+      arr: an array.
+      indices: integers, of the same number of dimensions.
+      axis: None: both are flattened.
+      mode, fill_value: see ``take``.
+
+    Raises:
+      TypeError: for indices that are not integers.
+      ValueError: if the numbers of dimensions differ.
+    """
+    check("take_along_axis", arr)
+    arr, indices = as_array(arr), integer_indices("take_along_axis", indices)
+    if axis is None:
+        arr, axis = lax.reshape(arr, (arr.size,)), 0
+    if arr.ndim != indices.ndim:
+        raise ValueError(
+            f"take_along_axis: array and indices must have as many dimensions, got {arr.aval.str_short()} and "
+            f"{indices.aval.str_short()}"
+        )
+    axis = axis_of("take_along_axis", axis, arr.ndim)
+    return gathered(arr, indices, axis, mode or "fill", fill_value)
+
+
+def gathered(arr, indices, axis, mode, fill_value):
+    """One gather: the dimensions besides ``axis`` run along together."""
+    ndim = arr.ndim
+    others = [d for d in range(ndim) if d != axis]
+    lead = lax.broadcast_shapes(*[tuple([x.shape[d] for d in others]) for x in (arr, indices)])
+    arr, indices = [spread_to(x, completed(lead, axis, x.shape[axis])) for x in (arr, indices)]
+    size = arr.shape[axis]
+    indices = lax.select(lax.lt(indices, 0), lax.add(indices, size), indices) if kind_of(indices) == "i" else indices
+    numbers = lax.GatherDimensionNumbers(
+        offset_dims=(), collapsed_slice_dims=(axis,), start_index_map=(axis,),
+        operand_batching_dims=tuple(others), start_indices_batching_dims=tuple(others),
+    )  # fmt: skip
+    return lax.gather(
+        arr, lax.expand_dims(indices, (ndim,)), numbers, (1,) * ndim, mode=mode, fill_value=fill_value
+    )
+
+
+def completed(lead, axis, size):
+    """A shape with a size put in at ``axis``."""
+    return (*lead[:axis], size, *lead[axis:])
+
+
+@fused(static=("axis", "inplace", "mode"))
+def put_along_axis(arr, indices, values, axis, inplace=True, *, mode=None):
+    """A copy of ``arr`` with elements replaced: from each line along ``axis`` those at that line's own positions.
+
+    ``inplace`` must be False: arrays do not change, the changed copy is returned.
+    """
+    if inplace:
+        raise ValueError("put_along_axis: arrays do not change; pass inplace=False and use the array that is returned")
+    check("put_along_axis", arr, values)
+    arr, indices = as_array(arr), integer_indices("put_along_axis", indices)
+    if axis is None:
+        flat = put_along_axis(lax.reshape(arr, (arr.size,)), indices, values, 0, False, mode=mode)
+        return lax.reshape(flat, arr.shape)
+    axis = axis_of("put_along_axis", axis, arr.ndim)
+    shape = tuple([n if d != axis else indices.shape[axis] for d, n in enumerate(arr.shape)])
+    indices = spread_to(indices, shape)
+    where = tuple([
+        indices if d == axis else lax.broadcasted_iota("int32", shape, d) for d in range(arr.ndim)
+    ])
+    return arr.at[where].set(spread_to(lax.convert_element_type(values, arr.dtype), shape), mode=mode)
+
+
+def compress(condition, a, axis=None, *, size=None, fill_value=0, out=None):
+    """The slices of ``a`` along ``axis`` for which a vector of booleans holds.
+
+    Args:
+      condition: a vector; known, unless ``size`` is given.
+      a: an array.
+      axis: None: of all elements in row-major order.
+      size: how many to return; missing ones are ``fill_value``.
+    """
+    from rabbet.numpy.searching import flatnonzero
+
+    check("compress", condition, a)
+    a, condition = as_array(a), as_array(truth(condition))
+    if axis is None:
+        a, axis = lax.reshape(a, (a.size,)), 0
+    axis = axis_of("compress", axis, a.ndim)
+    at = flatnonzero(condition, size=size, fill_value=a.shape[axis])
+    return take(a, at, axis, mode="fill", fill_value=fill_value)
+
+
+def choose(a, choices, out=None, mode="raise"):
+    """From each position's choice number ``a``, that choice's element there.
+
+    Args:
+      a: integers.
+      choices: a sequence of arrays, which broadcast with ``a``.
+      mode: for numbers outside: ``"wrap"`` or ``"clip"``; ``"raise"`` needs known values.
+
+    Raises:
+      ValueError: for numbers outside, under ``"raise"``.
+    """
+    a = integer_indices("choose", a)
+    n = len(choices)
+    if mode == "raise":
+        host = np.asarray(a)
+        if host.size and not (0 <= host.min() and host.max() < n):
+            raise ValueError(f"choose: numbers must be from 0 to {n - 1}; mode='clip' or mode='wrap' bring others inside")
+    return chosen(a, list(choices), mode=mode)
+
+
+@fused(static=("mode",))
+def chosen(a, choices, mode):
+    """``choose`` with its numbers checked."""
+    from rabbet.numpy.arithmetic import remainder
+    from rabbet.numpy.selection import clip
+
+    check("choose", *choices)
+    n = len(choices)
+    a = remainder(a, n) if mode == "wrap" else clip(a, 0, n - 1)
+    dtype = dtypes.result_type(*choices)
+    shape = lax.broadcast_shapes(a.shape, *[typeof(c).shape for c in choices])
+    cases = [spread_to(lax.convert_element_type(c, dtype), shape) for c in choices]
+    return lax.select_n(lax.convert_element_type(spread_to(a, shape), "int32"), *cases)
+
+
+__all__ = ["choose", "compress", "put_along_axis", "take", "take_along_axis"]

@@ -1,0 +1,199 @@
+"""Putting arrays together and taking them apart: concatenate, stack, split."""
+
+import operator
+
+from rabbet import dtypes, lax
+from rabbet.extend import Array, Tracer, fused, typeof
+from rabbet.numpy.arguments import as_array, axis_of, check, in_dtype
+from rabbet.numpy.shaping import array_of, atleast_1d, atleast_2d, atleast_3d
+
+
+def sequence_of(name, arrays, dtype=None):
+    """The arrays of a sequence in one dtype.
+
+    Raises:
+      TypeError: if it is no sequence of arrays.
+      ValueError: if it is empty.
+    """
+    if not isinstance(arrays, (tuple, list)):
+        if not isinstance(arrays, (Array, Tracer)) and not hasattr(arrays, "__array__"):
+            raise TypeError(f"{name} takes a sequence of arrays, got a {type(arrays).__name__}; put them in a list")
+        arrays = [arrays[i] for i in range(typeof(arrays).shape[0])]
+    if not arrays:
+        raise ValueError(f"{name} needs at least one array, got an empty sequence")
+    check(name, *arrays)
+    if dtype is None:
+        dtype, weak = dtypes.promote(*arrays)
+    else:
+        dtype, weak = dtypes.canonicalize(dtype), False
+    return [as_array(in_dtype((x,), dtype, weak)[0]) for x in arrays]
+
+
+@fused(static=("axis", "dtype"))
+def concatenate(arrays, axis=0, dtype=None):
+    """Arrays joined along a dimension that they have; for ``axis=None`` flattened first.
+
+    Args:
+      arrays: a sequence of arrays, or one array whose parts are joined.
+      axis: the dimension; all others must agree.
+      dtype: of the result, by default the common one.
+
+    Raises:
+      TypeError: if shapes disagree.
+      ValueError: for arrays without dimensions, or no arrays.
+    """
+    arrays = sequence_of("concatenate", arrays, dtype)
+    if axis is None:
+        arrays, axis = [lax.reshape(a, (a.size,)) for a in arrays], 0
+    if not arrays[0].ndim:
+        raise ValueError("concatenate joins along a dimension, and arrays without dimensions have none; use stack")
+    return lax.concatenate(arrays, axis_of("concatenate", axis, arrays[0].ndim))
+
+
+concat = concatenate
+
+
+@fused(static=("axis", "out", "dtype"))
+def stack(arrays, axis=0, out=None, dtype=None):
+    """Arrays of one shape joined along a new dimension.
+
+    Raises:
+      ValueError: if shapes differ, or there are no arrays.
+    """
+    arrays = sequence_of("stack", arrays, dtype)
+    shapes = {a.shape for a in arrays}
+    if len(shapes) > 1:
+        raise ValueError(f"stack takes arrays of one shape, got {', '.join(a.aval.str_short() for a in arrays)}")
+    return lax.stack(arrays, axis_of("stack", axis, arrays[0].ndim + 1))
+
+
+def unstack(x, /, *, axis=0):
+    """The slices along a dimension, without it: a tuple.
+
+    Raises:
+      ValueError: for an array without dimensions.
+    """
+    x = array_of("unstack", x)
+    if not x.ndim:
+        raise ValueError("unstack takes arrays with at least one dimension")
+    return tuple(slices_of(x, axis=axis_of("unstack", axis, x.ndim)))
+
+
+slices_of = fused(lax.unstack, static=("axis",))
+
+
+def stacker(name, prepare, axis, doc):
+    """Make ``vstack`` and its like: bring the arrays to a rank, then join them along ``axis``."""
+
+    @fused(static=("dtype",))
+    def function(tup, dtype=None):
+        arrays = [prepare(a) for a in sequence_of(name, tup, dtype)]
+        return lax.concatenate(arrays, axis(arrays[0].ndim))
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
+
+
+vstack = stacker("vstack", atleast_2d, lambda ndim: 0, "Arrays one below the other; vectors become rows.")
+hstack = stacker(
+    "hstack", atleast_1d, lambda ndim: 0 if ndim == 1 else 1, "Arrays side by side; vectors are joined end to end."
+)
+dstack = stacker("dstack", atleast_3d, lambda ndim: 2, "Arrays one behind the other, along a third dimension.")
+column_stack = stacker(
+    "column_stack", lambda a: lax.expand_dims(a, (1,)) if a.ndim == 1 else atleast_2d(a), lambda ndim: 1,
+    "Arrays side by side; vectors become columns.",
+)  # fmt: skip
+
+
+def block(arrays):
+    """An array from nested lists of blocks: the innermost lists are joined along the last dimension, outer ones before it."""
+    depth = nesting(arrays)
+    rank = max([depth, *[typeof(a).ndim for a in blocks_in(arrays)]])
+    return joined_blocks(arrays, depth, rank)
+
+
+def nesting(x):
+    return 1 + nesting(x[0]) if isinstance(x, list) else 0
+
+
+def blocks_in(x):
+    return [leaf for v in x for leaf in blocks_in(v)] if isinstance(x, list) else [x]
+
+
+def joined_blocks(x, depth, rank):
+    if depth == 0:
+        x = as_array(x)
+        return lax.expand_dims(x, tuple(range(rank - x.ndim))) if x.ndim < rank else x
+    return concatenate([joined_blocks(v, depth - 1, rank) for v in x], axis=rank - depth)
+
+
+# ------------------------------------------------------------------------------------------------- splitting
+@fused(static=("cuts", "axis"))
+def pieces(ary, cuts, axis):
+    """The pieces between cuts along an axis."""
+    n = ary.aval.shape[axis]
+    ends = [builtin_clip(c, n) for c in (0, *cuts, n)]
+    return [lax.slice_in_dim(ary, lo, max(lo, hi), axis=axis) for lo, hi in zip(ends, ends[1:])]
+
+
+def builtin_clip(cut, n):
+    """A cut as a position in an axis of ``n`` elements, as Python's slices take it."""
+    return slice(cut, None).indices(n)[0]
+
+
+def array_split(ary, indices_or_sections, axis=0):
+    """``ary`` cut along ``axis`` into a number of pieces, of nearly one size, or at the given indices: a list."""
+    ary = array_of("array_split", ary)
+    axis = axis_of("array_split", axis, ary.ndim)
+    return pieces(ary, cuts_of("array_split", indices_or_sections, ary.shape[axis]), axis)
+
+
+def split(ary, indices_or_sections, axis=0):
+    """``ary`` cut along ``axis`` into a number of equal pieces, or at the given indices: a list.
+
+    Raises:
+      ValueError: if the axis does not divide into so many equal pieces.
+    """
+    ary = array_of("split", ary)
+    axis = axis_of("split", axis, ary.ndim)
+    n = ary.shape[axis]
+    if not hasattr(indices_or_sections, "__len__") and n % operator.index(indices_or_sections):
+        raise ValueError(
+            f"split: axis {axis} of {ary.aval.str_short()} does not divide into {indices_or_sections} equal pieces; "
+            f"array_split makes nearly equal ones"
+        )
+    return pieces(ary, cuts_of("split", indices_or_sections, n), axis)
+
+
+def cuts_of(name, indices_or_sections, n):
+    """Where to cut an axis of ``n`` elements."""
+    if hasattr(indices_or_sections, "__len__"):
+        return tuple([operator.index(i) for i in indices_or_sections])
+    sections = operator.index(indices_or_sections)
+    if sections <= 0:
+        raise ValueError(f"{name}: the number of pieces must be positive, got {sections}")
+    size, larger = divmod(n, sections)
+    sizes = [size + 1] * larger + [size] * (sections - larger)
+    return tuple([sum(sizes[:i]) for i in range(1, sections)])
+
+
+def vsplit(ary, indices_or_sections):
+    """``split`` along the first dimension."""
+    return split(ary, indices_or_sections, 0)
+
+
+def hsplit(ary, indices_or_sections):
+    """``split`` along the second dimension, of a vector along its only one."""
+    return split(ary, indices_or_sections, 0 if typeof(ary).ndim == 1 else 1)
+
+
+def dsplit(ary, indices_or_sections):
+    """``split`` along the third dimension."""
+    return split(ary, indices_or_sections, 2)
+
+
+__all__ = [
+    "array_split", "block", "column_stack", "concat", "concatenate", "dsplit", "dstack", "hsplit", "hstack", "split",
+    "stack", "unstack", "vsplit", "vstack",
+]  # fmt: skip

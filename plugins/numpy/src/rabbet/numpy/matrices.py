@@ -1,0 +1,220 @@
+"""Matrices of a pattern: identity, triangles, diagonals, grids of coordinates."""
+
+import numpy as np
+
+from rabbet import dtypes, lax
+from rabbet.extend import fused, typeof
+from rabbet.numpy.arguments import as_array, axes_of, check, requested
+from rabbet.numpy.conversion import asarray
+from rabbet.numpy.creation import default_float
+from rabbet.numpy.reductions import converted, sum
+
+
+def below(rows, columns, k, compare=lax.ge):
+    """Booleans: whether row + k >= column (or how else they compare)."""
+    row = lax.broadcasted_iota("int32", (rows, columns), 0)
+    column = lax.broadcasted_iota("int32", (rows, columns), 1)
+    return compare(lax.add(row, k), column)
+
+
+@fused(static=("N", "M", "k", "dtype", "device"))
+def eye(N, M=None, k=0, dtype=None, *, device=None):
+    """A matrix of ``N`` rows and ``M`` columns (default ``N``) with ones on diagonal number ``k``, zeros elsewhere."""
+    return converted(below(N, N if M is None else M, k, lax.eq), requested(dtype, default_float()))
+
+
+def identity(n, dtype=None):
+    """The identity matrix of ``n`` rows."""
+    return eye(n, dtype=dtype)
+
+
+@fused(static=("N", "M", "k", "dtype"))
+def tri(N, M=None, k=0, dtype=None):
+    """A matrix with ones on and below diagonal number ``k``, zeros above."""
+    return converted(below(N, N if M is None else M, k), requested(dtype, default_float()))
+
+
+def triangle(name, m, k, lower):
+    """``m`` with one side of a diagonal made zero, in its last two dimensions."""
+    check(name, m)
+    m = as_array(m)
+    shape = m.aval.shape
+    if len(shape) < 2:
+        raise ValueError(f"{name} takes arrays of at least two dimensions, got {m.aval.str_short()}")
+    kept = below(*shape[-2:], k if lower else k - 1)
+    kept = lax.broadcast_in_dim(kept, shape, (len(shape) - 2, len(shape) - 1))
+    zero = lax.full_like(m, 0)
+    return lax.select(kept, m, zero) if lower else lax.select(kept, zero, m)
+
+
+@fused(static=("k",))
+def tril(m, k=0):
+    """``m`` with zeros above diagonal number ``k`` of its last two dimensions.
+
+    Raises:
+      ValueError: for arrays of less than two dimensions.
+    """
+    return triangle("tril", m, k, True)
+
+
+@fused(static=("k",))
+def triu(m, k=0):
+    """``m`` with zeros below diagonal number ``k`` of its last two dimensions.
+
+    Raises:
+      ValueError: for arrays of less than two dimensions.
+    """
+    return triangle("triu", m, k, False)
+
+
+@fused(static=("offset", "axis1", "axis2"))
+def diagonal(a, offset=0, axis1=0, axis2=1):
+    """The elements at ``(i, i + offset)`` of the two axes, along a last dimension of the result.
+
+    Raises:
+      ValueError: for arrays of less than two dimensions or equal axes.
+    """
+    check("diagonal", a)
+    a = as_array(a)
+    first, second = axes_of("diagonal", (axis1, axis2), a.aval.ndim)
+    rest = [d for d in range(a.aval.ndim) if d not in (first, second)]
+    a = lax.transpose(a, (*rest, first, second))
+    rows, columns = a.aval.shape[-2:]
+    start = np.arange(max(0, min(rows + min(offset, 0), columns - max(offset, 0))), dtype="int32")
+    return a[..., start + max(-offset, 0), start + max(offset, 0)]
+
+
+@fused(static=("k",))
+def diag(v, k=0):
+    """Diagonal number ``k`` of a matrix; or the matrix that has a vector there and zeros elsewhere.
+
+    Raises:
+      ValueError: for other arrays.
+    """
+    check("diag", v)
+    v = as_array(v)
+    if v.aval.ndim == 2:
+        return diagonal(v, k)
+    if v.aval.ndim != 1:
+        raise ValueError(f"diag takes a vector or a matrix, got {v.aval.str_short()}")
+    n = v.aval.shape[0] + abs(k)
+    padded = lax.pad(v, 0, ((max(k, 0), max(-k, 0), 0),))
+    spread = lax.broadcast_in_dim(padded, (n, n), (1,))
+    return lax.select(below(n, n, k, lax.eq), spread, lax.full_like(spread, 0))
+
+
+def diagflat(v, k=0):
+    """The matrix with the elements of ``v``, in row-major order, on diagonal number ``k``."""
+    v = asarray(v)
+    return diag(lax.reshape(v, (v.size,)), k)
+
+
+@fused(static=("offset", "axis1", "axis2", "dtype", "out"))
+def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
+    """The sum of a diagonal, see ``diagonal`` and ``sum``."""
+    return sum(diagonal(a, offset, axis1, axis2), -1, dtype, out)
+
+
+@fused(static=("copy", "sparse", "indexing"))
+def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
+    """Coordinates of a grid from its axes: for each vector an array over all axes that holds its coordinate.
+
+    Args:
+      xi: vectors or numbers.
+      sparse: keep size 1 along the other axes.
+      indexing: ``"xy"`` puts the second vector's axis first, ``"ij"`` keeps their order.
+
+    Returns:
+      a list of arrays.
+    """
+    check("meshgrid", *xi)
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"meshgrid: indexing must be 'xy' or 'ij', got {indexing!r}")
+    xi = [lax.reshape(as_array(x), (typeof(x).size,)) if typeof(x).ndim == 0 else as_array(x) for x in xi]
+    for x in xi:
+        if x.aval.ndim != 1:
+            raise ValueError(f"meshgrid takes vectors and numbers, got {x.aval.str_short()}")
+    places = list(range(len(xi)))
+    if indexing == "xy" and len(xi) > 1:
+        places[:2] = 1, 0
+    full = [0] * len(xi)
+    for x, place in zip(xi, places):
+        full[place] = x.aval.shape[0]
+    out = []
+    for x, place in zip(xi, places):
+        shape = [n if not sparse or d == place else 1 for d, n in enumerate(full)]
+        out.append(lax.broadcast_in_dim(x, shape, (place,)))
+    return out
+
+
+def indices(dimensions, dtype=None, sparse=False):
+    """Arrays of the given shape that hold their own coordinates, stacked; a tuple of thin ones if ``sparse``."""
+    dtype = requested(dtype, dtypes.scalar_dtype(int))
+    n = len(dimensions)
+    if sparse:
+        return tuple([lax.reshape(lax.iota(dtype, s), (1,) * d + (s,) + (1,) * (n - d - 1)) for d, s in enumerate(dimensions)])
+    parts = [lax.broadcasted_iota(dtype, dimensions, d) for d in range(n)]
+    return lax.stack(parts) if parts else lax.full((0,), 0, dtype)
+
+
+@fused(static=("N", "increasing"))
+def vander(x, N=None, increasing=False):
+    """The matrix whose columns are powers of a vector, the highest one first unless ``increasing``."""
+    check("vander", x)
+    x = as_array(x)
+    if x.aval.ndim != 1:
+        raise ValueError(f"vander takes a vector, got {x.aval.str_short()}")
+    n = x.aval.shape[0] if N is None else N
+    ones = lax.full_like(x, 1)
+    columns = [ones]
+    for _ in range(n - 1):
+        columns.append(lax.mul(columns[-1], x))
+    columns = columns[:n] if increasing else columns[:n][::-1]
+    return lax.stack(columns, 1) if columns else lax.full((x.aval.shape[0], 0), 0, x.dtype)
+
+
+def known_positions(found):
+    """NumPy's index arrays as int32 arrays."""
+    return tuple([asarray(i.astype("int32")) for i in found])
+
+
+def tril_indices(n, k=0, m=None):
+    """Row and column of each element on and below diagonal number ``k`` of an ``n`` by ``m`` matrix."""
+    return known_positions(np.tril_indices(n, k, m))
+
+
+def triu_indices(n, k=0, m=None):
+    """Row and column of each element on and above diagonal number ``k`` of an ``n`` by ``m`` matrix."""
+    return known_positions(np.triu_indices(n, k, m))
+
+
+def tril_indices_from(arr, k=0):
+    """``tril_indices`` for the shape of a matrix."""
+    return tril_indices(arr.shape[-2], k, arr.shape[-1])
+
+
+def triu_indices_from(arr, k=0):
+    """``triu_indices`` for the shape of a matrix."""
+    return triu_indices(arr.shape[-2], k, arr.shape[-1])
+
+
+def diag_indices(n, ndim=2):
+    """The indices of the main diagonal of an array of ``ndim`` dimensions of size ``n``: a tuple of arrays."""
+    return (lax.iota("int32", n),) * ndim
+
+
+def diag_indices_from(arr):
+    """``diag_indices`` for an array with at least two dimensions of one size.
+
+    Raises:
+      ValueError: for another array.
+    """
+    if arr.ndim < 2 or len(set(arr.shape)) != 1:
+        raise ValueError(f"diag_indices_from needs at least two dimensions of one size, got the shape {arr.shape}")
+    return diag_indices(arr.shape[0], arr.ndim)
+
+
+__all__ = [
+    "diag", "diag_indices", "diag_indices_from", "diagflat", "diagonal", "eye", "identity", "indices", "meshgrid", "trace",
+    "tri", "tril", "tril_indices", "tril_indices_from", "triu", "triu_indices", "triu_indices_from", "vander",
+]  # fmt: skip

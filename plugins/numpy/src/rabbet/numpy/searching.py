@@ -1,0 +1,278 @@
+"""What depends on values: nonzero, unique, and sets of elements.
+
+The shape of these results depends on the values, which a compiled program cannot have: outside of ``jit`` the values are looked at; inside,
+``size`` says how long the result shall be.
+"""
+
+import math
+import operator
+from typing import NamedTuple
+
+import numpy as np
+
+from rabbet import dtypes, lax
+from rabbet.errors import ConcretizationTypeError
+from rabbet.extend import Array, Tracer, fused, typeof
+from rabbet.numpy.arguments import as_array, check
+from rabbet.numpy.conversion import asarray
+from rabbet.numpy.logic import truth
+from rabbet.numpy.shaping import array_of
+
+
+def known(name, x, advice):
+    """The value of an array as a NumPy array.
+
+    Raises:
+      ConcretizationTypeError: for a tracer.
+    """
+    if type(x) is Tracer:
+        raise ConcretizationTypeError(
+            f"{name}: the shape of the result depends on the values of an array of type {x.aval.str_short()}, which are not "
+            f"known while tracing; {advice}"
+        )
+    return np.asarray(x)
+
+
+SIZE = "give size=, the length of the result, or compute it outside of the traced function"
+
+
+def nonzero(a, *, size=None, fill_value=None):
+    """The positions of the elements that are not zero: a tuple of int32 vectors, one per dimension.
+
+    Args:
+      a: an array.
+      size: how long they are; needed under ``jit``. What is more is cut off.
+      fill_value: what stands in missing places: an int, or one per dimension; by default 0.
+
+    Raises:
+      ConcretizationTypeError: for a traced array without ``size``.
+    """
+    a = array_of("nonzero", a)
+    if not a.ndim:
+        raise ValueError("nonzero takes arrays with at least one dimension; use atleast_1d")
+    if size is None:
+        return tuple([asarray(i.astype(dtypes.scalar_dtype(int))) for i in np.nonzero(known("nonzero", a, SIZE))])
+    fill = fill_value if isinstance(fill_value, tuple) else (0 if fill_value is None else fill_value,) * a.ndim
+    if len(fill) != a.ndim:
+        raise ValueError(f"nonzero: {len(fill)} fill values for {a.ndim} dimensions")
+    return positions(a, operator.index(size), list(fill))
+
+
+@fused(static=("size",))
+def positions(a, size, fill):
+    """The first ``size`` positions: the number of true elements up to each place says which one it is."""
+    shape = a.shape
+    dtype = dtypes.scalar_dtype(int)
+    mask = lax.reshape(truth(a), (a.size,))
+    running = lax.cumsum(lax.convert_element_type(mask, dtype), 0) if a.size else lax.full((0,), 0, dtype)
+    # Element k of the result is the first place where the running count exceeds k.
+    target = lax.select(mask, lax.sub(running, 1), lax.full_like(running, size))
+    at = lax.full((size,), 0, dtype).at[target].set(lax.iota(dtype, a.size), mode="drop")
+    total = lax.reduce_sum(lax.convert_element_type(mask, dtype), (0,))
+    there = lax.lt(lax.iota(dtype, size), total)
+    out, rest = [], math.prod(shape)
+    for n, missing in zip(shape, fill):
+        rest = rest // n if n else 0
+        coordinate = lax.rem(lax.div(at, max(rest, 1)), max(n, 1))
+        filled = lax.full((size,), lax.convert_element_type(missing, dtype), dtype)
+        out.append(lax.select(there, coordinate, filled))
+    return tuple(out)
+
+
+def flatnonzero(a, *, size=None, fill_value=None):
+    """The positions in row-major order of the elements that are not zero. Arguments as for ``nonzero``."""
+    a = array_of("flatnonzero", a)
+    return nonzero(lax.reshape(a, (a.size,)), size=size, fill_value=fill_value)[0]
+
+
+def argwhere(a, *, size=None, fill_value=None):
+    """The positions of the elements that are not zero, as rows of a matrix. Arguments as for ``nonzero``."""
+    a = array_of("argwhere", a)
+    if not a.ndim:
+        found = nonzero(lax.reshape(a, (1,)), size=size, fill_value=fill_value)[0]
+        return lax.full((found.shape[0], 0), 0, found.dtype)
+    return lax.stack(nonzero(a, size=size, fill_value=fill_value), 1)
+
+
+def extract(condition, arr, *, size=None, fill_value=0):
+    """The elements of ``arr``, in row-major order, for which ``condition`` holds. Arguments as for ``compress``."""
+    from rabbet.numpy.indexing import compress
+
+    condition, arr = array_of("extract", condition), array_of("extract", arr)
+    return compress(lax.reshape(condition, (condition.size,)), lax.reshape(arr, (arr.size,)), size=size, fill_value=fill_value)
+
+
+# ------------------------------------------------------------------------------------------------------- unique
+class UniqueAll(NamedTuple):
+    values: Array
+    indices: Array
+    inverse_indices: Array
+    counts: Array
+
+
+class UniqueCounts(NamedTuple):
+    values: Array
+    counts: Array
+
+
+class UniqueInverse(NamedTuple):
+    values: Array
+    inverse_indices: Array
+
+
+def unique(
+    ar, return_index=False, return_inverse=False, return_counts=False, axis=None, *, equal_nan=True, size=None,
+    fill_value=None, sorted=True,  # noqa: A002 - the field's name
+):  # fmt: skip
+    """The different elements of ``ar``, sorted; and on request where they are.
+
+    Args:
+      ar: an array.
+      return_index: also the first position of each.
+      return_inverse: also, for each element of ``ar``, the position of its value in the result.
+      return_counts: also how often each occurs.
+      axis: compare slices along this dimension; None: elements.
+      equal_nan: whether all NaN count as one.
+      size: how long the result is; needed under ``jit``. What is more is cut off.
+      fill_value: what stands in missing places, by default the smallest value.
+
+    Raises:
+      ConcretizationTypeError: for a traced array without ``size``.
+    """
+    ar = array_of("unique", ar)
+    if size is None:
+        host = known("unique", ar, SIZE)
+        found = np.unique(host, return_index, return_inverse, return_counts, axis=axis, equal_nan=equal_nan)
+        several = isinstance(found, tuple)
+        values, *rest = found if several else (found,)
+        outs = [asarray(values, ar.dtype), *[asarray(r.astype(dtypes.scalar_dtype(int))) for r in rest]]
+        return tuple(outs) if several else outs[0]
+    if axis is not None and ar.ndim > 1:
+        raise NotImplementedError("unique of slices under jit (axis= together with size=) is not there yet")
+    values, first, inverse, counts = unique_of_size(ar, operator.index(size), fill_value, equal_nan=equal_nan)
+    outs = [values]
+    outs += [first] if return_index else []
+    outs += [inverse] if return_inverse else []
+    outs += [counts] if return_counts else []
+    return tuple(outs) if len(outs) > 1 else values
+
+
+@fused(static=("size", "equal_nan"))
+def unique_of_size(ar, size, fill_value, equal_nan=True):
+    """Values, first positions, inverse and counts, each of a known length."""
+    shape, n = ar.shape, ar.size
+    dtype = dtypes.scalar_dtype(int)
+    flat = lax.reshape(ar, (n,))
+    ordered, where = lax.sort((flat, lax.iota(dtype, n)), 0, num_keys=1)
+    if n:
+        before, behind = ordered[:-1], ordered[1:]
+        new = lax.ne(before, behind)
+        if equal_nan and dtypes.kind(ar.dtype) in "fc":
+            new = lax.bitwise_and(new, lax.bitwise_not(lax.bitwise_and(lax.ne(before, before), lax.ne(behind, behind))))
+        new = lax.concatenate([lax.full((1,), True), new], 0)
+    else:
+        new = lax.full((0,), True)
+    group = lax.sub(lax.cumsum(lax.convert_element_type(new, dtype), 0), 1) if n else lax.full((0,), 0, dtype)
+    start = positions(new, size, [0])[0]
+    counts = lax.full((size,), 0, dtype).at[group].add(1, mode="drop")
+    there = lax.gt(counts, 0)
+    smallest = ordered[0] if n else lax.full((), 0, ar.dtype)
+    filler = smallest if fill_value is None else lax.convert_element_type(fill_value, ar.dtype)
+    values = lax.select(there, ordered.at[start].get(mode="clip"), lax.broadcast_in_dim(filler, (size,), ()))
+    first = where.at[start].get(mode="clip") if n else start
+    inverse = lax.full((n,), 0, dtype).at[where].set(group)
+    return values, lax.select(there, first, lax.broadcast_in_dim(first[0], (size,), ())), lax.reshape(inverse, shape), counts
+
+
+def unique_all(x, /, *, size=None, fill_value=None):
+    """Values, first positions, inverse positions and counts of the different elements."""
+    return UniqueAll(*unique(x, True, True, True, size=size, fill_value=fill_value, equal_nan=False))
+
+
+def unique_counts(x, /, *, size=None, fill_value=None):
+    """Values and counts of the different elements."""
+    return UniqueCounts(*unique(x, return_counts=True, size=size, fill_value=fill_value, equal_nan=False))
+
+
+def unique_inverse(x, /, *, size=None, fill_value=None):
+    """Values of the different elements, and the position of each element's value among them."""
+    return UniqueInverse(*unique(x, return_inverse=True, size=size, fill_value=fill_value, equal_nan=False))
+
+
+def unique_values(x, /, *, size=None, fill_value=None):
+    """The different elements."""
+    return unique(x, size=size, fill_value=fill_value, equal_nan=False)
+
+
+# --------------------------------------------------------------------------------------------------------- sets
+@fused(static=("assume_unique", "invert", "method"))
+def isin(element, test_elements, assume_unique=False, invert=False, *, method="auto"):
+    """Whether each element is among ``test_elements``: booleans.
+
+    Args:
+      invert: whether it is not among them.
+      assume_unique, method: without effect on the result.
+    """
+    check("isin", element, test_elements)
+    dtype = dtypes.result_type(element, test_elements)
+    element, tests = [as_array(lax.convert_element_type(x, dtype)) for x in (element, test_elements)]
+    full = (*element.shape, tests.size)
+    left = lax.broadcast_in_dim(element, full, tuple(range(element.ndim)))
+    right = lax.broadcast_in_dim(lax.reshape(tests, (tests.size,)), full, (element.ndim,))
+    found = lax.reduce_or(lax.eq(left, right), (element.ndim,))
+    return lax.bitwise_not(found) if invert else found
+
+
+def of_values(name, function, doc):
+    """Make a set operation that looks at values: NumPy's, on arrays whose values are known."""
+
+    def operation(ar1, ar2):
+        a, b = array_of(name, ar1), array_of(name, ar2)
+        dtype = dtypes.result_type(a, b)
+        hosts = [known(name, x, "compute it outside of the traced function").astype(dtype) for x in (a, b)]
+        return asarray(function(*hosts), dtype)
+
+    operation.__name__ = operation.__qualname__ = name
+    operation.__doc__ = doc
+    return operation
+
+
+union1d = of_values("union1d", np.union1d, "The different elements of both, sorted; values must be known.")
+intersect1d = of_values("intersect1d", np.intersect1d, "The different elements that are in both, sorted; values must be known.")
+setdiff1d = of_values("setdiff1d", np.setdiff1d, "The different elements of the first that the second lacks; values must be known.")
+setxor1d = of_values("setxor1d", np.setxor1d, "The different elements that are in just one; values must be known.")
+
+
+def bincount(x, weights=None, minlength=0, *, length=None):
+    """How often each of 0, 1, 2 ... occurs among non-negative integers; or the sum of its weights.
+
+    Args:
+      x: a vector of integers; negative ones count as 0.
+      weights: a vector of as many numbers.
+      minlength: the least length of the result.
+      length: its length; needed under ``jit``. Larger integers are left out.
+
+    Raises:
+      TypeError: for other dtypes.
+    """
+    x = array_of("bincount", x)
+    if dtypes.kind(x.dtype) not in "iub" or x.ndim != 1:
+        raise TypeError(f"bincount takes a vector of integers, got {typeof(x).str_short()}")
+    if length is None:
+        host = known("bincount", x, "give length=, the length of the result")
+        length = max(operator.index(minlength), int(host.max()) + 1 if host.size else 0)
+    return counted(x, 1 if weights is None else weights, operator.index(length))
+
+
+@fused(static=("length",))
+def counted(x, weights, length):
+    """``bincount`` of a known length."""
+    dtype = dtypes.result_type(weights)
+    at = lax.max(lax.convert_element_type(x, "int32"), 0)
+    return lax.full((length,), 0, dtype).at[at].add(lax.convert_element_type(weights, dtype), mode="drop")
+
+
+__all__ = [
+    "argwhere", "bincount", "extract", "flatnonzero", "intersect1d", "isin", "nonzero", "setdiff1d", "setxor1d", "union1d",
+    "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values",
+]  # fmt: skip

@@ -1,0 +1,184 @@
+"""Choosing and rounding, elementwise: where, clip, select, round, and the parts of complex numbers."""
+
+import math
+
+from rabbet import dtypes, lax
+from rabbet.extend import fused, is_python_scalar, typeof
+from rabbet.numpy.arguments import as_array, check, in_dtype, kind_of, promote, promote_to_float
+from rabbet.numpy.logic import truth
+from rabbet.numpy.reductions import spread_to
+from rabbet.numpy.transcendental import strong
+from rabbet.numpy.ufuncs import unary
+
+
+@fused
+def choose_by(condition, x, y):
+    """``where`` with three arguments."""
+    check("where", condition, x, y)
+    condition = truth(condition)
+    dtype, weak = dtypes.promote(x, y)
+    x, y = in_dtype((x, y), dtype, weak)
+    shape = lax.broadcast_shapes(typeof(condition).shape, typeof(x).shape, typeof(y).shape)
+    if shape != typeof(condition).shape:
+        condition = spread_to(condition, shape)
+    x, y = [v if is_python_scalar(v) and shape != () else spread_to(v, shape) for v in (x, y)]
+    return lax.select(condition, x, y)
+
+
+def where(condition, x=None, y=None, /, *, size=None, fill_value=None):
+    """``x`` where ``condition`` holds, else ``y``; with the condition alone, the positions where it holds (see ``nonzero``).
+
+    Args:
+      condition: an array; what is not zero holds.
+      x, y: arrays or numbers, promoted to one dtype; all three broadcast.
+      size, fill_value: for the form with one argument, see ``nonzero``.
+
+    Raises:
+      ValueError: if just one of ``x`` and ``y`` is given.
+    """
+    if x is None and y is None:
+        from rabbet.numpy.searching import nonzero
+
+        return nonzero(condition, size=size, fill_value=fill_value)
+    if x is None or y is None:
+        raise ValueError("where takes a condition alone, or a condition and both x and y")
+    if size is not None or fill_value is not None:
+        raise ValueError("where: size and fill_value belong to the form with the condition alone")
+    return choose_by(condition, x, y)
+
+
+@fused
+def clip(arr, /, min=None, max=None):  # noqa: A002 - the field's names
+    """``arr`` with what is below ``min`` made ``min`` and what is above ``max`` made ``max``; None: no such bound.
+
+    Raises:
+      ValueError: for complex arrays.
+    """
+    check("clip", arr, *[v for v in (min, max) if v is not None])
+    if any(v is not None and kind_of(v) == "c" for v in (arr, min, max)):
+        raise ValueError("clip is not defined on complex numbers, which have no order")
+    if min is not None:
+        arr = lax.max(*promote("clip", arr, min))
+    if max is not None:
+        arr = lax.min(*promote("clip", arr, max))
+    return as_array(arr)
+
+
+@fused
+def select(condlist, choicelist, default=0):
+    """From each position's first condition that holds, the choice of the same number; ``default`` where none does.
+
+    Raises:
+      ValueError: if the lists differ in length or are empty.
+    """
+    if len(condlist) != len(choicelist) or not condlist:
+        raise ValueError(f"select: {len(condlist)} conditions and {len(choicelist)} choices; give as many, at least one")
+    dtype = dtypes.result_type(default, *choicelist)
+    out = in_dtype((default,), dtype)[0]
+    for condition, choice in zip(reversed(condlist), reversed(choicelist)):
+        out = choose_by(condition, choice, out)
+    return lax.convert_element_type(out, dtype)
+
+
+# --------------------------------------------------------------------------------------------------- rounding
+def rounding(name, primitive, doc):
+    """Make a function that rounds; integers are whole already."""
+    return unary(
+        name, primitive, doc, kinds="f",
+        otherwise=lambda x: primitive(as_array(x)) if kind_of(x) not in "biu" else as_array(x),
+    )  # fmt: skip
+
+
+def to_nearest_even(x):
+    """Round half to even, complex numbers by their parts."""
+    if kind_of(x) == "c":
+        return lax.complex(to_nearest_even(lax.real(x)), to_nearest_even(lax.imag(x)))
+    return lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN)
+
+
+floor = rounding("floor", lax.floor, "The largest whole number not above ``x``, in its dtype.")
+ceil = rounding("ceil", lax.ceil, "The smallest whole number not below ``x``, in its dtype.")
+rint = unary(
+    "rint", to_nearest_even, "``x`` to the nearest whole number, halves to even; a float.", kinds="f",
+    prepare=lambda name, x: promote_to_float(name, x)[0],
+)  # fmt: skip
+
+
+@fused(static=("decimals", "out"))
+def round(a, decimals=0, out=None):  # noqa: A001 - the field's name
+    """``a`` to ``decimals`` places, halves to even, in its dtype; negative ``decimals`` round before the point.
+
+    Raises:
+      NotImplementedError: for integers and negative ``decimals``.
+    """
+    check("round", a)
+    kind = kind_of(a)
+    if kind in "biu":
+        if decimals < 0:
+            raise NotImplementedError("round: integers with negative decimals are not there yet; convert to a float dtype")
+        return as_array(a)
+    if decimals == 0:
+        return to_nearest_even(as_array(a))
+    a, factor = as_array(a), 10.0**decimals
+    return lax.div(to_nearest_even(lax.mul(a, factor)), factor)
+
+
+around = round
+
+
+@fused
+def fix(x, /):
+    """``x`` towards zero to a whole number, a float."""
+    (x,) = promote_to_float("fix", x)
+    return lax.select(lax.lt(x, 0.0), lax.ceil(x), lax.floor(x))
+
+
+# --------------------------------------------------------------------------------------------- complex parts
+real = unary(
+    "real", lambda x: lax.real(x) if kind_of(x) == "c" else as_array(x), "The real part; ``x`` itself if it is real.", kinds=""
+)
+imag = unary(
+    "imag", lambda x: lax.imag(x) if kind_of(x) == "c" else lax.full_like(as_array(x), 0),
+    "The imaginary part; zeros if ``x`` is real.", kinds="",
+)  # fmt: skip
+conj = conjugate = unary(
+    "conj", lambda x: lax.conj(x) if kind_of(x) == "c" else as_array(x), "The complex conjugate; ``x`` if it is real.", kinds="c"
+)
+
+
+@fused(static=("deg",))
+def angle(z, deg=False):
+    """The angle of complex numbers in radians, or in degrees: 0 or pi for real numbers."""
+    (z,) = promote_to_float("angle", z)
+    parts = (lax.imag(z), lax.real(z)) if kind_of(z) == "c" else (lax.full_like(z, 0), z)
+    out = lax.atan2(*[lax.convert_element_type(p, float) if typeof(z).weak_type else p for p in parts])
+    return lax.mul(out, 180 / math.pi) if deg else out
+
+
+@fused(static=("copy",))
+def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
+    """``x`` with numbers in the place of NaN and infinities.
+
+    Args:
+      nan: for NaN.
+      posinf, neginf: for the infinities, by default the largest and smallest finite number of the dtype.
+    """
+    check("nan_to_num", x)
+    kind = kind_of(x)
+    if kind in "biu":
+        return as_array(x)
+    x = strong(as_array(x))
+    if kind == "c":
+        parts = [nan_to_num(p, copy, nan, posinf, neginf) for p in (lax.real(x), lax.imag(x))]
+        return lax.complex(*parts)
+    info = dtypes.finfo(x.dtype)
+    posinf = float(info.max) if posinf is None else posinf
+    neginf = float(info.min) if neginf is None else neginf
+    x = choose_by(lax.eq(x, math.inf), posinf, choose_by(lax.eq(x, -math.inf), neginf, choose_by(lax.ne(x, x), nan, x)))
+    return strong(x)
+
+
+__all__ = [
+    "angle", "around", "ceil", "clip", "conj", "conjugate", "fix", "floor", "imag", "nan_to_num", "real", "rint", "round",
+    "select", "where",
+]  # fmt: skip

@@ -1,0 +1,163 @@
+"""Sorting, and searching what is sorted."""
+
+import operator
+
+from rabbet import dtypes, lax
+from rabbet.extend import fused, typeof
+from rabbet.numpy.arguments import axis_of, check, kind_of
+from rabbet.numpy.logic import less, less_equal
+from rabbet.numpy.shaping import array_of
+
+
+def lined_up(name, a, axis):
+    """The array, flattened for no axis, and a non-negative axis; an array without dimensions is refused."""
+    a = array_of(name, a)
+    if axis is None:
+        return lax.reshape(a, (a.size,)), 0
+    if not a.ndim:
+        raise ValueError(f"{name} takes arrays with at least one dimension, or axis=None")
+    return a, axis_of(name, axis, a.ndim)
+
+
+@fused(static=("axis", "kind", "order", "stable", "descending"))
+def sort(a, axis=-1, *, kind=None, order=None, stable=True, descending=False):
+    """``a`` sorted along ``axis``, NaN last; for None, all elements in one dimension.
+
+    Args:
+      descending: from the largest on (then NaN comes first).
+      stable: whether equal elements keep their order, which matters to ``argsort``.
+    """
+    a, axis = lined_up("sort", a, axis)
+    out = lax.sort(a, axis, is_stable=stable)
+    return lax.rev(out, (axis,)) if descending else out
+
+
+@fused(static=("axis", "kind", "order", "stable", "descending"))
+def argsort(a, axis=-1, *, kind=None, order=None, stable=True, descending=False):
+    """The positions that sort ``a`` along ``axis``: int32. Arguments as for ``sort``; equal elements keep their order."""
+    a, axis = lined_up("argsort", a, axis)
+    counted = lax.broadcasted_iota(dtypes.scalar_dtype(int), a.shape, axis)
+    if not descending:
+        return lax.sort((a, counted), axis, is_stable=stable, num_keys=1)[1]
+    # Sorting the reversed array and reversing again keeps equal elements in order.
+    reverse = lax.sort((lax.rev(a, (axis,)), lax.rev(counted, (axis,))), axis, is_stable=stable, num_keys=1)[1]
+    return lax.rev(reverse, (axis,))
+
+
+@fused(static=("axis",))
+def lexsort(keys, axis=-1):
+    """The positions that sort by several keys, the last key first: int32.
+
+    Args:
+      keys: a sequence of arrays of one shape, or an array of them.
+
+    Raises:
+      TypeError: if there are no keys.
+    """
+    keys = [array_of("lexsort", k) for k in (keys if isinstance(keys, (tuple, list)) else list(keys))]
+    if not keys:
+        raise TypeError("lexsort needs at least one key")
+    axis = axis_of("lexsort", axis, keys[0].ndim)
+    counted = lax.broadcasted_iota(dtypes.scalar_dtype(int), keys[0].shape, axis)
+    return lax.sort((*reversed(keys), counted), axis, num_keys=len(keys))[-1]
+
+
+def sort_complex(a):
+    """``a`` sorted along its last dimension, as complex numbers: by real part, then by imaginary part."""
+    a = array_of("sort_complex", a)
+    return sort(lax.convert_element_type(a, dtypes.to_complex(a.dtype)))
+
+
+@fused(static=("kth", "axis"))
+def partition(a, kth, axis=-1):
+    """``a`` with the element number ``kth`` of the sorted order in its place, smaller ones before it, larger ones after; here sorted."""
+    a, axis = lined_up("partition", a, axis)
+    axis_of("partition (kth)", kth, a.shape[axis])
+    return lax.sort(a, axis)
+
+
+@fused(static=("kth", "axis"))
+def argpartition(a, kth, axis=-1):
+    """The positions that partition ``a``, see ``partition``: int32."""
+    a, axis = lined_up("argpartition", a, axis)
+    axis_of("argpartition (kth)", kth, a.shape[axis])
+    return argsort(a, axis)
+
+
+def top_k(operand, k, *, axis=-1):
+    """The ``k`` largest elements along ``axis``, from the largest on, and their positions."""
+    return lax.top_k(array_of("top_k", operand), operator.index(k), axis=axis)
+
+
+@fused(static=("side", "method"))
+def searchsorted(a, v, side="left", sorter=None, *, method="scan"):
+    """For each element of ``v`` where it belongs in the sorted vector ``a``: int32.
+
+    Args:
+      a: a sorted vector.
+      v: what to look for.
+      side: ``"left"``: before equal elements, ``"right"``: after them.
+      sorter: positions that sort ``a``, if it is not sorted.
+      method: of the field's names any; all give one result.
+
+    Raises:
+      ValueError: if ``a`` is no vector, or for another ``side``.
+    """
+    check("searchsorted", a, v)
+    a, v = array_of("searchsorted", a), array_of("searchsorted", v)
+    if a.ndim != 1:
+        raise ValueError(f"searchsorted looks in a vector, got {a.aval.str_short()}")
+    if side not in ("left", "right"):
+        raise ValueError(f"searchsorted: side must be 'left' or 'right', got {side!r}")
+    dtype = dtypes.result_type(a, v)
+    a, v = lax.convert_element_type(a, dtype), lax.convert_element_type(v, dtype)
+    if sorter is not None:
+        a = a[sorter]
+    return bisected(a, v, side)
+
+
+def bisected(a, v, side):
+    """Binary search for all of ``v`` at once; the number of steps is known from the length."""
+    n = a.shape[0]
+    low, high = lax.full(v.shape, 0, dtypes.scalar_dtype(int)), lax.full(v.shape, n, dtypes.scalar_dtype(int))
+    for _ in range(n.bit_length()):
+        middle = lax.shift_right_arithmetic(lax.add(low, high), 1)
+        found = a.at[middle].get(mode="clip")
+        goes_right = after(found, v, side)
+        open_ = lax.lt(low, high)
+        low = lax.select(lax.bitwise_and(open_, goes_right), lax.add(middle, 1), low)
+        high = lax.select(lax.bitwise_and(open_, lax.bitwise_not(goes_right)), middle, high)
+    return low
+
+
+def after(found, v, side):
+    """Whether ``v`` belongs after an element; NaN counts as the largest."""
+    if side == "left":
+        out = less(found, v)
+        return out if kind_of(v) != "f" else lax.bitwise_or(out, lax.bitwise_and(lax.ne(v, v), lax.eq(found, found)))
+    out = less_equal(found, v)
+    return out if kind_of(v) != "f" else lax.bitwise_or(out, lax.ne(v, v))
+
+
+@fused(static=("right", "method"))
+def digitize(x, bins, right=False, *, method=None):
+    """The number of the bin of each element, by the bins' edges, which increase or decrease: int32.
+
+    Args:
+      right: whether a bin includes its right edge rather than its left one.
+    """
+    x, bins = array_of("digitize", x), array_of("digitize", bins)
+    if bins.ndim != 1:
+        raise ValueError(f"digitize: bins must be a vector of edges, got {bins.aval.str_short()}")
+    side = "left" if right else "right"
+    if not bins.shape[0]:
+        return lax.full(x.shape, 0, dtypes.scalar_dtype(int))
+    rising = searchsorted(bins, x, side=side)
+    falling = lax.sub(bins.shape[0], searchsorted(lax.rev(bins, (0,)), x, side="right" if right else "left"))
+    increases = less_equal(bins[0], bins[-1])
+    return lax.select(increases, rising, lax.convert_element_type(falling, typeof(rising).dtype))
+
+
+__all__ = [
+    "argpartition", "argsort", "digitize", "lexsort", "partition", "searchsorted", "sort", "sort_complex", "top_k",
+]  # fmt: skip

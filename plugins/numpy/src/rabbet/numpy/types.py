@@ -1,0 +1,190 @@
+"""Dtypes as objects (``float32`` is a dtype and makes scalars), questions about them, and constants."""
+
+import numpy as np
+
+from rabbet import dtypes
+from rabbet.extend import Array, is_python_scalar, typeof
+from rabbet.numpy.conversion import asarray
+
+pi, e, inf, nan, euler_gamma, newaxis = np.pi, np.e, np.inf, np.nan, np.euler_gamma, None
+
+# NumPy's abstract classes of scalars, for issubdtype.
+generic, number, integer, signedinteger, unsignedinteger = np.generic, np.number, np.integer, np.signedinteger, np.unsignedinteger
+inexact, floating, complexfloating = np.inexact, np.floating, np.complexfloating
+flexible, character, object_ = np.flexible, np.character, np.object_
+
+dtype = np.dtype
+ndarray = Array
+
+
+class ScalarType:
+    """A dtype that is also a function: ``float32(1)`` is an array without dimensions, ``zeros(3, float32)`` one of that dtype.
+
+    It equals NumPy's dtype and scalar type of the same name.
+    """
+
+    def __init__(self, name):
+        self.dtype = dtypes.canonicalize(name)
+        self.__name__ = self.__qualname__ = name
+
+    def __call__(self, x=0):
+        """``x`` as an array of this dtype; without dimensions for a number."""
+        return asarray(x, self.dtype)
+
+    def __eq__(self, other):
+        if isinstance(other, ScalarType):
+            return self.dtype == other.dtype
+        try:
+            return self.dtype == other
+        except TypeError:
+            return NotImplemented
+
+    def __hash__(self):
+        return hash(self.dtype)
+
+    def __repr__(self):
+        return f"rabbet.numpy.{self.__name__}"
+
+    def __reduce__(self):
+        return scalar_type, (self.__name__,)
+
+
+_scalar_types = {}
+
+
+def scalar_type(name):
+    """The one ``ScalarType`` of a name; None if no installed package knows that dtype."""
+    found = _scalar_types.get(name)
+    if found is None and dtypes.find(name) is not None:
+        found = _scalar_types[name] = ScalarType(name)
+    return found
+
+
+bool_ = scalar_type("bool")
+int8, int16, int32, int64 = [scalar_type(f"int{n}") for n in (8, 16, 32, 64)]
+uint8, uint16, uint32, uint64 = [scalar_type(f"uint{n}") for n in (8, 16, 32, 64)]
+float16, float32, float64 = [scalar_type(f"float{n}") for n in (16, 32, 64)]
+complex64, complex128 = scalar_type("complex64"), scalar_type("complex128")
+single, double, csingle, cdouble = float32, float64, complex64, complex128
+
+# The default dtypes, whose width follows config.enable_x64.
+DEFAULTS = {"int_": int, "float_": float, "complex_": complex}
+
+
+def default_type(name):
+    """The scalar type behind ``int_``, ``uint``, ``float_`` or ``complex_`` as things are set now; None for another name."""
+    if name == "uint":
+        return scalar_type(f"u{dtypes.scalar_dtype(int).name}")
+    return scalar_type(dtypes.scalar_dtype(DEFAULTS[name]).name) if name in DEFAULTS else None
+
+
+def result_type(*args):
+    """The dtype of an operation between arrays, numbers and dtypes.
+
+    Raises:
+      TypePromotionError: if they have none in common.
+    """
+    return dtypes.result_type(*args)
+
+
+def promote_types(a, b):
+    """The dtype of an operation between two dtypes.
+
+    Raises:
+      TypePromotionError: if they have none in common.
+    """
+    return dtypes.promote_types(a, b)
+
+
+def issubdtype(arg1, arg2):
+    """Whether a dtype is another one or of its kind: ``issubdtype(x.dtype, floating)``."""
+    return dtypes.issubdtype(arg1, arg2)
+
+
+def isdtype(dtype, kind):
+    """Whether a dtype is of a kind, as the array API standard names kinds, or equal to a dtype; or to one of a tuple of these.
+
+    Args:
+      dtype: a dtype.
+      kind: ``"bool"``, ``"signed integer"``, ``"unsigned integer"``, ``"integral"``, ``"real floating"``,
+        ``"complex floating"``, ``"numeric"``, a dtype, or a tuple of these.
+    """
+    letter = dtypes.kind(dtype)
+    if isinstance(kind, tuple):
+        return any(isdtype(dtype, k) for k in kind)
+    if isinstance(kind, str) and kind in API_KINDS:
+        return letter in API_KINDS[kind]
+    try:
+        return dtypes.canonicalize(dtype) == dtypes.canonicalize(kind)
+    except TypeError:
+        raise ValueError(f"isdtype: {kind!r} is neither a dtype nor one of the kinds {', '.join(API_KINDS)}") from None
+
+
+API_KINDS = {
+    "bool": "b", "signed integer": "i", "unsigned integer": "u", "integral": "iu", "real floating": "f",
+    "complex floating": "c", "numeric": "iufc",
+}  # fmt: skip
+
+
+def can_cast(from_, to, casting="safe"):
+    """Whether values of one dtype can become another, by NumPy's casting rules."""
+    return np.can_cast(dtypes.canonicalize(from_), dtypes.canonicalize(to), casting)
+
+
+def finfo(dtype):
+    """Limits of a float or complex dtype, or of the dtype of an array: ``finfo(float32).eps``."""
+    return dtypes.finfo(dtype)
+
+
+def iinfo(dtype):
+    """Limits of an integer dtype, or of the dtype of an array: ``iinfo(int8).max``."""
+    return dtypes.iinfo(dtype)
+
+
+def ndim(a):
+    """The number of dimensions."""
+    return typeof(a).ndim if not isinstance(a, (list, tuple)) else np.ndim(a)
+
+
+def shape(a):
+    """The shape."""
+    return typeof(a).shape if not isinstance(a, (list, tuple)) else np.shape(a)
+
+
+def size(a, axis=None):
+    """The number of elements, in all or along ``axis``."""
+    dims = shape(a)
+    return int(np.prod(dims)) if axis is None else dims[axis]
+
+
+def isscalar(element):
+    """Whether this is a number or an array without dimensions."""
+    return is_python_scalar(element) or isinstance(element, np.generic) or (hasattr(element, "aval") and not element.aval.shape)
+
+
+def iscomplexobj(x):
+    """Whether the dtype is complex."""
+    return dtypes.kind(typeof(asarray(x) if isinstance(x, (list, tuple)) else x).dtype) == "c"
+
+
+def isrealobj(x):
+    """Whether the dtype is not complex."""
+    return not iscomplexobj(x)
+
+
+def iterable(y):
+    """Whether ``y`` can be iterated."""
+    try:
+        iter(y)
+    except TypeError:
+        return False
+    return True
+
+
+__all__ = [
+    "bool_", "can_cast", "cdouble", "character", "complex128", "complex64", "complexfloating", "csingle", "double",
+    "dtype", "e", "euler_gamma", "finfo", "flexible", "float16", "float32", "float64", "floating", "generic", "iinfo",
+    "inexact", "inf", "int16", "int32", "int64", "int8", "integer", "iscomplexobj", "isdtype", "isrealobj", "isscalar",
+    "issubdtype", "iterable", "nan", "ndarray", "ndim", "newaxis", "number", "object_", "pi", "promote_types", "result_type",
+    "shape", "signedinteger", "single", "size", "uint16", "uint32", "uint64", "uint8", "unsignedinteger",
+]  # fmt: skip

@@ -1,0 +1,101 @@
+"""How elementwise functions are made from primitives.
+
+Each of them promotes dtypes, broadcasts and then does one operation. On arrays that need neither it calls the primitive at once, which
+is all that an eager ``tanh(x)`` should cost. In every other case promotion, broadcasting and operation are one compiled program.
+"""
+
+from rabbet.extend import Array, Tracer, fused
+from rabbet.numpy.arguments import check, promote, promote_to_float
+
+ARRAYS = frozenset((Array, Tracer))
+NUMBERS = "iufc"
+FLOATS = "fc"
+
+
+def named(function, name, doc):
+    """The function under its public name."""
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    function.__module__ = "rabbet.numpy"
+    return function
+
+
+def unary(name, primitive, doc, *, kinds=NUMBERS, prepare=None, otherwise=None):
+    """Make a function of one array.
+
+    Args:
+      name: its public name.
+      primitive: what to do with the prepared array.
+      doc: its docstring.
+      kinds: dtype kinds (NumPy's letters) on which the primitive is called at once.
+      prepare: ``(name, x) -> x`` for the others; by default refuses what is not an array.
+      otherwise: what to do with the others instead of ``primitive``.
+    """
+    computation = otherwise or primitive
+
+    def prepared(x):
+        if prepare is None:
+            check(name, x)
+            return computation(x)
+        return computation(prepare(name, x))
+
+    general = fused(named(prepared, name, doc))
+
+    def function(x, /):
+        if type(x) in ARRAYS and x.aval.dtype.kind in kinds:
+            return primitive(x)
+        return general(x)
+
+    return named(function, name, doc)
+
+
+def to_float(name, x):
+    """``x`` in a float dtype."""
+    return promote_to_float(name, x)[0]
+
+
+def float_unary(name, primitive, doc):
+    """Make a function of one array that computes in floats: integers and booleans are converted."""
+    return unary(name, primitive, doc, kinds=FLOATS, prepare=to_float)
+
+
+def binary(name, primitive, doc, *, kinds=NUMBERS, prepare=promote, otherwise=None):
+    """Make a function of two arrays: promoted to one dtype, broadcast to one shape.
+
+    Args:
+      name: its public name.
+      primitive: what to do with the two prepared arrays.
+      doc: its docstring.
+      kinds: dtype kinds (NumPy's letters) on which the primitive is called at once if both operands are of one type.
+      prepare: ``(name, x, y) -> (x, y)`` for the others.
+      otherwise: what to do with the others instead of ``primitive``.
+    """
+    computation = otherwise or primitive
+
+    def prepared(x, y):
+        return computation(*prepare(name, x, y))
+
+    general = fused(named(prepared, name, doc))
+
+    def function(x, y, /):
+        if type(x) in ARRAYS:
+            aval = x.aval
+            if aval.dtype.kind in kinds:
+                if type(y) in ARRAYS:
+                    if y.aval is aval:
+                        return primitive(x, y)
+                elif type(y) in aval.adopting:
+                    return primitive(x, y)
+        elif type(y) in ARRAYS and y.aval.dtype.kind in kinds and type(x) in y.aval.adopting:
+            return primitive(x, y)
+        return general(x, y)
+
+    return named(function, name, doc)
+
+
+def float_binary(name, primitive, doc):
+    """Make a function of two arrays that computes in floats."""
+    return binary(name, primitive, doc, kinds=FLOATS, prepare=promote_to_float)
+
+
+__all__ = ["ARRAYS", "FLOATS", "NUMBERS", "binary", "float_binary", "float_unary", "named", "to_float", "unary"]
