@@ -1,0 +1,236 @@
+"""Activations: functions of one array, elementwise. They compute in floats; integers and booleans are converted."""
+
+import math
+
+import rabbet.numpy as rnp
+from rabbet import dtypes, lax
+from rabbet.extend import Array, Tracer, fused, typeof
+
+ARRAYS = frozenset((Array, Tracer))
+
+
+def as_float(name, x):
+    """``x`` as an array of a float dtype.
+
+    Raises:
+      TypeError: if it is neither an array nor a number.
+    """
+    if type(x) in ARRAYS and x.aval.dtype.kind in "fc":
+        return x
+    if isinstance(x, (list, tuple)) or x is None or isinstance(x, str):
+        raise TypeError(f"{name} takes an array or a number, got a {type(x).__name__}; make it an array first")
+    x = rnp.asarray(x)
+    if dtypes.kind(x.dtype) in "fc":
+        return x
+    return lax.convert_element_type(x, float if x.weak_type else dtypes.to_inexact(x.dtype))
+
+
+def positive_part(x):
+    """``max(x, 0)`` with derivative 0 at 0: a selection, where a maximum would share the derivative between its two sides."""
+    return lax.select(lax.gt(x, 0), x, lax.full_like(x, 0))
+
+
+@fused
+def relu(x):
+    """``max(x, 0)``, in the dtype of ``x``. Its derivative at 0 is 0.
+
+    Raises:
+      TypeError: if ``x`` is neither an array nor a number.
+    """
+    x = x if type(x) in ARRAYS else rnp.asarray(x)
+    return positive_part(x if dtypes.kind(x.dtype) != "b" else lax.convert_element_type(x, int))
+
+
+@fused
+def relu6(x):
+    """``min(max(x, 0), 6)``. Its derivative at 0 and at 6 is 0."""
+    x = x if type(x) in ARRAYS else rnp.asarray(x)
+    return lax.select(lax.lt(x, 6), positive_part(x), lax.full_like(x, 6))
+
+
+def sigmoid(x):
+    """``1 / (1 + exp(-x))``."""
+    return lax.logistic(x) if type(x) in ARRAYS and x.aval.dtype.kind in "fc" else logistic(x)
+
+
+@fused
+def logistic(x):
+    return lax.logistic(as_float("sigmoid", x))
+
+
+def tanh(x):
+    """The hyperbolic tangent."""
+    return rnp.tanh(x)
+
+
+def identity(x):
+    """``x`` itself."""
+    return rnp.asarray(x)
+
+
+def softplus(x):
+    """``log(1 + exp(x))`` without overflow: a smooth ``relu``."""
+    return rnp.logaddexp(x, 0.0)
+
+
+def log_sigmoid(x):
+    """``log(sigmoid(x))`` without underflow."""
+    return minus_softplus_of_minus(x)
+
+
+@fused
+def minus_softplus_of_minus(x):
+    return lax.neg(softplus(lax.neg(as_float("log_sigmoid", x))))
+
+
+@fused
+def soft_sign(x):
+    """``x / (1 + |x|)``."""
+    x = as_float("soft_sign", x)
+    return lax.div(x, lax.add(lax.abs(x), 1.0))
+
+
+@fused
+def silu(x):
+    """``x * sigmoid(x)``, also called swish."""
+    x = as_float("silu", x)
+    return lax.mul(x, lax.logistic(x))
+
+
+swish = silu
+
+
+@fused
+def mish(x):
+    """``x * tanh(softplus(x))``."""
+    x = as_float("mish", x)
+    return lax.mul(x, lax.tanh(softplus(x)))
+
+
+@fused(static=("approximate",))
+def gelu(x, approximate=True):
+    """``x`` times the normal distribution function at ``x``.
+
+    Args:
+      x: an array.
+      approximate: True: by the usual formula with ``tanh``; False: by the error function.
+    """
+    x = as_float("gelu", x)
+    if approximate:
+        inner = lax.mul(lax.add(x, lax.mul(lax.integer_pow(x, 3), 0.044715)), math.sqrt(2 / math.pi))
+        return lax.mul(x, lax.mul(lax.add(lax.tanh(inner), 1.0), 0.5))
+    return lax.mul(lax.mul(x, 0.5), lax.erfc(lax.mul(x, -math.sqrt(0.5))))
+
+
+def exponential_below_zero(x, scale, rate=None):
+    """``x`` above zero, ``scale * (exp(x / rate) - 1)`` below. The exponential sees no positive ``x``, so it never overflows."""
+    below = lax.select(lax.gt(x, 0.0), lax.full_like(x, 0), x)
+    below = below if rate is None else rnp.divide(below, rate)
+    return rnp.where(lax.gt(x, 0.0), x, rnp.multiply(scale, lax.expm1(below)))
+
+
+@fused
+def elu(x, alpha=1.0):
+    """``x`` above zero, ``alpha * (exp(x) - 1)`` below."""
+    return exponential_below_zero(as_float("elu", x), alpha)
+
+
+@fused
+def celu(x, alpha=1.0):
+    """``x`` above zero, ``alpha * (exp(x / alpha) - 1)`` below: ``elu`` with a continuous derivative."""
+    return exponential_below_zero(as_float("celu", x), alpha, alpha)
+
+
+@fused
+def selu(x):
+    """``elu`` scaled so that means and variances of layers stay near 0 and 1."""
+    alpha, scale = 1.6732632423543772, 1.0507009873554805
+    return lax.mul(exponential_below_zero(as_float("selu", x), alpha), scale)
+
+
+@fused
+def leaky_relu(x, negative_slope=0.01):
+    """``x`` above zero, ``negative_slope * x`` below."""
+    x = as_float("leaky_relu", x)
+    return rnp.where(lax.ge(x, 0.0), x, rnp.multiply(negative_slope, x))
+
+
+@fused
+def hard_tanh(x):
+    """``x`` kept between -1 and 1."""
+    x = as_float("hard_tanh", x)
+    one = lax.full_like(x, 1)
+    return lax.select(lax.gt(x, 1.0), one, lax.select(lax.lt(x, -1.0), lax.neg(one), x))
+
+
+@fused
+def hard_sigmoid(x):
+    """``relu6(x + 3) / 6``."""
+    x = as_float("hard_sigmoid", x)
+    return lax.div(relu6(lax.add(x, 3.0)), 6.0)
+
+
+@fused
+def hard_silu(x):
+    """``x * hard_sigmoid(x)``, also called hard swish."""
+    x = as_float("hard_silu", x)
+    return lax.mul(x, hard_sigmoid(x))
+
+
+hard_swish = hard_silu
+
+
+@fused
+def squareplus(x, b=4.0):
+    """``(x + sqrt(x**2 + b)) / 2``: a smooth ``relu`` without exponentials."""
+    x = as_float("squareplus", x)
+    return lax.mul(lax.add(x, lax.sqrt(rnp.add(lax.square(x), b))), 0.5)
+
+
+@fused
+def sparse_plus(x):
+    """0 below -1, ``x`` above 1, ``(x + 1)**2 / 4`` between."""
+    x = as_float("sparse_plus", x)
+    between = lax.mul(lax.square(lax.add(x, 1.0)), 0.25)
+    return lax.select(lax.le(x, -1.0), lax.full_like(x, 0), lax.select(lax.ge(x, 1.0), x, between))
+
+
+@fused
+def sparse_sigmoid(x):
+    """0 below -1, 1 above 1, ``(x + 1) / 2`` between."""
+    x = as_float("sparse_sigmoid", x)
+    between = lax.mul(lax.add(x, 1.0), 0.5)
+    return lax.select(lax.le(x, -1.0), lax.full_like(x, 0), lax.select(lax.ge(x, 1.0), lax.full_like(x, 1), between))
+
+
+@fused
+def log1mexp(x):
+    """``log(1 - exp(-x))`` for positive ``x``, by whichever of two formulas is exact there."""
+    x = as_float("log1mexp", x)
+    small = lax.le(x, math.log(2))
+    one = lax.full_like(x, 1)
+    near = lax.log(lax.neg(lax.expm1(lax.neg(lax.select(small, x, one)))))
+    far = lax.log1p(lax.neg(lax.exp(lax.neg(lax.select(small, one, x)))))
+    return lax.select(small, near, far)
+
+
+@fused(static=("axis",))
+def glu(x, axis=-1):
+    """The first half of ``x`` along ``axis`` times the sigmoid of the second half.
+
+    Raises:
+      ValueError: if the axis has an odd number of elements.
+    """
+    x = as_float("glu", x)
+    size = x.shape[axis]
+    if size % 2:
+        raise ValueError(f"glu takes an even number of elements along axis {axis}, got {typeof(x).str_short()}")
+    first, second = rnp.split(x, 2, axis)
+    return lax.mul(first, lax.logistic(second))
+
+
+__all__ = [
+    "celu", "elu", "gelu", "glu", "hard_sigmoid", "hard_silu", "hard_swish", "hard_tanh", "identity", "leaky_relu",
+    "log1mexp", "log_sigmoid", "mish", "relu", "relu6", "selu", "sigmoid", "silu", "soft_sign", "softplus", "sparse_plus",
+    "sparse_sigmoid", "squareplus", "swish", "tanh",
+]  # fmt: skip

@@ -1,0 +1,169 @@
+"""Functions over an axis: softmax and its relatives, standardization, one-hot codes.
+
+Exponentials are taken of differences to the maximum, so that none overflows. The maximum drops out of the result, so it is kept out of the
+derivative with ``stop_gradient``.
+"""
+
+import math
+import operator
+
+import rabbet.numpy as rnp
+from rabbet import dtypes, lax
+from rabbet.extend import fused, typeof
+from rabbet.nn.activations import as_float
+
+STATIC = ("axis",)
+
+
+def axes_of(axis, ndim):
+    """A tuple of non-negative axes; None: all."""
+    axes = range(ndim) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
+    out = tuple([operator.index(a) for a in axes])
+    if any(not -ndim <= a < ndim for a in out):
+        raise ValueError(f"axis {axis} is out of range for an array of {ndim} dimensions")
+    return tuple([a % ndim for a in out])
+
+
+def back(reduced, axes, shape):
+    """A reduced array repeated to the shape that it was reduced from."""
+    kept = tuple([d for d in range(len(shape)) if d not in axes])
+    return lax.broadcast_in_dim(reduced, shape, kept)
+
+
+def shift(x, axes, where=None, initial=-math.inf):
+    """``x`` less its maximum over axes, and that maximum, not differentiated; an infinite maximum counts as 0."""
+    counted = x if where is None else rnp.where(where, x, initial)
+    top = lax.reduce_max(counted, axes)
+    top = lax.stop_gradient(lax.select(lax.is_finite(top), top, lax.full_like(top, 0)))
+    return lax.sub(x, back(top, axes, x.shape)), top
+
+
+def mask_of(where, x):
+    """A mask in the shape of ``x``."""
+    return rnp.broadcast_to(where, x.shape)
+
+
+@fused(static=STATIC)
+def softmax(x, axis=-1, where=None):
+    """``exp(x) / sum(exp(x))`` over ``axis``: positive numbers that add up to 1.
+
+    Args:
+      x: an array.
+      axis: an int, a tuple, or None for all.
+      where: a boolean array: which elements count; the others are 0.
+    """
+    x = as_float("softmax", x)
+    axes = axes_of(axis, x.ndim)
+    if where is not None:
+        where = mask_of(where, x)
+        x = lax.select(where, x, lax.full_like(x, -math.inf))
+    powers = lax.exp(plain_shift(x, axes))
+    out = lax.div(powers, back(lax.reduce_sum(powers, axes), axes, x.shape))
+    return out if where is None else lax.select(where, out, lax.full_like(out, 0))
+
+
+def plain_shift(x, axes):
+    """``x`` less its maximum over axes, which is not differentiated."""
+    return lax.sub(x, back(lax.stop_gradient(lax.reduce_max(x, axes)), axes, x.shape))
+
+
+@fused(static=STATIC)
+def log_softmax(x, axis=-1, where=None):
+    """``x - log(sum(exp(x)))`` over ``axis``: the logarithm of ``softmax``, exact also where that is tiny. Arguments as for ``softmax``."""
+    x = as_float("log_softmax", x)
+    axes = axes_of(axis, x.ndim)
+    if where is not None:
+        where = mask_of(where, x)
+        x = lax.select(where, x, lax.full_like(x, -math.inf))
+    shifted = plain_shift(x, axes)
+    total = lax.log(lax.reduce_sum(lax.exp(shifted), axes))
+    out = lax.sub(shifted, back(total, axes, x.shape))
+    return out if where is None else lax.select(where, out, lax.full_like(out, -math.inf))
+
+
+@fused(static=("axis", "keepdims", "return_sign"))
+def logsumexp(a, axis=None, b=None, keepdims=False, return_sign=False, where=None):
+    """``log(sum(exp(a)))`` over ``axis`` without overflow.
+
+    Args:
+      a: an array.
+      axis: an int, a tuple, or None for all.
+      b: factors of the exponentials, an array that broadcasts.
+      keepdims: keep reduced dimensions with size 1.
+      return_sign: return ``(log |sum|, sign of the sum)``, for negative factors.
+      where: a boolean array: which elements count.
+    """
+    a = as_float("logsumexp", a)
+    if b is not None:
+        a, b = rnp.broadcast_arrays(a, lax.convert_element_type(b, a.dtype))
+        a = lax.select(lax.ne(b, 0.0), a, lax.full_like(a, -math.inf))
+    axes = axes_of(axis, a.ndim)
+    if where is not None:
+        a = lax.select(mask_of(where, a), a, lax.full_like(a, -math.inf))
+    shifted, top = shift(a, axes)
+    powers = lax.exp(shifted)
+    total = lax.reduce_sum(powers if b is None else lax.mul(b, powers), axes)
+    sign = lax.sign(total)
+    if return_sign:
+        total = lax.abs(total)
+    out = lax.add(lax.log(total), top)
+    if keepdims:
+        out, sign = lax.expand_dims(out, axes), lax.expand_dims(sign, axes)
+    return (out, sign) if return_sign else out
+
+
+@fused(static=("axis", "keepdims"))
+def logmeanexp(x, axis=None, where=None, keepdims=False):
+    """``log(mean(exp(x)))`` over ``axis`` without overflow. Arguments as for ``logsumexp``."""
+    x = as_float("logmeanexp", x)
+    total = logsumexp(x, axis, where=where, keepdims=keepdims)
+    if where is None:
+        return lax.sub(total, math.log(math.prod([x.shape[d] for d in axes_of(axis, x.ndim)])))
+    count = rnp.count_nonzero(mask_of(where, x), axis, keepdims)
+    return lax.sub(total, lax.log(lax.convert_element_type(count, x.dtype)))
+
+
+@fused(static=STATIC)
+def standardize(x, axis=-1, mean=None, variance=None, epsilon=1e-5, where=None):
+    """``x`` less its mean over ``axis``, divided by the root of its variance.
+
+    Args:
+      x: an array.
+      axis: an int, a tuple, or None for all.
+      mean, variance: to use instead of those of ``x``; both broadcast.
+      epsilon: added to the variance.
+      where: a boolean array: which elements count for mean and variance.
+    """
+    x = as_float("standardize", x)
+    if mean is None:
+        mean = rnp.mean(x, axis, keepdims=True, where=where)
+    if variance is None:
+        variance = rnp.mean(lax.square(x - mean), axis, keepdims=True, where=where)
+    return (x - mean) * lax.rsqrt(rnp.add(variance, epsilon))
+
+
+@fused(static=("num_classes", "dtype", "axis"))
+def one_hot(x, num_classes, *, dtype=None, axis=-1):
+    """Vectors with a 1 at the place that ``x`` names, 0 elsewhere, along a new dimension; all 0 for a place outside.
+
+    Args:
+      x: integers.
+      num_classes: the length of the vectors.
+      dtype: of the result, by default float32.
+      axis: where the new dimension stands in the result.
+    """
+    x = rnp.asarray(x)
+    size = operator.index(num_classes)
+    axis = operator.index(axis)
+    if not -x.ndim - 1 <= axis <= x.ndim:
+        raise ValueError(f"one_hot: axis {axis} is out of range for a result of {x.ndim + 1} dimensions")
+    axis %= x.ndim + 1
+    shape = (*x.shape[:axis], size, *x.shape[axis:])
+    counted = lax.broadcasted_iota(x.dtype if dtypes.kind(x.dtype) in "iu" else "int32", shape, axis)
+    spread = lax.broadcast_in_dim(x, shape, tuple([d for d in range(len(shape)) if d != axis]))
+    if typeof(spread).dtype != typeof(counted).dtype:
+        counted = lax.convert_element_type(counted, spread.dtype)
+    return lax.convert_element_type(lax.eq(spread, counted), dtypes.scalar_dtype(float) if dtype is None else dtypes.canonicalize(dtype))
+
+
+__all__ = ["log_softmax", "logmeanexp", "logsumexp", "one_hot", "softmax", "standardize"]
