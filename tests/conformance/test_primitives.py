@@ -1,10 +1,12 @@
-"""Every primitive of core under the transformations that users see: the laws that core's own tests check with a driver of their own."""
+"""Every primitive of core under the transformations that users see.
+
+The laws are those that core's own tests check with a driver of their own.
+"""
 
 import importlib
 import pkgutil
 
 import pytest
-
 from rabbet.testing import checks, driver, rows
 from rabbet.testing.suite import each
 

@@ -1,7 +1,7 @@
 """How Python scalars take part in operations: they adopt the dtype of the arrays beside them.
 
-Rules are written with plain numbers (``mul(x, 2.0)``), whatever the dtype of ``x`` is; the bottom interpreters, staging and evaluation, ask here what
-such a number becomes.
+Rules are written with plain numbers (``mul(x, 2.0)``), whatever the dtype of ``x`` is; the bottom
+interpreters, staging and evaluation, ask here what such a number becomes.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ def is_python_scalar(x):
 
 
 def adopted_avals(op, args, type_of):
-    """The avals of ``args``, with each Python scalar typed by the arrays beside it where the primitive says so.
+    """The avals of ``args``, with each Python scalar typed by the arrays beside it if the primitive says so.
 
     Args:
       op: the operator.
@@ -43,7 +43,8 @@ def adopted_avals(op, args, type_of):
     if first is None:
         return avals
     arrays = [a for x, a in zip(args[first:], avals[first:], strict=True) if type(x) not in _python_scalars]
-    # The decisive operand is the first strongly typed array; weak ones give way to it as they do in promotion.
+    # The decisive operand is the first strongly typed array; weak ones give way to it as they do in
+    # promotion.
     model = next((a for a in arrays if not a.weak_type), arrays[0] if arrays else None)
     if model is None:
         dtype, weak = dtypes.promote(*args[first:])
@@ -55,14 +56,14 @@ def adopted_avals(op, args, type_of):
 
 
 def fits(value, dtype):
-    """Whether a Python scalar may adopt ``dtype`` without changing its kind, as a float would by becoming an int."""
+    """Whether a Python scalar may adopt ``dtype`` without changing its kind, as a float as int would."""
     if isinstance(dtype, dtypes.ExtendedDType):
         return False
     return dtypes.kind_rank(type(value)) <= dtypes.kind_rank(dtype)
 
 
 class TypedScalar:
-    """A number of exactly the dtype of ``aval``, for the widths that NumPy's own scalars lose (see ``dtypes.narrow``)."""
+    """A number of exactly the dtype of ``aval``, where a NumPy scalar would be narrowed (see ``dtypes``)."""
 
     __slots__ = ("aval", "value")
 
@@ -81,7 +82,7 @@ class TypedScalar:
 
 
 def typed(value, dtype):
-    """A scalar of exactly ``dtype``, as an operand: a NumPy scalar, or a ``TypedScalar`` where NumPy's would be narrowed."""
+    """A scalar operand of exactly ``dtype``: a NumPy scalar, or a ``TypedScalar`` where that is narrowed."""
     scalar = np.asarray(value).astype(dtype)[()]
     return scalar if dtypes.narrow(scalar.dtype) == dtype else TypedScalar(scalar, ShapedArray((), dtype))
 

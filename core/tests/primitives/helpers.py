@@ -1,7 +1,6 @@
 """What the corners of several families need."""
 
 import numpy as np
-
 from rabbet.testing import driver
 from rabbet.testing.draws import device_array
 

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-
 from rabbet import lax
 from rabbet.testing.rows.cumulative import ROWS
 from rabbet.testing.suite import law_tests

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-
 from rabbet import lax
 from rabbet.testing.draws import device_array
 from rabbet.testing.rows.elementwise import ROWS

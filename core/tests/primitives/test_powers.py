@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-
 from rabbet import lax
 from rabbet.testing.rows.powers import ROWS
 from rabbet.testing.suite import law_tests
@@ -19,7 +18,12 @@ def test_derivatives_of_pow_at_zero():
 
 
 def test_derivatives_of_integer_powers_at_zero():
-    assert [slope(lambda x, y=y: lax.integer_pow(x, y), floats(0.0)) for y in range(4)] == [[0.0], [1.0], [0.0], [0.0]]
+    assert [slope(lambda x, y=y: lax.integer_pow(x, y), floats(0.0)) for y in range(4)] == [
+        [0.0],
+        [1.0],
+        [0.0],
+        [0.0],
+    ]
 
 
 def test_the_derivative_of_abs_at_zero_is_zero():
@@ -27,5 +31,7 @@ def test_the_derivative_of_abs_at_zero_is_zero():
 
 
 def test_integers_have_no_negative_powers():
-    with pytest.raises(TypeError, match=r"cannot be raised to the negative power -1; convert i32\[1\] to a float dtype"):
+    with pytest.raises(
+        TypeError, match=r"cannot be raised to the negative power -1; convert i32\[1\] to a float dtype"
+    ):
         lax.integer_pow(ints(2), -1)

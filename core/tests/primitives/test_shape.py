@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-
 from rabbet import lax
 from rabbet.testing.rows.shape import ROWS
 from rabbet.testing.suite import law_tests
@@ -36,7 +35,10 @@ def test_negative_axes_count_from_the_end():
         (lambda x: lax.transpose(x, (1,)), r"\(1,\) is not a permutation of the dimensions of f32\[3\]"),
         (lambda x: lax.squeeze(x, (0,)), r"dimension 0 of f32\[3\] has size 3, only size 1 can be removed"),
         (lambda x: lax.broadcast_in_dim(x, (4,), (0,)), r"cannot broadcast f32\[3\] to the shape \(4,\)"),
-        (lambda x: lax.concatenate([x, lax.expand_dims(x, (0,))], 0), r"shapes must agree in all dimensions but 0"),
+        (
+            lambda x: lax.concatenate([x, lax.expand_dims(x, (0,))], 0),
+            r"shapes must agree in all dimensions but 0",
+        ),
         (lambda x: lax.pad(x, 0.0, [(-2, -2, 0)]), r"gives the shape \(-1,\)"),
     ],
 )

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-
 from rabbet import lax
 from rabbet.testing.rows.sort import ROWS
 from rabbet.testing.suite import law_tests
@@ -51,5 +50,7 @@ def test_messages():
         lax.sort((floats(1), floats(1, 2)))
     with pytest.raises(ValueError, match="sort: axis -1 is out of range for an array of 0 dimensions"):
         lax.sort(3.0)
-    with pytest.raises(ValueError, match=r"k must be from 0 to the size of the last dimension of f32\[2\], got 3"):
+    with pytest.raises(
+        ValueError, match=r"k must be from 0 to the size of the last dimension of f32\[2\], got 3"
+    ):
         lax.top_k(floats(1, 2), 3)

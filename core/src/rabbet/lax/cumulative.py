@@ -31,7 +31,7 @@ def cummin(operand, axis=0, reverse=False):
 
 
 def cumlogsumexp(operand, axis=0, reverse=False):
-    """``log(sum(exp(...)))`` of the elements up to each one along ``axis``; ``reverse``: from each one to the last."""
+    """``log(sum(exp(...)))`` of the elements up to each one; ``reverse``: from each one to the last."""
     return _along(_cumulative.cumlogsumexp, operand, axis, reverse)
 
 

@@ -25,12 +25,12 @@ def reduce_prod(operand, axes):
 
 
 def reduce_max(operand, axes):
-    """The largest element over ``axes``, NaN if there is one; the least value of the dtype if there are none."""
+    """The largest element over ``axes``, NaN if there is one; of none, the least value of the dtype."""
     return _over(_reductions.reduce_max, operand, axes)
 
 
 def reduce_min(operand, axes):
-    """The smallest element over ``axes``, NaN if there is one; the largest value of the dtype if there are none."""
+    """The smallest element over ``axes``, NaN if there is one; of none, the largest value of the dtype."""
     return _over(_reductions.reduce_min, operand, axes)
 
 
@@ -65,5 +65,6 @@ def _position(primitive, operand, axis, index_dtype):
 
 
 __all__ = [
-    "argmax", "argmin", "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_prod", "reduce_sum", "reduce_xor",
+    "argmax", "argmin", "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_prod", "reduce_sum",
+    "reduce_xor",
 ]  # fmt: skip

@@ -25,7 +25,9 @@ def sort(operand, dimension=-1, is_stable=True, num_keys=1):
     if not operands:
         raise TypeError("sort needs at least one array, got an empty sequence")
     dimension = axis_in_range("sort", dimension.__index__(), typeof(operands[0]).ndim)
-    outs = _sort.sort(*operands, dimension=dimension, is_stable=bool(is_stable), num_keys=num_keys.__index__())
+    outs = _sort.sort(
+        *operands, dimension=dimension, is_stable=bool(is_stable), num_keys=num_keys.__index__()
+    )
     return tuple(outs) if several else outs[0]
 
 

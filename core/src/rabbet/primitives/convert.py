@@ -11,15 +11,20 @@ from rabbet.primitives import batching, checks, zeros
 from rabbet.primitives.checks import FLOATS, NUMBERS
 
 
-# ------------------------------------------------------------------------------------------- convert_element_type
+# ------------------------------------------------------------------------------------- convert_element_type
 def convert_aval(x, new_dtype, weak_type=False):
     for dtype in (x.dtype, new_dtype):
         if isinstance(dtype, dtypes.ExtendedDType) and x.dtype != new_dtype:
-            raise TypeError(f"cannot convert {x.str_short()} to {new_dtype}: typed keys convert to no other dtype; use random.key_data")
+            raise TypeError(
+                f"cannot convert {x.str_short()} to {new_dtype}: typed keys convert to no other dtype; "
+                f"use random.key_data"
+            )
     return ShapedArray(x.shape, new_dtype, weak_type)
 
 
-convert_element_type = Primitive("convert_element_type", convert_aval, kinds=("elementwise",), doc="x as another dtype")
+convert_element_type = Primitive(
+    "convert_element_type", convert_aval, kinds=("elementwise",), doc="x as another dtype"
+)
 
 
 def to_dtype(x, dtype):
@@ -55,7 +60,7 @@ def transpose_convert(op, ct, x):
     return (convert_element_type(ct, new_dtype=x.aval.dtype, weak_type=False),)
 
 
-# ----------------------------------------------------------------------------------------- bitcast_convert_type
+# ------------------------------------------------------------------------------------- bitcast_convert_type
 def bitcast_aval(x, new_dtype):
     have, want = dtypes.itemsize_bits(x.dtype), dtypes.itemsize_bits(new_dtype)
     if have == want:
@@ -64,12 +69,15 @@ def bitcast_aval(x, new_dtype):
         return ShapedArray((*x.shape, have // want), new_dtype)
     if not x.shape or x.shape[-1] != want // have:
         raise TypeError(
-            f"bitcast_convert_type of {x.str_short()} to {dtypes.short_name(new_dtype)}: the last dimension must be {want // have}"
+            f"bitcast_convert_type of {x.str_short()} to {dtypes.short_name(new_dtype)}: "
+            f"the last dimension must be {want // have}"
         )
     return ShapedArray(x.shape[:-1], new_dtype)
 
 
-bitcast_convert_type = Primitive("bitcast_convert_type", bitcast_aval, doc="the same bits read as another dtype")
+bitcast_convert_type = Primitive(
+    "bitcast_convert_type", bitcast_aval, doc="the same bits read as another dtype"
+)
 bitcast_convert_type.rule("jvp")(zeros.no_tangent)
 
 
@@ -86,7 +94,7 @@ def batch_bitcast(op, x):
     return Batched(op(batching.move_axis(x.value, x.axis, 0)), 0)
 
 
-# ------------------------------------------------------------------------------------------------- complex parts
+# -------------------------------------------------------------------------------------------- complex parts
 def real_dtype(dtype):
     """The dtype of the parts of a complex dtype; ``dtype`` itself if it is real."""
     return np.dtype(f"float{4 * dtype.itemsize}") if dtype.kind == "c" else dtype
@@ -118,7 +126,7 @@ def complex_aval(x, y):
     return out.update(dtype=np.dtype(f"complex{16 * out.dtype.itemsize}"))
 
 
-complex = Primitive("complex", complex_aval, kinds=("linear", "elementwise"), doc="x + i y")  # noqa: A001
+complex = Primitive("complex", complex_aval, kinds=("linear", "elementwise"), doc="x + i y")
 
 
 @complex.rule("lower")
@@ -133,7 +141,9 @@ def conj_aval(x):
     return x
 
 
-conj = Primitive("conj", conj_aval, kinds=("linear", "elementwise"), doc="the complex conjugate; x itself if x is real")
+conj = Primitive(
+    "conj", conj_aval, kinds=("linear", "elementwise"), doc="the complex conjugate; x itself if x is real"
+)
 
 
 @conj.decompose
@@ -145,8 +155,8 @@ def conj_by_parts(op, x):
     return complex(real(x), neg(imag(x)))
 
 
-# Cotangents of complex values pair without conjugation, <ct, t> = Re(ct * t): so the transpose of "real part" is "as a real number", and
-# that of "imaginary part" is multiplication by -i.
+# Cotangents of complex values pair without conjugation, <ct, t> = Re(ct * t): so the transpose of "real
+# part" is "as a real number", and that of "imaginary part" is multiplication by -i.
 @real.rule("transpose")
 def transpose_real(op, ct, x):
     return (complex(ct, zeros.full(typeof(ct), 0)),)
@@ -179,26 +189,29 @@ def transpose_conj(op, ct, x):
     return (op(ct),)
 
 
-# ---------------------------------------------------------------------------------------------- reduce_precision
+# ----------------------------------------------------------------------------------------- reduce_precision
 def reduce_precision_aval(x, exponent_bits, mantissa_bits):
     checks.accept("reduce_precision", FLOATS, x)
     if exponent_bits < 1 or mantissa_bits < 0:
         raise ValueError(
-            f"reduce_precision needs at least 1 exponent bit and 0 mantissa bits, got {exponent_bits} and {mantissa_bits}"
+            f"reduce_precision needs at least 1 exponent bit and 0 mantissa bits, got {exponent_bits} and "
+            f"{mantissa_bits}"
         )
     return x
 
 
 reduce_precision = Primitive(
-    "reduce_precision", reduce_precision_aval, kinds=("increasing", "elementwise"), doc="x rounded to fewer bits"
+    "reduce_precision",
+    reduce_precision_aval,
+    kinds=("increasing", "elementwise"),
+    doc="x rounded to fewer bits",
 )
 
 
 @reduce_precision.rule("lower")
 def lower_reduce_precision(op, x):
-    return op.emit(
-        f"stablehlo.reduce_precision {x}, format = e{op['exponent_bits']}m{op['mantissa_bits']} : {op.out.mlir}"
-    )
+    bits = f"e{op['exponent_bits']}m{op['mantissa_bits']}"
+    return op.emit(f"stablehlo.reduce_precision {x}, format = {bits} : {op.out.mlir}")
 
 
 @reduce_precision.rule("jvp")
@@ -211,9 +224,10 @@ def transpose_reduce_precision(op, ct, x):
     return (op(ct),)
 
 
-
-# ------------------------------------------------------------------------------------------------- stop_gradient
-stop_gradient = Primitive("stop_gradient", lambda x: x, kinds=("increasing", "elementwise"), doc="x, with derivative zero")
+# -------------------------------------------------------------------------------------------- stop_gradient
+stop_gradient = Primitive(
+    "stop_gradient", lambda x: x, kinds=("increasing", "elementwise"), doc="x, with derivative zero"
+)
 stop_gradient.rule("jvp")(zeros.no_tangent)
 
 

@@ -1,10 +1,12 @@
 """Running reductions along an axis: cumsum, cumprod, cummax, cummin, cumlogsumexp.
 
-They are lowered to one ``reduce_window`` whose window reaches back to the first element. XLA knows that shape and makes a blocked scan of it.
-Measured on a CPU for a million numbers, sums run as fast as NumPy's loop, and it compiles in a third of the time of a logarithmic scan written
-out; for ``cumlogsumexp``, whose step is expensive, in a tenth.
+They are lowered to one ``reduce_window`` whose window reaches back to the first element. XLA knows that
+shape and makes a blocked scan of it. Measured on a CPU for a million numbers, sums run as fast as NumPy's
+loop, and it compiles in a third of the time of a logarithmic scan written out; for ``cumlogsumexp``, whose
+step is expensive, in a tenth.
 
-The derivatives of products are linear recurrences, and those are scans written out: no window can carry two numbers from element to element.
+The derivatives of products are linear recurrences, and those are scans written out: no window can carry two
+numbers from element to element.
 """
 
 import numpy as np
@@ -30,7 +32,9 @@ def cumulative(name, accepts, doc, *, kinds=()):
     @primitive.rule("batch")
     def batch_cumulative(op, x):
         axis = op.params["axis"]
-        return Batched(op.primitive(x.value, axis=axis + (axis >= x.axis), reverse=op.params["reverse"]), x.axis)
+        return Batched(
+            op.primitive(x.value, axis=axis + (axis >= x.axis), reverse=op.params["reverse"]), x.axis
+        )
 
     return primitive
 
@@ -71,14 +75,15 @@ def array(numbers):
     return f"array<i64: {', '.join(map(str, numbers))}>"
 
 
-cumsum = cumulative("cumsum", NUMBERS, "the sum of all elements up to each one", kinds=("increasing", "linear"))
+cumsum = cumulative(
+    "cumsum", NUMBERS, "the sum of all elements up to each one", kinds=("increasing", "linear")
+)
 cumprod = cumulative("cumprod", NUMBERS, "the product of all elements up to each one")
 cummax = cumulative("cummax", REALS, "the maximum of all elements up to each one", kinds=("increasing",))
 cummin = cumulative("cummin", REALS, "the minimum of all elements up to each one", kinds=("increasing",))
 cumlogsumexp = cumulative(
     "cumlogsumexp", FLOATS, "log(sum(exp(elements up to each one))), without overflow", kinds=("increasing",)
 )
-
 
 
 def one_operation(hlo):
@@ -109,7 +114,7 @@ windowed(cummin, one_operation("stablehlo.minimum"), lambda dtype: reductions.ex
 windowed(cumlogsumexp, log_add_exp, lambda dtype: -np.inf)
 
 
-# --------------------------------------------------------------------------------------------------- derivatives
+# ---------------------------------------------------------------------------------------------- derivatives
 @cumsum.rule("transpose")
 def transpose_cumsum(op, ct, x):
     return (cumsum(ct, axis=op.params["axis"], reverse=not op.params["reverse"]),)
@@ -117,7 +122,7 @@ def transpose_cumsum(op, ct, x):
 
 @cumprod.rule("jvp")
 def jvp_cumprod(op, x):
-    """``d out[i] = x[i] * d out[i-1] + out[i-1] * d x[i]``: no division, so zeros among the elements do no harm."""
+    """``d out[i] = x[i] * d out[i-1] + out[i-1] * d x[i]``: no division, so zeros do no harm."""
     out = op(x.primal)
     one = zeros.full(typeof(out).update(shape=(), weak_type=False), 1)
     before = previous(op, out, one)
@@ -126,13 +131,16 @@ def jvp_cumprod(op, x):
 
 @cumlogsumexp.rule("jvp")
 def jvp_cumlogsumexp(op, x):
-    """``d out[i] = exp(out[i-1] - out[i]) * d out[i-1] + exp(x[i] - out[i]) * d x[i]``, with weights of at most 1."""
+    """``d out[i] = exp(out[i-1] - out[i]) * d out[i-1] + exp(x[i] - out[i]) * d x[i]``: weights up to 1."""
     out = op(x.primal)
     nothing = zeros.full(typeof(out).update(shape=(), weak_type=False), -np.inf)
 
     def weight(part):
-        # Two equal infinities weigh 1; -inf for both means that there is nothing yet, and its weight does not matter.
-        apart = logic.select_n(logic.eq(part, out), elementwise.sub(part, out), zeros.full(typeof(out).strong(), 0))
+        # Two equal infinities weigh 1; -inf for both means that there is nothing yet, and its weight does
+        # not matter.
+        apart = logic.select_n(
+            logic.eq(part, out), elementwise.sub(part, out), zeros.full(typeof(out).strong(), 0)
+        )
         return elementwise.exp(apart)
 
     kept, taken = weight(previous(op, out, nothing)), weight(x.primal)
@@ -163,7 +171,9 @@ def jvp_cumulative_extreme(op, x):
     here = logic.bitwise_or(logic.eq(x.primal, out), logic.ne(x.primal, x.primal))
     indices = shape.iota(dtype=np.dtype("int32"), shape=typeof(out).shape, dimension=axis)
     nowhere = zeros.full(typeof(indices), typeof(out).shape[axis] if reverse else -1)
-    nearest = (cummin if reverse else cummax)(logic.select_n(here, nowhere, indices), axis=axis, reverse=reverse)
+    nearest = (cummin if reverse else cummax)(
+        logic.select_n(here, nowhere, indices), axis=axis, reverse=reverse
+    )
     return Dual(out, sort.take_along(x.tangent, nearest, axis))
 
 
@@ -171,7 +181,7 @@ cummax.rule("jvp")(jvp_cumulative_extreme)
 cummin.rule("jvp")(jvp_cumulative_extreme)
 
 
-# ---------------------------------------------------------------------------------------------- the written-out scan
+# ------------------------------------------------------------------------------------- the written-out scan
 def scan(step, arrays, axis, reverse=False):
     """All prefixes of an associative operation: about ``2 log2(n)`` calls of ``step`` on ever shorter arrays.
 
@@ -191,7 +201,8 @@ def scan(step, arrays, axis, reverse=False):
     def part(values, start, stop, stride=1):
         return [_slice_along(a, axis, start, stop, stride) for a in values]
 
-    # Neighbours combined in pairs give the prefixes of odd length's ends; those give the others by one step more.
+    # Neighbours combined in pairs give the prefixes of odd length's ends; those give the others by one step
+    # more.
     odd = scan(step, step(part(arrays, 0, n - 1, 2), part(arrays, 1, n, 2)), axis)
     even = part(arrays, 0, 1)
     if n > 2:

@@ -1,9 +1,11 @@
 """Elementwise arithmetic and functions: add, mul, sin, exp, ...
 
-Each primitive stands here with its shape rule, lowering, derivative and transposition; batching comes from the kind. Operands have one
-shape, but a scalar may stand beside arrays. Derivatives are from the usual tables (NIST DLMF chapter 4).
+Each primitive stands here with its shape rule, lowering, derivative and transposition; batching comes from
+the kind. Operands have one shape, but a scalar may stand beside arrays. Derivatives are from the usual
+tables (NIST DLMF chapter 4).
 
-Other families are made by the functions here while they are imported, so this module names them only when a rule runs.
+Other families are made by the functions here while they are imported, so this module names them only when a
+rule runs.
 """
 
 from rabbet import primitives
@@ -33,7 +35,9 @@ def unary(name, hlo, accepts, *, kinds=(), derivative=None, doc=""):
 
     @primitive.rule("lower")
     def lower_unary(op, x):
-        return op.emit(f"{hlo} {x} : {op.out.mlir}" if hlo[0] == "s" else f"{hlo} {x} : {op.out.mlir} -> {op.out.mlir}")
+        return op.emit(
+            f"{hlo} {x} : {op.out.mlir}" if hlo[0] == "s" else f"{hlo} {x} : {op.out.mlir} -> {op.out.mlir}"
+        )
 
     if derivative is not None:
 
@@ -51,7 +55,8 @@ def binary(name, hlo, accepts, *, kinds=(), partials=None, own_jvp=False, doc=""
     """Make a binary elementwise primitive.
 
     Args:
-      partials: ``(x, y, out) -> d out / d operand`` for both operands, or None: a derivative of zero, unless the kinds give one.
+      partials: ``(x, y, out) -> d out / d operand`` for both operands, or None: a derivative of zero,
+        unless the kinds give one.
       own_jvp: True: the rule for ``jvp`` follows the call.
     """
 
@@ -86,13 +91,15 @@ def binary(name, hlo, accepts, *, kinds=(), partials=None, own_jvp=False, doc=""
     return primitive
 
 
-# ---------------------------------------------------------------------------------------------- sums and products
+# ---------------------------------------------------------------------------------------- sums and products
 add = binary("add", "stablehlo.add", NUMBERS, kinds=("increasing", "linear"), doc="x + y")
 sub = binary("sub", "stablehlo.subtract", NUMBERS, kinds=("linear",), doc="x - y")
 mul = binary("mul", "stablehlo.multiply", NUMBERS + "b", kinds=("bilinear",), doc="x * y")
 neg = unary("neg", "stablehlo.negate", NUMBERS, kinds=("decreasing", "linear"), doc="-x")
 div = binary("div", "stablehlo.divide", NUMBERS, own_jvp=True, doc="x / y; integers divide towards zero")
-rem = binary("rem", "stablehlo.remainder", checks.REALS, own_jvp=True, doc="x - y * trunc(x / y), the sign of x")
+rem = binary(
+    "rem", "stablehlo.remainder", checks.REALS, own_jvp=True, doc="x - y * trunc(x / y), the sign of x"
+)
 
 
 @add.rule("jvp")
@@ -171,7 +178,7 @@ def transpose_div(op, ct, x, y):
     return zeros.gather_in(op(ct, y), x.aval), None
 
 
-# ------------------------------------------------------------------------------------------------ extremes, rounding
+# --------------------------------------------------------------------------------------- extremes, rounding
 def _chosen(x, out):
     """1 where ``x`` is the chosen one, one half on ties, so that both sides of a tie share the derivative."""
     return primitives.convert.to_dtype(primitives.logic.eq(x, out), typeof(out).dtype)
@@ -183,12 +190,12 @@ def _share(mine, other, out):
     return sub(won, mul(tied, 0.5))
 
 
-max = binary(  # noqa: A001 - the field's name
+max = binary(  # the field's name
     "max", "stablehlo.maximum", NUMBERS + "b", kinds=("increasing",),
     partials=(lambda x, y, out: _share(x, y, out), lambda x, y, out: _share(y, x, out)),
     doc="the larger of x and y; NaN if either is",
 )  # fmt: skip
-min = binary(  # noqa: A001 - the field's name
+min = binary(  # the field's name
     "min", "stablehlo.minimum", NUMBERS + "b", kinds=("increasing",),
     partials=(lambda x, y, out: _share(x, y, out), lambda x, y, out: _share(y, x, out)),
     doc="the smaller of x and y; NaN if either is",
@@ -208,7 +215,7 @@ def lower_sign(op, x):
 
 @sign.rule("jvp")
 def jvp_sign(op, x):
-    """Zero for real ``x``; for complex ``x`` the part of the tangent across the direction of ``x``, over ``|x|``."""
+    """Zero for real ``x``; for complex ``x`` the part of the tangent across its direction, over ``|x|``."""
     out = op(x.primal)
     aval = typeof(out)
     if aval.dtype.kind != "c":
@@ -221,30 +228,57 @@ def jvp_sign(op, x):
     return Dual(out, div(across, convert.to_dtype(size, aval.dtype)))
 
 
-floor = unary("floor", "stablehlo.floor", FLOATS, kinds=("increasing",), doc="the largest integer not above x")
+floor = unary(
+    "floor", "stablehlo.floor", FLOATS, kinds=("increasing",), doc="the largest integer not above x"
+)
 ceil = unary("ceil", "stablehlo.ceil", FLOATS, kinds=("increasing",), doc="the smallest integer not below x")
 round_even = unary(
-    "round_even", "stablehlo.round_nearest_even", FLOATS, kinds=("increasing",), doc="to the nearest integer, ties to even"
+    "round_even",
+    "stablehlo.round_nearest_even",
+    FLOATS,
+    kinds=("increasing",),
+    doc="to the nearest integer, ties to even",
 )
 round_away = unary(
-    "round_away", "stablehlo.round_nearest_afz", FLOATS, kinds=("increasing",), doc="to the nearest integer, ties away from 0"
+    "round_away",
+    "stablehlo.round_nearest_afz",
+    FLOATS,
+    kinds=("increasing",),
+    doc="to the nearest integer, ties away from 0",
 )
 
-# ----------------------------------------------------------------------------------------- exponentials and friends
-exp = unary("exp", "stablehlo.exponential", INEXACT, kinds=("increasing",), derivative=lambda x, out: out, doc="e ** x")
+# --------------------------------------------------------------------------------- exponentials and friends
+exp = unary(
+    "exp",
+    "stablehlo.exponential",
+    INEXACT,
+    kinds=("increasing",),
+    derivative=lambda x, out: out,
+    doc="e ** x",
+)
 expm1 = unary(
     "expm1", "stablehlo.exponential_minus_one", INEXACT, kinds=("increasing",),
     derivative=lambda x, out: add(out, 1.0), doc="e ** x - 1, exact near 0",
 )  # fmt: skip
 log = unary(
-    "log", "stablehlo.log", INEXACT, kinds=("increasing",), derivative=lambda x, out: div(1.0, x), doc="natural logarithm"
+    "log",
+    "stablehlo.log",
+    INEXACT,
+    kinds=("increasing",),
+    derivative=lambda x, out: div(1.0, x),
+    doc="natural logarithm",
 )
 log1p = unary(
     "log1p", "stablehlo.log_plus_one", INEXACT, kinds=("increasing",),
     derivative=lambda x, out: div(1.0, add(x, 1.0)), doc="log(1 + x), exact near 0",
 )  # fmt: skip
 sqrt = unary(
-    "sqrt", "stablehlo.sqrt", INEXACT, kinds=("increasing",), derivative=lambda x, out: div(0.5, out), doc="square root"
+    "sqrt",
+    "stablehlo.sqrt",
+    INEXACT,
+    kinds=("increasing",),
+    derivative=lambda x, out: div(0.5, out),
+    doc="square root",
 )
 rsqrt = unary(
     "rsqrt", "stablehlo.rsqrt", INEXACT, kinds=("decreasing",),
@@ -263,10 +297,18 @@ tanh = unary(
     derivative=lambda x, out: sub(1.0, mul(out, out)), doc="hyperbolic tangent",
 )  # fmt: skip
 
-# -------------------------------------------------------------------------------------------------- trigonometry
+# --------------------------------------------------------------------------------------------- trigonometry
 sin = unary("sin", "stablehlo.sine", INEXACT, derivative=lambda x, out: cos(x), doc="sine of x radians")
-cos = unary("cos", "stablehlo.cosine", INEXACT, derivative=lambda x, out: neg(sin(x)), doc="cosine of x radians")
-tan = unary("tan", "stablehlo.tan", INEXACT, derivative=lambda x, out: add(mul(out, out), 1.0), doc="tangent of x radians")
+cos = unary(
+    "cos", "stablehlo.cosine", INEXACT, derivative=lambda x, out: neg(sin(x)), doc="cosine of x radians"
+)
+tan = unary(
+    "tan",
+    "stablehlo.tan",
+    INEXACT,
+    derivative=lambda x, out: add(mul(out, out), 1.0),
+    doc="tangent of x radians",
+)
 asin = unary(
     "asin", "chlo.asin", INEXACT, kinds=("increasing",),
     derivative=lambda x, out: rsqrt(sub(1.0, mul(x, x))), doc="inverse sine, in radians",
@@ -279,7 +321,14 @@ atan = unary(
     "atan", "chlo.atan", INEXACT, kinds=("increasing",),
     derivative=lambda x, out: div(1.0, add(mul(x, x), 1.0)), doc="inverse tangent, in radians",
 )  # fmt: skip
-sinh = unary("sinh", "chlo.sinh", INEXACT, kinds=("increasing",), derivative=lambda x, out: cosh(x), doc="hyperbolic sine")
+sinh = unary(
+    "sinh",
+    "chlo.sinh",
+    INEXACT,
+    kinds=("increasing",),
+    derivative=lambda x, out: cosh(x),
+    doc="hyperbolic sine",
+)
 cosh = unary("cosh", "chlo.cosh", INEXACT, derivative=lambda x, out: sinh(x), doc="hyperbolic cosine")
 asinh = unary(
     "asinh", "chlo.asinh", INEXACT, kinds=("increasing",),

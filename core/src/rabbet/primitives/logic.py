@@ -26,7 +26,9 @@ def comparison(name, direction, accepts, doc):
         a, b = op.in_avals
         wide = (a if a.shape == op.out.shape else b).physical
         x, y = op.broadcast_operand(x, a, op.out.shape), op.broadcast_operand(y, b, op.out.shape)
-        return op.emit(f"stablehlo.compare {direction}, {x}, {y} : ({wide.mlir}, {wide.mlir}) -> {op.out.mlir}")
+        return op.emit(
+            f"stablehlo.compare {direction}, {x}, {y} : ({wide.mlir}, {wide.mlir}) -> {op.out.mlir}"
+        )
 
     primitive.rule("jvp")(zeros.no_tangent)
     return primitive
@@ -38,7 +40,6 @@ lt = comparison("lt", "LT", checks.REALS + "b", "x < y")
 le = comparison("le", "LE", checks.REALS + "b", "x <= y")
 gt = comparison("gt", "GT", checks.REALS + "b", "x > y")
 ge = comparison("ge", "GE", checks.REALS + "b", "x >= y")
-
 
 
 @eq.rule(EXTENDED)
@@ -61,7 +62,9 @@ def _one_rank(x, y):
 
     full = x.shape if x.ndim >= y.ndim else y.shape
     last = (len(full) - 1,)
-    return [a if a.shape == full else broadcast_in_dim(a, shape=full, broadcast_dimensions=last) for a in (x, y)]
+    return [
+        a if a.shape == full else broadcast_in_dim(a, shape=full, broadcast_dimensions=last) for a in (x, y)
+    ]
 
 
 bitwise_and = elementwise.binary("and", "stablehlo.and", BITS, doc="bitwise, or logical on booleans")
@@ -70,13 +73,20 @@ bitwise_xor = elementwise.binary("xor", "stablehlo.xor", BITS, doc="bitwise, or 
 bitwise_not = elementwise.unary("not", "stablehlo.not", BITS, doc="bitwise, or logical on booleans")
 shift_left = elementwise.binary("shift_left", "stablehlo.shift_left", checks.INTEGERS, doc="x << y")
 shift_right_arithmetic = elementwise.binary(
-    "shift_right_arithmetic", "stablehlo.shift_right_arithmetic", checks.INTEGERS, doc="x >> y, copies of the sign coming in"
+    "shift_right_arithmetic",
+    "stablehlo.shift_right_arithmetic",
+    checks.INTEGERS,
+    doc="x >> y, copies of the sign coming in",
 )
 shift_right_logical = elementwise.binary(
     "shift_right_logical", "stablehlo.shift_right_logical", checks.INTEGERS, doc="x >> y, zeros coming in"
 )
-population_count = elementwise.unary("population_count", "stablehlo.popcnt", checks.INTEGERS, doc="the number of set bits")
-clz = elementwise.unary("clz", "stablehlo.count_leading_zeros", checks.INTEGERS, doc="the number of leading zero bits")
+population_count = elementwise.unary(
+    "population_count", "stablehlo.popcnt", checks.INTEGERS, doc="the number of set bits"
+)
+clz = elementwise.unary(
+    "clz", "stablehlo.count_leading_zeros", checks.INTEGERS, doc="the number of leading zero bits"
+)
 
 
 def is_finite_aval(x):
@@ -93,7 +103,7 @@ def lower_is_finite(op, x):
     return op.emit(f"stablehlo.is_finite {x} : ({op.in_avals[0].mlir}) -> {op.out.mlir}")
 
 
-# ---------------------------------------------------------------------------------------------------- select_n
+# ------------------------------------------------------------------------------------------------- select_n
 def select_n_aval(which, *cases):
     if not cases:
         raise TypeError("select_n needs at least one case")
@@ -101,10 +111,15 @@ def select_n_aval(which, *cases):
     if which.dtype != BOOL and which.dtype.kind not in "iu":
         raise TypeError(f"select_n chooses by a boolean or integer array, got {which.str_short()}")
     if which.dtype == BOOL and len(cases) > 2:
-        raise TypeError(f"select_n with a boolean selector takes at most 2 cases, got {len(cases)}; use an int32 selector")
+        raise TypeError(
+            f"select_n with a boolean selector takes at most 2 cases, got {len(cases)}; use an int32 selector"
+        )
     out = checks.elementwise_aval("select_n", *cases)
     if which.shape and out.shape and which.shape != out.shape:
-        raise TypeError(f"select_n: the selector {which.str_short()} must be a scalar or have the cases' shape {out.str_short()}")
+        raise TypeError(
+            f"select_n: the selector {which.str_short()} must be a scalar or have the shape of the cases, "
+            f"{out.str_short()}"
+        )
     return out if out.shape or not which.shape else out.update(shape=which.shape)
 
 
@@ -127,7 +142,9 @@ def lower_select_n(op, which, *cases):
     flag = selector.update(dtype=BOOL, weak_type=False)
     for i in reversed(range(len(cases) - 1)):
         limit = op.constant(i + 1, selector)
-        below = op.emit(f"stablehlo.compare LT, {which}, {limit} : ({selector.mlir}, {selector.mlir}) -> {flag.mlir}")
+        below = op.emit(
+            f"stablehlo.compare LT, {which}, {limit} : ({selector.mlir}, {selector.mlir}) -> {flag.mlir}"
+        )
         out = _select(op, below, flag, cases[i], out)
     return out
 
@@ -181,7 +198,7 @@ def _logical_shape(b):
 
 
 def _spread_batched(b, rank, full, size, shape):
-    """The value with its batch dimension in front; a batched scalar beside arrays is spread to their shape."""
+    """The value, batch dimension in front; a batched scalar beside arrays is spread to their shape."""
     value = batching.at(b, 0, size)
     if rank == full:
         return value
@@ -190,13 +207,15 @@ def _spread_batched(b, rank, full, size, shape):
     return broadcast_in_dim(value, shape=(size, *shape), broadcast_dimensions=(0,))
 
 
-# ------------------------------------------------------------------------------------------------------ clamp
+# ---------------------------------------------------------------------------------------------------- clamp
 def clamp_aval(low, x, high):
     checks.accept("clamp", checks.REALS, low, x, high)
     checks.same_dtype("clamp", x, low, high)
     for bound in (low, high):
         if bound.shape and bound.shape != x.shape:
-            raise TypeError(f"clamp: bounds are scalars or have the shape of {x.str_short()}, got {bound.str_short()}")
+            raise TypeError(
+                f"clamp: bounds are scalars or have the shape of {x.str_short()}, got {bound.str_short()}"
+            )
     return x
 
 

@@ -14,11 +14,15 @@ from rabbet.primitives.elementwise import add, div, exp, log, mul, neg, sub, una
 def integer_pow_aval(x, y):
     checks.accept("integer_pow", NUMBERS, x)
     if y < 0 and x.dtype.kind in "iu":
-        raise TypeError(f"integers cannot be raised to the negative power {y}; convert {x.str_short()} to a float dtype")
+        raise TypeError(
+            f"integers cannot be raised to the negative power {y}; convert {x.str_short()} to a float dtype"
+        )
     return x
 
 
-integer_pow = Primitive("integer_pow", integer_pow_aval, kinds=("elementwise",), doc="x ** y for a static int y")
+integer_pow = Primitive(
+    "integer_pow", integer_pow_aval, kinds=("elementwise",), doc="x ** y for a static int y"
+)
 
 
 @integer_pow.decompose
@@ -44,7 +48,9 @@ def jvp_integer_pow(op, x):
         out = op(x.primal)
         return Dual(out, zero_for(typeof(out)))
     slope = x.primal if y == 2 else integer_pow(x.primal, y=y - 1)
-    return Dual(op(x.primal), mul(x.tangent, mul(slope, y) if y != 1 else zeros.full(typeof(x.primal).strong(), 1)))
+    return Dual(
+        op(x.primal), mul(x.tangent, mul(slope, y) if y != 1 else zeros.full(typeof(x.primal).strong(), 1))
+    )
 
 
 @integer_pow.rule("batch")
@@ -60,7 +66,7 @@ def pow_aval(x, y):
     return checks.elementwise_aval("pow", x, y)
 
 
-pow = Primitive("pow", pow_aval, kinds=("elementwise",), doc="x ** y")  # noqa: A001 - the field's name
+pow = Primitive("pow", pow_aval, kinds=("elementwise",), doc="x ** y")  # the field's name
 
 
 @pow.rule("lower")
@@ -106,11 +112,13 @@ TWO_OVER_SQRT_PI = 2.0 / math.sqrt(math.pi)
 
 erf = unary(
     "erf", "chlo.erf", FLOATS, kinds=("increasing",),
-    derivative=lambda x, out: mul(exp(neg(mul(x, x))), TWO_OVER_SQRT_PI), doc="the error function (DLMF 7.2.1)",
+    derivative=lambda x, out: mul(exp(neg(mul(x, x))), TWO_OVER_SQRT_PI),
+    doc="the error function (DLMF 7.2.1)",
 )  # fmt: skip
 erfc = unary(
     "erfc", "chlo.erfc", FLOATS, kinds=("decreasing",),
-    derivative=lambda x, out: mul(exp(neg(mul(x, x))), -TWO_OVER_SQRT_PI), doc="1 - erf(x), exact for large x",
+    derivative=lambda x, out: mul(exp(neg(mul(x, x))), -TWO_OVER_SQRT_PI),
+    doc="1 - erf(x), exact for large x",
 )  # fmt: skip
 erf_inv = unary(
     "erf_inv", "chlo.erf_inv", FLOATS, kinds=("increasing",),
@@ -123,7 +131,7 @@ def abs_aval(x):
     return x.update(dtype=f"float{4 * x.dtype.itemsize}") if x.dtype.kind == "c" else x
 
 
-abs = Primitive("abs", abs_aval, kinds=("elementwise",), doc="the modulus of x; real for complex x")  # noqa: A001
+abs = Primitive("abs", abs_aval, kinds=("elementwise",), doc="the modulus of x; real for complex x")
 
 
 @abs.rule("lower")
@@ -144,7 +152,12 @@ def jvp_abs(op, x):
 
 
 exp2 = unary(
-    "exp2", "", INEXACT, kinds=("increasing",), derivative=lambda x, out: mul(out, math.log(2.0)), doc="2 ** x"
+    "exp2",
+    "",
+    INEXACT,
+    kinds=("increasing",),
+    derivative=lambda x, out: mul(out, math.log(2.0)),
+    doc="2 ** x",
 )
 exp2.rules.pop("lower")
 

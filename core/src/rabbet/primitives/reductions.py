@@ -9,7 +9,7 @@ from rabbet.interpreter import typeof
 from rabbet.payloads import Batched, Dual
 from rabbet.primitive import Primitive
 from rabbet.primitives import checks, convert, cumulative, elementwise, logic, shape, zeros
-from rabbet.primitives.checks import BITS, NUMBERS
+from rabbet.primitives.checks import BITS, NUMBERS, REALS
 
 
 def extreme(dtype, largest):
@@ -45,8 +45,8 @@ def reduction(name, hlo, accepts, start, doc, *, kinds=()):
         scalar = op.out.update(shape=())
         init = op.constant(start(op.out.dtype), scalar)
         return op.emit(
-            f"stablehlo.reduce({x} init: {init}) applies {hlo} across dimensions = {shape.ints(op['axes'])} : "
-            f"({op.in_avals[0].mlir}, {scalar.mlir}) -> {op.out.mlir}"
+            f"stablehlo.reduce({x} init: {init}) applies {hlo} across dimensions = "
+            f"{shape.ints(op['axes'])} : ({op.in_avals[0].mlir}, {scalar.mlir}) -> {op.out.mlir}"
         )
 
     return primitive
@@ -63,18 +63,27 @@ def spread_back(op, value, aval):
 
 
 reduce_sum = reduction(
-    "reduce_sum", "stablehlo.add", NUMBERS, lambda dtype: 0, "the sum over axes", kinds=("increasing", "linear")
+    "reduce_sum",
+    "stablehlo.add",
+    NUMBERS,
+    lambda dtype: 0,
+    "the sum over axes",
+    kinds=("increasing", "linear"),
 )
-reduce_prod = reduction("reduce_prod", "stablehlo.multiply", NUMBERS, lambda dtype: 1, "the product over axes")
+reduce_prod = reduction(
+    "reduce_prod", "stablehlo.multiply", NUMBERS, lambda dtype: 1, "the product over axes"
+)
 reduce_max = reduction(
-    "reduce_max", "stablehlo.maximum", checks.REALS + "b", lambda t: extreme(t, False), "the maximum over axes",
+    "reduce_max", "stablehlo.maximum", REALS + "b", lambda t: extreme(t, False), "the maximum over axes",
     kinds=("increasing",),
 )  # fmt: skip
 reduce_min = reduction(
-    "reduce_min", "stablehlo.minimum", checks.REALS + "b", lambda t: extreme(t, True), "the minimum over axes",
+    "reduce_min", "stablehlo.minimum", REALS + "b", lambda t: extreme(t, True), "the minimum over axes",
     kinds=("increasing",),
 )  # fmt: skip
-reduce_and = reduction("reduce_and", "stablehlo.and", BITS, lambda t: True if t.kind == "b" else -1 if t.kind == "i" else dtypes.iinfo(t).max, "bitwise and over axes")  # fmt: skip
+reduce_and = reduction(
+    "reduce_and", "stablehlo.and", BITS, lambda t: ~np.zeros((), t), "bitwise and over axes"
+)
 reduce_or = reduction("reduce_or", "stablehlo.or", BITS, lambda t: 0, "bitwise or over axes")
 reduce_xor = reduction("reduce_xor", "stablehlo.xor", BITS, lambda t: 0, "bitwise exclusive or over axes")
 
@@ -98,7 +107,9 @@ def jvp_reduce_extreme(op, x):
     aval = typeof(x.primal)
     here = convert.to_dtype(logic.eq(x.primal, spread_back(op, out, aval)), aval.dtype)
     count = reduce_sum(here, axes=op.params["axes"])
-    return Dual(out, elementwise.div(reduce_sum(elementwise.mul(x.tangent, here), axes=op.params["axes"]), count))
+    return Dual(
+        out, elementwise.div(reduce_sum(elementwise.mul(x.tangent, here), axes=op.params["axes"]), count)
+    )
 
 
 reduce_max.rule("jvp")(jvp_reduce_extreme)
@@ -109,7 +120,8 @@ reduce_min.rule("jvp")(jvp_reduce_extreme)
 def jvp_reduce_prod(op, x):
     """The sum over elements of the tangent times the product of all the others, exact where some are zero.
 
-    The others' product comes from exclusive cumulative products from both ends, over the reduced axes flattened to one.
+    The others' product comes from exclusive cumulative products from both ends, over the reduced axes
+    flattened to one.
     """
     out = op(x.primal)
     aval = typeof(x.primal)
@@ -137,12 +149,12 @@ def jvp_reduce_prod(op, x):
     return Dual(out, reduce_sum(elementwise.mul(tangents, others), axes=(last,)))
 
 
-# ------------------------------------------------------------------------------------------------ argmax, argmin
+# ------------------------------------------------------------------------------------------- argmax, argmin
 def arg_extreme(name, greatest, doc):
-    """Make ``argmax`` or ``argmin``: the index of the first extreme element; the first NaN if there is one."""
+    """Make ``argmax`` or ``argmin``: the index of the first extreme element, or of the first NaN."""
 
     def abstract(x, axes, index_dtype):
-        checks.accept(name, checks.REALS + "b", x)
+        checks.accept(name, REALS + "b", x)
         checks.axes_valid(name, axes, x.ndim)
         if len(axes) != 1:
             raise TypeError(f"{name} takes one axis, got {axes}")
@@ -150,7 +162,11 @@ def arg_extreme(name, greatest, doc):
             raise TypeError(f"{name}: index_dtype must be an integer dtype, got {index_dtype}")
         if x.shape[axes[0]] == 0:
             raise ValueError(f"{name}: axis {axes[0]} of {x.str_short()} is empty")
-        return x.update(shape=tuple([s for i, s in enumerate(x.shape) if i not in axes]), dtype=index_dtype, weak_type=False)
+        return x.update(
+            shape=tuple([s for i, s in enumerate(x.shape) if i not in axes]),
+            dtype=index_dtype,
+            weak_type=False,
+        )
 
     primitive = Primitive(name, abstract, kinds=("reduction",), doc=doc)
     primitive.rule("jvp")(zeros.no_tangent)
@@ -175,11 +191,10 @@ argmax = arg_extreme("argmax", True, "the index of the first maximum along an ax
 argmin = arg_extreme("argmin", False, "the index of the first minimum along an axis")
 
 
-# ------------------------------------------------------------------------------------------------------ batching
+# ------------------------------------------------------------------------------------------------- batching
 def batch_reduction(op, x):
     """The batch rule of the kind ``reduction``: the axes move up past the batch dimension."""
     axes = tuple([a + (a >= x.axis) for a in op.params["axes"]])
     params = {**op.params, "axes": axes}
     out_axis = x.axis - sum(a < x.axis for a in axes)
     return Batched(op.primitive(x.value, **params), out_axis)
-

@@ -3,6 +3,7 @@
 All but iota are *structural*: they copy elements without looking at them, so their derivative is themselves.
 """
 
+from itertools import pairwise
 from math import prod
 
 import numpy as np
@@ -29,12 +30,12 @@ def ints(values):
     return "[" + ", ".join(map(str, values)) + "]"
 
 
-# ---------------------------------------------------------------------------------------------- broadcast_in_dim
+# ----------------------------------------------------------------------------------------- broadcast_in_dim
 def broadcast_in_dim_aval(x, shape, broadcast_dimensions):
     if len(broadcast_dimensions) != x.ndim:
         raise TypeError(
-            f"broadcast_in_dim: {x.str_short()} has {x.ndim} dimensions, broadcast_dimensions {broadcast_dimensions} "
-            f"has {len(broadcast_dimensions)} entries"
+            f"broadcast_in_dim: {x.str_short()} has {x.ndim} dimensions, broadcast_dimensions "
+            f"{broadcast_dimensions} has {len(broadcast_dimensions)} entries"
         )
     for size, dim in zip(x.shape, broadcast_dimensions, strict=True):
         if not 0 <= dim < len(shape) or size not in (1, shape[dim]):
@@ -42,13 +43,16 @@ def broadcast_in_dim_aval(x, shape, broadcast_dimensions):
                 f"broadcast_in_dim: cannot broadcast {x.str_short()} to the shape {tuple(shape)} along "
                 f"{tuple(broadcast_dimensions)}; each dimension must have size 1 or that of the result"
             )
-    if any(a >= b for a, b in zip(broadcast_dimensions, broadcast_dimensions[1:], strict=False)):
+    if any(a >= b for a, b in pairwise(broadcast_dimensions)):
         raise TypeError(f"broadcast_in_dim: broadcast_dimensions {broadcast_dimensions} must increase")
     return ShapedArray(tuple(shape), x.dtype, x.weak_type)
 
 
 broadcast_in_dim = Primitive(
-    "broadcast_in_dim", broadcast_in_dim_aval, kinds=("structural",), doc="x repeated along new or size-1 dimensions"
+    "broadcast_in_dim",
+    broadcast_in_dim_aval,
+    kinds=("structural",),
+    doc="x repeated along new or size-1 dimensions",
 )
 broadcast_in_dim.rule("lower")(
     _lower_with("stablehlo.broadcast_in_dim", lambda op: f", dims = {ints(op['broadcast_dimensions'])}")
@@ -72,14 +76,18 @@ def batch_broadcast_in_dim(op, x):
     return Batched(broadcast_in_dim(value, shape=(size, *op.params["shape"]), broadcast_dimensions=dims), 0)
 
 
-# ----------------------------------------------------------------------------------------------------- reshape
+# -------------------------------------------------------------------------------------------------- reshape
 def reshape_aval(x, new_sizes):
     if prod(new_sizes) != x.size:
-        raise TypeError(f"cannot reshape {x.str_short()} of {x.size} elements to {tuple(new_sizes)} of {prod(new_sizes)}")
+        raise TypeError(
+            f"cannot reshape {x.str_short()} of {x.size} elements to {tuple(new_sizes)} of {prod(new_sizes)}"
+        )
     return ShapedArray(tuple(new_sizes), x.dtype, x.weak_type)
 
 
-reshape = Primitive("reshape", reshape_aval, kinds=("structural",), doc="the same elements in row-major order")
+reshape = Primitive(
+    "reshape", reshape_aval, kinds=("structural",), doc="the same elements in row-major order"
+)
 reshape.rule("lower")(_lower_with("stablehlo.reshape", lambda op: ""))
 
 
@@ -94,12 +102,14 @@ def batch_reshape(op, x):
     return Batched(reshape(value, new_sizes=(batching.size_of(x), *op.params["new_sizes"])), 0)
 
 
-# ---------------------------------------------------------------------------------------- squeeze, expand_dims
+# ------------------------------------------------------------------------------------- squeeze, expand_dims
 def squeeze_aval(x, dimensions):
     checks.axes_valid("squeeze", dimensions, x.ndim)
     for d in dimensions:
         if x.shape[d] != 1:
-            raise ValueError(f"squeeze: dimension {d} of {x.str_short()} has size {x.shape[d]}, only size 1 can be removed")
+            raise ValueError(
+                f"squeeze: dimension {d} of {x.str_short()} has size {x.shape[d]}, only size 1 can be removed"
+            )
     return x.update(shape=tuple([s for i, s in enumerate(x.shape) if i not in dimensions]))
 
 
@@ -121,10 +131,14 @@ def batch_squeeze(op, x):
 def expand_dims_aval(x, dimensions):
     checks.axes_valid("expand_dims", dimensions, x.ndim + len(dimensions))
     sizes = iter(x.shape)
-    return x.update(shape=tuple([1 if i in dimensions else next(sizes) for i in range(x.ndim + len(dimensions))]))
+    return x.update(
+        shape=tuple([1 if i in dimensions else next(sizes) for i in range(x.ndim + len(dimensions))])
+    )
 
 
-expand_dims = Primitive("expand_dims", expand_dims_aval, kinds=("structural",), doc="x with new dimensions of size 1")
+expand_dims = Primitive(
+    "expand_dims", expand_dims_aval, kinds=("structural",), doc="x with new dimensions of size 1"
+)
 expand_dims.rule("lower")(_lower_with("stablehlo.reshape", lambda op: ""))
 
 
@@ -139,14 +153,18 @@ def batch_expand_dims(op, x):
     return Batched(expand_dims(value, dimensions=tuple(d + 1 for d in op.params["dimensions"])), 0)
 
 
-# --------------------------------------------------------------------------------------------------- transpose
+# ------------------------------------------------------------------------------------------------ transpose
 def transpose_aval(x, permutation):
     if sorted(permutation) != list(range(x.ndim)):
-        raise TypeError(f"transpose: {tuple(permutation)} is not a permutation of the dimensions of {x.str_short()}")
+        raise TypeError(
+            f"transpose: {tuple(permutation)} is not a permutation of the dimensions of {x.str_short()}"
+        )
     return x.update(shape=tuple([x.shape[i] for i in permutation]))
 
 
-transpose = Primitive("transpose", transpose_aval, kinds=("structural",), doc="x with its dimensions permuted")
+transpose = Primitive(
+    "transpose", transpose_aval, kinds=("structural",), doc="x with its dimensions permuted"
+)
 transpose.rule("lower")(_lower_with("stablehlo.transpose", lambda op: f", dims = {ints(op['permutation'])}"))
 
 
@@ -170,7 +188,7 @@ def batch_transpose(op, x):
     return Batched(transpose(x.value, permutation=(axis, *shifted)), 0)
 
 
-# --------------------------------------------------------------------------------------------------------- rev
+# ------------------------------------------------------------------------------------------------------ rev
 def rev_aval(x, dimensions):
     checks.axes_valid("rev", dimensions, x.ndim)
     return x
@@ -195,12 +213,13 @@ def batch_rev(op, x):
     return Batched(rev(x.value, dimensions=shifted), x.axis)
 
 
-# ------------------------------------------------------------------------------------------------------- slice
+# ---------------------------------------------------------------------------------------------------- slice
 def slice_aval(x, start_indices, limit_indices, strides=None):
     steps = strides or (1,) * x.ndim
     if not len(start_indices) == len(limit_indices) == len(steps) == x.ndim:
         raise TypeError(
-            f"slice of {x.str_short()} needs {x.ndim} starts, limits and strides, got {start_indices}, {limit_indices}, {strides}"
+            f"slice of {x.str_short()} needs {x.ndim} starts, limits and strides, got {start_indices}, "
+            f"{limit_indices}, {strides}"
         )
     for size, lo, hi, step in zip(x.shape, start_indices, limit_indices, steps, strict=True):
         if not 0 <= lo <= hi <= size or step < 1:
@@ -208,11 +227,13 @@ def slice_aval(x, start_indices, limit_indices, strides=None):
                 f"slice of {x.str_short()}: need 0 <= start <= limit <= size and stride >= 1, "
                 f"got {start_indices}, {limit_indices}, {strides}"
             )
-    shape = tuple([-(-(hi - lo) // step) for lo, hi, step in zip(start_indices, limit_indices, steps, strict=True)])
+    shape = tuple(
+        [-(-(hi - lo) // step) for lo, hi, step in zip(start_indices, limit_indices, steps, strict=True)]
+    )
     return x.update(shape=shape)
 
 
-slice = Primitive("slice", slice_aval, kinds=("structural",), doc="a box of x, every stride-th element")  # noqa: A001
+slice = Primitive("slice", slice_aval, kinds=("structural",), doc="a box of x, every stride-th element")
 
 
 @slice.rule("lower")
@@ -228,7 +249,10 @@ def transpose_slice(op, ct, x):
     starts, steps = op.params["start_indices"], op.params.get("strides") or (1,) * x.ndim
     spans = [(n - 1) * s + 1 if n else 0 for n, s in zip(typeof(ct).shape, steps, strict=True)]
     config = tuple(
-        [(lo, size - lo - span, s - 1) for lo, size, span, s in zip(starts, x.shape, spans, steps, strict=True)]
+        [
+            (lo, size - lo - span, s - 1)
+            for lo, size, span, s in zip(starts, x.shape, spans, steps, strict=True)
+        ]
     )
     return (pad(ct, zeros.full(ShapedArray((), typeof(ct).dtype), 0), padding_config=config),)
 
@@ -250,21 +274,30 @@ def batch_slice(op, x):
     )
 
 
-# --------------------------------------------------------------------------------------------------------- pad
+# ------------------------------------------------------------------------------------------------------ pad
 def pad_aval(x, value, padding_config):
     checks.same_dtype("pad", x, value)
     if value.shape:
         raise TypeError(f"pad: the padding value must be a scalar, got {value.str_short()}")
     if len(padding_config) != x.ndim:
-        raise TypeError(f"pad: {x.str_short()} needs {x.ndim} triples (low, high, interior), got {padding_config}")
-    sizes = [lo + hi + n + max(n - 1, 0) * mid for n, (lo, hi, mid) in zip(x.shape, padding_config, strict=True)]
+        raise TypeError(
+            f"pad: {x.str_short()} needs {x.ndim} triples (low, high, interior), got {padding_config}"
+        )
+    sizes = [
+        lo + hi + n + max(n - 1, 0) * mid for n, (lo, hi, mid) in zip(x.shape, padding_config, strict=True)
+    ]
     if any(mid < 0 for _, _, mid in padding_config) or any(n < 0 for n in sizes):
-        raise ValueError(f"pad of {x.str_short()} by {padding_config} gives the shape {tuple(sizes)} or negative interior")
+        raise ValueError(
+            f"pad of {x.str_short()} by {padding_config} gives the shape {tuple(sizes)} or negative interior"
+        )
     return x.update(shape=tuple(sizes))
 
 
 pad = Primitive(
-    "pad", pad_aval, adopt=0, doc="x with a value put around (or, if negative, elements cut off) and between its elements"
+    "pad",
+    pad_aval,
+    adopt=0,
+    doc="x with a value put around (or, if negative, elements cut off) and between its elements",
 )
 
 
@@ -273,7 +306,8 @@ def lower_pad(op, x, value):
     low, high, interior = (ints(column) for column in _columns(op["padding_config"]))
     a, v = op.in_avals
     return op.emit(
-        f"stablehlo.pad {x}, {value}, low = {low}, high = {high}, interior = {interior} : ({a.mlir}, {v.mlir}) -> {op.out.mlir}"
+        f"stablehlo.pad {x}, {value}, low = {low}, high = {high}, interior = {interior} : "
+        f"({a.mlir}, {v.mlir}) -> {op.out.mlir}"
     )
 
 
@@ -283,7 +317,9 @@ def _columns(config):
 
 @pad.rule("jvp")
 def jvp_pad(op, x, value):
-    return Dual(op(x.primal, value.primal), op(zeros.instantiate(x.tangent), zeros.instantiate(value.tangent)))
+    return Dual(
+        op(x.primal, value.primal), op(zeros.instantiate(x.tangent), zeros.instantiate(value.tangent))
+    )
 
 
 @pad.rule("transpose")
@@ -299,7 +335,9 @@ def transpose_pad(op, ct, x, value):
     if type(value) is Linear:
         every = tuple(range(len(config)))
         total = reductions.reduce_sum(ct, axes=every)
-        mine = inner if inner is not None else transpose_pad(op, ct, Linear(typeof_operand(op, ct, x)), None)[0]
+        mine = (
+            inner if inner is not None else transpose_pad(op, ct, Linear(typeof_operand(op, ct, x)), None)[0]
+        )
         outer = elementwise.sub(total, reductions.reduce_sum(mine, axes=every))
     return inner, outer
 
@@ -313,18 +351,23 @@ def typeof_operand(op, ct, x):
 def batch_pad(op, x, value):
     config = op.params["padding_config"]
     if value.axis is None:
-        return Batched(pad(x.value, value.value, padding_config=(*config[: x.axis], (0, 0, 0), *config[x.axis :])), x.axis)
+        return Batched(
+            pad(x.value, value.value, padding_config=(*config[: x.axis], (0, 0, 0), *config[x.axis :])),
+            x.axis,
+        )
     # A padding value per example: pad with zeros, and choose by a mask of where the padding went.
     data, padding = batching.at_front(x, value)
     config = ((0, 0, 0), *config)
     zero = zeros.full(ShapedArray((), typeof(data).dtype), 0)
     padded = pad(data, zero, padding_config=config)
-    inside = pad(zeros.full(ShapedArray(typeof(data).shape, logic.BOOL), True), np.False_, padding_config=config)
+    inside = pad(
+        zeros.full(ShapedArray(typeof(data).shape, logic.BOOL), True), np.False_, padding_config=config
+    )
     spread = broadcast_in_dim(padding, shape=typeof(padded).shape, broadcast_dimensions=(0,))
     return Batched(logic.select_n(inside, spread, padded), 0)
 
 
-# ------------------------------------------------------------------------------------------------- concatenate
+# ---------------------------------------------------------------------------------------------- concatenate
 def concatenate_aval(*arrays, dimension):
     if not arrays:
         raise TypeError("concatenate needs at least one array")
@@ -333,7 +376,9 @@ def concatenate_aval(*arrays, dimension):
     if not 0 <= dimension < first.ndim:
         raise ValueError(f"concatenate: dimension {dimension} is out of range for {first.str_short()}")
     for a in arrays[1:]:
-        if a.ndim != first.ndim or any(i != dimension and s != t for i, (s, t) in enumerate(zip(a.shape, first.shape, strict=False))):
+        if a.ndim != first.ndim or any(
+            i != dimension and s != t for i, (s, t) in enumerate(zip(a.shape, first.shape, strict=False))
+        ):
             shown = ", ".join(v.str_short() for v in arrays)
             raise TypeError(f"concatenate: shapes must agree in all dimensions but {dimension}, got {shown}")
     total = sum(a.shape[dimension] for a in arrays)
@@ -341,13 +386,17 @@ def concatenate_aval(*arrays, dimension):
     return ShapedArray(shape, first.dtype, all(a.weak_type for a in arrays))
 
 
-concatenate = Primitive("concatenate", concatenate_aval, kinds=("structural",), adopt=0, doc="arrays joined along a dimension")
+concatenate = Primitive(
+    "concatenate", concatenate_aval, kinds=("structural",), adopt=0, doc="arrays joined along a dimension"
+)
 
 
 @concatenate.rule("lower")
 def lower_concatenate(op, *arrays):
     types = ", ".join([a.mlir for a in op.in_avals])
-    return op.emit(f"stablehlo.concatenate {', '.join(arrays)}, dim = {op['dimension']} : ({types}) -> {op.out.mlir}")
+    return op.emit(
+        f"stablehlo.concatenate {', '.join(arrays)}, dim = {op['dimension']} : ({types}) -> {op.out.mlir}"
+    )
 
 
 @concatenate.rule("transpose")
@@ -371,7 +420,7 @@ def batch_concatenate(op, *arrays):
     return Batched(concatenate(*batching.at_front(*arrays), dimension=op.params["dimension"] + 1), 0)
 
 
-# -------------------------------------------------------------------------------------------------------- iota
+# ----------------------------------------------------------------------------------------------------- iota
 def iota_aval(dtype, shape, dimension):
     if dtypes.kind(dtype) not in checks.NUMBERS:
         raise TypeError(f"iota makes numbers, not {dtypes.short_name(dtype)}")

@@ -1,9 +1,11 @@
 """Sorting: ``sort`` of several arrays by the first of them, and ``top_k``.
 
-The order is total: ``-0.0`` and ``0.0`` are equal, NaN comes last, complex numbers go by real part and then by imaginary part. XLA is asked to
-compare integers only: a float's bits, read as an integer and with the lower ones flipped for negative numbers, have the order of the floats. And it is
-asked to sort two arrays at most, key and positions, once per key; other arrays are then read at those positions. On a CPU a million
-floats take a fifth of the time that comparing floats with all their cases takes, and three arrays a fifth of sorting them together.
+The order is total: ``-0.0`` and ``0.0`` are equal, NaN comes last, complex numbers go by real part and then
+by imaginary part. XLA is asked to compare integers only: a float's bits, read as an integer and with the
+lower ones flipped for negative numbers, have the order of the floats. And it is asked to sort two arrays at
+most, key and positions, once per key; other arrays are then read at those positions. On a CPU a million
+floats take a fifth of the time that comparing floats with all their cases takes, and three arrays a fifth
+of sorting them together.
 """
 
 import numpy as np
@@ -27,13 +29,18 @@ def sort_aval(*operands, dimension, is_stable, num_keys):
     if not 0 <= dimension < first.ndim:
         raise ValueError(f"sort: dimension {dimension} is out of range for {first.str_short()}")
     if not 1 <= num_keys <= len(operands):
-        raise ValueError(f"sort: num_keys must be from 1 to the number of arrays, {len(operands)}, got {num_keys}")
+        raise ValueError(
+            f"sort: num_keys must be from 1 to the number of arrays, {len(operands)}, got {num_keys}"
+        )
     checks.accept("sort keys", checks.NUMBERS + "b", *operands[:num_keys])
     return tuple([a.strong() for a in operands])
 
 
 sort = Primitive(
-    "sort", sort_aval, multiple_results=True, doc="arrays sorted along a dimension by the first num_keys of them"
+    "sort",
+    sort_aval,
+    multiple_results=True,
+    doc="arrays sorted along a dimension by the first num_keys of them",
 )
 
 
@@ -45,7 +52,9 @@ def lower_sort(op, *names):
     if op["num_keys"] == 1 and avals[0].dtype.kind in "iu" and len(avals) <= 2:
         return _lower_integer_sort(op, names, avals)
     params = op.params
-    return op.inline(stage(lambda *operands: sort_by_integers(operands, **params), avals, "sort").jaxpr, names)
+    return op.inline(
+        stage(lambda *operands: sort_by_integers(operands, **params), avals, "sort").jaxpr, names
+    )
 
 
 def sort_by_integers(operands, *, dimension, is_stable, num_keys):
@@ -53,7 +62,9 @@ def sort_by_integers(operands, *, dimension, is_stable, num_keys):
     dtype = typeof(operands[0]).dtype
     if len(operands) == 1 and dtypes.kind(dtype) != "c":
         # Nothing moves along with the numbers, so they are made from the sorted integers.
-        (key,) = sort(*ordered(operands[0], signed_zeros=True), dimension=dimension, is_stable=False, num_keys=1)
+        (key,) = sort(
+            *ordered(operands[0], signed_zeros=True), dimension=dimension, is_stable=False, num_keys=1
+        )
         return [unordered(key, dtype)]
     order = positions(operands[:num_keys], dimension, is_stable)
     return [take_along(x, order, dimension) for x in operands]
@@ -117,9 +128,10 @@ def _lower_integer_sort(op, names, avals):
     types = ", ".join([a.mlir for a in avals])
     key, sign = scalars[0], "SIGNED" if avals[0].dtype.kind == "i" else "UNSIGNED"
     stable = "true" if op["is_stable"] else "false"
+    attributes = f"dimension = {op['dimension']} : i64, is_stable = {stable}"
     text = (
-        f'"stablehlo.sort"({", ".join(names)}) <{{dimension = {op["dimension"]} : i64, is_stable = {stable}}}> ({{\n'
-        f"  ^bb0({arguments}):\n    %less = stablehlo.compare LT, %a0, %b0, {sign} : ({key}, {key}) -> tensor<i1>\n"
+        f'"stablehlo.sort"({", ".join(names)}) <{{{attributes}}}> ({{\n  ^bb0({arguments}):\n'
+        f"    %less = stablehlo.compare LT, %a0, %b0, {sign} : ({key}, {key}) -> tensor<i1>\n"
         f"    stablehlo.return %less : tensor<i1>\n  }}) : ({types}) -> ({types})"
     )
     return [op.emit(text)] if len(names) == 1 else op.emit_many(text, len(names))
@@ -143,13 +155,16 @@ def jvp_sort(op, *operands):
     indices = shape.iota(dtype=np.dtype("int32"), shape=aval.shape, dimension=dimension)
     *outs, sources = op(*[d.primal for d in operands], indices)
     return [
-        Dual(out, zero_for(typeof(out)) if type(d.tangent) is Zero else take_along(d.tangent, sources, dimension))
+        Dual(
+            out,
+            zero_for(typeof(out)) if type(d.tangent) is Zero else take_along(d.tangent, sources, dimension),
+        )
         for out, d in zip(outs, operands, strict=True)
     ]
 
 
 def take_along(x, indices, axis):
-    """``x[..., indices[...], ...]``: elements of ``x`` along ``axis``, at positions given for each place of the result."""
+    """Elements of ``x`` along ``axis``, at positions given for each place of the result."""
     gather = primitives.gather  # that family needs others which need this one; by now all are there
     aval = typeof(indices)
     others = tuple([d for d in range(aval.ndim) if d != axis])
@@ -158,31 +173,41 @@ def take_along(x, indices, axis):
         start_indices_batching_dims=others,
     )  # fmt: skip
     return gather.gather(
-        x, shape.reshape(indices, new_sizes=(*aval.shape, 1)), dimension_numbers=numbers, slice_sizes=(1,) * aval.ndim,
+        x, shape.reshape(indices, new_sizes=(*aval.shape, 1)), dimension_numbers=numbers,
+        slice_sizes=(1,) * aval.ndim,
         indices_are_sorted=False, unique_indices=False, mode=gather.PROMISE_IN_BOUNDS, fill_value=None,
     )  # fmt: skip
 
 
-# ------------------------------------------------------------------------------------------------------- top_k
+# ---------------------------------------------------------------------------------------------------- top_k
 def top_k_aval(x, k):
     checks.accept("top_k", checks.REALS + "b", x)
     if not x.ndim:
         raise TypeError(f"top_k needs an array with at least one dimension, got {x.str_short()}")
     if not 0 <= k <= x.shape[-1]:
-        raise ValueError(f"top_k: k must be from 0 to the size of the last dimension of {x.str_short()}, got {k}")
+        raise ValueError(
+            f"top_k: k must be from 0 to the size of the last dimension of {x.str_short()}, got {k}"
+        )
     shape_out = (*x.shape[:-1], k)
-    return x.update(shape=shape_out, weak_type=False), x.update(shape=shape_out, dtype=np.dtype("int32"), weak_type=False)
+    return x.update(shape=shape_out, weak_type=False), x.update(
+        shape=shape_out, dtype=np.dtype("int32"), weak_type=False
+    )
 
 
 top_k = Primitive(
-    "top_k", top_k_aval, multiple_results=True, doc="the k largest elements along the last dimension, and where they are"
+    "top_k",
+    top_k_aval,
+    multiple_results=True,
+    doc="the k largest elements along the last dimension, and where they are",
 )
 
 
 @top_k.rule("lower")
 def lower_top_k(op, x):
     values, indices = op.out_avals
-    return op.emit_many(f"chlo.top_k({x}, k = {op['k']}) : {op.in_avals[0].mlir} -> ({values.mlir}, {indices.mlir})", 2)
+    return op.emit_many(
+        f"chlo.top_k({x}, k = {op['k']}) : {op.in_avals[0].mlir} -> ({values.mlir}, {indices.mlir})", 2
+    )
 
 
 @top_k.rule("batch")

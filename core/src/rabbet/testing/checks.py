@@ -1,4 +1,4 @@
-"""Evaluating laws: one program for all the arrays that a row's laws compare, run once, then compared in NumPy."""
+"""Evaluating laws: one program for all the arrays of a row's laws, run once, then compared in NumPy."""
 
 import numpy as np
 
@@ -14,7 +14,8 @@ from rabbet.testing.laws import LawError
 
 # Relative tolerances: what a few roundings in the dtype amount to.
 TOLERANCES = {
-    "float64": 1e-12, "complex128": 1e-12, "float32": 1e-5, "complex64": 1e-5, "float16": 4e-3, "bfloat16": 3e-2,
+    "float64": 1e-12, "complex128": 1e-12, "float32": 1e-5, "complex64": 1e-5, "float16": 4e-3,
+    "bfloat16": 3e-2,
 }  # fmt: skip
 
 # The values at which functions are most often wrong.
@@ -45,7 +46,9 @@ def _compare_with_numpy(row, dtype, arrays, label):
         raise LawError(f"{label}: {len(outs)} results, wanted {len(expected)}")
     for out, wanted, declared in zip(outs, expected, program.out_avals, strict=True):
         if np.asarray(out).dtype != declared.dtype or out.shape != declared.shape:
-            raise LawError(f"{label}: computed {np.asarray(out).dtype}{out.shape}, declared {declared.str_short()}")
+            raise LawError(
+                f"{label}: computed {np.asarray(out).dtype}{out.shape}, declared {declared.str_short()}"
+            )
         compare(label, out, wanted, row.loose * tolerance(dtype, out))
 
 

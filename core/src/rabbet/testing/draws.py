@@ -8,7 +8,8 @@ from rabbet import dtypes
 
 
 class Draw(NamedTuple):
-    """An array to be drawn: numbers between ``low`` and ``high`` (both parts of complex ones), of ``dtype`` or else of the row's.
+    """An array to be drawn: numbers between ``low`` and ``high`` (both parts of complex ones), of ``dtype``
+    or else of the row's.
 
     ``values``, where given, are the only ones to choose from.
     """

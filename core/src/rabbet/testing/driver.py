@@ -81,9 +81,12 @@ def vjp(fn, *primals):
         jaxpr = open_consts(closed)
         linear = (False,) * len(closed.consts) + (True,) * len(primals)
         results = transpose_program(jaxpr, linear, closed.consts, (True,) * len(jaxpr.outvars), cotangents)
-        return tuple([
-            zeros.full(typeof(x).strong(), 0) if ct is None else ct for ct, x in zip(results, primals, strict=True)
-        ])
+        return tuple(
+            [
+                zeros.full(typeof(x).strong(), 0) if ct is None else ct
+                for ct, x in zip(results, primals, strict=True)
+            ]
+        )
 
     return fn(*primals), pull
 
@@ -123,4 +126,6 @@ def plugins():
     """The transformations that the installed plugins provide."""
     import rabbet
 
-    return System(rabbet.jvp, rabbet.vjp, lambda fn, in_axes: rabbet.vmap(fn, in_axes=tuple(in_axes)), rabbet.jit)
+    return System(
+        rabbet.jvp, rabbet.vjp, lambda fn, in_axes: rabbet.vmap(fn, in_axes=tuple(in_axes)), rabbet.jit
+    )

@@ -1,4 +1,7 @@
-"""The laws of the kinds. A false kind corrupts every transformation that trusts it, so each declaration is tried on samples."""
+"""The laws of the kinds.
+
+A false kind corrupts every transformation that trusts it, so each declaration is tried on samples.
+"""
 
 import numpy as np
 
@@ -49,7 +52,9 @@ def decreasing(row, seed):
 def _monotone(row, seed, kind, sign):
     fn, low = _sampled(row, seed)
     _, high = _sampled(row, seed + 1)
-    pairs = [(np.minimum(a, b), np.maximum(a, b)) if _moves(a) else (a, a) for a, b in zip(low, high, strict=True)]
+    pairs = [
+        (np.minimum(a, b), np.maximum(a, b)) if _moves(a) else (a, a) for a, b in zip(low, high, strict=True)
+    ]
     lower, upper = fn(*[a for a, _ in pairs]), fn(*[b for _, b in pairs])
     _require(sign * (upper - lower) >= -1e-12, row, kind, "larger operands moved a result the wrong way")
 
@@ -78,7 +83,9 @@ def linear(row, seed):
     if not all(dtypes.kind(x.dtype) in "fc" for x in xs):
         return
     (wanted,) = _combination([fn(*xs)], [fn(*ys)])
-    _require(np.abs(fn(*_combination(xs, ys)) - wanted) < 1e-9, row, "linear", "f(a x + b y) != a f(x) + b f(y)")
+    _require(
+        np.abs(fn(*_combination(xs, ys)) - wanted) < 1e-9, row, "linear", "f(a x + b y) != a f(x) + b f(y)"
+    )
 
 
 def bilinear(row, seed):
@@ -92,7 +99,9 @@ def bilinear(row, seed):
 
         (wanted,) = _combination([with_side(xs[side])], [with_side(ys[side])])
         (mixed,) = _combination([xs[side]], [ys[side]])
-        _require(np.abs(with_side(mixed) - wanted) < 1e-9, row, "bilinear", f"it is not linear in operand {side}")
+        _require(
+            np.abs(with_side(mixed) - wanted) < 1e-9, row, "bilinear", f"it is not linear in operand {side}"
+        )
 
 
 def structural(row, seed):
@@ -108,10 +117,17 @@ def reduction(row, seed):
     params = row.params(x.dtype) if callable(row.params) else row.params
     kept = [d for d in range(x.ndim) if d not in params["axes"]]
     out = fn(x)
-    _require(out.shape == tuple(x.shape[d] for d in kept), row, "reduction", "it does not remove the dimensions in axes")
+    _require(
+        out.shape == tuple(x.shape[d] for d in kept),
+        row,
+        "reduction",
+        "it does not remove the dimensions in axes",
+    )
     for place, d in enumerate(kept):
         turned = np.flip(fn(np.flip(x, d)), place)
-        _require(np.isclose(turned, out), row, "reduction", f"places along dimension {d} influence each other")
+        _require(
+            np.isclose(turned, out), row, "reduction", f"places along dimension {d} influence each other"
+        )
 
 
 KIND_LAWS = {

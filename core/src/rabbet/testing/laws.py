@@ -1,7 +1,8 @@
 """What must hold of every primitive and every transformation.
 
-A law is a generator of ``Pair(label, got, wanted)`` of arrays, and computes both sides with operations: so all laws about a row
-make one program, which is compiled once. ``fn`` takes and returns tuples of arrays; ``system`` is a ``driver.System``.
+A law is a generator of ``Pair(label, got, wanted)`` of arrays, and computes both sides with operations: so
+all laws about a row make one program, which is compiled once. ``fn`` takes and returns tuples of arrays;
+``system`` is a ``driver.System``.
 """
 
 from typing import Any, NamedTuple
@@ -156,7 +157,8 @@ def second_order(system, fn, args):
 
 
 def batching(system, fn, examples):
-    """Mapping over a batch is the loop over its examples, wherever the batch dimension is and whichever operands have one.
+    """Mapping over a batch is the loop over its examples, wherever the batch dimension is and whichever
+    operands have one.
 
     Args:
       examples: for each operand its examples, stacked along a leading dimension.
@@ -167,7 +169,10 @@ def batching(system, fn, examples):
     for axes in placements(ranks):
         mapped = tuple([a is not None for a in axes])
         if mapped not in wanted:
-            rows = [fn(*[_example(x, i if m else 0) for x, m in zip(examples, mapped, strict=True)]) for i in range(size)]
+            rows = [
+                fn(*[_example(x, i if m else 0) for x, m in zip(examples, mapped, strict=True)])
+                for i in range(size)
+            ]
             wanted[mapped] = [lax.stack(column) for column in zip(*rows, strict=True)]
         operands = [
             _example(x, 0) if a is None else lax.transpose(x, _to(typeof(x).ndim, a))
@@ -180,7 +185,7 @@ def batching(system, fn, examples):
 
 
 def placements(ranks):
-    """Batch axes to try, a tuple with an axis or None per operand: all in front, all last, mixed, and each one alone."""
+    """Batch axes to try, an axis or None per operand: all in front, all last, mixed, each one alone."""
     found = [tuple(0 for _ in ranks), tuple(ranks)]
     if len(ranks) > 1:
         found.append(tuple([0 if i == 0 else r for i, r in enumerate(ranks)]))
@@ -207,5 +212,6 @@ def compiled(system, fn, args):
 
 
 LAWS = {
-    "forward": forward, "reverse": reverse, "second_order": second_order, "batching": batching, "compiled": compiled,
+    "forward": forward, "reverse": reverse, "second_order": second_order, "batching": batching,
+    "compiled": compiled,
 }  # fmt: skip

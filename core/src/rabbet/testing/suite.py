@@ -18,7 +18,8 @@ def law_tests(rows, system=lambda: CORE):
       system: returns the ``driver.System`` whose transformations are tried.
 
     Returns:
-      five functions: values against NumPy in each dtype, values at infinities and NaN, batching and compiling, derivatives, kinds.
+      five functions: values against NumPy in each dtype, values at infinities and NaN, batching and
+        compiling, derivatives, kinds.
     """
 
     @each_dtype(rows)
@@ -62,7 +63,9 @@ def each_dtype(rows):
             test(row, dtype)
 
         of_installed.__name__ = test.__name__
-        return pytest.mark.parametrize("row, dtype", pairs, ids=[f"{r.name}-{d}" for r, d in pairs])(of_installed)
+        return pytest.mark.parametrize("row, dtype", pairs, ids=[f"{r.name}-{d}" for r, d in pairs])(
+            of_installed
+        )
 
     return decorate
 

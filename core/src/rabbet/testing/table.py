@@ -24,7 +24,8 @@ class Row:
 
     Args:
       primitive: the ``Primitive``.
-      reference: what it computes, in NumPy: ``(*arrays) -> array`` or a list of them. Floats come in double precision.
+      reference: what it computes, in NumPy: ``(*arrays) -> array`` or a list of them. Floats come in double
+        precision.
       inputs: a ``Draw`` per operand.
       dtypes: names of the dtypes to try; those that no installed package provides are left out.
       params: the primitive's parameters, or a function from the row's dtype to them.

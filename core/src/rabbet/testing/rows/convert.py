@@ -6,8 +6,10 @@ from rabbet.primitives import convert as family
 from rabbet.testing.draws import between, scalar, some
 from rabbet.testing.table import ANY, INEXACT, NUMBERS, Row
 
+SOME = (some(),)
 
-def conversion(to, sources=ANY, orders=0, inputs=(some(),)):
+
+def conversion(to, sources=ANY, orders=0, inputs=SOME):
     target = np.dtype(to)
 
     def reference(x):
@@ -16,7 +18,13 @@ def conversion(to, sources=ANY, orders=0, inputs=(some(),)):
         return x.astype(target)
 
     return Row(
-        family.convert_element_type, reference, inputs, sources, {"new_dtype": target, "weak_type": False}, to, orders
+        family.convert_element_type,
+        reference,
+        inputs,
+        sources,
+        {"new_dtype": target, "weak_type": False},
+        to,
+        orders,
     )
 
 
@@ -30,8 +38,17 @@ def bitcast(source, to, *shape):
         return x[..., None].view(target) if split else x.view(target)[..., 0] if wider else x.view(target)
 
     return Row(
-        family.bitcast_convert_type, reference, (between(-100, 100, *shape),), (source,), {"new_dtype": target}, f"{source}-{to}"
+        family.bitcast_convert_type,
+        reference,
+        (between(-100, 100, *shape),),
+        (source,),
+        {"new_dtype": target},
+        f"{source}-{to}",
     )
+
+
+def from_parts(x, y):
+    return x + 1j * y
 
 
 def rounded_to(exponent, mantissa):
@@ -58,11 +75,12 @@ ROWS = [
     bitcast("uint8", "int32", 3, 4),
     Row(family.real, np.real, (some(),), ("complex64",), orders=2),
     Row(family.imag, np.imag, (some(),), ("complex64",), orders=2),
-    Row(family.complex, lambda x, y: x + 1j * y, (some(), some()), ("float32", "float64"), orders=2),
-    Row(family.complex, lambda x, y: x + 1j * y, (some(), scalar()), ("float32",), note="scalar right", orders=2),
+    Row(family.complex, from_parts, (some(), some()), ("float32", "float64"), orders=2),
+    Row(family.complex, from_parts, (some(), scalar()), ("float32",), note="scalar right", orders=2),
     Row(family.conj, np.conj, (some(),), NUMBERS, orders=2),
     Row(
-        family.reduce_precision, rounded_to(5, 3), (some(),), ("float32", "float16"), {"exponent_bits": 5, "mantissa_bits": 3},
+        family.reduce_precision, rounded_to(5, 3), (some(),), ("float32", "float16"),
+        {"exponent_bits": 5, "mantissa_bits": 3},
         apart={"forward": "it moves in steps", "second_order": "it moves in steps"},
     ),
     Row(family.stop_gradient, lambda x: x, (some(),), ANY),

@@ -6,14 +6,20 @@ from rabbet.primitives import cumulative as family
 from rabbet.testing.draws import among, some
 from rabbet.testing.table import FLOATS, NUMBERS, REALS, Row
 
+SOME = (some(3, 5),)
 
-def running(primitive, ufunc, dtypes, inputs=(some(3, 5),), note="", orders=2):
+
+def running(primitive, ufunc, dtypes, inputs=SOME, note="", orders=2):
     """A row per axis and direction."""
 
     def reference(axis, reverse):
         def run(x):
             x = np.flip(x, axis) if reverse else x
-            out = ufunc.accumulate(x, axis=axis, dtype=x.dtype) if ufunc is not np.logaddexp else log_sums(x, axis)
+            out = (
+                ufunc.accumulate(x, axis=axis, dtype=x.dtype)
+                if ufunc is not np.logaddexp
+                else log_sums(x, axis)
+            )
             return np.flip(out, axis) if reverse else out
 
         return run

@@ -26,7 +26,9 @@ def with_scalar(row):
 
 def truncated_division(x, y):
     if x.dtype.kind in "iu":
-        return (np.sign(x.astype(int)) * np.sign(y.astype(int)) * (abs(x.astype(int)) // abs(y.astype(int)))).astype(x.dtype)
+        return (
+            np.sign(x.astype(int)) * np.sign(y.astype(int)) * (abs(x.astype(int)) // abs(y.astype(int)))
+        ).astype(x.dtype)
     return np.divide(x, y)
 
 
@@ -47,11 +49,20 @@ ARITHMETIC = [
     *with_scalar(binary(family.sub, np.subtract)),
     *with_scalar(binary(family.mul, np.multiply, ANY)),
     *with_scalar(
-        binary(family.div, truncated_division, ("float32", "float64", "float16", "bfloat16", "complex64", "int32"),
-               inputs=(some(), NONZERO))
+        binary(
+            family.div,
+            truncated_division,
+            ("float32", "float64", "float16", "bfloat16", "complex64", "int32"),
+            inputs=(some(), NONZERO),
+        )
     ),
     *with_scalar(
-        binary(family.rem, np.fmod, ("float32", "float64", "int32", "uint8"), inputs=(some(), among([1.25, 2, 3])))
+        binary(
+            family.rem,
+            np.fmod,
+            ("float32", "float64", "int32", "uint8"),
+            inputs=(some(), among([1.25, 2, 3])),
+        )
     ),
     unary(family.neg, np.negative, dtypes=NUMBERS),
 ]
@@ -59,7 +70,14 @@ ARITHMETIC = [
 EXTREMA = [
     *with_scalar(binary(family.max, np.maximum, ANY)),
     *with_scalar(binary(family.min, np.minimum, ANY)),
-    binary(family.max, np.maximum, ("int32", "float32"), inputs=(among([1, 2]), among([1, 2])), note="ties", orders=0),
+    binary(
+        family.max,
+        np.maximum,
+        ("int32", "float32"),
+        inputs=(among([1, 2]), among([1, 2])),
+        note="ties",
+        orders=0,
+    ),
     unary(family.sign, sign, dtypes=NUMBERS),
     unary(family.floor, np.floor, dtypes=FLOATS, orders=0),
     unary(family.ceil, np.ceil, dtypes=FLOATS, orders=0),

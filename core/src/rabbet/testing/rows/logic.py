@@ -37,6 +37,10 @@ def choose(which, *cases):
     return np.choose(which.astype(int), cases)
 
 
+def clip(low, x, high):
+    return np.clip(x, low, high)
+
+
 def selection(which, *shapes, note, dtypes=ANY):
     inputs = (which, *[some(*shape) if shape else scalar() for shape in shapes])
     return Row(family.select_n, choose, inputs, dtypes, note=note, orders=2)
@@ -58,7 +62,9 @@ BITWISE = [
     Row(family.bitwise_xor, np.bitwise_xor, (scalar(), some()), BITS),
     Row(family.bitwise_not, np.bitwise_not, (some(),), BITS),
     Row(family.shift_left, np.left_shift, (some(), between(0, 7)), (*INTEGERS, "int64")),
-    Row(family.shift_right_arithmetic, np.right_shift, (between(-100, 100), between(0, 7)), ("int32", "int8")),
+    Row(
+        family.shift_right_arithmetic, np.right_shift, (between(-100, 100), between(0, 7)), ("int32", "int8")
+    ),
     Row(family.shift_right_logical, shift_right_logical, (between(-100, 100), between(0, 7)), INTEGERS),
     Row(family.population_count, population_count, (between(-100, 100),), (*INTEGERS, "int64")),
     Row(family.clz, leading_zeros, (between(-100, 100),), (*INTEGERS, "int64")),
@@ -73,11 +79,8 @@ SELECTION = [
     selection(BOOL, (), (), note="scalar cases"),
     selection(BOOL._replace(shape=()), (), (), note="scalars"),
     selection(WHICH, (2, 3), (2, 3), (2, 3), note="int"),
-    Row(family.clamp, lambda low, x, high: np.clip(x, low, high), (between(0, 1), some(), between(2, 3)), REALS, orders=2),
-    Row(
-        family.clamp, lambda low, x, high: np.clip(x, low, high), (scalar(0, 1), some(), scalar(2, 3)), REALS,
-        note="scalar bounds", orders=2,
-    ),
+    Row(family.clamp, clip, (between(0, 1), some(), between(2, 3)), REALS, orders=2),
+    Row(family.clamp, clip, (scalar(0, 1), some(), scalar(2, 3)), REALS, note="scalar bounds", orders=2),
 ]  # fmt: skip
 
 ROWS = [*COMPARISONS, *BITWISE, *SELECTION]

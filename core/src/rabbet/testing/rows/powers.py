@@ -26,14 +26,31 @@ def integer_power(y):
 
 ROWS = [
     *[
-        Row(family.integer_pow, integer_power(y), (some(),), NUMBERS if y < 4 else ("float32",), {"y": y}, f"{y}", 2)
+        Row(
+            family.integer_pow,
+            integer_power(y),
+            (some(),),
+            NUMBERS if y < 4 else ("float32",),
+            {"y": y},
+            f"{y}",
+            2,
+        )
         for y in (0, 1, 2, 3, 7)
     ],
     Row(family.integer_pow, integer_power(-2), (between(0.5, 2.0),), INEXACT, {"y": -2}, "-2", 2),
     Row(family.pow, np.power, (between(0.2, 3.0), some()), INEXACT, orders=2, loose=10),
-    Row(family.pow, np.power, (between(0.2, 3.0), scalar()), INEXACT, note="scalar right", orders=2, loose=10),
+    Row(
+        family.pow, np.power, (between(0.2, 3.0), scalar()), INEXACT, note="scalar right", orders=2, loose=10
+    ),
     Row(family.pow, np.power, (scalar(0.2, 3.0), some()), INEXACT, note="scalar left", orders=2, loose=10),
-    Row(family.pow, np.power, (some(), among([0, 1, 2, 3], dtype="int32")), ("float32", "complex64"), note="int", orders=2),
+    Row(
+        family.pow,
+        np.power,
+        (some(), among([0, 1, 2, 3], dtype="int32")),
+        ("float32", "complex64"),
+        note="int",
+        orders=2,
+    ),
     Row(family.pow, np.power, (some(), some()), ("float32",), note="extremes", extremes=True),
     Row(family.square, np.square, (some(),), NUMBERS, orders=2, extremes=True),
     Row(family.abs, np.abs, (some(),), NUMBERS, orders=2, extremes=True),

@@ -7,14 +7,15 @@ from rabbet.testing.draws import among, some
 from rabbet.testing.table import BITS, NUMBERS, REALS, Row
 
 AXES = ((1,), (0, 2), (0, 1, 2), ())
+SOME = (some(2, 3, 2),)
 INT32 = np.dtype("int32")
 
 
-def over(primitive, reference, dtypes, inputs=(some(2, 3, 2),), orders=2, note=""):
+def over(primitive, reference, dtypes, inputs=SOME, orders=2, note=""):
     """A row per choice of axes."""
     return [
-        Row(primitive, lambda x, axes=axes: reference(x, axes), inputs, dtypes if i < 2 else dtypes[:1], {"axes": axes},
-            f"{note}{axes}", orders)
+        Row(primitive, lambda x, axes=axes: reference(x, axes), inputs, dtypes if i < 2 else dtypes[:1],
+            {"axes": axes}, f"{note}{axes}", orders)
         for i, axes in enumerate(AXES)
     ]  # fmt: skip
 
@@ -35,7 +36,12 @@ def folding(ufunc):
 
 def position(primitive, reference, note, inputs, dtypes=(*REALS, "bool")):
     return Row(
-        primitive, lambda x: reference(x, axis=1).astype(INT32), inputs, dtypes, {"axes": (1,), "index_dtype": INT32}, note
+        primitive,
+        lambda x: reference(x, axis=1).astype(INT32),
+        inputs,
+        dtypes,
+        {"axes": (1,), "index_dtype": INT32},
+        note,
     )
 
 
@@ -44,7 +50,13 @@ WITH_NAN = among([1.0, 3.0, np.nan, -np.inf, np.inf], 6, 5)
 ROWS = [
     *over(family.reduce_sum, in_dtype(np.sum), NUMBERS),
     *over(family.reduce_prod, in_dtype(np.prod), NUMBERS),
-    *over(family.reduce_prod, in_dtype(np.prod), ("float32",), (among([0.0, 0.0, 1.5, -2.0], 2, 3, 2),), note="zeros ")[:2],
+    *over(
+        family.reduce_prod,
+        in_dtype(np.prod),
+        ("float32",),
+        (among([0.0, 0.0, 1.5, -2.0], 2, 3, 2),),
+        note="zeros ",
+    )[:2],
     *over(family.reduce_max, np.max, (*REALS, "bool")),
     *over(family.reduce_min, np.min, (*REALS, "bool")),
     *over(family.reduce_max, np.max, ("float32",), (WITH_NAN._replace(shape=(2, 3, 2)),), 0, "nan "),

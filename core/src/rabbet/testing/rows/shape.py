@@ -21,7 +21,13 @@ def broadcast(shape, out, dims):
             full[d] = size
         return np.broadcast_to(x.reshape(full), out)
 
-    return row(family.broadcast_in_dim, reference, {"shape": out, "broadcast_dimensions": dims}, shape, note=f"{shape} to {out}")
+    return row(
+        family.broadcast_in_dim,
+        reference,
+        {"shape": out, "broadcast_dimensions": dims},
+        shape,
+        note=f"{shape} to {out}",
+    )
 
 
 def pad(config, *shape):
@@ -30,7 +36,9 @@ def pad(config, *shape):
             if interior:
                 x = np.insert(x, np.repeat(np.arange(1, x.shape[d]), interior), value, axis=d)
         x = np.pad(x, [(max(lo, 0), max(hi, 0)) for lo, hi, _ in config], constant_values=value)
-        return x[tuple(slice(max(-lo, 0), n - max(-hi, 0)) for (lo, hi, _), n in zip(config, x.shape, strict=True))]
+        return x[
+            tuple(slice(max(-lo, 0), n - max(-hi, 0)) for (lo, hi, _), n in zip(config, x.shape, strict=True))
+        ]
 
     return row(family.pad, reference, {"padding_config": config}, shape, (), note=str(config))
 
@@ -65,7 +73,8 @@ ROWS = [
     row(family.concatenate, lambda *a: np.concatenate(a, 1), {"dimension": 1}, (2, 3), (2, 1), (2, 2)),
     row(family.concatenate, lambda *a: np.concatenate(a, 0), {"dimension": 0}, (2,), (3,), note="vectors"),
     Row(
-        family.iota, lambda: np.broadcast_to(np.arange(3), (2, 3)), (), ("float32", "int32", "complex64", "bfloat16", "uint8"),
+        family.iota, lambda: np.broadcast_to(np.arange(3), (2, 3)), (),
+        ("float32", "int32", "complex64", "bfloat16", "uint8"),
         lambda dtype: {"dtype": dtype, "shape": (2, 3), "dimension": 1},
         apart={"batching": "it has no operands"},
     ),
