@@ -11,6 +11,7 @@ import numpy as np
 
 from rabbet.interpreter import typeof
 from rabbet.lax import shapes
+from rabbet.lax.index_boxes import fitted
 from rabbet.lax.index_plans import ALL, ARRAY, FLAG, NEW, At
 from rabbet.primitives import convert, elementwise, logic, zeros
 from rabbet.primitives import gather as gathers
@@ -174,7 +175,7 @@ def put_arrays(
     """``x`` with ``updates`` (an array, broadcast to what ``take_arrays`` reads) scattered into it."""
     shape = typeof(x).shape
     at = places(shape, entries, operands, wrap)
-    updates = shapes.broadcast_to(updates, at.shape)
+    updates = fitted(updates, at.shape)
     if 0 in at.shape or 0 in shape:
         return x
     updates = shapes.squeeze(updates, at.new)

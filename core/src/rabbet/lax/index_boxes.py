@@ -149,6 +149,22 @@ def spread_out(new, old, where):
     return logic.select_n(mask, old, pulled)
 
 
+def fitted(values, shape):
+    """``values`` broadcast to the shape of the elements that they replace.
+
+    As NumPy does, leading dimensions of size 1 may be too many.
+    """
+    have = typeof(values).shape
+    extra = [d for d in range(len(have) - len(shape)) if have[d] == 1]
+    kept = shapes.squeeze(values, extra) if extra else values
+    try:
+        return shapes.broadcast_to(kept, shape)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"values of the shape {have} do not broadcast to the shape {shape} of the indexed elements"
+        ) from None
+
+
 def is_box(entry):
     """Whether an entry is a slice of less than the whole dimension."""
     return type(entry) in (Box, BoxFrom)
@@ -181,4 +197,4 @@ def without_slices(entries, operands):
     return tuple(slices), slice_operands, tuple(rest), rest_operands
 
 
-__all__ = ["put_box", "take_box", "without_slices"]
+__all__ = ["fitted", "put_box", "take_box", "without_slices"]

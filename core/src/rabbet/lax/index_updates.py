@@ -143,6 +143,7 @@ def change(x, index, values, **options):
     mask = index[0] if type(index) is tuple and len(index) == 1 else index
     if is_mask(mask) and typeof(values).ndim <= x.aval.ndim - typeof(mask).ndim:
         mask = proper(mask, x.aval)
+        mask = mask[()] if isinstance(mask, np.ndarray) else mask
         if eager:
             return masked(x, to_array(mask, device), values, how=options["how"])
         return masked_traced(x, mask, values, how=options["how"])
@@ -182,7 +183,7 @@ def change_traced(
     values = cast(values, x)
     if ARRAY not in entries and SCALAR not in entries:
         old = index_boxes.take_box(x, entries, operands)
-        new = combined(how, old, fitted(values, typeof(old).shape, how))
+        new = combined(how, old, spread(values, typeof(old).shape, how))
         out = index_boxes.put_box(x, new, entries, operands)
     else:
         slices, starts, rest, arrays = index_boxes.without_slices(entries, operands)
@@ -207,11 +208,9 @@ def cast(values, x):
     return convert.to_dtype(values, dtype)
 
 
-def fitted(values, shape, how):
-    """``values`` broadcast to ``shape``; a scalar stays one where arithmetic spreads it."""
-    if how != "set" and not typeof(values).shape:
-        return values
-    return shapes.broadcast_to(values, shape)
+def spread(values, shape, how):
+    """``values`` in the shape of the elements; a scalar stays one where arithmetic spreads it."""
+    return values if how != "set" and not typeof(values).shape else index_boxes.fitted(values, shape)
 
 
 def combined(how, old, new):
@@ -258,7 +257,7 @@ def masked_traced(x, mask, values, *, how):
             f"a mask of the shape {where.shape} cannot index {have.str_short()}: it must have the shape "
             f"{have.shape[: where.ndim]}"
         )
-    new = combined(how, x, fitted(cast(values, x), have.shape, how))
+    new = combined(how, x, spread(cast(values, x), have.shape, how))
     wide = shapes.broadcast_in_dim(mask, have.shape, tuple(range(where.ndim)))
     return logic.select_n(wide, x, new)
 
