@@ -33,7 +33,7 @@ from rabbet.primitive import Op, Primitive
 from rabbet.primitives.batching import move_axis, new_axis
 from rabbet.primitives.branches import cond as cond_call
 from rabbet.primitives.calls import call_of, jit as jit_call
-from rabbet.primitives.custom import call as custom_call
+from rabbet.primitives.custom import call as call_with_rules, custom_call
 from rabbet.primitives.keys import from_physical, to_physical
 from rabbet.primitives.loops import scan as scan_call, while_ as while_call
 from rabbet.primitives.standard import batch, jvp, lower, transpose
@@ -51,7 +51,7 @@ from rabbet.runtime.housekeeping import on_clear_caches
 from rabbet.runtime.memory import is_glibc, keep_freed_memory
 from rabbet.runtime.values import common_device, moved, to_array, traceable
 from rabbet.scalars import adopted_avals, fits, is_python_scalar
-from rabbet.source_info import address, describe_function, fold_traceback, folded, position
+from rabbet.source_info import address, describe_function, fold_traceback, folded, named_like, position
 from rabbet.staging import stage
 from rabbet.transposition import add_to, backward, transpose_program
 from rabbet.tree import broadcast_prefix

@@ -164,7 +164,8 @@ class Interpreter:
                 return [self.wrap(p) for p in out]
             return self.wrap(out)
         except MissingRule as error:
-            rules.reached(error, self.table, op.primitive, ctx.where)
+            if mine:
+                rules.reached(error, self.table, op.primitive, ctx.where)
             raise
         finally:
             ctx.interpreter = self
@@ -261,6 +262,12 @@ def _shorten(text, most=60):
 def leaked(tracer):
     """The error for a tracer that outlived its transformation."""
     line = f"It was made at {source_info.position(tracer.where)}. " if tracer.where is not None else ""
+    if tracer.interpreter.alive:
+        return UnexpectedTracerError(
+            f"a value of type {tracer.aval.str_short()} of {tracer.interpreter.describe()} was used by a rule that runs below "
+            f"this transformation and closes over the value. {line}A function with rules of its own (custom_jvp, custom_vjp) must "
+            f"take every value that is transformed as an argument."
+        )
     return UnexpectedTracerError(
         f"a value of type {tracer.aval.str_short()} was used outside the transformation that made it: "
         f"{tracer.interpreter.describe()}, which has finished. {line}"

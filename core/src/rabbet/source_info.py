@@ -21,7 +21,7 @@ from rabbet.config import config
 
 __all__ = [
     "Position", "Site", "add_internal_root", "address", "caller", "definition_site", "describe_function",
-    "fold_traceback", "folded", "is_internal", "position", "short_path",
+    "fold_traceback", "folded", "is_internal", "named_like", "position", "short_path",
 ]  # fmt: skip
 
 _positions = {}
@@ -137,6 +137,19 @@ def definition_site(skip=(), maker_of=None):
     return Site(frame.f_code.co_filename, frame.f_lineno, frame.f_globals.get("__name__", "?"))
 
 
+def owner(module):
+    """`` of rabbet-core 0.1.0`` for a module of an installed package that bears its name, else nothing; for messages."""
+    import importlib.metadata  # only where something went wrong: it takes longer than all of core
+
+    first, *rest = module.split(".")
+    for name in (f"{first}-{rest[0]}" if rest else first, f"{first}-core", first):
+        try:
+            return f" of {name.replace('_', '-')} {importlib.metadata.version(name)}"
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return ""
+
+
 def _first_argument(frame):
     code = frame.f_code
     return frame.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
@@ -163,6 +176,15 @@ def describe_function(function):
     if name is None and isinstance(function, functools.partial):
         name = f"partial of {getattr(function.func, '__qualname__', type(function.func).__name__)}"
     return f"{name or type(function).__qualname__} ({address(function)})"
+
+
+def named_like(wrapper, function):
+    """Let messages name ``function`` where they meet ``wrapper``; returns ``wrapper``."""
+    wrapper.__wrapped__ = function
+    name = getattr(function, "__qualname__", None) or getattr(function, "__name__", None)
+    if name is not None:
+        wrapper.__qualname__ = name
+    return wrapper
 
 
 def short_path(file):

@@ -2,67 +2,15 @@
 
 import functools
 
-import numpy as np
-
-from rabbet import dtypes, tree
-from rabbet.extend import (
-    ShapedArray, Zero, describe_function, evaluate, folded, full_of, instantiate, tangent_aval, traceable, typeof,
-)  # fmt: skip
+from rabbet import lax, tree
+from rabbet.extend import describe_function, evaluate, folded, full_of, instantiate, tangent_aval, traceable, typeof
 from rabbet_autodiff import checks, modes
-from rabbet_autodiff.jacobians import hessian, jacfwd, jacobian, jacrev
+from rabbet_autodiff.functions import Flat, aval_of, given, of_chosen, taken
 
 
 def stop_gradient(x):
     """``x`` (a pytree of arrays) as a constant to differentiation: its derivative is zero."""
-    from rabbet import lax
-
     return lax.stop_gradient(x)
-
-
-class Flat:
-    """A function of pytrees as one of flat lists; remembers the structure of its result (and auxiliary results)."""
-
-    def __init__(self, fun, treedef, has_aux=False):
-        self.fun, self.treedef, self.has_aux = fun, treedef, has_aux
-        self.out_tree = self.aux = None
-
-    def __call__(self, *leaves):
-        out = self.fun(*tree.unflatten(self.treedef, list(leaves)))
-        if self.has_aux:
-            if not (isinstance(out, tuple) and len(out) == 2):
-                raise TypeError(
-                    f"has_aux=True: {describe_function(self.fun)} must return a pair (output, auxiliary results), it returned "
-                    f"{type(out).__name__}"
-                )
-            out, self.aux = out
-        outs, self.out_tree = tree.flatten(out)
-        return [traceable(x) for x in outs]
-
-    def settled_aux(self, interpreter_outs):
-        """The auxiliary results as plain values: tracers of finished differentiation replaced by their values."""
-        return tree.map(interpreter_outs, self.aux)
-
-
-def plain(x):
-    """The value of a tracer of a finished differentiation (auxiliary outputs); any other leaf as it is."""
-    from rabbet.extend import Dual, Tracer
-
-    while type(x) is Tracer and not x.interpreter.alive and type(x.payload) is Dual:
-        x = x.payload.primal
-    return x
-
-
-def _with_arguments(fun, args, kwargs, argnums):
-    """``fun`` as a function of the chosen positional arguments alone."""
-
-    def of_chosen(*chosen):
-        full = list(args)
-        for n, x in zip(argnums, chosen, strict=True):
-            full[n] = x
-        return fun(*full, **kwargs)
-
-    of_chosen.__wrapped__ = fun
-    return of_chosen
 
 
 def value_and_grad(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=False, reduce_axes=()):
@@ -97,33 +45,18 @@ def _value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, what):
         leaves, treedef = checks.differentiable_leaves(
             fun, chosen, numbers, holomorphic=holomorphic, allow_int=allow_int, what=what
         )
-        flat = Flat(_with_arguments(fun, args, kwargs, numbers), treedef, has_aux)
+        flat = Flat(of_chosen(fun, args, kwargs, numbers), treedef, has_aux)
         outs, recording = modes.record(flat, leaves)
         value = checks.scalar_output(fun, outs, holomorphic, what)
         grads = recording.pull([full_of(typeof(value).strong(), 1)])
-        grads = [_cotangent(g, x) for g, x in zip(grads, leaves, strict=True)]
+        grads = [given(g, typeof(x)) for g, x in zip(grads, leaves, strict=True)]
         gradient = tree.unflatten(treedef, grads)
         gradient = gradient[0] if isinstance(argnums, int) else gradient
         if has_aux:
-            return (value, tree.map(plain, flat.aux)), gradient
+            return (value, flat.plain_aux()), gradient
         return value, gradient
 
     return valued
-
-
-def _cotangent(g, primal):
-    """A cotangent as users see it: zeros for None, float0 for integer inputs."""
-    if g is None:
-        return full_of(tangent_aval(typeof(primal)), 0) if typeof(primal).shape or not _inexact(primal) else _zero(primal)
-    return traceable(g)
-
-
-def _inexact(x):
-    return tangent_aval(typeof(x)).dtype == typeof(x).dtype
-
-
-def _zero(x):
-    return traceable(np.zeros((), typeof(x).dtype))
 
 
 def grad(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=False, reduce_axes=()):
@@ -172,28 +105,15 @@ def _jvp(fun, primals, tangents, has_aux):
     directions, tangent_tree = tree.flatten(tangents)
     checks.same_structure("jvp", fun, tangent_tree, treedef, ("tangents", "primals"))
     leaves = [traceable(x) for x in leaves]
-    directions = [_tangent_in(t, x) for t, x in zip(directions, leaves, strict=True)]
+    directions = [taken(t) for t in directions]
     wanted = [tangent_aval(typeof(x)) for x in leaves]
-    checks.same_types("jvp", fun, [_aval_of(t) for t in directions], wanted, ("tangent", "primal"))
+    checks.same_types("jvp", fun, [aval_of(t) for t in directions], wanted, ("tangent", "primal"))
     flat = Flat(fun, treedef, has_aux)
     outs, out_tangents = modes.forward(flat, leaves, directions)
     out = tree.unflatten(flat.out_tree, outs)
-    out_tangent = tree.unflatten(flat.out_tree, [_tangent_out(t) for t in out_tangents])
-    return (out, out_tangent, tree.map(plain, flat.aux)) if has_aux else (out, out_tangent)
-
-
-def _aval_of(t):
-    return t.aval if type(t) is Zero else typeof(t)
-
-
-def _tangent_in(t, x):
-    if getattr(t, "dtype", None) == dtypes.float0:
-        return Zero(ShapedArray(t.shape, dtypes.float0))
-    return traceable(t)
-
-
-def _tangent_out(t):
-    return traceable(instantiate(t)) if t is not None and _aval_of(t).dtype != dtypes.float0 else instantiate(t)
+    shown = [given(t, typeof(o)) for t, o in zip(out_tangents, outs, strict=True)]
+    out_tangent = tree.unflatten(flat.out_tree, shown)
+    return (out, out_tangent, flat.plain_aux()) if has_aux else (out, out_tangent)
 
 
 def vjp(fun, *primals, has_aux=False, reduce_axes=()):
@@ -214,7 +134,7 @@ def _vjp(fun, primals, has_aux):
     outs, recording = modes.record(flat, leaves)
     pull = Pullback(fun, recording, flat.out_tree, treedef, [typeof(o) for o in outs], leaves)
     out = tree.unflatten(flat.out_tree, outs)
-    return (out, pull, tree.map(plain, flat.aux)) if has_aux else (out, pull)
+    return (out, pull, flat.plain_aux()) if has_aux else (out, pull)
 
 
 class Pullback:
@@ -226,20 +146,13 @@ class Pullback:
 
     @folded
     def __call__(self, cotangent):
-        given, treedef = tree.flatten(cotangent)
+        leaves, treedef = tree.flatten(cotangent)
         checks.same_structure("vjp", self.fun, treedef, self.out_tree, ("the cotangent", "the output"))
-        cotangents = [_tangent_in(ct, None) for ct in given]
+        cotangents = [taken(ct) for ct in leaves]
         wanted = [tangent_aval(a) for a in self.out_avals]
-        checks.same_types("vjp", self.fun, [_aval_of(c) for c in cotangents], wanted, ("cotangent", "output"))
+        checks.same_types("vjp", self.fun, [aval_of(c) for c in cotangents], wanted, ("cotangent", "output"))
         results = self.recording.pull(cotangents)
-        full = [
-            full_of(tangent_aval(a), 0) if g is None else g for g, a in zip(results, self.primals, strict=True)
-        ]
-        return tree.unflatten(self.in_tree, [g if _is_float0(g) else traceable(g) for g in full])
-
-
-def _is_float0(x):
-    return getattr(x, "dtype", None) == dtypes.float0
+        return tree.unflatten(self.in_tree, [given(g, a) for g, a in zip(results, self.primals, strict=True)])
 
 
 def linearize(fun, *primals, has_aux=False):
@@ -258,24 +171,22 @@ def _linearize(fun, primals, has_aux):
     flat = Flat(fun, treedef, has_aux)
     outs, recording = modes.record(flat, leaves)
     jaxpr, consts = recording.program()
-    out_avals = [tangent_aval(typeof(o)) for o in outs]
+    out_avals = [typeof(o) for o in outs]
 
     @folded
     def push(*tangents):
-        given, tangent_tree = tree.flatten(tangents)
+        directions, tangent_tree = tree.flatten(tangents)
         checks.same_structure("linearize", fun, tangent_tree, treedef, ("tangents", "primals"))
-        given = [_tangent_in(t, None) for t in given]
+        directions = [taken(t) for t in directions]
         wanted = [tangent_aval(typeof(x)) for x in leaves]
-        checks.same_types("linearize", fun, [_aval_of(t) for t in given], wanted, ("tangent", "primal"))
-        moving = [instantiate(t) for v, t in zip(recording.inputs, given, strict=True) if v is not None]
+        checks.same_types("linearize", fun, [aval_of(t) for t in directions], wanted, ("tangent", "primal"))
+        moving = [instantiate(t) for v, t in zip(recording.inputs, directions, strict=True) if v is not None]
         results = iter(evaluate(jaxpr, moving, consts))
-        pushed = [
-            full_of(a, 0) if v is None else next(results) for v, a in zip(recording.outputs, out_avals, strict=True)
-        ]
-        return tree.unflatten(flat.out_tree, [t if _is_float0(t) else traceable(t) for t in pushed])
+        pushed = [None if v is None else next(results) for v in recording.outputs]
+        return tree.unflatten(flat.out_tree, [given(t, a) for t, a in zip(pushed, out_avals, strict=True)])
 
     out = tree.unflatten(flat.out_tree, outs)
-    return (out, push, tree.map(plain, flat.aux)) if has_aux else (out, push)
+    return (out, push, flat.plain_aux()) if has_aux else (out, push)
 
 
 def linear_transpose(fun, *primals, reduce_axes=()):
@@ -298,20 +209,16 @@ def linear_transpose(fun, *primals, reduce_axes=()):
     def transposed(cotangent):
         flat = Flat(fun, treedef)
         recording, outs = modes.transposed(flat, avals)
-        given, ct_tree = tree.flatten(cotangent)
+        leaves, ct_tree = tree.flatten(cotangent)
         checks.same_structure("linear_transpose", fun, ct_tree, flat.out_tree, ("the cotangent", "the output"))
-        given = [traceable(ct) for ct in given]
+        leaves = [traceable(ct) for ct in leaves]
         checks.same_types(
-            "linear_transpose", fun, [typeof(c) for c in given], [typeof(o) for o in outs], ("cotangent", "output")
+            "linear_transpose", fun, [typeof(c) for c in leaves], [typeof(o) for o in outs], ("cotangent", "output")
         )
-        results = recording.pull(given)
-        full = [full_of(a, 0) if g is None else g for g, a in zip(results, avals, strict=True)]
-        return tree.unflatten(treedef, [traceable(g) for g in full])
+        results = recording.pull(leaves)
+        return tree.unflatten(treedef, [given(g, a) for g, a in zip(results, avals, strict=True)])
 
     return transposed
 
 
-__all__ = [
-    "grad", "hessian", "jacfwd", "jacobian", "jacrev", "jvp", "linear_transpose", "linearize", "stop_gradient",
-    "value_and_grad", "vjp",
-]  # fmt: skip
+__all__ = ["grad", "jvp", "linear_transpose", "linearize", "stop_gradient", "value_and_grad", "vjp"]

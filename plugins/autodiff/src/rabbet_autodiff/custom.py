@@ -8,7 +8,7 @@ import inspect
 
 from rabbet import dtypes, tree
 from rabbet.extend import (
-    custom_call, describe_function, folded, instantiate, is_evaluating, tangent_aval, traceable, typeof, zero_for,
+    call_with_rules, describe_function, folded, instantiate, is_evaluating, tangent_aval, traceable, typeof, zero_for,
 )  # fmt: skip
 
 
@@ -59,7 +59,7 @@ class _Custom:
         leaves, in_tree = tree.flatten(tuple(moving))
         leaves = [traceable(x) for x in leaves]
         call = _Call(self.fun, args, static, in_tree)
-        outs = custom_call(call, self._rules(call), leaves, getattr(self.fun, "__name__", "custom"))
+        outs = call_with_rules(call, self._rules(call), leaves, getattr(self.fun, "__name__", "custom"))
         return tree.unflatten(call.out_tree, outs)
 
 
@@ -145,6 +145,7 @@ class custom_jvp(_Custom):  # noqa: N801 - the field's name
                 raise TypeError(f"{name}: the tangent has the structure {tangent_tree}, the output {out_tree}")
             if call.out_tree is not None and out_tree != call.out_tree:
                 raise TypeError(f"{name} returned the structure {out_tree}, the function returns {call.out_tree}")
+            call.out_tree = out_tree
             outs = [traceable(x) for x in outs]
             tangents = [t if getattr(t, "dtype", None) == dtypes.float0 else traceable(t) for t in tangents]
             for o, t in zip(outs, tangents, strict=True):

@@ -8,6 +8,8 @@ import rabbet
 from rabbet import tree
 from rabbet.extend import folded, traceable, typeof
 from rabbet_autodiff import checks
+from rabbet_autodiff.api import jvp, vjp
+from rabbet_autodiff.functions import of_chosen
 
 
 def jacfwd(fun, argnums=0, has_aux=False, holomorphic=False):
@@ -53,25 +55,23 @@ def hessian(fun, argnums=0, has_aux=False, holomorphic=False):
 
 
 def _jacobian(fun, argnums, has_aux, holomorphic, args, kwargs, *, forward, allow_int=False):
-    from rabbet_autodiff.api import _with_arguments, jvp, vjp
-
     what = "jacfwd" if forward else "jacrev"
     numbers = checks.as_tuple(argnums, fun, len(args), what)
     chosen = tuple([args[n] for n in numbers])
     leaves, in_tree = checks.differentiable_leaves(
         fun, chosen, numbers, holomorphic=holomorphic, allow_int=allow_int, what=what
     )
-    of_chosen = _with_arguments(fun, args, kwargs, numbers)
+    flat = of_chosen(fun, args, kwargs, numbers)
     aux = None
     if forward:
         def push(tangents):
-            return jvp(of_chosen, tree.unflatten(in_tree, leaves), tree.unflatten(in_tree, tangents), has_aux=has_aux)[1:]
+            return jvp(flat, tree.unflatten(in_tree, leaves), tree.unflatten(in_tree, tangents), has_aux=has_aux)[1:]
 
         pushed = rabbet.vmap(push, out_axes=(-1, None) if has_aux else (-1,))(_basis(leaves))
         columns, aux = pushed if has_aux else (pushed[0], None)
         out = tree.map(lambda c: _split(c, leaves, -1, in_tree, argnums), columns)
     else:
-        result = vjp(of_chosen, *tree.unflatten(in_tree, leaves), has_aux=has_aux)
+        result = vjp(flat, *tree.unflatten(in_tree, leaves), has_aux=has_aux)
         outs, out_tree = tree.flatten(result[0])
         aux = result[2] if has_aux else None
         rows = rabbet.vmap(lambda cts: result[1](tree.unflatten(out_tree, cts)))(_basis(outs))

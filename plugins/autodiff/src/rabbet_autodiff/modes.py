@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from rabbet.extend import (
-    Dual, Jaxpr, Literal, Tracer, Var, Zero, add_to, backward, evaluate, run_traced, tangent_aval, typeof,
+    Dual, Jaxpr, Literal, Tracer, Var, Zero, add_to, backward, named_like, run_traced, tangent_aval, typeof,
     zero_for,
 )  # fmt: skip
 from rabbet_autodiff.interpreter import Forward
@@ -29,7 +29,7 @@ def _on_moving(fun, primals, tangents):
         mine = iter(tracers)
         return fun(*[p if type(t) is Zero else next(mine) for p, t in zip(primals, tangents, strict=True)])
 
-    return on_moving
+    return named_like(on_moving, fun)
 
 
 def _dual(interpreter, x):
@@ -53,13 +53,6 @@ class Recording(NamedTuple):
                 add_to(held, v, ct)
         backward(self.equations, held)
         return [None if v is None else held.get(v) for v in self.inputs]
-
-    def push(self, tangents):
-        """The tangents of the outputs for tangents of the (differentiable) inputs."""
-        jaxpr, consts = self.program()
-        given = [t for v, t in zip(self.inputs, tangents, strict=True) if v is not None]
-        outs = iter(evaluate(jaxpr, given, consts))
-        return [None if v is None else next(outs) for v in self.outputs]
 
     def program(self):
         """The linear equations as a program, with the values that they hold as its captured arrays."""
@@ -108,6 +101,7 @@ def record(fun, primals):
             moving = iter(tracers)
             return fun(*[p if v is None else next(moving) for p, v in zip(primals, inputs, strict=True)])
 
+        named_like(on_moving, fun)
         outs = [_dual(interpreter, x) for x in run_traced(interpreter, on_moving, duals)]
 
     run_traced(recorder, over_recorder, [v for v in inputs if v is not None])

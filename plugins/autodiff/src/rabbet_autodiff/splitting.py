@@ -7,7 +7,7 @@ the *linear* half, which is recorded as one equation and transposed as a whole.
 
 from typing import NamedTuple
 
-from rabbet.extend import Equation, Jaxpr, Op, RuleTable, Var, call_of, full_of, jit_call, stage
+from rabbet.extend import Equation, Jaxpr, Op, RuleTable, Var, call_of, custom_call, full_of, jit_call, stage
 
 splits = RuleTable("split", doc="(op, flags) -> Halves: an operator with bodies as a known and a linear operator")
 
@@ -145,3 +145,9 @@ def split_jit(op, flags):
         out_linear=halves.out_linear,
         residual_types=types,
     )
+
+
+@splits.primitive(custom_call)
+def split_custom_call(op, flags):
+    """Where operands are linear already, the function's own rules have nothing left to say: it is a call like any other."""
+    return split_jit(call_of(op.params["jaxpr"], op.params["name"], inline=True), flags)

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from rabbet import tree
 from rabbet.extend import (
-    ClosedJaxpr, ShapeDtypeStruct, converted, describe_function, is_tracer, leaf_path, shown, stage, typeof,
+    ClosedJaxpr, ShapeDtypeStruct, converted, describe_function, is_tracer, leaf_path, named_like, shown, stage, typeof,
 )  # fmt: skip
 from rabbet.tree_util import keystr
 
@@ -31,8 +31,7 @@ def trace(fun, leaves_to_args, avals, name):
         return outs
 
     flat.__name__ = name
-    flat.__qualname__ = getattr(fun, "__qualname__", name)
-    flat.__wrapped__ = fun
+    named_like(flat, fun)
     closed = stage(flat, avals, name)
     return Program(closed, out_tree, name, any(is_tracer(c) for c in closed.consts))
 

@@ -4,7 +4,7 @@ import functools
 
 from rabbet import tree
 from rabbet.extend import (
-    Batched, argument_name, broadcast_prefix, converted, describe_function, folded, leaf_path, payload_of, run_traced, shown,
+    Batched, argument_name, broadcast_prefix, converted, describe_function, folded, leaf_path, named_like, payload_of, run_traced, shown,
     traceable, typeof,
 )  # fmt: skip
 from rabbet.tree_util import keystr
@@ -56,7 +56,7 @@ def vmap(fun, in_axes=0, out_axes=0, axis_name=None, axis_size=None, spmd_axis_n
             outs, out_tree = tree.flatten(fun(*inner_args, **inner_kwargs))
             return converted(traceable, outs, lambda i, x: _no_result(fun, out_tree, i, x))
 
-        flat.__qualname__, flat.__wrapped__ = getattr(fun, "__qualname__", type(fun).__qualname__), fun
+        named_like(flat, fun)
         outs = [payload_of(interpreter, x) for x in run_traced(interpreter, flat, payloads)]
         targets = _axes_of_outputs(fun, out_axes, out_tree, outs)
         placed = [_placed(interpreter, b, targets[i], fun, out_tree, i) for i, b in enumerate(outs)]

@@ -1,0 +1,83 @@
+"""Functions of pytrees as functions of flat lists, and tangents as users write and see them."""
+
+from rabbet import dtypes, tree
+from rabbet.extend import (
+    Dual, ShapedArray, Tracer, Zero, converted, describe_function, full_of, leaf_path, named_like, shown, tangent_aval, traceable,
+    typeof,
+)  # fmt: skip
+from rabbet.tree_util import keystr
+
+
+class Flat:
+    """A function of pytrees as one of flat lists; remembers the structure of its result (and auxiliary results)."""
+
+    def __init__(self, fun, treedef, has_aux=False):
+        self.fun, self.treedef, self.has_aux = fun, treedef, has_aux
+        self.out_tree = self.aux = None
+        named_like(self, fun)
+
+    def __call__(self, *leaves):
+        out = self.fun(*tree.unflatten(self.treedef, list(leaves)))
+        if self.has_aux:
+            if not (isinstance(out, tuple) and len(out) == 2):
+                raise TypeError(
+                    f"has_aux=True: {describe_function(self.fun)} must return a pair (output, auxiliary results), it returned "
+                    f"{type(out).__name__}"
+                )
+            out, self.aux = out
+        outs, self.out_tree = tree.flatten(out)
+        return converted(traceable, outs, self.no_result)
+
+    def no_result(self, index, x):
+        """What to say of an output that is no array."""
+        path = leaf_path(self.out_tree, index)
+        return (
+            f"differentiation of {describe_function(self.fun)}: the function must return arrays, it returned a leaf"
+            f"{f' at {keystr(path)}' if path else ''} of type {shown(x)}; return other things through has_aux"
+        )
+
+    def plain_aux(self):
+        """The auxiliary results with the tracers of the finished differentiation replaced by their values."""
+        return tree.map(plain, self.aux)
+
+
+def plain(x):
+    """The value of a tracer of a finished differentiation; any other leaf as it is."""
+    while type(x) is Tracer and not x.interpreter.alive and type(x.payload) is Dual:
+        x = x.payload.primal
+    return x
+
+
+def of_chosen(fun, args, kwargs, argnums):
+    """``fun`` as a function of the chosen positional arguments alone."""
+
+    def chosen_only(*chosen):
+        full = list(args)
+        for n, x in zip(argnums, chosen, strict=True):
+            full[n] = x
+        return fun(*full, **kwargs)
+
+    return named_like(chosen_only, fun)
+
+
+# --------------------------------------------------------------------------------------------------- tangents
+def is_float0(x):
+    """Whether ``x`` is the tangent of integers: a NumPy array without bytes."""
+    return getattr(x, "dtype", None) == dtypes.float0
+
+
+def aval_of(t):
+    """The type of a tangent that may be a symbolic zero."""
+    return t.aval if type(t) is Zero else typeof(t)
+
+
+def taken(t):
+    """A tangent as users give it, as the modes take it: float0 becomes a symbolic zero."""
+    return Zero(ShapedArray(t.shape, dtypes.float0)) if is_float0(t) else traceable(t)
+
+
+def given(t, aval):
+    """A tangent of a value of type ``aval`` as users see it: zeros where it is None or symbolic, float0 for integers."""
+    if t is None or type(t) is Zero:
+        t = full_of(tangent_aval(aval), 0)
+    return t if is_float0(t) else traceable(t)
