@@ -11,13 +11,10 @@ which is not installed.
 import importlib
 import pickle
 
-from rabbet import source_info
+from rabbet import rules, source_info
 from rabbet.current import context
 from rabbet.errors import RuleConflict
-
-KINDS = (
-    "elementwise", "increasing", "decreasing", "linear", "bilinear", "structural", "reduction", "body", "effect",
-)  # fmt: skip
+from rabbet.rules import KINDS
 
 # An eager loop over x[i:i+1] makes an operator per i: past this many the table of one primitive starts anew.
 MOST_OPS = 4096
@@ -102,6 +99,7 @@ class Primitive:
                     f"a second one stands at {source_info.address(function)}. Keep one of them."
                 )
             self.rules[table] = function
+            self._rules_changed()
             return function
 
         return install
@@ -114,7 +112,12 @@ class Primitive:
                 f"a second one stands at {source_info.address(function)}. Keep one of them."
             )
         self.decomposition = function
+        self._rules_changed()
         return function
+
+    def _rules_changed(self):
+        if rules.forget_lookups():
+            self.forget()
 
     def forget(self):
         """Drop the interned operators and the programs compiled for eager calls."""

@@ -13,10 +13,16 @@ Lookup goes down seven steps and remembers the answer:
 A platform comes first at each of the first three steps: a rule for ``"lower:cuda"`` goes before one for ``"lower"``.
 """
 
+import weakref
 from typing import NamedTuple
 
 from rabbet import source_info
 from rabbet.errors import MissingRule, RuleConflict
+
+KINDS = (
+    "elementwise", "increasing", "decreasing", "linear", "bilinear", "structural", "reduction", "body", "effect",
+)  # fmt: skip
+"""The laws that a primitive can declare and a table can have rules for."""
 
 
 class Found(NamedTuple):
@@ -37,11 +43,19 @@ class _Rules:
     def primitive(self, *primitives, platform=None):
         """Decorator: the rule of this table for ``primitives``, on one platform only if it is named."""
 
+        for primitive in primitives:
+            if not hasattr(primitive, "kinds"):
+                raise TypeError(
+                    f"{self!r}: rules are for primitives, got {type(primitive).__name__} {primitive!r}. A function is interpreted "
+                    f"through the primitives that it is made of; rabbet.make_jaxpr(f)(*args) shows which"
+                )
+
         def install(function):
             for primitive in primitives:
                 _refuse_second(self, self.by_primitive, (primitive, platform), function, f"primitive {primitive.name!r}")
             for primitive in primitives:
                 self.by_primitive[primitive, platform] = function
+            forget_lookups()
             return function
 
         return install
@@ -85,11 +99,16 @@ class RuleTable(_Rules):
     def kind(self, *kinds):
         """Decorator: the rule for every primitive of these kinds that has none of its own."""
 
+        unknown = [kind for kind in kinds if kind not in KINDS]
+        if unknown:
+            raise ValueError(f"{self!r}: unknown kinds {unknown}; the kinds are {', '.join(KINDS)}")
+
         def install(function):
             for kind in kinds:
                 _refuse_second(self, self.by_kind, kind, function, f"kind {kind!r}")
             for kind in kinds:
                 self.by_kind[kind] = function
+            forget_lookups()
             return function
 
         return install
@@ -101,7 +120,8 @@ class RuleTable(_Rules):
         except KeyError:
             found = self.explain(primitive, platform)
             if found is None:
-                raise MissingRule(self.missing(primitive)) from None
+                raise self.missing(primitive) from None
+            _remembering.add(self)
             self._memo[primitive, platform] = found.rule
             return found.rule
 
@@ -138,20 +158,25 @@ class RuleTable(_Rules):
         return Found(hits[0][1], "bridge") if hits else None
 
     def missing(self, primitive):
-        """The text of ``MissingRule``: who, where, and what to write."""
+        """The ``MissingRule`` to raise: who, where, and what to write. ``reached`` adds to it how it came to this."""
         kinds = ", ".join(primitive.kinds) or "none"
         known = ", ".join(self.by_kind) or "none"
-        return (
-            f"no {self.name!r} rule for primitive {primitive.name!r} (kinds: {kinds})\n"
-            f"  primitive {primitive.name!r} is defined at {primitive.where}\n"
-            f"  table {self.name!r} is defined at {self.where}; its rules by kind serve: {known}\n"
-            f"  to fix: write one beside the primitive with @{primitive.name}.rule({self.name!r}), "
-            f"see docs/extend.md#{self.name}"
+        name = primitive.name
+        error = MissingRule(
+            f"no {self.name!r} rule for primitive {name!r} (kinds: {kinds})\n"
+            f"  primitive {name!r}{source_info.owner(primitive.where.module)} is defined at {primitive.where}\n"
+            f"  table {self.name!r}{source_info.owner(self.where.module)} is defined at {self.where}; its rules by kind "
+            f"serve: {known}\n"
+            f"  to fix: write one beside the primitive with @{name}.rule({self.name!r}), in the table with @rules.primitive({name}), "
+            f"or in a RuleSet({self.name!r}) of a package of yours; see docs/extend.md#how-a-rule-is-found"
         )
+        error.missing = self, primitive
+        return error
 
     def forget(self):
         """Drop remembered lookups, as after plugins changed."""
         self._memo.clear()
+        _remembering.discard(self)
 
     def __repr__(self):
         return f"RuleTable({self.name!r})"
@@ -175,6 +200,38 @@ class Through:
         self.body = body
 
 
+def reached(error, table, primitive, where):
+    """Extend ``MissingRule`` on its way out: by which rule for which primitive it was reached, and from which user line.
+
+    Args:
+      error: the ``MissingRule``.
+      table, primitive: whose rule was running.
+      where: the user's position, or None.
+    """
+    lines = error.args[0].split("\n")
+    if not hasattr(error, "chain"):
+        # The innermost caller knows the user's line.
+        error.chain = 0
+        if where is not None:
+            lines.insert(1, f"  called at {source_info.position(where)}")
+    if getattr(error, "missing", None) != (table, primitive):
+        found = table.explain(primitive)
+        if found is not None:
+            error.chain += 1
+            lines.insert(error.chain, f"  reached from {described(found, table, primitive)}")
+    error.args = ("\n".join(lines),)
+
+
+def described(found, table, primitive):
+    """A rule in words, with its address."""
+    if found.source == "body":
+        return f"the body of {primitive.name!r}, which {table.name!r} goes through"
+    if found.source == "decomposition":
+        return f"the decomposition of {primitive.name!r} ({source_info.address(found.rule.parts)})"
+    kind = f" (by kind {found.detail!r})" if found.source == "kind" else ""
+    return f"the {table.name!r} rule for {primitive.name!r}{kind} ({source_info.address(found.rule)})"
+
+
 def no_bridges(name):
     """No third packages: what ``find_bridges`` is until ``rabbet`` is composed."""
     return ()
@@ -182,6 +239,15 @@ def no_bridges(name):
 
 find_bridges = no_bridges
 _tables = {}
+_remembering = weakref.WeakSet()
+
+
+def forget_lookups():
+    """Drop all remembered lookups, because a rule was added; whether there were any."""
+    tables = list(_remembering)
+    for table in tables:
+        table.forget()
+    return bool(tables)
 
 
 def set_bridges(finder):

@@ -5,10 +5,12 @@ primitive's ``transpose`` rule; cotangents of a value used several times are add
 """
 
 from rabbet.current import context
+from rabbet.errors import MissingRule
 from rabbet.jaxpr import Var
 from rabbet.payloads import Linear, Zero
 from rabbet.primitives import elementwise
 from rabbet.primitives.standard import transpose
+from rabbet.rules import reached
 from rabbet.staging import stage
 
 
@@ -38,7 +40,11 @@ def backward(equations, cotangents):
                 ct = tuple([Zero(v.aval) if c is None else c for c, v in zip(ct, outs, strict=True)])
             ctx.where = eqn.where or outer
             operands = [Linear(v.aval) if type(v) is Var else v for v in eqn.inputs]
-            results = lookup(eqn.op.primitive)(eqn.op, ct, *operands)
+            try:
+                results = lookup(eqn.op.primitive)(eqn.op, ct, *operands)
+            except MissingRule as error:
+                reached(error, transpose, eqn.op.primitive, ctx.where)
+                raise
             for v, contribution in zip(eqn.inputs, results, strict=True):
                 if type(v) is Var and contribution is not None and type(contribution) is not Zero:
                     add_to(cotangents, v, contribution)
