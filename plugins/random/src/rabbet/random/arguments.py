@@ -24,7 +24,9 @@ def dtype_of(dtype, default, kinds, who):
     if dtypes.kind(found) not in kinds:
         words = {"f": "float", "c": "complex", "i": "signed integer", "u": "unsigned integer", "b": "boolean"}
         wanted = " or ".join(words[k] for k in kinds)
-        raise TypeError(f"{who}: dtype must be {wanted}, got {dtypes.short_name(found)}")
+        # The field raises these two; callers may rely on it.
+        error = TypeError if "i" in kinds else ValueError
+        raise error(f"{who}: dtype must be {wanted}, got {dtypes.short_name(found)}")
     return found
 
 

@@ -23,7 +23,13 @@ def tiny(dtype):
 
 
 def epsilon(dtype):
+    """The distance from 1 to the next float."""
     return float(dtypes.finfo(dtype).eps)
+
+
+def after_minus_one(dtype):
+    """The float next to -1, towards 0."""
+    return -1.0 + epsilon(dtype) / 2
 
 
 def bits(key, shape=(), dtype=None):
@@ -81,9 +87,8 @@ def normal(key, shape=(), dtype=None):
 
 def gaussian(words, shape, dtype):
     """Normally distributed floats: the inverse of their distribution function at floats in (-1, 1)."""
-    least = -1.0 + epsilon(dtype) / 2  # the float after -1
     floats = unit(words, shape, dtype)
-    low, high = operand(least, dtype), operand(1.0, dtype)
+    low, high = operand(after_minus_one(dtype), dtype), operand(1.0, dtype)
     return lax.mul(lax.erf_inv(between(floats, low, high)), SQRT_2)
 
 
@@ -164,7 +169,7 @@ def laplace(key, shape=(), dtype=None):
     shape = shape_of(shape, "laplace")
     dtype = dtype_of(dtype, float, "f", "laplace")
     floats = unit(words_of(key, "laplace"), shape, dtype)
-    floats = between(floats, operand(-1.0 + epsilon(dtype), dtype), operand(1.0, dtype))
+    floats = between(floats, operand(after_minus_one(dtype), dtype), operand(1.0, dtype))
     return lax.mul(lax.sign(floats), lax.log1p(lax.neg(lax.abs(floats))))
 
 
@@ -174,7 +179,7 @@ def logistic(key, shape=(), dtype=None):
     shape = shape_of(shape, "logistic")
     dtype = dtype_of(dtype, float, "f", "logistic")
     floats = above_zero(words_of(key, "logistic"), shape, dtype, tiny(dtype))
-    return lax.log(lax.div(floats, lax.sub(1.0, floats)))
+    return lax.sub(lax.log(floats), lax.log1p(lax.neg(floats)))
 
 
 @fused(static=("shape", "dtype"))

@@ -30,8 +30,8 @@ def randint(key, shape, minval, maxval, dtype=None):
     limits = dtypes.iinfo(found)
     low, _ = _number(minval, found, limits.min, limits.max)
     # Narrow integers are drawn as wider ones, in which one past the largest value is a number like any other.
-    high, through = _number(maxval, found, limits.min, limits.max + _narrow(found))
-    return _randint(key, low, high, through, shape, found)
+    high, beyond = _number(maxval, found, limits.min, limits.max + _narrow(found))
+    return _randint(key, low, high, beyond and not _narrow(found), shape, found)
 
 
 def _narrow(dtype):

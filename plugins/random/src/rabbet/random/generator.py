@@ -64,7 +64,7 @@ def from_least(floats, least, dtype):
 
 
 def fine_unit(words, shape, dtype):
-    """Like ``unit``, but small numbers have as many random digits as large ones: from twice as many bits."""
-    coarse, fine = lax.split(unit(words, (2, *shape), dtype), (1, 1))
-    low = lax.mul(fine, float(dtypes.finfo(dtype).eps))
-    return lax.squeeze(lax.max(low, lax.add(lax.mul(coarse, lax.sub(1.0, low)), low)), (0,))
+    """Like ``unit``, but numbers below one half, which have room for it, get further random digits; never 0."""
+    coarse, fine = (lax.squeeze(x, (0,)) for x in lax.split(unit(words, (2, *shape), dtype), (1, 1)))
+    finer = lax.add(coarse, lax.mul(fine, float(dtypes.finfo(dtype).eps)))
+    return lax.max(lax.select(lax.lt(coarse, 0.5), finer, coarse), float(dtypes.finfo(dtype).tiny))
