@@ -20,8 +20,10 @@ def jit(fn):
             single = not isinstance(out, (tuple, list))
             return [out] if single else list(out)
 
-        closed = stage(flat, [typeof(a) for a in args], fn.__name__)
-        outs = call_of(open_consts(closed), fn.__name__)(*closed.consts, *args)
+        flat.__wrapped__ = fn
+        name = getattr(fn, "__name__", "f")
+        closed = stage(flat, [typeof(a) for a in args], name)
+        outs = call_of(open_consts(closed), name)(*closed.consts, *args)
         return outs[0] if single else outs
 
     return call
@@ -97,6 +99,11 @@ def linear(op, *args):
 @slopes.primitive(lax.sin)
 def sin(op, x):
     return Slope(op(x.value), lax.mul(lax.cos(x.value), x.rate))
+
+
+@slopes.primitive(lax.cos)
+def cos(op, x):
+    return Slope(op(x.value), lax.neg(lax.mul(lax.sin(x.value), x.rate)))
 
 
 class Differentiate(Interpreter):

@@ -150,6 +150,11 @@ class Interpreter:
         try:
             if not mine:
                 return op(*args)
+            if self.table is None:
+                raise NotImplementedError(
+                    f"{type(self).__name__} met primitive {op.primitive.name!r} and has no rules: write `table = rules` in the class, "
+                    f"where rules is a RuleTable"
+                )
             rule = self.table.lookup(op.primitive)
             if type(rule) is rules.Decomposed:
                 ctx.interpreter = self
