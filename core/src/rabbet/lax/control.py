@@ -118,8 +118,10 @@ def _branch(what, index, functions, operands):
     made = [Body(f, in_tree, avals) for f in functions]
     if len({b.out_tree for b in made}) == 1:
         _joined_weak_types(made)
-    for other in made[1:]:
-        _same_outputs(what, made[0], other)
+    # Of a cond the first branch that the user wrote is the last one here.
+    in_order = made[::-1] if what == "cond" else made
+    for other in in_order[1:]:
+        _same_outputs(what, in_order[0], other)
     programs = _branches.with_all_consts([b.program for b in made], [len(b.consts) for b in made])
     consts = [c for b in made for c in b.consts]
     outs = _branches.cond(index, *consts, *leaves, branches=tuple(programs))

@@ -6,6 +6,7 @@ An interpreter goes through all branches; where it represents their results diff
 
 from rabbet import bodies, transposition
 from rabbet.interpreter import typeof
+from rabbet.jaxpr import evaluate
 from rabbet.payloads import Linear, Zero
 from rabbet.primitive import Primitive
 from rabbet.primitives import zeros
@@ -63,7 +64,7 @@ def with_all_consts(programs, counts):
     for p, n in zip(programs, counts, strict=True):
 
         def wide(*args, p=p, n=n, at=at):
-            return transposition.evaluate(p, [*args[at : at + n], *args[len(all_avals) :]])
+            return evaluate(p, [*args[at : at + n], *args[len(all_avals) :]])
 
         out.append(stage(wide, [*all_avals, *p.in_avals[n:]], p.name).jaxpr)
         at += n

@@ -131,7 +131,9 @@ def scan_by_while(op, args):
     consts, carry, xs = parts_of_scan(op, args)
     n = len(carry)
     stacks = [zeros.full(ShapedArray((length, *a.shape), a.dtype), 0) for a in jaxpr.out_avals[n:]]
-    unroll = max(1, min(op.params.get("unroll", 1), length or 1))
+    if length == 0:
+        return [*carry, *stacks]
+    unroll = max(1, min(op.params.get("unroll", 1), length))
     while length % unroll:
         unroll -= 1
     state = [zeros.full(ShapedArray((), INDEX), 0), *carry, *stacks]

@@ -1,0 +1,104 @@
+"""cond, switch, while_loop, fori_loop, scan and map by themselves, and what they refuse."""
+
+import numpy as np
+import pytest
+
+import rabbet as rb
+from rabbet import lax
+
+X = np.arange(4, dtype="f4")
+
+
+def test_cond_takes_one_branch():
+    for p in (True, False, 1, 0):
+        out = lax.cond(p, lambda x, y: {"a": x + y}, lambda x, y: {"a": x - y}, X, 1.0)
+        np.testing.assert_array_equal(out["a"], X + 1 if p else X - 1)
+
+
+def test_switch_clamps_its_index():
+    branches = [lambda x, k=k: x * k for k in (1.0, 2.0, 3.0)]
+    for i, k in ((-5, 1), (0, 1), (1, 2), (2, 3), (9, 3)):
+        np.testing.assert_array_equal(lax.switch(i, branches, X), X * k)
+
+
+def test_branches_may_capture_different_arrays():
+    a, b = rb.device_put(X), rb.device_put(X * 10)
+    np.testing.assert_array_equal(lax.cond(True, lambda: a + 1, lambda: b), X + 1)
+    np.testing.assert_array_equal(lax.cond(False, lambda: a + 1, lambda: b), X * 10)
+
+
+def test_while_loop_carries_a_pytree():
+    out = lax.while_loop(lambda s: s["i"] < 5, lambda s: {"i": s["i"] + 1, "v": (s["v"][0] * 2,)}, {"i": 0, "v": (X,)})
+    assert int(out["i"]) == 5
+    np.testing.assert_array_equal(out["v"][0], X * 32)
+
+
+def test_a_loop_that_does_not_start():
+    assert int(lax.while_loop(lambda v: v < 0, lambda v: v + 1, 3)) == 3
+    assert int(lax.fori_loop(5, 2, lambda i, v: v + 1, 7)) == 7
+
+
+def test_fori_loop_with_traced_bounds():
+    n = rb.device_put(np.int32(4))
+    assert int(lax.fori_loop(1, n, lambda i, v: v + i, 0)) == 6
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("unroll", [1, 2, 3, True])
+def test_scan_is_a_loop(reverse, unroll):
+    carry, ys = lax.scan(lambda c, x: (c * 0.5 + x, (c, x * 2)), 1.0, X, reverse=reverse, unroll=unroll)
+    want, seen = 1.0, [None] * 4
+    for i in reversed(range(4)) if reverse else range(4):
+        seen[i] = (want, X[i] * 2)
+        want = want * 0.5 + X[i]
+    assert float(carry) == want
+    np.testing.assert_array_equal(ys[0], [s[0] for s in seen])
+    np.testing.assert_array_equal(ys[1], [s[1] for s in seen])
+
+
+def test_scan_of_nothing():
+    carry, ys = lax.scan(lambda c, x: (c + x, c), 2.0, np.zeros((0,), "f4"))
+    assert (float(carry), ys.shape) == (2.0, (0,))
+    carry, ys = lax.scan(lambda c, _: (c + 1, None), 0, None, length=3)
+    assert (int(carry), ys) == (3, None)
+
+
+def test_map_is_a_stack_of_calls():
+    np.testing.assert_array_equal(lax.map(lambda x: x * x, X), X * X)
+
+
+def test_a_weak_carry_gives_way():
+    carry, _ = lax.scan(lambda c, x: (c + x, None), 0, X)
+    assert (carry.dtype, float(carry)) == (np.float32, 6.0)
+
+
+def test_python_runs_when_jit_is_disabled():
+    seen = []
+    with rb.disable_jit():
+        lax.scan(lambda c, x: (seen.append(float(x)) or c, x), 0.0, rb.device_put(X))
+        assert lax.cond(True, lambda: 1, lambda: 2) == 1
+        assert lax.while_loop(lambda v: v < 3, lambda v: v + 1, 0) == 3
+    assert seen == X.tolist()
+
+
+REFUSED = [
+    (lambda: lax.cond(X > 1, lambda: 1, lambda: 2), r"cond: the predicate must be a boolean scalar, got bool\[4\]"),
+    (lambda: lax.cond(True, lambda: (1, 2), lambda: 1), r"(?s)same structure.*<lambda> \(.*test_control.py:\d+\)"),
+    (lambda: lax.cond(True, lambda: {"a": X}, lambda: {"a": X[:2]}), r"the output\['a'\] is f32\[4\] in .*f32\[2\] in"),
+    (lambda: lax.switch(0.5, [lambda: 1, lambda: 2]), r"the index must be an integer scalar, got f32\[\]"),
+    (lambda: lax.while_loop(lambda v: v, lambda v: v, 1.0), r"must return one boolean scalar, it returns f32\[\]"),
+    (lambda: lax.while_loop(lambda v: True, lambda v: (v, v), X), r"must return the structure that it carries"),
+    (lambda: lax.while_loop(lambda v: True, lambda v: v[:2], X), r"carry.* goes in as f32\[4\] and comes out as f32\[2\]"),
+    (lambda: lax.scan(lambda c, x: (c, x), 0.0, (X, X[:2])), r"the number of steps is not clear: 4 by xs\[0\].*2 by xs\[1\]"),
+    (lambda: lax.scan(lambda c, x: (c, x), 0.0, X, length=3), r"4 by xs .*; 3 by length"),
+    (lambda: lax.scan(lambda c, x: (c, x), 0.0), r"needs xs or length"),
+    (lambda: lax.scan(lambda c, x: c, 0.0, X), r"must return a pair \(carry, y\)"),
+    (lambda: lax.scan(lambda c, x: ((c, c), x), 0.0, X), r"must return the structure that it carries"),
+    (lambda: lax.scan(lambda c, x: (c, x), 0.0, 1.0), r"xs is a scalar and has no slices"),
+]
+
+
+@pytest.mark.parametrize("call,message", REFUSED)
+def test_what_is_refused(call, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        call()
