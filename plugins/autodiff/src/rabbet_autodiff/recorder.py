@@ -5,7 +5,7 @@ needs is written down on the way, with the values it needs held in the equations
 """
 
 from rabbet.extend import (
-    Equation, Interpreter, Tracer, Var, adopted_avals, context, is_python_scalar, transpose, typeof,
+    Equation, Interpreter, Tracer, Var, adopted_avals, context, is_python_scalar, position, transpose, typeof,
 )  # fmt: skip
 from rabbet_autodiff.control import splits
 
@@ -42,6 +42,10 @@ class Recorder(Interpreter):
         primitive = op.primitive
         if "body" in primitive.kinds:
             return self.record_half(op, args)
+        if "bilinear" in primitive.kinds and all([self.is_mine(a) for a in args]):
+            raise TypeError(
+                f"{primitive.name} of two linear values is not linear{self.called_at()}; only linear functions can be transposed"
+            )
         rule = transpose.lookup(primitive)
         if hasattr(rule, "parts"):
             return rule.parts(op, *args)
@@ -82,6 +86,10 @@ class Recorder(Interpreter):
         self.equations.append(Equation(op, inputs, outputs, where))
         tracers = [Tracer(self, v, v.aval, where) for v in outputs]
         return tracers if multiple else tracers[0]
+
+    def called_at(self):
+        """Where the current operation was called, for messages."""
+        return f", at {position(context.where)}" if context.where is not None else ""
 
     def is_mine(self, x):
         """Whether ``x`` is a linear value of this recording."""
