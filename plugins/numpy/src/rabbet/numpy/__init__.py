@@ -14,12 +14,14 @@ from rabbet.numpy.indexing import *
 from rabbet.numpy.joining import *
 from rabbet.numpy.logic import *
 from rabbet.numpy.matrices import *
+from rabbet.numpy.missing import *
 from rabbet.numpy.products import *
 from rabbet.numpy.rearranging import *
 from rabbet.numpy.reductions import *
 from rabbet.numpy.searching import *
 from rabbet.numpy.selection import *
 from rabbet.numpy.shaping import *
+from rabbet.numpy.signals import *
 from rabbet.numpy.sorting import *
 from rabbet.numpy.statistics import *
 from rabbet.numpy.transcendental import *

@@ -105,7 +105,7 @@ def number_wins(primitive):
 
 
 def full_rank(x, aval):
-    """A number or scalar as an array of type ``aval``; arrays as they are."""
+    """A number or an array without dimensions as an array of type ``aval``; arrays as they are."""
     return lax.full(aval.shape, x, aval.dtype) if is_python_scalar(x) or typeof(x).shape != aval.shape else x
 
 
@@ -196,7 +196,9 @@ def signbit(x, /):
 @fused
 def heaviside(x, y, /):
     """0 for negative ``x``, 1 for positive ``x`` and ``y`` where ``x`` is zero; NaN stays NaN."""
-    x, y = [full_rank(v, typeof(lax.add(x, y))) for v in promote_to_float("heaviside", x, y)]
+    x, y = promote_to_float("heaviside", x, y)
+    aval = typeof(lax.add(x, y)).strong()
+    x, y = [lax.convert_element_type(full_rank(as_array(v), aval), aval.dtype) for v in (x, y)]
     step = lax.convert_element_type(lax.gt(x, 0.0), typeof(x).dtype)
     return lax.select(lax.eq(x, 0.0), y, lax.select(lax.ne(x, x), x, step))
 

@@ -126,13 +126,6 @@ def round(a, decimals=0, out=None):  # noqa: A001 - the field's name
 around = round
 
 
-@fused
-def fix(x, /):
-    """``x`` towards zero to a whole number, a float."""
-    (x,) = promote_to_float("fix", x)
-    return lax.select(lax.lt(x, 0.0), lax.ceil(x), lax.floor(x))
-
-
 # --------------------------------------------------------------------------------------------- complex parts
 real = unary(
     "real", lambda x: lax.real(x) if kind_of(x) == "c" else as_array(x), "The real part; ``x`` itself if it is real.", kinds=""
@@ -179,6 +172,6 @@ def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
 
 
 __all__ = [
-    "angle", "around", "ceil", "clip", "conj", "conjugate", "fix", "floor", "imag", "nan_to_num", "real", "rint", "round",
+    "angle", "around", "ceil", "clip", "conj", "conjugate", "floor", "imag", "nan_to_num", "real", "rint", "round",
     "select", "where",
 ]  # fmt: skip

@@ -153,7 +153,7 @@ def digitize(x, bins, right=False, *, method=None):
     if not bins.shape[0]:
         return lax.full(x.shape, 0, dtypes.scalar_dtype(int))
     rising = searchsorted(bins, x, side=side)
-    falling = lax.sub(bins.shape[0], searchsorted(lax.rev(bins, (0,)), x, side="right" if right else "left"))
+    falling = lax.sub(bins.shape[0], searchsorted(lax.rev(bins, (0,)), x, side=side))
     increases = less_equal(bins[0], bins[-1])
     return lax.select(increases, rising, lax.convert_element_type(falling, typeof(rising).dtype))
 

@@ -1,0 +1,256 @@
+"""Sampled signals and data: interpolation, convolution, windows, histograms, covariance."""
+
+import operator
+
+import numpy as np
+
+from rabbet import dtypes, lax
+from rabbet.extend import fused, typeof
+from rabbet.numpy.arguments import check, kind_of
+from rabbet.numpy.arithmetic import divide
+from rabbet.numpy.conversion import asarray
+from rabbet.numpy.creation import default_float, linspace
+from rabbet.numpy.products import operands
+from rabbet.numpy.reductions import converted
+from rabbet.numpy.searching import counted
+from rabbet.numpy.selection import choose_by
+from rabbet.numpy.shaping import array_of
+from rabbet.numpy.sorting import searchsorted
+from rabbet.numpy.statistics import average
+
+
+@fused(static=("period",))
+def interp(x, xp, fp, left=None, right=None, period=None):
+    """Linear interpolation between the points ``(xp, fp)`` at ``x``.
+
+    Args:
+      x: where.
+      xp, fp: vectors of one length, ``xp`` increasing.
+      left, right: the values outside, by default those at the ends.
+      period: the period of ``xp``; then ``left`` and ``right`` do not matter.
+    """
+    check("interp", x, xp, fp)
+    dtype = dtypes.to_inexact(dtypes.result_type(x, xp, fp))
+    x, xp, fp = [converted(array_of("interp", v), dtype) for v in (x, xp, fp)]
+    if xp.ndim != 1 or fp.shape != xp.shape:
+        raise ValueError(f"interp: xp and fp must be vectors of one length, got {xp.aval.str_short()} and {fp.aval.str_short()}")
+    if period is not None:
+        x, xp, fp = periodic(x, xp, fp, float(period))
+    n = xp.shape[0]
+    right_of = lax.max(lax.min(searchsorted(xp, x, side="right"), n - 1), 1)
+    x0, x1 = xp[right_of - 1], xp[right_of]
+    f0, f1 = fp[right_of - 1], fp[right_of]
+    width = lax.sub(x1, x0)
+    flat = lax.eq(width, 0.0)
+    share = lax.div(lax.sub(x, x0), lax.select(flat, lax.full_like(width, 1), width))
+    out = lax.select(flat, f0, lax.add(f0, lax.mul(share, lax.sub(f1, f0))))
+    if period is not None:
+        return out
+    out = choose_by(lax.lt(x, xp[0]), fp[0] if left is None else left, out)
+    return choose_by(lax.gt(x, xp[-1]), fp[-1] if right is None else right, out)
+
+
+def periodic(x, xp, fp, period):
+    """The points of one period, sorted, with a neighbour from the next period at both ends."""
+    from rabbet.numpy.arithmetic import remainder
+
+    x, xp = remainder(x, period), remainder(xp, period)
+    xp, fp = lax.sort((xp, fp), 0, num_keys=1)
+    xp = lax.concatenate([lax.sub(xp[-1:], period), xp, lax.add(xp[:1], period)], 0)
+    return x, xp, lax.concatenate([fp[-1:], fp, fp[:1]], 0)
+
+
+def slid(name, a, v, mode, preferred_element_type):
+    """All products of ``a`` with ``v`` laid over it at each place, summed: one gather and one matrix product."""
+    a, v = operands(name, a, v)
+    if a.ndim != 1 or v.ndim != 1:
+        raise ValueError(f"{name} takes vectors, got {a.aval.str_short()} and {v.aval.str_short()}")
+    n, m = a.shape[0], v.shape[0]
+    if not n or not m:
+        raise ValueError(f"{name} takes vectors with at least one element, got {a.aval.str_short()} and {v.aval.str_short()}")
+    padded = lax.pad(a, 0, ((m - 1, m - 1, 0),))
+    places = np.arange(n + m - 1, dtype="int32")[:, None] + np.arange(m, dtype="int32")
+    out = lax.dot_general(padded[places], v, (((1,), (0,)), ((), ())), None, preferred_element_type)
+    if mode == "full":
+        return out
+    if mode == "same":
+        length, other = max(n, m), min(n, m)
+        return lax.slice_in_dim(out, (other - 1) // 2, (other - 1) // 2 + length)
+    if mode == "valid":
+        length, other = max(n, m), min(n, m)
+        return lax.slice_in_dim(out, other - 1, length)
+    raise ValueError(f"{name}: mode must be 'full', 'same' or 'valid', got {mode!r}")
+
+
+STATIC = ("mode", "precision", "preferred_element_type")
+
+
+@fused(static=STATIC)
+def convolve(a, v, mode="full", *, precision=None, preferred_element_type=None):
+    """The convolution of two vectors.
+
+    Args:
+      a, v: vectors.
+      mode: ``"full"``: every overlap, ``"same"``: as long as the longer one, ``"valid"``: whole overlaps only.
+    """
+    a, v = operands("convolve", a, v)
+    if v.ndim == 1 and a.ndim == 1 and v.shape[0] > a.shape[0]:
+        a, v = v, a
+    return slid("convolve", a, lax.rev(v, (0,)) if v.ndim == 1 else v, mode, preferred_element_type)
+
+
+@fused(static=STATIC)
+def correlate(a, v, mode="valid", *, precision=None, preferred_element_type=None):
+    """The correlation of two vectors, the second one conjugated. Arguments as for ``convolve``."""
+    a, v = operands("correlate", a, v)
+    v = lax.conj(v) if kind_of(v) == "c" else v
+    if v.shape[0] <= a.shape[0]:
+        return slid("correlate", a, v, mode, preferred_element_type)
+    return lax.rev(slid("correlate", v, a, mode, preferred_element_type), (0,))
+
+
+# --------------------------------------------------------------------------------------------------- windows
+def window(name, doc):
+    """Make a window function: NumPy's numbers."""
+
+    def function(M):
+        return asarray(getattr(np, name)(operator.index(M)), default_float())
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
+
+
+bartlett = window("bartlett", "The triangular window of ``M`` points.")
+blackman = window("blackman", "The Blackman window of ``M`` points.")
+hamming = window("hamming", "The Hamming window of ``M`` points.")
+hanning = window("hanning", "The Hann window of ``M`` points.")
+
+
+def kaiser(M, beta):
+    """The Kaiser window of ``M`` points of the shape ``beta``, a known number."""
+    return asarray(np.kaiser(operator.index(M), float(beta)), default_float())
+
+
+# --------------------------------------------------------------------------------------------------- histograms
+def histogram_bin_edges(a, bins=10, range=None, weights=None):  # noqa: A002 - the field's name
+    """The edges of ``bins`` equal bins from the smallest to the largest element, or over ``range``; edges given are returned."""
+    a = array_of("histogram_bin_edges", a)
+    if isinstance(bins, str):
+        raise NotImplementedError(f"histogram: bins must be a number or edges, got {bins!r}")
+    if typeof(bins).ndim:
+        return asarray(bins)
+    return even_edges(a, *(() if range is None else tuple(range)), bins=operator.index(bins))
+
+
+@fused(static=("bins",))
+def even_edges(a, low=None, high=None, *, bins):
+    """Edges of equal bins; a range of no width is widened by one half on both sides."""
+    flat = lax.reshape(a, (a.size,))
+    dtype = dtypes.to_inexact(a.dtype)
+    low = converted(lax.reduce_min(flat, (0,)) if low is None else low, dtype) if a.size or low is not None else lax.full((), 0, dtype)
+    high = converted(lax.reduce_max(flat, (0,)) if high is None else high, dtype) if a.size or high is not None else lax.full((), 1, dtype)
+    empty = lax.eq(low, high)
+    low, high = choose_by(empty, lax.sub(low, 0.5), low), choose_by(empty, lax.add(high, 0.5), high)
+    return linspace(low, high, bins + 1, dtype=dtype)
+
+
+def histogram(a, bins=10, range=None, weights=None, density=None):  # noqa: A002 - the field's name
+    """How many elements fall into each bin, as floats, and the bins' edges.
+
+    Args:
+      a: an array, taken flat.
+      bins: a number of equal bins, or edges, increasing.
+      range: the lowest and the highest edge; what is outside is left out.
+      weights: what each element counts.
+      density: divide by the total and the widths, so that the integral is 1.
+    """
+    a = array_of("histogram", a)
+    edges = histogram_bin_edges(a, bins, range)
+    return filled(a, edges, 1.0 if weights is None else weights, density=bool(density)), edges
+
+
+@fused(static=("density",))
+def filled(a, edges, weights, density):
+    """Counts, given the edges; the last bin includes its right edge."""
+    dtype = dtypes.to_inexact(dtypes.result_type(a, weights))
+    flat = converted(lax.reshape(a, (a.size,)), dtype)
+    n = edges.shape[0] - 1
+    edges = converted(edges, dtype)
+    at = lax.sub(searchsorted(edges, flat, side="right"), 1)
+    at = choose_by(lax.eq(flat, edges[-1]), n - 1, at)
+    at = choose_by(lax.lt(at, 0), n, at)
+    weights = lax.convert_element_type(weights, dtype)
+    counts = counted(at, lax.reshape(weights, (weights.size,)) if typeof(weights).ndim else weights, n)
+    if not density:
+        return counts
+    return lax.div(lax.div(counts, lax.sub(edges[1:], edges[:-1])), lax.broadcast_in_dim(lax.reduce_sum(counts, (0,)), (n,), ()))
+
+
+# --------------------------------------------------------------------------------------------------- covariance
+@fused(static=("rowvar", "bias", "ddof"))
+def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None):
+    """The covariance matrix of variables, each a row of ``m`` (a column, if ``rowvar`` is False).
+
+    Args:
+      y: further variables.
+      bias: divide by the number of observations rather than by one less.
+      ddof: what to subtract from it instead.
+      fweights, aweights: how often, and with what weight, each observation counts.
+    """
+    rows = [variables(v, rowvar) for v in (m, y) if v is not None]
+    dtype = dtypes.to_inexact(dtypes.result_type(*rows))
+    x = lax.concatenate([converted(r, dtype) for r in rows], 0)
+    ddof = (0 if bias else 1) if ddof is None else ddof
+    weights, total = None, float(x.shape[1])
+    for w in (fweights, aweights):
+        if w is not None:
+            w = converted(w, dtype)
+            weights = w if weights is None else lax.mul(weights, w)
+    if weights is None:
+        rest = total - ddof
+    else:
+        total = lax.reduce_sum(weights, (0,))
+        scaled = total if aweights is None else lax.div(
+            lax.reduce_sum(lax.mul(weights, converted(aweights, dtype)), (0,)), total
+        )
+        rest = lax.sub(total, lax.mul(scaled, float(ddof))) if aweights is not None else lax.sub(total, float(ddof))
+    center = average(x, 1, weights)
+    deviation = lax.sub(x, lax.broadcast_in_dim(center, x.shape, (0,)))
+    weighted = deviation if weights is None else lax.mul(deviation, lax.broadcast_in_dim(weights, x.shape, (1,)))
+    other = lax.conj(weighted) if kind_of(weighted) == "c" else weighted
+    out = divide(lax.dot_general(deviation, other, (((1,), (1,)), ((), ()))), rest)
+    return lax.squeeze(out, tuple([d for d, s in enumerate(out.shape) if s == 1]))
+
+
+def variables(m, rowvar):
+    """An array as a matrix with a variable in each row."""
+    m = array_of("cov", m)
+    if m.ndim > 2:
+        raise ValueError(f"cov takes vectors and matrices, got {m.aval.str_short()}")
+    m = lax.expand_dims(m, (0,)) if m.ndim == 1 else lax.expand_dims(m, (0, 1)) if m.ndim == 0 else m
+    return m if rowvar or m.shape[0] == 1 else lax.transpose(m, (1, 0))
+
+
+@fused(static=("rowvar",))
+def corrcoef(x, y=None, rowvar=True):
+    """The matrix of correlation coefficients of variables. Arguments as for ``cov``."""
+    c = cov(x, y, rowvar)
+    if not c.ndim:
+        return lax.div(c, c)
+    n = c.shape[0]
+    variance = lax.reduce_sum(lax.select(_diagonal(n), c, lax.full_like(c, 0)), (1,))
+    root = lax.sqrt(lax.real(variance) if kind_of(c) == "c" else variance)
+    scale = converted(lax.mul(lax.broadcast_in_dim(root, (n, n), (0,)), lax.broadcast_in_dim(root, (n, n), (1,))), c.dtype)
+    out = lax.div(c, scale)
+    return out if kind_of(out) == "c" else lax.max(lax.min(out, 1.0), -1.0)
+
+
+def _diagonal(n):
+    return lax.eq(lax.broadcasted_iota("int32", (n, n), 0), lax.broadcasted_iota("int32", (n, n), 1))
+
+
+__all__ = [
+    "bartlett", "blackman", "convolve", "corrcoef", "correlate", "cov", "hamming", "hanning", "histogram",
+    "histogram_bin_edges", "interp", "kaiser",
+]  # fmt: skip

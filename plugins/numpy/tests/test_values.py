@@ -1,0 +1,50 @@
+"""Values against NumPy's, for the table of ``cases``: eagerly, and with jit and under it where that is installed."""
+
+import importlib.util
+import pathlib
+
+import numpy as np
+import pytest
+import rabbet as rb
+import rabbet.numpy as rnp
+from rabbet import tree
+
+
+def load(name):
+    """A module beside this file."""
+    spec = importlib.util.spec_from_file_location(name, pathlib.Path(__file__).with_name(f"{name}.py"))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+cases = load("cases")
+
+
+def same(found, wanted):
+    """Compare pytrees of arrays by value; 32-bit results against NumPy's 64-bit ones."""
+    found, wanted = tree.leaves(found), tree.leaves(wanted)
+    assert len(found) == len(wanted)
+    for x, y in zip(found, wanted):
+        x, y = np.asarray(x), np.asarray(y)
+        assert x.shape == y.shape
+        assert x.dtype.kind == y.dtype.kind or {x.dtype.kind, y.dtype.kind} <= set("iu")
+        if y.dtype.kind in "fc":
+            scale = float(np.max(np.abs(y[np.isfinite(y)]), initial=1.0))
+            np.testing.assert_allclose(x, y, rtol=2e-5, atol=2e-6 * scale)
+        else:
+            np.testing.assert_array_equal(x, y)
+
+
+# Where the field has chosen otherwise than NumPy.
+DIFFERENT = {
+    "elementwise: sign of complex": "as NumPy 2; older ones differ",
+}
+
+
+@pytest.mark.parametrize("name", cases.CASES)
+def test_as_in_numpy(name):
+    case = cases.CASES[name]
+    with np.errstate(all="ignore"):
+        wanted = case(np)
+    same(case(rnp), wanted)
