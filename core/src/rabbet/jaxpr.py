@@ -9,6 +9,10 @@ from typing import Any, NamedTuple
 from rabbet.current import context
 
 
+def _short(aval):
+    return aval.str_short() if hasattr(aval, "str_short") else repr(aval)
+
+
 class Var:
     """A value of a program, defined once. Identity is its name."""
 
@@ -18,7 +22,7 @@ class Var:
         self.aval = aval
 
     def __repr__(self):
-        return f"Var:{self.aval.str_short()}"
+        return f"Var:{_short(self.aval)}"
 
 
 class Literal:
@@ -31,7 +35,7 @@ class Literal:
         self.aval = aval
 
     def __repr__(self):
-        return f"{self.value}:{self.aval.str_short()}"
+        return f"{self.value}:{_short(self.aval)}"
 
 
 class Equation:
@@ -124,8 +128,13 @@ def open_consts(closed):
 
 def evaluate(jaxpr, args, consts=()):
     """Run a program on ``args`` under the current interpreter; a list of outputs."""
-    env: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
-    env.update(zip(jaxpr.invars, args, strict=True))
+    if len(args) != len(jaxpr.invars) or len(consts) != len(jaxpr.constvars):
+        raise TypeError(
+            f"program {jaxpr.name!r} takes {len(jaxpr.invars)} arguments and {len(jaxpr.constvars)} captured arrays, got {len(args)} "
+            f"and {len(consts)}"
+        )
+    env: dict[Any, Any] = dict(zip(jaxpr.constvars, consts))
+    env.update(zip(jaxpr.invars, args))
     ctx = context
     outer = ctx.where
     try:
@@ -165,4 +174,14 @@ def bodies_of(op):
     return found
 
 
-__all__ = ["ClosedJaxpr", "Equation", "Jaxpr", "Literal", "Var", "bodies_of", "evaluate", "open_consts"]
+def effects_of(op):
+    """The names of the effects of an operator and of the programs that it carries."""
+    effects = frozenset()
+    for _, body in bodies_of(op):
+        effects |= body.effects
+    if "effect" in op.primitive.kinds:
+        effects |= {op.params.get("effect", op.primitive.name)}
+    return effects
+
+
+__all__ = ["ClosedJaxpr", "Equation", "Jaxpr", "Literal", "Var", "bodies_of", "effects_of", "evaluate", "open_consts"]

@@ -9,7 +9,7 @@ import numpy as np
 from rabbet import scalars, source_info
 from rabbet.current import context
 from rabbet.interpreter import Interpreter, Tracer, leaked, typeof
-from rabbet.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var, bodies_of
+from rabbet.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var, effects_of
 
 PYTHON = frozenset(scalars.PYTHON_SCALARS)
 
@@ -46,7 +46,7 @@ class Stage(Interpreter):
         out = op.out(avals)
         primitive = op.primitive
         if primitive.special:
-            self.add_effects(op)
+            self.effects |= effects_of(op)
         if primitive.multiple_results:
             outputs = [Var(a) for a in out]
             self.equations.append(Equation(op, inputs, outputs, where))
@@ -54,13 +54,6 @@ class Stage(Interpreter):
         v = Var(out)
         self.equations.append(Equation(op, inputs, [v], where))
         return Tracer(self, v, out, where)
-
-    def add_effects(self, op):
-        """Note the effects of an operator and of its bodies."""
-        for _, body in bodies_of(op):
-            self.effects |= body.effects
-        if "effect" in op.primitive.kinds:
-            self.effects |= {op.params.get("effect", op.primitive.name)}
 
     def constant(self, x):
         """The atom of a value that is not this interpreter's tracer: a literal for a scalar, else a captured input."""
