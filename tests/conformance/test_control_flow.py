@@ -7,7 +7,7 @@ import rabbet as rb
 from rabbet import lax
 from rabbet.checking import check
 
-pytestmark = pytest.mark.needs("jit", "autodiff", "vmap")
+pytestmark = pytest.mark.needs("jit", "grad", "vmap")
 
 XS = np.linspace(-0.9, 1.1, 5).astype("f4")
 
@@ -159,14 +159,15 @@ def test_a_long_scan_traces_its_body_a_constant_number_of_times():
     assert len(traced) == few <= 2
 
 
-def test_invariant_residuals_are_not_stacked():
-    """The weight that every step reads is kept once, not once per step."""
+def test_residuals_are_kept_small():
+    """The weight that every step reads is kept once, not once per step, and what was repeated is kept unrepeated."""
 
     def loss(w, xs):
         return total(lax.scan(lambda c, x: (lax.tanh(lax.reduce_sum(w * c, axes=(1,)) + x), None), xs[0], xs)[0])
 
     text = str(rb.make_jaxpr(rb.grad(loss))(np.ones((7, 7), "f4"), np.ones((50, 7), "f4")))
-    assert "f32[50,7,7]" not in text.split("reverse=True")[0].split("transpose")[0]
+    assert "f32[50,7]" in text
+    assert "f32[50,7,7]" not in text
 
 
 def test_custom_rules_inside_a_loop():

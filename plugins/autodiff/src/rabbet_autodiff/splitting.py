@@ -78,6 +78,7 @@ def _split(jaxpr, flags, force_linear):
         if lin:
             linear_outs.append(v if type(v) is Var and v in linear else _zero(v, linear_equations))
     residuals = _read_but_not_linear(linear_equations, linear)
+    residuals = _spread_again(residuals, known_equations, linear_equations)
     places = {v: i for i, v in enumerate(jaxpr.invars)}
     passed = [v for v in residuals if v in places]
     computed = [v for v in residuals if v not in places]
@@ -110,6 +111,29 @@ def _read_but_not_linear(equations, linear):
             if type(v) is Var and v not in linear and v not in defined:
                 found[v] = None
     return list(found)
+
+
+def _spread_again(residuals, known_equations, linear_equations):
+    """Keep what was repeated to a larger shape in its smaller form: the linear half repeats it once more."""
+    producers = {eqn.outputs[0]: eqn for eqn in known_equations if _grows(eqn)}
+    kept, repeated, pending = {}, [], list(residuals)
+    while pending:
+        v = pending.pop(0)
+        eqn = producers.get(v)
+        if eqn is None:
+            kept[v] = None
+        elif eqn not in repeated:
+            repeated.append(eqn)
+            pending += [x for x in eqn.inputs if type(x) is Var]
+    linear_equations[:0] = reversed(repeated)
+    return list(kept)
+
+
+def _grows(eqn):
+    """Whether an equation only repeats elements, so that its result is larger than its input."""
+    return "structural" in eqn.op.primitive.kinds and len(eqn.inputs) == 1 and (
+        eqn.outputs[0].aval.size > eqn.inputs[0].aval.size
+    )
 
 
 def _split_equation(eqn, flags, known_equations, linear_equations, linear):
