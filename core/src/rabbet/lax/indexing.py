@@ -19,6 +19,7 @@ from rabbet.primitives import calls
 from rabbet.runtime.array import Array
 from rabbet.runtime.evaluation import EVALUATION
 from rabbet.runtime.fused import fused
+from rabbet.runtime.housekeeping import on_clear_caches
 from rabbet.runtime.values import scalar_array, to_array
 from rabbet.staging import stage
 
@@ -77,6 +78,7 @@ def on_device(operands, device):
 
 
 _row_calls = {}
+on_clear_caches(_row_calls.clear)
 
 
 def row(x, index):
