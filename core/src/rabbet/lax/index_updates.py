@@ -22,7 +22,7 @@ from rabbet.runtime.fused import fused
 from rabbet.runtime.values import scalar_array, to_array
 
 
-class At:
+class Indexer:
     """``x.at``: index it to choose the elements to change, as in ``x.at[2:4].set(0)``."""
 
     __slots__ = ("array",)
@@ -34,7 +34,7 @@ class At:
         return IndexedArray(self.array, index)
 
     def __repr__(self):
-        return f"At({self.array!r})"
+        return f"Indexer({self.array!r})"
 
 
 class IndexedArray:
@@ -53,7 +53,7 @@ class IndexedArray:
 
     Example:
       >>> x.at[0, 1:].add(1.0)
-      >>> x.at[jnp.array([0, 0, 2])].multiply(2.0)
+      >>> x.at[rnp.array([0, 0, 2])].multiply(2.0)
       >>> x.at[x < 0].set(0)
     """
 
@@ -264,4 +264,4 @@ def masked_traced(x, mask, values, *, how):
 
 masked = fused(masked_traced, static=("how",))
 
-__all__ = ["At", "IndexedArray", "change_traced"]
+__all__ = ["IndexedArray", "Indexer", "change_traced"]

@@ -136,14 +136,14 @@ def setitem(self, index, value):
 
 def give_to(array, tracer):
     """Put ``x[index]``, ``x.at`` and iteration on both classes."""
-    from rabbet.lax.index_updates import At
+    from rabbet.lax.index_updates import Indexer
 
     for cls in (array, tracer):
         cls.__getitem__ = getitem
         cls.__setitem__ = setitem
         cls.__iter__ = iterate
         cls.at = property(
-            At, doc="``x.at[index].set(value)`` and its like: changed copies. See ``IndexedArray``."
+            Indexer, doc="``x.at[index].set(value)`` and its like: changed copies. See ``IndexedArray``."
         )
 
 
