@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-
 import rabbet as rb
 from rabbet import lax
 
@@ -28,7 +27,9 @@ def test_branches_may_capture_different_arrays():
 
 
 def test_while_loop_carries_a_pytree():
-    out = lax.while_loop(lambda s: s["i"] < 5, lambda s: {"i": s["i"] + 1, "v": (s["v"][0] * 2,)}, {"i": 0, "v": (X,)})
+    out = lax.while_loop(
+        lambda s: s["i"] < 5, lambda s: {"i": s["i"] + 1, "v": (s["v"][0] * 2,)}, {"i": 0, "v": (X,)}
+    )
     assert int(out["i"]) == 5
     np.testing.assert_array_equal(out["v"][0], X * 32)
 
@@ -82,14 +83,35 @@ def test_python_runs_when_jit_is_disabled():
 
 
 REFUSED = [
-    (lambda: lax.cond(X > 1, lambda: 1, lambda: 2), r"cond: the predicate must be a boolean scalar, got bool\[4\]"),
-    (lambda: lax.cond(True, lambda: (1, 2), lambda: 1), r"(?s)same structure.*<lambda> \(.*test_control.py:\d+\)"),
-    (lambda: lax.cond(True, lambda: {"a": X}, lambda: {"a": X[:2]}), r"the output\['a'\] is f32\[4\] in .*f32\[2\] in"),
+    (
+        lambda: lax.cond(X > 1, lambda: 1, lambda: 2),
+        r"cond: the predicate must be a boolean scalar, got bool\[4\]",
+    ),
+    (
+        lambda: lax.cond(True, lambda: (1, 2), lambda: 1),
+        r"(?s)same structure.*<lambda> \(.*test_control.py:\d+\)",
+    ),
+    (
+        lambda: lax.cond(True, lambda: {"a": X}, lambda: {"a": X[:2]}),
+        r"the output\['a'\] is f32\[4\] in .*f32\[2\] in",
+    ),
     (lambda: lax.switch(0.5, [lambda: 1, lambda: 2]), r"the index must be an integer scalar, got f32\[\]"),
-    (lambda: lax.while_loop(lambda v: v, lambda v: v, 1.0), r"must return one boolean scalar, it returns f32\[\]"),
-    (lambda: lax.while_loop(lambda v: True, lambda v: (v, v), X), r"must return the structure that it carries"),
-    (lambda: lax.while_loop(lambda v: True, lambda v: v[:2], X), r"carry.* goes in as f32\[4\] and comes out as f32\[2\]"),
-    (lambda: lax.scan(lambda c, x: (c, x), 0.0, (X, X[:2])), r"the number of steps is not clear: 4 by xs\[0\].*2 by xs\[1\]"),
+    (
+        lambda: lax.while_loop(lambda v: v, lambda v: v, 1.0),
+        r"must return one boolean scalar, it returns f32\[\]",
+    ),
+    (
+        lambda: lax.while_loop(lambda v: True, lambda v: (v, v), X),
+        r"must return the structure that it carries",
+    ),
+    (
+        lambda: lax.while_loop(lambda v: True, lambda v: v[:2], X),
+        r"carry.* goes in as f32\[4\] and comes out as f32\[2\]",
+    ),
+    (
+        lambda: lax.scan(lambda c, x: (c, x), 0.0, (X, X[:2])),
+        r"the number of steps is not clear: 4 by xs\[0\].*2 by xs\[1\]",
+    ),
     (lambda: lax.scan(lambda c, x: (c, x), 0.0, X, length=3), r"4 by xs .*; 3 by length"),
     (lambda: lax.scan(lambda c, x: (c, x), 0.0), r"needs xs or length"),
     (lambda: lax.scan(lambda c, x: c, 0.0, X), r"must return a pair \(carry, y\)"),

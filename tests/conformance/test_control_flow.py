@@ -1,8 +1,9 @@
-"""Control flow under every transformation: a loop or branch of ``lax`` does what the same Python does, whatever is around it."""
+"""Control flow under every transformation: a loop or branch of ``lax`` does what the same Python does,
+whatever is around it.
+"""
 
 import numpy as np
 import pytest
-
 import rabbet as rb
 from rabbet import lax
 from rabbet.checking import check
@@ -105,7 +106,10 @@ def test_vmap_of_a_loop_is_a_loop_of_calls(flow, plain):
     wanted = [np.asarray(plain(w, rb.device_put(XS))) for w in ws]
     same(rb.vmap(flow, (0, None))(ws, XS), np.stack(wanted))
     grads = [rb.grad(plain, (0, 1))(w, rb.device_put(x)) for w, x in zip(ws, batch, strict=True)]
-    same(rb.vmap(rb.grad(flow, (0, 1)))(ws, batch), tuple(np.stack([np.asarray(g[i]) for g in grads]) for i in range(2)))
+    same(
+        rb.vmap(rb.grad(flow, (0, 1)))(ws, batch),
+        tuple(np.stack([np.asarray(g[i]) for g in grads]) for i in range(2)),
+    )
     same(rb.jit(rb.vmap(rb.jit(flow), (0, None)))(ws, XS), np.stack(wanted))
 
 
@@ -138,7 +142,9 @@ def test_forward_mode_goes_through_while():
 
 
 def test_reverse_mode_through_while_says_what_to_use():
-    with pytest.raises(rb.errors.MissingRule, match=r"(?s)while_loop.*lax\.scan, or lax\.fori_loop with static"):
+    with pytest.raises(
+        rb.errors.MissingRule, match=r"(?s)while_loop.*lax\.scan, or lax\.fori_loop with static"
+    ):
         rb.grad(lambda v: lax.while_loop(lambda s: s < 10.0, lambda s: s * 2.0, v))(1.0)
 
 
@@ -160,10 +166,14 @@ def test_a_long_scan_traces_its_body_a_constant_number_of_times():
 
 
 def test_residuals_are_kept_small():
-    """The weight that every step reads is kept once, not once per step, and what was repeated is kept unrepeated."""
+    """The weight that every step reads is kept once, not once per step, and what was repeated is kept
+    unrepeated.
+    """
 
     def loss(w, xs):
-        return total(lax.scan(lambda c, x: (lax.tanh(lax.reduce_sum(w * c, axes=(1,)) + x), None), xs[0], xs)[0])
+        return total(
+            lax.scan(lambda c, x: (lax.tanh(lax.reduce_sum(w * c, axes=(1,)) + x), None), xs[0], xs)[0]
+        )
 
     text = str(rb.make_jaxpr(rb.grad(loss))(np.ones((7, 7), "f4"), np.ones((50, 7), "f4")))
     assert "f32[50,7]" in text

@@ -1,7 +1,8 @@
 """Abstract values: what is known of an array before it exists.
 
-A ``ShapedArray`` is interned, so equal abstract values are one object. Caches all over Rabbet use that: a signature is a
-tuple of these objects and comparing two of them costs an identity test. Its StableHLO type text is computed once.
+A ``ShapedArray`` is interned, so equal abstract values are one object. Caches all over Rabbet use that: a
+signature is a tuple of these objects and comparing two of them costs an identity test. Its StableHLO type
+text is computed once.
 """
 
 from math import prod
@@ -37,10 +38,14 @@ class ShapedArray:
         try:
             return _interned[key]
         except (KeyError, TypeError):
-            return _intern(tuple([_dimension(d) for d in shape]), dtypes.canonicalize(dtype), bool(weak_type), key)
+            return _intern(
+                tuple([_dimension(d) for d in shape]), dtypes.canonicalize(dtype), bool(weak_type), key
+            )
 
     def __getattr__(self, name):
-        """``mlir``, when it is first asked for: the StableHLO type ``tensor<2x3xf32>``; for a typed key that of its storage."""
+        """``mlir``, when it is first asked for: the StableHLO type ``tensor<2x3xf32>``; for a typed key
+        that of its storage.
+        """
         if name != "mlir":
             raise AttributeError(f"ShapedArray has no attribute {name!r}")
         physical = self.physical
@@ -50,7 +55,9 @@ class ShapedArray:
 
     @property
     def scalar(self):
-        """The aval of one element, as weakly typed as this one: what a Python number becomes beside such an array."""
+        """The aval of one element, as weakly typed as this one: what a Python number becomes beside such an
+        array.
+        """
         if self._scalar is None:
             self._scalar = ShapedArray((), self.dtype, self.weak_type)
         return self._scalar
@@ -66,7 +73,9 @@ class ShapedArray:
     def update(self, **changes):
         """The aval that differs from this one in ``shape``, ``dtype`` or ``weak_type``."""
         return ShapedArray(
-            changes.get("shape", self.shape), changes.get("dtype", self.dtype), changes.get("weak_type", self.weak_type)
+            changes.get("shape", self.shape),
+            changes.get("dtype", self.dtype),
+            changes.get("weak_type", self.weak_type),
         )
 
     def strong(self):
@@ -74,7 +83,9 @@ class ShapedArray:
         return ShapedArray(self.shape, self.dtype) if self.weak_type else self
 
     def str_short(self):
-        """The field's short form, ``f32[2,3]``; a weak type ends in a star there where it is asked for by ``repr``."""
+        """The field's short form, ``f32[2,3]``; a weak type ends in a star there where it is asked for by
+        ``repr``.
+        """
         return f"{dtypes.short_name(self.dtype)}[{','.join(map(str, self.shape))}]"
 
     def __repr__(self):
@@ -99,7 +110,9 @@ def _dimension(size):
     try:
         number = size.__index__()
     except AttributeError:
-        raise TypeError(f"a shape is a tuple of ints, got the dimension {size!r} of type {type(size).__name__}") from None
+        raise TypeError(
+            f"a shape is a tuple of ints, got the dimension {size!r} of type {type(size).__name__}"
+        ) from None
     if number < 0:
         raise ValueError(f"a dimension cannot be negative, got {number}")
     return number
@@ -152,7 +165,10 @@ class ShapeDtypeStruct:
         return len(self.aval)
 
     def __eq__(self, other):
-        return isinstance(other, ShapeDtypeStruct) and (self.aval, self.sharding) == (other.aval, other.sharding)
+        return isinstance(other, ShapeDtypeStruct) and (self.aval, self.sharding) == (
+            other.aval,
+            other.sharding,
+        )
 
     def __hash__(self):
         return hash((self.aval, self.sharding))

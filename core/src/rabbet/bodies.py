@@ -1,8 +1,9 @@
 """How any interpreter goes through primitives that carry programs: calls, branches, loops.
 
-An interpreter gives ``lift`` and ``type_of`` (and ``join``, where static parts differ); from that alone the functions here stage a body *under* the
-interpreter: its payloads, flattened to their leaves, become the inputs of a new program, and what comes out is flattened again. The static
-parts, which say how leaves make payloads, stay outside the program.
+An interpreter gives ``lift`` and ``type_of`` (and ``join``, where static parts differ); from that alone the
+functions here stage a body *under* the interpreter: its payloads, flattened to their leaves, become the
+inputs of a new program, and what comes out is flattened again. The static parts, which say how leaves make
+payloads, stay outside the program.
 
 A value the interpreter never touched is *plain*: it is its own single leaf, and ``PLAIN`` is its static part.
 """
@@ -62,11 +63,13 @@ def interpret(interpreter, jaxpr, structures, leaf_avals, outputs=None):
       jaxpr: the body.
       structures: the static part of each of its inputs.
       leaf_avals: the types of the flattened inputs.
-      outputs: the static part that each output must have (None: whatever it comes to have); values are forced to it.
+      outputs: the static part that each output must have (None: whatever it comes to have); values are
+        forced to it.
 
     Returns:
-      (body, out_structures, consts): ``body`` takes ``consts`` and then the leaves of the inputs, and returns the leaves of the
-      outputs. ``consts`` are empty where nothing outside was captured, and then the result is kept with ``jaxpr``.
+      (body, out_structures, consts): ``body`` takes ``consts`` and then the leaves of the inputs, and
+      returns the leaves of the outputs. ``consts`` are empty where nothing outside was captured, and then
+      the result is kept with ``jaxpr``.
     """
     key = interpreter.key()
     memo = None if key is None else (key, structures, tuple(leaf_avals), outputs)
@@ -95,7 +98,7 @@ def interpret(interpreter, jaxpr, structures, leaf_avals, outputs=None):
     return result
 
 
-# ------------------------------------------------------------------------------------------- joining and forcing
+# ---------------------------------------------------------------------------------- joining and forcing
 class Hole:
     """Stands for a leaf where only a payload's static part is looked at."""
 
@@ -126,11 +129,15 @@ def join_all(interpreter, first, second):
 
 
 def forced(interpreter, x, structure):
-    """The leaves of a value (a tracer of ``interpreter``, alive or finished, or a plain value) brought to a static part."""
+    """The leaves of a value (a tracer of ``interpreter``, alive or finished, or a plain value) brought to a
+    static part.
+    """
     mine = type(x) is Tracer and x.interpreter is interpreter
     if structure is PLAIN:
         if mine:
-            raise TypeError(f"{interpreter.describe()}: a value that must stay plain depends on a transformed one")
+            raise TypeError(
+                f"{interpreter.describe()}: a value that must stay plain depends on a transformed one"
+            )
         return [x]
     payload = x.payload if mine else interpreter.lift(x)
     leaves, have = tree.flatten(payload)
@@ -138,16 +145,20 @@ def forced(interpreter, x, structure):
         return leaves
     leaves, have = tree.flatten(interpreter.force(payload, skeleton(structure)))
     if have != structure:
-        raise TypeError(f"{interpreter.describe()}: force gave the static part {have}, {structure} was asked for")
+        raise TypeError(
+            f"{interpreter.describe()}: force gave the static part {have}, {structure} was asked for"
+        )
     return leaves
 
 
 def widened(interpreter, values, body_of):
-    """The static parts of loop carries: the least that hold the initial values and whatever the body makes of them.
+    """The static parts of loop carries: the least that hold the initial values and whatever the body makes
+    of them.
 
     Args:
       values: the initial values.
-      body_of: from the carries' static parts and leaf avals to the static parts that the body returns for them.
+      body_of: from the carries' static parts and leaf avals to the static parts that the body returns for
+        them.
 
     Returns:
       (structures, leaves): the static parts, and the initial values' leaves forced to them.

@@ -1,7 +1,8 @@
 """Programs as data: what staging a function produces and what every pass, lowering and transposition reads.
 
-A ``Jaxpr`` is a straight list of equations over typed variables. ``ClosedJaxpr`` pairs it with the arrays that the function captured; they
-are inputs of the program, not text in it. Scalars written in the source stand in equations as literals.
+A ``Jaxpr`` is a straight list of equations over typed variables. ``ClosedJaxpr`` pairs it with the arrays
+that the function captured; they are inputs of the program, not text in it. Scalars written in the source
+stand in equations as literals.
 """
 
 from typing import Any, NamedTuple
@@ -79,7 +80,8 @@ class Jaxpr:
         self.constvars = list(constvars)
         self.effects = effects
         self.name = name
-        # What transformations derived from this program (its jvp, its halves, its executables), by their own keys.
+        # What transformations derived from this program (its jvp, its halves, its executables), by their
+        # own keys.
         self.memo = {}
 
     eqns = property(lambda self: self.equations, doc="The field's name for ``equations``.")
@@ -122,7 +124,9 @@ def open_consts(closed):
         return jaxpr
     return jaxpr.once(
         "open",
-        lambda: Jaxpr([*jaxpr.constvars, *jaxpr.invars], jaxpr.outvars, jaxpr.equations, (), jaxpr.effects, jaxpr.name),
+        lambda: Jaxpr(
+            [*jaxpr.constvars, *jaxpr.invars], jaxpr.outvars, jaxpr.equations, (), jaxpr.effects, jaxpr.name
+        ),
     )
 
 
@@ -130,7 +134,8 @@ def evaluate(jaxpr, args, consts=()):
     """Run a program on ``args`` under the current interpreter; a list of outputs."""
     if len(args) != len(jaxpr.invars) or len(consts) != len(jaxpr.constvars):
         raise TypeError(
-            f"program {jaxpr.name!r} takes {len(jaxpr.invars)} arguments and {len(jaxpr.constvars)} captured arrays, got {len(args)} "
+            f"program {jaxpr.name!r} takes {len(jaxpr.invars)} arguments and {len(jaxpr.constvars)} "
+            f"captured arrays, got {len(args)} "
             f"and {len(consts)}"
         )
     env: dict[Any, Any] = dict(zip(jaxpr.constvars, consts))
@@ -151,7 +156,9 @@ def evaluate(jaxpr, args, consts=()):
 
 
 def last_uses(jaxpr):
-    """For each variable the index of the last equation that reads it; outputs map to the number of equations."""
+    """For each variable the index of the last equation that reads it; outputs map to the number of
+    equations.
+    """
     last = {}
     for i, eqn in enumerate(jaxpr.equations):
         for v in eqn.inputs:
@@ -184,4 +191,14 @@ def effects_of(op):
     return effects
 
 
-__all__ = ["ClosedJaxpr", "Equation", "Jaxpr", "Literal", "Var", "bodies_of", "effects_of", "evaluate", "open_consts"]
+__all__ = [
+    "ClosedJaxpr",
+    "Equation",
+    "Jaxpr",
+    "Literal",
+    "Var",
+    "bodies_of",
+    "effects_of",
+    "evaluate",
+    "open_consts",
+]

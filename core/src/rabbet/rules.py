@@ -10,7 +10,8 @@ Lookup goes down seven steps and remembers the answer:
 6. the primitive's decomposition into other primitives;
 7. ``MissingRule``, which names the primitive, the packages that own both sides, and the line to write.
 
-A platform comes first at each of the first three steps: a rule for ``"lower:cuda"`` goes before one for ``"lower"``.
+A platform comes first at each of the first three steps: a rule for ``"lower:cuda"`` goes before one for
+  ``"lower"``.
 """
 
 import weakref
@@ -20,13 +21,16 @@ from rabbet import source_info
 from rabbet.errors import MissingRule, RuleConflict
 
 KINDS = (
-    "elementwise", "increasing", "decreasing", "linear", "bilinear", "structural", "reduction", "body", "effect",
+    "elementwise", "increasing", "decreasing", "linear", "bilinear", "structural", "reduction", "body",
+    "effect",
 )  # fmt: skip
 """The laws that a primitive can declare and a table can have rules for."""
 
 
 class Found(NamedTuple):
-    """A rule and where it came from: ``owner``, ``table``, ``bridge``, ``body``, ``kind`` or ``decomposition``."""
+    """A rule and where it came from: ``owner``, ``table``, ``bridge``, ``body``, ``kind`` or
+    ``decomposition``.
+    """
 
     rule: object
     source: str
@@ -46,13 +50,16 @@ class _Rules:
         for primitive in primitives:
             if not hasattr(primitive, "kinds"):
                 raise TypeError(
-                    f"{self!r}: rules are for primitives, got {type(primitive).__name__} {primitive!r}. A function is interpreted "
+                    f"{self!r}: rules are for primitives, got {type(primitive).__name__} "
+                    f"{primitive!r}. A function is interpreted "
                     f"through the primitives that it is made of; rabbet.make_jaxpr(f)(*args) shows which"
                 )
 
         def install(function):
             for primitive in primitives:
-                _refuse_second(self, self.by_primitive, (primitive, platform), function, f"primitive {primitive.name!r}")
+                _refuse_second(
+                    self, self.by_primitive, (primitive, platform), function, f"primitive {primitive.name!r}"
+                )
             for primitive in primitives:
                 self.by_primitive[primitive, platform] = function
             forget_lookups()
@@ -78,7 +85,8 @@ class RuleTable(_Rules):
     Args:
       name: unique among tables; what owners of primitives write in ``@primitive.rule(name)``.
       doc: the payload's shape, ``"(op, *boxes) -> Box"``.
-      bridges: ``bridges(name)`` returns the ``RuleSet`` objects of third packages; by default those of the installed plugins.
+      bridges: ``bridges(name)`` returns the ``RuleSet`` objects of third packages; by default those of the
+        installed plugins.
 
     Example:
       >>> rules = RuleTable("enclose", doc="(op, *boxes) -> Box")
@@ -148,7 +156,11 @@ class RuleTable(_Rules):
 
     def _from_bridges(self, primitive, platform):
         rule_sets = self._bridges(self.name) if self._bridges is not None else find_bridges(self.name)
-        hits = [(s, s.by_primitive[primitive, platform]) for s in rule_sets if (primitive, platform) in s.by_primitive]
+        hits = [
+            (s, s.by_primitive[primitive, platform])
+            for s in rule_sets
+            if (primitive, platform) in s.by_primitive
+        ]
         if len(hits) > 1:
             addresses = " and ".join(source_info.address(rule) for _, rule in hits)
             raise RuleConflict(
@@ -158,16 +170,21 @@ class RuleTable(_Rules):
         return Found(hits[0][1], "bridge") if hits else None
 
     def missing(self, primitive):
-        """The ``MissingRule`` to raise: who, where, and what to write. ``reached`` adds to it how it came to this."""
+        """The ``MissingRule`` to raise: who, where, and what to write. ``reached`` adds to it how it came
+        to this.
+        """
         kinds = ", ".join(primitive.kinds) or "none"
         known = ", ".join(self.by_kind) or "none"
         name = primitive.name
         error = MissingRule(
             f"no {self.name!r} rule for primitive {name!r} (kinds: {kinds})\n"
-            f"  primitive {name!r}{source_info.owner(primitive.where.module)} is defined at {primitive.where}\n"
-            f"  table {self.name!r}{source_info.owner(self.where.module)} is defined at {self.where}; its rules by kind "
+            f"  primitive {name!r}{source_info.owner(primitive.where.module)} is defined at "
+            f"{primitive.where}\n"
+            f"  table {self.name!r}{source_info.owner(self.where.module)} is defined at {self.where}; "
+            "its rules by kind "
             f"serve: {known}\n"
-            f"  to fix: write one beside the primitive with @{name}.rule({self.name!r}), in the table with @rules.primitive({name}), "
+            f"  to fix: write one beside the primitive with @{name}.rule({self.name!r}), in the table "
+            f"with @rules.primitive({name}), "
             f"or in a RuleSet({self.name!r}) of a package of yours; see docs/extend.md#how-a-rule-is-found"
         )
         error.missing = self, primitive
@@ -183,7 +200,9 @@ class RuleTable(_Rules):
 
 
 class Decomposed:
-    """What step 6 finds: ``parts(op, *args)`` computes the primitive by others, under the interpreter that asked."""
+    """What step 6 finds: ``parts(op, *args)`` computes the primitive by others, under the interpreter that
+    asked.
+    """
 
     __slots__ = ("parts",)
 
@@ -192,7 +211,9 @@ class Decomposed:
 
 
 class Through:
-    """What step 4 finds: ``body(op, interpreter, args)`` takes the interpreter through the bodies (see ``bodies``)."""
+    """What step 4 finds: ``body(op, interpreter, args)`` takes the interpreter through the bodies (see
+    ``bodies``).
+    """
 
     __slots__ = ("body",)
 
@@ -201,7 +222,8 @@ class Through:
 
 
 def reached(error, table, primitive, where):
-    """Extend ``MissingRule`` on its way out: by which rule for which primitive it was reached, and from which user line.
+    """Extend ``MissingRule`` on its way out: by which rule for which primitive it was reached, and from
+    which user line.
 
     Args:
       error: the ``MissingRule``.
@@ -251,7 +273,9 @@ def forget_lookups():
 
 
 def set_bridges(finder):
-    """Name the function that returns the installed ``RuleSet`` objects for a table name. Called once, by composition."""
+    """Name the function that returns the installed ``RuleSet`` objects for a table name. Called once, by
+    composition.
+    """
     global find_bridges
     find_bridges = finder
 

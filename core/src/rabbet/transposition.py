@@ -1,7 +1,9 @@
-"""Walking linear equations backwards: the second half of reverse mode, and the transposition of any linear program.
+"""Walking linear equations backwards: the second half of reverse mode, and the transposition of any linear
+program.
 
-An equation here may hold values in the places of its known operands (as a recorder leaves them), or be part of a ``Jaxpr``. Each is given to its
-primitive's ``transpose`` rule; cotangents of a value used several times are added.
+An equation here may hold values in the places of its known operands (as a recorder leaves them), or be part
+of a ``Jaxpr``. Each is given to its primitive's ``transpose`` rule; cotangents of a value used several
+times are added.
 """
 
 from rabbet.current import context
@@ -19,7 +21,8 @@ def backward(equations, cotangents):
 
     Args:
       equations: objects with ``op, inputs, outputs, where``; inputs are ``Var`` where linear, else values.
-      cotangents: dict from ``Var`` to its cotangent; it is used up, and holds the cotangents of the inputs in the end.
+      cotangents: dict from ``Var`` to its cotangent; it is used up, and holds the cotangents of the inputs
+        in the end.
     """
     ctx = context
     outer = ctx.where
@@ -67,8 +70,8 @@ def transposed(jaxpr, linear, nonzero):
       nonzero: a bool per output, whether its cotangent is given.
 
     Returns:
-      (program, produced): the program takes the inputs that are not linear, then the nonzero cotangents, and returns the cotangents of the linear
-      inputs whose entry in ``produced`` is true.
+      (program, produced): the program takes the inputs that are not linear, then the nonzero cotangents,
+      and returns the cotangents of the linear inputs whose entry in ``produced`` is true.
     """
     return jaxpr.once(("transposed", linear, nonzero), lambda: _transpose(jaxpr, linear, nonzero))
 
@@ -92,7 +95,9 @@ def _transpose(jaxpr, linear, nonzero):
 
 def transpose_program(jaxpr, linear, known, nonzero, given):
     """Transpose ``jaxpr`` under the current interpreter; a cotangent or None per linear input."""
-    values = dict(zip([v for v, lin in zip(jaxpr.invars, linear, strict=True) if not lin], known, strict=True))
+    values = dict(
+        zip([v for v, lin in zip(jaxpr.invars, linear, strict=True) if not lin], known, strict=True)
+    )
     linear_vars = [v for v, lin in zip(jaxpr.invars, linear, strict=True) if lin]
     reached = set(linear_vars)
     equations = []

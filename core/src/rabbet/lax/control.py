@@ -17,7 +17,9 @@ from rabbet.tree_util import keystr
 
 
 class Body:
-    """A function of pytrees staged for given types: its program, what it captured, the structure of its result."""
+    """A function of pytrees staged for given types: its program, what it captured, the structure of its
+    result.
+    """
 
     def __init__(self, fun, in_tree, avals):
         self.fun = fun
@@ -48,13 +50,15 @@ def _same_outputs(what, first, other):
     """Refuse branches that return different structures, shapes or dtypes."""
     if first.out_tree != other.out_tree:
         raise TypeError(
-            f"{what}: all branches must return the same structure; {describe_function(first.fun)} returns {first.out_tree}, "
+            f"{what}: all branches must return the same structure; {describe_function(first.fun)} "
+            f"returns {first.out_tree}, "
             f"{describe_function(other.fun)} returns {other.out_tree}"
         )
     for i, (a, b) in enumerate(zip(first.out_avals, other.out_avals, strict=True)):
         if (a.shape, a.dtype) != (b.shape, b.dtype):
             raise TypeError(
-                f"{what}: all branches must return the same types; {first.named_out(i)} is {a.str_short()} in "
+                f"{what}: all branches must return the same types; {first.named_out(i)} is "
+                f"{a.str_short()} in "
                 f"{describe_function(first.fun)} and {b.str_short()} in {describe_function(other.fun)}"
             )
 
@@ -89,7 +93,8 @@ def switch(index, branches, *operands):
 
     Args:
       index: an integer scalar, clamped to the branches there are.
-      branches: a sequence of functions of ``operands`` that return pytrees of one structure and the same types.
+      branches: a sequence of functions of ``operands`` that return pytrees of one structure and the same
+        types.
       operands: pytrees of arrays.
 
     Returns:
@@ -146,7 +151,9 @@ def cond(pred, true_fun, false_fun, *operands, operand=None):
     if operand is not None:
         operands = (*operands, operand)
     if not callable(true_fun) or not callable(false_fun):
-        raise TypeError("cond takes a predicate and two functions: cond(pred, true_fun, false_fun, *operands)")
+        raise TypeError(
+            "cond takes a predicate and two functions: cond(pred, true_fun, false_fun, *operands)"
+        )
     aval = typeof(pred)
     if aval.shape or dtypes.kind(aval.dtype) not in "biuf":
         raise TypeError(f"cond: the predicate must be a boolean scalar, got {aval.str_short()}")
@@ -158,7 +165,9 @@ def cond(pred, true_fun, false_fun, *operands, operand=None):
 
 
 def _settled(what, fun, init, in_tree, extra=()):
-    """The body staged for its carry, whose weak types give way to what the body returns; (body, carry leaves)."""
+    """The body staged for its carry, whose weak types give way to what the body returns; (body, carry
+    leaves).
+    """
     leaves = list(init)
     while True:
         body = Body(fun, in_tree, [*[typeof(x) for x in leaves], *extra])
@@ -179,7 +188,8 @@ def _check_carry(what, fun, body, in_tree, leaves, out_tree):
     """Refuse a body that returns another structure or other types than it carries."""
     if out_tree != in_tree:
         raise TypeError(
-            f"{what}: {describe_function(fun)} must return the structure that it carries; it takes {in_tree} and "
+            f"{what}: {describe_function(fun)} must return the structure that it carries; it takes "
+            f"{in_tree} and "
             f"returns {out_tree}"
         )
     places = tree.unflatten(in_tree, list(range(len(leaves))))
@@ -188,13 +198,16 @@ def _check_carry(what, fun, body, in_tree, leaves, out_tree):
         if (aval.shape, aval.dtype) != (out.shape, out.dtype):
             path, _ = tree.leaves_with_path(places)[i]
             raise TypeError(
-                f"{what}: {describe_function(fun)} must return the types that it carries; carry{keystr(path)} goes in as "
+                f"{what}: {describe_function(fun)} must return the types that it carries; "
+                f"carry{keystr(path)} goes in as "
                 f"{aval.str_short()} and comes out as {out.str_short()}"
             )
 
 
 def _stronger(body, leaves, count):
-    """The program with the first ``count`` outputs converted to the carries' dtypes, where only weak types differ."""
+    """The program with the first ``count`` outputs converted to the carries' dtypes, where only weak types
+    differ.
+    """
     for i in range(count):
         out, aval = body.out_avals[i], typeof(leaves[i])
         if out.weak_type and out.dtype != aval.dtype and out.shape == aval.shape:
@@ -213,7 +226,8 @@ def while_loop(cond_fun, body_fun, init_val):
       init_val: the first value, a pytree of arrays.
 
     Returns:
-      the last value. Reverse mode cannot go through a loop whose length is not known: use ``scan``, or ``fori_loop`` with static bounds.
+      the last value. Reverse mode cannot go through a loop whose length is not known: use ``scan``, or
+      ``fori_loop`` with static bounds.
     """
     if config.disable_jit:
         val = init_val
@@ -229,7 +243,9 @@ def while_loop(cond_fun, body_fun, init_val):
     test = Body(cond_fun, in_tree, avals)
     if len(test.out_avals) != 1 or test.out_avals[0].shape or dtypes.kind(test.out_avals[0].dtype) != "b":
         shown = ", ".join(a.str_short() for a in test.out_avals)
-        raise TypeError(f"while_loop: {describe_function(cond_fun)} must return one boolean scalar, it returns {shown}")
+        raise TypeError(
+            f"while_loop: {describe_function(cond_fun)} must return one boolean scalar, it returns {shown}"
+        )
     outs = loops.while_(
         *test.consts, *body.consts, *leaves, cond_jaxpr=test.program, body_jaxpr=body.program,
         cond_consts=len(test.consts), body_consts=len(body.consts),
@@ -253,14 +269,17 @@ def scan(f, init, xs=None, length=None, reverse=False, unroll=1, _split_transpos
       ``(carry, ys)``: the last carry, and the results stacked along a new first dimension.
 
     Raises:
-      TypeError, ValueError: for a carry that changes its type or lengths that differ; the message names the leaf.
+      TypeError, ValueError: for a carry that changes its type or lengths that differ; the message names the
+        leaf.
     """
     init_leaves, init_tree = _flat(init)
     x_leaves, x_tree = _flat(xs)
     n = _length(f, x_leaves, x_tree, length)
     if config.disable_jit:
         return _scan_in_python(f, init, xs, n, reverse)
-    in_tree = tree.structure((tree.unflatten(init_tree, [0] * len(init_leaves)), tree.unflatten(x_tree, [0] * len(x_leaves))))
+    in_tree = tree.structure(
+        (tree.unflatten(init_tree, [0] * len(init_leaves)), tree.unflatten(x_tree, [0] * len(x_leaves)))
+    )
     slices = [typeof(x).update(shape=typeof(x).shape[1:]) for x in x_leaves]
     body, leaves = _settled("scan", f, init_leaves, in_tree, slices)
     parts = _pair(f, body.out_tree)
@@ -287,7 +306,9 @@ def _length(f, leaves, treedef, length):
         aval = typeof(x)
         path, _ = tree.leaves_with_path(places)[i]
         if not aval.shape:
-            raise ValueError(f"scan of {describe_function(f)}: xs{keystr(path)} is a scalar and has no slices")
+            raise ValueError(
+                f"scan of {describe_function(f)}: xs{keystr(path)} is a scalar and has no slices"
+            )
         sizes.setdefault(aval.shape[0], f"xs{keystr(path)} ({aval.str_short()})")
     if length is not None:
         sizes.setdefault(int(length), "length")
@@ -314,7 +335,8 @@ def fori_loop(lower, upper, body_fun, init_val, *, unroll=None):
     """``val = body_fun(i, val)`` for ``i`` from ``lower`` up to ``upper``.
 
     Args:
-      lower, upper: integer scalars. Where both are Python ints the loop can be differentiated in reverse mode.
+      lower, upper: integer scalars. Where both are Python ints the loop can be differentiated in reverse
+        mode.
       body_fun: from ``(i, val)`` to a value of the same structure and types.
       init_val: a pytree of arrays.
 
@@ -322,6 +344,7 @@ def fori_loop(lower, upper, body_fun, init_val, *, unroll=None):
       the last value.
     """
     if isinstance(lower, (int, np.integer)) and isinstance(upper, (int, np.integer)):
+
         def step(carry, _):
             i, val = carry
             return (i + 1, body_fun(i, val)), None
@@ -340,7 +363,7 @@ def fori_loop(lower, upper, body_fun, init_val, *, unroll=None):
     return val
 
 
-def map(f, xs):  # noqa: A001 - the field's name
+def map(f, xs):
     """``f`` applied to each slice of ``xs`` along the first dimension, one after the other; results stacked.
 
     Args:

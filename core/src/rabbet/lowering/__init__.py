@@ -1,1 +1,3 @@
-"""Programs to StableHLO text: ``lower_program`` writes a module, ``constants`` its literals, ``locations`` its source positions."""
+"""Programs to StableHLO text: ``lower_program`` writes a module, ``constants`` its literals, ``locations``
+its source positions.
+"""

@@ -10,10 +10,13 @@ from rabbet import dtypes
 def dense(value, dtype):
     """The text ``dense<...>`` for a scalar or NumPy array converted to ``dtype``.
 
-    Finite floats are written with 17 digits, enough for every dtype up to float64; infinities and NaNs as bit patterns.
+    Finite floats are written with 17 digits, enough for every dtype up to float64; infinities and NaNs as
+    bit patterns.
     """
     array = np.asarray(value).astype(dtype)
-    if array.ndim == 0 or (array.size and (array == array.reshape(-1)[0]).all() and not _has_signed_zero(array)):
+    if array.ndim == 0 or (
+        array.size and (array == array.reshape(-1)[0]).all() and not _has_signed_zero(array)
+    ):
         return f"dense<{_scalar(array.reshape(-1)[0], dtype)}>"
     if array.size == 0:
         return "dense<>"

@@ -1,4 +1,6 @@
-"""Source positions in a module: each user line is defined once, ``#l3 = loc("model.py":12:5)``, and operations refer to it."""
+"""Source positions in a module: each user line is defined once, ``#l3 = loc("model.py":12:5)``, and
+operations refer to it.
+"""
 
 from rabbet import source_info
 

@@ -1,8 +1,9 @@
 """A program as StableHLO text.
 
-Each equation's ``lower`` rule is called with a ``Site`` (its parameters, avals and an ``emit``) and the names of its operands, and
-returns the names of its results. Locations are kept beside the lines, so that the same text without them is the key of the persistent
-cache: moving a function down a file does not compile it again.
+Each equation's ``lower`` rule is called with a ``Site`` (its parameters, avals and an ``emit``) and the
+names of its operands, and returns the names of its results. Locations are kept beside the lines, so that
+the same text without them is the key of the persistent cache: moving a function down a file does not
+compile it again.
 """
 
 import functools
@@ -16,7 +17,9 @@ from rabbet.lowering.locations import Locations
 from rabbet.rules import Decomposed, RuleTable, Through, reached
 from rabbet.staging import stage
 
-lower = RuleTable("lower", doc="(op, *names) -> name or list of names, of StableHLO values that op.emit wrote")
+lower = RuleTable(
+    "lower", doc="(op, *names) -> name or list of names, of StableHLO values that op.emit wrote"
+)
 
 
 class Lowered(NamedTuple):
@@ -46,7 +49,9 @@ def lower_program(jaxpr, platform, *, name="main", donated=(), table=lower, arg_
 
 
 def donation_attributes(jaxpr, donated):
-    """Pair each donated argument with an output of the same type that may take its memory, first come first served."""
+    """Pair each donated argument with an output of the same type that may take its memory, first come first
+    served.
+    """
     arguments = [*jaxpr.constvars, *jaxpr.invars]
     free = {}
     for i, v in enumerate(jaxpr.outvars):
@@ -98,7 +103,9 @@ class Module:
         return self._by_body[jaxpr]
 
     def rule(self, primitive):
-        """The lowering of a primitive: the backend's own, else the table's for the platform, else the table's."""
+        """The lowering of a primitive: the backend's own, else the table's for the platform, else the
+        table's.
+        """
         own = self.backend_rules.get((primitive, None)) or self.backend_rules.get((primitive, self.platform))
         return own or self.table.lookup(primitive, self.platform)
 
@@ -107,7 +114,8 @@ class Module:
         lines = [(f"module @{name} {{", ""), *(line for f in self.functions for line in f), ("}", "")]
         with_locations = [f"{text} {loc}" if loc else text for text, loc in lines]
         return Lowered(
-            "\n".join([*with_locations, *self.locations.definitions()]), "\n".join([text for text, _ in lines])
+            "\n".join([*with_locations, *self.locations.definitions()]),
+            "\n".join([text for text, _ in lines]),
         )
 
     def _unique(self, symbol):
@@ -142,7 +150,9 @@ class Function:
         return name
 
     def inline(self, jaxpr, names):
-        """Write the equations of ``jaxpr`` here, its inputs being ``names``; return the names of its outputs."""
+        """Write the equations of ``jaxpr`` here, its inputs being ``names``; return the names of its
+        outputs.
+        """
         env = dict(zip((*jaxpr.constvars, *jaxpr.invars), names, strict=True))
         location = self.module.locations.name
         lookup = self.module.rule
@@ -232,7 +242,8 @@ class Site:
         """Write an operation with regions: ``n`` results = ``head ({region}, {region}) tail``.
 
         Args:
-          regions: for each region ``(jaxpr, names)``: its first inputs are the captured ``names``, the others block arguments.
+          regions: for each region ``(jaxpr, names)``: its first inputs are the captured ``names``, the
+            others block arguments.
         """
         function = self._function
         name = function.fresh()
@@ -247,7 +258,9 @@ class Site:
             names = [*names, *[a for a, _ in own]]
             outs = function.inline(jaxpr, names)
             types = ", ".join([v.aval.mlir for v in jaxpr.outvars])
-            function.lines.append((f"stablehlo.return {', '.join(outs)} : {types}" if outs else "stablehlo.return", ""))
+            function.lines.append(
+                (f"stablehlo.return {', '.join(outs)} : {types}" if outs else "stablehlo.return", "")
+            )
         function.lines.append((f"}}) {tail}", function.loc))
         return [name] if n == 1 else [f"{name}#{i}" for i in range(n)]
 
@@ -291,13 +304,13 @@ def decomposed(eqn, parts):
     closed = stage(flat, avals, eqn.op.primitive.name)
     if closed.consts:
         raise MissingRule(
-            f"the decomposition of primitive {eqn.op.primitive.name!r} uses arrays from outside; make them with operations"
+            f"the decomposition of primitive {eqn.op.primitive.name!r} uses arrays from outside; make "
+            "them with operations"
         )
     return closed.jaxpr
 
 
 @functools.cache
 def _symbol(name):
-    cleaned = "".join(c if c.isalnum() and c.isascii() or c == "_" else "_" for c in name)
+    cleaned = "".join(c if (c.isalnum() and c.isascii()) or c == "_" else "_" for c in name)
     return cleaned if cleaned and not cleaned[0].isdigit() else f"f_{cleaned}"
-

@@ -1,7 +1,8 @@
 """The list of passes and how it is run.
 
-A ``Pass`` is a value. Core brings dead-code elimination; packages bring others through the entry-point group ``rabbet.passes``. They run in the order
-that their ``before`` and ``after`` ask for, each on the result of the one before.
+A ``Pass`` is a value. Core brings dead-code elimination; packages bring others through the entry-point
+group ``rabbet.passes``. They run in the order that their ``before`` and ``after`` ask for, each on the
+result of the one before.
 """
 
 import os
@@ -35,7 +36,9 @@ class Pass:
     doc: str = ""
 
 
-DEAD_CODE = Pass("dead-code", lambda jaxpr, platform: eliminate_dead_code(jaxpr), doc="drop what no output needs")
+DEAD_CODE = Pass(
+    "dead-code", lambda jaxpr, platform: eliminate_dead_code(jaxpr), doc="drop what no output needs"
+)
 
 
 def no_plugins():
@@ -77,7 +80,9 @@ def ordered(passes):
     try:
         return [by_name[n] for n in TopologicalSorter(graph).static_order()]
     except CycleError as error:
-        raise PluginError(f"the passes {' -> '.join(error.args[1])} each ask to run before the next") from None
+        raise PluginError(
+            f"the passes {' -> '.join(error.args[1])} each ask to run before the next"
+        ) from None
 
 
 def switched_off():

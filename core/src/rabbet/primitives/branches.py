@@ -1,7 +1,8 @@
 """The primitive ``cond``: one of several programs, chosen by an index.
 
-An interpreter goes through all branches; where it represents their results differently, both are brought to one representation (see
-``bodies``). An index that the interpreter has touched goes to its ``predicate`` hook.
+An interpreter goes through all branches; where it represents their results differently, both are brought to
+one representation (see ``bodies``). An index that the interpreter has touched goes to its ``predicate``
+hook.
 """
 
 from rabbet import bodies, transposition
@@ -23,7 +24,13 @@ def cond_aval(index, *operands, branches):
     return branches[0].out_avals
 
 
-cond = Primitive("cond", cond_aval, kinds=("body",), multiple_results=True, doc="the branch number index, clamped to those there are")
+cond = Primitive(
+    "cond",
+    cond_aval,
+    kinds=("body",),
+    multiple_results=True,
+    doc="the branch number index, clamped to those there are",
+)
 
 
 @cond.rule("lower")
@@ -31,12 +38,14 @@ def lower_cond(op, index, *operands):
     branches = op["branches"]
     types = ", ".join([a.mlir for a in op.out_avals])
     regions = [(branch, list(operands)) for branch in branches]
-    return op.emit_regions(f'"stablehlo.case"({index})', regions, f": (tensor<i32>) -> ({types})", len(op.out_avals))
+    return op.emit_regions(
+        f'"stablehlo.case"({index})', regions, f": (tensor<i32>) -> ({types})", len(op.out_avals)
+    )
 
 
 @cond.rule("body")
 def body_cond(op, interpreter, args):
-    (index,), operands = args[:1], args[1:]
+    index = args[0]
     leaves, (chosen, *structures) = bodies.take_apart(interpreter, args)
     if chosen is not bodies.PLAIN:
         return interpreter.at_this_level(interpreter.predicate, op, args)
@@ -90,8 +99,12 @@ def transposed_whole(jaxpr, linear, nonzero):
         targets = [v.aval for v, lin in zip(jaxpr.invars, linear, strict=True) if lin]
 
         def flat(*args):
-            results = transposition.transpose_program(jaxpr, linear, args[: len(known)], nonzero, args[len(known) :])
-            return [zeros.full(a.strong(), 0) if r is None else r for r, a in zip(results, targets, strict=True)]
+            results = transposition.transpose_program(
+                jaxpr, linear, args[: len(known)], nonzero, args[len(known) :]
+            )
+            return [
+                zeros.full(a.strong(), 0) if r is None else r for r, a in zip(results, targets, strict=True)
+            ]
 
         return stage(flat, known + given, f"transpose_{jaxpr.name}").jaxpr
 

@@ -1,7 +1,8 @@
 """The primitives ``while`` and ``scan``.
 
-``while`` repeats a program as long as another says so. ``scan`` runs a program over the slices of arrays, carrying values from one step to the
-next and stacking the others; it is lowered as a ``while`` and differentiated in its own right.
+``while`` repeats a program as long as another says so. ``scan`` runs a program over the slices of arrays,
+carrying values from one step to the next and stacking the others; it is lowered as a ``while`` and
+differentiated in its own right.
 """
 
 from rabbet import bodies, dtypes, tree
@@ -14,7 +15,6 @@ from rabbet.primitives import dynamic, elementwise, logic, shape, zeros
 from rabbet.staging import stage
 from rabbet.transposition import transpose_program
 
-
 INDEX = dtypes.canonicalize("int32")
 
 
@@ -22,10 +22,12 @@ def as_carried(avals, wanted, what):
     """Refuse a body whose outputs do not have the types of what it carries."""
     for i, (a, b) in enumerate(zip(avals, wanted, strict=True)):
         if (a.shape, a.dtype) != (b.shape, b.dtype):
-            raise TypeError(f"{what}: carried value {i} has the type {b.str_short()}, the body returns {a.str_short()}")
+            raise TypeError(
+                f"{what}: carried value {i} has the type {b.str_short()}, the body returns {a.str_short()}"
+            )
 
 
-# -------------------------------------------------------------------------------------------------------- while
+# ----------------------------------------------------------------------------------------------- while
 def while_aval(*avals, cond_jaxpr, body_jaxpr, cond_consts, body_consts):
     carry = avals[cond_consts + body_consts :]
     as_carried(body_jaxpr.out_avals, carry, "while")
@@ -35,7 +37,13 @@ def while_aval(*avals, cond_jaxpr, body_jaxpr, cond_consts, body_consts):
     return tuple(carry)
 
 
-while_ = Primitive("while", while_aval, kinds=("body",), multiple_results=True, doc="a program repeated while a condition holds")
+while_ = Primitive(
+    "while",
+    while_aval,
+    kinds=("body",),
+    multiple_results=True,
+    doc="a program repeated while a condition holds",
+)
 
 
 def parts_of_while(op, args):
@@ -81,7 +89,7 @@ def body_while(op, interpreter, args):
     return bodies.put_together(interpreter, structures, outs)
 
 
-# --------------------------------------------------------------------------------------------------------- scan
+# ------------------------------------------------------------------------------------------------ scan
 def scan_aval(*avals, jaxpr, length, reverse, consts, carry, unroll=1):
     carried = avals[consts : consts + carry]
     as_carried(jaxpr.out_avals[:carry], carried, "scan")
@@ -120,7 +128,9 @@ def put_element(stack, value, i):
 
 @scan.rule("lower")
 def lower_scan(op, *names):
-    """As a ``while`` over a counter: slices are read from the inputs, results written into arrays of their own."""
+    """As a ``while`` over a counter: slices are read from the inputs, results written into arrays of their
+    own.
+    """
     closed = stage(lambda *args: scan_by_while(op, args), op.in_avals, "scan")
     return op.inline(closed.jaxpr, names)
 
@@ -210,8 +220,9 @@ def _stacked(interpreter, structure):
 
 @scan.rule("transpose")
 def transpose_scan(op, cts, *operands):
-    """The scan run backwards: cotangents of the carries are carried, those of linear constants are added up, those of scanned
-    inputs are stacked."""
+    """The scan run backwards: cotangents of the carries are carried, those of linear constants are added
+    up, those of scanned inputs are stacked.
+    """
     jaxpr = op.params["jaxpr"]
     consts, carry, xs = parts_of_scan(op, operands)
     n = len(carry)

@@ -1,12 +1,22 @@
 """Branches and loops that are decided by a batched value.
 
-A ``cond`` becomes a selection between the results of all branches. A ``while`` runs as one loop for the whole batch, until the last example is
-done; those that are done earlier keep their values.
+A ``cond`` becomes a selection between the results of all branches. A ``while`` runs as one loop for the
+whole batch, until the last example is done; those that are done earlier keep their values.
 """
 
 from rabbet import lax, tree
 from rabbet.extend import (
-    PLAIN, Batched, cond_call, evaluate, open_consts, put_together, run_traced, stage, take_apart, typeof, while_call,
+    PLAIN,
+    Batched,
+    cond_call,
+    evaluate,
+    open_consts,
+    put_together,
+    run_traced,
+    stage,
+    take_apart,
+    typeof,
+    while_call,
 )  # fmt: skip
 
 
@@ -22,7 +32,9 @@ def decide(interpreter, op, args):
 
 
 def loop(interpreter, op, args):
-    """One ``while`` over the batch, on the level below: every carried value batched in front, steps masked by the predicate."""
+    """One ``while`` over the batch, on the level below: every carried value batched in front, steps masked
+    by the predicate.
+    """
     m, n = op.params["cond_consts"], op.params["body_consts"]
     test, body = op.params["cond_jaxpr"], op.params["body_jaxpr"]
     held, carry = args[: m + n], args[m + n :]
@@ -47,7 +59,9 @@ def loop(interpreter, op, args):
         return [lax.select_n(more, old, new) for old, new in zip(carried, after, strict=True)]
 
     avals = [typeof(x) for x in (*held_leaves, *start)]
-    any_left = stage(lambda *flat: [lax.reduce_or(under(unfinished, flat)[0], axes=(0,))], avals, "unfinished")
+    any_left = stage(
+        lambda *flat: [lax.reduce_or(under(unfinished, flat)[0], axes=(0,))], avals, "unfinished"
+    )
     stepped = stage(lambda *flat: under(step, flat), avals, "step")
     outs = while_call(
         *any_left.consts, *held_leaves, *stepped.consts, *held_leaves, *start,
