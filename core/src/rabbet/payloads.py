@@ -54,6 +54,12 @@ class Linear:
     dtype = property(lambda self: self.aval.dtype)
     ndim = property(lambda self: self.aval.ndim)
 
+    def __array__(self, dtype=None, copy=None):
+        raise TypeError(
+            f"a function to be transposed is not linear: the value of an operand of type {self.aval.str_short()} that depends on "
+            f"its arguments is needed"
+        )
+
     def __repr__(self):
         return f"Linear({self.aval.str_short()})"
 

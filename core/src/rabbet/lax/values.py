@@ -7,6 +7,7 @@ import numpy as np
 from rabbet import dtypes, scalars, tree
 from rabbet.interpreter import typeof
 from rabbet.primitives import convert, elementwise, logic, powers
+from rabbet.runtime.values import to_array
 
 
 class RoundingMethod(enum.IntEnum):
@@ -25,6 +26,8 @@ def convert_element_type(operand, new_dtype):
     dtype = dtypes.scalar_dtype(new_dtype) if weak else dtypes.canonicalize(new_dtype)
     if aval.dtype == dtype and aval.weak_type == weak and hasattr(operand, "aval"):
         return operand
+    if isinstance(operand, np.ndarray) and operand.dtype == dtype != aval.dtype:
+        return to_array(operand, dtype=dtype)  # 64 bits, asked for by name: not narrowed on the way
     if not hasattr(operand, "aval") and not aval.shape and dtypes.kind(dtype) != "V":
         operand = scalars.typed(dtypes.numpy_scalar(operand, dtype) if isinstance(operand, int) else operand, dtype)
     return convert.convert_element_type(operand, new_dtype=dtype, weak_type=weak)
