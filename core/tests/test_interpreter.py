@@ -101,6 +101,20 @@ def test_a_rule_is_called_once_per_operation_with_constants_lifted():
     assert calls[0][1][1] == ("lifted", 2.0)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8", "int64", "complex64"])
+@pytest.mark.parametrize("number", [0, 1, True])
+def test_numbers_are_lifted_in_the_dtype_that_they_adopt(dtype, number):
+    """So that ``lift`` may compute with them: here it makes a zero of the same type."""
+    x = lax.full((2,), 3, dtype)
+    out = run(toys.Differentiate(), lambda y: number + y * 2, [toys.Slope(x, x)])
+    assert out.value.dtype == out.rate.dtype == np.dtype(dtype)
+    assert out.value.tolist() == [6 + number] * 2 and out.rate.tolist() == [6, 6]
+
+
+def test_weak_numbers_stay_weak_through_an_interpreter():
+    assert typeof(enclose(lambda x: x * 2 + 1)((1.0, 2.0)).lo) is typeof(1.0)
+
+
 # ------------------------------------------------------------------------------------------------------------ nesting
 def test_two_levels_of_one_transformation():
     inner = lambda x: enclose(lambda y: y * x)((1.0, 2.0))  # noqa: E731

@@ -12,10 +12,12 @@ import copy
 
 import numpy as np
 
-from rabbet import dtypes, rules, source_info, tree
+from rabbet import dtypes, rules, scalars, source_info, tree
 from rabbet.avals import ShapedArray, ShapeDtypeStruct
 from rabbet.current import context
 from rabbet.errors import MissingRule, UnexpectedTracerError
+
+PYTHON = frozenset(scalars.PYTHON_SCALARS)
 
 
 class Tracer:
@@ -52,6 +54,9 @@ class Interpreter:
     # Whether rules that a function has for other transformations survive this one (see ``primitives.custom``): then the payload has one leaf,
     # the value itself, and the interpreter gives ``uniform`` and ``give_back``.
     carries = False
+    # Whether ``lift`` is given numbers in the dtype that they adopt from the arrays beside them, so that it may compute with them. An
+    # interpreter whose ``lift`` only wraps the value does without.
+    lifts_typed = True
 
     def lift(self, value):
         """The payload of a value that this interpreter has not touched."""
@@ -163,6 +168,8 @@ class Interpreter:
                 return rule.body(op, self, args)
             for i, a in enumerate(args):
                 if payloads[i] is a:
+                    if self.lifts_typed and type(a) in PYTHON:
+                        a = scalars.as_operand(a, scalars.adopted_avals(op, args, typeof)[i])
                     payloads[i] = self.lift(a)
             out = rule(op, *payloads)
             if op.primitive.multiple_results:

@@ -87,6 +87,17 @@ def typed(value, dtype):
     return scalar if dtypes.narrow(scalar.dtype) == dtype else TypedScalar(scalar, ShapedArray((), dtype))
 
 
+def as_operand(value, aval):
+    """A Python scalar as something whose own type is ``aval``'s dtype: a Python scalar still, where that is the default width."""
+    dtype = aval.dtype
+    if isinstance(dtype, dtypes.ExtendedDType):
+        return value
+    scalar_type = dtypes.scalar_type_of(dtype)
+    if dtypes.scalar_dtype(scalar_type) == dtype:
+        return value if type(value) is scalar_type else scalar_type(value)
+    return typed(value, dtype)
+
+
 def as_numpy(value, aval):
     """A scalar as a NumPy array of its aval's dtype; an int that does not fit raises ``OverflowError``."""
     dtype = aval.dtype

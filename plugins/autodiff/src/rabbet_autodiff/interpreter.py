@@ -12,6 +12,7 @@ class Forward(Interpreter):
 
     __slots__ = ()
     table = jvp
+    lifts_typed = False
 
     def lift(self, value):
         return Dual(value, zero_for(typeof(value)))

@@ -20,6 +20,7 @@ class Vmap(Interpreter):
     __slots__ = ("name", "size", "spmd_name")
     table = batch
     carries = True
+    lifts_typed = False
 
     def __init__(self, size, name=None, spmd_name=None):
         self.size = size
