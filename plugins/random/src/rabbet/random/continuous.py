@@ -245,18 +245,19 @@ def _rayleigh(key, scale, shape, dtype):
 def weibull_min(key, scale, concentration, shape=(), dtype=None):
     """Numbers of distribution function 1 - exp(-(x / scale) ** concentration)."""
     found = dtype_of(dtype, float, "f", "weibull_min")
-    return _weibull_min(key, parameter(scale, found), parameter(concentration, found), shape, found)
+    exponent = parameter(1.0 / concentration, found)
+    return _weibull_min(key, parameter(scale, found), exponent, shape, found)
 
 
 @fused(static=("shape", "dtype"))
-def _weibull_min(key, scale, concentration, shape, dtype):
+def _weibull_min(key, scale, exponent, shape, dtype):
     shape = shape_of(shape, "weibull_min")
-    scale, concentration = (
+    scale, exponent = (
         broadcast(operand(x, dtype), shape, "weibull_min", what)
-        for x, what in ((scale, "scale"), (concentration, "concentration"))
+        for x, what in ((scale, "scale"), (exponent, "concentration"))
     )
     times = waiting_times(words_of(key, "weibull_min"), shape, dtype)
-    return lax.mul(lax.pow(times, lax.div(1.0, concentration)), scale)
+    return lax.mul(lax.pow(times, exponent), scale)
 
 
 def triangular(key, left, mode, right, shape=None, dtype=None):

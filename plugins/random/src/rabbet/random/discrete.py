@@ -185,7 +185,7 @@ def categorical(key, logits, axis=-1, shape=None, replace=True, mode=None):
       mode: as for ``gumbel``.
 
     Returns:
-      positions along ``axis``, of the dtype of a Python int.
+      positions along ``axis``, of the dtype of a Python int (int32, where they are drawn without replacement).
     """
     aval = typeof(logits)
     if not aval.ndim:
@@ -224,7 +224,7 @@ def _without_replacement(words, logits, axis, shape, lead, high):
     scores = lax.add(gumbels(words, aval.shape, aval.dtype, high), logits)
     order = (axis, *[d for d in range(aval.ndim) if d != axis])
     _, places = lax.top_k(scores, count, axis=axis)
-    return lax.reshape(lax.convert_element_type(lax.transpose(places, order), index_dtype()), shape)
+    return lax.reshape(lax.transpose(places, order), shape)
 
 
 __all__ = ["bernoulli", "categorical", "geometric", "rademacher", "randint"]

@@ -64,7 +64,9 @@ def from_least(floats, least, dtype):
 
 
 def fine_unit(words, shape, dtype):
-    """Like ``unit``, but numbers below one half, which have room for it, get further random digits; never 0."""
-    coarse, fine = (lax.squeeze(x, (0,)) for x in lax.split(unit(words, (2, *shape), dtype), (1, 1)))
+    """Floats in (0, 1), of which those below one half, which have room for it, have further random digits."""
+    least = float(dtypes.finfo(dtype).tiny)
+    both = from_least(unit(words, (2, *shape), dtype), least, dtype)
+    coarse, fine = (lax.squeeze(x, (0,)) for x in lax.split(both, (1, 1)))
     finer = lax.add(coarse, lax.mul(fine, float(dtypes.finfo(dtype).eps)))
-    return lax.max(lax.select(lax.lt(coarse, 0.5), finer, coarse), float(dtypes.finfo(dtype).tiny))
+    return lax.select(lax.lt(coarse, 0.5), finer, coarse)

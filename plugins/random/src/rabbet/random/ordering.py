@@ -6,7 +6,7 @@ import numpy as np
 
 from rabbet import dtypes, lax
 from rabbet.extend import fused, typeof
-from rabbet.random.arguments import index_dtype, shape_of
+from rabbet.random.arguments import index_dtype, scalar, shape_of
 from rabbet.random.continuous import gumbels, high_mode
 from rabbet.random.discrete import evenly
 from rabbet.random.generator import random_bits, unit
@@ -138,7 +138,7 @@ def places(words, size, p, shape, replace, mode):
     if p is not None:
         return places_by_weight(words, size, p, shape, replace, mode)
     if replace:
-        low, high = lax.full((), 0, np.int32), lax.full((), size, np.int32)
+        low, high = scalar(0, index_dtype()), scalar(size, index_dtype())
         return lax.convert_element_type(evenly(words, shape, low, high, False), index_dtype())
     order = shuffled(words, lax.iota(index_dtype(), size), 0)
     return lax.reshape(lax.slice_in_dim(order, 0, count), shape)
