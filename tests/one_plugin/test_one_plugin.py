@@ -9,7 +9,7 @@ import rabbet as rb
 from rabbet import lax
 
 PLUGIN = os.environ.get("RABBET_ONE_PLUGIN", "")
-DECLARED = {"autodiff": {"rabbet-vmap"}, "nn": {"rabbet-numpy"}, "random": {"rabbet-numpy"}}
+DECLARED = {"autodiff": {"rabbet-vmap"}, "nn": {"rabbet-numpy"}}
 
 only = lambda name: pytest.mark.skipif(name != PLUGIN, reason=f"this environment is about {PLUGIN}")
 
