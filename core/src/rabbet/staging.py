@@ -56,9 +56,13 @@ class Stage(Interpreter):
         return Tracer(self, v, out, where)
 
     def constant(self, x):
-        """The atom of a value that is not this interpreter's tracer: a literal for a scalar, else a captured input."""
-        if isinstance(x, (np.generic, scalars.TypedScalar, *scalars.PYTHON_SCALARS)) or (isinstance(x, np.ndarray) and x.ndim == 0):
+        """The atom of a value that is not this interpreter's tracer: a literal for a scalar, else a captured
+        input.
+        """
+        if isinstance(x, (np.generic, scalars.TypedScalar, *scalars.PYTHON_SCALARS)):
             return Literal(x, typeof(x))
+        if isinstance(x, np.ndarray) and x.ndim == 0:
+            return Literal(x[()], typeof(x))
         return self.capture(x)
 
     def capture(self, x):

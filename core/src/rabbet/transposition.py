@@ -8,9 +8,10 @@ times are added.
 
 from rabbet.current import context
 from rabbet.errors import MissingRule
+from rabbet.interpreter import Tracer
 from rabbet.jaxpr import Var
 from rabbet.payloads import Linear, Zero
-from rabbet.primitives import elementwise
+from rabbet.primitives import barrier, elementwise
 from rabbet.primitives.standard import transpose
 from rabbet.rules import reached
 from rabbet.staging import stage
@@ -27,6 +28,7 @@ def backward(equations, cotangents):
     ctx = context
     outer = ctx.where
     lookup = transpose.lookup
+    summed = set()
     try:
         for eqn in reversed(equations):
             outs = eqn.outputs
@@ -34,6 +36,8 @@ def backward(equations, cotangents):
                 ct = cotangents.pop(outs[0], None)
                 if ct is None:
                     continue
+                if outs[0] in summed:
+                    ct = kept_apart(ct)
                 if eqn.op.primitive.multiple_results:
                     ct = (ct,)
             else:
@@ -50,9 +54,18 @@ def backward(equations, cotangents):
                 raise
             for v, contribution in zip(eqn.inputs, results, strict=True):
                 if type(v) is Var and contribution is not None and type(contribution) is not Zero:
+                    if v in cotangents:
+                        summed.add(v)
                     add_to(cotangents, v, contribution)
     finally:
         ctx.where = outer
+
+
+def kept_apart(ct):
+    """A cotangent that was added up, behind a barrier where it becomes part of a program and is worth it."""
+    if type(ct) is Tracer and ct.aval.size >= barrier.WORTH_KEEPING:
+        return barrier.optimization_barrier(ct)
+    return ct
 
 
 def add_to(cotangents, v, contribution):
