@@ -347,3 +347,8 @@ def ordering():
 
 FAMILIES = (elementwise, binary, logic, reductions, running, shapes, creation, products, ordering)
 CASES = {f"{family.__name__}: {name}": case for family in FAMILIES for name, case in family()}
+
+
+def random_attention(heads):
+    """Queries, keys or values of a small attention: batch 2, time 5, size 8."""
+    return np.random.RandomState(heads).randn(2, 5, heads, 8).astype("f4")
