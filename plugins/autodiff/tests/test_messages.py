@@ -93,7 +93,8 @@ def test_no_function():
 def test_complex_arguments():
     z = np.complex64(1j)
     has(message(lambda: rb.jacfwd(lambda z: z)(z)), "complex", "c64[]", "holomorphic=True")
-    has(message(lambda: rb.jacrev(lambda z: z)(z)), "complex", "c64[]", "holomorphic=True")
+    has(message(lambda: rb.jacrev(lambda z: z)(z)), "real floating point outputs", "c64[]", "holomorphic=True")
+    has(message(lambda: rb.jacrev(lambda x: {"n": 3, "x": x})(1.0)), "output['n']", "i32[]", "has_aux")
     has(message(lambda: rb.grad(lambda x: x, holomorphic=True)(1.0)), "needs complex inputs", "f32[]")
     has(message(lambda: rb.grad(lambda z: lax.real(z), holomorphic=True)(z)), "complex output", "f32[]")
 

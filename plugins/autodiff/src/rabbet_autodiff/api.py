@@ -34,8 +34,7 @@ def value_and_grad(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=F
 
 
 def _value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, what):
-    if not callable(fun):
-        raise TypeError(f"{what} takes a function, got {type(fun).__name__}")
+    checks.function(what, fun)
 
     @functools.wraps(fun)
     @folded
@@ -43,11 +42,11 @@ def _value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, what):
         numbers = checks.as_tuple(argnums, fun, len(args), what)
         chosen = tuple([args[n] for n in numbers])
         leaves, treedef = checks.differentiable_leaves(
-            fun, chosen, numbers, holomorphic=holomorphic, allow_int=allow_int, what=what
+            what, fun, chosen, numbers, holomorphic=holomorphic, allow_int=allow_int
         )
         flat = Flat(of_chosen(fun, args, kwargs, numbers), treedef, has_aux)
         outs, recording = modes.record(flat, leaves)
-        value = checks.scalar_output(fun, outs, holomorphic, what)
+        value = checks.scalar_output(what, fun, outs, holomorphic)
         grads = recording.pull([full_of(typeof(value).strong(), 1)])
         grads = [given(g, typeof(x)) for g, x in zip(grads, leaves, strict=True)]
         gradient = tree.unflatten(treedef, grads)
@@ -91,6 +90,7 @@ def jvp(fun, primals, tangents, has_aux=False):
     Returns:
       ``(out, out_tangent)``, with ``has_aux`` also the auxiliary results.
     """
+    checks.function("jvp", fun)
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
         raise TypeError(
             f"jvp of {describe_function(fun)}: primals and tangents must be tuples of arguments, got "
@@ -101,13 +101,12 @@ def jvp(fun, primals, tangents, has_aux=False):
 
 @folded
 def _jvp(fun, primals, tangents, has_aux):
-    leaves, treedef = tree.flatten(primals)
+    leaves, treedef = checks.array_leaves("jvp", fun, primals)
     directions, tangent_tree = tree.flatten(tangents)
     checks.same_structure("jvp", fun, tangent_tree, treedef, ("tangents", "primals"))
-    leaves = [traceable(x) for x in leaves]
     directions = [taken(t) for t in directions]
     wanted = [tangent_aval(typeof(x)) for x in leaves]
-    checks.same_types("jvp", fun, [aval_of(t) for t in directions], wanted, ("tangent", "primal"))
+    checks.same_types("jvp", fun, [aval_of(t) for t in directions], wanted, checks.tangent_name(fun, treedef))
     flat = Flat(fun, treedef, has_aux)
     outs, out_tangents = modes.forward(flat, leaves, directions)
     out = tree.unflatten(flat.out_tree, outs)
@@ -123,13 +122,13 @@ def vjp(fun, *primals, has_aux=False, reduce_axes=()):
       ``(out, pull)``, with ``has_aux`` also the auxiliary results. ``pull(cotangent)`` takes a pytree like ``out`` and returns a tuple of cotangents, one
       for each argument; it may be called several times.
     """
+    checks.function("vjp", fun)
     return _vjp(fun, primals, has_aux)
 
 
 @folded
 def _vjp(fun, primals, has_aux):
-    leaves, treedef = tree.flatten(primals)
-    leaves = [traceable(x) for x in leaves]
+    leaves, treedef = checks.array_leaves("vjp", fun, primals)
     flat = Flat(fun, treedef, has_aux)
     outs, recording = modes.record(flat, leaves)
     pull = Pullback(fun, recording, flat.out_tree, treedef, [typeof(o) for o in outs], leaves)
@@ -150,7 +149,7 @@ class Pullback:
         checks.same_structure("vjp", self.fun, treedef, self.out_tree, ("the cotangent", "the output"))
         cotangents = [taken(ct) for ct in leaves]
         wanted = [tangent_aval(a) for a in self.out_avals]
-        checks.same_types("vjp", self.fun, [aval_of(c) for c in cotangents], wanted, ("cotangent", "output"))
+        checks.same_types("vjp", self.fun, [aval_of(c) for c in cotangents], wanted, checks.cotangent_name(self.out_tree))
         results = self.recording.pull(cotangents)
         return tree.unflatten(self.in_tree, [given(g, a) for g, a in zip(results, self.primals, strict=True)])
 
@@ -161,13 +160,13 @@ def linearize(fun, *primals, has_aux=False):
     Returns:
       ``(out, push)``, with ``has_aux`` also the auxiliary results; ``push(*tangents)`` returns the tangent of the output.
     """
+    checks.function("linearize", fun)
     return _linearize(fun, primals, has_aux)
 
 
 @folded
 def _linearize(fun, primals, has_aux):
-    leaves, treedef = tree.flatten(primals)
-    leaves = [traceable(x) for x in leaves]
+    leaves, treedef = checks.array_leaves("linearize", fun, primals)
     flat = Flat(fun, treedef, has_aux)
     outs, recording = modes.record(flat, leaves)
     jaxpr, consts = recording.program()
@@ -179,7 +178,7 @@ def _linearize(fun, primals, has_aux):
         checks.same_structure("linearize", fun, tangent_tree, treedef, ("tangents", "primals"))
         directions = [taken(t) for t in directions]
         wanted = [tangent_aval(typeof(x)) for x in leaves]
-        checks.same_types("linearize", fun, [aval_of(t) for t in directions], wanted, ("tangent", "primal"))
+        checks.same_types("linearize", fun, [aval_of(t) for t in directions], wanted, checks.tangent_name(fun, treedef))
         moving = [instantiate(t) for v, t in zip(recording.inputs, directions, strict=True) if v is not None]
         results = iter(evaluate(jaxpr, moving, consts))
         pushed = [None if v is None else next(results) for v in recording.outputs]
@@ -212,9 +211,8 @@ def linear_transpose(fun, *primals, reduce_axes=()):
         leaves, ct_tree = tree.flatten(cotangent)
         checks.same_structure("linear_transpose", fun, ct_tree, flat.out_tree, ("the cotangent", "the output"))
         leaves = [traceable(ct) for ct in leaves]
-        checks.same_types(
-            "linear_transpose", fun, [typeof(c) for c in leaves], [typeof(o) for o in outs], ("cotangent", "output")
-        )
+        types = [typeof(c) for c in leaves], [typeof(o) for o in outs]
+        checks.same_types("linear_transpose", fun, *types, checks.cotangent_name(flat.out_tree))
         results = recording.pull(leaves)
         return tree.unflatten(treedef, [given(g, a) for g, a in zip(results, avals, strict=True)])
 

@@ -1,13 +1,19 @@
 """What the public functions refuse, and how they say it."""
 
 from rabbet import dtypes, tree
-from rabbet.extend import describe_function, traceable, typeof
+from rabbet.extend import converted, describe_function, leaf_path, parameter_name, shown, traceable, typeof
 from rabbet.tree_util import keystr
+
+
+def function(what, fun):
+    """Refuse what cannot be called."""
+    if not callable(fun):
+        raise TypeError(f"{what} takes a function, got {type(fun).__name__}")
 
 
 def as_tuple(argnums, fun, count, what="grad"):
     """``argnums`` as a tuple of non-negative ints, checked against the number of positional arguments."""
-    numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    numbers = (argnums,) if isinstance(argnums, (int, str)) or not hasattr(argnums, "__iter__") else tuple(argnums)
     out = []
     for n in numbers:
         if not isinstance(n, int) or isinstance(n, bool):
@@ -24,74 +30,93 @@ def as_tuple(argnums, fun, count, what="grad"):
     return tuple(out)
 
 
-def differentiable_leaves(fun, arguments, argnums, *, holomorphic, allow_int, what):
-    """The leaves of the chosen arguments as arrays, after checking that they can be differentiated."""
-    leaves, treedef = [], None
-    pairs, treedef = tree.flatten_with_path(arguments)
-    for path, x in pairs:
-        name = f"argument {argnums[path[0].idx]}{keystr(path[1:])}"
-        try:
-            leaf = traceable(x)
-        except TypeError as error:
-            raise TypeError(f"{what} of {describe_function(fun)}: {name} cannot be differentiated: {error}") from None
+def name_of(fun, treedef, index, argnums=None):
+    """How a user would call leaf number ``index`` of the differentiated arguments."""
+    which, *rest = leaf_path(treedef, index)
+    position = which.idx if argnums is None else argnums[which.idx]
+    return f"argument {parameter_name(fun, position)}{keystr(tuple(rest))}"
+
+
+def array_leaves(what, fun, arguments, argnums=None):
+    """The leaves of a tuple of arguments as arrays, and its structure."""
+    leaves, treedef = tree.flatten(arguments)
+
+    def refusal(index, x):
+        return (
+            f"{what} of {describe_function(fun)}: {name_of(fun, treedef, index, argnums)} cannot be differentiated, it is no array: "
+            f"{shown(x)}; pass other things by keyword, or bind them with functools.partial"
+        )
+
+    return converted(traceable, leaves, refusal), treedef
+
+
+def differentiable_leaves(what, fun, arguments, argnums, *, holomorphic=False, allow_int=False, real_only=False):
+    """The leaves of the chosen arguments as arrays, after checking that they can be differentiated; and their structure."""
+    leaves, treedef = array_leaves(what, fun, arguments, argnums)
+    for i, leaf in enumerate(leaves):
         aval = typeof(leaf)
         kind = dtypes.kind(aval.dtype)
-        if holomorphic:
-            if kind != "c":
-                raise TypeError(
-                    f"{what} of {describe_function(fun)} with holomorphic=True needs complex inputs, {name} has the type "
-                    f"{aval.str_short()}"
-                )
-        elif kind == "c" and what in ("grad", "value_and_grad", "jacrev", "jacfwd", "hessian"):
-            if what == "jacfwd":
-                raise TypeError(_complex_hint(what, fun, name, aval))
-        elif kind != "f" and not allow_int and kind != "c":
-            raise TypeError(
-                f"{what} of {describe_function(fun)} needs floating point or complex inputs, {name} has the type "
-                f"{aval.str_short()}; convert it with astype, choose other arguments with argnums, or pass allow_int=True "
-                f"for tangents of dtype float0"
-            )
-        leaves.append(leaf)
+        if holomorphic and kind != "c":
+            problem = "with holomorphic=True needs complex inputs"
+            advice = "leave holomorphic out for real functions"
+        elif real_only and not holomorphic and kind == "c":
+            problem = "needs real inputs, a complex one has no single matrix of derivatives"
+            advice = "pass holomorphic=True if the function is complex differentiable, or use rb.vjp or rb.jvp"
+        elif kind not in "fc" and not allow_int:
+            problem = "needs floating point or complex inputs"
+            advice = "convert it with astype, choose other arguments with argnums"
+            if what != "jacfwd":
+                advice += ", or pass allow_int=True for derivatives of dtype float0"
+        else:
+            continue
+        raise TypeError(
+            f"{what} of {describe_function(fun)} {problem}: {name_of(fun, treedef, i, argnums)} has the type "
+            f"{aval.str_short()}; {advice}"
+        )
     return leaves, treedef
 
 
-def _complex_hint(what, fun, name, aval):
-    return (
-        f"{what} of {describe_function(fun)}: {name} is complex ({aval.str_short()}); pass holomorphic=True if the function "
-        f"is complex differentiable"
-    )
-
-
-def scalar_output(fun, outs, holomorphic, what):
+def scalar_output(what, fun, outs, holomorphic):
     """Check that a function to be ``grad``ed returned one real scalar; return it."""
+    who = f"{what} of {describe_function(fun)}"
     if len(outs) != 1:
         raise TypeError(
-            f"{what} of {describe_function(fun)}: the function must return one scalar, it returned {len(outs)} arrays; use "
-            f"has_aux=True for (loss, other results), or rb.jacrev for derivatives of several outputs"
+            f"{who}: the function must return one scalar, it returned {len(outs)} arrays; use has_aux=True for "
+            f"(loss, other results), or rb.jacrev for derivatives of several outputs"
         )
     aval = typeof(outs[0])
+    kind = dtypes.kind(aval.dtype)
     if aval.shape:
         raise TypeError(
-            f"{what} of {describe_function(fun)}: the function must return a scalar, it returned an array of type "
-            f"{aval.str_short()}; reduce it (as by rabbet.numpy.sum or mean), or use rb.jacrev or rb.vjp"
+            f"{who}: the function must return a scalar, it returned an array of type {aval.str_short()}; reduce it (as by "
+            f"rabbet.numpy.sum or mean), or use rb.jacrev or rb.vjp"
         )
-    kind = dtypes.kind(aval.dtype)
-    if holomorphic:
-        if kind != "c":
-            raise TypeError(
-                f"{what} of {describe_function(fun)} with holomorphic=True needs a complex output, got {aval.str_short()}"
-            )
-    elif kind == "c":
+    if holomorphic and kind != "c":
+        raise TypeError(f"{who} with holomorphic=True needs a complex output, got {aval.str_short()}")
+    if not holomorphic and kind == "c":
         raise TypeError(
-            f"{what} of {describe_function(fun)}: the function must return a real scalar, it returned {aval.str_short()}; "
-            f"take its real part, or pass holomorphic=True if it is complex differentiable"
+            f"{who}: the function must return a real scalar, it returned {aval.str_short()}; take its real part, or pass "
+            f"holomorphic=True if it is complex differentiable"
         )
-    elif kind != "f":
+    if kind not in "fc":
         raise TypeError(
-            f"{what} of {describe_function(fun)}: the function must return a floating point scalar, it returned "
-            f"{aval.str_short()}; convert the result with astype"
+            f"{who}: the function must return a floating point scalar, it returned {aval.str_short()}; convert the result with "
+            f"astype"
         )
     return outs[0]
+
+
+def array_outputs(what, fun, outs, out_tree, holomorphic):
+    """Check that the outputs of a function have rows of derivatives."""
+    for i, out in enumerate(outs):
+        aval = typeof(out)
+        wanted = "complex" if holomorphic else "real floating point"
+        if dtypes.kind(aval.dtype) != ("c" if holomorphic else "f"):
+            raise TypeError(
+                f"{what} of {describe_function(fun)}{' with holomorphic=True' if holomorphic else ''} needs {wanted} outputs, the "
+                f"output{keystr(leaf_path(out_tree, i))} has the type {aval.str_short()}; a complex differentiable function takes "
+                f"holomorphic=True, other results go through has_aux=True"
+            )
 
 
 def same_structure(what, fun, given, wanted, names):
@@ -103,11 +128,20 @@ def same_structure(what, fun, given, wanted, names):
         )
 
 
-def same_types(what, fun, given, wanted, names):
-    """Refuse lists of arrays whose shapes or dtypes differ; the first pair that does is named."""
+def same_types(what, fun, given, wanted, name):
+    """Refuse lists of avals that differ in shape or dtype; ``name(i)`` says which pair it is."""
     for i, (a, b) in enumerate(zip(given, wanted, strict=True)):
         if a.shape != b.shape or a.dtype != b.dtype:
             raise TypeError(
-                f"{what} of {describe_function(fun)}: {names[0]} number {i} has the type {a.str_short()}, its {names[1]} needs "
-                f"{b.str_short()}"
+                f"{what} of {describe_function(fun)}: {name(i)} must have the type {b.str_short()}, got {a.str_short()}"
             )
+
+
+def tangent_name(fun, treedef):
+    """Names the tangents of arguments, for ``same_types``."""
+    return lambda i: f"the tangent of {name_of(fun, treedef, i)}"
+
+
+def cotangent_name(treedef):
+    """Names the cotangents of outputs, for ``same_types``."""
+    return lambda i: f"the cotangent of the output{keystr(leaf_path(treedef, i))}"

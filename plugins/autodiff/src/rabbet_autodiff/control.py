@@ -1,14 +1,25 @@
 """How branches and loops split into known and linear halves (see ``splitting``)."""
 
 from rabbet.extend import (
-    MissingRule, cond_call, context, evaluate, full_of, position, scan_call, stage, while_call,
+    MissingRule,
+    cond_call,
+    context,
+    evaluate,
+    full_of,
+    position,
+    scan_call,
+    stage,
+    while_call,
 )  # fmt: skip
+
 from rabbet_autodiff.splitting import Halves, split, splits
 
 
 @splits.primitive(cond_call)
 def split_cond(op, flags):
-    """Both halves are a ``cond``. Each branch leaves its own residuals; where another branch ran, they are zeros."""
+    """Both halves are a ``cond``. Each branch leaves its own residuals; where another branch ran, they are
+    zeros.
+    """
     if flags[0]:
         raise TypeError("the index of cond depends linearly on a tangent; decide by values")
     branches, flags = op.params["branches"], flags[1:]
@@ -50,7 +61,9 @@ def _with_zeros(known, count, types, mine):
 
 
 def _of_all_residuals(made, known_in, types, mine, flags):
-    """A branch's linear half taking all known operands, the residuals of all branches, and the linear operands."""
+    """A branch's linear half taking all known operands, the residuals of all branches, and the linear
+    operands.
+    """
     linear = made.linear
     start = sum(len(group) for group in types[:mine])
     count = len(types[mine])
@@ -89,7 +102,8 @@ def split_scan(op, flags):
     inner = (*flags[:n], *carry, *flags[n + m :])
     forced = tuple([i for i, lin in enumerate(carry) if lin])
     halves = split(jaxpr, inner, forced)
-    # A known carry changes from step to step: the linear half needs it stacked, as one more output of the known half.
+    # A known carry changes from step to step: the linear half needs it stacked, as one more output of the
+    # known half.
     carried = [i for i in halves.passed if n <= i < n + m]
     known = _returning_inputs(halves, jaxpr, inner, carried)
     known_carry = [i for i in range(n, n + m) if not inner[i]]
@@ -122,7 +136,9 @@ def _returning_inputs(halves, jaxpr, inner, carried):
 
 
 def _linear_scan(halves, inner, n, m, carried, keep):
-    """The linear half as an operator with its operands: constants, carries, then residuals and scanned inputs."""
+    """The linear half as an operator with its operands: constants, carries, then residuals and scanned
+    inputs.
+    """
     body = halves.linear
     places = [("passed", i) for i in halves.passed]
     places += [("residual", k) for k in range(halves.residuals)]
@@ -155,8 +171,9 @@ def split_while(op, flags):
     """Only possible where the carried tangents stay out of the loop's outputs."""
     where = f" at {position(context.where)}" if context.where is not None else ""
     raise MissingRule(
-        f"reverse-mode differentiation cannot go through a while_loop{where}: its number of steps is not known, so the values "
+        f"reverse-mode differentiation cannot go through a while_loop{where}: its number of steps is "
+        "not known, so the values "
         f"that the backward pass needs cannot be kept\n"
-        f"  to fix: use lax.scan, or lax.fori_loop with static (Python int) bounds; forward mode (rb.jvp, rb.jacfwd) works"
+        "  to fix: use lax.scan, or lax.fori_loop with static (Python int) bounds; forward mode "
+        "(rb.jvp, rb.jacfwd) works"
     )
-

@@ -8,15 +8,18 @@ import inspect
 
 from rabbet import dtypes, tree
 from rabbet.extend import (
-    call_with_rules, describe_function, folded, instantiate, is_evaluating, tangent_aval, traceable, typeof, zero_for,
+    call_with_rules, converted, describe_function, folded, instantiate, is_evaluating, parameter_name, shown, tangent_aval,
+    traceable, typeof, zero_for,
 )  # fmt: skip
-
-
+from rabbet.tree_util import keystr
+from rabbet_autodiff import checks
+from rabbet_autodiff.functions import is_float0
 
 class _Custom:
     """What both have in common: positional binding, static arguments, and the call."""
 
     def __init__(self, fun, nondiff_argnums=(), nondiff_argnames=()):
+        checks.function(type(self).__name__, fun)
         functools.update_wrapper(self, fun)
         self.fun = fun
         self.nondiff_argnums = (nondiff_argnums,) if isinstance(nondiff_argnums, int) else tuple(nondiff_argnums)
@@ -146,8 +149,7 @@ class custom_jvp(_Custom):  # noqa: N801 - the field's name
             if call.out_tree is not None and out_tree != call.out_tree:
                 raise TypeError(f"{name} returned the structure {out_tree}, the function returns {call.out_tree}")
             call.out_tree = out_tree
-            outs = [traceable(x) for x in outs]
-            tangents = [t if getattr(t, "dtype", None) == dtypes.float0 else traceable(t) for t in tangents]
+            outs, tangents = _arrays(outs, f"{name} returned as output"), _arrays(tangents, f"{name} returned as tangent")
             for o, t in zip(outs, tangents, strict=True):
                 wanted = tangent_aval(typeof(o))
                 if (typeof(t).shape, typeof(t).dtype) != (wanted.shape, wanted.dtype):
@@ -212,48 +214,57 @@ class custom_vjp(_Custom):  # noqa: N801 - the field's name
                 raise TypeError(f"the forward rule of {name} returned the structure {out_tree}, the function {call.out_tree}")
             call.out_tree = out_tree
             residuals, residual_tree = tree.flatten(result[1])
-            return [traceable(x) for x in outs], [traceable(x) for x in residuals]
+            rule = f"the forward rule of {name}"
+            return _arrays(outs, f"{rule} returned as output"), _arrays(residuals, f"{rule} returned as residual")
 
         def backward(residuals, cotangents):
             residuals = tree.unflatten(residual_tree, list(residuals))
             cotangent = tree.unflatten(call.out_tree, list(cotangents))
             result = self.bwd(*call.static_args(), residuals, cotangent)
-            return _cotangents(name, result, call.in_tree, in_avals)
+            return _cotangents(self.fun, call, result, in_avals)
 
         return {"vjp": (forward, backward)}
 
 
-def _cotangents(name, result, in_tree, in_avals):
+def _arrays(leaves, what):
+    """The results of a rule as arrays (float0 stays NumPy's)."""
+    return converted(lambda x: x if is_float0(x) else traceable(x), leaves, lambda i, x: f"{what} what is no array: {shown(x)}")
+
+
+def _cotangents(fun, call, result, in_avals):
     """The backward rule's result as flat cotangents, checked against the arguments; None becomes zeros."""
-    count = in_tree.num_leaves
-    arguments = tree.unflatten(in_tree, list(range(count)))
+    rule = f"the backward rule of {describe_function(fun)}"
+    arguments = tree.unflatten(call.in_tree, list(range(call.in_tree.num_leaves)))
     if not isinstance(result, (tuple, list)) or len(result) != len(arguments):
-        shown = f"{len(result)} entries" if isinstance(result, (tuple, list)) else type(result).__name__
+        got = f"{len(result)} entries" if isinstance(result, (tuple, list)) else type(result).__name__
         raise TypeError(
-            f"the backward rule of {name} must return a tuple with {len(arguments)} cotangents, one per differentiable "
-            f"argument, it returned {shown}"
+            f"{rule} must return a tuple with {len(arguments)} cotangents, one per differentiable argument, it returned {got}"
         )
-    flat = [None] * count
-    for entry, places in zip(result, arguments, strict=True):
-        if entry is None:
-            continue
-        parts = tree.broadcast_prefix(entry, places, is_leaf=lambda x: x is None)
-        for i, part in zip(tree.leaves(places), parts, strict=True):
-            flat[i] = part
+    names = [parameter_name(fun, i) for i in range(len(call.args)) if i not in call.static]
     out = []
-    for i, (ct, aval) in enumerate(zip(flat, in_avals, strict=True)):
-        wanted = tangent_aval(aval)
-        if ct is None or wanted.dtype == dtypes.float0:
-            out.append(instantiate(zero_for(aval)))
-            continue
-        ct = traceable(ct)
-        if typeof(ct).shape != wanted.shape:
-            raise TypeError(
-                f"the backward rule of {name} returned a cotangent of type {typeof(ct).str_short()} for argument leaf {i} of "
-                f"type {aval.str_short()}; they must have the same shape"
-            )
-        out.append(ct if typeof(ct).dtype == wanted.dtype else ct.astype(wanted.dtype))
+    for name, entry, places in zip(names, result, arguments, strict=True):
+        parts = [None] * len(tree.leaves(places)) if entry is None else _spread(entry, places, f"{rule}, argument {name}")
+        for (path, i), part in zip(tree.leaves_with_path(places), parts, strict=True):
+            out.append(_cotangent(part, in_avals[i], f"{rule} returned as cotangent of argument {name}{keystr(path)}"))
     return out
+
+
+def _spread(entry, places, what):
+    try:
+        return tree.broadcast_prefix(entry, places, is_leaf=lambda x: x is None)
+    except ValueError as error:
+        raise TypeError(f"{what}: the cotangent must have the structure of the argument. {error}") from None
+
+
+def _cotangent(ct, aval, what):
+    wanted = tangent_aval(aval)
+    if ct is None or wanted.dtype == dtypes.float0:
+        return instantiate(zero_for(aval))
+    (ct,) = _arrays([ct], what)
+    have = typeof(ct)
+    if have.shape != wanted.shape or is_float0(ct):
+        raise TypeError(f"{what} an array of type {have.str_short()}; the argument has the type {aval.str_short()}")
+    return ct if have.dtype == wanted.dtype else ct.astype(wanted.dtype)
 
 
 __all__ = ["custom_jvp", "custom_vjp"]

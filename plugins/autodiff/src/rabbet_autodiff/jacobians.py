@@ -25,6 +25,8 @@ def jacfwd(fun, argnums=0, has_aux=False, holomorphic=False):
       structure of the output, with the structure of the chosen arguments in place of each leaf.
     """
 
+    checks.function("jacfwd", fun)
+
     @functools.wraps(fun)
     @folded
     def jacobian_of(*args, **kwargs):
@@ -35,6 +37,7 @@ def jacfwd(fun, argnums=0, has_aux=False, holomorphic=False):
 
 def jacrev(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=False):
     """The Jacobian of ``fun`` row by row, in reverse mode: good where there are fewer outputs than inputs. See ``jacfwd``."""
+    checks.function("jacrev", fun)
 
     @functools.wraps(fun)
     @folded
@@ -49,6 +52,7 @@ jacobian = jacrev
 
 def hessian(fun, argnums=0, has_aux=False, holomorphic=False):
     """The matrix of second derivatives: ``jacfwd`` of ``jacrev``. See ``jacfwd`` for arguments and shapes."""
+    checks.function("hessian", fun)
     return jacfwd(
         jacrev(fun, argnums, has_aux=has_aux, holomorphic=holomorphic), argnums, has_aux=has_aux, holomorphic=holomorphic
     )
@@ -59,7 +63,7 @@ def _jacobian(fun, argnums, has_aux, holomorphic, args, kwargs, *, forward, allo
     numbers = checks.as_tuple(argnums, fun, len(args), what)
     chosen = tuple([args[n] for n in numbers])
     leaves, in_tree = checks.differentiable_leaves(
-        fun, chosen, numbers, holomorphic=holomorphic, allow_int=allow_int, what=what
+        what, fun, chosen, numbers, holomorphic=holomorphic, allow_int=allow_int, real_only=forward
     )
     flat = of_chosen(fun, args, kwargs, numbers)
     aux = None
@@ -73,6 +77,7 @@ def _jacobian(fun, argnums, has_aux, holomorphic, args, kwargs, *, forward, allo
     else:
         result = vjp(flat, *tree.unflatten(in_tree, leaves), has_aux=has_aux)
         outs, out_tree = tree.flatten(result[0])
+        checks.array_outputs(what, fun, outs, out_tree, holomorphic)
         aux = result[2] if has_aux else None
         rows = rabbet.vmap(lambda cts: result[1](tree.unflatten(out_tree, cts)))(_basis(outs))
         per_input = [_split_leading(row, outs) for row in tree.leaves(rows)]

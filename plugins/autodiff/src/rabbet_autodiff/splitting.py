@@ -1,23 +1,27 @@
-"""Splitting operators with bodies into what is known now and what is linear: partial evaluation for the recorder.
+"""Splitting operators with bodies into what is known now and what is linear: partial evaluation for the
+recorder.
 
-When differentiation goes through a call, a branch or a loop, its body becomes one program on values and tangents. The recorder takes it apart: the equations that
-no tangent reaches make the *known* half, which runs now and hands over the intermediate values (residuals) that the rest needs; the others make
-the *linear* half, which is recorded as one equation and transposed as a whole.
+When differentiation goes through a call, a branch or a loop, its body becomes one program on values and
+tangents. The recorder takes it apart: the equations that no tangent reaches make the *known* half, which
+runs now and hands over the intermediate values (residuals) that the rest needs; the others make the
+*linear* half, which is recorded as one equation and transposed as a whole.
 """
 
 from typing import NamedTuple
 
 from rabbet.extend import Equation, Jaxpr, Op, RuleTable, Var, call_of, custom_call, full_of, jit_call, stage
 
-splits = RuleTable("split", doc="(op, flags) -> Halves: an operator with bodies as a known and a linear operator")
+splits = RuleTable(
+    "split", doc="(op, flags) -> Halves: an operator with bodies as a known and a linear operator"
+)
 
 
 class Halves(NamedTuple):
     """An operator split in two.
 
     Attributes:
-      known: the operator that runs now (None: there is nothing to run); it takes the operands ``known_in`` and returns the known
-        outputs, then the residuals.
+      known: the operator that runs now (None: there is nothing to run); it takes the operands ``known_in``
+        and returns the known outputs, then the residuals.
       known_in: indices of operands.
       linear: the operator to record (None: no output is linear).
       linear_in: its operands: ``("operand", i)`` of the original, or ``("residual", k)``.
@@ -36,8 +40,9 @@ class Halves(NamedTuple):
 class Split(NamedTuple):
     """A program split in two.
 
-    ``known`` takes the inputs that are not linear and returns the known outputs, then the residuals. ``linear`` takes some known inputs as they
-    are (``passed``, indices of the program's inputs), the residuals, and the linear inputs; it returns the linear outputs.
+    ``known`` takes the inputs that are not linear and returns the known outputs, then the residuals.
+    ``linear`` takes some known inputs as they are (``passed``, indices of the program's inputs), the
+    residuals, and the linear inputs; it returns the linear outputs.
     """
 
     known: Jaxpr
@@ -103,7 +108,9 @@ def _zero(v, equations):
 
 
 def _read_but_not_linear(equations, linear):
-    """The known variables that linear equations read, each once, in order; what these equations define is not among them."""
+    """The known variables that linear equations read, each once, in order; what these equations define is
+    not among them.
+    """
     defined = {v for eqn in equations for v in eqn.outputs}
     found = {}
     for eqn in equations:
@@ -131,8 +138,10 @@ def _spread_again(residuals, known_equations, linear_equations):
 
 def _grows(eqn):
     """Whether an equation only repeats elements, so that its result is larger than its input."""
-    return "structural" in eqn.op.primitive.kinds and len(eqn.inputs) == 1 and (
-        eqn.outputs[0].aval.size > eqn.inputs[0].aval.size
+    return (
+        "structural" in eqn.op.primitive.kinds
+        and len(eqn.inputs) == 1
+        and (eqn.outputs[0].aval.size > eqn.inputs[0].aval.size)
     )
 
 
@@ -173,5 +182,7 @@ def split_jit(op, flags):
 
 @splits.primitive(custom_call)
 def split_custom_call(op, flags):
-    """Where operands are linear already, the function's own rules have nothing left to say: it is a call like any other."""
+    """Where operands are linear already, the function's own rules have nothing left to say: it is a call
+    like any other.
+    """
     return split_jit(call_of(op.params["jaxpr"], op.params["name"], inline=True), flags)
