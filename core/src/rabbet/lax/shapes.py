@@ -90,9 +90,14 @@ def full(shape, fill_value, dtype=None, *, sharding=None):
 
 
 def full_like(x, fill_value, dtype=None, shape=None, *, sharding=None):
-    """An array like ``x`` filled with a scalar; shape and dtype can be changed."""
+    """An array like ``x``, weak if that is, filled with a scalar; shape and dtype can be changed."""
     aval = typeof(x)
-    return full(aval.shape if shape is None else shape, fill_value, aval.dtype if dtype is None else dtype)
+    out = full(aval.shape if shape is None else shape, fill_value, aval.dtype if dtype is None else dtype)
+    if dtype is None and aval.weak_type:
+        from rabbet.lax.values import as_weak
+
+        return as_weak(out)
+    return out
 
 
 def iota(dtype, size):

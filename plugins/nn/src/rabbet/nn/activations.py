@@ -199,8 +199,7 @@ def sparse_plus(x):
 def sparse_sigmoid(x):
     """0 below -1, 1 above 1, ``(x + 1) / 2`` between."""
     x = as_float("sparse_sigmoid", x)
-    between = lax.mul(lax.add(x, 1.0), 0.5)
-    return lax.select(lax.le(x, -1.0), lax.full_like(x, 0), lax.select(lax.ge(x, 1.0), lax.full_like(x, 1), between))
+    return lax.mul(lax.min(lax.max(lax.add(x, 1.0), 0.0), 2.0), 0.5)
 
 
 @fused

@@ -29,6 +29,8 @@ def sort(a, axis=-1, *, kind=None, order=None, stable=True, descending=False):
     """
     a, axis = lined_up("sort", a, axis)
     out = lax.sort(a, axis, is_stable=stable)
+    if a.weak_type:
+        out = lax.convert_element_type(out, dtypes.scalar_type_of(a.dtype))
     return lax.rev(out, (axis,)) if descending else out
 
 

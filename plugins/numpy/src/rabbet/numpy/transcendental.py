@@ -5,7 +5,7 @@ import math
 from rabbet import lax
 from rabbet.extend import fused, typeof
 from rabbet.numpy.arguments import kind_of, promote_to_float
-from rabbet.numpy.ufuncs import float_binary, float_unary
+from rabbet.numpy.ufuncs import binary, float_unary, to_float, unary
 
 # ------------------------------------------------------------------------------ exponentials and logarithms
 exp = float_unary("exp", lax.exp, "``e ** x``.")
@@ -18,9 +18,10 @@ log1p = float_unary("log1p", lax.log1p, "``log(1 + x)``, exact for small ``x``."
 def log_of_base(name, base):
     """Make the logarithm to a base: a natural logarithm, scaled."""
     scale = 1.0 / math.log(base)
-    return float_unary(
-        name, fused(lambda x: lax.mul(lax.log(x), scale)), f"The logarithm to base {base}; NaN for negative real numbers."
-    )
+    return unary(
+        name, lambda x: lax.mul(lax.log(x), scale), f"The logarithm to base {base}; NaN for negative real numbers.",
+        kinds="", prepare=to_float,
+    )  # fmt: skip
 
 
 log2 = log_of_base("log2", 2)
@@ -35,11 +36,16 @@ def log_sum(x, y):
     return lax.select(lax.ne(difference, difference), lax.add(x, y), out)
 
 
-logaddexp = float_binary("logaddexp", fused(log_sum), "``log(exp(x) + exp(y))`` without overflow on the way.")
-logaddexp2 = float_binary(
-    "logaddexp2",
-    fused(lambda x, y: lax.mul(log_sum(lax.mul(x, math.log(2)), lax.mul(y, math.log(2))), 1 / math.log(2))),
-    "``log2(2 ** x + 2 ** y)`` without overflow on the way.",
+def log2_sum(x, y):
+    """``log2(2 ** x + 2 ** y)`` by way of the natural one."""
+    return lax.mul(log_sum(lax.mul(x, math.log(2)), lax.mul(y, math.log(2))), 1 / math.log(2))
+
+
+logaddexp = binary(
+    "logaddexp", log_sum, "``log(exp(x) + exp(y))`` without overflow on the way.", kinds="", prepare=promote_to_float
+)
+logaddexp2 = binary(
+    "logaddexp2", log2_sum, "``log2(2 ** x + 2 ** y)`` without overflow on the way.", kinds="", prepare=promote_to_float
 )
 
 # ---------------------------------------------------------------------------------------------- trigonometry
