@@ -1,6 +1,7 @@
 """What the corners of several families need."""
 
 import numpy as np
+from rabbet import lax
 from rabbet.testing import driver
 from rabbet.testing.draws import device_array
 
@@ -17,13 +18,21 @@ def ints(*values):
 
 def slope(fn, *args):
     """The derivatives of elementwise ``fn`` at its first argument, by forward mode, as a list."""
-    first, *rest = args
-    ones = device_array(np.ones(first.shape, np.float32))
-    _, (tangent,) = driver.jvp(lambda x: (fn(x, *rest),), (first,), (ones,))
+    ones = device_array(np.ones(args[0].shape, np.float32))
+
+    def push(first, direction, *rest):
+        return driver.jvp(lambda x: (fn(x, *rest),), (first,), (direction,))[1]
+
+    (tangent,) = driver.jit(push)(args[0], ones, *args[1:])
     return np.asarray(tangent).tolist()
 
 
 def gradient(fn, x):
     """The gradient of the sum of ``fn(x)``, by reverse mode, as a list."""
-    (out,), pull = driver.vjp(lambda y: (fn(y),), x)
-    return np.asarray(pull((device_array(np.ones(out.shape, np.float32)),))[0]).tolist()
+
+    def pull_back(y):
+        (out,), pull = driver.vjp(lambda z: (fn(z),), y)
+        return pull((lax.full_like(out, 1),))
+
+    (result,) = driver.jit(pull_back)(x)
+    return np.asarray(result).tolist()

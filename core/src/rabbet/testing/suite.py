@@ -18,13 +18,15 @@ def law_tests(rows, system=lambda: CORE):
       system: returns the ``driver.System`` whose transformations are tried.
 
     Returns:
-      five functions: values against NumPy in each dtype, values at infinities and NaN, batching and
+      five functions: values against NumPy, values at infinities and NaN, batching and
         compiling, derivatives, kinds.
     """
 
-    @each_dtype(rows)
-    def test_value(row, dtype):
-        checks.check_value(row, dtype)
+    @each(rows)
+    def test_value(row):
+        checks.check_value(row, row.main_dtype())
+        if len(row.known_dtypes()) > 1:
+            checks.check_dtypes(row)
 
     @each([row for row in rows if row.extremes])
     def test_extremes(row):
@@ -52,22 +54,4 @@ def each(rows):
     return pytest.mark.parametrize("row", rows, ids=[row.name for row in rows])
 
 
-def each_dtype(rows):
-    """Decorator: a test of a row and a dtype for each of ``rows`` and its dtypes."""
-    pairs = [(row, dtype) for row in rows for dtype in row.dtypes]
-
-    def decorate(test):
-        def of_installed(row, dtype):
-            if dtype not in row.known_dtypes():
-                pytest.skip(f"no installed package provides {dtype}")
-            test(row, dtype)
-
-        of_installed.__name__ = test.__name__
-        return pytest.mark.parametrize("row, dtype", pairs, ids=[f"{r.name}-{d}" for r, d in pairs])(
-            of_installed
-        )
-
-    return decorate
-
-
-__all__ = ["each", "each_dtype", "law_tests"]
+__all__ = ["each", "law_tests"]
