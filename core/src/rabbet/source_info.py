@@ -152,7 +152,8 @@ def owner(module):
 
 def _first_argument(frame):
     code = frame.f_code
-    return frame.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
+    value = frame.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
+    return value if type(value) is str else None
 
 
 def address(function):

@@ -119,8 +119,12 @@ class Module:
         )
 
     def _unique(self, symbol):
-        n = self._names[symbol] = self._names.get(symbol, -1) + 1
-        return f"{symbol}_{n}" if n else symbol
+        name, n = symbol, self._names.get(symbol, 0)
+        while name in self._names:  # a function may be called f_1 by its author
+            n += 1
+            name = f"{symbol}_{n}"
+        self._names[symbol], self._names[name] = n, self._names.get(name, 0)
+        return name
 
 
 class Function:
