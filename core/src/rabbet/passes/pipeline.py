@@ -13,6 +13,7 @@ from graphlib import CycleError, TopologicalSorter
 from rabbet.checking import check
 from rabbet.config import config
 from rabbet.errors import PluginError
+from rabbet.jaxpr import Jaxpr
 from rabbet.passes.dead_code import eliminate_dead_code
 
 
@@ -97,10 +98,23 @@ def run(jaxpr, platform):
         if p.name in off or (p.platforms is not None and platform not in p.platforms):
             continue
         try:
-            jaxpr = p.run(jaxpr, platform)
+            before, jaxpr = jaxpr, p.run(jaxpr, platform)
+            if jaxpr is not before:
+                check_interface(p, before, jaxpr)
             if config.enable_checks:
                 check(jaxpr)
         except Exception as error:
             error.add_note(f"in the pass {p.name!r}; switch it off with RABBET_DISABLE_PASSES={p.name}")
             raise
     return jaxpr
+
+
+def check_interface(p, before, after):
+    """Refuse what no caller could run in place of the program: a pass may change equations, not inputs and outputs."""
+    if type(after) is not Jaxpr:
+        raise PluginError(f"the pass {p.name!r} must return a Jaxpr, it returned {type(after).__name__}")
+    same_inputs = [v.aval for v in (*before.constvars, *before.invars)] == [v.aval for v in (*after.constvars, *after.invars)]
+    if not same_inputs or before.out_avals != after.out_avals:
+        raise PluginError(
+            f"the pass {p.name!r} changed the inputs or outputs of program {before.name!r}; a pass keeps their number, order and types"
+        )
