@@ -71,14 +71,14 @@ def test_arguments_that_are_no_arrays():
 
 
 def test_wrong_argnums():
-    has(message(lambda: rb.grad(model, 2)({"w": X}, X), ValueError), *WHO, "argnums=2", "2 positional")
-    has(message(lambda: rb.grad(model, -3)({"w": X}, X), ValueError), "argnums=-3")
-    has(message(lambda: rb.grad(model, (0, 5))({"w": X}, X), ValueError), "argument 5")
-    has(message(lambda: rb.grad(model, 1)({"w": X}, x=X), ValueError), "1 positional", "keyword", "by position")
+    has(message(lambda: rb.grad(model, 2)({"w": X}, X)), *WHO, "argnums=2", "2 positional")
+    has(message(lambda: rb.grad(model, -3)({"w": X}, X)), "argnums=-3")
+    has(message(lambda: rb.grad(model, (0, 5))({"w": X}, X)), "argument 5")
+    has(message(lambda: rb.grad(model, 1)({"w": X}, x=X)), "1 positional", "keyword", "by position")
     has(message(lambda: rb.grad(model, (0, -2))({"w": X}, X), ValueError), "twice")
     has(message(lambda: rb.grad(model, 1.0)({"w": X}, X)), "argnums must be ints", "1.0")
     has(message(lambda: rb.grad(model, "w")({"w": X}, X)), "argnums must be ints", "'w'")
-    has(message(lambda: rb.jacfwd(model, 7)({"w": X}, X), ValueError), "jacfwd", "argnums=7")
+    has(message(lambda: rb.jacfwd(model, 7)({"w": X}, X)), "jacfwd", "argnums=7")
 
 
 def test_no_function():
@@ -102,7 +102,7 @@ def test_complex_arguments():
 # ------------------------------------------------------------------------------------ tangents, cotangents
 def test_tangents_that_do_not_fit():
     has(message(lambda: rb.jvp(model, ({"w": X}, X), ({"v": X}, X))), *WHO, "structure", "tangents", "primals")
-    has(message(lambda: rb.jvp(lambda x: x, (X,), (np.ones(4, "f4"),))), "tangent", "'x'", "f32[4]", "f32[3]")
+    has(message(lambda: rb.jvp(lambda x: x, (X,), (np.ones(4, "f4"),)), ValueError), "tangent", "'x'", "f32[4]", "f32[3]")
     has(message(lambda: rb.jvp(lambda x: x, (X,), (np.ones(3, "i4"),))), "i32[3]", "f32[3]")
     has(message(lambda: rb.jvp(lambda n: n, (3,), (1,))), "i32[]", "float0")
     has(message(lambda: rb.jvp(lambda x: x, 1.0, 1.0)), "tuples", "float")
@@ -111,11 +111,11 @@ def test_tangents_that_do_not_fit():
 
 def test_cotangents_that_do_not_fit():
     _, pull = rb.vjp(model, {"w": X}, X)
-    has(message(lambda: pull((1.0, 2.0))), *WHO, "structure", "cotangent", "output")
-    has(message(lambda: pull(X)), "f32[3]", "f32[]", "cotangent")
+    has(message(lambda: pull((1.0, 2.0)), ValueError), *WHO, "structure", "cotangent", "output")
+    has(message(lambda: pull(X), ValueError), "f32[3]", "f32[]", "cotangent")
     has(message(lambda: pull(1)), "i32[]", "f32[]")
     _, push = rb.linearize(lambda x: x, X)
-    has(message(lambda: push(np.ones(2, "f4"))), "f32[2]", "f32[3]")
+    has(message(lambda: push(np.ones(2, "f4")), ValueError), "f32[2]", "f32[3]")
     has(message(lambda: push(X, X)), "structure")
 
 

@@ -114,7 +114,7 @@ def test_programs_without_derivatives_have_no_zeros():
     """What no tangent reaches is computed once and has no equation of zeros beside it."""
     closed = rb.make_jaxpr(rb.grad(lambda x, n: x * lax.sin(lax.cos(n))))(1.0, 2.0)
     assert [e.primitive.name for e in closed.eqns if e.primitive.name in ("sin", "cos")] == ["cos", "sin"]
-    assert len(closed.eqns) <= 4
+    assert len(closed.eqns) <= 5
 
 
 # ----------------------------------------------------------------------------------- perturbation confusion

@@ -7,7 +7,8 @@ import numpy as np
 from rabbet import dtypes, scalars, tree
 from rabbet.interpreter import typeof
 from rabbet.primitives import convert, elementwise, logic, powers
-from rabbet.runtime.values import to_array
+from rabbet.runtime.array import Array
+from rabbet.runtime.values import to_array, with_weak_type
 
 
 class RoundingMethod(enum.IntEnum):
@@ -33,9 +34,14 @@ def convert_element_type(operand, new_dtype):
     return convert.convert_element_type(operand, new_dtype=dtype, weak_type=weak)
 
 
-def as_weak(operand):
-    """``operand`` with a weak type."""
-    return convert.convert_element_type(operand, new_dtype=typeof(operand).dtype, weak_type=True)
+def as_weak(operand, weak=True):
+    """``operand`` with a weak type, or without one; an array keeps its memory."""
+    if type(operand) is Array:
+        return with_weak_type(operand, weak)
+    aval = typeof(operand)
+    if aval.weak_type == weak:
+        return operand
+    return convert.convert_element_type(operand, new_dtype=aval.dtype, weak_type=weak)
 
 
 def bitcast_convert_type(operand, new_dtype):

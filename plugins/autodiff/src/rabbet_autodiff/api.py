@@ -5,7 +5,7 @@ import functools
 from rabbet import lax, tree
 from rabbet.extend import describe_function, evaluate, folded, full_of, instantiate, tangent_aval, traceable, typeof
 from rabbet_autodiff import checks, modes
-from rabbet_autodiff.functions import Flat, aval_of, given, of_chosen, taken
+from rabbet_autodiff.functions import Flat, aval_of, given, given_back, of_chosen, taken
 
 
 def stop_gradient(x):
@@ -48,7 +48,7 @@ def _value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, what):
         outs, recording = modes.record(flat, leaves)
         value = checks.scalar_output(what, fun, outs, holomorphic)
         grads = recording.pull([full_of(typeof(value).strong(), 1)])
-        grads = [given(g, typeof(x)) for g, x in zip(grads, leaves, strict=True)]
+        grads = [given_back(g, typeof(x)) for g, x in zip(grads, leaves, strict=True)]
         gradient = tree.unflatten(treedef, grads)
         gradient = gradient[0] if isinstance(argnums, int) else gradient
         if has_aux:
@@ -146,12 +146,12 @@ class Pullback:
     @folded
     def __call__(self, cotangent):
         leaves, treedef = tree.flatten(cotangent)
-        checks.same_structure("vjp", self.fun, treedef, self.out_tree, ("the cotangent", "the output"))
+        checks.same_structure("vjp", self.fun, treedef, self.out_tree, ("the cotangent", "the output"), ValueError)
         cotangents = [taken(ct) for ct in leaves]
         wanted = [tangent_aval(a) for a in self.out_avals]
         checks.same_types("vjp", self.fun, [aval_of(c) for c in cotangents], wanted, checks.cotangent_name(self.out_tree))
         results = self.recording.pull(cotangents)
-        return tree.unflatten(self.in_tree, [given(g, a) for g, a in zip(results, self.primals, strict=True)])
+        return tree.unflatten(self.in_tree, [given_back(g, a) for g, a in zip(results, self.primals, strict=True)])
 
 
 def linearize(fun, *primals, has_aux=False):

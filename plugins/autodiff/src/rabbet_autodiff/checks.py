@@ -19,7 +19,7 @@ def as_tuple(argnums, fun, count, what="grad"):
         if not isinstance(n, int) or isinstance(n, bool):
             raise TypeError(f"{what} of {describe_function(fun)}: argnums must be ints, got {argnums!r}")
         if not -count <= n < count:
-            raise ValueError(
+            raise TypeError(
                 f"{what} of {describe_function(fun)}: argnums={argnums} asks for argument {n}, but the function was called "
                 f"with {count} positional argument{'s' if count != 1 else ''}; keyword arguments cannot be differentiated, "
                 f"pass the argument by position"
@@ -119,20 +119,20 @@ def array_outputs(what, fun, outs, out_tree, holomorphic):
             )
 
 
-def same_structure(what, fun, given, wanted, names):
+def same_structure(what, fun, given, wanted, names, error=TypeError):
     """Refuse two pytrees of different structure."""
     if given != wanted:
-        raise TypeError(
+        raise error(
             f"{what} of {describe_function(fun)}: {names[0]} must have the same structure as {names[1]}, "
             f"got {given} and {wanted}"
         )
 
 
 def same_types(what, fun, given, wanted, name):
-    """Refuse lists of avals that differ in shape or dtype; ``name(i)`` says which pair it is."""
+    """Refuse lists of avals that differ in dtype (``TypeError``) or shape (``ValueError``); ``name(i)`` says which pair it is."""
     for i, (a, b) in enumerate(zip(given, wanted, strict=True)):
         if a.shape != b.shape or a.dtype != b.dtype:
-            raise TypeError(
+            raise (TypeError if a.dtype != b.dtype else ValueError)(
                 f"{what} of {describe_function(fun)}: {name(i)} must have the type {b.str_short()}, got {a.str_short()}"
             )
 

@@ -2,7 +2,7 @@
 
 from rabbet import dtypes, tree
 from rabbet.extend import (
-    Dual, ShapedArray, Tracer, Zero, converted, describe_function, full_of, leaf_path, named_like, shown, tangent_aval, traceable,
+    Dual, ShapedArray, Tracer, Zero, as_weak, converted, describe_function, full_of, leaf_path, named_like, shown, tangent_aval, traceable,
     typeof,
 )  # fmt: skip
 from rabbet.tree_util import keystr
@@ -78,6 +78,13 @@ def taken(t):
 
 def given(t, aval):
     """A tangent of a value of type ``aval`` as users see it: zeros where it is None or symbolic, float0 for integers."""
-    if t is None or type(t) is Zero:
-        t = full_of(tangent_aval(aval), 0)
-    return t if is_float0(t) else traceable(t)
+    if t is not None and type(t) is not Zero:
+        return t if is_float0(t) else traceable(t)
+    t = full_of(tangent_aval(aval), 0)
+    return t if is_float0(t) else as_weak(traceable(t), aval.weak_type)
+
+
+def given_back(ct, aval):
+    """A cotangent of an argument of type ``aval`` as users see it; weak where the argument is, so that updates stay weak."""
+    ct = given(ct, aval)
+    return ct if is_float0(ct) else as_weak(ct, aval.weak_type)
