@@ -26,8 +26,8 @@ def test_derivatives_of_integer_powers_at_zero():
     ]
 
 
-def test_the_derivative_of_abs_at_zero_is_zero():
-    assert slope(lax.abs, floats(-2.0, 0.0, 2.0)) == [-1.0, 0.0, 1.0]
+def test_the_slope_of_abs_at_zero_is_one_as_in_the_field():
+    assert slope(lax.abs, floats(-2.0, 0.0, 2.0)) == [-1.0, 1.0, 1.0]
 
 
 def test_integers_have_no_negative_powers():
