@@ -16,6 +16,7 @@ from rabbet.interpreter import Tracer, leaked, typeof
 from rabbet.lax import indexing, shapes, values
 from rabbet.primitives import convert, elementwise, logic, powers
 from rabbet.runtime.array import Array
+from rabbet.runtime.values import to_array
 from rabbet.source_info import position
 
 
@@ -33,7 +34,11 @@ def cast(x, aval, dtype, weak=False):
     if aval.dtype == dtype and (weak or not aval.weak_type or aval.ndim == 0):
         return x
     if isinstance(x, (np.ndarray, np.generic)):
-        return np.asarray(x).astype(dtype)
+        host = np.asarray(x).astype(dtype)
+        if dtypes.narrow(dtype) == dtype:
+            return host
+        # NumPy values of 64 bits would be narrowed again by whoever takes them next.
+        return scalars.typed(host, dtype) if host.ndim == 0 else to_array(host, dtype=dtype)
     return convert.convert_element_type(x, new_dtype=dtype, weak_type=weak)
 
 
@@ -151,7 +156,8 @@ def integer_power(x, y, dtype):
         dtype = np.dtype("int32")
         x, y = cast(x, typeof(x), dtype), cast(y, typeof(y), dtype)
     x, y = spread([_strong(x, dtype), _strong(y, dtype)])
-    one = shapes.full_like(x, 1)
+    weak = typeof(x).weak_type and typeof(y).weak_type
+    one = shapes.full_like(x, 1, None if weak else dtype)
     result, square = one, x
     for bit in range(dtypes.itemsize_bits(dtype)):
         odd = logic.ne(logic.bitwise_and(logic.shift_right_logical(y, bit), 1), 0)

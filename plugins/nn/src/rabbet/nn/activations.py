@@ -4,22 +4,27 @@ import math
 
 import rabbet.numpy as rnp
 from rabbet import dtypes, lax
-from rabbet.extend import Array, Tracer, fused, typeof
+from rabbet.extend import Array, Tracer, fused, is_array_like, typeof
 
 ARRAYS = frozenset((Array, Tracer))
 
 
-def as_float(name, x):
-    """``x`` as an array of a float dtype.
+def as_array(name, x):
+    """``x`` as an array.
 
     Raises:
       TypeError: if it is neither an array nor a number.
     """
-    if type(x) in ARRAYS and x.aval.dtype.kind in "fc":
+    if type(x) in ARRAYS:
         return x
-    if isinstance(x, (list, tuple)) or x is None or isinstance(x, str):
+    if not is_array_like(x):
         raise TypeError(f"{name} takes an array or a number, got a {type(x).__name__}; make it an array first")
-    x = rnp.asarray(x)
+    return rnp.asarray(x)
+
+
+def as_float(name, x):
+    """``x`` as an array of a float dtype; integers and booleans are converted."""
+    x = as_array(name, x)
     if dtypes.kind(x.dtype) in "fc":
         return x
     return lax.convert_element_type(x, float if x.weak_type else dtypes.to_inexact(x.dtype))
@@ -37,14 +42,14 @@ def relu(x):
     Raises:
       TypeError: if ``x`` is neither an array nor a number.
     """
-    x = x if type(x) in ARRAYS else rnp.asarray(x)
+    x = as_array("relu", x)
     return positive_part(x if dtypes.kind(x.dtype) != "b" else lax.convert_element_type(x, int))
 
 
 @fused
 def relu6(x):
     """``min(max(x, 0), 6)``. Its derivative at 0 and at 6 is 0."""
-    x = x if type(x) in ARRAYS else rnp.asarray(x)
+    x = as_array("relu6", x)
     return lax.select(lax.lt(x, 6), positive_part(x), lax.full_like(x, 6))
 
 
@@ -65,7 +70,7 @@ def tanh(x):
 
 def identity(x):
     """``x`` itself."""
-    return rnp.asarray(x)
+    return as_array("identity", x)
 
 
 def softplus(x):

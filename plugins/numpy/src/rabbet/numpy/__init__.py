@@ -29,6 +29,7 @@ from rabbet.numpy.types import *
 
 
 def __getattr__(name):
+    """Dtypes of plugins and default dtypes; for any other name, an error that says whether NumPy has it."""
     from rabbet.numpy.types import default_type, scalar_type
 
     found = None if name.startswith("_") else default_type(name) or scalar_type(name)

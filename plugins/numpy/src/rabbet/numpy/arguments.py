@@ -9,6 +9,7 @@ import operator
 import numpy as np
 
 from rabbet import dtypes, lax
+from rabbet.errors import ConcretizationTypeError
 from rabbet.extend import cast, is_array_like, is_python_scalar, promoted, spread, typeof
 
 
@@ -73,6 +74,8 @@ def axis_of(name, axis, ndim):
     """
     try:
         at = operator.index(axis)
+    except ConcretizationTypeError:
+        raise
     except TypeError:
         raise TypeError(f"{name}: axis must be an int, got {axis!r}") from None
     if not -ndim <= at < ndim:
@@ -100,13 +103,22 @@ def shape_of(name, shape):
     """A tuple of ints from a shape given as ints or as one int.
 
     Raises:
-      TypeError: if an entry is not an int.
+      TypeError: if an entry is not an int; its subclass ``ConcretizationTypeError`` if it is traced.
     """
-    entries = tuple(shape) if hasattr(shape, "__iter__") else (shape,)
+    entries = (shape,) if getattr(shape, "shape", None) == () or not hasattr(shape, "__iter__") else tuple(shape)
     try:
         return tuple([operator.index(n) for n in entries])
-    except TypeError as error:
-        raise TypeError(f"{name}: a shape is an int or a tuple of ints, got {shape!r}") from error
+    except ConcretizationTypeError:
+        raise
+    except TypeError:
+        raise TypeError(f"{name}: a shape is an int or a tuple of ints, got {shape!r}") from None
+
+
+def weak_as(out, x):
+    """``out``, made weak if ``x`` is."""
+    if typeof(x).weak_type and not out.aval.weak_type:
+        return lax.convert_element_type(out, dtypes.scalar_type_of(out.aval.dtype))
+    return out
 
 
 def keep_dims(out, axes):
@@ -137,5 +149,5 @@ def full_like(x, value):
 
 __all__ = [
     "as_array", "axes_of", "axis_of", "check", "full_like", "in_dtype", "keep_dims", "kind_of", "no_out", "number", "promote",
-    "promote_to_float", "requested", "shape_of", "typed",
+    "promote_to_float", "requested", "shape_of", "typed", "weak_as",
 ]  # fmt: skip

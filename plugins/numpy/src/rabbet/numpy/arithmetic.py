@@ -130,8 +130,9 @@ sign = unary(
     otherwise=refuse_booleans("sign", lax.sign, "the array itself"),
 )  # fmt: skip
 square = unary(
-    "square", lax.square, "``x * x``.", otherwise=lambda x: as_array(x) if kind_of(x) == "b" else lax.square(x)
-)
+    "square", lax.square, "``x * x``; booleans are squared as integers.",
+    otherwise=lambda x: lax.square(lax.convert_element_type(x, "int32") if kind_of(x) == "b" else x),
+)  # fmt: skip
 absolute = abs = unary(  # noqa: A001 - the field's name
     "abs", lax.abs, "The modulus of ``x``: a real number for complex ``x``.", kinds="ifc",
     otherwise=lambda x: as_array(x) if kind_of(x) in "bu" else lax.abs(x),
@@ -168,10 +169,10 @@ def hypot(x, y, /):
         raise TypeError("hypot is not defined on complex numbers; use abs")
     x, y = lax.abs(x), lax.abs(y)
     large, small = lax.max(x, y), lax.min(x, y)
-    ratio = lax.div(small, lax.select(lax.eq(large, 0.0), full_rank(1.0, typeof(large)), large))
+    ratio = lax.div(small, lax.select(lax.eq(large, 0.0), lax.full_like(large, 1), large))
     length = lax.mul(large, lax.sqrt(lax.add(lax.square(ratio), 1.0)))
     infinite = lax.eq(large, math.inf)
-    return lax.select(lax.bitwise_or(infinite, lax.eq(small, math.inf)), full_rank(math.inf, typeof(large)), length)
+    return lax.select(lax.bitwise_or(infinite, lax.eq(small, math.inf)), lax.full_like(large, math.inf), length)
 
 
 @fused

@@ -111,6 +111,8 @@ def from_sequence(x, dtype):
         host = np.array(on_host(x), dtype if all(is_python_scalar(v) for v in leaves) and dtypes.kind(dtype) in "biu" else None)
     except ValueError as error:
         raise ValueError(f"array: the nested sequences differ in length, so they make no array ({error})") from None
+    except OverflowError as error:
+        raise OverflowError(f"array: {error}; ask for a wider dtype, as in array(..., dtype='int64')") from None
     return from_numpy(host, dtype)
 
 

@@ -104,6 +104,8 @@ def known(name, value):
             f"known while tracing. Make that argument static (static_argnames), or compute it outside."
         )
     check(name, value)
+    if typeof(value).shape:
+        raise TypeError(f"{name} takes numbers, got {typeof(value).str_short()}")
     return value if is_python_scalar(value) else np.asarray(value)[()]
 
 
@@ -133,6 +135,7 @@ def arange(start, stop=None, step=None, dtype=None, *, device=None):
 
 
 def zero_step():
+    """The error for a range that does not move."""
     raise ZeroDivisionError("arange: the step is zero, so the range never ends")
 
 
@@ -141,14 +144,13 @@ def whole_numbers(numbers, dtype):
     out = lax.iota(dtype, len(numbers))
     if numbers.start == 0 and numbers.step == 1:
         return out
-    return scaled(out, step=numbers.step, start=numbers.start)
+    return scaled(out, asarray(numbers.step, dtype), asarray(numbers.start, dtype))
 
 
 @fused
 def scaled(counted, step, start):
-    """``counted * step + start`` in the dtype of ``counted``, wrapping round as integers do."""
-    dtype = counted.dtype
-    return lax.add(lax.mul(counted, converted(step, dtype)), converted(start, dtype))
+    """``counted * step + start``, all of one dtype, wrapping round as integers do."""
+    return lax.add(lax.mul(counted, step), start)
 
 
 @fused(static=("num", "endpoint", "retstep", "dtype", "axis", "device"))

@@ -4,8 +4,7 @@ import numpy as np
 
 from rabbet import dtypes, lax
 from rabbet.extend import fused, typeof
-from rabbet.numpy.arguments import as_array, axis_of, check, kind_of
-from rabbet.numpy.logic import truth
+from rabbet.numpy.arguments import as_array, axis_of, check, kind_of, weak_as
 from rabbet.numpy.reductions import spread_to
 
 
@@ -44,9 +43,10 @@ def take(
 
         indices, mode = remainder(indices, max(a.shape[axis], 1)), "promise_in_bounds"
     where = (slice(None),) * axis + (indices,)
-    return a.at[where].get(
+    out = a.at[where].get(
         mode=mode or "fill", unique_indices=unique_indices, indices_are_sorted=indices_are_sorted, fill_value=fill_value
     )
+    return weak_as(out, a)
 
 
 @fused(static=("axis", "mode", "fill_value"))
@@ -132,7 +132,7 @@ def compress(condition, a, axis=None, *, size=None, fill_value=0, out=None):
     from rabbet.numpy.searching import flatnonzero
 
     check("compress", condition, a)
-    a, condition = as_array(a), as_array(truth(condition))
+    a = as_array(a)
     if axis is None:
         a, axis = lax.reshape(a, (a.size,)), 0
     axis = axis_of("compress", axis, a.ndim)

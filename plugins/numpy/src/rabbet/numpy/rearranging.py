@@ -7,7 +7,7 @@ import numpy as np
 
 from rabbet import dtypes, lax
 from rabbet.extend import Tracer, fused, typeof
-from rabbet.numpy.arguments import as_array, axes_of, axis_of, check, shape_of
+from rabbet.numpy.arguments import as_array, axes_of, axis_of, check, shape_of, weak_as
 from rabbet.numpy.conversion import asarray
 from rabbet.numpy.joining import concatenate
 from rabbet.numpy.reductions import spread_to
@@ -225,7 +225,7 @@ def values_of(array, values):
 @fused(static=("widths", "mode"))
 def padded_with_values(array, widths, values, mode):
     """Padding by values that are given, one dimension after the other."""
-    weak = typeof(array).weak_type
+    given = array
     for axis, (low, high) in enumerate(widths):
         for width, side in ((low, 0), (high, 1)):
             if width:
@@ -236,7 +236,7 @@ def padded_with_values(array, widths, values, mode):
                     array = with_ramp(array, axis, width, side, value)
                 else:
                     array = lax.pad(array, value, config)
-    return lax.convert_element_type(array, dtypes.scalar_type_of(array.dtype)) if weak else array
+    return weak_as(array, given)
 
 
 def with_ramp(array, axis, width, side, end):

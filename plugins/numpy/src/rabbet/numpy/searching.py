@@ -16,7 +16,6 @@ from rabbet.extend import Array, Tracer, fused, typeof
 from rabbet.numpy.arguments import as_array, check
 from rabbet.numpy.conversion import asarray
 from rabbet.numpy.logic import truth
-from rabbet.numpy.shaping import array_of
 
 
 def known(name, x, advice):
@@ -33,6 +32,18 @@ def known(name, x, advice):
     return np.asarray(x)
 
 
+def held(name, x):
+    """``x`` as an array whose value stays known, even while something else is traced."""
+    check(name, x)
+    return asarray(x)
+
+
+def flattened(name, x):
+    """``x`` in one dimension, its value known if that of ``x`` is."""
+    x = held(name, x)
+    return lax.reshape(x, (x.size,)) if type(x) is Tracer else asarray(np.asarray(x).reshape(-1), x.dtype)
+
+
 SIZE = "give size=, the length of the result, or compute it outside of the traced function"
 
 
@@ -47,7 +58,7 @@ def nonzero(a, *, size=None, fill_value=None):
     Raises:
       ConcretizationTypeError: for a traced array without ``size``.
     """
-    a = array_of("nonzero", a)
+    a = held("nonzero", a)
     if not a.ndim:
         raise ValueError("nonzero takes arrays with at least one dimension; use atleast_1d")
     if size is None:
@@ -81,15 +92,14 @@ def positions(a, size, fill):
 
 def flatnonzero(a, *, size=None, fill_value=None):
     """The positions in row-major order of the elements that are not zero. Arguments as for ``nonzero``."""
-    a = array_of("flatnonzero", a)
-    return nonzero(lax.reshape(a, (a.size,)), size=size, fill_value=fill_value)[0]
+    return nonzero(flattened("flatnonzero", a), size=size, fill_value=fill_value)[0]
 
 
 def argwhere(a, *, size=None, fill_value=None):
     """The positions of the elements that are not zero, as rows of a matrix. Arguments as for ``nonzero``."""
-    a = array_of("argwhere", a)
+    a = held("argwhere", a)
     if not a.ndim:
-        found = nonzero(lax.reshape(a, (1,)), size=size, fill_value=fill_value)[0]
+        found = nonzero(flattened("argwhere", a), size=size, fill_value=fill_value)[0]
         return lax.full((found.shape[0], 0), 0, found.dtype)
     return lax.stack(nonzero(a, size=size, fill_value=fill_value), 1)
 
@@ -98,8 +108,8 @@ def extract(condition, arr, *, size=None, fill_value=0):
     """The elements of ``arr``, in row-major order, for which ``condition`` holds. Arguments as for ``compress``."""
     from rabbet.numpy.indexing import compress
 
-    condition, arr = array_of("extract", condition), array_of("extract", arr)
-    return compress(lax.reshape(condition, (condition.size,)), lax.reshape(arr, (arr.size,)), size=size, fill_value=fill_value)
+    condition, arr = flattened("extract", condition), flattened("extract", arr)
+    return compress(condition, arr, size=size, fill_value=fill_value)
 
 
 # ------------------------------------------------------------------------------------------------------- unique
@@ -139,7 +149,7 @@ def unique(
     Raises:
       ConcretizationTypeError: for a traced array without ``size``.
     """
-    ar = array_of("unique", ar)
+    ar = held("unique", ar)
     if size is None:
         host = known("unique", ar, SIZE)
         found = np.unique(host, return_index, return_inverse, return_counts, axis=axis, equal_nan=equal_nan)
@@ -227,7 +237,7 @@ def of_values(name, function, doc):
     """Make a set operation that looks at values: NumPy's, on arrays whose values are known."""
 
     def operation(ar1, ar2):
-        a, b = array_of(name, ar1), array_of(name, ar2)
+        a, b = held(name, ar1), held(name, ar2)
         dtype = dtypes.result_type(a, b)
         hosts = [known(name, x, "compute it outside of the traced function").astype(dtype) for x in (a, b)]
         return asarray(function(*hosts), dtype)
@@ -255,7 +265,7 @@ def bincount(x, weights=None, minlength=0, *, length=None):
     Raises:
       TypeError: for other dtypes.
     """
-    x = array_of("bincount", x)
+    x = held("bincount", x)
     if dtypes.kind(x.dtype) not in "iub" or x.ndim != 1:
         raise TypeError(f"bincount takes a vector of integers, got {typeof(x).str_short()}")
     if length is None:

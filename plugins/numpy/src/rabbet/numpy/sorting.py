@@ -4,7 +4,7 @@ import operator
 
 from rabbet import dtypes, lax
 from rabbet.extend import fused, typeof
-from rabbet.numpy.arguments import axis_of, check, kind_of
+from rabbet.numpy.arguments import axis_of, check, kind_of, weak_as
 from rabbet.numpy.logic import less, less_equal
 from rabbet.numpy.shaping import array_of
 
@@ -28,9 +28,7 @@ def sort(a, axis=-1, *, kind=None, order=None, stable=True, descending=False):
       stable: whether equal elements keep their order, which matters to ``argsort``.
     """
     a, axis = lined_up("sort", a, axis)
-    out = lax.sort(a, axis, is_stable=stable)
-    if a.weak_type:
-        out = lax.convert_element_type(out, dtypes.scalar_type_of(a.dtype))
+    out = weak_as(lax.sort(a, axis, is_stable=stable), a)
     return lax.rev(out, (axis,)) if descending else out
 
 

@@ -1,0 +1,131 @@
+"""Dtypes and weak types: what results have, dtype objects, explicit 64 bits, conversion."""
+
+import pickle
+
+import numpy as np
+import pytest
+import rabbet as rb
+import rabbet.numpy as rnp
+
+F32 = np.ones(2, "f4")
+I32 = np.ones(2, "i4")
+I8 = np.ones(2, "i1")
+
+RESULTS = [
+    (lambda: rnp.asarray(1), "int32", True), (lambda: rnp.asarray(1.5), "float32", True), (lambda: rnp.asarray(True), "bool", False),
+    (lambda: rnp.asarray([1, 2.0]), "float32", False), (lambda: rnp.asarray(np.float64(1)), "float32", False),
+    (lambda: rnp.asarray(np.arange(3)), "int32", False), (lambda: rnp.asarray(1, "float64"), "float64", False),
+    (lambda: rnp.asarray(np.float64(0.1), "float64"), "float64", False), (lambda: rnp.array([np.int8(1), 2]), "int8", False),
+    (lambda: rnp.array([]), "float32", False), (lambda: rnp.zeros(2, int), "int32", False),
+    (lambda: rnp.full(2, 1.5), "float32", True), (lambda: rnp.full(2, 1.5, "float64"), "float64", False),
+    (lambda: rnp.add(I8, 1), "int8", False), (lambda: rnp.add(I8, 1.5), "float32", True), (lambda: rnp.add(1, 2), "int32", True),
+    (lambda: rnp.add(I32, F32), "float32", False), (lambda: rnp.sin(I8), "float32", False), (lambda: rnp.sin(1), "float32", True),
+    (lambda: rnp.divide(I32, 2), "float32", False), (lambda: rnp.sum(I8), "int32", False), (lambda: rnp.sum(I32 > 0), "int32", False),
+    (lambda: rnp.sum(rnp.asarray(1.0)), "float32", False), (lambda: rnp.mean(I8), "float32", False),
+    (lambda: rnp.mean(F32, dtype="float16"), "float16", False), (lambda: rnp.argmax(F32), "int32", False),
+    (lambda: rnp.where(True, 1.0, 2), "float32", True), (lambda: rnp.where(I32 > 0, I8, 1), "int8", False),
+    (lambda: rnp.power(I32, 2), "int32", False), (lambda: rnp.isnan(F32), "bool", False), (lambda: rnp.abs(F32 * 1j), "float32", False),
+    (lambda: rnp.concatenate([I8, F32]), "float32", False), (lambda: rnp.zeros_like(rnp.asarray(1.0)), "float32", True),
+    (lambda: rnp.arange(3), "int32", False), (lambda: rnp.arange(3.0), "float32", False), (lambda: rnp.eye(2), "float32", False),
+    (lambda: rnp.linspace(0, 1, 3), "float32", False), (lambda: rnp.cumsum(I8), "int8", False), (lambda: rnp.dot(I8, I8), "int8", False),
+    (lambda: rnp.logical_not(I8), "bool", False), (lambda: rnp.maximum(I8, 2), "int8", False), (lambda: rnp.clip(I8, 0, 1), "int8", False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("number", range(len(RESULTS)))
+def test_dtype_and_weakness(number):
+    call, dtype, weak = RESULTS[number]
+    found = call()
+    assert (found.dtype.name, found.weak_type) == (dtype, weak)
+
+
+def test_explicit_64_bits_are_kept_to_the_last_digit():
+    assert rnp.asarray(0.1, "float64").item() == 0.1
+    assert rnp.full((), 0.1, "float64").item() == 0.1
+    assert rnp.asarray(np.array([0.1]), dtype=rnp.float64).tolist() == [0.1]
+    assert rnp.asarray(2**40, "int64").item() == 2**40
+    assert rnp.arange(2**40, 2**40 + 2, dtype="int64").tolist() == [2**40, 2**40 + 1]
+    assert rnp.sum(rnp.asarray([0.1, 0.2], "float64")).item() == 0.1 + 0.2
+    assert rnp.zeros(2, "float64").dtype == np.float64
+
+
+def test_numpy_values_are_narrowed_unless_64_bits_are_on():
+    assert rnp.asarray(np.ones(2)).dtype == np.float32
+    with rb.config.override(enable_x64=True):
+        assert rnp.asarray(np.ones(2)).dtype == np.float64
+        assert rnp.zeros(2).dtype == np.float64
+        assert rnp.arange(2).dtype == np.int64
+        assert rnp.int_ == rnp.int64
+
+
+def test_dtype_objects_are_dtypes_and_functions():
+    assert rnp.float32 == np.float32 == rnp.dtype("float32")
+    assert rnp.zeros(2, rnp.int8).dtype == rnp.int8
+    assert np.dtype(rnp.uint16) == np.uint16
+    assert hash(rnp.float32) == hash(np.dtype("float32"))
+    assert {rnp.float32: 1}[rnp.float32] == 1
+    assert rnp.float32 != rnp.float16
+    made = rnp.float32(2)
+    assert made.dtype == np.float32 and made.shape == () and not made.weak_type
+    assert rnp.int8([1, 2]).tolist() == [1, 2]
+    assert rnp.bool_(3).item() is True
+    assert pickle.loads(pickle.dumps(rnp.float32)) is rnp.float32
+    assert repr(rnp.float32) == "rabbet.numpy.float32"
+    assert rnp.int_ == rnp.int32 and rnp.float_ == rnp.float32
+
+
+@pytest.mark.needs("bfloat16")
+def test_dtypes_of_plugins():
+    x = rnp.bfloat16(1.5)
+    assert x.dtype.name == "bfloat16"
+    assert rnp.sum(rnp.ones(3, rnp.bfloat16)).dtype == rnp.bfloat16
+    assert rnp.add(rnp.ones(2, "bfloat16"), np.float16(1)).dtype == np.float32
+    assert float(rnp.finfo(rnp.bfloat16).eps) == 2**-7
+
+
+def test_half_precision_sums_are_kept_in_single_precision():
+    x = rnp.full(4096, 1.0, "float16")
+    assert rnp.sum(x).item() == 4096
+    assert rnp.mean(rnp.full(70000, 2.0, "float16")).item() == 2
+
+
+def test_questions():
+    assert rnp.issubdtype(rnp.float32, rnp.floating)
+    assert not rnp.issubdtype("int32", rnp.inexact)
+    assert rnp.can_cast("int8", "int32") and not rnp.can_cast("float32", "int32")
+    assert rnp.isdtype(rnp.int8, "integral") and rnp.isdtype("float32", ("bool", "real floating"))
+    assert rnp.result_type(I32, 1.5) == np.float32
+    assert rnp.promote_types("int8", "uint8") == np.int16
+    assert rnp.iinfo(rnp.int8).max == 127
+    assert rnp.ndim(F32) == 1 and rnp.shape(F32) == (2,) and rnp.size(F32) == 2
+    assert rnp.isscalar(1.0) and not rnp.isscalar(F32)
+    assert rnp.ndarray is rb.Array and isinstance(rnp.zeros(1), rnp.ndarray)
+
+
+def test_conversion_from_many_things():
+    class Holder:
+        def __array__(self, dtype=None, copy=None):
+            return np.arange(3, dtype="i4")
+
+    assert rnp.asarray(Holder()).tolist() == [0, 1, 2]
+    assert rnp.asarray(memoryview(np.ones(2, "f4"))).tolist() == [1, 1]
+    assert rnp.array([rnp.ones(2), [3, 4]]).tolist() == [[1, 1], [3, 4]]
+    assert rnp.array(5, ndmin=2).shape == (1, 1)
+    assert rnp.frombuffer(b"\x01\x02", "uint8").tolist() == [1, 2]
+
+
+def test_array_copies_and_asarray_does_not():
+    x = rnp.ones(3)
+    assert rnp.asarray(x) is x
+    y = rnp.array(x)
+    x.delete()
+    assert y.tolist() == [1, 1, 1]
+    host = np.ones(3, "f4")
+    z = rnp.asarray(host)
+    host[:] = 5
+    assert z.tolist() == [1, 1, 1]
+
+
+def test_an_array_of_a_number_is_nobody_elses():
+    rnp.asarray(1.0).delete()
+    assert rnp.asarray(1.0).item() == 1.0

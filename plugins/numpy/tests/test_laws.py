@@ -1,0 +1,100 @@
+"""Laws of shapes: broadcasting, reshaping, joining and taking apart, for shapes that hypothesis draws."""
+
+import numpy as np
+import rabbet.numpy as rnp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+few = settings(max_examples=25, deadline=None)
+SHAPES = hnp.array_shapes(min_dims=0, max_dims=3, min_side=1, max_side=3)
+
+
+def numbers(shape):
+    """Different numbers in a shape."""
+    return np.arange(1, 1 + int(np.prod(shape)), dtype="f4").reshape(shape)
+
+
+def equal(x, y):
+    x = np.asarray(x)
+    assert x.shape == np.shape(y)
+    np.testing.assert_array_equal(x, y)
+
+
+@few
+@given(hnp.mutually_broadcastable_shapes(num_shapes=2, max_dims=3, max_side=3))
+def test_broadcasting(shapes):
+    x, y = (numbers(s) for s in shapes.input_shapes)
+    equal(rnp.add(x, y), x + y)
+    equal(rnp.where(x > y, x, y), np.where(x > y, x, y))
+    assert rnp.broadcast_shapes(x.shape, y.shape) == shapes.result_shape
+
+
+@few
+@given(SHAPES, st.data())
+def test_transposing_and_moving(shape, data):
+    x = numbers(shape)
+    order = data.draw(st.permutations(range(x.ndim)))
+    equal(rnp.transpose(x, order), x.transpose(order))
+    equal(rnp.transpose(rnp.transpose(x, order), np.argsort(order).tolist()), x)
+    if x.ndim:
+        i, j = (data.draw(st.integers(-x.ndim, x.ndim - 1)) for _ in range(2))
+        equal(rnp.moveaxis(x, i, j), np.moveaxis(x, i, j))
+        equal(rnp.swapaxes(x, i, j), np.swapaxes(x, i, j))
+
+
+@few
+@given(SHAPES, st.data())
+def test_reductions_over_any_axes(shape, data):
+    x = numbers(shape)
+    axes = tuple(data.draw(st.sets(st.integers(0, x.ndim - 1)))) if x.ndim else ()
+    keep = data.draw(st.booleans())
+    equal(rnp.sum(x, axes, keepdims=keep), x.sum(axes, keepdims=keep))
+    equal(rnp.max(x, axes, keepdims=keep), x.max(axes, keepdims=keep))
+
+
+@few
+@given(hnp.array_shapes(min_dims=1, max_dims=3, max_side=4), st.data())
+def test_splitting_and_joining_are_inverse(shape, data):
+    x = numbers(shape)
+    axis = data.draw(st.integers(0, x.ndim - 1))
+    cuts = sorted(data.draw(st.lists(st.integers(0, x.shape[axis]), max_size=3)))
+    equal(rnp.concatenate(rnp.split(x, cuts, axis), axis), x)
+    equal(rnp.stack(rnp.unstack(x, axis=axis), axis), x)
+
+
+@few
+@given(hnp.array_shapes(min_dims=1, max_dims=3, max_side=4), st.integers(-6, 6), st.data())
+def test_rolling_flipping_repeating(shape, shift, data):
+    x = numbers(shape)
+    axis = data.draw(st.integers(0, x.ndim - 1))
+    equal(rnp.roll(x, shift, axis), np.roll(x, shift, axis))
+    equal(rnp.roll(rnp.roll(x, shift), -shift), x)
+    equal(rnp.flip(rnp.flip(x, axis), axis), x)
+    equal(rnp.repeat(x, 2, axis), np.repeat(x, 2, axis))
+
+
+@few
+@given(hnp.array_shapes(min_dims=1, max_dims=3, max_side=4), st.data())
+def test_padding(shape, data):
+    x = numbers(shape)
+    widths = [tuple(data.draw(st.integers(0, 3)) for _ in range(2)) for _ in x.shape]
+    mode = data.draw(st.sampled_from(["constant", "edge", "symmetric", "wrap"]))
+    equal(rnp.pad(x, widths, mode), np.pad(x, widths, mode))
+
+
+@few
+@given(st.lists(st.integers(-3, 3), min_size=1, max_size=8), st.lists(st.integers(-4, 4), max_size=5))
+def test_sorted_places(values, wanted):
+    x = np.sort(np.array(values, "f4"))
+    v = np.array(wanted, "f4")
+    equal(rnp.searchsorted(x, v), np.searchsorted(x, v))
+    equal(rnp.argsort(np.array(values)), np.argsort(values, kind="stable"))
+    equal(rnp.unique(np.array(values, "i4"), size=len(set(values))), np.unique(values))
+
+
+@few
+@given(st.sampled_from(["ij,jk->ik", "ij,kj", "...i,...i->...", "ii,ij->j", "ij,jk,kl->li", "ijk->kij", "ij,ij->", "i,j,k->kji"]))
+def test_einsum(subscripts):
+    operands = [numbers((2,) * max(len(t.replace("...", "ab")), 1)) for t in subscripts.split("->")[0].split(",")]
+    equal(rnp.einsum(subscripts, *operands), np.einsum(subscripts, *operands))

@@ -1,0 +1,75 @@
+"""Under a transformation a function is its primitives: the same types as eagerly, and no nested calls."""
+
+import importlib.util
+import pathlib
+
+import numpy as np
+import pytest
+import rabbet as rb
+import rabbet.numpy as rnp
+from rabbet import tree
+from rabbet.errors import ConcretizationTypeError
+from rabbet.extend import check as check_program
+from rabbet.extend import stage
+
+SPEC = importlib.util.spec_from_file_location("numpy_cases", pathlib.Path(__file__).with_name("cases.py"))
+cases = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(cases)
+
+@pytest.mark.parametrize("name", cases.CASES)
+def test_traced_as_eagerly(name):
+    """The types of the staged program are those of the eager result, and it is flat."""
+    case = cases.CASES[name]
+    closed = stage(lambda: tree.leaves(case(rnp)), [], "case")
+    eager = tree.leaves(case(rnp))
+    assert [v.aval for v in closed.jaxpr.outvars] == [x.aval for x in eager]
+    assert not [e for e in closed.jaxpr.equations if e.op.primitive.name == "jit"]
+    check_program(closed.jaxpr)
+
+
+X = np.arange(12, dtype="f4").reshape(3, 4)
+
+
+@pytest.mark.needs("jit")
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: rnp.arange(x), lambda x: rnp.zeros(x), lambda x: rnp.reshape(x, x), lambda x: rnp.nonzero(x[None]),
+        lambda x: rnp.unique(x[None]), lambda x: rnp.sum(X, axis=x), lambda x: rnp.flatnonzero(x), lambda x: rnp.bincount(x[None]),
+        lambda x: rnp.linspace(0.0, 1.0, x), lambda x: rnp.eye(x),
+    ],
+)  # fmt: skip
+def test_what_needs_values_says_so_under_jit(function):
+    with pytest.raises(ConcretizationTypeError):
+        rb.jit(function)(3)
+
+
+@pytest.mark.needs("jit")
+def test_sizes_make_it_possible():
+    found = rb.jit(lambda x: rnp.nonzero(x, size=3, fill_value=-1))(rnp.array([0, 5, 0, 7]))
+    assert found[0].tolist() == [1, 3, -1]
+    assert rb.jit(lambda x: rnp.unique(x, size=3))(rnp.array([2, 1, 2])).tolist() == [1, 2, 1]
+
+
+@pytest.mark.needs("jit", "grad", "vmap")
+def test_transformations_compose():
+    def f(x):
+        return rnp.sum(rnp.where(x > 0, rnp.sort(x) ** 2, rnp.take_along_axis(x, rnp.argsort(x), -1)))
+
+    x = rnp.asarray(np.random.RandomState(0).randn(5, 4).astype("f4"))
+    each = [rb.grad(f)(row) for row in x]
+    np.testing.assert_allclose(rb.jit(rb.vmap(rb.grad(f)))(x), rnp.stack(each), rtol=1e-6)
+
+
+@pytest.mark.needs("grad")
+@pytest.mark.parametrize(
+    ("function", "x", "slope"),
+    [
+        (rnp.sinc, 0.0, 0.0), (rnp.abs, -2.0, -1.0), (rnp.sqrt, 4.0, 0.25), (lambda x: rnp.maximum(x, 0.0), -1.0, 0.0),
+        (lambda x: rnp.clip(x, 0, 1), 2.0, 0.0), (lambda x: rnp.power(x, 3), 2.0, 12.0), (lambda x: rnp.var(x * X), 1.0, 2 * X.var()),
+        (lambda x: rnp.hypot(x, 4.0), 3.0, 0.6), (lambda x: rnp.logaddexp(x, x), 1.0, 1.0), (lambda x: rnp.prod(x * X[0]), 1.0, 0.0),
+        (lambda x: rnp.where(x > 1, x, rnp.sqrt(x)), 4.0, 1.0), (lambda x: rnp.median(x * X), 1.0, 5.5),
+    ],
+)  # fmt: skip
+def test_derivatives(function, x, slope):
+    np.testing.assert_allclose(rb.grad(function)(x), slope, rtol=1e-5, atol=1e-6)
