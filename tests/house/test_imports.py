@@ -21,7 +21,10 @@ PLUGINS = sorted(
     if (folder / "pyproject.toml").exists()
 )
 # The public modules of core: all that a plugin may import from it.
-DOORS = {"rabbet", "rabbet.extend", "rabbet.lax", "rabbet.testing", "rabbet.tree", "rabbet.tree_util"}
+DOORS = {
+    "rabbet", "rabbet.extend", "rabbet.lax", "rabbet.testing", "rabbet.tree", "rabbet.tree_util", "rabbet.errors",
+    "rabbet.dlpack", "rabbet.dtypes",
+}  # fmt: skip
 MODULE_OF = {"rabbet-numpy": "rabbet.numpy", "rabbet-nn": "rabbet.nn", "rabbet-random": "rabbet.random"}
 
 

@@ -1,7 +1,8 @@
 """Derivatives under jax and under rabbet: values, dtypes, weakness, structures, and what raises.
 
-Complex functions follow the field's convention: `grad` of a real function of complex values is the conjugate of the steepest
-ascent, `vjp` does not conjugate, holomorphic functions have one complex derivative.
+Complex functions follow the field's convention: `grad` of a real function of complex values is the
+conjugate of the steepest ascent, `vjp` does not conjugate, holomorphic functions have one complex
+derivative.
 """
 
 import jax
@@ -97,7 +98,9 @@ def test_complex_functions_of_real_values():
 
 
 REAL = {
-    "value_and_grad of a tree": lambda fw, lax: fw.value_and_grad(lambda p: p["x"] * p["y"][0] ** 2)({"x": 2.0, "y": [3.0]}),
+    "value_and_grad of a tree": lambda fw, lax: fw.value_and_grad(lambda p: p["x"] * p["y"][0] ** 2)(
+        {"x": 2.0, "y": [3.0]}
+    ),
     "unused": lambda fw, lax: fw.grad(lambda x, y: x * 2.0, (0, 1))(1.0, X),
     "weak": lambda fw, lax: fw.grad(lambda x: x * x)(3.0),
     "weak value": lambda fw, lax: fw.value_and_grad(lambda x: x * 2.0)(3.0),
@@ -105,12 +108,16 @@ REAL = {
     "weak jvp": lambda fw, lax: fw.jvp(lambda x: x * x, (3.0,), (1.0,)),
     "weak vjp": lambda fw, lax: fw.vjp(lambda x: x * x, 3.0)[1](1.0),
     "half": lambda fw, lax: fw.grad(lambda x: total(lax, x * x))(X.astype("f2")),
-    "mixed": lambda fw, lax: fw.grad(lambda x, y: total(lax, x.astype("float32") * y), (0, 1))(X.astype("f2"), X),
+    "mixed": lambda fw, lax: fw.grad(lambda x, y: total(lax, x.astype("float32") * y), (0, 1))(
+        X.astype("f2"), X
+    ),
     "allow_int": lambda fw, lax: fw.grad(lambda x, n: x * n, (0, 1), allow_int=True)(2.0, 3),
     "has_aux": lambda fw, lax: fw.grad(lambda x: (x * x, {"a": x, "n": 3}), has_aux=True)(2.0),
     "jacobian trees": lambda fw, lax: fw.jacrev(lambda p: [p["a"] * X, p["b"]])({"a": 2.0, "b": X}),
     "jacfwd trees": lambda fw, lax: fw.jacfwd(lambda p: [p["a"] * X, p["b"]])({"a": 2.0, "b": X}),
-    "hessian trees": lambda fw, lax: fw.hessian(lambda p: total(lax, p["a"] * p["b"] ** 3))({"a": np.float32(2), "b": X}),
+    "hessian trees": lambda fw, lax: fw.hessian(lambda p: total(lax, p["a"] * p["b"] ** 3))(
+        {"a": np.float32(2), "b": X}
+    ),
     "max ties": lambda fw, lax: fw.grad(lambda x: lax.reduce_max(x, axes=(0,)))(np.array([1, 3, 3], "f4")),
     "maximum ties": lambda fw, lax: fw.grad(lambda x: total(lax, lax.max(x, X)))(X),
     "abs at zero": lambda fw, lax: fw.grad(lax.abs)(0.0),
@@ -118,7 +125,9 @@ REAL = {
     "sign": lambda fw, lax: fw.grad(lambda x: lax.sign(x) * x)(-2.0),
     "power at zero": lambda fw, lax: fw.grad(lambda x: x**2.0)(np.float32(0)),
     "integer power at zero": lambda fw, lax: fw.grad(lambda x: x**0)(0.0),
-    "product with zeros": lambda fw, lax: fw.grad(lambda x: lax.reduce_prod(x, axes=(0,)))(np.array([2, 0, 3], "f4")),
+    "product with zeros": lambda fw, lax: fw.grad(lambda x: lax.reduce_prod(x, axes=(0,)))(
+        np.array([2, 0, 3], "f4")
+    ),
     "sort": lambda fw, lax: fw.grad(lambda x: total(lax, lax.sort(x) * X))(X),
     "cumsum": lambda fw, lax: fw.grad(lambda x: total(lax, lax.cumsum(x) * X))(X),
     "dot": lambda fw, lax: fw.grad(lambda m: total(lax, lax.dot(m, M) * M))(M),
@@ -146,7 +155,9 @@ CUSTOM = {
     "jit": lambda fw, f: fw.jit(fw.grad(fw.jit(f)))(2.0),
     "map": lambda fw, f: fw.vmap(fw.grad(f))(X),
     "of a map": lambda fw, f: fw.grad(lambda x: fw.lax.reduce_sum(fw.vmap(f)(x), axes=(0,)))(X),
-    "of a compiled map": lambda fw, f: fw.jit(fw.grad(lambda x: fw.lax.reduce_sum(fw.jit(fw.vmap(f))(x), axes=(0,))))(X),
+    "of a compiled map": lambda fw, f: fw.jit(
+        fw.grad(lambda x: fw.lax.reduce_sum(fw.jit(fw.vmap(f))(x), axes=(0,)))
+    )(X),
 }
 
 

@@ -19,7 +19,7 @@ STANDARD_TABLES = (standard.lower, standard.jvp, standard.transpose, standard.ba
 def compose():
     """Fill the places that the lower tiers leave open."""
     current.set_bottom(EVALUATION)
-    operators.give_to(Array, Tracer)
+    operators.give_to(Array, Tracer, lambda: public_name("numpy"))
     dtypes.use_finder(find_dtype)
     rules.set_bridges(find_rule_sets)
     passes.set_finder(find_passes)

@@ -54,7 +54,7 @@ from rabbet.runtime.values import common_device, moved, to_array, traceable
 from rabbet.scalars import adopted_avals, fits, is_python_scalar
 from rabbet.source_info import address, describe_function, fold_traceback, folded, named_like, position
 from rabbet.staging import stage
-from rabbet.transposition import add_to, backward, transpose_program
+from rabbet.primitives.transposition import add_to, backward, transpose_program
 from rabbet.tree import broadcast_prefix
 
 

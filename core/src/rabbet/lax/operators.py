@@ -177,6 +177,9 @@ def together(x, y):
     """``(x, y, kind)``: both promoted, bare numbers made scalars of the common dtype, and the kind of that dtype."""
     x, y = promoted(x, y)
     dtype = typeof(y if scalars.is_python_scalar(x) else x).dtype
+    if dtypes.kind(dtype) == "b":  # truth values count as integers here
+        dtype = np.dtype("int32")
+        x, y = cast(x, typeof(x), dtype), cast(y, typeof(y), dtype)
     return _strong(x, dtype), _strong(y, dtype), dtypes.kind(dtype)
 
 
@@ -247,9 +250,15 @@ def promoting(function, name, reflected=False):
 
 def numpy_function(name):
     """A function of the package that provides ``rabbet.numpy``."""
-    import rabbet
+    return getattr(numpy_module(), name)
 
-    return getattr(rabbet.numpy, name)
+
+def no_numpy():
+    """No ``rabbet.numpy``: what ``numpy_module`` is until ``rabbet`` is composed."""
+    raise ImportError("rabbet has not been composed: import rabbet")
+
+
+numpy_module = no_numpy
 
 
 class Method:
@@ -374,8 +383,10 @@ _CHOOSE = "Choose between values with rabbet.numpy.where or lax.select, or make 
 _STATIC = "If the value is a plain Python number, make that argument static (static_argnames); or compute it outside."
 
 
-def give_to(array, tracer):
-    """Put the methods on both classes."""
+def give_to(array, tracer, find_numpy):
+    """Put the methods on both classes; ``find_numpy()`` returns the module ``rabbet.numpy``."""
+    global numpy_module
+    numpy_module = find_numpy
     for cls in (array, tracer):
         for name, function in PLAIN.items():
             setattr(cls, f"__{name}__", binary(function, f"__{name}__"))

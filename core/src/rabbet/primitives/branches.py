@@ -5,12 +5,12 @@ one representation (see ``bodies``). An index that the interpreter has touched g
 hook.
 """
 
-from rabbet import bodies, transposition
+from rabbet import bodies
 from rabbet.interpreter import typeof
 from rabbet.jaxpr import evaluate
 from rabbet.payloads import Linear, Zero
 from rabbet.primitive import Primitive
-from rabbet.primitives import zeros
+from rabbet.primitives import transposition, zeros
 from rabbet.staging import stage
 
 

@@ -4,10 +4,11 @@ Any interpreter goes through its body (rule ``"body"``); lowering makes it a fun
 linear halves in its own package, and transposes the linear half by the rule here.
 """
 
-from rabbet import bodies, transposition
+from rabbet import bodies
 from rabbet.interpreter import typeof
 from rabbet.payloads import Linear, Zero
 from rabbet.primitive import Primitive
+from rabbet.primitives import transposition
 
 
 def jit_aval(*avals, jaxpr, name, inline=False):

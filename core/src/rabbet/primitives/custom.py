@@ -1,25 +1,26 @@
 """The primitive ``custom_call``: a function whose author says how some transformations treat it.
 
-Its rules are kept by table name; an interpreter whose table has one uses it, any other goes through the function. ``custom_jvp`` and ``custom_vjp``
-are both this primitive, with the rule ``"jvp"`` or ``"vjp"``.
+Its rules are kept by table name; an interpreter whose table has one uses it, any other goes through the
+function. ``custom_jvp`` and ``custom_vjp`` are both this primitive, with the rule ``"jvp"`` or ``"vjp"``.
 
 A call looks for the interpreter that it concerns, from the current one down:
 
 1. at the bottom the function just runs;
-2. an interpreter with a rule, and an argument of its own, applies the rule: the function itself does not run, so it may branch on values;
-3. one with a rule but no argument of its own has no say: the call goes on to its parent;
-4. any other one that takes part runs the function;
-5. where a program is staged, or the rules have to survive (``Interpreter.carries``), the function is staged and becomes an equation.
+2. an interpreter with a rule, and an argument of its own, applies the rule: the function itself does not
+run, so it may branch on values; 3. one with a rule but no argument of its own has no say: the call goes on
+to its parent; 4. any other one that takes part runs the function;
+5. where a program is staged, or the rules have to survive (``Interpreter.carries``), the function is staged
+and becomes an equation.
 """
 
-from rabbet import bodies, dtypes, transposition, tree
+from rabbet import bodies, dtypes, tree
 from rabbet.current import Context, context
 from rabbet.errors import MissingRule
 from rabbet.interpreter import Tracer, run_traced, typeof
 from rabbet.jaxpr import evaluate, open_consts
 from rabbet.payloads import Dual, Linear, Zero, tangent_aval, zero_for
 from rabbet.primitive import Primitive
-from rabbet.primitives import zeros
+from rabbet.primitives import transposition, zeros
 from rabbet.staging import Stage, stage
 
 
@@ -38,8 +39,9 @@ def call(function, rules, args, name):
 
     Args:
       function: takes arrays, returns a list of arrays.
-      rules: ``"jvp"``: ``(*primals, *tangents) -> [*outs, *tangents]``; ``"vjp"``: a pair ``forward(*primals) -> (outs, residuals)`` and
-        ``backward(residuals, cotangents) -> cotangents``; any other table: ``(interpreter, payloads) -> payloads``.
+      rules: ``"jvp"``: ``(*primals, *tangents) -> [*outs, *tangents]``; ``"vjp"``: a pair
+        ``forward(*primals) -> (outs, residuals)`` and ``backward(residuals, cotangents) -> cotangents``;
+        any other table: ``(interpreter, payloads) -> payloads``.
       args: arrays.
       name: for messages and programs.
     """
@@ -143,8 +145,9 @@ def refuse_moving(interpreter, x, name):
     """Refuse a captured value that is being transformed: the rule cannot see it."""
     if _mine(x, interpreter):
         raise TypeError(
-            f"{name!r} has a rule of its own for {interpreter.describe()} and closes over a value that is being transformed, of "
-            f"type {typeof(x).str_short()}; make that value an argument, so that the rule can see it"
+            f"{name!r} has a rule of its own for {interpreter.describe()} and closes over a value that is "
+            f"being transformed, of type {typeof(x).str_short()}; make that value an argument, so that the "
+            "rule can see it"
         )
 
 
@@ -168,7 +171,7 @@ def carried_call(op, interpreter, args):
     return bodies.put_together(interpreter, (structure,) * len(outs), outs)
 
 
-class under:  # noqa: N801 - used like a function
+class under:
     """A flat function run under a fresh copy of an interpreter: leaves in, leaves of uniform payloads out.
 
     ``structure`` is the static part that every output has; it is known after the first call.
@@ -180,13 +183,17 @@ class under:  # noqa: N801 - used like a function
 
     def __call__(self, flat, give_back=None):
         inner = self.interpreter.fresh()
-        outs = run_traced(inner, lambda: self.function(*bodies.put_together(inner, self.structures, flat)), [])
+        outs = run_traced(
+            inner, lambda: self.function(*bodies.put_together(inner, self.structures, flat)), []
+        )
         extra = None
         if isinstance(outs, tuple):
             outs, extra = outs[0], outs[1]
         if give_back is not None:
             pairs = zip(outs, give_back, strict=True)
-            return [x if is_float0(x) else inner.give_back(payload_or_plain(inner, x), s) for x, s in pairs], None
+            return [
+                x if is_float0(x) else inner.give_back(payload_or_plain(inner, x), s) for x, s in pairs
+            ], None
         return self._leaves(inner, outs), None if extra is None else self._leaves(inner, extra)
 
     def _leaves(self, inner, values):
@@ -221,7 +228,9 @@ def carried_vjp(interpreter, rule, structures, structure):
     def carried_backward(residuals, cotangents):
         n = len(residuals)
         pull = under(
-            interpreter, lambda *values: list(back(values[:n], values[n:])), (structure,) * (n + len(cotangents))
+            interpreter,
+            lambda *values: list(back(values[:n], values[n:])),
+            (structure,) * (n + len(cotangents)),
         )
         return pull([*residuals, *cotangents], give_back=structures)[0]
 
@@ -254,7 +263,13 @@ def differentiate(interpreter, rules, name, args, wanted):
     tangents = [zeros.instantiate(d.tangent) for d, m in zip(duals, moving, strict=True) if m]
     out_avals = tuple([tangent_aval(typeof(o)) for o in outs])
     linear = custom_linear(
-        *residuals, *tangents, backward=back, residuals=len(residuals), moving=moving, out_avals=out_avals, name=name
+        *residuals,
+        *tangents,
+        backward=back,
+        residuals=len(residuals),
+        moving=moving,
+        out_avals=out_avals,
+        name=name,
     )
     return [interpreter.wrap(Dual(o, _tangent(t, o))) for o, t in zip(outs, linear, strict=True)]
 
@@ -265,8 +280,8 @@ def check_outputs(outs, wanted, name):
         have = typeof(out)
         if (have.shape, have.dtype) != (aval.shape, aval.dtype):
             raise TypeError(
-                f"the derivative rule of {name!r} returned {have.str_short()} for output number {i}, which the function returns as "
-                f"{aval.str_short()}"
+                f"the derivative rule of {name!r} returned {have.str_short()} for output number {i}, which "
+                f"the function returns as {aval.str_short()}"
             )
 
 
@@ -278,13 +293,17 @@ def _tangent(t, primal):
     return zero_for(typeof(primal)) if not _differentiable(primal) else t
 
 
-# --------------------------------------------------------------------------------------------------- custom_linear
+# ---------------------------------------------------------------------------------------------------
+# custom_linear
 def custom_linear_aval(*avals, backward, residuals, moving, out_avals, name):
     return out_avals
 
 
 custom_linear = Primitive(
-    "custom_linear", custom_linear_aval, multiple_results=True, doc="the derivative of a function that only reverse mode knows"
+    "custom_linear",
+    custom_linear_aval,
+    multiple_results=True,
+    doc="the derivative of a function that only reverse mode knows",
 )
 
 
@@ -293,7 +312,9 @@ def transpose_custom_linear(op, cts, *operands):
     n, moving = op.params["residuals"], op.params["moving"]
     results = op.params["backward"](operands[:n], [zeros.instantiate(ct) for ct in cts])
     kept = [r for r, m in zip(results, moving, strict=True) if m]
-    return (None,) * n + tuple([r if type(x) is Linear else None for r, x in zip(kept, operands[n:], strict=True)])
+    return (None,) * n + tuple(
+        [r if type(x) is Linear else None for r, x in zip(kept, operands[n:], strict=True)]
+    )
 
 
 @custom_linear.rule("lower")
@@ -309,9 +330,9 @@ def jvp_custom_linear(op, *duals):
 def forward_mode_error(name):
     """What to say where forward mode meets a function with a reverse rule only."""
     return MissingRule(
-        f"{name!r} has a rule for reverse mode only (custom_vjp), so its forward-mode derivative is not known\n"
-        f"  reached by jvp, jacfwd, hessian or linearize; rb.grad, rb.vjp and rb.jacrev work\n"
-        f"  to fix: give it a jvp rule, as with rb.custom_jvp"
+        f"{name!r} has a rule for reverse mode only (custom_vjp), so its forward-mode derivative is not "
+        "known\n  reached by jvp, jacfwd, hessian or linearize; rb.grad, rb.vjp and rb.jacrev work\n  to "
+        "fix: give it a jvp rule, as with rb.custom_jvp"
     )
 
 

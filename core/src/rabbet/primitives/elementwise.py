@@ -92,7 +92,7 @@ def binary(name, hlo, accepts, *, kinds=(), partials=None, own_jvp=False, doc=""
 
 
 # ---------------------------------------------------------------------------------------- sums and products
-add = binary("add", "stablehlo.add", NUMBERS, kinds=("increasing", "linear"), doc="x + y")
+add = binary("add", "stablehlo.add", NUMBERS + "b", kinds=("increasing", "linear"), doc="x + y")
 sub = binary("sub", "stablehlo.subtract", NUMBERS, kinds=("linear",), doc="x - y")
 mul = binary("mul", "stablehlo.multiply", NUMBERS + "b", kinds=("bilinear",), doc="x * y")
 neg = unary("neg", "stablehlo.negate", NUMBERS, kinds=("decreasing", "linear"), doc="-x")

@@ -13,7 +13,7 @@ from rabbet.payloads import Linear
 from rabbet.primitive import Primitive
 from rabbet.primitives import dynamic, elementwise, logic, shape, zeros
 from rabbet.staging import stage
-from rabbet.transposition import transpose_program
+from rabbet.primitives.transposition import transpose_program
 
 INDEX = dtypes.canonicalize("int32")
 

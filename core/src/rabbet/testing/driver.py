@@ -11,7 +11,7 @@ from rabbet.jaxpr import open_consts
 from rabbet.payloads import Batched, Dual, Zero, zero_for
 from rabbet.primitives import batching, calls, standard, zeros
 from rabbet.staging import stage
-from rabbet.transposition import transpose_program
+from rabbet.primitives.transposition import transpose_program
 
 
 class System(NamedTuple):

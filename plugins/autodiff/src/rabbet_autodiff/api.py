@@ -3,7 +3,17 @@
 import functools
 
 from rabbet import lax, tree
-from rabbet.extend import describe_function, evaluate, folded, full_of, instantiate, tangent_aval, traceable, typeof
+from rabbet.extend import (
+    describe_function,
+    evaluate,
+    folded,
+    full_of,
+    instantiate,
+    tangent_aval,
+    traceable,
+    typeof,
+)
+
 from rabbet_autodiff import checks, modes
 from rabbet_autodiff.functions import Flat, aval_of, given, given_back, of_chosen, taken
 
@@ -17,15 +27,17 @@ def value_and_grad(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=F
     """The function that returns both the value and the gradient of ``fun``.
 
     Args:
-      fun: returns a real floating point scalar of shape (); with ``has_aux`` a pair (scalar, auxiliary results).
-      argnums: an int, or a sequence of ints: which positional arguments to differentiate. They may be pytrees.
+      fun: returns a real floating point scalar of shape (); with ``has_aux`` a pair (scalar, auxiliary
+        results).
+      argnums: an int, or a sequence of ints: which positional arguments to differentiate. They may be
+        pytrees.
       has_aux: whether ``fun`` returns auxiliary results besides.
       holomorphic: whether ``fun`` is complex differentiable; then inputs and output are complex.
       allow_int: whether to accept integer arguments, whose gradient has the dtype float0.
 
     Returns:
-      a function of the same arguments returning ``(value, gradient)``, or ``((value, aux), gradient)``. The gradient has the structure, shapes and
-      dtypes of the chosen argument, or is a tuple of them.
+      a function of the same arguments returning ``(value, gradient)``, or ``((value, aux), gradient)``. The
+      gradient has the structure, shapes and dtypes of the chosen argument, or is a tuple of them.
 
     Raises:
       TypeError: for an output that is no scalar or inputs that cannot be differentiated.
@@ -119,8 +131,8 @@ def vjp(fun, *primals, has_aux=False, reduce_axes=()):
     """The value of ``fun`` and the function that pulls cotangents back (reverse mode).
 
     Returns:
-      ``(out, pull)``, with ``has_aux`` also the auxiliary results. ``pull(cotangent)`` takes a pytree like ``out`` and returns a tuple of cotangents, one
-      for each argument; it may be called several times.
+      ``(out, pull)``, with ``has_aux`` also the auxiliary results. ``pull(cotangent)`` takes a pytree like
+      ``out`` and returns a tuple of cotangents, one for each argument; it may be called several times.
     """
     checks.function("vjp", fun)
     return _vjp(fun, primals, has_aux)
@@ -146,19 +158,26 @@ class Pullback:
     @folded
     def __call__(self, cotangent):
         leaves, treedef = tree.flatten(cotangent)
-        checks.same_structure("vjp", self.fun, treedef, self.out_tree, ("the cotangent", "the output"), ValueError)
+        checks.same_structure(
+            "vjp", self.fun, treedef, self.out_tree, ("the cotangent", "the output"), ValueError
+        )
         cotangents = [taken(ct) for ct in leaves]
         wanted = [tangent_aval(a) for a in self.out_avals]
-        checks.same_types("vjp", self.fun, [aval_of(c) for c in cotangents], wanted, checks.cotangent_name(self.out_tree))
+        checks.same_types(
+            "vjp", self.fun, [aval_of(c) for c in cotangents], wanted, checks.cotangent_name(self.out_tree)
+        )
         results = self.recording.pull(cotangents)
-        return tree.unflatten(self.in_tree, [given_back(g, a) for g, a in zip(results, self.primals, strict=True)])
+        return tree.unflatten(
+            self.in_tree, [given_back(g, a) for g, a in zip(results, self.primals, strict=True)]
+        )
 
 
 def linearize(fun, *primals, has_aux=False):
     """The value of ``fun`` and its derivative there as a linear function, computed once for many directions.
 
     Returns:
-      ``(out, push)``, with ``has_aux`` also the auxiliary results; ``push(*tangents)`` returns the tangent of the output.
+      ``(out, push)``, with ``has_aux`` also the auxiliary results; ``push(*tangents)`` returns the tangent
+      of the output.
     """
     checks.function("linearize", fun)
     return _linearize(fun, primals, has_aux)
@@ -178,7 +197,9 @@ def _linearize(fun, primals, has_aux):
         checks.same_structure("linearize", fun, tangent_tree, treedef, ("tangents", "primals"))
         directions = [taken(t) for t in directions]
         wanted = [tangent_aval(typeof(x)) for x in leaves]
-        checks.same_types("linearize", fun, [aval_of(t) for t in directions], wanted, checks.tangent_name(fun, treedef))
+        checks.same_types(
+            "linearize", fun, [aval_of(t) for t in directions], wanted, checks.tangent_name(fun, treedef)
+        )
         moving = [instantiate(t) for v, t in zip(recording.inputs, directions, strict=True) if v is not None]
         results = iter(evaluate(jaxpr, moving, consts))
         pushed = [None if v is None else next(results) for v in recording.outputs]
@@ -209,7 +230,9 @@ def linear_transpose(fun, *primals, reduce_axes=()):
         flat = Flat(fun, treedef)
         recording, outs = modes.transposed(flat, avals)
         leaves, ct_tree = tree.flatten(cotangent)
-        checks.same_structure("linear_transpose", fun, ct_tree, flat.out_tree, ("the cotangent", "the output"))
+        checks.same_structure(
+            "linear_transpose", fun, ct_tree, flat.out_tree, ("the cotangent", "the output")
+        )
         leaves = [traceable(ct) for ct in leaves]
         types = [typeof(c) for c in leaves], [typeof(o) for o in outs]
         checks.same_types("linear_transpose", fun, *types, checks.cotangent_name(flat.out_tree))

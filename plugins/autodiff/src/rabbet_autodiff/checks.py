@@ -13,16 +13,18 @@ def function(what, fun):
 
 def as_tuple(argnums, fun, count, what="grad"):
     """``argnums`` as a tuple of non-negative ints, checked against the number of positional arguments."""
-    numbers = (argnums,) if isinstance(argnums, (int, str)) or not hasattr(argnums, "__iter__") else tuple(argnums)
+    numbers = (
+        (argnums,) if isinstance(argnums, (int, str)) or not hasattr(argnums, "__iter__") else tuple(argnums)
+    )
     out = []
     for n in numbers:
         if not isinstance(n, int) or isinstance(n, bool):
             raise TypeError(f"{what} of {describe_function(fun)}: argnums must be ints, got {argnums!r}")
         if not -count <= n < count:
             raise TypeError(
-                f"{what} of {describe_function(fun)}: argnums={argnums} asks for argument {n}, but the function was called "
-                f"with {count} positional argument{'s' if count != 1 else ''}; keyword arguments cannot be differentiated, "
-                f"pass the argument by position"
+                f"{what} of {describe_function(fun)}: argnums={argnums} asks for argument {n}, but the "
+                f"function was called with {count} positional argument{'s' if count != 1 else ''}; keyword "
+                "arguments cannot be differentiated, pass the argument by position"
             )
         out.append(n % count)
     if len(set(out)) != len(out):
@@ -43,14 +45,17 @@ def array_leaves(what, fun, arguments, argnums=None):
 
     def refusal(index, x):
         return (
-            f"{what} of {describe_function(fun)}: {name_of(fun, treedef, index, argnums)} cannot be differentiated, it is no array: "
-            f"{shown(x)}; pass other things by keyword, or bind them with functools.partial"
+            f"{what} of {describe_function(fun)}: {name_of(fun, treedef, index, argnums)} cannot be "
+            f"differentiated, it is no array: {shown(x)}; pass other things by keyword, or bind them with "
+            "functools.partial"
         )
 
     return converted(traceable, leaves, refusal), treedef
 
 
-def differentiable_leaves(what, fun, arguments, argnums, *, holomorphic=False, allow_int=False, real_only=False):
+def differentiable_leaves(
+    what, fun, arguments, argnums, *, holomorphic=False, allow_int=False, real_only=False
+):
     """The leaves of the chosen arguments as arrays, after checking that they can be differentiated; and their structure."""
     leaves, treedef = array_leaves(what, fun, arguments, argnums)
     for i, leaf in enumerate(leaves):
@@ -61,7 +66,9 @@ def differentiable_leaves(what, fun, arguments, argnums, *, holomorphic=False, a
             advice = "leave holomorphic out for real functions"
         elif real_only and not holomorphic and kind == "c":
             problem = "needs real inputs, a complex one has no single matrix of derivatives"
-            advice = "pass holomorphic=True if the function is complex differentiable, or use rb.vjp or rb.jvp"
+            advice = (
+                "pass holomorphic=True if the function is complex differentiable, or use rb.vjp or rb.jvp"
+            )
         elif kind not in "fc" and not allow_int:
             problem = "needs floating point or complex inputs"
             advice = "convert it with astype, choose other arguments with argnums"
@@ -70,8 +77,8 @@ def differentiable_leaves(what, fun, arguments, argnums, *, holomorphic=False, a
         else:
             continue
         raise TypeError(
-            f"{what} of {describe_function(fun)} {problem}: {name_of(fun, treedef, i, argnums)} has the type "
-            f"{aval.str_short()}; {advice}"
+            f"{what} of {describe_function(fun)} {problem}: {name_of(fun, treedef, i, argnums)} has the "
+            f"type {aval.str_short()}; {advice}"
         )
     return leaves, treedef
 
@@ -81,27 +88,27 @@ def scalar_output(what, fun, outs, holomorphic):
     who = f"{what} of {describe_function(fun)}"
     if len(outs) != 1:
         raise TypeError(
-            f"{who}: the function must return one scalar, it returned {len(outs)} arrays; use has_aux=True for "
-            f"(loss, other results), or rb.jacrev for derivatives of several outputs"
+            f"{who}: the function must return one scalar, it returned {len(outs)} arrays; use has_aux=True "
+            "for (loss, other results), or rb.jacrev for derivatives of several outputs"
         )
     aval = typeof(outs[0])
     kind = dtypes.kind(aval.dtype)
     if aval.shape:
         raise TypeError(
-            f"{who}: the function must return a scalar, it returned an array of type {aval.str_short()}; reduce it (as by "
-            f"rabbet.numpy.sum or mean), or use rb.jacrev or rb.vjp"
+            f"{who}: the function must return a scalar, it returned an array of type {aval.str_short()}; "
+            "reduce it (as by rabbet.numpy.sum or mean), or use rb.jacrev or rb.vjp"
         )
     if holomorphic and kind != "c":
         raise TypeError(f"{who} with holomorphic=True needs a complex output, got {aval.str_short()}")
     if not holomorphic and kind == "c":
         raise TypeError(
-            f"{who}: the function must return a real scalar, it returned {aval.str_short()}; take its real part, or pass "
-            f"holomorphic=True if it is complex differentiable"
+            f"{who}: the function must return a real scalar, it returned {aval.str_short()}; take its real "
+            "part, or pass holomorphic=True if it is complex differentiable"
         )
     if kind not in "fc":
         raise TypeError(
-            f"{who}: the function must return a floating point scalar, it returned {aval.str_short()}; convert the result with "
-            f"astype"
+            f"{who}: the function must return a floating point scalar, it returned {aval.str_short()}; "
+            "convert the result with astype"
         )
     return outs[0]
 
@@ -113,9 +120,10 @@ def array_outputs(what, fun, outs, out_tree, holomorphic):
         wanted = "complex" if holomorphic else "real floating point"
         if dtypes.kind(aval.dtype) != ("c" if holomorphic else "f"):
             raise TypeError(
-                f"{what} of {describe_function(fun)}{' with holomorphic=True' if holomorphic else ''} needs {wanted} outputs, the "
-                f"output{keystr(leaf_path(out_tree, i))} has the type {aval.str_short()}; a complex differentiable function takes "
-                f"holomorphic=True, other results go through has_aux=True"
+                f"{what} of {describe_function(fun)}{' with holomorphic=True' if holomorphic else ''} needs "
+                f"{wanted} outputs, the output{keystr(leaf_path(out_tree, i))} has the type "
+                f"{aval.str_short()}; a complex differentiable function takes holomorphic=True, other "
+                "results go through has_aux=True"
             )
 
 
@@ -133,7 +141,8 @@ def same_types(what, fun, given, wanted, name):
     for i, (a, b) in enumerate(zip(given, wanted, strict=True)):
         if a.shape != b.shape or a.dtype != b.dtype:
             raise (TypeError if a.dtype != b.dtype else ValueError)(
-                f"{what} of {describe_function(fun)}: {name(i)} must have the type {b.str_short()}, got {a.str_short()}"
+                f"{what} of {describe_function(fun)}: {name(i)} must have the type {b.str_short()}, got "
+                f"{a.str_short()}"
             )
 
 

@@ -1,6 +1,7 @@
 """Functions with derivative rules of their own: ``custom_jvp`` and ``custom_vjp``.
 
-Both stand on core's ``custom_call``, which keeps the function's program and its rules by table name; here are only the pytrees and the checks.
+Both stand on core's ``custom_call``, which keeps the function's program and its rules by table name; here
+are only the pytrees and the checks.
 """
 
 import functools
@@ -8,12 +9,24 @@ import inspect
 
 from rabbet import dtypes, tree
 from rabbet.extend import (
-    call_with_rules, converted, describe_function, folded, instantiate, is_evaluating, parameter_name, shown, tangent_aval,
-    traceable, typeof, zero_for,
+    call_with_rules,
+    converted,
+    describe_function,
+    folded,
+    instantiate,
+    is_evaluating,
+    parameter_name,
+    shown,
+    tangent_aval,
+    traceable,
+    typeof,
+    zero_for,
 )  # fmt: skip
 from rabbet.tree_util import keystr
+
 from rabbet_autodiff import checks
 from rabbet_autodiff.functions import is_float0
+
 
 class _Custom:
     """What both have in common: positional binding, static arguments, and the call."""
@@ -22,7 +35,9 @@ class _Custom:
         checks.function(type(self).__name__, fun)
         functools.update_wrapper(self, fun)
         self.fun = fun
-        self.nondiff_argnums = (nondiff_argnums,) if isinstance(nondiff_argnums, int) else tuple(nondiff_argnums)
+        self.nondiff_argnums = (
+            (nondiff_argnums,) if isinstance(nondiff_argnums, int) else tuple(nondiff_argnums)
+        )
         self.nondiff_argnames = tuple(nondiff_argnames)
 
     def __get__(self, instance, owner=None):
@@ -37,8 +52,8 @@ class _Custom:
         bound.apply_defaults()
         if bound.kwargs:
             raise TypeError(
-                f"{describe_function(self.fun)} has keyword-only arguments {sorted(bound.kwargs)}; functions with custom "
-                f"derivative rules take arguments by position"
+                f"{describe_function(self.fun)} has keyword-only arguments {sorted(bound.kwargs)}; "
+                "functions with custom derivative rules take arguments by position"
             )
         return bound.args
 
@@ -53,8 +68,8 @@ class _Custom:
         if is_evaluating() or not self._has_rule():
             if not self._has_rule():
                 raise AttributeError(
-                    f"{describe_function(self.fun)} was declared with {type(self).__name__} and has no rule yet; "
-                    f"call its {self._definer} first"
+                    f"{describe_function(self.fun)} was declared with {type(self).__name__} and has no rule "
+                    f"yet; call its {self._definer} first"
                 )
             return self.fun(*args)
         static = self._static(len(args))
@@ -84,8 +99,9 @@ class _Call:
         return [traceable(x) for x in outs]
 
 
-class custom_jvp(_Custom):  # noqa: N801 - the field's name
-    """Decorator: a function whose derivative you give by a rule of forward mode; reverse mode comes from its transposition.
+class custom_jvp(_Custom):
+    """Decorator: a function whose derivative you give by a rule of forward mode; reverse mode comes from
+    its transposition.
 
     Args:
       fun: takes arguments by position and returns a pytree of arrays.
@@ -108,7 +124,8 @@ class custom_jvp(_Custom):  # noqa: N801 - the field's name
     def defjvp(self, jvp, symbolic_zeros=False):
         """Set the rule ``jvp(*static, primals, tangents) -> (out, out_tangent)``; return it.
 
-        Tangents have the shapes and dtypes of the primals (float0 for integers), and the rule must be linear in them.
+        Tangents have the shapes and dtypes of the primals (float0 for integers), and the rule must be
+        linear in them.
         """
         self.jvp = jvp
         self.symbolic_zeros = symbolic_zeros
@@ -121,7 +138,9 @@ class custom_jvp(_Custom):  # noqa: N801 - the field's name
 
         def together(primals, tangents):
             out = self(*primals)
-            terms = [rule(t, out, *primals) for rule, t in zip(jvps, tangents, strict=True) if rule is not None]
+            terms = [
+                rule(t, out, *primals) for rule, t in zip(jvps, tangents, strict=True) if rule is not None
+            ]
             zero = tree.map(lambda x: instantiate(zero_for(typeof(x))), out)
             return out, functools.reduce(lambda a, b: tree.map(lambda x, y: x + y, a, b), terms, zero)
 
@@ -138,36 +157,44 @@ class custom_jvp(_Custom):  # noqa: N801 - the field's name
             result = self.jvp(*call.static_args(), primals, tangents)
             if not (isinstance(result, (tuple, list)) and len(result) == 2):
                 raise TypeError(
-                    f"the jvp rule of {describe_function(self.fun)} must return a pair (out, out_tangent), it returned "
-                    f"{type(result).__name__}"
+                    f"the jvp rule of {describe_function(self.fun)} must return a pair (out, out_tangent), "
+                    f"it returned {type(result).__name__}"
                 )
             outs, out_tree = tree.flatten(result[0])
             tangents, tangent_tree = tree.flatten(result[1])
             name = f"the jvp rule of {describe_function(self.fun)}"
             if tangent_tree != out_tree:
-                raise TypeError(f"{name}: the tangent has the structure {tangent_tree}, the output {out_tree}")
+                raise TypeError(
+                    f"{name}: the tangent has the structure {tangent_tree}, the output {out_tree}"
+                )
             if call.out_tree is not None and out_tree != call.out_tree:
-                raise TypeError(f"{name} returned the structure {out_tree}, the function returns {call.out_tree}")
+                raise TypeError(
+                    f"{name} returned the structure {out_tree}, the function returns {call.out_tree}"
+                )
             call.out_tree = out_tree
-            outs, tangents = _arrays(outs, f"{name} returned as output"), _arrays(tangents, f"{name} returned as tangent")
+            outs, tangents = (
+                _arrays(outs, f"{name} returned as output"),
+                _arrays(tangents, f"{name} returned as tangent"),
+            )
             for o, t in zip(outs, tangents, strict=True):
                 wanted = tangent_aval(typeof(o))
                 if (typeof(t).shape, typeof(t).dtype) != (wanted.shape, wanted.dtype):
                     raise TypeError(
-                        f"{name}: an output of type {typeof(o).str_short()} needs a tangent of type {wanted.str_short()}, "
-                        f"got {typeof(t).str_short()}"
+                        f"{name}: an output of type {typeof(o).str_short()} needs a tangent of type "
+                        f"{wanted.str_short()}, got {typeof(t).str_short()}"
                     )
             return [*outs, *tangents]
 
         return {"jvp": rule}
 
 
-class custom_vjp(_Custom):  # noqa: N801 - the field's name
+class custom_vjp(_Custom):
     """Decorator: a function whose derivative you give by a pair of functions for reverse mode.
 
     Args:
       fun: takes arguments by position and returns a pytree of arrays.
-      nondiff_argnums: positions of static arguments; ``fwd`` gets all arguments in their places, ``bwd`` the static ones first.
+      nondiff_argnums: positions of static arguments; ``fwd`` gets all arguments in their places, ``bwd``
+        the static ones first.
 
     Example:
       >>> @rb.custom_vjp
@@ -180,9 +207,11 @@ class custom_vjp(_Custom):  # noqa: N801 - the field's name
     fwd = bwd = None
 
     def defvjp(self, fwd, bwd, symbolic_zeros=False, optimize_remat=False):
-        """Set the rules: ``fwd(*args) -> (out, residuals)`` and ``bwd(*static, residuals, cotangent) -> cotangents``.
+        """Set the rules: ``fwd(*args) -> (out, residuals)`` and ``bwd(*static, residuals, cotangent) ->
+        cotangents``.
 
-        ``bwd`` returns a tuple with one entry per differentiable argument, of its structure; None stands for zero.
+        ``bwd`` returns a tuple with one entry per differentiable argument, of its structure; None stands
+        for zero.
         """
         self.fwd, self.bwd = fwd, bwd
 
@@ -207,15 +236,21 @@ class custom_vjp(_Custom):  # noqa: N801 - the field's name
             result = self.fwd(*args)
             if not (isinstance(result, (tuple, list)) and len(result) == 2):
                 raise TypeError(
-                    f"the forward rule of {name} must return a pair (output, residuals), it returned {type(result).__name__}"
+                    f"the forward rule of {name} must return a pair (output, residuals), it returned "
+                    f"{type(result).__name__}"
                 )
             outs, out_tree = tree.flatten(result[0])
             if call.out_tree is not None and out_tree != call.out_tree:
-                raise TypeError(f"the forward rule of {name} returned the structure {out_tree}, the function {call.out_tree}")
+                raise TypeError(
+                    f"the forward rule of {name} returned the structure {out_tree}, the function "
+                    f"{call.out_tree}"
+                )
             call.out_tree = out_tree
             residuals, residual_tree = tree.flatten(result[1])
             rule = f"the forward rule of {name}"
-            return _arrays(outs, f"{rule} returned as output"), _arrays(residuals, f"{rule} returned as residual")
+            return _arrays(outs, f"{rule} returned as output"), _arrays(
+                residuals, f"{rule} returned as residual"
+            )
 
         def backward(residuals, cotangents):
             residuals = tree.unflatten(residual_tree, list(residuals))
@@ -228,7 +263,11 @@ class custom_vjp(_Custom):  # noqa: N801 - the field's name
 
 def _arrays(leaves, what):
     """The results of a rule as arrays (float0 stays NumPy's)."""
-    return converted(lambda x: x if is_float0(x) else traceable(x), leaves, lambda i, x: f"{what} what is no array: {shown(x)}")
+    return converted(
+        lambda x: x if is_float0(x) else traceable(x),
+        leaves,
+        lambda i, x: f"{what} what is no array: {shown(x)}",
+    )
 
 
 def _cotangents(fun, call, result, in_avals):
@@ -238,14 +277,23 @@ def _cotangents(fun, call, result, in_avals):
     if not isinstance(result, (tuple, list)) or len(result) != len(arguments):
         got = f"{len(result)} entries" if isinstance(result, (tuple, list)) else type(result).__name__
         raise TypeError(
-            f"{rule} must return a tuple with {len(arguments)} cotangents, one per differentiable argument, it returned {got}"
+            f"{rule} must return a tuple with {len(arguments)} cotangents, one per differentiable argument, "
+            f"it returned {got}"
         )
     names = [parameter_name(fun, i) for i in range(len(call.args)) if i not in call.static]
     out = []
     for name, entry, places in zip(names, result, arguments, strict=True):
-        parts = [None] * len(tree.leaves(places)) if entry is None else _spread(entry, places, f"{rule}, argument {name}")
+        parts = (
+            [None] * len(tree.leaves(places))
+            if entry is None
+            else _spread(entry, places, f"{rule}, argument {name}")
+        )
         for (path, i), part in zip(tree.leaves_with_path(places), parts, strict=True):
-            out.append(_cotangent(part, in_avals[i], f"{rule} returned as cotangent of argument {name}{keystr(path)}"))
+            out.append(
+                _cotangent(
+                    part, in_avals[i], f"{rule} returned as cotangent of argument {name}{keystr(path)}"
+                )
+            )
     return out
 
 
@@ -263,7 +311,9 @@ def _cotangent(ct, aval, what):
     (ct,) = _arrays([ct], what)
     have = typeof(ct)
     if have.shape != wanted.shape or is_float0(ct):
-        raise TypeError(f"{what} an array of type {have.str_short()}; the argument has the type {aval.str_short()}")
+        raise TypeError(
+            f"{what} an array of type {have.str_short()}; the argument has the type {aval.str_short()}"
+        )
     return ct if have.dtype == wanted.dtype else ct.astype(wanted.dtype)
 
 

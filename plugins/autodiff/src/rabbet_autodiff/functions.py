@@ -2,7 +2,19 @@
 
 from rabbet import dtypes, tree
 from rabbet.extend import (
-    Dual, ShapedArray, Tracer, Zero, as_weak, converted, describe_function, full_of, leaf_path, named_like, shown, tangent_aval, traceable,
+    Dual,
+    ShapedArray,
+    Tracer,
+    Zero,
+    as_weak,
+    converted,
+    describe_function,
+    full_of,
+    leaf_path,
+    named_like,
+    shown,
+    tangent_aval,
+    traceable,
     typeof,
 )  # fmt: skip
 from rabbet.tree_util import keystr
@@ -21,8 +33,8 @@ class Flat:
         if self.has_aux:
             if not (isinstance(out, tuple) and len(out) == 2):
                 raise TypeError(
-                    f"has_aux=True: {describe_function(self.fun)} must return a pair (output, auxiliary results), it returned "
-                    f"{type(out).__name__}"
+                    f"has_aux=True: {describe_function(self.fun)} must return a pair (output, auxiliary "
+                    f"results), it returned {type(out).__name__}"
                 )
             out, self.aux = out
         outs, self.out_tree = tree.flatten(out)
@@ -32,8 +44,9 @@ class Flat:
         """What to say of an output that is no array."""
         path = leaf_path(self.out_tree, index)
         return (
-            f"differentiation of {describe_function(self.fun)}: the function must return arrays, it returned a leaf"
-            f"{f' at {keystr(path)}' if path else ''} of type {shown(x)}; return other things through has_aux"
+            f"differentiation of {describe_function(self.fun)}: the function must return arrays, it "
+            f"returned a leaf{f' at {keystr(path)}' if path else ''} of type {shown(x)}; return other "
+            "things through has_aux"
         )
 
     def plain_aux(self):
@@ -60,7 +73,8 @@ def of_chosen(fun, args, kwargs, argnums):
     return named_like(chosen_only, fun)
 
 
-# --------------------------------------------------------------------------------------------------- tangents
+# ---------------------------------------------------------------------------------------------------
+# tangents
 def is_float0(x):
     """Whether ``x`` is the tangent of integers: a NumPy array without bytes."""
     return getattr(x, "dtype", None) == dtypes.float0

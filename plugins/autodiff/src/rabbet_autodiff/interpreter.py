@@ -1,7 +1,8 @@
 """Forward mode: the payload is a ``Dual``, a value and its tangent.
 
-Rules run on the level below, so a tangent may itself be a tracer: of an outer forward mode (second derivatives), or of the recorder (reverse mode). A result
-whose tangent is known to be zero goes on as a plain value.
+Rules run on the level below, so a tangent may itself be a tracer: of an outer forward mode (second
+derivatives), or of the recorder (reverse mode). A result whose tangent is known to be zero goes on as a
+plain value.
 """
 
 from rabbet.extend import Dual, Interpreter, Zero, instantiate, jvp, typeof, zero_for

@@ -3,17 +3,18 @@
 import functools
 
 import numpy as np
-
 import rabbet
 from rabbet import tree
 from rabbet.extend import folded, traceable, typeof
+
 from rabbet_autodiff import checks
 from rabbet_autodiff.api import jvp, vjp
 from rabbet_autodiff.functions import of_chosen
 
 
 def jacfwd(fun, argnums=0, has_aux=False, holomorphic=False):
-    """The Jacobian of ``fun`` column by column, in forward mode: good where there are fewer inputs than outputs.
+    """The Jacobian of ``fun`` column by column, in forward mode: good where there are fewer inputs than
+    outputs.
 
     Args:
       fun: takes and returns pytrees of arrays; with ``has_aux`` returns a pair.
@@ -21,8 +22,9 @@ def jacfwd(fun, argnums=0, has_aux=False, holomorphic=False):
       holomorphic: whether ``fun`` is complex differentiable.
 
     Returns:
-      a function of the same arguments. For an output of shape ``s`` and an argument of shape ``t`` the Jacobian has the shape ``s + t``; it has the
-      structure of the output, with the structure of the chosen arguments in place of each leaf.
+      a function of the same arguments. For an output of shape ``s`` and an argument of shape ``t`` the
+      Jacobian has the shape ``s + t``; it has the structure of the output, with the structure of the chosen
+      arguments in place of each leaf.
     """
 
     checks.function("jacfwd", fun)
@@ -54,7 +56,10 @@ def hessian(fun, argnums=0, has_aux=False, holomorphic=False):
     """The matrix of second derivatives: ``jacfwd`` of ``jacrev``. See ``jacfwd`` for arguments and shapes."""
     checks.function("hessian", fun)
     return jacfwd(
-        jacrev(fun, argnums, has_aux=has_aux, holomorphic=holomorphic), argnums, has_aux=has_aux, holomorphic=holomorphic
+        jacrev(fun, argnums, has_aux=has_aux, holomorphic=holomorphic),
+        argnums,
+        has_aux=has_aux,
+        holomorphic=holomorphic,
     )
 
 
@@ -68,8 +73,11 @@ def _jacobian(fun, argnums, has_aux, holomorphic, args, kwargs, *, forward, allo
     flat = of_chosen(fun, args, kwargs, numbers)
     aux = None
     if forward:
+
         def push(tangents):
-            return jvp(flat, tree.unflatten(in_tree, leaves), tree.unflatten(in_tree, tangents), has_aux=has_aux)[1:]
+            return jvp(
+                flat, tree.unflatten(in_tree, leaves), tree.unflatten(in_tree, tangents), has_aux=has_aux
+            )[1:]
 
         pushed = rabbet.vmap(push, out_axes=(-1, None) if has_aux else (-1,))(_basis(leaves))
         columns, aux = pushed if has_aux else (pushed[0], None)

@@ -3,9 +3,21 @@
 from typing import NamedTuple
 
 from rabbet.extend import (
-    Dual, Jaxpr, Literal, Tracer, Var, Zero, add_to, backward, named_like, run_traced, tangent_aval, typeof,
+    Dual,
+    Jaxpr,
+    Literal,
+    Tracer,
+    Var,
+    Zero,
+    add_to,
+    backward,
+    named_like,
+    run_traced,
+    tangent_aval,
+    typeof,
     zero_for,
 )  # fmt: skip
+
 from rabbet_autodiff.interpreter import Forward
 from rabbet_autodiff.recorder import Recorder
 

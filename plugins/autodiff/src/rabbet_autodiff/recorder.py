@@ -1,12 +1,24 @@
-"""The recorder: operations that touch a tangent become linear equations, all others run at once on the level below.
+"""The recorder: operations that touch a tangent become linear equations, all others run at once on the
+level below.
 
-Running forward mode over it takes one pass over the user's function: values are computed (so Python control flow on them works) and what reverse mode
-needs is written down on the way, with the values it needs held in the equations.
+Running forward mode over it takes one pass over the user's function: values are computed (so Python control
+flow on them works) and what reverse mode needs is written down on the way, with the values it needs held in
+the equations.
 """
 
 from rabbet.extend import (
-    Equation, Interpreter, Tracer, Var, adopted_avals, context, is_python_scalar, position, transpose, typeof,
+    Equation,
+    Interpreter,
+    Tracer,
+    Var,
+    adopted_avals,
+    context,
+    is_python_scalar,
+    position,
+    transpose,
+    typeof,
 )  # fmt: skip
+
 from rabbet_autodiff.control import splits
 
 
@@ -44,7 +56,8 @@ class Recorder(Interpreter):
             return self.record_half(op, args)
         if "bilinear" in primitive.kinds and all([self.is_mine(a) for a in args]):
             raise TypeError(
-                f"{primitive.name} of two linear values is not linear{self.called_at()}; only linear functions can be transposed"
+                f"{primitive.name} of two linear values is not linear{self.called_at()}; only linear "
+                "functions can be transposed"
             )
         rule = transpose.lookup(primitive)
         if hasattr(rule, "parts"):
@@ -55,7 +68,9 @@ class Recorder(Interpreter):
             avals = tuple([typeof(a) for a in args])
         out = op.out(avals)
         inputs = [a.payload if type(a) is Tracer and a.interpreter is self else a for a in args]
-        return self.append(op, inputs, out if primitive.multiple_results else (out,), primitive.multiple_results)
+        return self.append(
+            op, inputs, out if primitive.multiple_results else (out,), primitive.multiple_results
+        )
 
     def record_half(self, op, args):
         """Run the known half of an operator with bodies, record the linear half."""

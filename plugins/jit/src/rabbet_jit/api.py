@@ -2,12 +2,21 @@
 
 import functools
 
-
 from rabbet import tree
 from rabbet.extend import (
-    Array, call_of, config, describe_function, folded, is_evaluating, on_clear_caches,
-    open_consts, to_array, traceable, typeof,
+    Array,
+    call_of,
+    config,
+    describe_function,
+    folded,
+    is_evaluating,
+    on_clear_caches,
+    open_consts,
+    to_array,
+    traceable,
+    typeof,
 )  # fmt: skip
+
 from rabbet_jit import stages
 from rabbet_jit.dispatch import caller
 from rabbet_jit.signature import Signature, Statics
@@ -24,15 +33,18 @@ def jit(
 
     Args:
       fun: takes and returns pytrees of arrays. Its Python code runs only while it is traced.
-      static_argnums, static_argnames: arguments by position or name that are part of the signature by their (hashable) value.
-      donate_argnums, donate_argnames: arguments whose memory the program may reuse for its outputs; they are deleted by the call.
+      static_argnums, static_argnames: arguments by position or name that are part of the signature by their
+        (hashable) value.
+      donate_argnums, donate_argnames: arguments whose memory the program may reuse for its outputs; they
+        are deleted by the call.
       keep_unused: keep arguments that the program does not read.
       device: the ``Device`` to run on; by default that of the arguments.
       inline: within another traced function, leave no ``jit`` equation but the function's own.
       compiler_options: XLA options by name.
 
     Returns:
-      a function of the same arguments, with ``trace(...)`` and ``lower(...)`` for its stages (``.lower().compile()``).
+      a function of the same arguments, with ``trace(...)`` and ``lower(...)`` for its stages
+      (``.lower().compile()``).
 
     Raises:
       TypeError: for arguments that are no arrays and not static, or static arguments that cannot be hashed.
@@ -220,5 +232,3 @@ def eval_shape(fun, *args, **kwargs):
       a pytree of ``ShapeDtypeStruct``.
     """
     return (fun if hasattr(fun, "jitted") else jit(fun)).eval_shape(*args, **kwargs)
-
-

@@ -1,15 +1,17 @@
 """The fast path of a compiled function: from the call to its program in one lookup.
 
-It is a closure, not a method of an object: every attribute access saved counts here. Anything unusual (keyword or static arguments, NumPy arrays and numbers, a
-signature not seen before, a transformation that is running) goes to ``Jitted.slowly``.
+It is a closure, not a method of an object: every attribute access saved counts here. Anything unusual
+(keyword or static arguments, NumPy arrays and numbers, a signature not seen before, a transformation that
+is running) goes to ``Jitted.slowly``.
 """
 
 import functools
 
-from rabbet.extend import Array, EVALUATION, config, context, fold_traceback
+from rabbet.extend import EVALUATION, Array, config, context, fold_traceback
 from rabbet.tree import registry
 
-# What the lookup finds for a new signature, and where some argument is no array of ours (a pytree, most often).
+# What the lookup finds for a new signature, and where some argument is no array of ours (a pytree, most
+# often).
 NOT_SEEN = (None, None, None, "not seen")
 TREES = (None, None, None, "trees")
 

@@ -7,9 +7,11 @@ from rabbet.extend import argument_name, config, describe_function, leaf_path
 
 
 class Statics:
-    """Arguments singled out by position or name, as ``static_argnums`` and ``static_argnames`` (or the donating pair) do.
+    """Arguments singled out by position or name, as ``static_argnums`` and ``static_argnames`` (or the
+    donating pair) do.
 
-    Where the function has a signature, either one gives the other, so an argument is found however it is passed.
+    Where the function has a signature, either one gives the other, so an argument is found however it is
+    passed.
     """
 
     def __init__(self, fun, numbers, names):
@@ -26,7 +28,8 @@ class Statics:
         for n in self.numbers:
             if not takes_more and not -count <= n < count:
                 raise ValueError(
-                    f"argnums names position {n}, but {describe_function(fun)} takes {count} positional arguments"
+                    f"argnums names position {n}, but {describe_function(fun)} takes {count} positional "
+                    "arguments"
                 )
         if not takes_more:
             # From the end of the parameters, not of the arguments of one call, which may leave some out.
@@ -35,8 +38,8 @@ class Statics:
         for name in self.names:
             if name not in known and not takes_names:
                 raise ValueError(
-                    f"argnames names {name!r}, which is no argument of {describe_function(fun)}; its arguments are "
-                    f"{', '.join(sorted(known))}"
+                    f"argnames names {name!r}, which is no argument of {describe_function(fun)}; its "
+                    f"arguments are {', '.join(sorted(known))}"
                 )
         if numbers is None or names is None:
             more_names = [by_position[n] for n in self.numbers if -count <= n < count]
@@ -76,8 +79,12 @@ class Signature:
         if self.static_kwargs:
             kwargs = {k: v for k, v in kwargs.items() if k not in statics.names}
         self.leaves, self.treedef = tree.flatten((args, kwargs))
-        self.static_key = tuple([("position", i, _hashed(v, self.fun, f"argument {i}")) for i, v in self.static_args])
-        self.static_key += tuple([("name", k, _hashed(v, self.fun, f"argument {k!r}")) for k, v in self.static_kwargs])
+        self.static_key = tuple(
+            [("position", i, _hashed(v, self.fun, f"argument {i}")) for i, v in self.static_args]
+        )
+        self.static_key += tuple(
+            [("name", k, _hashed(v, self.fun, f"argument {k!r}")) for k, v in self.static_kwargs]
+        )
         self.positions = positions
 
     def key(self, types):
@@ -132,7 +139,8 @@ def _hashed(value, fun, name):
         hash(value)
     except TypeError:
         raise TypeError(
-            f"jit of {describe_function(fun)}: the static {name} cannot be hashed: {type(value).__name__} ({value!r:.40}). "
-            f"Static values are compared between calls; use a tuple for a list, or give the class __hash__ and __eq__"
+            f"jit of {describe_function(fun)}: the static {name} cannot be hashed: {type(value).__name__} "
+            f"({value!r:.40}). Static values are compared between calls; use a tuple for a list, or give "
+            "the class __hash__ and __eq__"
         ) from None
     return _Static(value)

@@ -5,10 +5,20 @@ from types import SimpleNamespace
 
 from rabbet import tree
 from rabbet.extend import (
-    Array, ClosedJaxpr, ShapeDtypeStruct, compile_program, describe_function, folded, lower_program, moved, open_consts,
-    common_device, is_python_scalar, is_tracer, to_array,
+    Array,
+    ClosedJaxpr,
+    ShapeDtypeStruct,
+    common_device,
+    compile_program,
+    describe_function,
+    folded,
+    is_python_scalar,
+    is_tracer,
+    lower_program,
+    moved,
+    open_consts,
+    to_array,
 )  # fmt: skip
-
 
 # The structure of a function that returns one array.
 LEAF = tree.structure(0)
@@ -55,7 +65,9 @@ class Stage:
     def out_info(self):
         """The shapes and dtypes of the result."""
         outs = self.program.closed.out_avals
-        return tree.unflatten(self.out_tree, [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in outs])
+        return tree.unflatten(
+            self.out_tree, [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in outs]
+        )
 
     @property
     def fun_name(self):
@@ -89,13 +101,20 @@ class Lowered(Stage):
         donated = self.signature.donated_leaves(self.jitted.donated) if self.jitted.donated else ()
         self.donated = tuple([i + offset for i in donated])
         self.lowering = lower_program(
-            open_consts(closed), platform, self.program.name, donated=self.donated, keep_unused=self.jitted.keep_unused
+            open_consts(closed),
+            platform,
+            self.program.name,
+            donated=self.donated,
+            keep_unused=self.jitted.keep_unused,
         )
 
     def as_text(self, dialect=None, *, debug_info=False):
         """The module's text: StableHLO, with source locations if ``debug_info``."""
         if dialect not in (None, "stablehlo"):
-            raise ValueError(f"as_text knows the dialect 'stablehlo', got {dialect!r}; compiled programs offer their HLO text")
+            raise ValueError(
+                f"as_text knows the dialect 'stablehlo', got {dialect!r}; compiled programs offer their HLO "
+                "text"
+            )
         return self.lowering.module.text if debug_info else self.lowering.module.key_text
 
     def compiler_ir(self, dialect=None):
@@ -181,8 +200,8 @@ class Compiled(Stage):
             if len(places) > 1:
                 names = " and ".join([self.signature.name_of(k) for k in places])
                 raise ValueError(
-                    f"jit of {describe_function(self.jitted.fun)}: the array {leaves[i].aval.str_short()} is passed more than "
-                    f"once, as {names}, and is donated; donate a copy"
+                    f"jit of {describe_function(self.jitted.fun)}: the array {leaves[i].aval.str_short()} "
+                    f"is passed more than once, as {names}, and is donated; donate a copy"
                 ) from None
 
     @folded
@@ -194,13 +213,14 @@ class Compiled(Stage):
             else:
                 hint = ""
             raise TypeError(
-                f"the compiled function {describe_function(self.jitted.fun)} was compiled for arguments of the structure "
-                f"{self.in_tree}, got {treedef}{hint}"
+                f"the compiled function {describe_function(self.jitted.fun)} was compiled for arguments of "
+                f"the structure {self.in_tree}, got {treedef}{hint}"
             )
         if any(is_tracer(x) for x in leaves):
             raise TypeError(
-                f"the compiled function {describe_function(self.jitted.fun)} was called under a transformation, on a traced "
-                f"array; compiled programs take values only, call the jitted function there instead"
+                f"the compiled function {describe_function(self.jitted.fun)} was called under a "
+                "transformation, on a traced array; compiled programs take values only, call the jitted "
+                "function there instead"
             )
         given, leaves = leaves, [x if type(x) is Array else to_array(x) for x in leaves]
         if self.lowered.donated:
@@ -208,9 +228,9 @@ class Compiled(Stage):
         for i, (x, aval) in enumerate(zip(leaves, self.avals, strict=True)):
             if x.shape != aval.shape or x.dtype != aval.dtype:
                 raise TypeError(
-                    f"the compiled function {describe_function(self.jitted.fun)} takes {aval.str_short()} for "
-                    f"{self.signature.name_of(i)}, got {x.aval.str_short()}; compiled programs take one signature, call the jitted "
-                    f"function to compile others"
+                    f"the compiled function {describe_function(self.jitted.fun)} takes {aval.str_short()} "
+                    f"for {self.signature.name_of(i)}, got {x.aval.str_short()}; compiled programs take one "
+                    "signature, call the jitted function to compile others"
                 )
         leaves = [_there(x, self.device) for x in leaves]
         committed = any(x.committed for x in leaves)

@@ -4,7 +4,16 @@ from typing import NamedTuple
 
 from rabbet import tree
 from rabbet.extend import (
-    ClosedJaxpr, ShapeDtypeStruct, converted, describe_function, is_tracer, leaf_path, named_like, shown, stage, typeof,
+    ClosedJaxpr,
+    ShapeDtypeStruct,
+    converted,
+    describe_function,
+    is_tracer,
+    leaf_path,
+    named_like,
+    shown,
+    stage,
+    typeof,
 )  # fmt: skip
 from rabbet.tree_util import keystr
 
@@ -39,8 +48,8 @@ def trace(fun, leaves_to_args, avals, name):
 def _no_result(fun, out_tree, index, x):
     path = leaf_path(out_tree, index)
     return (
-        f"{describe_function(fun)} must return arrays (or a pytree of them) to be compiled, it returned a leaf"
-        f"{f' at {keystr(path)}' if path else ''} of type {shown(x)}"
+        f"{describe_function(fun)} must return arrays (or a pytree of them) to be compiled, it returned a "
+        f"leaf{f' at {keystr(path)}' if path else ''} of type {shown(x)}"
     )
 
 
@@ -49,8 +58,9 @@ def arguments(signature, convert):
 
     def refusal(index, x):
         return (
-            f"jit of {describe_function(signature.fun)}: {signature.name_of(index)} is not an array: got {shown(x)}. Arguments "
-            f"are arrays, numbers or pytrees of them; mark others as static (static_argnums or static_argnames)"
+            f"jit of {describe_function(signature.fun)}: {signature.name_of(index)} is not an array: got "
+            f"{shown(x)}. Arguments are arrays, numbers or pytrees of them; mark others as static "
+            "(static_argnums or static_argnames)"
         )
 
     return converted(convert, signature.leaves, refusal)

@@ -4,10 +4,22 @@ import functools
 
 from rabbet import tree
 from rabbet.extend import (
-    Batched, argument_name, broadcast_prefix, converted, describe_function, folded, leaf_path, named_like, payload_of, run_traced, shown,
-    traceable, typeof,
+    Batched,
+    argument_name,
+    broadcast_prefix,
+    converted,
+    describe_function,
+    folded,
+    leaf_path,
+    named_like,
+    payload_of,
+    run_traced,
+    shown,
+    traceable,
+    typeof,
 )  # fmt: skip
 from rabbet.tree_util import keystr
+
 from rabbet_vmap.interpreter import Vmap
 
 
@@ -16,9 +28,11 @@ def vmap(fun, in_axes=0, out_axes=0, axis_name=None, axis_size=None, spmd_axis_n
 
     Args:
       fun: takes and returns pytrees of arrays.
-      in_axes: which axis of each argument to map: an int, None (the argument is the same for all), or a pytree of them
-        whose structure is a prefix of the arguments' tuple. Keyword arguments are mapped along axis 0.
-      out_axes: where the mapped axis goes in each output; None for an output that does not depend on the mapped arguments.
+      in_axes: which axis of each argument to map: an int, None (the argument is the same for all), or a
+        pytree of them whose structure is a prefix of the arguments' tuple. Keyword arguments are mapped
+        along axis 0.
+      out_axes: where the mapped axis goes in each output; None for an output that does not depend on the
+        mapped arguments.
       axis_name: a name by which collectives inside ``fun`` refer to the axis.
       axis_size: its size; needed only where no argument is mapped.
       spmd_axis_name: mesh axes that the axis is laid over.
@@ -71,8 +85,8 @@ def _is_none(x):
 
 def _no_argument(fun, treedef, index, x):
     return (
-        f"vmap of {describe_function(fun)}: {_name(fun, treedef, index)} is not an array: got {shown(x)}; arguments are arrays, "
-        f"numbers or pytrees of them"
+        f"vmap of {describe_function(fun)}: {_name(fun, treedef, index)} is not an array: got {shown(x)}; "
+        "arguments are arrays, numbers or pytrees of them"
     )
 
 
@@ -95,19 +109,20 @@ def _axes_of_arguments(fun, in_axes, args, kwargs, leaves, treedef):
     """One axis (non-negative int or None) per leaf of ``(args, kwargs)``."""
     if isinstance(in_axes, tuple) and len(in_axes) != len(args):
         raise ValueError(
-            f"vmap of {describe_function(fun)}: in_axes has {len(in_axes)} entries, the function was called with "
-            f"{len(args)} positional arguments"
+            f"vmap of {describe_function(fun)}: in_axes has {len(in_axes)} entries, the function was called "
+            f"with {len(args)} positional arguments"
         )
     if not isinstance(in_axes, (int, tuple, type(None))):
         raise TypeError(
-            f"vmap of {describe_function(fun)}: in_axes must be an int, None, or a tuple with an entry per argument, "
-            f"got {in_axes!r}"
+            f"vmap of {describe_function(fun)}: in_axes must be an int, None, or a tuple with an entry per "
+            f"argument, got {in_axes!r}"
         )
     try:
         axes = broadcast_prefix((in_axes, 0), (args, kwargs), is_leaf=_is_none)
     except ValueError as error:
         raise ValueError(
-            f"vmap of {describe_function(fun)}: in_axes {in_axes} does not fit the structure of the arguments. {error}"
+            f"vmap of {describe_function(fun)}: in_axes {in_axes} does not fit the structure of the "
+            f"arguments. {error}"
         ) from None
     out = []
     for i, (x, axis) in enumerate(zip(leaves, axes, strict=True)):
@@ -115,12 +130,15 @@ def _axes_of_arguments(fun, in_axes, args, kwargs, leaves, treedef):
             out.append(None)
             continue
         if type(axis) is not int:
-            raise TypeError(f"vmap of {describe_function(fun)}: in_axes must hold ints and None, got {axis!r}")
+            raise TypeError(
+                f"vmap of {describe_function(fun)}: in_axes must hold ints and None, got {axis!r}"
+            )
         aval = typeof(x)
         if not -aval.ndim <= axis < aval.ndim:
             raise ValueError(
-                f"vmap of {describe_function(fun)}: in_axes asks for axis {axis} of {_name(fun, treedef, i)}, which has the type "
-                f"{aval.str_short()} and {aval.ndim} dimensions; give None for arguments that are not mapped"
+                f"vmap of {describe_function(fun)}: in_axes asks for axis {axis} of "
+                f"{_name(fun, treedef, i)}, which has the type {aval.str_short()} and {aval.ndim} "
+                "dimensions; give None for arguments that are not mapped"
             )
         out.append(axis % aval.ndim)
     return out
@@ -136,16 +154,21 @@ def _size(fun, leaves, axes, axis_size, treedef):
         sizes.setdefault(axis_size, [])
     if not sizes:
         raise ValueError(
-            f"vmap of {describe_function(fun)} needs at least one mapped argument, or axis_size; in_axes maps none"
+            f"vmap of {describe_function(fun)} needs at least one mapped argument, or axis_size; in_axes "
+            "maps none"
         )
     if len(sizes) > 1:
         lines = []
         for size, places in sizes.items():
-            parts = [f"axis {axes[i]} of {_name(fun, treedef, i)} ({typeof(leaves[i]).str_short()})" for i in places]
+            parts = [
+                f"axis {axes[i]} of {_name(fun, treedef, i)} ({typeof(leaves[i]).str_short()})"
+                for i in places
+            ]
             names = ", ".join(parts)
             lines.append(f"  size {size}: {names or 'axis_size'}")
         raise ValueError(
-            f"vmap of {describe_function(fun)}: the mapped axes have different sizes:\n" + "\n".join(lines)
+            f"vmap of {describe_function(fun)}: the mapped axes have different sizes:\n"
+            + "\n".join(lines)
             + "\n  to fix: map axes of one size, or give None in in_axes for arguments that are the same for all"
         )
     return next(iter(sizes))
@@ -157,11 +180,14 @@ def _axes_of_outputs(fun, out_axes, out_tree, outs):
         axes = broadcast_prefix(out_axes, tree.unflatten(out_tree, list(range(len(outs)))), is_leaf=_is_none)
     except ValueError as error:
         raise ValueError(
-            f"vmap of {describe_function(fun)}: out_axes {out_axes} does not fit the structure of the outputs. {error}"
+            f"vmap of {describe_function(fun)}: out_axes {out_axes} does not fit the structure of the "
+            f"outputs. {error}"
         ) from None
     for axis in axes:
         if axis is not None and type(axis) is not int:
-            raise TypeError(f"vmap of {describe_function(fun)}: out_axes must hold ints and None, got {axis!r}")
+            raise TypeError(
+                f"vmap of {describe_function(fun)}: out_axes must hold ints and None, got {axis!r}"
+            )
     return axes
 
 
@@ -171,13 +197,13 @@ def _placed(interpreter, b, axis, fun, out_tree, index):
     if axis is None:
         if b.axis is not None:
             raise ValueError(
-                f"vmap of {describe_function(fun)}: out_axes is None for {_output(out_tree, index)}, of type "
-                f"{aval.str_short()}, which depends on the mapped arguments; give it an axis"
+                f"vmap of {describe_function(fun)}: out_axes is None for {_output(out_tree, index)}, of "
+                f"type {aval.str_short()}, which depends on the mapped arguments; give it an axis"
             )
         return b.value
     if not -aval.ndim - 1 <= axis <= aval.ndim:
         raise ValueError(
-            f"vmap of {describe_function(fun)}: out_axes asks for axis {axis} of {_output(out_tree, index)}, which has "
-            f"{aval.ndim + 1} dimensions with the mapped one"
+            f"vmap of {describe_function(fun)}: out_axes asks for axis {axis} of "
+            f"{_output(out_tree, index)}, which has {aval.ndim + 1} dimensions with the mapped one"
         )
     return interpreter.at_axis(b, axis % (aval.ndim + 1))

@@ -1,10 +1,12 @@
 """Batching: the payload is a value with one more dimension, and where that dimension is.
 
-The position is static: it belongs to the payload's structure, not to its leaves. A value without the dimension is plain.
+The position is static: it belongs to the payload's structure, not to its leaves. A value without the
+dimension is plain.
 """
 
 from rabbet import lax, tree
 from rabbet.extend import HOLE, PLAIN, Batched, Interpreter, batch, move_axis, new_axis, typeof
+
 from rabbet_vmap import predicates
 
 
@@ -73,5 +75,3 @@ class Vmap(Interpreter):
 
     def describe(self):
         return "vmap" + super().describe().removeprefix("Vmap")
-
-
