@@ -57,6 +57,8 @@ class Array:
     # ------------------------------------------------------------------------------------ waiting and deleting
     def block_until_ready(self):
         """Wait until the values are computed; return the array. Errors of the computation are raised here."""
+        if self.raw.is_deleted():
+            raise self.deleted()
         self.raw.block_until_ready()
         return self
 
@@ -74,6 +76,8 @@ class Array:
 
     def copy_to_host_async(self):
         """Begin copying the values to the host, so that a later ``numpy.asarray`` waits less."""
+        if self.raw.is_deleted():
+            raise self.deleted()
         adapter.start_copy_to_host([self.raw])
 
     def to_device(self, device, *, stream=None):
@@ -102,8 +106,14 @@ class Array:
     def __array__(self, dtype=None, copy=None):
         value = self._value()
         if dtype is not None and value.dtype != dtype:
+            if copy is False:
+                raise ValueError(f"converting {self.aval.str_short()} to {np.dtype(dtype)} needs a copy, which copy=False forbids")
             return value.astype(dtype)
         return value.copy() if copy else value
+
+    def __buffer__(self, flags):
+        # Python asks for this from 3.12 on; there, memoryview(x) reads the values without a copy.
+        return memoryview(self._value())
 
     def item(self, *index):
         """One element as a Python scalar; ``index`` as for ``numpy.ndarray.item``."""
@@ -123,6 +133,8 @@ class Array:
                 f"only an array without dimensions converts to {convert.__name__}, got {self.aval.str_short()}; "
                 f"take an element first, as in x[0] or x.item()"
             )
+        if dtypes.kind(self.aval.dtype) == "c" and convert is not complex:
+            raise TypeError(f"a complex array does not convert to {convert.__name__} ({self.aval.str_short()}); take x.real or abs(x)")
         return convert(self._value()[()])
 
     def __bool__(self):
@@ -148,7 +160,7 @@ class Array:
         return int(self._value()[()])
 
     def __format__(self, spec):
-        return format(self._value()[()], spec) if self.aval.ndim == 0 else format(str(self), spec)
+        return format(self._value()[()], spec) if spec and self.aval.ndim == 0 else format(str(self), spec)
 
     def __str__(self):
         return str(self._value()) if not isinstance(self.aval.dtype, dtypes.ExtendedDType) else repr(self)
@@ -185,6 +197,8 @@ class Array:
         return self
 
     def __deepcopy__(self, memo):
+        if self.raw.is_deleted():
+            raise self.deleted()
         raw = adapter.copy_to_device(self.raw, self.spec.device.raw, self.spec.sharding, always_copy=True)
         return Array(raw, self.spec)
 
