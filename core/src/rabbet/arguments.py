@@ -43,7 +43,9 @@ def leaf_path(structure, index):
 
 
 def converted(convert, leaves, refusal):
-    """``convert`` of every leaf; of the first one that ``convert`` refuses with a ``TypeError``, ``refusal(index, leaf)`` is the text."""
+    """``convert`` of every leaf; of the first one that ``convert`` refuses with a ``TypeError``,
+    ``refusal(index, leaf)`` is the text.
+    """
     try:
         return [convert(x) for x in leaves]
     except UnexpectedTracerError:

@@ -1,4 +1,6 @@
-"""Random compositions of elementwise functions, differentiated in both modes, against finite differences in float64."""
+"""Random compositions of elementwise functions, differentiated in both modes, against finite differences in
+float64.
+"""
 
 import numpy as np
 import pytest
@@ -23,7 +25,8 @@ BINARY = {
 programs = st.recursive(
     st.just("x"),
     lambda inner: st.one_of(
-        st.tuples(st.sampled_from(sorted(UNARY)), inner), st.tuples(st.sampled_from(sorted(BINARY)), inner, inner)
+        st.tuples(st.sampled_from(sorted(UNARY)), inner),
+        st.tuples(st.sampled_from(sorted(BINARY)), inner, inner),
     ),
     max_leaves=5,
 )

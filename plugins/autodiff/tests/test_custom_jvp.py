@@ -67,7 +67,9 @@ def test_maps():
     np.testing.assert_allclose(rb.vmap(rb.grad(triple))(X), 100 * X)
     np.testing.assert_allclose(rb.grad(lambda x: total(rb.vmap(triple)(x)))(X), 100 * X)
     np.testing.assert_allclose(rb.vmap(rb.vmap(rb.grad(triple)))(np.stack([X, X]))[1], 100 * X)
-    np.testing.assert_allclose(rb.grad(lambda x: total(total(rb.vmap(rb.vmap(triple))(x))))(np.stack([X, X]))[0], 100 * X)
+    np.testing.assert_allclose(
+        rb.grad(lambda x: total(total(rb.vmap(rb.vmap(triple))(x))))(np.stack([X, X]))[0], 100 * X
+    )
     np.testing.assert_allclose(rb.jvp(rb.vmap(triple), (X,), (X,))[1], 100 * X * X)
     np.testing.assert_allclose(rb.vmap(rb.grad(rb.grad(triple)))(X), [100] * 3)
     np.testing.assert_allclose(rb.grad(lambda x: total(rb.vmap(rb.grad(triple))(x)))(X), [100] * 3)
@@ -104,7 +106,7 @@ def test_values_under_jit():
     assert rb.jit(rb.vmap(rb.jit(triple)))(X).tolist() == (3 * X).tolist()
 
 
-# ---------------------------------------------------------------------------------------------- signatures
+# --------------------------------------------------------------------------------------------- signatures
 def test_several_arguments_and_trees():
     f = lambda x, y: product(x, y)["out"]
     assert f(2.0, 3.0) == 6
@@ -184,7 +186,9 @@ def test_integer_arguments():
     np.testing.assert_array_equal(rb.vmap(rb.grad(lambda x, n: f(x, n)[0]))(X, ns), [0, 2, 4])
     np.testing.assert_array_equal(rb.grad(lambda x: total(rb.vmap(f)(x, ns)[0]))(X), [0, 2, 4])
     if "jit" in dir(rb):
-        np.testing.assert_array_equal(rb.jit(rb.vmap(rb.grad(rb.jit(lambda x, n: f(x, n)[0]))))(X, ns), [0, 2, 4])
+        np.testing.assert_array_equal(
+            rb.jit(rb.vmap(rb.grad(rb.jit(lambda x, n: f(x, n)[0]))))(X, ns), [0, 2, 4]
+        )
 
 
 def test_defjvps():
@@ -213,7 +217,7 @@ def test_methods():
     assert rb.grad(Model().f)(1.0) == 9
 
 
-# ------------------------------------------------------------------------------------------- python values
+# ------------------------------------------------------------------------------------------ python values
 def test_the_function_and_its_rule_may_branch_on_values():
     @rb.custom_jvp
     def f(x):
@@ -275,7 +279,7 @@ def test_a_rule_that_uses_no_tangent():
     assert rb.grad(f)(1.0) == 0
 
 
-# ------------------------------------------------------------------------------------------------ closures
+# ----------------------------------------------------------------------------------------------- closures
 def test_a_closure_over_arrays():
     held = rb.device_put(X)
 
@@ -316,7 +320,7 @@ def test_a_closure_over_a_value_being_differentiated_is_refused():
             rb.grad(rb.jit(g))(1.0)
 
 
-# ------------------------------------------------------------------------------------------------ messages
+# ----------------------------------------------------------------------------------------------- messages
 def wrong(rule, fun=lambda x: x * 2):
     f = rb.custom_jvp(fun)
     f.defjvp(rule)
@@ -344,7 +348,10 @@ def test_rules_of_the_wrong_form(rule, parts):
 
 @pytest.mark.needs("jit")
 def test_a_rule_whose_output_is_not_the_functions():
-    for rule in (lambda p, t: ((p[0],), (t[0],)), lambda p, t: (lax.broadcast(p[0], (2,)), lax.broadcast(t[0], (2,)))):
+    for rule in (
+        lambda p, t: ((p[0],), (t[0],)),
+        lambda p, t: (lax.broadcast(p[0], (2,)), lax.broadcast(t[0], (2,))),
+    ):
         with pytest.raises(TypeError, match=r"returned .*structure|returned f32\[2\] for output number 0"):
             f = rb.custom_jvp(lambda x: x * 2)
             f.defjvp(rule)

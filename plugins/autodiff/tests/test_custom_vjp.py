@@ -1,4 +1,6 @@
-"""custom_vjp: the author's backward pass is used in reverse mode, at every level; forward mode says that it cannot."""
+"""custom_vjp: the author's backward pass is used in reverse mode, at every level; forward mode says that it
+cannot.
+"""
 
 import functools
 
@@ -77,10 +79,14 @@ def test_maps():
     np.testing.assert_allclose(rb.vmap(rb.grad(triple))(X), 100 * X)
     np.testing.assert_allclose(rb.grad(lambda x: total(rb.vmap(triple)(x)))(X), 100 * X)
     np.testing.assert_allclose(rb.vmap(rb.vmap(rb.grad(triple)))(np.stack([X, X]))[1], 100 * X)
-    np.testing.assert_allclose(rb.grad(lambda x: total(total(rb.vmap(rb.vmap(triple))(x))))(np.stack([X, X]))[0], 100 * X)
+    np.testing.assert_allclose(
+        rb.grad(lambda x: total(total(rb.vmap(rb.vmap(triple))(x))))(np.stack([X, X]))[0], 100 * X
+    )
     np.testing.assert_allclose(rb.vmap(rb.grad(rb.grad(triple)))(X), [100] * 3)
     np.testing.assert_allclose(rb.grad(lambda x: total(rb.vmap(rb.grad(triple))(x)))(X), [100] * 3)
-    np.testing.assert_allclose(rb.grad(lambda x: total(rb.grad(lambda y: total(rb.vmap(triple)(y)))(x)))(X), [100] * 3)
+    np.testing.assert_allclose(
+        rb.grad(lambda x: total(rb.grad(lambda y: total(rb.vmap(triple)(y)))(x)))(X), [100] * 3
+    )
 
 
 @pytest.mark.needs("jit")
@@ -118,7 +124,7 @@ def test_a_jitted_function_used_in_several_ways():
         assert rb.grad(rb.grad(f))(2.0) == 100
 
 
-# ---------------------------------------------------------------------------------------------- signatures
+# --------------------------------------------------------------------------------------------- signatures
 def test_several_arguments_and_trees():
     f = lambda x, y: product(x, {"inner": y})["out"]
     assert rb.grad(f, (0, 1))(2.0, 3.0) == (30, 40)
@@ -128,7 +134,9 @@ def test_several_arguments_and_trees():
     np.testing.assert_allclose(rb.vmap(rb.grad(f), (0, None))(X, 3.0), [30] * 3)
     np.testing.assert_allclose(rb.vmap(rb.grad(f), (None, 0))(2.0, X), 10 * X)
     np.testing.assert_allclose(rb.grad(lambda y: total(rb.vmap(f, (0, None))(X, y)))(3.0), 20 * X.sum())
-    np.testing.assert_allclose(rb.grad(lambda x: total(rb.vmap(f, (None, 0))(x, X)))(3.0), 10 * X.sum(), rtol=1e-6)
+    np.testing.assert_allclose(
+        rb.grad(lambda x: total(rb.vmap(f, (None, 0))(x, X)))(3.0), 10 * X.sum(), rtol=1e-6
+    )
 
 
 def product_in_tree(x, y):
@@ -221,7 +229,7 @@ def test_arguments_that_are_not_differentiated():
     assert rb.grad(lambda x: product(x, {"inner": 3.0})["out"])(2.0) == 30
 
 
-# ------------------------------------------------------------------------------------------- python values
+# ------------------------------------------------------------------------------------------ python values
 def test_the_rules_may_branch_on_values():
     @rb.custom_vjp
     def f(x):
@@ -262,7 +270,8 @@ def test_residuals_that_are_values_of_an_outer_level():
     np.testing.assert_array_equal(rb.vmap(g)(X), X)
 
 
-# ----------------------------------------------------------------------------------------------- forward mode
+# ----------------------------------------------------------------------------------------------- forward
+# mode
 @pytest.mark.parametrize(
     "call", [lambda: rb.jvp(triple, (1.0,), (1.0,)), lambda: rb.jacfwd(triple)(1.0), lambda: rb.linearize(triple, 1.0)[1](1.0),
              lambda: rb.grad(lambda x: rb.jvp(triple, (x,), (1.0,))[1])(1.0)], ids=range(4)
@@ -283,7 +292,7 @@ def test_forward_mode_says_so_under_jit():
         rb.jvp(rb.jit(triple), (1.0,), (1.0,))
 
 
-# -------------------------------------------------------------------------------------------------- messages
+# ----------------------------------------------------------------------------------------------- messages
 def custom(fwd=lambda x: (x * 2, None), bwd=lambda _, ct: (ct,)):
     f = rb.custom_vjp(lambda x: x * 2)
     f.defvjp(fwd, bwd)

@@ -25,7 +25,9 @@ def test_the_gradient_of_a_polynomial():
     assert rb.grad(lambda x: 3 * x**2 + 2 * x + 1)(2.0) == 14.0
 
 
-@pytest.mark.parametrize("wrap", [lambda f: f, pytest.param(lambda f: rb.jit(f), marks=pytest.mark.needs("jit"))])
+@pytest.mark.parametrize(
+    "wrap", [lambda f: f, pytest.param(lambda f: rb.jit(f), marks=pytest.mark.needs("jit"))]
+)
 def test_against_the_formula(wrap):
     got = wrap(rb.grad(lambda x: total(lax.sin(x) * x)))(X)
     np.testing.assert_allclose(got, np.cos(X) * X + np.sin(X), rtol=1e-6)
@@ -97,7 +99,10 @@ def test_auxiliary_results():
 
 def test_auxiliary_results_of_nested_gradients():
     f = lambda x: (x**3, x * 2)
-    (second, inner), outer = rb.grad(lambda x: (lambda g, a: (g, (a, a * x)))(*rb.grad(f, has_aux=True)(x)), has_aux=True)(2.0), None
+    (second, inner), outer = (
+        rb.grad(lambda x: (lambda g, a: (g, (a, a * x)))(*rb.grad(f, has_aux=True)(x)), has_aux=True)(2.0),
+        None,
+    )
     assert second == 12 and inner == (4.0, 8.0)
 
 

@@ -20,7 +20,9 @@ def close(a, b):
         np.testing.assert_allclose(p, q, rtol=1e-5, atol=1e-6)
 
 
-BOTH = pytest.mark.parametrize("jacobian", [rb.jacfwd, rb.jacrev, rb.jacobian], ids=["jacfwd", "jacrev", "jacobian"])
+BOTH = pytest.mark.parametrize(
+    "jacobian", [rb.jacfwd, rb.jacrev, rb.jacobian], ids=["jacfwd", "jacrev", "jacobian"]
+)
 
 
 @BOTH
@@ -114,7 +116,11 @@ def test_the_hessian_of_a_polynomial():
     wanted = np.diag(6 * X)
     wanted[0, 1] = wanted[1, 0] = 1
     close(rb.hessian(quadratic)(X), wanted)
-    for h in (rb.jacfwd(rb.jacfwd(quadratic)), rb.jacrev(rb.jacrev(quadratic)), rb.jacrev(rb.jacfwd(quadratic))):
+    for h in (
+        rb.jacfwd(rb.jacfwd(quadratic)),
+        rb.jacrev(rb.jacrev(quadratic)),
+        rb.jacrev(rb.jacfwd(quadratic)),
+    ):
         close(h(X), wanted)
 
 

@@ -33,7 +33,15 @@ def has(text, *parts):
 # ----------------------------------------------------------------------------------------------- outputs
 def test_an_output_that_is_no_scalar():
     vector = lambda x: x * 2
-    has(message(lambda: rb.grad(vector)(X)), "grad of", "test_messages.py", "scalar", "f32[3]", "jacrev", "sum")
+    has(
+        message(lambda: rb.grad(vector)(X)),
+        "grad of",
+        "test_messages.py",
+        "scalar",
+        "f32[3]",
+        "jacrev",
+        "sum",
+    )
     has(message(lambda: rb.value_and_grad(vector)(X)), "value_and_grad of", "f32[3]")
 
 
@@ -57,7 +65,14 @@ def test_a_function_without_auxiliary_results():
 
 # ---------------------------------------------------------------------------------------------- arguments
 def test_integer_arguments():
-    has(message(lambda: rb.grad(model)({"w": np.arange(3)}, X)), *WHO, "'weights'['w']", "i32[3]", "allow_int", "argnums")
+    has(
+        message(lambda: rb.grad(model)({"w": np.arange(3)}, X)),
+        *WHO,
+        "'weights'['w']",
+        "i32[3]",
+        "allow_int",
+        "argnums",
+    )
     has(message(lambda: rb.grad(lambda x: x * 2.0)(3)), "'x'", "i32[]", "astype")
     has(message(lambda: rb.jacrev(lambda x: x * 2.0)(3)), "jacrev", "i32[]")
     has(message(lambda: rb.jacfwd(lambda x: x * 2.0)(True)), "jacfwd", "bool[]")
@@ -93,16 +108,26 @@ def test_no_function():
 def test_complex_arguments():
     z = np.complex64(1j)
     has(message(lambda: rb.jacfwd(lambda z: z)(z)), "complex", "c64[]", "holomorphic=True")
-    has(message(lambda: rb.jacrev(lambda z: z)(z)), "real floating point outputs", "c64[]", "holomorphic=True")
+    has(
+        message(lambda: rb.jacrev(lambda z: z)(z)), "real floating point outputs", "c64[]", "holomorphic=True"
+    )
     has(message(lambda: rb.jacrev(lambda x: {"n": 3, "x": x})(1.0)), "output['n']", "i32[]", "has_aux")
     has(message(lambda: rb.grad(lambda x: x, holomorphic=True)(1.0)), "needs complex inputs", "f32[]")
     has(message(lambda: rb.grad(lambda z: lax.real(z), holomorphic=True)(z)), "complex output", "f32[]")
 
 
-# ------------------------------------------------------------------------------------ tangents, cotangents
+# ----------------------------------------------------------------------------------- tangents, cotangents
 def test_tangents_that_do_not_fit():
-    has(message(lambda: rb.jvp(model, ({"w": X}, X), ({"v": X}, X))), *WHO, "structure", "tangents", "primals")
-    has(message(lambda: rb.jvp(lambda x: x, (X,), (np.ones(4, "f4"),)), ValueError), "tangent", "'x'", "f32[4]", "f32[3]")
+    has(
+        message(lambda: rb.jvp(model, ({"w": X}, X), ({"v": X}, X))), *WHO, "structure", "tangents", "primals"
+    )
+    has(
+        message(lambda: rb.jvp(lambda x: x, (X,), (np.ones(4, "f4"),)), ValueError),
+        "tangent",
+        "'x'",
+        "f32[4]",
+        "f32[3]",
+    )
     has(message(lambda: rb.jvp(lambda x: x, (X,), (np.ones(3, "i4"),))), "i32[3]", "f32[3]")
     has(message(lambda: rb.jvp(lambda n: n, (3,), (1,))), "i32[]", "float0")
     has(message(lambda: rb.jvp(lambda x: x, 1.0, 1.0)), "tuples", "float")
@@ -129,15 +154,25 @@ def test_a_primitive_without_a_rule():
         return odd(x) * 2
 
     text = message(lambda: rb.grad(f)(1.0), rb.errors.MissingRule)
-    has(text, "'jvp' rule for primitive 'odd'", f"test_messages.py:{f.__code__.co_firstlineno + 1}", "@odd.rule('jvp')")
+    has(
+        text,
+        "'jvp' rule for primitive 'odd'",
+        f"test_messages.py:{f.__code__.co_firstlineno + 1}",
+        "@odd.rule('jvp')",
+    )
 
 
-# --------------------------------------------------------------------------------------------- state, leaks
+# ------------------------------------------------------------------------------------------- state, leaks
 def test_an_exception_leaves_the_thread_clean():
     def raising(x):
         raise KeyError("mine")
 
-    for call in (rb.grad(raising), rb.jacfwd(raising), rb.grad(rb.grad(raising)), lambda x: rb.vjp(raising, x)):
+    for call in (
+        rb.grad(raising),
+        rb.jacfwd(raising),
+        rb.grad(rb.grad(raising)),
+        lambda x: rb.vjp(raising, x),
+    ):
         message(lambda: call(1.0), KeyError)
     assert rb.grad(lambda x: x * x)(1.0) == 2
 

@@ -165,6 +165,8 @@ def test_reverse_agrees_with_forward(g):
     out, tangents = rb.jvp(g, (X,), (T,))
     cts = rb.tree.map(lambda o: np.asarray(R.randn(*np.shape(o)), "f4"), out)
     (back,) = rb.vjp(g, X)[1](cts)
-    forward = sum(float((np.asarray(t) * c).sum()) for t, c in zip(rb.tree.leaves(tangents), rb.tree.leaves(cts)))
+    forward = sum(
+        float((np.asarray(t) * c).sum()) for t, c in zip(rb.tree.leaves(tangents), rb.tree.leaves(cts))
+    )
     np.testing.assert_allclose(forward, (np.asarray(back) * T).sum(), rtol=1e-4, atol=1e-5)
     close(rb.linearize(g, X)[1](T), tangents)

@@ -81,7 +81,10 @@ def test_third_order(d, e, g):
     np.testing.assert_allclose(d(e(g(f)))(POINT), DERIVATIVES[3](POINT), rtol=1e-5)
 
 
-@pytest.mark.parametrize("order", [(mapped, rb.grad, mapped), (through_a_map, linearized, mapped), (mapped, through_a_map, forward)])
+@pytest.mark.parametrize(
+    "order",
+    [(mapped, rb.grad, mapped), (through_a_map, linearized, mapped), (mapped, through_a_map, forward)],
+)
 def test_third_order_with_maps(order):
     d, e, g = order
     np.testing.assert_allclose(d(e(g(f)))(POINT), DERIVATIVES[3](POINT), rtol=1e-5)
@@ -117,7 +120,7 @@ def test_programs_without_derivatives_have_no_zeros():
     assert len(closed.eqns) <= 5
 
 
-# ----------------------------------------------------------------------------------- perturbation confusion
+# --------------------------------------------------------------------------------- perturbation confusion
 def test_inner_and_outer_tangents_are_different():
     assert rb.grad(lambda x: x * rb.grad(lambda y: x + y)(1.0))(1.0) == 1
     assert rb.grad(lambda x: x * rb.grad(lambda y: x * y)(2.0))(3.0) == 6
@@ -184,7 +187,9 @@ def test_a_jitted_function_is_traced_once_for_grad():
 def test_known_and_linear_outputs_of_a_call():
     g = rb.jit(lambda x, n: (x * n, n * 2, lax.sin(n), x + 1))
     total = lambda x, n: (lambda a, b, c, d: a * b + c * d)(*g(x, n))
-    np.testing.assert_allclose(rb.grad(total, (0, 1))(2.0, 3.0), (18 + np.sin(3), 24 + 3 * np.cos(3)), rtol=1e-6)
+    np.testing.assert_allclose(
+        rb.grad(total, (0, 1))(2.0, 3.0), (18 + np.sin(3), 24 + 3 * np.cos(3)), rtol=1e-6
+    )
     np.testing.assert_allclose(rb.grad(total)(2.0, 3.0), 18 + np.sin(3), rtol=1e-6)
 
 
@@ -196,7 +201,9 @@ def test_calls_within_calls():
     plain = lambda x, y: (lambda h: h(x, h(y, x)))(lambda p, q: lax.sin(p) * q * lax.sin(q) * p + q)
     for n in (0, 1):
         np.testing.assert_allclose(rb.grad(c, n)(0.5, 0.8), rb.grad(plain, n)(0.5, 0.8), rtol=1e-5)
-        np.testing.assert_allclose(rb.grad(rb.grad(c, n))(0.5, 0.8), rb.grad(rb.grad(plain, n))(0.5, 0.8), rtol=1e-5)
+        np.testing.assert_allclose(
+            rb.grad(rb.grad(c, n))(0.5, 0.8), rb.grad(rb.grad(plain, n))(0.5, 0.8), rtol=1e-5
+        )
         mixed = rb.grad(rb.grad(plain, n), 1 - n)(0.5, 0.8)
         np.testing.assert_allclose(rb.jit(rb.grad(rb.grad(c, n), 1 - n))(0.5, 0.8), mixed, rtol=1e-5)
 

@@ -10,7 +10,9 @@ def array(*shape, dtype="f4"):
     return rb.device_put(np.ones(shape, dtype))
 
 
-@pytest.mark.parametrize("options", [{"donate_argnums": 0}, {"donate_argnums": (0,)}, {"donate_argnames": "x"}])
+@pytest.mark.parametrize(
+    "options", [{"donate_argnums": 0}, {"donate_argnums": (0,)}, {"donate_argnames": "x"}]
+)
 def test_a_donated_argument_is_deleted(options):
     f = rb.jit(lambda x, y: x + y, **options)
     for _ in range(2):

@@ -341,3 +341,16 @@ def test_threads_trace_apart():
     done.set()
     thread.join()
     assert result[0] == 2.0
+
+
+def test_a_platform_on_which_to_run():
+    assert rb.jit(lambda x: x + 1, backend="cpu")(X).devices() == {rb.devices("cpu")[0]}
+    with pytest.raises(Exception, match="abacus"):
+        rb.jit(lambda x: x + 1, backend="abacus")
+
+
+def test_options_that_nothing_stands_behind_are_refused():
+    with pytest.raises(NotImplementedError, match=r"jit: in_shardings is not supported"):
+        rb.jit(lambda x: x, in_shardings=("rows",))
+    with pytest.raises(NotImplementedError, match=r"make_jaxpr: axis_env is not supported"):
+        rb.make_jaxpr(lambda x: x, axis_env=[("i", 2)])

@@ -56,7 +56,9 @@ def test_the_parts():
 
 
 def test_statics_and_shapes():
-    closed, shape = rb.make_jaxpr(lambda x, n: {"y": x**n}, static_argnums=1, return_shape=True)(np.ones(3, "f4"), 3)
+    closed, shape = rb.make_jaxpr(lambda x, n: {"y": x**n}, static_argnums=1, return_shape=True)(
+        np.ones(3, "f4"), 3
+    )
     assert "integer_pow[y=3]" in str(closed)
     assert shape == {"y": rb.ShapeDtypeStruct((3,), "f4")}
 

@@ -153,7 +153,9 @@ def test_equal_values_within_containers_are_different_too():
     assert f(x, (1.0,)).dtype == np.float32
 
 
-@pytest.mark.parametrize("value", ["text", None, (1, 2), frozenset({1}), np.dtype("f4"), int, lax.sin], ids=repr)
+@pytest.mark.parametrize(
+    "value", ["text", None, (1, 2), frozenset({1}), np.dtype("f4"), int, lax.sin], ids=repr
+)
 def test_static_values_of_any_hashable_type(value):
     f, calls = counting(lambda x, s: x if s is value or s == value else None, static_argnums=1)
     assert f(2.0, value) == f(2.0, value) == 2
@@ -182,7 +184,9 @@ def test_a_static_name_that_does_not_exist():
     def f(x, depth):
         return x
 
-    with pytest.raises(ValueError, match=r"'dept', which is no argument of .*f \(.*test_signature.py:\d+\).*depth, x"):
+    with pytest.raises(
+        ValueError, match=r"'dept', which is no argument of .*f \(.*test_signature.py:\d+\).*depth, x"
+    ):
         rb.jit(f, static_argnames="dept")
 
 

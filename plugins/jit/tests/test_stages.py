@@ -1,4 +1,6 @@
-"""The stages: traced, lowered, compiled. Each can be looked at; the last one takes exactly its own signature."""
+"""The stages: traced, lowered, compiled. Each can be looked at; the last one takes exactly its own
+signature.
+"""
 
 import numpy as np
 import pytest
@@ -30,7 +32,10 @@ def test_traced_knows_types_and_program():
     traced = rb.jit(model).trace(PARAMS, X)
     check(traced.jaxpr)
     assert traced.fun_name == "model"
-    assert traced.out_info == {"out": rb.ShapeDtypeStruct((2, 3), "f4"), "total": rb.ShapeDtypeStruct((), "f4")}
+    assert traced.out_info == {
+        "out": rb.ShapeDtypeStruct((2, 3), "f4"),
+        "total": rb.ShapeDtypeStruct((), "f4"),
+    }
     assert traced.args_info[0][1].shape == (2, 3)
     assert traced.in_tree == rb.tree.structure(((PARAMS, X), {}))
     assert traced.out_tree == rb.tree.structure({"out": 0, "total": 0})

@@ -128,7 +128,9 @@ def test_a_leaked_value():
     rb.vmap(f)(X)
     with pytest.raises(rb.errors.UnexpectedTracerError) as caught:
         kept[0] * 2
-    assert "vmap of" in str(caught.value) and f"test_messages.py:{f.__code__.co_firstlineno + 1}" in str(caught.value)
+    assert "vmap of" in str(caught.value) and f"test_messages.py:{f.__code__.co_firstlineno + 1}" in str(
+        caught.value
+    )
 
 
 def test_an_exception_leaves_the_thread_clean():

@@ -59,7 +59,9 @@ def test_it_is_a_loop(name, axis):
     close(rb.vmap(FUNCTIONS[name], in_axes=axis)(xs), loop(FUNCTIONS[name], axis)(xs))
 
 
-@pytest.mark.parametrize("in_axes", [(0, 0), (0, None), (None, 0), (1, 0), (0, 1), (-1, 0), (-1, -2), (1, None)])
+@pytest.mark.parametrize(
+    "in_axes", [(0, 0), (0, None), (None, 0), (1, 0), (0, 1), (-1, 0), (-1, -2), (1, None)]
+)
 @pytest.mark.parametrize("out_axes", [0, 1, -1])
 def test_axes_of_two_arguments(in_axes, out_axes):
     def shaped(x, a):
@@ -86,7 +88,9 @@ def test_nested_over_different_axes():
 
     got = rb.vmap(rb.vmap(f, in_axes=0, out_axes=1), in_axes=2, out_axes=0)(cube)
     # in_axes=2 takes the last axis; inside it, in_axes=0 the first; f sees the middle one.
-    wanted = np.stack([np.stack([np.asarray(f(cube[i, :, k])) for i in range(2)], axis=1) for k in range(4)], axis=0)
+    wanted = np.stack(
+        [np.stack([np.asarray(f(cube[i, :, k])) for i in range(2)], axis=1) for k in range(4)], axis=0
+    )
     np.testing.assert_allclose(got, wanted, rtol=1e-5)
 
 
@@ -115,7 +119,9 @@ def test_a_prefix_covers_a_subtree():
     tree = {"a": X, "b": [Y, X]}
     f = lambda t, y: t["a"] * t["b"][0] + t["b"][1] * y
     np.testing.assert_allclose(rb.vmap(f, in_axes=(0, None))(tree, 2.0), X * Y + X * 2, rtol=1e-6)
-    np.testing.assert_allclose(rb.vmap(f, in_axes=({"a": 0, "b": 0}, None))(tree, 2.0), X * Y + X * 2, rtol=1e-6)
+    np.testing.assert_allclose(
+        rb.vmap(f, in_axes=({"a": 0, "b": 0}, None))(tree, 2.0), X * Y + X * 2, rtol=1e-6
+    )
 
 
 def test_named_tuples_none_and_lists():
@@ -140,7 +146,9 @@ def test_outputs_without_the_axis():
 
 def test_keyword_arguments_are_mapped_along_axis_0():
     f = rb.vmap(lambda x, *, scale, shift: x * scale + shift["by"], in_axes=1)
-    np.testing.assert_allclose(f(X.T, scale=np.arange(4.0), shift={"by": Y}), X * np.arange(4)[:, None] + Y, rtol=1e-5)
+    np.testing.assert_allclose(
+        f(X.T, scale=np.arange(4.0), shift={"by": Y}), X * np.arange(4)[:, None] + Y, rtol=1e-5
+    )
     np.testing.assert_allclose(rb.vmap(lambda *, x: x * 2)(x=X), X * 2)
 
 
@@ -189,7 +197,10 @@ def test_with_jit_inside_and_outside(name):
     wanted = loop(f)(X)
     close(rb.vmap(rb.jit(f))(X), wanted)
     close(rb.jit(rb.vmap(f))(X), wanted)
-    close(rb.jit(rb.vmap(rb.jit(rb.vmap(f, in_axes=1)), in_axes=1))(np.stack([X.T, X.T], 1)), loop(loop(f, 1), 1)(np.stack([X.T, X.T], 1)))
+    close(
+        rb.jit(rb.vmap(rb.jit(rb.vmap(f, in_axes=1)), in_axes=1))(np.stack([X.T, X.T], 1)),
+        loop(loop(f, 1), 1)(np.stack([X.T, X.T], 1)),
+    )
 
 
 @pytest.mark.needs("jit")

@@ -48,7 +48,7 @@ def call(function, rules, args, name):
     interpreter = context.interpreter
     while not is_bottom(interpreter):
         ruled = has_rule(interpreter, rules)
-        mine = any([_mine(a, interpreter) for a in args])
+        mine = any(_mine(a, interpreter) for a in args)
         if ruled and mine:
             return at(interpreter.parent, lambda i=interpreter: by_rule(i, rules, name, args))
         if ruled or (not mine and is_transposing(interpreter)):
@@ -98,7 +98,7 @@ def staged(function, rules, args, name):
 def bind(operands, body, rules, consts, name):
     """Bind a staged function at the first level that it concerns; at the bottom it runs."""
     interpreter = context.interpreter
-    while interpreter.parent is not None and not any([_mine(a, interpreter) for a in operands]):
+    while interpreter.parent is not None and not any(_mine(a, interpreter) for a in operands):
         interpreter = interpreter.parent
     if is_bottom(interpreter):
         return at(interpreter, lambda: evaluate(body, operands))
@@ -107,7 +107,9 @@ def bind(operands, body, rules, consts, name):
 
 
 def by_rule(interpreter, rules, name, args, wanted=None):
-    """Apply the rule for ``interpreter``'s table; ``wanted`` are the types of the outputs, where they are known."""
+    """Apply the rule for ``interpreter``'s table; ``wanted`` are the types of the outputs, where they are
+    known.
+    """
     if interpreter.table.name == "jvp":
         return differentiate(interpreter, rules, name, args, wanted)
     payloads = [a.payload if _mine(a, interpreter) else interpreter.lift(a) for a in args]
@@ -152,7 +154,9 @@ def refuse_moving(interpreter, x, name):
 
 
 def carried_call(op, interpreter, args):
-    """Go through the body and take the rules along, interpreted the same way (vmap of a custom_jvp function keeps its derivative)."""
+    """Go through the body and take the rules along, interpreted the same way (vmap of a custom_jvp function
+    keeps its derivative).
+    """
     leaves, structures = bodies.take_apart(interpreter, args)
     n, rules = op.params["consts"], op.params["rules"]
     constant, moving = structures[:n], structures[n:]
@@ -218,7 +222,9 @@ def payload_or_plain(interpreter, x):
 
 
 def carried_vjp(interpreter, rule, structures, structure):
-    """The reverse rule under an interpreter: residuals and cotangents are uniform, results fit the inputs."""
+    """The reverse rule under an interpreter: residuals and cotangents are uniform, results fit the
+    inputs.
+    """
     forward, back = rule
     run_forward = under(interpreter, lambda *values: _as_pair(forward(*values)), structures)
 

@@ -10,6 +10,6 @@ from rabbet_autodiff.custom import custom_jvp, custom_vjp
 from rabbet_autodiff.jacobians import hessian, jacfwd, jacobian, jacrev
 
 __all__ = [
-    "custom_jvp", "custom_vjp", "grad", "hessian", "jacfwd", "jacobian", "jacrev", "jvp", "linear_transpose", "linearize",
-    "stop_gradient", "value_and_grad", "vjp",
+    "custom_jvp", "custom_vjp", "grad", "hessian", "jacfwd", "jacobian", "jacrev", "jvp", "linear_transpose",
+    "linearize", "stop_gradient", "value_and_grad", "vjp",
 ]  # fmt: skip

@@ -56,7 +56,9 @@ def array_leaves(what, fun, arguments, argnums=None):
 def differentiable_leaves(
     what, fun, arguments, argnums, *, holomorphic=False, allow_int=False, real_only=False
 ):
-    """The leaves of the chosen arguments as arrays, after checking that they can be differentiated; and their structure."""
+    """The leaves of the chosen arguments as arrays, after checking that they can be differentiated; and
+    their structure.
+    """
     leaves, treedef = array_leaves(what, fun, arguments, argnums)
     for i, leaf in enumerate(leaves):
         aval = typeof(leaf)
@@ -137,7 +139,9 @@ def same_structure(what, fun, given, wanted, names, error=TypeError):
 
 
 def same_types(what, fun, given, wanted, name):
-    """Refuse lists of avals that differ in dtype (``TypeError``) or shape (``ValueError``); ``name(i)`` says which pair it is."""
+    """Refuse lists of avals that differ in dtype (``TypeError``) or shape (``ValueError``); ``name(i)``
+    says which pair it is.
+    """
     for i, (a, b) in enumerate(zip(given, wanted, strict=True)):
         if a.shape != b.shape or a.dtype != b.dtype:
             raise (TypeError if a.dtype != b.dtype else ValueError)(

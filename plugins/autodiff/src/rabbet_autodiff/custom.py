@@ -81,6 +81,13 @@ class _Custom:
         return tree.unflatten(call.out_tree, outs)
 
 
+def _no_symbolic_zeros(what, asked):
+    if asked:
+        raise NotImplementedError(
+            f"{what}: symbolic_zeros=True is not supported in this version; rules get arrays of zeros"
+        )
+
+
 class _Call:
     """One call: the function on flat arrays, with its static arguments in place."""
 
@@ -119,7 +126,6 @@ class custom_jvp(_Custom):
 
     _definer = "defjvp"
     jvp = None
-    symbolic_zeros = False
 
     def defjvp(self, jvp, symbolic_zeros=False):
         """Set the rule ``jvp(*static, primals, tangents) -> (out, out_tangent)``; return it.
@@ -127,12 +133,14 @@ class custom_jvp(_Custom):
         Tangents have the shapes and dtypes of the primals (float0 for integers), and the rule must be
         linear in them.
         """
+        _no_symbolic_zeros("defjvp", symbolic_zeros)
         self.jvp = jvp
-        self.symbolic_zeros = symbolic_zeros
         return jvp
 
     def defjvps(self, *jvps):
-        """Set one rule ``jvp(tangent, out, *primals) -> out_tangent`` per argument; None where the derivative is zero."""
+        """Set one rule ``jvp(tangent, out, *primals) -> out_tangent`` per argument; None where the
+        derivative is zero.
+        """
         if self.nondiff_argnums:
             raise TypeError("defjvps has no place for static arguments; use defjvp with nondiff_argnums")
 
@@ -213,12 +221,8 @@ class custom_vjp(_Custom):
         ``bwd`` returns a tuple with one entry per differentiable argument, of its structure; None stands
         for zero.
         """
+        _no_symbolic_zeros("defvjp", symbolic_zeros)
         self.fwd, self.bwd = fwd, bwd
-
-    # The field's spelling of the same.
-    def defvjps(self, *args, **kwargs):
-        """See ``defvjp``."""
-        return self.defvjp(*args, **kwargs)
 
     def _has_rule(self):
         return self.fwd is not None

@@ -21,7 +21,9 @@ from rabbet.tree_util import keystr
 
 
 class Flat:
-    """A function of pytrees as one of flat lists; remembers the structure of its result (and auxiliary results)."""
+    """A function of pytrees as one of flat lists; remembers the structure of its result (and auxiliary
+    results).
+    """
 
     def __init__(self, fun, treedef, has_aux=False):
         self.fun, self.treedef, self.has_aux = fun, treedef, has_aux
@@ -50,7 +52,9 @@ class Flat:
         )
 
     def plain_aux(self):
-        """The auxiliary results with the tracers of the finished differentiation replaced by their values."""
+        """The auxiliary results with the tracers of the finished differentiation replaced by their
+        values.
+        """
         return tree.map(plain, self.aux)
 
 
@@ -91,7 +95,9 @@ def taken(t):
 
 
 def given(t, aval):
-    """A tangent of a value of type ``aval`` as users see it: zeros where it is None or symbolic, float0 for integers."""
+    """A tangent of a value of type ``aval`` as users see it: zeros where it is None or symbolic, float0 for
+    integers.
+    """
     if t is not None and type(t) is not Zero:
         return t if is_float0(t) else traceable(t)
     t = full_of(tangent_aval(aval), 0)
@@ -99,6 +105,8 @@ def given(t, aval):
 
 
 def given_back(ct, aval):
-    """A cotangent of an argument of type ``aval`` as users see it; weak where the argument is, so that updates stay weak."""
+    """A cotangent of an argument of type ``aval`` as users see it; weak where the argument is, so that
+    updates stay weak.
+    """
     ct = given(ct, aval)
     return ct if is_float0(ct) else as_weak(ct, aval.weak_type)

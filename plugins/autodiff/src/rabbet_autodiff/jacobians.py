@@ -38,7 +38,9 @@ def jacfwd(fun, argnums=0, has_aux=False, holomorphic=False):
 
 
 def jacrev(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=False):
-    """The Jacobian of ``fun`` row by row, in reverse mode: good where there are fewer outputs than inputs. See ``jacfwd``."""
+    """The Jacobian of ``fun`` row by row, in reverse mode: good where there are fewer outputs than inputs.
+    See ``jacfwd``.
+    """
     checks.function("jacrev", fun)
 
     @functools.wraps(fun)
@@ -53,7 +55,9 @@ jacobian = jacrev
 
 
 def hessian(fun, argnums=0, has_aux=False, holomorphic=False):
-    """The matrix of second derivatives: ``jacfwd`` of ``jacrev``. See ``jacfwd`` for arguments and shapes."""
+    """The matrix of second derivatives: ``jacfwd`` of ``jacrev``. See ``jacfwd`` for arguments and
+    shapes.
+    """
     checks.function("hessian", fun)
     return jacfwd(
         jacrev(fun, argnums, has_aux=has_aux, holomorphic=holomorphic),
@@ -95,7 +99,9 @@ def _jacobian(fun, argnums, has_aux, holomorphic, args, kwargs, *, forward, allo
 
 
 def _basis(leaves):
-    """For each leaf of n elements among N in all, its part of the N unit vectors: an array of shape (N, *shape)."""
+    """For each leaf of n elements among N in all, its part of the N unit vectors: an array of shape (N,
+    *shape).
+    """
     avals = [typeof(x) for x in leaves]
     total, at, parts = sum(a.size for a in avals), 0, []
     for a in avals:

@@ -1,4 +1,6 @@
-"""The two modes on flat lists of arrays: ``forward`` (jvp) and ``record`` (the first half of reverse mode)."""
+"""The two modes on flat lists of arrays: ``forward`` (jvp) and ``record`` (the first half of reverse
+mode).
+"""
 
 from typing import NamedTuple
 
@@ -23,7 +25,9 @@ from rabbet_autodiff.recorder import Recorder
 
 
 def forward(fun, primals, tangents):
-    """Run ``fun`` (a list of arrays from arrays) on values and tangents; lists of values and of tangents (or ``Zero``)."""
+    """Run ``fun`` (a list of arrays from arrays) on values and tangents; lists of values and of tangents
+    (or ``Zero``).
+    """
     interpreter = Forward()
     outs = run_traced(interpreter, _on_moving(fun, primals, tangents), _duals(primals, tangents))
     duals = [_dual(interpreter, x) for x in outs]
@@ -51,7 +55,9 @@ def _dual(interpreter, x):
 
 
 class Recording(NamedTuple):
-    """What ``record`` leaves: linear equations from input variables to output variables (None: the derivative is zero)."""
+    """What ``record`` leaves: linear equations from input variables to output variables (None: the
+    derivative is zero).
+    """
 
     inputs: list
     outputs: list

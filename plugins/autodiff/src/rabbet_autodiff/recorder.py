@@ -54,7 +54,7 @@ class Recorder(Interpreter):
         primitive = op.primitive
         if "body" in primitive.kinds:
             return self.record_half(op, args)
-        if "bilinear" in primitive.kinds and all([self.is_mine(a) for a in args]):
+        if "bilinear" in primitive.kinds and all(self.is_mine(a) for a in args):
             raise TypeError(
                 f"{primitive.name} of two linear values is not linear{self.called_at()}; only linear "
                 "functions can be transposed"

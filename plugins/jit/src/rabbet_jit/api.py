@@ -2,7 +2,7 @@
 
 import functools
 
-from rabbet import tree
+from rabbet import devices, tree
 from rabbet.extend import (
     Array,
     call_of,
@@ -26,9 +26,21 @@ disable_jit = config.context("disable_jit")
 
 
 def jit(
-    fun=None, *, static_argnums=None, static_argnames=None, donate_argnums=None, donate_argnames=None, keep_unused=False,
-    device=None, backend=None, inline=False, abstracted_axes=None, compiler_options=None, in_shardings=None, out_shardings=None,
-):  # fmt: skip
+    fun=None,
+    *,
+    static_argnums=None,
+    static_argnames=None,
+    donate_argnums=None,
+    donate_argnames=None,
+    keep_unused=False,
+    device=None,
+    backend=None,
+    inline=False,
+    abstracted_axes=None,
+    compiler_options=None,
+    in_shardings=None,
+    out_shardings=None,
+):
     """Compile a function: it is traced once per signature, compiled, and from then on runs as one program.
 
     Args:
@@ -39,6 +51,7 @@ def jit(
         are deleted by the call.
       keep_unused: keep arguments that the program does not read.
       device: the ``Device`` to run on; by default that of the arguments.
+      backend: a platform, to run on its first device.
       inline: within another traced function, leave no ``jit`` equation but the function's own.
       compiler_options: XLA options by name.
 
@@ -55,11 +68,11 @@ def jit(
       ...     return w - 0.1 * x
     """
     if fun is None:
-        return functools.partial(
-            jit, static_argnums=static_argnums, static_argnames=static_argnames, donate_argnums=donate_argnums,
-            donate_argnames=donate_argnames, keep_unused=keep_unused, device=device, backend=backend, inline=inline,
-            compiler_options=compiler_options,
-        )  # fmt: skip
+        options = {name: value for name, value in locals().items() if name != "fun"}
+        return functools.partial(jit, **options)
+    not_yet("jit", abstracted_axes=abstracted_axes, in_shardings=in_shardings, out_shardings=out_shardings)
+    if device is None and backend is not None:
+        device = devices(backend)[0]
     if not callable(fun):
         raise TypeError(f"jit takes a function, got {type(fun).__name__}: {fun!r:.60}")
     statics = Statics(fun, static_argnums, static_argnames)
@@ -70,8 +83,19 @@ def jit(
     return caller(Jitted(fun, statics, donated, keep_unused, device, inline, compiler_options))
 
 
+def not_yet(what, **arguments):
+    """Refuse arguments of the field's signature that nothing stands behind yet."""
+    for name, value in arguments.items():
+        if value is not None:
+            raise NotImplementedError(
+                f"{what}: {name} is not supported in this version, leave it out; got {value!r:.60}"
+            )
+
+
 class Jitted:
-    """Behind the function that ``jit`` returns: everything but the fast path of its calls (see ``dispatch``)."""
+    """Behind the function that ``jit`` returns: everything but the fast path of its calls (see
+    ``dispatch``).
+    """
 
     def __init__(self, fun, statics, donated, keep_unused, device, inline, options):
         self.fun = fun
@@ -142,7 +166,9 @@ class Jitted:
         return program
 
     def compile(self, signature, leaves):
-        """Trace, lower and compile for these arguments; the arguments on the device, and a function of them."""
+        """Trace, lower and compile for these arguments; the arguments on the device, and a function of
+        them.
+        """
         avals = tuple([x.aval for x in leaves])
         traced = stages.Traced(self, signature, self.program(signature, avals), avals)
         device, committed, leaves = stages.settle(leaves, self.device, self.name)
@@ -211,6 +237,7 @@ def make_jaxpr(fun, static_argnums=(), axis_env=None, return_shape=False, abstra
           b:f32[] = mul a 2.0:f32[]
         in (b,) }
     """
+    not_yet("make_jaxpr", axis_env=axis_env, abstracted_axes=abstracted_axes)
     jitted = jit(fun, static_argnums=static_argnums)
 
     @functools.wraps(fun)

@@ -88,7 +88,9 @@ class Signature:
         self.positions = positions
 
     def key(self, types):
-        """The key of this call among the function's programs, for leaves of the given types or placements."""
+        """The key of this call among the function's programs, for leaves of the given types or
+        placements.
+        """
         return "call", self.treedef, self.static_key, tuple(types), config.traced_key()
 
     def rebuild(self, tracers):
@@ -100,7 +102,9 @@ class Signature:
         return args, {**kwargs, **dict(self.static_kwargs)}
 
     def name_of(self, index):
-        """How a user would call leaf number ``index``: the parameter's name or position, and the path within it."""
+        """How a user would call leaf number ``index``: the parameter's name or position, and the path
+        within it.
+        """
         positions = [i for i in range(self.count) if i not in self.positions]
         return argument_name(self.fun, leaf_path(self.treedef, index), positions)
 
@@ -115,7 +119,9 @@ class Signature:
 
 
 class _Static:
-    """A static value as a key: equal values of different types (1, 1.0, True) are different, also within tuples."""
+    """A static value as a key: equal values of different types (1, 1.0, True) are different, also within
+    tuples.
+    """
 
     __slots__ = ("value", "kinds")
 

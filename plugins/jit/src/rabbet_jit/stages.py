@@ -36,7 +36,9 @@ def settle(leaves, device, what):
 
 
 def owned(arrays, given):
-    """``arrays`` with those that stand for Python numbers copied: numbers are shared, and donating one would delete it for all."""
+    """``arrays`` with those that stand for Python numbers copied: numbers are shared, and donating one
+    would delete it for all.
+    """
     return [copy.deepcopy(a) if is_python_scalar(x) else a for a, x in zip(arrays, given, strict=True)]
 
 
@@ -84,7 +86,9 @@ class Traced(Stage):
         return ClosedJaxpr(*self.program.closed)
 
     def lower(self, *, platform=None, platforms=None):
-        """Write the program as StableHLO for a platform (by default the default backend's); a ``Lowered``."""
+        """Write the program as StableHLO for a platform (by default the default backend's); a
+        ``Lowered``.
+        """
         if platforms is not None:
             (platform,) = platforms
         return Lowered(self, platform)
@@ -122,7 +126,9 @@ class Lowered(Stage):
         return self.as_text(dialect)
 
     def cost_analysis(self):
-        """The compiler's estimates (a dict with ``flops``, ``bytes accessed``, ...); compiles the program."""
+        """The compiler's estimates (a dict with ``flops``, ``bytes accessed``, ...); compiles the
+        program.
+        """
         return self.compile().cost_analysis()
 
     @folded
@@ -150,7 +156,9 @@ class Compiled(Stage):
         return self.executable.cost_analysis()
 
     def memory_analysis(self):
-        """Bytes by use as attributes, ``argument_size_in_bytes``, ``temp_size_in_bytes``, ...; None if the backend cannot tell."""
+        """Bytes by use as attributes, ``argument_size_in_bytes``, ``temp_size_in_bytes``, ...; None if the
+        backend cannot tell.
+        """
         sizes = self.executable.memory_analysis()
         return None if sizes is None else SimpleNamespace(**sizes)
 
@@ -159,7 +167,9 @@ class Compiled(Stage):
         return self.executable.exe
 
     def runner(self, committed):
-        """A function from array leaves to the result, for arguments whose types were checked by the caller."""
+        """A function from array leaves to the result, for arguments whose types were checked by the
+        caller.
+        """
         consts = [_there(to_array(c), self.device) for c in self.program.closed.consts]
         out_tree = self.program.out_tree
         single = out_tree == LEAF
@@ -242,7 +252,3 @@ class Compiled(Stage):
 
 def _there(x, device):
     return x if x.device is device else moved(x, device, x.committed)
-
-
-class Wrapped:
-    """The type of compiled functions, for annotations: callable, with ``trace`` and ``lower``."""

@@ -1,4 +1,6 @@
-"""From a call of a Python function to its program: arguments taken apart, the function traced once per signature."""
+"""From a call of a Python function to its program: arguments taken apart, the function traced once per
+signature.
+"""
 
 from typing import NamedTuple
 
@@ -19,7 +21,9 @@ from rabbet.tree_util import keystr
 
 
 class Program(NamedTuple):
-    """A traced function: its program, the structure of its result, and the argument leaves that it was traced for."""
+    """A traced function: its program, the structure of its result, and the argument leaves that it was
+    traced for.
+    """
 
     closed: ClosedJaxpr
     out_tree: object

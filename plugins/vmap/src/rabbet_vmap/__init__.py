@@ -1,4 +1,6 @@
-"""``vmap``: a function of single examples becomes a function of batches. See ``interpreter``, then ``api``."""
+"""``vmap``: a function of single examples becomes a function of batches. See ``interpreter``, then
+``api``.
+"""
 
 from rabbet_vmap.api import vmap
 

@@ -91,7 +91,10 @@ def _no_argument(fun, treedef, index, x):
 
 
 def _no_result(fun, out_tree, index, x):
-    return f"vmap of {describe_function(fun)}: the function must return arrays, {_output(out_tree, index)} is {shown(x)}"
+    return (
+        f"vmap of {describe_function(fun)}: the function must return arrays, {_output(out_tree, index)} is "
+        f"{shown(x)}"
+    )
 
 
 def _name(fun, treedef, index):
@@ -169,7 +172,7 @@ def _size(fun, leaves, axes, axis_size, treedef):
         raise ValueError(
             f"vmap of {describe_function(fun)}: the mapped axes have different sizes:\n"
             + "\n".join(lines)
-            + "\n  to fix: map axes of one size, or give None in in_axes for arguments that are the same for all"
+            + "\n  to fix: map axes of one size, or give None in in_axes for what is the same for all"
         )
     return next(iter(sizes))
 
