@@ -1,6 +1,7 @@
 """Calls of ``rabbet.numpy`` that mean the same in NumPy and in the field's other implementation.
 
-``CASES[family][name]`` takes the module and returns arrays. The operands are NumPy arrays of 32-bit dtypes, so that every module starts from the same.
+``CASES[family][name]`` takes the module and returns arrays. The operands are NumPy arrays of 32-bit dtypes,
+so that every module starts from the same.
 """
 
 import numpy as np
@@ -26,12 +27,20 @@ ODD = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.5, -2.5, 2.5], "f4")
 HOLES = np.array([[1.0, np.nan, 3.0], [np.nan, 5.0, -6.0]], "f4")
 SORTED = np.sort(V)
 
-UNARY_FLOAT = "sin cos tan arcsin arctan sinh cosh tanh arcsinh exp exp2 expm1 sinc degrees radians deg2rad rad2deg cbrt fabs"
+UNARY_FLOAT = (
+    "sin cos tan arcsin arctan sinh cosh tanh arcsinh exp exp2 expm1 sinc "
+    "degrees radians deg2rad rad2deg cbrt fabs"
+)
 UNARY_POSITIVE = "sqrt log log2 log10 log1p reciprocal"
-UNARY_ANY = "negative positive sign square abs absolute floor ceil trunc rint isnan isinf isfinite signbit real imag conj"
+UNARY_ANY = (
+    "negative positive sign square abs absolute floor ceil trunc rint isnan "
+    "isinf isfinite signbit real imag conj"
+)
 BINARY = (
-    "add subtract multiply divide true_divide maximum minimum fmax fmin hypot arctan2 copysign logaddexp logaddexp2 "
-    "floor_divide remainder mod fmod equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor "
+    "add subtract multiply divide true_divide maximum minimum fmax fmin hypot "
+    "arctan2 copysign logaddexp logaddexp2 "
+    "floor_divide remainder mod fmod equal not_equal less less_equal greater "
+    "greater_equal logical_and logical_or logical_xor "
     "heaviside"
 )
 BITS = "bitwise_and bitwise_or bitwise_xor left_shift right_shift gcd lcm"
@@ -54,7 +63,21 @@ def elementwise():
         yield name, call(name, F)
         yield f"{name} of ints", call(name, I)
         yield f"{name} of odd numbers", call(name, ODD)
-    for name in ("negative", "square", "exp", "sqrt", "sin", "abs", "conj", "real", "imag", "angle", "isnan", "sign", "tanh"):
+    for name in (
+        "negative",
+        "square",
+        "exp",
+        "sqrt",
+        "sin",
+        "abs",
+        "conj",
+        "real",
+        "imag",
+        "angle",
+        "isnan",
+        "sign",
+        "tanh",
+    ):
         yield f"{name} of complex", call(name, C)
     yield "arccos", call("arccos", S)
     yield "arccosh", call("arccosh", U + 1)
@@ -228,7 +251,17 @@ def shapes():
     yield "insert numbers", call("insert", V, [1, 3], np.float32(9))
     yield "insert several", call("insert", F, [0, 2], COLUMN, axis=1)
     yield "resize", call("resize", V, (2, 3))
-    for mode in ("edge", "reflect", "symmetric", "wrap", "mean", "maximum", "minimum", "linear_ramp", "constant"):
+    for mode in (
+        "edge",
+        "reflect",
+        "symmetric",
+        "wrap",
+        "mean",
+        "maximum",
+        "minimum",
+        "linear_ramp",
+        "constant",
+    ):
         yield f"pad {mode}", call("pad", F, ((1, 2), (0, 3)), mode)
     yield "pad values", call("pad", F, 1, constant_values=(1, 2))
     yield "trim_zeros", call("trim_zeros", np.array([0, 0, 1, 2, 0], "f4"))
@@ -263,7 +296,10 @@ def creation():
     yield "diagflat", call("diagflat", F[:2, :2], -1)
     yield "trace", call("trace", F, 1)
     for indexing in ("xy", "ij"):
-        yield f"meshgrid {indexing}", lambda m, indexing=indexing: list(m.meshgrid(V, F[0, :2], indexing=indexing))
+        yield (
+            f"meshgrid {indexing}",
+            lambda m, indexing=indexing: list(m.meshgrid(V, F[0, :2], indexing=indexing)),
+        )
     yield "meshgrid sparse", lambda m: list(m.meshgrid(V, V, sparse=True))
     yield "indices", call("indices", (2, 3), dtype="i4")
     yield "vander", call("vander", V, 3)
@@ -300,12 +336,30 @@ def products():
 
 
 EINSUMS = [
-    ("ij,kj->ik", F, G), ("ij,kj", F, G), ("ij->ji", F), ("ij->", F), ("ij->j", F), ("ii", F[:, :3]), ("ii->i", F[:, :3]),
-    ("i,j->ij", V, V), ("ij,ij->ij", F, G), ("bij,bkj->bik", T, T), ("...ij,...kj->...ik", T, F), ("...j->...", T),
-    ("ij,jk,kl->il", F, G.T, F), ("bij,ij->b", T, F), ("ij,j,i->", F, V, COLUMN[:, 0]), ("abc,cd,bd->a", T, F.T, G[:, :3]),
-    ("ij,ij,ij->i", F, G, F), ("a,b,c->cab", V, V, V), ("iij->ij", T[:, :2]), ("ij,jj->i", F[:, :3], G[:, :3]),
-    ("...,...", F, G), ("...ij->...ji", T), ("ij , jk -> ki", F, G.T),
-]  # fmt: skip
+    ("ij,kj->ik", F, G),
+    ("ij,kj", F, G),
+    ("ij->ji", F),
+    ("ij->", F),
+    ("ij->j", F),
+    ("ii", F[:, :3]),
+    ("ii->i", F[:, :3]),
+    ("i,j->ij", V, V),
+    ("ij,ij->ij", F, G),
+    ("bij,bkj->bik", T, T),
+    ("...ij,...kj->...ik", T, F),
+    ("...j->...", T),
+    ("ij,jk,kl->il", F, G.T, F),
+    ("bij,ij->b", T, F),
+    ("ij,j,i->", F, V, COLUMN[:, 0]),
+    ("abc,cd,bd->a", T, F.T, G[:, :3]),
+    ("ij,ij,ij->i", F, G, F),
+    ("a,b,c->cab", V, V, V),
+    ("iij->ij", T[:, :2]),
+    ("ij,jj->i", F[:, :3], G[:, :3]),
+    ("...,...", F, G),
+    ("...ij->...ji", T),
+    ("ij , jk -> ki", F, G.T),
+]
 
 
 def ordering():
@@ -319,7 +373,10 @@ def ordering():
     yield "lexsort", call("lexsort", (TIES, TIES[::-1]))
     yield "sort_complex", call("sort_complex", V)
     for side in ("left", "right"):
-        yield f"searchsorted {side}", call("searchsorted", np.array([1, 2, 2, 3], "f4"), np.array([[0, 2], [3, 9]], "f4"), side=side)
+        yield (
+            f"searchsorted {side}",
+            call("searchsorted", np.array([1, 2, 2, 3], "f4"), np.array([[0, 2], [3, 9]], "f4"), side=side),
+        )
     for right in (False, True):
         yield f"digitize {right}", call("digitize", V, SORTED, right)
         yield f"digitize falling {right}", call("digitize", V, SORTED[::-1], right)

@@ -94,7 +94,22 @@ def test_sorted_places(values, wanted):
 
 
 @few
-@given(st.sampled_from(["ij,jk->ik", "ij,kj", "...i,...i->...", "ii,ij->j", "ij,jk,kl->li", "ijk->kij", "ij,ij->", "i,j,k->kji"]))
+@given(
+    st.sampled_from(
+        [
+            "ij,jk->ik",
+            "ij,kj",
+            "...i,...i->...",
+            "ii,ij->j",
+            "ij,jk,kl->li",
+            "ijk->kij",
+            "ij,ij->",
+            "i,j,k->kji",
+        ]
+    )
+)
 def test_einsum(subscripts):
-    operands = [numbers((2,) * max(len(t.replace("...", "ab")), 1)) for t in subscripts.split("->")[0].split(",")]
+    operands = [
+        numbers((2,) * max(len(t.replace("...", "ab")), 1)) for t in subscripts.split("->")[0].split(",")
+    ]
     equal(rnp.einsum(subscripts, *operands), np.einsum(subscripts, *operands))

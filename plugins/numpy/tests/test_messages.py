@@ -1,4 +1,6 @@
-"""What functions say to those who made a mistake: who, what was given, what next. And names that are not there."""
+"""What functions say to those who made a mistake: who, what was given, what next. And names that are not
+there.
+"""
 
 import numpy as np
 import pytest
@@ -7,13 +9,25 @@ import rabbet.numpy as rnp
 X = np.ones((3, 4), "f4")
 
 MESSAGES = [
-    (lambda: rnp.sum([1, 2]), TypeError, "sum takes arrays and numbers, got a list as argument 1; make it an array first"),
+    (
+        lambda: rnp.sum([1, 2]),
+        TypeError,
+        "sum takes arrays and numbers, got a list as argument 1; make it an array first",
+    ),
     (lambda: rnp.tanh(None), TypeError, "tanh takes arrays and numbers, got a NoneType"),
     (lambda: rnp.add(X, "a"), TypeError, "add takes arrays and numbers, got a str as argument 2"),
     (lambda: rnp.dot(X, X), TypeError, r"dot: the shapes \(3, 4\) and \(3, 4\) do not fit together"),
-    (lambda: rnp.matmul(X, X), TypeError, "the last dimension of the first has size 4, dimension 0 of the second 3"),
+    (
+        lambda: rnp.matmul(X, X),
+        TypeError,
+        "the last dimension of the first has size 4, dimension 0 of the second 3",
+    ),
     (lambda: rnp.matmul(X, 2.0), ValueError, "at least one dimension.*use multiply"),
-    (lambda: rnp.concatenate([X, np.ones((3, 5), "f4")]), TypeError, r"concatenate: shapes must agree.*f32\[3,4\], f32\[3,5\]"),
+    (
+        lambda: rnp.concatenate([X, np.ones((3, 5), "f4")]),
+        TypeError,
+        r"concatenate: shapes must agree.*f32\[3,4\], f32\[3,5\]",
+    ),
     (lambda: rnp.concatenate([]), ValueError, "concatenate needs at least one array"),
     (lambda: rnp.stack([X, X[0]]), ValueError, "stack takes arrays of one shape"),
     (lambda: rnp.add(X, np.ones(3, "f4")), ValueError, r"\(3, 4\), \(3,\) do not broadcast together"),
@@ -64,7 +78,7 @@ MESSAGES = [
     (lambda: rnp.var(X, ddof=1, correction=1), ValueError, "give ddof or correction"),
     (lambda: rnp.gcd(X, 1), TypeError, "gcd takes integers"),
     (lambda: rnp.isdtype("float32", "colour"), ValueError, "neither a dtype nor one of the kinds"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("number", range(len(MESSAGES)))
@@ -84,6 +98,10 @@ def test_names_that_are_not_there():
 def test_every_function_has_a_docstring_and_its_name():
     for name in dir(rnp):
         value = getattr(rnp, name)
-        if callable(value) and getattr(value, "__module__", "").startswith("rabbet.numpy") and not isinstance(value, type):
+        if (
+            callable(value)
+            and getattr(value, "__module__", "").startswith("rabbet.numpy")
+            and not isinstance(value, type)
+        ):
             assert getattr(value, "__doc__", None), name
             assert value.__name__ in dir(rnp) or value.__name__ in ("bool",), name

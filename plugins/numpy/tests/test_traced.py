@@ -16,6 +16,7 @@ SPEC = importlib.util.spec_from_file_location("numpy_cases", pathlib.Path(__file
 cases = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(cases)
 
+
 @pytest.mark.parametrize("name", cases.CASES)
 def test_traced_as_eagerly(name):
     """The types of the staged program are those of the eager result, and it is flat."""

@@ -1,7 +1,11 @@
-"""Functions that neural networks are written with: activations, softmax, one-hot codes, attention, initial weights.
+"""Functions that neural networks are written with: activations, softmax, one-hot codes, attention, initial
+weights.
 
-There are no layers and no state: a model is a function of its parameters. Called on arrays, each function is one compiled program.
+There are no layers and no state: a model is a function of its parameters. Called on arrays, each function
+is one compiled program.
 """
+
+# ruff: noqa: F403 - each module says in __all__ what it gives
 
 from rabbet.nn.activations import *
 from rabbet.nn.attention import *

@@ -1,4 +1,6 @@
-"""Activations: functions of one array, elementwise. They compute in floats; integers and booleans are converted."""
+"""Activations: functions of one array, elementwise. They compute in floats; integers and booleans are
+converted.
+"""
 
 import math
 
@@ -18,7 +20,9 @@ def as_array(name, x):
     if type(x) in ARRAYS:
         return x
     if not is_array_like(x):
-        raise TypeError(f"{name} takes an array or a number, got a {type(x).__name__}; make it an array first")
+        raise TypeError(
+            f"{name} takes an array or a number, got a {type(x).__name__}; make it an array first"
+        )
     return rnp.asarray(x)
 
 
@@ -31,7 +35,9 @@ def as_float(name, x):
 
 
 def positive_part(x):
-    """``max(x, 0)`` with derivative 0 at 0: a selection, where a maximum would share the derivative between its two sides."""
+    """``max(x, 0)`` with derivative 0 at 0: a selection, where a maximum would share the derivative between
+    its two sides.
+    """
     return lax.select(lax.gt(x, 0), x, lax.full_like(x, 0))
 
 
@@ -128,7 +134,9 @@ def gelu(x, approximate=True):
 
 
 def exponential_below_zero(x, scale, rate=None):
-    """``x`` above zero, ``scale * (exp(x / rate) - 1)`` below. The exponential sees no positive ``x``, so it never overflows."""
+    """``x`` above zero, ``scale * (exp(x / rate) - 1)`` below. The exponential sees no positive ``x``, so
+    it never overflows.
+    """
     below = lax.select(lax.gt(x, 0.0), lax.full_like(x, 0), x)
     below = below if rate is None else rnp.divide(below, rate)
     return rnp.where(lax.gt(x, 0.0), x, rnp.multiply(scale, lax.expm1(below)))
@@ -228,13 +236,37 @@ def glu(x, axis=-1):
     x = as_float("glu", x)
     size = x.shape[axis]
     if size % 2:
-        raise ValueError(f"glu takes an even number of elements along axis {axis}, got {typeof(x).str_short()}")
+        raise ValueError(
+            f"glu takes an even number of elements along axis {axis}, got {typeof(x).str_short()}"
+        )
     first, second = rnp.split(x, 2, axis)
     return lax.mul(first, lax.logistic(second))
 
 
 __all__ = [
-    "celu", "elu", "gelu", "glu", "hard_sigmoid", "hard_silu", "hard_swish", "hard_tanh", "identity", "leaky_relu",
-    "log1mexp", "log_sigmoid", "mish", "relu", "relu6", "selu", "sigmoid", "silu", "soft_sign", "softplus", "sparse_plus",
-    "sparse_sigmoid", "squareplus", "swish", "tanh",
-]  # fmt: skip
+    "celu",
+    "elu",
+    "gelu",
+    "glu",
+    "hard_sigmoid",
+    "hard_silu",
+    "hard_swish",
+    "hard_tanh",
+    "identity",
+    "leaky_relu",
+    "log1mexp",
+    "log_sigmoid",
+    "mish",
+    "relu",
+    "relu6",
+    "selu",
+    "sigmoid",
+    "silu",
+    "soft_sign",
+    "softplus",
+    "sparse_plus",
+    "sparse_sigmoid",
+    "squareplus",
+    "swish",
+    "tanh",
+]

@@ -13,11 +13,13 @@ def dot_product_attention(
     query, key, value, bias=None, mask=None, *, scale=None, is_causal=False, query_seq_lengths=None,
     key_value_seq_lengths=None, local_window_size=None, implementation=None, return_residual=False,
 ):  # fmt: skip
-    """Attention: for each query the mean of the values, weighted by the softmax of its scaled products with the keys.
+    """Attention: for each query the mean of the values, weighted by the softmax of its scaled products with
+    the keys.
 
     Args:
       query: ``(batch, time, heads, size)``, or without the batch dimension.
-      key, value: ``(batch, other time, key heads, size)``; the number of query heads is a multiple of that of key heads.
+      key, value: ``(batch, other time, key heads, size)``; the number of query heads is a multiple of that
+        of key heads.
       bias: added to the products; broadcasts to ``(batch, heads, time, other time)``.
       mask: booleans, likewise: which products count.
       scale: a factor of the products, by default ``size ** -0.5``.
@@ -33,7 +35,9 @@ def dot_product_attention(
       ValueError: for shapes that do not fit.
     """
     if implementation not in (None, "xla") or return_residual:
-        raise NotImplementedError("dot_product_attention: implementation must be None or 'xla', without residuals")
+        raise NotImplementedError(
+            "dot_product_attention: implementation must be None or 'xla', without residuals"
+        )
     single = query.ndim == 3
     if single:
         query, key, value = query[None], key[None], value[None]
@@ -70,7 +74,9 @@ def check(query, key, value):
     if not query.ndim == key.ndim == value.ndim == 4:
         raise ValueError(f"dot_product_attention takes arrays of 3 or 4 dimensions, all alike; got {shown}")
     if key.shape[:3] != value.shape[:3] or query.shape[0] != key.shape[0] or query.shape[3] != key.shape[3]:
-        raise ValueError(f"dot_product_attention: batch, time and sizes of keys and values must agree; got {shown}")
+        raise ValueError(
+            f"dot_product_attention: batch, time and sizes of keys and values must agree; got {shown}"
+        )
     if query.shape[2] % key.shape[2]:
         raise ValueError(f"dot_product_attention: query heads must be a multiple of key heads; got {shown}")
 

@@ -1,7 +1,7 @@
 """Initial weights: functions ``(key, shape, dtype) -> array``, and functions that make such functions.
 
-The scaled ones draw numbers of a variance chosen by the number of inputs or outputs of a layer (Glorot and Bengio 2010; He et al. 2015;
-LeCun et al. 1998), so that signals keep their size from layer to layer.
+The scaled ones draw numbers of a variance chosen by the number of inputs or outputs of a layer (Glorot and
+Bengio 2010; He et al. 2015; LeCun et al. 1998), so that signals keep their size from layer to layer.
 """
 
 import math
@@ -78,7 +78,9 @@ def normal(stddev=1e-2, dtype=None):
 
 
 def truncated_normal(stddev=1e-2, dtype=None, lower=-2.0, upper=2.0):
-    """An initializer that draws from a normal distribution cut off at ``lower`` and ``upper`` times ``stddev``."""
+    """An initializer that draws from a normal distribution cut off at ``lower`` and ``upper`` times
+    ``stddev``.
+    """
 
     def init(key, shape, dtype=dtype):
         dtype = chosen(dtype)
@@ -87,7 +89,7 @@ def truncated_normal(stddev=1e-2, dtype=None, lower=-2.0, upper=2.0):
     return init
 
 
-# ------------------------------------------------------------------------------------------- scaled by layer size
+# ---------------------------------------------------------------------------------- scaled by layer size
 CUT_DEVIATION = 0.87962566103423978  # the standard deviation of a normal distribution cut off at -2 and 2
 
 
@@ -100,7 +102,10 @@ def size_along(shape, axes):
 def fans(shape, in_axis, out_axis, batch_axis):
     """How many inputs and how many outputs a weight of this shape connects to one unit."""
     if len(shape) < 2:
-        raise ValueError(f"a scaled initializer needs at least two dimensions, inputs and outputs, got the shape {tuple(shape)}")
+        raise ValueError(
+            f"a scaled initializer needs at least two dimensions, inputs and "
+            f"outputs, got the shape {tuple(shape)}"
+        )
     inputs, outputs = size_along(shape, in_axis), size_along(shape, out_axis)
     window = math.prod(shape) / inputs / outputs / size_along(shape, batch_axis)
     return inputs * window, outputs * window
@@ -111,9 +116,11 @@ def variance_scaling(scale, mode, distribution, in_axis=-2, out_axis=-1, batch_a
 
     Args:
       scale: a number.
-      mode: what n is: ``"fan_in"``, ``"fan_out"``, ``"fan_avg"`` (their mean), ``"fan_geo_avg"`` (their geometric mean).
+      mode: what n is: ``"fan_in"``, ``"fan_out"``, ``"fan_avg"`` (their mean), ``"fan_geo_avg"`` (their
+        geometric mean).
       distribution: ``"truncated_normal"``, ``"normal"`` or ``"uniform"``.
-      in_axis, out_axis, batch_axis: which dimensions are inputs, outputs and independent weights; all others count for both.
+      in_axis, out_axis, batch_axis: which dimensions are inputs, outputs and independent weights; all
+        others count for both.
       dtype: of the result.
 
     Raises:
@@ -126,7 +133,10 @@ def variance_scaling(scale, mode, distribution, in_axis=-2, out_axis=-1, batch_a
     if mode not in modes:
         raise ValueError(f"variance_scaling: mode must be one of {', '.join(modes)}, got {mode!r}")
     if distribution not in ("truncated_normal", "normal", "uniform"):
-        raise ValueError(f"variance_scaling: distribution must be truncated_normal, normal or uniform, got {distribution!r}")
+        raise ValueError(
+            f"variance_scaling: distribution must be truncated_normal, normal "
+            f"or uniform, got {distribution!r}"
+        )
 
     def init(key, shape, dtype=dtype):
         dtype = chosen(dtype)
@@ -135,7 +145,9 @@ def variance_scaling(scale, mode, distribution, in_axis=-2, out_axis=-1, batch_a
             return lax.mul(random().normal(key, shape, dtype), math.sqrt(variance))
         if distribution == "uniform":
             return lax.mul(random().uniform(key, shape, dtype, -1), math.sqrt(3 * variance))
-        return lax.mul(random().truncated_normal(key, -2, 2, shape, dtype), math.sqrt(variance) / CUT_DEVIATION)
+        return lax.mul(
+            random().truncated_normal(key, -2, 2, shape, dtype), math.sqrt(variance) / CUT_DEVIATION
+        )
 
     return init
 
@@ -151,23 +163,47 @@ def scaled(name, scale, mode, distribution, doc):
     return make
 
 
-glorot_uniform = xavier_uniform = scaled("glorot_uniform", 1.0, "fan_avg", "uniform", "Evenly, of variance 2 / (inputs + outputs).")
+glorot_uniform = xavier_uniform = scaled(
+    "glorot_uniform", 1.0, "fan_avg", "uniform", "Evenly, of variance 2 / (inputs + outputs)."
+)
 glorot_normal = xavier_normal = scaled(
     "glorot_normal", 1.0, "fan_avg", "truncated_normal", "Normally, of variance 2 / (inputs + outputs)."
 )
 lecun_uniform = scaled("lecun_uniform", 1.0, "fan_in", "uniform", "Evenly, of variance 1 / inputs.")
 lecun_normal = scaled("lecun_normal", 1.0, "fan_in", "truncated_normal", "Normally, of variance 1 / inputs.")
-he_uniform = kaiming_uniform = scaled("he_uniform", 2.0, "fan_in", "uniform", "Evenly, of variance 2 / inputs.")
-he_normal = kaiming_normal = scaled("he_normal", 2.0, "fan_in", "truncated_normal", "Normally, of variance 2 / inputs.")
+he_uniform = kaiming_uniform = scaled(
+    "he_uniform", 2.0, "fan_in", "uniform", "Evenly, of variance 2 / inputs."
+)
+he_normal = kaiming_normal = scaled(
+    "he_normal", 2.0, "fan_in", "truncated_normal", "Normally, of variance 2 / inputs."
+)
 
 __all__ = [
-    "Initializer", "constant", "glorot_normal", "glorot_uniform", "he_normal", "he_uniform", "kaiming_normal",
-    "kaiming_uniform", "lecun_normal", "lecun_uniform", "normal", "ones", "truncated_normal", "uniform",
-    "variance_scaling", "xavier_normal", "xavier_uniform", "zeros",
-]  # fmt: skip
+    "Initializer",
+    "constant",
+    "glorot_normal",
+    "glorot_uniform",
+    "he_normal",
+    "he_uniform",
+    "kaiming_normal",
+    "kaiming_uniform",
+    "lecun_normal",
+    "lecun_uniform",
+    "normal",
+    "ones",
+    "truncated_normal",
+    "uniform",
+    "variance_scaling",
+    "xavier_normal",
+    "xavier_uniform",
+    "zeros",
+]
 
 
 def __getattr__(name):
     if name in ("orthogonal", "delta_orthogonal"):
-        raise AttributeError(f"rabbet.nn.initializers.{name} needs a QR decomposition, which rabbet.numpy.linalg does not have yet")
+        raise AttributeError(
+            f"rabbet.nn.initializers.{name} needs a QR decomposition, which "
+            f"rabbet.numpy.linalg does not have yet"
+        )
     raise AttributeError(f"module 'rabbet.nn.initializers' has no attribute {name!r}")

@@ -1,7 +1,7 @@
 """Functions over an axis: softmax and its relatives, standardization, one-hot codes.
 
-Exponentials are taken of differences to the maximum, so that none overflows. The maximum drops out of the result, so it is kept out of the
-derivative with ``stop_gradient``.
+Exponentials are taken of differences to the maximum, so that none overflows. The maximum drops out of the
+result, so it is kept out of the derivative with ``stop_gradient``.
 """
 
 import math
@@ -31,7 +31,9 @@ def back(reduced, axes, shape):
 
 
 def shift(x, axes, where=None, initial=-math.inf):
-    """``x`` less its maximum over axes, and that maximum, not differentiated; an infinite maximum counts as 0."""
+    """``x`` less its maximum over axes, and that maximum, not differentiated; an infinite maximum counts as
+    0.
+    """
     counted = x if where is None else rnp.where(where, x, initial)
     top = lax.reduce_max(counted, axes)
     top = lax.stop_gradient(lax.select(lax.is_finite(top), top, lax.full_like(top, 0)))
@@ -69,7 +71,9 @@ def plain_shift(x, axes):
 
 @fused(static=STATIC)
 def log_softmax(x, axis=-1, where=None):
-    """``x - log(sum(exp(x)))`` over ``axis``: the logarithm of ``softmax``, exact also where that is tiny. Arguments as for ``softmax``."""
+    """``x - log(sum(exp(x)))`` over ``axis``: the logarithm of ``softmax``, exact also where that is tiny.
+    Arguments as for ``softmax``.
+    """
     x = as_float("log_softmax", x)
     axes = axes_of(axis, x.ndim)
     if where is not None:
@@ -144,7 +148,8 @@ def standardize(x, axis=-1, mean=None, variance=None, epsilon=1e-5, where=None):
 
 @fused(static=("num_classes", "dtype", "axis"))
 def one_hot(x, num_classes, *, dtype=None, axis=-1):
-    """Vectors with a 1 at the place that ``x`` names, 0 elsewhere, along a new dimension; all 0 for a place outside.
+    """Vectors with a 1 at the place that ``x`` names, 0 elsewhere, along a new dimension; all 0 for a place
+    outside.
 
     Args:
       x: integers.
@@ -163,7 +168,9 @@ def one_hot(x, num_classes, *, dtype=None, axis=-1):
     spread = lax.broadcast_in_dim(x, shape, tuple([d for d in range(len(shape)) if d != axis]))
     if typeof(spread).dtype != typeof(counted).dtype:
         counted = lax.convert_element_type(counted, spread.dtype)
-    return lax.convert_element_type(lax.eq(spread, counted), dtypes.scalar_dtype(float) if dtype is None else dtypes.canonicalize(dtype))
+    return lax.convert_element_type(
+        lax.eq(spread, counted), dtypes.scalar_dtype(float) if dtype is None else dtypes.canonicalize(dtype)
+    )
 
 
 __all__ = ["log_softmax", "logmeanexp", "logsumexp", "one_hot", "softmax", "standardize"]

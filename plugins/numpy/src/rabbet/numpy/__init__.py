@@ -1,9 +1,12 @@
 """NumPy's functions on Rabbet arrays: the field's ``jax.numpy``.
 
-Functions promote dtypes by the lattice in ``rabbet.dtypes``, broadcast, and never change their arguments. Called on arrays, a function is
-one compiled program; under a transformation it is the primitives that it consists of. Each family has its module; this one
-gathers their names. Dtypes of plugins (``bfloat16``) are looked up when they are first used.
+Functions promote dtypes by the lattice in ``rabbet.dtypes``, broadcast, and never change their arguments.
+Called on arrays, a function is one compiled program; under a transformation it is the primitives that it
+consists of. Each family has its module; this one gathers their names. Dtypes of plugins (``bfloat16``) are
+looked up when they are first used.
 """
+
+# ruff: noqa: F403 - each module says in __all__ what it gives
 
 from rabbet.numpy.arithmetic import *
 from rabbet.numpy.conversion import *
@@ -15,6 +18,7 @@ from rabbet.numpy.joining import *
 from rabbet.numpy.logic import *
 from rabbet.numpy.matrices import *
 from rabbet.numpy.missing import *
+from rabbet.numpy.padding import *
 from rabbet.numpy.products import *
 from rabbet.numpy.rearranging import *
 from rabbet.numpy.reductions import *
@@ -37,5 +41,7 @@ def __getattr__(name):
         return found
     import numpy
 
-    known = "NumPy has it, but it is not there yet" if hasattr(numpy, name) else "NumPy has no such name either"
+    known = (
+        "NumPy has it, but it is not there yet" if hasattr(numpy, name) else "NumPy has no such name either"
+    )
     raise AttributeError(f"module 'rabbet.numpy' has no attribute {name!r}: {known}")

@@ -1,7 +1,7 @@
 """What functions accept, checked in one place: arrays and numbers, axes, shapes, dtypes.
 
-An argument is an array, a tracer, a NumPy array or a number. Lists are refused, as in the field: converting one costs a transfer for each
-element, which a call should not hide.
+An argument is an array, a tracer, a NumPy array or a number. Lists are refused, as in the field: converting
+one costs a transfer for each element, which a call should not hide.
 """
 
 import operator
@@ -21,8 +21,12 @@ def check(name, *values):
     """
     for i, x in enumerate(values):
         if not is_array_like(x):
-            advice = f"; make it an array first, as in {name}(array(x))" if isinstance(x, (list, tuple)) else ""
-            raise TypeError(f"{name} takes arrays and numbers, got a {type(x).__name__} as argument {i + 1}{advice}")
+            advice = (
+                f"; make it an array first, as in {name}(array(x))" if isinstance(x, (list, tuple)) else ""
+            )
+            raise TypeError(
+                f"{name} takes arrays and numbers, got a {type(x).__name__} as argument {i + 1}{advice}"
+            )
 
 
 def promote(name, *values):
@@ -41,7 +45,9 @@ def promote_to_float(name, *values):
 
 
 def in_dtype(values, dtype, weak=False):
-    """The values in one dtype and one shape. At least one of the results is an array of that dtype, not a bare number."""
+    """The values in one dtype and one shape. At least one of the results is an array of that dtype, not a
+    bare number.
+    """
     values = [cast(x, typeof(x), dtype, weak) for x in values]
     if all(is_python_scalar(x) for x in values):
         values[0] = typed(values[0], dtype, weak)
@@ -54,7 +60,9 @@ def typed(x, dtype, weak=False):
 
 
 def as_array(x):
-    """``x`` as what has the methods of an array: a NumPy array or a number is lifted, a bare number weakly typed."""
+    """``x`` as what has the methods of an array: a NumPy array or a number is lifted, a bare number weakly
+    typed.
+    """
     if hasattr(x, "aval"):
         return x
     return lax.convert_element_type(x, type(x) if type(x) in (int, float, complex) else typeof(x).dtype)
@@ -105,7 +113,9 @@ def shape_of(name, shape):
     Raises:
       TypeError: if an entry is not an int; its subclass ``ConcretizationTypeError`` if it is traced.
     """
-    entries = (shape,) if getattr(shape, "shape", None) == () or not hasattr(shape, "__iter__") else tuple(shape)
+    entries = (
+        (shape,) if getattr(shape, "shape", None) == () or not hasattr(shape, "__iter__") else tuple(shape)
+    )
     try:
         return tuple([operator.index(n) for n in entries])
     except ConcretizationTypeError:
@@ -129,7 +139,9 @@ def keep_dims(out, axes):
 def no_out(name, out):
     """Refuse NumPy's ``out``: arrays do not change."""
     if out is not None:
-        raise NotImplementedError(f"{name}: arrays cannot be written to, so out= must be left out; use the returned array")
+        raise NotImplementedError(
+            f"{name}: arrays cannot be written to, so out= must be left out; use the returned array"
+        )
 
 
 def requested(dtype, default):
@@ -148,6 +160,20 @@ def full_like(x, value):
 
 
 __all__ = [
-    "as_array", "axes_of", "axis_of", "check", "full_like", "in_dtype", "keep_dims", "kind_of", "no_out", "number", "promote",
-    "promote_to_float", "requested", "shape_of", "typed", "weak_as",
-]  # fmt: skip
+    "as_array",
+    "axes_of",
+    "axis_of",
+    "check",
+    "full_like",
+    "in_dtype",
+    "keep_dims",
+    "kind_of",
+    "no_out",
+    "number",
+    "promote",
+    "promote_to_float",
+    "requested",
+    "shape_of",
+    "typed",
+    "weak_as",
+]

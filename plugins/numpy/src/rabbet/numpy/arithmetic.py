@@ -9,7 +9,7 @@ from rabbet.numpy.arguments import as_array, check, in_dtype, kind_of, promote, 
 from rabbet.numpy.ufuncs import ARRAYS, binary, float_binary, float_unary, unary
 
 
-# ------------------------------------------------------------------------------------------- two operands
+# ------------------------------------------------------------------------------------------ two operands
 def also_booleans(on_numbers, on_booleans):
     """One function for numbers, another where both operands are booleans."""
 
@@ -45,7 +45,9 @@ multiply = binary(
 true_divide = divide = float_binary("divide", lax.div, "The quotient ``x / y``, a float also for integers.")
 maximum = binary("maximum", lax.max, "The larger of two, elementwise; NaN where either is NaN.")
 minimum = binary("minimum", lax.min, "The smaller of two, elementwise; NaN where either is NaN.")
-arctan2 = atan2 = float_binary("arctan2", lax.atan2, "The angle of the point (y, x), in radians from -pi to pi.")
+arctan2 = atan2 = float_binary(
+    "arctan2", lax.atan2, "The angle of the point (y, x), in radians from -pi to pi."
+)
 float_power = float_binary("float_power", lax.pow, "``x ** y``, computed in floats.")
 
 
@@ -61,15 +63,17 @@ floor_divide = binary(
     kinds="", prepare=lifted,
 )  # fmt: skip
 remainder = mod = binary(
-    "remainder", operator.mod,
+    "remainder",
+    operator.mod,
     "``x - floor(x / y) * y``: what is left, with the sign of ``y``; complex operands raise a ``TypeError``.",
-    kinds="", prepare=lifted,
-)  # fmt: skip
+    kinds="",
+    prepare=lifted,
+)
 fmod = binary("fmod", lax.rem, "What is left of ``x / y``, with the sign of ``x``.", kinds="iuf")
 array_power = binary("power", operator.pow, "", kinds="", prepare=lifted)
 
 
-def divmod(x, y, /):  # noqa: A001 - the field's name
+def divmod(x, y, /):
     """``(floor_divide(x, y), remainder(x, y))``."""
     return floor_divide(x, y), remainder(x, y)
 
@@ -87,7 +91,7 @@ def power(x, y, /):
     return array_power(x, y)
 
 
-pow = power  # noqa: A001 - the field's name
+pow = power
 
 
 def number_wins(primitive):
@@ -117,9 +121,12 @@ fmin = binary(
 )  # fmt: skip
 
 
-# -------------------------------------------------------------------------------------------- one operand
+# ------------------------------------------------------------------------------------------- one operand
 negative = unary(
-    "negative", lax.neg, "``-x``; booleans are refused.", otherwise=refuse_booleans("negative", lax.neg, "logical_not")
+    "negative",
+    lax.neg,
+    "``-x``; booleans are refused.",
+    otherwise=refuse_booleans("negative", lax.neg, "logical_not"),
 )
 positive = unary(
     "positive", as_array, "``x`` itself; booleans are refused.",
@@ -133,7 +140,7 @@ square = unary(
     "square", lax.square, "``x * x``; booleans are squared as integers.",
     otherwise=lambda x: lax.square(lax.convert_element_type(x, "int32") if kind_of(x) == "b" else x),
 )  # fmt: skip
-absolute = abs = unary(  # noqa: A001 - the field's name
+absolute = abs = unary(
     "abs", lax.abs, "The modulus of ``x``: a real number for complex ``x``.", kinds="ifc",
     otherwise=lambda x: as_array(x) if kind_of(x) in "bu" else lax.abs(x),
 )  # fmt: skip
@@ -172,7 +179,9 @@ def hypot(x, y, /):
     ratio = lax.div(small, lax.select(lax.eq(large, 0.0), lax.full_like(large, 1), large))
     length = lax.mul(large, lax.sqrt(lax.add(lax.square(ratio), 1.0)))
     infinite = lax.eq(large, math.inf)
-    return lax.select(lax.bitwise_or(infinite, lax.eq(small, math.inf)), lax.full_like(large, math.inf), length)
+    return lax.select(
+        lax.bitwise_or(infinite, lax.eq(small, math.inf)), lax.full_like(large, math.inf), length
+    )
 
 
 @fused
@@ -238,7 +247,9 @@ def integers(name, x, y):
 
 
 def euclid(x, y):
-    """Euclid's algorithm. No pair of 64-bit numbers needs more than 93 steps (Lame), one of 32 bits 47, so they are unrolled."""
+    """Euclid's algorithm. No pair of 64-bit numbers needs more than 93 steps (Lame), one of 32 bits 47, so
+    they are unrolled.
+    """
     for _ in range({8: 13, 16: 24, 32: 47, 64: 93}[8 * typeof(x).dtype.itemsize]):
         done = lax.eq(y, 0)
         rest = lax.rem(x, lax.select(done, lax.full_like(y, 1), y))
@@ -247,8 +258,41 @@ def euclid(x, y):
 
 
 __all__ = [
-    "abs", "absolute", "add", "arctan2", "atan2", "cbrt", "copysign", "divide", "divmod", "fabs", "float_power",
-    "floor_divide", "fmax", "fmin", "fmod", "gcd", "heaviside", "hypot", "lcm", "maximum", "minimum", "mod", "modf",
-    "multiply", "negative", "positive", "pow", "power", "reciprocal", "remainder", "sign", "signbit", "sqrt", "square",
-    "subtract", "true_divide", "trunc",
-]  # fmt: skip
+    "abs",
+    "absolute",
+    "add",
+    "arctan2",
+    "atan2",
+    "cbrt",
+    "copysign",
+    "divide",
+    "divmod",
+    "fabs",
+    "float_power",
+    "floor_divide",
+    "fmax",
+    "fmin",
+    "fmod",
+    "gcd",
+    "heaviside",
+    "hypot",
+    "lcm",
+    "maximum",
+    "minimum",
+    "mod",
+    "modf",
+    "multiply",
+    "negative",
+    "positive",
+    "pow",
+    "power",
+    "reciprocal",
+    "remainder",
+    "sign",
+    "signbit",
+    "sqrt",
+    "square",
+    "subtract",
+    "true_divide",
+    "trunc",
+]

@@ -6,12 +6,13 @@ from rabbet import dtypes, lax
 from rabbet.extend import Array, Tracer, is_python_scalar, to_array, typeof
 
 
-def array(object, dtype=None, copy=True, order="K", ndmin=0, *, device=None):  # noqa: A002 - the field's name
+def array(object, dtype=None, copy=True, order="K", ndmin=0, *, device=None):
     """An array of the values of ``object``.
 
     Args:
       object: an array, a number, nested sequences of these, or anything that NumPy reads as an array.
-      dtype: of the result. By default that of the values, 64 bits narrowed to 32; a number alone is weakly typed.
+      dtype: of the result. By default that of the values, 64 bits narrowed to 32; a number alone is weakly
+        typed.
       copy: True: memory of its own.
       order: ignored, as arrays have no visible layout; ``"K"`` or ``"C"``.
       ndmin: add leading dimensions of size 1 up to this many.
@@ -23,7 +24,9 @@ def array(object, dtype=None, copy=True, order="K", ndmin=0, *, device=None):  #
       OverflowError: for a Python int that does not fit the dtype.
     """
     if order not in ("K", "C", "A", None):
-        raise NotImplementedError(f"array: order must be 'K', 'C' or 'A', got {order!r}: arrays have no layout to choose")
+        raise NotImplementedError(
+            f"array: order must be 'K', 'C' or 'A', got {order!r}: arrays have no layout to choose"
+        )
     dtype = None if dtype is None else dtypes.canonicalize(dtype)
     out = converted(object, dtype)
     if copy and out is object and type(out) is Array:
@@ -60,8 +63,14 @@ def converted(x, dtype):
         return converted(x.__jax_array__(), dtype)
     if isinstance(x, (int, float, complex)):  # subclasses of the numbers, such as enums
         return converted(dtypes.scalar_type_of(x)(x), dtype)
-    if x is None or isinstance(x, (str, bytes)) or not (hasattr(x, "__array__") or hasattr(x, "__array_interface__") or is_buffer(x)):
-        raise TypeError(f"array: a {type(x).__name__} holds no numbers; give an array, numbers or nested lists of numbers")
+    if (
+        x is None
+        or isinstance(x, (str, bytes))
+        or not (hasattr(x, "__array__") or hasattr(x, "__array_interface__") or is_buffer(x))
+    ):
+        raise TypeError(
+            f"array: a {type(x).__name__} holds no numbers; give an array, numbers or nested lists of numbers"
+        )
     return from_numpy(np.asarray(x), dtype)
 
 
@@ -77,7 +86,9 @@ def is_buffer(x):
 def from_numpy(x, dtype):
     """A NumPy array or scalar as an array: narrowed if no dtype was asked for, else exactly as asked."""
     if x.dtype.kind in "OSUMmV" and not is_known(x.dtype):
-        raise TypeError(f"array: NumPy's dtype {x.dtype} has no equal here; convert it to a number dtype first")
+        raise TypeError(
+            f"array: NumPy's dtype {x.dtype} has no equal here; convert it to a number dtype first"
+        )
     if dtype is None or isinstance(dtype, dtypes.ExtendedDType):
         return to_array(x)
     return to_array(cast_numpy(x, dtype), dtype=dtype)
@@ -108,11 +119,18 @@ def from_sequence(x, dtype):
     if any(type(v) is Tracer or isinstance(getattr(v, "dtype", None), dtypes.ExtendedDType) for v in leaves):
         return stacked(x, dtype)
     try:
-        host = np.array(on_host(x), dtype if all(is_python_scalar(v) for v in leaves) and dtypes.kind(dtype) in "biu" else None)
+        host = np.array(
+            on_host(x),
+            dtype if all(is_python_scalar(v) for v in leaves) and dtypes.kind(dtype) in "biu" else None,
+        )
     except ValueError as error:
-        raise ValueError(f"array: the nested sequences differ in length, so they make no array ({error})") from None
+        raise ValueError(
+            f"array: the nested sequences differ in length, so they make no array ({error})"
+        ) from None
     except OverflowError as error:
-        raise OverflowError(f"array: {error}; ask for a wider dtype, as in array(..., dtype='int64')") from None
+        raise OverflowError(
+            f"array: {error}; ask for a wider dtype, as in array(..., dtype='int64')"
+        ) from None
     return from_numpy(host, dtype)
 
 
@@ -147,7 +165,9 @@ def stacked(x, dtype):
     parts = [stacked(v, dtype) if isinstance(v, (list, tuple)) else as_type(v, dtype) for v in x]
     shapes = {p.aval.shape for p in parts}
     if len(shapes) > 1:
-        raise ValueError(f"array: the parts of a sequence differ in shape: {', '.join(map(str, sorted(shapes)))}")
+        raise ValueError(
+            f"array: the parts of a sequence differ in shape: {', '.join(map(str, sorted(shapes)))}"
+        )
     return lax.stack(parts) if parts else lax.full((0,), 0, dtype)
 
 
@@ -163,7 +183,9 @@ def astype(x, dtype, /, *, copy=False, device=None):
     Raises:
       TypeError: for a dtype that no installed package knows.
     """
-    return lax.convert_element_type(asarray(x), dtypes.scalar_dtype(float) if dtype is None else dtypes.canonicalize(dtype))
+    return lax.convert_element_type(
+        asarray(x), dtypes.scalar_dtype(float) if dtype is None else dtypes.canonicalize(dtype)
+    )
 
 
 def copy(a, order=None):
@@ -184,7 +206,9 @@ def from_dlpack(x, /, *, device=None, copy=None):
 
 def frombuffer(buffer, dtype=float, count=-1, offset=0):
     """An array of the numbers in a buffer, read one after the other."""
-    return asarray(np.frombuffer(buffer, dtypes.canonicalize(dtype), count, offset), dtypes.canonicalize(dtype))
+    return asarray(
+        np.frombuffer(buffer, dtypes.canonicalize(dtype), count, offset), dtypes.canonicalize(dtype)
+    )
 
 
 __all__ = ["array", "asarray", "astype", "copy", "from_dlpack", "frombuffer"]

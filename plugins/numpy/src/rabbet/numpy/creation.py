@@ -23,7 +23,7 @@ def on_device(x, device):
     return x if device is None or type(x) is Tracer else x.to_device(device)
 
 
-# -------------------------------------------------------------------------------------------------- constants
+# --------------------------------------------------------------------------------------------- constants
 def zeros(shape, dtype=None, *, device=None):
     """An array of zeros, float32 if no dtype is given.
 
@@ -32,12 +32,16 @@ def zeros(shape, dtype=None, *, device=None):
       dtype: of the result.
       device: where to put it.
     """
-    return on_device(lax.full(shape_of("zeros", shape), 0, default_float() if dtype is None else dtype), device)
+    return on_device(
+        lax.full(shape_of("zeros", shape), 0, default_float() if dtype is None else dtype), device
+    )
 
 
 def ones(shape, dtype=None, *, device=None):
     """An array of ones, float32 if no dtype is given. Arguments as for ``zeros``."""
-    return on_device(lax.full(shape_of("ones", shape), 1, default_float() if dtype is None else dtype), device)
+    return on_device(
+        lax.full(shape_of("ones", shape), 1, default_float() if dtype is None else dtype), device
+    )
 
 
 def empty(shape, dtype=None, *, device=None):
@@ -55,7 +59,9 @@ def full(shape, fill_value, dtype=None, *, device=None):
 
 
 def like(name, a, value, dtype, shape, device):
-    """An array of one value with the shape and dtype of another, weak if that one is and nothing is asked for."""
+    """An array of one value with the shape and dtype of another, weak if that one is and nothing is asked
+    for.
+    """
     check(name, a)
     aval = typeof(a)
     shape = aval.shape if shape is None else shape_of(name, shape)
@@ -91,7 +97,7 @@ def full_like(a, fill_value, dtype=None, shape=None, *, device=None):
     return like("full_like", a, fill_value, dtype, shape, device)
 
 
-# ----------------------------------------------------------------------------------------------------- ranges
+# ------------------------------------------------------------------------------------------------ ranges
 def known(name, value):
     """A bound of a range: its values decide a shape, so it must be known.
 
@@ -100,7 +106,8 @@ def known(name, value):
     """
     if type(value) is Tracer:
         raise ConcretizationTypeError(
-            f"{name} got a traced value of type {value.aval.str_short()}, but its length would depend on it; shapes must be "
+            f"{name} got a traced value of type {value.aval.str_short()}, but its "
+            f"length would depend on it; shapes must be "
             f"known while tracing. Make that argument static (static_argnames), or compute it outside."
         )
     check(name, value)
@@ -110,7 +117,8 @@ def known(name, value):
 
 
 def arange(start, stop=None, step=None, dtype=None, *, device=None):
-    """The numbers from ``start`` up to, not including, ``stop``, ``step`` apart; ``arange(n)`` counts from 0.
+    """The numbers from ``start`` up to, not including, ``stop``, ``step`` apart; ``arange(n)`` counts from
+    0.
 
     Args:
       start, stop, step: numbers, known while tracing.
@@ -215,7 +223,9 @@ def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
 
 @fused(static=("num", "endpoint", "dtype", "axis"))
 def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
-    """``num`` numbers from ``start`` to ``stop``, each the same multiple of the one before; both ends of one sign."""
+    """``num`` numbers from ``start`` to ``stop``, each the same multiple of the one before; both ends of
+    one sign.
+    """
     start, stop = promote_to_float("geomspace", start, stop)
     start, stop = as_array(start), as_array(stop)
     sign = lax.sign(start)
@@ -227,6 +237,16 @@ def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
 
 
 __all__ = [
-    "arange", "empty", "empty_like", "full", "full_like", "geomspace", "linspace", "logspace", "ones", "ones_like", "zeros",
+    "arange",
+    "empty",
+    "empty_like",
+    "full",
+    "full_like",
+    "geomspace",
+    "linspace",
+    "logspace",
+    "ones",
+    "ones_like",
+    "zeros",
     "zeros_like",
-]  # fmt: skip
+]

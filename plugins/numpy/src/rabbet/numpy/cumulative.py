@@ -25,7 +25,8 @@ def running(name, primitive, a, axis, dtype, out):
 
 @fused(static=STATIC)
 def cumsum(a, axis=None, dtype=None, out=None):
-    """The sum of the elements up to each one along ``axis``; for None, of all in row-major order, in one dimension.
+    """The sum of the elements up to each one along ``axis``; for None, of all in row-major order, in one
+    dimension.
 
     Args:
       dtype: of the result, by default that of ``a``; booleans are counted in int32.
@@ -58,7 +59,8 @@ def with_first(name, function, neutral):
 
     cumulative.__name__ = cumulative.__qualname__ = name
     cumulative.__doc__ = (
-        f"``{'cumsum' if neutral == 0 else 'cumprod'}`` along ``axis``, which only vectors may leave out; ``include_initial`` "
+        f"``{'cumsum' if neutral == 0 else 'cumprod'}`` along ``axis``, which only "
+        f"vectors may leave out; ``include_initial`` "
         f"puts {neutral} before the first element."
     )
     return cumulative
@@ -86,7 +88,10 @@ def diff(a, n=1, axis=-1, prepend=None, append=None):
         a = concatenate(parts, axis)
     for _ in range(n):
         size = a.shape[axis]
-        low, high = lax.slice_in_dim(a, 0, max(size - 1, 0), axis=axis), lax.slice_in_dim(a, 1, size, axis=axis)
+        low, high = (
+            lax.slice_in_dim(a, 0, max(size - 1, 0), axis=axis),
+            lax.slice_in_dim(a, 1, size, axis=axis),
+        )
         a = not_equal(high, low) if kind_of(a) == "b" else lax.sub(high, low)
     return a
 
@@ -103,7 +108,10 @@ def ediff1d(ary, to_end=None, to_begin=None):
     """The differences of neighbours in row-major order, with values before and after."""
     ary = array_of("ediff1d", ary)
     flat = lax.reshape(ary, (ary.size,))
-    parts = [p if p is None else lax.reshape(array_of("ediff1d", p), (typeof(p).size,)) for p in (to_begin, diff(flat), to_end)]
+    parts = [
+        p if p is None else lax.reshape(array_of("ediff1d", p), (typeof(p).size,))
+        for p in (to_begin, diff(flat), to_end)
+    ]
     return concatenate([converted(p, ary.dtype) for p in parts if p is not None])
 
 
@@ -120,9 +128,21 @@ def gradient(f, *varargs, axis=None, edge_order=None):
     """
     f = array_of("gradient", f)
     f = converted(f, dtypes.to_inexact(f.dtype))
-    axes = tuple(range(f.ndim)) if axis is None else (axis,) if not isinstance(axis, (tuple, list)) else tuple(axis)
+    axes = (
+        tuple(range(f.ndim))
+        if axis is None
+        else (axis,)
+        if not isinstance(axis, (tuple, list))
+        else tuple(axis)
+    )
     axes = [axis_of("gradient", d, f.ndim) for d in axes]
-    steps = [1.0] * len(axes) if not varargs else list(varargs) * len(axes) if len(varargs) == 1 else list(varargs)
+    steps = (
+        [1.0] * len(axes)
+        if not varargs
+        else list(varargs) * len(axes)
+        if len(varargs) == 1
+        else list(varargs)
+    )
     if len(steps) != len(axes):
         raise TypeError(f"gradient: {len(steps)} distances for {len(axes)} dimensions")
     outs = [one_gradient(f, step, d) for step, d in zip(steps, axes)]
@@ -144,7 +164,8 @@ def one_gradient(f, step, axis):
         slopes = lax.div(lax.sub(part(f, 1, n), part(f, 0, n - 1)), d)
         low, high = part(d, 0, n - 2), part(d, 1, n - 1)
         middle = lax.div(
-            lax.add(lax.mul(part(slopes, 0, n - 2), high), lax.mul(part(slopes, 1, n - 1), low)), lax.add(low, high)
+            lax.add(lax.mul(part(slopes, 0, n - 2), high), lax.mul(part(slopes, 1, n - 1), low)),
+            lax.add(low, high),
         )
         return lax.concatenate([part(slopes, 0, 1), middle, part(slopes, n - 2, n - 1)], axis)
     differences = lax.sub(part(f, 1, n), part(f, 0, n - 1))
@@ -161,12 +182,16 @@ def spread_along(v, f, axis):
 
 @fused(static=("axis",))
 def trapezoid(y, x=None, dx=1.0, axis=-1):
-    """The integral of ``y`` along ``axis`` by trapezoids between points ``dx`` apart, or at the coordinates ``x``."""
+    """The integral of ``y`` along ``axis`` by trapezoids between points ``dx`` apart, or at the coordinates
+    ``x``.
+    """
     y = array_of("trapezoid", y)
     y = converted(y, dtypes.to_inexact(y.dtype if x is None else dtypes.result_type(y, x)))
     axis = axis_of("trapezoid", axis, y.ndim)
     n = y.shape[axis]
-    heights = lax.mul(lax.add(lax.slice_in_dim(y, 1, n, axis=axis), lax.slice_in_dim(y, 0, n - 1, axis=axis)), 0.5)
+    heights = lax.mul(
+        lax.add(lax.slice_in_dim(y, 1, n, axis=axis), lax.slice_in_dim(y, 0, n - 1, axis=axis)), 0.5
+    )
     if x is None:
         return lax.mul(lax.reduce_sum(heights, (axis,)), converted(dx, y.dtype))
     widths = diff(converted(x, y.dtype), axis=-1 if typeof(x).ndim == 1 else axis)
@@ -174,4 +199,13 @@ def trapezoid(y, x=None, dx=1.0, axis=-1):
     return lax.reduce_sum(lax.mul(heights, widths), (axis,))
 
 
-__all__ = ["cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "diff", "ediff1d", "gradient", "trapezoid"]
+__all__ = [
+    "cumprod",
+    "cumsum",
+    "cumulative_prod",
+    "cumulative_sum",
+    "diff",
+    "ediff1d",
+    "gradient",
+    "trapezoid",
+]

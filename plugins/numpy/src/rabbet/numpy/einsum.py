@@ -1,7 +1,8 @@
 """Einstein's summation: products of arrays whose dimensions are named by letters.
 
-Operands are contracted two at a time, in the order of NumPy's ``einsum_path``. Each contraction is one ``dot_general``, whose result is
-transposed only if the letters are not in the order that comes next. The plan depends on the subscripts and the shapes alone, and is remembered.
+Operands are contracted two at a time, in the order of NumPy's ``einsum_path``. Each contraction is one
+``dot_general``, whose result is transposed only if the letters are not in the order that comes next. The
+plan depends on the subscripts and the shapes alone, and is remembered.
 """
 
 import functools
@@ -24,10 +25,13 @@ def einsum(
     """The sum of products of ``operands`` over the dimensions whose letters are not in the result.
 
     Args:
-      subscripts: letters for the dimensions of each operand, ``"ij,jk->ik"``; ``...`` stands for dimensions that broadcast. Without
-        ``->`` the result has the letters that occur once, in alphabetical order. Or the first operand, followed by lists of ints.
+      subscripts: letters for the dimensions of each operand, ``"ij,jk->ik"``; ``...`` stands for dimensions
+        that broadcast. Without
+        ``->`` the result has the letters that occur once, in alphabetical order. Or the first operand,
+        followed by lists of ints.
       operands: arrays.
-      optimize: the order of contraction: ``"auto"``, ``"optimal"``, ``"greedy"``, or False for left to right.
+      optimize: the order of contraction: ``"auto"``, ``"optimal"``, ``"greedy"``, or False for left to
+        right.
       precision: see ``lax.Precision``.
       preferred_element_type: the dtype of sums and result.
 
@@ -39,14 +43,24 @@ def einsum(
     if not isinstance(subscripts, str):
         subscripts, operands = from_lists(subscripts, operands)
     check("einsum", *operands)
-    return contracted(subscripts, *operands, optimize=optimize, precision=precision, preferred_element_type=preferred_element_type)
+    return contracted(
+        subscripts,
+        *operands,
+        optimize=optimize,
+        precision=precision,
+        preferred_element_type=preferred_element_type,
+    )
 
 
 @fused(static=STATIC)
 def contracted(subscripts, *operands, optimize="auto", precision=None, preferred_element_type=None):
     """``einsum`` of letters and arrays."""
     arrays = in_one_dtype("einsum", *operands)
-    plan = plan_of(subscripts, tuple([a.shape for a in arrays]), optimize if isinstance(optimize, (str, bool)) else "auto")
+    plan = plan_of(
+        subscripts,
+        tuple([a.shape for a in arrays]),
+        optimize if isinstance(optimize, (str, bool)) else "auto",
+    )
     arrays = [prepared(x, *step) for x, step in zip(arrays, plan.preparations)]
     for (i, j), step in plan.contractions:
         y, x = arrays.pop(j), arrays.pop(i)
@@ -70,12 +84,14 @@ def from_lists(first, rest):
     return (subscripts if result is None else f"{subscripts}->{letters(result)}"), arrays
 
 
-# ------------------------------------------------------------------------------------------------------ the plan
+# ---------------------------------------------------------------------------------------------- the plan
 class Plan:
     """What to do: the diagonals and sums of each operand, the contractions, and the order of the result.
 
-    ``preparations``: per operand, the shape with dimensions for the letters, pairs to take the diagonal of, axes to sum.
-    ``contractions``: pairs of positions in the list of operands (the result goes to its end), with a ``Step``.
+    ``preparations``: per operand, the shape with dimensions for the letters, pairs to take the diagonal of,
+    axes to sum.
+    ``contractions``: pairs of positions in the list of operands (the result goes to its end), with a
+    ``Step``.
     """
 
     def __init__(self, preparations, contractions, final_sum, final_order):
@@ -108,7 +124,10 @@ def plan_of(subscripts, shapes, optimize):
     missing = [c for c in letters if c not in result]
     kept = [c for c in letters if c in result]
     return Plan(
-        preparations, contractions, tuple([letters.index(c) for c in missing]), tuple([kept.index(c) for c in result])
+        preparations,
+        contractions,
+        tuple([letters.index(c) for c in missing]),
+        tuple([kept.index(c) for c in result]),
     )
 
 
@@ -121,22 +140,29 @@ def parsed(subscripts, shapes):
         raise ValueError(f"einsum: {subscripts!r} names {len(terms)} operands, got {len(shapes)}")
     free = [c for c in LETTERS if c not in subscripts]
     widest = max([len(s) - len(t.replace("...", "")) for t, s in zip(terms, shapes) if "..." in t], default=0)
-    dots = "".join(free[:max(widest, 0)])
+    dots = "".join(free[: max(widest, 0)])
     full = []
     for term, shape in zip(terms, shapes):
         named = term.replace("...", "")
         hidden = len(shape) - len(named)
-        if hidden < 0 or ("..." not in term and hidden) or not named.isalpha() and named:
-            raise ValueError(f"einsum: {term!r} in {subscripts!r} does not fit an array of {len(shape)} dimensions, {shape}")
+        if hidden < 0 or ("..." not in term and hidden) or (not named.isalpha() and named):
+            raise ValueError(
+                f"einsum: {term!r} in {subscripts!r} does not fit an array of "
+                f"{len(shape)} dimensions, {shape}"
+            )
         full.append(term.replace("...", dots[len(dots) - hidden :] if hidden else ""))
     if arrow:
         result = right.replace("...", dots)
     else:
         everything = "".join(full)
-        result = dots + "".join(sorted(c for c in set(everything) if everything.count(c) == 1 and c not in dots))
+        result = dots + "".join(
+            sorted(c for c in set(everything) if everything.count(c) == 1 and c not in dots)
+        )
     for c in result:
         if result.count(c) > 1 or not any(c in t for t in full):
-            raise ValueError(f"einsum: {c!r} in the result of {subscripts!r} must occur once there, and in an operand")
+            raise ValueError(
+                f"einsum: {c!r} in the result of {subscripts!r} must occur once there, and in an operand"
+            )
     return full, result
 
 
@@ -152,12 +178,16 @@ def sizes_of(subscripts, terms, shapes):
             if sizes.setdefault(c, n) == 1:
                 sizes[c] = n
             elif n not in (1, sizes[c]):
-                raise ValueError(f"einsum: {c!r} in {subscripts!r} has the sizes {sizes[c]} and {n} in the shapes {shapes}")
+                raise ValueError(
+                    f"einsum: {c!r} in {subscripts!r} has the sizes {sizes[c]} and {n} in the shapes {shapes}"
+                )
     return sizes
 
 
 def remaining(term, shape, sizes, others):
-    """The letters of an operand once it is prepared: each once, without those summed and those broadcast from size 1."""
+    """The letters of an operand once it is prepared: each once, without those summed and those broadcast
+    from size 1.
+    """
     kept = []
     for c, n in zip(term, shape):
         if c not in kept and c in others and not (n == 1 and sizes[c] != 1):
@@ -166,7 +196,9 @@ def remaining(term, shape, sizes, others):
 
 
 def preparation(term, shape, sizes, others):
-    """``(sizes to squeeze, diagonals, sums)`` of one operand: axes of size 1 to drop, pairs of equal letters, axes to sum."""
+    """``(sizes to squeeze, diagonals, sums)`` of one operand: axes of size 1 to drop, pairs of equal
+    letters, axes to sum.
+    """
     dropped = tuple([d for d, (c, n) in enumerate(zip(term, shape)) if n == 1 and sizes[c] != 1])
     letters = [c for d, c in enumerate(term) if d not in dropped]
     diagonals = []
@@ -181,12 +213,26 @@ def preparation(term, shape, sizes, others):
 
 
 def order_of(terms, result, sizes, optimize):
-    """Pairs of operands to contract, as positions in the shrinking list: left to right, or as NumPy's path goes."""
+    """Pairs of operands to contract, as positions in the shrinking list: left to right, or as NumPy's path
+    goes.
+    """
     if len(terms) < 3 or optimize is False:
-        return [(0, 1)] + [(0, len(terms) - k - 1) for k in range(1, len(terms) - 1)] if len(terms) > 1 else []
-    how = "optimal" if optimize in ("auto", True) and len(terms) <= 5 else "greedy" if optimize in ("auto", True) else optimize
+        return (
+            [(0, 1)] + [(0, len(terms) - k - 1) for k in range(1, len(terms) - 1)] if len(terms) > 1 else []
+        )
+    how = (
+        "optimal"
+        if optimize in ("auto", True) and len(terms) <= 5
+        else "greedy"
+        if optimize in ("auto", True)
+        else optimize
+    )
     shaped = [np.broadcast_to(0.0, [sizes[c] for c in t]) for t in terms]
-    path, _ = np.einsum_path(f"{','.join(terms)}->{''.join(c for c in result if any(c in t for t in terms))}", *shaped, optimize=how)
+    path, _ = np.einsum_path(
+        f"{','.join(terms)}->{''.join(c for c in result if any(c in t for t in terms))}",
+        *shaped,
+        optimize=how,
+    )
     pairs, n = [], len(terms)
     for contraction in path[1:]:
         contraction = sorted(contraction)
@@ -199,7 +245,9 @@ def order_of(terms, result, sizes, optimize):
 
 
 def step_of(x, y, needed):
-    """How to contract two terms: ``((x dims, y dims), (x batch, y batch), x sums, y sums)``, and the letters of the result."""
+    """How to contract two terms: ``((x dims, y dims), (x batch, y batch), x sums, y sums)``, and the
+    letters of the result.
+    """
     both = [c for c in x if c in y]
     batch = [c for c in both if c in needed]
     summed = [c for c in both if c not in needed]
@@ -211,7 +259,7 @@ def step_of(x, y, needed):
     return numbers, letters
 
 
-# ------------------------------------------------------------------------------------------------------- the work
+# ---------------------------------------------------------------------------------------------- the work
 def prepared(x, dropped, diagonals, summed):
     """One operand with its diagonals taken and its own dimensions summed."""
     if dropped:
@@ -244,7 +292,9 @@ def einsum_path(subscripts, /, *operands, optimize="greedy"):
     """The order of contraction that NumPy finds, and a report on its cost, see ``numpy.einsum_path``."""
     if not isinstance(subscripts, str):
         subscripts, operands = from_lists(subscripts, operands)
-    return np.einsum_path(subscripts, *[np.broadcast_to(0.0, typeof(x).shape) for x in operands], optimize=optimize)
+    return np.einsum_path(
+        subscripts, *[np.broadcast_to(0.0, typeof(x).shape) for x in operands], optimize=optimize
+    )
 
 
 __all__ = ["einsum", "einsum_path"]

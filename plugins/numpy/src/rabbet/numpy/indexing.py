@@ -18,7 +18,14 @@ def integer_indices(name, indices):
 
 @fused(static=("axis", "out", "mode", "unique_indices", "indices_are_sorted", "fill_value"))
 def take(
-    a, indices, axis=None, out=None, mode=None, unique_indices=False, indices_are_sorted=False, fill_value=None
+    a,
+    indices,
+    axis=None,
+    out=None,
+    mode=None,
+    unique_indices=False,
+    indices_are_sorted=False,
+    fill_value=None,
 ):
     """The elements, or slices along ``axis``, at the given positions.
 
@@ -26,7 +33,8 @@ def take(
       a: an array.
       indices: integers; negative ones count from the end.
       axis: the dimension that they point into; None: into all elements in row-major order.
-      mode: for positions outside: ``"fill"`` (default) gives NaN, or the smallest signed, largest unsigned integer;
+      mode: for positions outside: ``"fill"`` (default) gives NaN, or the smallest signed, largest unsigned
+        integer;
         ``"clip"`` the nearest element; ``"wrap"`` counts round.
       fill_value: what ``"fill"`` gives.
 
@@ -44,14 +52,18 @@ def take(
         indices, mode = remainder(indices, max(a.shape[axis], 1)), "promise_in_bounds"
     where = (slice(None),) * axis + (indices,)
     out = a.at[where].get(
-        mode=mode or "fill", unique_indices=unique_indices, indices_are_sorted=indices_are_sorted, fill_value=fill_value
+        mode=mode or "fill",
+        unique_indices=unique_indices,
+        indices_are_sorted=indices_are_sorted,
+        fill_value=fill_value,
     )
     return weak_as(out, a)
 
 
 @fused(static=("axis", "mode", "fill_value"))
 def take_along_axis(arr, indices, axis=-1, mode=None, fill_value=None):
-    """From each line along ``axis`` the elements at that line's own positions; all other dimensions broadcast.
+    """From each line along ``axis`` the elements at that line's own positions; all other dimensions
+    broadcast.
 
     Args:
       arr: an array.
@@ -69,7 +81,8 @@ def take_along_axis(arr, indices, axis=-1, mode=None, fill_value=None):
         arr, axis = lax.reshape(arr, (arr.size,)), 0
     if arr.ndim != indices.ndim:
         raise ValueError(
-            f"take_along_axis: array and indices must have as many dimensions, got {arr.aval.str_short()} and "
+            f"take_along_axis: array and indices must have as many dimensions, "
+            f"got {arr.aval.str_short()} and "
             f"{indices.aval.str_short()}"
         )
     axis = axis_of("take_along_axis", axis, arr.ndim)
@@ -83,7 +96,11 @@ def gathered(arr, indices, axis, mode, fill_value):
     lead = lax.broadcast_shapes(*[tuple([x.shape[d] for d in others]) for x in (arr, indices)])
     arr, indices = [spread_to(x, completed(lead, axis, x.shape[axis])) for x in (arr, indices)]
     size = arr.shape[axis]
-    indices = lax.select(lax.lt(indices, 0), lax.add(indices, size), indices) if kind_of(indices) == "i" else indices
+    indices = (
+        lax.select(lax.lt(indices, 0), lax.add(indices, size), indices)
+        if kind_of(indices) == "i"
+        else indices
+    )
     numbers = lax.GatherDimensionNumbers(
         offset_dims=(), collapsed_slice_dims=(axis,), start_index_map=(axis,),
         operand_batching_dims=tuple(others), start_indices_batching_dims=tuple(others),
@@ -100,12 +117,15 @@ def completed(lead, axis, size):
 
 @fused(static=("axis", "inplace", "mode"))
 def put_along_axis(arr, indices, values, axis, inplace=True, *, mode=None):
-    """A copy of ``arr`` with elements replaced: from each line along ``axis`` those at that line's own positions.
+    """A copy of ``arr`` with elements replaced: from each line along ``axis`` those at that line's own
+    positions.
 
     ``inplace`` must be False: arrays do not change, the changed copy is returned.
     """
     if inplace:
-        raise ValueError("put_along_axis: arrays do not change; pass inplace=False and use the array that is returned")
+        raise ValueError(
+            "put_along_axis: arrays do not change; pass inplace=False and use the array that is returned"
+        )
     check("put_along_axis", arr, values)
     arr, indices = as_array(arr), integer_indices("put_along_axis", indices)
     if axis is None:
@@ -114,9 +134,9 @@ def put_along_axis(arr, indices, values, axis, inplace=True, *, mode=None):
     axis = axis_of("put_along_axis", axis, arr.ndim)
     shape = tuple([n if d != axis else indices.shape[axis] for d, n in enumerate(arr.shape)])
     indices = spread_to(indices, shape)
-    where = tuple([
-        indices if d == axis else lax.broadcasted_iota("int32", shape, d) for d in range(arr.ndim)
-    ])
+    where = tuple(
+        [indices if d == axis else lax.broadcasted_iota("int32", shape, d) for d in range(arr.ndim)]
+    )
     return arr.at[where].set(spread_to(lax.convert_element_type(values, arr.dtype), shape), mode=mode)
 
 
@@ -155,8 +175,10 @@ def choose(a, choices, out=None, mode="raise"):
     n = len(choices)
     if mode == "raise":
         host = np.asarray(a)
-        if host.size and not (0 <= host.min() and host.max() < n):
-            raise ValueError(f"choose: numbers must be from 0 to {n - 1}; mode='clip' or mode='wrap' bring others inside")
+        if host.size and not (host.min() >= 0 and host.max() < n):
+            raise ValueError(
+                f"choose: numbers must be from 0 to {n - 1}; mode='clip' or mode='wrap' bring others inside"
+            )
     return chosen(a, list(choices), mode=mode)
 
 

@@ -1,6 +1,7 @@
 """Putting arrays together and taking them apart: concatenate, stack, split."""
 
 import operator
+from itertools import pairwise
 
 from rabbet import dtypes, lax
 from rabbet.extend import Array, Tracer, fused, typeof
@@ -17,7 +18,9 @@ def sequence_of(name, arrays, dtype=None):
     """
     if not isinstance(arrays, (tuple, list)):
         if not isinstance(arrays, (Array, Tracer)) and not hasattr(arrays, "__array__"):
-            raise TypeError(f"{name} takes a sequence of arrays, got a {type(arrays).__name__}; put them in a list")
+            raise TypeError(
+                f"{name} takes a sequence of arrays, got a {type(arrays).__name__}; put them in a list"
+            )
         arrays = [arrays[i] for i in range(typeof(arrays).shape[0])]
     if not arrays:
         raise ValueError(f"{name} needs at least one array, got an empty sequence")
@@ -46,7 +49,9 @@ def concatenate(arrays, axis=0, dtype=None):
     if axis is None:
         arrays, axis = [lax.reshape(a, (a.size,)) for a in arrays], 0
     if not arrays[0].ndim:
-        raise ValueError("concatenate joins along a dimension, and arrays without dimensions have none; use stack")
+        raise ValueError(
+            "concatenate joins along a dimension, and arrays without dimensions have none; use stack"
+        )
     return lax.concatenate(arrays, axis_of("concatenate", axis, arrays[0].ndim))
 
 
@@ -63,7 +68,9 @@ def stack(arrays, axis=0, out=None, dtype=None):
     arrays = sequence_of("stack", arrays, dtype)
     shapes = {a.shape for a in arrays}
     if len(shapes) > 1:
-        raise ValueError(f"stack takes arrays of one shape, got {', '.join(a.aval.str_short() for a in arrays)}")
+        raise ValueError(
+            f"stack takes arrays of one shape, got {', '.join(a.aval.str_short() for a in arrays)}"
+        )
     return lax.stack(arrays, axis_of("stack", axis, arrays[0].ndim + 1))
 
 
@@ -97,9 +104,14 @@ def stacker(name, prepare, axis, doc):
 
 vstack = stacker("vstack", atleast_2d, lambda ndim: 0, "Arrays one below the other; vectors become rows.")
 hstack = stacker(
-    "hstack", atleast_1d, lambda ndim: 0 if ndim == 1 else 1, "Arrays side by side; vectors are joined end to end."
+    "hstack",
+    atleast_1d,
+    lambda ndim: 0 if ndim == 1 else 1,
+    "Arrays side by side; vectors are joined end to end.",
 )
-dstack = stacker("dstack", atleast_3d, lambda ndim: 2, "Arrays one behind the other, along a third dimension.")
+dstack = stacker(
+    "dstack", atleast_3d, lambda ndim: 2, "Arrays one behind the other, along a third dimension."
+)
 column_stack = stacker(
     "column_stack", lambda a: lax.expand_dims(a, (1,)) if a.ndim == 1 else atleast_2d(a), lambda ndim: 1,
     "Arrays side by side; vectors become columns.",
@@ -107,7 +119,9 @@ column_stack = stacker(
 
 
 def block(arrays):
-    """An array from nested lists of blocks: the innermost lists are joined along the last dimension, outer ones before it."""
+    """An array from nested lists of blocks: the innermost lists are joined along the last dimension, outer
+    ones before it.
+    """
     depth = nesting(arrays)
     rank = max([depth, *[typeof(a).ndim for a in blocks_in(arrays)]])
     return joined_blocks(arrays, depth, rank)
@@ -128,13 +142,13 @@ def joined_blocks(x, depth, rank):
     return concatenate([joined_blocks(v, depth - 1, rank) for v in x], axis=rank - depth)
 
 
-# ------------------------------------------------------------------------------------------------- splitting
+# --------------------------------------------------------------------------------------------- splitting
 @fused(static=("cuts", "axis"))
 def pieces(ary, cuts, axis):
     """The pieces between cuts along an axis."""
     n = ary.aval.shape[axis]
     ends = [builtin_clip(c, n) for c in (0, *cuts, n)]
-    return [lax.slice_in_dim(ary, lo, max(lo, hi), axis=axis) for lo, hi in zip(ends, ends[1:])]
+    return [lax.slice_in_dim(ary, lo, max(lo, hi), axis=axis) for lo, hi in pairwise(ends)]
 
 
 def builtin_clip(cut, n):
@@ -143,7 +157,9 @@ def builtin_clip(cut, n):
 
 
 def array_split(ary, indices_or_sections, axis=0):
-    """``ary`` cut along ``axis`` into a number of pieces, of nearly one size, or at the given indices: a list."""
+    """``ary`` cut along ``axis`` into a number of pieces, of nearly one size, or at the given indices: a
+    list.
+    """
     ary = array_of("array_split", ary)
     axis = axis_of("array_split", axis, ary.ndim)
     return pieces(ary, cuts_of("array_split", indices_or_sections, ary.shape[axis]), axis)
@@ -160,7 +176,8 @@ def split(ary, indices_or_sections, axis=0):
     n = ary.shape[axis]
     if not hasattr(indices_or_sections, "__len__") and n % operator.index(indices_or_sections):
         raise ValueError(
-            f"split: axis {axis} of {ary.aval.str_short()} does not divide into {indices_or_sections} equal pieces; "
+            f"split: axis {axis} of {ary.aval.str_short()} does not divide into "
+            f"{indices_or_sections} equal pieces; "
             f"array_split makes nearly equal ones"
         )
     return pieces(ary, cuts_of("split", indices_or_sections, n), axis)
@@ -194,6 +211,18 @@ def dsplit(ary, indices_or_sections):
 
 
 __all__ = [
-    "array_split", "block", "column_stack", "concat", "concatenate", "dsplit", "dstack", "hsplit", "hstack", "split",
-    "stack", "unstack", "vsplit", "vstack",
-]  # fmt: skip
+    "array_split",
+    "block",
+    "column_stack",
+    "concat",
+    "concatenate",
+    "dsplit",
+    "dstack",
+    "hsplit",
+    "hstack",
+    "split",
+    "stack",
+    "unstack",
+    "vsplit",
+    "vstack",
+]

@@ -7,9 +7,12 @@ from rabbet.extend import fused, is_python_scalar, typeof
 from rabbet.numpy.arguments import as_array, check, kind_of, promote
 from rabbet.numpy.ufuncs import binary, unary
 
-# ------------------------------------------------------------------------------------------------ comparison
+
+# -------------------------------------------------------------------------------------------- comparison
 def ordered(name, on_reals, doc):
-    """Make a comparison by order. Complex numbers are ordered by real parts, then by imaginary parts, as NumPy does."""
+    """Make a comparison by order. Complex numbers are ordered by real parts, then by imaginary parts, as
+    NumPy does.
+    """
 
     def compare(x, y):
         if kind_of(x) != "c" and kind_of(y) != "c":
@@ -38,7 +41,7 @@ greater = ordered("greater", lax.gt, "``x > y``, booleans.")
 greater_equal = ordered("greater_equal", lax.ge, "``x >= y``, booleans.")
 
 
-# -------------------------------------------------------------------------------------------- truth and bits
+# ---------------------------------------------------------------------------------------- truth and bits
 def truth(x):
     """Whether each element is not zero."""
     return x if kind_of(x) == "b" else lax.ne(x, 0)
@@ -50,20 +53,36 @@ def promote_truths(name, x, y):
     return promote(name, truth(x), truth(y))
 
 
-logical_and = binary("logical_and", lax.bitwise_and, "Whether both are not zero.", kinds="b", prepare=promote_truths)
-logical_or = binary("logical_or", lax.bitwise_or, "Whether one is not zero.", kinds="b", prepare=promote_truths)
-logical_xor = binary("logical_xor", lax.bitwise_xor, "Whether just one is not zero.", kinds="b", prepare=promote_truths)
+logical_and = binary(
+    "logical_and", lax.bitwise_and, "Whether both are not zero.", kinds="b", prepare=promote_truths
+)
+logical_or = binary(
+    "logical_or", lax.bitwise_or, "Whether one is not zero.", kinds="b", prepare=promote_truths
+)
+logical_xor = binary(
+    "logical_xor", lax.bitwise_xor, "Whether just one is not zero.", kinds="b", prepare=promote_truths
+)
 logical_not = unary(
-    "logical_not", lax.bitwise_not, "Whether ``x`` is zero.", kinds="b", otherwise=lambda x: lax.bitwise_not(truth(x))
+    "logical_not",
+    lax.bitwise_not,
+    "Whether ``x`` is zero.",
+    kinds="b",
+    otherwise=lambda x: lax.bitwise_not(truth(x)),
 )
 
-bitwise_and = binary("bitwise_and", lax.bitwise_and, "The bits that both have; logical and on booleans.", kinds="biu")
-bitwise_or = binary("bitwise_or", lax.bitwise_or, "The bits that one has; logical or on booleans.", kinds="biu")
+bitwise_and = binary(
+    "bitwise_and", lax.bitwise_and, "The bits that both have; logical and on booleans.", kinds="biu"
+)
+bitwise_or = binary(
+    "bitwise_or", lax.bitwise_or, "The bits that one has; logical or on booleans.", kinds="biu"
+)
 bitwise_xor = binary("bitwise_xor", lax.bitwise_xor, "The bits that just one has.", kinds="biu")
 bitwise_not = bitwise_invert = invert = unary(
     "invert", lax.bitwise_not, "The bits that ``x`` lacks; logical not on booleans.", kinds="biu"
 )
-left_shift = bitwise_left_shift = binary("left_shift", lax.shift_left, "``x`` shifted left by ``y`` bits.", kinds="iu")
+left_shift = bitwise_left_shift = binary(
+    "left_shift", lax.shift_left, "``x`` shifted left by ``y`` bits.", kinds="iu"
+)
 
 
 def shift_right(x, y):
@@ -73,7 +92,10 @@ def shift_right(x, y):
 
 
 right_shift = bitwise_right_shift = binary(
-    "right_shift", shift_right, "``x`` shifted right by ``y`` bits; signed integers keep their sign.", kinds="iu"
+    "right_shift",
+    shift_right,
+    "``x`` shifted right by ``y`` bits; signed integers keep their sign.",
+    kinds="iu",
 )
 
 
@@ -91,14 +113,16 @@ def bitwise_count(x, /):
     return lax.convert_element_type(lax.population_count(lax.abs(x) if kind_of(x) == "i" else x), "uint8")
 
 
-# ------------------------------------------------------------------------------------------------- properties
+# -------------------------------------------------------------------------------------------- properties
 def property_of_floats(name, on_reals, either, on_integers, doc):
     """Make a test of floats; complex numbers by their parts, of integers all answer the same."""
 
     def test(x):
         kind = kind_of(x)
         if kind == "c":
-            return (lax.bitwise_or if either else lax.bitwise_and)(on_reals(lax.real(x)), on_reals(lax.imag(x)))
+            return (lax.bitwise_or if either else lax.bitwise_and)(
+                on_reals(lax.real(x)), on_reals(lax.imag(x))
+            )
         if kind == "f":
             return on_reals(as_array(x))
         return lax.full(typeof(x).shape, on_integers)
@@ -106,13 +130,24 @@ def property_of_floats(name, on_reals, either, on_integers, doc):
     return unary(name, test, doc, kinds="")
 
 
-isfinite = property_of_floats("isfinite", lax.is_finite, False, True, "Whether ``x`` is neither infinite nor NaN.")
+isfinite = property_of_floats(
+    "isfinite", lax.is_finite, False, True, "Whether ``x`` is neither infinite nor NaN."
+)
 isnan = unary(
-    "isnan", lambda x: lax.ne(x, x), "Whether ``x`` is NaN.", kinds="fc",
-    otherwise=lambda x: lax.ne(as_array(x), as_array(x)) if kind_of(x) in "fc" else lax.full(typeof(x).shape, False),
-)  # fmt: skip
+    "isnan",
+    lambda x: lax.ne(x, x),
+    "Whether ``x`` is NaN.",
+    kinds="fc",
+    otherwise=lambda x: (
+        lax.ne(as_array(x), as_array(x)) if kind_of(x) in "fc" else lax.full(typeof(x).shape, False)
+    ),
+)
 isinf = property_of_floats(
-    "isinf", lambda x: lax.eq(lax.abs(x), math.inf), True, False, "Whether ``x`` is an infinity of either sign."
+    "isinf",
+    lambda x: lax.eq(lax.abs(x), math.inf),
+    True,
+    False,
+    "Whether ``x`` is an infinity of either sign.",
 )
 
 
@@ -130,9 +165,11 @@ def infinity_of(name, value, doc):
 isposinf = infinity_of("isposinf", math.inf, "Whether ``x`` is plus infinity; complex arrays are refused.")
 isneginf = infinity_of("isneginf", -math.inf, "Whether ``x`` is minus infinity; complex arrays are refused.")
 iscomplex = unary(
-    "iscomplex", lambda x: lax.ne(lax.imag(x), 0.0) if kind_of(x) == "c" else lax.full(typeof(x).shape, False),
-    "Whether the imaginary part of ``x`` is not zero.", kinds="",
-)  # fmt: skip
+    "iscomplex",
+    lambda x: lax.ne(lax.imag(x), 0.0) if kind_of(x) == "c" else lax.full(typeof(x).shape, False),
+    "Whether the imaginary part of ``x`` is not zero.",
+    kinds="",
+)
 isreal = unary(
     "isreal", lambda x: lax.eq(lax.imag(x), 0.0) if kind_of(x) == "c" else lax.full(typeof(x).shape, True),
     "Whether the imaginary part of ``x`` is zero.", kinds="",
@@ -191,8 +228,36 @@ def array_equiv(a1, a2):
 
 
 __all__ = [
-    "allclose", "array_equal", "array_equiv", "bitwise_and", "bitwise_count", "bitwise_invert", "bitwise_left_shift",
-    "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "equal", "greater", "greater_equal", "invert",
-    "isclose", "iscomplex", "isfinite", "isinf", "isnan", "isneginf", "isposinf", "isreal", "left_shift", "less",
-    "less_equal", "logical_and", "logical_not", "logical_or", "logical_xor", "not_equal", "right_shift",
-]  # fmt: skip
+    "allclose",
+    "array_equal",
+    "array_equiv",
+    "bitwise_and",
+    "bitwise_count",
+    "bitwise_invert",
+    "bitwise_left_shift",
+    "bitwise_not",
+    "bitwise_or",
+    "bitwise_right_shift",
+    "bitwise_xor",
+    "equal",
+    "greater",
+    "greater_equal",
+    "invert",
+    "isclose",
+    "iscomplex",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "isneginf",
+    "isposinf",
+    "isreal",
+    "left_shift",
+    "less",
+    "less_equal",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "not_equal",
+    "right_shift",
+]

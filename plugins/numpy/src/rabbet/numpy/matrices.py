@@ -19,7 +19,9 @@ def below(rows, columns, k, compare=lax.ge):
 
 @fused(static=("N", "M", "k", "dtype", "device"))
 def eye(N, M=None, k=0, dtype=None, *, device=None):
-    """A matrix of ``N`` rows and ``M`` columns (default ``N``) with ones on diagonal number ``k``, zeros elsewhere."""
+    """A matrix of ``N`` rows and ``M`` columns (default ``N``) with ones on diagonal number ``k``, zeros
+    elsewhere.
+    """
     return converted(below(N, N if M is None else M, k, lax.eq), requested(dtype, default_float()))
 
 
@@ -148,11 +150,18 @@ def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
 
 
 def indices(dimensions, dtype=None, sparse=False):
-    """Arrays of the given shape that hold their own coordinates, stacked; a tuple of thin ones if ``sparse``."""
+    """Arrays of the given shape that hold their own coordinates, stacked; a tuple of thin ones if
+    ``sparse``.
+    """
     dtype = requested(dtype, dtypes.scalar_dtype(int))
     n = len(dimensions)
     if sparse:
-        return tuple([lax.reshape(lax.iota(dtype, s), (1,) * d + (s,) + (1,) * (n - d - 1)) for d, s in enumerate(dimensions)])
+        return tuple(
+            [
+                lax.reshape(lax.iota(dtype, s), (1,) * d + (s,) + (1,) * (n - d - 1))
+                for d, s in enumerate(dimensions)
+            ]
+        )
     parts = [lax.broadcasted_iota(dtype, dimensions, d) for d in range(n)]
     return lax.stack(parts) if parts else lax.full((0,), 0, dtype)
 
@@ -199,7 +208,9 @@ def triu_indices_from(arr, k=0):
 
 
 def diag_indices(n, ndim=2):
-    """The indices of the main diagonal of an array of ``ndim`` dimensions of size ``n``: a tuple of arrays."""
+    """The indices of the main diagonal of an array of ``ndim`` dimensions of size ``n``: a tuple of
+    arrays.
+    """
     return (lax.iota("int32", n),) * ndim
 
 
@@ -210,11 +221,29 @@ def diag_indices_from(arr):
       ValueError: for another array.
     """
     if arr.ndim < 2 or len(set(arr.shape)) != 1:
-        raise ValueError(f"diag_indices_from needs at least two dimensions of one size, got the shape {arr.shape}")
+        raise ValueError(
+            f"diag_indices_from needs at least two dimensions of one size, got the shape {arr.shape}"
+        )
     return diag_indices(arr.shape[0], arr.ndim)
 
 
 __all__ = [
-    "diag", "diag_indices", "diag_indices_from", "diagflat", "diagonal", "eye", "identity", "indices", "meshgrid", "trace",
-    "tri", "tril", "tril_indices", "tril_indices_from", "triu", "triu_indices", "triu_indices_from", "vander",
-]  # fmt: skip
+    "diag",
+    "diag_indices",
+    "diag_indices_from",
+    "diagflat",
+    "diagonal",
+    "eye",
+    "identity",
+    "indices",
+    "meshgrid",
+    "trace",
+    "tri",
+    "tril",
+    "tril_indices",
+    "tril_indices_from",
+    "triu",
+    "triu_indices",
+    "triu_indices_from",
+    "vander",
+]

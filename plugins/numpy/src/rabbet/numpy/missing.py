@@ -9,7 +9,8 @@ from rabbet.extend import fused, typeof
 from rabbet.numpy.arguments import as_array, axes_of, check, keep_dims, kind_of
 from rabbet.numpy.cumulative import cumprod, cumsum
 from rabbet.numpy.logic import isnan
-from rabbet.numpy.reductions import STATIC, all as every, argmax, argmin, converted, max, min, prod, spread_to, sum
+from rabbet.numpy.reductions import STATIC, argmax, argmin, converted, max, min, prod, spread_to, sum
+from rabbet.numpy.reductions import all as every
 from rabbet.numpy.selection import choose_by
 from rabbet.numpy.statistics import VARIANCE, float_of, mean, var
 
@@ -97,7 +98,9 @@ def numbers_only(name, a, where):
 def nanmean(a, axis=None, dtype=None, out=None, keepdims=False, where=None):
     """``mean`` of the elements that are not NaN; NaN if there are none."""
     check("nanmean", a)
-    return mean(without_nan("nanmean", a, 0), axis, dtype, out, keepdims, where=numbers_only("nanmean", a, where))
+    return mean(
+        without_nan("nanmean", a, 0), axis, dtype, out, keepdims, where=numbers_only("nanmean", a, where)
+    )
 
 
 @fused(static=VARIANCE)
@@ -118,7 +121,7 @@ def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=Non
     return lax.sqrt(nanvar(a, axis, dtype, out, ddof, keepdims, where))
 
 
-# ------------------------------------------------------------------------------------------------ quantiles
+# --------------------------------------------------------------------------------------------- quantiles
 METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
 QUANTILE = ("axis", "out", "overwrite_input", "method", "keepdims", "interpolation")
 
@@ -170,7 +173,9 @@ def between_neighbours(ordered, place, last, method):
     if method == "linear":
         return lax.add(lax.mul(below, lax.sub(1.0, share)), lax.mul(above, share))
     if method == "nearest":
-        return lax.select(lax.lt(share, 0.5), below, choose_by(lax.gt(share, 0.5), above, even_neighbour(low, below, above)))
+        return lax.select(
+            lax.lt(share, 0.5), below, choose_by(lax.gt(share, 0.5), above, even_neighbour(low, below, above))
+        )
     return {"lower": below, "higher": above, "midpoint": lax.mul(lax.add(below, above), 0.5)}[method]
 
 
@@ -231,6 +236,21 @@ def nanmedian(a, axis=None, out=None, overwrite_input=False, keepdims=False):
 
 
 __all__ = [
-    "median", "nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmedian", "nanmin",
-    "nanpercentile", "nanprod", "nanquantile", "nanstd", "nansum", "nanvar", "percentile", "quantile",
-]  # fmt: skip
+    "median",
+    "nanargmax",
+    "nanargmin",
+    "nancumprod",
+    "nancumsum",
+    "nanmax",
+    "nanmean",
+    "nanmedian",
+    "nanmin",
+    "nanpercentile",
+    "nanprod",
+    "nanquantile",
+    "nanstd",
+    "nansum",
+    "nanvar",
+    "percentile",
+    "quantile",
+]

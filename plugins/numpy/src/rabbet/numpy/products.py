@@ -1,4 +1,6 @@
-"""Products of vectors and matrices. Each is one ``dot_general`` and what it takes to bring its operands into shape."""
+"""Products of vectors and matrices. Each is one ``dot_general`` and what it takes to bring its operands
+into shape.
+"""
 
 from rabbet import dtypes, lax
 from rabbet.extend import fused
@@ -22,7 +24,8 @@ def mismatch(name, x, y, rule):
 
 @fused(static=STATIC)
 def dot(a, b, *, precision=None, preferred_element_type=None):
-    """The product of two arrays over the last dimension of ``a`` and the last but one (of a vector, the only one) of ``b``.
+    """The product of two arrays over the last dimension of ``a`` and the last but one (of a vector, the
+    only one) of ``b``.
 
     For vectors the inner product, for matrices the matrix product; with a number, the elementwise product.
 
@@ -37,16 +40,27 @@ def dot(a, b, *, precision=None, preferred_element_type=None):
     x, y = operands("dot", a, b)
     if not x.ndim or not y.ndim:
         out = lax.mul(x, y)
-        return out if preferred_element_type is None else converted(out, dtypes.canonicalize(preferred_element_type))
+        return (
+            out
+            if preferred_element_type is None
+            else converted(out, dtypes.canonicalize(preferred_element_type))
+        )
     over = max(y.ndim - 2, 0)
     if x.shape[-1] != y.shape[over]:
-        raise mismatch("dot", x, y, f"the last dimension of the first has size {x.shape[-1]}, dimension {over} of the second {y.shape[over]}")
+        raise mismatch(
+            "dot",
+            x,
+            y,
+            f"the last dimension of the first has size {x.shape[-1]}, dimension "
+            f"{over} of the second {y.shape[over]}",
+        )
     return lax.dot_general(x, y, (((x.ndim - 1,), (over,)), ((), ())), precision, preferred_element_type)
 
 
 @fused(static=STATIC)
 def matmul(a, b, *, precision=None, preferred_element_type=None):
-    """``a @ b``: the matrix product of the last two dimensions, all others broadcast; vectors are rows or columns.
+    """``a @ b``: the matrix product of the last two dimensions, all others broadcast; vectors are rows or
+    columns.
 
     Args:
       a, b: arrays of at least one dimension.
@@ -59,10 +73,19 @@ def matmul(a, b, *, precision=None, preferred_element_type=None):
     """
     x, y = operands("matmul", a, b)
     if not x.ndim or not y.ndim:
-        raise ValueError(f"matmul takes arrays of at least one dimension, got {x.aval.str_short()} and {y.aval.str_short()}; use multiply")
+        raise ValueError(
+            f"matmul takes arrays of at least one dimension, got {x.aval.str_short()} "
+            f"and {y.aval.str_short()}; use multiply"
+        )
     over = max(y.ndim - 2, 0)
     if x.shape[-1] != y.shape[over]:
-        raise mismatch("matmul", x, y, f"the last dimension of the first has size {x.shape[-1]}, dimension {over} of the second {y.shape[over]}")
+        raise mismatch(
+            "matmul",
+            x,
+            y,
+            f"the last dimension of the first has size {x.shape[-1]}, dimension "
+            f"{over} of the second {y.shape[over]}",
+        )
     if y.ndim <= 2:  # nothing to broadcast: all of x's leading dimensions are rows
         return lax.dot_general(x, y, (((x.ndim - 1,), (over,)), ((), ())), precision, preferred_element_type)
     return batched_matmul(x, y, precision, preferred_element_type)
@@ -71,7 +94,9 @@ def matmul(a, b, *, precision=None, preferred_element_type=None):
 def batched_matmul(x, y, precision, preferred_element_type):
     """The product of stacks of matrices (or a vector and a stack)."""
     if x.ndim <= 2:  # the stack's dimensions become columns
-        out = lax.dot_general(x, y, (((x.ndim - 1,), (y.ndim - 2,)), ((), ())), precision, preferred_element_type)
+        out = lax.dot_general(
+            x, y, (((x.ndim - 1,), (y.ndim - 2,)), ((), ())), precision, preferred_element_type
+        )
         return out if x.ndim == 1 else lax.transpose(out, (*range(1, out.ndim - 1), 0, out.ndim - 1))
     lead = lax.broadcast_shapes(x.shape[:-2], y.shape[:-2])
     x, y = spread_to(x, (*lead, *x.shape[-2:])), spread_to(y, (*lead, *y.shape[-2:]))
@@ -106,14 +131,23 @@ def vecdot(x1, x2, /, *, axis=-1, precision=None, preferred_element_type=None):
     x, y = operands("vecdot", x1, x2)
     i, j = axis_of("vecdot", axis, x.ndim), axis_of("vecdot", axis, y.ndim)
     if x.shape[i] != y.shape[j]:
-        raise ValueError(f"vecdot: vectors of {x.shape[i]} and {y.shape[j]} elements along axis {axis}; they must be as long")
+        raise ValueError(
+            f"vecdot: vectors of {x.shape[i]} and {y.shape[j]} elements along "
+            f"axis {axis}; they must be as long"
+        )
     x = lax.transpose(x, (*[d for d in range(x.ndim) if d != i], i))
     y = lax.transpose(y, (*[d for d in range(y.ndim) if d != j], j))
     x = lax.conj(x) if dtypes.kind(x.dtype) == "c" else x
     shape = lax.broadcast_shapes(x.shape, y.shape)
     n = len(shape) - 1
     batch = tuple(range(n))
-    return lax.dot_general(spread_to(x, shape), spread_to(y, shape), (((n,), (n,)), (batch, batch)), precision, preferred_element_type)
+    return lax.dot_general(
+        spread_to(x, shape),
+        spread_to(y, shape),
+        (((n,), (n,)), (batch, batch)),
+        precision,
+        preferred_element_type,
+    )
 
 
 @fused(static=STATIC)
@@ -128,7 +162,9 @@ def inner(a, b, *, precision=None, preferred_element_type=None):
         return lax.mul(x, y)
     if x.shape[-1] != y.shape[-1]:
         raise mismatch("inner", x, y, "their last dimensions must have one size")
-    return lax.dot_general(x, y, (((x.ndim - 1,), (y.ndim - 1,)), ((), ())), precision, preferred_element_type)
+    return lax.dot_general(
+        x, y, (((x.ndim - 1,), (y.ndim - 1,)), ((), ())), precision, preferred_element_type
+    )
 
 
 @fused
@@ -146,8 +182,8 @@ def tensordot(a, b, axes=2, *, precision=None, preferred_element_type=None):
 
     Args:
       a, b: arrays.
-      axes: an int n: the last n dimensions of ``a`` with the first n of ``b``; or two ints or two sequences of as many: the
-        dimensions of ``a`` and those of ``b``.
+      axes: an int n: the last n dimensions of ``a`` with the first n of ``b``; or two ints or two sequences
+        of as many: the dimensions of ``a`` and those of ``b``.
 
     Raises:
       TypeError: if paired dimensions differ in size or ``axes`` is neither.
@@ -156,15 +192,25 @@ def tensordot(a, b, axes=2, *, precision=None, preferred_element_type=None):
     if hasattr(axes, "__index__"):
         n = axes.__index__()
         if n > min(x.ndim, y.ndim) or n < 0:
-            raise TypeError(f"tensordot over {n} dimensions needs arrays that have as many, got {x.aval.str_short()} and {y.aval.str_short()}")
+            raise TypeError(
+                f"tensordot over {n} dimensions needs arrays that have as many, got "
+                f"{x.aval.str_short()} and {y.aval.str_short()}"
+            )
         left, right = tuple(range(x.ndim - n, x.ndim)), tuple(range(n))
     else:
         if len(axes) != 2:
-            raise TypeError(f"tensordot: axes must be an int, or a pair: dimensions of a and of b; got {axes!r}")
+            raise TypeError(
+                f"tensordot: axes must be an int, or a pair: dimensions of a and of b; got {axes!r}"
+            )
         left, right = axes_of("tensordot", axes[0], x.ndim), axes_of("tensordot", axes[1], y.ndim)
     sizes = [x.shape[d] for d in left], [y.shape[d] for d in right]
     if sizes[0] != sizes[1]:
-        raise mismatch("tensordot", x, y, f"the paired dimensions {left} and {right} have the sizes {sizes[0]} and {sizes[1]}")
+        raise mismatch(
+            "tensordot",
+            x,
+            y,
+            f"the paired dimensions {left} and {right} have the sizes {sizes[0]} and {sizes[1]}",
+        )
     return lax.dot_general(x, y, ((left, right), ((), ())), precision, preferred_element_type)
 
 
@@ -183,7 +229,8 @@ def kron(a, b):
 
 @fused(static=("axisa", "axisb", "axisc", "axis"))
 def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
-    """The cross product of vectors of 3 (or 2, of which the third component is 0 and not returned alone) elements.
+    """The cross product of vectors of 3 (or 2, of which the third component is 0 and not returned alone)
+    elements.
 
     Args:
       a, b: arrays of vectors, which broadcast.
@@ -223,14 +270,18 @@ def components(x, lead):
 
 
 def matvec(x1, x2, /):
-    """Products of matrices (last two dimensions of ``x1``) and vectors (last one of ``x2``), the rest broadcast."""
+    """Products of matrices (last two dimensions of ``x1``) and vectors (last one of ``x2``), the rest
+    broadcast.
+    """
     from rabbet.numpy.einsum import einsum
 
     return einsum("...mn,...n->...m", x1, x2)
 
 
 def vecmat(x1, x2, /):
-    """Products of vectors (last dimension of ``x1``, conjugated) and matrices (last two of ``x2``), the rest broadcast."""
+    """Products of vectors (last dimension of ``x1``, conjugated) and matrices (last two of ``x2``), the
+    rest broadcast.
+    """
     from rabbet.numpy.einsum import einsum
     from rabbet.numpy.selection import conj
 

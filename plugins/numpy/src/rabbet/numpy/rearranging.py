@@ -1,13 +1,13 @@
-"""Moving elements about: roll, flip, tile, repeat, pad, append, insert, delete."""
+"""Moving elements about: roll, flip, tile, repeat, append, insert, delete."""
 
 import math
 import operator
 
 import numpy as np
 
-from rabbet import dtypes, lax
+from rabbet import lax
 from rabbet.extend import Tracer, fused, typeof
-from rabbet.numpy.arguments import as_array, axes_of, axis_of, check, shape_of, weak_as
+from rabbet.numpy.arguments import as_array, axes_of, axis_of, check, shape_of
 from rabbet.numpy.conversion import asarray
 from rabbet.numpy.joining import concatenate
 from rabbet.numpy.reductions import spread_to
@@ -50,7 +50,9 @@ def static_shift(shift):
     """A shift as ints, or None if it is an array."""
     if hasattr(shift, "aval"):
         return None
-    return tuple([operator.index(s) for s in shift]) if hasattr(shift, "__iter__") else (operator.index(shift),)
+    return (
+        tuple([operator.index(s) for s in shift]) if hasattr(shift, "__iter__") else (operator.index(shift),)
+    )
 
 
 def roll(a, shift, axis=None):
@@ -81,13 +83,19 @@ def rolled(a, shift, axis):
         n = a.shape[at]
         step %= n or 1
         if step:
-            a = lax.concatenate([lax.slice_in_dim(a, n - step, n, axis=at), lax.slice_in_dim(a, 0, n - step, axis=at)], at)
+            a = lax.concatenate(
+                [lax.slice_in_dim(a, n - step, n, axis=at), lax.slice_in_dim(a, 0, n - step, axis=at)], at
+            )
     return a
 
 
 def paired(name, shift, axis, ndim):
     """Each axis with its shift; one shift serves all axes, one axis takes all shifts."""
-    axes = tuple([axis_of(name, d, ndim) for d in axis]) if isinstance(axis, (tuple, list)) else (axis_of(name, axis, ndim),)
+    axes = (
+        tuple([axis_of(name, d, ndim) for d in axis])
+        if isinstance(axis, (tuple, list))
+        else (axis_of(name, axis, ndim),)
+    )
     if len(shift) == 1:
         shift *= len(axes)
     elif len(axes) == 1:
@@ -115,7 +123,9 @@ def rolled_by_array(a, shift, axis):
 
 @fused(static=("reps",))
 def tile(A, reps):
-    """``A`` repeated as a whole ``reps[i]`` times along dimension i; missing dimensions are added in front."""
+    """``A`` repeated as a whole ``reps[i]`` times along dimension i; missing dimensions are added in
+    front.
+    """
     A = array_of("tile", A)
     reps = shape_of("tile", reps)
     rank = max(len(reps), A.ndim)
@@ -130,16 +140,16 @@ def repeat(a, repeats, axis=None, *, total_repeat_length=None):
       a: an array.
       repeats: an int, or how often for each element along ``axis``.
       axis: None: of all elements in row-major order.
-      total_repeat_length: the size of the result along ``axis``, needed where ``repeats`` is traced: what is more is cut off, what
-        is missing repeats the last element.
+      total_repeat_length: the size of the result along ``axis``, needed where ``repeats`` is traced: what
+        is more is cut off, what is missing repeats the last element.
     """
     a = array_of("repeat", a)
     if axis is None:
         a, axis = ravel(a), 0
     axis = axis_of("repeat", axis, a.ndim)
-    if hasattr(repeats, "__index__") and not typeof(repeats).shape and type(repeats) is not Tracer:
-        if total_repeat_length is None:
-            return repeated(a, operator.index(repeats), axis)
+    one = hasattr(repeats, "__index__") and not typeof(repeats).shape and type(repeats) is not Tracer
+    if one and total_repeat_length is None:
+        return repeated(a, operator.index(repeats), axis)
     if total_repeat_length is not None:
         return repeated_by_array(a, asarray(repeats), axis, total_repeat_length)
     counts = np.broadcast_to(np.asarray(repeats), (a.shape[axis],))
@@ -152,7 +162,9 @@ def repeated(a, repeats, axis):
     """Every element equally often: a broadcast."""
     shape = (*a.shape[: axis + 1], repeats, *a.shape[axis + 1 :])
     dims = tuple([d for d in range(len(shape)) if d != axis + 1])
-    return lax.reshape(lax.broadcast_in_dim(a, shape, dims), (*a.shape[:axis], a.shape[axis] * repeats, *a.shape[axis + 1 :]))
+    return lax.reshape(
+        lax.broadcast_in_dim(a, shape, dims), (*a.shape[:axis], a.shape[axis] * repeats, *a.shape[axis + 1 :])
+    )
 
 
 @fused(static=("axis", "length"))
@@ -166,127 +178,7 @@ def repeated_by_array(a, repeats, axis, length):
     return a.at[(slice(None),) * axis + (at,)].get(mode="clip")
 
 
-# --------------------------------------------------------------------------------------------------- padding
-def widths_of(array, pad_width):
-    """``(low, high)`` for each dimension, from an int, a pair, or pairs."""
-    ndim = typeof(array).ndim
-    if isinstance(pad_width, dict):
-        full = [(0, 0)] * ndim
-        for axis, width in pad_width.items():
-            full[axis_of("pad", axis, ndim)] = width if isinstance(width, (tuple, list)) else (width, width)
-        pad_width = full
-    try:
-        pairs = np.broadcast_to(np.asarray(pad_width, dtype=object), (ndim, 2))
-        widths = tuple([(operator.index(lo), operator.index(hi)) for lo, hi in pairs])
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"pad: pad_width must be an int, a pair, or {ndim} pairs for {typeof(array).str_short()}, got {pad_width!r}"
-        ) from None
-    if any(w < 0 for pair in widths for w in pair):
-        raise ValueError(f"pad: widths must not be negative, got {pad_width!r}; take a slice to remove elements")
-    return widths
-
-
-PAD_MODES = ("constant", "edge", "reflect", "symmetric", "wrap", "empty", "mean", "maximum", "minimum", "linear_ramp")
-
-
-def pad(array, pad_width, mode="constant", *, constant_values=0, reflect_type="even", end_values=0):
-    """``array`` with elements put around it.
-
-    Args:
-      array: an array.
-      pad_width: how many: an int, a pair (before, after), a pair per dimension, or a dict from axes to these.
-      mode: ``"constant"``, ``"edge"`` (repeat the outermost), ``"reflect"`` and ``"symmetric"`` (mirror without and with the
-        outermost), ``"wrap"`` (from the other end), ``"empty"``, ``"mean"``, ``"maximum"``, ``"minimum"`` (of the line), or
-        ``"linear_ramp"`` (down to ``end_values``).
-      constant_values, end_values: a number, a pair, or a pair per dimension.
-      reflect_type: ``"even"``.
-
-    Raises:
-      ValueError: for negative widths or an empty dimension that has nothing to repeat.
-      NotImplementedError: for another mode.
-    """
-    array = array_of("pad", array)
-    widths = widths_of(array, pad_width)
-    if mode not in PAD_MODES or reflect_type != "even":
-        raise NotImplementedError(f"pad: mode {mode!r} with reflect_type {reflect_type!r} is not there; modes: {', '.join(PAD_MODES)}")
-    if mode in ("constant", "empty", "linear_ramp"):
-        values = {"constant": constant_values, "empty": 0, "linear_ramp": end_values}[mode]
-        return padded_with_values(array, widths, values_of(array, values), mode)
-    return padded(array, widths, mode)
-
-
-def values_of(array, values):
-    """Padding values, ``(low, high)`` per dimension, as an array of the array's dtype."""
-    values = lax.convert_element_type(asarray(values) if isinstance(values, (tuple, list)) else values, typeof(array).dtype)
-    return spread_to(values, (typeof(array).ndim, 2))
-
-
-@fused(static=("widths", "mode"))
-def padded_with_values(array, widths, values, mode):
-    """Padding by values that are given, one dimension after the other."""
-    given = array
-    for axis, (low, high) in enumerate(widths):
-        for width, side in ((low, 0), (high, 1)):
-            if width:
-                value = values[axis, side]
-                config = [(0, 0, 0)] * array.ndim
-                config[axis] = (width, 0, 0) if side == 0 else (0, width, 0)
-                if mode == "linear_ramp":
-                    array = with_ramp(array, axis, width, side, value)
-                else:
-                    array = lax.pad(array, value, config)
-    return weak_as(array, given)
-
-
-def with_ramp(array, axis, width, side, end):
-    """``array`` with a straight line from ``end`` to its outermost elements on one side."""
-    edge = outermost(array, axis, side)
-    shape = (*edge.shape[:axis], width, *edge.shape[axis + 1 :])
-    counted = lax.convert_element_type(lax.broadcasted_iota("int32", shape, axis), "float32")
-    share = lax.div(counted if side == 0 else lax.sub(float(width - 1), counted), float(width))
-    end, edge = [lax.convert_element_type(spread_to(v, shape), "float32") for v in (end, edge)]
-    ramp = lax.convert_element_type(lax.add(end, lax.mul(lax.sub(edge, end), share)), array.dtype)
-    return lax.concatenate([ramp, array] if side == 0 else [array, ramp], axis)
-
-
-def outermost(array, axis, side):
-    """The first or last slice along an axis."""
-    n = array.shape[axis]
-    return lax.slice_in_dim(array, 0, 1, axis=axis) if side == 0 else lax.slice_in_dim(array, n - 1, n, axis=axis)
-
-
-@fused(static=("widths", "mode"))
-def padded(array, widths, mode):
-    """Padding by elements of the array, or by what is computed from them."""
-    for axis, (low, high) in enumerate(widths):
-        n = array.shape[axis]
-        if not low and not high:
-            continue
-        if n == 0:
-            raise ValueError(f"pad: axis {axis} of {array.aval.str_short()} is empty, so mode {mode!r} has nothing to repeat")
-        if mode in ("mean", "maximum", "minimum"):
-            line = line_of(array, axis, mode)
-            sides = [spread_to(line, (*array.shape[:axis], w, *array.shape[axis + 1 :])) for w in (low, high)]
-            array = lax.concatenate([sides[0], array, sides[1]], axis)
-        else:
-            # NumPy knows where each padded place comes from: let it pad the positions.
-            at = np.pad(np.arange(n, dtype="int32"), (low, high), mode)
-            array = array[(slice(None),) * axis + (at,)]
-    return array
-
-
-def line_of(array, axis, mode):
-    """The mean or an extreme along an axis, of size 1 there."""
-    from rabbet.numpy import reductions, statistics
-
-    if mode == "mean":
-        mean = statistics.mean(array, axis, keepdims=True)
-        return lax.convert_element_type(lax.round(mean) if dtypes.kind(array.dtype) in "iu" else mean, array.dtype)
-    return (reductions.max if mode == "maximum" else reductions.min)(array, axis, keepdims=True)
-
-
-# --------------------------------------------------------------------------------------- more and less elements
+# -------------------------------------------------------------------------------- more and less elements
 def append(arr, values, axis=None):
     """``values`` joined to the end of ``arr`` along ``axis``; for None both are flattened first."""
     check("append", arr, values)
@@ -294,7 +186,8 @@ def append(arr, values, axis=None):
 
 
 def delete(arr, obj, axis=None, *, assume_unique_indices=False):
-    """``arr`` without the slices at the given positions along ``axis``; for None, without elements in row-major order.
+    """``arr`` without the slices at the given positions along ``axis``; for None, without elements in
+    row-major order.
 
     Args:
       obj: an int, a slice, integers, or booleans, all known: the result's shape depends on them.
@@ -309,7 +202,8 @@ def delete(arr, obj, axis=None, *, assume_unique_indices=False):
 
 
 def insert(arr, obj, values, axis=None):
-    """``arr`` with values put in before the given positions along ``axis``; for None, among elements in row-major order.
+    """``arr`` with values put in before the given positions along ``axis``; for None, among elements in
+    row-major order.
 
     Args:
       obj: an int, a slice or integers, known.
@@ -331,7 +225,9 @@ def insert(arr, obj, values, axis=None):
         if values.ndim and values.ndim < arr.ndim:
             values = lax.expand_dims(values, (axis,)) if values.ndim == arr.ndim - 1 else values
     source = np.insert(np.arange(n, dtype="int32"), at, np.arange(n, n + len(at), dtype="int32"))
-    values = spread_to(lax.convert_element_type(values, arr.dtype), (*arr.shape[:axis], len(at), *arr.shape[axis + 1 :]))
+    values = spread_to(
+        lax.convert_element_type(values, arr.dtype), (*arr.shape[:axis], len(at), *arr.shape[axis + 1 :])
+    )
     return lax.concatenate([arr, values], axis)[(slice(None),) * axis + (source,)]
 
 
@@ -355,6 +251,16 @@ def trim_zeros(filt, trim="fb"):
 
 
 __all__ = [
-    "append", "delete", "flip", "fliplr", "flipud", "insert", "pad", "repeat", "resize", "roll", "rot90", "tile",
+    "append",
+    "delete",
+    "flip",
+    "fliplr",
+    "flipud",
+    "insert",
+    "repeat",
+    "resize",
+    "roll",
+    "rot90",
+    "tile",
     "trim_zeros",
-]  # fmt: skip
+]

@@ -1,6 +1,7 @@
 """Sums, products, extremes and truths over axes, and the positions of extremes.
 
-Small integers and booleans are summed as 32-bit integers, half-precision floats are summed in single precision. Results are never weakly typed.
+Small integers and booleans are summed as 32-bit integers, half-precision floats are summed in single
+precision. Results are never weakly typed.
 """
 
 import builtins
@@ -10,7 +11,17 @@ import numpy as np
 
 from rabbet import dtypes, lax
 from rabbet.extend import fused, typeof
-from rabbet.numpy.arguments import as_array, axes_of, axis_of, check, in_dtype, keep_dims, kind_of, no_out, requested
+from rabbet.numpy.arguments import (
+    as_array,
+    axes_of,
+    axis_of,
+    check,
+    in_dtype,
+    keep_dims,
+    kind_of,
+    no_out,
+    requested,
+)
 from rabbet.numpy.logic import truth
 
 
@@ -78,9 +89,7 @@ STATIC = ("axis", "dtype", "out", "keepdims", "promote_integers")
 
 
 @fused(static=STATIC)
-def sum(  # noqa: A001 - the field's name
-    a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None, promote_integers=True
-):
+def sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None, promote_integers=True):
     """The sum of the elements over axes.
 
     Args:
@@ -123,7 +132,9 @@ def extreme(name, primitive, combine, largest, a, axis, out, keepdims, initial, 
     a = converted(a, typeof(a).dtype)
     axes = axes_of(name, axis, a.aval.ndim)
     if initial is None and builtins.any(a.aval.shape[d] == 0 for d in axes):
-        raise ValueError(f"{name} of no elements: {a.aval.str_short()} is empty along axis {axis}; give initial=")
+        raise ValueError(
+            f"{name} of no elements: {a.aval.str_short()} is empty along axis {axis}; give initial="
+        )
     if kind_of(a) == "c":
         return extreme_of_complex(name, a, axes, largest, keepdims)
     found = reduced(name, primitive, a, axis, keepdims, where, least(a.aval.dtype, largest))
@@ -145,7 +156,9 @@ def extreme_of_complex(name, a, axes, largest, keepdims):
     """Complex numbers in the order of NumPy: by real parts, then by imaginary parts."""
     order = (*[d for d in range(a.aval.ndim) if d not in axes], *axes)
     kept = tuple([a.aval.shape[d] for d in order[: a.aval.ndim - len(axes)]])
-    ranked = lax.sort(lax.reshape(lax.transpose(a, order), (*kept, -1 if not a.size else a.size // math.prod(kept))))
+    ranked = lax.sort(
+        lax.reshape(lax.transpose(a, order), (*kept, -1 if not a.size else a.size // math.prod(kept)))
+    )
     last = ranked.aval.shape[-1]
     at = last - 1 if largest else 0
     out = lax.squeeze(lax.slice_in_dim(ranked, at, at + 1, axis=-1), (len(kept),))
@@ -153,7 +166,7 @@ def extreme_of_complex(name, a, axes, largest, keepdims):
 
 
 @fused(static=STATIC)
-def max(a, axis=None, out=None, keepdims=False, initial=None, where=None):  # noqa: A001 - the field's name
+def max(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     """The largest element over axes; NaN if there is one. Arguments as for ``sum``.
 
     Raises:
@@ -163,7 +176,7 @@ def max(a, axis=None, out=None, keepdims=False, initial=None, where=None):  # no
 
 
 @fused(static=STATIC)
-def min(a, axis=None, out=None, keepdims=False, initial=None, where=None):  # noqa: A001 - the field's name
+def min(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     """The smallest element over axes; NaN if there is one. Arguments as for ``sum``.
 
     Raises:
@@ -182,7 +195,7 @@ def ptp(a, axis=None, out=None, keepdims=False):
 
 
 @fused(static=STATIC)
-def any(a, axis=None, out=None, keepdims=False, *, where=None):  # noqa: A001 - the field's name
+def any(a, axis=None, out=None, keepdims=False, *, where=None):
     """Whether some element over axes is not zero."""
     check("any", a)
     no_out("any", out)
@@ -190,7 +203,7 @@ def any(a, axis=None, out=None, keepdims=False, *, where=None):  # noqa: A001 - 
 
 
 @fused(static=STATIC)
-def all(a, axis=None, out=None, keepdims=False, *, where=None):  # noqa: A001 - the field's name
+def all(a, axis=None, out=None, keepdims=False, *, where=None):
     """Whether every element over axes is not zero."""
     check("all", a)
     no_out("all", out)
@@ -204,7 +217,7 @@ def count_nonzero(a, axis=None, keepdims=False):
     return sum(truth(a), axis, dtypes.scalar_dtype(int), keepdims=keepdims)
 
 
-# ------------------------------------------------------------------------------------- positions of extremes
+# --------------------------------------------------------------------------------- positions of extremes
 def position(name, primitive, a, axis, out, keepdims):
     """What ``argmax`` and ``argmin`` have in common: along all elements in row-major order for no axis."""
     check(name, a)

@@ -1,6 +1,7 @@
 """What depends on values: nonzero, unique, and sets of elements.
 
-The shape of these results depends on the values, which a compiled program cannot have: outside of ``jit`` the values are looked at; inside,
+The shape of these results depends on the values, which a compiled program cannot have: outside of ``jit``
+the values are looked at; inside,
 ``size`` says how long the result shall be.
 """
 
@@ -26,7 +27,8 @@ def known(name, x, advice):
     """
     if type(x) is Tracer:
         raise ConcretizationTypeError(
-            f"{name}: the shape of the result depends on the values of an array of type {x.aval.str_short()}, which are not "
+            f"{name}: the shape of the result depends on the values of an array of type "
+            f"{x.aval.str_short()}, which are not "
             f"known while tracing; {advice}"
         )
     return np.asarray(x)
@@ -62,8 +64,12 @@ def nonzero(a, *, size=None, fill_value=None):
     if not a.ndim:
         raise ValueError("nonzero takes arrays with at least one dimension; use atleast_1d")
     if size is None:
-        return tuple([asarray(i.astype(dtypes.scalar_dtype(int))) for i in np.nonzero(known("nonzero", a, SIZE))])
-    fill = fill_value if isinstance(fill_value, tuple) else (0 if fill_value is None else fill_value,) * a.ndim
+        return tuple(
+            [asarray(i.astype(dtypes.scalar_dtype(int))) for i in np.nonzero(known("nonzero", a, SIZE))]
+        )
+    fill = (
+        fill_value if isinstance(fill_value, tuple) else (0 if fill_value is None else fill_value,) * a.ndim
+    )
     if len(fill) != a.ndim:
         raise ValueError(f"nonzero: {len(fill)} fill values for {a.ndim} dimensions")
     return positions(a, operator.index(size), list(fill))
@@ -105,14 +111,16 @@ def argwhere(a, *, size=None, fill_value=None):
 
 
 def extract(condition, arr, *, size=None, fill_value=0):
-    """The elements of ``arr``, in row-major order, for which ``condition`` holds. Arguments as for ``compress``."""
+    """The elements of ``arr``, in row-major order, for which ``condition`` holds. Arguments as for
+    ``compress``.
+    """
     from rabbet.numpy.indexing import compress
 
     condition, arr = flattened("extract", condition), flattened("extract", arr)
     return compress(condition, arr, size=size, fill_value=fill_value)
 
 
-# ------------------------------------------------------------------------------------------------------- unique
+# ------------------------------------------------------------------------------------------------ unique
 class UniqueAll(NamedTuple):
     values: Array
     indices: Array
@@ -131,9 +139,17 @@ class UniqueInverse(NamedTuple):
 
 
 def unique(
-    ar, return_index=False, return_inverse=False, return_counts=False, axis=None, *, equal_nan=True, size=None,
-    fill_value=None, sorted=True,  # noqa: A002 - the field's name
-):  # fmt: skip
+    ar,
+    return_index=False,
+    return_inverse=False,
+    return_counts=False,
+    axis=None,
+    *,
+    equal_nan=True,
+    size=None,
+    fill_value=None,
+    sorted=True,
+):
     """The different elements of ``ar``, sorted; and on request where they are.
 
     Args:
@@ -178,7 +194,9 @@ def unique_of_size(ar, size, fill_value, equal_nan=True):
         before, behind = ordered[:-1], ordered[1:]
         new = lax.ne(before, behind)
         if equal_nan and dtypes.kind(ar.dtype) in "fc":
-            new = lax.bitwise_and(new, lax.bitwise_not(lax.bitwise_and(lax.ne(before, before), lax.ne(behind, behind))))
+            new = lax.bitwise_and(
+                new, lax.bitwise_not(lax.bitwise_and(lax.ne(before, before), lax.ne(behind, behind)))
+            )
         new = lax.concatenate([lax.full((1,), True), new], 0)
     else:
         new = lax.full((0,), True)
@@ -191,7 +209,12 @@ def unique_of_size(ar, size, fill_value, equal_nan=True):
     values = lax.select(there, ordered.at[start].get(mode="clip"), lax.broadcast_in_dim(filler, (size,), ()))
     first = where.at[start].get(mode="clip") if n else start
     inverse = lax.full((n,), 0, dtype).at[where].set(group)
-    return values, lax.select(there, first, lax.broadcast_in_dim(first[0], (size,), ())), lax.reshape(inverse, shape), counts
+    return (
+        values,
+        lax.select(there, first, lax.broadcast_in_dim(first[0], (size,), ())),
+        lax.reshape(inverse, shape),
+        counts,
+    )
 
 
 def unique_all(x, /, *, size=None, fill_value=None):
@@ -214,7 +237,7 @@ def unique_values(x, /, *, size=None, fill_value=None):
     return unique(x, size=size, fill_value=fill_value, equal_nan=False)
 
 
-# --------------------------------------------------------------------------------------------------------- sets
+# -------------------------------------------------------------------------------------------------- sets
 @fused(static=("assume_unique", "invert", "method"))
 def isin(element, test_elements, assume_unique=False, invert=False, *, method="auto"):
     """Whether each element is among ``test_elements``: booleans.
@@ -248,9 +271,17 @@ def of_values(name, function, doc):
 
 
 union1d = of_values("union1d", np.union1d, "The different elements of both, sorted; values must be known.")
-intersect1d = of_values("intersect1d", np.intersect1d, "The different elements that are in both, sorted; values must be known.")
-setdiff1d = of_values("setdiff1d", np.setdiff1d, "The different elements of the first that the second lacks; values must be known.")
-setxor1d = of_values("setxor1d", np.setxor1d, "The different elements that are in just one; values must be known.")
+intersect1d = of_values(
+    "intersect1d", np.intersect1d, "The different elements that are in both, sorted; values must be known."
+)
+setdiff1d = of_values(
+    "setdiff1d",
+    np.setdiff1d,
+    "The different elements of the first that the second lacks; values must be known.",
+)
+setxor1d = of_values(
+    "setxor1d", np.setxor1d, "The different elements that are in just one; values must be known."
+)
 
 
 def bincount(x, weights=None, minlength=0, *, length=None):
@@ -283,6 +314,19 @@ def counted(x, weights, length):
 
 
 __all__ = [
-    "argwhere", "bincount", "extract", "flatnonzero", "intersect1d", "isin", "nonzero", "setdiff1d", "setxor1d", "union1d",
-    "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values",
-]  # fmt: skip
+    "argwhere",
+    "bincount",
+    "extract",
+    "flatnonzero",
+    "intersect1d",
+    "isin",
+    "nonzero",
+    "setdiff1d",
+    "setxor1d",
+    "union1d",
+    "unique",
+    "unique_all",
+    "unique_counts",
+    "unique_inverse",
+    "unique_values",
+]

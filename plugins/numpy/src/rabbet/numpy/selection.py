@@ -26,7 +26,8 @@ def choose_by(condition, x, y):
 
 
 def where(condition, x=None, y=None, /, *, size=None, fill_value=None):
-    """``x`` where ``condition`` holds, else ``y``; with the condition alone, the positions where it holds (see ``nonzero``).
+    """``x`` where ``condition`` holds, else ``y``; with the condition alone, the positions where it holds
+    (see ``nonzero``).
 
     Args:
       condition: an array; what is not zero holds.
@@ -48,8 +49,9 @@ def where(condition, x=None, y=None, /, *, size=None, fill_value=None):
 
 
 @fused
-def clip(arr, /, min=None, max=None):  # noqa: A002 - the field's names
-    """``arr`` with what is below ``min`` made ``min`` and what is above ``max`` made ``max``; None: no such bound.
+def clip(arr, /, min=None, max=None):
+    """``arr`` with what is below ``min`` made ``min`` and what is above ``max`` made ``max``; None: no such
+    bound.
 
     Raises:
       ValueError: for complex arrays.
@@ -66,13 +68,16 @@ def clip(arr, /, min=None, max=None):  # noqa: A002 - the field's names
 
 @fused
 def select(condlist, choicelist, default=0):
-    """From each position's first condition that holds, the choice of the same number; ``default`` where none does.
+    """From each position's first condition that holds, the choice of the same number; ``default`` where
+    none does.
 
     Raises:
       ValueError: if the lists differ in length or are empty.
     """
     if len(condlist) != len(choicelist) or not condlist:
-        raise ValueError(f"select: {len(condlist)} conditions and {len(choicelist)} choices; give as many, at least one")
+        raise ValueError(
+            f"select: {len(condlist)} conditions and {len(choicelist)} choices; give as many, at least one"
+        )
     dtype = dtypes.result_type(default, *choicelist)
     out = in_dtype((default,), dtype)[0]
     for condition, choice in zip(reversed(condlist), reversed(choicelist)):
@@ -80,7 +85,7 @@ def select(condlist, choicelist, default=0):
     return lax.convert_element_type(out, dtype)
 
 
-# --------------------------------------------------------------------------------------------------- rounding
+# ---------------------------------------------------------------------------------------------- rounding
 def rounding(name, primitive, doc):
     """Make a function that rounds; integers are whole already."""
     return unary(
@@ -105,8 +110,9 @@ rint = unary(
 
 
 @fused(static=("decimals", "out"))
-def round(a, decimals=0, out=None):  # noqa: A001 - the field's name
-    """``a`` to ``decimals`` places, halves to even, in its dtype; negative ``decimals`` round before the point.
+def round(a, decimals=0, out=None):
+    """``a`` to ``decimals`` places, halves to even, in its dtype; negative ``decimals`` round before the
+    point.
 
     Raises:
       NotImplementedError: for integers and negative ``decimals``.
@@ -115,7 +121,9 @@ def round(a, decimals=0, out=None):  # noqa: A001 - the field's name
     kind = kind_of(a)
     if kind in "biu":
         if decimals < 0:
-            raise NotImplementedError("round: integers with negative decimals are not there yet; convert to a float dtype")
+            raise NotImplementedError(
+                "round: integers with negative decimals are not there yet; convert to a float dtype"
+            )
         return as_array(a)
     if decimals == 0:
         return to_nearest_even(as_array(a))
@@ -126,16 +134,22 @@ def round(a, decimals=0, out=None):  # noqa: A001 - the field's name
 around = round
 
 
-# --------------------------------------------------------------------------------------------- complex parts
+# ----------------------------------------------------------------------------------------- complex parts
 real = unary(
-    "real", lambda x: lax.real(x) if kind_of(x) == "c" else as_array(x), "The real part; ``x`` itself if it is real.", kinds=""
+    "real",
+    lambda x: lax.real(x) if kind_of(x) == "c" else as_array(x),
+    "The real part; ``x`` itself if it is real.",
+    kinds="",
 )
 imag = unary(
     "imag", lambda x: lax.imag(x) if kind_of(x) == "c" else lax.full_like(as_array(x), 0),
     "The imaginary part; zeros if ``x`` is real.", kinds="",
 )  # fmt: skip
 conj = conjugate = unary(
-    "conj", lambda x: lax.conj(x) if kind_of(x) == "c" else as_array(x), "The complex conjugate; ``x`` if it is real.", kinds="c"
+    "conj",
+    lambda x: lax.conj(x) if kind_of(x) == "c" else as_array(x),
+    "The complex conjugate; ``x`` if it is real.",
+    kinds="c",
 )
 
 
@@ -167,11 +181,25 @@ def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
     info = dtypes.finfo(x.dtype)
     posinf = float(info.max) if posinf is None else posinf
     neginf = float(info.min) if neginf is None else neginf
-    x = choose_by(lax.eq(x, math.inf), posinf, choose_by(lax.eq(x, -math.inf), neginf, choose_by(lax.ne(x, x), nan, x)))
+    x = choose_by(
+        lax.eq(x, math.inf), posinf, choose_by(lax.eq(x, -math.inf), neginf, choose_by(lax.ne(x, x), nan, x))
+    )
     return strong(x)
 
 
 __all__ = [
-    "angle", "around", "ceil", "clip", "conj", "conjugate", "floor", "imag", "nan_to_num", "real", "rint", "round",
-    "select", "where",
-]  # fmt: skip
+    "angle",
+    "around",
+    "ceil",
+    "clip",
+    "conj",
+    "conjugate",
+    "floor",
+    "imag",
+    "nan_to_num",
+    "real",
+    "rint",
+    "round",
+    "select",
+    "where",
+]

@@ -68,7 +68,8 @@ def ravel(a, order="C"):
 
 
 def transpose(a, axes=None):
-    """``a`` with its dimensions permuted: dimension i of the result is ``axes[i]`` of ``a``; reversed for None.
+    """``a`` with its dimensions permuted: dimension i of the result is ``axes[i]`` of ``a``; reversed for
+    None.
 
     Raises:
       ValueError: if ``axes`` is no permutation.
@@ -78,7 +79,9 @@ def transpose(a, axes=None):
         return lax.transpose(a, tuple(reversed(range(a.ndim))))
     order = axes_of("transpose", tuple(axes), a.ndim)
     if len(order) != a.ndim:
-        raise ValueError(f"transpose: {tuple(axes)} must name each of the {a.ndim} dimensions of {a.aval.str_short()}")
+        raise ValueError(
+            f"transpose: {tuple(axes)} must name each of the {a.ndim} dimensions of {a.aval.str_short()}"
+        )
     return lax.transpose(a, order)
 
 
@@ -127,7 +130,9 @@ def moveaxis(a, source, destination):
 
 
 def rollaxis(a, axis, start=0):
-    """``a`` with one dimension moved back until it stands before ``start``; ``moveaxis`` says it more plainly."""
+    """``a`` with one dimension moved back until it stands before ``start``; ``moveaxis`` says it more
+    plainly.
+    """
     a = array_of("rollaxis", a)
     axis = axis_of("rollaxis", axis, a.ndim)
     start = start if start == a.ndim else axis_of("rollaxis", start, a.ndim + 1)
@@ -135,7 +140,9 @@ def rollaxis(a, axis, start=0):
 
 
 def expand_dims(a, axis):
-    """``a`` with new dimensions of size 1, so that they are at ``axis`` (an int or a tuple) in the result."""
+    """``a`` with new dimensions of size 1, so that they are at ``axis`` (an int or a tuple) in the
+    result.
+    """
     a = array_of("expand_dims", a)
     added = len(axis) if isinstance(axis, (tuple, list)) else 1
     return lax.expand_dims(a, axes_of("expand_dims", axis, a.ndim + added))
@@ -165,7 +172,8 @@ def broadcast_to(array, shape):
     lead = len(shape) - len(have)
     if lead < 0 or any(n not in (1, m) for n, m in zip(have, shape[lead:])):
         raise ValueError(
-            f"broadcast_to: {array.aval.str_short()} does not broadcast to {shape}: counted from the last, each dimension "
+            f"broadcast_to: {array.aval.str_short()} does not broadcast to {shape}: "
+            f"counted from the last, each dimension "
             f"must have size 1 or the size asked for"
         )
     return spread_to(array, shape)
@@ -205,11 +213,18 @@ def at_least(name, rank):
         return one(arys[0]) if len(arys) == 1 else [one(x) for x in arys]
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"Arrays with at least {rank} dimension{'s' * (rank > 1)}, new ones of size 1; a list for several arrays."
+    function.__doc__ = (
+        f"Arrays with at least {rank} dimension{'s' * (rank > 1)}, new ones of "
+        f"size 1; a list for several arrays."
+    )
     return function
 
 
-atleast_1d, atleast_2d, atleast_3d = at_least("atleast_1d", 1), at_least("atleast_2d", 2), at_least("atleast_3d", 3)
+atleast_1d, atleast_2d, atleast_3d = (
+    at_least("atleast_1d", 1),
+    at_least("atleast_2d", 2),
+    at_least("atleast_3d", 3),
+)
 
 
 def unravel_index(indices, shape):
@@ -235,7 +250,8 @@ def ravel_multi_index(multi_index, dims, mode="raise", order="C"):
     Args:
       multi_index: a tuple of integer arrays.
       dims: the shape they are for.
-      mode: ``"wrap"`` or ``"clip"`` for coordinates outside; ``"raise"`` cannot be done in compiled programs and trusts them.
+      mode: ``"wrap"`` or ``"clip"`` for coordinates outside; ``"raise"`` cannot be done in compiled
+        programs and trusts them.
       order: ``"C"`` or ``"F"``.
     """
     from rabbet.numpy.arithmetic import remainder
@@ -253,7 +269,22 @@ def ravel_multi_index(multi_index, dims, mode="raise", order="C"):
 
 
 __all__ = [
-    "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "expand_dims",
-    "matrix_transpose", "moveaxis", "permute_dims", "ravel", "ravel_multi_index", "reshape", "rollaxis", "squeeze",
-    "swapaxes", "transpose", "unravel_index",
-]  # fmt: skip
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "broadcast_arrays",
+    "broadcast_shapes",
+    "broadcast_to",
+    "expand_dims",
+    "matrix_transpose",
+    "moveaxis",
+    "permute_dims",
+    "ravel",
+    "ravel_multi_index",
+    "reshape",
+    "rollaxis",
+    "squeeze",
+    "swapaxes",
+    "transpose",
+    "unravel_index",
+]

@@ -33,7 +33,10 @@ def interp(x, xp, fp, left=None, right=None, period=None):
     dtype = dtypes.to_inexact(dtypes.result_type(x, xp, fp))
     x, xp, fp = [converted(array_of("interp", v), dtype) for v in (x, xp, fp)]
     if xp.ndim != 1 or fp.shape != xp.shape:
-        raise ValueError(f"interp: xp and fp must be vectors of one length, got {xp.aval.str_short()} and {fp.aval.str_short()}")
+        raise ValueError(
+            f"interp: xp and fp must be vectors of one length, got "
+            f"{xp.aval.str_short()} and {fp.aval.str_short()}"
+        )
     if period is not None:
         x, xp, fp = periodic(x, xp, fp, float(period))
     n = xp.shape[0]
@@ -61,13 +64,18 @@ def periodic(x, xp, fp, period):
 
 
 def slid(name, a, v, mode, preferred_element_type):
-    """All products of ``a`` with ``v`` laid over it at each place, summed: one gather and one matrix product."""
+    """All products of ``a`` with ``v`` laid over it at each place, summed: one gather and one matrix
+    product.
+    """
     a, v = operands(name, a, v)
     if a.ndim != 1 or v.ndim != 1:
         raise ValueError(f"{name} takes vectors, got {a.aval.str_short()} and {v.aval.str_short()}")
     n, m = a.shape[0], v.shape[0]
     if not n or not m:
-        raise ValueError(f"{name} takes vectors with at least one element, got {a.aval.str_short()} and {v.aval.str_short()}")
+        raise ValueError(
+            f"{name} takes vectors with at least one element, got "
+            f"{a.aval.str_short()} and {v.aval.str_short()}"
+        )
     padded = lax.pad(a, 0, ((m - 1, m - 1, 0),))
     places = np.arange(n + m - 1, dtype="int32")[:, None] + np.arange(m, dtype="int32")
     out = lax.dot_general(padded[places], v, (((1,), (0,)), ((), ())), None, preferred_element_type)
@@ -91,7 +99,8 @@ def convolve(a, v, mode="full", *, precision=None, preferred_element_type=None):
 
     Args:
       a, v: vectors.
-      mode: ``"full"``: every overlap, ``"same"``: as long as the longer one, ``"valid"``: whole overlaps only.
+      mode: ``"full"``: every overlap, ``"same"``: as long as the longer one, ``"valid"``: whole overlaps
+        only.
     """
     a, v = operands("convolve", a, v)
     if v.ndim == 1 and a.ndim == 1 and v.shape[0] > a.shape[0]:
@@ -109,7 +118,7 @@ def correlate(a, v, mode="valid", *, precision=None, preferred_element_type=None
     return lax.rev(slid("correlate", v, a, mode, preferred_element_type), (0,))
 
 
-# --------------------------------------------------------------------------------------------------- windows
+# ----------------------------------------------------------------------------------------------- windows
 def window(name, doc):
     """Make a window function: NumPy's numbers."""
 
@@ -132,9 +141,11 @@ def kaiser(M, beta):
     return asarray(np.kaiser(operator.index(M), float(beta)), default_float())
 
 
-# --------------------------------------------------------------------------------------------------- histograms
-def histogram_bin_edges(a, bins=10, range=None, weights=None):  # noqa: A002 - the field's name
-    """The edges of ``bins`` equal bins from the smallest to the largest element, or over ``range``; edges given are returned."""
+# -------------------------------------------------------------------------------------------- histograms
+def histogram_bin_edges(a, bins=10, range=None, weights=None):
+    """The edges of ``bins`` equal bins from the smallest to the largest element, or over ``range``; edges
+    given are returned.
+    """
     a = array_of("histogram_bin_edges", a)
     if isinstance(bins, str):
         raise NotImplementedError(f"histogram: bins must be a number or edges, got {bins!r}")
@@ -148,14 +159,22 @@ def even_edges(a, low=None, high=None, *, bins):
     """Edges of equal bins; a range of no width is widened by one half on both sides."""
     flat = lax.reshape(a, (a.size,))
     dtype = dtypes.to_inexact(a.dtype)
-    low = converted(lax.reduce_min(flat, (0,)) if low is None else low, dtype) if a.size or low is not None else lax.full((), 0, dtype)
-    high = converted(lax.reduce_max(flat, (0,)) if high is None else high, dtype) if a.size or high is not None else lax.full((), 1, dtype)
+    low = (
+        converted(lax.reduce_min(flat, (0,)) if low is None else low, dtype)
+        if a.size or low is not None
+        else lax.full((), 0, dtype)
+    )
+    high = (
+        converted(lax.reduce_max(flat, (0,)) if high is None else high, dtype)
+        if a.size or high is not None
+        else lax.full((), 1, dtype)
+    )
     empty = lax.eq(low, high)
     low, high = choose_by(empty, lax.sub(low, 0.5), low), choose_by(empty, lax.add(high, 0.5), high)
     return linspace(low, high, bins + 1, dtype=dtype)
 
 
-def histogram(a, bins=10, range=None, weights=None, density=None):  # noqa: A002 - the field's name
+def histogram(a, bins=10, range=None, weights=None, density=None):
     """How many elements fall into each bin, as floats, and the bins' edges.
 
     Args:
@@ -184,10 +203,13 @@ def filled(a, edges, weights, density):
     counts = counted(at, lax.reshape(weights, (weights.size,)) if typeof(weights).ndim else weights, n)
     if not density:
         return counts
-    return lax.div(lax.div(counts, lax.sub(edges[1:], edges[:-1])), lax.broadcast_in_dim(lax.reduce_sum(counts, (0,)), (n,), ()))
+    return lax.div(
+        lax.div(counts, lax.sub(edges[1:], edges[:-1])),
+        lax.broadcast_in_dim(lax.reduce_sum(counts, (0,)), (n,), ()),
+    )
 
 
-# --------------------------------------------------------------------------------------------------- covariance
+# -------------------------------------------------------------------------------------------- covariance
 @fused(static=("rowvar", "bias", "ddof"))
 def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None):
     """The covariance matrix of variables, each a row of ``m`` (a column, if ``rowvar`` is False).
@@ -211,13 +233,21 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
         rest = total - ddof
     else:
         total = lax.reduce_sum(weights, (0,))
-        scaled = total if aweights is None else lax.div(
-            lax.reduce_sum(lax.mul(weights, converted(aweights, dtype)), (0,)), total
+        scaled = (
+            total
+            if aweights is None
+            else lax.div(lax.reduce_sum(lax.mul(weights, converted(aweights, dtype)), (0,)), total)
         )
-        rest = lax.sub(total, lax.mul(scaled, float(ddof))) if aweights is not None else lax.sub(total, float(ddof))
+        rest = (
+            lax.sub(total, lax.mul(scaled, float(ddof)))
+            if aweights is not None
+            else lax.sub(total, float(ddof))
+        )
     center = average(x, 1, weights)
     deviation = lax.sub(x, lax.broadcast_in_dim(center, x.shape, (0,)))
-    weighted = deviation if weights is None else lax.mul(deviation, lax.broadcast_in_dim(weights, x.shape, (1,)))
+    weighted = (
+        deviation if weights is None else lax.mul(deviation, lax.broadcast_in_dim(weights, x.shape, (1,)))
+    )
     other = lax.conj(weighted) if kind_of(weighted) == "c" else weighted
     out = divide(lax.dot_general(deviation, other, (((1,), (1,)), ((), ()))), rest)
     return lax.squeeze(out, tuple([d for d, s in enumerate(out.shape) if s == 1]))
@@ -241,7 +271,9 @@ def corrcoef(x, y=None, rowvar=True):
     n = c.shape[0]
     variance = lax.reduce_sum(lax.select(_diagonal(n), c, lax.full_like(c, 0)), (1,))
     root = lax.sqrt(lax.real(variance) if kind_of(c) == "c" else variance)
-    scale = converted(lax.mul(lax.broadcast_in_dim(root, (n, n), (0,)), lax.broadcast_in_dim(root, (n, n), (1,))), c.dtype)
+    scale = converted(
+        lax.mul(lax.broadcast_in_dim(root, (n, n), (0,)), lax.broadcast_in_dim(root, (n, n), (1,))), c.dtype
+    )
     out = lax.div(c, scale)
     return out if kind_of(out) == "c" else lax.max(lax.min(out, 1.0), -1.0)
 

@@ -34,13 +34,17 @@ def sort(a, axis=-1, *, kind=None, order=None, stable=True, descending=False):
 
 @fused(static=("axis", "kind", "order", "stable", "descending"))
 def argsort(a, axis=-1, *, kind=None, order=None, stable=True, descending=False):
-    """The positions that sort ``a`` along ``axis``: int32. Arguments as for ``sort``; equal elements keep their order."""
+    """The positions that sort ``a`` along ``axis``: int32. Arguments as for ``sort``; equal elements keep
+    their order.
+    """
     a, axis = lined_up("argsort", a, axis)
     counted = lax.broadcasted_iota(dtypes.scalar_dtype(int), a.shape, axis)
     if not descending:
         return lax.sort((a, counted), axis, is_stable=stable, num_keys=1)[1]
     # Sorting the reversed array and reversing again keeps equal elements in order.
-    reverse = lax.sort((lax.rev(a, (axis,)), lax.rev(counted, (axis,))), axis, is_stable=stable, num_keys=1)[1]
+    reverse = lax.sort((lax.rev(a, (axis,)), lax.rev(counted, (axis,))), axis, is_stable=stable, num_keys=1)[
+        1
+    ]
     return lax.rev(reverse, (axis,))
 
 
@@ -70,7 +74,9 @@ def sort_complex(a):
 
 @fused(static=("kth", "axis"))
 def partition(a, kth, axis=-1):
-    """``a`` with the element number ``kth`` of the sorted order in its place, smaller ones before it, larger ones after; here sorted."""
+    """``a`` with the element number ``kth`` of the sorted order in its place, smaller ones before it,
+    larger ones after; here sorted.
+    """
     a, axis = lined_up("partition", a, axis)
     axis_of("partition (kth)", kth, a.shape[axis])
     return lax.sort(a, axis)
@@ -134,7 +140,11 @@ def after(found, v, side):
     """Whether ``v`` belongs after an element; NaN counts as the largest."""
     if side == "left":
         out = less(found, v)
-        return out if kind_of(v) != "f" else lax.bitwise_or(out, lax.bitwise_and(lax.ne(v, v), lax.eq(found, found)))
+        return (
+            out
+            if kind_of(v) != "f"
+            else lax.bitwise_or(out, lax.bitwise_and(lax.ne(v, v), lax.eq(found, found)))
+        )
     out = less_equal(found, v)
     return out if kind_of(v) != "f" else lax.bitwise_or(out, lax.ne(v, v))
 
@@ -159,5 +169,13 @@ def digitize(x, bins, right=False, *, method=None):
 
 
 __all__ = [
-    "argpartition", "argsort", "digitize", "lexsort", "partition", "searchsorted", "sort", "sort_complex", "top_k",
-]  # fmt: skip
+    "argpartition",
+    "argsort",
+    "digitize",
+    "lexsort",
+    "partition",
+    "searchsorted",
+    "sort",
+    "sort_complex",
+    "top_k",
+]

@@ -35,7 +35,12 @@ def divided(total, count):
     """A sum over its count, which is an int or an array of ints."""
     if isinstance(count, numbers.Integral):
         return lax.div(total, float(count))
-    return lax.div(total, converted(count, real_of(total.aval.dtype)) if kind_of(total) != "c" else converted(count, total.dtype))
+    return lax.div(
+        total,
+        converted(count, real_of(total.aval.dtype))
+        if kind_of(total) != "c"
+        else converted(count, total.dtype),
+    )
 
 
 def real_of(dtype):
@@ -105,12 +110,14 @@ def placed_weights(a, weights, axis):
     """One-dimensional weights along ``axis``, repeated to the shape of ``a``."""
     if axis is None or isinstance(axis, tuple):
         raise ValueError(
-            f"average: weights of the shape {weights.aval.shape} differ from {a.aval.str_short()}; then axis must be an int"
+            f"average: weights of the shape {weights.aval.shape} differ from "
+            f"{a.aval.str_short()}; then axis must be an int"
         )
     at = axis_of("average", axis, a.aval.ndim)
     if weights.aval.ndim != 1 or weights.aval.shape[0] != a.aval.shape[at]:
         raise ValueError(
-            f"average: weights along axis {axis} of {a.aval.str_short()} need the shape ({a.aval.shape[at]},), "
+            f"average: weights along axis {axis} of {a.aval.str_short()} need "
+            f"the shape ({a.aval.shape[at]},), "
             f"got {weights.aval.shape}"
         )
     return lax.broadcast_in_dim(weights, a.aval.shape, (at,))
@@ -160,7 +167,8 @@ def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=Non
       a: an array.
       axis: an int or a tuple of ints; None for all.
       dtype: of the result.
-      ddof: what to subtract from the count that the sum of squares is divided by; ``correction`` is the same.
+      ddof: what to subtract from the count that the sum of squares is divided by; ``correction`` is the
+        same.
       keepdims: keep reduced dimensions with size 1.
       where: a boolean array: which elements count.
     """

@@ -1,4 +1,6 @@
-"""Exponentials, logarithms, trigonometry, elementwise. All compute in floats; integers and booleans are converted."""
+"""Exponentials, logarithms, trigonometry, elementwise. All compute in floats; integers and booleans are
+converted.
+"""
 
 import math
 
@@ -7,7 +9,7 @@ from rabbet.extend import fused, typeof
 from rabbet.numpy.arguments import kind_of, promote_to_float
 from rabbet.numpy.ufuncs import binary, float_unary, to_float, unary
 
-# ------------------------------------------------------------------------------ exponentials and logarithms
+# --------------------------------------------------------------------------- exponentials and logarithms
 exp = float_unary("exp", lax.exp, "``e ** x``.")
 exp2 = float_unary("exp2", lax.exp2, "``2 ** x``.")
 expm1 = float_unary("expm1", lax.expm1, "``e ** x - 1``, exact for small ``x``.")
@@ -19,9 +21,12 @@ def log_of_base(name, base):
     """Make the logarithm to a base: a natural logarithm, scaled."""
     scale = 1.0 / math.log(base)
     return unary(
-        name, lambda x: lax.mul(lax.log(x), scale), f"The logarithm to base {base}; NaN for negative real numbers.",
-        kinds="", prepare=to_float,
-    )  # fmt: skip
+        name,
+        lambda x: lax.mul(lax.log(x), scale),
+        f"The logarithm to base {base}; NaN for negative real numbers.",
+        kinds="",
+        prepare=to_float,
+    )
 
 
 log2 = log_of_base("log2", 2)
@@ -42,13 +47,21 @@ def log2_sum(x, y):
 
 
 logaddexp = binary(
-    "logaddexp", log_sum, "``log(exp(x) + exp(y))`` without overflow on the way.", kinds="", prepare=promote_to_float
+    "logaddexp",
+    log_sum,
+    "``log(exp(x) + exp(y))`` without overflow on the way.",
+    kinds="",
+    prepare=promote_to_float,
 )
 logaddexp2 = binary(
-    "logaddexp2", log2_sum, "``log2(2 ** x + 2 ** y)`` without overflow on the way.", kinds="", prepare=promote_to_float
+    "logaddexp2",
+    log2_sum,
+    "``log2(2 ** x + 2 ** y)`` without overflow on the way.",
+    kinds="",
+    prepare=promote_to_float,
 )
 
-# ---------------------------------------------------------------------------------------------- trigonometry
+# ------------------------------------------------------------------------------------------ trigonometry
 sin = float_unary("sin", lax.sin, "The sine of ``x`` radians.")
 cos = float_unary("cos", lax.cos, "The cosine of ``x`` radians.")
 tan = float_unary("tan", lax.tan, "The tangent of ``x`` radians.")
@@ -84,7 +97,36 @@ def strong(x):
 
 
 __all__ = [
-    "acos", "acosh", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "asin", "asinh", "atan", "atanh", "cos",
-    "cosh", "deg2rad", "degrees", "exp", "exp2", "expm1", "log", "log10", "log1p", "log2", "logaddexp", "logaddexp2",
-    "rad2deg", "radians", "sin", "sinc", "sinh", "tan", "tanh",
-]  # fmt: skip
+    "acos",
+    "acosh",
+    "arccos",
+    "arccosh",
+    "arcsin",
+    "arcsinh",
+    "arctan",
+    "arctanh",
+    "asin",
+    "asinh",
+    "atan",
+    "atanh",
+    "cos",
+    "cosh",
+    "deg2rad",
+    "degrees",
+    "exp",
+    "exp2",
+    "expm1",
+    "log",
+    "log1p",
+    "log2",
+    "log10",
+    "logaddexp",
+    "logaddexp2",
+    "rad2deg",
+    "radians",
+    "sin",
+    "sinc",
+    "sinh",
+    "tan",
+    "tanh",
+]

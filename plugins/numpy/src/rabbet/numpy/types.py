@@ -9,7 +9,13 @@ from rabbet.numpy.conversion import asarray
 pi, e, inf, nan, euler_gamma, newaxis = np.pi, np.e, np.inf, np.nan, np.euler_gamma, None
 
 # NumPy's abstract classes of scalars, for issubdtype.
-generic, number, integer, signedinteger, unsignedinteger = np.generic, np.number, np.integer, np.signedinteger, np.unsignedinteger
+generic, number, integer, signedinteger, unsignedinteger = (
+    np.generic,
+    np.number,
+    np.integer,
+    np.signedinteger,
+    np.unsignedinteger,
+)
 inexact, floating, complexfloating = np.inexact, np.floating, np.complexfloating
 flexible, character, object_ = np.flexible, np.character, np.object_
 
@@ -18,7 +24,8 @@ ndarray = Array
 
 
 class ScalarType:
-    """A dtype that is also a function: ``float32(1)`` is an array without dimensions, ``zeros(3, float32)`` one of that dtype.
+    """A dtype that is also a function: ``float32(1)`` is an array without dimensions, ``zeros(3, float32)``
+    one of that dtype.
 
     It equals NumPy's dtype and scalar type of the same name.
     """
@@ -72,7 +79,9 @@ DEFAULTS = {"int_": int, "float_": float, "complex_": complex}
 
 
 def default_type(name):
-    """The scalar type behind ``int_``, ``uint``, ``float_`` or ``complex_`` as things are set now; None for another name."""
+    """The scalar type behind ``int_``, ``uint``, ``float_`` or ``complex_`` as things are set now; None for
+    another name.
+    """
     if name == "uint":
         return scalar_type(f"u{dtypes.scalar_dtype(int).name}")
     return scalar_type(dtypes.scalar_dtype(DEFAULTS[name]).name) if name in DEFAULTS else None
@@ -102,7 +111,8 @@ def issubdtype(arg1, arg2):
 
 
 def isdtype(dtype, kind):
-    """Whether a dtype is of a kind, as the array API standard names kinds, or equal to a dtype; or to one of a tuple of these.
+    """Whether a dtype is of a kind, as the array API standard names kinds, or equal to a dtype; or to one
+    of a tuple of these.
 
     Args:
       dtype: a dtype.
@@ -117,7 +127,9 @@ def isdtype(dtype, kind):
     try:
         return dtypes.canonicalize(dtype) == dtypes.canonicalize(kind)
     except TypeError:
-        raise ValueError(f"isdtype: {kind!r} is neither a dtype nor one of the kinds {', '.join(API_KINDS)}") from None
+        raise ValueError(
+            f"isdtype: {kind!r} is neither a dtype nor one of the kinds {', '.join(API_KINDS)}"
+        ) from None
 
 
 API_KINDS = {
@@ -159,7 +171,11 @@ def size(a, axis=None):
 
 def isscalar(element):
     """Whether this is a number or an array without dimensions."""
-    return is_python_scalar(element) or isinstance(element, np.generic) or (hasattr(element, "aval") and not element.aval.shape)
+    return (
+        is_python_scalar(element)
+        or isinstance(element, np.generic)
+        or (hasattr(element, "aval") and not element.aval.shape)
+    )
 
 
 def iscomplexobj(x):
@@ -182,9 +198,55 @@ def iterable(y):
 
 
 __all__ = [
-    "bool_", "can_cast", "cdouble", "character", "complex128", "complex64", "complexfloating", "csingle", "double",
-    "dtype", "e", "euler_gamma", "finfo", "flexible", "float16", "float32", "float64", "floating", "generic", "iinfo",
-    "inexact", "inf", "int16", "int32", "int64", "int8", "integer", "iscomplexobj", "isdtype", "isrealobj", "isscalar",
-    "issubdtype", "iterable", "nan", "ndarray", "ndim", "newaxis", "number", "object_", "pi", "promote_types", "result_type",
-    "shape", "signedinteger", "single", "size", "uint16", "uint32", "uint64", "uint8", "unsignedinteger",
-]  # fmt: skip
+    "bool_",
+    "can_cast",
+    "cdouble",
+    "character",
+    "complex64",
+    "complex128",
+    "complexfloating",
+    "csingle",
+    "double",
+    "dtype",
+    "e",
+    "euler_gamma",
+    "finfo",
+    "flexible",
+    "float16",
+    "float32",
+    "float64",
+    "floating",
+    "generic",
+    "iinfo",
+    "inexact",
+    "inf",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "integer",
+    "iscomplexobj",
+    "isdtype",
+    "isrealobj",
+    "isscalar",
+    "issubdtype",
+    "iterable",
+    "nan",
+    "ndarray",
+    "ndim",
+    "newaxis",
+    "number",
+    "object_",
+    "pi",
+    "promote_types",
+    "result_type",
+    "shape",
+    "signedinteger",
+    "single",
+    "size",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "unsignedinteger",
+]

@@ -1,7 +1,8 @@
 """How elementwise functions are made from primitives.
 
-Each of them promotes dtypes, broadcasts and then does one operation. On arrays that need neither it calls the primitive at once, which
-is all that an eager ``tanh(x)`` should cost. In every other case promotion, broadcasting and operation are one compiled program.
+Each of them promotes dtypes, broadcasts and then does one operation. On arrays that need neither it calls
+the primitive at once, which is all that an eager ``tanh(x)`` should cost. In every other case promotion,
+broadcasting and operation are one compiled program.
 """
 
 from rabbet.extend import Array, Tracer, fused
@@ -66,7 +67,8 @@ def binary(name, primitive, doc, *, kinds=NUMBERS, prepare=promote, otherwise=No
       name: its public name.
       primitive: what to do with the two prepared arrays.
       doc: its docstring.
-      kinds: dtype kinds (NumPy's letters) on which the primitive is called at once if both operands are of one type.
+      kinds: dtype kinds (NumPy's letters) on which the primitive is called at once if both operands are of
+        one type.
       prepare: ``(name, x, y) -> (x, y)`` for the others.
       otherwise: what to do with the others instead of ``primitive``.
     """
@@ -98,4 +100,14 @@ def float_binary(name, primitive, doc):
     return binary(name, primitive, doc, kinds=FLOATS, prepare=promote_to_float)
 
 
-__all__ = ["ARRAYS", "FLOATS", "NUMBERS", "binary", "float_binary", "float_unary", "named", "to_float", "unary"]
+__all__ = [
+    "ARRAYS",
+    "FLOATS",
+    "NUMBERS",
+    "binary",
+    "float_binary",
+    "float_unary",
+    "named",
+    "to_float",
+    "unary",
+]

@@ -1,0 +1,66 @@
+"""Initial weights: shapes, dtypes, and the variances that they promise."""
+
+import numpy as np
+import pytest
+
+pytestmark = pytest.mark.needs("random")
+
+SCALED = {
+    "glorot_uniform": lambda i, o: 2 / (i + o),
+    "glorot_normal": lambda i, o: 2 / (i + o),
+    "lecun_uniform": lambda i, o: 1 / i,
+    "lecun_normal": lambda i, o: 1 / i,
+    "he_uniform": lambda i, o: 2 / i,
+    "he_normal": lambda i, o: 2 / i,
+}
+
+
+@pytest.fixture
+def key():
+    import rabbet.random
+
+    return rabbet.random.key(0)
+
+
+@pytest.fixture
+def init():
+    from rabbet.nn import initializers
+
+    return initializers
+
+
+@pytest.mark.parametrize("name", SCALED)
+def test_variance(name, key, init):
+    weights = np.asarray(getattr(init, name)()(key, (400, 200)))
+    np.testing.assert_allclose(weights.var(), SCALED[name](400, 200), rtol=0.02)
+    np.testing.assert_allclose(weights.mean(), 0, atol=0.01)
+
+
+def test_windows_count_for_inputs_and_outputs(key, init):
+    weights = np.asarray(init.lecun_normal()(key, (3, 3, 64, 128)))
+    np.testing.assert_allclose(weights.var(), 1 / (9 * 64), rtol=0.05)
+
+
+def test_plain_ones(key, init):
+    assert init.zeros(key, (2, 3)).shape == (2, 3)
+    assert init.ones(key, (2,), "float16").dtype == np.float16
+    assert init.constant(3)(key, (2,)).tolist() == [3, 3]
+    assert (
+        0
+        <= np.asarray(init.uniform(0.5)(key, (99,))).min()
+        < np.asarray(init.uniform(0.5)(key, (99,))).max()
+        < 0.5
+    )
+    np.testing.assert_allclose(np.asarray(init.normal(2.0)(key, (9999,))).std(), 2, rtol=0.03)
+    assert np.abs(init.truncated_normal(1.0)(key, (999,))).max() <= 2
+
+
+def test_messages(key, init):
+    with pytest.raises(ValueError, match="at least two dimensions"):
+        init.he_normal()(key, (3,))
+    with pytest.raises(ValueError, match="mode must be one of fan_in"):
+        init.variance_scaling(1.0, "fan", "normal")
+    with pytest.raises(TypeError, match="real floating numbers, got the dtype int32"):
+        init.normal()(key, (3,), "int32")
+    with pytest.raises(AttributeError, match="QR decomposition"):
+        init.orthogonal

@@ -1,0 +1,107 @@
+"""Softmax and its relatives, standardization, one-hot codes, attention."""
+
+import numpy as np
+import pytest
+import rabbet as rb
+import rabbet.nn as nn
+import rabbet.numpy as rnp
+
+X = np.random.RandomState(0).randn(3, 4).astype("f4")
+MASK = np.array([[True, False, True, True]] * 2 + [[False, True, False, False]])
+
+
+def softmax(x, axis):
+    e = np.exp(x - x.max(axis, keepdims=True))
+    return e / e.sum(axis, keepdims=True)
+
+
+@pytest.mark.parametrize("axis", [-1, 0, (0, 1), None])
+def test_softmax_and_its_logarithm(axis):
+    wanted = softmax(X.astype("f8"), axis)
+    np.testing.assert_allclose(nn.softmax(X, axis), wanted, rtol=1e-5)
+    np.testing.assert_allclose(nn.log_softmax(X, axis), np.log(wanted), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(nn.logsumexp(X, axis), np.log(np.exp(X.astype("f8")).sum(axis)), rtol=1e-5)
+
+
+def test_large_and_infinite_numbers():
+    x = np.array([1e4, 1e4 - 1, -1e4, -np.inf], "f4")
+    np.testing.assert_allclose(nn.softmax(x), softmax(x.astype("f8"), 0), rtol=1e-6)
+    assert np.isfinite(np.asarray(nn.log_softmax(x))[:3]).all()
+    assert nn.logsumexp(np.full(3, -np.inf, "f4")) == -np.inf
+    assert nn.logsumexp(np.array([np.inf, 0], "f4")) == np.inf
+    np.testing.assert_allclose(nn.logsumexp(np.array([1e4, 1e4], "f4")), 1e4 + np.log(2), rtol=1e-7)
+
+
+def test_masks():
+    found = np.asarray(nn.softmax(X, where=MASK))
+    assert (found[~MASK] == 0).all()
+    np.testing.assert_allclose(found.sum(-1), 1, rtol=1e-6)
+    assert (np.asarray(nn.log_softmax(X, where=MASK))[~MASK] == -np.inf).all()
+    wanted = [np.log(np.exp(row[m]).sum()) for row, m in zip(X, MASK)]
+    np.testing.assert_allclose(nn.logsumexp(X, -1, where=MASK), wanted, rtol=1e-5)
+    np.testing.assert_allclose(
+        nn.logmeanexp(X, -1, where=MASK), wanted - np.log(MASK.sum(-1)), rtol=1e-4, atol=1e-6
+    )
+
+
+def test_factors_and_signs():
+    b = np.array([1.0, -2.0, 0.5, 0.0], "f4")
+    total = (b * np.exp(X.astype("f8"))).sum(-1)
+    value, sign = nn.logsumexp(X, -1, b=b, return_sign=True)
+    np.testing.assert_allclose(value, np.log(np.abs(total)), rtol=1e-4, atol=1e-5)
+    np.testing.assert_array_equal(sign, np.sign(total))
+    assert nn.logsumexp(X, 0, keepdims=True).shape == (1, 4)
+
+
+@pytest.mark.needs("grad", "jit")
+def test_derivatives():
+    """Of log-sum-exp: the softmax. Of log-softmax summed: one minus n times it. And finite where
+    exponentials overflow.
+    """
+    np.testing.assert_allclose(rb.grad(nn.logsumexp)(X[0]), softmax(X[0], -1), rtol=1e-5)
+    slope = rb.grad(lambda x: rnp.sum(nn.log_softmax(x)))(X[0])
+    np.testing.assert_allclose(slope, 1 - 4 * softmax(X[0], -1), rtol=1e-4, atol=1e-5)
+    assert np.isfinite(rb.jit(rb.grad(lambda x: nn.log_softmax(x)[0]))(np.array([1e4, -1e4], "f4"))).all()
+
+
+def test_standardize():
+    found = nn.standardize(X)
+    np.testing.assert_allclose(np.mean(found, -1), 0, atol=1e-6)
+    np.testing.assert_allclose(np.var(found, -1), 1, rtol=1e-3)
+    np.testing.assert_allclose(nn.standardize(X, mean=0.0, variance=4.0, epsilon=0.0), X / 2, rtol=1e-6)
+
+
+def test_one_hot():
+    assert nn.one_hot(np.array([0, 2, 5, -1]), 3).tolist() == [[1, 0, 0], [0, 0, 1], [0, 0, 0], [0, 0, 0]]
+    assert nn.one_hot(np.array([0, 1]), 3, axis=0, dtype="int8").shape == (3, 2)
+    assert nn.one_hot(1, 2).tolist() == [0, 1]
+    with pytest.raises(ValueError, match="axis 3 is out of range"):
+        nn.one_hot(np.array([0]), 2, axis=3)
+
+
+def attention(q, k, v, allowed=None):
+    """Attention by the book, in double precision, one head of keys per head of queries."""
+    q, k, v = (a.astype("f8") for a in (q, k, v))
+    scores = np.einsum("bthd,bshd->bhts", q, k) / np.sqrt(q.shape[-1])
+    if allowed is not None:
+        scores = np.where(allowed, scores, -np.inf)
+    return np.einsum("bhts,bshd->bthd", softmax(scores, -1), v)
+
+
+def test_attention():
+    q, k, v = np.random.RandomState(1).randn(3, 2, 5, 4, 8).astype("f4")
+    np.testing.assert_allclose(nn.dot_product_attention(q, k, v), attention(q, k, v), rtol=1e-4, atol=1e-5)
+    causal = np.tril(np.ones((5, 5), bool))
+    np.testing.assert_allclose(
+        nn.dot_product_attention(q, k, v, is_causal=True), attention(q, k, v, causal), rtol=1e-4, atol=1e-5
+    )
+    np.testing.assert_allclose(
+        nn.dot_product_attention(q, k, v, mask=causal), attention(q, k, v, causal), rtol=1e-4, atol=1e-5
+    )
+    grouped = nn.dot_product_attention(q, k[:, :, :2], v[:, :, :2])
+    np.testing.assert_allclose(
+        grouped, attention(q, *(a[:, :, [0, 0, 1, 1]] for a in (k, v))), rtol=1e-4, atol=1e-5
+    )
+    assert nn.dot_product_attention(q[0], k[0], v[0]).shape == (5, 4, 8)
+    with pytest.raises(ValueError, match="query heads must be a multiple of key heads"):
+        nn.dot_product_attention(q, k[:, :, :3], v[:, :, :3])

@@ -1,0 +1,153 @@
+"""Putting elements around an array: ``pad``."""
+
+import operator
+
+import numpy as np
+
+from rabbet import dtypes, lax
+from rabbet.extend import fused, typeof
+from rabbet.numpy.arguments import axis_of, weak_as
+from rabbet.numpy.conversion import asarray
+from rabbet.numpy.reductions import spread_to
+from rabbet.numpy.shaping import array_of
+
+
+def widths_of(array, pad_width):
+    """``(low, high)`` for each dimension, from an int, a pair, or pairs."""
+    ndim = typeof(array).ndim
+    if isinstance(pad_width, dict):
+        full = [(0, 0)] * ndim
+        for axis, width in pad_width.items():
+            full[axis_of("pad", axis, ndim)] = width if isinstance(width, (tuple, list)) else (width, width)
+        pad_width = full
+    try:
+        pairs = np.broadcast_to(np.asarray(pad_width, dtype=object), (ndim, 2))
+        widths = tuple([(operator.index(lo), operator.index(hi)) for lo, hi in pairs])
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"pad: pad_width must be an int, a pair, or {ndim} pairs for "
+            f"{typeof(array).str_short()}, got {pad_width!r}"
+        ) from None
+    if any(w < 0 for pair in widths for w in pair):
+        raise ValueError(
+            f"pad: widths must not be negative, got {pad_width!r}; take a slice to remove elements"
+        )
+    return widths
+
+
+PAD_MODES = "constant edge reflect symmetric wrap empty mean maximum minimum linear_ramp".split()
+
+
+def pad(array, pad_width, mode="constant", *, constant_values=0, reflect_type="even", end_values=0):
+    """``array`` with elements put around it.
+
+    Args:
+      array: an array.
+      pad_width: how many: an int, a pair (before, after), a pair per dimension, or a dict from axes to
+        these.
+      mode: ``"constant"``, ``"edge"`` (repeat the outermost), ``"reflect"`` and ``"symmetric"`` (mirror
+        without and with the outermost), ``"wrap"`` (from the other end), ``"empty"``, ``"mean"``,
+        ``"maximum"``, ``"minimum"`` (of the line), or
+        ``"linear_ramp"`` (down to ``end_values``).
+      constant_values, end_values: a number, a pair, or a pair per dimension.
+      reflect_type: ``"even"``.
+
+    Raises:
+      ValueError: for negative widths or an empty dimension that has nothing to repeat.
+      NotImplementedError: for another mode.
+    """
+    array = array_of("pad", array)
+    widths = widths_of(array, pad_width)
+    if mode not in PAD_MODES or reflect_type != "even":
+        raise NotImplementedError(
+            f"pad: mode {mode!r} with reflect_type {reflect_type!r} is not "
+            f"there; modes: {', '.join(PAD_MODES)}"
+        )
+    if mode in ("constant", "empty", "linear_ramp"):
+        values = {"constant": constant_values, "empty": 0, "linear_ramp": end_values}[mode]
+        return padded_with_values(array, widths, values_of(array, values), mode)
+    return padded(array, widths, mode)
+
+
+def values_of(array, values):
+    """Padding values, ``(low, high)`` per dimension, as an array of the array's dtype."""
+    values = lax.convert_element_type(
+        asarray(values) if isinstance(values, (tuple, list)) else values, typeof(array).dtype
+    )
+    return spread_to(values, (typeof(array).ndim, 2))
+
+
+@fused(static=("widths", "mode"))
+def padded_with_values(array, widths, values, mode):
+    """Padding by values that are given, one dimension after the other."""
+    given = array
+    for axis, (low, high) in enumerate(widths):
+        for width, side in ((low, 0), (high, 1)):
+            if width:
+                value = values[axis, side]
+                config = [(0, 0, 0)] * array.ndim
+                config[axis] = (width, 0, 0) if side == 0 else (0, width, 0)
+                if mode == "linear_ramp":
+                    array = with_ramp(array, axis, width, side, value)
+                else:
+                    array = lax.pad(array, value, config)
+    return weak_as(array, given)
+
+
+def with_ramp(array, axis, width, side, end):
+    """``array`` with a straight line from ``end`` to its outermost elements on one side."""
+    edge = outermost(array, axis, side)
+    shape = (*edge.shape[:axis], width, *edge.shape[axis + 1 :])
+    counted = lax.convert_element_type(lax.broadcasted_iota("int32", shape, axis), "float32")
+    share = lax.div(counted if side == 0 else lax.sub(float(width - 1), counted), float(width))
+    end, edge = [lax.convert_element_type(spread_to(v, shape), "float32") for v in (end, edge)]
+    ramp = lax.convert_element_type(lax.add(end, lax.mul(lax.sub(edge, end), share)), array.dtype)
+    return lax.concatenate([ramp, array] if side == 0 else [array, ramp], axis)
+
+
+def outermost(array, axis, side):
+    """The first or last slice along an axis."""
+    n = array.shape[axis]
+    return (
+        lax.slice_in_dim(array, 0, 1, axis=axis)
+        if side == 0
+        else lax.slice_in_dim(array, n - 1, n, axis=axis)
+    )
+
+
+@fused(static=("widths", "mode"))
+def padded(array, widths, mode):
+    """Padding by elements of the array, or by what is computed from them."""
+    for axis, (low, high) in enumerate(widths):
+        n = array.shape[axis]
+        if not low and not high:
+            continue
+        if n == 0:
+            raise ValueError(
+                f"pad: axis {axis} of {array.aval.str_short()} is empty, so mode "
+                f"{mode!r} has nothing to repeat"
+            )
+        if mode in ("mean", "maximum", "minimum"):
+            line = line_of(array, axis, mode)
+            sides = [spread_to(line, (*array.shape[:axis], w, *array.shape[axis + 1 :])) for w in (low, high)]
+            array = lax.concatenate([sides[0], array, sides[1]], axis)
+        else:
+            # NumPy knows where each padded place comes from: let it pad the positions.
+            at = np.pad(np.arange(n, dtype="int32"), (low, high), mode)
+            array = array[(slice(None),) * axis + (at,)]
+    return array
+
+
+def line_of(array, axis, mode):
+    """The mean or an extreme along an axis, of size 1 there."""
+    from rabbet.numpy import reductions, statistics
+
+    if mode == "mean":
+        mean = statistics.mean(array, axis, keepdims=True)
+        return lax.convert_element_type(
+            lax.round(mean) if dtypes.kind(array.dtype) in "iu" else mean, array.dtype
+        )
+    return (reductions.max if mode == "maximum" else reductions.min)(array, axis, keepdims=True)
+
+
+__all__ = ["pad"]
