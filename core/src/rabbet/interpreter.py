@@ -1,11 +1,12 @@
 """Tracers and interpreters: how a Python function is run on something other than arrays.
 
-``run(interpreter, fn, payloads)`` makes the interpreter current and calls ``fn`` on tracers that hold the payloads. Each operation that
-meets one of these tracers is looked up in the interpreter's table, and its rule runs with the interpreter's parent current, so rules speak to the
-level below. There is no stack to search: an interpreter knows its parent and a tracer knows its interpreter.
+``run(interpreter, fn, payloads)`` makes the interpreter current and calls ``fn`` on tracers that hold the
+payloads. Each operation that meets one of these tracers is looked up in the interpreter's table, and its
+rule runs with the interpreter's parent current, so rules speak to the level below. There is no stack to
+search: an interpreter knows its parent and a tracer knows its interpreter.
 
-A payload is any pytree of arrays. A value the interpreter never touched stays plain: it is an array, a scalar or a tracer of a level below,
-not a tracer of this one.
+A payload is any pytree of arrays. A value the interpreter never touched stays plain: it is an array, a
+scalar or a tracer of a level below, not a tracer of this one.
 """
 
 import copy
@@ -45,62 +46,89 @@ class Tracer:
 class Interpreter:
     """A transformation's way of running a program. Subclasses give a ``table`` and three small methods.
 
-    ``lift(value)`` represents a constant as a payload; ``type_of(payload)`` is the aval that the function sees; ``join(a, b)``, where
-    payloads of one value can differ in their static part, is the least payload that covers both (see ``bodies``).
+    ``lift(value)`` represents a constant as a payload; ``type_of(payload)`` is the aval that the function
+    sees; ``join(a, b)``, where payloads of one value can differ in their static part, is the least payload
+    that covers both (see ``bodies``).
     """
 
     __slots__ = ("parent", "fn", "alive", "__dict__")
     table = None
-    # Whether rules that a function has for other transformations survive this one (see ``primitives.custom``): then the payload has one leaf,
-    # the value itself, and the interpreter gives ``uniform`` and ``give_back``.
+    # Whether rules that a function has for other transformations survive this one (see
+    # ``primitives.custom``): then the payload has one leaf, the value itself, and the interpreter gives
+    # ``uniform``, ``collapse`` and ``give_back``.
     carries = False
-    # Whether ``lift`` is given numbers in the dtype that they adopt from the arrays beside them, so that it may compute with them. An
-    # interpreter whose ``lift`` only wraps the value does without.
+    # Whether ``lift`` is given numbers in the dtype that they adopt from the arrays beside them, so that it
+    # may compute with them. An interpreter whose ``lift`` only wraps the value does without.
     lifts_typed = True
 
     def lift(self, value):
         """The payload of a value that this interpreter has not touched."""
-        raise NotImplementedError(f"{type(self).__name__} must say how to lift a constant: define lift(self, value)")
+        raise NotImplementedError(
+            f"{type(self).__name__} must say how to lift a constant: define lift(self, value)"
+        )
 
     def type_of(self, payload):
         """The aval that the transformed function sees for this payload."""
-        raise NotImplementedError(f"{type(self).__name__} must give the type of a payload: define type_of(self, payload)")
+        raise NotImplementedError(
+            f"{type(self).__name__} must give the type of a payload: define type_of(self, payload)"
+        )
 
     def uniform(self, payload):
         """The payload with the static part that all values can have; itself where payloads have no choice."""
         return payload
 
+    def collapse(self, payload):
+        """The value of a uniform payload that stands for an untouched one."""
+        (leaf,) = tree.leaves(payload)
+        return leaf
+
     def give_back(self, payload, structure):
-        """The leaf of a cotangent for an input of the given static part (``bodies.PLAIN`` where it was not touched)."""
+        """The leaf of a cotangent for an input of the given static part (``bodies.PLAIN`` where it was not
+        touched).
+        """
         (leaf,) = tree.leaves(payload)
         return leaf
 
     def join(self, a, b):
-        """The least payload that covers two of different static parts; their leaves are placeholders (see ``bodies``)."""
+        """The least payload that covers two of different static parts; their leaves are placeholders (see
+        ``bodies``).
+        """
         raise TypeError(
-            f"{self.describe()}: a loop or branch brings together values whose representations differ ({a} and {b}); "
+            f"{self.describe()}: a loop or branch brings together values whose representations differ "
+            f"({a} and {b}); "
             f"{type(self).__name__} must define join(a, b) and force(payload, like)"
         )
 
     def force(self, payload, like):
-        """``payload`` with the static part of ``like``, which covers its own; the leaves of ``like`` are placeholders."""
-        raise TypeError(f"{self.describe()}: {type(self).__name__} must define force(payload, like) to go through this loop")
+        """``payload`` with the static part of ``like``, which covers its own; the leaves of ``like`` are
+        placeholders.
+        """
+        raise TypeError(
+            f"{self.describe()}: {type(self).__name__} must define force(payload, like) to "
+            "go through this loop"
+        )
 
     def sliced(self, payload):
-        """For a scanned input: (payload whose leaves have the scanned dimension in front, payload of one slice with placeholders)."""
+        """For a scanned input: (payload whose leaves have the scanned dimension in front, payload of one
+        slice with placeholders).
+        """
         return payload, payload
 
     def stacked(self, slice_payload):
-        """For a scanned output: the payload (of placeholders) that stacking such slices along a new first dimension makes."""
+        """For a scanned output: the payload (of placeholders) that stacking such slices along a new first
+        dimension makes.
+        """
         return slice_payload
 
     def predicate(self, op, args):
-        """What to do where a branch or loop is decided by a value of this interpreter; by default an error that says so.
+        """What to do where a branch or loop is decided by a value of this interpreter; by default an error
+        that says so.
 
         Called with this interpreter current; ``args`` are the operands of ``op``. Returns its outputs.
         """
         raise TypeError(
-            f"{self.describe()}: {op.primitive.name!r} is decided by a value that depends on transformed inputs"
+            f"{self.describe()}: {op.primitive.name!r} is decided by a value that depends on "
+            "transformed inputs"
             f"{'' if context.where is None else f', at {source_info.position(context.where)}'}. "
             f"Decide by values that do not, or give {type(self).__name__} a method predicate(op, args)"
         )
@@ -130,7 +158,9 @@ class Interpreter:
         return copy.copy(self)
 
     def key(self):
-        """What ``fresh`` copies, hashable: bodies interpreted under equal keys are shared. None: never shared."""
+        """What ``fresh`` copies, hashable: bodies interpreted under equal keys are shared. None: never
+        shared.
+        """
         return type(self) if not self.__dict__ else None
 
     def wrap(self, payload):
@@ -157,7 +187,8 @@ class Interpreter:
                 return op(*args)
             if self.table is None:
                 raise NotImplementedError(
-                    f"{type(self).__name__} met primitive {op.primitive.name!r} and has no rules: write `table = rules` in the class, "
+                    f"{type(self).__name__} met primitive {op.primitive.name!r} and has no rules: "
+                    "write `table = rules` in the class, "
                     f"where rules is a RuleTable"
                 )
             rule = self.table.lookup(op.primitive)
@@ -187,7 +218,9 @@ class Interpreter:
     def describe(self):
         """A few words for messages: the transformation and the function that it runs."""
         fn = getattr(self, "fn", None)
-        return f"{type(self).__name__}" + (f" of {source_info.describe_function(fn)}" if fn is not None else "")
+        return f"{type(self).__name__}" + (
+            f" of {source_info.describe_function(fn)}" if fn is not None else ""
+        )
 
 
 def run(interpreter, fn, payloads):
@@ -206,7 +239,9 @@ def run(interpreter, fn, payloads):
 
 
 def run_traced(interpreter, fn, payloads):
-    """Like ``run``, but return what ``fn`` returned as it is: tracers of the (now finished) interpreter and plain values."""
+    """Like ``run``, but return what ``fn`` returned as it is: tracers of the (now finished) interpreter and
+    plain values.
+    """
     ctx = context
     parent = ctx.interpreter
     where = ctx.where
@@ -245,7 +280,8 @@ _scalar_avals = {
 
 
 def typeof(x):
-    """The ``ShapedArray`` of an array, a tracer, a ``ShapeDtypeStruct``, a Python or NumPy scalar, or a NumPy array.
+    """The ``ShapedArray`` of an array, a tracer, a ``ShapeDtypeStruct``, a Python or NumPy scalar, or a
+    NumPy array.
 
     Raises:
       TypeError: if ``x`` is none of these.
@@ -256,14 +292,19 @@ def typeof(x):
         pass
     aval = _scalar_avals.get(type(x))
     if aval is not None:
-        return aval if not dtypes.wide_scalars() else ShapedArray((), dtypes.scalar_dtype(type(x)), aval.weak_type)
+        return (
+            aval
+            if not dtypes.wide_scalars()
+            else ShapedArray((), dtypes.scalar_dtype(type(x)), aval.weak_type)
+        )
     if isinstance(x, (np.ndarray, np.generic)):
         return ShapedArray(x.shape, dtypes.narrow(x.dtype))
     if isinstance(x, (bool, int, float, complex)):
         base = next(t for t in (bool, int, float, complex) if isinstance(x, t))
         return _scalar_avals[base]
     raise TypeError(
-        f"{type(x).__name__} is not an array: expected an array, a NumPy array or a scalar, got {_shorten(repr(x))}"
+        f"{type(x).__name__} is not an array: expected an array, a NumPy array or a scalar, got "
+        f"{_shorten(repr(x))}"
     )
 
 
@@ -276,14 +317,17 @@ def leaked(tracer):
     line = f"It was made at {source_info.position(tracer.where)}. " if tracer.where is not None else ""
     if tracer.interpreter.alive:
         return UnexpectedTracerError(
-            f"a value of type {tracer.aval.str_short()} of {tracer.interpreter.describe()} was used by a rule that runs below "
-            f"this transformation and closes over the value. {line}A function with rules of its own (custom_jvp, custom_vjp) must "
+            f"a value of type {tracer.aval.str_short()} of {tracer.interpreter.describe()} was used by "
+            "a rule that runs below "
+            f"this transformation and closes over the value. {line}A function with rules of its own "
+            "(custom_jvp, custom_vjp) must "
             f"take every value that is transformed as an argument."
         )
     return UnexpectedTracerError(
         f"a value of type {tracer.aval.str_short()} was used outside the transformation that made it: "
         f"{tracer.interpreter.describe()}, which has finished. {line}"
-        f"Return it from the transformed function instead of storing it in a global, an attribute or a closure."
+        "Return it from the transformed function instead of storing it in a global, an attribute or a "
+        "closure."
     )
 
 

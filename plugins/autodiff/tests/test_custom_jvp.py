@@ -105,6 +105,26 @@ def test_values_under_jit():
     assert rb.jit(triple)(2.0) == 6
     assert rb.jit(rb.vmap(rb.jit(triple)))(X).tolist() == (3 * X).tolist()
 
+@pytest.mark.needs("jit")
+def test_outputs_that_a_map_does_not_touch_stay_so():
+    @rb.custom_jvp
+    def f(x, y):
+        return x * y, y * 2
+
+    @f.defjvp
+    def rule(primals, tangents):
+        (x, y), (s, t) = primals, tangents
+        return f(x, y), (10 * (s * y + x * t), 20 * t)
+
+    mapped = rb.vmap(f, (0, None), out_axes=(0, None))
+    for g in (mapped, rb.jit(mapped), rb.jit(rb.vmap(rb.jit(f), (0, None), out_axes=(0, None)))):
+        outs, alone = g(X, 2.0)
+        np.testing.assert_allclose(outs, 2 * X)
+        assert alone == 4
+        assert rb.grad(lambda y: g(X, y)[1])(2.0) == 20
+        np.testing.assert_allclose(rb.grad(lambda y: total(g(X, y)[0]) + g(X, y)[1])(2.0), 10 * X.sum() + 20)
+    assert rb.jit(mapped)(X[:0], 2.0)[0].shape == (0,)
+
 
 # --------------------------------------------------------------------------------------------- signatures
 def test_several_arguments_and_trees():

@@ -123,6 +123,23 @@ def test_a_jitted_function_used_in_several_ways():
         np.testing.assert_allclose(rb.grad(lambda x: total(rb.vmap(f)(x)))(X), 100 * X)
         assert rb.grad(rb.grad(f))(2.0) == 100
 
+@pytest.mark.needs("jit")
+def test_outputs_that_a_map_does_not_touch_stay_so():
+    @rb.custom_vjp
+    def f(x, y):
+        return x * y, y * 2
+
+    f.defvjp(lambda x, y: (f(x, y), (x, y)), lambda res, ct: (ct[0] * res[1], 10 * ct[0] * res[0] + 20 * ct[1]))
+
+    mapped = rb.vmap(f, (0, None), out_axes=(0, None))
+    for g in (mapped, rb.jit(mapped), rb.jit(rb.vmap(rb.jit(f), (0, None), out_axes=(0, None)))):
+        outs, alone = g(X, 2.0)
+        np.testing.assert_allclose(outs, 2 * X)
+        assert alone == 4
+        assert rb.grad(lambda y: g(X, y)[1])(2.0) == 20
+        np.testing.assert_allclose(rb.grad(lambda y: total(g(X, y)[0]) + g(X, y)[1])(2.0), 10 * X.sum() + 20)
+    assert rb.jit(mapped)(X[:0], 2.0)[0].shape == (0,)
+
 
 # --------------------------------------------------------------------------------------------- signatures
 def test_several_arguments_and_trees():

@@ -305,6 +305,17 @@ def test_a_device_on_which_to_run():
     assert out.committed
 
 
+def test_looking_for_nans_takes_effect_on_programs_compiled_before():
+    f = rb.jit(lambda x: lax.log(x))
+    x = rb.device_put(np.float32(-1))
+    assert np.isnan(f(x))
+    with rb.debug_nans(), pytest.raises(FloatingPointError, match=r"<lambda>.*NaN"):
+        f(x)
+    with rb.debug_infs(), pytest.raises(FloatingPointError, match="infinity"):
+        f(np.float32(0))
+    assert np.isnan(f(x))
+
+
 # --------------------------------------------------------------------------------------------- threads
 def test_threads_share_one_jitted_function():
     f = rb.jit(lambda x: lax.reduce_sum(x * x, axes=(0,)))

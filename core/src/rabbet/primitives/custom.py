@@ -172,18 +172,20 @@ def carried_call(op, interpreter, args):
         carried["vjp"] = carried_vjp(interpreter, rules["vjp"], moving, structure)
     first = len(closed.consts) + sum(1 if s is bodies.PLAIN else s.num_leaves for s in constant)
     outs = bind([*closed.consts, *leaves], open_consts(closed), carried, first, op.params["name"])
-    return bodies.put_together(interpreter, (structure,) * len(outs), outs)
+    outs = bodies.put_together(interpreter, (structure,) * len(outs), outs)
+    return [interpreter.collapse(x.payload) if p else x for x, p in zip(outs, uniform.plain, strict=True)]
 
 
 class under:
     """A flat function run under a fresh copy of an interpreter: leaves in, leaves of uniform payloads out.
 
-    ``structure`` is the static part that every output has; it is known after the first call.
+    ``structure`` is the static part that every output has, ``plain`` says which outputs the interpreter had
+    not touched; both are known after the first call.
     """
 
     def __init__(self, interpreter, function, structures):
         self.interpreter, self.function, self.structures = interpreter, function, structures
-        self.structure = None
+        self.structure = self.plain = None
 
     def __call__(self, flat, give_back=None):
         inner = self.interpreter.fresh()
@@ -202,6 +204,7 @@ class under:
 
     def _leaves(self, inner, values):
         leaves = []
+        self.plain = [not _mine(x, inner) for x in values]
         for x in values:
             if is_float0(x):  # the tangent of an integer: nothing to represent
                 leaves.append(x)

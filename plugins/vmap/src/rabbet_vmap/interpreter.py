@@ -5,7 +5,7 @@ dimension is plain.
 """
 
 from rabbet import lax, tree
-from rabbet.extend import HOLE, PLAIN, Batched, Interpreter, batch, move_axis, new_axis, typeof
+from rabbet.extend import HOLE, PLAIN, Batched, Interpreter, batch, full_of, move_axis, new_axis, typeof
 
 from rabbet_vmap import predicates
 
@@ -67,6 +67,12 @@ class Vmap(Interpreter):
 
     def uniform(self, b):
         return Batched(self.at_axis(b, 0), 0)
+
+    def collapse(self, b):
+        """All examples are equal: the first one; of no examples, zeros."""
+        if self.size == 0:
+            return full_of(self.type_of(b), 0)
+        return lax.index_in_dim(b.value, 0, b.axis, keepdims=False)
 
     def give_back(self, b, structure):
         if structure is PLAIN:
