@@ -12,7 +12,6 @@ from rabbet import dtypes, lax, typeof
 from rabbet.avals import ShapedArray, ShapeDtypeStruct
 from rabbet.dtypes import ExtendedDType
 
-
 KEY = ExtendedDType("key<toy>", np.dtype("uint32"), (2,))
 
 
@@ -38,7 +37,9 @@ def test_interning_survives_pickling_copying_and_threads():
     assert copy.copy(aval) is aval
     assert copy.deepcopy([aval])[0] is aval
     made = []
-    threads = [threading.Thread(target=lambda: made.append(ShapedArray((7, 7, 7), "int16"))) for _ in range(8)]
+    threads = [
+        threading.Thread(target=lambda: made.append(ShapedArray((7, 7, 7), "int16"))) for _ in range(8)
+    ]
     for t in threads:
         t.start()
     for t in threads:
@@ -111,7 +112,7 @@ def test_attributes_are_a_closed_list():
         aval.sharding_of  # noqa: B018
 
 
-# ------------------------------------------------------------------------------------------------------ typeof
+# ------------------------------------------------------------------------------------------------- typeof
 @pytest.mark.parametrize(
     ("value", "short", "weak"),
     [(True, "bool[]", False), (1, "i32[]", True), (1.0, "f32[]", True), (1j, "c64[]", True),
@@ -150,7 +151,7 @@ def test_the_type_of_an_int_subclass_is_that_of_its_base():
     assert typeof(Small(3)) is typeof(3)
 
 
-# -------------------------------------------------------------------------------------------- ShapeDtypeStruct
+# --------------------------------------------------------------------------------------- ShapeDtypeStruct
 def test_shape_dtype_struct():
     one, two = ShapeDtypeStruct((2, 3), "float32"), ShapeDtypeStruct([2, 3], np.float32)
     assert one == two and hash(one) == hash(two)

@@ -1,4 +1,6 @@
-"""Through bodies: an interpreter that knows nothing of calls goes through them, static parts outside the program."""
+"""Through bodies: an interpreter that knows nothing of calls goes through them, static parts outside the
+program.
+"""
 
 import numpy as np
 import pytest
@@ -6,8 +8,20 @@ import rabbet as rb
 from rabbet import lax
 from rabbet.avals import ShapedArray
 from rabbet.extend import (
-    PLAIN, Interpreter, Tracer, call_with_rules, check, evaluate, interpret, jit_call, put_together, run, run_traced, stage,
-    take_apart, typeof,
+    PLAIN,
+    Interpreter,
+    Tracer,
+    call_with_rules,
+    check,
+    evaluate,
+    interpret,
+    jit_call,
+    put_together,
+    run,
+    run_traced,
+    stage,
+    take_apart,
+    typeof,
 )  # fmt: skip
 
 from . import toys
@@ -33,7 +47,7 @@ def fixed_point(fn, *payloads):
     return run(FixedPoint(), fn, payloads)
 
 
-# ------------------------------------------------------------------------------------------------ taking apart
+# ------------------------------------------------------------------------------------------- taking apart
 def test_taking_apart_and_putting_together():
     interpreter = FixedPoint()
 
@@ -50,7 +64,7 @@ def test_taking_apart_and_putting_together():
     assert repr(PLAIN) == "PLAIN"
 
 
-# ------------------------------------------------------------------------------------------------ through calls
+# ------------------------------------------------------------------------------------------ through calls
 def body(x, y):
     return x * y + x
 
@@ -120,7 +134,7 @@ def test_bodies_without_transformed_arguments_run_below():
     assert type(seen[0]) is rb.Array and float(seen[0]) == 8.0
 
 
-# ------------------------------------------------------------------------------------------------- static parts
+# ------------------------------------------------------------------------------------------- static parts
 def test_static_parts_go_in_and_come_out():
     x, y = Fixed(3, 1), Fixed(5, 2)  # 1.5 and 1.25
     out = fixed_point(toys.jit(lambda a, b: a * b + a), x, y)
@@ -189,7 +203,7 @@ def test_a_fresh_copy_keeps_settings():
     assert [float(v) for v in run(Shifted(0.5), fn, [Box(0.0, 0.0)])] == [0.5, 1.5]
 
 
-# ------------------------------------------------------------------------------------------------- captured values
+# ---------------------------------------------------------------------------------------- captured values
 def test_constants_inside_a_body_are_captured_once_and_passed():
     table = rb.device_put(np.float32([1, 2, 3]))
     closed = staged(lambda a, b: enclose(toys.jit(lambda x: x * table))((a, b)).hi, F3, F3)
@@ -231,10 +245,10 @@ def test_a_rule_that_brings_an_array_is_passed_what_it_captured():
         assert out.hi.tolist() == [11, 21, 31]
 
 
-# ------------------------------------------------------------------------------------------ other levels and errors
+# -------------------------------------------------------------------------------- other levels and errors
 def test_two_interpreters_through_one_call():
-    fn = lambda x: toys.jit(lambda y: y * y)(x)  # noqa: E731
-    inner = lambda x: slope(fn)(x)  # noqa: E731
+    fn = lambda x: toys.jit(lambda y: y * y)(x)
+    inner = lambda x: slope(fn)(x)
     assert [float(v) for v in enclose(inner)((1.0, 2.0))] == [2.0, 4.0]
     assert float(slope(slope(lambda x: fn(x) * x))(2.0)) == 12.0
 
@@ -262,7 +276,7 @@ def test_arguments_of_another_type_than_it_was_traced_for():
         evaluate(closed.jaxpr, [np.ones(3, np.int32)])
 
 
-# ------------------------------------------------------------------------------- rules of a function for any table
+# ---------------------------------------------------------------------- rules of a function for any table
 def clipped(x):
     """A function with a rule for enclose; ``seen`` lists who asked."""
     seen = []

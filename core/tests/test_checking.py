@@ -39,17 +39,25 @@ def test_what_is_no_program():
 
 def test_a_variable_that_is_never_defined():
     a, b, c = Var(F), Var(F), Var(F)
-    refused(Jaxpr([a], [c], [eqn(lax.add, [a, b], [c])]), "equation 0, add reads Var:f32[] before it is defined")
+    refused(
+        Jaxpr([a], [c], [eqn(lax.add, [a, b], [c])]), "equation 0, add reads Var:f32[] before it is defined"
+    )
 
 
 def test_a_variable_that_is_defined_later():
     a, b, c = Var(F), Var(F), Var(F)
-    refused(Jaxpr([a], [c], [eqn(lax.sin, [b], [c]), eqn(lax.sin, [a], [b])]), "equation 0, sin", "before it is defined")
+    refused(
+        Jaxpr([a], [c], [eqn(lax.sin, [b], [c]), eqn(lax.sin, [a], [b])]),
+        "equation 0, sin",
+        "before it is defined",
+    )
 
 
 def test_a_variable_that_is_defined_twice():
     a, b = Var(F), Var(F)
-    refused(Jaxpr([a], [b], [eqn(lax.sin, [a], [b]), eqn(lax.cos, [a], [b])]), "defined twice", "equation 1, cos")
+    refused(
+        Jaxpr([a], [b], [eqn(lax.sin, [a], [b]), eqn(lax.cos, [a], [b])]), "defined twice", "equation 1, cos"
+    )
     refused(Jaxpr([a, a], [a], []), "defined twice", "an input")
     refused(Jaxpr([a], [a], [eqn(lax.sin, [a], [a])]), "defined twice", "equation 0, sin")
     refused(Jaxpr([a], [a], [], constvars=[a]), "defined twice")
@@ -59,10 +67,16 @@ def test_an_output_that_is_not_defined():
     refused(Jaxpr([Var(F)], [Var(F)], []), "an output reads Var:f32[] before it is defined")
 
 
-@pytest.mark.parametrize("wrong", [F, WEAK, I3, ShapedArray((4,), "float32"), ShapedArray((3,), "float32", True)])
+@pytest.mark.parametrize(
+    "wrong", [F, WEAK, I3, ShapedArray((4,), "float32"), ShapedArray((3,), "float32", True)]
+)
 def test_outputs_of_another_type_than_the_shape_rule_gives(wrong):
     a, b = Var(F3), Var(wrong)
-    refused(Jaxpr([a], [b], [eqn(lax.sin, [a], [b])]), "equation 0, sin: its shape rule gives f32[3]", wrong.str_short())
+    refused(
+        Jaxpr([a], [b], [eqn(lax.sin, [a], [b])]),
+        "equation 0, sin: its shape rule gives f32[3]",
+        wrong.str_short(),
+    )
 
 
 def test_a_weak_type_is_named_in_the_message():
@@ -126,13 +140,21 @@ def test_a_broken_body_is_found_inside_its_equation():
 def test_a_body_may_not_use_variables_of_the_program_around_it():
     a, b, c = Var(F), Var(F), Var(F)
     body = Jaxpr([b], [a], [])
-    refused(Jaxpr([a], [c], [eqn(jit_call, [a], [c], jaxpr=body, name="f")]), "in jaxpr of equation 0", "before it is defined")
+    refused(
+        Jaxpr([a], [c], [eqn(jit_call, [a], [c], jaxpr=body, name="f")]),
+        "in jaxpr of equation 0",
+        "before it is defined",
+    )
 
 
 def test_a_body_may_not_capture():
     a, b, c, d = Var(F), Var(F), Var(F), Var(F)
     body = Jaxpr([b], [a], [], constvars=[a])
-    refused(Jaxpr([c], [d], [eqn(jit_call, [c], [d], jaxpr=body, name="f")]), "jaxpr of equation 0", "captures arrays")
+    refused(
+        Jaxpr([c], [d], [eqn(jit_call, [c], [d], jaxpr=body, name="f")]),
+        "jaxpr of equation 0",
+        "captures arrays",
+    )
 
 
 def test_effects_that_are_not_declared():
@@ -142,7 +164,7 @@ def test_effects_that_are_not_declared():
     check(Jaxpr([a], [b], [eqn(noisy, [a], [b])], effects=frozenset(["noisy_of_test_checking"])))
 
 
-# ----------------------------------------------------------------------------------------------- captured arrays
+# ---------------------------------------------------------------------------------------- captured arrays
 def test_a_wrong_number_of_captured_arrays():
     a = Var(F)
     refused(ClosedJaxpr(Jaxpr([], [a], [], constvars=[a]), []), "captures 1 arrays, 0 were given")

@@ -50,7 +50,7 @@ def traced(fn, *args):
     return CORE.jit(lambda *a: (fn(*a),))(*args)[0]
 
 
-# ---------------------------------------------------------------------------------------------------- reading
+# ------------------------------------------------------------------------------------------------ reading
 @every_index
 def test_reading_is_numpy_s(x, index):
     np.testing.assert_array_equal(x[index], HOST[index])
@@ -130,7 +130,7 @@ def test_any_index(index, data):
     np.testing.assert_array_equal(array.at[index].add(values), changed)
 
 
-# ----------------------------------------------------------------------------------------------- out of range
+# ------------------------------------------------------------------------------------------- out of range
 @pytest.mark.parametrize("index", [S[2], S[-3], S[0, 3], S[..., 4], S[np.array([0, 1]), 3]], ids=str)
 def test_static_integers_out_of_range_raise(x, index):
     for read in (lambda a: a[index], lambda a: a.at[index].set(0.0), lambda a: a.at[index].get(mode="clip")):
@@ -179,7 +179,7 @@ def test_modes_of_writing(shape):
         assert run(lambda a, i: a.at[i].add(1.0, wrap_negative_indices=False), near).tolist() == [0, 0, 0]
 
 
-# ---------------------------------------------------------------------------------------------------- writing
+# ------------------------------------------------------------------------------------------------ writing
 UFUNCS = {
     "add": np.add, "subtract": np.subtract, "multiply": np.multiply, "divide": np.divide, "min": np.minimum,
     "max": np.maximum,
@@ -259,7 +259,7 @@ def test_masks_that_are_computed(x):
     )
 
 
-# --------------------------------------------------------------------------------------- derivatives, batches
+# ----------------------------------------------------------------------------------- derivatives, batches
 def test_the_gradient_of_a_table_is_a_sum_over_uses():
     table = device_array(np.arange(6, dtype=np.float32).reshape(3, 2))
     tokens = device_array(np.array([[0, 2], [2, 2]], np.int32))
@@ -292,7 +292,7 @@ def test_reading_and_writing_by_example():
     np.testing.assert_array_equal(shared, np.asarray(rows)[np.array([[0, 1], [1, 1]])])
 
 
-# -------------------------------------------------------------------------------------------- what is emitted
+# ---------------------------------------------------------------------------------------- what is emitted
 def primitives_of(fn, *avals):
     return [e.primitive.name for e in stage(lambda *a: [fn(*a)], avals).jaxpr.equations]
 
@@ -342,7 +342,7 @@ def test_iteration_in_a_program(x):
     np.testing.assert_array_equal(traced(lambda a: lax.add(*a), x), HOST[0] + HOST[1])
 
 
-# --------------------------------------------------------------------------------------------------- messages
+# ----------------------------------------------------------------------------------------------- messages
 @pytest.mark.parametrize(
     ("read", "error", "words"),
     [

@@ -1,4 +1,6 @@
-"""Interpreters: what a tracer is, whose it is, how long it lives, and that nothing remains when a run is over."""
+"""Interpreters: what a tracer is, whose it is, how long it lives, and that nothing remains when a run is
+over.
+"""
 
 import gc
 import threading
@@ -10,9 +12,17 @@ import rabbet as rb
 from rabbet import lax, typeof
 from rabbet.errors import UnexpectedTracerError
 from rabbet.extend import (
-    EVALUATION, Interpreter, Primitive, RuleTable, Tracer, context, is_tracer, payload_of, run, run_traced,
+    EVALUATION,
+    Interpreter,
+    Primitive,
+    RuleTable,
+    Tracer,
+    context,
+    is_tracer,
+    payload_of,
+    run,
+    run_traced,
 )  # fmt: skip
-
 from rabbet.source_info import short_path as short
 
 from . import toys
@@ -21,7 +31,7 @@ from .toys import Box, count, enclose, slope
 ONES = np.ones(3, np.float32)
 
 
-# --------------------------------------------------------------------------------------------------------- running
+# ------------------------------------------------------------------------------------------------ running
 def test_an_interval_contains_the_values():
     box = enclose(lambda x, y: x * y - lax.exp(x))((-1.0, 2.0), (0.5, 3.0))
     xs, ys = np.random.default_rng(0).uniform((-1, 0.5), (2, 3), (100, 2)).T
@@ -115,9 +125,9 @@ def test_weak_numbers_stay_weak_through_an_interpreter():
     assert typeof(enclose(lambda x: x * 2 + 1)((1.0, 2.0)).lo) is typeof(1.0)
 
 
-# ------------------------------------------------------------------------------------------------------------ nesting
+# ------------------------------------------------------------------------------------------------ nesting
 def test_two_levels_of_one_transformation():
-    inner = lambda x: enclose(lambda y: y * x)((1.0, 2.0))  # noqa: E731
+    inner = lambda x: enclose(lambda y: y * x)((1.0, 2.0))
     out = enclose(inner)((3.0, 4.0))
     assert type(out.lo) is Box and type(out.lo.hi) in (rb.Array, float)
     assert float(out.lo.lo) == 3.0 and float(out.hi.hi) == 8.0
@@ -135,9 +145,9 @@ def test_the_second_derivative_is_two_levels():
 
 
 def test_different_transformations_nest_in_both_orders():
-    cubic = lambda x: x * x * x - x * 2.0  # noqa: E731
+    cubic = lambda x: x * x * x - x * 2.0
     assert [float(v) for v in enclose(slope(cubic))((1.0, 1.0))] == [1.0, 1.0]
-    box = lambda x: enclose(cubic)((x, x)).hi  # noqa: E731
+    box = lambda x: enclose(cubic)((x, x)).hi
     with pytest.raises(rb.errors.MissingRule, match="no 'slope' rule for primitive 'm"):
         slope(box)(1.0)  # the min and max of the corners have no slope
 
@@ -183,7 +193,7 @@ def test_a_decomposition_runs_under_the_interpreter_that_met_it():
     assert [float(v) for v in enclose(p)((1.0, 2.0))] == [-1.0, 0.0]
 
 
-# --------------------------------------------------------------------------------------------------- leaked tracers
+# ----------------------------------------------------------------------------------------- leaked tracers
 def leak(transformed, *args):
     """A tracer that outlived its run, and the line that made it."""
     kept = []
@@ -198,11 +208,15 @@ def leak(transformed, *args):
 
 USES = {
     "operator": lambda t: t + 1.0, "primitive": lax.sin, "second operand": lambda t: lax.add(1.0, t),
-    "beside numpy": lambda t: ONES * t, "unary": lambda t: -t, "index": lambda t: rb.device_put(ONES)[t.astype("int32")],
-    "in another run": lambda t: enclose(lambda x: x * t)((1.0, 2.0)), "in a trace": lambda t: toys.jit(lambda x: x + t)(1.0),
-    "argument of a call": lambda t: toys.jit(lax.sin)(t), "device_put": rb.device_put, "comparison": lambda t: t < 1.0,
+    "beside "
+    "numpy": lambda t: ONES * t, "unary": lambda t: -t, "index": lambda t: rb.device_put(ONES)[t.astype("int32")],
+    "in another "
+    "run": lambda t: enclose(lambda x: x * t)((1.0, 2.0)), "in a trace": lambda t: toys.jit(lambda x: x + t)(1.0),
+    "argument of a "
+    "call": lambda t: toys.jit(lax.sin)(t), "device_put": rb.device_put, "comparison": lambda t: t < 1.0,
     "in the same transformation": lambda t: slope(lambda x: x * t)(1.0),
-    "as a payload": lambda t: enclose(lambda x: x)((t, t)).lo + 1.0, "bool": bool, "float": float, "numpy": np.asarray,
+    "as a "
+    "payload": lambda t: enclose(lambda x: x)((t, t)).lo + 1.0, "bool": bool, "float": float, "numpy": np.asarray,
 }  # fmt: skip
 
 
@@ -219,7 +233,9 @@ def test_a_leaked_tracer_names_the_line_that_made_it(use):
 
 def test_a_leaked_tracer_of_staging_is_refused_too():
     tracer, line = leak(toys.jit, 1.0)
-    with pytest.raises(UnexpectedTracerError, match=rf"the trace of .*It was made at .*test_interpreter.py:{line}\."):
+    with pytest.raises(
+        UnexpectedTracerError, match=rf"the trace of .*It was made at .*test_interpreter.py:{line}\."
+    ):
         tracer * 2.0
 
 
@@ -230,7 +246,9 @@ def test_a_leaked_tracer_can_still_be_shown():
 
 
 def test_numpy_functions_refuse_tracers():
-    with pytest.raises(rb.errors.TracerArrayConversionError, match=r"numpy.asarray\(\) needs the value .* Enclose of"):
+    with pytest.raises(
+        rb.errors.TracerArrayConversionError, match=r"numpy.asarray\(\) needs the value .* Enclose of"
+    ):
         enclose(lambda x: np.sin(x))((1.0, 2.0))
 
 
@@ -257,7 +275,7 @@ def test_python_values_of_a_traced_array_are_refused_with_its_line(use, dtype, e
     assert "make th" in message and "help(rabbet.errors." in message
 
 
-# ------------------------------------------------------------------------------------------------- a clean state
+# ------------------------------------------------------------------------------------------ a clean state
 def test_an_exception_leaves_the_state_clean():
     def fail(x):
         raise KeyError("user's own")
@@ -335,7 +353,9 @@ def test_many_threads_at_once():
     results = [None] * 8
 
     def work(i):
-        results[i] = float(slope(slope(lambda x: x * x * x))(float(i))) + float(toys.jit(lambda x: x + 1.0)(float(i)))
+        results[i] = float(slope(slope(lambda x: x * x * x))(float(i))) + float(
+            toys.jit(lambda x: x + 1.0)(float(i))
+        )
 
     threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
     for t in threads:
@@ -354,13 +374,15 @@ def test_generators_that_are_left_unfinished_do_not_disturb():
     assert context.interpreter is EVALUATION
 
 
-# ------------------------------------------------------------------------------------------------- incomplete authors
+# ------------------------------------------------------------------------------------- incomplete authors
 class Nothing(Interpreter):
     table = RuleTable("nothing of test_interpreter")
 
 
 def test_an_interpreter_without_type_of_is_told_what_to_write():
-    with pytest.raises(NotImplementedError, match=r"Nothing must give the type of a payload: define type_of\(self, payload\)"):
+    with pytest.raises(
+        NotImplementedError, match=r"Nothing must give the type of a payload: define type_of\(self, payload\)"
+    ):
         run(Nothing(), lambda x: x, [1.0])
 
 
@@ -368,7 +390,9 @@ def test_an_interpreter_without_lift_is_told_what_to_write():
     class Half(toys.Enclose):
         lift = Interpreter.lift
 
-    with pytest.raises(NotImplementedError, match=r"Half must say how to lift a constant: define lift\(self, value\)"):
+    with pytest.raises(
+        NotImplementedError, match=r"Half must say how to lift a constant: define lift\(self, value\)"
+    ):
         run(Half(), lambda x: x * 2.0, [Box(1.0, 2.0)])
 
 
@@ -376,5 +400,7 @@ def test_an_interpreter_without_a_table_is_told_what_to_write():
     class Tableless(toys.Enclose):
         table = None
 
-    with pytest.raises(NotImplementedError, match="Tableless met primitive 'mul' and has no rules: write `table = rules`"):
+    with pytest.raises(
+        NotImplementedError, match="Tableless met primitive 'mul' and has no rules: write `table = rules`"
+    ):
         run(Tableless(), lambda x: x * 2.0, [Box(1.0, 2.0)])

@@ -9,13 +9,22 @@ import rabbet as rb
 from rabbet import lax
 from rabbet.avals import ShapedArray
 from rabbet.extend import (
-    ClosedJaxpr, Equation, Jaxpr, Literal, Primitive, Var, bodies_of, context, evaluate, stage,
+    ClosedJaxpr,
+    Equation,
+    Jaxpr,
+    Literal,
+    Primitive,
+    Var,
+    bodies_of,
+    context,
+    evaluate,
+    stage,
 )  # fmt: skip
 from rabbet.jaxpr import last_uses
 
 from . import toys
 
-I = ShapedArray((), "int32", True)  # noqa: E741
+I = ShapedArray((), "int32", True)
 F = ShapedArray((), "float32")
 F3 = ShapedArray((3,), "float32")
 ONES = np.ones(3, np.float32)
@@ -29,7 +38,7 @@ def text(fn, *avals):
     return str(stage(fn, avals))
 
 
-# ----------------------------------------------------------------------------------------------------- printing
+# ----------------------------------------------------------------------------------------------- printing
 def test_the_issues_example():
     def f(u, v):
         w = u + v
@@ -45,7 +54,10 @@ def test_the_issues_example():
 
 def test_literals_are_shown_with_their_types():
     lines = text(lambda x: [x * 2.0, 3.0, np.float32(0.5), True, 1], F).splitlines()
-    assert lines[1:] == ["    b:f32[] = mul a 2.0:f32[]", "  in (b, 3.0:f32[], 0.5:f32[], True:bool[], 1:i32[]) }"]
+    assert lines[1:] == [
+        "    b:f32[] = mul a 2.0:f32[]",
+        "  in (b, 3.0:f32[], 0.5:f32[], True:bool[], 1:i32[]) }",
+    ]
 
 
 def test_an_int_beside_floats_is_shown_as_the_float_that_it_is():
@@ -97,7 +109,11 @@ def test_bodies_are_nested_and_indented():
 def test_names_go_on_after_z():
     closed = stage(lambda *xs: [xs[-1]], [F] * 80)
     head = str(closed).splitlines()[0]
-    assert " z:f32[] ba:f32[] bb:f32[]" in head and " bz:f32[] ca:f32[]" in head and head.endswith(" da:f32[] db:f32[]. let")
+    assert (
+        " z:f32[] ba:f32[] bb:f32[]" in head
+        and " bz:f32[] ca:f32[]" in head
+        and head.endswith(" da:f32[] db:f32[]. let")
+    )
     assert str(closed).splitlines()[-1] == "  in (db,) }"
 
 
@@ -113,7 +129,7 @@ def test_dtypes_and_functions_in_parameters():
     assert text(lambda x: [p(x, f=len)], F).splitlines()[1] == "    b:f32[] = with_function_of_test_jaxpr a"
 
 
-# ------------------------------------------------------------------------------------------------------- parts
+# -------------------------------------------------------------------------------------------------- parts
 def test_the_fields_names_for_the_parts():
     closed = staged(lambda x: x + 1.0, F)
     assert closed.eqns is closed.jaxpr.eqns is closed.jaxpr.equations
@@ -162,7 +178,7 @@ def test_what_is_kept_with_a_program_dies_with_it():
     assert watched() is None
 
 
-# --------------------------------------------------------------------------------------------------- evaluation
+# --------------------------------------------------------------------------------------------- evaluation
 def test_evaluation_takes_consts_then_arguments():
     closed = staged(lambda x: x - ONES, F3)
     assert evaluate(closed.jaxpr, [ONES * 3], closed.consts)[0].tolist() == [2, 2, 2]
@@ -204,6 +220,8 @@ def test_an_error_in_evaluation_leaves_the_line_as_it_was():
 
 def test_programs_may_be_written_by_hand():
     a, b, c = Var(F), Var(F), Var(F)
-    jaxpr = Jaxpr([a], [c], [Equation(lax.sin.op(), [a], [b]), Equation(lax.mul.op(), [b, Literal(2.0, F)], [c])])
+    jaxpr = Jaxpr(
+        [a], [c], [Equation(lax.sin.op(), [a], [b]), Equation(lax.mul.op(), [b, Literal(2.0, F)], [c])]
+    )
     assert float(evaluate(jaxpr, [0.5])[0]) == pytest.approx(2 * np.sin(0.5))
     assert ClosedJaxpr(jaxpr, []).effects == frozenset()

@@ -1,4 +1,6 @@
-"""Lowering: text that MLIR accepts, the user's lines in it, constants to the last bit, one function per body."""
+"""Lowering: text that MLIR accepts, the user's lines in it, constants to the last bit, one function per
+body.
+"""
 
 import re
 import textwrap
@@ -10,7 +12,17 @@ from rabbet import lax
 from rabbet.avals import ShapedArray
 from rabbet.errors import MissingRule
 from rabbet.extend import (
-    Equation, Jaxpr, Literal, Primitive, RuleSet, Var, call_of, check, compile_program, open_consts, stage,
+    Equation,
+    Jaxpr,
+    Literal,
+    Primitive,
+    RuleSet,
+    Var,
+    call_of,
+    check,
+    compile_program,
+    open_consts,
+    stage,
 )  # fmt: skip
 from rabbet.extend import lower_program as trimmed
 from rabbet.lowering import constants
@@ -37,7 +49,7 @@ def _listed(out):
     return list(out) if isinstance(out, (tuple, list)) else [out]
 
 
-# -------------------------------------------------------------------------------------------------------- the text
+# ----------------------------------------------------------------------------------------------- the text
 def test_the_text_of_a_small_program():
     module = lowered(lambda x: lax.sin(x) * 2.0, F3, name="small")
     assert module.key_text == textwrap.dedent("""\
@@ -78,7 +90,7 @@ def test_any_name_makes_a_module(name):
     assert re.match(r"module @[A-Za-z_]\w* \{", module.text, re.ASCII)
 
 
-# ----------------------------------------------------------------------------------------------------- the places
+# --------------------------------------------------------------------------------------------- the places
 SOURCE = """
 def model(x):
     y = lax.sin(x)
@@ -128,7 +140,9 @@ def test_equations_in_a_body_carry_their_own_lines():
     module = lowered(lambda x: toys.jit(inner)(x), F)
     line = next(line for line in module.text.splitlines() if "cosine" in line)
     definition = re.search(r"loc\((#l\d+)\)$", line).group(1)
-    assert re.search(rf'{definition} = loc\(".*test_lowering.py":{inner.__code__.co_firstlineno + 1}:', module.text)
+    assert re.search(
+        rf'{definition} = loc\(".*test_lowering.py":{inner.__code__.co_firstlineno + 1}:', module.text
+    )
 
 
 def test_an_equation_without_a_place_is_fine():
@@ -137,7 +151,7 @@ def test_an_equation_without_a_place_is_fine():
     mlir_modules.parse(module.text)
 
 
-# -------------------------------------------------------------------------------------------------- the constants
+# ------------------------------------------------------------------------------------------ the constants
 VALUES = {
     "float32": [0.0, -0.0, 1.0, -1.5, 0.1, 1e-45, 3.4028235e38, 1.1754944e-38, np.inf, -np.inf, np.nan, 1 / 3],
     "float64": [0.0, -0.0, 0.1, 5e-324, 1.7976931348623157e308, np.inf, -np.inf, np.nan, 1 / 3, np.pi, 1 + 2**-52],
@@ -152,7 +166,12 @@ VALUES = {
 
 
 def all_values():
-    return [pytest.param(v, d, id=f"{d}-{v}") for d, values in VALUES.items() for v in values]
+    needs = {"bfloat16": [pytest.mark.needs("bfloat16")]}
+    return [
+        pytest.param(v, d, id=f"{d}-{v}", marks=needs.get(d, []))
+        for d, values in VALUES.items()
+        for v in values
+    ]
 
 
 def run_constant(value, dtype, shape=()):
@@ -165,7 +184,6 @@ def run_constant(value, dtype, shape=()):
 @pytest.mark.parametrize(("value", "dtype"), all_values())
 def test_scalar_constants_are_exact(value, dtype):
     if dtype == "bfloat16":
-        pytest.importorskip("rabbet_bfloat16")
         import ml_dtypes
 
         wanted = np.asarray(value).astype(ml_dtypes.bfloat16)
@@ -188,7 +206,12 @@ def test_array_constants_are_exact(dtype):
 
 
 def test_arrays_of_one_value_of_both_zeros_and_of_nothing():
-    for values in (np.full((2, 3), 7, np.int32), np.float32([0.0, -0.0]), np.float32([-0.0, -0.0]), np.zeros((0, 3), np.float32)):
+    for values in (
+        np.full((2, 3), 7, np.int32),
+        np.float32([0.0, -0.0]),
+        np.float32([-0.0, -0.0]),
+        np.zeros((0, 3), np.float32),
+    ):
         got = run_constant(values, values.dtype.name, values.shape)
         assert got.tobytes() == values.tobytes() and got.shape == values.shape
     assert constants.dense(np.full(1000, 3, np.int32), np.dtype("int32")) == "dense<3>"
@@ -206,7 +229,7 @@ def test_a_constant_is_written_once_per_function():
     assert text.count("stablehlo.constant") == 1
 
 
-# ----------------------------------------------------------------------------------------------------- the calls
+# ---------------------------------------------------------------------------------------------- the calls
 def test_a_body_is_one_function_however_often_it_is_called():
     body = open_consts(stage(lambda x: [lax.sin(x) * 2.0], [F]))
     call = call_of(body, "step")
@@ -230,7 +253,7 @@ def test_a_body_called_main_does_not_clash():
 
 
 def test_names_that_look_numbered_do_not_clash():
-    f = lambda x: x + 1.0  # noqa: E731
+    f = lambda x: x + 1.0
     g, h = (lambda x: x + 2.0), (lambda x: x + 3.0)
     f.__name__, g.__name__, h.__name__ = "f", "f", "f_1"
     for order in ((f, g, h), (h, f, g), (f, h, g)):
@@ -239,7 +262,7 @@ def test_names_that_look_numbered_do_not_clash():
         assert len(found) == len(set(found)) == 3
 
 
-# ------------------------------------------------------------------------------------- rules, parts, platforms
+# -------------------------------------------------------------------------------- rules, parts, platforms
 def test_decompositions_are_written_in_place():
     p = Primitive("parts_of_test_lowering", lambda x, n: x, kinds=("elementwise",))
 
@@ -263,7 +286,9 @@ def test_a_decomposition_with_several_results():
 def test_a_decomposition_may_not_capture_arrays():
     p = Primitive("greedy_of_test_lowering", lambda x: x)
     p.decompose(lambda op, x: lax.mul(x, ONES))
-    with pytest.raises(MissingRule, match="decomposition of primitive 'greedy_of_test_lowering' uses arrays from outside"):
+    with pytest.raises(
+        MissingRule, match="decomposition of primitive 'greedy_of_test_lowering' uses arrays from outside"
+    ):
         lowered(lambda x: p(x), F3)
 
 
@@ -317,7 +342,14 @@ def test_what_a_rule_is_given():
 
     @p.rule("lower")
     def lower_site(op, x, y):
-        seen.update(params=op.params, k=op["k"], ins=list(op.in_avals), outs=list(op.out_avals), out=op.out, platform=op.platform)
+        seen.update(
+            params=op.params,
+            k=op["k"],
+            ins=list(op.in_avals),
+            outs=list(op.out_avals),
+            out=op.out,
+            platform=op.platform,
+        )
         pair = op.emit_many(f'"stablehlo.custom"({x}, {y}) : ...', 2)
         assert re.fullmatch(r"%\d+#0", pair[0])
         return [x, y]
@@ -334,7 +366,7 @@ def test_a_rule_that_writes_nonsense_is_reported_with_the_module():
         p(1.0)
 
 
-# ---------------------------------------------------------------------------------------- arguments and donation
+# --------------------------------------------------------------------------------- arguments and donation
 def test_donated_arguments_alias_an_output_of_their_type_or_are_given_away():
     text = lowered(lambda x, y, z: (x * 2.0, y), F3, F, F3, donated=(0, 2)).key_text
     head = next(line for line in text.splitlines() if "@main(" in line)

@@ -1,4 +1,6 @@
-"""Passes: in what order they run, that one can be switched off, and who is blamed when one breaks a program."""
+"""Passes: in what order they run, that one can be switched off, and who is blamed when one breaks a
+program.
+"""
 
 import subprocess
 import sys
@@ -48,7 +50,7 @@ def program(fn, *avals):
     return stage(lambda *xs: [fn(*xs)], avals or (F,)).jaxpr
 
 
-# ------------------------------------------------------------------------------------------------------- the order
+# ---------------------------------------------------------------------------------------------- the order
 def test_without_wishes_the_order_given_is_kept():
     assert order(make("c"), make("a"), make("b")) == ["c", "a", "b"]
 
@@ -86,7 +88,7 @@ def test_installed_passes_run_with_core_s_own(installed):
     assert log == [("early", "cpu"), ("late", "cpu")]
 
 
-# ---------------------------------------------------------------------------------------------------- running them
+# ------------------------------------------------------------------------------------------- running them
 def test_a_pass_may_be_for_some_platforms_only(installed):
     log = []
     installed(make("gpu", log, platforms=("cuda", "rocm")), make("any", log))
@@ -117,7 +119,9 @@ def test_a_pass_that_raises_is_named_with_the_way_out(installed):
     installed(Pass("fragile", fail))
     with pytest.raises(IndexError) as caught:
         toys.jit(lambda x: x * 3.0)(1.0)
-    assert caught.value.__notes__ == ["in the pass 'fragile'; switch it off with RABBET_DISABLE_PASSES=fragile"]
+    assert caught.value.__notes__ == [
+        "in the pass 'fragile'; switch it off with RABBET_DISABLE_PASSES=fragile"
+    ]
 
 
 def test_a_pass_that_breaks_the_program_is_named_where_checks_are_on(installed):
@@ -148,7 +152,8 @@ def test_a_pass_that_changes_the_interface_is_named(installed):
 def test_a_rewriting_pass_changes_what_runs(installed):
     def sines_to_cosines(jaxpr, platform):
         swapped = [
-            Equation(lax.cos.op() if e.primitive is lax.sin else e.op, e.inputs, e.outputs, e.where) for e in jaxpr.equations
+            Equation(lax.cos.op() if e.primitive is lax.sin else e.op, e.inputs, e.outputs, e.where)
+            for e in jaxpr.equations
         ]
         return check(Jaxpr(jaxpr.invars, jaxpr.outvars, swapped, jaxpr.constvars, jaxpr.effects, jaxpr.name))
 
@@ -162,7 +167,7 @@ def test_a_pass_shows_what_it_is():
     assert "named" in repr(p) and "function" not in repr(p)
 
 
-# ------------------------------------------------------------------------------------------------------- dead code
+# ---------------------------------------------------------------------------------------------- dead code
 def test_what_nobody_reads_is_dropped():
     def fn(x, y):
         z = lax.sin(x)

@@ -19,7 +19,7 @@ def fresh(name="fresh", **how):
     return Primitive(f"{name}_for_this_test", lambda *avals, **params: avals[0], **how)
 
 
-# ------------------------------------------------------------------------------------------------------------ ops
+# ---------------------------------------------------------------------------------------------------- ops
 def test_equal_parameters_give_the_same_op():
     p = fresh()
     assert p.op(axis=1) is p.op(axis=1)
@@ -80,14 +80,17 @@ def test_outs_is_a_tuple_also_where_the_shape_rule_gives_a_list():
     assert p.op().outs((F32,)) == (F32, F32)
 
 
-# ---------------------------------------------------------------------------------------------------------- kinds
+# -------------------------------------------------------------------------------------------------- kinds
 def test_every_kind_of_the_list_is_accepted_in_the_given_order():
     assert fresh(kinds=primitive.KINDS).kinds == primitive.KINDS
     assert fresh(kinds=("linear", "increasing")).kinds == ("linear", "increasing")
 
 
 def test_an_unknown_kind_is_refused_with_the_list():
-    with pytest.raises(ValueError, match=r"'fresh_for_this_test' declares unknown kinds \['monotone'\]; the kinds are elementwise,"):
+    with pytest.raises(
+        ValueError,
+        match=r"'fresh_for_this_test' declares unknown kinds \['monotone'\]; the kinds are elementwise,",
+    ):
         fresh(kinds=("elementwise", "monotone"))
 
 
@@ -103,7 +106,7 @@ def test_elementwise_primitives_let_numbers_adopt():
     assert fresh(kinds=("elementwise",), adopt=1).adopt == 1
 
 
-# ---------------------------------------------------------------------------------------------------------- rules
+# -------------------------------------------------------------------------------------------------- rules
 def test_a_second_rule_is_a_conflict_that_shows_both_addresses():
     p = fresh()
 
@@ -159,7 +162,7 @@ def test_decorators_return_the_function():
     assert p.decompose(rule) is rule
 
 
-# ----------------------------------------------------------------------------------- names, pickles, places, calls
+# -------------------------------------------------------------------------- names, pickles, places, calls
 def test_primitives_pickle_by_name():
     assert pickle.loads(pickle.dumps(lax.sin)) is lax.sin
     assert copy.deepcopy(lax.sin) is lax.sin

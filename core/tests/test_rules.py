@@ -1,4 +1,6 @@
-"""Rule tables: the seven steps of the lookup in their order, who wins, and what is said where nothing is found."""
+"""Rule tables: the seven steps of the lookup in their order, who wins, and what is said where nothing is
+found.
+"""
 
 import numpy as np
 import pytest
@@ -31,7 +33,9 @@ def sets():
 
 @pytest.fixture
 def table(sets):
-    return RuleTable("wanted", doc="(op, *payloads) -> payload", bridges=lambda name: [s for s in sets if s.name == name])
+    return RuleTable(
+        "wanted", doc="(op, *payloads) -> payload", bridges=lambda name: [s for s in sets if s.name == name]
+    )
 
 
 def found(table, p, platform=None):
@@ -39,7 +43,7 @@ def found(table, p, platform=None):
     return hit and (hit.source, hit.detail)
 
 
-# ------------------------------------------------------------------------------------------------ the seven steps
+# ---------------------------------------------------------------------------------------- the seven steps
 def test_each_step_wins_over_those_below_it(table, sets):
     p = primitive("all_steps", kinds=("linear", "elementwise"))
     assert found(table, p) is None
@@ -81,7 +85,9 @@ def test_one_function_may_serve_several_primitives_and_kinds(table):
     function = rule("both")
     assert table.primitive(p, q)(function) is function
     assert table.kind("linear", "structural")(function) is function
-    assert table.lookup(p) is table.lookup(q) is table.lookup(primitive("r", kinds=("structural",))) is function
+    assert (
+        table.lookup(p) is table.lookup(q) is table.lookup(primitive("r", kinds=("structural",))) is function
+    )
 
 
 def test_bridges_for_other_tables_and_primitives_are_not_taken(table, sets):
@@ -93,7 +99,7 @@ def test_bridges_for_other_tables_and_primitives_are_not_taken(table, sets):
     assert found(table, p) is None
 
 
-# ------------------------------------------------------------------------------------------------------ platforms
+# ---------------------------------------------------------------------------------------------- platforms
 def test_a_platform_comes_first_at_every_step(table, sets):
     p = primitive("by_platform")
     bridge = RuleSet("wanted")
@@ -122,7 +128,7 @@ def test_lookups_of_two_platforms_are_remembered_apart(table):
         assert table.lookup(p, "cpu")(None) == "any"
 
 
-# -------------------------------------------------------------------------------------------- memory and late rules
+# ---------------------------------------------------------------------------------- memory and late rules
 def test_a_lookup_is_remembered(table, sets):
     calls = []
     counting = RuleTable("wanted", bridges=lambda name: calls.append(name) or ())
@@ -155,7 +161,7 @@ def test_a_rule_written_after_a_lookup_takes_its_place(table):
     assert table.lookup(p)(None) == "owner"
 
 
-# ------------------------------------------------------------------------------------------------------- conflicts
+# ---------------------------------------------------------------------------------------------- conflicts
 def test_two_rules_in_a_table_are_a_conflict_that_shows_both_addresses(table):
     p = primitive("twice")
     first, second = rule("first"), rule("second")
@@ -208,7 +214,7 @@ def test_a_rule_for_what_is_no_primitive_is_refused(table):
         table.primitive(lambda x: x)(rule("not a primitive"))
 
 
-# ------------------------------------------------------------------------------------------------------- the message
+# -------------------------------------------------------------------------------------------- the message
 class Reluctant(Interpreter):
     """A table with a rule for mul only, which is written with min."""
 
@@ -267,7 +273,9 @@ def test_the_message_shows_by_which_rule_it_was_reached():
 
 def test_a_chain_of_rules_is_shown_innermost_first():
     with pytest.raises(MissingRule) as caught:
-        toys.enclose(lambda x: run(Reluctant(), lambda y: run(Nested(), lambda z: lax.mul(z, z), [y]), [x]))((0.0, 1.0))
+        toys.enclose(lambda x: run(Reluctant(), lambda y: run(Nested(), lambda z: lax.mul(z, z), [y]), [x]))(
+            (0.0, 1.0)
+        )
     reached = [line for line in lines_of(caught) if "reached from" in line]
     assert [line.split("(")[0].strip() for line in reached] == [
         "reached from the 'reluctant' rule for 'mul'", "reached from the 'nested' rule for 'mul'",

@@ -6,7 +6,16 @@ import rabbet as rb
 from rabbet import lax
 from rabbet.avals import ShapedArray
 from rabbet.extend import (
-    Literal, Primitive, Var, check, evaluate, is_tracer, open_consts, position, stage, typeof,
+    Literal,
+    Primitive,
+    Var,
+    check,
+    evaluate,
+    is_tracer,
+    open_consts,
+    position,
+    stage,
+    typeof,
 )  # fmt: skip
 from rabbet.scalars import TypedScalar
 from rabbet.source_info import short_path
@@ -31,7 +40,7 @@ def names(closed):
     return [eqn.primitive.name for eqn in closed.eqns]
 
 
-# ------------------------------------------------------------------------------------------------- what is recorded
+# --------------------------------------------------------------------------------------- what is recorded
 def test_each_operation_is_one_equation_in_order():
     closed = staged(lambda x: lax.sin(x) * lax.cos(x) + x, F3)
     assert names(closed) == ["sin", "cos", "mul", "add"]
@@ -82,7 +91,7 @@ def test_a_program_bears_the_functions_name():
     assert stage(my_model, [F], "other").jaxpr.name == "other"
 
 
-# ------------------------------------------------------------------------------------------------- outputs
+# ------------------------------------------------------------------------------------------------ outputs
 def test_outputs_that_are_inputs_constants_and_repeated():
     closed = check(stage(lambda x, y: [y, x, x, 2.0, np.float32(3), ONES], [F, F3]))
     a, b = closed.jaxpr.invars
@@ -108,7 +117,7 @@ def test_multiple_results_are_variables_of_one_equation():
     assert closed.out_avals == (F3, F)
 
 
-# ------------------------------------------------------------------------------------------------- captured values
+# ---------------------------------------------------------------------------------------- captured values
 def test_captured_arrays_become_inputs_once_each():
     one, two = rb.device_put(ONES), rb.device_put(2 * ONES)
     closed = staged(lambda x: x * one + two * one - ONES, F3)
@@ -169,7 +178,7 @@ def test_a_typed_scalar_keeps_its_width():
     assert out.dtype == np.float64 and out[0].item() == 1 / 3
 
 
-# ------------------------------------------------------------------------------------------------- nesting
+# ------------------------------------------------------------------------------------------------ nesting
 def test_staging_inside_staging_captures_the_outer_tracer():
     inner = []
 
@@ -208,7 +217,7 @@ def test_open_consts_makes_captured_arrays_inputs():
     assert open_consts(plain) is plain.jaxpr
 
 
-# ------------------------------------------------------------------------------------------------- effects
+# ------------------------------------------------------------------------------------------------ effects
 def test_effects_are_part_of_the_program_and_of_those_around_it():
     noisy = Primitive("noisy_of_test_staging", lambda x: x, kinds=("effect",))
     inner = stage(lambda x: [noisy(x)], [F])
@@ -220,7 +229,7 @@ def test_effects_are_part_of_the_program_and_of_those_around_it():
     assert stage(lambda x: [lax.sin(x)], [F]).effects == frozenset()
 
 
-# ------------------------------------------------------------------------------------------------- what is refused
+# ---------------------------------------------------------------------------------------- what is refused
 def test_a_wrong_type_inside_is_reported_by_the_shape_rule():
     with pytest.raises((TypeError, ValueError), match="3.*4|4.*3"):
         staged(lambda x: lax.add(x, np.ones(4, np.float32)), F3)

@@ -29,7 +29,7 @@ def jit(fn):
     return call
 
 
-# ------------------------------------------------------------------------------------------------------ intervals
+# ---------------------------------------------------------------------------------------------- intervals
 class Box(NamedTuple):
     lo: Any
     hi: Any
@@ -75,7 +75,7 @@ def enclose(fn):
     return lambda *args: run(Enclose(), fn, [Box(*b) for b in args])
 
 
-# --------------------------------------------------------------------------------- forward differences, by hand
+# --------------------------------------------------------------------------- forward differences, by hand
 class Slope(NamedTuple):
     """A value and its derivative; the derivative of what never depends on the input is the number 0.0."""
 
@@ -123,7 +123,7 @@ def slope(fn):
     return lambda x: run(Differentiate(), fn, [Slope(traceable(x), 1.0)]).rate
 
 
-# --------------------------------------------------------------------- numbers as integers with a static scale
+# ---------------------------------------------------------------- numbers as integers with a static scale
 class Fixed:
     """The number ``digits * 2**-scale``; the scale is static."""
 
@@ -163,7 +163,7 @@ class FixedPoint(Interpreter):
         return typeof(payload.digits)
 
 
-# ---------------------------------------------------------------------------------------------- counting operations
+# ------------------------------------------------------------------------------------ counting operations
 class Counted(NamedTuple):
     value: Any
 

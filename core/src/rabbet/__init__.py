@@ -1,16 +1,20 @@
-"""Rabbet: composable transformations of NumPy-style programs, every backend, transformation and dtype a package of its own.
+"""Rabbet: composable transformations of NumPy-style programs, every backend, transformation and dtype a
+package of its own.
 
-This module is where the parts are put together: core's own names are imported here; names that plugins provide (``rabbet.jit``, ``rabbet.grad``,
+This module is where the parts are put together: core's own names are imported here; names that plugins
+  provide (``rabbet.jit``, ``rabbet.grad``,
 ``rabbet.numpy``) are looked up among the installed packages when they are first used.
 """
 
 import os
 import pkgutil
 
-# jaxlib reads this once, when it is loaded: 1 hides the informational lines of its clients. Whoever set it keeps control.
+# jaxlib reads this once, when it is loaded: 1 hides the informational lines of its clients. Whoever set it
+# keeps control.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 
-# Plugins ship modules inside this package (rabbet/numpy from rabbet-numpy); editable installs put them in other folders.
+# Plugins ship modules inside this package (rabbet/numpy from rabbet-numpy); editable installs put them in
+# other folders.
 __path__ = pkgutil.extend_path(__path__, __name__)
 
 __version__ = "0.1.0"
@@ -24,7 +28,13 @@ from rabbet.runtime.devices import (
     Device, default_backend, device_count, devices, local_device_count, local_devices, process_count, process_index,
 )  # fmt: skip
 from rabbet import dtypes, errors, lax, tree, tree_util
-from rabbet.runtime.housekeeping import block_until_ready, clear_caches, copy_to_host_async, device_get, live_arrays
+from rabbet.runtime.housekeeping import (
+    block_until_ready,
+    clear_caches,
+    copy_to_host_async,
+    device_get,
+    live_arrays,
+)
 from rabbet.runtime.transfer import device_put
 
 composition.compose()

@@ -1,4 +1,6 @@
-"""The grammar of programs: a type checker that tests run after every transformation. It costs nothing in production."""
+"""The grammar of programs: a type checker that tests run after every transformation. It costs nothing in
+production.
+"""
 
 import numpy as np
 
@@ -11,8 +13,8 @@ from rabbet.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var, bodies_of, effects_of
 def check(program):
     """Check that ``program`` is well formed and well typed; return it.
 
-    Every variable is defined once and before its use, every equation's outputs have the types that the shape rule of its operator gives
-    for its inputs, and every body obeys the same.
+    Every variable is defined once and before its use, every equation's outputs have the types that the
+    shape rule of its operator gives for its inputs, and every body obeys the same.
 
     Args:
       program: a ``Jaxpr`` or a ``ClosedJaxpr``.
@@ -46,7 +48,9 @@ def _check_consts(closed):
         have = getattr(const, "aval", const)
         dtype = dtypes.narrow(have.dtype) if isinstance(const, np.ndarray) else getattr(have, "dtype", None)
         if (getattr(have, "shape", None), dtype) != (v.aval.shape, v.aval.dtype):
-            raise JaxprTypeError(f"the captured array {const!r:.80} does not have the type {v.aval.str_short()}")
+            raise JaxprTypeError(
+                f"the captured array {const!r:.80} does not have the type {v.aval.str_short()}"
+            )
 
 
 def _define(v, defined, what):
@@ -79,7 +83,9 @@ def _check_equation(i, eqn, defined, effects):
         _check_use(v, defined, what)
     for name, body in bodies_of(eqn.op):
         if body.constvars:
-            raise JaxprTypeError(f"{name} of {what} captures arrays; a body takes everything as inputs (open_consts)")
+            raise JaxprTypeError(
+                f"{name} of {what} captures arrays; a body takes everything as inputs (open_consts)"
+            )
         try:
             check(body)
         except JaxprTypeError as error:

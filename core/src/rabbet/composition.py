@@ -1,7 +1,8 @@
 """Where the parts meet: the one place that knows both the tiers below and the plugins.
 
-Lower tiers leave places open (who evaluates, who knows further dtypes, rules, passes and hooks); ``compose`` fills them, once, when ``rabbet`` is
-imported. It imports no plugin: each place holds a function that looks among the installed packages when it is first asked.
+Lower tiers leave places open (who evaluates, who knows further dtypes, rules, passes and hooks);
+``compose`` fills them, once, when ``rabbet`` is imported. It imports no plugin: each place holds a function
+that looks among the installed packages when it is first asked.
 """
 
 from rabbet import current, dtypes, passes, rules

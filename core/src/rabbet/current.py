@@ -1,13 +1,17 @@
-"""What is current on this thread: the interpreter that the next operation speaks to, and the user's line that asked for it.
+"""What is current on this thread: the interpreter that the next operation speaks to, and the user's line
+that asked for it.
 
-This object is read on every bind, so it is one thread-local with class attributes as the defaults of a new thread.
+This object is read on every bind, so it is one thread-local with class attributes as the defaults of a new
+thread.
 """
 
 import threading
 
 
 class Context(threading.local):
-    """``interpreter``: who processes the next bind. ``where``: the user's ``(code, lasti)`` while a rule runs, else None."""
+    """``interpreter``: who processes the next bind. ``where``: the user's ``(code, lasti)`` while a rule
+    runs, else None.
+    """
 
     interpreter = None
     where = None
@@ -17,5 +21,7 @@ context = Context()
 
 
 def set_bottom(interpreter):
-    """Name the interpreter that every thread starts with: evaluation. Called once, when ``rabbet`` is composed."""
+    """Name the interpreter that every thread starts with: evaluation. Called once, when ``rabbet`` is
+    composed.
+    """
     Context.interpreter = interpreter

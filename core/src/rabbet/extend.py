@@ -41,7 +41,13 @@ from rabbet.primitives.standard import batch, jvp, lower, transpose
 from rabbet.primitives.threefry import threefry2x32
 from rabbet.primitives.zeros import add_tangents, full as full_of, instantiate
 from rabbet.rules import RuleSet, RuleTable
-from rabbet.runtime.adapter import gpu_plugin_options, load_pjrt_plugin, make_c_api_client, make_cpu_client, make_topology
+from rabbet.runtime.adapter import (
+    gpu_plugin_options,
+    load_pjrt_plugin,
+    make_c_api_client,
+    make_cpu_client,
+    make_topology,
+)
 from rabbet.runtime.adapter import version as jaxlib_version
 from rabbet.runtime.array import Array
 from rabbet.runtime.backends import Backend

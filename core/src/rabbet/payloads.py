@@ -1,7 +1,7 @@
 """The payloads of the standard tables: what the rules beside each primitive receive and return.
 
-A payload is a pytree of arrays; its treedef is its static part. So a symbolic zero is a node without leaves, and a batch axis
-is part of the tree's structure, not one of its leaves.
+A payload is a pytree of arrays; its treedef is its static part. So a symbolic zero is a node without
+leaves, and a batch axis is part of the tree's structure, not one of its leaves.
 """
 
 from typing import Any, NamedTuple
@@ -56,7 +56,8 @@ class Linear:
 
     def __array__(self, dtype=None, copy=None):
         raise TypeError(
-            f"a function to be transposed is not linear: the value of an operand of type {self.aval.str_short()} that depends on "
+            "a function to be transposed is not linear: the value of an operand of type "
+            f"{self.aval.str_short()} that depends on "
             f"its arguments is needed"
         )
 

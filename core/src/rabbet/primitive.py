@@ -1,11 +1,11 @@
 """Primitives and operators: the words of the language that every interpreter speaks.
 
-A ``Primitive`` is a name, its kinds (laws it obeys) and a shape rule. With its parameters it becomes an ``Op``, interned, so that the
-same operation is the same object and what was computed for it once (shapes, compiled programs) stays with it. Calling either one
-speaks to the current interpreter.
+A ``Primitive`` is a name, its kinds (laws it obeys) and a shape rule. With its parameters it becomes an
+``Op``, interned, so that the same operation is the same object and what was computed for it once (shapes,
+compiled programs) stays with it. Calling either one speaks to the current interpreter.
 
-The rules that the owner of a primitive writes stand beside it, under the name of their table: that table may come from a package
-which is not installed.
+The rules that the owner of a primitive writes stand beside it, under the name of their table: that table
+may come from a package which is not installed.
 """
 
 import importlib
@@ -27,10 +27,12 @@ class Primitive:
 
     Args:
       name: unique within its package; shown in programs.
-      abstract: ``abstract(*avals, **params)`` returns the output aval, or a tuple of them with ``multiple_results``.
+      abstract: ``abstract(*avals, **params)`` returns the output aval, or a tuple of them with
+        ``multiple_results``.
       kinds: laws from ``KINDS``, the specific ones first. The first kind for which a table has a rule serves.
       multiple_results: True if calls return a list.
-      adopt: from which operand on Python scalars take the dtype of the first array operand; 0 for elementwise ones, None: never.
+      adopt: from which operand on Python scalars take the dtype of the first array operand; 0 for
+        elementwise ones, None: never.
       doc: one sentence on what it computes.
 
     Example:
@@ -43,7 +45,9 @@ class Primitive:
     def __init__(self, name, abstract, *, kinds=(), multiple_results=False, doc="", adopt=None):
         unknown = [kind for kind in kinds if kind not in KINDS]
         if unknown:
-            raise ValueError(f"primitive {name!r} declares unknown kinds {unknown}; the kinds are {', '.join(KINDS)}")
+            raise ValueError(
+                f"primitive {name!r} declares unknown kinds {unknown}; the kinds are {', '.join(KINDS)}"
+            )
         self.name = name
         self.kinds = tuple(kinds)
         # Whether it carries bodies or has effects: staging looks closer then.
@@ -90,12 +94,15 @@ class Primitive:
         return op
 
     def rule(self, table):
-        """Decorator: the owner's rule of this primitive for the table of that name (``"lower:cuda"`` for one platform)."""
+        """Decorator: the owner's rule of this primitive for the table of that name (``"lower:cuda"`` for
+        one platform).
+        """
 
         def install(function):
             if table in self.rules:
                 raise RuleConflict(
-                    f"primitive {self.name!r} already has a {table!r} rule at {source_info.address(self.rules[table])}; "
+                    f"primitive {self.name!r} already has a {table!r} rule at "
+                    f"{source_info.address(self.rules[table])}; "
                     f"a second one stands at {source_info.address(function)}. Keep one of them."
                 )
             self.rules[table] = function
@@ -105,10 +112,13 @@ class Primitive:
         return install
 
     def decompose(self, function):
-        """Decorator: ``function(op, *args)`` computes this primitive by others; serves every table without a rule."""
+        """Decorator: ``function(op, *args)`` computes this primitive by others; serves every table without
+        a rule.
+        """
         if self.decomposition is not None:
             raise RuleConflict(
-                f"primitive {self.name!r} already has a decomposition at {source_info.address(self.decomposition)}; "
+                f"primitive {self.name!r} already has a decomposition at "
+                f"{source_info.address(self.decomposition)}; "
                 f"a second one stands at {source_info.address(function)}. Keep one of them."
             )
         self.decomposition = function
@@ -131,7 +141,8 @@ class Primitive:
     def __reduce__(self):
         if find(self.name) is not self:
             raise pickle.PicklingError(
-                f"primitive {self.name!r} made at {self.where} cannot be pickled: its name was taken first by the one made at "
+                f"primitive {self.name!r} made at {self.where} cannot be pickled: its name was taken "
+                "first by the one made at "
                 f"{find(self.name).where}"
             )
         return unpickle, (self.name, self.__module__)
@@ -153,7 +164,9 @@ class Op:
         return context.interpreter.process(self, args)
 
     def out(self, avals):
-        """The output aval (a tuple of them with multiple results) for a tuple of input avals; computed once."""
+        """The output aval (a tuple of them with multiple results) for a tuple of input avals; computed
+        once.
+        """
         out = self._outs.get(avals)
         if out is None:
             out = self._outs[avals] = self.primitive.abstract(*avals, **self.params)
@@ -180,7 +193,9 @@ _NUMBERS = frozenset([bool, int, float, complex])
 
 
 def _number_types(params):
-    return tuple([(type(v), str(v) if v == 0 else "") if type(v) in _NUMBERS else None for v in params.values()])
+    return tuple(
+        [(type(v), str(v) if v == 0 else "") if type(v) in _NUMBERS else None for v in params.values()]
+    )
 
 
 def _same_numbers(params, others):
@@ -199,7 +214,9 @@ def unpickle(name, module):
     if name not in _registry:
         importlib.import_module(module)
     if name not in _registry:
-        raise pickle.UnpicklingError(f"there is no primitive {name!r}, and importing {module!r} did not make it")
+        raise pickle.UnpicklingError(
+            f"there is no primitive {name!r}, and importing {module!r} did not make it"
+        )
     return _registry[name]
 
 

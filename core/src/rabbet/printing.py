@@ -67,7 +67,11 @@ def _lines(jaxpr, names):
 
 def _equation(eqn, names):
     operands = " ".join(names(v) for v in eqn.inputs)
-    params = {k: v for k, v in eqn.op.params.items() if v is not None and not callable(v) and type(v) is not PyTreeDef}
+    params = {
+        k: v
+        for k, v in eqn.op.params.items()
+        if v is not None and not callable(v) and type(v) is not PyTreeDef
+    }
     nested = {k: v for k, v in params.items() if _has_body(v)}
     flat = " ".join(f"{k}={_param(v)}" for k, v in params.items() if k not in nested)
     head = f"{_binders(eqn.outputs, names)} = {eqn.op.primitive.name}"

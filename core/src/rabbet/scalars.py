@@ -88,7 +88,9 @@ def typed(value, dtype):
 
 
 def as_operand(value, aval):
-    """A Python scalar as something whose own type is ``aval``'s dtype: a Python scalar still, where that is the default width."""
+    """A Python scalar as something whose own type is ``aval``'s dtype: a Python scalar still, where that is
+    the default width.
+    """
     dtype = aval.dtype
     if isinstance(dtype, dtypes.ExtendedDType):
         return value

@@ -124,8 +124,8 @@ def position(where):
 def definition_site(skip=(), maker_of=None):
     """The ``Site`` of the statement that makes an object, when called in the object's ``__init__``.
 
-    Frames of the modules named in ``skip`` are passed over too, and functions that were given the name ``maker_of``
-    as their first argument: they make such objects for whoever called them.
+    Frames of the modules named in ``skip`` are passed over too, and functions that were given the name
+    ``maker_of`` as their first argument: they make such objects for whoever called them.
     """
     frame = sys._getframe(2)
     while frame.f_back is not None and (
@@ -138,7 +138,9 @@ def definition_site(skip=(), maker_of=None):
 
 
 def owner(module):
-    """`` of rabbet-core 0.1.0`` for a module of an installed package that bears its name, else nothing; for messages."""
+    """`` of rabbet-core 0.1.0`` for a module of an installed package that bears its name, else nothing; for
+    messages.
+    """
     import importlib.metadata  # only where something went wrong: it takes longer than all of core
 
     first, *rest = module.split(".")

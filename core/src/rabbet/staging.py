@@ -1,12 +1,15 @@
 """From a Python function to a program: run it once on tracers that record each operation as an equation.
 
-Every operation is recorded, also one whose operands are all known: what a function computes is what the program computes. Arrays that the
-function captured become inputs of the program; bare numbers stand in it as literals.
+Every operation is recorded, also one whose operands are all known: what a function computes is what the
+program computes. Arrays that the function captured become inputs of the program; bare numbers stand in it
+as literals.
 """
 
 import numpy as np
 
 from rabbet import scalars, source_info
+from rabbet.checking import check
+from rabbet.config import config
 from rabbet.current import context
 from rabbet.interpreter import Interpreter, Tracer, leaked, typeof
 from rabbet.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var, effects_of
@@ -115,6 +118,12 @@ def stage(fn, avals, name=None):
         stager.alive = False
     held = list(stager.captured.values())
     jaxpr = Jaxpr(
-        invars, outvars, stager.equations, [v for v, _ in held], stager.effects, name or getattr(fn, "__name__", "f")
+        invars,
+        outvars,
+        stager.equations,
+        [v for v, _ in held],
+        stager.effects,
+        name or getattr(fn, "__name__", "f"),
     )
-    return ClosedJaxpr(jaxpr, [x for _, x in held])
+    closed = ClosedJaxpr(jaxpr, [x for _, x in held])
+    return check(closed) if config.enable_checks else closed

@@ -164,5 +164,7 @@ def test_storage_of_one_word():
 def test_storage_of_a_matrix_is_refused():
     matrix = Token("matrix", "uint32", (2, 2))
     keys = from_physical(np.zeros((3, 2, 2), np.uint32), dtype=matrix)
-    with pytest.raises(NotImplementedError, match=r"on the extended dtype matrix: storage of rank 2.*\n.*to fix"):
+    with pytest.raises(
+        NotImplementedError, match=r"on the extended dtype matrix: storage of rank 2.*\n.*to fix"
+    ):
         lax.rev(keys, (0,))

@@ -23,7 +23,9 @@ def test_published_answers(key, counter, wanted):
 
 
 def test_other_dtypes_are_refused():
-    with pytest.raises(TypeError, match=r"takes four arrays of uint32.*got u32\[\], u32\[\], u32\[\], i32\[\]"):
+    with pytest.raises(
+        TypeError, match=r"takes four arrays of uint32.*got u32\[\], u32\[\], u32\[\], i32\[\]"
+    ):
         threefry2x32(np.uint32(0), np.uint32(0), np.uint32(0), np.int32(0))
 
 

@@ -59,7 +59,7 @@ def add(client, raw_device):
     return call
 
 
-# Host to device and back -----------------------------------------------------------------------------------
+# Host to device and back --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("shape", [(), (3,), (2, 0), (2, 3)])
@@ -182,7 +182,7 @@ def test_start_copy_to_host_changes_nothing(put):
     assert adapter.to_numpy(raw).tolist() == [0, 1, 2]
 
 
-# Several devices -------------------------------------------------------------------------------------------
+# Several devices ----------------------------------------------------------------------------------------
 
 
 def tiles(client, dims, shape, slices):
@@ -246,7 +246,7 @@ def test_copies_between_clients(put, no_jax):
     assert adapter.to_numpy(copied).tobytes() == some("bfloat16", (3,)).tobytes()
 
 
-# Programs --------------------------------------------------------------------------------------------------
+# Programs -----------------------------------------------------------------------------------------------
 
 
 def test_compile_and_run(add, put, no_jax):
@@ -342,7 +342,7 @@ def test_live_buffers_come_and_go():
     assert adapter.live_buffers(client) == []
 
 
-# The import ------------------------------------------------------------------------------------------------
+# The import ---------------------------------------------------------------------------------------------
 
 QUIET = """
 import os, sys

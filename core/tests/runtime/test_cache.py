@@ -28,7 +28,7 @@ def file_of(programs, key=KEY):
     return programs.folder / (key + cache.SUFFIX)
 
 
-# Keys ------------------------------------------------------------------------------------------------------
+# Keys ---------------------------------------------------------------------------------------------------
 
 
 def test_keys_depend_on_everything_that_the_code_depends_on(device, monkeypatch):
@@ -101,7 +101,7 @@ def test_another_process_finds_the_same_key(device):
     assert ran.stdout.strip() == cache.key("module", adapter.option_bytes(build_options(device)), device)
 
 
-# Entries ---------------------------------------------------------------------------------------------------
+# Entries ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("blob", [BLOB, b"", b"\0" * 100_000])
@@ -145,7 +145,7 @@ def test_clear(programs):
     assert programs.get(KEY) is None and programs.info().entries == 0
 
 
-# Damage ----------------------------------------------------------------------------------------------------
+# Damage -------------------------------------------------------------------------------------------------
 
 DAMAGE = {
     "empty": lambda content: b"",
@@ -184,7 +184,7 @@ def test_an_entry_that_is_a_folder(programs):
         assert programs.get(KEY) is None
 
 
-# Trust -----------------------------------------------------------------------------------------------------
+# Trust --------------------------------------------------------------------------------------------------
 
 
 def test_folder_and_entries_are_for_the_user_alone(programs):

@@ -22,7 +22,7 @@ def address(array):
     return np.asarray(array).ctypes.data
 
 
-# device_put ------------------------------------------------------------------------------------------------
+# device_put ---------------------------------------------------------------------------------------------
 
 
 def test_values_become_arrays_on_the_default_device():
@@ -62,7 +62,7 @@ def test_what_is_no_device_is_refused():
         rb.device_put(1.0, "somewhere")
 
 
-# DLPack ----------------------------------------------------------------------------------------------------
+# DLPack -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_bfloat16_goes_out_and_in():
     assert np.asarray(transfer.from_dlpack(x)).astype(float).tolist() == [1, 2]
 
 
-# Processes -------------------------------------------------------------------------------------------------
+# Processes ----------------------------------------------------------------------------------------------
 
 FORK = """
 import os, sys, warnings

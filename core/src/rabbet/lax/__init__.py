@@ -1,7 +1,8 @@
 """The functional interface to the primitives: the field's ``lax``.
 
-Where a name needs no handling of its arguments it *is* the primitive (``lax.add``, ``lax.sin``); the other functions check and complete their arguments and
-bind one or a few primitives. Operands must agree in dtype, and in shape but for scalars; ``rabbet.numpy`` promotes and broadcasts.
+Where a name needs no handling of its arguments it *is* the primitive (``lax.add``, ``lax.sin``); the other
+functions check and complete their arguments and bind one or a few primitives. Operands must agree in dtype,
+and in shape but for scalars; ``rabbet.numpy`` promotes and broadcasts.
 """
 
 from rabbet.lax.contractions import (
@@ -26,7 +27,13 @@ from rabbet.lax.shapes import (
     unstack,
 )  # fmt: skip
 from rabbet.lax.sorting import sort, sort_key_val, top_k
-from rabbet.lax.values import bitcast_convert_type, convert_element_type, reduce_precision, select, stop_gradient
+from rabbet.lax.values import (
+    bitcast_convert_type,
+    convert_element_type,
+    reduce_precision,
+    select,
+    stop_gradient,
+)
 from rabbet.primitives.convert import complex, conj, imag, real
 from rabbet.primitives.elementwise import (
     acos, acosh, add, asin, asinh, atan, atan2, atanh, cbrt, ceil, cos, cosh, div, exp, expm1, floor, log, log1p,

@@ -130,7 +130,7 @@ for _how, _doc in DOCS.items():
 IndexedArray.mul = IndexedArray.multiply
 
 
-# --------------------------------------------------------------------------------------------------- changing
+# ----------------------------------------------------------------------------------------------- changing
 def change(x, index, values, **options):
     """A copy of ``x`` changed at ``index``; ``options`` as ``change_traced`` takes them."""
     if options["how"] == "divide" and dtypes.kind(x.aval.dtype) not in "fc":

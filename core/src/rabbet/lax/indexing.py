@@ -29,7 +29,7 @@ INT32 = ShapedArray((), np.dtype("int32"))
 ROWS_AT_ONCE = 64
 
 
-# ---------------------------------------------------------------------------------------------------- reading
+# ------------------------------------------------------------------------------------------------ reading
 def take_traced(
     x,
     *operands,
@@ -100,7 +100,7 @@ def call_for(function, aval):
     return calls.call_of(stage(function, [aval, INT32], "index").jaxpr, "index")
 
 
-# ------------------------------------------------------------------------------------------------- row by row
+# --------------------------------------------------------------------------------------------- row by row
 def iterate(self):
     """The slices along the first dimension, a few dozen by each program that is run."""
     if not self.aval.ndim:
@@ -124,7 +124,7 @@ def _some_rows(x, start, *, count):
     return shapes.unstack(part)
 
 
-# ---------------------------------------------------------------------------------------------------- methods
+# ------------------------------------------------------------------------------------------------ methods
 def setitem(self, index, value):
     """Arrays do not change: says what to write instead."""
     raise TypeError(

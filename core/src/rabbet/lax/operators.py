@@ -1,7 +1,9 @@
-"""Arithmetic of arrays and tracers: the operators of Python, with NumPy's promotion and broadcasting in front of the primitives.
+"""Arithmetic of arrays and tracers: the operators of Python, with NumPy's promotion and broadcasting in
+front of the primitives.
 
-``give_to`` puts these methods on ``Array`` and ``Tracer`` when ``rabbet`` is composed. Methods that are more than one operation (``x.sum()``) come from
-whichever package provides ``rabbet.numpy``, looked up when one is first used.
+``give_to`` puts these methods on ``Array`` and ``Tracer`` when ``rabbet`` is composed. Methods that are
+more than one operation (``x.sum()``) come from whichever package provides ``rabbet.numpy``, looked up when
+one is first used.
 """
 
 import operator
@@ -10,7 +12,10 @@ import numpy as np
 
 from rabbet import dtypes, scalars
 from rabbet.errors import (
-    ConcretizationTypeError, TracerArrayConversionError, TracerBoolConversionError, TracerIntegerConversionError,
+    ConcretizationTypeError,
+    TracerArrayConversionError,
+    TracerBoolConversionError,
+    TracerIntegerConversionError,
 )  # fmt: skip
 from rabbet.interpreter import Tracer, leaked, typeof
 from rabbet.lax import indexing, shapes, values
@@ -21,7 +26,9 @@ from rabbet.source_info import position
 
 
 def promoted(*operands):
-    """The operands in their common dtype and shape, by the promotion lattice and NumPy's broadcasting; scalars stay scalars."""
+    """The operands in their common dtype and shape, by the promotion lattice and NumPy's broadcasting;
+    scalars stay scalars.
+    """
     avals = [typeof(x) for x in operands]
     dtype, weak = dtypes.promote(*operands)
     return spread([cast(x, a, dtype, weak) for x, a in zip(operands, avals, strict=True)])
@@ -59,7 +66,9 @@ def rank_promotion(x, have, full):
     from rabbet.config import config
 
     if len(have) != len(full) and have and config.numpy_rank_promotion != "allow":
-        message = f"operands of shapes {have} and {full} differ in rank, and numpy_rank_promotion is not 'allow'"
+        message = (
+            f"operands of shapes {have} and {full} differ in rank, and numpy_rank_promotion is not 'allow'"
+        )
         if config.numpy_rank_promotion == "raise":
             raise ValueError(message)
         import warnings
@@ -78,7 +87,7 @@ def binary(function, name, reflected=False):
     op = getattr(function, "_plain", function)
 
     def method(self, other):
-        if type(other) is type(self) and other.aval is self.aval or type(other) in self.aval.adopting:
+        if (type(other) is type(self) and other.aval is self.aval) or type(other) in self.aval.adopting:
             return op(other, self) if reflected else op(self, other)
         if not is_array_like(other):
             return NotImplemented
@@ -142,7 +151,9 @@ def power(x, y):
         if kind in "fc" or (kind in "iu" and y >= 0):
             return powers.integer_pow(x, y=y)
         if kind in "iu":
-            raise TypeError(f"integers cannot be raised to the negative power {y}; convert the base to a float dtype")
+            raise TypeError(
+                f"integers cannot be raised to the negative power {y}; convert the base to a float dtype"
+            )
     x, y = promoted(x, y)
     dtype = typeof(x).dtype if not scalars.is_python_scalar(x) else typeof(y).dtype
     if dtypes.kind(dtype) in "fc":
@@ -151,7 +162,9 @@ def power(x, y):
 
 
 def integer_power(x, y, dtype):
-    """``x ** y`` for integer arrays, by squaring over the bits of the exponent; 0 for negative exponents, as NumPy wraps."""
+    """``x ** y`` for integer arrays, by squaring over the bits of the exponent; 0 for negative exponents,
+    as NumPy wraps.
+    """
     if dtypes.kind(dtype) == "b":
         dtype = np.dtype("int32")
         x, y = cast(x, typeof(x), dtype), cast(y, typeof(y), dtype)
@@ -169,12 +182,16 @@ def integer_power(x, y, dtype):
 
 
 def _strong(x, dtype):
-    """``x``, a bare Python number as a NumPy scalar of ``dtype``: for functions that treat their operands one by one."""
+    """``x``, a bare Python number as a NumPy scalar of ``dtype``: for functions that treat their operands
+    one by one.
+    """
     return scalars.typed(dtypes.numpy_scalar(x, dtype), dtype) if scalars.is_python_scalar(x) else x
 
 
 def together(x, y):
-    """``(x, y, kind)``: both promoted, bare numbers made scalars of the common dtype, and the kind of that dtype."""
+    """``(x, y, kind)``: both promoted, bare numbers made scalars of the common dtype, and the kind of that
+    dtype.
+    """
     x, y = promoted(x, y)
     dtype = typeof(y if scalars.is_python_scalar(x) else x).dtype
     if dtypes.kind(dtype) == "b":  # truth values count as integers here
@@ -262,7 +279,9 @@ numpy_module = no_numpy
 
 
 class Method:
-    """A method that ``rabbet.numpy`` provides: ``x.sum(axis)`` is ``numpy.sum(x, axis)``. Found when first used."""
+    """A method that ``rabbet.numpy`` provides: ``x.sum(axis)`` is ``numpy.sum(x, axis)``. Found when first
+    used.
+    """
 
     def __init__(self, name):
         self.name = name
@@ -274,14 +293,19 @@ class Method:
         if instance is None:
             return self
         function = numpy_function(self.name)
-        return function.__get__(instance, owner) if hasattr(function, "__get__") else lambda *a, **k: function(instance, *a, **k)
+        return (
+            function.__get__(instance, owner)
+            if hasattr(function, "__get__")
+            else lambda *a, **k: function(instance, *a, **k)
+        )
 
     def __repr__(self):
         return f"<array method {self.name}, provided by rabbet.numpy>"
 
 
 METHODS = (
-    "all any argmax argmin argpartition argsort choose clip compress conj conjugate cumprod cumsum diagonal dot max "
+    "all any argmax argmin argpartition argsort choose clip compress conj conjugate cumprod cumsum "
+    "diagonal dot max "
     "mean min nonzero prod ptp ravel repeat round searchsorted sort squeeze std sum swapaxes take trace var"
 ).split()
 
@@ -292,7 +316,9 @@ def astype(self, dtype, copy=False, device=None):
 
 
 def reshape(self, *new_shape, order="C"):
-    """The elements in row-major order in another shape, given as ints or one tuple; one dimension may be -1."""
+    """The elements in row-major order in another shape, given as ints or one tuple; one dimension may be
+    -1.
+    """
     return numpy_function("reshape")(self, new_shape[0] if len(new_shape) == 1 else new_shape, order=order)
 
 
@@ -338,7 +364,7 @@ def imag(self):
     return convert.imag(self) if dtypes.kind(self.aval.dtype) == "c" else shapes.full_like(self, 0)
 
 
-# ------------------------------------------------------------------------------------- what a tracer cannot do
+# -------------------------------------------------------------------------------- what a tracer cannot do
 def place(self):
     """Where a tracer was made, for messages."""
     return f" It was made at {position(self.where)}." if self.where is not None else ""
@@ -362,7 +388,9 @@ def refuse(error, what, advice):
 
 
 def concrete(tracer):
-    """None if the tracer's value is unknown, else a function from a method's name to the method of the known value."""
+    """None if the tracer's value is unknown, else a function from a method's name to the method of the
+    known value.
+    """
     value = tracer
     while type(value) is Tracer:
         look = getattr(value.interpreter, "concrete", None)
@@ -399,7 +427,13 @@ def give_to(array, tracer, find_numpy):
         cls.__neg__ = lambda self: elementwise.neg(self)
         cls.__invert__ = lambda self: logic.bitwise_not(self)
         cls.__pos__, cls.__abs__, cls.__round__ = positive, absolute, round_
-        cls.astype, cls.reshape, cls.transpose, cls.flatten, cls.copy = astype, reshape, transpose, flatten, copy
+        cls.astype, cls.reshape, cls.transpose, cls.flatten, cls.copy = (
+            astype,
+            reshape,
+            transpose,
+            flatten,
+            copy,
+        )
         cls.T = property(lambda self: transpose(self), doc="The array with its dimensions reversed.")
         cls.mT = property(matrix_transpose, doc="The array with its last two dimensions swapped.")
         cls.real = property(real, doc="The real part.")
@@ -414,7 +448,9 @@ def give_to(array, tracer, find_numpy):
     for name in ("int()", "float()", "complex()", "item()", "tolist()"):
         setattr(tracer, _DUNDER[name], refuse(ConcretizationTypeError, name, _STATIC))
     tracer.__array__ = refuse(
-        TracerArrayConversionError, "numpy.asarray()", "Use rabbet.numpy instead of numpy inside transformed functions."
+        TracerArrayConversionError,
+        "numpy.asarray()",
+        "Use rabbet.numpy instead of numpy inside transformed functions.",
     )
     tracer.__len__ = lambda self: len(self.aval)
 

@@ -32,12 +32,15 @@ def broadcast_shapes(*shapes):
     except ValueError:
         shown = ", ".join(str(tuple(s)) for s in shapes)
         raise ValueError(
-            f"arrays of the shapes {shown} do not broadcast together: counted from the last, dimensions must be equal or 1"
+            f"arrays of the shapes {shown} do not broadcast together: counted from the last, "
+            "dimensions must be equal or 1"
         ) from None
 
 
 def broadcast_in_dim(operand, shape, broadcast_dimensions):
-    """``operand`` repeated to ``shape``, its dimension i being dimension ``broadcast_dimensions[i]`` of the result."""
+    """``operand`` repeated to ``shape``, its dimension i being dimension ``broadcast_dimensions[i]`` of the
+    result.
+    """
     shape, dims = _dims(shape, "shape"), _dims(broadcast_dimensions, "broadcast_dimensions")
     if typeof(operand).shape == shape and not isinstance(operand, (np.ndarray, np.generic, bool, int, float)):
         return operand
@@ -108,11 +111,15 @@ def iota(dtype, size):
 def broadcasted_iota(dtype, shape, dimension, *, out_sharding=None):
     """An array whose elements are their index along ``dimension``."""
     shape = _dims(shape, "shape")
-    return _shape.iota(dtype=dtypes.canonicalize(dtype), shape=shape, dimension=axis_in_range("iota", dimension, len(shape)))
+    return _shape.iota(
+        dtype=dtypes.canonicalize(dtype), shape=shape, dimension=axis_in_range("iota", dimension, len(shape))
+    )
 
 
 def reshape(operand, new_sizes, dimensions=None, *, out_sharding=None):
-    """The elements of ``operand`` in row-major order (after transposing to ``dimensions``, if given) as ``new_sizes``."""
+    """The elements of ``operand`` in row-major order (after transposing to ``dimensions``, if given) as
+    ``new_sizes``.
+    """
     sizes = _dims(new_sizes, "new_sizes")
     if dimensions is not None:
         operand = transpose(operand, dimensions)
@@ -144,7 +151,9 @@ def squeeze(array, dimensions):
 
 
 def transpose(operand, permutation):
-    """``operand`` with its dimensions permuted: dimension i of the result is ``permutation[i]`` of the operand."""
+    """``operand`` with its dimensions permuted: dimension i of the result is ``permutation[i]`` of the
+    operand.
+    """
     order = _dims(permutation, "permutation")
     if order == tuple(range(typeof(operand).ndim)):
         return operand
@@ -156,7 +165,7 @@ def rev(operand, dimensions):
     return _shape.rev(operand, dimensions=_dims(dimensions, "dimensions"))
 
 
-def slice(operand, start_indices, limit_indices, strides=None):  # noqa: A001 - the field's name
+def slice(operand, start_indices, limit_indices, strides=None):
     """The box ``start_indices <= i < limit_indices``, every ``strides``-th element."""
     lo, hi = _dims(start_indices, "start_indices"), _dims(limit_indices, "limit_indices")
     steps = None if strides is None else _dims(strides, "strides")
@@ -183,7 +192,9 @@ def split(operand, sizes, axis=0):
     shape = typeof(operand).shape
     axis = axis_in_range("split", axis, len(shape))
     if sum(sizes) != shape[axis]:
-        raise ValueError(f"split: the sizes {sizes} add up to {sum(sizes)}, the axis has {shape[axis]} elements")
+        raise ValueError(
+            f"split: the sizes {sizes} add up to {sum(sizes)}, the axis has {shape[axis]} elements"
+        )
     pieces, at = [], 0
     for size in sizes:
         pieces.append(slice_in_dim(operand, at, at + size, axis=axis))
@@ -226,11 +237,15 @@ def tile(operand, reps):
         raise ValueError(f"tile: {typeof(operand).str_short()} needs {len(shape)} counts, got {reps}")
     spread = tuple(n for pair in zip(reps, shape, strict=True) for n in pair)
     dims = tuple(range(1, 2 * len(shape), 2))
-    return reshape(broadcast_in_dim(operand, spread, dims), tuple(r * n for r, n in zip(reps, shape, strict=True)))
+    return reshape(
+        broadcast_in_dim(operand, spread, dims), tuple(r * n for r, n in zip(reps, shape, strict=True))
+    )
 
 
 def pad(operand, padding_value, padding_config):
-    """``operand`` padded by ``(low, high, interior)`` per dimension; negative low and high cut elements off."""
+    """``operand`` padded by ``(low, high, interior)`` per dimension; negative low and high cut elements
+    off.
+    """
     config = tuple([_dims(triple, "padding_config") for triple in padding_config])
     aval = typeof(operand)
     if isinstance(padding_value, (bool, int, float, complex)):

@@ -30,7 +30,9 @@ def convert_element_type(operand, new_dtype):
     if isinstance(operand, np.ndarray) and operand.dtype == dtype != aval.dtype:
         return to_array(operand, dtype=dtype)  # 64 bits, asked for by name: not narrowed on the way
     if not hasattr(operand, "aval") and not aval.shape and dtypes.kind(dtype) != "V":
-        operand = scalars.typed(dtypes.numpy_scalar(operand, dtype) if isinstance(operand, int) else operand, dtype)
+        operand = scalars.typed(
+            dtypes.numpy_scalar(operand, dtype) if isinstance(operand, int) else operand, dtype
+        )
     return convert.convert_element_type(operand, new_dtype=dtype, weak_type=weak)
 
 
@@ -45,13 +47,17 @@ def as_weak(operand, weak=True):
 
 
 def bitcast_convert_type(operand, new_dtype):
-    """The bits of ``operand`` read as ``new_dtype``; a narrower dtype adds a last dimension, a wider one consumes it."""
+    """The bits of ``operand`` read as ``new_dtype``; a narrower dtype adds a last dimension, a wider one
+    consumes it.
+    """
     return convert.bitcast_convert_type(operand, new_dtype=dtypes.canonicalize(new_dtype))
 
 
 def reduce_precision(operand, exponent_bits, mantissa_bits):
     """``operand`` rounded to a floating format with fewer bits, kept in its own dtype."""
-    return convert.reduce_precision(operand, exponent_bits=int(exponent_bits), mantissa_bits=int(mantissa_bits))
+    return convert.reduce_precision(
+        operand, exponent_bits=int(exponent_bits), mantissa_bits=int(mantissa_bits)
+    )
 
 
 def select(pred, on_true, on_false):
@@ -74,7 +80,7 @@ def reciprocal(x):
     return powers.integer_pow(x, y=-1)
 
 
-def round(x, rounding_method=RoundingMethod.AWAY_FROM_ZERO):  # noqa: A001 - the field's name
+def round(x, rounding_method=RoundingMethod.AWAY_FROM_ZERO):
     """``x`` rounded to whole numbers, in its own dtype."""
     if RoundingMethod(rounding_method) is RoundingMethod.TO_NEAREST_EVEN:
         return elementwise.round_even(x)

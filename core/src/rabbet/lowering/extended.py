@@ -1,9 +1,9 @@
 """Arrays of extended dtypes (typed keys) at the level of StableHLO.
 
-An array of keys of shape S is stored as an array of shape S + physical_shape. So an operation that moves keys about is the same
-operation on the stored array, batched over the trailing dimension: the primitive's ``batch`` rule says what that is, and no
-primitive needs to know of keys. One that does more than move them (``eq``) says by a rule named ``extended`` what it computes
-from the stored arrays.
+An array of keys of shape S is stored as an array of shape S + physical_shape. So an operation that moves
+keys about is the same operation on the stored array, batched over the trailing dimension: the primitive's
+``batch`` rule says what that is, and no primitive needs to know of keys. One that does more than move them
+(``eq``) says by a rule named ``extended`` what it computes from the stored arrays.
 """
 
 from rabbet import dtypes, primitive
@@ -21,7 +21,9 @@ def as_it_is(op, *stored):
 
 
 def is_aware(primitive):
-    """Whether a primitive's own lowering deals with extended dtypes: those between both worlds, and carriers of bodies."""
+    """Whether a primitive's own lowering deals with extended dtypes: those between both worlds, and
+    carriers of bodies.
+    """
     return "body" in primitive.kinds or primitive.rules.get(EXTENDED) is as_it_is
 
 
@@ -33,8 +35,10 @@ def physical(eqn):
     ranks = [len(_stored_dimensions(a.dtype)) for a in avals]
     if own is None and max(ranks, default=0) > 1:
         raise NotImplementedError(
-            f"primitive {eqn.op.primitive.name!r} on the extended dtype {avals[ranks.index(max(ranks))].dtype}: storage of "
-            f"rank {max(ranks)} is not supported\n  to fix: store each element as a vector, with physical_shape=(n,)"
+            f"primitive {eqn.op.primitive.name!r} on the extended dtype "
+            f"{avals[ranks.index(max(ranks))].dtype}: storage of "
+            f"rank {max(ranks)} is not supported\n  to fix: store each element as a vector, with "
+            "physical_shape=(n,)"
         )
 
     def on_stored(*args):

@@ -110,11 +110,16 @@ def run(jaxpr, platform):
 
 
 def check_interface(p, before, after):
-    """Refuse what no caller could run in place of the program: a pass may change equations, not inputs and outputs."""
+    """Refuse what no caller could run in place of the program: a pass may change equations, not inputs and
+    outputs.
+    """
     if type(after) is not Jaxpr:
         raise PluginError(f"the pass {p.name!r} must return a Jaxpr, it returned {type(after).__name__}")
-    same_inputs = [v.aval for v in (*before.constvars, *before.invars)] == [v.aval for v in (*after.constvars, *after.invars)]
+    same_inputs = [v.aval for v in (*before.constvars, *before.invars)] == [
+        v.aval for v in (*after.constvars, *after.invars)
+    ]
     if not same_inputs or before.out_avals != after.out_avals:
         raise PluginError(
-            f"the pass {p.name!r} changed the inputs or outputs of program {before.name!r}; a pass keeps their number, order and types"
+            f"the pass {p.name!r} changed the inputs or outputs of program {before.name!r}; a pass "
+            "keeps their number, order and types"
         )

@@ -1,8 +1,8 @@
 """The primitive ``optimization_barrier``: a value that the compiler may not look through.
 
-Reverse mode puts one on a cotangent that was added up from several uses. Without it XLA on CPU fuses the whole chain of
-residual gradients into every consumer and computes it again in each, so that compile time and running time grow with
-the square of a network's depth. On other platforms it is nothing.
+Reverse mode puts one on a cotangent that was added up from several uses. Without it XLA on CPU fuses the
+whole chain of residual gradients into every consumer and computes it again in each, so that compile time
+and running time grow with the square of a network's depth. On other platforms it is nothing.
 """
 
 from rabbet.payloads import Dual

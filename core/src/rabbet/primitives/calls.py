@@ -1,7 +1,8 @@
 """The primitive ``jit``: a call of a program as one unit.
 
-Any interpreter goes through its body (rule ``"body"``); lowering makes it a function of the module. Reverse mode splits it into known and
-linear halves in its own package, and transposes the linear half by the rule here.
+Any interpreter goes through its body (rule ``"body"``); lowering makes it a function of the module. Reverse
+mode splits it into known and linear halves in its own package, and transposes the linear half by the rule
+here.
 """
 
 from rabbet import bodies
@@ -24,7 +25,9 @@ jit = Primitive("jit", jit_aval, kinds=("body",), multiple_results=True, doc="a 
 
 
 def call_of(jaxpr, name, inline=False):
-    """The operator that calls ``jaxpr``; the same object each time, so that what was compiled for it is found again."""
+    """The operator that calls ``jaxpr``; the same object each time, so that what was compiled for it is
+    found again.
+    """
     return jaxpr.once(("jit", name, inline), lambda: jit.op(jaxpr=jaxpr, name=name, inline=inline))
 
 

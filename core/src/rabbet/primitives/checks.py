@@ -11,7 +11,14 @@ INTEGERS = "iu"
 BITS = "biu"
 ANY = "biufcVk"
 
-_words = {"b": "boolean", "i": "signed integer", "u": "unsigned integer", "f": "floating", "c": "complex", "k": "key"}
+_words = {
+    "b": "boolean",
+    "i": "signed integer",
+    "u": "unsigned integer",
+    "f": "floating",
+    "c": "complex",
+    "k": "key",
+}
 
 
 def describe(kinds):

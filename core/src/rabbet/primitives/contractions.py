@@ -63,7 +63,7 @@ dot_general = Primitive(
 )  # fmt: skip
 
 
-# --------------------------------------------------------------------------------------------------- lowering
+# ----------------------------------------------------------------------------------------------- lowering
 @dot_general.rule("lower")
 def lower_dot_general(op, x, y):
     a, b = op.in_avals
@@ -103,7 +103,7 @@ def lower_boolean(op, x, y):
     return inlining.inline(op, parts, [x, y])
 
 
-# ---------------------------------------------------------------------------------------------- transposition
+# ------------------------------------------------------------------------------------------ transposition
 @dot_general.rule("transpose")
 def transpose_dot_general(op, ct, x, y):
     """The cotangent of one operand is the product of ``ct`` with the other, contracted over what the other
@@ -192,7 +192,7 @@ def _merged(x, dims, batch):
     return merged, tuple([d if d < lo else d - len(dims) + 1 for d in batch])
 
 
-# --------------------------------------------------------------------------------------------------- batching
+# ----------------------------------------------------------------------------------------------- batching
 @dot_general.rule("batch")
 def batch_dot_general(op, x, y):
     """Both batched: one more batch dimension. Only one: one more free dimension of that operand."""

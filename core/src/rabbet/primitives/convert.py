@@ -11,7 +11,7 @@ from rabbet.primitives import batching, checks, zeros
 from rabbet.primitives.checks import FLOATS, NUMBERS
 
 
-# ------------------------------------------------------------------------------------- convert_element_type
+# ----------------------------------------------------------------------------------- convert_element_type
 def convert_aval(x, new_dtype, weak_type=False):
     for dtype in (x.dtype, new_dtype):
         if isinstance(dtype, dtypes.ExtendedDType) and x.dtype != new_dtype:
@@ -60,7 +60,7 @@ def transpose_convert(op, ct, x):
     return (convert_element_type(ct, new_dtype=x.aval.dtype, weak_type=False),)
 
 
-# ------------------------------------------------------------------------------------- bitcast_convert_type
+# ----------------------------------------------------------------------------------- bitcast_convert_type
 def bitcast_aval(x, new_dtype):
     have, want = dtypes.itemsize_bits(x.dtype), dtypes.itemsize_bits(new_dtype)
     if have == want:
@@ -94,7 +94,7 @@ def batch_bitcast(op, x):
     return Batched(op(batching.move_axis(x.value, x.axis, 0)), 0)
 
 
-# -------------------------------------------------------------------------------------------- complex parts
+# ------------------------------------------------------------------------------------------ complex parts
 def real_dtype(dtype):
     """The dtype of the parts of a complex dtype; ``dtype`` itself if it is real."""
     return np.dtype(f"float{4 * dtype.itemsize}") if dtype.kind == "c" else dtype
@@ -189,7 +189,7 @@ def transpose_conj(op, ct, x):
     return (op(ct),)
 
 
-# ----------------------------------------------------------------------------------------- reduce_precision
+# --------------------------------------------------------------------------------------- reduce_precision
 def reduce_precision_aval(x, exponent_bits, mantissa_bits):
     checks.accept("reduce_precision", FLOATS, x)
     if exponent_bits < 1 or mantissa_bits < 0:
@@ -224,7 +224,7 @@ def transpose_reduce_precision(op, ct, x):
     return (op(ct),)
 
 
-# -------------------------------------------------------------------------------------------- stop_gradient
+# ------------------------------------------------------------------------------------------ stop_gradient
 stop_gradient = Primitive(
     "stop_gradient", lambda x: x, kinds=("increasing", "elementwise"), doc="x, with derivative zero"
 )

@@ -114,7 +114,7 @@ windowed(cummin, one_operation("stablehlo.minimum"), lambda dtype: reductions.ex
 windowed(cumlogsumexp, log_add_exp, lambda dtype: -np.inf)
 
 
-# ---------------------------------------------------------------------------------------------- derivatives
+# -------------------------------------------------------------------------------------------- derivatives
 @cumsum.rule("transpose")
 def transpose_cumsum(op, ct, x):
     return (cumsum(ct, axis=op.params["axis"], reverse=not op.params["reverse"]),)
@@ -181,7 +181,7 @@ cummax.rule("jvp")(jvp_cumulative_extreme)
 cummin.rule("jvp")(jvp_cumulative_extreme)
 
 
-# ------------------------------------------------------------------------------------- the written-out scan
+# ----------------------------------------------------------------------------------- the written-out scan
 def scan(step, arrays, axis, reverse=False):
     """All prefixes of an associative operation: about ``2 log2(n)`` calls of ``step`` on ever shorter arrays.
 

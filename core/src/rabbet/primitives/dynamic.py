@@ -38,7 +38,7 @@ def _starts_text(op, operands, starts):
     return ", ".join([*operands, *starts]), types
 
 
-# ---------------------------------------------------------------------------------------------- dynamic_slice
+# ------------------------------------------------------------------------------------------ dynamic_slice
 def dynamic_slice_aval(x, *starts, slice_sizes):
     _check_starts("dynamic_slice", x, starts)
     _check_sizes("dynamic_slice", x, slice_sizes)
@@ -105,7 +105,7 @@ def gather_indices(starts):
     return shape.concatenate(*columns, dimension=1)
 
 
-# --------------------------------------------------------------------------------------- dynamic_update_slice
+# ----------------------------------------------------------------------------------- dynamic_update_slice
 def dynamic_update_slice_aval(x, update, *starts):
     _check_starts("dynamic_update_slice", x, starts)
     checks.same_dtype("dynamic_update_slice", x, update)

@@ -91,7 +91,7 @@ def binary(name, hlo, accepts, *, kinds=(), partials=None, own_jvp=False, doc=""
     return primitive
 
 
-# ---------------------------------------------------------------------------------------- sums and products
+# -------------------------------------------------------------------------------------- sums and products
 add = binary("add", "stablehlo.add", NUMBERS + "b", kinds=("increasing", "linear"), doc="x + y")
 sub = binary("sub", "stablehlo.subtract", NUMBERS, kinds=("linear",), doc="x - y")
 mul = binary("mul", "stablehlo.multiply", NUMBERS + "b", kinds=("bilinear",), doc="x * y")
@@ -178,7 +178,7 @@ def transpose_div(op, ct, x, y):
     return zeros.gather_in(op(ct, y), x.aval), None
 
 
-# --------------------------------------------------------------------------------------- extremes, rounding
+# ------------------------------------------------------------------------------------- extremes, rounding
 def _chosen(x, out):
     """1 where ``x`` is the chosen one, one half on ties, so that both sides of a tie share the derivative."""
     return primitives.convert.to_dtype(primitives.logic.eq(x, out), typeof(out).dtype)
@@ -247,7 +247,7 @@ round_away = unary(
     doc="to the nearest integer, ties away from 0",
 )
 
-# --------------------------------------------------------------------------------- exponentials and friends
+# -------------------------------------------------------------------------------- exponentials and friends
 exp = unary(
     "exp",
     "stablehlo.exponential",
@@ -297,7 +297,7 @@ tanh = unary(
     derivative=lambda x, out: sub(1.0, mul(out, out)), doc="hyperbolic tangent",
 )  # fmt: skip
 
-# --------------------------------------------------------------------------------------------- trigonometry
+# -------------------------------------------------------------------------------------------- trigonometry
 sin = unary("sin", "stablehlo.sine", INEXACT, derivative=lambda x, out: cos(x), doc="sine of x radians")
 cos = unary(
     "cos", "stablehlo.cosine", INEXACT, derivative=lambda x, out: neg(sin(x)), doc="cosine of x radians"

@@ -133,7 +133,7 @@ def check_batching(shown, x, indices, operand_dims, indices_dims):
 gather = Primitive("gather", gather_aval, doc="windows of x at computed positions, side by side")
 
 
-# --------------------------------------------------------------------------------------------------- lowering
+# ----------------------------------------------------------------------------------------------- lowering
 @gather.rule("lower")
 def lower_gather(op, x, indices):
     if op["mode"] is FILL_OR_DROP:
@@ -202,7 +202,7 @@ def default_fill(dtype):
     return dtypes.iinfo(dtype).min if kind == "i" else dtypes.iinfo(dtype).max
 
 
-# ------------------------------------------------------------------------------------------------ derivatives
+# -------------------------------------------------------------------------------------------- derivatives
 @gather.rule("jvp")
 def jvp_gather(op, x, indices):
     out = op(x.primal, indices.primal)
@@ -235,7 +235,7 @@ def transpose_gather(op, ct, x, indices):
     return of_x, None
 
 
-# --------------------------------------------------------------------------------------------------- batching
+# ----------------------------------------------------------------------------------------------- batching
 @gather.rule("batch")
 def batch_gather(op, x, indices):
     numbers, sizes = op.params["dimension_numbers"], op.params["slice_sizes"]

@@ -1,7 +1,8 @@
 """Between arrays of an extended dtype, such as random keys, and the arrays that store them.
 
-What an element of an extended dtype means is the business of the package that made the dtype. The core moves such elements about,
-and lets that package look inside: ``to_physical`` and ``from_physical`` change the type, not the memory.
+What an element of an extended dtype means is the business of the package that made the dtype. The core
+moves such elements about, and lets that package look inside: ``to_physical`` and ``from_physical`` change
+the type, not the memory.
 """
 
 from rabbet import dtypes
@@ -14,11 +15,15 @@ from rabbet.primitives import batching, zeros
 
 def to_physical_aval(x):
     if not isinstance(x.dtype, dtypes.ExtendedDType):
-        raise TypeError(f"to_physical takes an array of an extended dtype, such as random keys, got {x.str_short()}")
+        raise TypeError(
+            f"to_physical takes an array of an extended dtype, such as random keys, got {x.str_short()}"
+        )
     return x.physical
 
 
-to_physical = Primitive("to_physical", to_physical_aval, doc="the array that stores x, an array of an extended dtype")
+to_physical = Primitive(
+    "to_physical", to_physical_aval, doc="the array that stores x, an array of an extended dtype"
+)
 
 
 def from_physical_aval(x, dtype):
@@ -28,11 +33,15 @@ def from_physical_aval(x, dtype):
     lead, tail = x.shape[: x.ndim - rank], x.shape[x.ndim - rank :]
     if x.dtype != dtype.physical_dtype or tail != dtype.physical_shape or x.ndim < rank:
         stored = ShapedArray(dtype.physical_shape, dtype.physical_dtype).str_short()
-        raise TypeError(f"from_physical: an element of {dtype} is stored as {stored}, got an array {x.str_short()}")
+        raise TypeError(
+            f"from_physical: an element of {dtype} is stored as {stored}, got an array {x.str_short()}"
+        )
     return ShapedArray(lead, dtype)
 
 
-from_physical = Primitive("from_physical", from_physical_aval, doc="an array of the extended dtype that x stores")
+from_physical = Primitive(
+    "from_physical", from_physical_aval, doc="an array of the extended dtype that x stores"
+)
 
 to_physical.rule(EXTENDED)(as_it_is)
 from_physical.rule(EXTENDED)(as_it_is)
@@ -52,7 +61,9 @@ def lower_from_physical(op, x):
 
 @to_physical.rule("batch")
 def batch_to_physical(op, x):
-    return Batched(op(x.value), x.axis)  # the dimensions of storage come last, so the others keep their places
+    return Batched(
+        op(x.value), x.axis
+    )  # the dimensions of storage come last, so the others keep their places
 
 
 @from_physical.rule("batch")

@@ -103,7 +103,7 @@ def lower_is_finite(op, x):
     return op.emit(f"stablehlo.is_finite {x} : ({op.in_avals[0].mlir}) -> {op.out.mlir}")
 
 
-# ------------------------------------------------------------------------------------------------- select_n
+# ----------------------------------------------------------------------------------------------- select_n
 def select_n_aval(which, *cases):
     if not cases:
         raise TypeError("select_n needs at least one case")
@@ -207,7 +207,7 @@ def _spread_batched(b, rank, full, size, shape):
     return broadcast_in_dim(value, shape=(size, *shape), broadcast_dimensions=(0,))
 
 
-# ---------------------------------------------------------------------------------------------------- clamp
+# -------------------------------------------------------------------------------------------------- clamp
 def clamp_aval(low, x, high):
     checks.accept("clamp", checks.REALS, low, x, high)
     checks.same_dtype("clamp", x, low, high)

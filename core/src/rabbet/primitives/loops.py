@@ -12,8 +12,8 @@ from rabbet.jaxpr import evaluate
 from rabbet.payloads import Linear
 from rabbet.primitive import Primitive
 from rabbet.primitives import dynamic, elementwise, logic, shape, zeros
-from rabbet.staging import stage
 from rabbet.primitives.transposition import transpose_program
+from rabbet.staging import stage
 
 INDEX = dtypes.canonicalize("int32")
 

@@ -149,7 +149,7 @@ def jvp_reduce_prod(op, x):
     return Dual(out, reduce_sum(elementwise.mul(tangents, others), axes=(last,)))
 
 
-# ------------------------------------------------------------------------------------------- argmax, argmin
+# ----------------------------------------------------------------------------------------- argmax, argmin
 def arg_extreme(name, greatest, doc):
     """Make ``argmax`` or ``argmin``: the index of the first extreme element, or of the first NaN."""
 
@@ -191,7 +191,7 @@ argmax = arg_extreme("argmax", True, "the index of the first maximum along an ax
 argmin = arg_extreme("argmin", False, "the index of the first minimum along an axis")
 
 
-# ------------------------------------------------------------------------------------------------- batching
+# ----------------------------------------------------------------------------------------------- batching
 def batch_reduction(op, x):
     """The batch rule of the kind ``reduction``: the axes move up past the batch dimension."""
     axes = tuple([a + (a >= x.axis) for a in op.params["axes"]])

@@ -111,7 +111,7 @@ def scattering(name, hlo, accepts, combine, doc):
     return primitive
 
 
-# --------------------------------------------------------------------------------------------------- lowering
+# ----------------------------------------------------------------------------------------------- lowering
 def _emit(op, hlo, x, indices, updates):
     numbers = op["dimension_numbers"]
     a, b, c = op.in_avals
@@ -165,7 +165,7 @@ def one_window(params, combine, x, indices, updates):
     return dynamic_update_slice(x, new, *starts)
 
 
-# --------------------------------------------------------------------------------------------------- batching
+# ----------------------------------------------------------------------------------------------- batching
 def batch_scatter(op, x, indices, updates):
     """One scatter for all examples: with the batch in every window if positions are shared, else along
     batching dimensions.
@@ -192,7 +192,7 @@ def batch_scatter(op, x, indices, updates):
     return Batched(op.primitive(value, places, news, **params), 0)
 
 
-# ------------------------------------------------------------------------------------------------- the family
+# --------------------------------------------------------------------------------------------- the family
 scatter = scattering(
     "scatter",
     None,
@@ -217,7 +217,7 @@ scatter_max = scattering(
 )
 
 
-# ------------------------------------------------------------------------------------------------ derivatives
+# -------------------------------------------------------------------------------------------- derivatives
 def gather_back(op, values, indices, updates_shape):
     """What stands in ``values`` at the places that a scatter writes: an array like its updates, zero for
     dropped windows.

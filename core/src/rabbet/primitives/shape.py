@@ -30,7 +30,7 @@ def ints(values):
     return "[" + ", ".join(map(str, values)) + "]"
 
 
-# ----------------------------------------------------------------------------------------- broadcast_in_dim
+# --------------------------------------------------------------------------------------- broadcast_in_dim
 def broadcast_in_dim_aval(x, shape, broadcast_dimensions):
     if len(broadcast_dimensions) != x.ndim:
         raise TypeError(
@@ -76,7 +76,7 @@ def batch_broadcast_in_dim(op, x):
     return Batched(broadcast_in_dim(value, shape=(size, *op.params["shape"]), broadcast_dimensions=dims), 0)
 
 
-# -------------------------------------------------------------------------------------------------- reshape
+# ------------------------------------------------------------------------------------------------ reshape
 def reshape_aval(x, new_sizes):
     if prod(new_sizes) != x.size:
         raise TypeError(
@@ -102,7 +102,7 @@ def batch_reshape(op, x):
     return Batched(reshape(value, new_sizes=(batching.size_of(x), *op.params["new_sizes"])), 0)
 
 
-# ------------------------------------------------------------------------------------- squeeze, expand_dims
+# ----------------------------------------------------------------------------------- squeeze, expand_dims
 def squeeze_aval(x, dimensions):
     checks.axes_valid("squeeze", dimensions, x.ndim)
     for d in dimensions:
@@ -153,7 +153,7 @@ def batch_expand_dims(op, x):
     return Batched(expand_dims(value, dimensions=tuple(d + 1 for d in op.params["dimensions"])), 0)
 
 
-# ------------------------------------------------------------------------------------------------ transpose
+# ---------------------------------------------------------------------------------------------- transpose
 def transpose_aval(x, permutation):
     if sorted(permutation) != list(range(x.ndim)):
         raise TypeError(
@@ -188,7 +188,7 @@ def batch_transpose(op, x):
     return Batched(transpose(x.value, permutation=(axis, *shifted)), 0)
 
 
-# ------------------------------------------------------------------------------------------------------ rev
+# ---------------------------------------------------------------------------------------------------- rev
 def rev_aval(x, dimensions):
     checks.axes_valid("rev", dimensions, x.ndim)
     return x
@@ -213,7 +213,7 @@ def batch_rev(op, x):
     return Batched(rev(x.value, dimensions=shifted), x.axis)
 
 
-# ---------------------------------------------------------------------------------------------------- slice
+# -------------------------------------------------------------------------------------------------- slice
 def slice_aval(x, start_indices, limit_indices, strides=None):
     steps = strides or (1,) * x.ndim
     if not len(start_indices) == len(limit_indices) == len(steps) == x.ndim:
@@ -274,7 +274,7 @@ def batch_slice(op, x):
     )
 
 
-# ------------------------------------------------------------------------------------------------------ pad
+# ---------------------------------------------------------------------------------------------------- pad
 def pad_aval(x, value, padding_config):
     checks.same_dtype("pad", x, value)
     if value.shape:
@@ -367,7 +367,7 @@ def batch_pad(op, x, value):
     return Batched(logic.select_n(inside, spread, padded), 0)
 
 
-# ---------------------------------------------------------------------------------------------- concatenate
+# -------------------------------------------------------------------------------------------- concatenate
 def concatenate_aval(*arrays, dimension):
     if not arrays:
         raise TypeError("concatenate needs at least one array")
@@ -420,7 +420,7 @@ def batch_concatenate(op, *arrays):
     return Batched(concatenate(*batching.at_front(*arrays), dimension=op.params["dimension"] + 1), 0)
 
 
-# ----------------------------------------------------------------------------------------------------- iota
+# --------------------------------------------------------------------------------------------------- iota
 def iota_aval(dtype, shape, dimension):
     if dtypes.kind(dtype) not in checks.NUMBERS:
         raise TypeError(f"iota makes numbers, not {dtypes.short_name(dtype)}")

@@ -1,7 +1,8 @@
 """The standard tables, and what their rules by kind are.
 
-``lower`` lives with lowering. A law serves every primitive that declares its kind: an elementwise operation batches by lining up its
-operands, a linear one is its own derivative, a bilinear one obeys the product rule.
+``lower`` lives with lowering. A law serves every primitive that declares its kind: an elementwise operation
+batches by lining up its operands, a linear one is its own derivative, a bilinear one obeys the product
+rule.
 """
 
 from rabbet.interpreter import typeof
@@ -14,7 +15,9 @@ jvp = RuleTable("jvp", doc="(op, *duals) -> Dual, or a list of them; called when
 transpose = RuleTable(
     "transpose", doc="(op, cotangent, *operands) -> a cotangent per operand, None where it is not Linear"
 )
-batch = RuleTable("batch", doc="(op, *batched) -> Batched, or a list of them; called when some operand has a batch axis")
+batch = RuleTable(
+    "batch", doc="(op, *batched) -> Batched, or a list of them; called when some operand has a batch axis"
+)
 
 
 @jvp.kind("bilinear")
@@ -33,7 +36,9 @@ def same_on_tangents(op, *duals):
 
 @batch.kind("elementwise")
 def line_up(op, *operands):
-    """All at one axis: nothing to move. Else every full-rank operand gets the batch dimension where the first has it."""
+    """All at one axis: nothing to move. Else every full-rank operand gets the batch dimension where the
+    first has it.
+    """
     axes = {b.axis for b in operands if b.axis is not None}
     if len(axes) == 1:
         (axis,) = axes
@@ -43,7 +48,9 @@ def line_up(op, *operands):
     logical = [logical_shape(b) for b in operands]
     full = max(logical, key=len)
     size = batching.size_of(*operands)
-    axis = next((b.axis for b, s in zip(operands, logical, strict=True) if b.axis is not None and s == full), 0)
+    axis = next(
+        (b.axis for b, s in zip(operands, logical, strict=True) if b.axis is not None and s == full), 0
+    )
     out = op(*[_placed(b, s, full, axis, size) for b, s in zip(operands, logical, strict=True)])
     return _batched(op, out, axis)
 

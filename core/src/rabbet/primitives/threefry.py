@@ -1,8 +1,9 @@
 """Threefry-2x32: 64 bits from a key of 64 bits and a counter of 64 bits, all as pairs of 32-bit words.
 
-The counter-based generator of J. K. Salmon, M. A. Moraes, R. O. Dror and D. E. Shaw, "Parallel random numbers: as easy as 1, 2, 3"
-(SC 2011), with its recommended 20 rounds. It is written in elementwise operations: a compiler fuses them with whatever makes the
-counters and uses the bits, which no special instruction beats, and the bits are the same on every backend.
+The counter-based generator of J. K. Salmon, M. A. Moraes, R. O. Dror and D. E. Shaw, "Parallel random
+numbers: as easy as 1, 2, 3" (SC 2011), with its recommended 20 rounds. It is written in elementwise
+operations: a compiler fuses them with whatever makes the counters and uses the bits, which no special
+instruction beats, and the bits are the same on every backend.
 """
 
 import numpy as np
@@ -25,7 +26,9 @@ def threefry2x32_aval(key0, key1, count0, count1):
     words = (key0, key1, count0, count1)
     if any(w.dtype != WORD for w in words):
         shown = ", ".join([w.str_short() for w in words])
-        raise TypeError(f"threefry2x32 takes four arrays of uint32: two words of key, two of counter; got {shown}")
+        raise TypeError(
+            f"threefry2x32 takes four arrays of uint32: two words of key, two of counter; got {shown}"
+        )
     out = checks.elementwise_aval("threefry2x32", *words).strong()
     return out, out
 
@@ -39,7 +42,9 @@ threefry2x32.rule("jvp")(zeros.no_tangent)
 
 @threefry2x32.decompose
 def threefry2x32_rounds(op, key0, key1, count0, count1):
-    """Five times four rounds of add, rotate, xor; after each four, two words of the key and a number are added."""
+    """Five times four rounds of add, rotate, xor; after each four, two words of the key and a number are
+    added.
+    """
     key = (key0, key1, bitwise_xor(bitwise_xor(key0, key1), PARITY))
     x, y = add(count0, key0), add(count1, key1)
     for block in range(5):

@@ -1,7 +1,7 @@
 """``rabbet.Array``: our own class around a PJRT buffer.
 
-What needs operations (arithmetic, indexing, ``.sum()``) is given to this class and to tracers alike when ``rabbet`` is composed, by
-``rabbet.lax.operators``; here stands what an array can do by itself.
+What needs operations (arithmetic, indexing, ``.sum()``) is given to this class and to tracers alike when
+``rabbet`` is composed, by ``rabbet.lax.operators``; here stands what an array can do by itself.
 """
 
 import numpy as np
@@ -16,7 +16,8 @@ from rabbet.runtime.sharding import SingleDeviceSharding
 class Array:
     """An array on a device. Made by ``rabbet.numpy`` functions, ``device_put`` and computations; immutable.
 
-    Computation is asynchronous where the backend gains by it: an array may exist before its values do. Reading them waits.
+    Computation is asynchronous where the backend gains by it: an array may exist before its values do.
+      Reading them waits.
     """
 
     __slots__ = ("raw", "aval", "spec", "__weakref__")
@@ -27,7 +28,7 @@ class Array:
         self.spec = spec
         self.aval = spec.aval
 
-    # ------------------------------------------------------------------------------------------- what it is
+    # ------------------------------------------------------------------------------------------ what it is
     shape = property(lambda self: self.aval.shape, doc="The shape, a tuple of ints.")
     dtype = property(lambda self: self.aval.dtype, doc="The dtype, a NumPy dtype or an extended one.")
     ndim = property(lambda self: self.aval.ndim, doc="The number of dimensions.")
@@ -36,8 +37,12 @@ class Array:
     itemsize = property(lambda self: self.aval.dtype.itemsize, doc="Bytes per element.")
     nbytes = property(lambda self: self.aval.size * self.aval.dtype.itemsize, doc="Bytes in all.")
     device = property(lambda self: self.spec.device, doc="The device that holds the array.")
-    committed = property(lambda self: self.spec.committed, doc="Whether the array was put on its device on purpose.")
-    sharding = property(lambda self: SingleDeviceSharding(self.spec.device), doc="How the array is laid over devices.")
+    committed = property(
+        lambda self: self.spec.committed, doc="Whether the array was put on its device on purpose."
+    )
+    sharding = property(
+        lambda self: SingleDeviceSharding(self.spec.device), doc="How the array is laid over devices."
+    )
     is_fully_addressable = property(lambda self: True, doc="Whether this process can read all of it.")
     is_fully_replicated = property(lambda self: True, doc="Whether every device holds all of it.")
 
@@ -50,11 +55,12 @@ class Array:
 
     def __hash__(self):
         raise TypeError(
-            f"an array cannot be hashed (type {self.aval.str_short()}): its values would have to be compared. "
+            f"an array cannot be hashed (type {self.aval.str_short()}): its values would have to be "
+            "compared. "
             f"Use id(x) for identity, or x.tobytes() / tuple(x.tolist()) for the values."
         )
 
-    # ------------------------------------------------------------------------------------ waiting and deleting
+    # -------------------------------------------------------------------------------- waiting and deleting
     def block_until_ready(self):
         """Wait until the values are computed; return the array. Errors of the computation are raised here."""
         if self.raw.is_deleted():
@@ -86,11 +92,12 @@ class Array:
 
         return device_put(self, device)
 
-    # ------------------------------------------------------------------------------------------ to the host
+    # ----------------------------------------------------------------------------------------- to the host
     def _value(self):
         if isinstance(self.aval.dtype, dtypes.ExtendedDType):
             raise TypeError(
-                f"an array of dtype {self.aval.dtype} has no NumPy form; for keys, rabbet.random.key_data(x) gives the bits"
+                f"an array of dtype {self.aval.dtype} has no NumPy form; for keys, "
+                "rabbet.random.key_data(x) gives the bits"
             )
         if self.raw.is_deleted():
             raise self.deleted()
@@ -107,7 +114,10 @@ class Array:
         value = self._value()
         if dtype is not None and value.dtype != dtype:
             if copy is False:
-                raise ValueError(f"converting {self.aval.str_short()} to {np.dtype(dtype)} needs a copy, which copy=False forbids")
+                raise ValueError(
+                    f"converting {self.aval.str_short()} to {np.dtype(dtype)} needs a "
+                    "copy, which copy=False forbids"
+                )
             return value.astype(dtype)
         return value.copy() if copy else value
 
@@ -130,17 +140,22 @@ class Array:
     def _scalar(self, convert):
         if self.aval.size != 1 or self.aval.ndim > 0:
             raise TypeError(
-                f"only an array without dimensions converts to {convert.__name__}, got {self.aval.str_short()}; "
+                f"only an array without dimensions converts to {convert.__name__}, got "
+                f"{self.aval.str_short()}; "
                 f"take an element first, as in x[0] or x.item()"
             )
         if dtypes.kind(self.aval.dtype) == "c" and convert is not complex:
-            raise TypeError(f"a complex array does not convert to {convert.__name__} ({self.aval.str_short()}); take x.real or abs(x)")
+            raise TypeError(
+                f"a complex array does not convert to {convert.__name__} "
+                f"({self.aval.str_short()}); take x.real or abs(x)"
+            )
         return convert(self._value()[()])
 
     def __bool__(self):
         if self.aval.size != 1:
             raise ValueError(
-                f"the truth value of an array of {self.aval.size} elements ({self.aval.str_short()}) is ambiguous; "
+                f"the truth value of an array of {self.aval.size} elements ({self.aval.str_short()}) "
+                "is ambiguous; "
                 f"use x.any() or x.all()"
             )
         return bool(self._value().reshape(())[()])
@@ -156,7 +171,9 @@ class Array:
 
     def __index__(self):
         if dtypes.kind(self.aval.dtype) not in "iu" or self.aval.ndim:
-            raise TypeError(f"only integer arrays without dimensions can be an index, got {self.aval.str_short()}")
+            raise TypeError(
+                f"only integer arrays without dimensions can be an index, got {self.aval.str_short()}"
+            )
         return int(self._value()[()])
 
     def __format__(self, spec):
@@ -169,7 +186,9 @@ class Array:
         if self.raw.is_deleted():
             return f"Array({self.aval.str_short()}, deleted)"
         if isinstance(self.aval.dtype, dtypes.ExtendedDType):
-            return f"Array({self.aval.shape}, dtype={self.aval.dtype}) overlaying:\n{adapter.to_numpy(self.raw)}"
+            return (
+                f"Array({self.aval.shape}, dtype={self.aval.dtype}) overlaying:\n{adapter.to_numpy(self.raw)}"
+            )
         weak = ", weak_type=True" if self.aval.weak_type else ""
         tail = f"dtype={self.aval.dtype.name}{weak})"
         text = np.array2string(self._value(), separator=", ", prefix="Array(", suffix=",", threshold=1000)

@@ -22,6 +22,7 @@ def compile_program(lowering, device=None, options=None):
     """Compile what ``lower_program`` returned, for a device (by default the default one).
 
     Returns:
-      an ``Executable``; its ``runner(committed)`` runs it on arrays of exactly the lowered types on that device.
+      an ``Executable``; its ``runner(committed)`` runs it on arrays of exactly the lowered types on that
+      device.
     """
     return program.compile(lowering, device or default_device(), options)

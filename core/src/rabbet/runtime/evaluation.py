@@ -1,7 +1,7 @@
 """The bottom interpreter: operations on arrays, executed at once.
 
-Each operator keeps the programs compiled for it by the placements of its arguments, so that the second ``x + y`` of a kind is: one dict lookup, one
-PJRT execute, one wrap.
+Each operator keeps the programs compiled for it by the placements of its arguments, so that the second ``x
++ y`` of a kind is: one dict lookup, one PJRT execute, one wrap.
 """
 
 from math import copysign
@@ -11,7 +11,6 @@ from rabbet.current import context
 from rabbet.jaxpr import Equation, Jaxpr, Var
 from rabbet.runtime import program, values
 from rabbet.runtime.array import Array
-
 
 # Per placement; a loop over x + i would otherwise keep them all.
 MOST_NUMBERS = 256
@@ -88,7 +87,9 @@ def executable(op, avals, device):
     key = (avals, device)
     made = op.programs.get(key)
     if made is None:
-        lowering = program.lower(as_program(op, avals), device.platform, op.params.get("name", op.primitive.name))
+        lowering = program.lower(
+            as_program(op, avals), device.platform, op.params.get("name", op.primitive.name)
+        )
         made = op.programs[key] = program.compile(lowering, device)
     return made
 

@@ -1,7 +1,9 @@
-"""``fused``: a library function of several primitives runs as one compiled program when it is called on arrays.
+"""``fused``: a library function of several primitives runs as one compiled program when it is called on
+arrays.
 
-Called under a transformation, it inlines its primitives, so that programs read as if the user had written them. Called eagerly, it
-is compiled once per signature: the placements of its array arguments and the values of all others.
+Called under a transformation, it inlines its primitives, so that programs read as if the user had written
+them. Called eagerly, it is compiled once per signature: the placements of its array arguments and the
+values of all others.
 """
 
 import functools
@@ -26,8 +28,9 @@ def fused(function=None, *, static=()):
 
     Args:
       function: takes and returns pytrees of arrays.
-      static: names of arguments whose values choose the program even if they are numbers (axes, shapes). Arguments that are
-        neither arrays nor numbers (None, strings, dtypes, functions) are static by themselves.
+      static: names of arguments whose values choose the program even if they are numbers (axes, shapes).
+        Arguments that are neither arrays nor numbers (None, strings, dtypes, functions) are static by
+        themselves.
 
     Example:
       >>> @fused(static=("axis",))
@@ -38,7 +41,11 @@ def fused(function=None, *, static=()):
         return functools.partial(fused, static=static)
     parameters = inspect.signature(function).parameters.values()
     by_position = frozenset(
-        [i for i, p in enumerate(parameters) if p.name in static and p.kind is not inspect.Parameter.KEYWORD_ONLY]
+        [
+            i
+            for i, p in enumerate(parameters)
+            if p.name in static and p.kind is not inspect.Parameter.KEYWORD_ONLY
+        ]
     )
     static = frozenset(static)
     programs = {}
@@ -49,11 +56,7 @@ def fused(function=None, *, static=()):
         if context.interpreter is not EVALUATION:
             return function(*args, **kwargs)
         try:
-            key = [a.spec if type(a) is Array else a for a in args]
-            if kwargs:
-                key.extend(kwargs.items())
-            key.append(config.traced_key())
-            run = programs[tuple(key)]
+            run = programs[_quick_key(args, kwargs)]
         except (KeyError, TypeError, ValueError):
             return first(args, kwargs)
         return run(args)
@@ -139,23 +142,39 @@ class _Signature:
         return out[:n], dict(zip(self.names, out[n:], strict=True))
 
     def quick_key(self):
-        """The key by which the fast path finds the program: possible where every array is a positional argument of its own."""
+        """The key by which the fast path finds the program: possible where every array is a positional
+        argument of its own.
+        """
         if any(type(v) is Array for v in self.kwargs.values()):
             return None
         if sum(type(a) is Array for a in self.args) != len(self.arrays):
             return None
-        key = [a.spec if type(a) is Array else a for a in self.args]
-        key.extend(self.kwargs.items())
-        key.append(config.traced_key())
+        key = _quick_key(self.args, self.kwargs)
         try:
-            hash(tuple(key))
+            hash(key)
         except TypeError:
             return None
-        return tuple(key)
+        return key
+
+
+def _quick_key(args, kwargs):
+    """Arrays by their placement, all else by value. Python finds 1.0 and True under 1, so numbers bring their type."""
+    key = [a.spec if type(a) is Array else (type(a), str(a)) if type(a) in _NUMBERS else a for a in args]
+    if kwargs:
+        key.extend(kwargs.items())
+        key.extend(map(type, kwargs.values()))
+    key.append(config.traced_key())
+    return tuple(key)
+
+
+_NUMBERS = frozenset(scalars.PYTHON_SCALARS)
 
 
 def _hashable(value):
-    return tuple([_hashable(v) for v in value]) if type(value) is list else value
+    """A static argument as part of a signature, in which -0.0 is not 0.0 and True is not 1."""
+    if type(value) in (list, tuple):
+        return tuple([(type(v), _hashable(v)) for v in value])
+    return str(value) if type(value) is float else value
 
 
 def _array(x, device):

@@ -1,4 +1,6 @@
-"""Housekeeping over arrays and programs: reading many at once, waiting, listing what lives, forgetting what was compiled."""
+"""Housekeeping over arrays and programs: reading many at once, waiting, listing what lives, forgetting what
+was compiled.
+"""
 
 import numpy as np
 
@@ -28,7 +30,9 @@ def copy_to_host_async(x):
 
 
 def block_until_ready(x):
-    """Wait until every array in a pytree is computed; return the pytree. Errors of the computations are raised here."""
+    """Wait until every array in a pytree is computed; return the pytree. Errors of the computations are
+    raised here.
+    """
     for leaf in tree.leaves(x):
         if hasattr(leaf, "block_until_ready"):
             leaf.block_until_ready()

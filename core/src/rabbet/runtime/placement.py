@@ -1,7 +1,7 @@
 """Where an array is and what it is, as one interned object: the key of every dispatch cache.
 
-Two arrays of the same aval on the same device have the same ``Placement`` object, so the signature of a call is a tuple of these and finding
-its program costs a dict lookup by identity.
+Two arrays of the same aval on the same device have the same ``Placement`` object, so the signature of a
+call is a tuple of these and finding its program costs a dict lookup by identity.
 """
 
 import functools

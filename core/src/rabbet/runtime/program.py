@@ -1,7 +1,8 @@
 """From a program to something that runs: passes, text, cache, compiler, and the fast call at the end.
 
-An ``Executable`` belongs to one program on one device. Its ``runner`` is a closure that takes ``Array`` arguments of the exact placements it was made for
-and does nothing but execute and wrap: whoever calls it has looked it up by those placements.
+An ``Executable`` belongs to one program on one device. Its ``runner`` is a closure that takes ``Array``
+arguments of the exact placements it was made for and does nothing but execute and wrap: whoever calls it
+has looked it up by those placements.
 """
 
 import logging
@@ -16,7 +17,6 @@ from rabbet.lowering.module import lower_program
 from rabbet.runtime import adapter, backends, cache, compile_options, observers
 from rabbet.runtime.array import Array
 from rabbet.runtime.placement import placement
-
 
 LOG = logging.getLogger("rabbet")
 
@@ -51,7 +51,12 @@ def lower(jaxpr, platform, name="main", *, donated=(), keep_unused=False):
         used = {id(v) for eqn in optimized.equations for v in eqn.inputs} | {id(v) for v in optimized.outvars}
         kept = tuple([i for i, v in enumerate(arguments) if id(v) in used])
     trimmed = type(optimized)(
-        [arguments[i] for i in kept], optimized.outvars, optimized.equations, (), optimized.effects, optimized.name
+        [arguments[i] for i in kept],
+        optimized.outvars,
+        optimized.equations,
+        (),
+        optimized.effects,
+        optimized.name,
     )
     place = {old: new for new, old in enumerate(kept)}
     given = tuple([place[i] for i in donated if i in place])
@@ -78,8 +83,9 @@ class Executable:
 
         Args:
           committed: whether results count as put on the device on purpose.
-          single: return the only result itself. Where the program reads all of its arguments, the function then has an attribute ``direct``:
-            ``(execute, handlers, spec)``, with which a dispatcher can do the same in its own frame.
+          single: return the only result itself. Where the program reads all of its arguments, the function
+            then has an attribute ``direct``: ``(execute, handlers, spec)``, with which a dispatcher can do
+            the same in its own frame.
         """
         execute = self.exe.execute_sharded
         specs = [placement(a, self.device, committed) for a in self.lowering.out_avals]
@@ -111,7 +117,9 @@ class Executable:
         return self.checking(run) if config.debug_nans or config.debug_infs else run
 
     def checking(self, run):
-        """``run`` with its results checked for NaNs and infinities, as ``config.debug_nans`` and ``debug_infs`` ask."""
+        """``run`` with its results checked for NaNs and infinities, as ``config.debug_nans`` and
+        ``debug_infs`` ask.
+        """
 
         def run_checked(args):
             out = run(args)
@@ -133,7 +141,9 @@ class Executable:
         return adapter.memory_analysis(self.exe)
 
     def diagnose(self, error, args):
-        """The error to raise when execution failed: a deleted argument is named, any other is the runtime's own."""
+        """The error to raise when execution failed: a deleted argument is named, any other is the runtime's
+        own.
+        """
         for i in self.lowering.kept:
             if args[i].raw.is_deleted():
                 deleted = args[i].deleted()
@@ -142,18 +152,24 @@ class Executable:
         return error
 
     def check_outputs(self, outs):
-        """Raise ``FloatingPointError`` for a NaN or infinity, where ``config.debug_nans`` or ``debug_infs`` ask for it."""
+        """Raise ``FloatingPointError`` for a NaN or infinity, where ``config.debug_nans`` or ``debug_infs``
+        ask for it.
+        """
         for out in outs:
             if dtypes.kind(out.dtype) not in "fc":
                 continue
             value = np.asarray(out)
             if config.debug_nans and np.isnan(value).any():
-                raise FloatingPointError(f"{self.lowering.name!r} produced a NaN in an array {out.aval.str_short()}")
+                raise FloatingPointError(
+                    f"{self.lowering.name!r} produced a NaN in an array {out.aval.str_short()}"
+                )
             if config.debug_infs and np.isinf(value).any():
-                raise FloatingPointError(f"{self.lowering.name!r} produced an infinity in an array {out.aval.str_short()}")
+                raise FloatingPointError(
+                    f"{self.lowering.name!r} produced an infinity in an array {out.aval.str_short()}"
+                )
 
 
-def compile(lowering, device, options=None):  # noqa: A001 - the field's name
+def compile(lowering, device, options=None):
     """Compile a lowered program for a device, or find it in the persistent cache.
 
     Args:

@@ -43,7 +43,8 @@ def host_array(x, aval, device, committed=False):
 def to_array(x, device=None, dtype=None):
     """``x`` as an ``Array``: itself, or a copy on ``device`` (by default the default device), uncommitted.
 
-    A NumPy array or scalar takes ``dtype`` if it is given, in full width; else 64 bits are narrowed (see ``dtypes``).
+    A NumPy array or scalar takes ``dtype`` if it is given, in full width; else 64 bits are narrowed (see
+    ``dtypes``).
 
     Raises:
       UnexpectedTracerError: if ``x`` is a tracer of a transformation that has finished.
@@ -65,7 +66,8 @@ def to_array(x, device=None, dtype=None):
 
 
 def traceable(x):
-    """``x`` as transformations take it: arrays and tracers as they are, NumPy arrays and scalars as arrays on the default device.
+    """``x`` as transformations take it: arrays and tracers as they are, NumPy arrays and scalars as arrays
+    on the default device.
 
     Raises:
       TypeError: if ``x`` is not array-like.
@@ -74,7 +76,8 @@ def traceable(x):
 
 
 def operands(op, args):
-    """The arguments of an eager operation as arrays on one device; scalars take the dtype of the arrays beside them.
+    """The arguments of an eager operation as arrays on one device; scalars take the dtype of the arrays
+    beside them.
 
     Returns:
       (arrays, device, committed)
@@ -98,7 +101,8 @@ def operands(op, args):
 
 
 def common_device(arrays, what):
-    """The device on which to compute: that of the committed arrays, which must agree; else that of the first; else the default.
+    """The device on which to compute: that of the committed arrays, which must agree; else that of the
+    first; else the default.
 
     Returns:
       (device, committed)
@@ -135,4 +139,13 @@ def with_weak_type(array, weak_type):
     return Array(array.raw, placement(aval, array.spec.device, array.spec.committed))
 
 
-__all__ = ["common_device", "host_array", "moved", "operands", "scalar_array", "to_array", "traceable", "with_weak_type"]
+__all__ = [
+    "common_device",
+    "host_array",
+    "moved",
+    "operands",
+    "scalar_array",
+    "to_array",
+    "traceable",
+    "with_weak_type",
+]

@@ -10,8 +10,8 @@ from rabbet.interpreter import Interpreter, payload_of, run_traced, typeof
 from rabbet.jaxpr import open_consts
 from rabbet.payloads import Batched, Dual, Zero, zero_for
 from rabbet.primitives import batching, calls, standard, zeros
-from rabbet.staging import stage
 from rabbet.primitives.transposition import transpose_program
+from rabbet.staging import stage
 
 
 class System(NamedTuple):

@@ -15,6 +15,7 @@ from rabbet.extend import (
     named_like,
     shown,
     stage,
+    traceable,
     typeof,
 )  # fmt: skip
 from rabbet.tree_util import keystr
@@ -45,8 +46,10 @@ def trace(fun, leaves_to_args, avals, name):
 
     flat.__name__ = name
     named_like(flat, fun)
-    closed = stage(flat, avals, name)
-    return Program(closed, out_tree, name, any(is_tracer(c) for c in closed.consts))
+    jaxpr, consts = stage(flat, avals, name)
+    # A captured NumPy array is what it was when the function was traced, whatever is written to it later.
+    closed = ClosedJaxpr(jaxpr, [traceable(c) for c in consts])
+    return Program(closed, out_tree, name, any(is_tracer(c) for c in consts))
 
 
 def _no_result(fun, out_tree, index, x):

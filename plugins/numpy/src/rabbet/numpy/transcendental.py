@@ -34,11 +34,14 @@ log10 = log_of_base("log10", 10)
 
 
 def log_sum(x, y):
-    """``log(exp(x) + exp(y))`` from the larger one and the difference, so that nothing overflows."""
-    larger, difference = lax.max(x, y), lax.sub(x, y)
-    # Equal infinities have no difference: there the sum is the operands' own.
-    out = lax.add(larger, lax.log1p(lax.exp(lax.neg(lax.abs(difference)))))
-    return lax.select(lax.ne(difference, difference), lax.add(x, y), out)
+    """``log(exp(x) + exp(y))`` from the larger one and the difference, so that nothing overflows.
+
+    Where both are equal, and may be infinite, the difference is 0; its derivative is not needed there, since both
+    halves of the maximum have it.
+    """
+    larger, smaller = lax.max(x, y), lax.min(x, y)
+    difference = lax.select(lax.eq(larger, smaller), lax.full_like(larger, 0), lax.sub(smaller, larger))
+    return lax.add(larger, lax.log1p(lax.exp(difference)))
 
 
 def log2_sum(x, y):

@@ -1,14 +1,15 @@
 """Random numbers from explicit keys.
 
-A key is made once from a seed, and every call that draws takes a key: the same key gives the same numbers, eagerly, compiled or
-mapped, on every backend. Use a key once; ``split`` it, or ``fold_in`` a number, to get others::
+A key is made once from a seed, and every call that draws takes a key: the same key gives the same numbers,
+eagerly, compiled or mapped, on every backend. Use a key once; ``split`` it, or ``fold_in`` a number, to get
+others::
 
     key = random.key(0)
     first, second = random.split(key)
     x = random.normal(first, (3,))
 
-The bits are those of Threefry-2x32 at counters 0, 1, 2, ... and what is made of them are the field's formulas, so the numbers are those
-that other implementations give for the same key.
+The bits are those of Threefry-2x32 at counters 0, 1, 2, ... and what is made of them are the field's
+formulas, so the numbers are those that other implementations give for the same key.
 """
 
 from rabbet.random.continuous import (

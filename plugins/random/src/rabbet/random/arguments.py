@@ -1,7 +1,8 @@
-"""What the functions of this module accept: keys, shapes, dtypes, bounds; with messages that name the function."""
+"""What the functions of this module accept: keys, shapes, dtypes, bounds; with messages that name the
+function.
+"""
 
 import numpy as np
-
 import rabbet as rb
 from rabbet import dtypes, lax
 from rabbet.extend import ShapedArray, full_of, is_evaluating, is_python_scalar, spread, to_array, typeof
@@ -41,7 +42,9 @@ def scalar(value, dtype):
 
 
 def parameter(x, dtype):
-    """A parameter of a distribution, made ready for a fused function: a number keeps all the bits that ``dtype`` has."""
+    """A parameter of a distribution, made ready for a fused function: a number keeps all the bits that
+    ``dtype`` has.
+    """
     if isinstance(x, (bool, int, float, np.generic, np.ndarray)):
         value = np.asarray(x).astype(dtype)
         if wide(dtype):
@@ -63,7 +66,9 @@ def broadcast(x, shape, who, what):
         return x
     lead = len(shape) - len(have)
     if lead < 0 or any(n not in (1, m) for n, m in zip(have, shape[lead:])):
-        raise ValueError(f"{who}: {what} of the shape {have} does not broadcast to the shape {shape} of the result")
+        raise ValueError(
+            f"{who}: {what} of the shape {have} does not broadcast to the shape {shape} of the result"
+        )
     return lax.broadcast_in_dim(x, shape, tuple(range(lead, len(shape))))
 
 

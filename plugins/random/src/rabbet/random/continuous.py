@@ -1,13 +1,12 @@
 """Draws from continuous distributions.
 
-All take a single key and draw an array of ``shape``; ``dtype`` is float32 unless a float dtype is given. Parameters broadcast to the
-shape, which is theirs if it is None.
+All take a single key and draw an array of ``shape``; ``dtype`` is float32 unless a float dtype is given.
+Parameters broadcast to the shape, which is theirs if it is None.
 """
 
 import math
 
 import numpy as np
-
 from rabbet import dtypes, lax
 from rabbet.extend import fused, typeof
 from rabbet.random.arguments import broadcast, common_shape, dtype_of, operand, parameter, shape_of
@@ -67,14 +66,17 @@ def _unit(key, shape, dtype):
 def _uniform(key, minval, maxval, shape, dtype):
     shape = shape_of(shape, "uniform")
     low, high = (
-        broadcast(operand(x, dtype), shape, "uniform", what) for x, what in ((minval, "minval"), (maxval, "maxval"))
+        broadcast(operand(x, dtype), shape, "uniform", what)
+        for x, what in ((minval, "minval"), (maxval, "maxval"))
     )
     return between(unit(words_of(key, "uniform"), shape, dtype), low, high)
 
 
 @fused(static=("shape", "dtype"))
 def normal(key, shape=(), dtype=None):
-    """Numbers of mean 0 and variance 1. With a complex dtype, real and imaginary part have variance 1/2 each."""
+    """Numbers of mean 0 and variance 1. With a complex dtype, real and imaginary part have variance 1/2
+    each.
+    """
     shape = shape_of(shape, "normal")
     dtype = dtype_of(dtype, float, "fc", "normal")
     words = words_of(key, "normal")
@@ -112,7 +114,9 @@ def _truncated_normal(key, lower, upper, shape, dtype):
 
 
 def next_towards(x, direction):
-    """The next float after ``x`` in a direction, plus or minus infinity: its bits, read as an integer, plus or minus one."""
+    """The next float after ``x`` in a direction, plus or minus infinity: its bits, read as an integer, plus
+    or minus one.
+    """
     dtype = typeof(x).dtype
     stored = np.dtype(f"int{dtypes.itemsize_bits(dtype)}")
     bits_of_x = lax.bitcast_convert_type(x, stored)
@@ -143,7 +147,8 @@ def gumbel(key, shape=(), dtype=None, mode=None):
     """The largest of many: numbers of distribution function exp(-exp(-x)).
 
     Args:
-      mode: ``"low"`` (default), or ``"high"`` for twice as many random bits, so that the far end of large numbers is drawn well.
+      mode: ``"low"`` (default), or ``"high"`` for twice as many random bits, so that the far end of large
+        numbers is drawn well.
     """
     dtype = dtype_of(dtype, float, "f", "gumbel")
     return gumbels(words_of(key, "gumbel"), shape_of(shape, "gumbel"), dtype, high_mode(mode, "gumbel"))
@@ -261,7 +266,9 @@ def _weibull_min(key, scale, exponent, shape, dtype):
 
 
 def triangular(key, left, mode, right, shape=None, dtype=None):
-    """Numbers between ``left`` and ``right`` whose density rises in a line up to ``mode`` and falls in a line after it."""
+    """Numbers between ``left`` and ``right`` whose density rises in a line up to ``mode`` and falls in a
+    line after it.
+    """
     found = dtype_of(dtype, float, "f", "triangular")
     return _triangular(key, *[parameter(x, found) for x in (left, mode, right)], shape, found)
 
@@ -271,7 +278,8 @@ def _triangular(key, left, mode, right, shape, dtype):
     left, mode, right = (operand(x, dtype) for x in (left, mode, right))
     shape = common_shape(shape, "triangular", left, mode, right)
     left, mode, right = (
-        broadcast(x, shape, "triangular", what) for x, what in ((left, "left"), (mode, "mode"), (right, "right"))
+        broadcast(x, shape, "triangular", what)
+        for x, what in ((left, "left"), (mode, "mode"), (right, "right"))
     )
     whole, rise, fall = lax.sub(right, left), lax.sub(mode, left), lax.sub(right, mode)
     floats = unit(words_of(key, "triangular"), shape, dtype)

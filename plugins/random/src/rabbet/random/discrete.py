@@ -1,30 +1,38 @@
 """Draws of integers and booleans."""
 
 import numpy as np
-
 from rabbet import dtypes, lax
 from rabbet.extend import fused, is_python_scalar, typeof
 from rabbet.random.arguments import (
-    broadcast, common_shape, dtype_of, index_dtype, operand, parameter, scalar, shape_of, wide,
+    broadcast,
+    common_shape,
+    dtype_of,
+    index_dtype,
+    operand,
+    parameter,
+    scalar,
+    shape_of,
+    wide,
 )  # fmt: skip
 from rabbet.random.continuous import gumbels, high_mode, tiny
 from rabbet.random.generator import above_zero, fine_unit, random_bits, unit, unsigned
 from rabbet.random.keys import subkeys, words_of
 
 
-# ---------------------------------------------------------------------------------------------------- randint
+# ------------------------------------------------------------------------------------------------ randint
 def randint(key, shape, minval, maxval, dtype=None):
     """Integers spread evenly over [minval, maxval); where that is empty, ``minval``.
 
     Args:
       key: a single key.
       shape: the shape of the result.
-      minval, maxval: integers, or integer arrays that broadcast to ``shape``. What lies outside of ``dtype`` is moved to its ends, so
-        that any ``maxval`` beyond its largest value includes that value.
+      minval, maxval: integers, or integer arrays that broadcast to ``shape``. What lies outside of
+        ``dtype`` is moved to its ends, so that any ``maxval`` beyond its largest value includes that value.
       dtype: an integer dtype, by default that of a Python int.
 
     Raises:
-      TypeError: if ``dtype`` or a bound is no integer. ValueError: if a bound does not broadcast to ``shape``.
+      TypeError: if ``dtype`` or a bound is no integer. ValueError: if a bound does not broadcast to
+        ``shape``.
     """
     found = dtype_of(dtype, int, "iu", "randint")
     limits = dtypes.iinfo(found)
@@ -65,7 +73,9 @@ def _randint(key, minval, maxval, through, shape, dtype):
     low = _into(minval, drawn, limits.min, limits.max, "minval")
     high = _into(maxval, drawn, limits.min, limits.max + _narrow(dtype), "maxval")
     if not through and _exceeds(maxval, dtype):
-        through = broadcast(lax.gt(maxval, scalar(limits.max, typeof(maxval).dtype)), shape, "randint", "maxval")
+        through = broadcast(
+            lax.gt(maxval, scalar(limits.max, typeof(maxval).dtype)), shape, "randint", "maxval"
+        )
     low, high = broadcast(low, shape, "randint", "minval"), broadcast(high, shape, "randint", "maxval")
     offsets = evenly(words_of(key, "randint"), shape, low, high, through)
     return lax.convert_element_type(lax.add(low, lax.convert_element_type(offsets, drawn)), dtype)
@@ -98,14 +108,16 @@ def _exceeds(x, dtype):
 def evenly(words, shape, low, high, through):
     """Unsigned integers below ``high - low``, or up to it where ``through`` holds; 0 where there are none.
 
-    Twice as many random bits as the result has, taken modulo the span, make what is left of unevenness too small to be seen. The upper
-    half counts 2**bits each; modulo the span, that is the square of 2**(bits / 2).
+    Twice as many random bits as the result has, taken modulo the span, make what is left of unevenness too
+    small to be seen. The upper half counts 2**bits each; modulo the span, that is the square of 2**(bits /
+    2).
     """
     width = dtypes.itemsize_bits(typeof(low).dtype)
     upper, lower = (random_bits(w, shape, width) for w in subkeys(words, 2))
     span = lax.convert_element_type(lax.sub(high, low), unsigned(width))
     if through is not False:
-        # Over the whole range the span becomes 0, and by XLA's rule x rem 0 = x: then the lower bits are the result.
+        # Over the whole range the span becomes 0, and by XLA's rule x rem 0 = x: then the lower bits are
+        # the result.
         span = lax.add(span, lax.convert_element_type(through, unsigned(width)))
     span = lax.select_n(lax.ge(low, high), span, lax.full_like(span, 1))
     half = lax.rem(lax.full_like(span, 2 ** (width // 2)), span)
@@ -114,7 +126,7 @@ def evenly(words, shape, low, high, through):
     return lax.rem(total, span)
 
 
-# ------------------------------------------------------------------------------------------------ yes and no
+# --------------------------------------------------------------------------------------------- yes and no
 def bernoulli(key, p=0.5, shape=None, mode="low"):
     """Booleans that are True with probability ``p``.
 
@@ -171,7 +183,7 @@ def _geometric(key, p, shape, dtype):
     return lax.add(lax.convert_element_type(failures, dtype), 1)
 
 
-# ------------------------------------------------------------------------------------------------ categories
+# --------------------------------------------------------------------------------------------- categories
 @fused(static=("axis", "shape", "replace", "mode"))
 def categorical(key, logits, axis=-1, shape=None, replace=True, mode=None):
     """Categories, drawn with probabilities proportional to ``exp(logits)``.
@@ -180,12 +192,14 @@ def categorical(key, logits, axis=-1, shape=None, replace=True, mode=None):
       key: a single key.
       logits: an array of floats.
       axis: along which the categories of one distribution lie.
-      shape: the shape of the result: that of ``logits`` without ``axis``, which is the default, after any leading dimensions.
+      shape: the shape of the result: that of ``logits`` without ``axis``, which is the default, after any
+        leading dimensions.
       replace: False: the draws of one distribution, along the leading dimensions, are all different.
       mode: as for ``gumbel``.
 
     Returns:
-      positions along ``axis``, of the dtype of a Python int (int32, where they are drawn without replacement).
+      positions along ``axis``, of the dtype of a Python int (int32, where they are drawn without
+      replacement).
     """
     aval = typeof(logits)
     if not aval.ndim:
@@ -219,7 +233,8 @@ def _without_replacement(words, logits, axis, shape, lead, high):
     count = int(np.prod(lead, dtype=int))
     if count > aval.shape[axis]:
         raise ValueError(
-            f"categorical: {count} draws without replacement need as many categories, there are {aval.shape[axis]}"
+            f"categorical: {count} draws without replacement need as many categories, there are "
+            f"{aval.shape[axis]}"
         )
     scores = lax.add(gumbels(words, aval.shape, aval.dtype, high), logits)
     order = (axis, *[d for d in range(aval.ndim) if d != axis])

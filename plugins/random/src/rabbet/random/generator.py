@@ -1,10 +1,10 @@
 """From a key to random bits, and from bits to numbers between 0 and 1, as programs inside programs.
 
-The functions here take the two words of a key and serve the public ones, which run each as one compiled program.
+The functions here take the two words of a key and serve the public ones, which run each as one compiled
+program.
 """
 
 import numpy as np
-
 from rabbet import dtypes, lax
 from rabbet.random.keys import blocks
 
@@ -53,7 +53,9 @@ def between(floats, low, high):
 
 
 def above_zero(words, shape, dtype, least):
-    """Floats in [least, 1) for a number ``least`` that is representable in ``dtype``: what may go into a logarithm."""
+    """Floats in [least, 1) for a number ``least`` that is representable in ``dtype``: what may go into a
+    logarithm.
+    """
     return from_least(unit(words, shape, dtype), least, dtype)
 
 

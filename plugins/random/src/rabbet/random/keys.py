@@ -1,14 +1,26 @@
 """Keys: what makes random numbers reproducible, and how one key becomes many.
 
-A key is two words of 32 bits. As a *typed* key, from ``key``, it is one element of the dtype ``key<fry>``: an array of keys of shape
-S has shape S, moves through indexing, ``vmap`` and ``jit`` like numbers do, and cannot be mistaken for numbers. The older form,
-``uint32[2]`` from ``PRNGKey``, is accepted wherever a key is.
+A key is two words of 32 bits. As a *typed* key, from ``key``, it is one element of the dtype ``key<fry>``:
+an array of keys of shape S has shape S, moves through indexing, ``vmap`` and ``jit`` like numbers do, and
+cannot be mistaken for numbers. The older form, ``uint32[2]`` from ``PRNGKey``, is accepted wherever a key
+is.
 """
 
-import numpy as np
+import math
 
+import numpy as np
 from rabbet import dtypes, lax
-from rabbet.extend import Array, ExtendedDType, from_physical, fused, is_tracer, threefry2x32, to_array, to_physical, typeof
+from rabbet.extend import (
+    Array,
+    ExtendedDType,
+    from_physical,
+    fused,
+    is_tracer,
+    threefry2x32,
+    to_array,
+    to_physical,
+    typeof,
+)
 from rabbet.random.arguments import scalar, shape_of
 
 THREEFRY = "threefry2x32"
@@ -35,14 +47,14 @@ def key_dtype(impl=None):
     raise ValueError(f"unknown generator {impl!r}: rabbet.random has {THREEFRY!r}")
 
 
-# ------------------------------------------------------------------------------------------------- making keys
+# -------------------------------------------------------------------------------------------- making keys
 def key(seed, *, impl=None):
     """A typed key from an integer.
 
     Args:
-      seed: an int from -2**63 up to 2**64 - 1, a NumPy integer, or an integer array without dimensions. As everywhere, a Python
-        int counts 32 bits, so that seeds which differ by a multiple of 2**32 give the same key; with ``config.enable_x64``, and
-        for 64-bit arrays, all 64 bits count.
+      seed: an int from -2**63 up to 2**64 - 1, a NumPy integer, or an integer array without dimensions. As
+        everywhere, a Python int counts 32 bits, so that seeds which differ by a multiple of 2**32 give the
+        same key; with ``config.enable_x64``, and for 64-bit arrays, all 64 bits count.
       impl: the generator, ``"threefry2x32"``.
 
     Returns:
@@ -73,7 +85,8 @@ def seed_words(seed, who):
         raise TypeError(f"{who}: the seed is an integer, got an array {aval.str_short()}")
     if aval.shape:
         raise TypeError(
-            f"{who}: the seed is one integer, got an array {aval.str_short()}; for many keys use split(key, n) or "
+            f"{who}: the seed is one integer, got an array {aval.str_short()}; for many keys use "
+            "split(key, n) or "
             f"vmap({who})(seeds)"
         )
     return _seed_words(seed)
@@ -96,11 +109,13 @@ def _seed_words(seed):
     return lax.stack([lax.convert_element_type(high, WORD), low])
 
 
-# -------------------------------------------------------------------------------------------- between the forms
+# -------------------------------------------------------------------------------------- between the forms
 def wrap_key_data(key_bits_array, *, impl=None):
     """Typed keys from their bits: ``uint32[..., 2]`` to keys of shape ``[...]``."""
     dtype = key_dtype(impl)
-    aval = _aval(key_bits_array, f"wrap_key_data takes an array uint32[..., 2], got {type(key_bits_array).__name__}")
+    aval = _aval(
+        key_bits_array, f"wrap_key_data takes an array uint32[..., 2], got {type(key_bits_array).__name__}"
+    )
     if aval.dtype != WORD or aval.shape[-1:] != (2,):
         raise TypeError(f"wrap_key_data takes an array uint32[..., 2], got {aval.str_short()}")
     return from_physical(key_bits_array, dtype=dtype)
@@ -147,7 +162,7 @@ def _aval(x, message):
     raise TypeError(message)
 
 
-# ------------------------------------------------------------------------------------------------ words of a key
+# ----------------------------------------------------------------------------------------- words of a key
 def words_of(key, who):
     """The two words of a single key, as scalars.
 
@@ -161,7 +176,8 @@ def words_of(key, who):
     shape = typeof(key).shape
     if len(shape) != 1:
         raise ValueError(
-            f"{who} takes a single key, got an array of them of the shape {shape[:-1]}: map over it with rabbet.vmap"
+            f"{who} takes a single key, got an array of them of the shape {shape[:-1]}: map over it "
+            "with rabbet.vmap"
         )
     return unpack(key)
 
@@ -173,12 +189,24 @@ def unpack(vector):
 
 def counters(shape):
     """The positions of the elements of an array as pairs of words, the high one first; a scalar where it is zero throughout."""
-    size = int(np.prod(shape, dtype=object)) if shape else 1
+    size = math.prod(shape)
     if size <= 2**32:
-        return scalar(0, WORD), lax.reshape(lax.iota(WORD, size), shape)
-    position = lax.reshape(lax.iota(np.uint64, size), shape)
+        return scalar(0, WORD), positions(shape, WORD)
+    position = positions(shape, np.dtype("uint64"))
     high = lax.convert_element_type(lax.shift_right_logical(position, 32), WORD)
     return high, lax.convert_element_type(position, WORD)
+
+
+def positions(shape, dtype):
+    """The position of each element in row-major order, made in the shape itself: compilers fuse that best."""
+    position = scalar(0, dtype)
+    for dimension, size in enumerate(shape):
+        if size != 1:
+            stride = math.prod(shape[dimension + 1 :])
+            place = lax.broadcasted_iota(dtype, shape, dimension)
+            step = place if stride == 1 else lax.mul(place, scalar(stride, dtype))
+            position = step if typeof(position).shape == () else lax.add(position, step)
+    return lax.broadcast_in_dim(position, shape, ()) if typeof(position).shape != shape else position
 
 
 def blocks(words, shape):
@@ -198,7 +226,7 @@ def like(key, pair):
     return from_physical(data, dtype=key.dtype) if is_typed(key) else data
 
 
-# ------------------------------------------------------------------------------------------- new keys from a key
+# ------------------------------------------------------------------------------------ new keys from a key
 @fused(static=("num",))
 def split(key, num=2):
     """New keys, independent of each other, from one that is then used up.
@@ -236,7 +264,8 @@ def _fold_in(key, data):
     aval = typeof(data)
     if aval.shape or dtypes.kind(aval.dtype) not in "iub":
         raise TypeError(
-            f"fold_in takes one integer, got {aval.str_short()}; for many keys use vmap(fold_in, in_axes=(None, 0))(key, numbers)"
+            f"fold_in takes one integer, got {aval.str_short()}; for many keys use vmap(fold_in, "
+            "in_axes=(None, 0))(key, numbers)"
         )
     return like(key, threefry2x32(*words, scalar(0, WORD), lax.convert_element_type(data, WORD)))
 

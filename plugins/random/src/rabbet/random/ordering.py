@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-
 from rabbet import dtypes, lax
 from rabbet.extend import fused, typeof
 from rabbet.random.arguments import index_dtype, scalar, shape_of
@@ -19,7 +18,7 @@ def axis_of(axis, ndim, who):
     return axis % ndim
 
 
-# ------------------------------------------------------------------------------------------------- permutation
+# -------------------------------------------------------------------------------------------- permutation
 def permutation(key, x, axis=0, independent=False):
     """An array in random order, or the numbers from 0 on.
 
@@ -45,7 +44,9 @@ def as_size(x):
     try:
         return x.__index__()
     except AttributeError:
-        raise TypeError(f"expected an array with dimensions or an integer, got {type(x).__name__} {x!r}") from None
+        raise TypeError(
+            f"expected an array with dimensions or an integer, got {type(x).__name__} {x!r}"
+        ) from None
 
 
 @fused(static=("size",))
@@ -77,7 +78,9 @@ def shuffled(words, x, axis):
 
 
 def take(x, places, axis):
-    """The slices of ``x`` at ``places`` (an array of valid positions) along ``axis``, in the place of that dimension."""
+    """The slices of ``x`` at ``places`` (an array of valid positions) along ``axis``, in the place of that
+    dimension.
+    """
     aval, rank = typeof(x), typeof(places).ndim
     numbers = lax.GatherDimensionNumbers(
         offset_dims=tuple([d for d in range(aval.ndim - 1 + rank) if not axis <= d < axis + rank]),
@@ -87,7 +90,7 @@ def take(x, places, axis):
     return lax.gather(x, lax.expand_dims(places, (rank,)), numbers, sizes, mode="clip")
 
 
-# ------------------------------------------------------------------------------------------------------ choice
+# ------------------------------------------------------------------------------------------------- choice
 def choice(key, a, shape=(), replace=True, p=None, axis=0, mode=None):
     """Elements of an array, or numbers below one, drawn at random.
 
@@ -161,7 +164,9 @@ def places_by_weight(words, size, p, shape, replace, mode):
 
 
 def first_not_below(rising, values):
-    """For each value the first position at which ``rising``, a vector in order, is not below it; by bisection."""
+    """For each value the first position at which ``rising``, a vector in order, is not below it; by
+    bisection.
+    """
     size = typeof(rising).shape[0]
     position = lax.full_like(values, 0, np.int32)
     step = 1 << max(size.bit_length() - 1, 0)

@@ -1,0 +1,183 @@
+"""Keys: from seeds, in both forms, and from other keys."""
+
+import pickle
+
+import numpy as np
+import pytest
+import rabbet as rb
+from rabbet import dtypes, lax, random
+
+
+def words(key):
+    return np.asarray(random.key_data(key)).tolist()
+
+
+SEEDS = {
+    0: 0, 1: 1, -1: 2**32 - 1, -5: 2**32 - 5, 2**31: 2**31, 2**32 - 1: 2**32 - 1, 2**32 + 7: 7, -(2**40): 0,
+    2**63 - 1: 2**32 - 1, -(2**63): 0, 2**64 - 1: 2**32 - 1,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("seed, low", SEEDS.items())
+def test_python_seeds_count_32_bits(seed, low):
+    assert words(random.key(seed)) == [0, low]
+    assert words(random.PRNGKey(seed)) == [0, low]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_python_seeds_count_64_bits_on_request(seed):
+    with rb.config.override(enable_x64=True):
+        assert words(random.key(seed)) == [(seed >> 32) % 2**32, seed % 2**32]
+
+
+NARROW = [np.int8(-1), np.uint8(255), np.int16(-7), np.int32(-7), np.uint32(2**32 - 1), np.bool_(True), True]
+
+
+@pytest.mark.parametrize("seed", NARROW, ids=repr)
+@pytest.mark.parametrize("wide", [False, True])
+def test_narrow_seeds_have_no_high_word(seed, wide):
+    if isinstance(seed, bool) and wide:
+        pytest.skip("a Python number is 64 bits wide here")
+    with rb.config.override(enable_x64=wide):
+        assert words(random.key(seed)) == [0, int(seed) % 2**32]
+
+
+def test_array_seeds():
+    assert words(random.key(lax.full((), -7, np.int32))) == [0, 2**32 - 7]
+    assert words(random.key(np.array(3))) == [0, 3]
+    wide = lax.shift_left(lax.full((), 5, np.int64), 33)
+    assert words(random.key(wide)) == [10, 0]
+    assert words(random.key(lax.neg(wide))) == [2**32 - 10, 0]
+
+
+@pytest.mark.parametrize("seed", [2**64, -(2**63) - 1])
+def test_seeds_that_do_not_fit(seed):
+    with pytest.raises(OverflowError, match=f"key: the seed {seed} does not fit 64 bits"):
+        random.key(seed)
+
+
+def test_no_seeds():
+    with pytest.raises(TypeError, match=r"key: the seed is an integer, got float 1.5"):
+        random.key(1.5)
+    with pytest.raises(TypeError, match=r"key: the seed is an integer, got an array f32\[\]"):
+        random.key(np.float32(1))
+    with pytest.raises(
+        TypeError, match=r"PRNGKey: the seed is one integer, got an array i32\[2\]; for many keys"
+    ):
+        random.PRNGKey(np.array([1, 2]))
+
+
+def test_forms():
+    typed, legacy = random.key(3), random.PRNGKey(3)
+    assert (typed.shape, typed.dtype) == ((), random.key_dtype())
+    assert (legacy.shape, legacy.dtype) == ((2,), np.uint32)
+    assert dtypes.issubdtype(typed.dtype, dtypes.prng_key)
+    assert not dtypes.issubdtype(legacy.dtype, dtypes.prng_key)
+    assert repr(typed) == "Array((), dtype=key<fry>) overlaying:\n[0 3]"
+    assert words(random.wrap_key_data(legacy)) == words(typed) == words(legacy) == [0, 3]
+    assert random.key_impl(typed) == random.key_impl(legacy) == "threefry2x32"
+    assert bool(random.clone(typed) == typed)
+    assert random.wrap_key_data(np.zeros((4, 2), np.uint32)).shape == (4,)
+
+
+def test_generator_by_name():
+    assert words(random.key(1, impl="threefry2x32")) == words(random.key(1, impl=random.key_dtype()))
+    with pytest.raises(ValueError, match="unknown generator 'rbg': rabbet.random has 'threefry2x32'"):
+        random.key(1, impl="rbg")
+
+
+@pytest.mark.parametrize("make", [random.key, random.PRNGKey])
+def test_new_keys_have_the_form_of_the_old(make):
+    key = make(0)
+    assert random.split(key).dtype == random.fold_in(key, 1).dtype == key.dtype
+    assert random.split(key, 5).shape == (5, *key.shape)
+    assert random.split(key, (2, 3)).shape == (2, 3, *key.shape)
+    assert random.split(key, 0).shape == (0, *key.shape)
+    assert words(random.split(key, 3)) == words(random.split(random.key(0), 3))
+    assert random.uniform(key, (3,)).tolist() == random.uniform(random.key(0), (3,)).tolist()
+
+
+def test_splitting_is_the_generator_at_positions():
+    """So fewer keys are the first of more, and fold_in is the generator at its number."""
+    key = random.key(9)
+    assert words(random.split(key, 2)) == words(random.split(key, 7))[:2]
+    assert words(random.split(key, (2, 3))) == np.reshape(words(random.split(key, 6)), (2, 3, 2)).tolist()
+    assert words(random.fold_in(key, 4)) == words(random.split(key, 5))[4]
+
+
+def test_legacy_keys_of_numpy():
+    assert random.bits(np.array([0, 3], np.uint32)).tolist() == random.bits(random.key(3)).tolist()
+
+
+def test_keys_unpack_and_move():
+    first, second = random.split(random.key(0))
+    keys = random.split(random.key(0), 6)
+    assert words(keys[0]) == words(first)
+    assert words(keys[1:3]) == words(keys)[1:3]
+    assert words(keys.reshape(2, 3)[1]) == words(keys)[3:]
+    assert [words(k) for k in keys] == words(keys)
+    assert words(lax.stack([first, second])) == words(random.split(random.key(0)))
+    assert words(pickle.loads(pickle.dumps(keys))) == words(keys)
+
+
+@pytest.mark.needs("numpy")
+def test_keys_in_numpy_functions():
+    import rabbet.numpy as rnp
+
+    first, second = random.split(random.key(0))
+    assert words(rnp.stack([first, second])) == [words(first), words(second)]
+    assert words(rnp.where(np.array([True, False]), first, second)) == [words(first), words(second)]
+    assert words(rnp.concatenate([random.split(first), random.split(second)])[3]) == words(
+        random.split(second)[1]
+    )
+
+
+NO_KEYS = {
+    r"uniform needs a key, got an array i32\[\]: make one with rabbet.random.key\(seed\)": 3,
+    "uniform needs a key, got NoneType": None,
+    "uniform needs a key, got list": [0, 1],
+    r"uniform needs a key, got an array u32\[3\]": np.zeros(3, np.uint32),
+    r"uniform needs a key, got an array i32\[2\]": np.zeros(2, np.int32),
+    r"uniform needs a key, got an array f32\[\]": np.float32(1),
+}
+
+
+@pytest.mark.parametrize("message, key", NO_KEYS.items())
+def test_what_is_no_key(message, key):
+    with pytest.raises(TypeError, match=message):
+        random.uniform(key)
+
+
+def test_many_keys_where_one_is_needed():
+    keys = random.split(random.key(0), 4)
+    for many in (keys, random.key_data(keys)):
+        with pytest.raises(
+            ValueError, match=r"normal takes a single key, got an array of them of the shape \(4,\).*vmap"
+        ):
+            random.normal(many)
+
+
+def test_no_key_data():
+    with pytest.raises(TypeError, match=r"wrap_key_data takes an array uint32\[..., 2\], got i32\[2\]"):
+        random.wrap_key_data(np.zeros(2, np.int32))
+    with pytest.raises(TypeError, match="wrap_key_data takes an array .* got list"):
+        random.wrap_key_data([1, 2])
+    with pytest.raises(TypeError, match="key_data needs a key, got float"):
+        random.key_data(1.0)
+
+
+def test_fold_in_takes_a_word():
+    key = random.key(0)
+    assert words(random.fold_in(key, 2**32 - 1)) == words(random.fold_in(key, lax.full((), -1, np.int32)))
+    for number in (-1, 2**32):
+        with pytest.raises(OverflowError, match=f"fold_in: the number {number} is not between 0 and"):
+            random.fold_in(key, number)
+    with pytest.raises(TypeError, match=r"fold_in takes one integer, got f32\[\]"):
+        random.fold_in(key, 1.5)
+    with pytest.raises(TypeError, match=r"fold_in takes one integer, got i32\[3\].*vmap"):
+        random.fold_in(key, np.arange(3))
+
+
+def test_absent_names_say_so():
+    with pytest.raises(AttributeError, match="rabbet.random has no 'gamma' .*normal"):
+        _ = random.gamma
