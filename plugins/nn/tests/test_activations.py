@@ -105,4 +105,4 @@ def test_glu():
 
 def test_names_that_are_not_there():
     with pytest.raises(AttributeError, match="has no attribute 'Dense'"):
-        nn.Dense
+        _ = nn.Dense

@@ -63,4 +63,4 @@ def test_messages(key, init):
     with pytest.raises(TypeError, match="real floating numbers, got the dtype int32"):
         init.normal()(key, (3,), "int32")
     with pytest.raises(AttributeError, match="QR decomposition"):
-        init.orthogonal
+        _ = init.orthogonal

@@ -320,10 +320,16 @@ def products():
     yield "outer", call("outer", V, F)
     yield "kron", call("kron", F[:2, :2], G[:2])
     for name, x, y in (
-        ("matmul", F, G.T), ("matmul vectors", V, V), ("matmul vector right", T, V), ("matmul vector left", V, T.transpose(0, 2, 1)),
-        ("matmul stacks", T, T.transpose(0, 2, 1)), ("matmul matrix left", F, T.transpose(0, 2, 1)),
-        ("matmul broadcast", T[:, None], T.transpose(0, 2, 1)[None]), ("matmul ints", I, J.T), ("matmul complex", C, C.T),
-    ):  # fmt: skip
+        ("matmul", F, G.T),
+        ("matmul vectors", V, V),
+        ("matmul vector right", T, V),
+        ("matmul vector left", V, T.transpose(0, 2, 1)),
+        ("matmul stacks", T, T.transpose(0, 2, 1)),
+        ("matmul matrix left", F, T.transpose(0, 2, 1)),
+        ("matmul broadcast", T[:, None], T.transpose(0, 2, 1)[None]),
+        ("matmul ints", I, J.T),
+        ("matmul complex", C, C.T),
+    ):
         yield name, call("matmul", x, y)
     yield "tensordot", call("tensordot", T, F, 2)
     yield "tensordot axes", call("tensordot", T, F, axes=((2, 1), (1, 0)))

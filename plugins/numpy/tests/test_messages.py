@@ -90,9 +90,9 @@ def test_message(number):
 
 def test_names_that_are_not_there():
     with pytest.raises(AttributeError, match="NumPy has it, but it is not there yet"):
-        rnp.polynomial
+        _ = rnp.polynomial
     with pytest.raises(AttributeError, match="NumPy has no such name either"):
-        rnp.summm
+        _ = rnp.summm
 
 
 def test_every_function_has_a_docstring_and_its_name():

@@ -35,11 +35,18 @@ X = np.arange(12, dtype="f4").reshape(3, 4)
 @pytest.mark.parametrize(
     "function",
     [
-        lambda x: rnp.arange(x), lambda x: rnp.zeros(x), lambda x: rnp.reshape(x, x), lambda x: rnp.nonzero(x[None]),
-        lambda x: rnp.unique(x[None]), lambda x: rnp.sum(X, axis=x), lambda x: rnp.flatnonzero(x), lambda x: rnp.bincount(x[None]),
-        lambda x: rnp.linspace(0.0, 1.0, x), lambda x: rnp.eye(x),
+        lambda x: rnp.arange(x),
+        lambda x: rnp.zeros(x),
+        lambda x: rnp.reshape(x, x),
+        lambda x: rnp.nonzero(x[None]),
+        lambda x: rnp.unique(x[None]),
+        lambda x: rnp.sum(X, axis=x),
+        lambda x: rnp.flatnonzero(x),
+        lambda x: rnp.bincount(x[None]),
+        lambda x: rnp.linspace(0.0, 1.0, x),
+        lambda x: rnp.eye(x),
     ],
-)  # fmt: skip
+)
 def test_what_needs_values_says_so_under_jit(function):
     with pytest.raises(ConcretizationTypeError):
         rb.jit(function)(3)
@@ -66,11 +73,20 @@ def test_transformations_compose():
 @pytest.mark.parametrize(
     ("function", "x", "slope"),
     [
-        (rnp.sinc, 0.0, 0.0), (rnp.abs, -2.0, -1.0), (rnp.sqrt, 4.0, 0.25), (lambda x: rnp.maximum(x, 0.0), -1.0, 0.0),
-        (lambda x: rnp.clip(x, 0, 1), 2.0, 0.0), (lambda x: rnp.power(x, 3), 2.0, 12.0), (lambda x: rnp.var(x * X), 1.0, 2 * X.var()),
-        (lambda x: rnp.hypot(x, 4.0), 3.0, 0.6), (lambda x: rnp.logaddexp(x, x), 1.0, 1.0), (lambda x: rnp.prod(x * X[0]), 1.0, 0.0),
-        (lambda x: rnp.where(x > 1, x, rnp.sqrt(x)), 4.0, 1.0), (lambda x: rnp.median(x * X), 1.0, 5.5),
+        (rnp.sinc, 0.0, 0.0),
+        (rnp.abs, -2.0, -1.0),
+        (rnp.sqrt, 4.0, 0.25),
+        (lambda x: rnp.maximum(x, 0.0), -1.0, 0.0),
+        (lambda x: rnp.clip(x, 0, 1), 2.0, 0.0),
+        (lambda x: rnp.power(x, 3), 2.0, 12.0),
+        (lambda x: rnp.var(x * X), 1.0, 2 * X.var()),
+        (lambda x: rnp.hypot(x, 4.0), 3.0, 0.6),
+        (lambda x: rnp.logaddexp(x, x), 1.0, 1.0),
+        (lambda x: rnp.logaddexp(x, 0.0), 0.0, 0.5),
+        (lambda x: rnp.prod(x * X[0]), 1.0, 0.0),
+        (lambda x: rnp.where(x > 1, x, rnp.sqrt(x)), 4.0, 1.0),
+        (lambda x: rnp.median(x * X), 1.0, 5.5),
     ],
-)  # fmt: skip
+)
 def test_derivatives(function, x, slope):
     np.testing.assert_allclose(rb.grad(function)(x), slope, rtol=1e-5, atol=1e-6)
