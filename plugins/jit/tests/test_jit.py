@@ -242,6 +242,15 @@ def test_a_closure_over_an_array_is_a_hidden_argument():
     np.testing.assert_array_equal(f(1.0), np.arange(1000) + 1)
 
 
+def test_a_captured_numpy_array_is_what_it_was_when_traced():
+    held = np.ones(3, "f4")
+    f = rb.jit(lambda x: x + held)
+    assert f(1.0).tolist() == [2, 2, 2]
+    held[:] = 5
+    assert f(1.0).tolist() == [2, 2, 2]
+    assert rb.jit(lambda x: f(x))(1.0).tolist() == [2, 2, 2]
+
+
 def test_a_closure_over_a_tracer_of_an_outer_jit():
     @rb.jit
     def outer(x, y):
