@@ -11,16 +11,33 @@ from rabbet import lax
 
 # Functions whose values and slopes stay moderate on [-2, 2], so that compositions do too.
 UNARY = {
-    "sin": lax.sin, "cos": lax.cos, "tanh": lax.tanh, "logistic": lax.logistic, "neg": lax.neg, "erf": lax.erf,
-    "square": lambda x: x * x * 0.5, "sqrt": lambda x: lax.sqrt(x * x + 1), "rsqrt": lambda x: lax.rsqrt(x * x + 1),
-    "log": lambda x: lax.log(x * x + 1.5), "log1p": lambda x: lax.log1p(x * x), "exp": lambda x: lax.exp(lax.tanh(x)),
-    "atan": lax.atan, "cube": lambda x: lax.integer_pow(lax.tanh(x), 3), "asinh": lax.asinh, "shift": lambda x: 1.5 - x,
-    "expm1": lambda x: lax.expm1(lax.sin(x)), "pow": lambda x: (x * x + 1) ** 0.75, "scale": lambda x: x * 0.5 + 0.1,
-}  # fmt: skip
+    "sin": lax.sin,
+    "cos": lax.cos,
+    "tanh": lax.tanh,
+    "logistic": lax.logistic,
+    "neg": lax.neg,
+    "erf": lax.erf,
+    "square": lambda x: x * x * 0.5,
+    "sqrt": lambda x: lax.sqrt(x * x + 1),
+    "rsqrt": lambda x: lax.rsqrt(x * x + 1),
+    "log": lambda x: lax.log(x * x + 1.5),
+    "log1p": lambda x: lax.log1p(x * x),
+    "exp": lambda x: lax.exp(lax.tanh(x)),
+    "atan": lax.atan,
+    "cube": lambda x: lax.integer_pow(lax.tanh(x), 3),
+    "asinh": lax.asinh,
+    "shift": lambda x: 1.5 - x,
+    "expm1": lambda x: lax.expm1(lax.sin(x)),
+    "pow": lambda x: (x * x + 1) ** 0.75,
+    "scale": lambda x: x * 0.5 + 0.1,
+}
 BINARY = {
-    "add": lambda x, y: (x + y) * 0.5, "sub": lambda x, y: (x - y) * 0.5, "mul": lambda x, y: lax.tanh(x) * y,
-    "div": lambda x, y: x / (y * y + 1), "atan2": lambda x, y: lax.atan2(x, y * y + 1),
-}  # fmt: skip
+    "add": lambda x, y: (x + y) * 0.5,
+    "sub": lambda x, y: (x - y) * 0.5,
+    "mul": lambda x, y: lax.tanh(x) * y,
+    "div": lambda x, y: x / (y * y + 1),
+    "atan2": lambda x, y: lax.atan2(x, y * y + 1),
+}
 
 programs = st.recursive(
     st.just("x"),

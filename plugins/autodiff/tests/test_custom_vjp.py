@@ -93,8 +93,11 @@ def test_maps():
 @pytest.mark.parametrize(
     "f",
     [
-        lambda x: rb.jit(rb.grad(triple))(x), lambda x: rb.grad(rb.jit(triple))(x), lambda x: rb.jit(rb.grad(rb.jit(triple)))(x),
-        lambda x: rb.vjp(rb.jit(triple), x)[1](np.float32(1))[0], lambda x: rb.grad(rb.jit(rb.jit(triple)))(x),
+        lambda x: rb.jit(rb.grad(triple))(x),
+        lambda x: rb.grad(rb.jit(triple))(x),
+        lambda x: rb.jit(rb.grad(rb.jit(triple)))(x),
+        lambda x: rb.vjp(rb.jit(triple), x)[1](np.float32(1))[0],
+        lambda x: rb.grad(rb.jit(rb.jit(triple)))(x),
         lambda x: rb.vmap(rb.grad(rb.jit(triple)))(lax.broadcast(x, (2,)))[0],
         lambda x: rb.jit(rb.vmap(rb.grad(triple)))(lax.broadcast(x, (2,)))[0],
         lambda x: rb.grad(lambda xs: total(rb.jit(rb.vmap(triple))(xs)))(lax.broadcast(x, (2,)))[0],
@@ -102,7 +105,7 @@ def test_maps():
         lambda x: rb.jit(rb.grad(lambda xs: total(rb.vmap(rb.jit(triple))(xs))))(lax.broadcast(x, (2,)))[0],
     ],
     ids=range(10),
-)  # fmt: skip
+)
 def test_under_jit(f):
     from rabbet.extend import check
 
@@ -123,21 +126,26 @@ def test_a_jitted_function_used_in_several_ways():
         np.testing.assert_allclose(rb.grad(lambda x: total(rb.vmap(f)(x)))(X), 100 * X)
         assert rb.grad(rb.grad(f))(2.0) == 100
 
+
 @pytest.mark.needs("jit")
 def test_outputs_that_a_map_does_not_touch_stay_so():
     @rb.custom_vjp
     def f(x, y):
         return x * y, y * 2
 
-    f.defvjp(lambda x, y: (f(x, y), (x, y)), lambda res, ct: (ct[0] * res[1], 10 * ct[0] * res[0] + 20 * ct[1]))
+    f.defvjp(
+        lambda x, y: (f(x, y), (x, y)), lambda res, ct: (ct[0] * res[1], 10 * ct[0] * res[0] + 20 * ct[1])
+    )
 
     mapped = rb.vmap(f, (0, None), out_axes=(0, None))
     for g in (mapped, rb.jit(mapped), rb.jit(rb.vmap(rb.jit(f), (0, None), out_axes=(0, None)))):
         outs, alone = g(X, 2.0)
         np.testing.assert_allclose(outs, 2 * X)
         assert alone == 4
-        assert rb.grad(lambda y: g(X, y)[1])(2.0) == 20
-        np.testing.assert_allclose(rb.grad(lambda y: total(g(X, y)[0]) + g(X, y)[1])(2.0), 10 * X.sum() + 20)
+        assert rb.grad(lambda y, g=g: g(X, y)[1])(2.0) == 20
+        np.testing.assert_allclose(
+            rb.grad(lambda y, g=g: total(g(X, y)[0]) + g(X, y)[1])(2.0), 10 * X.sum() + 20
+        )
     assert rb.jit(mapped)(X[:0], 2.0)[0].shape == (0,)
 
 
@@ -290,9 +298,15 @@ def test_residuals_that_are_values_of_an_outer_level():
 # ----------------------------------------------------------------------------------------------- forward
 # mode
 @pytest.mark.parametrize(
-    "call", [lambda: rb.jvp(triple, (1.0,), (1.0,)), lambda: rb.jacfwd(triple)(1.0), lambda: rb.linearize(triple, 1.0)[1](1.0),
-             lambda: rb.grad(lambda x: rb.jvp(triple, (x,), (1.0,))[1])(1.0)], ids=range(4)
-)  # fmt: skip
+    "call",
+    [
+        lambda: rb.jvp(triple, (1.0,), (1.0,)),
+        lambda: rb.jacfwd(triple)(1.0),
+        lambda: rb.linearize(triple, 1.0)[1](1.0),
+        lambda: rb.grad(lambda x: rb.jvp(triple, (x,), (1.0,))[1])(1.0),
+    ],
+    ids=range(4),
+)
 def test_forward_mode_says_that_it_cannot(call):
     with pytest.raises(rb.errors.MissingRule) as caught:
         call()

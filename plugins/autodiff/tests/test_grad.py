@@ -99,7 +99,7 @@ def test_auxiliary_results():
 
 def test_auxiliary_results_of_nested_gradients():
     f = lambda x: (x**3, x * 2)
-    (second, inner), outer = (
+    (second, inner), _outer = (
         rb.grad(lambda x: (lambda g, a: (g, (a, a * x)))(*rb.grad(f, has_aux=True)(x)), has_aux=True)(2.0),
         None,
     )
@@ -114,7 +114,7 @@ def test_auxiliary_results_under_jit():
 
 
 def test_auxiliary_results_that_are_not_touched():
-    g, aux = rb.grad(lambda x: (x, X), has_aux=True)(1.0)
+    _g, aux = rb.grad(lambda x: (x, X), has_aux=True)(1.0)
     assert aux is X
 
 

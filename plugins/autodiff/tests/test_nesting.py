@@ -217,7 +217,7 @@ def test_integer_and_boolean_values_inside_a_call():
 
     value, gradient = rb.value_and_grad(lambda x, n: g(x, n)[0])(-2.0, 3)
     assert value == 8 and gradient == -4
-    out, pull = rb.vjp(g, -2.0, 3)
+    _out, pull = rb.vjp(g, -2.0, 3)
     assert pull((1.0, np.zeros((), rb.dtypes.float0)))[0] == -4
 
 

@@ -147,7 +147,7 @@ def test_equal_values_of_different_types_are_different():
 
 
 def test_equal_values_within_containers_are_different_too():
-    f, calls = counting(lambda x, n: x * n[0], static_argnums=1)
+    f, _calls = counting(lambda x, n: x * n[0], static_argnums=1)
     x = np.int32(3)
     assert f(x, (1,)).dtype == np.int32
     assert f(x, (1.0,)).dtype == np.float32

@@ -140,7 +140,7 @@ def test_out_axes_as_trees():
 def test_outputs_without_the_axis():
     out = rb.vmap(lambda x: (x, lax.full((2,), 3.0), 1))(X)
     assert [o.shape for o in out] == [(4, 3), (4, 2), (4,)]
-    whole, alone = rb.vmap(lambda x, y: (x, y * 2), in_axes=(0, None), out_axes=(0, None))(X, Y)
+    _whole, alone = rb.vmap(lambda x, y: (x, y * 2), in_axes=(0, None), out_axes=(0, None))(X, Y)
     np.testing.assert_array_equal(alone, Y * 2)
 
 
