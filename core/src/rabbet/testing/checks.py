@@ -80,7 +80,7 @@ def check_law(row, law, system=CORE, dtype=None, seed=0):
 
 
 def check_laws(row, names, system=CORE, dtype=None, seed=0, staged=True):
-    """Several laws hold for a row, in one dtype; as one program, or operation by operation if not ``staged``."""
+    """Several laws hold for a row in one dtype; in one program, or uncompiled if not ``staged``."""
     dtype = dtype or row.main_dtype()
     fn = row.function(dtype)
     examples = [row.draw(dtype, seed + i) for i in range(SIZE)]
