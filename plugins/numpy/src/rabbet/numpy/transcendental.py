@@ -36,8 +36,8 @@ log10 = log_of_base("log10", 10)
 def log_sum(x, y):
     """``log(exp(x) + exp(y))`` from the larger one and the difference, so that nothing overflows.
 
-    Where both are equal, and may be infinite, the difference is 0; its derivative is not needed there, since both
-    halves of the maximum have it.
+    Where both are equal, and may be infinite, the difference is 0; its derivative is not needed there, since
+    the maximum shares its own between the two.
     """
     larger, smaller = lax.max(x, y), lax.min(x, y)
     difference = lax.select(lax.eq(larger, smaller), lax.full_like(larger, 0), lax.sub(smaller, larger))
