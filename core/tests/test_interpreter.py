@@ -22,7 +22,7 @@ from rabbet.extend import (
     payload_of,
     run,
     run_traced,
-)  # fmt: skip
+)
 from rabbet.source_info import short_path as short
 
 from . import toys
@@ -207,17 +207,23 @@ def leak(transformed, *args):
 
 
 USES = {
-    "operator": lambda t: t + 1.0, "primitive": lax.sin, "second operand": lambda t: lax.add(1.0, t),
-    "beside "
-    "numpy": lambda t: ONES * t, "unary": lambda t: -t, "index": lambda t: rb.device_put(ONES)[t.astype("int32")],
-    "in another "
-    "run": lambda t: enclose(lambda x: x * t)((1.0, 2.0)), "in a trace": lambda t: toys.jit(lambda x: x + t)(1.0),
-    "argument of a "
-    "call": lambda t: toys.jit(lax.sin)(t), "device_put": rb.device_put, "comparison": lambda t: t < 1.0,
+    "operator": lambda t: t + 1.0,
+    "primitive": lax.sin,
+    "second operand": lambda t: lax.add(1.0, t),
+    "beside numpy": lambda t: ONES * t,
+    "unary": lambda t: -t,
+    "index": lambda t: rb.device_put(ONES)[t.astype("int32")],
+    "in another run": lambda t: enclose(lambda x: x * t)((1.0, 2.0)),
+    "in a trace": lambda t: toys.jit(lambda x: x + t)(1.0),
+    "argument of a call": lambda t: toys.jit(lax.sin)(t),
+    "device_put": rb.device_put,
+    "comparison": lambda t: t < 1.0,
     "in the same transformation": lambda t: slope(lambda x: x * t)(1.0),
-    "as a "
-    "payload": lambda t: enclose(lambda x: x)((t, t)).lo + 1.0, "bool": bool, "float": float, "numpy": np.asarray,
-}  # fmt: skip
+    "as a payload": lambda t: enclose(lambda x: x)((t, t)).lo + 1.0,
+    "bool": bool,
+    "float": float,
+    "numpy": np.asarray,
+}
 
 
 @pytest.mark.parametrize("use", USES.values(), ids=USES.keys())
@@ -252,16 +258,19 @@ def test_numpy_functions_refuse_tracers():
         enclose(lambda x: np.sin(x))((1.0, 2.0))
 
 
-@pytest.mark.parametrize(("use", "dtype", "error", "what"), [
-    (lambda x: x if x else -x, "bool", rb.errors.TracerBoolConversionError, r"bool\(\)"),
-    (lambda x: [1, 2][x], "int32", rb.errors.TracerIntegerConversionError, "an index"),
-    (range, "int32", rb.errors.TracerIntegerConversionError, "an index"),
-    (float, "int32", rb.errors.ConcretizationTypeError, r"float\(\)"),
-    (int, "int32", rb.errors.ConcretizationTypeError, r"int\(\)"),
-    (complex, "int32", rb.errors.ConcretizationTypeError, r"complex\(\)"),
-    (lambda x: x.item(), "int32", rb.errors.ConcretizationTypeError, r"item\(\)"),
-    (lambda x: x.tolist(), "int32", rb.errors.ConcretizationTypeError, r"tolist\(\)"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("use", "dtype", "error", "what"),
+    [
+        (lambda x: x if x else -x, "bool", rb.errors.TracerBoolConversionError, r"bool\(\)"),
+        (lambda x: [1, 2][x], "int32", rb.errors.TracerIntegerConversionError, "an index"),
+        (range, "int32", rb.errors.TracerIntegerConversionError, "an index"),
+        (float, "int32", rb.errors.ConcretizationTypeError, r"float\(\)"),
+        (int, "int32", rb.errors.ConcretizationTypeError, r"int\(\)"),
+        (complex, "int32", rb.errors.ConcretizationTypeError, r"complex\(\)"),
+        (lambda x: x.item(), "int32", rb.errors.ConcretizationTypeError, r"item\(\)"),
+        (lambda x: x.tolist(), "int32", rb.errors.ConcretizationTypeError, r"tolist\(\)"),
+    ],
+)
 def test_python_values_of_a_traced_array_are_refused_with_its_line(use, dtype, error, what):
     def fn(x):
         y = x.astype(dtype)

@@ -23,7 +23,7 @@ from rabbet.extend import (
     compile_program,
     open_consts,
     stage,
-)  # fmt: skip
+)
 from rabbet.extend import lower_program as trimmed
 from rabbet.lowering import constants
 from rabbet.lowering.module import lower_program
@@ -65,13 +65,24 @@ def test_the_text_of_a_small_program():
 
 
 PROGRAMS = {
-    "nothing": lambda: [], "identity": lambda x: x, "a number": lambda x: 2.0, "the same twice": lambda x: (x, x),
-    "constants": lambda x: x + 1.0 - 1.0, "captured": lambda x: x * ONES,
-    "shapes": lambda x: lax.reduce_sum(lax.reshape(x, (3, 1)), (0,)), "call": lambda x: toys.jit(lax.sin)(x) + 1.0,
+    "nothing": lambda: [],
+    "identity": lambda x: x,
+    "a number": lambda x: 2.0,
+    "the same twice": lambda x: (x, x),
+    "constants": lambda x: x + 1.0 - 1.0,
+    "captured": lambda x: x * ONES,
+    "shapes": lambda x: lax.reduce_sum(lax.reshape(x, (3, 1)), (0,)),
+    "call": lambda x: toys.jit(lax.sin)(x) + 1.0,
     "call without results": lambda x: (toys.jit(lambda y: ())(x), x)[1],
     "call with two results": lambda x: toys.jit(lambda y: (y, y * 2.0))(x),
-    "convert": lambda x: (x.astype("int8"), x.astype(bool), x.astype("float16"), x.astype("float64"), x.astype("complex64")),
-}  # fmt: skip
+    "convert": lambda x: (
+        x.astype("int8"),
+        x.astype(bool),
+        x.astype("float16"),
+        x.astype("float64"),
+        x.astype("complex64"),
+    ),
+}
 
 
 @pytest.mark.parametrize("fn", PROGRAMS.values(), ids=PROGRAMS)
@@ -153,16 +164,54 @@ def test_an_equation_without_a_place_is_fine():
 
 # ------------------------------------------------------------------------------------------ the constants
 VALUES = {
-    "float32": [0.0, -0.0, 1.0, -1.5, 0.1, 1e-45, 3.4028235e38, 1.1754944e-38, np.inf, -np.inf, np.nan, 1 / 3],
-    "float64": [0.0, -0.0, 0.1, 5e-324, 1.7976931348623157e308, np.inf, -np.inf, np.nan, 1 / 3, np.pi, 1 + 2**-52],
+    "float32": [
+        0.0,
+        -0.0,
+        1.0,
+        -1.5,
+        0.1,
+        1e-45,
+        3.4028235e38,
+        1.1754944e-38,
+        np.inf,
+        -np.inf,
+        np.nan,
+        1 / 3,
+    ],
+    "float64": [
+        0.0,
+        -0.0,
+        0.1,
+        5e-324,
+        1.7976931348623157e308,
+        np.inf,
+        -np.inf,
+        np.nan,
+        1 / 3,
+        np.pi,
+        1 + 2**-52,
+    ],
     "float16": [0.0, -0.0, 0.1, 6e-8, 65504.0, np.inf, -np.inf, np.nan, 1 / 3],
     "bfloat16": [0.0, -0.0, 0.1, 1e-40, 3.3895314e38, np.inf, -np.inf, np.nan, 1 / 3],
-    "complex64": [0j, complex(-0.0, 0.0), complex(0.0, -0.0), 1 / 3 - 2j, complex(np.inf, -np.inf), complex(np.nan, 1)],
+    "complex64": [
+        0j,
+        complex(-0.0, 0.0),
+        complex(0.0, -0.0),
+        1 / 3 - 2j,
+        complex(np.inf, -np.inf),
+        complex(np.nan, 1),
+    ],
     "complex128": [1 / 3 - 2j, complex(-0.0, np.inf), complex(5e-324, -1e308)],
-    "bool": [True, False], "int8": [-128, 127, 0], "uint8": [255, 0], "int16": [-32768, 32767], "uint16": [65535],
-    "int32": [-(2**31), 2**31 - 1], "uint32": [2**32 - 1], "int64": [-(2**63), 2**63 - 1, 2**53 + 1],
+    "bool": [True, False],
+    "int8": [-128, 127, 0],
+    "uint8": [255, 0],
+    "int16": [-32768, 32767],
+    "uint16": [65535],
+    "int32": [-(2**31), 2**31 - 1],
+    "uint32": [2**32 - 1],
+    "int64": [-(2**63), 2**63 - 1, 2**53 + 1],
     "uint64": [2**64 - 1, 2**63 + 1],
-}  # fmt: skip
+}
 
 
 def all_values():

@@ -175,7 +175,7 @@ def test_two_rules_in_a_table_are_a_conflict_that_shows_both_addresses(table):
 
 def test_two_rules_for_a_kind_are_a_conflict(table):
     table.kind("linear")(rule("first"))
-    with pytest.raises(RuleConflict, match="already has a rule for kind 'linear' at .*test_rules.py:"):
+    with pytest.raises(RuleConflict, match=r"already has a rule for kind 'linear' at .*test_rules.py:"):
         table.kind("linear")(rule("second"))
 
 

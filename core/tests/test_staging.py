@@ -231,7 +231,7 @@ def test_effects_are_part_of_the_program_and_of_those_around_it():
 
 # ---------------------------------------------------------------------------------------- what is refused
 def test_a_wrong_type_inside_is_reported_by_the_shape_rule():
-    with pytest.raises((TypeError, ValueError), match="3.*4|4.*3"):
+    with pytest.raises((TypeError, ValueError), match=r"3.*4|4.*3"):
         staged(lambda x: lax.add(x, np.ones(4, np.float32)), F3)
 
 

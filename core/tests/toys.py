@@ -3,8 +3,39 @@
 from functools import reduce
 from typing import Any, NamedTuple
 
+import numpy as np
 from rabbet import lax, tree
-from rabbet.extend import Interpreter, RuleTable, call_of, open_consts, run, stage, traceable, typeof
+from rabbet.extend import (
+    Interpreter,
+    RuleTable,
+    call_of,
+    open_consts,
+    run,
+    stage,
+    to_array,
+    traceable,
+    typeof,
+)
+
+DTYPES = (
+    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("float16", "float32", "float64", "complex64", "complex128"),
+)
+
+
+def array(values, dtype=None):
+    """An array of exactly ``dtype``."""
+    host = np.asarray(values, dtype)
+    return lax.full((), host[()], host.dtype) if host.ndim == 0 else put(host)
+
+
+def put(host):
+    """A NumPy array as an array of exactly its dtype."""
+    return to_array(host, dtype=host.dtype)
+
+
+def small(dtype):
+    return put(np.asarray([3, 1, 2]).astype(dtype))
 
 
 def jit(fn):

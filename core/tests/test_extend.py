@@ -1,0 +1,203 @@
+"""``rabbet.extend``: every name on it is documented, from core, and enough to write a plugin with."""
+
+import ast
+import inspect
+import pathlib
+import types
+
+import numpy as np
+import pytest
+import rabbet as rb
+from rabbet import extend
+
+ROOT = pathlib.Path(__file__).parents[2]
+NAMES = sorted(
+    n for n in vars(extend) if not n.startswith("_") and not isinstance(vars(extend)[n], types.ModuleType)
+)
+
+
+def test_the_page_is_not_empty():
+    assert {
+        "Interpreter",
+        "run",
+        "RuleTable",
+        "RuleSet",
+        "Primitive",
+        "Pass",
+        "Backend",
+        "DTypeSpec",
+        "ExtendedDType",
+    } <= set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_name_is_documented_and_ours(name):
+    value = getattr(extend, name)
+    if callable(value) or isinstance(value, type):
+        assert (inspect.getdoc(value) or "").strip(), f"{name} has no docstring"
+    module = getattr(value, "__module__", None) or type(value).__module__
+    assert module.split(".")[0] in ("rabbet",), f"{name} comes from {module}"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_are_what_the_authors_call_them(name):
+    value = getattr(extend, name)
+    if inspect.isfunction(value) or inspect.isclass(value):
+        assert value.__doc__ is not None
+
+
+def test_what_is_not_on_the_page_says_so():
+    with pytest.raises(
+        AttributeError, match=r"rabbet.extend has no 'Stage2'; its docstring lists what plugins may use"
+    ):
+        extend.Stage2  # noqa: B018
+
+
+def test_hookimpl_is_on_the_page_but_loads_when_asked():
+    assert callable(extend.hookimpl)
+
+
+def test_no_first_party_plugin_imports_what_is_private():
+    """Plugins use ``rabbet`` and ``rabbet.extend``: the strangers' door."""
+    public = {
+        "rabbet",
+        "rabbet.extend",
+        "rabbet.lax",
+        "rabbet.tree",
+        "rabbet.tree_util",
+        "rabbet.flatten_util",
+        "rabbet.dtypes",
+        "rabbet.errors",
+        "rabbet.config",
+        "rabbet.numpy",
+        "rabbet.random",
+        "rabbet.nn",
+    }
+    offenders = []
+    for path in ROOT.glob("plugins/*/src/**/*.py"):
+        mine = "/".join(path.parts).split("/src/")[1].split("/")
+        own = ".".join(mine[:2]) if mine[0] == "rabbet" else mine[0]
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and node.level == 0:
+                names = [node.module]
+            for name in names:
+                if name.split(".")[0] == "rabbet" and name not in public and not name.startswith(own):
+                    offenders.append(f"{path.relative_to(ROOT)}:{node.lineno} imports {name}")
+    if not list(ROOT.glob("plugins")):
+        pytest.skip("the plugins' sources are not here")
+    assert not offenders, "\n".join(offenders)
+
+
+def test_a_transformation_a_primitive_and_a_bridge_written_with_this_page_alone():
+    """A tiny plugin: absolute error bounds; a stranger's primitive; and a third's rule for both."""
+    Interpreter, Primitive, RuleSet, RuleTable, run = (
+        extend.Interpreter,
+        extend.Primitive,
+        extend.RuleSet,
+        extend.RuleTable,
+        extend.run,
+    )
+    third = RuleSet("error")
+    table = RuleTable("error", doc="(op, *(value, error)) -> (value, error)", bridges=lambda name: [third])
+
+    @table.kind("linear")
+    def add_up(op, *args):
+        value = op(*[v for v, _ in args])
+        error = args[0][1]
+        for _, e in args[1:]:
+            error = error + e
+        return value, error
+
+    @table.primitive(rb.lax.mul)
+    def mul(op, x, y):
+        return op(x[0], y[0]), abs(x[0]) * y[1] + abs(y[0]) * x[1] + x[1] * y[1]
+
+    double = Primitive("double_of_test_extend", lambda x: x, kinds=("elementwise",))
+    double.rule("lower")(lambda op, x: op.emit(f"stablehlo.add {x}, {x} : {op.out.mlir}"))
+    double.rule("jvp")(lambda op, x: extend.Dual(op(x.primal), op(x.tangent)))
+
+    @third.primitive(double)
+    def double_error(op, x):
+        return op(x[0]), op(x[1])
+
+    class Errors(Interpreter):
+        def lift(self, value):
+            return value, 0.0
+
+        def type_of(self, payload):
+            return rb.typeof(payload[0])
+
+    Errors.table = table
+    value, error = run(Errors(), lambda x, y: double(x * y) + 1.0, [(3.0, 0.5), (2.0, 0.25)])
+    assert (float(value), float(error)) == (13.0, 2 * (3 * 0.25 + 2 * 0.5 + 0.125))
+    # and the primitive takes part in the standard table that its owner knows
+    assert extend.jvp.explain(double).source == "owner"
+
+
+def test_fused_functions_run_as_one_program_and_inline_in_traces():
+    calls = []
+
+    @extend.fused
+    def norm(x):
+        calls.append(1)
+        return rb.lax.sqrt(rb.lax.reduce_sum(x * x, (0,)))
+
+    x = rb.device_put(np.float32([3, 4]))
+    assert float(norm(x)) == float(norm(x)) == 5.0 and len(calls) == 1
+    closed = extend.check(extend.stage(lambda y: [norm(y)], [rb.typeof(x)]))
+    assert [e.primitive.name for e in closed.eqns] == ["mul", "reduce_sum", "sqrt"]
+
+
+def test_fused_with_static_arguments_numbers_and_trees():
+    @extend.fused(static=("axis",))
+    def total(tree, scale=1.0, *, axis):
+        return {"sum": rb.lax.reduce_sum(tree["x"], (axis,)) * scale, "axis": rb.lax.add(axis, 0)}
+
+    x = rb.device_put(np.arange(6, dtype=np.float32).reshape(2, 3))
+    assert total({"x": x}, axis=0)["sum"].tolist() == [3, 5, 7]
+    assert total({"x": x}, 2.0, axis=1)["sum"].tolist() == [6, 24]
+    assert int(total({"x": x}, axis=1)["axis"]) == 1
+    assert total({"x": np.ones((2, 3), np.float32)}, axis=0)["sum"].tolist() == [2, 2, 2]
+
+
+def test_fused_tells_equal_statics_of_different_types_apart():
+    @extend.fused(static=("n",))
+    def of(x, n):
+        return x * n if type(n) is float else x + n
+
+    x = rb.device_put(np.float32([5]))
+    assert [of(x, n).tolist() for n in (2, 2.0, True, 1, 2)] == [[7], [10], [6], [6], [7]]
+    assert of(x, 1).tolist() == [6] and of(x, 1.0).tolist() == [5] and of(x, 1).tolist() == [6]
+    assert [str(of(x, z).tolist()) for z in (0.0, -0.0, 0.0)] == ["[0.0]", "[-0.0]", "[0.0]"]
+    assert [of(x, n=n).tolist() for n in (2, 2.0, True, 2)] == [[7], [10], [6], [7]]
+
+
+def test_fused_numbers_keep_their_kind():
+    @extend.fused
+    def add(x, y):
+        return x + y
+
+    i, f = rb.device_put(np.int32([1])), rb.device_put(np.float32([1]))
+    assert add(i, 2).dtype == np.int32 and add(i, 2.0).dtype == np.float32 and add(i, 2).dtype == np.int32
+    assert add(f, 2).dtype == np.float32 and add(i, True).dtype == np.int32
+    assert str(add(f, -0.0).tolist()) == "[1.0]"
+    assert [str(extend.fused(lambda x, y: x * y)(f, z).tolist()) for z in (0.0, -0.0, 0.0)] == [
+        "[0.0]",
+        "[-0.0]",
+        "[0.0]",
+    ]
+
+
+def test_fused_functions_forget_with_clear_caches():
+    calls = []
+
+    @extend.fused
+    def f(x):
+        calls.append(1)
+        return x + 1.0
+
+    x = rb.device_put(np.float32([1]))
+    f(x), f(x)
+    rb.clear_caches()
+    assert f(x).tolist() == [2] and len(calls) == 2
