@@ -164,9 +164,6 @@ os._exit(2)
 """
 
 
-@pytest.mark.xfail(
-    strict=False, reason="clear_caches does not reach the operators that lax.operators holds on to"
-)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_computing_in_a_forked_child_is_an_error_and_not_a_deadlock():
     ran = subprocess.run(
