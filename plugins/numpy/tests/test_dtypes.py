@@ -74,6 +74,16 @@ def test_explicit_64_bits_are_kept_to_the_last_digit():
     assert rnp.zeros(2, "float64").dtype == np.float64
 
 
+def test_numbers_beside_64_bit_arrays_keep_their_digits():
+    x, i = rnp.zeros(2, "float64"), rnp.zeros(2, "int64")
+    mask = rnp.array([True, False])
+    assert rnp.where(mask, 0.1, x).tolist() == [0.1, 0.0]
+    assert rnp.clip(x, 0.1, 1).tolist() == [0.1, 0.1]
+    assert rnp.add(x[None], 0.1).tolist() == [[0.1, 0.1]]
+    assert rnp.where(mask, 2**40, i).tolist() == [2**40, 0]
+    assert rnp.where(mask, 0.1, rnp.zeros(2)).dtype == np.float32
+
+
 def test_numpy_values_are_narrowed_unless_64_bits_are_on():
     assert rnp.asarray(np.ones(2)).dtype == np.float32
     with rb.config.override(enable_x64=True):

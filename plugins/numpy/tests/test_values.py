@@ -43,3 +43,32 @@ def test_as_in_numpy(name):
     if "histogram" in name:  # counts are floats here, as in the field
         wanted = wanted[0].astype("f4"), wanted[1]
     same(case(rnp), wanted)
+
+
+def test_keys_are_moved_about_like_numbers():
+    random = pytest.importorskip("rabbet.random")
+    keys = random.split(random.key(0), 4)
+    data = np.asarray(random.key_data(keys))
+    same(random.key_data(rnp.reshape(keys, (2, 2))), data.reshape(2, 2, 2))
+    same(random.key_data(rnp.roll(keys, 1)), np.roll(data, 1, 0))
+    same(random.key_data(rnp.take(keys, rnp.array([2, 0]))), data[[2, 0]])
+    same(random.key_data(rnp.concatenate([keys, keys[:1]])), np.concatenate([data, data[:1]]))
+    with pytest.raises(TypeError, match="has no numbers to fill"):
+        rnp.zeros_like(keys)
+
+
+EMPTY = np.zeros((0, 3), "f4")
+
+
+@pytest.mark.parametrize(
+    "name", "sum prod any all ravel transpose flip cumsum sort argsort nonzero unique".split()
+)
+def test_arrays_of_no_elements(name):
+    same(getattr(rnp, name)(EMPTY), getattr(np, name)(EMPTY))
+
+
+def test_statistics_of_no_elements_are_nan():
+    for name in ("mean", "var", "std", "median"):
+        assert np.isnan(getattr(rnp, name)(EMPTY))
+    assert rnp.max(EMPTY, axis=1).shape == (0,)
+    same(rnp.matmul(EMPTY.T, EMPTY), np.zeros((3, 3)))

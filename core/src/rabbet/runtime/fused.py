@@ -12,8 +12,10 @@ import inspect
 import numpy as np
 
 from rabbet import scalars, tree
+from rabbet.avals import ShapedArray
 from rabbet.config import config
 from rabbet.current import context
+from rabbet.dtype_table import DEFAULTS
 from rabbet.interpreter import typeof
 from rabbet.jaxpr import open_consts
 from rabbet.runtime import program, values
@@ -105,7 +107,8 @@ class _Signature:
             self._take(kwargs[name], name in static, leaves)
         on_device = [x for x in leaves if type(x) is Array]
         self.device, self.committed = values.common_device(on_device, "the function")
-        self.arrays = [_array(x, self.device) for x in leaves]
+        wide = any(_is_wide(x.aval.dtype) for x in on_device)
+        self.arrays = [_array(x, self.device, wide) for x in leaves]
         self.order = [x if type(x) is Array else None for x in leaves]
         self.key = (
             "call", tuple([a.spec for a in self.arrays]), tuple(self.frozen), len(args), tuple(self.names),
@@ -177,9 +180,16 @@ def _hashable(value):
     return str(value) if type(value) is float else value
 
 
-def _array(x, device):
+def _is_wide(dtype):
+    """Whether Python numbers beside an array of this dtype need 64 bits to keep their digits."""
+    return dtype.kind in "iufc" and dtype.itemsize >= (16 if dtype.kind == "c" else 8)
+
+
+def _array(x, device, wide):
     if type(x) is Array:
         return x if x.spec.device is device else values.moved(x, device, x.spec.committed)
+    if wide and type(x) in (int, float, complex):
+        return values.scalar_array(x, ShapedArray((), DEFAULTS[True][type(x)], True), device)
     return values.to_array(x, device)
 
 

@@ -148,6 +148,8 @@ def quantile_of(name, a, q, axis, method, keepdims, skip_nan, scale):
     q = lax.div(q, scale) if scale != 1.0 else q
     lined, shape = lined_up(a, axis, keepdims)
     n = lined.shape[0]
+    if not n:
+        return lax.full((*q.shape, *shape), math.nan, dtype)
     nan = lax.ne(lined, lined)
     ordered = lax.sort(lined, 0)
     many = lax.reshape(q, (q.size, *[1] * (lined.ndim - 1)))
