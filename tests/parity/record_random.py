@@ -1,4 +1,5 @@
-"""Write plugins/random/tests/known_answers.json: numbers that jax.random draws, for tests that run without it.
+"""Write plugins/random/tests/known_answers.json: numbers that jax.random draws, for tests that run without
+it.
 
 Run it by hand, with jax installed, when a function is added: python tests/parity/record_random.py
 """
@@ -43,13 +44,22 @@ def discrete():
         yield "bits", 2**32 - 1, {"shape": SHAPE, "dtype": dtype}
     for dtype in INTEGERS:
         limits = np.iinfo(dtype)
-        for low, high in ((3, 100), (7, 3), (limits.min, min(limits.max, 2**63 - 1)), (0, min(limits.max, 2**62))):
+        for low, high in (
+            (3, 100),
+            (7, 3),
+            (limits.min, min(limits.max, 2**63 - 1)),
+            (0, min(limits.max, 2**62)),
+        ):
             yield "randint", 3, {"shape": SHAPE, "minval": int(low), "maxval": int(high), "dtype": dtype}
     for dtype in ("int8", "int16", "int32", "uint8", "uint16", "uint32"):
         limits = np.iinfo(dtype)
         whole = {"minval": int(limits.min), "maxval": int(limits.max) + 1}
         yield "randint", 3, {"shape": SHAPE, **whole, "dtype": dtype}
-        yield "randint", 3, {"shape": [], "minval": int(limits.min) - 9, "maxval": int(limits.max) + 9, "dtype": dtype}
+        yield (
+            "randint",
+            3,
+            {"shape": [], "minval": int(limits.min) - 9, "maxval": int(limits.max) + 9, "dtype": dtype},
+        )
     yield "bernoulli", 4, {"p": 0.3, "shape": [4, 5]}
     yield "bernoulli", 4, {"p": 0.3, "shape": [4, 5], "mode": "high"}
     yield "rademacher", 4, {"shape": [4, 5], "dtype": "int32"}
@@ -69,7 +79,11 @@ def of_arrays():
         yield "choice", 6, {"a": 4, "shape": [3], "replace": replace, "p": weights}
         yield "choice", 6, {"a": grid, "shape": [2], "replace": replace, "p": weights, "axis": 1}
         yield "categorical", 6, {"logits": [weights, weights[::-1]], "shape": [3, 2], "replace": replace}
-        yield "categorical", 6, {"logits": [weights, weights[::-1]], "axis": 0, "shape": [2, 4], "replace": replace}
+        yield (
+            "categorical",
+            6,
+            {"logits": [weights, weights[::-1]], "axis": 0, "shape": [2, 4], "replace": replace},
+        )
     yield "split", -1, {"num": 3}
     yield "split", 2**31, {"num": [2, 2]}
     yield "fold_in", 2**32 + 5, {"data": 2**32 - 1}
@@ -90,10 +104,14 @@ def arguments(kwargs):
 
 def answer(name, seed, kwargs):
     """What jax draws, as a flat list: integers, or floats written exactly."""
-    beyond = any(isinstance(kwargs.get(k), int) and not -(2**31) <= kwargs[k] < 2**31 for k in ("minval", "maxval"))
-    with jax.enable_x64("64" in kwargs.get("dtype", "") or "complex128" == kwargs.get("dtype") or beyond):
+    beyond = any(
+        isinstance(kwargs.get(k), int) and not -(2**31) <= kwargs[k] < 2**31 for k in ("minval", "maxval")
+    )
+    with jax.enable_x64("64" in kwargs.get("dtype", "") or kwargs.get("dtype") == "complex128" or beyond):
         words = np.array([0, seed % 2**32], np.uint32)
-        out = getattr(jax.random, name)(jax.random.wrap_key_data(jax.numpy.asarray(words)), **arguments(kwargs))
+        out = getattr(jax.random, name)(
+            jax.random.wrap_key_data(jax.numpy.asarray(words)), **arguments(kwargs)
+        )
         if jax.dtypes.issubdtype(out.dtype, jax.dtypes.prng_key):
             out = jax.random.key_data(out)
         out = np.asarray(out)
@@ -101,7 +119,14 @@ def answer(name, seed, kwargs):
     if out.dtype.kind == "c":
         flat = flat.view(f"f{out.dtype.itemsize // 2}")
     values = flat.tolist() if out.dtype.kind in "biu" else [float(v).hex() for v in flat]
-    return {"function": name, "seed": seed, "arguments": kwargs, "shape": out.shape, "dtype": out.dtype.name, "values": values}
+    return {
+        "function": name,
+        "seed": seed,
+        "arguments": kwargs,
+        "shape": out.shape,
+        "dtype": out.dtype.name,
+        "values": values,
+    }
 
 
 def main():

@@ -1,4 +1,5 @@
-"""The same key draws the same numbers under jax and under rabbet: integers bit for bit, floats within two units in the last place."""
+"""The same key draws the same numbers under jax and under rabbet: integers bit for bit, floats within two
+units in the last place."""
 
 import numpy as np
 import pytest
@@ -12,8 +13,8 @@ SHAPES = [(), (7,), (3, 5), (2, 1, 4), (20_000,), (0, 3)]
 FLOATS = ["float16", "bfloat16", "float32", "float64"]
 INTEGERS = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
 UNITS = 2
-# Longer chains of roundings, by which two compilations of one formula may differ: their results are this much worse.
-LOOSE = {"logistic": 8, "truncated_normal": 4, "triangular": 4}
+# A difference of two logarithms: near 0 jax differs by this much from itself when it draws another shape.
+LOOSE = {"logistic": 8}
 
 
 def draw(framework, function, seed, args, kwargs, *, wide, legacy=False):

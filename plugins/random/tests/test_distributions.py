@@ -12,7 +12,7 @@ def drawn(function, *args, **kwargs):
     return np.asarray(function(KEY, *args, **kwargs))
 
 
-# ------------------------------------------------------------------------------------------------ distributions
+# --------------------------------------------------------------------------------------- distributions
 stats = pytest.importorskip("scipy.stats")
 
 # Kolmogorov and Smirnov's test on fixed draws: a wrong distribution has a probability of practically 0.
@@ -91,7 +91,7 @@ def test_draws_are_independent_of_each_other():
     assert abs(np.corrcoef(x[1:], x[:-1])[0, 1]) < 0.02
 
 
-# ------------------------------------------------------------------------------------------- shapes and dtypes
+# ----------------------------------------------------------------------------------- shapes and dtypes
 FLOATING = ["uniform", "normal", "exponential", "gumbel", "laplace", "logistic", "cauchy", "maxwell"]
 
 
@@ -162,7 +162,7 @@ def test_shapes_that_are_none():
         random.normal(KEY, (2.5,))
 
 
-# ------------------------------------------------------------------------------------------------------ randint
+# --------------------------------------------------------------------------------------------- randint
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"])
 def test_randint_stays_in_range(dtype):
     limits = np.iinfo(dtype)
@@ -212,7 +212,7 @@ def test_bits_are_unsigned():
     assert whole == 2**64 - 1
 
 
-# --------------------------------------------------------------------------------- order, choice, categories
+# --------------------------------------------------------------------------- order, choice, categories
 def test_permutation_keeps_the_elements():
     x = np.arange(24).reshape(4, 6)
     assert sorted(drawn(random.permutation, 100).tolist()) == list(range(100))

@@ -53,7 +53,7 @@ def test_known_answer(answer):
     if flat.dtype.kind == "c":
         flat = flat.view(f"f{flat.dtype.itemsize // 2}")
     wanted = np.array([float.fromhex(v) for v in answer["values"]], flat.dtype)
-    if "-logistic" in f"-{answer['function']}":
+    if answer["function"] == "logistic":
         # A difference of two logarithms: what counts is its distance to the larger of them.
         np.testing.assert_allclose(flat, wanted, rtol=0, atol=UNITS * np.finfo(flat.dtype).eps)
     else:

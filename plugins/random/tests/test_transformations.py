@@ -142,5 +142,5 @@ def test_gradients_per_key():
 
 @pytest.mark.needs("jit")
 def test_shapes_are_static():
-    with pytest.raises(TypeError, match="index|integer|shape"):
+    with pytest.raises(TypeError, match=r"index|integer|shape"):
         rb.jit(lambda n: random.normal(KEYS[0], (n,)))(3)

@@ -13,8 +13,8 @@ formulas, so the numbers are those that other implementations give for the same 
 """
 
 from rabbet.random.continuous import (
-    bits, cauchy, exponential, gumbel, laplace, logistic, lognormal, maxwell, normal, pareto, rayleigh, triangular,
-    truncated_normal, uniform, weibull_min,
+    bits, cauchy, exponential, gumbel, laplace, logistic, lognormal, maxwell, normal, pareto, rayleigh,
+    triangular, truncated_normal, uniform, weibull_min,
 )  # fmt: skip
 from rabbet.random.discrete import bernoulli, categorical, geometric, rademacher, randint
 from rabbet.random.keys import (
@@ -23,10 +23,10 @@ from rabbet.random.keys import (
 from rabbet.random.ordering import choice, permutation
 
 __all__ = [
-    "PRNGKey", "bernoulli", "bits", "categorical", "cauchy", "choice", "clone", "exponential", "fold_in", "geometric",
-    "gumbel", "key", "key_data", "key_dtype", "key_impl", "laplace", "logistic", "lognormal", "maxwell", "normal",
-    "pareto", "permutation", "rademacher", "randint", "rayleigh", "split", "triangular", "truncated_normal", "uniform",
-    "weibull_min", "wrap_key_data",
+    "PRNGKey", "bernoulli", "bits", "categorical", "cauchy", "choice", "clone", "exponential", "fold_in",
+    "geometric", "gumbel", "key", "key_data", "key_dtype", "key_impl", "laplace", "logistic", "lognormal",
+    "maxwell", "normal", "pareto", "permutation", "rademacher", "randint", "rayleigh", "split", "triangular",
+    "truncated_normal", "uniform", "weibull_min", "wrap_key_data",
 ]  # fmt: skip
 
 

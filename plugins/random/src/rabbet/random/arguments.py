@@ -3,6 +3,7 @@ function.
 """
 
 import numpy as np
+
 import rabbet as rb
 from rabbet import dtypes, lax
 from rabbet.extend import ShapedArray, full_of, is_evaluating, is_python_scalar, spread, to_array, typeof

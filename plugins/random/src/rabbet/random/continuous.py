@@ -7,6 +7,7 @@ Parameters broadcast to the shape, which is theirs if it is None.
 import math
 
 import numpy as np
+
 from rabbet import dtypes, lax
 from rabbet.extend import fused, typeof
 from rabbet.random.arguments import broadcast, common_shape, dtype_of, operand, parameter, shape_of
@@ -289,6 +290,6 @@ def _triangular(key, left, mode, right, shape, dtype):
 
 
 __all__ = [
-    "bits", "cauchy", "exponential", "gumbel", "laplace", "logistic", "lognormal", "maxwell", "normal", "pareto",
-    "rayleigh", "triangular", "truncated_normal", "uniform", "weibull_min",
+    "bits", "cauchy", "exponential", "gumbel", "laplace", "logistic", "lognormal", "maxwell", "normal",
+    "pareto", "rayleigh", "triangular", "truncated_normal", "uniform", "weibull_min",
 ]  # fmt: skip

@@ -1,6 +1,7 @@
 """Draws of integers and booleans."""
 
 import numpy as np
+
 from rabbet import dtypes, lax
 from rabbet.extend import fused, is_python_scalar, typeof
 from rabbet.random.arguments import (

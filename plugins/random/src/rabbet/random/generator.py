@@ -5,6 +5,7 @@ program.
 """
 
 import numpy as np
+
 from rabbet import dtypes, lax
 from rabbet.random.keys import blocks
 

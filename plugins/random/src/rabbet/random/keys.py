@@ -9,6 +9,7 @@ is.
 import math
 
 import numpy as np
+
 from rabbet import dtypes, lax
 from rabbet.extend import (
     Array,
@@ -42,7 +43,7 @@ KEY = KeyDType()
 
 def key_dtype(impl=None):
     """The dtype of the typed keys of a generator; by default, and for now only, ``"threefry2x32"``."""
-    if impl is None or impl == THREEFRY or impl == KEY:
+    if impl is None or impl in (THREEFRY, KEY):
         return KEY
     raise ValueError(f"unknown generator {impl!r}: rabbet.random has {THREEFRY!r}")
 
@@ -188,25 +189,15 @@ def unpack(vector):
 
 
 def counters(shape):
-    """The positions of the elements of an array as pairs of words, the high one first; a scalar where it is zero throughout."""
+    """The positions of the elements of an array as pairs of words, the high one first; a scalar where it is
+    zero throughout.
+    """
     size = math.prod(shape)
     if size <= 2**32:
-        return scalar(0, WORD), positions(shape, WORD)
-    position = positions(shape, np.dtype("uint64"))
+        return scalar(0, WORD), lax.reshape(lax.iota(WORD, size), shape)
+    position = lax.reshape(lax.iota(np.uint64, size), shape)
     high = lax.convert_element_type(lax.shift_right_logical(position, 32), WORD)
     return high, lax.convert_element_type(position, WORD)
-
-
-def positions(shape, dtype):
-    """The position of each element in row-major order, made in the shape itself: compilers fuse that best."""
-    position = scalar(0, dtype)
-    for dimension, size in enumerate(shape):
-        if size != 1:
-            stride = math.prod(shape[dimension + 1 :])
-            place = lax.broadcasted_iota(dtype, shape, dimension)
-            step = place if stride == 1 else lax.mul(place, scalar(stride, dtype))
-            position = step if typeof(position).shape == () else lax.add(position, step)
-    return lax.broadcast_in_dim(position, shape, ()) if typeof(position).shape != shape else position
 
 
 def blocks(words, shape):
@@ -271,6 +262,6 @@ def _fold_in(key, data):
 
 
 __all__ = [
-    "KEY", "KeyDType", "PRNGKey", "blocks", "clone", "fold_in", "key", "key_data", "key_dtype", "key_impl", "split",
-    "subkeys", "words_of", "wrap_key_data",
+    "KEY", "KeyDType", "PRNGKey", "blocks", "clone", "fold_in", "key", "key_data", "key_dtype",
+    "key_impl", "split", "subkeys", "words_of", "wrap_key_data",
 ]  # fmt: skip

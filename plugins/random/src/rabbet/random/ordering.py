@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+
 from rabbet import dtypes, lax
 from rabbet.extend import fused, typeof
 from rabbet.random.arguments import index_dtype, scalar, shape_of
