@@ -144,3 +144,14 @@ def test_gradients_per_key():
 def test_shapes_are_static():
     with pytest.raises(TypeError, match=r"index|integer|shape"):
         rb.jit(lambda n: random.normal(KEYS[0], (n,)))(3)
+
+
+@pytest.mark.needs("jit")
+def test_more_elements_than_a_word_counts():
+    """Past 2**32 elements the position needs both words; only traced here, for it would fill 16 GiB."""
+    from rabbet.extend import check
+
+    program = rb.make_jaxpr(lambda k: random.bits(k, (2**17, 2**16)))(KEYS[0])
+    check(program)
+    assert "u64[131072,65536]" in str(program)
+    assert "u64" not in str(rb.make_jaxpr(lambda k: random.bits(k, (2**16, 2**16)))(KEYS[0]))
