@@ -39,6 +39,12 @@ class Tracer:
     size = property(lambda self: self.aval.size, doc="The number of elements.")
     weak_type = property(lambda self: self.aval.weak_type, doc="Whether the dtype gives way in promotion.")
 
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
     def __repr__(self):
         return f"Tracer<{self.aval.str_short()}> of {self.interpreter.describe()}"
 

@@ -243,6 +243,12 @@ def test_conversions_of_values():
     assert rb.grad(lambda x: x * np.asarray(x))(3.0) == 3
 
 
+def test_values_can_be_shown():
+    shown = []
+    rb.grad(lambda x: shown.append(f"{x:.2f}") or x)(1.25)
+    assert shown == ["1.25"]
+
+
 def test_python_recursion():
     def power(x, n):
         return x if n == 1 else x * power(x, n - 1)

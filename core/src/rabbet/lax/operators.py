@@ -79,7 +79,7 @@ def rank_promotion(x, have, full):
 
 def is_array_like(x):
     """Whether ``x`` may stand beside an array in arithmetic: arrays, NumPy arrays and numbers."""
-    return isinstance(x, (Array, Tracer, np.ndarray, np.generic, bool, int, float, complex))
+    return isinstance(x, (bool, int, float, complex, np.ndarray, np.generic, Tracer, Array))
 
 
 def binary(function, name, reflected=False):
@@ -404,7 +404,7 @@ def concrete(tracer):
 
 _DUNDER = {
     "bool()": "__bool__", "an index": "__index__", "int()": "__int__", "float()": "__float__", "complex()": "__complex__",
-    "item()": "item", "tolist()": "tolist", "numpy.asarray()": "__array__",
+    "item()": "item", "tolist()": "tolist", "numpy.asarray()": "__array__", "format()": "__format__",
 }  # fmt: skip
 
 _CHOOSE = "Choose between values with rabbet.numpy.where or lax.select, or make the argument static (static_argnames)."
@@ -453,6 +453,20 @@ def give_to(array, tracer, find_numpy):
         "Use rabbet.numpy instead of numpy inside transformed functions.",
     )
     tracer.__len__ = lambda self: len(self.aval)
+    tracer.__format__ = format_tracer
+
+
+def format_tracer(self, spec):
+    """``f"{x}"`` shows what is known; with a format, only a known number can be shown."""
+    known = concrete(self)
+    if known is not None:
+        return known("format()")(spec)
+    if not spec:
+        return repr(self)
+    raise ConcretizationTypeError(
+        f"the format {spec!r} needs the value of an array of type {self.aval.str_short()}, which is not known in "
+        f"{self.interpreter.describe()}.{place(self)} Show the array itself, as in f'{{x}}', or print outside."
+    )
 
 
 ARRAY_HASH = Array.__hash__

@@ -8,12 +8,20 @@ import numpy as np
 
 from rabbet import dtypes
 from rabbet.errors import DeletedArrayError
+from rabbet.interpreter import Tracer
 from rabbet.runtime import adapter, dlpack
 from rabbet.runtime.placement import placement
 from rabbet.runtime.sharding import SingleDeviceSharding
 
 
-class Array:
+class ArrayType(type):
+    """Makes ``isinstance(x, Array)`` hold for traced values too: inside a transformed function they are arrays."""
+
+    def __instancecheck__(cls, x):
+        return type(x) is cls or type(x) is Tracer
+
+
+class Array(metaclass=ArrayType):
     """An array on a device. Made by ``rabbet.numpy`` functions, ``device_put`` and computations; immutable.
 
     Computation is asynchronous where the backend gains by it: an array may exist before its values do.
