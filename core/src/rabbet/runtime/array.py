@@ -15,7 +15,7 @@ from rabbet.runtime.sharding import SingleDeviceSharding
 
 
 class ArrayType(type):
-    """Makes ``isinstance(x, Array)`` hold for traced values too: inside a transformed function they are arrays."""
+    """Makes ``isinstance(x, Array)`` hold for traced values too: a transformed function sees arrays."""
 
     def __instancecheck__(cls, x):
         return type(x) is cls or type(x) is Tracer
