@@ -56,7 +56,7 @@ def python(code):
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
 
 
-# ------------------------------------------------------------------------------------------- what is imported
+# --------------------------------------------------------------------------------------- what is imported
 def test_importing_rabbet_loads_no_plugin_and_nothing_heavy():
     done = python(
         "import sys, rabbet;"
@@ -84,7 +84,7 @@ def test_the_first_operation_needs_only_a_backend():
     assert done.stdout.strip() == "[]", done.stdout + done.stderr
 
 
-# ----------------------------------------------------------------------------------------------- who is asked
+# ------------------------------------------------------------------------------------------- who is asked
 def test_every_thread_starts_with_evaluation():
     seen = []
     thread = threading.Thread(target=lambda: seen.append(context.interpreter))
@@ -149,7 +149,7 @@ def test_hooks_are_only_imported_where_there_are_any(offering):
     assert manager.loaded == []
 
 
-# ----------------------------------------------------------------------------------------------- public names
+# ------------------------------------------------------------------------------------------- public names
 @pytest.mark.parametrize("name", sorted(composition.CONTEXTS))
 def test_settings_are_context_managers_of_the_same_name(name):
     from rabbet.config import config

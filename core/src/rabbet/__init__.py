@@ -25,7 +25,8 @@ from rabbet.config import config
 from rabbet.interpreter import typeof
 from rabbet.runtime.array import Array
 from rabbet.runtime.devices import (
-    Device, default_backend, device_count, devices, local_device_count, local_devices, process_count, process_index,
+    Device, default_backend, device_count, devices, local_device_count, local_devices, process_count,
+    process_index,
 )  # fmt: skip
 from rabbet import dtypes, errors, lax, tree, tree_util
 from rabbet.runtime.housekeeping import (

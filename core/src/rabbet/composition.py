@@ -72,6 +72,6 @@ def public_name(name):
 
 
 CONTEXTS = frozenset({
-    "debug_nans", "debug_infs", "default_device", "default_matmul_precision", "disable_jit", "enable_checks", "enable_x64",
-    "log_compiles", "numpy_rank_promotion",
+    "debug_nans", "debug_infs", "default_device", "default_matmul_precision", "disable_jit",
+    "enable_checks", "enable_x64", "log_compiles", "numpy_rank_promotion",
 })  # fmt: skip

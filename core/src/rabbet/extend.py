@@ -21,8 +21,8 @@ from rabbet.config import Setting, config
 from rabbet.current import context
 from rabbet.dtypes import DTypeSpec, ExtendedDType
 from rabbet.errors import (
-    ConcretizationTypeError, MissingPluginError, MissingRule, PluginError, RabbetError, RuleConflict, TreeError,
-    UnexpectedTracerError,
+    ConcretizationTypeError, MissingPluginError, MissingRule, PluginError, RabbetError, RuleConflict,
+    TreeError, UnexpectedTracerError,
 )  # fmt: skip
 from rabbet.interpreter import Interpreter, Tracer, is_tracer, payload_of, run, run_traced, typeof
 from rabbet.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var, bodies_of, evaluate, open_consts

@@ -13,7 +13,14 @@ from glob import glob
 from importlib.util import find_spec
 from pathlib import Path
 
-from rabbet.extend import Backend, PluginError, gpu_plugin_options, load_pjrt_plugin, make_c_api_client, make_topology
+from rabbet.extend import (
+    Backend,
+    PluginError,
+    gpu_plugin_options,
+    load_pjrt_plugin,
+    make_c_api_client,
+    make_topology,
+)
 
 NAME = "cuda"
 PACKAGES = {"cuda13": "jax_plugins.xla_cuda13", "cuda12": "jax_plugins.xla_cuda12"}

@@ -11,20 +11,20 @@ from rabbet.lax.contractions import (
 from rabbet.lax.control import cond, fori_loop, map, scan, switch, while_loop
 from rabbet.lax.cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum
 from rabbet.lax.dynamic import (
-    dynamic_index_in_dim, dynamic_slice, dynamic_slice_in_dim, dynamic_update_index_in_dim, dynamic_update_slice,
-    dynamic_update_slice_in_dim, index_in_dim,
+    dynamic_index_in_dim, dynamic_slice, dynamic_slice_in_dim, dynamic_update_index_in_dim,
+    dynamic_update_slice, dynamic_update_slice_in_dim, index_in_dim,
 )  # fmt: skip
 from rabbet.lax.gathering import (
-    GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers, gather, scatter, scatter_add, scatter_max,
-    scatter_min, scatter_mul, scatter_sub,
+    GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers, gather, scatter, scatter_add,
+    scatter_max, scatter_min, scatter_mul, scatter_sub,
 )  # fmt: skip
 from rabbet.lax.reductions import (
     argmax, argmin, reduce_and, reduce_max, reduce_min, reduce_or, reduce_prod, reduce_sum, reduce_xor,
 )  # fmt: skip
 from rabbet.lax.shapes import (
-    broadcast, broadcast_in_dim, broadcast_shapes, broadcast_to_rank, broadcasted_iota, collapse, concatenate,
-    expand_dims, full, full_like, iota, pad, reshape, rev, slice, slice_in_dim, split, squeeze, stack, tile, transpose,
-    unstack,
+    broadcast, broadcast_in_dim, broadcast_shapes, broadcast_to_rank, broadcasted_iota, collapse,
+    concatenate, expand_dims, full, full_like, iota, pad, reshape, rev, slice, slice_in_dim, split,
+    squeeze, stack, tile, transpose, unstack,
 )  # fmt: skip
 from rabbet.lax.sorting import sort, sort_key_val, top_k
 from rabbet.lax.values import (
@@ -36,12 +36,12 @@ from rabbet.lax.values import (
 )
 from rabbet.primitives.convert import complex, conj, imag, real
 from rabbet.primitives.elementwise import (
-    acos, acosh, add, asin, asinh, atan, atan2, atanh, cbrt, ceil, cos, cosh, div, exp, expm1, floor, log, log1p,
-    logistic, max, min, mul, neg, rem, rsqrt, sign, sin, sinh, sqrt, sub, tan, tanh,
+    acos, acosh, add, asin, asinh, atan, atan2, atanh, cbrt, ceil, cos, cosh, div, exp, expm1, floor, log,
+    log1p, logistic, max, min, mul, neg, rem, rsqrt, sign, sin, sinh, sqrt, sub, tan, tanh,
 )  # fmt: skip
 from rabbet.primitives.logic import (
-    bitwise_and, bitwise_not, bitwise_or, bitwise_xor, clamp, clz, eq, ge, gt, is_finite, le, lt, ne, population_count,
-    select_n, shift_left, shift_right_arithmetic, shift_right_logical,
+    bitwise_and, bitwise_not, bitwise_or, bitwise_xor, clamp, clz, eq, ge, gt, is_finite, le, lt, ne,
+    population_count, select_n, shift_left, shift_right_arithmetic, shift_right_logical,
 )  # fmt: skip
 from rabbet.primitives.powers import abs, erf, erf_inv, erfc, exp2, pow, square
 from rabbet.lax.values import integer_pow, reciprocal, round, RoundingMethod

@@ -403,12 +403,19 @@ def concrete(tracer):
 
 
 _DUNDER = {
-    "bool()": "__bool__", "an index": "__index__", "int()": "__int__", "float()": "__float__", "complex()": "__complex__",
-    "item()": "item", "tolist()": "tolist", "numpy.asarray()": "__array__", "format()": "__format__",
+    "bool()": "__bool__", "an index": "__index__", "int()": "__int__", "float()": "__float__",
+    "complex()": "__complex__", "item()": "item", "tolist()": "tolist", "numpy.asarray()": "__array__",
+    "format()": "__format__",
 }  # fmt: skip
 
-_CHOOSE = "Choose between values with rabbet.numpy.where or lax.select, or make the argument static (static_argnames)."
-_STATIC = "If the value is a plain Python number, make that argument static (static_argnames); or compute it outside."
+_CHOOSE = (
+    "Choose between values with rabbet.numpy.where or lax.select, or make the argument static "
+    "(static_argnames)."
+)
+_STATIC = (
+    "If the value is a plain Python number, make that argument static (static_argnames); or compute it "
+    "outside."
+)
 
 
 def give_to(array, tracer, find_numpy):
@@ -464,8 +471,10 @@ def format_tracer(self, spec):
     if not spec:
         return repr(self)
     raise ConcretizationTypeError(
-        f"the format {spec!r} needs the value of an array of type {self.aval.str_short()}, which is not known in "
-        f"{self.interpreter.describe()}.{place(self)} Show the array itself, as in f'{{x}}', or print outside."
+        f"the format {spec!r} needs the value of an array of type {self.aval.str_short()}, which is "
+        "not known in "
+        f"{self.interpreter.describe()}.{place(self)} Show the array itself, as in f'{{x}}', or print "
+        "outside."
     )
 
 

@@ -255,6 +255,7 @@ def pad(operand, padding_value, padding_config):
 
 __all__ = [
     "broadcast", "broadcast_in_dim", "broadcast_shapes", "broadcast_to", "broadcast_to_rank",
-    "broadcasted_iota", "collapse", "concatenate", "expand_dims", "full", "full_like", "iota", "pad", "reshape", "rev",
-    "slice", "slice_in_dim", "split", "squeeze", "stack", "tile", "transpose", "unstack",
+    "broadcasted_iota", "collapse", "concatenate", "expand_dims", "full", "full_like", "iota", "pad",
+    "reshape", "rev", "slice", "slice_in_dim", "split", "squeeze", "stack", "tile", "transpose",
+    "unstack",
 ]  # fmt: skip

@@ -116,7 +116,7 @@ class _Signature:
         )  # fmt: skip
 
     def _take(self, value, is_static, leaves):
-        """Freeze one argument: a static one by value, a pytree by its structure, with its arrays put aside."""
+        """Freeze one argument: a static one by value, a pytree by its structure, its arrays put aside."""
         if is_static:
             self.frozen.append(("static", type(value), _hashable(value)))
             return
@@ -161,7 +161,9 @@ class _Signature:
 
 
 def _quick_key(args, kwargs):
-    """Arrays by their placement, all else by value. Python finds 1.0 and True under 1, so numbers bring their type."""
+    """Arrays by their placement, all else by value. Python finds 1.0 and True under 1, so numbers bring
+    their type.
+    """
     key = [a.spec if type(a) is Array else (type(a), str(a)) if type(a) in _NUMBERS else a for a in args]
     if kwargs:
         key.extend(kwargs.items())

@@ -69,5 +69,5 @@ _forgetters = [values._scalars.clear]
 
 
 def on_clear_caches(forget):
-    """Call ``forget()`` whenever ``clear_caches`` is called; for whoever keeps traced or compiled programs."""
+    """Call ``forget()`` whenever ``clear_caches`` is called; for whoever keeps compiled programs."""
     _forgetters.append(forget)
