@@ -30,8 +30,10 @@ class ShapedArray:
     Two equal calls return the same object; compare with ``is`` or ``==`` alike.
     """
 
-    __slots__ = ("shape", "dtype", "weak_type", "ndim", "size", "adopting", "is_extended", "mlir", "_scalar",
-                 "__weakref__")  # fmt: skip
+    __slots__ = (
+        "shape", "dtype", "weak_type", "ndim", "size", "adopting", "arithmetic", "is_extended", "mlir", "_scalar",
+        "__weakref__",
+    )  # fmt: skip
 
     def __new__(cls, shape, dtype, weak_type=False):
         key = (shape, dtype, weak_type)
@@ -127,6 +129,7 @@ def _intern(shape, dtype, weak_type, key):
         aval.ndim, aval.size, aval._scalar = len(shape), prod(shape), None
         aval.is_extended = isinstance(dtype, dtypes.ExtendedDType)
         # The Python numbers that can stand beside such an array without changing its dtype.
+        aval.arithmetic = dtypes.kind(dtype) != "b"
         aval.adopting = _ADOPTING.get(dtypes.kind(dtype), frozenset())
         # Two threads may build the same aval: setdefault keeps the first for both.
         aval = _interned.setdefault(proper, aval)

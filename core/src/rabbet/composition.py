@@ -6,12 +6,14 @@ that looks among the installed packages when it is first asked.
 """
 
 from rabbet import current, dtypes, passes, rules
+from rabbet.config import config
 from rabbet.interpreter import Tracer
 from rabbet.lax import operators
 from rabbet.primitives import standard
 from rabbet.runtime import backends, observers
 from rabbet.runtime.array import Array
 from rabbet.runtime.evaluation import EVALUATION
+from rabbet.runtime.housekeeping import clear_caches
 
 # The standard tables exist as soon as core does: interpreters of plugins look them up by name.
 STANDARD_TABLES = (standard.lower, standard.jvp, standard.transpose, standard.batch)
@@ -26,6 +28,9 @@ def compose():
     passes.set_finder(find_passes)
     backends.set_manager(manager)
     observers.set_notifier(notify_hooks)
+    for name in ("debug_nans", "debug_infs"):
+        # What is compiled checks its results, or does not, for good.
+        config.watch(name, clear_caches)
 
 
 def manager():
@@ -62,8 +67,6 @@ def notify_hooks(hook, **facts):
 
 def public_name(name):
     """The object behind ``rabbet.<name>``: a setting's context manager of core, or what a plugin offers."""
-    from rabbet.config import config
-
     if name in CONTEXTS:
         return config.context(name)
     from rabbet.plugins import api

@@ -115,6 +115,7 @@ class Config:
             "_values": values,
             "_keys": {},
             "_overridden": {},
+            "_watchers": {},
             "_lock": threading.RLock(),
         }
         self.__dict__.update(state, traced_key=traced_key)
@@ -139,6 +140,11 @@ class Config:
                 property(operator.attrgetter(f"_values.{setting.name}"), doc=setting.doc),
             )
             self._refresh()
+
+    def watch(self, name, function):
+        """Call ``function()`` whenever ``name`` is changed, for the process or in any thread."""
+        self._setting(name)
+        self._watchers.setdefault(name, []).append(function)
 
     @property
     def settings(self):
@@ -176,6 +182,7 @@ class Config:
         with self._lock:
             setattr(type(self._values), name, value)
             self._refresh()
+        self._tell([name])
 
     def override(self, **changes):
         """A context manager (and decorator) that changes settings for the current thread."""
@@ -224,6 +231,12 @@ class Config:
                 self._overridden[id(mine)] = mine
             else:
                 self._overridden.pop(id(mine), None)
+        self._tell(changes)
+
+    def _tell(self, names):
+        for name in names:
+            for function in self._watchers.get(name, ()):
+                function()
 
     def _refresh(self):
         """Forget the keys of the process and of all threads; they are made again when asked for."""

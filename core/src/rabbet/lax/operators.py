@@ -21,6 +21,7 @@ from rabbet.interpreter import Tracer, leaked, typeof
 from rabbet.lax import indexing, shapes, values
 from rabbet.primitives import convert, elementwise, logic, powers
 from rabbet.runtime.array import Array
+from rabbet.runtime.fused import fused
 from rabbet.runtime.values import to_array
 from rabbet.source_info import position
 
@@ -82,17 +83,30 @@ def is_array_like(x):
     return isinstance(x, (bool, int, float, complex, np.ndarray, np.generic, Tracer, Array))
 
 
+# NumPy's meaning of an operator between booleans, where it is not the primitive's.
+OF_BOOLEANS = {elementwise.add: logic.bitwise_or}
+
+
 def binary(function, name, reflected=False):
     """The method for ``x <op> y``: NumPy's promotion and broadcasting, then ``function``."""
     op = getattr(function, "_plain", function)
+    of_booleans = OF_BOOLEANS.get(function, function)
+    any_dtype = of_booleans is function
+
+    @fused
+    def together(x, y):
+        x, y = promoted(x, y)
+        kind = dtypes.kind(typeof(y if scalars.is_python_scalar(x) else x).dtype)
+        return of_booleans(x, y) if kind == "b" else function(x, y)
 
     def method(self, other):
-        if (type(other) is type(self) and other.aval is self.aval) or type(other) in self.aval.adopting:
+        aval = self.aval
+        alike = (type(other) is type(self) and other.aval is aval) or type(other) in aval.adopting
+        if alike and (any_dtype or aval.arithmetic):
             return op(other, self) if reflected else op(self, other)
         if not is_array_like(other):
             return NotImplemented
-        x, y = (other, self) if reflected else (self, other)
-        return function(*promoted(x, y))
+        return together(other, self) if reflected else together(self, other)
 
     method.__name__ = method.__qualname__ = name
     return method
@@ -254,12 +268,19 @@ def comparison(function, name):
 
 
 def promoting(function, name, reflected=False):
-    """The method for an operator whose function promotes by itself."""
+    """The method for an operator whose function promotes by itself; called eagerly it is one program."""
+    together = fused(function)
 
     def method(self, other, *rest):
         if not is_array_like(other):
             return NotImplemented
-        return function(other, self) if reflected else function(self, other)
+        if function is true_divide and float in self.aval.adopting:  # floats divide by one primitive
+            aval = self.aval
+            if (type(other) is type(self) and other.aval is aval) or type(other) in aval.adopting:
+                return elementwise.div(other, self) if reflected else elementwise.div(self, other)
+        # A static int exponent chooses the program.
+        of = function if function is power and type(other) is int else together
+        return of(other, self) if reflected else of(self, other)
 
     method.__name__ = method.__qualname__ = name
     return method

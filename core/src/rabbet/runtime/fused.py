@@ -24,6 +24,9 @@ from rabbet.runtime.evaluation import EVALUATION
 from rabbet.runtime.housekeeping import on_clear_caches
 from rabbet.staging import stage
 
+# Of one function; a loop over f(x, i) would otherwise keep an entry for every i.
+MOST_PROGRAMS = 1024
+
 
 def fused(function=None, *, static=()):
     """Decorator: compile eager calls of a library function as one program per signature.
@@ -41,16 +44,14 @@ def fused(function=None, *, static=()):
     """
     if function is None:
         return functools.partial(fused, static=static)
-    parameters = inspect.signature(function).parameters.values()
+    # As inspect.signature would say, without its cost: libraries of hundreds of functions are imported with this.
+    code = inspect.unwrap(function).__code__
     by_position = frozenset(
-        [
-            i
-            for i, p in enumerate(parameters)
-            if p.name in static and p.kind is not inspect.Parameter.KEYWORD_ONLY
-        ]
+        [i for i, name in enumerate(code.co_varnames[: code.co_argcount]) if name in static]
     )
     static = frozenset(static)
     programs = {}
+    traced_key = config.traced_key
     on_clear_caches(programs.clear)
 
     @functools.wraps(function)
@@ -58,10 +59,15 @@ def fused(function=None, *, static=()):
         if context.interpreter is not EVALUATION:
             return function(*args, **kwargs)
         try:
-            run = programs[_quick_key(args, kwargs)]
-        except (KeyError, TypeError, ValueError):
-            return first(args, kwargs)
-        return run(args)
+            if kwargs:
+                run = programs.get(_quick_key(args, kwargs))
+            else:
+                run = programs.get((*[a.spec for a in args], traced_key()))
+        except AttributeError:  # an argument that is no array
+            run = programs.get(key) if (key := _hashable_key(args, kwargs)) else None
+        except (TypeError, ValueError):  # an argument that cannot be part of a key
+            run = None
+        return first(args, kwargs) if run is None else run(args)
 
     def first(args, kwargs):
         if config.disable_jit:
@@ -73,9 +79,9 @@ def fused(function=None, *, static=()):
             return function(*args, **kwargs)
         if run is None:
             run = programs[found.key] = _compile(function, found)
-            quick = found.quick_key()
-            if quick is not None and run.whole:
-                programs[quick] = run.positional(found.order)
+        quick = found.quick_key() if run.whole and len(programs) < MOST_PROGRAMS else None
+        if quick is not None:
+            programs[quick] = run.positional(found.fixed)
         return run(found.arrays)
 
     call.__wrapped__ = function
@@ -100,16 +106,21 @@ class _Signature:
         dynamic = [DYNAMIC if i not in by_position else None for i in range(len(args))]
         leaves = []
         self.frozen = []
+        self.direct = 0
         for i, a in enumerate(args):
             self._take(a, dynamic[i] is None, leaves)
+            self.direct += dynamic[i] is not None and (type(a) is Array or type(a) in _NUMBERS)
+        before = len(leaves)
         self.names = sorted(kwargs)
         for name in self.names:
             self._take(kwargs[name], name in static, leaves)
+        self.in_keywords = len(leaves) != before
         on_device = [x for x in leaves if type(x) is Array]
         self.device, self.committed = values.common_device(on_device, "the function")
         wide = any(_is_wide(x.aval.dtype) for x in on_device)
         self.arrays = [_array(x, self.device, wide) for x in leaves]
-        self.order = [x if type(x) is Array else None for x in leaves]
+        # For the fast path: the arrays of numbers, None where the call brings an array itself.
+        self.fixed = [None if type(x) is Array else a for x, a in zip(leaves, self.arrays, strict=True)]
         self.key = (
             "call", tuple([a.spec for a in self.arrays]), tuple(self.frozen), len(args), tuple(self.names),
             self.device, config.traced_key(),
@@ -145,19 +156,12 @@ class _Signature:
         return out[:n], dict(zip(self.names, out[n:], strict=True))
 
     def quick_key(self):
-        """The key by which the fast path finds the program: possible where every array is a positional
-        argument of its own.
+        """The key by which the fast path finds the program: possible where every array or number is a
+        positional argument of its own. Numbers are part of it, so that ``x * 2`` finds the array of the 2.
         """
-        if any(type(v) is Array for v in self.kwargs.values()):
+        if self.in_keywords or self.direct != len(self.arrays):
             return None
-        if sum(type(a) is Array for a in self.args) != len(self.arrays):
-            return None
-        key = _quick_key(self.args, self.kwargs)
-        try:
-            hash(key)
-        except TypeError:
-            return None
-        return key
+        return _hashable_key(self.args, self.kwargs)
 
 
 def _quick_key(args, kwargs):
@@ -172,6 +176,16 @@ def _quick_key(args, kwargs):
     return tuple(key)
 
 
+def _hashable_key(args, kwargs):
+    """The quick key of a call, or None if an argument cannot be part of a key."""
+    try:
+        key = _quick_key(args, kwargs)
+        hash(key)
+    except (TypeError, ValueError):
+        return None
+    return key
+
+
 _NUMBERS = frozenset(scalars.PYTHON_SCALARS)
 
 
@@ -183,7 +197,7 @@ def _hashable(value):
 
 
 def _is_wide(dtype):
-    """Whether Python numbers beside an array of this dtype need 64 bits to keep their digits."""
+    """Whether numbers and NumPy arrays beside an array of this dtype need 64 bits to keep their digits."""
     return dtype.kind in "iufc" and dtype.itemsize >= (16 if dtype.kind == "c" else 8)
 
 
@@ -192,6 +206,8 @@ def _array(x, device, wide):
         return x if x.spec.device is device else values.moved(x, device, x.spec.committed)
     if wide and type(x) in (int, float, complex):
         return values.scalar_array(x, ShapedArray((), DEFAULTS[True][type(x)], True), device)
+    if wide and isinstance(x, (np.ndarray, np.generic)):
+        return values.host_array(x, ShapedArray(x.shape, x.dtype), device)
     return values.to_array(x, device)
 
 
@@ -205,10 +221,19 @@ class _Compiled:
     def __call__(self, arrays):
         return tree.unflatten(self.treedef, self.runner([*self.consts, *arrays]))
 
-    def positional(self, order):
-        """The fast path: the call's positional arguments as they are, statics among them ignored."""
+    def positional(self, fixed):
+        """The fast path: the call's positional arguments as they are, statics among them ignored, numbers
+        as the arrays that were made of them.
+        """
         runner, treedef = self.runner, self.treedef
         single = treedef == tree.structure(0)
+
+        if any(x is not None for x in fixed):
+            inner = runner
+
+            def runner(arrays):
+                given = iter(arrays)
+                return inner([next(given) if x is None else x for x in fixed])
 
         def run(args):
             outs = runner([a for a in args if type(a) is Array])
