@@ -31,8 +31,8 @@ class ShapedArray:
     """
 
     __slots__ = (
-        "shape", "dtype", "weak_type", "ndim", "size", "adopting", "arithmetic", "is_extended", "mlir", "_scalar",
-        "__weakref__",
+        "shape", "dtype", "weak_type", "ndim", "size", "adopting", "arithmetic", "is_extended", "mlir",
+        "_scalar", "__weakref__",
     )  # fmt: skip
 
     def __new__(cls, shape, dtype, weak_type=False):

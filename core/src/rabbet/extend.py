@@ -26,7 +26,7 @@ from rabbet.errors import (
 )  # fmt: skip
 from rabbet.interpreter import Interpreter, Tracer, is_tracer, payload_of, run, run_traced, typeof
 from rabbet.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var, bodies_of, evaluate, open_consts
-from rabbet.lax.operators import cast, is_array_like, promoted, spread
+from rabbet.lax.promotion import cast, is_array_like, promoted, spread
 from rabbet.lax.values import as_weak
 from rabbet.payloads import Batched, Dual, Linear, Zero, tangent_aval, zero_for
 from rabbet.passes import Pass

@@ -222,7 +222,7 @@ def of_mask(mask, axis, aval):
 
 def known_mask(mask, aval):
     """The values of a traced mask, where its transformation knows them."""
-    from rabbet.lax.operators import concrete
+    from rabbet.lax.refusals import concrete
 
     known = concrete(mask)
     if known is None:

@@ -11,77 +11,12 @@ import operator
 import numpy as np
 
 from rabbet import dtypes, scalars
-from rabbet.errors import (
-    ConcretizationTypeError,
-    TracerArrayConversionError,
-    TracerBoolConversionError,
-    TracerIntegerConversionError,
-)  # fmt: skip
-from rabbet.interpreter import Tracer, leaked, typeof
-from rabbet.lax import indexing, shapes, values
+from rabbet.interpreter import typeof
+from rabbet.lax import indexing, refusals, shapes, values
+from rabbet.lax.promotion import cast, is_array_like, promoted, spread
 from rabbet.primitives import convert, elementwise, logic, powers
 from rabbet.runtime.array import Array
 from rabbet.runtime.fused import fused
-from rabbet.runtime.values import to_array
-from rabbet.source_info import position
-
-
-def promoted(*operands):
-    """The operands in their common dtype and shape, by the promotion lattice and NumPy's broadcasting;
-    scalars stay scalars.
-    """
-    avals = [typeof(x) for x in operands]
-    dtype, weak = dtypes.promote(*operands)
-    return spread([cast(x, a, dtype, weak) for x, a in zip(operands, avals, strict=True)])
-
-
-def cast(x, aval, dtype, weak=False):
-    """``x`` in ``dtype``; Python scalars stay as they are, they adopt it."""
-    if scalars.is_python_scalar(x) and scalars.fits(x, dtype):
-        return x
-    if aval.dtype == dtype and (weak or not aval.weak_type or aval.ndim == 0):
-        return x
-    if isinstance(x, (np.ndarray, np.generic)):
-        host = np.asarray(x).astype(dtype)
-        if dtypes.narrow(dtype) == dtype:
-            return host
-        # NumPy values of 64 bits would be narrowed again by whoever takes them next.
-        return scalars.typed(host, dtype) if host.ndim == 0 else to_array(host, dtype=dtype)
-    return convert.convert_element_type(x, new_dtype=dtype, weak_type=weak)
-
-
-def spread(operands):
-    """The operands broadcast to one shape, Python scalars aside."""
-    operands = list(operands)
-    sizes = [typeof(x).shape for x in operands]
-    if len(set(sizes)) > 1:
-        full = shapes.broadcast_shapes(*sizes)
-        for i, (x, s) in enumerate(zip(operands, sizes, strict=True)):
-            if s != full and not scalars.is_python_scalar(x):
-                operands[i] = shapes.broadcast_to(rank_promotion(x, s, full), full)
-    return operands
-
-
-def rank_promotion(x, have, full):
-    """``x``, checked against ``config.numpy_rank_promotion``."""
-    from rabbet.config import config
-
-    if len(have) != len(full) and have and config.numpy_rank_promotion != "allow":
-        message = (
-            f"operands of shapes {have} and {full} differ in rank, and numpy_rank_promotion is not 'allow'"
-        )
-        if config.numpy_rank_promotion == "raise":
-            raise ValueError(message)
-        import warnings
-
-        warnings.warn(message, stacklevel=4)
-    return x
-
-
-def is_array_like(x):
-    """Whether ``x`` may stand beside an array in arithmetic: arrays, NumPy arrays and numbers."""
-    return isinstance(x, (bool, int, float, complex, np.ndarray, np.generic, Tracer, Array))
-
 
 # NumPy's meaning of an operator between booleans, where it is not the primitive's.
 OF_BOOLEANS = {elementwise.add: logic.bitwise_or}
@@ -385,60 +320,6 @@ def imag(self):
     return convert.imag(self) if dtypes.kind(self.aval.dtype) == "c" else shapes.full_like(self, 0)
 
 
-# -------------------------------------------------------------------------------- what a tracer cannot do
-def place(self):
-    """Where a tracer was made, for messages."""
-    return f" It was made at {position(self.where)}." if self.where is not None else ""
-
-
-def refuse(error, what, advice):
-    """A method of tracers that raises: the value is not known while the function is traced."""
-
-    def method(self, *args, **kwargs):
-        if not self.interpreter.alive:
-            raise leaked(self)
-        known = concrete(self)
-        if known is not None:
-            return known(what)(*args, **kwargs)
-        raise error(
-            f"{what} needs the value of an array of type {self.aval.str_short()}, which is not known in "
-            f"{self.interpreter.describe()}.{place(self)} {advice}"
-        )
-
-    return method
-
-
-def concrete(tracer):
-    """None if the tracer's value is unknown, else a function from a method's name to the method of the
-    known value.
-    """
-    value = tracer
-    while type(value) is Tracer:
-        look = getattr(value.interpreter, "concrete", None)
-        if look is None:
-            return None
-        value = look(value.payload)
-        if value is None:
-            return None
-    return lambda name: getattr(value, _DUNDER[name])
-
-
-_DUNDER = {
-    "bool()": "__bool__", "an index": "__index__", "int()": "__int__", "float()": "__float__",
-    "complex()": "__complex__", "item()": "item", "tolist()": "tolist", "numpy.asarray()": "__array__",
-    "format()": "__format__",
-}  # fmt: skip
-
-_CHOOSE = (
-    "Choose between values with rabbet.numpy.where or lax.select, or make the argument static "
-    "(static_argnames)."
-)
-_STATIC = (
-    "If the value is a plain Python number, make that argument static (static_argnames); or compute it "
-    "outside."
-)
-
-
 def give_to(array, tracer, find_numpy):
     """Put the methods on both classes; ``find_numpy()`` returns the module ``rabbet.numpy``."""
     global numpy_module
@@ -471,32 +352,7 @@ def give_to(array, tracer, find_numpy):
     indexing.give_to(array, tracer)
     array.__hash__ = ARRAY_HASH
     tracer.__hash__ = lambda self: id(self) >> 4
-    tracer.__bool__ = refuse(TracerBoolConversionError, "bool()", _CHOOSE)
-    tracer.__index__ = refuse(TracerIntegerConversionError, "an index", _STATIC)
-    for name in ("int()", "float()", "complex()", "item()", "tolist()"):
-        setattr(tracer, _DUNDER[name], refuse(ConcretizationTypeError, name, _STATIC))
-    tracer.__array__ = refuse(
-        TracerArrayConversionError,
-        "numpy.asarray()",
-        "Use rabbet.numpy instead of numpy inside transformed functions.",
-    )
-    tracer.__len__ = lambda self: len(self.aval)
-    tracer.__format__ = format_tracer
-
-
-def format_tracer(self, spec):
-    """``f"{x}"`` shows what is known; with a format, only a known number can be shown."""
-    known = concrete(self)
-    if known is not None:
-        return known("format()")(spec)
-    if not spec:
-        return repr(self)
-    raise ConcretizationTypeError(
-        f"the format {spec!r} needs the value of an array of type {self.aval.str_short()}, which is "
-        "not known in "
-        f"{self.interpreter.describe()}.{place(self)} Show the array itself, as in f'{{x}}', or print "
-        "outside."
-    )
+    refusals.give_to(tracer)
 
 
 ARRAY_HASH = Array.__hash__

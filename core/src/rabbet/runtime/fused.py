@@ -44,7 +44,7 @@ def fused(function=None, *, static=()):
     """
     if function is None:
         return functools.partial(fused, static=static)
-    # As inspect.signature would say, without its cost: libraries of hundreds of functions are imported with this.
+    # As inspect.signature would say, without its cost: this runs for every function of a library.
     code = inspect.unwrap(function).__code__
     by_position = frozenset(
         [i for i, name in enumerate(code.co_varnames[: code.co_argcount]) if name in static]

@@ -1,0 +1,96 @@
+"""What a tracer cannot do: be a Python bool, number, index or NumPy array while its value is not known.
+
+Where it is known, as under differentiation alone, it can.
+"""
+
+from rabbet.errors import (
+    ConcretizationTypeError,
+    TracerArrayConversionError,
+    TracerBoolConversionError,
+    TracerIntegerConversionError,
+)  # fmt: skip
+from rabbet.interpreter import Tracer, leaked
+from rabbet.source_info import position
+
+
+def place(self):
+    """Where a tracer was made, for messages."""
+    return f" It was made at {position(self.where)}." if self.where is not None else ""
+
+
+def refuse(error, what, advice):
+    """A method of tracers that raises: the value is not known while the function is traced."""
+
+    def method(self, *args, **kwargs):
+        if not self.interpreter.alive:
+            raise leaked(self)
+        known = concrete(self)
+        if known is not None:
+            return known(what)(*args, **kwargs)
+        raise error(
+            f"{what} needs the value of an array of type {self.aval.str_short()}, which is not known in "
+            f"{self.interpreter.describe()}.{place(self)} {advice}"
+        )
+
+    return method
+
+
+def concrete(tracer):
+    """None if the tracer's value is unknown, else a function from a method's name to the method of the
+    known value.
+    """
+    value = tracer
+    while type(value) is Tracer:
+        look = getattr(value.interpreter, "concrete", None)
+        if look is None:
+            return None
+        value = look(value.payload)
+        if value is None:
+            return None
+    return lambda name: getattr(value, DUNDER[name])
+
+
+DUNDER = {
+    "bool()": "__bool__", "an index": "__index__", "int()": "__int__", "float()": "__float__",
+    "complex()": "__complex__", "item()": "item", "tolist()": "tolist", "numpy.asarray()": "__array__",
+    "format()": "__format__",
+}  # fmt: skip
+
+CHOOSE = (
+    "Choose between values with rabbet.numpy.where or lax.select, or make the argument static "
+    "(static_argnames)."
+)
+STATIC = (
+    "If the value is a plain Python number, make that argument static (static_argnames); or compute it "
+    "outside."
+)
+
+
+def format_tracer(self, spec):
+    """``f"{x}"`` shows what is known; with a format, only a known number can be shown."""
+    known = concrete(self)
+    if known is not None:
+        return known("format()")(spec)
+    if not spec:
+        return repr(self)
+    raise ConcretizationTypeError(
+        f"the format {spec!r} needs the value of an array of type {self.aval.str_short()}, which is "
+        "not known in "
+        f"{self.interpreter.describe()}.{place(self)} Show the array itself, as in f'{{x}}', or print "
+        "outside."
+    )
+
+
+def give_to(tracer):
+    """Put the methods that need a value on the class of tracers."""
+    tracer.__bool__ = refuse(TracerBoolConversionError, "bool()", CHOOSE)
+    tracer.__index__ = refuse(TracerIntegerConversionError, "an index", STATIC)
+    for name in ("int()", "float()", "complex()", "item()", "tolist()"):
+        setattr(tracer, DUNDER[name], refuse(ConcretizationTypeError, name, STATIC))
+    tracer.__array__ = refuse(
+        TracerArrayConversionError,
+        "numpy.asarray()",
+        "Use rabbet.numpy instead of numpy inside transformed functions.",
+    )
+    tracer.__len__ = lambda self: len(self.aval)
+    tracer.__format__ = format_tracer
