@@ -19,3 +19,17 @@ def pytest_runtest_setup(item):
     missing = sorted(wanted - installed_plugins())
     if missing:
         pytest.skip(f"needs plugins that are not installed here: {', '.join(missing)}")
+
+
+# What runs every primitive or library function in every dtype: two environments of the matrix run these.
+EXHAUSTIVE = (
+    "core/tests/primitives/",
+    "tests/conformance/test_primitives.py",
+    "plugins/numpy/tests/test_values.py",
+)
+
+
+def pytest_collection_modifyitems(config, items):
+    for item in items:
+        if item.path.relative_to(config.rootpath).as_posix().startswith(EXHAUSTIVE):
+            item.add_marker("exhaustive")

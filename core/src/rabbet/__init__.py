@@ -2,8 +2,8 @@
 package of its own.
 
 This module is where the parts are put together: core's own names are imported here; names that plugins
-  provide (``rabbet.jit``, ``rabbet.grad``,
-``rabbet.numpy``) are looked up among the installed packages when they are first used.
+provide (``rabbet.jit``, ``rabbet.grad``, ``rabbet.numpy``) are looked up among the installed packages when
+they are first used.
 """
 
 import os
@@ -18,6 +18,11 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 __path__ = pkgutil.extend_path(__path__, __name__)
 
 __version__ = "0.1.0"
+
+from rabbet.source_info import add_internal_root
+
+for _folder in __path__:
+    add_internal_root(_folder)
 
 from rabbet import composition
 from rabbet.avals import ShapeDtypeStruct

@@ -11,7 +11,7 @@ Lookup goes down seven steps and remembers the answer:
 7. ``MissingRule``, which names the primitive, the packages that own both sides, and the line to write.
 
 A platform comes first at each of the first three steps: a rule for ``"lower:cuda"`` goes before one for
-  ``"lower"``.
+``"lower"``.
 """
 
 import weakref

@@ -25,7 +25,7 @@ class Array(metaclass=ArrayType):
     """An array on a device. Made by ``rabbet.numpy`` functions, ``device_put`` and computations; immutable.
 
     Computation is asynchronous where the backend gains by it: an array may exist before its values do.
-      Reading them waits.
+    Reading them waits.
     """
 
     __slots__ = ("raw", "aval", "spec", "__weakref__")
