@@ -5,6 +5,8 @@ Lower tiers leave places open (who evaluates, who knows further dtypes, rules, p
 that looks among the installed packages when it is first asked.
 """
 
+import functools
+
 from rabbet import current, dtypes, passes, rules
 from rabbet.config import config
 from rabbet.interpreter import Tracer
@@ -22,7 +24,7 @@ STANDARD_TABLES = (standard.lower, standard.jvp, standard.transpose, standard.ba
 def compose():
     """Fill the places that the lower tiers leave open."""
     current.set_bottom(EVALUATION)
-    operators.give_to(Array, Tracer, lambda: public_name("numpy"))
+    operators.give_to(Array, Tracer, numpy_module)
     dtypes.use_finder(find_dtype)
     rules.set_bridges(find_rule_sets)
     passes.set_finder(find_passes)
@@ -38,6 +40,14 @@ def manager():
     from rabbet.plugins.manager import default_manager
 
     return default_manager()
+
+
+@functools.cache
+def numpy_module():
+    """The module ``rabbet.numpy``, from the package that provides it; asked for by every method such as
+    ``x.sum``.
+    """
+    return public_name("numpy")
 
 
 def find_dtype(name):
