@@ -71,3 +71,21 @@ def test_modules_of_core_do_not_start_the_plugin_system():
 
 def test_names_for_dir():
     assert api.names(manager(*offer("a", "rabbet.api", g="m:g", f="m:f"))) == ["f", "g"]
+
+
+def test_names_of_a_namespace_are_its_own():
+    offers = manager(*offer("a", "rabbet.api", **{"experimental.jet": "json:dumps", "f": "m:f"}))
+    import json
+
+    assert api.resolve("experimental.jet", offers) is json.dumps
+    assert api.names(offers) == ["f"]
+    assert api.names(offers, within="experimental") == ["jet"]
+
+
+def test_the_errors_of_a_namespace_name_it():
+    import rabbet.experimental
+
+    with pytest.raises(AttributeError, match=r"module 'rabbet\.experimental' has no attribute 'nothing'"):
+        rabbet.experimental.nothing  # noqa: B018
+    with pytest.raises(AttributeError, match=r"module 'rabbet\.experimental' has no attribute '_x'"):
+        rabbet.experimental._x  # noqa: B018

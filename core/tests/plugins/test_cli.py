@@ -246,4 +246,3 @@ def test_errors_of_ours_are_one_message_and_status_one(capsys, monkeypatch):
     monkeypatch.setattr(plugins, "default_manager", broken)
     assert cli.main(["plugins"]) == 1
     assert "rabbet plugins: ConfigError: RABBET_PREFER" in capsys.readouterr().err
-

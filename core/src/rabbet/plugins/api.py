@@ -24,11 +24,15 @@ KNOWN = {
     "rabbet-numpy": "numpy",
     "rabbet-nn": "nn",
     "rabbet-random": "random",
+    "rabbet-jet": "experimental.jet",
+    "rabbet-checkify": "experimental.checkify",
 }
 
 
 def resolve(name, manager=None):
     """The object that installed plugins offer as ``rb.<name>``, or core's module of that name; imported now.
+
+    ``name`` may be dotted: ``experimental.jet`` is what ``rabbet.experimental`` asks for.
 
     Raises:
       AttributeError: nothing is known by that name; the message suggests close matches.
@@ -36,8 +40,9 @@ def resolve(name, manager=None):
         is switched off.
       PluginError: an installed plugin offers it and is broken.
     """
-    if name.startswith("_"):  # what inspect and copy probe for; never a plugin
-        raise AttributeError(f"module 'rabbet' has no attribute {name!r}")
+    namespace, _, short = f"rabbet.{name}".rpartition(".")
+    if short.startswith("_"):  # what inspect and copy probe for; never a plugin
+        raise AttributeError(f"module {namespace!r} has no attribute {short!r}")
     if _is_core_module(name):
         return importlib.import_module(f"rabbet.{name}")
     manager = manager or _default()
@@ -54,12 +59,15 @@ def resolve(name, manager=None):
             f"rb.{name} is provided by the package {home}, which is not installed\n"
             f"  to fix: python -m pip install {home}"
         )
-    raise AttributeError(f"module 'rabbet' has no attribute {name!r}{_suggestion(name, manager)}")
+    raise AttributeError(f"module {namespace!r} has no attribute {short!r}{_suggestion(name, manager)}")
 
 
-def names(manager=None):
-    """The names that installed plugins add to ``rb``, sorted; for ``dir(rb)``. Imports no plugin."""
-    return (manager or _default()).names(GROUP)
+def names(manager=None, within=""):
+    """The names that installed plugins add to ``rb``, or to its namespace ``within``, sorted; for ``dir``.
+    Imports no plugin.
+    """
+    found = [one.rpartition(".") for one in (manager or _default()).names(GROUP)]
+    return [short for namespace, _, short in found if namespace == within]
 
 
 def distribution_of(name):

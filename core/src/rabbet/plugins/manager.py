@@ -128,9 +128,7 @@ class PluginManager:
     def _offers(self, group: str) -> dict[str, list[Record]]:
         """The records of ``group`` by name. Metadata is read once; nothing is imported."""
         if group not in discovery.GROUPS:
-            raise PluginError(
-                f"no plugin group is called {group!r}\n  groups: {', '.join(discovery.GROUPS)}"
-            )
+            raise PluginError(f"no plugin group is called {group!r}\n  groups: {', '.join(discovery.GROUPS)}")
         with self._lock:
             if group not in self._groups:
                 self._groups[group] = self._read(group, discovery.cached)
@@ -244,15 +242,18 @@ class PluginManager:
                 self._on_load(place)
 
 
+NAMESPACES = frozenset(["rabbet", "rabbet.experimental"])
+
+
 def source_places(module_name: str) -> list[str]:
     """The folders (or, for a plugin that is one module, the file) that hold an imported plugin's code.
 
-    That is the outermost package around the module that is not ``rabbet`` itself nor a namespace,
-    since those hold other people's code too.
+    That is the outermost package around the module that is not ``rabbet`` itself, ``rabbet.experimental``
+    nor a namespace, since those hold other people's code too.
     """
     for name in _with_parents(module_name):
         module = sys.modules.get(name)
-        if name != "rabbet" and getattr(module, "__file__", None):
+        if name not in NAMESPACES and getattr(module, "__file__", None):
             return list(module.__path__) if hasattr(module, "__path__") else [module.__file__]
     return []
 

@@ -1,0 +1,22 @@
+"""What may still change: names of core, and those that plugins add.
+
+A plugin adds ``rabbet.experimental.jet`` as others add ``rabbet.numpy``: by a module in this folder of its own
+distribution, and an entry point ``experimental.jet`` in the group ``rabbet.api``.
+"""
+
+import pkgutil
+
+__path__ = pkgutil.extend_path(__path__, __name__)
+
+
+def __getattr__(name):
+    from rabbet.plugins import api
+
+    value = globals()[name] = api.resolve(f"experimental.{name}")
+    return value
+
+
+def __dir__():
+    from rabbet.plugins import api
+
+    return sorted({*globals(), *api.names(within="experimental")})
