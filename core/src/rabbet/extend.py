@@ -40,7 +40,7 @@ from rabbet.primitives.loops import scan as scan_call, while_ as while_call
 from rabbet.primitives.standard import batch, jvp, lower, transpose
 from rabbet.primitives.threefry import threefry2x32
 from rabbet.primitives.zeros import add_tangents, full as full_of, instantiate
-from rabbet.rules import RuleSet, RuleTable
+from rabbet.rules import RuleSet, RuleTable, refusing
 from rabbet.runtime.adapter import (
     gpu_plugin_options,
     load_pjrt_plugin,

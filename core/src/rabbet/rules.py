@@ -221,6 +221,23 @@ class Through:
         self.body = body
 
 
+def refusing(reason):
+    """A rule for what a transformation cannot do to a primitive: it raises ``MissingRule`` with the reason.
+
+    Args:
+      reason: why, and what to do instead; ``"random bits have no derivative"``.
+
+    Example:
+      >>> bits.rule("jvp")(refusing("random bits have no derivative"))
+    """
+
+    def refuse(op, *payloads):
+        raise MissingRule(f"{op.primitive.name!r}: {reason}")
+
+    refuse.refusal = reason
+    return refuse
+
+
 def reached(error, table, primitive, where):
     """Extend ``MissingRule`` on its way out: by which rule for which primitive it was reached, and from
     which user line.
