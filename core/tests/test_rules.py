@@ -48,6 +48,9 @@ def test_each_step_wins_over_those_below_it(table, sets):
     p = primitive("all_steps", kinds=("linear", "elementwise"))
     assert found(table, p) is None
 
+    table.otherwise(rule("otherwise"))
+    assert found(table, p) == ("otherwise", "")
+
     p.decompose(rule("parts"))
     assert found(table, p) == ("decomposition", "")
 
@@ -177,6 +180,12 @@ def test_two_rules_for_a_kind_are_a_conflict(table):
     table.kind("linear")(rule("first"))
     with pytest.raises(RuleConflict, match=r"already has a rule for kind 'linear' at .*test_rules.py:"):
         table.kind("linear")(rule("second"))
+
+
+def test_two_rules_for_all_that_is_left_are_a_conflict(table):
+    table.otherwise(rule("first"))
+    with pytest.raises(RuleConflict, match="already has a rule for all other primitives"):
+        table.otherwise(rule("second"))
 
 
 def test_a_refused_rule_leaves_no_trace(table):

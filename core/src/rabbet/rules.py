@@ -8,12 +8,14 @@ Lookup goes down seven steps and remembers the answer:
 4. a primitive that carries bodies is interpreted through them (its owner's ``"body"`` rule);
 5. the table's rule for one of the primitive's kinds, in the order in which the primitive lists them;
 6. the primitive's decomposition into other primitives;
-7. ``MissingRule``, which names the primitive, the packages that own both sides, and the line to write.
+7. the table's rule for all that is left, where it has one (``otherwise``), or else
+   ``MissingRule``, which names the primitive, the packages that own both sides, and the line to write.
 
 A platform comes first at each of the first three steps: a rule for ``"lower:cuda"`` goes before one for
 ``"lower"``.
 """
 
+import importlib
 import weakref
 from typing import NamedTuple
 
@@ -26,10 +28,13 @@ KINDS = (
 )  # fmt: skip
 """The laws that a primitive can declare and a table can have rules for."""
 
+CORE = "rabbet.primitives."
+"""Where the primitives of the core are made."""
+
 
 class Found(NamedTuple):
-    """A rule and where it came from: ``owner``, ``table``, ``bridge``, ``body``, ``kind`` or
-    ``decomposition``.
+    """A rule and where it came from: ``owner``, ``table``, ``bridge``, ``body``, ``kind``,
+    ``decomposition`` or ``otherwise``.
     """
 
     rule: object
@@ -75,6 +80,27 @@ class RuleSet(_Rules):
       name: the table's name, ``"batch"``.
     """
 
+    def __init__(self, name):
+        super().__init__(name)
+        self._modules = {}
+
+    def later(self, module, *names):
+        """Announce rules for primitives of Rabbet's core by their names, without importing anything.
+
+        The rule for the primitive ``"lu"`` is the function ``lu`` of ``module`` (a dotted name), which is
+        imported when the first of them is looked for.
+        """
+        self._modules.update(dict.fromkeys(names, module))
+
+    def find(self, primitive, platform=None):
+        """The rule for ``primitive``, or None; one for no particular platform goes first."""
+        rules = self.by_primitive
+        own = rules.get((primitive, None)) or rules.get((primitive, platform))
+        if own is None and primitive.name in self._modules and primitive.__module__.startswith(CORE):
+            own = getattr(importlib.import_module(self._modules[primitive.name]), primitive.name)
+            rules[primitive, None] = own
+        return own
+
     def __repr__(self):
         return f"RuleSet({self.name!r}, {len(self.by_primitive)} rules)"
 
@@ -99,6 +125,7 @@ class RuleTable(_Rules):
         super().__init__(name)
         self.__doc__ = doc
         self.by_kind = {}
+        self.last_resort = None
         self.where = source_info.definition_site()
         self._bridges = bridges
         self._memo = {}
@@ -120,6 +147,21 @@ class RuleTable(_Rules):
             return function
 
         return install
+
+    def otherwise(self, function):
+        """Decorator: the rule for every primitive that has none of its own, of its kinds or by its parts.
+
+        For transformations that can do something with any primitive, as by asking another table about it.
+        """
+        if self.last_resort is not None:
+            raise RuleConflict(
+                f"{self!r} already has a rule for all other primitives at "
+                f"{source_info.address(self.last_resort)}; "
+                f"a second one stands at {source_info.address(function)}. Keep one of them."
+            )
+        self.last_resort = function
+        forget_lookups()
+        return function
 
     def lookup(self, primitive, platform=None):
         """The rule for ``primitive``. Raises ``MissingRule`` where all seven steps fail."""
@@ -152,7 +194,7 @@ class RuleTable(_Rules):
                 return Found(self.by_kind[kind], "kind", kind)
         if primitive.decomposition is not None:
             return Found(Decomposed(primitive.decomposition), "decomposition")
-        return None
+        return Found(self.last_resort, "otherwise") if self.last_resort is not None else None
 
     def _from_bridges(self, primitive, platform):
         rule_sets = self._bridges(self.name) if self._bridges is not None else find_bridges(self.name)

@@ -2,7 +2,7 @@
 
 A cell is one word: ``own`` (a rule beside the primitive, or the table's own for it), ``kind`` (the table's
 rule for one of its kinds), ``parts`` (its decomposition), ``bodies`` (the programs that it carries),
-``bridge`` (a third package's), ``zero`` (a derivative that is zero or does not exist: integers, steps), or a
+``bridge`` (a third package's), ``derived`` (the table's rule for all that is left), ``zero`` (a derivative that is zero or does not exist: integers, steps), or a
 reason in parentheses. A cell that is none of these is an accident, and ``accidents`` lists those.
 
 Nested transformations: the rules of the inner one are made of primitives, each of which the outer one must
@@ -18,7 +18,7 @@ from rabbet.staging import stage
 
 WORDS = {
     "owner": "own", "table": "own", "bridge": "bridge", "body": "bodies", "kind": "kind",
-    "decomposition": "parts",
+    "decomposition": "parts", "otherwise": "derived",
 }  # fmt: skip
 
 
@@ -46,6 +46,10 @@ def cell(table, primitive, reasons=None, platform=None):
         reason = getattr(found.rule, "refusal", None)
         if reason:
             return Cell("none", reason)
+        if found.source == "otherwise" and hasattr(found.rule, "made_from"):
+            # Such a rule is as good as the one that it asks another table for.
+            made_from = cell(found.rule.made_from, primitive, reasons, platform)
+            return Cell("derived") if made_from.word not in ("none", "zero") else made_from
         return Cell("zero" if found.rule is no_tangent else WORDS[found.source], found.detail)
     reason = "it has no operands" if no_operands(primitive) else reasons(primitive) if reasons else None
     return Cell("none", reason or "")

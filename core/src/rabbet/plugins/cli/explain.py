@@ -18,6 +18,7 @@ HOW = {
     "body": "through its bodies",
     "kind": "by kind",
     "decomposition": "by its parts",
+    "otherwise": "for all that is left",
 }
 
 
