@@ -34,6 +34,13 @@ def test_derivatives(row):
         checks.check_laws(row, laws, driver.plugins(), dtype)
 
 
+@each([row for row in ROWS if row.inputs])
+def test_nesting(row):
+    """Batches of batches, and derivatives of batches and batches of derivatives."""
+    names = ["nested", "nested_derivatives"] if row.orders else ["nested"]
+    checks.check_laws(row, names, driver.plugins(), next(iter(row.smooth_dtypes()), None))
+
+
 @each(SAMPLE)
 def test_without_compiling(row):
     """The transformations work on arrays as they do inside programs."""

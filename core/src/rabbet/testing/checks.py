@@ -93,7 +93,7 @@ def check_laws(row, names, system=CORE, dtype=None, seed=0, staged=True):
         pairs = []
         for name in names:
             if name not in row.apart:
-                pairs += laws.LAWS[name](system, fn, stacked if name == "batching" else args)
+                pairs += laws.LAWS[name](system, fn, stacked if name in laws.OF_BATCHES else args)
         labels.extend(p.label for p in pairs)
         return [side for p in pairs for side in (p.got, p.wanted)]
 

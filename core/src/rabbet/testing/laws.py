@@ -211,7 +211,62 @@ def compiled(system, fn, args):
         yield Pair(f"jit: result {i}", a, b)
 
 
+def nested(system, fn, examples):
+    """A batch of batches is the loop over both.
+
+    Args:
+      examples: for each operand its examples, stacked along a leading dimension.
+    """
+    over = (0,) * len(examples)
+    turned = [lax.rev(x, (0,)) for x in examples]
+    twice = [lax.stack(pair) for pair in zip(examples, turned, strict=True)]
+    got = system.vmap(system.vmap(fn, over), over)(*twice)
+    for half, operands in enumerate((examples, turned)):
+        for i, (a, b) in enumerate(zip(got, system.vmap(fn, over)(*operands), strict=True)):
+            yield Pair(f"vmap of vmap: result {i}", _example(a, half), b)
+
+
+def nested_derivatives(system, fn, examples):
+    """The derivative of a batch is the batch of the derivatives, in both modes, whichever is outside.
+
+    Args:
+      examples: for each operand its examples, stacked along a leading dimension.
+    """
+    flags = [inexact(x) for x in examples]
+    moving = tuple([x for x in examples if inexact(x)])
+    constant = tuple([x for x in examples if not inexact(x)])
+    n, m = len(moving), len(constant)
+
+    def smooth(*xs):
+        first, rest = iter(xs[:n]), iter(xs[n:])
+        return tuple([y for y in fn(*[next(first) if f else next(rest) for f in flags]) if inexact(y)])
+
+    def push(*xs):
+        return system.jvp(lambda *p: smooth(*p, *xs[2 * n :]), xs[:n], xs[n : 2 * n])[1]
+
+    def pull(*xs):
+        return system.vjp(lambda *p: smooth(*p, *xs[n : n + m]), *xs[:n])[1](xs[n + m :])
+
+    def mapped(*p):
+        return system.vmap(smooth, (0,) * (n + m))(*p, *constant)
+
+    ts = directions(moving, 1)
+    cts = directions(mapped(*moving), 2)
+    for name, one, inputs, outside in (
+        ("jvp", push, (*moving, *ts, *constant), system.jvp(mapped, moving, ts)[1]),
+        ("vjp", pull, (*moving, *constant, *cts), system.vjp(mapped, *moving)[1](cts)),
+    ):
+        rows = [one(*[_example(x, i) for x in inputs]) for i in range(typeof(examples[0]).shape[0])]
+        wanted = [lax.stack(column) for column in zip(*rows, strict=True)]
+        inside = system.vmap(one, (0,) * len(inputs))(*inputs)
+        for label, got in ((f"vmap of {name}", inside), (f"{name} of vmap", outside)):
+            for i, (a, b) in enumerate(zip(got, wanted, strict=True)):
+                yield Pair(f"{label}: {i}", a, b)
+
+
 LAWS = {
     "forward": forward, "reverse": reverse, "second_order": second_order, "batching": batching,
-    "compiled": compiled,
+    "compiled": compiled, "nested": nested, "nested_derivatives": nested_derivatives,
 }  # fmt: skip
+# The laws that are given a batch of examples.
+OF_BATCHES = frozenset(["batching", "nested", "nested_derivatives"])
