@@ -30,6 +30,7 @@ from rabbet.numpy.sorting import *
 from rabbet.numpy.statistics import *
 from rabbet.numpy.transcendental import *
 from rabbet.numpy.types import *
+from rabbet.numpy import fft
 
 
 def __getattr__(name):
