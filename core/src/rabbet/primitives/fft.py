@@ -89,7 +89,7 @@ def batch_fft(op, x):
 
 @fft.rule("transpose")
 def transpose_fft(op, ct, x):
-    """With ``c`` as in ``copies``: ``RFFT`` gives ``N irfft(conj(ct) / c)``, ``IRFFT`` ``c conj(rfft(ct)) / N``."""
+    """``N irfft(conj(ct) / c)`` for ``RFFT``, ``c conj(rfft(ct)) / N`` for ``IRFFT``; see ``copies``."""
     fft_type, lengths = op.params["fft_type"], op.params["fft_lengths"]
     if fft_type in (FFT, IFFT):
         return (op(ct),)
