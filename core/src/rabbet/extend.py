@@ -26,11 +26,13 @@ from rabbet.errors import (
 )  # fmt: skip
 from rabbet.interpreter import Interpreter, Tracer, is_tracer, payload_of, run, run_traced, typeof
 from rabbet.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var, bodies_of, evaluate, open_consts
+from rabbet.lowering.custom_calls import column_major, row_major
 from rabbet.lax.promotion import cast, is_array_like, promoted, spread
 from rabbet.lax.values import as_weak
 from rabbet.payloads import Batched, Dual, Linear, Zero, tangent_aval, zero_for
 from rabbet.passes import Pass
 from rabbet.primitive import Op, Primitive
+from rabbet.primitives import matrices
 from rabbet.primitives.batching import move_axis, new_axis
 from rabbet.primitives.branches import cond as cond_call
 from rabbet.primitives.calls import call_of, jit as jit_call
@@ -47,6 +49,8 @@ from rabbet.runtime.adapter import (
     make_c_api_client,
     make_cpu_client,
     make_topology,
+    provide_lapack,
+    register_ffi_target,
 )
 from rabbet.runtime.adapter import version as jaxlib_version
 from rabbet.runtime.array import Array

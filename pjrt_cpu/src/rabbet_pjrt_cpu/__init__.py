@@ -14,7 +14,8 @@ programs on the calling thread, which is the default too (RABBET_CPU_ASYNCHRONOU
 import os
 
 from rabbet.extend import (
-    Backend, Setting, config, is_glibc, jaxlib_version, keep_freed_memory, make_cpu_client,
+    Backend, RuleSet, Setting, config, is_glibc, jaxlib_version, keep_freed_memory, make_cpu_client,
+    provide_lapack,
 )  # fmt: skip
 
 
@@ -76,6 +77,15 @@ def doctor():
     ]
 
 
+def provide_calls(targets):
+    """Register LAPACK, which takes a while, if a program calls it."""
+    if any("lapack_" in name or name.startswith("tridiagonal_solve") for name in targets):
+        provide_lapack()
+
+
+LOWERINGS = RuleSet("lower")
+LOWERINGS.later("rabbet_pjrt_cpu.lowering.factors", "cholesky")
+
 BACKEND = Backend(
     platform="cpu",
     priority=0,
@@ -83,6 +93,8 @@ BACKEND = Backend(
     native_dtypes=frozenset(
         "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128".split()
     ),
+    lowerings=LOWERINGS,
+    provide_calls=provide_calls,
     # Keeps optimization barriers until fusion; without it XLA drops them early and they have no effect at
     # all.
     compile_options={"xla_disable_hlo_passes": "cse_barrier_expander"},

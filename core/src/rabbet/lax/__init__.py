@@ -5,6 +5,8 @@ functions check and complete their arguments and bind one or a few primitives. O
 and in shape but for scalars; ``rabbet.numpy`` promotes and broadcasts.
 """
 
+import importlib
+
 from rabbet.lax.contractions import (
     DotAlgorithm, DotAlgorithmPreset, DotDimensionNumbers, Precision, batch_matmul, dot, dot_general,
 )  # fmt: skip
@@ -46,3 +48,10 @@ from rabbet.primitives.logic import (
 )  # fmt: skip
 from rabbet.primitives.powers import abs, erf, erf_inv, erfc, exp2, pow, square
 from rabbet.lax.values import integer_pow, reciprocal, round, RoundingMethod
+
+
+def __getattr__(name):
+    # A module of its own, which most programs do not use.
+    if name == "linalg":
+        return importlib.import_module("rabbet.lax.linalg")
+    raise AttributeError(f"module 'rabbet.lax' has no attribute {name!r}")

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from rabbet import scalars
 from rabbet.errors import MissingRule
 from rabbet.jaxpr import Var
-from rabbet.lowering import constants, extended
+from rabbet.lowering import constants, custom_calls, extended
 from rabbet.lowering.locations import Locations
 from rabbet.rules import Decomposed, RuleTable, Through, reached
 from rabbet.staging import stage
@@ -69,7 +69,7 @@ class Module:
 
     def __init__(self, platform, table, backend_rules=None):
         self.platform = platform
-        self.backend_rules = backend_rules.by_primitive if backend_rules is not None else {}
+        self.backend_rules = backend_rules
         self.table = table
         self.locations = Locations()
         self.functions = []
@@ -106,7 +106,7 @@ class Module:
         """The lowering of a primitive: the backend's own, else the table's for the platform, else the
         table's.
         """
-        own = self.backend_rules.get((primitive, None)) or self.backend_rules.get((primitive, self.platform))
+        own = self.backend_rules.find(primitive, self.platform) if self.backend_rules is not None else None
         return own or self.table.lookup(primitive, self.platform)
 
     def text(self, name):
@@ -137,6 +137,7 @@ class Function:
         self._constants = {}
         self._literals = {}
         self._count = 0
+        self._prefix = "c"
         self.loc = ""
 
     def fresh(self):
@@ -149,7 +150,7 @@ class Function:
         text = f"stablehlo.constant {constants.dense(value, aval.dtype)} : {aval.mlir}"
         name = self._constants.get(text)
         if name is None:
-            name = self._constants[text] = f"%c{len(self._constants)}"
+            name = self._constants[text] = f"%{self._prefix}{len(self._constants)}"
             self.constant_lines.append((f"{name} = {text}", ""))
         return name
 
@@ -176,6 +177,19 @@ class Function:
                 env.update(zip(eqn.outputs, outs, strict=True))
         self.loc = outer
         return [env[v] if type(v) is Var else self._literal(v) for v in jaxpr.outvars]
+
+    def inline_closed(self, jaxpr, names):
+        """``inline`` in a region that sees no values from outside: constants are written at its head."""
+        outer = self._constants, self._literals, self.constant_lines, self._prefix
+        self._count += 1
+        self._constants, self._literals, self.constant_lines, self._prefix = {}, {}, [], f"c{self._count}_"
+        start = len(self.lines)
+        try:
+            outs = self.inline(jaxpr, names)
+            self.lines[start:start] = self.constant_lines
+        finally:
+            self._constants, self._literals, self.constant_lines, self._prefix = outer
+        return outs
 
     def _literal(self, literal):
         value, aval = literal.value, literal.aval
@@ -238,16 +252,38 @@ class Site:
         function.lines.append((f"{name}:{n} = {text}", function.loc))
         return [f"{name}#{i}" for i in range(n)]
 
+    def custom_call(
+        self, target, operands, out_avals, *, in_avals=None, attributes=None, layouts=None, aliases=None
+    ):
+        """Write a call of a native function through XLA's typed FFI; return the names of its results.
+
+        Args:
+          target: the name under which it is registered; ``Backend.provide_calls`` sees to that.
+          operands: names of StableHLO values, of types ``in_avals`` (by default this operation's own).
+          out_avals: the types of its results.
+          attributes: by name: a letter (passed as a byte), a bool, an int (64 bits) or a float.
+          layouts: ``(for operands, for results)``: each a sequence of dimensions per array, from the one
+            that varies fastest to the slowest; by default the last dimension varies fastest.
+          aliases: ``{operand index: result index}`` of what shares memory.
+        """
+        in_avals = self.in_avals if in_avals is None else in_avals
+        text = custom_calls.call_text(
+            target, operands, in_avals, out_avals, attributes=attributes or {}, layouts=layouts,
+            aliases=aliases or {},
+        )  # fmt: skip
+        return [self.emit(text)] if len(out_avals) == 1 else self.emit_many(text, len(out_avals))
+
     def emit_none(self, text):
         """Write an operation without results."""
         self._function.lines.append((text, self._function.loc))
 
-    def emit_regions(self, head, regions, tail, n):
+    def emit_regions(self, head, regions, tail, n, closed=False):
         """Write an operation with regions: ``n`` results = ``head ({region}, {region}) tail``.
 
         Args:
           regions: for each region ``(jaxpr, names)``: its first inputs are the captured ``names``, the
             others block arguments.
+          closed: whether a region may not use values from outside, so that its constants stand in it.
         """
         function = self._function
         name = function.fresh()
@@ -260,7 +296,7 @@ class Site:
             if own:
                 function.lines.append((f"^bb0({', '.join([f'{a}: {t}' for a, t in own])}):", ""))
             names = [*names, *[a for a, _ in own]]
-            outs = function.inline(jaxpr, names)
+            outs = function.inline_closed(jaxpr, names) if closed else function.inline(jaxpr, names)
             types = ", ".join([v.aval.mlir for v in jaxpr.outvars])
             function.lines.append(
                 (f"stablehlo.return {', '.join(outs)} : {types}" if outs else "stablehlo.return", "")
@@ -275,6 +311,18 @@ class Site:
     def inline(self, jaxpr, names):
         """Write a body in place; return the names of its outputs."""
         return self._function.inline(jaxpr, names)
+
+    def write(self, parts, avals, names):
+        """Write what ``parts`` computes with operations, in place.
+
+        Args:
+          parts: from arrays of types ``avals`` to a list of arrays.
+          names: of the values that it is given.
+
+        Returns:
+          the names of the results.
+        """
+        return self._function.inline(stage(parts, avals, self.primitive.name).jaxpr, names)
 
     def call(self, jaxpr, names, name="f"):
         """Write a body as a private function and call it; return the names of its outputs."""

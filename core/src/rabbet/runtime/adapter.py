@@ -20,6 +20,7 @@ With `execute_sharded(arguments, with_tokens=True)`, `.consume_token().block_unt
 waits for effects and raises their errors.
 """
 
+import functools
 import os
 
 import numpy as np
@@ -396,3 +397,17 @@ def memory_analysis(exe):
 def register_ffi_target(name, capsule, platform, api_version=1):
     """Register a custom call for `platform`; harmless if jax registers the same one."""
     xla_client.register_custom_call_target(name, capsule, platform=platform, api_version=api_version)
+
+
+@functools.cache
+def provide_lapack():
+    """Register the LAPACK functions that jaxlib offers on the CPU, `lapack_*_ffi`, once.
+
+    They are SciPy's, found when they are initialized (0.2-0.3 s): a call before that ends the process.
+    """
+    from jaxlib import lapack
+
+    for platform, rows in lapack.registrations().items():
+        for name, capsule, api_version in rows:
+            register_ffi_target(name, capsule, platform, api_version)
+    lapack._lapack.initialize()

@@ -26,6 +26,11 @@ def no_obstacle():
     return
 
 
+def no_calls(targets):
+    """The default for `Backend.provide_calls`: nothing to register."""
+    return
+
+
 @dataclass(frozen=True, eq=False)
 class Backend:
     """One platform, as its plugin describes it.
@@ -40,8 +45,11 @@ class Backend:
         is missing), or None. A backend with an obstacle is passed over in silence when the default is chosen.
       topology: `(name, **options) -> DeviceTopology` for compiling without the hardware; None: not offered.
       native_dtypes: dtype names that the hardware computes with; others may be stored and are widened.
-      lowerings: a `RuleSet("lower")` with the platform's own lowering rules, or None.
+      lowerings: a `RuleSet("lower")` with the platform's own lowering rules, or None. They go before all
+        others; with `RuleSet.later` their modules are imported when one is needed.
       compile_options: compiler options that every program of this platform gets.
+      provide_calls: told the names of the native functions that a program calls, before it is compiled or
+        loaded from the cache on disk: registers those that are the platform's own.
       settings: `Setting`s that the backend brings; they exist in `rabbet.config` once it has been loaded.
       doctor: `() -> [(label, ok, detail)]`, lines for `rabbet doctor`: what is there, what is missing, what
       to do.
@@ -61,6 +69,7 @@ class Backend:
     compile_options: Mapping[str, Any] = field(default_factory=dict)
     settings: tuple[Setting, ...] = ()
     doctor: Callable[[], list] | None = None
+    provide_calls: Callable[[frozenset], None] = no_calls
 
 
 class BackendRegistry:
@@ -171,3 +180,9 @@ def lowerings(platform):
     if platform not in registry.installed():
         return None  # text can be written for a platform that is not installed, in the common rules
     return registry.get(platform).lowerings
+
+
+def provide_calls(platform, targets):
+    """Have the backend of `platform` register the native functions `targets` (names) that it knows."""
+    if targets:
+        default_registry().get(platform).provide_calls(targets)

@@ -13,6 +13,7 @@ import numpy as np
 
 from rabbet import dtypes, passes
 from rabbet.config import config
+from rabbet.lowering import custom_calls
 from rabbet.lowering.module import lower_program
 from rabbet.runtime import adapter, backends, cache, compile_options, observers
 from rabbet.runtime.array import Array
@@ -183,6 +184,8 @@ def compile(lowering, device, options=None):
     exe = None
     cached = False
     try:
+        # Also for a program from the cache: a call of a function that is not there would end the process.
+        backends.provide_calls(device.platform, custom_calls.targets(lowering.module.key_text))
         build = compile_options.build_options(device, extra=options)
         client, devices = device.raw.client, device.device_list
         key = cache.key(lowering.module.key_text, adapter.option_bytes(build), device)

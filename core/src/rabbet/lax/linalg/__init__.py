@@ -1,0 +1,10 @@
+"""Linear algebra on batches of matrices, the field's ``lax.linalg``.
+
+All arrays are of shape ``(..., m, n)``: the leading dimensions count matrices. Dtypes narrower than float32
+are computed in float32. The module is imported when ``lax.linalg`` is first used.
+"""
+
+from rabbet.lax.linalg.factors import cholesky
+from rabbet.lax.linalg.solving import triangular_solve
+
+__all__ = ["cholesky", "triangular_solve"]

@@ -1,0 +1,34 @@
+"""Systems of linear equations whose matrix has a simple form."""
+
+from rabbet.interpreter import typeof
+from rabbet.lax.linalg.wide import in_single
+from rabbet.primitives import linalg_triangular, shape
+
+
+@in_single
+def triangular_solve(
+    a, b, *, left_side=False, lower=False, transpose_a=False, conjugate_a=False, unit_diagonal=False
+):
+    """Solve ``op(a) x = b`` (with ``left_side``) or ``x op(a) = b`` for ``x``, ``a`` being triangular.
+
+    Args:
+      a: of shape ``(..., n, n)``; the triangle that ``lower`` names is read.
+      b: of shape ``(..., n, k)`` with ``left_side``, else ``(..., k, n)``; or ``(..., n)``, a vector each.
+      left_side: whether the matrix stands on the left.
+      lower: whether ``a`` is lower triangular.
+      transpose_a, conjugate_a: what ``op`` does with ``a``; both: the adjoint.
+      unit_diagonal: take the diagonal of ``a`` to be ones, without reading it.
+
+    Returns:
+      ``x``, of the shape of ``b``.
+    """
+    vector = typeof(b).ndim == typeof(a).ndim - 1
+    side = typeof(b).ndim - (0 if left_side else 1)
+    if vector:
+        b = shape.expand_dims(b, dimensions=(side,))
+    complex_a = typeof(a).dtype.kind == "c"
+    out = linalg_triangular.triangular_solve(
+        a, b, left_side=bool(left_side), lower=bool(lower), transpose_a=bool(transpose_a),
+        conjugate_a=bool(conjugate_a) and complex_a, unit_diagonal=bool(unit_diagonal),
+    )  # fmt: skip
+    return shape.squeeze(out, dimensions=(side,)) if vector else out

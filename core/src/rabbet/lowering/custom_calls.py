@@ -1,0 +1,74 @@
+"""Calls of native functions in a module's text: how they are written, and which ones a text makes.
+
+A native function has to be registered with the runtime before a program that calls it is compiled, and
+before one that calls it is loaded from the cache on disk: a call of what is not there can end the process.
+So the runtime reads the names out of the text, whoever wrote it (``targets``), and has the backend provide
+them (``Backend.provide_calls``).
+"""
+
+import re
+
+import numpy as np
+
+CALL = re.compile(r'custom_call @"?([^"(\s]+)"?\(|call_target_name = "([^"]+)"')
+
+
+def targets(text):
+    """The names of the native functions that the module ``text`` calls, a frozenset."""
+    if "custom_call" not in text:
+        return frozenset()
+    return frozenset([symbol or string for symbol, string in CALL.findall(text)])
+
+
+def row_major(ndim):
+    """The default layout of an array: dimensions from the one that varies fastest to the slowest."""
+    return tuple(range(ndim - 1, -1, -1))
+
+
+def column_major(ndim):
+    """The layout of a batch of matrices stored by columns, as Fortran has it; of a vector, a plain one."""
+    return (ndim - 2, ndim - 1, *range(ndim - 3, -1, -1)) if ndim >= 2 else row_major(ndim)
+
+
+def call_text(target, operands, in_avals, out_avals, *, attributes, layouts, aliases):
+    """The operation's text; see ``Site.custom_call``, which writes it."""
+    ins, outs = layouts or ([row_major(a.ndim) for a in in_avals], [row_major(a.ndim) for a in out_avals])
+    fields = [
+        "api_version = 4 : i32",
+        f"backend_config = {{{', '.join([f'{k} = {_attribute(v)}' for k, v in attributes.items()])}}}",
+        f"operand_layouts = [{', '.join(map(_layout, ins))}]",
+        f"result_layouts = [{', '.join(map(_layout, outs))}]",
+    ]
+    if aliases:
+        fields.append(
+            "output_operand_aliases = ["
+            + ", ".join(
+                [
+                    "#stablehlo.output_operand_alias<output_tuple_indices = "
+                    f"[{result if len(out_avals) > 1 else ''}], operand_index = {operand}, operand_tuple_indices = []>"
+                    for operand, result in aliases.items()
+                ]
+            )
+            + "]"
+        )
+    types = ", ".join([a.mlir for a in out_avals])
+    return (
+        f"stablehlo.custom_call @{target}({', '.join(operands)}) {{{', '.join(fields)}}} : "
+        f"({', '.join([a.mlir for a in in_avals])}) -> {types if len(out_avals) == 1 else f'({types})'}"
+    )
+
+
+def _layout(dimensions):
+    shown = f"[{', '.join(map(str, dimensions))}]" if dimensions else ""
+    return f"dense<{shown}> : tensor<{len(dimensions)}xindex>"
+
+
+def _attribute(value):
+    """An attribute of a typed call: one letter becomes the byte that LAPACK reads, numbers get their width."""
+    if isinstance(value, str):
+        return f"{ord(value)} : ui8"
+    if isinstance(value, (bool, np.bool_)):
+        return "true" if value else "false"
+    if isinstance(value, (int, np.integer)):
+        return f"{value} : i64"
+    return f"{float(value)!r} : f64"

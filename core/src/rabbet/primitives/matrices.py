@@ -1,0 +1,92 @@
+"""Small operations on batches of matrices, arrays whose last two dimensions count, from which the rules of
+linear algebra are made.
+"""
+
+import numpy as np
+
+from rabbet.interpreter import typeof
+from rabbet.primitives import checks, contractions, convert, elementwise, logic, shape, zeros
+from rabbet.primitives.precision import Precision
+
+
+HIGHEST = (Precision.HIGHEST, Precision.HIGHEST)
+INDEX = np.dtype("int32")
+
+
+def dtype_of(x):
+    """The dtype of an array or of a value that stands for one."""
+    return typeof(x).dtype
+
+
+def transposed(x):
+    """Each matrix transposed."""
+    n = typeof(x).ndim
+    return shape.transpose(x, permutation=(*range(n - 2), n - 1, n - 2))
+
+
+def adjoint(x):
+    """Each matrix transposed and conjugated."""
+    return conjugate(transposed(x))
+
+
+def conjugate(x):
+    """The conjugate of a complex array, a real array as it is."""
+    return convert.conj(x) if typeof(x).dtype.kind == "c" else x
+
+
+def product(x, y):
+    """The products of two equally long batches of matrices, in full precision."""
+    n = typeof(x).ndim
+    batch = tuple(range(n - 2))
+    return contractions.dot_general(
+        x, y, dimension_numbers=(((n - 1,), (n - 2,)), (batch, batch)), precision=HIGHEST
+    )
+
+
+def where_below(x, y, diagonal=0):
+    """Matrices with the elements of ``x`` on and below a diagonal, and those of ``y`` above it."""
+    return logic.select_n(below(typeof(x).shape, diagonal), y, x)
+
+
+def below(sizes, diagonal=0):
+    """Where row + diagonal >= column, as booleans of shape ``sizes``."""
+    n = len(sizes)
+    row = shape.iota(dtype=INDEX, shape=sizes, dimension=n - 2)
+    column = shape.iota(dtype=INDEX, shape=sizes, dimension=n - 1)
+    return logic.ge(elementwise.add(row, np.int32(diagonal)), column)
+
+
+def lower_triangle(x, diagonal=0):
+    """``x`` with zeros above a diagonal."""
+    return where_below(x, zeros.full(typeof(x).strong(), 0), diagonal)
+
+
+def upper_triangle(x, diagonal=0):
+    """``x`` with zeros below a diagonal."""
+    return where_below(zeros.full(typeof(x).strong(), 0), x, diagonal - 1)
+
+
+def on_diagonal(x, scale):
+    """``x`` with the elements of its diagonal multiplied by ``scale``."""
+    scaled = elementwise.mul(x, zeros.full(typeof(x).strong(), scale))
+    return where_below(where_below(x, scaled, -1), x)
+
+
+def identity(aval):
+    """Identity matrices (ones on the diagonal of each) of a type."""
+    one, zero = zeros.full(aval, 1), zeros.full(aval, 0)
+    return where_below(where_below(zero, one, -1), zero)
+
+
+def square_matrices(name, aval):
+    """Refuse what is not a batch of square matrices of floating or complex numbers."""
+    checks.accept(name, checks.INEXACT, aval)
+    if aval.ndim < 2 or aval.shape[-1] != aval.shape[-2]:
+        raise ValueError(f"{name} takes square matrices, arrays of shape (..., n, n), got {aval.str_short()}")
+
+
+def matrices(name, aval):
+    """Refuse what is not a batch of matrices of floating or complex numbers."""
+    checks.accept(name, checks.INEXACT, aval)
+    if aval.ndim < 2:
+        raise ValueError(f"{name} takes matrices, arrays of shape (..., m, n), got {aval.str_short()}")

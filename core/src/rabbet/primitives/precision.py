@@ -1,0 +1,32 @@
+"""How exactly products are computed."""
+
+import enum
+
+
+class Precision(enum.Enum):
+    """How exactly a product of matrices is computed where the hardware offers a choice (TPUs, TF32 on GPUs).
+
+    ``Precision("float32")`` and the other names of the field are understood: default, fastest, bfloat16;
+    high, bfloat16_3x, tensorfloat32; highest, float32.
+    """
+
+    DEFAULT = 0
+    HIGH = 1
+    HIGHEST = 2
+
+    @classmethod
+    def _missing_(cls, value):
+        return _ALIASES.get(value) if isinstance(value, str) else None
+
+    def __str__(self):
+        return self.name
+
+    def __repr__(self):
+        return self.name
+
+
+_ALIASES = {
+    "default": Precision.DEFAULT, "fastest": Precision.DEFAULT, "bfloat16": Precision.DEFAULT,
+    "high": Precision.HIGH, "bfloat16_3x": Precision.HIGH, "tensorfloat32": Precision.HIGH,
+    "highest": Precision.HIGHEST, "float32": Precision.HIGHEST,
+}  # fmt: skip
