@@ -9,7 +9,7 @@ from rabbet.interpreter import typeof
 from rabbet.primitives import contractions
 from rabbet.primitives.checks import axis_in_range
 from rabbet.primitives.convert import to_dtype
-from rabbet.primitives.precision import Precision
+from rabbet.primitives.precision import ALIASES, Precision
 
 DotDimensionNumbers = tuple
 """``((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch))``, each a sequence of ints."""
@@ -83,7 +83,7 @@ def _precision(value):
     try:
         return Precision(value)
     except ValueError:
-        known = ", ".join([*_ALIASES, *DotAlgorithmPreset.__members__])
+        known = ", ".join([*ALIASES, *DotAlgorithmPreset.__members__])
         raise ValueError(
             f"{value!r} is not a precision; use a lax.Precision, a pair of them, or one of {known}"
         ) from None

@@ -40,21 +40,20 @@ def call_text(target, operands, in_avals, out_avals, *, attributes, layouts, ali
         f"result_layouts = [{', '.join(map(_layout, outs))}]",
     ]
     if aliases:
-        fields.append(
-            "output_operand_aliases = ["
-            + ", ".join(
-                [
-                    "#stablehlo.output_operand_alias<output_tuple_indices = "
-                    f"[{result if len(out_avals) > 1 else ''}], operand_index = {operand}, operand_tuple_indices = []>"
-                    for operand, result in aliases.items()
-                ]
-            )
-            + "]"
-        )
+        several = len(out_avals) > 1
+        shared = [_alias(operand, result if several else "") for operand, result in aliases.items()]
+        fields.append(f"output_operand_aliases = [{', '.join(shared)}]")
     types = ", ".join([a.mlir for a in out_avals])
     return (
         f"stablehlo.custom_call @{target}({', '.join(operands)}) {{{', '.join(fields)}}} : "
         f"({', '.join([a.mlir for a in in_avals])}) -> {types if len(out_avals) == 1 else f'({types})'}"
+    )
+
+
+def _alias(operand, result):
+    return (
+        f"#stablehlo.output_operand_alias<output_tuple_indices = [{result}], operand_index = {operand}, "
+        "operand_tuple_indices = []>"
     )
 
 
@@ -64,7 +63,7 @@ def _layout(dimensions):
 
 
 def _attribute(value):
-    """An attribute of a typed call: one letter becomes the byte that LAPACK reads, numbers get their width."""
+    """An attribute of a typed call: a letter becomes the byte that LAPACK reads, numbers get their width."""
     if isinstance(value, str):
         return f"{ord(value)} : ui8"
     if isinstance(value, (bool, np.bool_)):

@@ -37,14 +37,14 @@ def lower_triangular_solve(op, a, b):
         (a,) = op.write(lambda x: [matrices.conjugate(x)], [aval], [a])
     sides = ", ".join([f"{k} = {str(op[k]).lower()}" for k in ("left_side", "lower", "unit_diagonal")])
     return op.emit(
-        f'"stablehlo.triangular_solve"({a}, {b}) {{{sides}, transpose_a = #stablehlo<transpose {transposed}>}} '
-        f": ({aval.mlir}, {out.mlir}) -> {out.mlir}"
+        f'"stablehlo.triangular_solve"({a}, {b}) {{{sides}, '
+        f"transpose_a = #stablehlo<transpose {transposed}>}} : ({aval.mlir}, {out.mlir}) -> {out.mlir}"
     )
 
 
 @triangular_solve.rule("jvp")
 def jvp_triangular_solve(op, a, b):
-    """From ``op(a) x = b``: ``op(a) dx = db - op(da) x``, where of ``da`` the triangle counts that is read."""
+    """From ``op(a) x = b``: ``op(a) dx = db - op(da) x``, with the triangle of ``da`` that is read."""
     x = op(a.primal, b.primal)
     right = b.tangent
     if type(a.tangent) is not Zero:

@@ -8,7 +8,6 @@ from rabbet.interpreter import typeof
 from rabbet.primitives import checks, contractions, convert, elementwise, logic, shape, zeros
 from rabbet.primitives.precision import Precision
 
-
 HIGHEST = (Precision.HIGHEST, Precision.HIGHEST)
 INDEX = np.dtype("int32")
 

@@ -16,7 +16,7 @@ class Precision(enum.Enum):
 
     @classmethod
     def _missing_(cls, value):
-        return _ALIASES.get(value) if isinstance(value, str) else None
+        return ALIASES.get(value) if isinstance(value, str) else None
 
     def __str__(self):
         return self.name
@@ -25,7 +25,7 @@ class Precision(enum.Enum):
         return self.name
 
 
-_ALIASES = {
+ALIASES = {
     "default": Precision.DEFAULT, "fastest": Precision.DEFAULT, "bfloat16": Precision.DEFAULT,
     "high": Precision.HIGH, "bfloat16_3x": Precision.HIGH, "tensorfloat32": Precision.HIGH,
     "highest": Precision.HIGHEST, "float32": Precision.HIGHEST,
