@@ -10,11 +10,12 @@ import threading
 
 class Context(threading.local):
     """``interpreter``: who processes the next bind. ``where``: the user's ``(code, lasti)`` while a rule
-    runs, else None.
+    runs, else None. ``axes``: the named axes around, ``((name, size), ...)`` (see ``axes``).
     """
 
     interpreter = None
     where = None
+    axes = ()
 
 
 context = Context()

@@ -26,6 +26,7 @@ __all__ = [
     "TracerIntegerConversionError",
     "TreeError",
     "TypePromotionError",
+    "UnboundAxisError",
     "UnexpectedTracerError",
 ]
 
@@ -221,6 +222,14 @@ class KeyReuseError(RabbetError, RuntimeError):
 
 
 # Arrays and programs ------------------------------------------------------------------------------
+
+
+class UnboundAxisError(RabbetError, NameError):
+    """A collective, such as ``lax.psum(x, "i")``, names an axis that nothing around it has named.
+
+    Repair: give the name where the function is mapped, ``rb.vmap(f, axis_name="i")``. A function that is
+    traced or compiled by itself knows no names of axes.
+    """
 
 
 class DeletedArrayError(RabbetError, RuntimeError):

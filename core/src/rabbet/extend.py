@@ -14,6 +14,7 @@ a hook                 ``hookimpl`` and an entry point in ``rabbet.hooks``
 """
 
 from rabbet.arguments import argument_name, converted, leaf_path, parameter_name, shown
+from rabbet.axes import bound as bound_axes, named as named_axes
 from rabbet.avals import ShapedArray, ShapeDtypeStruct
 from rabbet.bodies import HOLE, PLAIN, interpret, put_together, take_apart
 from rabbet.checking import check
@@ -36,6 +37,7 @@ from rabbet.primitives import matrices
 from rabbet.primitives.batching import move_axis, new_axis
 from rabbet.primitives.branches import cond as cond_call
 from rabbet.primitives.calls import call_of, jit as jit_call
+from rabbet.primitives.collectives import collective
 from rabbet.primitives.custom import call as call_with_rules, custom_call
 from rabbet.primitives.keys import from_physical, to_physical
 from rabbet.primitives.loops import scan as scan_call, while_ as while_call

@@ -13,7 +13,7 @@ import copy
 
 import numpy as np
 
-from rabbet import dtypes, rules, scalars, source_info, tree
+from rabbet import axes, dtypes, rules, scalars, source_info, tree
 from rabbet.avals import ShapedArray, ShapeDtypeStruct
 from rabbet.current import context
 from rabbet.errors import MissingRule, UnexpectedTracerError
@@ -66,6 +66,9 @@ class Interpreter:
     # Whether ``lift`` is given numbers in the dtype that they adopt from the arrays beside them, so that it
     # may compute with them. An interpreter whose ``lift`` only wraps the value does without.
     lifts_typed = True
+    # The named axes along which this interpreter maps its function, ``((name, size), ...)``: collectives over
+    # them come to its method ``collective``.
+    bound = ()
 
     def lift(self, value):
         """The payload of a value that this interpreter has not touched."""
@@ -139,6 +142,21 @@ class Interpreter:
             f"Decide by values that do not, or give {type(self).__name__} a method predicate(op, args)"
         )
 
+    def collective(self, op, args):
+        """What a collective (``lax.psum``) over an axis that this interpreter binds does.
+
+        Called with the level below current; ``args`` are the operands of ``op``, of which any or none may be
+        this interpreter's tracers. Returns what the function sees.
+        """
+        raise NotImplementedError(
+            f"{self.describe()} binds the axis {op.params['axis']!r}: {type(self).__name__} must define "
+            "collective(op, args)"
+        )
+
+    def binds(self, names):
+        """Whether this interpreter binds one of these axes."""
+        return any(name in names for name, _ in self.bound)
+
     def at_this_level(self, method, *args):
         """Call ``method`` with this interpreter current; for rules, which run with the parent current."""
         ctx = context
@@ -189,6 +207,10 @@ class Interpreter:
             ctx.where = source_info.caller()
         ctx.interpreter = self.parent
         try:
+            if self.bound and self.binds(axes.used_by(op)):
+                if axes.is_collective(op):
+                    return self.collective(op, args)
+                mine = True  # a program that communicates along our axis concerns us whatever its operands
             if not mine:
                 return op(*args)
             if self.table is None:
@@ -251,17 +273,21 @@ def run_traced(interpreter, fn, payloads):
     ctx = context
     parent = ctx.interpreter
     where = ctx.where
+    around = ctx.axes
     interpreter.parent = parent
     interpreter.fn = fn
     interpreter.alive = True
     tracers = [Tracer(interpreter, p, interpreter.type_of(p), where) for p in payloads]
     ctx.interpreter = interpreter
     ctx.where = None
+    if interpreter.bound:
+        ctx.axes = axes.with_more(around, interpreter.bound)
     try:
         return fn(*tracers)
     finally:
         ctx.interpreter = parent
         ctx.where = where
+        ctx.axes = around
         interpreter.alive = False
 
 

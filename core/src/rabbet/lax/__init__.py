@@ -7,6 +7,10 @@ and in shape but for scalars; ``rabbet.numpy`` promotes and broadcasts.
 
 import importlib
 
+from rabbet.lax.collectives import (
+    all_gather, all_to_all, axis_index, axis_size, pbroadcast, pmax, pmean, pmin, ppermute, pshuffle, psum,
+    psum_scatter, pswapaxes, ragged_all_to_all,
+)  # fmt: skip
 from rabbet.lax.contractions import (
     DotAlgorithm, DotAlgorithmPreset, DotDimensionNumbers, Precision, batch_matmul, dot, dot_general,
 )  # fmt: skip

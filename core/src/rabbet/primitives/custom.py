@@ -13,7 +13,7 @@ to its parent; 4. any other one that takes part runs the function;
 and becomes an equation.
 """
 
-from rabbet import bodies, dtypes, tree
+from rabbet import axes, bodies, dtypes, tree
 from rabbet.current import Context, context
 from rabbet.errors import MissingRule
 from rabbet.interpreter import Tracer, run_traced, typeof
@@ -98,7 +98,10 @@ def staged(function, rules, args, name):
 def bind(operands, body, rules, consts, name):
     """Bind a staged function at the first level that it concerns; at the bottom it runs."""
     interpreter = context.interpreter
-    while interpreter.parent is not None and not any(_mine(a, interpreter) for a in operands):
+    names = axes.used_in(body) if context.axes else ()
+    while interpreter.parent is not None and not (
+        interpreter.binds(names) or any(_mine(a, interpreter) for a in operands)
+    ):
         interpreter = interpreter.parent
     if is_bottom(interpreter):
         return at(interpreter, lambda: evaluate(body, operands))

@@ -5,6 +5,7 @@ import functools
 from rabbet import devices, tree
 from rabbet.extend import (
     Array,
+    bound_axes,
     call_of,
     config,
     describe_function,
@@ -131,7 +132,7 @@ class Jitted:
 
     def remember(self, args, leaves, signature, run):
         """Enter a program under the keys that the fast path asks for."""
-        if any(type(x) is not Array for x in signature.leaves):
+        if bound_axes() or any(type(x) is not Array for x in signature.leaves):
             return
         key = (*[x.spec for x in leaves], config.traced_key())
         if all(type(a) is Array for a in args):

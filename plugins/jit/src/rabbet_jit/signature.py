@@ -3,7 +3,7 @@
 import inspect
 
 from rabbet import tree
-from rabbet.extend import argument_name, config, describe_function, leaf_path
+from rabbet.extend import argument_name, bound_axes, config, describe_function, leaf_path
 
 
 class Statics:
@@ -91,7 +91,7 @@ class Signature:
         """The key of this call among the function's programs, for leaves of the given types or
         placements.
         """
-        return "call", self.treedef, self.static_key, tuple(types), config.traced_key()
+        return "call", self.treedef, self.static_key, tuple(types), config.traced_key(), bound_axes()
 
     def rebuild(self, tracers):
         """The call's arguments with ``tracers`` in the places of its array leaves."""

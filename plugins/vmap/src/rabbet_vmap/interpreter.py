@@ -5,7 +5,19 @@ dimension is plain.
 """
 
 from rabbet import lax, tree
-from rabbet.extend import HOLE, PLAIN, Batched, Interpreter, batch, full_of, move_axis, new_axis, typeof
+from rabbet.extend import (
+    HOLE,
+    PLAIN,
+    Batched,
+    Interpreter,
+    batch,
+    collective,
+    full_of,
+    move_axis,
+    new_axis,
+    payload_of,
+    typeof,
+)  # fmt: skip
 
 from rabbet_vmap import predicates
 
@@ -19,7 +31,7 @@ class Vmap(Interpreter):
       spmd_name: mesh axes that the dimension is laid over, or None.
     """
 
-    __slots__ = ("name", "size", "spmd_name")
+    __slots__ = ("bound", "name", "size", "spmd_name")
     table = batch
     carries = True
     lifts_typed = False
@@ -28,6 +40,7 @@ class Vmap(Interpreter):
         self.size = size
         self.name = name
         self.spmd_name = spmd_name
+        self.bound = () if name is None else ((name, size),)
 
     def key(self):
         return Vmap, self.size, self.name, self.spmd_name
@@ -60,6 +73,10 @@ class Vmap(Interpreter):
 
     def predicate(self, op, args):
         return predicates.decide(self, op, args)
+
+    def collective(self, op, args):
+        """Communication between the examples: the batch dimension is the axis."""
+        return self.wrap(collective.lookup(op.primitive)(op, *[payload_of(self, x) for x in args]))
 
     def at_axis(self, b, axis):
         """The value of a payload with its batch dimension at ``axis``, repeated there if it has none."""

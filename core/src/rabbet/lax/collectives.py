@@ -1,0 +1,398 @@
+"""Communication between the members of a named axis: ``psum(x, "i")`` inside ``vmap(f, axis_name="i")``.
+
+``axis_name`` is the axis's name, or a tuple of names, which together are one axis, the first name outermost.
+Arrays may be pytrees. ``axis_index_groups`` is a list of lists of indices that cover the axis once; each
+group communicates within itself.
+"""
+
+import math
+import operator
+
+import numpy as np
+
+from rabbet import axes, dtypes, tree
+from rabbet.interpreter import typeof
+from rabbet.lax import shapes
+from rabbet.lax.values import convert_element_type, select
+from rabbet.primitives import collectives, gather, logic, reductions, zeros
+from rabbet.primitives.batching import move_axis
+from rabbet.runtime.values import traceable
+from rabbet.scalars import is_python_scalar
+from rabbet.source_info import folded
+
+
+# ------------------------------------------------------------------------------------ names and groups
+def _names(axis_name, who):
+    """The names with the sizes of their axes."""
+    names = axis_name if isinstance(axis_name, (tuple, list)) else (axis_name,)
+    try:
+        hash(tuple(names))
+    except TypeError:
+        raise TypeError(f"{who}: the name of an axis must be hashable, got {axis_name!r}") from None
+    return [(name, axes.size_of(name, who)) for name in names]
+
+
+def _one_name(axis_name, who):
+    pairs = _names(axis_name, who)
+    if len(pairs) != 1:
+        raise ValueError(f"{who} communicates along one axis, got the names {axis_name!r}")
+    return pairs[0]
+
+
+def _groups(groups, pairs, who, equal=True):
+    """``axis_index_groups`` as a tuple of tuples, or None for the whole axis."""
+    if groups is None:
+        return None
+    if len(pairs) != 1:
+        raise ValueError(f"{who}: axis_index_groups needs one axis name, got {len(pairs)}")
+    ((name, size),) = pairs
+    found = tuple([tuple([operator.index(i) for i in group]) for group in groups])
+    if sorted([i for group in found for i in group]) != list(range(size)):
+        raise ValueError(
+            f"{who}: axis_index_groups must cover the indices of the axis {name!r}, 0 to {size - 1}, once "
+            f"each; got {found}"
+        )
+    if equal and len({len(group) for group in found}) > 1:
+        raise ValueError(f"{who}: the groups in axis_index_groups must have one size, got {found}")
+    return None if found == (tuple(range(size)),) else found
+
+
+def _count(pairs, groups):
+    """How many members communicate with each other."""
+    return math.prod([size for _, size in pairs]) if groups is None else len(groups[0])
+
+
+def _each(primitive, x, pairs, groups):
+    """The primitive along each of several axes, the last name first."""
+    for name, size in reversed(pairs):
+        x = primitive(x, axis=name, size=size, groups=groups)
+    return x
+
+
+def _place(axis, ndim, who, what="axis"):
+    place = operator.index(axis)
+    if not -ndim <= place < ndim:
+        raise ValueError(f"{who}: {what} {axis} is out of range for {ndim} dimensions")
+    return place % ndim
+
+
+# ----------------------------------------------------------------------------------------------- reductions
+@folded
+def psum(x, axis_name, *, axis_index_groups=None):
+    """The sum over the members of a named axis; every member gets it.
+
+    Args:
+      x: a pytree of arrays; booleans are counted. The sum of a Python number is its multiple, a Python
+        number: ``psum(1, "i")`` is the axis's size.
+      axis_name: the axis, or a tuple of axes.
+      axis_index_groups: groups of indices that sum within themselves.
+
+    Raises:
+      UnboundAxisError: if no axis has the name; the message lists those there are.
+
+    Example:
+      >>> rb.vmap(lambda x: x / lax.psum(x, "i"), axis_name="i")(rnp.array([1.0, 3.0]))
+      [0.25 0.75]
+    """
+    pairs = _names(axis_name, "psum")
+    groups = _groups(axis_index_groups, pairs, "psum", equal=False)
+
+    def one(leaf):
+        if is_python_scalar(leaf) and (groups is None or len({len(g) for g in groups}) == 1):
+            return leaf * _count(pairs, groups)
+        leaf = traceable(leaf)
+        if dtypes.kind(typeof(leaf).dtype) == "b":
+            leaf = convert_element_type(leaf, np.int32)
+        return _each(collectives.psum, leaf, pairs, groups)
+
+    return tree.map(one, x)
+
+
+@folded
+def pmean(x, axis_name, *, axis_index_groups=None):
+    """The mean over the members of a named axis; every member gets it. Arguments as for ``psum``."""
+    total = psum(x, axis_name, axis_index_groups=axis_index_groups)
+    count = psum(1, axis_name, axis_index_groups=axis_index_groups)
+    return tree.map(lambda v: v / count, total)
+
+
+def _extreme(primitive, x, axis_name, axis_index_groups):
+    pairs = _names(axis_name, primitive.name)
+    groups = _groups(axis_index_groups, pairs, primitive.name, equal=False)
+    return tree.map(lambda leaf: _each(primitive, traceable(leaf), pairs, groups), x)
+
+
+@folded
+def pmax(x, axis_name, *, axis_index_groups=None):
+    """The elementwise maximum over the members of a named axis. Arguments as for ``psum``."""
+    return _extreme(collectives.pmax, x, axis_name, axis_index_groups)
+
+
+@folded
+def pmin(x, axis_name, *, axis_index_groups=None):
+    """The elementwise minimum over the members of a named axis. Arguments as for ``psum``."""
+    return _extreme(collectives.pmin, x, axis_name, axis_index_groups)
+
+
+# ------------------------------------------------------------------------------- gathering and scattering
+@folded
+def all_gather(x, axis_name, *, axis_index_groups=None, axis=0, tiled=False):
+    """The values of all members of a named axis.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: the axis, or a tuple of axes.
+      axis_index_groups: groups of indices, of one size, that gather within themselves.
+      axis: where the members' dimension goes.
+      tiled: concatenate along the dimension ``axis`` instead of stacking along a new one.
+
+    Returns:
+      arrays with one more dimension at ``axis``, or with that dimension multiplied.
+    """
+    pairs = _names(axis_name, "all_gather")
+    groups = _groups(axis_index_groups, pairs, "all_gather")
+    count = _count(pairs, groups)
+
+    def one(leaf):
+        leaf = traceable(leaf)
+        aval = typeof(leaf)
+        place = _place(axis, aval.ndim + (not tiled), "all_gather")
+        stacked = _each(collectives.all_gather, leaf, pairs, groups)
+        stacked = move_axis(shapes.reshape(stacked, (count, *aval.shape)), 0, place)
+        return _merged(stacked, place) if tiled else stacked
+
+    return tree.map(one, x)
+
+
+def _merged(x, place):
+    """``x`` with the dimensions ``place`` and ``place + 1`` made one."""
+    full = typeof(x).shape
+    return shapes.reshape(x, (*full[:place], full[place] * full[place + 1], *full[place + 2 :]))
+
+
+def _members_in_front(leaf, place, count, pairs, tiled, who):
+    """``leaf`` with a slice of the dimension ``place`` for each member in front, one dimension per name.
+
+    ``tiled``: a slice is a chunk of the dimension, which stays; else one element, and it goes.
+    """
+    full = typeof(leaf).shape
+    if full[place] % count if tiled else full[place] != count:
+        raise ValueError(
+            f"{who}: dimension {place} of {typeof(leaf).str_short()} must "
+            f"{'be divisible by' if tiled else 'have'} the number of members that communicate, {count}"
+            + ("" if tiled else "; tiled=True takes multiples of it")
+        )
+    if tiled:
+        leaf = shapes.reshape(leaf, (*full[:place], count, full[place] // count, *full[place + 1 :]))
+    leaf = move_axis(leaf, place, 0)
+    sizes = [size for _, size in pairs] if len(pairs) != 1 else [count]
+    return shapes.reshape(leaf, (*sizes, *typeof(leaf).shape[1:]))
+
+
+@folded
+def psum_scatter(x, axis_name, *, scatter_dimension=0, axis_index_groups=None, tiled=False):
+    """Of the sum over the members of a named axis, the slice of each member's own index.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: the axis, or a tuple of axes.
+      scatter_dimension: the dimension that is shared out: as long as the axis, or, tiled, a multiple of it.
+      axis_index_groups: groups of indices, of one size, that sum within themselves.
+      tiled: keep the dimension and leave each member its chunk; else it goes.
+    """
+    pairs = _names(axis_name, "psum_scatter")
+    groups = _groups(axis_index_groups, pairs, "psum_scatter")
+    count = _count(pairs, groups)
+
+    def one(leaf):
+        leaf = traceable(leaf)
+        place = _place(scatter_dimension, typeof(leaf).ndim, "psum_scatter", "scatter_dimension")
+        leaf = _members_in_front(leaf, place, count, pairs, tiled, "psum_scatter")
+        for name, size in pairs:
+            leaf = collectives.reduce_scatter(leaf, axis=name, size=size, groups=groups)
+        return leaf
+
+    return tree.map(one, x)
+
+
+# ------------------------------------------------------------------------------------------- permutations
+@folded
+def all_to_all(x, axis_name, split_axis, concat_axis, *, axis_index_groups=None, tiled=False):
+    """Exchange a named axis with a dimension: slice ``k`` of member ``m`` becomes slice ``m`` of member ``k``.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: the axis, or a tuple of axes.
+      split_axis: the dimension whose slices are sent: as long as the axis, or, tiled, a multiple of it.
+      concat_axis: where the received slices stand in the result.
+      axis_index_groups: groups of indices, of one size, that exchange within themselves.
+      tiled: slices are chunks, and are concatenated along the dimension ``concat_axis``; else they are
+        single elements, stacked along a new one.
+    """
+    pairs = _names(axis_name, "all_to_all")
+    groups = _groups(axis_index_groups, pairs, "all_to_all")
+    count = _count(pairs, groups)
+
+    def one(leaf):
+        leaf = traceable(leaf)
+        ndim = typeof(leaf).ndim
+        split = _place(split_axis, ndim, "all_to_all", "split_axis")
+        target = _place(concat_axis, ndim, "all_to_all", "concat_axis")
+        leaf = _members_in_front(leaf, split, count, pairs, tiled, "all_to_all")
+        for i, (name, size) in enumerate(pairs):
+            leaf = move_axis(leaf, i, 0)
+            leaf = move_axis(collectives.all_to_all(leaf, axis=name, size=size, groups=groups), 0, i)
+        leaf = move_axis(shapes.reshape(leaf, (count, *typeof(leaf).shape[len(pairs) :])), 0, target)
+        return _merged(leaf, target) if tiled else leaf
+
+    return tree.map(one, x)
+
+
+@folded
+def pswapaxes(x, axis_name, axis, *, axis_index_groups=None):
+    """``x`` with the named axis and the dimension ``axis``, which must be as long, exchanged."""
+    return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
+
+
+@folded
+def ppermute(x, axis_name, perm):
+    """Send values between the members of a named axis.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: the axis.
+      perm: pairs ``(source, destination)`` of indices, no source and no destination twice. Who is no
+        destination gets zeros.
+
+    Example:
+      >>> rb.vmap(lambda x: lax.ppermute(x, "i", [(0, 1), (1, 2)]), axis_name="i")(rnp.arange(3) + 5)
+      [0 5 6]
+    """
+    name, size = _one_name(axis_name, "ppermute")
+    pairs = tuple([(operator.index(a), operator.index(b)) for a, b in perm])
+    for what, indices in (("source", [a for a, _ in pairs]), ("destination", [b for _, b in pairs])):
+        if len(set(indices)) != len(indices):
+            raise ValueError(f"ppermute: a {what} occurs twice in perm: {pairs}")
+        if not all(0 <= i < size for i in indices):
+            raise ValueError(
+                f"ppermute: a {what} in perm is no index of the axis {name!r}, of size {size}: {pairs}"
+            )
+    return tree.map(lambda leaf: collectives.ppermute(traceable(leaf), axis=name, size=size, perm=pairs), x)
+
+
+@folded
+def pshuffle(x, axis_name, perm):
+    """Reorder the members of a named axis: member ``i`` gets the value of member ``perm[i]``."""
+    name, size = _one_name(axis_name, "pshuffle")
+    perm = [operator.index(i) for i in perm]
+    if sorted(perm) != list(range(size)):
+        raise ValueError(
+            f"pshuffle: perm must hold each index of the axis {name!r}, 0 to {size - 1}, once; got {perm}"
+        )
+    return ppermute(x, name, [(source, destination) for destination, source in enumerate(perm)])
+
+
+@folded
+def pbroadcast(x, axis_name, source):
+    """The value of one member, for all members of a named axis.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: the axis, or a tuple of axes.
+      source: the member's index, an int or an integer scalar array.
+    """
+    here = logic.eq(axis_index(axis_name), convert_element_type(source, np.int32))
+
+    def one(leaf):
+        leaf = traceable(leaf)
+        masked = select(here, leaf, zeros.full(typeof(leaf), 0))
+        total = psum(masked, axis_name)
+        return convert_element_type(total, typeof(leaf).dtype)
+
+    return tree.map(one, x)
+
+
+# ------------------------------------------------------------------------------------------ index and size
+@folded
+def axis_index(axis_name):
+    """A member's index along a named axis, an int32 scalar; of several axes, in row-major order."""
+    index = None
+    for name, size in _names(axis_name, "axis_index"):
+        here = collectives.axis_index(axis=name, size=size)
+        index = here if index is None else index * size + here
+    return index
+
+
+@folded
+def axis_size(axis_name):
+    """The size of a named axis, a Python int; of several axes, their product."""
+    return math.prod([size for _, size in _names(axis_name, "axis_size")])
+
+
+# ------------------------------------------------------------------------------------------------- ragged
+@folded
+def ragged_all_to_all(
+    operand, output, input_offsets, send_sizes, output_offsets, recv_sizes, *, axis_name,
+    axis_index_groups=None,
+):  # fmt: skip
+    """Exchange runs of rows of differing lengths between the members of a named axis.
+
+    With ``K`` runs per member, run ``k`` goes to member ``k // (K / members)``: rows ``input_offsets[k]`` to
+    ``input_offsets[k] + send_sizes[k]`` of the sender's ``operand``, written from row ``output_offsets[k]``
+    on into the receiver's ``output``.
+
+    Args:
+      operand: an array ``(N, ...)``.
+      output: an array ``(M, ...)``, what stays where nothing is received.
+      input_offsets, send_sizes, output_offsets: integer arrays ``(K,)`` about what this member sends.
+      recv_sizes: an integer array ``(K,)``: how many rows each run received has.
+      axis_name: the axis.
+      axis_index_groups: groups of indices, of one size, that exchange within themselves.
+
+    Returns:
+      an array ``(M, ...)``.
+    """
+    who = "ragged_all_to_all"
+    pairs = [_one_name(axis_name, who)]
+    count = _count(pairs, _groups(axis_index_groups, pairs, who))
+    runs = {typeof(v).shape for v in (input_offsets, send_sizes, output_offsets, recv_sizes)}
+    ((length,),) = runs if len(runs) == 1 and len(next(iter(runs))) == 1 else [(0,)]
+    if length == 0 or length % count:
+        raise ValueError(
+            f"{who}: offsets and sizes must be vectors of one length, a multiple of the {count} members that "
+            f"communicate; got the shapes {sorted(runs)}"
+        )
+    own, into = typeof(operand), typeof(output)
+    if (own.shape[1:], own.dtype) != (into.shape[1:], into.dtype):
+        raise TypeError(f"{who}: rows of {own.str_short()} do not fit the output {into.str_short()}")
+
+    def received(v):
+        v = convert_element_type(v, np.int32)
+        return all_to_all(v, axis_name, 0, 0, axis_index_groups=axis_index_groups, tiled=True)
+
+    targets, starts = received(output_offsets)[None, :], received(input_offsets)[None, :]
+    everything = all_gather(operand, axis_name, axis_index_groups=axis_index_groups)
+    everything = shapes.reshape(everything, (count * own.shape[0], *own.shape[1:]))
+    row = shapes.iota(np.int32, into.shape[0])[:, None]
+    until = targets + convert_element_type(recv_sizes, np.int32)[None, :]
+    hit = logic.bitwise_and(logic.ge(row, targets), logic.lt(row, until))
+    run = shapes.iota(np.int32, length)[None, :]
+    # Of runs that overlap, the last one counts.
+    last = reductions.reduce_max(logic.select_n(hit, np.int32(-1), run + row * 0), axes=(1,))
+    chosen = logic.eq(run, last[:, None])
+    place = (run // (length // count)) * own.shape[0] + starts + row - targets
+    place = reductions.reduce_sum(logic.select_n(chosen, np.int32(0), place), axes=(1,))
+    rows = gather.gather(
+        everything, place[:, None], slice_sizes=(1, *own.shape[1:]),
+        dimension_numbers=gather.GatherDimensionNumbers(tuple(range(1, own.ndim)), (0,), (0,)),
+        indices_are_sorted=False, unique_indices=False, mode=gather.CLIP, fill_value=None,
+    )  # fmt: skip
+    wide = (into.shape[0], *[1] * (into.ndim - 1))
+    known = shapes.broadcast_in_dim(shapes.reshape(logic.ge(last, 0), wide), into.shape, range(into.ndim))
+    return select(known, rows, output)
+
+
+__all__ = [
+    "all_gather", "all_to_all", "axis_index", "axis_size", "pbroadcast", "pmax", "pmean",
+    "pmin", "ppermute", "pshuffle", "psum", "psum_scatter", "pswapaxes", "ragged_all_to_all",
+]  # fmt: skip

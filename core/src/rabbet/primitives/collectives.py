@@ -1,0 +1,310 @@
+"""Communication along a named axis: psum, pmax, pmin, all_gather, reduce_scatter, all_to_all, ppermute,
+axis_index.
+
+``axis`` is the name, ``size`` the axis's size. ``groups``, where given, is a tuple of tuples of indices
+that cover the axis once: each group communicates within itself. Those that change a shape work on the first
+dimension; ``lax`` puts it where users want it.
+
+Each primitive has two rules for mapping. ``"batch"`` is for mapping along another axis, which stays outside
+of the communication. ``"collective"`` is its meaning where the batch dimension *is* the axis: a rule
+receives payloads as ``batch`` rules do, of which any or none may have the dimension. The result of a
+reduction is the same for all members and has it no more.
+"""
+
+import numpy as np
+
+from rabbet import dtypes
+from rabbet.avals import ShapedArray
+from rabbet.axes import COLLECTIVE
+from rabbet.errors import UnboundAxisError
+from rabbet.interpreter import typeof
+from rabbet.payloads import Batched, Dual
+from rabbet.primitive import Primitive
+from rabbet.primitives import checks, convert, elementwise, gather, logic, reductions, shape, zeros
+from rabbet.primitives.batching import at, move_axis, new_axis
+from rabbet.primitives.checks import NUMBERS, REALS
+from rabbet.rules import RuleTable
+
+collective = RuleTable(
+    COLLECTIVE, doc="(op, *batched) -> Batched; the batch dimension is the axis that op communicates along"
+)
+
+INDEX = dtypes.canonicalize("int32")
+
+
+def members(op):
+    """How many members communicate with each other: the axis's size, or that of a group."""
+    groups = op.params["groups"]
+    return op.params["size"] if groups is None else len(groups[0])
+
+
+def lower_unbound(op, *names):
+    """What is compiled by itself has no mapped axis around it."""
+    raise UnboundAxisError(
+        f"{op.primitive.name} communicates along the axis {op.params['axis']!r}, but nothing around the "
+        "compiled program maps it\n  to fix: compile the mapped function, "
+        f"rb.jit(rb.vmap(f, axis_name={op.params['axis']!r}))"
+    )
+
+
+# ---------------------------------------------------------------------------------------------- in groups
+def rows(x, indices):
+    """The slices of ``x`` along its first dimension at static indices."""
+    aval = typeof(x)
+    if list(indices) == list(range(aval.shape[0])):
+        return x
+    numbers = gather.GatherDimensionNumbers(tuple(range(1, aval.ndim)), (0,), (0,))
+    flat = np.asarray(indices, "int32")[:, None]
+    return gather.gather(
+        x, flat, dimension_numbers=numbers, slice_sizes=(1, *aval.shape[1:]), indices_are_sorted=False,
+        unique_indices=False, mode=gather.PROMISE_IN_BOUNDS, fill_value=None,
+    )  # fmt: skip
+
+
+def reshaped(x, new_sizes):
+    """``x`` in another shape."""
+    return shape.reshape(x, new_sizes=tuple(new_sizes))
+
+
+def by_group(x, groups):
+    """``[members of the axis, ...]`` as ``[group, member, ...]``, for groups of one size."""
+    order = [i for group in groups for i in group]
+    return reshaped(rows(x, order), (len(groups), len(groups[0]), *typeof(x).shape[1:]))
+
+
+def by_member(x, groups):
+    """The inverse of ``by_group``."""
+    order = [i for group in groups for i in group]
+    flat = reshaped(x, (len(order), *typeof(x).shape[2:]))
+    return rows(flat, sorted(range(len(order)), key=order.__getitem__))
+
+
+def reduced_in_groups(reduce, x, groups):
+    """``[members, ...]``: each member has the reduction of its group. Groups may differ in size."""
+    order = [i for group in groups for i in group]
+    parts = [new_axis(reduce(rows(x, group), axes=(0,)), 0, len(group)) for group in groups]
+    flat = shape.concatenate(*parts, dimension=0)
+    return rows(flat, sorted(range(len(order)), key=order.__getitem__))
+
+
+# ------------------------------------------------------------------------------------------- reductions
+def all_reduce(name, accepts, reduce, doc, kinds):
+    """Make a reduction over the members; each of them gets the result."""
+
+    def abstract(x, axis, size, groups):
+        checks.accept(name, accepts, x)
+        return x
+
+    primitive = Primitive(name, abstract, kinds=kinds, doc=doc)
+    primitive.rule("lower")(lower_unbound)
+
+    @primitive.rule("batch")
+    def batch_all_reduce(op, x):
+        return Batched(op(x.value), x.axis)
+
+    @primitive.rule(COLLECTIVE)
+    def reduce_members(op, x):
+        groups, size = op.params["groups"], op.params["size"]
+        if x.axis is None and groups is None:
+            return Batched(of_equal(op, x.value, size), None)
+        if groups is None:
+            return Batched(reduce(x.value, axes=(x.axis,)), None)
+        return Batched(reduced_in_groups(reduce, at(x, 0, size), groups), 0)
+
+    return primitive
+
+
+def of_equal(op, x, count):
+    """The reduction over members that all hold ``x``."""
+    return elementwise.mul(x, count) if op.primitive is psum else x
+
+
+psum = all_reduce(
+    "psum", NUMBERS, reductions.reduce_sum, "the sum over the members of a named axis",
+    ("increasing", "linear"),
+)  # fmt: skip
+pmax = all_reduce(
+    "pmax", REALS + "b", reductions.reduce_max, "the maximum over the members of a named axis",
+    ("increasing",),
+)  # fmt: skip
+pmin = all_reduce(
+    "pmin", REALS + "b", reductions.reduce_min, "the minimum over the members of a named axis",
+    ("increasing",),
+)  # fmt: skip
+
+
+@psum.rule("transpose")
+def transpose_psum(op, ct, x):
+    return (op(ct),)
+
+
+def jvp_extreme(op, x):
+    """The mean of the tangents of those members that hold the extreme, as ``reduce_max`` has it."""
+    out = op(x.primal)
+    here = convert.to_dtype(logic.eq(x.primal, out), typeof(x.primal).dtype)
+    total = psum.op(**op.params)
+    return Dual(out, elementwise.div(total(elementwise.mul(x.tangent, here)), total(here)))
+
+
+pmax.rule("jvp")(jvp_extreme)
+pmin.rule("jvp")(jvp_extreme)
+
+
+# ------------------------------------------------------------------------------- gathering and scattering
+def all_gather_aval(x, axis, size, groups):
+    count = size if groups is None else len(groups[0])
+    return x.update(shape=(count, *x.shape))
+
+
+all_gather = Primitive(
+    "all_gather", all_gather_aval, kinds=("structural", "linear"),
+    doc="the values of all members of a named axis, stacked in front",
+)  # fmt: skip
+all_gather.rule("lower")(lower_unbound)
+
+
+@all_gather.rule("batch")
+def batch_all_gather(op, x):
+    return Batched(op(x.value), x.axis + 1)
+
+
+@all_gather.rule(COLLECTIVE)
+def gather_members(op, x):
+    groups, size = op.params["groups"], op.params["size"]
+    if groups is None:
+        return Batched(at(x, 0, size), None)
+    stacked = by_group(at(x, 0, size), groups)
+    return Batched(by_member(new_axis(stacked, 1, members(op)), groups), 0)
+
+
+@all_gather.rule("transpose")
+def transpose_all_gather(op, ct, x):
+    return (reduce_scatter(ct, **op.params),)
+
+
+def reduce_scatter_aval(x, axis, size, groups):
+    checks.accept("reduce_scatter", NUMBERS, x)
+    leading_is_members("reduce_scatter", x, size, groups)
+    return x.update(shape=x.shape[1:])
+
+
+def leading_is_members(name, x, size, groups):
+    """Refuse an operand whose first dimension does not have a slice for each member."""
+    count = size if groups is None else len(groups[0])
+    if not x.shape or x.shape[0] != count:
+        raise TypeError(f"{name} of {x.str_short()}: the first dimension must have the size {count}")
+
+
+reduce_scatter = Primitive(
+    "reduce_scatter", reduce_scatter_aval, kinds=("increasing", "linear"),
+    doc="of the sum over the members of a named axis the slice of each member's own index",
+)  # fmt: skip
+reduce_scatter.rule("lower")(lower_unbound)
+
+
+@reduce_scatter.rule("batch")
+def batch_reduce_scatter(op, x):
+    return Batched(op(move_axis(x.value, x.axis, 1)), 0)
+
+
+@reduce_scatter.rule(COLLECTIVE)
+def scatter_to_members(op, x):
+    groups, size = op.params["groups"], op.params["size"]
+    if groups is None:
+        if x.axis is None:
+            return Batched(elementwise.mul(x.value, size), 0)
+        return Batched(reductions.reduce_sum(x.value, axes=(x.axis,)), 0)
+    sums = reductions.reduce_sum(by_group(at(x, 0, size), groups), axes=(1,))
+    return Batched(by_member(sums, groups), 0)
+
+
+@reduce_scatter.rule("transpose")
+def transpose_reduce_scatter(op, ct, x):
+    return (all_gather(ct, **op.params),)
+
+
+# ------------------------------------------------------------------------------------------- permutations
+def all_to_all_aval(x, axis, size, groups):
+    leading_is_members("all_to_all", x, size, groups)
+    return x
+
+
+all_to_all = Primitive(
+    "all_to_all", all_to_all_aval, kinds=("structural", "linear"),
+    doc="slice k of member m becomes slice m of member k, along a named axis and the first dimension",
+)  # fmt: skip
+all_to_all.rule("lower")(lower_unbound)
+
+
+@all_to_all.rule("batch")
+def batch_all_to_all(op, x):
+    return Batched(op(move_axis(x.value, x.axis, 1)), 1)
+
+
+@all_to_all.rule(COLLECTIVE)
+def exchange(op, x):
+    groups = op.params["groups"]
+    stacked = at(x, 0, op.params["size"])
+    if groups is None:
+        return Batched(stacked, 1)
+    return Batched(by_member(move_axis(by_group(stacked, groups), 1, 2), groups), 0)
+
+
+@all_to_all.rule("transpose")
+def transpose_all_to_all(op, ct, x):
+    return (op(ct),)
+
+
+ppermute = Primitive(
+    "ppermute", lambda x, axis, size, perm: x, kinds=("linear",),
+    doc="for each pair (source, destination) of perm the source's value at the destination, else zeros",
+)  # fmt: skip
+ppermute.rule("lower")(lower_unbound)
+
+
+@ppermute.rule("batch")
+def batch_ppermute(op, x):
+    return Batched(op(x.value), x.axis)
+
+
+@ppermute.rule(COLLECTIVE)
+def permute_members(op, x):
+    size = op.params["size"]
+    source = {destination: source for source, destination in op.params["perm"]}
+    stacked = at(x, 0, size)
+    if len(source) < size:
+        one = typeof(stacked)
+        nothing = zeros.full(one.update(shape=(1, *one.shape[1:])), 0)
+        stacked = shape.concatenate(stacked, nothing, dimension=0)
+    return Batched(rows(stacked, [source.get(i, size) for i in range(size)]), 0)
+
+
+@ppermute.rule("transpose")
+def transpose_ppermute(op, ct, x):
+    back = tuple([(destination, source) for source, destination in op.params["perm"]])
+    return (ppermute(ct, **{**op.params, "perm": back}),)
+
+
+# ------------------------------------------------------------------------------------------------- index
+axis_index = Primitive(
+    "axis_index", lambda *, axis, size: ShapedArray((), INDEX), doc="a member's index along a named axis"
+)
+axis_index.rule("lower")(lower_unbound)
+
+
+@axis_index.rule(COLLECTIVE)
+def index_of_members(op):
+    return Batched(shape.iota(dtype=INDEX, shape=(op.params["size"],), dimension=0), 0)
+
+
+__all__ = [
+    "all_gather",
+    "all_to_all",
+    "axis_index",
+    "collective",
+    "pmax",
+    "pmin",
+    "ppermute",
+    "psum",
+    "reduce_scatter",
+]
