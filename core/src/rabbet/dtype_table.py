@@ -73,6 +73,10 @@ class DTypeTable:
         for form in (spec.dtype, spec.dtype.type, spec.name):
             self._known[form] = spec.dtype
 
+    def specs(self):
+        """The rows that are known so far, in the order in which they came."""
+        return tuple(self._by_name.values())
+
     def find(self, name):
         """The row of ``name``, from the table or from the plugin that has it; None if there is none."""
         spec = self._by_name.get(name)

@@ -8,12 +8,12 @@ times are added.
 
 from rabbet.current import context
 from rabbet.errors import MissingRule
-from rabbet.interpreter import Tracer
-from rabbet.jaxpr import Var
+from rabbet.interpreter import Tracer, typeof
+from rabbet.jaxpr import Var, open_consts
 from rabbet.payloads import Linear, Zero
 from rabbet.primitives import barrier, elementwise
 from rabbet.primitives.standard import transpose
-from rabbet.rules import reached
+from rabbet.rules import Decomposed, reached
 from rabbet.staging import stage
 
 
@@ -48,7 +48,11 @@ def backward(equations, cotangents):
             ctx.where = eqn.where or outer
             operands = [Linear(v.aval) if type(v) is Var else v for v in eqn.inputs]
             try:
-                results = lookup(eqn.op.primitive)(eqn.op, ct, *operands)
+                rule = lookup(eqn.op.primitive)
+                if type(rule) is Decomposed:
+                    results = transposed_parts(rule.parts, eqn.op, ct, operands)
+                else:
+                    results = rule(eqn.op, ct, *operands)
             except MissingRule as error:
                 reached(error, transpose, eqn.op.primitive, ctx.where)
                 raise
@@ -59,6 +63,21 @@ def backward(equations, cotangents):
                     add_to(cotangents, v, contribution)
     finally:
         ctx.where = outer
+
+
+def transposed_parts(parts, op, ct, operands):
+    """Transpose an operation by transposing what its decomposition is made of."""
+    linear = tuple([type(x) is Linear for x in operands])
+    several = op.primitive.multiple_results
+    avals = [x.aval if lin else typeof(x) for x, lin in zip(operands, linear, strict=True)]
+    closed = stage(lambda *xs: parts(op, *xs) if several else [parts(op, *xs)], avals, op.primitive.name)
+    cts = ct if several else (ct,)
+    nonzero = tuple([type(c) is not Zero for c in cts])
+    known = [*closed.consts, *[x for x in operands if type(x) is not Linear]]
+    flags = (False,) * len(closed.consts) + linear
+    given = [c for c in cts if type(c) is not Zero]
+    results = iter(transpose_program(open_consts(closed), flags, known, nonzero, given))
+    return tuple([next(results) if lin else None for lin in linear])
 
 
 def kept_apart(ct):

@@ -2,8 +2,9 @@
 
 A cell is one word: ``own`` (a rule beside the primitive, or the table's own for it), ``kind`` (the table's
 rule for one of its kinds), ``parts`` (its decomposition), ``bodies`` (the programs that it carries),
-``bridge`` (a third package's), ``derived`` (the table's rule for all that is left), ``zero`` (a derivative that is zero or does not exist: integers, steps), or a
-reason in parentheses. A cell that is none of these is an accident, and ``accidents`` lists those.
+``bridge`` (a third package's), ``derived`` (the table's rule for all that is left), ``zero`` (a derivative
+that is zero or does not exist: integers, steps), or a reason in parentheses. A cell that is none of these is
+an accident, and ``accidents`` lists those.
 
 Nested transformations: the rules of the inner one are made of primitives, each of which the outer one must
 know. ``made_of`` finds them by staging, so that ``unknown`` can say for a pair what is missing.
