@@ -59,3 +59,9 @@ def __getattr__(name):
     if name == "linalg":
         return importlib.import_module("rabbet.lax.linalg")
     raise AttributeError(f"module 'rabbet.lax' has no attribute {name!r}")
+from rabbet.lax.convolution import (
+    ConvDimensionNumbers, ConvGeneralDilatedDimensionNumbers, conv, conv_dimension_numbers,
+    conv_general_dilated, conv_general_dilated_local, conv_general_dilated_patches, conv_transpose,
+    conv_with_general_padding,
+)  # fmt: skip
+from rabbet.lax.windows import PaddingType, padtype_to_pads, reduce, reduce_window

@@ -138,7 +138,7 @@ def product_with(op, ct, aval, other, left):
     remaining = [pairs[d] for d in sorted(other_contract)]
     direct = [*batch, *mine, *remaining]
     swapped = [*batch, *remaining, *mine]
-    params = {"precision": _as_seen(op.params.get("precision"), left), "preferred_element_type": None}
+    params = {"precision": as_seen(op.params.get("precision"), left), "preferred_element_type": None}
     if swapped == sorted(swapped) and direct != swapped:
         out = flat_dot(other, ct, (others, ct_others), (other_batch, ct_batch), _swapped(params))
         order = swapped
@@ -157,13 +157,13 @@ def _as_seen_from(dimension_numbers, left):
     return (b, a), (d, c)
 
 
-def _as_seen(precision, left):
+def as_seen(precision, left):
     """A pair of precisions with that of the known operand second."""
     return precision if left or not isinstance(precision, tuple) else (precision[1], precision[0])
 
 
 def _swapped(params):
-    return {**params, "precision": _as_seen(params["precision"], False)}
+    return {**params, "precision": as_seen(params["precision"], False)}
 
 
 def flat_dot(x, y, contract, batch, params):

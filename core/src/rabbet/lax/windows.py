@@ -1,0 +1,270 @@
+"""Reductions by any computation, over dimensions (``reduce``) and over sliding windows (``reduce_window``)."""
+
+import enum
+
+import numpy as np
+
+from rabbet import dtypes, tree
+from rabbet.interpreter import is_tracer, typeof
+from rabbet.jaxpr import open_consts
+from rabbet.primitives import elementwise, logic, monoids, reductions, window_sums, windows
+from rabbet.primitives.checks import axis_in_range
+from rabbet.primitives.convert import to_dtype
+from rabbet.runtime.values import traceable
+from rabbet.source_info import describe_function
+from rabbet.staging import stage
+
+
+class PaddingType(enum.Enum):
+    """How ``padtype_to_pads`` pads: not at all, or so that only strides shrink an array."""
+
+    VALID = 1
+    SAME = 2
+    SAME_LOWER = 3
+
+
+def padtype_to_pads(in_shape, window_shape, window_strides, padding):
+    """The pairs ``(low, high)`` that ``"VALID"``, ``"SAME"`` or ``"SAME_LOWER"`` stands for.
+
+    Args:
+      in_shape, window_shape, window_strides: ints, one per dimension.
+      padding: ``"VALID"`` for none; ``"SAME"`` for results of the size ``ceil(size / stride)``, an odd
+        element being put after the array, with ``"SAME_LOWER"`` before it.
+
+    Raises:
+      RuntimeError: for another string.
+      TypeError: for anything that is not a string.
+    """
+    if isinstance(padding, str):
+        if padding.upper() not in PaddingType.__members__:
+            raise RuntimeError(
+                f"unknown padding {padding!r}; use 'VALID', 'SAME', 'SAME_LOWER' or pairs (low, high)"
+            )
+        padding = PaddingType[padding.upper()]
+    if not isinstance(padding, PaddingType):
+        raise TypeError(f"padding must be 'VALID', 'SAME' or 'SAME_LOWER', got {padding!r}")
+    if padding is PaddingType.VALID:
+        return [(0, 0)] * len(in_shape)
+    pads = []
+    for n, w, s in zip(in_shape, window_shape, window_strides, strict=True):
+        total = max((-(-int(n) // int(s)) - 1) * int(s) + int(w) - int(n), 0)
+        low = total // 2 if padding is PaddingType.SAME else total - total // 2
+        pads.append((low, total - low))
+    return pads
+
+
+def int_tuple(what, values, ndim, default=1):
+    """``values`` as ``ndim`` ints; all ``default`` if they are None."""
+    if values is None:
+        return (default,) * ndim
+    try:
+        return tuple([v.__index__() for v in values])
+    except (AttributeError, TypeError):
+        raise TypeError(f"{what} must be ints, one per dimension, got {values!r}") from None
+
+
+def padding_pairs(padding, sizes, window, strides, base_dilation, window_dilation):
+    """Padding as a tuple of pairs, whether it is given as a string or as pairs."""
+    if isinstance(padding, (str, PaddingType)):
+        spread = [windows.spread(n, d) for n, d in zip(sizes, base_dilation, strict=True)]
+        extent = [windows.spread(w, d) for w, d in zip(window, window_dilation, strict=True)]
+        return tuple(padtype_to_pads(spread, extent, strides, padding))
+    try:
+        return tuple([(low.__index__(), high.__index__()) for low, high in padding])
+    except (AttributeError, TypeError, ValueError):
+        raise TypeError(
+            f"padding must be 'VALID', 'SAME', 'SAME_LOWER' or a pair (low, high) of ints per dimension, "
+            f"got {padding!r}"
+        ) from None
+
+
+# ------------------------------------------------------------------------------------- computations
+class Computation:
+    """A monoid's operation staged for scalars: the program, what it captured, what is known about it."""
+
+    def __init__(self, name, computation, operands, inits):
+        leaves, self.tree = tree.flatten(operands)
+        self.operands = [traceable(x) for x in leaves]
+        starts, init_tree = tree.flatten(inits)
+        if init_tree != self.tree:
+            raise ValueError(
+                f"{name}: operands and initial values must have one structure, got {self.tree} and {init_tree}"
+            )
+        if not leaves:
+            raise ValueError(f"{name} needs at least one array")
+        self.given = starts
+        avals = [typeof(x).strong() for x in self.operands]
+        self.inits = [
+            to_dtype(s if hasattr(s, "dtype") else np.asarray(s, a.dtype)[()], a.dtype)
+            if not hasattr(s, "aval") and np.ndim(s) == 0
+            else s
+            for s, a in zip(starts, avals, strict=True)
+        ]
+        scalars = [a.update(shape=()) for a in avals]
+
+        def flat(*elements):
+            n = len(scalars)
+            pair = (
+                tree.unflatten(self.tree, list(elements[:n])),
+                tree.unflatten(self.tree, list(elements[n:])),
+            )
+            outs, out_tree = tree.flatten(computation(*pair))
+            if out_tree != self.tree:
+                raise TypeError(
+                    f"{name}: {describe_function(computation)} must return the structure of one element, "
+                    f"{self.tree}, it returned {out_tree}"
+                )
+            return [
+                to_dtype(x, a.dtype) if typeof(x).weak_type else traceable(x)
+                for x, a in zip(outs, scalars, strict=True)
+            ]
+
+        closed = stage(flat, scalars * 2, getattr(computation, "__name__", "computation"))
+        self.program, self.consts = monoids.without_calls(open_consts(closed)), list(closed.consts)
+        monoids.check_computation(
+            name, _without(self.program, len(self.consts)), avals, [typeof(x) for x in self.inits]
+        )
+
+    @property
+    def one_primitive(self):
+        """The primitive that the whole computation is, with the two elements as its operands; or None."""
+        program = self.program
+        if len(program.equations) != 1 or len(program.invars) != 2:
+            return None
+        (eqn,) = program.equations
+        both = set(map(id, eqn.inputs)) == set(map(id, program.invars))
+        return eqn.op.primitive if both and eqn.outputs == program.outvars else None
+
+    @property
+    def is_closed(self):
+        """Whether it can be a region of an operation: elementwise, and nothing captured."""
+        return not self.consts and monoids.is_elementwise(self.program)
+
+    def starts_with(self, value):
+        """Whether the only initial value is known, and is ``value``."""
+        (start,) = self.given
+        return not is_tracer(start) and bool(np.asarray(start) == value)
+
+    def rebuilt(self, outs):
+        """Results as the operands' pytree."""
+        return tree.unflatten(self.tree, list(outs))
+
+
+class _Signature:
+    """The types of a program without its captured arrays."""
+
+    def __init__(self, in_avals, out_avals):
+        self.in_avals, self.out_avals = in_avals, out_avals
+
+
+def _without(program, captured):
+    return _Signature(program.in_avals[captured:], program.out_avals)
+
+
+# For a computation that is one primitive: its reduction, the neutral element, the kinds of dtypes.
+_REDUCTIONS = {
+    elementwise.add: (reductions.reduce_sum, lambda dtype: 0, "iufc"),
+    elementwise.mul: (reductions.reduce_prod, lambda dtype: 1, "iufc"),
+    elementwise.max: (reductions.reduce_max, lambda dtype: reductions.extreme(dtype, False), "biuf"),
+    elementwise.min: (reductions.reduce_min, lambda dtype: reductions.extreme(dtype, True), "biuf"),
+    logic.bitwise_and: (reductions.reduce_and, lambda dtype: ~np.zeros((), dtype), "biu"),
+    logic.bitwise_or: (reductions.reduce_or, lambda dtype: 0, "biu"),
+    logic.bitwise_xor: (reductions.reduce_xor, lambda dtype: 0, "biu"),
+}
+
+
+def reduce(operands, init_values, computation, dimensions, out_sharding=None):
+    """The elements of arrays along ``dimensions``, combined by ``computation``.
+
+    Args:
+      operands: an array, or a pytree of arrays of one shape whose elements are combined together.
+      init_values: scalars in the same structure, which change nothing when they are combined.
+      computation: ``computation(x, y)`` combines two elements (each a scalar, or a pytree of scalars) to
+        one. It must be associative: in what order elements are combined is not defined.
+      dimensions: the dimensions to reduce.
+
+    Returns:
+      arrays without those dimensions, in the structure of ``operands``.
+
+    Raises:
+      TypeError: if structures, shapes or dtypes do not fit; the message says which.
+
+    Example:
+      >>> lax.reduce((keys, values), (-rnp.inf, 0), lambda a, b: larger_key(a, b), (0,))
+    """
+    made = Computation("reduce", computation, operands, init_values)
+    ndim = typeof(made.operands[0]).ndim
+    axes = tuple([axis_in_range("reduce", d.__index__(), ndim) for d in dimensions])
+    primitive, start, kinds = _REDUCTIONS.get(made.one_primitive, (None, None, ""))
+    dtype = typeof(made.operands[0]).dtype
+    if dtypes.kind(dtype) in kinds:
+        out = primitive(made.operands[0], axes=axes)
+        if not made.starts_with(start(dtype)):
+            out = made.one_primitive(made.inits[0], out)
+        return made.rebuilt([out])
+    if made.is_closed:
+        outs = monoids.reduce(*made.operands, *made.inits, computation=made.program, dimensions=axes)
+    else:
+        outs = monoids.reduced(made.program, made.operands, made.inits, axes, made.consts)
+    return made.rebuilt(outs)
+
+
+_WINDOWED = {
+    elementwise.add: (window_sums.reduce_window_sum, lambda dtype: 0, "iufc"),
+    elementwise.max: (window_sums.reduce_window_max, lambda dtype: reductions.extreme(dtype, False), "biuf"),
+    elementwise.min: (window_sums.reduce_window_min, lambda dtype: reductions.extreme(dtype, True), "biuf"),
+}
+
+
+def reduce_window(
+    operand, init_value, computation, window_dimensions, window_strides=None, padding="VALID",
+    base_dilation=None, window_dilation=None,
+):  # fmt: skip
+    """The elements of each window of arrays, combined by ``computation``.
+
+    Args:
+      operand: an array, or a pytree of arrays of one shape.
+      init_value: a scalar for each; what padding holds, and what each window starts with.
+      computation: an associative and commutative ``computation(x, y)`` of two elements.
+      window_dimensions: the window's sizes, one per dimension.
+      window_strides: how far windows are apart; by default 1.
+      padding: ``"VALID"``, ``"SAME"``, ``"SAME_LOWER"`` or a pair ``(low, high)`` per dimension.
+      base_dilation, window_dilation: how far the operand's, or the window's, elements are spread; by
+        default 1.
+
+    Returns:
+      arrays with an element per place of the window, in the structure of ``operand``.
+
+    Raises:
+      TypeError, ValueError: if structures, dtypes, or the numbers of entries do not fit.
+
+    Example:
+      >>> lax.reduce_window(image, -rnp.inf, lax.max, (2, 2), (2, 2))
+    """
+    made = Computation("reduce_window", computation, operand, init_value)
+    aval = typeof(made.operands[0])
+    sizes = int_tuple("window_dimensions", window_dimensions, aval.ndim)
+    if len(sizes) != aval.ndim:
+        raise ValueError(
+            f"reduce_window of {aval.str_short()}: window_dimensions {sizes} has {len(sizes)} entries; give "
+            f"one per dimension, {aval.ndim}"
+        )
+    strides = int_tuple("window_strides", window_strides, aval.ndim)
+    base = int_tuple("base_dilation", base_dilation, aval.ndim)
+    dilation = int_tuple("window_dilation", window_dilation, aval.ndim)
+    pads = padding_pairs(padding, aval.shape, sizes, strides, base, dilation)
+    window = windows.Window(sizes, strides, pads, base, dilation)
+    windows.check("reduce_window", aval, window)
+    primitive, start, kinds = _WINDOWED.get(made.one_primitive, (None, None, ""))
+    if dtypes.kind(aval.dtype) in kinds and made.starts_with(start(aval.dtype)):
+        return made.rebuilt([primitive(made.operands[0], window=window)])
+    if made.is_closed:
+        outs = monoids.reduce_window(*made.operands, *made.inits, computation=made.program, window=window)
+    else:
+        padded = [windows.padded(x, i, window) for x, i in zip(made.operands, made.inits, strict=True)]
+        out = windows.out_shape(aval.shape, window)
+        outs = monoids.window_reduced(made.program, padded, made.inits, window, out, made.consts)
+    return made.rebuilt(outs)
+
+
+__all__ = ["PaddingType", "int_tuple", "padding_pairs", "padtype_to_pads", "reduce", "reduce_window"]
