@@ -46,6 +46,15 @@ def test_a_missing_plugin_is_also_an_attribute_error():
         rb.no_such_name_at_all  # noqa: B018
 
 
+def test_a_missing_experimental_name_says_what_to_install():
+    import rabbet.experimental
+
+    with pytest.raises(
+        MissingPluginError, match=r"rb\.experimental\.jet is provided by the package rabbet-jet"
+    ):
+        rabbet.experimental.jet  # noqa: B018
+
+
 def test_a_missing_module_says_what_to_install():
     done = subprocess.run([sys.executable, "-c", "import rabbet.numpy"], capture_output=True, text=True)
     assert done.returncode == 1

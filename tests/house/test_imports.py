@@ -25,7 +25,10 @@ DOORS = {
     "rabbet", "rabbet.extend", "rabbet.lax", "rabbet.testing", "rabbet.tree", "rabbet.tree_util",
     "rabbet.errors", "rabbet.dlpack", "rabbet.dtypes",
 }  # fmt: skip
-MODULE_OF = {"rabbet-numpy": "rabbet.numpy", "rabbet-nn": "rabbet.nn", "rabbet-random": "rabbet.random"}
+MODULE_OF = {
+    "rabbet-numpy": "rabbet.numpy", "rabbet-nn": "rabbet.nn", "rabbet-random": "rabbet.random",
+    "rabbet-jet": "rabbet.experimental.jet",
+}  # fmt: skip
 
 
 def imported(path):

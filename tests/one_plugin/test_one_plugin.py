@@ -66,6 +66,14 @@ def test_bfloat16():
     assert np.asarray(lax.convert_element_type(lax.add(x, x), np.float32)).tolist() == [2.0, 4.0]
 
 
+@only("jet")
+def test_jet():
+    from rabbet.experimental.jet import jet
+
+    value, terms = jet(lambda x: lax.mul(x, lax.sin(x)), (0.0,), ([1.0, 0.0],))
+    assert [float(x) for x in (value, *terms)] == [0.0, 0.0, 2.0]
+
+
 @only("progress")
 def test_progress_is_silent_where_there_is_no_terminal(capfd):
     assert lax.add(1.0, 2.0).tolist() == 3.0

@@ -18,6 +18,7 @@ INSIDE_RABBET = {
     "plugins/numpy": "rabbet/numpy/",
     "plugins/nn": "rabbet/nn/",
     "plugins/random": "rabbet/random/",
+    "plugins/jet": "rabbet/experimental/jet/",
     "core": "rabbet/",
 }
 
@@ -43,6 +44,7 @@ def test_the_distributions_are_those_of_the_design():
         "rabbet-random",
         "rabbet-bfloat16",
         "rabbet-progress",
+        "rabbet-jet",
         "rabbet-pjrt-cpu",
         "rabbet-pjrt-cuda",
         "rabbet-pjrt-tpu",
@@ -71,7 +73,7 @@ def test_core_leaves_the_modules_of_plugins_to_them(wheel):
     assert not any(
         name.startswith(prefix)
         for name in code
-        for prefix in ("rabbet/numpy/", "rabbet/nn/", "rabbet/random/")
+        for prefix in ("rabbet/numpy/", "rabbet/nn/", "rabbet/random/", "rabbet/experimental/jet/")
     )
 
 
@@ -124,6 +126,7 @@ def test_the_root_project_ships_no_code_and_requires_the_standard_plugins(wheel)
         "rabbet-random",
         "rabbet-bfloat16",
         "rabbet-progress",
+        "rabbet-jet",
         "rabbet-pjrt-cpu",
     }
     assert {"cuda12", "cuda13", "tpu", "cli"} <= set(metadata(archive).get_all("Provides-Extra"))

@@ -1,0 +1,7 @@
+"""Taylor mode: the derivatives of a function along a curve, up to any order, in one pass.
+
+``jet`` pushes a truncated Taylor polynomial through a function. Written against ``rabbet`` and
+``rabbet.extend`` alone.
+"""
+
+from rabbet.experimental.jet.api import jet
