@@ -5,6 +5,7 @@ import pytest
 import rabbet as rb
 from rabbet import lax
 from rabbet.avals import ShapedArray
+from rabbet.effects import Effect
 from rabbet.errors import JaxprTypeError
 from rabbet.extend import ClosedJaxpr, Equation, Jaxpr, Literal, Primitive, Var, check, jit_call, stage
 
@@ -160,8 +161,9 @@ def test_a_body_may_not_capture():
 def test_effects_that_are_not_declared():
     noisy = Primitive("noisy_of_test_checking", lambda x: x, kinds=("effect",))
     a, b = Var(F), Var(F)
-    refused(Jaxpr([a], [b], [eqn(noisy, [a], [b])]), "noisy_of_test_checking", "effect")
-    check(Jaxpr([a], [b], [eqn(noisy, [a], [b])], effects=frozenset(["noisy_of_test_checking"])))
+    refused(Jaxpr([a], [b], [eqn(noisy, [a], [b])], effects=frozenset()), "noisy_of_test_checking", "effect")
+    check(Jaxpr([a], [b], [eqn(noisy, [a], [b])], effects=frozenset([Effect("noisy_of_test_checking")])))
+    check(Jaxpr([a], [b], [eqn(noisy, [a], [b])]))
 
 
 # ---------------------------------------------------------------------------------------- captured arrays

@@ -5,6 +5,7 @@ import pytest
 import rabbet as rb
 from rabbet import lax
 from rabbet.avals import ShapedArray
+from rabbet.effects import Effect
 from rabbet.extend import (
     Literal,
     Primitive,
@@ -221,11 +222,14 @@ def test_open_consts_makes_captured_arrays_inputs():
 def test_effects_are_part_of_the_program_and_of_those_around_it():
     noisy = Primitive("noisy_of_test_staging", lambda x: x, kinds=("effect",))
     inner = stage(lambda x: [noisy(x)], [F])
-    assert inner.effects == frozenset(["noisy_of_test_staging"])
+    assert inner.effects == frozenset([Effect("noisy_of_test_staging")])
     outer = stage(lambda x: [toys.jit(noisy)(x)], [F])
     assert outer.effects == inner.effects
-    named = Primitive("tagged_of_test_staging", lambda x, effect: x, kinds=("effect",))
-    assert stage(lambda x: [named(x, effect="print")], [F]).effects == frozenset(["print"])
+    tagged = Primitive(
+        "tagged_of_test_staging", lambda x, tag: x, effects=lambda tag: [Effect(tag, ordered=True)]
+    )
+    assert tagged.kinds == ("effect",)
+    assert stage(lambda x: [tagged(x, tag="print")], [F]).effects == frozenset([Effect("print", True)])
     assert stage(lambda x: [lax.sin(x)], [F]).effects == frozenset()
 
 

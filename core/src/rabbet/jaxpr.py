@@ -8,6 +8,7 @@ stand in equations as literals.
 from typing import Any, NamedTuple
 
 from rabbet.current import context
+from rabbet.effects import NONE
 
 
 def _short(aval):
@@ -67,18 +68,18 @@ class Jaxpr:
       outvars: list of ``Var`` or ``Literal``.
       equations: list of ``Equation``, in an order in which each value is defined before its use.
       constvars: list of ``Var`` for captured arrays, given before the inputs.
-      effects: frozenset of effect names.
+      effects: frozenset of the ``Effect``s of its equations; None: to be found.
       name: the traced function's name.
     """
 
     __slots__ = ("invars", "outvars", "equations", "constvars", "effects", "name", "memo", "__weakref__")
 
-    def __init__(self, invars, outvars, equations, constvars=(), effects=frozenset(), name="f"):
+    def __init__(self, invars, outvars, equations, constvars=(), effects=None, name="f"):
         self.invars = list(invars)
         self.outvars = list(outvars)
         self.equations = equations
         self.constvars = list(constvars)
-        self.effects = effects
+        self.effects = effects_in(equations) if effects is None else effects
         self.name = name
         # What transformations derived from this program (its jvp, its halves, its executables), by their
         # own keys.
@@ -182,12 +183,19 @@ def bodies_of(op):
 
 
 def effects_of(op):
-    """The names of the effects of an operator and of the programs that it carries."""
-    effects = frozenset()
+    """The effects of an operator and of the programs that it carries."""
+    effects = op.primitive.effects_of(op.params)
     for _, body in bodies_of(op):
         effects |= body.effects
-    if "effect" in op.primitive.kinds:
-        effects |= {op.params.get("effect", op.primitive.name)}
+    return effects
+
+
+def effects_in(equations):
+    """The effects of a list of equations."""
+    effects = NONE
+    for eqn in equations:
+        if eqn.op.primitive.special:
+            effects |= effects_of(eqn.op)
     return effects
 
 
@@ -198,6 +206,7 @@ __all__ = [
     "Literal",
     "Var",
     "bodies_of",
+    "effects_in",
     "effects_of",
     "evaluate",
     "open_consts",

@@ -13,6 +13,7 @@ import pickle
 
 from rabbet import rules, source_info
 from rabbet.current import context
+from rabbet.effects import NONE, Effect
 from rabbet.errors import RuleConflict
 from rabbet.rules import KINDS
 
@@ -31,6 +32,8 @@ class Primitive:
         ``multiple_results``.
       kinds: laws from ``KINDS``, the specific ones first. The first kind for which a table has a rule serves.
       multiple_results: True if calls return a list.
+      effects: the ``Effect``s of calling it, or a function from its parameters to them; that makes
+        ``effect`` one of its kinds. A primitive of that kind which names none has one of its own name.
       adopt: from which operand on Python scalars take the dtype of the first array operand; 0 for
         elementwise ones, None: never.
       doc: one sentence on what it computes.
@@ -42,14 +45,17 @@ class Primitive:
       ...     return lax.mul(x, 3.0)
     """
 
-    def __init__(self, name, abstract, *, kinds=(), multiple_results=False, doc="", adopt=None):
+    def __init__(self, name, abstract, *, kinds=(), multiple_results=False, doc="", adopt=None, effects=None):
         unknown = [kind for kind in kinds if kind not in KINDS]
         if unknown:
             raise ValueError(
                 f"primitive {name!r} declares unknown kinds {unknown}; the kinds are {', '.join(KINDS)}"
             )
         self.name = name
+        if effects is not None and "effect" not in kinds:
+            kinds = (*kinds, "effect")
         self.kinds = tuple(kinds)
+        self.effects = (Effect(name),) if effects is None and "effect" in kinds else effects
         # Whether it carries bodies or has effects: staging looks closer then.
         self.special = "body" in kinds or "effect" in kinds
         self.multiple_results = multiple_results
@@ -92,6 +98,12 @@ class Primitive:
                 self._ops.clear()
             self._ops[key] = op
         return op
+
+    def effects_of(self, params):
+        """The set of effects of calling this primitive with ``params``, without those of its bodies."""
+        if self.effects is None:
+            return NONE
+        return frozenset(self.effects(**params) if callable(self.effects) else self.effects)
 
     def rule(self, table):
         """Decorator: the owner's rule of this primitive for the table of that name (``"lower:cuda"`` for

@@ -10,6 +10,7 @@
 from itertools import count
 
 from rabbet import dtypes
+from rabbet.effects import listed
 from rabbet.jaxpr import Jaxpr, Literal
 from rabbet.tree import PyTreeDef
 
@@ -61,7 +62,8 @@ def _lines(jaxpr, names):
     for eqn in jaxpr.equations:
         lines += ["    " + line for line in _equation(eqn, names)]
     outs = ", ".join(names(v) for v in jaxpr.outvars)
-    lines.append(f"  in ({outs}{',' if len(jaxpr.outvars) == 1 else ''}) }}")
+    effects = f" with effects {listed(jaxpr.effects)}" if jaxpr.effects else ""
+    lines.append(f"  in ({outs}{',' if len(jaxpr.outvars) == 1 else ''}){effects} }}")
     return lines
 
 
@@ -74,7 +76,8 @@ def _equation(eqn, names):
     }
     nested = {k: v for k, v in params.items() if _has_body(v)}
     flat = " ".join(f"{k}={_param(v)}" for k, v in params.items() if k not in nested)
-    head = f"{_binders(eqn.outputs, names)} = {eqn.op.primitive.name}"
+    bound = f"{_binders(eqn.outputs, names)} = " if eqn.outputs else ""
+    head = f"{bound}{eqn.op.primitive.name}"
     if not nested:
         return [f"{head}{f'[{flat}]' if flat else ''} {operands}".rstrip()]
     lines = [f"{head}["]

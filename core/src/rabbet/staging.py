@@ -11,6 +11,7 @@ from rabbet import scalars, source_info
 from rabbet.checking import check
 from rabbet.config import config
 from rabbet.current import context
+from rabbet.effects import NONE
 from rabbet.interpreter import Interpreter, Tracer, leaked, typeof
 from rabbet.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var, effects_of
 
@@ -25,7 +26,7 @@ class Stage(Interpreter):
     def __init__(self):
         self.equations = []
         self.captured = {}
-        self.effects = frozenset()
+        self.effects = NONE
 
     def process(self, op, args):
         """Append one equation; its outputs are typed by the operator's shape rule."""

@@ -1,7 +1,7 @@
 """What may still change: names of core, and those that plugins add.
 
-A plugin adds ``rabbet.experimental.jet`` as others add ``rabbet.numpy``: by a module in this folder of its own
-distribution, and an entry point ``experimental.jet`` in the group ``rabbet.api``.
+A plugin adds ``rabbet.experimental.jet`` as others add ``rabbet.numpy``: by a module in this folder of its
+own distribution, and an entry point ``experimental.jet`` in the group ``rabbet.api``.
 """
 
 import pkgutil

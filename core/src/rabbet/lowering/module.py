@@ -9,11 +9,12 @@ compile it again.
 import functools
 from typing import NamedTuple
 
-from rabbet import scalars
+from rabbet import effects, scalars
 from rabbet.errors import MissingRule
-from rabbet.jaxpr import Var
+from rabbet.jaxpr import Var, effects_of
 from rabbet.lowering import constants, custom_calls, extended
 from rabbet.lowering.locations import Locations
+from rabbet.lowering.regions import TOKEN, Region, Tokens, types_of
 from rabbet.rules import Decomposed, RuleTable, Through, reached
 from rabbet.staging import stage
 
@@ -23,10 +24,14 @@ lower = RuleTable(
 
 
 class Lowered(NamedTuple):
-    """A module's text, and the same without locations: the part that decides what is compiled."""
+    """A module's text, and the same without locations: the part that decides what is compiled.
+
+    ``callbacks`` are the ``HostCallback``s that it calls by their index.
+    """
 
     text: str
     key_text: str
+    callbacks: tuple = ()
 
 
 def lower_program(jaxpr, platform, *, name="main", donated=(), table=lower, arg_attributes=(), bridges=None):
@@ -73,6 +78,7 @@ class Module:
         self.table = table
         self.locations = Locations()
         self.functions = []
+        self.callbacks = []
         self._names = {}
         self._by_body = {}
 
@@ -81,13 +87,25 @@ class Module:
         symbol = self._unique(_symbol(name))
         function = Function(self)
         arguments = [f"%arg{i}" for i in range(len(jaxpr.constvars) + len(jaxpr.invars))]
+        threaded = effects.ordered(jaxpr.effects)
+        given = {e: f"%token{i}" for i, e in enumerate(threaded)}
+        if public:  # nobody hands tokens to a program: it starts with new ones
+            function.constant_lines += [
+                (f"{t} = stablehlo.create_token : {TOKEN}", "") for t in given.values()
+            ]
+            passed = ()
+        else:
+            passed = threaded
+        function.tokens = Tokens(f"the function {name!r}", given)
         results = function.inline(jaxpr, arguments)
+        results += [function.tokens[e] for e in passed]
         notes = dict(attributes)
         head = ", ".join(
             f"{a}: {v.aval.mlir}" + (f" {{{notes[i]}}}" if i in notes else "")
             for i, (a, v) in enumerate(zip(arguments, (*jaxpr.constvars, *jaxpr.invars), strict=True))
         )
-        types = ", ".join(v.aval.mlir for v in jaxpr.outvars)
+        head = ", ".join([part for part in (head, *[f"{given[e]}: {TOKEN}" for e in passed]) if part])
+        types = types_of(jaxpr.out_avals, passed)
         lines = [(f"func.func {'public' if public else 'private'} @{symbol}({head}) -> ({types}) {{", "")]
         lines += function.constant_lines
         lines += function.lines
@@ -116,6 +134,7 @@ class Module:
         return Lowered(
             "\n".join([*with_locations, *self.locations.definitions()]),
             "\n".join([text for text, _ in lines]),
+            tuple(self.callbacks),
         )
 
     def _unique(self, symbol):
@@ -134,6 +153,7 @@ class Function:
         self.module = module
         self.lines = []
         self.constant_lines = []
+        self.tokens = Tokens("this function", {})
         self._constants = {}
         self._literals = {}
         self._count = 0
@@ -277,32 +297,75 @@ class Site:
         """Write an operation without results."""
         self._function.lines.append((text, self._function.loc))
 
+    def emit_all(self, text, n):
+        """Write an operation with any number of results; return their names."""
+        if n == 0:
+            self.emit_none(text)
+            return []
+        return [self.emit(text)] if n == 1 else self.emit_many(text, n)
+
+    def callback(self, callback):
+        """Enter a ``HostCallback`` into the module; return its index."""
+        callbacks = self._function.module.callbacks
+        callbacks.append(callback)
+        return len(callbacks) - 1
+
+    @property
+    def ordered_effects(self):
+        """The ordered effects of this operation and its bodies, in the order in which their tokens are
+        passed on.
+        """
+        return effects.ordered(effects_of(self._equation.op))
+
+    def token(self, effect):
+        """The name of the current token of an ordered effect: what happened before this operation."""
+        return self._function.tokens[effect]
+
+    def set_token(self, effect, name):
+        """Name the token that stands for an ordered effect from here on: a result of this operation."""
+        self._function.tokens.held[effect] = name
+
+    def take_tokens(self, threaded, results):
+        """``results`` without the tokens of ``threaded`` at their end, which become the current ones."""
+        n = len(results) - len(threaded)
+        for effect, name in zip(threaded, results[n:], strict=True):
+            self.set_token(effect, name)
+        return results[:n]
+
     def emit_regions(self, head, regions, tail, n, closed=False):
         """Write an operation with regions: ``n`` results = ``head ({region}, {region}) tail``.
 
         Args:
-          regions: for each region ``(jaxpr, names)``: its first inputs are the captured ``names``, the
-            others block arguments.
+          regions: a ``Region`` each, or its first two fields.
           closed: whether a region may not use values from outside, so that its constants stand in it.
         """
         function = self._function
         name = function.fresh()
         shown = f"{name}:{n} = " if n > 1 else f"{name} = " if n == 1 else ""
         function.lines.append((f"{shown}{head} ({{", ""))
-        for i, (jaxpr, names) in enumerate(regions):
+        for i, region in enumerate(regions):
             if i:
                 function.lines.append(("}, {", ""))
-            own = [(function.fresh(), v.aval.mlir) for v in jaxpr.invars[len(names) :]]
-            if own:
-                function.lines.append((f"^bb0({', '.join([f'{a}: {t}' for a, t in own])}):", ""))
-            names = [*names, *[a for a, _ in own]]
-            outs = function.inline_closed(jaxpr, names) if closed else function.inline(jaxpr, names)
-            types = ", ".join([v.aval.mlir for v in jaxpr.outvars])
-            function.lines.append(
-                (f"stablehlo.return {', '.join(outs)} : {types}" if outs else "stablehlo.return", "")
-            )
+            self._write_region(Region(*region), closed)
         function.lines.append((f"}}) {tail}", function.loc))
         return [name] if n == 1 else [f"{name}#{i}" for i in range(n)]
+
+    def _write_region(self, region, closed):
+        function, (jaxpr, names, takes, gives) = self._function, region
+        own = [(function.fresh(), v.aval.mlir) for v in jaxpr.invars[len(names) :]]
+        taken = [(function.fresh(), TOKEN) for _ in takes]
+        if own or taken:
+            function.lines.append((f"^bb0({', '.join([f'{a}: {t}' for a, t in own + taken])}):", ""))
+        outside = function.tokens
+        function.tokens = outside.within(region, [a for a, _ in taken], repr(self.primitive.name))
+        names = [*names, *[a for a, _ in own]]
+        outs = function.inline_closed(jaxpr, names) if closed else function.inline(jaxpr, names)
+        outs += [function.tokens[e] for e in gives]
+        function.tokens = outside
+        types = types_of(jaxpr.out_avals, gives)
+        function.lines.append(
+            (f"stablehlo.return {', '.join(outs)} : {types}" if outs else "stablehlo.return", "")
+        )
 
     def constant(self, value, aval):
         """The name of a constant of type ``aval``; ``value`` is a scalar or a small NumPy array."""
@@ -327,15 +390,12 @@ class Site:
     def call(self, jaxpr, names, name="f"):
         """Write a body as a private function and call it; return the names of its outputs."""
         symbol = self._function.module.function_of(jaxpr, name)
-        ins = ", ".join(v.aval.mlir for v in (*jaxpr.constvars, *jaxpr.invars))
-        outs = ", ".join(v.aval.mlir for v in jaxpr.outvars)
+        threaded = effects.ordered(jaxpr.effects)
+        ins = types_of([v.aval for v in (*jaxpr.constvars, *jaxpr.invars)], threaded)
+        outs = types_of(jaxpr.out_avals, threaded)
+        names = [*names, *[self.token(e) for e in threaded]]
         text = f"func.call @{symbol}({', '.join(names)}) : ({ins}) -> ({outs})"
-        if not jaxpr.outvars:
-            self.emit_none(text)
-            return []
-        if len(jaxpr.outvars) == 1:
-            return [self.emit(text)]
-        return self.emit_many(text, len(jaxpr.outvars))
+        return self.take_tokens(threaded, self.emit_all(text, len(jaxpr.outvars) + len(threaded)))
 
     def broadcast_operand(self, name, aval, shape):
         """``name`` spread to ``shape`` if it is a scalar beside arrays, as elementwise operations allow."""

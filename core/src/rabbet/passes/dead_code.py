@@ -1,6 +1,6 @@
 """Dead code: equations that no output needs and that have no effect."""
 
-from rabbet.jaxpr import Jaxpr, bodies_of
+from rabbet.jaxpr import Jaxpr, effects_of
 
 
 def eliminate_dead_code(jaxpr):
@@ -8,18 +8,10 @@ def eliminate_dead_code(jaxpr):
     live = set(jaxpr.outvars)
     kept = []
     for eqn in reversed(jaxpr.equations):
-        if not live.isdisjoint(eqn.outputs) or (eqn.op.primitive.special and has_effect(eqn.op)):
+        if not live.isdisjoint(eqn.outputs) or (eqn.op.primitive.special and effects_of(eqn.op)):
             kept.append(eqn)
             live.update(eqn.inputs)
     if len(kept) == len(jaxpr.equations):
         return jaxpr
     kept.reverse()
     return Jaxpr(jaxpr.invars, jaxpr.outvars, kept, jaxpr.constvars, jaxpr.effects, jaxpr.name)
-
-
-def has_effect(op):
-    """Whether an operator does something besides computing its outputs."""
-    kinds = op.primitive.kinds
-    if "effect" in kinds:
-        return True
-    return "body" in kinds and any(body.effects for _, body in bodies_of(op))

@@ -8,6 +8,7 @@ hook.
 from rabbet import bodies
 from rabbet.interpreter import typeof
 from rabbet.jaxpr import evaluate
+from rabbet.lowering.regions import Region, types_of
 from rabbet.payloads import Linear, Zero
 from rabbet.primitive import Primitive
 from rabbet.primitives import transposition, zeros
@@ -36,11 +37,12 @@ cond = Primitive(
 @cond.rule("lower")
 def lower_cond(op, index, *operands):
     branches = op["branches"]
-    types = ", ".join([a.mlir for a in op.out_avals])
-    regions = [(branch, list(operands)) for branch in branches]
-    return op.emit_regions(
-        f'"stablehlo.case"({index})', regions, f": (tensor<i32>) -> ({types})", len(op.out_avals)
-    )
+    threaded = op.ordered_effects
+    types = types_of(op.out_avals, threaded)
+    regions = [Region(branch, list(operands), gives=threaded) for branch in branches]
+    n = len(op.out_avals) + len(threaded)
+    outs = op.emit_regions(f'"stablehlo.case"({index})', regions, f": (tensor<i32>) -> ({types})", n)
+    return op.take_tokens(threaded, outs)
 
 
 @cond.rule("body")

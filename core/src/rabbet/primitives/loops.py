@@ -5,10 +5,11 @@ carrying values from one step to the next and stacking the others; it is lowered
 differentiated in its own right.
 """
 
-from rabbet import bodies, dtypes, tree
+from rabbet import bodies, dtypes, effects, tree
 from rabbet.avals import ShapedArray
 from rabbet.interpreter import Tracer, typeof
 from rabbet.jaxpr import evaluate
+from rabbet.lowering.regions import Region, types_of
 from rabbet.payloads import Linear
 from rabbet.primitive import Primitive
 from rabbet.primitives import dynamic, elementwise, logic, shape, zeros
@@ -54,11 +55,39 @@ def parts_of_while(op, args):
 
 @while_.rule("lower")
 def lower_while(op, *names):
+    if effects.ordered(op["cond_jaxpr"].effects):
+        return op.write(lambda *args: carrying_decision(op, args), op.in_avals, names)
     test_consts, body_consts, carry = parts_of_while(op, names)
-    types = ", ".join([a.mlir for a in op.out_avals])
-    regions = [(op["cond_jaxpr"], test_consts), (op["body_jaxpr"], body_consts)]
+    threaded = op.ordered_effects
+    types = types_of(op.out_avals, threaded)
+    regions = [
+        Region(op["cond_jaxpr"], test_consts, takes=threaded),
+        Region(op["body_jaxpr"], body_consts, takes=threaded, gives=threaded),
+    ]
+    carry = [*carry, *[op.token(e) for e in threaded]]
     head = f'"stablehlo.while"({", ".join(carry)})'
-    return op.emit_regions(head, regions, f": ({types}) -> ({types})", len(carry))
+    outs = op.emit_regions(head, regions, f": ({types}) -> ({types})", len(carry))
+    return op.take_tokens(threaded, outs)
+
+
+def carrying_decision(op, args):
+    """The same loop with its condition computed in the body and carried: where the condition has ordered
+    effects, since the region of a condition cannot give a token back.
+    """
+    test_consts, body_consts, carry = parts_of_while(op, args)
+    m, n = len(test_consts), len(test_consts) + len(body_consts)
+
+    def step(*flat):
+        held, carried = flat[:n], flat[n + 1 :]
+        after = evaluate(op.params["body_jaxpr"], [*held[m:], *carried])
+        return [*evaluate(op.params["cond_jaxpr"], [*held[:m], *after]), *after]
+
+    first = evaluate(op.params["cond_jaxpr"], [*test_consts, *carry])
+    avals = [typeof(x) for x in (*first, *carry)]
+    body = stage(step, [*[typeof(x) for x in args[:n]], *avals], "step").jaxpr
+    test = stage(lambda more, *_: [more], avals, "more").jaxpr
+    outs = while_(*args[:n], *first, *carry, cond_jaxpr=test, body_jaxpr=body, cond_consts=0, body_consts=n)
+    return outs[1:]
 
 
 @while_.rule("body")

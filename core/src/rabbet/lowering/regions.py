@@ -1,0 +1,49 @@
+"""Regions of operations, and the tokens that keep ordered effects in order through them."""
+
+from typing import NamedTuple
+
+from rabbet.jaxpr import Jaxpr
+
+TOKEN = "!stablehlo.token"
+
+
+class Region(NamedTuple):
+    """A program written as a region of an operation.
+
+    Attributes:
+      jaxpr: the program.
+      names: values from outside that are its first inputs; the others are block arguments.
+      takes: ordered effects whose tokens are further block arguments.
+      gives: ordered effects whose tokens are further results; those that are not taken come from outside.
+    """
+
+    jaxpr: Jaxpr
+    names: list
+    takes: tuple = ()
+    gives: tuple = ()
+
+
+def types_of(avals, effects=()):
+    """The StableHLO types of arrays, then those of the tokens of ``effects``, with commas between."""
+    return ", ".join([*[a.mlir for a in avals], *[TOKEN] * len(effects)])
+
+
+class Tokens:
+    """The current token of each ordered effect, while a function is written."""
+
+    def __init__(self, where, given):
+        self.where = where
+        self.held = dict(given)
+
+    def __getitem__(self, effect):
+        if effect not in self.held:
+            raise NotImplementedError(
+                f"the ordered effect {effect.name!r} cannot happen inside {self.where}, whose order of "
+                "steps is not fixed; it can inside cond, while_loop, scan and calls"
+            )
+        return self.held[effect]
+
+    def within(self, region, taken, where):
+        """The tokens inside a region; ``taken`` are the names of those that it takes."""
+        inner = {e: self[e] for e in region.gives if e not in region.takes}
+        return Tokens(where, {**inner, **dict(zip(region.takes, taken, strict=True))})
