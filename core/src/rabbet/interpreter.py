@@ -209,6 +209,7 @@ class Interpreter:
         try:
             if self.bound and self.binds(axes.used_by(op)):
                 if axes.is_collective(op):
+                    op.out(tuple([typeof(a) for a in args]))  # refuses operands that do not fit
                     return self.collective(op, args)
                 mine = True  # a program that communicates along our axis concerns us whatever its operands
             if not mine:

@@ -9,7 +9,7 @@ import importlib
 
 from rabbet.lax.collectives import (
     all_gather, all_to_all, axis_index, axis_size, pbroadcast, pmax, pmean, pmin, ppermute, pshuffle, psum,
-    psum_scatter, pswapaxes, ragged_all_to_all,
+    psum_scatter, pswapaxes,
 )  # fmt: skip
 from rabbet.lax.contractions import (
     DotAlgorithm, DotAlgorithmPreset, DotDimensionNumbers, Precision, batch_matmul, dot, dot_general,
@@ -25,6 +25,7 @@ from rabbet.lax.gathering import (
     GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers, gather, scatter, scatter_add,
     scatter_max, scatter_min, scatter_mul, scatter_sub,
 )  # fmt: skip
+from rabbet.lax.ragged_exchange import ragged_all_to_all
 from rabbet.lax.reductions import (
     argmax, argmin, reduce_and, reduce_max, reduce_min, reduce_or, reduce_prod, reduce_sum, reduce_xor,
 )  # fmt: skip
@@ -59,6 +60,8 @@ def __getattr__(name):
     if name == "linalg":
         return importlib.import_module("rabbet.lax.linalg")
     raise AttributeError(f"module 'rabbet.lax' has no attribute {name!r}")
+
+
 from rabbet.lax.convolution import (
     ConvDimensionNumbers, ConvGeneralDilatedDimensionNumbers, conv, conv_dimension_numbers,
     conv_general_dilated, conv_general_dilated_local, conv_general_dilated_patches, conv_transpose,

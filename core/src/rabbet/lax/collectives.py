@@ -14,7 +14,7 @@ from rabbet import axes, dtypes, tree
 from rabbet.interpreter import typeof
 from rabbet.lax import shapes
 from rabbet.lax.values import convert_element_type, select
-from rabbet.primitives import collectives, gather, logic, reductions, zeros
+from rabbet.primitives import collectives, logic, zeros
 from rabbet.primitives.batching import move_axis
 from rabbet.runtime.values import traceable
 from rabbet.scalars import is_python_scalar
@@ -32,14 +32,15 @@ def _names(axis_name, who):
     return [(name, axes.size_of(name, who)) for name in names]
 
 
-def _one_name(axis_name, who):
+def one_name(axis_name, who):
+    """The name and size of the one axis that may be named."""
     pairs = _names(axis_name, who)
     if len(pairs) != 1:
         raise ValueError(f"{who} communicates along one axis, got the names {axis_name!r}")
     return pairs[0]
 
 
-def _groups(groups, pairs, who, equal=True):
+def groups_of(groups, pairs, who, equal=True):
     """``axis_index_groups`` as a tuple of tuples, or None for the whole axis."""
     if groups is None:
         return None
@@ -57,7 +58,7 @@ def _groups(groups, pairs, who, equal=True):
     return None if found == (tuple(range(size)),) else found
 
 
-def _count(pairs, groups):
+def count_of(pairs, groups):
     """How many members communicate with each other."""
     return math.prod([size for _, size in pairs]) if groups is None else len(groups[0])
 
@@ -95,11 +96,11 @@ def psum(x, axis_name, *, axis_index_groups=None):
       [0.25 0.75]
     """
     pairs = _names(axis_name, "psum")
-    groups = _groups(axis_index_groups, pairs, "psum", equal=False)
+    groups = groups_of(axis_index_groups, pairs, "psum", equal=False)
 
     def one(leaf):
         if is_python_scalar(leaf) and (groups is None or len({len(g) for g in groups}) == 1):
-            return leaf * _count(pairs, groups)
+            return leaf * count_of(pairs, groups)
         leaf = traceable(leaf)
         if dtypes.kind(typeof(leaf).dtype) == "b":
             leaf = convert_element_type(leaf, np.int32)
@@ -118,7 +119,7 @@ def pmean(x, axis_name, *, axis_index_groups=None):
 
 def _extreme(primitive, x, axis_name, axis_index_groups):
     pairs = _names(axis_name, primitive.name)
-    groups = _groups(axis_index_groups, pairs, primitive.name, equal=False)
+    groups = groups_of(axis_index_groups, pairs, primitive.name, equal=False)
     return tree.map(lambda leaf: _each(primitive, traceable(leaf), pairs, groups), x)
 
 
@@ -150,8 +151,8 @@ def all_gather(x, axis_name, *, axis_index_groups=None, axis=0, tiled=False):
       arrays with one more dimension at ``axis``, or with that dimension multiplied.
     """
     pairs = _names(axis_name, "all_gather")
-    groups = _groups(axis_index_groups, pairs, "all_gather")
-    count = _count(pairs, groups)
+    groups = groups_of(axis_index_groups, pairs, "all_gather")
+    count = count_of(pairs, groups)
 
     def one(leaf):
         leaf = traceable(leaf)
@@ -201,8 +202,8 @@ def psum_scatter(x, axis_name, *, scatter_dimension=0, axis_index_groups=None, t
       tiled: keep the dimension and leave each member its chunk; else it goes.
     """
     pairs = _names(axis_name, "psum_scatter")
-    groups = _groups(axis_index_groups, pairs, "psum_scatter")
-    count = _count(pairs, groups)
+    groups = groups_of(axis_index_groups, pairs, "psum_scatter")
+    count = count_of(pairs, groups)
 
     def one(leaf):
         leaf = traceable(leaf)
@@ -218,7 +219,7 @@ def psum_scatter(x, axis_name, *, scatter_dimension=0, axis_index_groups=None, t
 # ------------------------------------------------------------------------------------------- permutations
 @folded
 def all_to_all(x, axis_name, split_axis, concat_axis, *, axis_index_groups=None, tiled=False):
-    """Exchange a named axis with a dimension: slice ``k`` of member ``m`` becomes slice ``m`` of member ``k``.
+    """Exchange a named axis with a dimension: slice ``k`` of member ``m`` becomes slice ``m`` of ``k``.
 
     Args:
       x: a pytree of arrays.
@@ -230,8 +231,8 @@ def all_to_all(x, axis_name, split_axis, concat_axis, *, axis_index_groups=None,
         single elements, stacked along a new one.
     """
     pairs = _names(axis_name, "all_to_all")
-    groups = _groups(axis_index_groups, pairs, "all_to_all")
-    count = _count(pairs, groups)
+    groups = groups_of(axis_index_groups, pairs, "all_to_all")
+    count = count_of(pairs, groups)
 
     def one(leaf):
         leaf = traceable(leaf)
@@ -268,7 +269,7 @@ def ppermute(x, axis_name, perm):
       >>> rb.vmap(lambda x: lax.ppermute(x, "i", [(0, 1), (1, 2)]), axis_name="i")(rnp.arange(3) + 5)
       [0 5 6]
     """
-    name, size = _one_name(axis_name, "ppermute")
+    name, size = one_name(axis_name, "ppermute")
     pairs = tuple([(operator.index(a), operator.index(b)) for a, b in perm])
     for what, indices in (("source", [a for a, _ in pairs]), ("destination", [b for _, b in pairs])):
         if len(set(indices)) != len(indices):
@@ -283,7 +284,7 @@ def ppermute(x, axis_name, perm):
 @folded
 def pshuffle(x, axis_name, perm):
     """Reorder the members of a named axis: member ``i`` gets the value of member ``perm[i]``."""
-    name, size = _one_name(axis_name, "pshuffle")
+    name, size = one_name(axis_name, "pshuffle")
     perm = [operator.index(i) for i in perm]
     if sorted(perm) != list(range(size)):
         raise ValueError(
@@ -329,70 +330,7 @@ def axis_size(axis_name):
     return math.prod([size for _, size in _names(axis_name, "axis_size")])
 
 
-# ------------------------------------------------------------------------------------------------- ragged
-@folded
-def ragged_all_to_all(
-    operand, output, input_offsets, send_sizes, output_offsets, recv_sizes, *, axis_name,
-    axis_index_groups=None,
-):  # fmt: skip
-    """Exchange runs of rows of differing lengths between the members of a named axis.
-
-    With ``K`` runs per member, run ``k`` goes to member ``k // (K / members)``: rows ``input_offsets[k]`` to
-    ``input_offsets[k] + send_sizes[k]`` of the sender's ``operand``, written from row ``output_offsets[k]``
-    on into the receiver's ``output``.
-
-    Args:
-      operand: an array ``(N, ...)``.
-      output: an array ``(M, ...)``, what stays where nothing is received.
-      input_offsets, send_sizes, output_offsets: integer arrays ``(K,)`` about what this member sends.
-      recv_sizes: an integer array ``(K,)``: how many rows each run received has.
-      axis_name: the axis.
-      axis_index_groups: groups of indices, of one size, that exchange within themselves.
-
-    Returns:
-      an array ``(M, ...)``.
-    """
-    who = "ragged_all_to_all"
-    pairs = [_one_name(axis_name, who)]
-    count = _count(pairs, _groups(axis_index_groups, pairs, who))
-    runs = {typeof(v).shape for v in (input_offsets, send_sizes, output_offsets, recv_sizes)}
-    ((length,),) = runs if len(runs) == 1 and len(next(iter(runs))) == 1 else [(0,)]
-    if length == 0 or length % count:
-        raise ValueError(
-            f"{who}: offsets and sizes must be vectors of one length, a multiple of the {count} members that "
-            f"communicate; got the shapes {sorted(runs)}"
-        )
-    own, into = typeof(operand), typeof(output)
-    if (own.shape[1:], own.dtype) != (into.shape[1:], into.dtype):
-        raise TypeError(f"{who}: rows of {own.str_short()} do not fit the output {into.str_short()}")
-
-    def received(v):
-        v = convert_element_type(v, np.int32)
-        return all_to_all(v, axis_name, 0, 0, axis_index_groups=axis_index_groups, tiled=True)
-
-    targets, starts = received(output_offsets)[None, :], received(input_offsets)[None, :]
-    everything = all_gather(operand, axis_name, axis_index_groups=axis_index_groups)
-    everything = shapes.reshape(everything, (count * own.shape[0], *own.shape[1:]))
-    row = shapes.iota(np.int32, into.shape[0])[:, None]
-    until = targets + convert_element_type(recv_sizes, np.int32)[None, :]
-    hit = logic.bitwise_and(logic.ge(row, targets), logic.lt(row, until))
-    run = shapes.iota(np.int32, length)[None, :]
-    # Of runs that overlap, the last one counts.
-    last = reductions.reduce_max(logic.select_n(hit, np.int32(-1), run + row * 0), axes=(1,))
-    chosen = logic.eq(run, last[:, None])
-    place = (run // (length // count)) * own.shape[0] + starts + row - targets
-    place = reductions.reduce_sum(logic.select_n(chosen, np.int32(0), place), axes=(1,))
-    rows = gather.gather(
-        everything, place[:, None], slice_sizes=(1, *own.shape[1:]),
-        dimension_numbers=gather.GatherDimensionNumbers(tuple(range(1, own.ndim)), (0,), (0,)),
-        indices_are_sorted=False, unique_indices=False, mode=gather.CLIP, fill_value=None,
-    )  # fmt: skip
-    wide = (into.shape[0], *[1] * (into.ndim - 1))
-    known = shapes.broadcast_in_dim(shapes.reshape(logic.ge(last, 0), wide), into.shape, range(into.ndim))
-    return select(known, rows, output)
-
-
 __all__ = [
     "all_gather", "all_to_all", "axis_index", "axis_size", "pbroadcast", "pmax", "pmean",
-    "pmin", "ppermute", "pshuffle", "psum", "psum_scatter", "pswapaxes", "ragged_all_to_all",
+    "pmin", "ppermute", "pshuffle", "psum", "psum_scatter", "pswapaxes",
 ]  # fmt: skip

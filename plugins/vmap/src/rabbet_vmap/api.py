@@ -1,6 +1,7 @@
 """The public function: arguments and pytrees around ``run``."""
 
 import functools
+import operator
 
 from rabbet import tree
 from rabbet.extend import (
@@ -48,6 +49,7 @@ def vmap(fun, in_axes=0, out_axes=0, axis_name=None, axis_size=None, spmd_axis_n
     """
     if not callable(fun):
         raise TypeError(f"vmap takes a function, got {type(fun).__name__}")
+    _check_names(axis_name, axis_size, spmd_axis_name)
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
 
@@ -77,6 +79,21 @@ def vmap(fun, in_axes=0, out_axes=0, axis_name=None, axis_size=None, spmd_axis_n
         return tree.unflatten(out_tree, placed)
 
     return mapped
+
+
+def _check_names(axis_name, axis_size, spmd_axis_name):
+    """Refuse names that cannot be compared and sizes that are none."""
+    try:
+        hash(axis_name)
+    except TypeError:
+        raise TypeError(f"vmap: axis_name must be hashable, got {axis_name!r:.60}") from None
+    if axis_size is not None and (not hasattr(axis_size, "__index__") or operator.index(axis_size) < 0):
+        raise TypeError(f"vmap: axis_size must be an int that is not negative, got {axis_size!r:.60}")
+    names = spmd_axis_name if isinstance(spmd_axis_name, tuple) else (spmd_axis_name,)
+    if spmd_axis_name is not None and not all(isinstance(name, str) for name in names):
+        raise TypeError(
+            f"vmap: spmd_axis_name must be a name of a mesh axis or a tuple of names, got {spmd_axis_name!r}"
+        )
 
 
 def _is_none(x):
