@@ -25,6 +25,7 @@ for _folder in __path__:
     add_internal_root(_folder)
 
 from rabbet import composition
+from rabbet.calls.checkpoint import checkpoint, remat
 from rabbet.avals import ShapeDtypeStruct
 from rabbet.config import config
 from rabbet.interpreter import typeof
@@ -42,6 +43,8 @@ from rabbet.runtime.housekeeping import (
     live_arrays,
 )
 from rabbet.runtime.transfer import device_put
+from rabbet.runtime.effects import effects_barrier
+from rabbet.lax.callbacks import io_callback, pure_callback
 
 composition.compose()
 

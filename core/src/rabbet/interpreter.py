@@ -57,8 +57,11 @@ class Interpreter:
     that covers both (see ``bodies``).
     """
 
-    __slots__ = ("parent", "fn", "alive", "__dict__")
+    __slots__ = ("parent", "fn", "alive", "state", "__dict__")
     table = None
+    # Whether it has a ``state``, a pytree of arrays that its ``wrap`` may replace while the program runs:
+    # through branches and loops the state is threaded like a value. Every operation is then its own.
+    threads = False
     # Whether rules that a function has for other transformations survive this one (see
     # ``primitives.custom``): then the payload has one leaf, the value itself, and the interpreter gives
     # ``uniform``, ``collapse`` and ``give_back``.
@@ -117,6 +120,24 @@ class Interpreter:
             "go through this loop"
         )
 
+    def join_state(self, a, b):
+        """The least state that covers two of different static parts; their leaves are placeholders. Only
+        for an interpreter that ``threads`` one.
+        """
+        raise TypeError(
+            f"{self.describe()}: a loop or branch brings together the states {a} and {b}; "
+            f"{type(self).__name__} must define join_state(a, b) and force_state(state, like)"
+        )
+
+    def force_state(self, state, like):
+        """``state`` with the static part of ``like``, which covers its own; the leaves of ``like`` are
+        placeholders.
+        """
+        raise TypeError(
+            f"{self.describe()}: {type(self).__name__} must define force_state(state, like) to "
+            "go through this loop"
+        )
+
     def sliced(self, payload):
         """For a scanned input: (payload whose leaves have the scanned dimension in front, payload of one
         slice with placeholders).
@@ -156,6 +177,12 @@ class Interpreter:
     def binds(self, names):
         """Whether this interpreter binds one of these axes."""
         return any(name in names for name, _ in self.bound)
+
+    def observed(self, payload):
+        """What ``debug.print`` and ``debug.callback`` see of a payload: a pytree of arrays, by default the
+        payload itself.
+        """
+        return payload
 
     def at_this_level(self, method, *args):
         """Call ``method`` with this interpreter current; for rules, which run with the parent current."""
@@ -212,7 +239,7 @@ class Interpreter:
                     op.out(tuple([typeof(a) for a in args]))  # refuses operands that do not fit
                     return self.collective(op, args)
                 mine = True  # a program that communicates along our axis concerns us whatever its operands
-            if not mine:
+            if not mine and not self.threads:
                 return op(*args)
             if self.table is None:
                 raise NotImplementedError(
@@ -236,7 +263,7 @@ class Interpreter:
                 return [self.wrap(p) for p in out]
             return self.wrap(out)
         except MissingRule as error:
-            if mine:
+            if mine or self.threads:
                 rules.reached(error, self.table, op.primitive, ctx.where)
             raise
         finally:

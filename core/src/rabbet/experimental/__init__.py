@@ -8,6 +8,8 @@ import pkgutil
 
 __path__ = pkgutil.extend_path(__path__, __name__)
 
+from rabbet.lax.callbacks import io_callback
+
 
 def __getattr__(name):
     from rabbet.plugins import api

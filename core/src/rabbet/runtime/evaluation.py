@@ -9,7 +9,7 @@ from math import copysign
 from rabbet import source_info
 from rabbet.current import context
 from rabbet.jaxpr import Equation, Jaxpr, Var
-from rabbet.runtime import program, values
+from rabbet.runtime import callbacks, program, values
 from rabbet.runtime.array import Array
 
 # Per placement; a loop over x + i would otherwise keep them all.
@@ -73,6 +73,9 @@ class Evaluation:
             key = (device,)
         known = op.programs.get(key)
         if known is None:
+            own = op.primitive.rules.get("evaluate")
+            if own is not None:
+                return on_host(op, own, arrays, device, committed)
             avals = tuple([a.aval for a in arrays])
             runner = executable(op, avals, device).runner(committed, single=not op.primitive.multiple_results)
             known = op.programs[key] = (*getattr(runner, "direct", (None, None, None)), runner)
@@ -80,6 +83,15 @@ class Evaluation:
 
     def describe(self):
         return "evaluation"
+
+
+def on_host(op, rule, arrays, device, committed):
+    """Run an operation by its ``evaluate`` rule: ``(op, *arrays) -> NumPy arrays`` of its types."""
+    avals = op.outs(tuple([a.aval for a in arrays]))
+    with callbacks.on_host():
+        outs = rule(op, *arrays)
+    outs = [values.host_array(x, aval, device, committed) for x, aval in zip(outs, avals, strict=True)]
+    return outs if op.primitive.multiple_results else outs[0]
 
 
 def executable(op, avals, device):

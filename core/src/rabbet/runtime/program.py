@@ -15,7 +15,7 @@ from rabbet import dtypes, passes
 from rabbet.config import config
 from rabbet.lowering import custom_calls
 from rabbet.lowering.module import lower_program
-from rabbet.runtime import adapter, backends, cache, compile_options, observers
+from rabbet.runtime import adapter, backends, cache, callbacks, compile_options, effects, observers
 from rabbet.runtime.array import Array
 from rabbet.runtime.placement import placement
 
@@ -33,6 +33,7 @@ class Lowering(NamedTuple):
     donated: tuple
     out_avals: tuple
     keeps_all: bool
+    effects: frozenset
 
 
 def lower(jaxpr, platform, name="main", *, donated=(), keep_unused=False):
@@ -63,7 +64,15 @@ def lower(jaxpr, platform, name="main", *, donated=(), keep_unused=False):
     given = tuple([place[i] for i in donated if i in place])
     module = lower_program(trimmed, platform, name=name, donated=given, bridges=backends.lowerings(platform))
     return Lowering(
-        trimmed, module, name, platform, kept, given, optimized.out_avals, len(kept) == len(arguments)
+        trimmed,
+        module,
+        name,
+        platform,
+        kept,
+        given,
+        optimized.out_avals,
+        len(kept) == len(arguments),
+        optimized.effects,
     )
 
 
@@ -88,8 +97,11 @@ class Executable:
             then has an attribute ``direct``: ``(execute, handlers, spec)``, with which a dispatcher can do
             the same in its own frame.
         """
-        execute = self.exe.execute_sharded
         specs = [placement(a, self.device, committed) for a in self.lowering.out_avals]
+        if effects.is_special(self.lowering):
+            run = effects.runner(self, specs, single)
+            return self.checking(run) if config.debug_nans or config.debug_infs else run
+        execute = self.exe.execute_sharded
         handlers = [s.handler for s in specs]
         kept, diagnose = self.lowering.kept, self.diagnose
         every = self.lowering.keeps_all
@@ -189,11 +201,12 @@ def compile(lowering, device, options=None):
         build = compile_options.build_options(device, extra=options)
         client, devices = device.raw.client, device.device_list
         key = cache.key(lowering.module.key_text, adapter.option_bytes(build), device)
-        exe = _revive(client, key, devices)
+        calls = [callbacks.for_device(c, device) for c in lowering.module.callbacks]
+        exe = _revive(client, key, devices, calls)
         cached = exe is not None
         observers.tell("cache_hit" if cached else "cache_miss", name=name)
         if exe is None:
-            exe = adapter.compile_text(client, text, devices, build)
+            exe = adapter.compile_text(client, text, devices, build, calls)
             cache.store(key, lambda: adapter.serialize(exe), time.perf_counter() - started)
     finally:
         seconds = time.perf_counter() - started
@@ -203,13 +216,13 @@ def compile(lowering, device, options=None):
     return Executable(exe, lowering, device, cached, seconds)
 
 
-def _revive(client, key, devices):
+def _revive(client, key, devices, calls):
     """The executable kept under ``key``, or None."""
     blob = cache.get(key)
     if blob is None:
         return None
     try:
-        return adapter.deserialize(client, blob, devices)
+        return adapter.deserialize(client, blob, devices, host_callbacks=calls)
     except Exception as error:  # whatever jaxlib says of a blob that it cannot read, it is a miss
         cache.reject(key, str(error))
         return None

@@ -1,0 +1,110 @@
+"""Running programs that do something: in order where they ask for it, and so that one can wait for them."""
+
+import atexit
+import threading
+from collections import deque
+
+from rabbet import effects
+from rabbet.runtime import callbacks
+from rabbet.runtime.adapter import XlaRuntimeError
+from rabbet.runtime.array import Array
+
+# How many programs with effects may be under way before the next one waits for the oldest.
+MOST_UNDER_WAY = 32
+
+_lock = threading.Lock()
+_under_way = deque()
+_latest = {}
+
+
+def is_special(lowering):
+    """Whether a program has to be run by the functions here."""
+    return bool(lowering.module.callbacks or lowering.effects)
+
+
+def runner(executable, specs, single):
+    """``Executable.runner`` for a program that calls Python or has effects."""
+    execute = executable.exe.execute_sharded
+    handlers = [s.handler for s in specs]
+    kept, diagnose = executable.lowering.kept, executable.diagnose
+    happening = executable.lowering.effects
+    ordered = effects.ordered(happening)
+
+    def run(args):
+        try:
+            if ordered:
+                wait_for(ordered)
+            raws = execute([args[i].raw for i in kept], with_tokens=True)
+            if happening:
+                started(raws.consume_token(), ordered)
+            outs = list(map(Array, raws.consume_with_handlers(handlers), specs))
+            return outs[0] if single else outs
+        except Exception as error:
+            failure = callbacks.original(error)
+            if failure is None:
+                raise diagnose(error, args) from None
+        # Outside of the handler, which would become part of the exception's story.
+        raise failure
+
+    return run
+
+
+def started(token, ordered):
+    """Remember the token of a program that is under way."""
+    with _lock:
+        if not _under_way and not _latest:
+            _wait_at_exit()
+        _under_way.append(token)
+        for effect in ordered:
+            _latest[effect] = token
+        oldest = _under_way.popleft() if len(_under_way) > MOST_UNDER_WAY else None
+    if oldest is not None and not callbacks.running.depth:
+        wait(oldest)
+
+
+def wait_for(ordered):
+    """Wait for the program that was started before with one of these effects."""
+    if callbacks.running.depth:  # the program that called us is that one: it waits for us
+        return
+    with _lock:
+        tokens = [_latest.pop(e) for e in ordered if e in _latest]
+    for token in tokens:
+        wait(token)
+
+
+def wait(token):
+    """Wait for a program; raise what one of its callbacks raised."""
+    try:
+        token.block_until_ready()
+        return
+    except XlaRuntimeError as error:
+        failure = callbacks.original(error)
+        if failure is None:
+            raise
+    raise failure
+
+
+def effects_barrier():
+    """Wait until everything that programs do has happened: printing, callbacks. Their errors are raised
+    here.
+    """
+    while True:
+        with _lock:
+            if not _under_way:
+                _latest.clear()
+                return
+            token = _under_way.popleft()
+        wait(token)
+
+
+_registered = False
+
+
+def _wait_at_exit():
+    global _registered
+    if not _registered:
+        _registered = True
+        atexit.register(effects_barrier)
+
+
+__all__ = ["effects_barrier", "is_special", "runner"]
