@@ -84,7 +84,9 @@ def provide_calls(targets):
 
 
 LOWERINGS = RuleSet("lower")
-LOWERINGS.later("rabbet_pjrt_cpu.lowering.factors", "cholesky")
+LOWERINGS.later("rabbet_pjrt_cpu.lowering.factors", "cholesky", "lu")
+LOWERINGS.later("rabbet_pjrt_cpu.lowering.reductions", "hessenberg", "schur", "tridiagonal")
+LOWERINGS.later("rabbet_pjrt_cpu.lowering.solving", "triangular_solve", "tridiagonal_solve")
 
 BACKEND = Backend(
     platform="cpu",

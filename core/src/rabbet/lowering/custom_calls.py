@@ -68,6 +68,6 @@ def _attribute(value):
         return f"{ord(value)} : ui8"
     if isinstance(value, (bool, np.bool_)):
         return "true" if value else "false"
-    if isinstance(value, (int, np.integer)):
-        return f"{value} : i64"
-    return f"{float(value)!r} : f64"
+    if isinstance(value, np.integer):
+        return f"{value} : i{8 * value.itemsize}"
+    return f"{value} : i64" if isinstance(value, int) else f"{float(value)!r} : f64"

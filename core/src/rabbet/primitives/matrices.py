@@ -5,7 +5,7 @@ linear algebra are made.
 import numpy as np
 
 from rabbet.interpreter import typeof
-from rabbet.primitives import checks, contractions, convert, elementwise, logic, shape, zeros
+from rabbet.primitives import checks, contractions, convert, elementwise, gather, logic, shape, zeros
 from rabbet.primitives.precision import Precision
 
 HIGHEST = (Precision.HIGHEST, Precision.HIGHEST)
@@ -89,3 +89,45 @@ def matrices(name, aval):
     checks.accept(name, checks.INEXACT, aval)
     if aval.ndim < 2:
         raise ValueError(f"{name} takes matrices, arrays of shape (..., m, n), got {aval.str_short()}")
+
+
+def rows_at(x, positions):
+    """The rows of each matrix at ``positions``, int32 of shape ``(..., k)``, in range and without repeats."""
+    aval = typeof(x)
+    batch = tuple(range(aval.ndim - 2))
+    row = aval.ndim - 2
+    numbers = gather.GatherDimensionNumbers(
+        offset_dims=(row + 1,), collapsed_slice_dims=(row,), start_index_map=(row,),
+        operand_batching_dims=batch, start_indices_batching_dims=batch,
+    )  # fmt: skip
+    return gather.gather(
+        x, shape.expand_dims(positions, dimensions=(typeof(positions).ndim,)), dimension_numbers=numbers,
+        slice_sizes=(*(1,) * (row + 1), aval.shape[-1]), indices_are_sorted=False, unique_indices=True,
+        mode=gather.PROMISE_IN_BOUNDS, fill_value=None,
+    )  # fmt: skip
+
+
+def enlarged(x, rows, columns):
+    """Matrices with zeros added below and on the right, to ``rows`` times ``columns``."""
+    aval = typeof(x)
+    (m, n), batch = aval.shape[-2:], ((0, 0, 0),) * (aval.ndim - 2)
+    if (m, n) == (rows, columns):
+        return x
+    config = (*batch, (0, rows - m, 0), (0, columns - n, 0))
+    return shape.pad(x, zeros.full(aval.strong().update(shape=()), 0), padding_config=config)
+
+
+def corner(x, rows, columns):
+    """The first ``rows`` rows and ``columns`` columns of matrices."""
+    sizes = (*typeof(x).shape[:-2], rows, columns)
+    return (
+        x
+        if sizes == typeof(x).shape
+        else shape.slice(x, start_indices=(0,) * len(sizes), limit_indices=sizes)
+    )
+
+
+def beside(x, sizes, *missing):
+    """``x`` repeated along the dimensions ``missing`` of an array of shape ``sizes``."""
+    kept = tuple([d for d in range(len(sizes)) if d not in missing])
+    return shape.broadcast_in_dim(x, shape=sizes, broadcast_dimensions=kept)

@@ -8,8 +8,11 @@ LETTERS = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
 INT = np.dtype("int32")
 
 
-def call(op, routine, names, in_avals, out_avals, *, batch, attributes=None, aliases=None, unitary=None):
-    """Write one call of a LAPACK function for a whole batch.
+def call(
+    op, routine, names, in_avals, out_avals, *, batch, attributes=None, aliases=None, unitary=None,
+    whole=False,
+):  # fmt: skip
+    """Write one call of a LAPACK function for a whole batch; nothing but zeros where a matrix has no elements.
 
     Args:
       op: the lowering site.
@@ -18,11 +21,14 @@ def call(op, routine, names, in_avals, out_avals, *, batch, attributes=None, ali
       batch: how many leading dimensions count matrices. Matrices go to LAPACK by columns.
       attributes, aliases: as in `op.custom_call`.
       unitary: the function's name for complex numbers if it is another one (`ungqr` for `orgqr`).
+      whole: `routine` is the whole name of the target.
 
     Returns:
       the names of the results.
     """
     dtype = in_avals[0].dtype
+    if not all(a.size for a in in_avals):
+        return [op.constant(0, a) for a in out_avals]
     if unitary is not None and dtype.kind == "c":
         routine = unitary
 
@@ -30,7 +36,7 @@ def call(op, routine, names, in_avals, out_avals, *, batch, attributes=None, ali
         return column_major(aval.ndim) if aval.ndim - batch == 2 else row_major(aval.ndim)
 
     return op.custom_call(
-        f"lapack_{LETTERS[dtype.name]}{routine}_ffi",
+        routine if whole else f"lapack_{LETTERS[dtype.name]}{routine}_ffi",
         names,
         out_avals,
         in_avals=in_avals,

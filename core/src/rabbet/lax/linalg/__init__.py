@@ -4,7 +4,12 @@ All arrays are of shape ``(..., m, n)``: the leading dimensions count matrices. 
 are computed in float32. The module is imported when ``lax.linalg`` is first used.
 """
 
-from rabbet.lax.linalg.factors import cholesky
-from rabbet.lax.linalg.solving import triangular_solve
-
-__all__ = ["cholesky", "triangular_solve"]
+from rabbet.lax.linalg.factors import (
+    cholesky,
+    cholesky_update,
+    lu,
+    lu_pivots_to_permutation,
+    symmetric_product,
+)
+from rabbet.lax.linalg.reductions import hessenberg, schur, tridiagonal
+from rabbet.lax.linalg.solving import triangular_solve, tridiagonal_solve

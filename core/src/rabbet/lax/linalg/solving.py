@@ -2,7 +2,7 @@
 
 from rabbet.interpreter import typeof
 from rabbet.lax.linalg.wide import in_single
-from rabbet.primitives import linalg_triangular, shape
+from rabbet.primitives import linalg_triangular, linalg_tridiagonal, shape
 
 
 @in_single
@@ -32,3 +32,22 @@ def triangular_solve(
         conjugate_a=bool(conjugate_a) and complex_a, unit_diagonal=bool(unit_diagonal),
     )  # fmt: skip
     return shape.squeeze(out, dimensions=(side,)) if vector else out
+
+
+@in_single
+def tridiagonal_solve(dl, d, du, b, *, perturb_singular=False):
+    """Solve ``a x = b`` for ``x``, ``a`` having three diagonals.
+
+    Args:
+      dl: of shape ``(..., n)``, ``dl[i] = a[i, i - 1]``; ``dl[0]`` is not read.
+      d: of shape ``(..., n)``, ``d[i] = a[i, i]``.
+      du: of shape ``(..., n)``, ``du[i] = a[i, i + 1]``; ``du[n - 1]`` is not read.
+      b: of shape ``(..., n, k)``.
+      perturb_singular: move pivots that are nearly zero away from it, so that systems that are singular get
+        a finite answer (on the CPU).
+
+    Returns:
+      ``x``, of the shape of ``b``; NaN for a singular ``a``, and without row swaps on platforms that have no
+      routine of their own.
+    """
+    return linalg_tridiagonal.tridiagonal_solve(dl, d, du, b, perturb_singular=bool(perturb_singular))
