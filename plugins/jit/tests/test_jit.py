@@ -372,5 +372,3 @@ def test_a_platform_on_which_to_run():
 def test_options_that_nothing_stands_behind_are_refused():
     with pytest.raises(NotImplementedError, match=r"jit: in_shardings is not supported"):
         rb.jit(lambda x: x, in_shardings=("rows",))
-    with pytest.raises(NotImplementedError, match=r"make_jaxpr: axis_env is not supported"):
-        rb.make_jaxpr(lambda x: x, axis_env=[("i", 2)])

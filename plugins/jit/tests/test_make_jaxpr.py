@@ -103,3 +103,8 @@ def test_eval_shape_runs_nothing():
 def test_eval_shape_of_what_cannot_be():
     with pytest.raises(TypeError, match=r"f32\[2\].*f32\[3\]|\(2,\).*\(3,\)"):
         rb.eval_shape(lax.add, np.ones(2, "f4"), np.ones(3, "f4"))
+
+
+def test_axes_that_the_function_may_name():
+    program = rb.make_jaxpr(lambda x: rb.lax.psum(x, "i"), axis_env=[("i", 3)])(1.0)
+    assert [(e.op.primitive.name, e.op.params["size"]) for e in program.eqns] == [("psum", 3)]

@@ -7,6 +7,7 @@ and in shape but for scalars; ``rabbet.numpy`` promotes and broadcasts.
 
 import importlib
 
+from rabbet.lax.associative import associative_scan
 from rabbet.lax.collectives import (
     all_gather, all_to_all, axis_index, axis_size, pbroadcast, pmax, pmean, pmin, ppermute, pshuffle, psum,
     psum_scatter, pswapaxes,
@@ -14,7 +15,13 @@ from rabbet.lax.collectives import (
 from rabbet.lax.contractions import (
     DotAlgorithm, DotAlgorithmPreset, DotDimensionNumbers, Precision, batch_matmul, dot, dot_general,
 )  # fmt: skip
-from rabbet.lax.control import cond, fori_loop, map, scan, switch, while_loop
+from rabbet.lax.control import cond, fori_loop, scan, switch, while_loop
+from rabbet.lax.applying import scatter_apply
+from rabbet.lax.convolution import (
+    ConvDimensionNumbers, ConvGeneralDilatedDimensionNumbers, conv, conv_dimension_numbers,
+    conv_general_dilated, conv_general_dilated_local, conv_general_dilated_patches, conv_transpose,
+    conv_with_general_padding,
+)  # fmt: skip
 from rabbet.lax.cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum
 from rabbet.lax.dynamic import (
     dynamic_index_in_dim, dynamic_slice, dynamic_slice_in_dim, dynamic_update_index_in_dim,
@@ -25,6 +32,7 @@ from rabbet.lax.gathering import (
     GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers, gather, scatter, scatter_add,
     scatter_max, scatter_min, scatter_mul, scatter_sub,
 )  # fmt: skip
+from rabbet.lax.mapping import map
 from rabbet.lax.ragged_exchange import ragged_all_to_all
 from rabbet.lax.reductions import (
     argmax, argmin, reduce_and, reduce_max, reduce_min, reduce_or, reduce_prod, reduce_sum, reduce_xor,
@@ -42,6 +50,8 @@ from rabbet.lax.values import (
     select,
     stop_gradient,
 )
+from rabbet.lax.ragged import RaggedDotDimensionNumbers, ragged_dot, ragged_dot_general, scaled_dot
+from rabbet.lax.windows import PaddingType, padtype_to_pads, reduce, reduce_window
 from rabbet.primitives.convert import complex, conj, imag, real
 from rabbet.primitives.elementwise import (
     acos, acosh, add, asin, asinh, atan, atan2, atanh, cbrt, ceil, cos, cosh, div, exp, expm1, floor, log,
@@ -60,11 +70,3 @@ def __getattr__(name):
     if name == "linalg":
         return importlib.import_module("rabbet.lax.linalg")
     raise AttributeError(f"module 'rabbet.lax' has no attribute {name!r}")
-
-
-from rabbet.lax.convolution import (
-    ConvDimensionNumbers, ConvGeneralDilatedDimensionNumbers, conv, conv_dimension_numbers,
-    conv_general_dilated, conv_general_dilated_local, conv_general_dilated_patches, conv_transpose,
-    conv_with_general_padding,
-)  # fmt: skip
-from rabbet.lax.windows import PaddingType, padtype_to_pads, reduce, reduce_window

@@ -1,4 +1,6 @@
-"""Control flow inside programs: cond, switch, while_loop, fori_loop, scan, map."""
+"""Control flow inside programs: cond, switch, while_loop, fori_loop, scan."""
+
+import operator
 
 import numpy as np
 
@@ -14,6 +16,8 @@ from rabbet.runtime.values import traceable
 from rabbet.source_info import describe_function, folded
 from rabbet.staging import stage
 from rabbet.tree_util import keystr
+
+NOT_GIVEN = object()
 
 
 class Body:
@@ -88,7 +92,7 @@ def _convert_output(body, i, dtype):
 
 
 @folded
-def switch(index, branches, *operands):
+def switch(index, branches, *operands, operand=NOT_GIVEN):
     """Run one of several functions, chosen by an integer.
 
     Args:
@@ -96,6 +100,7 @@ def switch(index, branches, *operands):
       branches: a sequence of functions of ``operands`` that return pytrees of one structure and the same
         types.
       operands: pytrees of arrays.
+      operand: one more operand, by name, which may be None.
 
     Returns:
       what the chosen function returns.
@@ -103,6 +108,8 @@ def switch(index, branches, *operands):
     Raises:
       TypeError: if the branches' results differ; the message names the leaf.
     """
+    if operand is not NOT_GIVEN:
+        operands = (*operands, operand)
     branches = list(branches)
     if not branches:
         raise ValueError("switch needs at least one branch")
@@ -134,13 +141,14 @@ def _branch(what, index, functions, operands):
 
 
 @folded
-def cond(pred, true_fun, false_fun, *operands, operand=None):
+def cond(pred, true_fun, false_fun, *operands, operand=NOT_GIVEN):
     """Run ``true_fun(*operands)`` or ``false_fun(*operands)``.
 
     Args:
       pred: a boolean (or integer) scalar.
       true_fun, false_fun: functions of ``operands`` that return pytrees of one structure and the same types.
       operands: pytrees of arrays.
+      operand: one more operand, by name, which may be None.
 
     Returns:
       what the chosen function returns.
@@ -148,7 +156,7 @@ def cond(pred, true_fun, false_fun, *operands, operand=None):
     Raises:
       TypeError: if ``pred`` is not a scalar, or the results differ; the message names the leaf.
     """
-    if operand is not None:
+    if operand is not NOT_GIVEN:
         operands = (*operands, operand)
     if not callable(true_fun) or not callable(false_fun):
         raise TypeError(
@@ -274,7 +282,7 @@ def scan(f, init, xs=None, length=None, reverse=False, unroll=1, _split_transpos
     """
     init_leaves, init_tree = _flat(init)
     x_leaves, x_tree = _flat(xs)
-    n = _length(f, x_leaves, x_tree, length)
+    n = steps_of(f, x_leaves, x_tree, length)
     if config.disable_jit:
         return _scan_in_python(f, init, xs, n, reverse)
     in_tree = tree.structure(
@@ -299,24 +307,27 @@ def _pair(f, out_tree):
     return tree.structure(result[0]), tree.structure(result[1])
 
 
-def _length(f, leaves, treedef, length):
+def steps_of(f, leaves, treedef, length, what="scan"):
+    """The number of slices of arrays that are scanned together, and the length that was asked for."""
     places = tree.unflatten(treedef, list(range(len(leaves))))
+    who = f"{what} of {describe_function(f)}"
     sizes = {}
     for i, x in enumerate(leaves):
         aval = typeof(x)
         path, _ = tree.leaves_with_path(places)[i]
         if not aval.shape:
-            raise ValueError(
-                f"scan of {describe_function(f)}: xs{keystr(path)} is a scalar and has no slices"
-            )
+            raise ValueError(f"{who}: xs{keystr(path)} is a scalar and has no slices")
         sizes.setdefault(aval.shape[0], f"xs{keystr(path)} ({aval.str_short()})")
     if length is not None:
-        sizes.setdefault(int(length), "length")
+        try:
+            sizes.setdefault(operator.index(length), "length")
+        except TypeError:
+            raise TypeError(f"{who}: length must be an int, got {length!r:.60}") from None
     if not sizes:
-        raise ValueError(f"scan of {describe_function(f)} needs xs or length")
+        raise ValueError(f"{who} needs xs or length" if what == "scan" else f"{who}: xs holds no arrays")
     if len(sizes) > 1:
         shown = "; ".join(f"{size} by {name}" for size, name in sizes.items())
-        raise ValueError(f"scan of {describe_function(f)}: the number of steps is not clear: {shown}")
+        raise ValueError(f"{who}: the number of steps is not clear: {shown}")
     return next(iter(sizes))
 
 
@@ -363,15 +374,4 @@ def fori_loop(lower, upper, body_fun, init_val, *, unroll=None):
     return val
 
 
-def map(f, xs):
-    """``f`` applied to each slice of ``xs`` along the first dimension, one after the other; results stacked.
-
-    Args:
-      f: from a slice to a pytree of arrays.
-      xs: a pytree of arrays with one leading size.
-    """
-    _, ys = scan(lambda _, x: ((), f(x)), (), xs)
-    return ys
-
-
-__all__ = ["cond", "fori_loop", "map", "scan", "switch", "while_loop"]
+__all__ = ["cond", "fori_loop", "scan", "switch", "while_loop"]

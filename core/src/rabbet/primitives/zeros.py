@@ -11,9 +11,13 @@ from rabbet.payloads import Dual, Zero, zero_for
 
 
 def full(aval, value):
-    """An array of type ``aval`` filled with a scalar; for float0, the NumPy array of that dtype."""
+    """An array of type ``aval`` filled with a scalar; for float0, the NumPy array of that dtype, for an
+    extended dtype elements stored as that scalar.
+    """
     if aval.dtype == dtypes.float0:
         return np.zeros(aval.shape, dtypes.float0)
+    if aval.is_extended:
+        return primitives.keys.from_physical(full(aval.physical, value), dtype=aval.dtype)
     scalar = scalars.typed(value, aval.dtype)
     if not aval.shape:
         return scalar

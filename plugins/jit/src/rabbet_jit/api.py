@@ -11,6 +11,7 @@ from rabbet.extend import (
     describe_function,
     folded,
     is_evaluating,
+    named_axes,
     on_clear_caches,
     open_consts,
     to_array,
@@ -230,6 +231,7 @@ def make_jaxpr(fun, static_argnums=(), axis_env=None, return_shape=False, abstra
     Args:
       fun: takes and returns pytrees of arrays.
       static_argnums: positions of static arguments.
+      axis_env: pairs of a name and a size: axes that collectives in ``fun`` may name.
       return_shape: return also the shapes and dtypes of the result.
 
     Example:
@@ -238,12 +240,13 @@ def make_jaxpr(fun, static_argnums=(), axis_env=None, return_shape=False, abstra
           b:f32[] = mul a 2.0:f32[]
         in (b,) }
     """
-    not_yet("make_jaxpr", axis_env=axis_env, abstracted_axes=abstracted_axes)
+    not_yet("make_jaxpr", abstracted_axes=abstracted_axes)
     jitted = jit(fun, static_argnums=static_argnums)
 
     @functools.wraps(fun)
     def program_of(*args, **kwargs):
-        traced = jitted.trace(*args, **kwargs)
+        with named_axes(axis_env or ()):
+            traced = jitted.trace(*args, **kwargs)
         return (traced.jaxpr, traced.out_info) if return_shape else traced.jaxpr
 
     return program_of

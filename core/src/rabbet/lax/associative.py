@@ -1,0 +1,134 @@
+"""``associative_scan``: all prefixes of an associative operation in a logarithmic number of steps.
+
+The algorithm is that of G. E. Blelloch, "Prefix Sums and Their Applications" (1990): combine neighbours,
+scan the half as many results, which are every other prefix, and combine those with what lies between.
+"""
+
+import operator
+
+from rabbet import tree
+from rabbet.interpreter import typeof
+from rabbet.lax import shapes
+from rabbet.runtime.values import traceable
+from rabbet.source_info import describe_function, folded
+from rabbet.tree_util import keystr
+
+
+@folded
+def associative_scan(fn, elems, reverse=False, axis=0):
+    """The results of combining the first ``k`` elements along an axis, for every ``k``, in parallel.
+
+    Args:
+      fn: an associative operation on two pytrees like ``elems``, applied elementwise along ``axis`` (which
+        may have any size in its arguments), returning another such pytree.
+      elems: a pytree of arrays with one size along ``axis``.
+      reverse: combine from the last element on; the first argument of ``fn`` is then the later one.
+      axis: the axis to scan along.
+
+    Returns:
+      a pytree like ``elems``: ``[a, fn(a, b), fn(fn(a, b), c), ...]``.
+
+    Raises:
+      ValueError, TypeError: if sizes differ or ``fn`` returns something else than it takes; the message
+        names the leaf.
+
+    Example:
+      >>> lax.associative_scan(lax.mul, rnp.array([2.0, 3.0, 4.0]))
+      [ 2.  6. 24.]
+    """
+    if not callable(fn):
+        raise TypeError(f"associative_scan takes a function of two arguments, got {type(fn).__name__}")
+    leaves, treedef = tree.flatten(elems)
+    leaves = [traceable(x) for x in leaves]
+    places = _places(leaves, treedef, axis)
+
+    def combine(a, b):
+        outs, out_tree = tree.flatten(fn(tree.unflatten(treedef, a), tree.unflatten(treedef, b)))
+        outs = [traceable(x) for x in outs]
+        _check(fn, treedef, out_tree, a, outs)
+        return outs
+
+    if reverse:
+        leaves = [shapes.rev(x, (place,)) for x, place in zip(leaves, places, strict=True)]
+    outs = _scan(combine, leaves, places) if leaves else leaves
+    if reverse:
+        outs = [shapes.rev(x, (place,)) for x, place in zip(outs, places, strict=True)]
+    return tree.unflatten(treedef, outs)
+
+
+def _places(leaves, treedef, axis):
+    """``axis`` as a position in each leaf, after checking that its sizes agree."""
+    places, sizes = [], {}
+    paths = [path for path, _ in tree.leaves_with_path(tree.unflatten(treedef, list(range(len(leaves)))))]
+    for x, path in zip(leaves, paths, strict=True):
+        aval = typeof(x)
+        place = operator.index(axis)
+        if not -aval.ndim <= place < aval.ndim:
+            raise ValueError(
+                f"associative_scan: elems{keystr(path)} is {aval.str_short()} and has no axis {axis}"
+            )
+        places.append(place % aval.ndim)
+        sizes.setdefault(aval.shape[place], f"elems{keystr(path)} ({aval.str_short()})")
+    if len(sizes) > 1:
+        shown = "; ".join([f"{size} in {name}" for size, name in sizes.items()])
+        raise ValueError(f"associative_scan: the sizes along axis {axis} differ: {shown}")
+    return places
+
+
+def _check(fn, treedef, out_tree, given, outs):
+    """Refuse an operation that returns another structure or other types than it takes."""
+    who = f"associative_scan of {describe_function(fn)}"
+    if out_tree != treedef:
+        raise TypeError(
+            f"{who}: the function takes {treedef} twice and must return it, it returns {out_tree}"
+        )
+    for i, (a, b) in enumerate(zip(given, outs, strict=True)):
+        a, b = typeof(a), typeof(b)
+        if (a.shape, a.dtype) != (b.shape, b.dtype):
+            path, _ = tree.leaves_with_path(tree.unflatten(treedef, list(range(len(outs)))))[i]
+            raise TypeError(
+                f"{who}: the function must return the types that it takes; the output{keystr(path)} is "
+                f"{b.str_short()} for {a.str_short()}"
+            )
+
+
+def _scan(combine, elems, places):
+    """All prefixes of lists of arrays along their axes."""
+    n = typeof(elems[0]).shape[places[0]]
+    if n < 2:
+        return elems
+    odd = _scan(
+        combine, combine(_every_other(elems, places, 0, n - 1), _every_other(elems, places, 1, n)), places
+    )
+    if n == 2:
+        even = [_part(x, place, 0, 1) for x, place in zip(elems, places, strict=True)]
+        return [_joined([e, o], place) for e, o, place in zip(even, odd, places, strict=True)]
+    before = [_part(x, place, 0, (n - 1) // 2) for x, place in zip(odd, places, strict=True)]
+    rest = combine(before, _every_other(elems, places, 2, n))
+    even = [
+        _joined([_part(x, place, 0, 1), r], place) for x, r, place in zip(elems, rest, places, strict=True)
+    ]
+    return [_interleaved(e, o, place) for e, o, place in zip(even, odd, places, strict=True)]
+
+
+def _every_other(elems, places, start, stop):
+    return [shapes.slice_in_dim(x, start, stop, 2, place) for x, place in zip(elems, places, strict=True)]
+
+
+def _part(x, place, start, stop):
+    return shapes.slice_in_dim(x, start, stop, 1, place)
+
+
+def _joined(parts, place):
+    return shapes.concatenate(parts, place)
+
+
+def _interleaved(even, odd, place):
+    """``even[0], odd[0], even[1], ...`` along an axis; ``even`` may have one element more."""
+    full, half = typeof(even).shape, typeof(odd).shape[place]
+    pairs = [shapes.expand_dims(v, (place + 1,)) for v in (_part(even, place, 0, half), odd)]
+    mixed = shapes.reshape(_joined(pairs, place + 1), (*full[:place], 2 * half, *full[place + 1 :]))
+    return mixed if full[place] == half else _joined([mixed, _part(even, place, half, half + 1)], place)
+
+
+__all__ = ["associative_scan"]
