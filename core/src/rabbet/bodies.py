@@ -8,6 +8,8 @@ payloads, stay outside the program.
 A value the interpreter never touched is *plain*: it is its own single leaf, and ``PLAIN`` is its static part.
 """
 
+from typing import NamedTuple
+
 from rabbet import tree
 from rabbet.interpreter import Tracer, run_traced, typeof
 from rabbet.jaxpr import evaluate, open_consts
@@ -24,6 +26,27 @@ class Plain:
 PLAIN = Plain()
 
 
+class Threaded(NamedTuple):
+    """The static part of the state of an interpreter that ``threads`` one."""
+
+    treedef: object
+
+
+class State:
+    """Stands among values for the state of their interpreter."""
+
+    def __repr__(self):
+        return "STATE"
+
+
+STATE = State()
+
+
+def entering(interpreter, args):
+    """The operands of a body: ``args``, and ``STATE`` where the interpreter threads one."""
+    return [*args, STATE] if interpreter.threads else list(args)
+
+
 def take_apart(interpreter, values):
     """Flatten operands: a tracer of ``interpreter`` to its payload's leaves, any other value to itself.
 
@@ -36,6 +59,10 @@ def take_apart(interpreter, values):
             parts, treedef = tree.flatten(x.payload)
             leaves += parts
             structures.append(treedef)
+        elif x is STATE:
+            parts, treedef = tree.flatten(interpreter.state)
+            leaves += parts
+            structures.append(Threaded(treedef))
         else:
             leaves.append(x)
             structures.append(PLAIN)
@@ -43,12 +70,18 @@ def take_apart(interpreter, values):
 
 
 def put_together(interpreter, structures, leaves):
-    """The inverse of ``take_apart``: tracers (by the interpreter's ``wrap``) and plain values."""
+    """The inverse of ``take_apart``: tracers (by the interpreter's ``wrap``) and plain values. A state is
+    given to the interpreter and is not among the values.
+    """
     values, at = [], 0
     for structure in structures:
         if structure is PLAIN:
             values.append(leaves[at])
             at += 1
+        elif type(structure) is Threaded:
+            n = structure.treedef.num_leaves
+            interpreter.state = tree.unflatten(structure.treedef, leaves[at : at + n])
+            at += n
         else:
             n = structure.num_leaves
             values.append(interpreter.wrap(tree.unflatten(structure, leaves[at : at + n])))
@@ -56,7 +89,7 @@ def put_together(interpreter, structures, leaves):
     return values
 
 
-def interpret(interpreter, jaxpr, structures, leaf_avals, outputs=None):
+def interpret(interpreter, jaxpr, structures, leaf_avals, outputs=None, state_at=None):
     """Stage ``jaxpr`` under a fresh copy of ``interpreter``.
 
     Args:
@@ -65,6 +98,8 @@ def interpret(interpreter, jaxpr, structures, leaf_avals, outputs=None):
       leaf_avals: the types of the flattened inputs.
       outputs: the static part that each output must have (None: whatever it comes to have); values are
         forced to it.
+      state_at: where the state stands among the outputs, for an interpreter that threads one; by default
+        behind them.
 
     Returns:
       (body, out_structures, consts): ``body`` takes ``consts`` and then the leaves of the inputs, and
@@ -72,7 +107,7 @@ def interpret(interpreter, jaxpr, structures, leaf_avals, outputs=None):
       the result is kept with ``jaxpr``.
     """
     key = interpreter.key()
-    memo = None if key is None else (key, structures, tuple(leaf_avals), outputs)
+    memo = None if key is None else (key, structures, tuple(leaf_avals), outputs, state_at)
     if memo is not None and memo in jaxpr.memo:
         return jaxpr.memo[memo]
     out_structures = None
@@ -85,6 +120,8 @@ def interpret(interpreter, jaxpr, structures, leaf_avals, outputs=None):
             return evaluate(jaxpr, put_together(inner, structures, leaves))
 
         outs = run_traced(inner, on_values, [])
+        if inner.threads:
+            outs.insert(len(outs) if state_at is None else state_at, STATE)
         if outputs is None:
             leaves, out_structures = take_apart(inner, outs)
             return leaves
@@ -120,6 +157,9 @@ def join(interpreter, a, b):
         return b
     if b is PLAIN:
         return a
+    if type(a) is Threaded:
+        joined = interpreter.join_state(skeleton(a.treedef), skeleton(b.treedef))
+        return Threaded(tree.structure(joined))
     return tree.structure(interpreter.join(skeleton(a), skeleton(b)))
 
 
@@ -132,6 +172,8 @@ def forced(interpreter, x, structure):
     """The leaves of a value (a tracer of ``interpreter``, alive or finished, or a plain value) brought to a
     static part.
     """
+    if x is STATE:
+        return forced_state(interpreter, structure.treedef)
     mine = type(x) is Tracer and x.interpreter is interpreter
     if structure is PLAIN:
         if mine:
@@ -147,6 +189,19 @@ def forced(interpreter, x, structure):
     if have != structure:
         raise TypeError(
             f"{interpreter.describe()}: force gave the static part {have}, {structure} was asked for"
+        )
+    return leaves
+
+
+def forced_state(interpreter, structure):
+    """The leaves of the interpreter's state brought to a static part."""
+    leaves, have = tree.flatten(interpreter.state)
+    if have == structure:
+        return leaves
+    leaves, have = tree.flatten(interpreter.force_state(interpreter.state, skeleton(structure)))
+    if have != structure:
+        raise TypeError(
+            f"{interpreter.describe()}: force_state gave the static part {have}, {structure} was asked for"
         )
     return leaves
 

@@ -48,7 +48,7 @@ def lower_cond(op, index, *operands):
 @cond.rule("body")
 def body_cond(op, interpreter, args):
     index = args[0]
-    leaves, (chosen, *structures) = bodies.take_apart(interpreter, args)
+    leaves, (chosen, *structures) = bodies.take_apart(interpreter, bodies.entering(interpreter, args))
     if chosen is not bodies.PLAIN:
         return interpreter.at_this_level(interpreter.predicate, op, args)
     structures = tuple(structures)

@@ -38,7 +38,7 @@ def lower_jit(op, *names):
 
 @jit.rule("body")
 def body_jit(op, interpreter, args):
-    leaves, structures = bodies.take_apart(interpreter, args)
+    leaves, structures = bodies.take_apart(interpreter, bodies.entering(interpreter, args))
     avals = [typeof(x) for x in leaves]
     body, out_structures, consts = bodies.interpret(interpreter, op.params["jaxpr"], structures, avals)
     outs = call_of(body, op.params["name"], op.params.get("inline", False))(*consts, *leaves)

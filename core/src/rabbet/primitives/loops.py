@@ -8,7 +8,7 @@ differentiated in its own right.
 from rabbet import bodies, dtypes, effects, tree
 from rabbet.avals import ShapedArray
 from rabbet.interpreter import Tracer, typeof
-from rabbet.jaxpr import evaluate
+from rabbet.jaxpr import Jaxpr, evaluate
 from rabbet.lowering.regions import Region, types_of
 from rabbet.payloads import Linear
 from rabbet.primitive import Primitive
@@ -90,9 +90,17 @@ def carrying_decision(op, args):
     return outs[1:]
 
 
+def deciding(test):
+    """A condition without the outputs that only hand the state on."""
+    return Jaxpr(test.invars, test.outvars[:1], test.equations, name=test.name)
+
+
 @while_.rule("body")
 def body_while(op, interpreter, args):
+    if interpreter.threads and op.params["cond_jaxpr"].equations:
+        return interpreter.at_this_level(carrying_decision, op, args)
     test_args, body_args, carry = parts_of_while(op, args)
+    carry = bodies.entering(interpreter, carry)
     test, body = op.params["cond_jaxpr"], op.params["body_jaxpr"]
     test_leaves, test_structures = bodies.take_apart(interpreter, test_args)
     body_leaves, body_structures = bodies.take_apart(interpreter, body_args)
@@ -103,9 +111,11 @@ def body_while(op, interpreter, args):
 
     structures, leaves = bodies.widened(interpreter, carry, outputs_for)
     avals = [typeof(x) for x in leaves]
-    test_made, (decided,), test_captured = bodies.interpret(
+    test_made, (decided, *_), test_captured = bodies.interpret(
         interpreter, test, (*test_structures, *structures), [*[typeof(x) for x in test_leaves], *avals]
     )
+    if interpreter.threads:
+        test_made = deciding(test_made)
     if decided is not bodies.PLAIN:
         return interpreter.at_this_level(interpreter.predicate, op, args)
     made, _, captured = bodies.interpret(
@@ -200,6 +210,7 @@ def scan_by_while(op, args):
 @scan.rule("body")
 def body_scan(op, interpreter, args):
     consts, carry, xs = parts_of_scan(op, args)
+    carry = bodies.entering(interpreter, carry)
     jaxpr = op.params["jaxpr"]
     const_leaves, const_structures = bodies.take_apart(interpreter, consts)
     scanned, slice_structures = [], []
@@ -215,18 +226,18 @@ def body_scan(op, interpreter, args):
     slice_avals = [_slice_aval(typeof(x)) for x in scanned]
     const_avals = [typeof(x) for x in const_leaves]
     n = len(carry)
+    state_at = n - 1 if interpreter.threads else None
 
-    def inputs(structures, avals):
-        return (*const_structures, *structures, *slice_structures), [*const_avals, *avals, *slice_avals]
+    def interpreted(structures, avals, outputs=None):
+        return bodies.interpret(
+            interpreter, jaxpr, (*const_structures, *structures, *slice_structures),
+            [*const_avals, *avals, *slice_avals], outputs, state_at,
+        )  # fmt: skip
 
-    def outputs_for(structures, avals):
-        return bodies.interpret(interpreter, jaxpr, *inputs(structures, avals))[1][:n]
-
-    structures, leaves = bodies.widened(interpreter, carry, outputs_for)
+    structures, leaves = bodies.widened(interpreter, carry, lambda *given: interpreted(*given)[1][:n])
     avals = [typeof(x) for x in leaves]
-    _, found, _ = bodies.interpret(interpreter, jaxpr, *inputs(structures, avals))
-    wanted = (*structures, *found[n:])
-    body, _, captured = bodies.interpret(interpreter, jaxpr, *inputs(structures, avals), outputs=wanted)
+    _, found, _ = interpreted(structures, avals)
+    body, _, captured = interpreted(structures, avals, (*structures, *found[n:]))
     outs = scan(
         *captured, *const_leaves, *leaves, *scanned, jaxpr=body, consts=len(captured) + len(const_leaves),
         carry=len(leaves), **_kept(op),
