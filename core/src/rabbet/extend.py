@@ -37,6 +37,7 @@ from rabbet.primitives import matrices
 from rabbet.primitives.batching import move_axis, new_axis
 from rabbet.primitives.branches import cond as cond_call
 from rabbet.primitives.calls import call_of, jit as jit_call
+from rabbet.primitives.checkpoint import checkpoint as checkpoint_call, checkpoint_of
 from rabbet.primitives.collectives import collective
 from rabbet.primitives.custom import call as call_with_rules, custom_call
 from rabbet.primitives.keys import from_physical, to_physical

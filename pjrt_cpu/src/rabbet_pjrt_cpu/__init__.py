@@ -12,6 +12,7 @@ programs on the calling thread, which is the default too (RABBET_CPU_ASYNCHRONOU
 """
 
 import os
+import re
 
 from rabbet.extend import (
     Backend, RuleSet, Setting, config, is_glibc, jaxlib_version, keep_freed_memory, make_cpu_client,
@@ -83,10 +84,21 @@ def provide_calls(targets):
         provide_lapack()
 
 
+def program_options(text):
+    """Loops with a barrier of several operands in them are not compiled as one kernel, the code generator for
+    which ends the process on such a barrier.
+    """
+    if "stablehlo.while" in text and re.search(r"optimization_barrier %\S+,", text):
+        return {"xla_disable_hlo_passes": "small-while-loop-hoisting"}
+    return {}
+
+
 LOWERINGS = RuleSet("lower")
 LOWERINGS.later("rabbet_pjrt_cpu.lowering.factors", "cholesky", "lu")
+LOWERINGS.later("rabbet_pjrt_cpu.lowering.orthogonal", "geqp3", "geqrf", "householder_product", "ormqr")
 LOWERINGS.later("rabbet_pjrt_cpu.lowering.reductions", "hessenberg", "schur", "tridiagonal")
 LOWERINGS.later("rabbet_pjrt_cpu.lowering.solving", "triangular_solve", "tridiagonal_solve")
+LOWERINGS.later("rabbet_pjrt_cpu.lowering.spectral", "eig", "eigh", "svd")
 
 BACKEND = Backend(
     platform="cpu",
@@ -100,6 +112,7 @@ BACKEND = Backend(
     # Keeps optimization barriers until fusion; without it XLA drops them early and they have no effect at
     # all.
     compile_options={"xla_disable_hlo_passes": "cse_barrier_expander"},
+    program_options=program_options,
     settings=(NUM_DEVICES, ALLOCATOR),
     doctor=doctor,
 )

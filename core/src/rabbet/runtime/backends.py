@@ -48,6 +48,7 @@ class Backend:
       lowerings: a `RuleSet("lower")` with the platform's own lowering rules, or None. They go before all
         others; with `RuleSet.later` their modules are imported when one is needed.
       compile_options: compiler options that every program of this platform gets.
+      program_options: `(text) -> options` that a program gets besides, from its StableHLO text.
       provide_calls: told the names of the native functions that a program calls, before it is compiled or
         loaded from the cache on disk: registers those that are the platform's own.
       settings: `Setting`s that the backend brings; they exist in `rabbet.config` once it has been loaded.
@@ -70,6 +71,7 @@ class Backend:
     settings: tuple[Setting, ...] = ()
     doctor: Callable[[], list] | None = None
     provide_calls: Callable[[frozenset], None] = no_calls
+    program_options: Callable[[str], Mapping] | None = None
 
 
 class BackendRegistry:

@@ -37,13 +37,14 @@ LISTS = {"xla_disable_hlo_passes"}
 EMPTY = "func.func public @main() { return }"
 
 
-def build_options(device, *, extra=None, num_partitions=1, num_replicas=1, devices=None):
+def build_options(device, *, extra=None, text="", num_partitions=1, num_replicas=1, devices=None):
     """Return jaxlib's compile options for a program on `device`, or on `devices` if it is spread over
     several.
 
     Args:
       device: a `Device`; its backend's own options are included.
       extra: mapping of XLA option name to bool, int, float or str, for this program.
+      text: the program, which its backend may have options for.
       num_partitions, num_replicas: how the program is spread; `devices` must then have
         `num_replicas * num_partitions` entries, replica by replica.
 
@@ -62,7 +63,9 @@ def build_options(device, *, extra=None, num_partitions=1, num_replicas=1, devic
     build.use_spmd_partitioning = num_partitions > 1
     ids = np.array([each.id for each in devices], np.int32).reshape(num_replicas, num_partitions)
     options.device_assignment = adapter.device_assignment(ids)
-    named = merge(device.client.backend.compile_options, checked_extra(device, extra) if extra else {})
+    backend = device.client.backend
+    named = merge(backend.compile_options, backend.program_options(text) if backend.program_options else {})
+    named = merge(named, checked_extra(device, extra) if extra else {})
     options.env_option_overrides = sorted(named.items())  # sorted: the bytes are part of the cache key
     return options
 

@@ -198,7 +198,7 @@ def compile(lowering, device, options=None):
     try:
         # Also for a program from the cache: a call of a function that is not there would end the process.
         backends.provide_calls(device.platform, custom_calls.targets(lowering.module.key_text))
-        build = compile_options.build_options(device, extra=options)
+        build = compile_options.build_options(device, extra=options, text=lowering.module.key_text)
         client, devices = device.raw.client, device.device_list
         key = cache.key(lowering.module.key_text, adapter.option_bytes(build), device)
         calls = [callbacks.for_device(c, device) for c in lowering.module.callbacks]

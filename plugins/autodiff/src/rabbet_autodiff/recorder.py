@@ -19,7 +19,7 @@ from rabbet.extend import (
     typeof,
 )  # fmt: skip
 
-from rabbet_autodiff.control import splits
+from rabbet_autodiff.rules import splits
 
 
 class Recorder(Interpreter):

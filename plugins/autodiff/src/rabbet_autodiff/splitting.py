@@ -121,7 +121,9 @@ def _read_but_not_linear(equations, linear):
 
 
 def _spread_again(residuals, known_equations, linear_equations):
-    """Keep what was repeated to a larger shape in its smaller form: the linear half repeats it once more."""
+    """Keep what was repeated to a larger shape in its smaller form, and nothing of what has no operands: the
+    linear half makes it once more.
+    """
     producers = {eqn.outputs[0]: eqn for eqn in known_equations if _grows(eqn)}
     kept, repeated, pending = {}, [], list(residuals)
     while pending:
@@ -137,8 +139,10 @@ def _spread_again(residuals, known_equations, linear_equations):
 
 
 def _grows(eqn):
-    """Whether an equation only repeats elements, so that its result is larger than its input."""
-    return (
+    """Whether an equation only repeats elements, so that its result is larger than its input, or makes them
+    from nothing.
+    """
+    return not eqn.inputs or (
         "structural" in eqn.op.primitive.kinds
         and len(eqn.inputs) == 1
         and (eqn.outputs[0].aval.size > eqn.inputs[0].aval.size)

@@ -1,0 +1,202 @@
+"""How ``checkpoint`` splits into known and linear halves: what the policy allows is kept, the rest computed
+again.
+
+The known half is split off as for any call. Then a walk back from the residuals through its equations stops
+where the policy lets a value be kept; the equations that it passed come once more, before the linear half.
+"""
+
+from typing import NamedTuple
+
+from rabbet.extend import (
+    Equation,
+    Jaxpr,
+    Var,
+    checkpoint_call,
+    checkpoint_of,
+    custom_call,
+    jit_call,
+    scan_call,
+)  # fmt: skip
+
+from rabbet_autodiff.splitting import Halves, split, splits
+
+
+@splits.primitive(checkpoint_call)
+def split_checkpoint(op, flags):
+    jaxpr = op.params["jaxpr"]
+    halves = jaxpr.once(("checkpoint", flags, op.params["policy"]), lambda: _halves(op, flags))
+    known_in = tuple([i for i, lin in enumerate(flags) if not lin])
+    linear_in = [("operand", known_in[i]) for i in halves.passed]
+    linear_in += [("residual", k) for k in range(halves.saved)]
+    linear_in += [("operand", i) for i, lin in enumerate(flags) if lin]
+    known_outs = halves.out_linear.count(False)
+    return Halves(
+        known=checkpoint_of(halves.known, op.params) if halves.known.outvars else None,
+        known_in=known_in,
+        linear=checkpoint_of(halves.linear, op.params, differentiated=True)
+        if any(halves.out_linear)
+        else None,
+        linear_in=tuple(linear_in),
+        out_linear=halves.out_linear,
+        residual_types=tuple([v.aval for v in halves.known.outvars[known_outs:]]),
+    )
+
+
+class Half(NamedTuple):
+    """A program split in two, of which the second computes again what it may not be handed: ``known`` returns
+    the known outputs and what is saved; ``linear`` takes known inputs (``passed``), what is saved, and the
+    linear inputs.
+    """
+
+    known: Jaxpr
+    linear: Jaxpr
+    passed: tuple
+    saved: int
+    out_linear: tuple
+
+
+def _halves(op, flags):
+    made = split(op.params["jaxpr"], flags)
+    count = made.out_linear.count(False)
+    known = made.known if op.params["policy"] is None else flattened(made.known)
+    wanted = known.outvars[count:]
+    # What the linear half reads of the inputs it must read of the known half's, which are new where that
+    # was flattened.
+    places = [i for i, lin in enumerate(flags) if not lin]
+    inputs = [known.invars[places.index(i)] for i in made.passed]
+    again = recomputation(known, wanted, op.params["policy"])
+    forward = Jaxpr(
+        known.invars, [*known.outvars[:count], *again.saved], again.forward, (), known.effects, known.name
+    )
+    lead = len(made.passed) + made.residuals
+    rest = renamed(
+        made.linear, dict(zip(made.linear.invars[:lead], [*inputs, *wanted], strict=True)), fresh=True
+    )
+    equations = [*again.equations, *rest.equations]
+    read = {v for eqn in equations for v in eqn.inputs} | set(rest.outvars)
+    passed = [i for i, v in enumerate(known.invars) if v in read]
+    takes = [*[known.invars[i] for i in passed], *again.saved, *rest.invars[lead:]]
+    linear = Jaxpr(takes, rest.outvars, equations, name=made.linear.name)
+    return Half(forward, linear, tuple(passed), len(again.saved), made.out_linear)
+
+
+class Again(NamedTuple):
+    """What computes some values of a program again: ``equations`` from its inputs and from what is ``saved``;
+    ``forward`` are the program's own equations, made to hand over what is saved inside their bodies.
+    """
+
+    equations: list
+    saved: list
+    forward: list
+
+
+def recomputation(jaxpr, wanted, policy):
+    """How to compute the variables ``wanted`` of a program again, given what the policy lets be saved."""
+    needed = {v for v in wanted if type(v) is Var}
+    equations, saved, forward = [], [], []
+    for eqn in reversed(jaxpr.equations):
+        mine = [v for v in eqn.outputs if v in needed]
+        first = again = eqn
+        if not mine:
+            again = None
+        elif policy is not None and eqn.op.primitive is scan_call:
+            first, again, kept = scan_again(eqn, mine, policy)
+            saved += kept
+        elif policy is not None and may_save(policy, eqn):
+            saved += mine
+            again = None
+        forward.append(first)
+        if again is not None:
+            equations.append(again)
+            needed.update([v for v in again.inputs if type(v) is Var])
+    return Again(equations[::-1], saved[::-1], forward[::-1])
+
+
+def may_save(policy, eqn):
+    """Whether the policy lets the results of an equation be kept."""
+    return bool(policy(eqn.op.primitive, *[v.aval for v in eqn.inputs], **eqn.op.params))
+
+
+def scan_again(eqn, wanted, policy):
+    """A loop that is run again: what may be kept of each step is stacked by the first run and read by the
+    second, which carries only what it needs.
+
+    Returns:
+      (the loop returning what is saved besides, the second loop or None, the variables of what is saved)
+    """
+    params = dict(eqn.op.params)
+    jaxpr, n, m = flattened(params["jaxpr"]), params["consts"], params["carry"]
+    saveable = {v for e in jaxpr.equations if may_save(policy, e) for v in e.outputs}
+    finals = [v for v, inner in zip(eqn.outputs[:m], jaxpr.outvars, strict=False) if inner in saveable]
+    finals = [v for v in finals if v in wanted]
+    places = {i for i, v in enumerate(eqn.outputs) if v in wanted and v not in finals}
+    while True:
+        again = recomputation(jaxpr, [jaxpr.outvars[i] for i in sorted(places)], policy)
+        read = {v for e in again.equations for v in e.inputs} | {jaxpr.outvars[i] for i in places}
+        carried = {i for i in range(m) if jaxpr.invars[n + i] in read}
+        if carried <= places:
+            break
+        places |= carried
+    body = Jaxpr(jaxpr.invars, [*jaxpr.outvars, *again.saved], again.forward, (), jaxpr.effects, jaxpr.name)
+    stacks = [Var(v.aval.update(shape=(params["length"], *v.aval.shape))) for v in again.saved]
+    first = Equation(
+        scan_call.op(**{**params, "jaxpr": body}), eqn.inputs, [*eqn.outputs, *stacks], eqn.where
+    )
+    if not places:
+        return first, None, finals
+    takes = [i for i in range(len(eqn.inputs)) if not n <= i < n + m or i - n in places]
+    outs = sorted(places)
+    params["carry"] = sum(i < m for i in outs)
+    params["jaxpr"] = Jaxpr(
+        [*[jaxpr.invars[i] for i in takes], *again.saved], [jaxpr.outvars[i] for i in outs],
+        again.equations, name=jaxpr.name,
+    )  # fmt: skip
+    second = Equation(
+        scan_call.op(**params), [*[eqn.inputs[i] for i in takes], *stacks], [eqn.outputs[i] for i in outs],
+        eqn.where,
+    )  # fmt: skip
+    return first, second, [*stacks, *finals]
+
+
+# -------------------------------------------------------------------------------- programs, rewritten
+CALLS = jit_call, custom_call
+
+
+def flattened(jaxpr):
+    """The same program with calls written out, so that a policy sees the operations in them."""
+    return jaxpr.once("flattened", lambda: _flattened(jaxpr))
+
+
+def _flattened(jaxpr):
+    if not any(eqn.op.primitive in CALLS for eqn in jaxpr.equations):
+        return jaxpr
+    names = {}
+    equations = []
+    for eqn in jaxpr.equations:
+        inputs = [names.get(v, v) if type(v) is Var else v for v in eqn.inputs]
+        if eqn.op.primitive not in CALLS:
+            equations.append(Equation(eqn.op, inputs, eqn.outputs, eqn.where))
+            continue
+        body = flattened(eqn.op.params["jaxpr"])
+        inner = renamed(body, dict(zip(body.invars, inputs, strict=True)), fresh=True)
+        equations += inner.equations
+        names.update(zip(eqn.outputs, inner.outvars, strict=True))
+    outvars = [names.get(v, v) if type(v) is Var else v for v in jaxpr.outvars]
+    return Jaxpr(jaxpr.invars, outvars, equations, jaxpr.constvars, jaxpr.effects, jaxpr.name)
+
+
+def renamed(jaxpr, names, fresh=False):
+    """The program with other variables (or literals) in the places of some; ``fresh``: and new ones for all
+    that it defines.
+    """
+    names = dict(names)
+    equations = []
+    for eqn in jaxpr.equations:
+        inputs = [names.get(v, v) if type(v) is Var else v for v in eqn.inputs]
+        if fresh:
+            names.update((v, Var(v.aval)) for v in eqn.outputs)
+        outputs = [names.get(v, v) for v in eqn.outputs]
+        equations.append(Equation(eqn.op, inputs, outputs, eqn.where))
+    outvars = [names.get(v, v) if type(v) is Var else v for v in jaxpr.outvars]
+    invars = [names.get(v, v) for v in jaxpr.invars]
+    return Jaxpr(invars, outvars, equations, jaxpr.constvars, jaxpr.effects, jaxpr.name)
