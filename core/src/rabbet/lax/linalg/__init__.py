@@ -13,3 +13,5 @@ from rabbet.lax.linalg.factors import (
 )
 from rabbet.lax.linalg.reductions import hessenberg, schur, tridiagonal
 from rabbet.lax.linalg.solving import triangular_solve, tridiagonal_solve
+from rabbet.lax.linalg.orthogonal import geqp3, geqrf, householder_product, ormqr, qr
+from rabbet.lax.linalg.spectral import EigImplementation, EighImplementation, SvdAlgorithm, eig, eigh, svd
