@@ -3,6 +3,7 @@
 import numpy as np
 
 from rabbet.interpreter import typeof
+from rabbet.payloads import Batched, Dual
 from rabbet.primitive import Primitive
 from rabbet.primitives import (
     batching,
@@ -16,6 +17,7 @@ from rabbet.primitives import (
     shape,
     zeros,
 )  # fmt: skip
+from rabbet.primitives.linalg_triangular import triangular_solve
 from rabbet.primitives.matrices import INDEX
 from rabbet.staging import stage
 
@@ -115,3 +117,33 @@ def hypotenuse(a, b):
     a, b = elementwise.div(a, size), elementwise.div(b, size)
     squares = elementwise.add(elementwise.mul(a, a), elementwise.mul(b, b))
     return elementwise.mul(size, elementwise.sqrt(squares))
+
+
+@cholesky_update.rule("batch")
+def batch_cholesky_update(op, r, w):
+    return Batched(op(*batching.at_front(r, w)), 0)
+
+
+@cholesky_update.rule("jvp")
+def jvp_cholesky_update(op, r, w):
+    """With ``s`` the new factor and ``d = d(r^T r + w w^T)``: ``ds = x s``, where ``x`` is the upper triangle
+    of ``s^-T d s^-1`` with half the diagonal.
+    """
+    factor = op(r.primal, w.primal)
+    change = matrices.product(
+        matrices.transposed(matrices.upper_triangle(r.primal)),
+        matrices.upper_triangle(zeros.instantiate(r.tangent)),
+    )
+    change = elementwise.add(change, outer(w.primal, zeros.instantiate(w.tangent)))
+    change = elementwise.add(change, matrices.transposed(change))
+    params = {"lower": False, "conjugate_a": False, "unit_diagonal": False}
+    change = triangular_solve(factor, change, left_side=True, transpose_a=True, **params)
+    change = triangular_solve(factor, change, left_side=False, transpose_a=False, **params)
+    half = matrices.on_diagonal(matrices.upper_triangle(change), 0.5)
+    return Dual(factor, matrices.product(half, factor))
+
+
+def outer(x, y):
+    """The products of the elements of two vectors, as matrices."""
+    n = typeof(x).ndim
+    return matrices.product(shape.expand_dims(x, dimensions=(n,)), shape.expand_dims(y, dimensions=(n - 1,)))

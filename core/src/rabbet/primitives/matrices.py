@@ -120,11 +120,9 @@ def enlarged(x, rows, columns):
 def corner(x, rows, columns):
     """The first ``rows`` rows and ``columns`` columns of matrices."""
     sizes = (*typeof(x).shape[:-2], rows, columns)
-    return (
-        x
-        if sizes == typeof(x).shape
-        else shape.slice(x, start_indices=(0,) * len(sizes), limit_indices=sizes)
-    )
+    if sizes == typeof(x).shape:
+        return x
+    return shape.slice(x, start_indices=(0,) * len(sizes), limit_indices=sizes)
 
 
 def beside(x, sizes, *missing):

@@ -64,3 +64,30 @@ def device_array(host):
 
     host = np.asarray(host)
     return from_host(host, ShapedArray(host.shape, host.dtype), default_device(), False)
+
+
+class Matrices(NamedTuple):
+    """Square matrices to be drawn: random ones plus ``n`` times the identity, which are well-conditioned.
+
+    With ``definite`` they are Hermitian and positive definite.
+    """
+
+    shape: tuple
+    definite: bool = False
+
+    def __call__(self, rng, dtype):
+        numbers = some(*self.shape)(rng, dtype)
+        wide = numbers.astype(np.complex128 if dtypes.kind(numbers.dtype) == "c" else np.float64)
+        if self.definite:
+            wide = wide @ np.conj(np.swapaxes(wide, -1, -2))
+        return (wide + self.shape[-1] * np.eye(self.shape[-1])).astype(numbers.dtype)
+
+
+def definite(*shape):
+    """Hermitian positive definite matrices."""
+    return Matrices(shape, True)
+
+
+def regular(*shape):
+    """Matrices that are well-conditioned, and so are their triangles and three diagonals."""
+    return Matrices(shape)

@@ -12,7 +12,7 @@ def call(
     op, routine, names, in_avals, out_avals, *, batch, attributes=None, aliases=None, unitary=None,
     whole=False,
 ):  # fmt: skip
-    """Write one call of a LAPACK function for a whole batch; nothing but zeros where a matrix has no elements.
+    """Write one call of a LAPACK function for a whole batch; zeros where matrices have no elements.
 
     Args:
       op: the lowering site.

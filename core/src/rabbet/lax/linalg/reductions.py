@@ -44,8 +44,8 @@ def schur(x, *, compute_schur_vectors=True, sort_eig_vals=False, select_callable
       sort_eig_vals, select_callable: not used.
 
     Returns:
-      ``(t, q)``, or ``t`` alone. For real ``x`` the form is real: upper triangular but for blocks of two on the
-      diagonal that stand for pairs of complex eigenvalues. NaN where the iteration did not converge.
+      ``(t, q)``, or ``t`` alone. For real ``x`` the form is real: upper triangular but for blocks of two on
+      the diagonal that stand for pairs of complex eigenvalues. NaN where the iteration did not converge.
     """
     out = linalg_reductions.schur(x, compute_schur_vectors=bool(compute_schur_vectors))
     return tuple(out) if compute_schur_vectors else out[0]
