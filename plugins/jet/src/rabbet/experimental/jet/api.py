@@ -70,9 +70,16 @@ def pushed_through(fun, primals, series, factorial_scaled):
     leaves, treedef = tree.flatten(primals)
     leaves = converted(traceable, leaves, lambda i, x: f"{place(fun, treedef, i)} is no array: {shown(x)}")
     lists = lists_of_terms(fun, primals, treedef, series)
-    moving, order = [], len(lists[0]) if lists else 0
+    moving, order = [], None
     for i, (x, terms) in enumerate(zip(leaves, lists, strict=True)):
-        terms = terms_like(x, terms, f"{place(fun, treedef, i)}", order, place(fun, treedef, 0))
+        terms = terms_like(x, terms, place(fun, treedef, i))
+        order = len(terms) if order is None else order
+        if len(terms) != order:
+            first = place(fun, treedef, 0).partition(": ")[2]
+            raise ValueError(
+                f"{place(fun, treedef, i)}: all series must have one length, the order; this one has "
+                f"{len(terms)} terms, that of {first} has {order}"
+            )
         if terms and is_inexact(x):
             moving.append(Taylor(x, tuple(rescaled(terms, factorial_scaled, inverse=True))))
         else:
@@ -89,7 +96,7 @@ def pushed_through(fun, primals, series, factorial_scaled):
     interpreter = Jet()
     outs = run_traced(interpreter, named_like(on_moving, fun), [m for m in moving if m is not None])
     taylors = [payload_of(interpreter, x) for x in outs]
-    shown_terms = [as_given(y, order, factorial_scaled) for y in taylors]
+    shown_terms = [as_given(y, order or 0, factorial_scaled) for y in taylors]
     return tree.unflatten(out_tree, [y.primal for y in taylors]), tree.unflatten(out_tree, shown_terms)
 
 
@@ -121,15 +128,10 @@ def lists_of_terms(fun, primals, treedef, series):
         ) from None
 
 
-def terms_like(x, terms, who, order, first):
+def terms_like(x, terms, who):
     """The terms of one array, checked."""
     if not isinstance(terms, (tuple, list)):
         raise TypeError(f"{who}: its series must be a list or tuple of terms, got {shown(terms)}")
-    if len(terms) != order:
-        raise ValueError(
-            f"{who}: all series must have one length, the order; this one has {len(terms)} terms, that of "
-            f"{first.partition(': ')[2]} has {order}"
-        )
     wanted = tangent_aval(typeof(x))
     return [term_like(t, wanted, f"{who}: term {k}") for k, t in enumerate(terms, 1)]
 

@@ -2,7 +2,7 @@
 
 The ``jvp`` rule computes ``y' = f'(x) x'`` with primitives, so Taylor mode can go through it: to know ``y'``
 to order ``n - 1`` is to know ``y`` to order ``n``. Where the derivative is made of other functions of ``x``
-that is one pass; where it is made of ``y`` itself, ``y`` is found order by order; and where only ``x'`` moves,
+that is one pass; where it is made of ``y`` itself, ``y`` is found order by order. Where only ``x'`` moves,
 as for everything piecewise linear (maxima, sorting, gathering), each coefficient goes through it by itself.
 
 So any primitive that can be differentiated, also a stranger's, has a rule; one that cannot gets the error
