@@ -21,13 +21,25 @@ from rabbet.checking import check
 from rabbet.config import Setting, config
 from rabbet.current import context
 from rabbet.dtypes import DTypeSpec, ExtendedDType
+from rabbet.effects import Effect, listed as listed_effects
 from rabbet.errors import (
     ConcretizationTypeError, MissingPluginError, MissingRule, PluginError, RabbetError, RuleConflict,
     TreeError, UnexpectedTracerError,
 )  # fmt: skip
 from rabbet.interpreter import Interpreter, Tracer, is_tracer, payload_of, run, run_traced, typeof
-from rabbet.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var, bodies_of, evaluate, open_consts
+from rabbet.jaxpr import (
+    ClosedJaxpr,
+    Equation,
+    Jaxpr,
+    Literal,
+    Var,
+    bodies_of,
+    effects_of,
+    evaluate,
+    open_consts,
+)
 from rabbet.lowering.custom_calls import column_major, row_major
+from rabbet.lowering.host_callbacks import write_call
 from rabbet.lax.promotion import cast, is_array_like, promoted, spread
 from rabbet.lax.values import as_weak
 from rabbet.payloads import Batched, Dual, Linear, Zero, tangent_aval, zero_for

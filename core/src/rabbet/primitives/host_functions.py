@@ -38,7 +38,7 @@ class HostFunction:
       function: the user's; messages name it.
       who: the function of Rabbet that it was given to, for messages.
       structure: the structure of ``(args, kwargs)``.
-      places: what each leaf of it is: ``HOLE`` for an array, ``Fixed``, or the structure of a pytree of arrays.
+      places: what each leaf of it is: ``HOLE`` for an array, ``Fixed``, or the structure of a pytree of them.
       out_tree: the structure of the result; None: the result is ignored.
     """
 

@@ -12,7 +12,7 @@ from rabbet.extend import (
     while_call,
 )  # fmt: skip
 
-from rabbet_autodiff.splitting import Halves, split, splits
+from rabbet_autodiff.splitting import Halves, is_needed, split, splits
 
 
 @splits.primitive(cond_call)
@@ -38,7 +38,7 @@ def split_cond(op, flags):
     linear_in += [("residual", k) for k in range(len(every))]
     linear_in += [("operand", i + 1) for i, lin in enumerate(flags) if lin]
     return Halves(
-        known=cond_call.op(branches=known_branches) if count or every else None,
+        known=cond_call.op(branches=known_branches) if any(map(is_needed, known_branches)) else None,
         known_in=(0, *[i + 1 for i in known_in]),
         linear=cond_call.op(branches=linear_branches) if forced else None,
         linear_in=tuple(linear_in),
@@ -117,7 +117,7 @@ def split_scan(op, flags):
     residual_types = tuple([a.update(shape=(op.params["length"], *a.shape)) for a in stacked])
     linear_op, linear_in = _linear_scan(halves, inner, n, m, carried, keep)
     return Halves(
-        known=known_op if known.outvars else None,
+        known=known_op if is_needed(known) else None,
         known_in=tuple(known_in),
         linear=linear_op if any(halves.out_linear) else None,
         linear_in=linear_in,

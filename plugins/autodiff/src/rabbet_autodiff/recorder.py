@@ -20,6 +20,7 @@ from rabbet.extend import (
 )  # fmt: skip
 
 from rabbet_autodiff.rules import splits
+from rabbet_autodiff.splitting import refuse_effects
 
 
 class Recorder(Interpreter):
@@ -54,6 +55,8 @@ class Recorder(Interpreter):
         primitive = op.primitive
         if "body" in primitive.kinds:
             return self.record_half(op, args)
+        if "effect" in primitive.kinds:
+            refuse_effects(op, context.where)
         if "bilinear" in primitive.kinds and all(self.is_mine(a) for a in args):
             raise TypeError(
                 f"{primitive.name} of two linear values is not linear{self.called_at()}; only linear "

@@ -14,11 +14,12 @@ from rabbet.extend import (
     checkpoint_call,
     checkpoint_of,
     custom_call,
+    effects_of,
     jit_call,
     scan_call,
 )  # fmt: skip
 
-from rabbet_autodiff.splitting import Halves, split, splits
+from rabbet_autodiff.splitting import Halves, is_needed, split, splits
 
 
 @splits.primitive(checkpoint_call)
@@ -31,7 +32,7 @@ def split_checkpoint(op, flags):
     linear_in += [("operand", i) for i, lin in enumerate(flags) if lin]
     known_outs = halves.out_linear.count(False)
     return Halves(
-        known=checkpoint_of(halves.known, op.params) if halves.known.outvars else None,
+        known=checkpoint_of(halves.known, op.params) if is_needed(halves.known) else None,
         known_in=known_in,
         linear=checkpoint_of(halves.linear, op.params, differentiated=True)
         if any(halves.out_linear)
@@ -98,6 +99,10 @@ def recomputation(jaxpr, wanted, policy):
         mine = [v for v in eqn.outputs if v in needed]
         first = again = eqn
         if not mine:
+            again = None
+        elif any(not e.observes for e in effects_of(eqn.op)):
+            # It must not happen twice, so there is no choice.
+            saved += mine
             again = None
         elif policy is not None and eqn.op.primitive is scan_call:
             first, again, kept = scan_again(eqn, mine, policy)

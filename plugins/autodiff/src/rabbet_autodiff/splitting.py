@@ -9,7 +9,21 @@ runs now and hands over the intermediate values (residuals) that the rest needs;
 
 from typing import NamedTuple
 
-from rabbet.extend import Equation, Jaxpr, Op, RuleTable, Var, call_of, custom_call, full_of, jit_call, stage
+from rabbet.extend import (
+    Equation,
+    Jaxpr,
+    Op,
+    RuleTable,
+    Var,
+    call_of,
+    custom_call,
+    effects_of,
+    full_of,
+    jit_call,
+    listed_effects,
+    position,
+    stage,
+)  # fmt: skip
 
 splits = RuleTable(
     "split", doc="(op, flags) -> Halves: an operator with bodies as a known and a linear operator"
@@ -73,6 +87,7 @@ def _split(jaxpr, flags, force_linear):
         elif "body" in eqn.op.primitive.kinds:
             _split_equation(eqn, touched, known_equations, linear_equations, linear)
         else:
+            refuse_effects(eqn.op, eqn.where)
             linear_equations.append(eqn)
             linear.update(eqn.outputs)
     out_linear = tuple([
@@ -97,6 +112,25 @@ def _split(jaxpr, flags, force_linear):
         linear_equations, name=jaxpr.name,
     )  # fmt: skip
     return Split(known, rest, tuple([places[v] for v in passed]), len(computed), out_linear)
+
+
+def is_needed(known):
+    """Whether the known half of a program has to run: it computes or does something."""
+    return bool(known.outvars or known.effects)
+
+
+def refuse_effects(op, where):
+    """Refuse an operation on a linear value that does something besides computing: it will never run as it
+    is.
+    """
+    effects = effects_of(op)
+    if effects:
+        at = f", at {position(where)}" if where is not None else ""
+        raise TypeError(
+            f"{op.primitive.name}{at} has an effect ({listed_effects(effects)}) on a tangent, which "
+            "reverse-mode differentiation transposes instead of computing it\n  to fix: have the effect on "
+            "values, or differentiate forwards (rb.jvp, rb.jacfwd)"
+        )
 
 
 def _zero(v, equations):
@@ -142,8 +176,11 @@ def _grows(eqn):
     """Whether an equation only repeats elements, so that its result is larger than its input, or makes them
     from nothing.
     """
-    return not eqn.inputs or (
-        "structural" in eqn.op.primitive.kinds
+    primitive = eqn.op.primitive
+    if not eqn.inputs:
+        return not primitive.special and not primitive.multiple_results
+    return (
+        "structural" in primitive.kinds
         and len(eqn.inputs) == 1
         and (eqn.outputs[0].aval.size > eqn.inputs[0].aval.size)
     )
@@ -175,7 +212,7 @@ def split_jit(op, flags):
     linear_in += [("residual", k) for k in range(halves.residuals)]
     linear_in += [("operand", i) for i, lin in enumerate(flags) if lin]
     return Halves(
-        known=call_of(halves.known, name, inline) if halves.known.outvars else None,
+        known=call_of(halves.known, name, inline) if is_needed(halves.known) else None,
         known_in=tuple([i for i, lin in enumerate(flags) if not lin]),
         linear=call_of(halves.linear, name, inline) if any(halves.out_linear) else None,
         linear_in=tuple(linear_in),

@@ -9,8 +9,12 @@ from rabbet.extend import (
     PLAIN,
     Batched,
     cond_call,
+    context,
+    effects_of,
     evaluate,
+    listed_effects,
     open_consts,
+    position,
     put_together,
     run_traced,
     stage,
@@ -22,6 +26,7 @@ from rabbet.extend import (
 
 def decide(interpreter, op, args):
     """The outputs of ``op``, whose predicate is batched, with ``interpreter`` current."""
+    refuse_effects(interpreter, op)
     if op.primitive is cond_call:
         index, *operands = args
         outcomes = [evaluate(branch, operands) for branch in op.params["branches"]]
@@ -29,6 +34,19 @@ def decide(interpreter, op, args):
     if op.primitive is while_call:
         return interpreter.at_parent(loop, interpreter, op, args)
     return super(type(interpreter), interpreter).predicate(op, args)
+
+
+def refuse_effects(interpreter, op):
+    """Refuse what would do something for examples for which the program does not say so."""
+    effects = [e for e in effects_of(op) if not e.observes]
+    if effects:
+        where = f" at {position(context.where)}" if context.where is not None else ""
+        raise TypeError(
+            f"{interpreter.describe()}: {op.primitive.name}{where} is decided by a batched value and has "
+            f"effects ({listed_effects(effects)}), which would happen for every example of the batch, "
+            "whichever way it decides\n  to fix: use lax.map instead of vmap, or move the effect out of the "
+            f"{op.primitive.name}"
+        )
 
 
 def loop(interpreter, op, args):
