@@ -9,6 +9,7 @@ import pytest
 import rabbet as rb
 from rabbet import lax
 from rabbet.experimental.jet import jet
+from rabbet.testing import check_transformation
 from rabbet.testing.draws import device_array
 
 LINE = [1.0, 0.0, 0.0, 0.0]
@@ -157,6 +158,12 @@ def test_scanned_arrays_move():
 
 
 # --------------------------------------------------------------------------------- other transformations
+@pytest.mark.needs("jit", "vmap")
+def test_it_keeps_what_the_kit_asks_of_a_transformation():
+    line_of = lambda x: (x, [np.ones_like(x), np.zeros_like(x), x])
+    check_transformation(lambda fn: lambda p: jet(fn, (p[0],), (p[1],)), line_of)
+
+
 @pytest.mark.needs("jit", "vmap", "grad")
 def test_under_and_over_other_transformations():
     fn = lambda x: lax.mul(lax.sin(x), lax.exp(lax.neg(x)))
