@@ -92,6 +92,10 @@ class RuleSet(_Rules):
         """
         self._modules.update(dict.fromkeys(names, module))
 
+    def names(self):
+        """The names of the primitives for which ``later`` has announced rules, sorted."""
+        return sorted(self._modules)
+
     def find(self, primitive, platform=None):
         """The rule for ``primitive``, or None; one for no particular platform goes first."""
         rules = self.by_primitive

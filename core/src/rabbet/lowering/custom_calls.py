@@ -10,14 +10,14 @@ import re
 
 import numpy as np
 
-CALL = re.compile(r'custom_call @"?([^"(\s]+)"?\(|call_target_name = "([^"]+)"')
+CALL = re.compile(r'custom_call @(?:"([^"]+)"|([^"(\s]+))\(|call_target_name = "([^"]+)"')
 
 
 def targets(text):
     """The names of the native functions that the module ``text`` calls, a frozenset."""
     if "custom_call" not in text:
         return frozenset()
-    return frozenset([symbol or string for symbol, string in CALL.findall(text)])
+    return frozenset(["".join(found) for found in CALL.findall(text)])
 
 
 def row_major(ndim):

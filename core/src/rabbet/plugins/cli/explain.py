@@ -49,14 +49,14 @@ def load_everything():
     """Import core's primitives and every plugin: a table or a primitive is known once its package
     is imported.
     """
-    import rabbet.lax  # noqa: F401
+    import rabbet.lax.linalg  # noqa: F401
 
     default_manager().load_all()
 
 
 def rows(primitive):
     """One row for each table, and one for each platform that has a rule of its own."""
-    from rabbet import rules
+    from rabbet import rules, source_info
 
     for table in rules.all_tables().values():
         for platform in (None, *platforms(table, primitive)):
@@ -66,6 +66,20 @@ def rows(primitive):
                 yield name, "none", "", "", f"the table stands at {table.where}"
             else:
                 yield name, *describe(found)
+        if table.name == "lower":
+            for platform, rule in of_backends(primitive):
+                where = package(rule), source_info.address(rule)
+                yield f"lower:{platform}", rule.__name__, "by the backend", *where
+
+
+def of_backends(primitive):
+    """``(platform, rule)`` for each installed backend that lowers ``primitive`` in its own way."""
+    from rabbet.runtime.backends import default_registry
+
+    for backend in default_registry().candidates()[0]:
+        rule = backend.lowerings.find(primitive, backend.platform) if backend.lowerings is not None else None
+        if rule is not None:
+            yield backend.platform, rule
 
 
 def platforms(table, primitive):

@@ -1,0 +1,109 @@
+"""Calls of native functions: their text, finding them in a module, and who is asked to provide them."""
+
+import numpy as np
+import pytest
+from rabbet import lax
+from rabbet.avals import ShapedArray
+from rabbet.lowering.custom_calls import call_text, column_major, row_major, targets
+from rabbet.lowering.module import lower_program
+from rabbet.primitive import Primitive
+from rabbet.rules import RuleSet
+from rabbet.runtime import backends
+from rabbet.runtime.backends import Backend, BackendRegistry
+from rabbet.staging import stage
+
+MATRIX = ShapedArray((2, 3, 3), np.float32)
+INFO = ShapedArray((2,), np.int32)
+
+
+# ---------------------------------------------------------------------------------------------------- text
+def test_layouts_go_from_the_fastest_dimension_to_the_slowest():
+    assert row_major(3) == (2, 1, 0) and row_major(0) == ()
+    assert column_major(3) == (1, 2, 0) and column_major(2) == (0, 1) and column_major(1) == (0,)
+
+
+def test_the_text_of_a_call():
+    text = call_text(
+        "lapack_spotrf_ffi", ["%x"], [MATRIX], [MATRIX, INFO], attributes={"uplo": "L", "low": np.int32(1)},
+        layouts=([(1, 2, 0)], [(1, 2, 0), (0,)]), aliases={0: 0},
+    )  # fmt: skip
+    assert text.startswith("stablehlo.custom_call @lapack_spotrf_ffi(%x) {api_version = 4 : i32, ")
+    assert "backend_config = {uplo = 76 : ui8, low = 1 : i32}" in text
+    assert "operand_layouts = [dense<[1, 2, 0]> : tensor<3xindex>]" in text
+    assert "result_layouts = [dense<[1, 2, 0]> : tensor<3xindex>, dense<[0]> : tensor<1xindex>]" in text
+    assert "output_tuple_indices = [0], operand_index = 0" in text
+    assert text.endswith(": (tensor<2x3x3xf32>) -> (tensor<2x3x3xf32>, tensor<2xi32>)")
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [("U", "85 : ui8"), (True, "true"), (3, "3 : i64"), (np.int8(3), "3 : i8"), (0.5, "0.5 : f64")],
+)
+def test_attributes(value, shown):
+    text = call_text("f", [], [], [INFO], attributes={"a": value}, layouts=None, aliases={})
+    assert f"backend_config = {{a = {shown}}}" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("stablehlo.add %0, %1", set()),
+        ("%2 = stablehlo.custom_call @one(%0) {...}\n stablehlo.custom_call @two(%1)", {"one", "two"}),
+        ('%2 = "stablehlo.custom_call"(%0) {call_target_name = "generic"}', {"generic"}),
+        ('%2 = stablehlo.custom_call @"quoted name"(%0)', {"quoted name"}),
+    ],
+)
+def test_the_functions_that_a_text_calls(text, names):
+    assert targets(text) == names
+
+
+# ------------------------------------------------------------------------------------------ backend's rules
+def test_rules_announced_by_name_are_imported_when_they_are_looked_for(tmp_path, monkeypatch):
+    (tmp_path / "announced_of_test.py").write_text("def sin(op, x):\n    return x\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    rules = RuleSet("lower")
+    rules.later("announced_of_test", "sin")
+    rules.later("does_not_exist", "cos")
+    assert rules.find(lax.tan, "cpu") is None
+    assert rules.find(lax.sin, "cpu")("op", "x") == "x"
+    strange = Primitive("sin", lambda x: x)
+    assert rules.find(strange, "cpu") is None
+
+
+def calling(name):
+    """A primitive that calls the native function ``name``."""
+    p = Primitive(f"calls_{name}", lambda x: x)
+    p.rule("lower")(lambda op, x: op.custom_call(name, [x], op.out_avals)[0])
+    return p
+
+
+def test_a_call_is_written_with_the_operations_own_types():
+    jaxpr = stage(lambda x: [calling("plain")(x)], [MATRIX]).jaxpr
+    text = lower_program(jaxpr, "toaster").key_text
+    assert "custom_call @plain(%arg0)" in text and "operand_layouts = [dense<[2, 1, 0]>" in text
+    assert targets(text) == {"plain"}
+
+
+def test_the_backend_is_asked_to_provide_what_is_called(monkeypatch):
+    asked = []
+
+    class Manager:
+        def names(self, group):
+            return ["toaster"]
+
+        def get(self, group, name):
+            return Backend("toaster", 0, lambda options: None, provide_calls=asked.append)
+
+    monkeypatch.setattr(backends, "default_registry", lambda: BackendRegistry(Manager()))
+    backends.provide_calls("toaster", frozenset())
+    assert asked == []
+    backends.provide_calls("toaster", frozenset(["brown"]))
+    assert asked == [{"brown"}]
+
+
+def test_programs_ask_before_they_are_compiled(monkeypatch):
+    asked = []
+    monkeypatch.setattr(backends, "provide_calls", lambda platform, names: asked.append((platform, names)))
+    with pytest.raises(Exception, match="not_there_of_test"):
+        calling("not_there_of_test")(lax.full((2,), 1.0))
+    assert asked[-1] == ("cpu", {"not_there_of_test"})
