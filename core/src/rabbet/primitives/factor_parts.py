@@ -61,7 +61,7 @@ def real_part(x):
 
 
 def inverse_differences(values):
-    """``F[i, j] = 1 / (values[j] - values[i])`` and 0 on the diagonal; infinite where two values are equal."""
+    """``F[i, j] = 1 / (values[j] - values[i])`` and 0 on the diagonal; infinite where two are equal."""
     aval = typeof(values)
     sizes = (*aval.shape, aval.shape[-1])
     apart = elementwise.sub(as_row(values, sizes), as_column(values, sizes))

@@ -12,7 +12,16 @@ from rabbet.interpreter import typeof
 from rabbet.payloads import Batched, Dual
 from rabbet.primitive import Primitive
 from rabbet.primitives import (
-    batching, convert, elementwise, factor_parts, logic, matrices, powers, reductions, shape, zeros,
+    batching,
+    convert,
+    elementwise,
+    factor_parts,
+    logic,
+    matrices,
+    powers,
+    reductions,
+    shape,
+    zeros,
 )  # fmt: skip
 from rabbet.primitives.linalg_qr import qr
 from rabbet.primitives.linalg_triangular import triangular_solve
@@ -57,9 +66,9 @@ def jvp_eig(op, a):
     left, right = op["compute_left_eigenvectors"], op["compute_right_eigenvectors"]
     if (left or right) and not op["enable_eigvec_derivs"]:
         raise NotImplementedError(
-            "eig: the derivatives of eigenvectors hold only where all eigenvalues differ and no eigenvector has "
-            "two components of largest magnitude; ask for them by enable_eigvec_derivs=True, or leave the "
-            "vectors out (compute_left_eigenvectors=False, compute_right_eigenvectors=False)"
+            "eig: the derivatives of eigenvectors hold only where all eigenvalues differ and no eigenvector "
+            "has two components of largest magnitude; ask for them by enable_eigvec_derivs=True, or leave "
+            "the vectors out (compute_left_eigenvectors=False, compute_right_eigenvectors=False)"
         )
     both = eig.op(compute_left_eigenvectors=left, compute_right_eigenvectors=True, enable_eigvec_derivs=True)
     w, *vl, vr = both(a.primal)

@@ -93,8 +93,8 @@ def reflected_identity(op, a, taus):
 def reflected(a, taus, c, adjoint):
     """``(1 - V T V^H) c``, or its adjoint times ``c``.
 
-    ``T^-1`` has ``V^H V`` above the diagonal and ``1 / taus`` on it; multiplied by the factors, the system has
-    ones there, so that a factor may be zero.
+    ``T^-1`` has ``V^H V`` above the diagonal and ``1 / taus`` on it; multiplied by the factors, the system
+    has ones there, so that a factor may be zero.
     """
     k = typeof(taus).shape[-1]
     v = vectors(matrices.corner(a, typeof(a).shape[-2], k))
@@ -127,8 +127,8 @@ def ormqr_aval(a, taus, c, left, transpose):
     if not fits or size != a.shape[-2] or taus.shape[-1] > min(a.shape[-2:]):
         wanted = "(..., m, l)" if left else "(..., l, m)"
         raise ValueError(
-            f"ormqr with left={left} takes a of shape (..., m, n), taus of shape (..., k) with k <= min(m, n) "
-            f"and c of shape {wanted}, with equal leading dimensions, got {a.str_short()}, "
+            f"ormqr with left={left} takes a of shape (..., m, n), taus of shape (..., k) with k <= min(m, "
+            f"n) and c of shape {wanted}, with equal leading dimensions, got {a.str_short()}, "
             f"{taus.str_short()} and {c.str_short()}"
         )
     if not a.dtype == taus.dtype == c.dtype:
@@ -140,7 +140,7 @@ def ormqr_aval(a, taus, c, left, transpose):
 
 ormqr = Primitive(
     "ormqr", ormqr_aval,
-    doc="c multiplied from one side by the product of the reflections that a and taus describe, or its adjoint",
+    doc="c multiplied from one side by the product of the reflections of a and taus, or by its adjoint",
 )  # fmt: skip
 
 
@@ -197,8 +197,8 @@ def jvp_qr(op, a):
     m, n = typeof(a.primal).shape[-2:]
     if op["full_matrices"] and m > n:
         raise NotImplementedError(
-            f"qr of {typeof(a.primal).str_short()} with full_matrices=True has no derivative: the last columns "
-            "of q are any that complete a basis; use full_matrices=False"
+            f"qr of {typeof(a.primal).str_short()} with full_matrices=True has no derivative: the last "
+            "columns of q are any that complete a basis; use full_matrices=False"
         )
     q, r, *p = op(a.primal)
     change = taken(a.tangent, p[0]) if p else a.tangent

@@ -1,4 +1,4 @@
-"""Singular values: ``a = u diag(s) vh``, ``u`` and ``vh`` with orthonormal columns and rows, ``s`` decreasing."""
+"""Singular values: ``a = u diag(s) vh``, ``u`` and ``v`` with orthonormal columns, ``s`` decreasing."""
 
 import enum
 
@@ -46,9 +46,9 @@ def batch_svd(op, a):
 @svd.rule("jvp")
 def jvp_svd(op, a):
     """With ``P = u^H da v`` and ``F[i, j] = 1 / (s[j]^2 - s[i]^2)``: ``ds`` is the real diagonal of ``P``,
-    ``u^H du = F (P s + s P^H)`` and ``v^H dv = F (s P + P^H s)``, and what lies beyond the columns follows from
-    ``da v`` and ``da^H u`` (J. Townsend, Differentiating the singular value decomposition, 2016). Complex
-    vectors may turn; here that is given to ``u``, by the imaginary diagonal of ``P`` over ``s``.
+    ``u^H du = F (P s + s P^H)`` and ``v^H dv = F (s P + P^H s)``, and what lies beyond the columns follows
+    from ``da v`` and ``da^H u`` (J. Townsend, Differentiating the singular value decomposition, 2016).
+    Complex vectors may turn; here that is given to ``u``, by the imaginary diagonal of ``P`` over ``s``.
 
     Infinite or NaN where singular values are equal: the vectors are not functions of the matrix there.
     """
@@ -56,8 +56,8 @@ def jvp_svd(op, a):
     m, n = aval.shape[-2:]
     if op["compute_uv"] and op["full_matrices"] and m != n:
         raise NotImplementedError(
-            f"svd of {aval.str_short()} with full_matrices=True has no derivative: some columns of u or vh are "
-            "any that complete a basis; use full_matrices=False"
+            f"svd of {aval.str_short()} with full_matrices=True has no derivative: some columns of u or v "
+            "are any that complete a basis; use full_matrices=False"
         )
     thin = svd.op(full_matrices=False, compute_uv=True, algorithm=op["algorithm"])
     u, s, vh = thin(a.primal)

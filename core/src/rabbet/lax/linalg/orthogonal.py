@@ -11,14 +11,14 @@ def qr(x, *, pivoting=False, full_matrices=True, use_magma=None):
     Args:
       x: of shape ``(..., m, n)``, floating or complex.
       pivoting: choose the order of columns so that the diagonal of ``r`` decreases (CPU only).
-      full_matrices: whether ``q`` is square, of shape ``(..., m, m)``, and ``r`` of shape ``(..., m, n)``; else
-        ``q`` has ``min(m, n)`` columns and ``r`` as many rows.
+      full_matrices: whether ``q`` is square, of shape ``(..., m, m)``, and ``r`` of the shape of ``x``;
+        else ``q`` has ``min(m, n)`` columns and ``r`` as many rows.
       use_magma: not used.
 
     Returns:
       ``(q, r)``; with ``pivoting`` ``(q, r, p)``, ``p`` being int32 of shape ``(..., n)``, ``x[:, p] = q r``.
 
-    Derivatives exist where the first ``min(m, n)`` columns are independent, and with ``full_matrices`` only if
+    Derivatives exist where the first ``min(m, n)`` columns are independent, with ``full_matrices`` only if
     ``m <= n``.
     """
     return tuple(linalg_qr.qr(x, pivoting=bool(pivoting), full_matrices=bool(full_matrices)))
@@ -52,7 +52,7 @@ def householder_product(a, taus):
     """The first columns of a product of Householder reflections ``1 - tau v v^H``.
 
     Args:
-      a: of shape ``(..., m, n)`` with ``m >= n``: the vectors are ones on the diagonal and what stands below it.
+      a: of shape ``(..., m, n)`` with ``m >= n``: the vectors are ones on the diagonal and what is below.
       taus: of shape ``(..., k)`` with ``k <= n``, the factors.
 
     Returns:

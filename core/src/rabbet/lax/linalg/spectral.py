@@ -2,9 +2,9 @@
 
 from rabbet.interpreter import typeof
 from rabbet.lax.linalg.factors import symmetrized
-from rabbet.lax.linalg.wide import in_single
+from rabbet.lax.linalg.wide import SINGLE, in_single, is_narrow
 from rabbet.lax.shapes import slice_in_dim
-from rabbet.primitives import linalg_eig, linalg_eigh, linalg_svd, matrices
+from rabbet.primitives import convert, linalg_eig, linalg_eigh, linalg_svd, matrices
 from rabbet.primitives.linalg_eig import EigImplementation
 from rabbet.primitives.linalg_eigh import EighImplementation
 from rabbet.primitives.linalg_svd import SvdAlgorithm
@@ -18,15 +18,15 @@ def svd(x, *, full_matrices=True, compute_uv=True, subset_by_index=None, algorit
       x: of shape ``(..., m, n)``, floating or complex.
       full_matrices: whether ``u`` and ``vh`` are square; else they have ``min(m, n)`` columns and rows.
       compute_uv: False: only ``s``, which takes less time.
-      subset_by_index: ``(start, end)``: only these singular values and their vectors, counted from the largest.
+      subset_by_index: ``(start, end)``: only these singular values and vectors, counted from the largest.
       algorithm: a ``SvdAlgorithm``; the CPU offers ``DIVIDE_AND_CONQUER``, the default, and ``QR``.
 
     Returns:
       ``(u, s, vh)`` of shapes ``(..., m, k)``, ``(..., k)`` and ``(..., k, n)``, or ``s``. ``s`` is real and
       decreases. NaN where the algorithm does not converge.
 
-    Derivatives of ``u`` and ``vh`` exist where all singular values differ, and not with ``full_matrices`` unless
-    ``m == n``; those of ``s`` alone do with any.
+    Derivatives of ``u`` and ``vh`` exist where all singular values differ, and with ``full_matrices`` only if
+    ``m == n``; those of ``s`` alone need neither.
 
     Raises:
       ValueError: for a range that does not fit, or one together with ``full_matrices`` and ``compute_uv``.
@@ -80,12 +80,12 @@ def eigh(
     return v, w
 
 
-@in_single
 def eig(
     x, *, compute_left_eigenvectors=True, compute_right_eigenvectors=True, enable_eigvec_derivs=False,
     implementation=None, use_magma=None,
 ):  # fmt: skip
-    """Eigenvalues and eigenvectors of square matrices (CPU only): ``x vr = vr diag(w)``, ``vl^H x = diag(w) vl^H``.
+    """Eigenvalues and eigenvectors of square matrices (CPU only): ``x vr = vr diag(w)`` and
+    ``vl^H x = diag(w) vl^H``.
 
     Args:
       x: of shape ``(..., n, n)``, floating or complex.
@@ -96,7 +96,7 @@ def eig(
       use_magma: not used.
 
     Returns:
-      ``[w, vl, vr]`` as far as asked for, complex: of shape ``(..., n)`` and ``(..., n, n)``, with a vector of
+      ``[w, vl, vr]`` as far as asked for, complex: of shape ``(..., n)`` and ``(..., n, n)``, a vector of
       length 1 whose largest component is real in each column. NaN where the algorithm does not converge.
 
     Raises:
@@ -106,8 +106,9 @@ def eig(
     implementation = member("eig", "implementation", EigImplementation, implementation)
     if implementation not in (None, EigImplementation.LAPACK):
         raise NotImplementedError(f"eig by {implementation} is not offered; use EigImplementation.LAPACK")
+    wide = convert.to_dtype(x, SINGLE) if is_narrow(typeof(x).dtype) else x
     return linalg_eig.eig(
-        x, compute_left_eigenvectors=bool(compute_left_eigenvectors),
+        wide, compute_left_eigenvectors=bool(compute_left_eigenvectors),
         compute_right_eigenvectors=bool(compute_right_eigenvectors),
         enable_eigvec_derivs=bool(enable_eigvec_derivs),
     )  # fmt: skip
