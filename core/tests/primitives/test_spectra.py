@@ -1,4 +1,4 @@
-"""The laws of QR, SVD and eigenvalues, then what does not depend on signs and phases, corners and messages."""
+"""The laws of QR, SVD and eigenvalues, then what signs and phases do not change, corners and messages."""
 
 from typing import Any, NamedTuple
 
@@ -131,7 +131,7 @@ def test_reflections_are_multiplied_without_being_formed(left, dtype):
 
 # -------------------------------------------------------------------------------------------- derivatives
 class Invariant(NamedTuple):
-    """A function of a factorization that does not depend on its signs and phases, to be checked as a row is."""
+    """A function of a factorization that its signs and phases do not change, to be checked as a row is."""
 
     name: str
     call: Any
@@ -184,10 +184,8 @@ INVARIANTS = [
 
 @pytest.mark.parametrize("row", INVARIANTS, ids=lambda row: row.name)
 def test_derivatives_of_what_signs_and_phases_do_not_change(row):
-    laws = (
-        ["forward", "reverse", "second_order"] if row.name in ("eigh", "svd tall") else ["forward", "reverse"]
-    )
-    checks.check_laws(row, laws, dtype="complex128")
+    second = ["second_order"] if row.name in ("eigh", "svd tall") else []
+    checks.check_laws(row, ["forward", "reverse", *second], dtype="complex128")
 
 
 def pushed(fn, x, t):
@@ -259,10 +257,10 @@ def derivative(fn, x):
         (lambda: linalg.svd(EYE, algorithm="fast"), ValueError, "one of SvdAlgorithm.DEFAULT, .* got 'fast'"),
         (lambda: linalg.svd(EYE, algorithm="Jacobi"), NotImplementedError, "not offered on the CPU; use DEF"),
         (lambda: linalg.eigh(EYE, implementation="qdwh"), NotImplementedError, "use QR"),
-        (lambda: linalg.eig(EYE, implementation="magma"), NotImplementedError, "use EigImplementation.LAPACK"),
+        (lambda: linalg.eig(EYE, implementation="magma"), NotImplementedError, "use EigImpl"),
         (lambda: linalg.householder_product(WIDE, floats(1)), ValueError, "m >= n >= k"),
         (lambda: linalg.ormqr(TALL, floats(1), WIDE), ValueError, "ormqr with left=True takes"),
-        (derivative(linalg.svd, TALL), NotImplementedError, r"svd of f32\[3,2\] with full_matrices=True has no"),
+        (derivative(linalg.svd, TALL), NotImplementedError, r"svd of f32\[3,2\] with full"),
         (derivative(linalg.qr, TALL), NotImplementedError, "use full_matrices=False"),
         (derivative(linalg.eig, EYE), NotImplementedError, "enable_eigvec_derivs=True"),
         (derivative(linalg.geqrf, EYE), MissingRule, "differentiate lax.linalg.qr"),

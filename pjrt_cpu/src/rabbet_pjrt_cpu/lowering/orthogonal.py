@@ -38,7 +38,7 @@ def householder_product(op, a, taus):
 
 
 def ormqr(op, a, taus, c):
-    """A matrix times a product of reflections, by `ormqr`, which reads as many columns as there are factors."""
+    """A matrix times a product of reflections, by `ormqr`, which reads a column per factor."""
     packed, factors, out = op.in_avals
     *lead, m, _ = packed.shape
     k = factors.shape[-1]
