@@ -38,7 +38,7 @@ def gather(
     """
     mode = GatherScatterMode.from_any(mode)
     return gathers.gather(
-        operand, widened(start_indices), dimension_numbers=_tuples(dimension_numbers),
+        operand, widened(start_indices), dimension_numbers=tuples_of(dimension_numbers),
         slice_sizes=tuple([s.__index__() for s in slice_sizes]), indices_are_sorted=bool(indices_are_sorted),
         unique_indices=bool(unique_indices), mode=mode,
         fill_value=fill_of(fill_value) if mode is FILL_OR_DROP else None,
@@ -56,7 +56,8 @@ def fill_of(value):
     return np.nan if value != value else value
 
 
-def _tuples(numbers):
+def tuples_of(numbers):
+    """Dimension numbers whose fields are tuples of ints."""
     return type(numbers)(*[tuple([d.__index__() for d in field]) for field in numbers])
 
 
@@ -77,7 +78,7 @@ def _scatterer(primitive, doc):
         if typeof(updates).weak_type or not hasattr(updates, "dtype"):
             updates = convert.to_dtype(updates, dtype)
         return primitive(
-            operand, widened(scatter_indices), updates, dimension_numbers=_tuples(dimension_numbers),
+            operand, widened(scatter_indices), updates, dimension_numbers=tuples_of(dimension_numbers),
             indices_are_sorted=bool(indices_are_sorted), unique_indices=bool(unique_indices),
             mode=GatherScatterMode.from_any(mode),
         )  # fmt: skip

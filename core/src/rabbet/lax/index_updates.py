@@ -11,7 +11,7 @@ import numpy as np
 from rabbet import dtypes, scalars
 from rabbet.avals import ShapedArray
 from rabbet.interpreter import typeof
-from rabbet.lax import index_arrays, index_boxes, shapes
+from rabbet.lax import applying, index_arrays, index_boxes, shapes
 from rabbet.lax.gathering import fill_of
 from rabbet.lax.index_plans import ARRAY, SCALAR, is_mask, parse, proper
 from rabbet.lax.indexing import is_eager, on_device, take, take_traced
@@ -92,8 +92,20 @@ class IndexedArray:
         return take_traced(x, *plan.operands, entries=plan.entries, **options)
 
     def apply(self, func, **options):
-        """``func`` of the elements, an elementwise function; an element named twice is treated once."""
-        return self.set(func(self.get(**{k: v for k, v in options.items() if k != "mode"})), **options)
+        """``func`` of the elements, an elementwise function; of an element named twice, ``func`` of that.
+
+        With ``unique_indices=True`` it is evaluated for the chosen elements alone.
+        """
+        items = self.index if type(self.index) is tuple else (self.index,)
+        if options.get("unique_indices") or not any(map(names_several, items)):
+            return self.set(func(self.get(**{k: v for k, v in options.items() if k != "mode"})), **options)
+        counts = shapes.full_like(self.array, 0, np.int32)
+        return applying.repeated(func, self.array, IndexedArray(counts, self.index).add(1, **options))
+
+
+def names_several(item):
+    """Whether an index is an array of positions or a mask, which may name an element twice."""
+    return isinstance(item, list) or getattr(item, "ndim", 0) > 0
 
 
 def changing(how, doc):

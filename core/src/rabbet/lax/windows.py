@@ -1,4 +1,4 @@
-"""Reductions by any computation, over dimensions (``reduce``) and over sliding windows (``reduce_window``)."""
+"""Reductions by any computation: over dimensions, ``reduce``, and over sliding windows, ``reduce_window``."""
 
 import enum
 
@@ -88,7 +88,8 @@ class Computation:
         starts, init_tree = tree.flatten(inits)
         if init_tree != self.tree:
             raise ValueError(
-                f"{name}: operands and initial values must have one structure, got {self.tree} and {init_tree}"
+                f"{name}: operands and initial values must have one structure, got {self.tree} and "
+                f"{init_tree}"
             )
         if not leaves:
             raise ValueError(f"{name} needs at least one array")

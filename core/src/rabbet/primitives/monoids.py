@@ -14,7 +14,15 @@ from rabbet.jaxpr import Var
 from rabbet.payloads import Batched
 from rabbet.primitive import Primitive
 from rabbet.primitives import (
-    batching, calls, checks, dynamic, elementwise, loops, shape, window_sums, windows,
+    batching,
+    calls,
+    checks,
+    dynamic,
+    elementwise,
+    loops,
+    shape,
+    window_sums,
+    windows,
 )  # fmt: skip
 from rabbet.primitives.cumulative import array
 from rabbet.staging import stage
@@ -89,10 +97,9 @@ def check_computation(name, computation, operands, inits):
     wanted = [(x.dtype, ()) for x in operands]
     for what, avals in (("takes", computation.in_avals), ("returns", computation.out_avals)):
         if [(a.dtype, a.shape) for a in avals] != (wanted * 2 if what == "takes" else wanted):
-            shown = ", ".join([a.str_short() for a in avals])
+            shown, of = (", ".join([a.str_short() for a in some]) for some in (avals, operands))
             raise TypeError(
-                f"{name}: the computation combines two elements of {', '.join([a.str_short() for a in operands])}"
-                f" to one, but it {what} {shown}"
+                f"{name}: the computation combines two elements of {of} to one, but it {what} {shown}"
             )
 
 

@@ -36,7 +36,7 @@ class Window(NamedTuple):
         return prod(self.sizes)
 
     def with_batch(self, axis):
-        """The same windows over an array with one more dimension at ``axis``, along which they have size 1."""
+        """The same windows over an array with one more dimension at ``axis``, of size 1 along it."""
         one = (1, 1, (0, 0), 1, 1)
         return Window(*[(*f[:axis], new, *f[axis:]) for f, new in zip(self, one, strict=True)])
 

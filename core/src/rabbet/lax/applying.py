@@ -1,0 +1,96 @@
+"""Changing elements by a function of what they are: ``scatter_apply``, and ``x.at[index].apply``."""
+
+import numpy as np
+
+from rabbet.interpreter import is_tracer, typeof
+from rabbet.jaxpr import open_consts
+from rabbet.lax.control import while_loop
+from rabbet.lax.dynamic import widened
+from rabbet.lax.gathering import tuples_of
+from rabbet.lax.shapes import full
+from rabbet.primitives import elementwise, logic, monoids, reductions
+from rabbet.primitives import scatter as scatters
+from rabbet.primitives.gather import GatherScatterMode
+from rabbet.runtime.values import traceable
+from rabbet.source_info import describe_function
+from rabbet.staging import stage
+
+
+def elementwise_function(name, func, dtype_of):
+    """``func`` of a scalar as a function of an array of any shape: applied to each element.
+
+    Args:
+      name: whose argument it is, for messages.
+      func: from a scalar to a scalar of the same dtype.
+      dtype_of: an aval with the dtype.
+    """
+    scalar = dtype_of.update(shape=(), weak_type=False)
+    closed = stage(lambda x: [traceable(func(x))], [scalar], getattr(func, "__name__", "func"))
+    (out,) = closed.out_avals
+    if out.shape or out.dtype != scalar.dtype:
+        raise TypeError(
+            f"{name}: {describe_function(func)} must return a scalar of the dtype of its argument, "
+            f"{scalar.str_short()}, it returned {out.str_short()}"
+        )
+    program, consts = monoids.without_calls(open_consts(closed)), list(closed.consts)
+    return lambda x: monoids.on_arrays(program, [x], consts)[0]
+
+
+def repeated(func, x, counts):
+    """``x`` with ``func`` applied to each element as often as ``counts`` says."""
+
+    if not is_tracer(counts) and not is_tracer(x):
+        most = int(np.asarray(counts).max(initial=0))
+        for i in range(most):
+            x = logic.select_n(logic.gt(counts, i), x, func(x))
+        return x
+
+    def unfinished(state):
+        _, left = state
+        return reductions.reduce_or(logic.gt(left, 0), axes=tuple(range(typeof(left).ndim)))
+
+    def once_more(state):
+        values, left = state
+        values = logic.select_n(logic.gt(left, 0), values, func(values))
+        return values, elementwise.sub(left, 1)
+
+    return while_loop(unfinished, once_more, (x, counts))[0]
+
+
+def scatter_apply(
+    operand, scatter_indices, func, dimension_numbers, *, update_shape=(), indices_are_sorted=False,
+    unique_indices=False, mode=None,
+):  # fmt: skip
+    """``operand`` with ``func`` applied to windows; where two meet, it is applied twice.
+
+    Args:
+      operand: an array.
+      scatter_indices: integers; the last dimension holds index vectors.
+      func: from a scalar to a scalar of the same dtype.
+      dimension_numbers: a ``ScatterDimensionNumbers``.
+      update_shape: the shape that updates would have: the windows, side by side.
+      indices_are_sorted, unique_indices: promises about the index vectors. With unique indices the function
+        is evaluated for the windows alone, and reverse mode goes through.
+      mode: for windows that leave the array: ``"drop"`` (default), ``"clip"`` to move them inside,
+        ``"promise_in_bounds"``.
+
+    Raises:
+      TypeError: if numbers and shapes do not fit together, or ``func`` returns another dtype.
+    """
+    operand, indices = traceable(operand), widened(scatter_indices)
+    apply = elementwise_function("scatter_apply", func, typeof(operand))
+    params = {
+        "dimension_numbers": tuples_of(dimension_numbers), "indices_are_sorted": bool(indices_are_sorted),
+        "unique_indices": bool(unique_indices), "mode": GatherScatterMode.from_any(mode),
+    }  # fmt: skip
+    update_shape = tuple([n.__index__() for n in update_shape])
+    if unique_indices:
+        op = scatters.scatter.op(**params)
+        old = scatters.gather_back(op, operand, indices, update_shape)
+        return op(operand, indices, apply(old))
+    ones = full(update_shape, 1, np.int32)
+    counts = scatters.scatter_add(full(typeof(operand).shape, 0, np.int32), indices, ones, **params)
+    return repeated(apply, operand, counts)
+
+
+__all__ = ["elementwise_function", "repeated", "scatter_apply"]

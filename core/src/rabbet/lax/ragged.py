@@ -1,0 +1,214 @@
+"""Products of matrices whose rows come in groups, and products of scaled low-precision arrays.
+
+Rows of the left operand that belong to group ``i`` are multiplied by matrix ``i`` of the right one: a layer
+of experts. They are made of one ``dot_general`` over masked copies of the left operand, one copy per group,
+which costs ``groups`` times the arithmetic, but needs nothing of the device.
+"""
+
+from typing import NamedTuple
+
+from rabbet import dtypes
+from rabbet.interpreter import typeof
+from rabbet.lax.contractions import dot_general
+from rabbet.lax.cumulative import cumsum
+from rabbet.lax.shapes import broadcast_in_dim, broadcasted_iota, expand_dims, full_like, transpose
+from rabbet.primitives import elementwise, logic, shape
+from rabbet.primitives.checks import axis_in_range
+from rabbet.primitives.contractions import free
+from rabbet.primitives.convert import to_dtype
+from rabbet.runtime.values import traceable
+
+
+class RaggedDotDimensionNumbers(NamedTuple):
+    """Which dimensions of a ragged product are what.
+
+    dot_dimension_numbers: as ``dot_general`` takes them. lhs_ragged_dimensions: the one dimension of the left
+    operand whose elements come in groups. rhs_group_dimensions: the dimension of the right operand with a
+    matrix per group; none unless the ragged dimension is neither contracted nor a batch dimension.
+    """
+
+    dot_dimension_numbers: tuple
+    lhs_ragged_dimensions: tuple
+    rhs_group_dimensions: tuple
+
+
+def ragged_dot(
+    lhs, rhs, group_sizes, precision=None, preferred_element_type=None, group_offset=None, out_sharding=None
+):
+    """Rows of ``lhs``, in consecutive groups, times a matrix per group.
+
+    Args:
+      lhs: of shape ``(m, k)``.
+      rhs: of shape ``(g, k, n)``.
+      group_sizes: ``g`` integers: how many rows each group has. Rows after the last group give zeros.
+      precision, preferred_element_type: see ``dot_general``.
+      group_offset: the group of ``group_sizes`` to which the first matrix of ``rhs`` belongs; rows of
+        groups without a matrix give zeros.
+
+    Returns:
+      an array of shape ``(m, n)``.
+    """
+    numbers = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
+    return ragged_dot_general(lhs, rhs, group_sizes, numbers, precision, preferred_element_type, group_offset)
+
+
+def ragged_dot_general(
+    lhs, rhs, group_sizes, ragged_dot_dimension_numbers, precision=None, preferred_element_type=None,
+    group_offset=None, out_sharding=None,
+):  # fmt: skip
+    """``dot_general`` with one dimension of ``lhs`` in groups of computed sizes.
+
+    What that means depends on the ragged dimension. Neither contracted nor a batch dimension: each group has
+    a matrix along the group dimension of ``rhs``. Contracted: there is a sum per group, along a new first
+    dimension of the result. A batch dimension: the groups make no difference.
+
+    Args:
+      lhs, rhs: arrays.
+      group_sizes: integers of shape ``(g,)``, or with leading dimensions: the batch dimensions, then those
+        of the ragged one's sort (contracted or neither) that stand before it.
+      ragged_dot_dimension_numbers: a ``RaggedDotDimensionNumbers``.
+      precision, preferred_element_type: see ``dot_general``.
+      group_offset: the group to start from, where there is a matrix per group.
+
+    Raises:
+      TypeError, ValueError: if numbers and shapes do not fit.
+    """
+    numbers = ragged_dot_dimension_numbers
+    lhs, rhs, group_sizes = traceable(lhs), traceable(rhs), traceable(group_sizes)
+    x, y = typeof(lhs), typeof(rhs)
+    ragged = _only("lhs_ragged_dimensions", numbers.lhs_ragged_dimensions, x.ndim)
+    (contract, other_contract), (batch, other_batch) = [
+        (tuple(a), tuple(b)) for a, b in numbers.dot_dimension_numbers
+    ]
+    sizes = typeof(group_sizes)
+    if dtypes.kind(sizes.dtype) not in "iu" or not sizes.ndim:
+        raise TypeError(f"ragged_dot_general: group_sizes must be integers, got {sizes.str_short()}")
+    kept = free(x.ndim, contract, batch)
+    if ragged in kept:
+        group = _only("rhs_group_dimensions", numbers.rhs_group_dimensions, y.ndim)
+        outer = (*batch, *[d for d in kept if d < ragged])
+        mask = _membership(x, group_sizes, ragged, outer, y.shape[group], group_offset)
+        # Of the copies of lhs, one per matrix, all but one are zero in each row: their products are added up.
+        pairs = ((*contract, x.ndim), (*other_contract, group)), (batch, other_batch)
+        return dot_general(_masked(lhs, mask), rhs, pairs, precision, preferred_element_type)
+    if tuple(numbers.rhs_group_dimensions):
+        raise ValueError(
+            "ragged_dot_general: rhs_group_dimensions must be empty where the ragged dimension is a "
+            f"contracting or a batch dimension, got {numbers.rhs_group_dimensions}"
+        )
+    if group_offset is not None:
+        raise NotImplementedError(
+            "ragged_dot_general: group_offset has a meaning only where rhs has a matrix per group"
+        )
+    pairs = (contract, other_contract), (batch, other_batch)
+    if ragged in batch:
+        return dot_general(lhs, rhs, pairs, precision, preferred_element_type)
+    outer = (*batch, *contract[: contract.index(ragged)])
+    mask = _membership(x, group_sizes, ragged, outer, sizes.shape[-1], None)
+    out = dot_general(_masked(lhs, mask), rhs, pairs, precision, preferred_element_type)
+    # The groups are the last of what is left of lhs.
+    place = len(batch) + len(kept)
+    return transpose(out, (place, *[d for d in range(typeof(out).ndim) if d != place]))
+
+
+def _only(what, dims, ndim):
+    dims = tuple(dims)
+    if len(dims) != 1:
+        raise ValueError(f"ragged_dot_general: {what} must name one dimension, got {dims}")
+    return axis_in_range(what, dims[0].__index__(), ndim)
+
+
+def _membership(x, group_sizes, ragged, outer, groups, offset):
+    """Booleans of the shape of ``x`` and one more dimension: whether an element is in group ``i``."""
+    sizes = typeof(group_sizes)
+    if sizes.ndim == 1:
+        outer = ()
+    wanted = tuple([x.shape[d] for d in outer])
+    if sizes.shape[:-1] != wanted:
+        raise TypeError(
+            f"ragged_dot_general: group_sizes {sizes.str_short()} must have the shape (groups,) or "
+            f"{(*wanted, 'groups')}"
+        )
+    last = sizes.ndim - 1
+    ends = cumsum(group_sizes, last)
+    starts = elementwise.sub(ends, group_sizes)
+    if offset is not None or groups != sizes.shape[last]:
+        starts, ends = (_from(a, offset, groups) for a in (starts, ends))
+    full = (*x.shape, groups)
+    place = broadcasted_iota(sizes.dtype, full, ragged)
+    order = tuple(sorted(range(len(outer)), key=lambda i: outer[i]))
+    dims = (*sorted(outer), x.ndim)
+
+    def spread(a):
+        return broadcast_in_dim(transpose(a, (*order, len(outer))), full, dims)
+
+    return logic.bitwise_and(logic.ge(place, spread(starts)), logic.lt(place, spread(ends)))
+
+
+def _from(bounds, offset, groups):
+    """``groups`` entries along the last dimension, from number ``offset`` on."""
+    from rabbet.lax.dynamic import dynamic_slice_in_dim
+
+    aval = typeof(bounds)
+    if groups > aval.shape[-1]:
+        raise TypeError(
+            f"ragged_dot_general: rhs has {groups} matrices, group_sizes only {aval.shape[-1]} groups"
+        )
+    start = 0 if offset is None else offset
+    if typeof(start).shape == (1,):
+        start = shape.reshape(start, new_sizes=())
+    return dynamic_slice_in_dim(bounds, start, groups, aval.ndim - 1)
+
+
+def _masked(lhs, mask):
+    aval = typeof(lhs)
+    copies = broadcast_in_dim(lhs, typeof(mask).shape, tuple(range(aval.ndim)))
+    return logic.select_n(mask, full_like(copies, 0), copies)
+
+
+# ----------------------------------------------------------------------------------------- scaled
+def scaled_dot(
+    lhs, rhs, *, lhs_scale=None, rhs_scale=None, dimension_numbers=None, preferred_element_type=None
+):
+    """``(lhs * lhs_scale)`` times ``(rhs * rhs_scale)``, for operands of low precision.
+
+    Args:
+      lhs, rhs: arrays.
+      lhs_scale, rhs_scale: arrays of the rank of their operand, or None for 1. Each size divides that of the
+        operand: a scale counts for as many consecutive elements.
+      dimension_numbers: see ``dot_general``; by default those of a matrix product, or for three dimensions
+        of a stack of them.
+      preferred_element_type: the dtype of scaled operands, sums and result; by default bfloat16.
+
+    Raises:
+      TypeError: if the sizes of a scale do not divide those of its operand.
+    """
+    if dimension_numbers is None:
+        batch = tuple(range(typeof(lhs).ndim - 2))
+        n = len(batch)
+        dimension_numbers = ((n + 1,), (n,)), (batch, batch)
+    dtype = dtypes.canonicalize("bfloat16" if preferred_element_type is None else preferred_element_type)
+    left, right = (
+        _scaled(name, x, scale, dtype)
+        for name, x, scale in (("lhs", lhs, lhs_scale), ("rhs", rhs, rhs_scale))
+    )
+    return dot_general(left, right, dimension_numbers, preferred_element_type=dtype)
+
+
+def _scaled(name, x, scale, dtype):
+    if scale is None:
+        return to_dtype(x, dtype)
+    have, given = typeof(x), typeof(scale)
+    if have.ndim != given.ndim or any(s == 0 or n % s for n, s in zip(have.shape, given.shape, strict=True)):
+        raise TypeError(
+            f"scaled_dot: {name}_scale {given.str_short()} must have the rank of {name}, {have.str_short()}, "
+            "and sizes that divide its sizes"
+        )
+    inner = tuple(range(1, 2 * have.ndim, 2))
+    pairs = [n for size, s in zip(have.shape, given.shape, strict=True) for n in (s, size // s)]
+    each = broadcast_in_dim(expand_dims(scale, inner), tuple(pairs), tuple(range(2 * have.ndim)))
+    each = shape.reshape(each, new_sizes=have.shape)
+    return elementwise.mul(to_dtype(x, dtype), to_dtype(each, dtype))
+
+
+__all__ = ["RaggedDotDimensionNumbers", "ragged_dot", "ragged_dot_general", "scaled_dot"]

@@ -1,0 +1,101 @@
+"""Ragged and scaled products against loops over groups."""
+
+import numpy as np
+import pytest
+from rabbet import lax
+from rabbet.testing import checks
+from rabbet.testing.draws import device_array, some
+from rabbet.testing.table import Row
+
+RNG = np.random.default_rng(0)
+SIZES = np.array([2, 0, 1, 2], np.int32)
+
+
+def drawn(*shape):
+    return RNG.uniform(-1, 1, shape).astype(np.float32)
+
+
+def close(got, wanted):
+    np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-6)
+
+
+def rows_by_group(lhs, rhs, sizes=SIZES, offset=0):
+    out, at = np.zeros((lhs.shape[0], rhs.shape[2]), lhs.dtype), 0
+    for i, n in enumerate(sizes):
+        if 0 <= i - offset < len(rhs):
+            out[at : at + n] = lhs[at : at + n] @ rhs[i - offset]
+        at += n
+    return out
+
+
+def test_a_matrix_per_group():
+    lhs, rhs = drawn(6, 3), drawn(4, 3, 2)
+    close(lax.ragged_dot(lhs, rhs, SIZES), rows_by_group(lhs, rhs))
+    for offset in (1, np.array([1], np.int32)):
+        got = lax.ragged_dot(lhs, rhs[:2], SIZES, group_offset=offset)
+        close(got, rows_by_group(lhs, rhs[:2], offset=1))
+
+
+def test_a_matrix_per_group_in_stacks():
+    lhs, rhs = drawn(5, 2, 7, 4), drawn(3, 4, 2, 6)
+    sizes = RNG.integers(0, 3, (2, 5, 3)).astype(np.int32)
+    numbers = lax.RaggedDotDimensionNumbers((((3,), (1,)), ((1,), (2,))), (2,), (0,))
+    got = lax.ragged_dot_general(lhs, rhs, sizes, numbers)
+    for b in range(2):
+        for x in range(5):
+            close(got[b, x], rows_by_group(lhs[x, b], rhs[:, :, b], sizes[b, x]))
+
+
+def test_a_sum_per_group():
+    lhs, rhs = drawn(6, 3), drawn(6, 2)
+    numbers = lax.RaggedDotDimensionNumbers((((0,), (0,)), ((), ())), (0,), ())
+    ends = np.cumsum(SIZES)
+    wanted = [lhs[e - n : e].T @ rhs[e - n : e] for e, n in zip(ends, SIZES, strict=True)]
+    close(lax.ragged_dot_general(lhs, rhs, SIZES, numbers), wanted)
+
+
+def test_ragged_batches_are_products():
+    lhs, rhs = drawn(6, 2, 3), drawn(6, 3, 4)
+    numbers = lax.RaggedDotDimensionNumbers((((2,), (1,)), ((0,), (0,))), (0,), ())
+    close(lax.ragged_dot_general(lhs, rhs, SIZES, numbers), lhs @ rhs)
+
+
+class Product:
+    """``ragged_dot`` in the place of a primitive, for the laws."""
+
+    name, multiple_results = "ragged_dot", True
+
+    def op(self):
+        return lambda lhs, rhs: [lax.ragged_dot(lhs, rhs, SIZES)]
+
+
+def test_laws():
+    row = Row(Product(), rows_by_group, (some(6, 3), some(4, 3, 2)), ("float32",))
+    checks.check_laws(row, ["batching", "compiled"])
+    checks.check_laws(row, ["forward", "reverse", "second_order"], dtype="float64")
+
+
+def test_scaled():
+    lhs, rhs = drawn(2, 4, 8), drawn(2, 8, 6)
+    left, right = drawn(2, 4, 2), drawn(2, 4, 6)
+    got = lax.scaled_dot(lhs, rhs, lhs_scale=left, rhs_scale=right, preferred_element_type=np.float32)
+    close(got, (lhs * left.repeat(4, 2)) @ (rhs * right.repeat(2, 1)))
+    close(lax.scaled_dot(lhs[0], rhs[0], preferred_element_type=np.float32), lhs[0] @ rhs[0])
+    with pytest.raises(TypeError, match=r"lhs_scale f32\[2,4,3\] must have the rank of lhs"):
+        lax.scaled_dot(lhs, rhs, lhs_scale=drawn(2, 4, 3))
+
+
+def test_messages():
+    lhs, rhs = device_array(drawn(6, 3)), device_array(drawn(4, 3, 2))
+    with pytest.raises(TypeError, match="group_sizes must be integers, got f32"):
+        lax.ragged_dot(lhs, rhs, drawn(4))
+    with pytest.raises(TypeError, match="rhs has 4 matrices, group_sizes only 2 groups"):
+        lax.ragged_dot(lhs, rhs, SIZES[:2])
+    with pytest.raises(TypeError, match="must have the shape"):
+        lax.ragged_dot(lhs, rhs, np.ones((2, 4), np.int32))
+    numbers = lax.RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0, 1), (0,))
+    with pytest.raises(ValueError, match="lhs_ragged_dimensions must name one dimension"):
+        lax.ragged_dot_general(lhs, rhs, SIZES, numbers)
+    numbers = lax.RaggedDotDimensionNumbers((((0,), (0,)), ((), ())), (0,), (0,))
+    with pytest.raises(ValueError, match="rhs_group_dimensions must be empty"):
+        lax.ragged_dot_general(lhs, device_array(drawn(6, 2)), SIZES, numbers)
