@@ -26,6 +26,7 @@ for _folder in __path__:
 
 from rabbet import composition
 from rabbet.calls.checkpoint import checkpoint, remat
+from rabbet.calls.custom_rules import custom_rules
 from rabbet.avals import ShapeDtypeStruct
 from rabbet.config import config
 from rabbet.interpreter import typeof

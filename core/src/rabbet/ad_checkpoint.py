@@ -6,7 +6,7 @@ from rabbet.primitives.checkpoint import name as _named
 from rabbet.runtime.compiled import is_evaluating
 from rabbet.runtime.values import traceable
 
-__all__ = ["checkpoint", "checkpoint_name", "print_saved_residuals", "remat", "saved_residuals"]
+__all__ = ["checkpoint", "checkpoint_name", "remat"]
 
 
 def checkpoint_name(x, name):
@@ -27,8 +27,14 @@ def checkpoint_name(x, name):
 
 def __getattr__(name):
     # What looks at reverse mode comes from the package that provides it.
-    if name in ("print_saved_residuals", "saved_residuals"):
+    if not name.startswith("_"):
         from rabbet.plugins import api
 
         return api.resolve(f"ad_checkpoint.{name}")
     raise AttributeError(f"module 'rabbet.ad_checkpoint' has no attribute {name!r}")
+
+
+def __dir__():
+    from rabbet.plugins import api
+
+    return sorted({*globals(), *api.names(within="ad_checkpoint")})

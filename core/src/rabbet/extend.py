@@ -16,6 +16,8 @@ a hook                 ``hookimpl`` and an entry point in ``rabbet.hooks``
 from rabbet.arguments import argument_name, converted, leaf_path, parameter_name, shown
 from rabbet.axes import bound as bound_axes, named as named_axes
 from rabbet.avals import ShapedArray, ShapeDtypeStruct
+from rabbet.calls.derivatives import CustomVJPPrimal, SymbolicZero, pullback, pushforward
+from rabbet.calls.ruled import RuledFunction
 from rabbet.bodies import HOLE, PLAIN, interpret, put_together, take_apart
 from rabbet.checking import check
 from rabbet.config import Setting, config
@@ -52,7 +54,9 @@ from rabbet.primitives.calls import call_of, jit as jit_call
 from rabbet.primitives.checkpoint import checkpoint as checkpoint_call, checkpoint_of
 from rabbet.primitives.collectives import collective
 from rabbet.primitives.custom import call as call_with_rules, custom_call
+from rabbet.primitives.custom_linear import custom_linear
 from rabbet.primitives.keys import from_physical, to_physical
+from rabbet.primitives.linear_solve import linear_solve as linear_solve_call
 from rabbet.primitives.loops import scan as scan_call, while_ as while_call
 from rabbet.primitives.standard import batch, jvp, lower, transpose
 from rabbet.primitives.threefry import threefry2x32

@@ -2,8 +2,8 @@
 which gives a value a name for policies to speak of.
 
 Any interpreter goes through the body. Reverse mode splits it in its own package: the half that runs forward
-hands over what the policy allows, and the linear half, a ``checkpoint`` marked ``differentiated``, computes the
-rest again. That half begins with a barrier (``prevent_cse``), or else the compiler would find out that it
+hands over what the policy allows, and the linear half, a ``checkpoint`` marked ``differentiated``, computes
+the rest again. That half begins with a barrier (``prevent_cse``), or else the compiler would find out that it
 computed all this before, and keep it.
 """
 

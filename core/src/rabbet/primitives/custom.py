@@ -13,15 +13,40 @@ to its parent; 4. any other one that takes part runs the function;
 and becomes an equation.
 """
 
-from rabbet import axes, bodies, dtypes, tree
+from typing import Any, NamedTuple
+
+from rabbet import axes
 from rabbet.current import Context, context
-from rabbet.errors import MissingRule
-from rabbet.interpreter import Tracer, run_traced, typeof
+from rabbet.interpreter import Tracer, typeof
 from rabbet.jaxpr import evaluate, open_consts
 from rabbet.payloads import Dual, Linear, Zero, tangent_aval, zero_for
 from rabbet.primitive import Primitive
-from rabbet.primitives import transposition, zeros
+from rabbet.primitives import carrying, transposition, zeros
+from rabbet.primitives.carrying import at, is_mine, payload_or_plain
+from rabbet.primitives.custom_linear import custom_linear
 from rabbet.staging import Stage, stage
+
+
+class Pushforward(NamedTuple):
+    """The rule of forward mode: ``rule(primals, tangents) -> (outs, tangents)``, all of them lists.
+
+    ``symbolic``: whether zero tangents reach the rule as ``Zero``, instead of arrays; it may return such, too.
+    """
+
+    rule: Any
+    symbolic: bool = False
+
+
+class Pullback(NamedTuple):
+    """The rules of reverse mode: ``forward(primals, perturbed) -> (outs, residuals)``, where ``perturbed`` says
+    of each input whether it is differentiated, and ``backward(residuals, cotangents) -> cotangents``.
+
+    ``symbolic``: whether zero cotangents reach ``backward`` as ``Zero``.
+    """
+
+    forward: Any
+    backward: Any
+    symbolic: bool = False
 
 
 def custom_call_aval(*avals, jaxpr, rules, consts, name):
@@ -39,25 +64,34 @@ def call(function, rules, args, name):
 
     Args:
       function: takes arrays, returns a list of arrays.
-      rules: ``"jvp"``: ``(*primals, *tangents) -> [*outs, *tangents]``; ``"vjp"``: a pair
-        ``forward(*primals) -> (outs, residuals)`` and ``backward(residuals, cotangents) -> cotangents``;
-        any other table: ``(interpreter, payloads) -> payloads``.
+      rules: ``"jvp"``: a ``Pushforward``; ``"vjp"``: a ``Pullback``; any other table:
+        ``(interpreter, payloads) -> payloads``.
       args: arrays.
       name: for messages and programs.
     """
     interpreter = context.interpreter
     while not is_bottom(interpreter):
         ruled = has_rule(interpreter, rules)
-        mine = any(_mine(a, interpreter) for a in args)
+        mine = any(is_mine(a, interpreter) for a in args)
         if ruled and mine:
             return at(interpreter.parent, lambda i=interpreter: by_rule(i, rules, name, args))
         if ruled or (not mine and is_transposing(interpreter)):
             interpreter = interpreter.parent
             continue
-        if type(interpreter) is Stage or interpreter.carries or not mine:
+        if type(interpreter) is Stage or not mine or survive(interpreter, rules):
             return at(interpreter, lambda: staged(function, rules, args, name))
         break
     return at(interpreter, lambda: function(*args))
+
+
+def survive(interpreter, rules):
+    """Whether rules for other tables are to be had after this interpreter, too."""
+    return interpreter.carries or ("batch" in rules and is_forward(interpreter))
+
+
+def is_forward(interpreter):
+    """Whether this is forward-mode differentiation."""
+    return interpreter.table is not None and interpreter.table.name == "jvp"
 
 
 def is_bottom(interpreter):
@@ -78,17 +112,6 @@ def has_rule(interpreter, rules):
     return name in rules or (name == "jvp" and "vjp" in rules)
 
 
-def at(interpreter, thunk):
-    """``thunk()`` with ``interpreter`` current."""
-    ctx = context
-    previous = ctx.interpreter
-    ctx.interpreter = interpreter
-    try:
-        return thunk()
-    finally:
-        ctx.interpreter = previous
-
-
 def staged(function, rules, args, name):
     """The call as an equation; what the function captured becomes its first operands."""
     closed = stage(function, [typeof(a) for a in args], name)
@@ -100,7 +123,7 @@ def bind(operands, body, rules, consts, name):
     interpreter = context.interpreter
     names = axes.used_in(body) if context.axes else ()
     while interpreter.parent is not None and not (
-        interpreter.binds(names) or any(_mine(a, interpreter) for a in operands)
+        interpreter.threads or interpreter.binds(names) or any(is_mine(a, interpreter) for a in operands)
     ):
         interpreter = interpreter.parent
     if is_bottom(interpreter):
@@ -113,9 +136,9 @@ def by_rule(interpreter, rules, name, args, wanted=None):
     """Apply the rule for ``interpreter``'s table; ``wanted`` are the types of the outputs, where they are
     known.
     """
-    if interpreter.table.name == "jvp":
+    if is_forward(interpreter):
         return differentiate(interpreter, rules, name, args, wanted)
-    payloads = [a.payload if _mine(a, interpreter) else interpreter.lift(a) for a in args]
+    payloads = [a.payload if is_mine(a, interpreter) else interpreter.lift(a) for a in args]
     return [interpreter.wrap(p) for p in rules[interpreter.table.name](interpreter, payloads)]
 
 
@@ -141,14 +164,16 @@ def body_custom_call(op, interpreter, args):
         for x in args[:n]:
             refuse_moving(interpreter, x, name)
         return by_rule(interpreter, rules, name, args[n:], op.params["jaxpr"].out_avals)
-    if interpreter.carries and rules and not is_bottom(interpreter.parent):
-        return carried_call(op, interpreter, args)
+    if rules and not is_bottom(interpreter.parent) and survive(interpreter, rules):
+        carry = carrying.through_forward if is_forward(interpreter) else carrying.through
+        made = carry(interpreter, op, args)
+        return made.finish(bind(made.operands, made.body, made.rules, made.consts, name))
     return at(interpreter, lambda: evaluate(op.params["jaxpr"], args))
 
 
 def refuse_moving(interpreter, x, name):
     """Refuse a captured value that is being transformed: the rule cannot see it."""
-    if _mine(x, interpreter):
+    if is_mine(x, interpreter):
         raise TypeError(
             f"{name!r} has a rule of its own for {interpreter.describe()} and closes over a value that is "
             f"being transformed, of type {typeof(x).str_short()}; make that value an argument, so that the "
@@ -156,134 +181,49 @@ def refuse_moving(interpreter, x, name):
         )
 
 
-def carried_call(op, interpreter, args):
-    """Go through the body and take the rules along, interpreted the same way (vmap of a custom_jvp function
-    keeps its derivative).
-    """
-    leaves, structures = bodies.take_apart(interpreter, args)
-    n, rules = op.params["consts"], op.params["rules"]
-    constant, moving = structures[:n], structures[n:]
-    avals = [typeof(x) for x in leaves]
-    uniform = under(interpreter, lambda *values: evaluate(op.params["jaxpr"], values), (*constant, *moving))
-    closed = stage(lambda *flat: uniform(flat)[0], avals, op.params["name"])
-    structure = uniform.structure
-    carried = {}
-    if "jvp" in rules:
-        both = under(interpreter, rules["jvp"], (*moving, *moving))
-        carried["jvp"] = lambda *flat: both(flat)[0]
-    if "vjp" in rules:
-        carried["vjp"] = carried_vjp(interpreter, rules["vjp"], moving, structure)
-    first = len(closed.consts) + sum(1 if s is bodies.PLAIN else s.num_leaves for s in constant)
-    outs = bind([*closed.consts, *leaves], open_consts(closed), carried, first, op.params["name"])
-    outs = bodies.put_together(interpreter, (structure,) * len(outs), outs)
-    return [interpreter.collapse(x.payload) if p else x for x, p in zip(outs, uniform.plain, strict=True)]
-
-
-class under:
-    """A flat function run under a fresh copy of an interpreter: leaves in, leaves of uniform payloads out.
-
-    ``structure`` is the static part that every output has, ``plain`` says which outputs the interpreter had
-    not touched; both are known after the first call.
-    """
-
-    def __init__(self, interpreter, function, structures):
-        self.interpreter, self.function, self.structures = interpreter, function, structures
-        self.structure = self.plain = None
-
-    def __call__(self, flat, give_back=None):
-        inner = self.interpreter.fresh()
-        outs = run_traced(
-            inner, lambda: self.function(*bodies.put_together(inner, self.structures, flat)), []
-        )
-        extra = None
-        if isinstance(outs, tuple):
-            outs, extra = outs[0], outs[1]
-        if give_back is not None:
-            pairs = zip(outs, give_back, strict=True)
-            return [
-                x if is_float0(x) else inner.give_back(payload_or_plain(inner, x), s) for x, s in pairs
-            ], None
-        return self._leaves(inner, outs), None if extra is None else self._leaves(inner, extra)
-
-    def _leaves(self, inner, values):
-        leaves = []
-        self.plain = [not _mine(x, inner) for x in values]
-        for x in values:
-            if is_float0(x):  # the tangent of an integer: nothing to represent
-                leaves.append(x)
-                continue
-            parts, self.structure = tree.flatten(inner.uniform(payload_or_plain(inner, x)))
-            leaves += parts
-        return leaves
-
-
-def is_float0(x):
-    """Whether ``x`` is the tangent of an integer, a NumPy array without bytes."""
-    return type(x) is not Tracer and getattr(x, "dtype", None) == dtypes.float0
-
-
-def payload_or_plain(interpreter, x):
-    """The payload of a tracer of ``interpreter``; any other value as a lifted payload."""
-    return x.payload if _mine(x, interpreter) else interpreter.lift(x)
-
-
-def carried_vjp(interpreter, rule, structures, structure):
-    """The reverse rule under an interpreter: residuals and cotangents are uniform, results fit the
-    inputs.
-    """
-    forward, back = rule
-    run_forward = under(interpreter, lambda *values: _as_pair(forward(*values)), structures)
-
-    def carried_forward(*flat):
-        return run_forward(flat)
-
-    def carried_backward(residuals, cotangents):
-        n = len(residuals)
-        pull = under(
-            interpreter,
-            lambda *values: list(back(values[:n], values[n:])),
-            (structure,) * (n + len(cotangents)),
-        )
-        return pull([*residuals, *cotangents], give_back=structures)[0]
-
-    return carried_forward, carried_backward
-
-
-def _as_pair(pair):
-    outs, residuals = pair
-    return list(outs), list(residuals)
-
-
-def _mine(x, interpreter):
-    return type(x) is Tracer and x.interpreter is interpreter
-
-
 def differentiate(interpreter, rules, name, args, wanted):
     """Forward mode by the function's own rule."""
     duals = [payload_or_plain(interpreter, a) for a in args]
-    primals = [d.primal for d in duals]
-    if "jvp" in rules:
-        outs = rules["jvp"](*primals, *[zeros.instantiate(d.tangent) for d in duals])
-        half = len(outs) // 2
-        outs, tangents = outs[:half], outs[half:]
+    primals, tangents = [d.primal for d in duals], [d.tangent for d in duals]
+    push = rules.get("jvp")
+    if push is not None and ("vjp" not in rules or not to_be_transposed(tangents)):
+        given = tangents if push.symbolic else [zeros.instantiate(t) for t in tangents]
+        outs, out_tangents = push.rule(primals, given)
         check_outputs(outs, wanted, name)
-        return [interpreter.wrap(Dual(p, _tangent(t, p))) for p, t in zip(outs, tangents, strict=True)]
-    forward, back = rules["vjp"]
-    outs, residuals = forward(*primals)
+        return [interpreter.wrap(Dual(p, _tangent(t, p))) for p, t in zip(outs, out_tangents, strict=True)]
+    pull = rules["vjp"]
+    outs, residuals = pull.forward(primals, tuple([type(t) is not Zero for t in tangents]))
     check_outputs(outs, wanted, name)
     moving = tuple([_differentiable(p) for p in primals])
-    tangents = [zeros.instantiate(d.tangent) for d, m in zip(duals, moving, strict=True) if m]
     out_avals = tuple([tangent_aval(typeof(o)) for o in outs])
+    known, backward, forwards = list(residuals), pull.backward, None
+    if push is not None:
+        # A rule for each mode: the derivative is a linear operation that knows its value and its transpose.
+        known += primals
+        n = len(residuals)
+        backward = lambda values, cts: pull.backward(values[:n], cts)
+        forwards = lambda values, given: pushed(push, values[n:], moving, given)
     linear = custom_linear(
-        *residuals,
-        *tangents,
-        backward=back,
-        residuals=len(residuals),
-        moving=moving,
-        out_avals=out_avals,
-        name=name,
-    )
+        *known, *[zeros.instantiate(t) for t, m in zip(tangents, moving, strict=True) if m],
+        forward=forwards, backward=backward, residuals=len(known), moving=moving, out_avals=out_avals,
+        symbolic=pull.symbolic, name=name,
+    )  # fmt: skip
     return [interpreter.wrap(Dual(o, _tangent(t, o))) for o, t in zip(outs, linear, strict=True)]
+
+
+def to_be_transposed(tangents):
+    """Whether what is computed from these tangents may end in a transposition: they are being recorded."""
+    found = [t.interpreter for t in tangents if type(t) is Tracer]
+    return any(type(i) is Stage or is_transposing(i) for i in found)
+
+
+def pushed(push, primals, moving, given):
+    """The tangents of the outputs by the rule of forward mode, from those that there are of the inputs."""
+    given = iter(given)
+    tangents = [next(given) if m else zero_for(typeof(p)) for p, m in zip(primals, moving, strict=True)]
+    if not push.symbolic:
+        tangents = [zeros.instantiate(t) for t in tangents]
+    return [zeros.instantiate(t) for t in push.rule(primals, tangents)[1]]
 
 
 def check_outputs(outs, wanted, name):
@@ -302,52 +242,4 @@ def _differentiable(x):
 
 
 def _tangent(t, primal):
-    return zero_for(typeof(primal)) if not _differentiable(primal) else t
-
-
-# ---------------------------------------------------------------------------------------------------
-# custom_linear
-def custom_linear_aval(*avals, backward, residuals, moving, out_avals, name):
-    return out_avals
-
-
-custom_linear = Primitive(
-    "custom_linear",
-    custom_linear_aval,
-    multiple_results=True,
-    doc="the derivative of a function that only reverse mode knows",
-)
-
-
-@custom_linear.rule("transpose")
-def transpose_custom_linear(op, cts, *operands):
-    n, moving = op.params["residuals"], op.params["moving"]
-    results = op.params["backward"](operands[:n], [zeros.instantiate(ct) for ct in cts])
-    kept = [r for r, m in zip(results, moving, strict=True) if m]
-    return (None,) * n + tuple(
-        [r if type(x) is Linear else None for r, x in zip(kept, operands[n:], strict=True)]
-    )
-
-
-@custom_linear.rule("lower")
-def lower_custom_linear(op, *names):
-    raise forward_mode_error(op.params["name"])
-
-
-@custom_linear.rule("jvp")
-def jvp_custom_linear(op, *duals):
-    raise forward_mode_error(op.params["name"])
-
-
-def forward_mode_error(name):
-    """What to say where forward mode meets a function with a reverse rule only."""
-    return MissingRule(
-        f"{name!r} has a rule for reverse mode only (custom_vjp), so its forward-mode derivative is not "
-        "known\n  reached by jvp, jacfwd, hessian or linearize; rb.grad, rb.vjp and rb.jacrev work\n  to "
-        "fix: give it a jvp rule, as with rb.custom_jvp"
-    )
-
-
-@custom_linear.rule("batch")
-def batch_custom_linear(op, *operands):
-    raise forward_mode_error(op.params["name"])
+    return zero_for(typeof(primal)) if type(t) is Zero or not _differentiable(primal) else t

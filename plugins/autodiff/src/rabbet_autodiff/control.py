@@ -6,6 +6,7 @@ from rabbet.extend import (
     context,
     evaluate,
     full_of,
+    linear_solve_call,
     position,
     scan_call,
     stage,
@@ -176,4 +177,20 @@ def split_while(op, flags):
         f"that the backward pass needs cannot be kept\n"
         "  to fix: use lax.scan, or lax.fori_loop with static (Python int) bounds; forward mode "
         "(rb.jvp, rb.jacfwd) works"
+    )
+
+
+@splits.primitive(linear_solve_call)
+def split_linear_solve(op, flags):
+    """Forward mode has made it linear in the right-hand side: nothing of it is known before."""
+    if any(flags[: op.params["consts"]]):
+        raise TypeError("the solution of a linear equation is not linear in its matrix")
+    outs = len(op.params["solve"].outvars)
+    return Halves(
+        known=None,
+        known_in=(),
+        linear=op,
+        linear_in=tuple([("operand", i) for i in range(len(flags))]),
+        out_linear=(True,) * outs,
+        residual_types=(),
     )

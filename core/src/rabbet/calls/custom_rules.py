@@ -1,0 +1,113 @@
+"""``custom_rules``: a function whose author says how transformations treat it."""
+
+from rabbet import tree
+from rabbet.calls.derivatives import pullback_by_closure, pushforward
+from rabbet.calls.ruled import RuledFunction
+from rabbet.errors import RuleConflict
+from rabbet.interpreter import payload_of
+from rabbet.runtime.values import traceable
+from rabbet.source_info import address, describe_function
+from rabbet.staging import stage
+
+
+class custom_rules(RuledFunction):
+    """Decorator: a function that may have a rule of its own for any transformation.
+
+    Where a transformation has no rule it goes through the function. Rules hold wherever the function is called:
+    under ``jit``, in branches and loops, and under other transformations.
+
+    Args:
+      fun: takes arguments by position and returns a pytree of arrays.
+      nondiff_argnums, nondiff_argnames: arguments that are static, such as functions and options.
+
+    Example:
+      >>> @rb.custom_rules
+      ... def square(x):
+      ...     return x * x
+      >>> @square.def_rule("jvp")
+      ... def square_jvp(primals, tangents):
+      ...     (x,), (t,) = primals, tangents
+      ...     return square(x), 2 * x * t
+    """
+
+    def __init__(self, fun, nondiff_argnums=(), nondiff_argnames=()):
+        super().__init__(fun, nondiff_argnums, nondiff_argnames)
+        self.by_table = {}
+
+    def def_rule(self, table, rule=None):
+        """Set the rule for the transformation whose rule table has this name; a decorator without ``rule``.
+
+        What a rule takes and returns:
+
+        ==========  ====================================================================================
+        ``"jvp"``   ``(*static, primals, tangents) -> (out, out_tangent)``, linear in the tangents
+        ``"vjp"``   ``(*args) -> (out, pull)``, where ``pull(cotangent)`` returns a tuple with a
+                    cotangent per argument that is not static (None for zero)
+        any other   ``(*args) -> out`` with that table's payloads in the places of arrays: ``Batched``
+                    for ``"batch"``, a ``Box`` for ``"enclose"``. Operations in it speak to the level
+                    below. Outputs that the transformation does not touch may be plain arrays
+        ==========  ====================================================================================
+
+        With both ``"jvp"`` and ``"vjp"`` each serves its own mode.
+
+        Raises:
+          RuleConflict: if there is a rule for the table already.
+        """
+        if not isinstance(table, str):
+            raise TypeError(f"def_rule takes the name of a rule table, such as 'jvp', got {table!r:.60}")
+        if rule is None:
+            return lambda function: self.def_rule(table, function)
+        if not callable(rule):
+            raise TypeError(
+                f"def_rule({table!r}) of {describe_function(self.fun)} takes a function: {rule!r:.60}"
+            )
+        if table in self.by_table:
+            raise RuleConflict(
+                f"{describe_function(self.fun)} already has a {table!r} rule at "
+                f"{address(self.by_table[table])}; a second one stands at {address(rule)}. Keep one of them."
+            )
+        self.by_table[table] = rule
+        return rule
+
+    def has_rule(self):
+        return True
+
+    def rules(self, call):
+        made = {
+            name: _by_payloads(call, name, rule)
+            for name, rule in self.by_table.items()
+            if name not in ("jvp", "vjp")
+        }
+        if "jvp" in self.by_table:
+            made["jvp"] = pushforward(call, self.by_table["jvp"])
+        if "vjp" in self.by_table:
+            made["vjp"] = pullback_by_closure(call, self.by_table["vjp"])
+        return made
+
+
+def _by_payloads(call, table, rule):
+    """The flat rule of one on payloads: ``(interpreter, payloads) -> payloads``."""
+
+    def flat(interpreter, payloads):
+        kinds = {type(p) for p in payloads}
+        name = f"the {table!r} rule of {describe_function(call.fun)}"
+        result = rule(*call.arguments(payloads))
+        if kinds & {tuple, list, dict}:
+            # Such payloads cannot be told from the structure of the result, which the function knows.
+            outs = _structure(call, interpreter, payloads).flatten_up_to(result)
+        else:
+            outs, out_tree = tree.flatten(result, is_leaf=lambda x: type(x) in kinds)
+            if call.out_tree is not None and out_tree != call.out_tree:
+                raise TypeError(
+                    f"{name} returned the structure {out_tree}, the function returns {call.out_tree}"
+                )
+            call.out_tree = out_tree
+        return [x if type(x) in kinds else payload_of(interpreter, traceable(x)) for x in outs]
+
+    return flat
+
+
+def _structure(call, interpreter, payloads):
+    if call.out_tree is None:
+        stage(call, [interpreter.type_of(p) for p in payloads], call.__name__)
+    return call.out_tree

@@ -1,0 +1,129 @@
+"""Functions of pytrees that have rules of their own: positional binding, static arguments, and the call.
+
+``custom_rules``, and the ``custom_jvp`` and ``custom_vjp`` of the package for differentiation, are this with
+different ways of giving the rules.
+"""
+
+import functools
+import inspect
+
+from rabbet import tree
+from rabbet.primitives import custom
+from rabbet.runtime.compiled import is_evaluating
+from rabbet.runtime.values import traceable
+from rabbet.source_info import describe_function, folded
+
+
+class RuledFunction:
+    """A function with rules; what differs is in ``has_rule`` and ``rules``.
+
+    Args:
+      fun: takes arguments by position and returns a pytree of arrays.
+      nondiff_argnums, nondiff_argnames: arguments that are static: no rule sees them as arrays.
+    """
+
+    def __init__(self, fun, nondiff_argnums=(), nondiff_argnames=()):
+        if not callable(fun):
+            raise TypeError(f"{type(self).__name__} takes a function, got {type(fun).__name__}: {fun!r:.60}")
+        functools.update_wrapper(self, fun)
+        self.fun = fun
+        self.nondiff_argnums = (
+            (nondiff_argnums,) if isinstance(nondiff_argnums, int) else tuple(nondiff_argnums)
+        )
+        self.nondiff_argnames = (
+            (nondiff_argnames,) if isinstance(nondiff_argnames, str) else tuple(nondiff_argnames)
+        )
+
+    def __get__(self, instance, owner=None):
+        return self if instance is None else functools.partial(self, instance)
+
+    def has_rule(self):
+        """Whether the function may be called yet."""
+        raise NotImplementedError
+
+    def rules(self, call):
+        """The rules for one call, as ``primitives.custom.call`` takes them."""
+        raise NotImplementedError
+
+    def refuse_without_rule(self):
+        """Raise the error that says which method gives a rule."""
+        raise NotImplementedError
+
+    def _bound(self, args, kwargs):
+        """All arguments by position, defaults filled in."""
+        try:
+            bound = inspect.signature(self.fun).bind(*args, **kwargs)
+        except ValueError:
+            return args
+        bound.apply_defaults()
+        if bound.kwargs:
+            raise TypeError(
+                f"{describe_function(self.fun)} has keyword-only arguments {sorted(bound.kwargs)}; "
+                "functions with rules of their own take arguments by position"
+            )
+        return bound.args
+
+    def _static(self, count):
+        numbers = {n % count for n in self.nondiff_argnums}
+        if self.nondiff_argnames:
+            names = list(inspect.signature(self.fun).parameters)
+            unknown = [n for n in self.nondiff_argnames if n not in names]
+            if unknown:
+                raise ValueError(
+                    f"{describe_function(self.fun)} has no arguments {unknown}, which nondiff_argnames lists; "
+                    f"its arguments are {names}"
+                )
+            numbers |= {names.index(n) for n in self.nondiff_argnames}
+        return sorted(numbers)
+
+    @folded
+    def __call__(self, *args, **kwargs):
+        args = self._bound(args, kwargs)
+        if not self.has_rule():
+            self.refuse_without_rule()
+        if is_evaluating():
+            return self.fun(*args)
+        static = self._static(len(args))
+        moving = [a for i, a in enumerate(args) if i not in static]
+        leaves, in_tree = tree.flatten(tuple(moving))
+        call = RuledCall(self.fun, args, static, in_tree)
+        outs = custom.call(call, self.rules(call), [traceable(x) for x in leaves], call.__name__)
+        return tree.unflatten(call.out_tree, outs)
+
+
+class RuledCall:
+    """One call: the function on flat arrays, with its static arguments in place.
+
+    ``out_tree`` is the structure of the result, known once the function or one of its rules has run.
+    """
+
+    def __init__(self, fun, args, static, in_tree):
+        self.fun, self.args, self.static, self.in_tree = fun, args, static, in_tree
+        self.out_tree = None
+        self.__name__ = getattr(fun, "__name__", "custom")
+
+    def static_args(self):
+        """The static arguments, in their order."""
+        return [self.args[i] for i in self.static]
+
+    def arguments(self, leaves):
+        """All arguments, with ``leaves`` in the places of the arrays."""
+        moving = iter(tree.unflatten(self.in_tree, list(leaves)))
+        return [a if i in self.static else next(moving) for i, a in enumerate(self.args)]
+
+    def result(self, result, what):
+        """The leaves of a result; its structure must be the one that is known.
+
+        Args:
+          result: what the function, or a rule, gave as output.
+          what: whose it is, for the message.
+        """
+        outs, out_tree = tree.flatten(result)
+        if self.out_tree is not None and out_tree != self.out_tree:
+            raise TypeError(f"{what} returned the structure {out_tree}, the function returns {self.out_tree}")
+        self.out_tree = out_tree
+        return outs
+
+    def __call__(self, *leaves):
+        outs, self.out_tree = tree.flatten(self.fun(*self.arguments(leaves)))
+        return [traceable(x) for x in outs]

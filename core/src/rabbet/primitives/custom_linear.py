@@ -1,0 +1,106 @@
+"""The primitive ``custom_linear``: a linear function with a transpose of its own.
+
+It is the derivative of a function that brings a rule for reverse mode, and what ``linear_call`` binds. Its
+operands are known values (residuals) and then what it is linear in.
+"""
+
+from rabbet import bodies
+from rabbet.errors import MissingRule
+from rabbet.interpreter import typeof
+from rabbet.payloads import Dual, Linear
+from rabbet.primitive import Primitive
+from rabbet.primitives import zeros
+from rabbet.primitives.carrying import at, is_mine, payload_or_plain, under
+from rabbet.staging import stage
+
+
+def custom_linear_aval(*avals, forward, backward, residuals, moving, out_avals, symbolic, name):
+    return out_avals
+
+
+custom_linear = Primitive(
+    "custom_linear",
+    custom_linear_aval,
+    multiple_results=True,
+    doc="a linear function that brings its transpose, such as the derivative of a custom_vjp function",
+)
+"""Parameters: ``forward(residuals, linear) -> outs``, None where only the transpose is known;
+``backward(residuals, cotangents)`` returns a cotangent for every entry of ``moving``, of which the true ones
+are the linear operands; ``symbolic``: whether it takes ``Zero`` for zero cotangents.
+"""
+
+
+@custom_linear.rule("transpose")
+def transpose_custom_linear(op, cts, *operands):
+    n, moving = op.params["residuals"], op.params["moving"]
+    given = list(cts) if op.params["symbolic"] else [zeros.instantiate(ct) for ct in cts]
+    results = op.params["backward"](list(operands[:n]), given)
+    kept = [r for r, m in zip(results, moving, strict=True) if m]
+    return (None,) * n + tuple(
+        [r if type(x) is Linear else None for r, x in zip(kept, operands[n:], strict=True)]
+    )
+
+
+def forward_of(op):
+    """The function itself; an error where only its transpose is known."""
+    if op.params["forward"] is None:
+        raise forward_mode_error(op.params["name"])
+    return op.params["forward"]
+
+
+@custom_linear.rule("lower")
+def lower_custom_linear(op, *names):
+    n, forward = op.params["residuals"], forward_of(op)
+    closed = stage(
+        lambda *args: forward(list(args[:n]), list(args[n:])), op.in_avals, op.params["name"]
+    )  # fmt: skip
+    if closed.consts:
+        raise TypeError(f"the forward rule of {op.params['name']!r} closes over arrays; make them arguments")
+    return op.inline(closed.jaxpr, names)
+
+
+@custom_linear.rule("body")
+def body_custom_linear(op, interpreter, args):
+    n, forward = op.params["residuals"], forward_of(op)
+    is_forward_mode = interpreter.table is not None and interpreter.table.name == "jvp"
+    if is_forward_mode and not any(is_mine(x, interpreter) for x in args[:n]):
+        duals = [payload_or_plain(interpreter, x) for x in args[n:]]
+        outs = op(*args[:n], *[d.primal for d in duals])
+        tangents = op(*args[:n], *[zeros.instantiate(d.tangent) for d in duals])
+        return [interpreter.wrap(Dual(o, t)) for o, t in zip(outs, tangents, strict=True)]
+    if interpreter.carries:
+        return carried(op, interpreter, args)
+    return at(interpreter, lambda: forward(list(args[:n]), list(args[n:])))
+
+
+def carried(op, interpreter, args):
+    """The function and its transpose, both under an interpreter such as vmap."""
+    n, params = op.params["residuals"], dict(op.params)
+    leaves, structures = bodies.take_apart(interpreter, args)
+    forward, backward = params["forward"], params["backward"]
+    run = under(interpreter, lambda *xs: (forward(list(xs[:n]), list(xs[n:])),), structures)
+    avals = stage(lambda *flat: run(flat)[0], [typeof(x) for x in leaves], params["name"]).jaxpr.out_avals
+    structure = run.structure
+    places = iter(structures[n:])
+    given_back = [next(places) if m else bodies.PLAIN for m in params["moving"]]
+
+    def transposed(residuals, cotangents):
+        inner = under(
+            interpreter, lambda *xs: (list(backward(list(xs[:n]), list(xs[n:]))),),
+            (*structures[:n], *[structure] * len(cotangents)),
+        )  # fmt: skip
+        return inner.given_back([*residuals, *cotangents], given_back)
+
+    params["forward"] = lambda residuals, linear: run([*residuals, *linear])[0]
+    params["backward"], params["out_avals"] = transposed, avals
+    outs = custom_linear(*leaves, **params)
+    return bodies.put_together(interpreter, (structure,) * len(outs), outs)
+
+
+def forward_mode_error(name):
+    """What to say where forward mode meets a function with a reverse rule only."""
+    return MissingRule(
+        f"{name!r} has a rule for reverse mode only (custom_vjp), so its forward-mode derivative is not "
+        "known\n  reached by jvp, jacfwd, hessian or linearize; rb.grad, rb.vjp and rb.jacrev work\n  to "
+        "fix: give it a jvp rule, as with rb.custom_jvp"
+    )
