@@ -12,11 +12,12 @@ from rabbet import primitives
 from rabbet.interpreter import typeof
 from rabbet.payloads import Dual, Linear, Zero, zero_for
 from rabbet.primitive import Primitive
+from rabbet.primitives import accuracy as accuracies
 from rabbet.primitives import checks, zeros
 from rabbet.primitives.checks import FLOATS, INEXACT, NUMBERS
 
 
-def unary(name, hlo, accepts, *, kinds=(), derivative=None, doc=""):
+def unary(name, hlo, accepts, *, kinds=(), derivative=None, tolerant=False, doc=""):
     """Make a unary elementwise primitive.
 
     Args:
@@ -25,19 +26,26 @@ def unary(name, hlo, accepts, *, kinds=(), derivative=None, doc=""):
       accepts: the dtype kinds it takes, letters of ``checks``.
       kinds: kinds besides elementwise, more specific first.
       derivative: ``(x, out) -> d out / d x``, or None where it is zero or there is none.
+      tolerant: True: there is a parameter ``accuracy``, an ``AccuracyMode`` or a ``Tolerance``.
     """
 
     def abstract(x):
         checks.accept(name, accepts, x)
         return x
 
-    primitive = Primitive(name, abstract, kinds=(*kinds, "elementwise"), doc=doc)
+    def tolerant_abstract(x, *, accuracy=None):
+        accuracies.check(name, accuracy)
+        return abstract(x)
+
+    rule = tolerant_abstract if tolerant else abstract
+    primitive = Primitive(name, rule, kinds=(*kinds, "elementwise"), doc=doc)
 
     @primitive.rule("lower")
     def lower_unary(op, x):
-        return op.emit(
-            f"{hlo} {x} : {op.out.mlir}" if hlo[0] == "s" else f"{hlo} {x} : {op.out.mlir} -> {op.out.mlir}"
-        )
+        if hlo[0] == "c":
+            return op.emit(f"{hlo} {x} : {op.out.mlir} -> {op.out.mlir}")
+        asked = accuracies.attribute(op.params.get("accuracy"))
+        return op.emit(f"{hlo} {x}{asked} : {op.out.mlir}")
 
     if derivative is not None:
 
@@ -253,59 +261,70 @@ exp = unary(
     "stablehlo.exponential",
     INEXACT,
     kinds=("increasing",),
+    tolerant=True,
     derivative=lambda x, out: out,
     doc="e ** x",
 )
 expm1 = unary(
     "expm1", "stablehlo.exponential_minus_one", INEXACT, kinds=("increasing",),
-    derivative=lambda x, out: add(out, 1.0), doc="e ** x - 1, exact near 0",
+    tolerant=True, derivative=lambda x, out: add(out, 1.0), doc="e ** x - 1, exact near 0",
 )  # fmt: skip
 log = unary(
     "log",
     "stablehlo.log",
     INEXACT,
     kinds=("increasing",),
+    tolerant=True,
     derivative=lambda x, out: div(1.0, x),
     doc="natural logarithm",
 )
 log1p = unary(
     "log1p", "stablehlo.log_plus_one", INEXACT, kinds=("increasing",),
-    derivative=lambda x, out: div(1.0, add(x, 1.0)), doc="log(1 + x), exact near 0",
+    tolerant=True, derivative=lambda x, out: div(1.0, add(x, 1.0)), doc="log(1 + x), exact near 0",
 )  # fmt: skip
 sqrt = unary(
     "sqrt",
     "stablehlo.sqrt",
     INEXACT,
     kinds=("increasing",),
+    tolerant=True,
     derivative=lambda x, out: div(0.5, out),
     doc="square root",
 )
 rsqrt = unary(
     "rsqrt", "stablehlo.rsqrt", INEXACT, kinds=("decreasing",),
-    derivative=lambda x, out: mul(div(out, x), -0.5), doc="1 / sqrt(x)",
+    tolerant=True, derivative=lambda x, out: mul(div(out, x), -0.5), doc="1 / sqrt(x)",
 )  # fmt: skip
 cbrt = unary(
     "cbrt", "stablehlo.cbrt", FLOATS, kinds=("increasing",),
-    derivative=lambda x, out: div(out, mul(x, 3.0)), doc="real cube root",
+    tolerant=True, derivative=lambda x, out: div(out, mul(x, 3.0)), doc="real cube root",
 )  # fmt: skip
 logistic = unary(
     "logistic", "stablehlo.logistic", INEXACT, kinds=("increasing",),
-    derivative=lambda x, out: mul(out, sub(1.0, out)), doc="1 / (1 + e ** -x)",
+    tolerant=True, derivative=lambda x, out: mul(out, sub(1.0, out)), doc="1 / (1 + e ** -x)",
 )  # fmt: skip
 tanh = unary(
     "tanh", "stablehlo.tanh", INEXACT, kinds=("increasing",),
-    derivative=lambda x, out: sub(1.0, mul(out, out)), doc="hyperbolic tangent",
+    tolerant=True, derivative=lambda x, out: sub(1.0, mul(out, out)), doc="hyperbolic tangent",
 )  # fmt: skip
 
 # -------------------------------------------------------------------------------------------- trigonometry
-sin = unary("sin", "stablehlo.sine", INEXACT, derivative=lambda x, out: cos(x), doc="sine of x radians")
+sin = unary(
+    "sin", "stablehlo.sine", INEXACT, tolerant=True, derivative=lambda x, out: cos(x), doc="sine of x radians"
+)
 cos = unary(
-    "cos", "stablehlo.cosine", INEXACT, derivative=lambda x, out: neg(sin(x)), doc="cosine of x radians"
+    "cos",
+    "stablehlo.cosine",
+    INEXACT,
+    tolerant=True,
+    derivative=lambda x, out: neg(sin(x)),
+    doc="cosine of x radians",
 )
 tan = unary(
     "tan",
     "stablehlo.tan",
     INEXACT,
+    tolerant=True,
     derivative=lambda x, out: add(mul(out, out), 1.0),
     doc="tangent of x radians",
 )

@@ -158,6 +158,7 @@ exp2 = unary(
     INEXACT,
     kinds=("increasing",),
     derivative=lambda x, out: mul(out, math.log(2.0)),
+    tolerant=True,
     doc="2 ** x",
 )
 exp2.rules.pop("lower")
@@ -165,7 +166,7 @@ exp2.rules.pop("lower")
 
 @exp2.decompose
 def exp2_by_exp(op, x):
-    return exp(mul(x, math.log(2.0)))
+    return exp(mul(x, math.log(2.0)), **op.params)
 
 
 __all__ = ["abs", "add", "erf", "erf_inv", "erfc", "exp2", "integer_pow", "pow", "square"]

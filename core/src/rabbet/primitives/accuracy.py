@@ -1,0 +1,58 @@
+"""How exactly a function must be computed: the ``accuracy=`` of ``exp``, ``log``, ``sin`` and their like.
+
+It is a request to the compiler, StableHLO's ``result_accuracy``. A backend that has one implementation only,
+such as XLA's for CPUs, accepts it and computes what it always does.
+"""
+
+import dataclasses
+import enum
+
+
+class AccuracyMode(enum.Enum):
+    """Which of the compiler's implementations of a function to use."""
+
+    HIGHEST = 1
+    DEFAULT = 2
+
+
+@dataclasses.dataclass(frozen=True)
+class Tolerance:
+    """The error that an implementation may make: absolute, relative, or in units of the last place.
+
+    Raises:
+      ValueError: if one of them is negative.
+    """
+
+    atol: float = 0.0
+    rtol: float = 0.0
+    ulps: int = 0
+
+    def __post_init__(self):
+        if min(self.atol, self.rtol, self.ulps) < 0:
+            raise ValueError(f"tolerances must not be negative, got {self}")
+
+
+def attribute(accuracy):
+    """The attribute of a StableHLO operation that asks for ``accuracy``, with a space in front; nothing for
+    the default.
+    """
+    if accuracy is None or accuracy is AccuracyMode.DEFAULT:
+        return ""
+    if accuracy is AccuracyMode.HIGHEST:
+        terms = "mode = #stablehlo.result_accuracy_mode<HIGHEST>"
+    else:
+        numbers = f"atol = {accuracy.atol:e}, rtol = {accuracy.rtol:e}, ulps = {int(accuracy.ulps)}"
+        terms = f"{numbers}, mode = #stablehlo.result_accuracy_mode<TOLERANCE>"
+    return f" {{result_accuracy = #stablehlo.result_accuracy<{terms}>}}"
+
+
+def check(name, accuracy):
+    """Refuse what is not an accuracy."""
+    if accuracy is not None and not isinstance(accuracy, (AccuracyMode, Tolerance)):
+        raise TypeError(
+            f"{name}: accuracy must be an AccuracyMode, a Tolerance or None, got "
+            f"{type(accuracy).__name__} {accuracy!r}"
+        )
+
+
+__all__ = ["AccuracyMode", "Tolerance", "attribute", "check"]

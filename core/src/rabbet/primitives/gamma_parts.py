@@ -1,0 +1,137 @@
+"""Pieces of the incomplete gamma and beta functions, without cancellation for large arguments.
+
+Powers and factorials of large numbers are differences of large logarithms. C. Loader ("Fast and accurate
+computation of binomial probabilities", 2000) writes them as a distance from the saddle point and the error
+of Stirling's formula, both small and each computed accurately. Temme's expansion, uniform in both
+arguments, stands in NIST DLMF 8.12.
+"""
+
+import builtins
+import functools
+from fractions import Fraction
+
+from rabbet.primitives import logic
+from rabbet.primitives.elementwise import add, div, log, log1p, mul, sub
+from rabbet.primitives.numerics import full_like, is_double, polynomial
+from rabbet.primitives.powers import abs
+
+# The series of Stirling's formula for log gamma, DLMF 5.11.1: coefficients of z ** -1, z ** -3, ...
+STIRLING = (
+    Fraction(1, 12), Fraction(-1, 360), Fraction(1, 1260), Fraction(-1, 1680), Fraction(1, 1188),
+    Fraction(-691, 360360), Fraction(1, 156), Fraction(-3617, 122400),
+)  # fmt: skip
+
+# Where Temme's expansion is used: a from here on, and |x / a - 1| up to there.
+TEMME_FROM = 20.0
+TEMME_NEAR = 0.3
+_LARGEST_ETA = 0.34  # at x / a = 1 - TEMME_NEAR
+
+
+def distance(u, ratio):
+    """``u - log(ratio)``, where ``ratio`` is ``1 + u`` and known by itself, accurate also near 0.
+
+    XLA's ``log_plus_one`` loses two digits between -0.45 and -0.3 in double precision, so it is not used.
+    """
+    near = logic.lt(abs(u), 0.5)
+    small = logic.select_n(near, 0.0, u)
+    # log(1 + u) = 2 artanh(t), of which the first term is taken together with u.
+    t = div(small, add(small, 2.0))
+    squared = mul(t, t)
+    terms = [2.0 / (2 * k + 3) for k in range(17 if is_double(u) else 8)]
+    series = mul(t, sub(small, mul(squared, polynomial(squared, terms))))
+    return logic.select_n(near, sub(u, log(logic.select_n(near, ratio, 1.0))), series)
+
+
+def stirling_error(a):
+    """``log gamma(a)`` less Stirling's ``(a - 1/2) log a - a + log(2 pi) / 2``, for ``a > 0``.
+
+    The asymptotic series at ``a + n``, brought back by the recurrence of gamma.
+    """
+    n = 10 if is_double(a) else 3
+    z = add(a, float(n))
+    ratios = None
+    for k in range(n):
+        ratio = div(z, add(a, float(k)) if k else a)
+        ratios = ratio if ratios is None else mul(ratios, ratio)
+    inverse = div(1.0, z)
+    terms = [float(c) for c in STIRLING[: 8 if is_double(a) else 4]]
+    series = mul(inverse, polynomial(mul(inverse, inverse), terms))
+    back = sub(mul(sub(a, 0.5), log1p(div(float(n), a))), float(n))
+    return add(series, add(back, log(ratios)))
+
+
+# ---------------------------------------------------------------------------------------------------- Temme
+def temme(a, eta):
+    """``S = sum of c_k(eta) a ** -k`` (DLMF 8.12.8) and its derivatives by ``eta`` and by ``a``."""
+    rows = temme_rows(is_double(a))
+    w = div(1.0, a)
+    values = [_or_full(eta, polynomial(eta, row)) for row in rows]
+    slopes = [_or_full(eta, polynomial(eta, [n * c for n, c in enumerate(row)][1:] or [0.0])) for row in rows]
+    total, by_eta = polynomial_of(w, values), polynomial_of(w, slopes)
+    by_w = polynomial_of(w, [mul(v, float(k)) for k, v in enumerate(values)][1:])
+    return total, by_eta, mul(by_w, mul(mul(w, w), -1.0))
+
+
+def polynomial_of(x, coefficients):
+    """A polynomial whose coefficients are arrays."""
+    total = coefficients[-1]
+    for c in coefficients[-2::-1]:
+        total = add(mul(total, x), c)
+    return total
+
+
+def _or_full(like, value):
+    return full_like(like, value) if isinstance(value, float) else value
+
+
+@functools.cache
+def temme_rows(double):
+    """For each ``k`` the Taylor coefficients of ``c_k``, as many as count in single or double precision.
+
+    DLMF 8.12.12: ``d[k, n] = (-1) ** k g[k] d[0, n] + (n + 2) d[k - 1, n + 2]``.
+    """
+    orders, degrees = (12, 22) if double else (5, 10)
+    alpha = _alpha(degrees + 2 * orders + 3)
+    g = _stirling_factors(orders)
+    first = [2 * alpha[2] - 1] + [(n + 2) * alpha[n + 2] for n in range(1, degrees + 2 * orders)]
+    row, rows = first, []
+    for k in range(orders):
+        if k:
+            row = [
+                (-1) ** k * g[k] * first[n] + (n + 2) * row[n + 2] for n in range(degrees + 2 * (orders - k))
+            ]
+        rows.append(_counting(row, k, 1e-17 if double else 1e-9))
+    while not rows[-1]:
+        rows.pop()
+    return rows
+
+
+def _counting(row, k, least):
+    """The coefficients up to the last one that counts, as floats."""
+    sizes = [builtins.abs(float(c)) * TEMME_FROM**-k * _LARGEST_ETA**n for n, c in enumerate(row)]
+    last = max([n for n, size in enumerate(sizes) if size > least], default=-1)
+    return tuple([float(c) for c in row[: last + 1]])
+
+
+def _alpha(count):
+    """The coefficients of ``x / a - 1`` as a power series in eta (DLMF 8.12.11)."""
+    alpha = [Fraction(0), Fraction(1)]
+    for n in range(2, count + 1):
+        products = sum([k * alpha[k] * alpha[n - k + 1] for k in range(2, n)], Fraction(0))
+        alpha.append((alpha[n - 1] - products) / (n + 1))
+    return alpha
+
+
+def _stirling_factors(count):
+    """The coefficients of Stirling's series for gamma itself: the exponential of that of log gamma."""
+    logs = [Fraction(0)] * (count + 1)
+    for j, c in enumerate(STIRLING):
+        if 2 * j + 1 <= count:
+            logs[2 * j + 1] = c
+    g = [Fraction(1)]
+    for k in range(1, count + 1):
+        g.append(sum([j * logs[j] * g[k - j] for j in range(1, k + 1)], Fraction(0)) / k)
+    return g
+
+
+__all__ = ["distance", "stirling_error", "temme", "temme_rows"]

@@ -1,0 +1,145 @@
+"""Rows of ``primitives/special.py``, ``bessel.py``, ``incomplete_gamma.py`` and ``incomplete_beta.py``.
+
+The references are SciPy's, imported when a row is tried.
+"""
+
+import numpy as np
+
+from rabbet import lax
+from rabbet.primitives import bessel, incomplete_beta, incomplete_gamma, special
+from rabbet.testing.draws import among, between, scalar
+from rabbet.testing.table import FLOATS, INTEGERS, Row
+
+
+def scipy(name):
+    """A function of ``scipy.special``."""
+
+    def reference(*args):
+        import scipy.special
+
+        return getattr(scipy.special, name)(*args)
+
+    return reference
+
+
+# Programs of these functions are long to compile; where the same rule is tried by another row, once is enough.
+MAPPED = {"batching": "the primitive's own row shows it", "compiled": "the primitive's own row shows it"}
+SISTER = {"batching": "one rule serves all elementwise primitives; igamma_grad_a shows it"}
+
+
+class Held:
+    """A primitive with its first operands held at numbers, because it has no derivative by them."""
+
+    multiple_results = False
+
+    def __init__(self, primitive, *numbers):
+        self.name = primitive.name
+        self.kinds = primitive.kinds
+        self._primitive, self._numbers = primitive, numbers
+
+    def op(self):
+        """The operation on the other operands."""
+        return lambda *args: self._primitive(*[lax.full_like(args[0], n) for n in self._numbers], *args)
+
+
+def held(primitive, reference, inputs, *numbers, **more):
+    """A row for the derivatives of a primitive by its last operands."""
+
+    def of_last(*args):
+        return reference(*[np.full_like(args[0], n) for n in numbers], *args)
+
+    note = "at " + ", ".join([str(n) for n in numbers])
+    return Row(
+        Held(primitive, *numbers), of_last, inputs, ("float64",), note=note, orders=2, apart=MAPPED, **more
+    )
+
+
+def digamma(x):
+    """SciPy's, but NaN at 0 as at the other poles."""
+    return np.where(x == 0, np.nan, scipy("digamma")(x))
+
+
+def lgamma(x):
+    """SciPy's, which has -inf at -inf."""
+    return np.where(x == -np.inf, np.inf, scipy("gammaln")(x))
+
+
+def polygamma(m, x):
+    return scipy("polygamma")(m.astype(int), x)
+
+
+def slope_by_shape(a, x):
+    """The derivative of ``gammainc`` by its shape, by central differences of the order eight."""
+    step = 2e-2 * a
+    weights = (4 / 5, -1 / 5, 4 / 105, -1 / 280)
+    gammainc = scipy("gammainc")
+    terms = [w * (gammainc(a + k * step, x) - gammainc(a - k * step, x)) for k, w in enumerate(weights, 1)]
+    return sum(terms) / step
+
+
+def sample_slope(a, x):
+    import scipy.stats
+
+    return -slope_by_shape(a, x) / scipy.stats.gamma.pdf(x, a)
+
+
+def high_half(x, y):
+    bits = 8 * x.dtype.itemsize
+    products = x.astype(object) * y.astype(object)
+    return (products >> bits).astype(x.dtype)
+
+
+POSITIVE = between(0.3, 6.0)
+
+GAMMAS = [
+    Row(special.lgamma, lgamma, (POSITIVE,), FLOATS, orders=2, extremes=True, loose=4),
+    Row(special.lgamma, lgamma, (between(-3.9, -3.1),), ("float32", "float64"), note="negative", loose=40),
+    Row(special.digamma, digamma, (POSITIVE,), FLOATS, orders=2, extremes=True, loose=4),
+    Row(special.polygamma, polygamma, (among([1, 2, 3]), POSITIVE), FLOATS, loose=2),
+    held(special.polygamma, polygamma, (POSITIVE,), 2.0),
+    Row(special.zeta, scipy("zeta"), (between(1.5, 5.0), POSITIVE), FLOATS),
+    Row(special.zeta, scipy("zeta"), (scalar(1.5, 5.0), POSITIVE), ("float32",), note="scalar left"),
+    held(special.zeta, scipy("zeta"), (POSITIVE,), 2.5),
+]
+
+NEIGHBOURS = [
+    Row(
+        special.nextafter,
+        lambda x, y: np.where(x == y, y, np.nextafter(x, y)),
+        (between(-3.0, 3.0), between(-3.0, 3.0)),
+        ("float64", "float32", "float16"),
+        orders=1,
+    ),
+    Row(special.mulhi, high_half, (between(-(2**30), 2**30),) * 2, ("int32", "int64", "uint32")),
+    Row(special.mulhi, high_half, (between(0, 100), scalar(0, 100)), INTEGERS, note="scalar right"),
+]
+
+BESSEL = [
+    Row(bessel.bessel_i0e, scipy("i0e"), (between(-20.0, 20.0),), FLOATS, orders=2, extremes=True),
+    Row(bessel.bessel_i1e, scipy("i1e"), (between(-20.0, 20.0),), FLOATS, orders=2, extremes=True),
+]
+
+DOUBLE = ("float32", "float64")
+
+INCOMPLETE = [
+    Row(incomplete_gamma.igamma, scipy("gammainc"), (POSITIVE, POSITIVE), FLOATS, extremes=True, loose=4),
+    held(incomplete_gamma.igamma, scipy("gammainc"), (POSITIVE,), 1.5),
+    Row(
+        incomplete_gamma.igammac, scipy("gammaincc"), (POSITIVE, POSITIVE), DOUBLE, orders=1, extremes=True,
+        loose=10, apart=SISTER,
+    ),
+    Row(incomplete_gamma.igamma_grad_a, slope_by_shape, (POSITIVE, POSITIVE), DOUBLE, loose=1e3),
+    Row(
+        incomplete_gamma.random_gamma_grad, sample_slope, (POSITIVE, POSITIVE), DOUBLE, loose=1e3,
+        apart=SISTER,
+    ),
+    Row(
+        incomplete_beta.regularized_incomplete_beta, scipy("betainc"),
+        (scalar(0.3, 6.0), POSITIVE, between(0.05, 0.95)), FLOATS, loose=4,
+    ),
+    held(incomplete_beta.regularized_incomplete_beta, scipy("betainc"), (between(0.05, 0.95),), 1.5, 2.5),
+]  # fmt: skip
+
+ROWS = [*GAMMAS, *NEIGHBOURS, *BESSEL, *INCOMPLETE]
+
+__all__ = ["ROWS"]
