@@ -152,3 +152,11 @@ def test_hessian_vector_products():
     close(rb.jvp(rb.grad(quadratic), (X,), (v,))[1], np.asarray(h) @ v)
     close(rb.grad(lambda x: lax.reduce_sum(rb.grad(quadratic)(x) * v, axes=(0,)))(X), np.asarray(h) @ v)
     close(rb.linearize(rb.grad(quadratic), X)[1](v), np.asarray(h) @ v)
+
+
+def test_double_precision_is_kept():
+    x = lax.convert_element_type(X, "float64")
+    for jacobian in (rb.jacfwd, rb.jacrev):
+        out = jacobian(lambda x: x * x)(x)
+        assert out.dtype == np.float64
+        np.testing.assert_array_equal(out, np.diag(2.0 * X))

@@ -33,6 +33,7 @@ from rabbet.lax.gathering import (
     scatter_max, scatter_min, scatter_mul, scatter_sub,
 )  # fmt: skip
 from rabbet.lax.mapping import map
+from rabbet.lax.platforms import platform_dependent
 from rabbet.lax.ragged_exchange import ragged_all_to_all
 from rabbet.lax.reductions import (
     argmax, argmin, reduce_and, reduce_max, reduce_min, reduce_or, reduce_prod, reduce_sum, reduce_xor,
@@ -42,6 +43,7 @@ from rabbet.lax.shapes import (
     concatenate, expand_dims, full, full_like, iota, pad, reshape, rev, slice, slice_in_dim, split,
     squeeze, stack, tile, transpose, unstack,
 )  # fmt: skip
+from rabbet.lax.solvers import custom_linear_solve, custom_root
 from rabbet.lax.sorting import sort, sort_key_val, top_k
 from rabbet.lax.values import (
     bitcast_convert_type,

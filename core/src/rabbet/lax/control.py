@@ -121,10 +121,13 @@ def switch(index, branches, *operands, operand=NOT_GIVEN):
     if not is_tracer(index) and (config.disable_jit):
         return branches[min(max(int(index), 0), len(branches) - 1)](*operands)
     index = logic.clamp(np.int32(0), convert_element_type(index, np.int32), np.int32(len(branches) - 1))
-    return _branch("switch", index, branches, operands)
+    return branch("switch", index, branches, operands)
 
 
-def _branch(what, index, functions, operands):
+def branch(what, index, functions, operands):
+    """The function number ``index`` (an int32 scalar in range) of several, on ``operands``; ``what`` for
+    messages.
+    """
     leaves, in_tree = _flat(operands)
     avals = [typeof(x) for x in leaves]
     made = [Body(f, in_tree, avals) for f in functions]
@@ -169,10 +172,10 @@ def cond(pred, true_fun, false_fun, *operands, operand=NOT_GIVEN):
         return (true_fun if pred else false_fun)(*operands)
     if dtypes.kind(aval.dtype) != "b":
         pred = logic.ne(pred, 0)
-    return _branch("cond", convert_element_type(pred, np.int32), [false_fun, true_fun], operands)
+    return branch("cond", convert_element_type(pred, np.int32), [false_fun, true_fun], operands)
 
 
-def _settled(what, fun, init, in_tree, extra=()):
+def settled(what, fun, init, in_tree, extra=()):
     """The body staged for its carry, whose weak types give way to what the body returns; (body, carry
     leaves).
     """
@@ -212,7 +215,7 @@ def _check_carry(what, fun, body, in_tree, leaves, out_tree):
             )
 
 
-def _stronger(body, leaves, count):
+def stronger(body, leaves, count):
     """The program with the first ``count`` outputs converted to the carries' dtypes, where only weak types
     differ.
     """
@@ -244,8 +247,8 @@ def while_loop(cond_fun, body_fun, init_val):
         return val
     init, treedef = _flat(init_val)
     in_tree = tree.structure((tree.unflatten(treedef, [0] * len(init)),))
-    body, leaves = _settled("while_loop", body_fun, init, in_tree)
-    _stronger(body, leaves, len(leaves))
+    body, leaves = settled("while_loop", body_fun, init, in_tree)
+    stronger(body, leaves, len(leaves))
     _check_carry("while_loop", body_fun, body, treedef, leaves, body.out_tree)
     avals = [typeof(x) for x in leaves]
     test = Body(cond_fun, in_tree, avals)
@@ -289,9 +292,9 @@ def scan(f, init, xs=None, length=None, reverse=False, unroll=1, _split_transpos
         (tree.unflatten(init_tree, [0] * len(init_leaves)), tree.unflatten(x_tree, [0] * len(x_leaves)))
     )
     slices = [typeof(x).update(shape=typeof(x).shape[1:]) for x in x_leaves]
-    body, leaves = _settled("scan", f, init_leaves, in_tree, slices)
+    body, leaves = settled("scan", f, init_leaves, in_tree, slices)
     parts = _pair(f, body.out_tree)
-    _stronger(body, leaves, len(leaves))
+    stronger(body, leaves, len(leaves))
     _check_carry("scan", f, body, init_tree, leaves, parts[0])
     outs = loops.scan(
         *body.consts, *leaves, *x_leaves, jaxpr=body.program, length=n, reverse=bool(reverse),

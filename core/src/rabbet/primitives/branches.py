@@ -8,6 +8,7 @@ hook.
 from rabbet import bodies
 from rabbet.interpreter import typeof
 from rabbet.jaxpr import evaluate
+from rabbet.lowering.known import Known
 from rabbet.lowering.regions import Region, types_of
 from rabbet.payloads import Linear, Zero
 from rabbet.primitive import Primitive
@@ -37,6 +38,8 @@ cond = Primitive(
 @cond.rule("lower")
 def lower_cond(op, index, *operands):
     branches = op["branches"]
+    if type(index) is Known:
+        return op.inline(branches[index.value], operands)
     threaded = op.ordered_effects
     types = types_of(op.out_avals, threaded)
     regions = [Region(branch, list(operands), gives=threaded) for branch in branches]

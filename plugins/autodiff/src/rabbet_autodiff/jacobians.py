@@ -5,7 +5,7 @@ import functools
 import numpy as np
 import rabbet
 from rabbet import tree
-from rabbet.extend import folded, traceable, typeof
+from rabbet.extend import folded, to_array, typeof
 
 from rabbet_autodiff import checks
 from rabbet_autodiff.api import jvp, vjp
@@ -107,7 +107,7 @@ def _basis(leaves):
     for a in avals:
         part = np.zeros((total, a.size), a.dtype)
         part[at : at + a.size] = np.eye(a.size, dtype=a.dtype)
-        parts.append(traceable(part.reshape((total, *a.shape))))
+        parts.append(to_array(part.reshape((total, *a.shape)), dtype=a.dtype))  # 64 bits are kept
         at += a.size
     return parts
 

@@ -1,0 +1,248 @@
+"""Solutions that are differentiated by what they solve and not by how: ``custom_linear_solve``,
+``custom_root``.
+"""
+
+from rabbet import tree
+from rabbet.current import Context, context
+from rabbet.errors import MissingPluginError
+from rabbet.interpreter import typeof
+from rabbet.jaxpr import evaluate
+from rabbet.lax import control
+from rabbet.lax.values import as_weak, convert_element_type
+from rabbet.payloads import tangent_aval, zero_for
+from rabbet.plugins import api
+from rabbet.primitives import custom, elementwise, zeros
+from rabbet.primitives.branches import transposed_whole, with_all_consts
+from rabbet.primitives.linear_solve import linear_solve
+from rabbet.runtime.values import traceable
+from rabbet.source_info import describe_function, folded
+from rabbet.tree_util import keystr
+
+
+class Vectors:
+    """The space that a solver works in: a structure and the types of its leaves, those that ``fun``, a map of
+    the space to itself, takes and returns where ``vector`` is weakly typed.
+
+    Attributes:
+      leaves: those of ``vector``.
+      map: ``fun`` as a ``Body``.
+    """
+
+    def __init__(self, who, what, fun, vector):
+        self.who = who
+        leaves, self.treedef = tree.flatten(vector)
+        leaves = [traceable(x) for x in leaves]
+        self.one_argument = tree.structure((tree.unflatten(self.treedef, [0] * len(leaves)),))
+        _, leaves = control.settled(who, fun, leaves, self.one_argument)
+        self.leaves = [as_weak(x, False) for x in leaves]
+        self.avals = [typeof(x) for x in self.leaves]
+        self.map = self.staged(fun)
+        self.check(what, fun, self.map)
+
+    def staged(self, fun):
+        """``fun`` of one vector as a ``Body``."""
+        return control.Body(fun, self.one_argument, self.avals)
+
+    def check(self, what, fun, body, aux=False):
+        """Refuse a function that does not return a vector of this space (and ``aux``: a pair of that and
+        more); the structure of what it returns besides.
+        """
+        out_tree, rest = body.out_tree, None
+        if aux:
+            result = tree.unflatten(out_tree, list(range(out_tree.num_leaves)))
+            if not (isinstance(result, (tuple, list)) and len(result) == 2):
+                raise TypeError(
+                    f"{self.who}: with has_aux {what} {describe_function(fun)} must return a pair (solution, "
+                    f"aux), it returned {out_tree}"
+                )
+            out_tree, rest = tree.structure(result[0]), tree.structure(result[1])
+        if out_tree != self.treedef:
+            raise TypeError(
+                f"{self.who}: {what} {describe_function(fun)} must return the structure {self.treedef}, it "
+                f"returned {out_tree}"
+            )
+        places = tree.unflatten(self.treedef, list(range(len(self.avals))))
+        control.stronger(body, self.leaves, len(self.leaves))
+        for i, (wanted, got) in enumerate(zip(self.avals, body.out_avals, strict=False)):
+            if (wanted.shape, wanted.dtype) != (got.shape, got.dtype):
+                path, _ = tree.leaves_with_path(places)[i]
+                raise TypeError(
+                    f"{self.who}: {what} {describe_function(fun)} must return {wanted.str_short()} for the "
+                    f"output{keystr(path)}, it returned {got.str_short()}"
+                )
+        return rest
+
+    def result(self, outs, aux_tree, has_aux):
+        """The solution, with ``has_aux`` a pair of it and the rest."""
+        n = len(self.leaves)
+        solution = tree.unflatten(self.treedef, outs[:n])
+        return (solution, tree.unflatten(aux_tree, outs[n:])) if has_aux else solution
+
+    def function(self, program, consts):
+        """A program of ``consts`` and a vector as a function of a pytree."""
+
+        def on_trees(x):
+            leaves, treedef = tree.flatten(x)
+            if treedef != self.treedef:
+                raise TypeError(
+                    f"{self.who}: the function takes {self.treedef}, it was called with {treedef}"
+                )
+            return tree.unflatten(self.treedef, evaluate(program, [*consts, *leaves])[: len(self.avals)])
+
+        return on_trees
+
+
+@folded
+def custom_linear_solve(matvec, b, solve, transpose_solve=None, symmetric=False, has_aux=False):
+    """Solve ``matvec(x) == b`` by a solver of your own; derivatives are solutions of linear equations too.
+
+    Args:
+      matvec: a linear function of pytrees like ``b``. It may close over arrays that are differentiated.
+      b: a pytree of arrays.
+      solve: ``solve(matvec, b)`` returns the solution, by whatever means: it is not differentiated.
+      transpose_solve: ``transpose_solve(vecmat, b)``, the same for the transposed map, which is found for
+        it. Reverse mode needs it.
+      symmetric: the map is its own transpose, and ``solve`` serves for both.
+      has_aux: the solvers return ``(solution, aux)``.
+
+    Returns:
+      the solution, or ``(solution, aux)``; ``aux`` has no derivative.
+
+    Raises:
+      TypeError: if a function returns other types than ``b`` has; the message names the leaf.
+    """
+    if context.interpreter is Context.interpreter:  # nothing is differentiated or recorded
+        return solve(matvec, b)
+    space = Vectors("custom_linear_solve", "matvec", matvec, b)
+    a = space.map
+    solving = space.staged(lambda v: solve(space.function(a.program, a.consts), v))
+    aux_tree = space.check("solve", solve, solving, has_aux)
+    programs = {"matvec": a, "solve": solving, "vecmat": None, "transpose_solve": None}
+    if symmetric:
+        programs["vecmat"] = a
+        programs["transpose_solve"] = solving if transpose_solve is None else None
+    if transpose_solve is not None:
+        if not symmetric:
+            programs["vecmat"] = _Transposed(a)
+        turned = space.function(programs["vecmat"].program, a.consts)
+        programs["transpose_solve"] = space.staged(lambda v: transpose_solve(turned, v))
+        space.check("transpose_solve", transpose_solve, programs["transpose_solve"], has_aux)
+    there = [name for name in programs if programs[name] is not None]
+    counts = [len(programs[name].consts) for name in there]
+    consts = [c for name in there for c in programs[name].consts]
+    wide = dict.fromkeys(programs)
+    wide.update(zip(there, with_all_consts([programs[n].program for n in there], counts), strict=True))
+    outs = linear_solve(*consts, *space.leaves, **wide, consts=len(consts))
+    return space.result(outs, aux_tree, has_aux)
+
+
+class _Transposed:
+    """The transposed map, as far as ``Body`` is asked for."""
+
+    def __init__(self, body):
+        n = len(body.consts)
+        size = len(body.program.invars) - n
+        self.consts = body.consts
+        flags = (False,) * n + (True,) * size
+        self.program = transposed_whole(body.program, flags, (True,) * size)
+
+
+@folded
+def custom_root(f, initial_guess, solve, tangent_solve, has_aux=False):
+    """Solve ``f(x) == 0`` by a solver of your own, differentiated by the implicit function theorem.
+
+    With ``f(x, a) = 0`` for arrays ``a`` that ``f`` closes over, ``df/dx dx = -df/da da``.
+
+    Args:
+      f: from a pytree of arrays to one of the same structure and types.
+      initial_guess: where the solver starts; the solution does not depend on it.
+      solve: ``solve(f, initial_guess)`` returns the root, by whatever means: it is not differentiated.
+      tangent_solve: ``tangent_solve(g, y)`` returns ``x`` with ``g(x) == y`` for a linear function ``g``;
+        for scalars ``lambda g, y: y / g(1.0)``. For reverse mode it must be linear in ``y`` as a program, or
+        use ``custom_linear_solve``.
+      has_aux: ``solve`` returns ``(root, aux)``.
+
+    Returns:
+      the root, or ``(root, aux)``; ``aux`` has no derivative.
+    """
+    if context.interpreter is Context.interpreter:  # nothing is differentiated or recorded
+        return solve(f, initial_guess)
+    space = Vectors("custom_root", "f", f, initial_guess)
+    root = _Root(space, solve, tangent_solve, has_aux)
+    return space.result(root.call(*root.consts, *space.leaves), root.aux_tree, has_aux)
+
+
+class Nothing:
+    """In place of a ``Body`` that is not needed."""
+
+    program, consts = None, ()
+
+
+class _Root:
+    """The programs behind ``custom_root``, on flat lists: constants of ``f``, of the tangents' solver, of the
+    solver, then the guess.
+    """
+
+    def __init__(self, space, solve, tangent_solve, has_aux):
+        self.space, self.f = space, space.map
+        solving = space.staged(lambda x: solve(space.function(self.f.program, self.f.consts), x))
+        self.aux_tree = space.check("solve", solve, solving, has_aux)
+        self.solving = solving
+        self.tangents = self._tangents(tangent_solve)
+        self.consts = [*self.f.consts, *self.tangents.consts, *solving.consts]
+
+    def _tangents(self, tangent_solve):
+        """The program from a root and a right-hand side to the solution of the linearized equation."""
+        space, f = self.space, self.f
+        try:
+            jvp = api.resolve("jvp")
+        except MissingPluginError:  # then nobody will ask for derivatives
+            return Nothing
+
+        def at_root(*flat):
+            root, y = flat[: len(space.avals)], flat[len(space.avals) :]
+
+            def linearized(v):
+                leaves, _ = tree.flatten(v)
+                pairs = zip(leaves, space.avals, strict=True)
+                leaves = [convert_element_type(x, tangent_aval(aval).dtype) for x, aval in pairs]
+                call = lambda *xs: evaluate(f.program, [*f.consts, *xs])
+                return tree.unflatten(space.treedef, jvp(call, tuple(root), tuple(leaves))[1])
+
+            return tangent_solve(linearized, tree.unflatten(space.treedef, list(y)))
+
+        twice = tree.structure(tuple([0] * (2 * len(space.avals))))
+        body = control.Body(at_root, twice, [*space.avals, *[tangent_aval(a) for a in space.avals]])
+        space.check("tangent_solve", tangent_solve, body)
+        return body
+
+    def _parts(self, args):
+        m, n, k = len(self.f.consts), len(self.tangents.consts), len(self.solving.consts)
+        return args[:m], args[m : m + n], args[m + n : m + n + k], args[m + n + k :]
+
+    def solved(self, *args):
+        """The root and what the solver returns besides."""
+        _, _, consts, guess = self._parts(args)
+        return evaluate(self.solving.program, [*consts, *guess])
+
+    def call(self, *args):
+        """The root by ``solved``, with its derivative."""
+        return custom.call(self.solved, {"jvp": custom.Pushforward(self.jvp)}, args, "custom_root")
+
+    def jvp(self, values, tangents):
+        """The rule of forward mode."""
+        outs = self.call(*values)
+        size = len(self.space.avals)
+        root = outs[:size]
+        f_consts, t_consts, _, _ = self._parts(values)
+        moving = self._parts(tangents)[0]
+        still = [zeros.instantiate(zero_for(typeof(x))) for x in outs]
+        if not f_consts:
+            return outs, still
+        on_consts = lambda *consts: evaluate(self.f.program, [*consts, *root])
+        _, pushed = api.resolve("jvp")(on_consts, tuple(f_consts), tuple(moving))
+        change = evaluate(self.tangents.program, [*t_consts, *root, *pushed])
+        return outs, [*[elementwise.neg(t) for t in change], *still[size:]]
+
+
+__all__ = ["custom_linear_solve", "custom_root"]
