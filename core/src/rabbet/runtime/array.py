@@ -9,7 +9,7 @@ import numpy as np
 from rabbet import dtypes
 from rabbet.errors import DeletedArrayError
 from rabbet.interpreter import Tracer
-from rabbet.runtime import adapter, dlpack
+from rabbet.runtime import adapter, dlpack, failures
 from rabbet.runtime.placement import placement
 from rabbet.runtime.sharding import SingleDeviceSharding
 
@@ -73,7 +73,7 @@ class Array(metaclass=ArrayType):
         """Wait until the values are computed; return the array. Errors of the computation are raised here."""
         if self.raw.is_deleted():
             raise self.deleted()
-        self.raw.block_until_ready()
+        failures.translated(self.raw.block_until_ready)
         return self
 
     def is_ready(self):
@@ -109,7 +109,7 @@ class Array(metaclass=ArrayType):
             )
         if self.raw.is_deleted():
             raise self.deleted()
-        return adapter.to_numpy(self.raw)
+        return failures.translated(adapter.to_numpy, self.raw)
 
     def deleted(self):
         """The error for using this array after it was deleted or donated."""

@@ -2,32 +2,17 @@
 
 jaxlib hands over views that are valid during the call, copies what comes back without looking at its type,
 and turns an exception into text. So arguments are copied into arrays, the function itself checks its results
-(see ``HostCallback``), and an exception is put aside under a number, which the text carries to where it is
-raised again as the object that it was.
+(see ``HostCallback``), and its exceptions take another way (see ``failures``).
 """
 
 import contextlib
-import itertools
-import re
 import threading
-from collections import OrderedDict
 
 import numpy as np
 
 from rabbet.current import Context, context
 from rabbet.runtime.array import from_host
-
-# Exceptions that wait for their text to arrive. Those of results that nobody read are dropped in the end.
-MOST_WAITING = 64
-
-_numbers = itertools.count()
-_waiting = OrderedDict()
-_lock = threading.Lock()
-_mark = re.compile(r"rabbet callback failure (\d+) of this process")
-
-
-class CallbackFailure(Exception):
-    """Raised to jaxlib in place of what a callback raised."""
+from rabbet.runtime.failures import put_aside
 
 
 class _Running(threading.local):
@@ -35,20 +20,18 @@ class _Running(threading.local):
 
 
 running = _Running()
-"""``depth``: how many callbacks are running on this thread, one inside the other."""
+"""``depth``: how many callbacks of compiled programs are running on this thread, one inside the other."""
 
 
 @contextlib.contextmanager
 def on_host():
     """The surroundings of user code that a program calls: no transformation is running, at nobody's line."""
-    previous = context.interpreter, context.where
-    context.interpreter, context.where = Context.interpreter, None
-    running.depth += 1
+    previous = context.interpreter, context.where, context.axes
+    context.interpreter, context.where, context.axes = Context.interpreter, None, Context.axes
     try:
         yield
     finally:
-        running.depth -= 1
-        context.interpreter, context.where = previous
+        context.interpreter, context.where, context.axes = previous
 
 
 def for_device(callback, device):
@@ -57,6 +40,7 @@ def for_device(callback, device):
     before = (None,) * n
 
     def call(*views):
+        running.depth += 1
         try:
             with on_host():
                 arrays = [
@@ -65,30 +49,11 @@ def for_device(callback, device):
                 ]
                 return (*before, *callback.function(arrays))
         except BaseException as error:  # also KeyboardInterrupt: it travels like the others
-            raise CallbackFailure(put_aside(error)) from None
+            raise put_aside(error) from None
+        finally:
+            running.depth -= 1
 
     return call
 
 
-def put_aside(error):
-    """Keep an exception; the text by which ``original`` finds it."""
-    number = next(_numbers)
-    with _lock:
-        _waiting[number] = error
-        if len(_waiting) > MOST_WAITING:
-            _waiting.popitem(last=False)
-    return f"rabbet callback failure {number} of this process"
-
-
-def original(error):
-    """The exception that a callback raised, for the error that the runtime made of it; None if it is
-    another error.
-    """
-    found = _mark.search(str(error))
-    if found is None:
-        return None
-    with _lock:
-        return _waiting.get(int(found[1]))
-
-
-__all__ = ["CallbackFailure", "for_device", "on_host", "original", "put_aside", "running"]
+__all__ = ["for_device", "on_host", "running"]

@@ -5,8 +5,7 @@ import threading
 from collections import deque
 
 from rabbet import effects
-from rabbet.runtime import callbacks
-from rabbet.runtime.adapter import XlaRuntimeError
+from rabbet.runtime import callbacks, failures
 from rabbet.runtime.array import Array
 
 # How many programs with effects may be under way before the next one waits for the oldest.
@@ -40,10 +39,9 @@ def runner(executable, specs, single):
             outs = list(map(Array, raws.consume_with_handlers(handlers), specs))
             return outs[0] if single else outs
         except Exception as error:
-            failure = callbacks.original(error)
+            failure = failures.original(error)
             if failure is None:
                 raise diagnose(error, args) from None
-        # Outside of the handler, which would become part of the exception's story.
         raise failure
 
     return run
@@ -74,14 +72,7 @@ def wait_for(ordered):
 
 def wait(token):
     """Wait for a program; raise what one of its callbacks raised."""
-    try:
-        token.block_until_ready()
-        return
-    except XlaRuntimeError as error:
-        failure = callbacks.original(error)
-        if failure is None:
-            raise
-    raise failure
+    failures.translated(token.block_until_ready)
 
 
 def effects_barrier():

@@ -8,8 +8,9 @@ from math import copysign
 
 from rabbet import source_info
 from rabbet.current import context
+from rabbet.effects import ordered
 from rabbet.jaxpr import Equation, Jaxpr, Var
-from rabbet.runtime import callbacks, program, values
+from rabbet.runtime import callbacks, effects, program, values
 from rabbet.runtime.array import Array
 
 # Per placement; a loop over x + i would otherwise keep them all.
@@ -88,6 +89,7 @@ class Evaluation:
 def on_host(op, rule, arrays, device, committed):
     """Run an operation by its ``evaluate`` rule: ``(op, *arrays) -> NumPy arrays`` of its types."""
     avals = op.outs(tuple([a.aval for a in arrays]))
+    effects.wait_for(ordered(op.primitive.effects_of(op.params)))
     with callbacks.on_host():
         outs = rule(op, *arrays)
     outs = [values.host_array(x, aval, device, committed) for x, aval in zip(outs, avals, strict=True)]

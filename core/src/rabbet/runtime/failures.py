@@ -1,0 +1,58 @@
+"""Exceptions on their way through the runtime below, which passes on text only.
+
+What a callback raises is put aside under a number. The number is part of the text that arrives where the
+program was started or its result is read, and there the exception is raised again as the object that it was.
+"""
+
+import itertools
+import re
+import threading
+from collections import OrderedDict
+
+# Those whose text never arrives, because nobody read the result, are dropped in the end.
+MOST_WAITING = 64
+
+_numbers = itertools.count()
+_waiting = OrderedDict()
+_lock = threading.Lock()
+_mark = re.compile(r"rabbet callback failure (\d+) of this process")
+
+
+class CallbackFailure(Exception):
+    """Raised to jaxlib in place of what a callback raised."""
+
+
+def put_aside(error):
+    """Keep an exception; what to raise in its place."""
+    number = next(_numbers)
+    with _lock:
+        _waiting[number] = error
+        if len(_waiting) > MOST_WAITING:
+            _waiting.popitem(last=False)
+    return CallbackFailure(f"rabbet callback failure {number} of this process")
+
+
+def original(error):
+    """The exception that a callback raised, for the error that the runtime made of it; None if it is
+    another error.
+    """
+    found = _mark.search(str(error))
+    if found is None:
+        return None
+    with _lock:
+        return _waiting.get(int(found[1]))
+
+
+def translated(function, *args):
+    """``function(*args)``; where that fails because a callback raised, what the callback raised."""
+    try:
+        return function(*args)
+    except Exception as error:
+        failure = original(error)
+        if failure is None:
+            raise
+    # Outside of the handler, which would become part of the exception's story.
+    raise failure
+
+
+__all__ = ["CallbackFailure", "original", "put_aside", "translated"]
