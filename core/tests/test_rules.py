@@ -1,4 +1,4 @@
-"""Rule tables: the seven steps of the lookup in their order, who wins, and what is said where nothing is
+"""Rule tables: the steps of the lookup in their order, who wins, and what is said where nothing is
 found.
 """
 
@@ -43,7 +43,7 @@ def found(table, p, platform=None):
     return hit and (hit.source, hit.detail)
 
 
-# ---------------------------------------------------------------------------------------- the seven steps
+# ---------------------------------------------------------------------------------------------- the steps
 def test_each_step_wins_over_those_below_it(table, sets):
     p = primitive("all_steps", kinds=("linear", "elementwise"))
     assert found(table, p) is None
@@ -53,6 +53,12 @@ def test_each_step_wins_over_those_below_it(table, sets):
 
     p.decompose(rule("parts"))
     assert found(table, p) == ("decomposition", "")
+
+    model = RuleTable("model_of_test_rules")
+    table.derived_from(model)(rule("derived"))
+    assert found(table, p) == ("decomposition", "")
+    model.primitive(p)(rule("model"))
+    assert found(table, p) == ("derived", "model_of_test_rules")
 
     table.kind("elementwise")(rule("elementwise"))
     assert found(table, p) == ("kind", "elementwise")
@@ -180,6 +186,12 @@ def test_two_rules_for_a_kind_are_a_conflict(table):
     table.kind("linear")(rule("first"))
     with pytest.raises(RuleConflict, match=r"already has a rule for kind 'linear' at .*test_rules.py:"):
         table.kind("linear")(rule("second"))
+
+
+def test_two_ways_to_derive_rules_are_a_conflict(table):
+    table.derived_from(table)(rule("first"))
+    with pytest.raises(RuleConflict, match="already derives rules from those of RuleTable"):
+        table.derived_from(table)(rule("second"))
 
 
 def test_two_rules_for_all_that_is_left_are_a_conflict(table):

@@ -1,14 +1,15 @@
 """Rule tables: how each transformation treats each primitive, and how a rule is found.
 
-Lookup goes down seven steps and remembers the answer:
+Lookup goes down these steps and remembers the answer:
 
 1. the rule that the primitive's owner put beside it under this table's name;
 2. the table's own rule for the primitive;
 3. a ``RuleSet`` of a third package (entry-point group ``rabbet.rules``, looked at only when 1 and 2 miss);
 4. a primitive that carries bodies is interpreted through them (its owner's ``"body"`` rule);
 5. the table's rule for one of the primitive's kinds, in the order in which the primitive lists them;
-6. the primitive's decomposition into other primitives;
-7. the table's rule for all that is left, where it has one (``otherwise``), or else
+6. the table's rule for all primitives with a rule in another table, where it has one (``derived_from``);
+7. the primitive's decomposition into other primitives;
+8. the table's rule for all that is left, where it has one (``otherwise``), or else
    ``MissingRule``, which names the primitive, the packages that own both sides, and the line to write.
 
 A platform comes first at each of the first three steps: a rule for ``"lower:cuda"`` goes before one for
@@ -33,7 +34,7 @@ CORE = "rabbet.primitives."
 
 
 class Found(NamedTuple):
-    """A rule and where it came from: ``owner``, ``table``, ``bridge``, ``body``, ``kind``,
+    """A rule and where it came from: ``owner``, ``table``, ``bridge``, ``body``, ``kind``, ``derived``,
     ``decomposition`` or ``otherwise``.
     """
 
@@ -129,7 +130,7 @@ class RuleTable(_Rules):
         super().__init__(name)
         self.__doc__ = doc
         self.by_kind = {}
-        self.last_resort = None
+        self.model = self.from_model = self.last_resort = None
         self.where = source_info.definition_site()
         self._bridges = bridges
         self._memo = {}
@@ -152,10 +153,29 @@ class RuleTable(_Rules):
 
         return install
 
+    def derived_from(self, table):
+        """Decorator: the rule for every primitive that has none here, of its own or of its kinds, but one in
+        another table, from which the function makes this table's. It goes before decompositions, as the
+        rule that it is made from does.
+        """
+
+        def install(function):
+            if self.from_model is not None:
+                raise RuleConflict(
+                    f"{self!r} already derives rules from those of {self.model!r} at "
+                    f"{source_info.address(self.from_model)}; "
+                    f"a second way stands at {source_info.address(function)}. Keep one of them."
+                )
+            self.model, self.from_model = table, function
+            forget_lookups()
+            return function
+
+        return install
+
     def otherwise(self, function):
         """Decorator: the rule for every primitive that has none of its own, of its kinds or by its parts.
 
-        For transformations that can do something with any primitive, as by asking another table about it.
+        For transformations that can do something with any primitive.
         """
         if self.last_resort is not None:
             raise RuleConflict(
@@ -168,7 +188,7 @@ class RuleTable(_Rules):
         return function
 
     def lookup(self, primitive, platform=None):
-        """The rule for ``primitive``. Raises ``MissingRule`` where all seven steps fail."""
+        """The rule for ``primitive``. Raises ``MissingRule`` where all steps fail."""
         try:
             return self._memo[primitive, platform]
         except KeyError:
@@ -196,6 +216,10 @@ class RuleTable(_Rules):
         for kind in primitive.kinds:
             if kind in self.by_kind:
                 return Found(self.by_kind[kind], "kind", kind)
+        if self.from_model is not None:
+            made_from = self.model.explain(primitive, platform)
+            if made_from is not None and made_from.source not in ("decomposition", "otherwise"):
+                return Found(self.from_model, "derived", self.model.name)
         if primitive.decomposition is not None:
             return Found(Decomposed(primitive.decomposition), "decomposition")
         return Found(self.last_resort, "otherwise") if self.last_resort is not None else None
@@ -231,10 +255,14 @@ class RuleTable(_Rules):
             f"serve: {known}\n"
             f"  to fix: write one beside the primitive with @{name}.rule({self.name!r}), in the table "
             f"with @rules.primitive({name}), "
-            f"or in a RuleSet({self.name!r}) of a package of yours; see docs/extend.md#how-a-rule-is-found"
+            f"or in a RuleSet({self.name!r}) of a package of yours{self._by_model(name)}; "
+            "see docs/extend.md#how-a-rule-is-found"
         )
         error.missing = self, primitive
         return error
+
+    def _by_model(self, name):
+        return f", or write @{name}.rule({self.model.name!r}), from which it follows" if self.model else ""
 
     def forget(self):
         """Drop remembered lookups, as after plugins changed."""
@@ -314,6 +342,7 @@ def described(found, table, primitive):
     if found.source == "decomposition":
         return f"the decomposition of {primitive.name!r} ({source_info.address(found.rule.parts)})"
     kind = f" (by kind {found.detail!r})" if found.source == "kind" else ""
+    kind = f" (from that for {found.detail!r})" if found.source == "derived" else kind
     return f"the {table.name!r} rule for {primitive.name!r}{kind} ({source_info.address(found.rule)})"
 
 

@@ -2,9 +2,9 @@
 
 A cell is one word: ``own`` (a rule beside the primitive, or the table's own for it), ``kind`` (the table's
 rule for one of its kinds), ``parts`` (its decomposition), ``bodies`` (the programs that it carries),
-``bridge`` (a third package's), ``derived`` (the table's rule for all that is left), ``zero`` (a derivative
-that is zero or does not exist: integers, steps), or a reason in parentheses. A cell that is none of these is
-an accident, and ``accidents`` lists those.
+``bridge`` (a third package's), ``derived`` (made from its rule in another table), ``default`` (the table's
+rule for all that is left), ``zero`` (a derivative that is zero or does not exist: integers, steps), or a
+reason in parentheses. A cell that is none of these is an accident, and ``accidents`` lists those.
 
 Nested transformations: the rules of the inner one are made of primitives, each of which the outer one must
 know. ``made_of`` finds them by staging, so that ``unknown`` can say for a pair what is missing.
@@ -19,7 +19,7 @@ from rabbet.staging import stage
 
 WORDS = {
     "owner": "own", "table": "own", "bridge": "bridge", "body": "bodies", "kind": "kind",
-    "decomposition": "parts", "otherwise": "derived",
+    "derived": "derived", "decomposition": "parts", "otherwise": "default",
 }  # fmt: skip
 
 
@@ -47,9 +47,9 @@ def cell(table, primitive, reasons=None, platform=None):
         reason = getattr(found.rule, "refusal", None)
         if reason:
             return Cell("none", reason)
-        if found.source == "otherwise" and hasattr(found.rule, "made_from"):
-            # Such a rule is as good as the one that it asks another table for.
-            made_from = cell(found.rule.made_from, primitive, reasons, platform)
+        if found.source == "derived":
+            # Such a rule is as good as the one that it is made from.
+            made_from = cell(table.model, primitive, reasons, platform)
             return Cell("derived") if made_from.word not in ("none", "zero") else made_from
         return Cell("zero" if found.rule is no_tangent else WORDS[found.source], found.detail)
     reason = "it has no operands" if no_operands(primitive) else reasons(primitive) if reasons else None
@@ -92,7 +92,7 @@ def _collect(jaxpr, found):
         touched = any(type(v) is Var for v in eqn.inputs)
         if touched:
             found.setdefault((id(eqn.op), avals), (eqn.op, avals))
-        for body in bodies_of(eqn.op):
+        for _, body in bodies_of(eqn.op):
             _collect(body, found)
 
 

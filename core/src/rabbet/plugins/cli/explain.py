@@ -17,6 +17,7 @@ HOW = {
     "bridge": "from a rule set",
     "body": "through its bodies",
     "kind": "by kind",
+    "derived": "from its rule for",
     "decomposition": "by its parts",
     "otherwise": "for all that is left",
 }
@@ -93,7 +94,7 @@ def describe(found):
     from rabbet import source_info
 
     function = getattr(found.rule, "parts", None) or getattr(found.rule, "body", None) or found.rule
-    how = HOW[found.source] + (f" {found.detail}" if found.source == "kind" else "")
+    how = HOW[found.source] + (f" {found.detail}" if found.source in ("kind", "derived") else "")
     name = getattr(function, "__name__", type(function).__name__)
     return name, how, package(function), source_info.address(function)
 

@@ -1,12 +1,11 @@
-"""The rule for every other primitive: its coefficients from its derivative.
+"""The rule for every other primitive with a derivative: its coefficients from its derivative.
 
 The ``jvp`` rule computes ``y' = f'(x) x'`` with primitives, so Taylor mode can go through it: to know ``y'``
 to order ``n - 1`` is to know ``y`` to order ``n``. Where the derivative is made of other functions of ``x``
 that is one pass; where it is made of ``y`` itself, ``y`` is found order by order. Where only ``x'`` moves,
 as for everything piecewise linear (maxima, sorting, gathering), each coefficient goes through it by itself.
 
-So any primitive that can be differentiated, also a stranger's, has a rule; one that cannot gets the error
-that differentiation gives.
+So any primitive with a ``jvp`` rule, also a stranger's, has one here.
 """
 
 import functools
@@ -49,7 +48,7 @@ class Derivative(NamedTuple):
         return evaluate(self.jaxpr, [*operands, *results, *tangents], self.consts)
 
 
-@rules.otherwise
+@rules.derived_from(jvp)
 def derived(op, *operands):
     outs = op(*[x.primal for x in operands])
     several = op.primitive.multiple_results
@@ -59,9 +58,6 @@ def derived(op, *operands):
         derivative = derivative_of(op, avals, tuple([bool(x.terms) for x in operands]))
         results = solved(derivative, operands, results)
     return results if several else results[0]
-
-
-derived.made_from = jvp
 
 
 def moves_smoothly(aval):

@@ -31,6 +31,11 @@ def convolved(op, xs, ys, k, first=0):
     return total([op(xs[i], ys[k - i]) for i in range(first, k + 1)])
 
 
+@rules.primitive(lax.square)
+def square(op, x):
+    return convolution(lax.mul, x, x)
+
+
 def total(parts):
     """The sum of one array or several."""
     out, *others = parts

@@ -5,6 +5,8 @@ are those of Griewank and Walther, Evaluating Derivatives, 2nd edition, section 
 (``log``, ``asin``, ``erf``, ``pow``, ...) has a derivative made of what is, see ``derived``.
 """
 
+from math import log
+
 from rabbet import lax
 from rabbet.experimental.jet.interpreter import Taylor, rules
 from rabbet.experimental.jet.laws import convolved, total
@@ -41,6 +43,13 @@ def exp(op, x):
     """``k y_k = sum of j x_j y_(k-j)``."""
     out = op(x.primal)
     return Taylor(out, growth(out, x.terms))
+
+
+@rules.primitive(lax.exp2)
+def exp2(op, x):
+    """That of ``exp``, run through at another speed."""
+    out = op(x.primal)
+    return Taylor(out, growth(out, [scaled(a, log(2.0)) for a in x.terms]))
 
 
 @rules.primitive(lax.expm1)
