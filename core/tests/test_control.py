@@ -82,7 +82,24 @@ def test_python_runs_when_jit_is_disabled():
     assert seen == X.tolist()
 
 
+def test_an_operand_by_name():
+    assert lax.cond(True, lambda o: (o, 1), lambda o: (o, 2), operand=None) == (None, 1)
+    assert int(lax.cond(False, lambda o: o, lambda o: o * 2, operand=3)) == 6
+    assert int(lax.switch(1, [lambda o: o, lambda o: o * 2], operand=3)) == 6
+
+
+def test_unroll_by_bool():
+    for unroll in (True, False):
+        assert int(lax.scan(lambda c, x: (c + 1, None), 0, X, unroll=unroll)[0]) == 4
+        assert int(lax.fori_loop(0, 5, lambda i, v: v + i, 0, unroll=unroll)) == 10
+
+
 REFUSED = [
+    (lambda: lax.scan(lambda c, x: (c, x), 0.0, length=2.5), r"length must be an int, got 2\.5"),
+    (
+        lambda: lax.scan(lambda c, x: ({"a": c["a"], "b": x}, x), {"a": 0, "b": 1}, X > 0),
+        r"carry\['b'\] goes in as i32\[\] and comes out as bool\[\]",
+    ),
     (
         lambda: lax.cond(X > 1, lambda: 1, lambda: 2),
         r"cond: the predicate must be a boolean scalar, got bool\[4\]",

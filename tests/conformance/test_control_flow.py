@@ -129,6 +129,7 @@ def test_a_batched_condition_runs_one_loop():
     assert np.asarray(rb.vmap(double_until)(limits)).tolist() == [4, 16, 128, 1]
     text = str(rb.make_jaxpr(rb.vmap(double_until))(limits))
     assert text.count(" = while[") == 1
+    assert rb.jit(rb.vmap(double_until)).lower(limits).as_text().count("stablehlo.while") == 1
 
 
 def test_a_dynamic_trip_count_under_vmap():
@@ -204,3 +205,60 @@ def test_keys_and_integers_are_carried():
     (value, n), seen = loss(2.0, 5)
     assert (float(value), int(n), np.asarray(seen).tolist()) == (16.0, 8, [5, 5, 6])
     assert float(rb.grad(lambda x: loss(x, 5)[0][0])(2.0)) == 32.0
+
+
+@pytest.mark.needs("random")
+def test_keys_are_stacked_and_kept():
+    key = rb.random.key(0)
+
+    def noisy(w, key):
+        def body(carry, _):
+            key, v = carry
+            key, now = rb.random.split(key)
+            return (key, v * w + rb.random.uniform(now)), key
+
+        (_, value), keys = lax.scan(body, (key, w), None, length=3)
+        return value, keys
+
+    value, keys = noisy(0.5, key)
+    with rb.disable_jit():
+        wanted, seen = noisy(np.float32(0.5), key)
+    same(value, wanted)
+    assert (rb.random.key_data(keys) == rb.random.key_data(seen)).all()
+    grad = rb.jit(rb.grad(lambda w: noisy(w, key)[0]))(0.5)
+    h = 1e-2
+    same(grad, (noisy(0.5 + h, key)[0] - noisy(0.5 - h, key)[0]) / (2 * h), 1e-3)
+    assert rb.vmap(noisy, (0, None))(np.ones(2, "f4"), key)[1].shape == (2, 3)
+    drawn = lax.map(lambda i: rb.random.fold_in(key, i), np.arange(3))
+    assert (drawn.shape, drawn.dtype) == ((3,), key.dtype)
+
+
+@pytest.mark.needs("random")
+def test_keys_in_branches():
+    key = rb.random.key(1)
+
+    def f(w, key):
+        return lax.cond(w > 0, lambda w, k: w * rb.random.uniform(k), lambda w, k: w * 3, w, key)
+
+    draw = float(rb.random.uniform(key))
+    same(rb.grad(f)(0.5, key), np.float32(draw))
+    same(rb.vmap(rb.grad(f), (0, None))(np.array([0.5, -1.0], "f4"), key), np.array([draw, 3.0], "f4"))
+
+
+def test_associative_scan_is_made_of_primitives():
+    xs = np.random.RandomState(0).randn(4, 7).astype("f4")
+
+    def by_tree(x, reverse=False):
+        return lax.associative_scan(lambda a, b: a * b, x, reverse=reverse)
+
+    same(rb.jit(rb.vmap(by_tree))(xs), np.cumprod(xs, 1))
+    f, g = (lambda x: total(lax.sin(by_tree(x)))), (lambda x: total(lax.sin(lax.cumprod(x))))
+    same(rb.vmap(rb.grad(f))(xs), rb.vmap(rb.grad(g))(xs), 1e-4)
+    same(rb.jit(rb.hessian(f))(xs[0]), rb.hessian(g)(xs[0]), 1e-3)
+    same(by_tree(xs[0], True), np.cumprod(xs[0][::-1])[::-1])
+
+
+def test_map_by_batches_is_differentiable():
+    xs = np.linspace(0, 1, 7).astype("f4")
+    f = lambda xs: total(lax.map(lambda x: lax.sin(x) * x, xs, batch_size=3))
+    same(rb.jit(rb.grad(f))(xs), np.sin(xs) + xs * np.cos(xs))

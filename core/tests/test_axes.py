@@ -1,0 +1,108 @@
+"""Named axes: any interpreter may bind one, and collectives over it come to that interpreter."""
+
+import numpy as np
+import pytest
+import rabbet as rb
+from rabbet import axes, lax
+from rabbet.extend import Batched, Interpreter, RuleTable, collective, context, run, stage, typeof
+from rabbet.primitives import calls
+
+rules = RuleTable("pairs_of_test_axes", doc="(op, *pairs) -> pair")
+
+
+@rules.kind("elementwise", "structural")
+def on_each(op, *pairs):
+    return tuple([op(*[p[i] for p in pairs]) for i in range(2)])
+
+
+class Two(Interpreter):
+    """Runs a function for two members at once; a payload is a pair of arrays."""
+
+    table = rules
+    bound = (("two", 2),)
+
+    def lift(self, value):
+        return value, value
+
+    def type_of(self, pair):
+        return typeof(pair[0])
+
+    def collective(self, op, args):
+        pairs = [a.payload if getattr(a, "interpreter", None) is self else (a, a) for a in args]
+        stacked = [Batched(lax.stack(list(p)), 0) for p in pairs]
+        out = collective.lookup(op.primitive)(op, *stacked)
+        if out.axis is None:
+            return out.value
+        return self.wrap(tuple([lax.index_in_dim(out.value, i, out.axis, False) for i in range(2)]))
+
+
+X, Y = np.arange(3, dtype="f4"), np.arange(3, dtype="f4") * 10
+
+
+def two(f, *pairs):
+    return run(Two(), f, list(pairs))
+
+
+def test_collectives_reach_the_interpreter_of_their_axis():
+    total, index = two(lambda x: (lax.psum(x, "two"), x * 0 + lax.axis_index("two")), (X, Y))
+    np.testing.assert_array_equal(total[0], X + Y)
+    np.testing.assert_array_equal(total[1], X + Y)
+    assert [float(i[1]) for i in index] == [0.0, 1.0]
+
+
+def test_also_where_no_operand_is_its_own():
+    assert [int(i) for i in two(lambda x: lax.axis_index("two"), (X, Y))] == [0, 1]
+    y = rb.device_put(np.float32(3))
+    assert float(two(lambda x: lax.psum(y, "two"), (X, Y))[0]) == 6.0
+
+
+def test_also_from_within_a_program():
+    def f(x):
+        body = stage(lambda y: [lax.psum(y, "two"), lax.axis_index("two")], [typeof(np.float32(1))]).jaxpr
+        assert axes.used_in(body) == {"two"}
+        return calls.call_of(body, "inner")(rb.device_put(np.float32(4)))
+
+    total, index = two(f, (X, Y))
+    assert (float(total[0]), [int(i) for i in index]) == (8.0, [0, 1])
+
+
+def test_names_are_known_while_the_function_runs():
+    seen = []
+
+    def f(x):
+        seen.append(axes.bound())
+        stage(lambda y: [seen.append(axes.bound()) or y], [typeof(x)])
+        return x
+
+    two(f, (X, Y))
+    assert seen == [(("two", 2),)] * 2
+    assert axes.bound() == ()
+    with pytest.raises(ZeroDivisionError):
+        two(lambda x: 1 / 0, (X, Y))
+    assert context.axes == ()
+
+
+def test_names_for_tracing():
+    with axes.named([("a", 2)]), axes.named([("b", 3)]):
+        assert lax.axis_size(("a", "b")) == 6
+        with axes.named([("a", 5)]):
+            assert lax.axis_size("a") == 5
+    with pytest.raises(rb.errors.UnboundAxisError, match="no axis has a name here"):
+        lax.axis_size("a")
+
+
+def test_an_interpreter_that_binds_an_axis_must_say_what_it_means():
+    class Silent(Two):
+        collective = Interpreter.collective
+
+    with pytest.raises(NotImplementedError, match=r"binds the axis 'two': Silent must define collective"):
+        run(Silent(), lambda x: lax.psum(x, "two"), [(X, Y)])
+
+
+def test_a_program_by_itself_cannot_communicate():
+    from rabbet.extend import lower_program
+
+    with axes.named([("a", 2)]):
+        program = stage(lambda x: [lax.psum(x, "a")], [typeof(X)]).jaxpr
+    with pytest.raises(NameError, match=r"(?s)along the axis 'a', but nothing around .*rb.jit\(rb.vmap"):
+        lower_program(program)
