@@ -13,8 +13,8 @@ from rabbet.staging import stage
 class custom_rules(RuledFunction):
     """Decorator: a function that may have a rule of its own for any transformation.
 
-    Where a transformation has no rule it goes through the function. Rules hold wherever the function is called:
-    under ``jit``, in branches and loops, and under other transformations.
+    Where a transformation has no rule it goes through the function. Rules hold wherever the function is
+    called: under ``jit``, in branches and loops, and under other transformations.
 
     Args:
       fun: takes arguments by position and returns a pytree of arrays.

@@ -1,8 +1,9 @@
-"""Derivative rules as users write them, on pytrees, as the flat rules that ``custom_call`` keeps; with checks of
-what they return.
+"""Derivative rules as users write them, on pytrees, as the flat rules that ``custom_call`` keeps; with checks
+of what they return.
 """
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from rabbet import dtypes, tree
 from rabbet.arguments import converted, parameter_name, shown
@@ -19,9 +20,9 @@ from rabbet.tree_util import keystr
 
 
 class SymbolicZero:
-    """A tangent or cotangent that is zero, as rules with ``symbolic_zeros=True`` see it: a type without values.
+    """A tangent or cotangent that is zero, as rules with ``symbolic_zeros=True`` see it.
 
-    It is no array; test for it with ``type(t) is SymbolicZero``.
+    It has a type and no values, and is no array; test for it with ``type(t) is SymbolicZero``.
     """
 
     __slots__ = ("aval",)
@@ -43,7 +44,8 @@ class SymbolicZero:
         return f"SymbolicZero({self.aval.str_short()})"
 
 
-class CustomVJPPrimal(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class CustomVJPPrimal:
     """An argument leaf as forward rules with ``symbolic_zeros=True`` see it: its value, and whether it is
     differentiated.
     """
@@ -119,7 +121,7 @@ def arrays(leaves, what):
 # ---------------------------------------------------------------------------------------- reverse mode
 def pullback(call, fwd, bwd, symbolic=False):
     """The flat rules of ``fwd(*args) -> (out, residuals)`` and ``bwd(*static, residuals, cotangent)``."""
-    known = _Known(call, "the forward rule")
+    known = _Known(call, "the backward rule")
     rule, residual_tree = f"the forward rule of {describe_function(call.fun)}", None
 
     def forward(primals, perturbed):
@@ -141,8 +143,8 @@ def pullback(call, fwd, bwd, symbolic=False):
 
 
 def pullback_by_closure(call, rule):
-    """The flat rules of ``rule(*args) -> (out, pull)``, where ``pull(cotangent)`` returns the cotangents of the
-    arguments. What ``pull`` closes over are the residuals: it is traced when the forward pass has run.
+    """The flat rules of ``rule(*args) -> (out, pull)``, where ``pull(cotangent)`` returns the cotangents of
+    the arguments. What ``pull`` closes over are the residuals: it is traced when the forward pass has run.
     """
     known = _Known(call, "the vjp rule")
     name, program = f"the vjp rule of {describe_function(call.fun)}", None
@@ -184,9 +186,7 @@ class _Known:
 
     def __init__(self, call, what):
         self.call, self.avals = call, None
-        self.rule = f"{'the backward rule' if what == 'the forward rule' else what} of " + (
-            describe_function(call.fun)
-        )
+        self.rule = f"{what} of {describe_function(call.fun)}"
 
     def cotangents(self, result):
         """A backward rule's result as flat cotangents, checked against the arguments; None becomes zeros."""

@@ -70,8 +70,8 @@ class RuledFunction:
             unknown = [n for n in self.nondiff_argnames if n not in names]
             if unknown:
                 raise ValueError(
-                    f"{describe_function(self.fun)} has no arguments {unknown}, which nondiff_argnames lists; "
-                    f"its arguments are {names}"
+                    f"{describe_function(self.fun)} has no arguments {unknown}, which nondiff_argnames "
+                    f"lists; its arguments are {names}"
                 )
             numbers |= {names.index(n) for n in self.nondiff_argnames}
         return sorted(numbers)

@@ -19,7 +19,8 @@ GROUP = "rabbet.api"
 KNOWN = {
     "rabbet-jit": "jit make_jaxpr eval_shape disable_jit",
     "rabbet-autodiff": "grad value_and_grad jvp vjp linearize linear_transpose jacfwd jacrev jacobian "
-    "hessian custom_jvp custom_vjp stop_gradient",
+    "hessian custom_jvp custom_vjp custom_gradient custom_derivatives closure_convert fwd_and_bwd "
+    "stop_gradient ad_checkpoint.print_saved_residuals ad_checkpoint.saved_residuals",
     "rabbet-vmap": "vmap",
     "rabbet-numpy": "numpy",
     "rabbet-nn": "nn",

@@ -63,10 +63,10 @@ def number_of_leaves(structures):
 class under:
     """A flat function run under a fresh copy of an interpreter: leaves in, leaves of uniform payloads out.
 
-    The function returns a tuple of lists of values. A ``Zero`` among the leaves, which are one per input then,
-    stands for a tangent or cotangent that is zero. ``structure`` is the static part that every output has,
-    ``plain`` says which outputs of the first list the interpreter had not touched; both are known after the
-    first call.
+    The function returns a tuple of lists of values. A ``Zero`` among the leaves, which are one per input
+    then, stands for a tangent or cotangent that is zero. ``structure`` is the static part that every output
+    has, ``plain`` says which outputs of the first list the interpreter had not touched; both are known after
+    the first call.
     """
 
     def __init__(self, interpreter, function, structures):
@@ -151,9 +151,11 @@ def through(interpreter, op, args):
 def pushforward(interpreter, push, structures):
     """The rule of forward mode under an interpreter."""
     n = len(structures)
-    both = under(
-        interpreter, lambda *values: tuple(push.rule(list(values[:n]), list(values[n:]))), (*structures, *structures)
-    )  # fmt: skip
+
+    def rule(*values):
+        return tuple(push.rule(list(values[:n]), list(values[n:])))
+
+    both = under(interpreter, rule, (*structures, *structures))
     return push._replace(rule=lambda primals, tangents: both([*primals, *tangents]))
 
 
@@ -211,7 +213,7 @@ def grouped(structures, payloads):
 
 
 def whole(mapped, inner, structure, parts):
-    """The batched value of an interpreter from its batched leaves, of which any may have no batch dimension."""
+    """The batched value of an interpreter from its batched leaves, some of which may be the same for all."""
     if structure is bodies.PLAIN:
         return parts[0]
     if all(b.axis is None for b in parts):

@@ -30,7 +30,7 @@ from rabbet.staging import Stage, stage
 class Pushforward(NamedTuple):
     """The rule of forward mode: ``rule(primals, tangents) -> (outs, tangents)``, all of them lists.
 
-    ``symbolic``: whether zero tangents reach the rule as ``Zero``, instead of arrays; it may return such, too.
+    ``symbolic``: whether zero tangents reach the rule as ``Zero``, not as arrays; it may return such, too.
     """
 
     rule: Any
@@ -38,8 +38,8 @@ class Pushforward(NamedTuple):
 
 
 class Pullback(NamedTuple):
-    """The rules of reverse mode: ``forward(primals, perturbed) -> (outs, residuals)``, where ``perturbed`` says
-    of each input whether it is differentiated, and ``backward(residuals, cotangents) -> cotangents``.
+    """The rules of reverse mode: ``forward(primals, perturbed) -> (outs, residuals)``, where ``perturbed``
+    says of each input whether it is differentiated, and ``backward(residuals, cotangents) -> cotangents``.
 
     ``symbolic``: whether zero cotangents reach ``backward`` as ``Zero``.
     """

@@ -4,9 +4,11 @@ It is the derivative of a function that brings a rule for reverse mode, and what
 operands are known values (residuals) and then what it is linear in.
 """
 
+import numpy as np
+
 from rabbet import bodies
 from rabbet.errors import MissingRule
-from rabbet.interpreter import typeof
+from rabbet.interpreter import Tracer, typeof
 from rabbet.payloads import Dual, Linear
 from rabbet.primitive import Primitive
 from rabbet.primitives import zeros
@@ -33,12 +35,23 @@ are the linear operands; ``symbolic``: whether it takes ``Zero`` for zero cotang
 @custom_linear.rule("transpose")
 def transpose_custom_linear(op, cts, *operands):
     n, moving = op.params["residuals"], op.params["moving"]
+    if op.params["forward"] is not None and all(moving) and all(type(x) is Linear for x in operands[n:]):
+        return (None,) * n + tuple(turned_around(op, cts, operands))
     given = list(cts) if op.params["symbolic"] else [zeros.instantiate(ct) for ct in cts]
     results = op.params["backward"](list(operands[:n]), given)
     kept = [r for r, m in zip(results, moving, strict=True) if m]
     return (None,) * n + tuple(
         [r if type(x) is Linear else None for r, x in zip(kept, operands[n:], strict=True)]
     )
+
+
+def turned_around(op, cts, operands):
+    """The transpose, whose own transpose is the function again."""
+    n, params = op.params["residuals"], dict(op.params)
+    params["forward"], params["backward"] = params["backward"], params["forward"]
+    params["out_avals"] = tuple([x.aval for x in operands[n:]])
+    params["moving"] = (True,) * len(cts)
+    return custom_linear(*operands[:n], *[zeros.instantiate(ct) for ct in cts], **params)
 
 
 def forward_of(op):
@@ -51,12 +64,13 @@ def forward_of(op):
 @custom_linear.rule("lower")
 def lower_custom_linear(op, *names):
     n, forward = op.params["residuals"], forward_of(op)
-    closed = stage(
-        lambda *args: forward(list(args[:n]), list(args[n:])), op.in_avals, op.params["name"]
-    )  # fmt: skip
-    if closed.consts:
-        raise TypeError(f"the forward rule of {op.params['name']!r} closes over arrays; make them arguments")
-    return op.inline(closed.jaxpr, names)
+    name = op.params["name"]
+    jaxpr, captured = stage(lambda *args: forward(list(args[:n]), list(args[n:])), op.in_avals, name)
+    if any(type(c) is Tracer for c in captured):
+        raise TypeError(
+            f"a rule of {name!r} closes over a value that is being transformed; make it an argument"
+        )
+    return op.inline(jaxpr, [*[op.constant(np.asarray(c), typeof(c)) for c in captured], *names])
 
 
 @custom_linear.rule("body")

@@ -1,6 +1,7 @@
 """The public functions: arguments and pytrees around the two modes."""
 
 import functools
+from typing import NamedTuple
 
 from rabbet import lax, tree
 from rabbet.extend import (
@@ -149,11 +150,14 @@ def _vjp(fun, primals, has_aux):
 
 
 class Pullback:
-    """What ``vjp`` returns to pull cotangents back with."""
+    """What ``vjp`` returns to pull cotangents back with. It is a pytree of the values that the forward pass
+    kept, so a compiled function may return and take it.
+    """
 
     def __init__(self, fun, recording, out_tree, in_tree, out_avals, primals):
         self.fun, self.recording, self.out_tree, self.in_tree = fun, recording, out_tree, in_tree
         self.out_avals, self.primals = out_avals, [typeof(p) for p in primals]
+        self.parts = None
 
     @folded
     def __call__(self, cotangent):
@@ -170,6 +174,40 @@ class Pullback:
         return tree.unflatten(
             self.in_tree, [given_back(g, a) for g, a in zip(results, self.primals, strict=True)]
         )
+
+    def flatten(self):
+        """The values that the forward pass kept, and everything else."""
+        if self.parts is None:
+            program, values = self.recording.program()
+            kept = self.fun, self.out_tree, self.in_tree, self.out_avals, self.primals
+            self.parts = values, _Static(self.recording._replace(equations=[]), program, kept)
+        return self.parts
+
+    @classmethod
+    def unflatten(cls, static, values):
+        """The function that pulls back with other values in the places of those that were kept."""
+        recording = static.recording.with_values(static.program, values)
+        fun, out_tree, in_tree, out_avals, primals = static.kept
+        made = cls(fun, recording, out_tree, in_tree, out_avals, [])
+        made.primals, made.parts = primals, (list(values), static)
+        return made
+
+
+class _Static(NamedTuple):
+    """What is the same for all values that a ``Pullback`` may hold; equal to itself only."""
+
+    recording: modes.Recording
+    program: object
+    kept: tuple
+
+    def __eq__(self, other):
+        return self is other
+
+    def __hash__(self):
+        return id(self)
+
+
+tree.register_node(Pullback, Pullback.flatten, Pullback.unflatten)
 
 
 def linearize(fun, *primals, has_aux=False):

@@ -83,6 +83,18 @@ class Recording(NamedTuple):
         jaxpr = Jaxpr(inputs, outs, equations, [v for v, _ in held.values()], name="linearized")
         return jaxpr, [x for _, x in held.values()]
 
+    def with_values(self, jaxpr, values):
+        """The recording whose ``program`` is ``jaxpr``, holding other values."""
+        held = dict(zip(jaxpr.constvars, values, strict=True))
+        equations = [
+            type(e)(e.op, [_held(v, held) for v in e.inputs], e.outputs, e.where) for e in jaxpr.equations
+        ]
+        return Recording(self.inputs, self.outputs, equations)
+
+
+def _held(v, held):
+    return v.value if type(v) is Literal else held.get(v, v)
+
 
 def _atom(x, held):
     if type(x) is Var:

@@ -16,6 +16,7 @@ from rabbet.extend import (
     RuleTable,
     Var,
     call_of,
+    caller,
     custom_call,
     effects_of,
     full_of,
@@ -125,9 +126,8 @@ def refuse_effects(op, where):
     """
     effects = effects_of(op)
     if effects:
-        at = f", at {position(where)}" if where is not None else ""
         raise TypeError(
-            f"{op.primitive.name}{at} has an effect ({listed_effects(effects)}) on a tangent, which "
+            f"{op.primitive.name}, at {position(where or caller())}, has an effect ({listed_effects(effects)}) on a tangent, which "
             "reverse-mode differentiation transposes instead of computing it\n  to fix: have the effect on "
             "values, or differentiate forwards (rb.jvp, rb.jacfwd)"
         )

@@ -1,0 +1,25 @@
+"""Everything for derivative rules of one's own: what ``rb.custom_jvp`` and ``rb.custom_vjp`` belong to."""
+
+from rabbet import tree
+from rabbet.extend import CustomVJPPrimal, SymbolicZero, full_of, tangent_aval, typeof
+from rabbet_autodiff.custom import custom_gradient, custom_jvp, custom_vjp
+from rabbet_autodiff.linear import linear_call
+from rabbet_autodiff.passing import closure_convert
+
+__all__ = [
+    "CustomVJPPrimal", "SymbolicZero", "closure_convert", "custom_gradient", "custom_jvp", "custom_vjp",
+    "custom_vjp_primal_tree_values", "linear_call", "zero_from_primal",
+]  # fmt: skip
+
+
+def custom_vjp_primal_tree_values(tree_of_primals):
+    """The argument of a forward rule with ``symbolic_zeros=True`` as it was passed: each ``CustomVJPPrimal``
+    replaced by its value.
+    """
+    return tree.map(lambda leaf: leaf.value, tree_of_primals, is_leaf=lambda x: type(x) is CustomVJPPrimal)
+
+
+def zero_from_primal(val, symbolic_zeros=False):
+    """The zero tangent of an array: zeros of its type (float0 for integers), or a ``SymbolicZero``."""
+    aval = tangent_aval(typeof(val))
+    return SymbolicZero(aval) if symbolic_zeros else full_of(aval, 0)

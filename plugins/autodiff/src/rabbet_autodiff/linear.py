@@ -1,0 +1,76 @@
+"""``linear_call``: a linear function whose transpose its author gives."""
+
+from rabbet import tree
+from rabbet.extend import (
+    converted,
+    custom_linear,
+    describe_function,
+    folded,
+    is_evaluating,
+    shown,
+    stage,
+    traceable,
+    typeof,
+)  # fmt: skip
+
+from rabbet_autodiff import checks
+
+
+@folded
+def linear_call(fun, fun_transpose, residual_args, linear_args):
+    """Call a linear function that brings its transpose.
+
+    Args:
+      fun: ``fun(residual_args, linear_args) -> out``, linear in ``linear_args``.
+      fun_transpose: ``fun_transpose(residual_args, cotangent)``, from a cotangent like ``out`` to one like
+        ``linear_args``; linear in the cotangent.
+      residual_args: a pytree of arrays.
+      linear_args: a pytree of arrays.
+
+    Returns:
+      ``fun(residual_args, linear_args)``. Its derivative in ``linear_args`` is the function itself, and
+      reverse mode uses ``fun_transpose``, whose own transpose is ``fun``.
+
+    Example:
+      >>> double = lambda x: linear_call(lambda _, x: x + x, lambda _, ct: ct + ct, (), x)
+    """
+    checks.function("linear_call", fun)
+    checks.function("linear_call", fun_transpose)
+    if is_evaluating():
+        return fun(residual_args, linear_args)
+    residuals, residual_tree = tree.flatten(residual_args)
+    moving, in_tree = tree.flatten(linear_args)
+    residuals, moving = [traceable(x) for x in residuals], [traceable(x) for x in moving]
+    n, out_tree = len(residuals), None
+
+    def forward(known, given):
+        nonlocal out_tree
+        out = fun(tree.unflatten(residual_tree, list(known)), tree.unflatten(in_tree, list(given)))
+        outs, out_tree = tree.flatten(out)
+        return _arrays(fun, outs)
+
+    def backward(known, cotangents):
+        ct = tree.unflatten(out_tree, list(cotangents))
+        results = fun_transpose(tree.unflatten(residual_tree, list(known)), ct)
+        leaves, structure = tree.flatten(results)
+        checks.same_structure("linear_call", fun_transpose, structure, in_tree, ("the result", "linear_args"))
+        leaves = _arrays(fun_transpose, leaves)
+        types = [typeof(x) for x in leaves], [typeof(x).strong() for x in moving]
+        checks.same_types("linear_call", fun_transpose, *types, lambda i: f"number {i} of its results")
+        return leaves
+
+    avals = [typeof(x) for x in (*residuals, *moving)]
+    program = stage(lambda *xs: forward(xs[:n], xs[n:]), avals, getattr(fun, "__name__", "linear_call")).jaxpr
+    outs = custom_linear(
+        *residuals, *moving, forward=forward, backward=backward, residuals=n, moving=(True,) * len(moving),
+        out_avals=program.out_avals, symbolic=False, name=describe_function(fun),
+    )  # fmt: skip
+    return tree.unflatten(out_tree, outs)
+
+
+def _arrays(fun, leaves):
+    what = f"linear_call: {describe_function(fun)} must return arrays, got"
+    return converted(traceable, leaves, lambda i, x: f"{what} {shown(x)}")
+
+
+__all__ = ["linear_call"]

@@ -1,0 +1,105 @@
+"""Functions taken apart so that they can be handed on: ``closure_convert`` and ``fwd_and_bwd``."""
+
+import functools
+
+import rabbet
+from rabbet import dtypes, tree
+from rabbet.extend import (
+    converted,
+    describe_function,
+    evaluate,
+    folded,
+    is_tracer,
+    shown,
+    stage,
+    traceable,
+    typeof,
+)  # fmt: skip
+
+from rabbet_autodiff import checks
+from rabbet_autodiff.api import vjp
+from rabbet_autodiff.functions import Flat, of_chosen
+
+
+@folded
+def closure_convert(fun, *example_args):
+    """Make the values that a function closes over, and that may be differentiated, its arguments.
+
+    Args:
+      fun: takes and returns pytrees of arrays.
+      example_args: arguments, for their structure and types.
+
+    Returns:
+      ``(converted, consts)``: ``converted(*args, *consts)`` is ``fun(*args)``; ``consts`` is the list of
+      floating point values of transformations around it that ``fun`` closes over.
+
+    Example:
+      >>> def minimize(objective, x0):
+      ...     converted, consts = closure_convert(objective, x0)
+      ...     return _minimize(converted, x0, *consts)     # a custom_vjp function
+    """
+    checks.function("closure_convert", fun)
+    leaves, in_tree = tree.flatten(example_args)
+    avals = [typeof(x) for x in leaves]
+    flat = Flat(fun, in_tree)
+    program, captured = stage(flat, avals, getattr(fun, "__name__", "converted"))
+    hoisted = [is_tracer(c) and dtypes.issubdtype(typeof(c).dtype, dtypes.inexact) for c in captured]
+    count = len(example_args)
+
+    def converted_fun(*args):
+        if len(args) != count + sum(hoisted):
+            raise TypeError(
+                f"the closure-converted {describe_function(fun)} takes {count} arguments and the "
+                f"{sum(hoisted)} values that were hoisted out of it, got {len(args)}"
+            )
+        given, structure = tree.flatten(tuple(args[:count]))
+        checks.same_structure(
+            "closure_convert", fun, structure, in_tree, ("the arguments", "the example arguments")
+        )
+        given = converted(traceable, given, lambda i, x: f"an argument is not an array: {shown(x)}")
+        checks.same_types(
+            "closure_convert", fun, [typeof(x).strong() for x in given], [a.strong() for a in avals],
+            lambda i: f"array number {i} of the arguments",
+        )  # fmt: skip
+        more = iter(args[count:])
+        consts = [traceable(next(more)) if h else c for c, h in zip(captured, hoisted, strict=True)]
+        return tree.unflatten(flat.out_tree, evaluate(program, given, consts))
+
+    return functools.wraps(fun)(converted_fun), [c for c, h in zip(captured, hoisted, strict=True) if h]
+
+
+def fwd_and_bwd(fun, argnums, has_aux=False, jitted=True):
+    """The forward and the backward pass of a function as two functions, each compiled once.
+
+    Args:
+      fun: takes and returns pytrees of arrays.
+      argnums: an int or a sequence of ints: which positional arguments to differentiate.
+      has_aux: whether ``fun`` returns a pair (output, auxiliary results).
+      jitted: compile both.
+
+    Returns:
+      ``(fwd, bwd)``: ``fwd(*args)`` returns ``(out, residuals)``, with ``has_aux`` also the auxiliary
+      results; ``bwd(residuals, cotangent)`` returns the cotangents of the chosen arguments, a tuple where
+      ``argnums`` is a sequence.
+
+    Example:
+      >>> fwd, bwd = rb.fwd_and_bwd(lambda x, w: x @ w, argnums=(0, 1))
+      >>> y, residuals = fwd(x, w)
+      >>> x_ct, w_ct = bwd(residuals, y_ct)
+    """
+    checks.function("fwd_and_bwd", fun)
+
+    @functools.wraps(fun)
+    def fwd(*args):
+        numbers = checks.as_tuple(argnums, fun, len(args), "fwd_and_bwd")
+        chosen = of_chosen(fun, args, {}, numbers)
+        return vjp(chosen, *[args[n] for n in numbers], has_aux=has_aux)
+
+    def bwd(residuals, cotangent):
+        cotangents = residuals(cotangent)
+        return cotangents[0] if isinstance(argnums, int) else cotangents
+
+    return (rabbet.jit(fwd), rabbet.jit(bwd)) if jitted else (fwd, bwd)
+
+
+__all__ = ["closure_convert", "fwd_and_bwd"]

@@ -1,0 +1,83 @@
+"""What reverse mode keeps from the forward pass, for people who want to save memory."""
+
+from rabbet import tree
+from rabbet.extend import Var, bodies_of, folded, parameter_name, position, stage, typeof
+from rabbet.tree_util import keystr
+
+from rabbet_autodiff import checks, modes
+from rabbet_autodiff.functions import Flat
+
+
+@folded
+def saved_residuals(f, *args, **kwargs):
+    """The values that differentiating ``f`` at these arguments keeps for the backward pass.
+
+    Args:
+      f: takes and returns pytrees of arrays.
+      args, kwargs: arrays or ``ShapeDtypeStruct`` objects, or pytrees of them.
+
+    Returns:
+      a list of pairs: the type of the value, and where it comes from, a string.
+    """
+    checks.function("saved_residuals", f)
+    leaves, treedef = tree.flatten((args, kwargs))
+    kept = []
+
+    def forward(*tracers):
+        flat = Flat(lambda given, named: f(*given, **named), treedef)
+        _, recording = modes.record(flat, tracers)
+        kept[:] = recording.program()[1]
+        return kept
+
+    program = stage(forward, [typeof(x) for x in leaves], getattr(f, "__name__", "f")).jaxpr
+    arguments = tree.leaves_with_path(tree.unflatten(treedef, leaves))
+    names = {v: _argument(f, path) for v, (path, _) in zip(program.invars, arguments, strict=True)}
+    found = {}
+    for v in program.outvars:
+        if type(v) is Var and v not in found:
+            found[v] = (v.aval, names.get(v) or _origin(program, v))
+    return list(found.values())
+
+
+def print_saved_residuals(f, *args, **kwargs):
+    """Print the values that differentiating ``f`` at these arguments keeps for the backward pass, one a line.
+
+    Example:
+      >>> print_saved_residuals(lambda x: rnp.sin(rnp.sin(x)), 1.0)
+      f32[] output of cos from <stdin>:1 (<lambda>)
+      f32[] output of cos from <stdin>:1 (<lambda>)
+    """
+    for aval, origin in saved_residuals(f, *args, **kwargs):
+        print(f"{aval.str_short()} {origin}")
+
+
+def _argument(f, path):
+    group, which, *rest = path
+    name = parameter_name(f, which.idx).strip("'") if group.idx == 0 else which.key
+    return f"from the argument {name}{keystr(tuple(rest))}"
+
+
+def _origin(program, v):
+    """Where a variable of a program comes from."""
+    for eqn in program.equations:
+        if v not in eqn.outputs:
+            continue
+        bodies = bodies_of(eqn.op)
+        if len(bodies) == 1 and len(bodies[0][1].outvars) == len(eqn.outputs):
+            body = bodies[0][1]
+            inner = body.outvars[eqn.outputs.index(v)]
+            if any(inner in e.outputs for e in body.equations):
+                return _origin(body, inner)
+        at = f" from {_place(eqn.where)}" if eqn.where is not None else ""
+        if eqn.op.primitive.name == "name":
+            return f"named {eqn.op.params['name']!r}{at}"
+        return f"output of {eqn.op.primitive.name}{at}"
+    return "from a constant"
+
+
+def _place(where):
+    found = position(where)
+    return f"{found} ({found.function})"
+
+
+__all__ = ["print_saved_residuals", "saved_residuals"]
