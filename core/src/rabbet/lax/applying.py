@@ -8,7 +8,7 @@ from rabbet.lax.control import while_loop
 from rabbet.lax.dynamic import widened
 from rabbet.lax.gathering import tuples_of
 from rabbet.lax.shapes import full
-from rabbet.primitives import elementwise, logic, monoids, reductions
+from rabbet.primitives import checks, elementwise, logic, monoids, reductions
 from rabbet.primitives import scatter as scatters
 from rabbet.primitives.gather import GatherScatterMode
 from rabbet.runtime.values import traceable
@@ -26,6 +26,7 @@ def elementwise_function(name, func, dtype_of):
     """
     scalar = dtype_of.update(shape=(), weak_type=False)
     closed = stage(lambda x: [traceable(func(x))], [scalar], getattr(func, "__name__", "func"))
+    checks.no_effects(name, closed, func)
     (out,) = closed.out_avals
     if out.shape or out.dtype != scalar.dtype:
         raise TypeError(

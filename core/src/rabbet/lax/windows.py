@@ -8,7 +8,7 @@ from rabbet import dtypes, tree
 from rabbet.interpreter import is_tracer, typeof
 from rabbet.jaxpr import open_consts
 from rabbet.primitives import elementwise, logic, monoids, reductions, window_sums, windows
-from rabbet.primitives.checks import axis_in_range
+from rabbet.primitives.checks import axis_in_range, no_effects
 from rabbet.primitives.convert import to_dtype
 from rabbet.runtime.values import traceable
 from rabbet.source_info import describe_function
@@ -121,6 +121,7 @@ class Computation:
             ]
 
         closed = stage(flat, scalars * 2, getattr(computation, "__name__", "computation"))
+        no_effects(name, closed, computation)
         self.program, self.consts = monoids.without_calls(open_consts(closed)), list(closed.consts)
         monoids.check_computation(
             name, _without(self.program, len(self.consts)), avals, [typeof(x) for x in self.inits]

@@ -199,6 +199,9 @@ def cotangent_of_rhs(params, ct, aval, x):
     """The convolution of ``x`` with ``ct`` as the kernel; examples and features change parts."""
     numbers = params["dimension_numbers"]
     lhs_spec, rhs_spec, out_spec = numbers
+    alone = params["feature_group_count"] == params["batch_group_count"] == 1
+    if alone and all(n == 1 for n in spatial(aval, rhs_spec)):
+        return cotangent_of_points(params, ct, aval, x)
     padding = [
         (lo, (k - 1) * d + (o - 1) * s - lo - (n - 1) * b)
         for n, o, k, s, (lo, _), b, d in zip(
@@ -217,6 +220,36 @@ def cotangent_of_rhs(params, ct, aval, x):
         feature_group_count=params["batch_group_count"], batch_group_count=params["feature_group_count"],
         precision=contractions.as_seen(params.get("precision"), False), preferred_element_type=None,
     )  # fmt: skip
+
+
+def cotangent_of_points(params, ct, aval, x):
+    """``cotangent_of_rhs`` for a kernel of one place: a product of matrices, summed over examples and places.
+
+    Measured on a CPU it takes a quarter of the time of the convolution, whose window would be the image.
+    """
+    lhs_spec, rhs_spec, out_spec = params["dimension_numbers"]
+
+    def for_spatial(values, other):
+        placed = [other] * aval.ndim
+        for d, value in zip(lhs_spec[2:], values, strict=True):
+            placed[d] = value
+        return tuple(placed)
+
+    ones = (1,) * aval.ndim
+    window = windows.Window(
+        ones, for_spatial(params["window_strides"], 1), for_spatial(params["padding"], (0, 0)),
+        for_spatial(params["lhs_dilation"], 1), ones,
+    )  # fmt: skip
+    zero = zeros.full(typeof(x).update(shape=(), weak_type=False), 0)
+    (seen,) = windows.patches(x, zero, window)
+    summed = (lhs_spec[0], *lhs_spec[2:]), (out_spec[0], *out_spec[2:])
+    exact = {"precision": params.get("precision"), "preferred_element_type": None}
+    if rhs_spec[0] < rhs_spec[1]:
+        exact["precision"] = contractions.as_seen(exact["precision"], False)
+        out = contractions.flat_dot(ct, seen, summed[::-1], ((), ()), exact)
+    else:
+        out = contractions.flat_dot(seen, ct, summed, ((), ()), exact)
+    return shape.reshape(out, new_sizes=aval.shape)
 
 
 def regrouped(x, source, target, groups):

@@ -73,6 +73,10 @@ ROWS = [
     row("feature groups", (2, 4, 5), (6, 2, 2), groups=2, padding=((1, 0),)),
     row("feature groups, everything", (2, 4, 6), (2, 2, 2), groups=2, **EVERYTHING),
     row("batch groups", (4, 2, 6), (4, 2, 2), batch_groups=2, **EVERYTHING),
+    row("points", (2, 3, 4, 2), (1, 1, 2, 3), numbers=CHANNELS_LAST, strides=(1, 2),
+        padding=((0, 1), (-1, 0)),
+        orders=2),
+    row("points, features first", (2, 3, 5), (4, 3, 1), base=(2,)),
     row("no places", (2, 3), (4, 3)),
     row("counts", (1, 2, 4), (2, 2, 2), preferred="int32", dtypes=("uint8",), orders=0),
 ]  # fmt: skip
