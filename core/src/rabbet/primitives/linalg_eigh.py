@@ -35,7 +35,8 @@ def lower_eigh(op, a):
     v, w = op.out_avals
     if not v.size:
         return [op.constant(0, v), op.constant(0, w)]
-    settings = f"{int(op['lower'])},{int(op['sort_eigenvalues'])},100,1e-6"
+    exact = "1e-6" if w.dtype.itemsize == 4 else "1e-15"
+    settings = f"{int(op['lower'])},{int(op['sort_eigenvalues'])},100,{exact}"
     return op.emit_many(
         f'stablehlo.custom_call @Eigh({a}) {{backend_config = "{settings}"}} : '
         f"({v.mlir}) -> ({v.mlir}, {w.mlir})", 2,

@@ -7,7 +7,7 @@ from rabbet.interpreter import typeof
 from rabbet.payloads import Batched, Dual
 from rabbet.primitive import Primitive
 from rabbet.primitives import batching, convert, elementwise, factor_parts, logic, matrices, zeros
-from rabbet.rules import refusing
+from rabbet.primitives.linalg_polar import svd_by_polar
 
 
 class SvdAlgorithm(enum.Enum):
@@ -35,7 +35,16 @@ svd = Primitive(
     "svd", svd_aval, multiple_results=True,
     doc="u, s, vh with u diag(s) vh = a; s alone unless compute_uv",
 )  # fmt: skip
-svd.rule("lower")(refusing("it needs LAPACK, which only the CPU offers"))
+
+
+@svd.rule("lower")
+def lower_svd(op, a):
+    """By the polar decomposition, for platforms without a library."""
+    if op["algorithm"] not in (None, SvdAlgorithm.DEFAULT, SvdAlgorithm.POLAR):
+        raise NotImplementedError(
+            f"svd by {op['algorithm']} is not offered on {op.platform}; use DEFAULT or POLAR"
+        )
+    return op.write(lambda x: svd_by_polar(x, op["full_matrices"], op["compute_uv"]), op.in_avals, [a])
 
 
 @svd.rule("batch")

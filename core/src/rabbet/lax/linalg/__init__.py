@@ -11,6 +11,7 @@ from rabbet.lax.linalg.factors import (
     lu_pivots_to_permutation,
     symmetric_product,
 )
+from rabbet.lax.linalg.polar import qdwh
 from rabbet.lax.linalg.reductions import hessenberg, schur, tridiagonal
 from rabbet.lax.linalg.solving import triangular_solve, tridiagonal_solve
 from rabbet.lax.linalg.orthogonal import geqp3, geqrf, householder_product, ormqr, qr

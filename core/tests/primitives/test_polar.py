@@ -1,0 +1,85 @@
+"""The polar decomposition, and singular values by it."""
+
+import numpy as np
+import pytest
+from rabbet import lax
+from rabbet.primitives.linalg_polar import svd_by_polar
+from rabbet.testing import driver
+from rabbet.testing.draws import device_array
+
+linalg = lax.linalg
+
+
+def random(*shape, dtype):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=shape)
+    return (x + 1j * rng.normal(size=shape) if dtype[0] == "c" else x).astype(dtype)
+
+
+def adjoint(x):
+    return np.conj(np.swapaxes(x, -1, -2))
+
+
+def on_host(arrays):
+    return [np.asarray(x) for x in arrays]
+
+
+def close(got, wanted, digits=5):
+    assert np.allclose(got, wanted, rtol=10.0**-digits, atol=10.0**-digits)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex128"])
+@pytest.mark.parametrize("full", [True, False])
+def test_singular_values(dtype, full):
+    """Also of a matrix of rank one, where the vectors of the zeros have to be made up."""
+    for a in (random(2, 4, 3, dtype=dtype), np.ones((2, 4), dtype)):
+        u, s, vh = on_host(driver.jit(lambda x: svd_by_polar(x, full, True))(device_array(a)))
+        k = s.shape[-1]
+        for q in (u, adjoint(vh)):
+            close(adjoint(q) @ q, np.eye(q.shape[-1]))
+        assert u.shape[-1] == (a.shape[-2] if full else k)
+        close(u[..., :k] * s[..., None, :] @ vh[..., :k, :], a)
+        close(s, np.linalg.svd(a, compute_uv=False))
+
+
+def test_singular_values_alone():
+    a = random(3, 3, dtype="float64")
+    (s,) = driver.jit(lambda x: svd_by_polar(x, False, False))(device_array(a))
+    close(s, np.linalg.svd(a, compute_uv=False), 12)
+
+
+@pytest.mark.parametrize(("dtype", "steps"), [("float32", 4), ("complex128", 6)])
+def test_the_factors(dtype, steps):
+    a = random(2, 4, 3, dtype=dtype)
+    u, h, count, converged = on_host(linalg.qdwh(device_array(a)))
+    close(adjoint(u) @ u, np.broadcast_to(np.eye(3), (2, 3, 3)))
+    close(u @ h, a)
+    assert (h == adjoint(h)).all() and (np.linalg.eigvalsh(h) > 0).all()
+    assert count == steps and converged.tolist() == [True, True]
+
+
+def test_too_few_steps():
+    _, _, count, converged = on_host(linalg.qdwh(device_array(np.eye(2)), max_iterations=1))
+    assert count == 1 and not converged
+
+
+def test_a_part_of_the_matrix():
+    a = random(4, 3, dtype="float64")
+    u, h, _, _ = on_host(linalg.qdwh(device_array(a), dynamic_shape=(3, 2)))
+    small_u, small_h, _, _ = on_host(linalg.qdwh(device_array(a[:3, :2])))
+    close(u, np.pad(small_u, ((0, 1), (0, 1))))
+    close(h, np.pad(small_h, ((0, 1), (0, 1))))
+
+
+def test_the_derivative_of_a_rotation():
+    """At the identity, the unitary factor moves by the skew part of the change."""
+    change = np.array([[1.0, 2.0], [5.0, 3.0]])
+    (moved,) = driver.jvp(
+        lambda x: (linalg.qdwh(x)[0],), (device_array(np.eye(2)),), (device_array(change),)
+    )[1]
+    close(moved, (change - change.T) / 2, 10)
+
+
+def test_messages():
+    with pytest.raises(ValueError, match=r"at least as many rows as columns, got f32\[2,3\]; decompose"):
+        linalg.qdwh(lax.full((2, 3), 1.0))
