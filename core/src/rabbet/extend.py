@@ -81,7 +81,15 @@ from rabbet.runtime.housekeeping import on_clear_caches
 from rabbet.runtime.memory import is_glibc, keep_freed_memory
 from rabbet.runtime.values import common_device, moved, to_array, traceable
 from rabbet.scalars import adopted_avals, is_python_scalar
-from rabbet.source_info import address, describe_function, fold_traceback, folded, named_like, position
+from rabbet.source_info import (
+    address,
+    caller,
+    describe_function,
+    fold_traceback,
+    folded,
+    named_like,
+    position,
+)
 from rabbet.staging import stage
 from rabbet.primitives.transposition import add_to, backward, transpose_program
 from rabbet.tree import broadcast_prefix

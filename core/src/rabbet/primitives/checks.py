@@ -2,6 +2,8 @@
 
 from rabbet import dtypes
 from rabbet.avals import ShapedArray
+from rabbet.effects import listed
+from rabbet.source_info import describe_function
 
 FLOATS = "f"
 INEXACT = "fc"
@@ -31,6 +33,18 @@ def accept(name, kinds, *avals):
     for aval in avals:
         if dtypes.kind(aval.dtype) not in kinds:
             raise TypeError(f"{name} takes {describe(kinds)} arrays, got {aval.str_short()}")
+
+
+def no_effects(name, program, function):
+    """Refuse a function that does something besides computing, where nobody says how often it is called, and
+    in which order.
+    """
+    if program.effects:
+        raise TypeError(
+            f"{name} takes a function that only computes; {describe_function(function)} has effects "
+            f"({listed(program.effects)}), and how often and in which order it is called is not fixed. "
+            "lax.scan and lax.fori_loop have an order"
+        )
 
 
 def same_dtype(name, *avals):

@@ -127,9 +127,10 @@ def refuse_effects(op, where):
     effects = effects_of(op)
     if effects:
         raise TypeError(
-            f"{op.primitive.name}, at {position(where or caller())}, has an effect ({listed_effects(effects)}) on a tangent, which "
-            "reverse-mode differentiation transposes instead of computing it\n  to fix: have the effect on "
-            "values, or differentiate forwards (rb.jvp, rb.jacfwd)"
+            f"{op.primitive.name}, at {position(where or caller())}, has an effect "
+            f"({listed_effects(effects)}) on a tangent, which reverse-mode differentiation transposes "
+            "instead of computing it\n  to fix: have the effect on values, or differentiate forwards "
+            "(rb.jvp, rb.jacfwd)"
         )
 
 
