@@ -20,7 +20,7 @@ def qdwh(x, *, is_hermitian=False, max_iterations=None, eps=None, dynamic_shape=
         which bring singular values as small as the rounding error to 1.
       eps: the steps have converged when the last one changed ``u`` by less than ``(4 eps)^(1/3) |u|``; by
         default the rounding error.
-      dynamic_shape: ``(m, n)``: only the first rows and columns count, those of ``u`` and ``h`` beyond are zero.
+      dynamic_shape: ``(m, n)``: only the first rows and columns count; ``u`` and ``h`` are zero beyond.
 
     Returns:
       ``(u, h, num_iters, is_converged)``: ``u`` with orthonormal columns, ``h`` Hermitian and positive
