@@ -13,7 +13,7 @@ import numpy as np
 from rabbet import dtypes, scalars
 from rabbet.interpreter import typeof
 from rabbet.lax import indexing, refusals, shapes, values
-from rabbet.lax.promotion import cast, is_array_like, promoted, spread
+from rabbet.lax.promotion import beside, cast, is_array_like, promoted, spread
 from rabbet.primitives import convert, elementwise, logic, powers
 from rabbet.runtime.array import Array
 from rabbet.runtime.fused import fused
@@ -30,7 +30,7 @@ def binary(function, name, reflected=False):
 
     @fused
     def together(x, y):
-        x, y = promoted(x, y)
+        x, y = beside(x, y)
         kind = dtypes.kind(typeof(y if scalars.is_python_scalar(x) else x).dtype)
         return of_booleans(x, y) if kind == "b" else function(x, y)
 
@@ -49,7 +49,7 @@ def binary(function, name, reflected=False):
 
 def true_divide(x, y):
     """``x / y``; integers divide as floats."""
-    x, y = promoted(x, y)
+    x, y = beside(x, y)
     dtype = typeof(y if scalars.is_python_scalar(x) else x).dtype
     if dtypes.kind(dtype) in "biu":
         wide = dtypes.to_inexact(dtype)

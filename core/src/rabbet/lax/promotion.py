@@ -24,6 +24,16 @@ def promoted(*operands):
     return spread([cast(x, a, dtype, weak) for x, a in zip(operands, avals, strict=True)])
 
 
+def beside(x, y):
+    """Two operands in their common dtype, and in one shape unless one is a scalar: elementwise primitives
+    spread it themselves.
+    """
+    a, b = typeof(x), typeof(y)
+    dtype, weak = dtypes.promote(x, y)
+    x, y = cast(x, a, dtype, weak), cast(y, b, dtype, weak)
+    return (x, y) if a.shape == b.shape or not a.shape or not b.shape else spread([x, y])
+
+
 def cast(x, aval, dtype, weak=False):
     """``x`` in ``dtype``; Python scalars stay as they are, they adopt it."""
     if scalars.is_python_scalar(x) and scalars.fits(x, dtype):
