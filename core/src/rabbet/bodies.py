@@ -11,7 +11,7 @@ A value the interpreter never touched is *plain*: it is its own single leaf, and
 from typing import NamedTuple
 
 from rabbet import tree
-from rabbet.interpreter import Tracer, run_traced, typeof
+from rabbet.interpreter import Tracer, payload_of, run_traced, typeof
 from rabbet.jaxpr import evaluate, open_consts
 from rabbet.staging import stage
 
@@ -133,6 +133,20 @@ def interpret(interpreter, jaxpr, structures, leaf_avals, outputs=None, state_at
     if memo is not None and not closed.consts:
         jaxpr.memo[memo] = result
     return result
+
+
+def follows(interpreter, tables):
+    """Whether the interpreter's rules are made from those of a table with one of these names (see
+    ``RuleTable.derived_from``): then such a rule goes before the body.
+    """
+    model = None if interpreter.table is None else interpreter.table.model
+    return model is not None and model.name in tables
+
+
+def by_model(interpreter, op, args):
+    """The outputs of ``op`` by a rule that ``follows``; for body rules, which run with the parent current."""
+    outs = interpreter.table.from_model(op, *[payload_of(interpreter, x) for x in args])
+    return [interpreter.wrap(payload) for payload in outs]
 
 
 # ---------------------------------------------------------------------------------- joining and forcing

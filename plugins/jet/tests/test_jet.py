@@ -144,6 +144,12 @@ def test_control_flow(name):
     assert numbers([value, *terms]) == [8, 12, 12, 6, 0]
 
 
+def test_python_may_look_at_values():
+    fn = lambda x: lax.mul(x, x) if x > 1.0 else lax.neg(x)
+    assert numbers(jet(fn, (3.0,), ([1.0, 0.0],))[1]) == [6, 2]
+    assert jet(lambda x: lax.mul(x, float(x)), (3.0,), ([1.0],))[1][0].tolist() == 3
+
+
 def test_branches_of_which_one_does_not_move():
     fn = lambda x: lax.cond(lax.gt(x, 0.0), lambda: lax.full_like(x, 7), lambda: lax.mul(x, x))
     assert numbers(jet(fn, (2.0,), ([1.0, 0.0],))[1]) == [0, 0]
@@ -195,8 +201,10 @@ def test_through_control_flow_under_other_transformations():
         assert jet(rb.grad(fn), (x,), (line(2),))[1][1].tolist() == 6
 
 
-@pytest.mark.needs("custom_jvp", "custom_vjp", "jit")
-def test_functions_with_rules_of_their_own_go_through_their_bodies():
+@pytest.mark.needs("custom_jvp", "custom_vjp", "jit", "vmap")
+def test_functions_with_rules_of_their_own():
+    """A rule of forward mode is followed; one of reverse mode only has nothing to say, the body has."""
+
     @rb.custom_jvp
     def square(x):
         return lax.mul(x, x)
@@ -205,11 +213,41 @@ def test_functions_with_rules_of_their_own_go_through_their_bodies():
     def cube(x):
         return lax.integer_pow(x, 3)
 
-    square.defjvp(lambda primals, tangents: (square(*primals), lax.mul(tangents[0], 0.0)))
+    square.defjvp(lambda primals, tangents: (square(*primals), lax.mul(tangents[0], primals[0])))
     cube.defvjp(lambda x: (cube(x), None), lambda _, ct: (ct,))
-    for fn in (lambda f: f, rb.jit):
-        assert numbers(jet(fn(square), (3.0,), ([1.0, 0.0],))[1]) == [6, 2]
-        assert numbers(jet(fn(cube), (3.0,), ([1.0, 0.0],))[1]) == [27, 18]
+    x, terms = np.float32([3.0]), [np.float32([1.0]), np.float32([0.0])]
+    for fn in (lambda f: f, rb.jit, rb.vmap):
+        assert numbers(jet(fn(square), (x,), (terms,))[1]) == [[3], [1]]
+        assert numbers(jet(fn(cube), (x,), (terms,))[1]) == [[27], [18]]
+
+
+@pytest.mark.needs("jit", "jvp", "grad")
+def test_solutions_move_with_what_they_solve_and_not_with_the_solver():
+    def bisection(f, guess):
+        def halved(_, ends):
+            middle = lax.mul(lax.add(*ends), 0.5)
+            above = lax.gt(f(middle), 0.0)
+            return lax.select_n(above, middle, ends[0]), lax.select_n(above, ends[1], middle)
+
+        return lax.fori_loop(0, 60, halved, (lax.full_like(guess, 0), lax.full_like(guess, 4)))[0]
+
+    def root(a):
+        f = lambda x: lax.sub(lax.mul(x, x), a)
+        return lax.custom_root(
+            f, lax.full_like(a, 1), bisection, lambda g, y: lax.div(y, g(lax.full_like(y, 1)))
+        )
+
+    def quotient(a):
+        divide = lambda f, b: lax.stop_gradient(lax.div(b, f(lax.full_like(b, 1))))
+        return lax.custom_linear_solve(lambda v: lax.mul(v, a), double(3.0), divide)
+
+    x = double(2.0)
+    for by_solver, known in ((root, lax.sqrt), (quotient, lambda a: lax.div(3.0, a))):
+        wanted = numbers(jet(known, (x,), (line(3),))[1])
+        for fn in (by_solver, rb.jit(by_solver)):
+            np.testing.assert_allclose(numbers(jet(fn, (x,), (line(3),))[1]), wanted, rtol=1e-12)
+    third = lambda a: jet(root, (a,), (line(3),))[1][2]
+    np.testing.assert_allclose(rb.grad(third)(x), rb.grad(rb.grad(rb.grad(rb.grad(lax.sqrt))))(x))
 
 
 @pytest.mark.needs("jit")

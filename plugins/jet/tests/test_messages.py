@@ -77,5 +77,5 @@ def test_what_is_no_function_is_refused():
 def test_a_value_that_leaks_is_said_to_be_of_a_jet():
     kept = []
     jet(lambda x: kept.append(x) or x, (1.0,), ([1.0],))
-    with pytest.raises(Exception, match="outside the transformation that made it: Jet of"):
+    with pytest.raises(Exception, match="outside the transformation that made it: jet of"):
         lax.add(kept[0], 1.0)

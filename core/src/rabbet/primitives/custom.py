@@ -9,13 +9,13 @@ A call looks for the interpreter that it concerns, from the current one down:
 2. an interpreter with a rule, and an argument of its own, applies the rule: the function itself does not
 run, so it may branch on values; 3. one with a rule but no argument of its own has no say: the call goes on
 to its parent; 4. any other one that takes part runs the function;
-5. where a program is staged, or the rules have to survive (``Interpreter.carries``), the function is staged
-and becomes an equation.
+5. where a program is staged, or the rules have to survive (``Interpreter.carries``) or others are made from
+them (``RuleTable.derived_from``), the function is staged and becomes an equation.
 """
 
 from typing import Any, NamedTuple
 
-from rabbet import axes
+from rabbet import axes, bodies
 from rabbet.current import Context, context
 from rabbet.interpreter import Tracer, typeof
 from rabbet.jaxpr import evaluate, open_consts
@@ -86,7 +86,11 @@ def call(function, rules, args, name):
 
 def survive(interpreter, rules):
     """Whether rules for other tables are to be had after this interpreter, too."""
-    return interpreter.carries or ("batch" in rules and is_forward(interpreter))
+    return (
+        interpreter.carries
+        or ("batch" in rules and is_forward(interpreter))
+        or bodies.follows(interpreter, rules)
+    )
 
 
 def is_forward(interpreter):
@@ -164,6 +168,8 @@ def body_custom_call(op, interpreter, args):
         for x in args[:n]:
             refuse_moving(interpreter, x, name)
         return by_rule(interpreter, rules, name, args[n:], op.params["jaxpr"].out_avals)
+    if bodies.follows(interpreter, rules):
+        return bodies.by_model(interpreter, op, args)
     if rules and not is_bottom(interpreter.parent) and survive(interpreter, rules):
         carry = carrying.through_forward if is_forward(interpreter) else carrying.through
         made = carry(interpreter, op, args)

@@ -57,11 +57,13 @@ def transpose_linear_solve(op, cts, *operands):
 
 @linear_solve.rule("body")
 def body_linear_solve(op, interpreter, args):
-    """Forward mode differentiates implicitly; an interpreter that carries rules takes all programs along; any
-    other one goes through the solver.
+    """Forward mode, and what follows it, differentiates implicitly; an interpreter that carries rules takes
+    all programs along; any other one goes through the solver.
     """
     if interpreter.table.name == "jvp":
         return differentiated(op, interpreter, args)
+    if bodies.follows(interpreter, ["jvp"]):
+        return bodies.by_model(interpreter, op, args)
     if interpreter.carries:
         return carried(op, interpreter, args)
     return interpreter.at_this_level(evaluate, op.params["solve"], args)

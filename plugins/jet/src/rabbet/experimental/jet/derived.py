@@ -16,11 +16,13 @@ from rabbet.experimental.jet.interpreter import Jet, Taylor, order_of, rules, te
 from rabbet.experimental.jet.recurrences import scaled
 from rabbet.extend import (
     Dual,
+    Interpreter,
     Jaxpr,
     Op,
     Var,
     Zero,
     evaluate,
+    instantiate,
     jvp,
     on_clear_caches,
     run,
@@ -55,7 +57,9 @@ def derived(op, *operands):
     results = [Taylor(out) for out in (outs if several else [outs])]
     if any(moves_smoothly(typeof(y.primal)) for y in results):
         avals = tuple([typeof(x.primal) for x in operands])
-        derivative = derivative_of(op, avals, tuple([bool(x.terms) for x in operands]))
+        # Operators with bodies are made anew for each call.
+        find = derivative_of.__wrapped__ if "body" in op.primitive.kinds else derivative_of
+        derivative = find(op, avals, tuple([bool(x.terms) for x in operands]))
         results = solved(derivative, operands, results)
     return results if several else results[0]
 
@@ -151,7 +155,6 @@ class Solved(Op):
 @functools.lru_cache(maxsize=1024)
 def derivative_of(op, avals, moving):
     """The ``Derivative`` of an operator for operands of the given types, of which some move."""
-    rule = jvp.lookup(op.primitive)
     out_avals = op.outs(avals)
     n, m = len(avals), len(out_avals)
     outputs = []
@@ -162,8 +165,7 @@ def derivative_of(op, avals, moving):
             Dual(x, next(tangents) if moves else zero_for(aval))
             for x, aval, moves in zip(operands, avals, moving, strict=True)
         ]
-        outs = rule(Solved(op, operands, results), *duals)
-        outs = outs if op.primitive.multiple_results else [outs]
+        outs = forward(op, duals, operands, results)
         outputs.extend([i for i, dual in enumerate(outs) if type(dual.tangent) is not Zero])
         return [outs[i].tangent for i in outputs]
 
@@ -176,6 +178,44 @@ def derivative_of(op, avals, moving):
 
 
 on_clear_caches(derivative_of.cache_clear)
+
+
+def forward(op, duals, operands, results):
+    """The results of an operator as duals, by its ``jvp`` rule."""
+    if "body" in op.primitive.kinds:
+        on_moving = lambda *moving: op(*merged(duals, moving))
+        return run(Forward(), on_moving, [d for d in duals if type(d.tangent) is not Zero])
+    outs = jvp.lookup(op.primitive)(Solved(op, operands, results), *duals)
+    return outs if op.primitive.multiple_results else [outs]
+
+
+def merged(duals, moving):
+    """The operands of an operator: those without a tangent are plain values."""
+    moving = iter(moving)
+    return [d.primal if type(d.tangent) is Zero else next(moving) for d in duals]
+
+
+class Forward(Interpreter):
+    """Forward mode, for operators that are differentiated as a whole though they carry bodies."""
+
+    __slots__ = ()
+    table = jvp
+    lifts_typed = False
+
+    def lift(self, value):
+        return Dual(value, zero_for(typeof(value)))
+
+    def type_of(self, dual):
+        return typeof(dual.primal)
+
+    def wrap(self, dual):
+        return dual.primal if type(dual.tangent) is Zero else super().wrap(dual)
+
+    def join(self, a, b):
+        return Dual(a.primal, b.tangent if type(a.tangent) is Zero else a.tangent)
+
+    def force(self, dual, like):
+        return Dual(dual.primal, dual.tangent if type(like.tangent) is Zero else instantiate(dual.tangent))
 
 
 def moved_by(jaxpr):

@@ -44,6 +44,13 @@ class Jet(Interpreter):
         """Zeros for the coefficients of a constant."""
         return Taylor(taylor.primal, terms_of(taylor, len(like.terms)))
 
+    def concrete(self, taylor):
+        """The value, for Python control flow."""
+        return taylor.primal
+
+    def describe(self):
+        return "jet" + super().describe().removeprefix("Jet")
+
 
 def order_of(taylors):
     """The order to which the payloads that move are known."""
