@@ -103,26 +103,10 @@ def scattered(source, x, window, largest):
     ]
     total = None
     for mask, offset in zip(choices(x, window, largest), windows.offsets(window), strict=True):
-        config = tuple([
-            (o, size - o - windows.spread(n, s), s - 1)
-            for o, size, n, s in zip(offset, whole, given.shape, window.strides, strict=True)
-        ])  # fmt: skip
+        config = windows.place_padding(offset, whole, given.shape, window)
         part = shape.pad(logic.select_n(mask, nothing, source), zero, padding_config=config)
         total = part if total is None else elementwise.add(total, part)
-    return _cut(total, zero, window)
-
-
-def _cut(total, zero, window):
-    """What is left of an array over the padded operand when padding and dilation are taken away."""
-    if any(lo or hi for lo, hi in window.padding):
-        back = tuple([(-lo, -hi, 0) for lo, hi in window.padding])
-        total = shape.pad(total, zero, padding_config=back)
-    if all(b == 1 for b in window.base_dilation):
-        return total
-    sizes = typeof(total).shape
-    return shape.slice(
-        total, start_indices=(0,) * len(sizes), limit_indices=sizes, strides=window.base_dilation
-    )
+    return windows.unpadded(total, zero, window)
 
 
 # ----------------------------------------------------------------------------------------------- lowering

@@ -100,6 +100,30 @@ def patches(x, fill, window):
     return [patch(x, offset, window, out) for offset in offsets(window)]
 
 
+def place_padding(offset, whole, out, window):
+    """The padding that puts results back at one place of every window: the reverse of ``patch``.
+
+    Args:
+      whole: the sizes of the padded operand.
+      out: the sizes of the results.
+    """
+    return tuple([
+        (o, size - o - spread(n, s), s - 1)
+        for o, size, n, s in zip(offset, whole, out, window.strides, strict=True)
+    ])  # fmt: skip
+
+
+def unpadded(x, fill, window):
+    """What is left of an array like the padded operand when padding and dilation are taken away."""
+    if any(lo or hi for lo, hi in window.padding):
+        # Where the operand was cut, something comes back.
+        x = shape.pad(x, fill, padding_config=tuple([(-lo, -hi, 0) for lo, hi in window.padding]))
+    if all(b == 1 for b in window.base_dilation):
+        return x
+    sizes = typeof(x).shape
+    return shape.slice(x, start_indices=(0,) * len(sizes), limit_indices=sizes, strides=window.base_dilation)
+
+
 def check(name, aval, window):
     """Refuse windows that do not fit an array, with the reason."""
     shown = f"{name} of {aval.str_short()}"

@@ -4,7 +4,15 @@ import numpy as np
 
 from rabbet import dtypes
 from rabbet.avals import ShapedArray
-from rabbet.primitives import elementwise, monoids, window_choices, window_sums, windows
+from rabbet.primitives import (
+    elementwise,
+    logic,
+    monoids,
+    window_choices,
+    window_scatter,
+    window_sums,
+    windows,
+)  # fmt: skip
 from rabbet.primitives.windows import Window
 from rabbet.staging import stage
 from rabbet.testing.draws import some
@@ -167,6 +175,27 @@ def windowed(note, window, kinds=("float32",), orders=2):
     )  # fmt: skip
 
 
+def scattered(x, source, init, window):
+    """``select_and_scatter`` with ``>=`` and ``blend``."""
+    out = np.full(x.shape, init, x.dtype)
+    for place, at in extreme_at(x, window, True):
+        if at is not None:
+            out[at] = out[at] + source[place] + out[at] * source[place] / 2
+    return out
+
+
+def scattering(note, window, source, orders=0):
+    select, scatter = program(lambda x, y: [logic.ge(x, y)], 2), program(lambda x, y: [blend(x, y)], 2)
+
+    def params(dtype):
+        return {"select": select(dtype), "scatter": scatter(dtype), "window": window}
+
+    return Row(
+        window_scatter.select_and_scatter, lambda x, s, init: scattered(x, s, init, window),
+        (some(4, 5), some(*source), among_one(0.0)), ("float32",), params, note, orders,
+    )  # fmt: skip
+
+
 REDUCTIONS = [
     reduction("blend", lambda x, y: [blend(x, y)], 2, blended, (0, 2), kinds=("float32", "complex64")),
     reduction("compose", compose, 4, composed, (0,), (5, 2), orders=1),
@@ -186,6 +215,8 @@ ROWS = [
     chosen(window_choices.select_and_gather_add, read_there, "wide", WIDE, (4, 5), (4, 5)),
     chosen(window_choices.select_and_scatter_add, add_there, "least", PLAIN, (4, 3), (4, 5)),
     chosen(window_choices.select_and_scatter_add, add_there, "wide", WIDE, (2, 5), (4, 5)),
+    scattering("far", FAR, (3, 5)),
+    scattering("plain", PLAIN, (4, 3), orders=1),
     *REDUCTIONS,
 ]  # fmt: skip
 
