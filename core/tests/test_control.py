@@ -39,9 +39,21 @@ def test_a_loop_that_does_not_start():
     assert int(lax.fori_loop(5, 2, lambda i, v: v + 1, 7)) == 7
 
 
-def test_fori_loop_with_traced_bounds():
+def test_bounds_of_fori_loop():
     n = rb.device_put(np.int32(4))
     assert int(lax.fori_loop(1, n, lambda i, v: v + i, 0)) == 6
+    seen = []
+    out = lax.fori_loop(np.uint8(1), np.uint8(3), lambda i, v: seen.append(i.dtype) or v + i, np.uint8(0))
+    assert (int(out), {str(d) for d in seen}) == (3, {"uint8"})
+
+
+@pytest.mark.needs("jit", "grad")
+def test_bounds_that_are_known_when_tracing():
+    """An array has a value, so reverse mode knows the number of steps; a tracer has none."""
+    n = rb.device_put(np.int32(3))
+    assert float(rb.grad(lambda x: lax.fori_loop(0, n, lambda i, v: v * x, 1.0))(2.0)) == 12.0
+    traced = rb.jit(lambda n, x: rb.jvp(lambda x: lax.fori_loop(0, n, lambda i, v: v * x, 1.0), (x,), (1.0,)))
+    assert [float(v) for v in traced(n, 2.0)] == [8.0, 12.0]
 
 
 @pytest.mark.parametrize("reverse", [False, True])
@@ -95,6 +107,10 @@ def test_unroll_by_bool():
 
 
 REFUSED = [
+    (
+        lambda: lax.fori_loop(0.0, 3, lambda i, v: v, 0),
+        r"fori_loop: lower must be an integer scalar, got f32",
+    ),
     (lambda: lax.scan(lambda c, x: (c, x), 0.0, length=2.5), r"length must be an int, got 2\.5"),
     (
         lambda: lax.scan(lambda c, x: ({"a": c["a"], "b": x}, x), {"a": 0, "b": 1}, X > 0),

@@ -349,26 +349,30 @@ def fori_loop(lower, upper, body_fun, init_val, *, unroll=None):
     """``val = body_fun(i, val)`` for ``i`` from ``lower`` up to ``upper``.
 
     Args:
-      lower, upper: integer scalars. Where both are Python ints the loop can be differentiated in reverse
-        mode.
+      lower, upper: integer scalars. Where both are known when the loop is traced (Python ints, most often)
+        it can be differentiated in reverse mode.
       body_fun: from ``(i, val)`` to a value of the same structure and types.
       init_val: a pytree of arrays.
 
     Returns:
       the last value.
     """
-    if isinstance(lower, (int, np.integer)) and isinstance(upper, (int, np.integer)):
+    for name, bound in (("lower", lower), ("upper", upper)):
+        aval = typeof(bound)
+        if aval.shape or dtypes.kind(aval.dtype) not in "iu":
+            raise TypeError(f"fori_loop: {name} must be an integer scalar, got {aval.str_short()}")
+    dtype = dtypes.promote_types(typeof(lower).dtype, typeof(upper).dtype)
+    if not is_tracer(lower) and not is_tracer(upper):
 
         def step(carry, _):
             i, val = carry
             return (i + 1, body_fun(i, val)), None
 
         steps = max(int(upper) - int(lower), 0)
-        (_, val), _ = scan(step, (np.int32(lower), init_val), None, length=steps, unroll=unroll or 1)
+        first = convert_element_type(int(lower), dtype)
+        (_, val), _ = scan(step, (first, init_val), None, length=steps, unroll=unroll or 1)
         return val
-    start, stop = traceable(lower), traceable(upper)
-    dtype = dtypes.promote_types(typeof(start).dtype, typeof(stop).dtype)
-    start, stop = convert_element_type(start, dtype), convert_element_type(stop, dtype)
+    start, stop = convert_element_type(lower, dtype), convert_element_type(upper, dtype)
     _, _, val = while_loop(
         lambda state: logic.lt(state[0], state[1]),
         lambda state: (state[0] + 1, state[1], body_fun(state[0], state[2])),
