@@ -10,7 +10,7 @@ import sys
 
 import numpy as np
 
-from rabbet.lax.callbacks import debug_callback as callback
+from rabbet.lax.callbacks import debug_callback as callback, look
 from rabbet.source_info import folded
 
 LOG = logging.getLogger("rabbet")
@@ -56,7 +56,7 @@ def _print(sink, who, fmt, args, kwargs, ordered, unchecked):
         with np.printoptions(**options):
             sink(_FORMATTER.vformat(fmt, args, kwargs))
 
-    callback(show, *args, ordered=ordered, **kwargs)
+    look(f"debug.{who}", show, args, kwargs, ordered, numbers=False)
 
 
 def _write(text):
@@ -154,15 +154,13 @@ def breakpoint(*, backend=None, filter_frames=True, num_frames=None, ordered=Fal
     def stop(*values):
         open_prompt(names, values, **kwargs)
 
-    callback(stop, *values, ordered=ordered)
+    look("debug.breakpoint", stop, values, {}, ordered)
     return token
 
 
 def inspect_array_sharding(value, *, callback):
     """Call ``callback`` on the sharding of an array when the program gets there."""
-    from rabbet.lax.callbacks import debug_callback
-
-    debug_callback(lambda x: callback(x.sharding), value)
+    look("debug.inspect_array_sharding", lambda x: callback(x.sharding), (value,), {}, False)
 
 
 __all__ = ["breakpoint", "callback", "check_format", "inspect_array_sharding", "log", "print"]

@@ -28,7 +28,7 @@ def captured_frames(filter_frames=True, most=None):
     """The frames of the caller, the innermost first, and the variables of each.
 
     Returns:
-      (frames, variables): lists of ``Frame`` and of dicts.
+      (frames, variables): lists of ``Frame`` and of dicts, in which what holds nothing traced is ``Opaque``.
     """
     frames, variables = [], []
     frame = sys._getframe(1)
@@ -42,13 +42,37 @@ def captured_frames(filter_frames=True, most=None):
             )
             # A module's variables are its globals, and not all belong to the program.
             at_module = frame.f_locals is frame.f_globals
-            variables.append(_traced_only(frame.f_locals) if at_module else dict(frame.f_locals))
+            names = _traced_only(frame.f_locals) if at_module else frame.f_locals
+            variables.append({name: _wrapped(value) for name, value in names.items()})
         frame = frame.f_back
     return frames, variables
 
 
 def _traced_only(names):
     return {name: value for name, value in names.items() if is_tracer(value)}
+
+
+class Opaque:
+    """A variable that holds nothing traced: no part of a program, whatever it is."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value):
+        self.value = value
+
+
+def _wrapped(value):
+    return value if _is_traced(value) else Opaque(value)
+
+
+def _is_traced(value):
+    if isinstance(value, list | tuple | dict):
+        return any(_is_traced(v) for v in (value.values() if isinstance(value, dict) else value))
+    return is_tracer(value) and value.interpreter.alive
+
+
+def _unwrapped(value):
+    return value.value if type(value) is Opaque else value
 
 
 class Quit(Exception):
@@ -63,7 +87,8 @@ class Prompt(cmd.Cmd):
     def __init__(self, frames, variables, stdin=None, stdout=None):
         super().__init__(stdin=stdin, stdout=stdout)
         self.use_rawinput = stdin is None
-        self.frames, self.variables, self.at = frames, variables, 0
+        self.frames, self.at = frames, 0
+        self.variables = [{name: _unwrapped(value) for name, value in names.items()} for names in variables]
         self.quitting = False
 
     def say(self, text):

@@ -1,6 +1,6 @@
 """Python functions inside programs: ``pure_callback`` and ``io_callback``, with the field's signatures."""
 
-from rabbet import dtypes, tree
+from rabbet import dtypes, scalars, tree
 from rabbet.avals import ShapedArray
 from rabbet.primitives import callbacks
 from rabbet.primitives.host_functions import taken_apart
@@ -74,7 +74,13 @@ def debug_callback(callback, *args, ordered=False, partitioned=False, **kwargs):
       ordered: whether the calls happen in the order of the program.
       partitioned: accepted for the field's sake; arrays lie on one device.
     """
-    arrays, function = taken_apart(callback, "debug.callback", args, kwargs, fixed=True)
+    look("debug.callback", callback, args, kwargs, ordered)
+
+
+def look(who, callback, args, kwargs, ordered, numbers=True):
+    """``debug_callback`` for the function ``who``; without ``numbers`` Python numbers stay what they are."""
+    fixed = (lambda x: False) if numbers else scalars.is_python_scalar
+    arrays, function = taken_apart(callback, who, args, kwargs, fixed=fixed)
     callbacks.debug_callback(*arrays, callback=function, ordered=bool(ordered))
 
 
@@ -104,4 +110,4 @@ def _one_device(who, sharding):
         )
 
 
-__all__ = ["debug_callback", "io_callback", "pure_callback"]
+__all__ = ["debug_callback", "io_callback", "look", "pure_callback"]

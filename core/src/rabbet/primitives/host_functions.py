@@ -129,14 +129,15 @@ class HostFunction:
         return np.asarray(x).astype(aval.dtype, order="C", copy=False)
 
 
-def taken_apart(function, who, args, kwargs, *, out_tree=None, fixed=False):
+def taken_apart(function, who, args, kwargs, *, out_tree=None, fixed=None):
     """The arrays among a call's arguments, and the ``HostFunction`` that puts them together again.
 
     Args:
-      fixed: whether leaves that are no arrays are allowed.
+      fixed: which leaves stay what they are although they could be arrays; then those that could not stay
+        what they are, too. None: every leaf must be an array.
 
     Raises:
-      TypeError: ``function`` is not callable, or a leaf is no array and ``fixed`` is false.
+      TypeError: ``function`` is not callable, or a leaf is no array and ``fixed`` is None.
     """
     if not callable(function):
         raise TypeError(f"{who} takes a function, got {type(function).__name__}: {function!r:.60}")
@@ -146,15 +147,16 @@ def taken_apart(function, who, args, kwargs, *, out_tree=None, fixed=False):
         try:
             typeof(x)
         except TypeError:
-            if not fixed:
+            if fixed is None:
                 raise TypeError(
                     f"{who}: an argument for {describe_function(function)} is no array: "
                     f"{type(x).__name__} {x!r:.60}; bind such values with functools.partial"
                 ) from None
             places.append(Fixed(x))
         else:
-            arrays.append(x)
-            places.append(HOLE)
+            is_fixed = fixed is not None and fixed(x)
+            places.append(Fixed(x) if is_fixed else HOLE)
+            arrays += [] if is_fixed else [x]
     return arrays, HostFunction(function, who, structure, tuple(places), out_tree)
 
 
