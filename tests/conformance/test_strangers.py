@@ -334,3 +334,30 @@ def test_what_a_gradient_computes_can_be_counted():
     assert float(out.value) == pytest.approx(np.cos(0.5) * 0.5 + np.sin(0.5))
     assert counter.seen.count("sin") == counter.seen.count("cos") == 1
     assert {"sin", "cos", "mul"} <= set(counter.seen)
+
+
+def test_intervals_go_through_collectives_solvers_and_platforms():
+    """With no line for any of them: by kinds, and through the programs that they carry."""
+    x = np.array([1.0, -2.0, 0.5], "f4")
+
+    def shares(v):
+        there = lax.platform_dependent(v, cpu=lambda v: v * 2.0, default=lambda v: v)
+        return lax.psum(there, "i") + lax.all_gather(there, "i")[0]
+
+    got = rb.jit(rb.vmap(rb.jit(lambda v: enclose(rb.jit(shares))((v, v + 1.0))), axis_name="i"))(x)
+    low = x * 2.0
+    np.testing.assert_allclose(got.lo, np.full(3, low.sum() + low[0]), rtol=1e-6)
+    np.testing.assert_allclose(got.hi, np.full(3, (low + 2).sum() + low[0] + 2), rtol=1e-6)
+
+    def half(v):
+        return lax.custom_linear_solve(lambda x: x * 2.0, v, lambda matvec, b: b * 0.5, symmetric=True)
+
+    for f in (half, rb.jit(half)):
+        box = enclose(f)((1.0, 3.0))
+        assert (float(box.lo), float(box.hi)) == (0.5, 1.5)
+
+    def root(v):
+        return lax.custom_root(lambda x: x * 2.0 - v, v, lambda f, x: v * 0.5, lambda g, y: y / g(1.0))
+
+    box = enclose(rb.jit(root))((1.0, 3.0))
+    assert (float(box.lo), float(box.hi)) == (0.5, 1.5)

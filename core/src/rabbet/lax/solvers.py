@@ -8,7 +8,7 @@ from rabbet.errors import MissingPluginError
 from rabbet.interpreter import typeof
 from rabbet.jaxpr import evaluate
 from rabbet.lax import control
-from rabbet.lax.values import as_weak, convert_element_type
+from rabbet.lax.values import convert_element_type
 from rabbet.payloads import tangent_aval, zero_for
 from rabbet.plugins import api
 from rabbet.primitives import custom, elementwise, zeros
@@ -33,8 +33,7 @@ class Vectors:
         leaves, self.treedef = tree.flatten(vector)
         leaves = [traceable(x) for x in leaves]
         self.one_argument = tree.structure((tree.unflatten(self.treedef, [0] * len(leaves)),))
-        _, leaves = control.settled(who, fun, leaves, self.one_argument)
-        self.leaves = [as_weak(x, False) for x in leaves]
+        _, self.leaves = control.settled(who, fun, leaves, self.one_argument)
         self.avals = [typeof(x) for x in self.leaves]
         self.map = self.staged(fun)
         self.check(what, fun, self.map)
