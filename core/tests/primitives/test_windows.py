@@ -135,6 +135,8 @@ def test_messages():
     x = floats(1, 2)
     with pytest.raises(TypeError, match=r"must be a scalar of its dtype, got i32"):
         lax.reduce(x, ints(1, 2), lambda a, b: a - b, (0,))
+    with pytest.raises(TypeError, match=r"must be a scalar of its dtype, got f32"):
+        lax.reduce(ints(1, 2), 0.5, lax.add, (0,))
     with pytest.raises(TypeError, match=r"the computation combines two elements of f32\[2\] to one"):
         lax.reduce(x, 0.0, lambda a, b: a > b, (0,))
     with pytest.raises(TypeError, match=r"must return the structure of one element"):

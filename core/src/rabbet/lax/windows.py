@@ -4,7 +4,7 @@ import enum
 
 import numpy as np
 
-from rabbet import dtypes, tree
+from rabbet import dtypes, scalars, tree
 from rabbet.interpreter import is_tracer, typeof
 from rabbet.jaxpr import open_consts
 from rabbet.primitives import elementwise, logic, monoids, reductions, window_sums, windows
@@ -95,19 +95,14 @@ class Computation:
             raise ValueError(f"{name} needs at least one array")
         self.given = starts
         avals = [typeof(x).strong() for x in self.operands]
-        self.inits = [
-            to_dtype(s if hasattr(s, "dtype") else np.asarray(s, a.dtype)[()], a.dtype)
-            if not hasattr(s, "aval") and np.ndim(s) == 0
-            else s
-            for s, a in zip(starts, avals, strict=True)
-        ]
-        scalars = [a.update(shape=()) for a in avals]
+        self.inits = [_initial(s, a) for s, a in zip(starts, avals, strict=True)]
+        elements = [a.update(shape=()) for a in avals]
 
-        def flat(*elements):
-            n = len(scalars)
+        def flat(*args):
+            n = len(elements)
             pair = (
-                tree.unflatten(self.tree, list(elements[:n])),
-                tree.unflatten(self.tree, list(elements[n:])),
+                tree.unflatten(self.tree, list(args[:n])),
+                tree.unflatten(self.tree, list(args[n:])),
             )
             outs, out_tree = tree.flatten(computation(*pair))
             if out_tree != self.tree:
@@ -117,10 +112,10 @@ class Computation:
                 )
             return [
                 to_dtype(x, a.dtype) if typeof(x).weak_type else traceable(x)
-                for x, a in zip(outs, scalars, strict=True)
+                for x, a in zip(outs, elements, strict=True)
             ]
 
-        closed = stage(flat, scalars * 2, getattr(computation, "__name__", "computation"))
+        closed = stage(flat, elements * 2, getattr(computation, "__name__", "computation"))
         no_effects(name, closed, computation)
         self.program, self.consts = monoids.without_calls(open_consts(closed)), list(closed.consts)
         monoids.check_computation(
@@ -150,6 +145,15 @@ class Computation:
     def rebuilt(self, outs):
         """Results as the operands' pytree."""
         return tree.unflatten(self.tree, list(outs))
+
+
+def _initial(value, aval):
+    """An initial value in the dtype of its operand, if it is a number that gives way to it."""
+    if hasattr(value, "aval"):
+        return to_dtype(value, aval.dtype) if value.aval.weak_type else value
+    if np.ndim(value) == 0 and scalars.fits(value, aval.dtype):
+        return scalars.typed(value, aval.dtype)
+    return value
 
 
 class _Signature:
