@@ -10,7 +10,8 @@ import sys
 
 import numpy as np
 
-from rabbet.lax.callbacks import debug_callback as callback, look
+from rabbet.lax.callbacks import debug_callback as callback
+from rabbet.lax.callbacks import look
 from rabbet.source_info import folded
 
 LOG = logging.getLogger("rabbet")
