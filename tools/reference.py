@@ -1,7 +1,7 @@
-"""Write docs/reference.md: every name of `rabbet.extend`, the settings, the rules of each primitive.
+"""Write docs/reference.md: every name of `rabbet.extend`, and the settings.
 
-    python tools/reference.py            # writes the page
-    python tools/reference.py --check    # fails if the page is not what would be written
+python tools/reference.py            # writes the page
+python tools/reference.py --check    # fails if the page is not what would be written
 """
 
 import argparse
@@ -12,20 +12,8 @@ import sys
 
 import rabbet.extend
 from rabbet.config import CORE_SETTINGS
-from rabbet.primitive import all_primitives
-from rabbet.rules import all_tables
 
 PAGE = pathlib.Path(__file__).resolve().parent.parent / "docs" / "reference.md"
-TABLES = ("lower", "jvp", "transpose", "batch")
-WORDS = {
-    "owner": "own",
-    "table": "table",
-    "bridge": "bridge",
-    "body": "through",
-    "kind": "kind",
-    "decomposition": "parts",
-    None: "",
-}
 
 
 def first_sentence(thing):
@@ -52,15 +40,6 @@ def settings():
         yield f"| `{setting.name}` | `{setting.default}` | {setting.doc} |"
 
 
-def matrix():
-    """A table row for each primitive of core: its kinds, and where each table's rule comes from."""
-    tables = all_tables()
-    for name, primitive in sorted(all_primitives().items()):
-        found = [tables[table].explain(primitive) for table in TABLES]
-        cells = [WORDS[one.source if one else None] for one in found]
-        yield f"| `{name}` | {', '.join(primitive.kinds)} | {' | '.join(cells)} |"
-
-
 def page():
     """The whole page."""
     return "\n".join(
@@ -82,16 +61,6 @@ def page():
             "| setting | default | meaning |",
             "|---|---|---|",
             *settings(),
-            "",
-            "## Primitives and the standard tables",
-            "",
-            "`own`: a rule beside the primitive; `table`: the table's rule for it; `kind`: its rule for a",
-            "kind; `parts`: by the decomposition; `through`: the programs that it carries. Nothing: no",
-            "rule, as for the transpose of what is not linear.",
-            "",
-            "| primitive | kinds | " + " | ".join(TABLES) + " |",
-            "|---|---|" + "---|" * len(TABLES),
-            *matrix(),
             "",
         ]
     )
