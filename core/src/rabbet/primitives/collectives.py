@@ -47,6 +47,9 @@ def lower_unbound(op, *names):
     )
 
 
+lower_unbound.refusal = "a program that is compiled by itself has no named axis around it"
+
+
 # ---------------------------------------------------------------------------------------------- in groups
 def rows(x, indices):
     """The slices of ``x`` along its first dimension at static indices."""
