@@ -5,7 +5,17 @@ linear algebra are made.
 import numpy as np
 
 from rabbet.interpreter import typeof
-from rabbet.primitives import checks, contractions, convert, elementwise, gather, logic, shape, zeros
+from rabbet.primitives import (
+    checks,
+    contractions,
+    convert,
+    elementwise,
+    gather,
+    logic,
+    reductions,
+    shape,
+    zeros,
+)
 from rabbet.primitives.precision import Precision
 
 HIGHEST = (Precision.HIGHEST, Precision.HIGHEST)
@@ -71,6 +81,14 @@ def on_diagonal(x, scale):
     return where_below(where_below(x, scaled, -1), x)
 
 
+def diagonal(x):
+    """The elements on the diagonal of each square matrix."""
+    last = typeof(x).ndim - 1
+    zero = zeros.full(typeof(x).strong(), 0)
+    alone = where_below(where_below(zero, x, -1), zero)
+    return reductions.reduce_sum(alone, axes=(last,))
+
+
 def identity(aval):
     """Identity matrices (ones on the diagonal of each) of a type."""
     one, zero = zeros.full(aval, 1), zeros.full(aval, 0)
@@ -96,6 +114,8 @@ def rows_at(x, positions):
     aval = typeof(x)
     batch = tuple(range(aval.ndim - 2))
     row = aval.ndim - 2
+    if not aval.shape[row]:
+        return x
     numbers = gather.GatherDimensionNumbers(
         offset_dims=(row + 1,), collapsed_slice_dims=(row,), start_index_map=(row,),
         operand_batching_dims=batch, start_indices_batching_dims=batch,

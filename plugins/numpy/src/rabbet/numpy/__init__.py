@@ -8,6 +8,8 @@ looked up when they are first used.
 
 # ruff: noqa: F403 - each module says in __all__ what it gives
 
+import importlib
+
 from rabbet.numpy.arithmetic import *
 from rabbet.numpy.conversion import *
 from rabbet.numpy.creation import *
@@ -35,6 +37,8 @@ from rabbet.numpy import fft
 
 def __getattr__(name):
     """Dtypes of plugins and default dtypes; for any other name, an error that says whether NumPy has it."""
+    if name == "linalg":  # a module of its own, which most programs do not use
+        return importlib.import_module("rabbet.numpy.linalg")
     from rabbet.numpy.types import default_type, scalar_type
 
     found = None if name.startswith("_") else default_type(name) or scalar_type(name)

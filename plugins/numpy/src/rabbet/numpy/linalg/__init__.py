@@ -1,0 +1,13 @@
+"""Linear algebra with NumPy's names: the field's ``jax.numpy.linalg``.
+
+Arrays of more than two dimensions are batches of matrices, which stand in the last two. Integers become
+floats. The module is imported when ``rabbet.numpy.linalg`` is first used.
+"""
+# ruff: noqa: F403 - each module says in __all__ what it gives
+
+from rabbet.numpy.linalg.decompositions import *
+from rabbet.numpy.linalg.determinants import *
+from rabbet.numpy.linalg.inverses import *
+from rabbet.numpy.linalg.norms import *
+from rabbet.numpy.linalg.products import *
+from rabbet.numpy.linalg.systems import *

@@ -1,0 +1,77 @@
+"""Determinants, by LU factors."""
+
+from typing import NamedTuple
+
+from rabbet import Array, lax
+from rabbet.extend import fused, matrices
+from rabbet.numpy.linalg.arguments import one_of, square
+
+
+class SlogdetResult(NamedTuple):
+    """What ``slogdet`` returns."""
+
+    sign: Array
+    logabsdet: Array
+
+
+def factored(a):
+    """The diagonal of the upper factor, and the sign that the row swaps bring; both of ``a``'s dtype."""
+    factors, pivots, _ = lax.linalg.lu(a)
+    places = lax.broadcasted_iota("int32", pivots.shape, pivots.ndim - 1)
+    swaps = lax.convert_element_type(lax.ne(pivots, places), "int32")
+    odd = lax.rem(lax.reduce_sum(swaps, (swaps.ndim - 1,)), 2)
+    sign = lax.convert_element_type(lax.sub(1, lax.mul(2, odd)), a.dtype)
+    return matrices.diagonal(factors), sign
+
+
+@fused
+def det(a):
+    """The determinant of square matrices of shape ``(..., n, n)``; of shape ``(...)``.
+
+    Derivatives of matrices larger than 3 times 3 are computed from the LU factors and need an inverse.
+    """
+    a = square("det", a)
+    n = a.shape[-1]
+    if n <= 3:
+        return by_formula(a, n)
+    diagonal, sign = factored(a)
+    return lax.mul(sign, lax.reduce_prod(diagonal, (diagonal.ndim - 1,)))
+
+
+def by_formula(a, n):
+    """The sum of products, for up to three rows."""
+    if n == 0:
+        return lax.full(a.shape[:-2], 1, a.dtype)
+    if n == 1:
+        return a[..., 0, 0]
+    first = a[..., 0, :]
+    if n == 2:
+        return lax.sub(lax.mul(first[..., 0], a[..., 1, 1]), lax.mul(first[..., 1], a[..., 1, 0]))
+
+    def minor(i, j):
+        return lax.sub(lax.mul(a[..., 1, i], a[..., 2, j]), lax.mul(a[..., 1, j], a[..., 2, i]))
+
+    out = lax.sub(lax.mul(first[..., 0], minor(1, 2)), lax.mul(first[..., 1], minor(0, 2)))
+    return lax.add(out, lax.mul(first[..., 2], minor(0, 1)))
+
+
+@fused(static=("method",))
+def slogdet(a, *, method=None):
+    """The sign of the determinant (of complex matrices a number of length 1) and the logarithm of its size.
+
+    Args:
+      a: of shape ``(..., n, n)``.
+      method: None or ``"lu"``.
+
+    Returns:
+      ``(sign, logabsdet)`` of shape ``(...)``; for a singular matrix 0 and ``-inf``.
+    """
+    a = square("slogdet", a)
+    one_of("slogdet", "method", method, (None, "lu"))
+    diagonal, sign = factored(a)
+    last = (diagonal.ndim - 1,)
+    sign = lax.mul(sign, lax.reduce_prod(lax.sign(diagonal), last))
+    return SlogdetResult(sign, lax.reduce_sum(lax.log(lax.abs(diagonal)), last))
+
+
+__all__ = ["det", "slogdet"]
