@@ -196,7 +196,7 @@ def test_saved_residuals_says_what_is_kept_and_where_it_comes_from(capsys):
     found = [(a.str_short(), origin) for a, origin in saved_residuals(f, W, X)]
     assert found[:2] == [("f32[4,4]", "from the argument w"), ("f32[4]", "from the argument x")]
     assert [origin.startswith("output of dot_general from ") for _, origin in found[2:]] == [True, True]
-    assert "test_checkpoint.py" in found[2][1] and "(matvec)" in found[2][1]
+    assert "test_checkpoint_policies.py" in found[2][1] and "(matvec)" in found[2][1]
     g = rb.checkpoint(lambda p: total(named(p["w"], X)), policy=policies.save_only_these_names("hidden"))
     print_saved_residuals(g, {"w": W})
     lines = capsys.readouterr().out.splitlines()
