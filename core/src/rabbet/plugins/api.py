@@ -26,7 +26,6 @@ KNOWN = {
     "rabbet-nn": "nn",
     "rabbet-random": "random",
     "rabbet-jet": "experimental.jet",
-    "rabbet-checkify": "experimental.checkify",
 }
 
 

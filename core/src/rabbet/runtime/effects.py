@@ -1,6 +1,7 @@
 """Running programs that do something: in order where they ask for it, and so that one can wait for them."""
 
 import atexit
+import os
 import threading
 from collections import deque
 
@@ -88,6 +89,12 @@ def effects_barrier():
         wait(token)
 
 
+def _forget():
+    # What the parent has under way does not happen in a forked child, and cannot be waited for there.
+    _under_way.clear()
+    _latest.clear()
+
+
 _registered = False
 
 
@@ -96,6 +103,7 @@ def _wait_at_exit():
     if not _registered:
         _registered = True
         atexit.register(effects_barrier)
+        os.register_at_fork(after_in_child=_forget)
 
 
 __all__ = ["effects_barrier", "is_special", "runner"]
