@@ -413,3 +413,19 @@ def test_an_interpreter_without_a_table_is_told_what_to_write():
         NotImplementedError, match="Tableless met primitive 'mul' and has no rules: write `table = rules`"
     ):
         run(Tableless(), lambda x: x * 2.0, [Box(1.0, 2.0)])
+
+
+def test_a_rule_that_returns_the_wrong_number_of_results_is_named():
+    halves = Primitive("halves of test_interpreter", lambda x: (x, x), multiple_results=True)
+    given = []
+    halves.rule("enclose")(lambda op, x: given[-1](x))
+    for wrong, shown in ((lambda x: [x], "a list of 1"), (lambda x: x, "a Box")):
+        given.append(wrong)
+        with pytest.raises(
+            TypeError,
+            match=rf"the 'enclose' rule for primitive 'halves of test_interpreter' \(.*test_interpreter.*\) "
+            rf"returned {shown}; 'halves of test_interpreter' has 2 results",
+        ):
+            run(toys.Enclose(), halves, [Box(1.0, 2.0)])
+    given.append(lambda x: [x, x])
+    assert len(run(toys.Enclose(), halves, [Box(1.0, 2.0)])) == 2

@@ -189,6 +189,12 @@ class Op:
         out = self.out(avals)
         return tuple(out) if self.primitive.multiple_results else (out,)
 
+    def known_count(self):
+        """How many results it has, where a shape rule has said so for some operands; else 0."""
+        for outs in self._outs.values():
+            return len(outs)
+        return 0
+
     def __getitem__(self, name):
         return self.params[name]
 

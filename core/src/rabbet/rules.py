@@ -312,6 +312,23 @@ def refusing(reason):
     return refuse
 
 
+def miscounted(table, primitive, rule, out, wanted, where):
+    """The error for a rule that did not return one payload per result.
+
+    Args:
+      out: what it returned.
+      wanted: how many results the primitive has.
+      where: the user's position, or None.
+    """
+    given = f"a list of {len(out)}" if type(out) in (list, tuple) else f"a {type(out).__name__}"
+    called = f", called at {source_info.position(where)}" if where is not None else ""
+    return TypeError(
+        f"the {table.name!r} rule for primitive {primitive.name!r} ({source_info.address(rule)}) returned "
+        f"{given}; {primitive.name!r} has {wanted} results{called}. A rule of a primitive with several "
+        "results returns a list of as many payloads"
+    )
+
+
 def reached(error, table, primitive, where):
     """Extend ``MissingRule`` on its way out: by which rule for which primitive it was reached, and from
     which user line.

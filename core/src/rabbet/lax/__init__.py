@@ -13,8 +13,9 @@ from rabbet.lax.collectives import (
     psum_scatter, pswapaxes,
 )  # fmt: skip
 from rabbet.lax.contractions import (
-    DotAlgorithm, DotAlgorithmPreset, DotDimensionNumbers, Precision, batch_matmul, dot, dot_general,
+    DotAlgorithm, DotAlgorithmPreset, DotDimensionNumbers, Precision, PrecisionLike, batch_matmul, dot, dot_general,
 )  # fmt: skip
+from rabbet.lax.composite import composite
 from rabbet.lax.control import cond, fori_loop, scan, switch, while_loop
 from rabbet.lax.applying import scatter_apply
 from rabbet.lax.convolution import (
@@ -34,36 +35,44 @@ from rabbet.lax.gathering import (
 )  # fmt: skip
 from rabbet.lax.mapping import map
 from rabbet.lax.platforms import platform_dependent
+from rabbet.lax.random_bits import RandomAlgorithm, rng_bit_generator, rng_uniform
 from rabbet.lax.ragged_exchange import ragged_all_to_all
 from rabbet.lax.reductions import (
     argmax, argmin, reduce_and, reduce_max, reduce_min, reduce_or, reduce_prod, reduce_sum, reduce_xor,
 )  # fmt: skip
 from rabbet.lax.shapes import (
-    broadcast, broadcast_in_dim, broadcast_shapes, broadcast_to_rank, broadcasted_iota, collapse,
-    concatenate, expand_dims, full, full_like, iota, pad, reshape, rev, slice, slice_in_dim, split,
+    broadcast, broadcast_in_dim, broadcast_like, broadcast_shapes, broadcast_to_rank, broadcasted_iota,
+    collapse, concatenate, empty, expand_dims, full, full_like, iota, pad, reshape, rev, slice, slice_in_dim, split,
     squeeze, stack, tile, transpose, unstack,
 )  # fmt: skip
 from rabbet.lax.solvers import custom_linear_solve, custom_root
-from rabbet.lax.sorting import sort, sort_key_val, top_k
+from rabbet.lax.sorting import approx_max_k, approx_min_k, sort, sort_key_val, top_k
+from rabbet.lax.taking import index_take
 from rabbet.lax.values import (
     bitcast_convert_type,
     convert_element_type,
     reduce_precision,
     select,
+    stage,
     stop_gradient,
 )
 from rabbet.lax.ragged import RaggedDotDimensionNumbers, ragged_dot, ragged_dot_general, scaled_dot
 from rabbet.lax.windows import PaddingType, padtype_to_pads, reduce, reduce_window
+from rabbet.primitives.accuracy import AccuracyMode, Tolerance
+from rabbet.primitives.bessel import bessel_i0e, bessel_i1e
 from rabbet.primitives.convert import complex, conj, imag, real
 from rabbet.primitives.elementwise import (
     acos, acosh, add, asin, asinh, atan, atan2, atanh, cbrt, ceil, cos, cosh, div, exp, expm1, floor, log,
     log1p, logistic, max, min, mul, neg, rem, rsqrt, sign, sin, sinh, sqrt, sub, tan, tanh,
 )  # fmt: skip
+from rabbet.primitives.incomplete_beta import regularized_incomplete_beta as betainc
+from rabbet.primitives.incomplete_gamma import igamma, igamma_grad_a, igammac, random_gamma_grad
 from rabbet.primitives.logic import (
     bitwise_and, bitwise_not, bitwise_or, bitwise_xor, clamp, clz, eq, ge, gt, is_finite, le, lt, ne,
     population_count, select_n, shift_left, shift_right_arithmetic, shift_right_logical,
 )  # fmt: skip
 from rabbet.primitives.powers import abs, erf, erf_inv, erfc, exp2, pow, square
+from rabbet.primitives.special import digamma, lgamma, mulhi, nextafter, polygamma, zeta
 from rabbet.lax.values import integer_pow, reciprocal, round, RoundingMethod
 
 

@@ -54,6 +54,10 @@ class DotAlgorithmPreset(enum.Enum):
         return self.name
 
 
+PrecisionLike = None | str | Precision | tuple | DotAlgorithm | DotAlgorithmPreset
+"""What ``precision=`` takes: a ``Precision``, its name, one for each operand, or an algorithm."""
+
+
 def canonical_precision(precision):
     """The ``precision`` parameter of ``dot_general``: None, a pair of ``Precision``, or an algorithm.
 

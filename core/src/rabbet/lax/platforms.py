@@ -37,7 +37,7 @@ def platform_dependent(*args, default=None, **per_platform):
             raise TypeError(f"platform_dependent: {which} must be a function, got {type(branch).__name__}")
     if not branches:
         raise TypeError("platform_dependent needs a function for a platform, or a default")
-    if _runs_at_once():
+    if runs_at_once():
         device, _ = common_device([x for x in tree.leaves(args) if type(x) is Array], "platform_dependent")
         return branches[place_of(device.platform, tuple(names))](*args)
     if len(branches) == 1 and default is not None:
@@ -45,7 +45,7 @@ def platform_dependent(*args, default=None, **per_platform):
     return control.branch("platform_dependent", platform_index(platforms=tuple(names)), branches, args)
 
 
-def _runs_at_once():
+def runs_at_once():
     """Whether operations are executed in the end, under whatever transformations, and not recorded."""
     interpreter = context.interpreter
     while interpreter.parent is not None:

@@ -11,7 +11,7 @@ from rabbet.primitives import shape as _shape
 from rabbet.primitives.checks import axis_in_range
 
 
-def _dims(values, what):
+def sizes_of(values, what):
     """A tuple of Python ints from whatever counts as one; a lone int becomes one dimension."""
     try:
         return tuple([v.__index__() for v in (values if hasattr(values, "__iter__") else (values,))])
@@ -41,7 +41,7 @@ def broadcast_in_dim(operand, shape, broadcast_dimensions):
     """``operand`` repeated to ``shape``, its dimension i being dimension ``broadcast_dimensions[i]`` of the
     result.
     """
-    shape, dims = _dims(shape, "shape"), _dims(broadcast_dimensions, "broadcast_dimensions")
+    shape, dims = sizes_of(shape, "shape"), sizes_of(broadcast_dimensions, "broadcast_dimensions")
     if typeof(operand).shape == shape and not isinstance(operand, (np.ndarray, np.generic, bool, int, float)):
         return operand
     return _shape.broadcast_in_dim(operand, shape=shape, broadcast_dimensions=dims)
@@ -49,7 +49,7 @@ def broadcast_in_dim(operand, shape, broadcast_dimensions):
 
 def broadcast(operand, sizes):
     """``operand`` repeated along new leading dimensions of the given sizes."""
-    sizes = _dims(sizes, "sizes")
+    sizes = sizes_of(sizes, "sizes")
     aval = typeof(operand)
     dims = tuple(range(len(sizes), len(sizes) + aval.ndim))
     return broadcast_in_dim(operand, (*sizes, *aval.shape), dims)
@@ -62,6 +62,20 @@ def broadcast_to(operand, shape):
     return broadcast_in_dim(operand, shape, tuple(range(lead, len(shape))))
 
 
+def broadcast_like(arr, like_arr):
+    """``arr`` broadcast to the shape of another array, by NumPy's rule.
+
+    Raises:
+      ValueError: if its shape does not broadcast to that one.
+    """
+    wanted = typeof(like_arr).shape
+    if broadcast_shapes(typeof(arr).shape, wanted) != wanted:
+        raise ValueError(
+            f"broadcast_like: {typeof(arr).str_short()} does not broadcast to the shape {wanted}"
+        )
+    return broadcast_to(arr, wanted)
+
+
 def broadcast_to_rank(x, rank):
     """``x`` with leading dimensions of size 1 up to ``rank`` dimensions."""
     missing = rank - typeof(x).ndim
@@ -72,7 +86,7 @@ def broadcast_to_rank(x, rank):
 
 def full(shape, fill_value, dtype=None, *, sharding=None):
     """An array of ``shape`` filled with a scalar; its dtype, if none is given, is that of the value."""
-    shape = _dims(shape, "shape")
+    shape = sizes_of(shape, "shape")
     value = typeof(fill_value)
     if value.shape:
         raise TypeError(f"full needs a scalar, got {value.str_short()}")
@@ -90,6 +104,11 @@ def full(shape, fill_value, dtype=None, *, sharding=None):
 
         return as_weak(out)
     return out
+
+
+def empty(shape, dtype, *, out_sharding=None):
+    """An array whose elements nobody should read before they are written; they are zeros."""
+    return full(shape, 0, dtype)
 
 
 def full_like(x, fill_value, dtype=None, shape=None, *, sharding=None):
@@ -110,7 +129,7 @@ def iota(dtype, size):
 
 def broadcasted_iota(dtype, shape, dimension, *, out_sharding=None):
     """An array whose elements are their index along ``dimension``."""
-    shape = _dims(shape, "shape")
+    shape = sizes_of(shape, "shape")
     return _shape.iota(
         dtype=dtypes.canonicalize(dtype), shape=shape, dimension=axis_in_range("iota", dimension, len(shape))
     )
@@ -120,7 +139,7 @@ def reshape(operand, new_sizes, dimensions=None, *, out_sharding=None):
     """The elements of ``operand`` in row-major order (after transposing to ``dimensions``, if given) as
     ``new_sizes``.
     """
-    sizes = _dims(new_sizes, "new_sizes")
+    sizes = sizes_of(new_sizes, "new_sizes")
     if dimensions is not None:
         operand = transpose(operand, dimensions)
     if typeof(operand).shape == sizes:
@@ -137,7 +156,7 @@ def collapse(operand, start_dimension, stop_dimension=None):
 
 def expand_dims(array, dimensions):
     """``array`` with new dimensions of size 1, so that they are at ``dimensions`` in the result."""
-    dims = _dims(dimensions, "dimensions")
+    dims = sizes_of(dimensions, "dimensions")
     rank = typeof(array).ndim + len(dims)
     dims = tuple(sorted(axis_in_range("expand_dims", d, rank) for d in dims))
     return _shape.expand_dims(array, dimensions=dims) if dims else array
@@ -146,7 +165,7 @@ def expand_dims(array, dimensions):
 def squeeze(array, dimensions):
     """``array`` without the given dimensions, all of size 1."""
     aval = typeof(array)
-    dims = tuple(sorted(axis_in_range("squeeze", d, aval.ndim) for d in _dims(dimensions, "dimensions")))
+    dims = tuple(sorted(axis_in_range("squeeze", d, aval.ndim) for d in sizes_of(dimensions, "dimensions")))
     return _shape.squeeze(array, dimensions=dims) if dims else array
 
 
@@ -154,7 +173,7 @@ def transpose(operand, permutation):
     """``operand`` with its dimensions permuted: dimension i of the result is ``permutation[i]`` of the
     operand.
     """
-    order = _dims(permutation, "permutation")
+    order = sizes_of(permutation, "permutation")
     if order == tuple(range(typeof(operand).ndim)):
         return operand
     return _shape.transpose(operand, permutation=order)
@@ -162,13 +181,13 @@ def transpose(operand, permutation):
 
 def rev(operand, dimensions):
     """``operand`` with the order of elements reversed along ``dimensions``."""
-    return _shape.rev(operand, dimensions=_dims(dimensions, "dimensions"))
+    return _shape.rev(operand, dimensions=sizes_of(dimensions, "dimensions"))
 
 
 def slice(operand, start_indices, limit_indices, strides=None):
     """The box ``start_indices <= i < limit_indices``, every ``strides``-th element."""
-    lo, hi = _dims(start_indices, "start_indices"), _dims(limit_indices, "limit_indices")
-    steps = None if strides is None else _dims(strides, "strides")
+    lo, hi = sizes_of(start_indices, "start_indices"), sizes_of(limit_indices, "limit_indices")
+    steps = None if strides is None else sizes_of(strides, "strides")
     if steps is not None and all(s == 1 for s in steps):
         steps = None
     if not any(lo) and steps is None and hi == typeof(operand).shape:
@@ -188,7 +207,7 @@ def slice_in_dim(operand, start_index, limit_index, stride=1, axis=0):
 
 def split(operand, sizes, axis=0):
     """``operand`` cut along ``axis`` into pieces of the given sizes; a list."""
-    sizes = _dims(sizes, "sizes")
+    sizes = sizes_of(sizes, "sizes")
     shape = typeof(operand).shape
     axis = axis_in_range("split", axis, len(shape))
     if sum(sizes) != shape[axis]:
@@ -231,7 +250,7 @@ def unstack(x, axis=0):
 
 def tile(operand, reps):
     """``operand`` repeated ``reps[i]`` times along dimension i."""
-    reps = _dims(reps, "reps")
+    reps = sizes_of(reps, "reps")
     shape = typeof(operand).shape
     if len(reps) != len(shape):
         raise ValueError(f"tile: {typeof(operand).str_short()} needs {len(shape)} counts, got {reps}")
@@ -246,7 +265,7 @@ def pad(operand, padding_value, padding_config):
     """``operand`` padded by ``(low, high, interior)`` per dimension; negative low and high cut elements
     off.
     """
-    config = tuple([_dims(triple, "padding_config") for triple in padding_config])
+    config = tuple([sizes_of(triple, "padding_config") for triple in padding_config])
     aval = typeof(operand)
     if isinstance(padding_value, (bool, int, float, complex)):
         padding_value = scalars.typed(dtypes.numpy_scalar(padding_value, aval.dtype), aval.dtype)
@@ -254,8 +273,29 @@ def pad(operand, padding_value, padding_config):
 
 
 __all__ = [
-    "broadcast", "broadcast_in_dim", "broadcast_shapes", "broadcast_to", "broadcast_to_rank",
-    "broadcasted_iota", "collapse", "concatenate", "expand_dims", "full", "full_like", "iota", "pad",
-    "reshape", "rev", "slice", "slice_in_dim", "split", "squeeze", "stack", "tile", "transpose",
+    "broadcast",
+    "broadcast_in_dim",
+    "broadcast_like",
+    "broadcast_shapes",
+    "broadcast_to",
+    "broadcast_to_rank",
+    "broadcasted_iota",
+    "collapse",
+    "concatenate",
+    "empty",
+    "expand_dims",
+    "full",
+    "full_like",
+    "iota",
+    "pad",
+    "reshape",
+    "rev",
+    "slice",
+    "slice_in_dim",
+    "split",
+    "squeeze",
+    "stack",
+    "tile",
+    "transpose",
     "unstack",
 ]  # fmt: skip

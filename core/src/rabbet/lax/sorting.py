@@ -2,8 +2,9 @@
 
 from rabbet.interpreter import typeof
 from rabbet.lax.shapes import transpose
+from rabbet.primitives import elementwise as _elementwise
 from rabbet.primitives import sort as _sort
-from rabbet.primitives.checks import axis_in_range
+from rabbet.primitives.checks import FLOATS, accept, axis_in_range
 
 
 def sort(operand, dimension=-1, is_stable=True, num_keys=1):
@@ -36,10 +37,11 @@ def sort_key_val(keys, values, dimension=-1, is_stable=True):
     return sort((keys, values), dimension, is_stable, 1)
 
 
-def top_k(operand, k, *, axis=-1):
+def top_k(operand, k, *, axis=-1, is_stable=True):
     """The ``k`` largest elements along ``axis``, from the largest on, and their positions (int32).
 
-    Among equal elements the first ones are taken; NaN counts as the largest.
+    Among equal elements the first ones are taken, in their order, also where ``is_stable=False`` does not
+    ask for that; NaN counts as the largest.
     """
     ndim = typeof(operand).ndim
     axis = axis_in_range("top_k", axis.__index__(), ndim)
@@ -50,4 +52,45 @@ def top_k(operand, k, *, axis=-1):
     return tuple([transpose(x, back) for x in _sort.top_k(transpose(operand, order), k=k.__index__())])
 
 
-__all__ = ["sort", "sort_key_val", "top_k"]
+def approx_max_k(
+    operand, k, reduction_dimension=-1, recall_target=0.95, reduction_input_size_override=-1,
+    aggregate_to_topk=True,
+):  # fmt: skip
+    """The ``k`` largest elements along a dimension, from the largest on, and their positions (int32).
+
+    The field's search that may miss some of them. Here none is missed, on any backend: ``recall_target``
+    and ``reduction_input_size_override`` can only loosen what is asked for, and without
+    ``aggregate_to_topk`` just the ``k`` largest are returned, too.
+
+    Args:
+      operand: an array of floats.
+      k: how many.
+      reduction_dimension: along which to search.
+
+    Returns:
+      (values, positions), of size ``k`` along that dimension.
+    """
+    return _approximately("approx_max_k", operand, k, reduction_dimension, recall_target)
+
+
+def approx_min_k(
+    operand, k, reduction_dimension=-1, recall_target=0.95, reduction_input_size_override=-1,
+    aggregate_to_topk=True,
+):  # fmt: skip
+    """The ``k`` smallest elements along a dimension, from the smallest on, and their positions; see
+    ``approx_max_k``.
+    """
+    values, places = _approximately(
+        "approx_min_k", _elementwise.neg(operand), k, reduction_dimension, recall_target
+    )
+    return _elementwise.neg(values), places
+
+
+def _approximately(name, operand, k, dimension, recall):
+    accept(name, FLOATS, typeof(operand))
+    if not 0.0 < recall <= 1.0:
+        raise ValueError(f"{name}: recall_target must be above 0 and at most 1, got {recall}")
+    return top_k(operand, k, axis=dimension)
+
+
+__all__ = ["approx_max_k", "approx_min_k", "sort", "sort_key_val", "top_k"]

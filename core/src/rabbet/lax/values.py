@@ -65,6 +65,12 @@ def select(pred, on_true, on_false):
     return logic.select_n(pred, on_false, on_true)
 
 
+def stage(x):
+    """``x`` itself, as a value of the program that is being traced; outside of one, as an array."""
+    aval = typeof(x)
+    return convert.convert_element_type(x, new_dtype=aval.dtype, weak_type=aval.weak_type)
+
+
 def stop_gradient(x):
     """``x`` (a pytree of arrays) with derivative zero."""
     return tree.map(convert.stop_gradient, x)

@@ -388,6 +388,10 @@ class Site:
         """
         return self._function.inline(stage(parts, avals, self.primitive.name).jaxpr, names)
 
+    def function(self, jaxpr, name):
+        """Write a body as a private function; return its symbol."""
+        return self._function.module.function_of(jaxpr, name)
+
     def call(self, jaxpr, names, name="f"):
         """Write a body as a private function and call it; return the names of its outputs."""
         symbol = self._function.module.function_of(jaxpr, name)

@@ -1,0 +1,58 @@
+"""``composite``: a function under a name that a backend may know better."""
+
+import functools
+
+from rabbet import tree
+from rabbet.interpreter import typeof
+from rabbet.lax.control import Body
+from rabbet.lax.platforms import runs_at_once
+from rabbet.primitives import composite as _composite
+from rabbet.runtime.values import traceable
+from rabbet.source_info import folded
+
+
+def composite(decomposition, name, version=0):
+    """``decomposition`` as one operation with a name of its own in the lowered program.
+
+    A backend that knows the name, the version and the attributes may replace it by something faster; any
+    other one compiles the decomposition. Transformations go through the decomposition. Usable as a decorator
+    with ``functools.partial``.
+
+    Args:
+      decomposition: a function of pytrees of arrays, and of keywords, the attributes.
+      name: such as ``"my.tangent"``.
+      version: an int that says when the meaning of the name has changed.
+
+    Returns:
+      a function of the same positional arguments and keywords. Keywords are numbers, strings, NumPy arrays,
+      or lists or dicts of these; those that are None are not written down.
+
+    Example:
+      >>> tangent = lax.composite(lambda x: lax.div(lax.sin(x), lax.cos(x)), "my.tangent")
+    """
+    if not callable(decomposition):
+        raise TypeError(f"composite takes a function and a name, got {type(decomposition).__name__}")
+    version = version.__index__()
+
+    @functools.wraps(decomposition)
+    @folded
+    def composed(*args, **attributes):
+        if runs_at_once():
+            return decomposition(*args, **attributes)
+        written = tuple([(k, _composite.attribute(v)) for k, v in attributes.items() if v is not None])
+        leaves, in_tree = tree.flatten(args)
+        leaves = [traceable(x) for x in leaves]
+
+        def of_arrays(*args):
+            return decomposition(*args, **attributes)
+
+        body = Body(of_arrays, in_tree, [typeof(x) for x in leaves])
+        outs = _composite.composite(
+            *body.consts, *leaves, jaxpr=body.program, name=name, version=version, attributes=written
+        )
+        return tree.unflatten(body.out_tree, outs)
+
+    return composed
+
+
+__all__ = ["composite"]

@@ -1,0 +1,48 @@
+"""``index_take``: slices at the positions that several index arrays give together."""
+
+from rabbet import dtypes
+from rabbet.interpreter import typeof
+from rabbet.lax import shapes
+from rabbet.lax.gathering import GatherDimensionNumbers, gather
+from rabbet.lax.operators import remainder
+from rabbet.primitives.checks import axes_valid
+
+
+def index_take(src, idxs, axes):
+    """``src[..., idxs[0][i], ..., idxs[1][i], ...]`` for each ``i``, stacked along a new first dimension.
+
+    Args:
+      src: an array.
+      idxs: arrays of integers of one shape ``(n,)``, one per axis; each counts round and round its axis.
+      axes: the dimensions of ``src`` that they index.
+
+    Returns:
+      an array of shape ``(n, *other dimensions of src)``.
+
+    Raises:
+      TypeError: if the index arrays are not integers of one dimension, as many as axes.
+    """
+    aval = typeof(src)
+    axes = tuple([axis.__index__() for axis in axes])
+    axes_valid("index_take", axes, aval.ndim)
+    given = [typeof(i) for i in idxs]
+    if (
+        not axes
+        or len(given) != len(axes)
+        or any(a.ndim != 1 or a.shape != given[0].shape or dtypes.kind(a.dtype) not in "iu" for a in given)
+    ):
+        shown = ", ".join([a.str_short() for a in given])
+        raise TypeError(
+            f"index_take needs an array of integers of one length for each of the axes {axes}, got {shown}"
+        )
+    sizes = [aval.shape[axis] for axis in axes]
+    columns = [shapes.expand_dims(remainder(i, size), (1,)) for i, size in zip(idxs, sizes, strict=True)]
+    numbers = GatherDimensionNumbers(
+        offset_dims=tuple(range(1, aval.ndim - len(axes) + 1)), collapsed_slice_dims=axes,
+        start_index_map=axes,
+    )  # fmt: skip
+    window = [1 if d in axes else size for d, size in enumerate(aval.shape)]
+    return gather(src, shapes.concatenate(columns, 1), numbers, window, mode="promise_in_bounds")
+
+
+__all__ = ["index_take"]
