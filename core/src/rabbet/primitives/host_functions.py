@@ -6,7 +6,7 @@ against what was promised: the layers below copy bytes without looking at their 
 
 import numpy as np
 
-from rabbet import dtypes, scalars, tree
+from rabbet import scalars, tree
 from rabbet.interpreter import typeof
 from rabbet.source_info import describe_function
 from rabbet.tree_util import keystr
@@ -107,6 +107,12 @@ class HostFunction:
         ]
 
     def _leaf(self, x, aval, path):
+        if getattr(x, "dtype", None) == aval.dtype and x.shape == aval.shape and not aval.is_extended:
+            return np.asarray(x, order="C")
+        return self._converted(x, aval, path)
+
+    def _converted(self, x, aval, path):
+        """What is not of the promised type to the letter: a Python number, NumPy's own 64 bits; or refused."""
         what = f"{self.who}: {self} returned{f' at {path}' if path else ''} "
         promised = f", result_shape_dtypes promised {aval.str_short()}"
         try:
@@ -116,17 +122,16 @@ class HostFunction:
             raise TypeError(f"{what}what is no array, {shown}{promised}") from None
         if have.shape != aval.shape:
             raise ValueError(f"{what}an array of shape {have.shape}{promised}")
-        if isinstance(aval.dtype, dtypes.ExtendedDType):
+        if aval.is_extended:
             raise TypeError(f"{what}an array of an extended dtype{promised}; return what stores it")
-        exact = getattr(x, "dtype", None) == aval.dtype
         adopted = scalars.is_python_scalar(x) and scalars.fits(x, aval.dtype)
         # NumPy's own 64 bits count as 32, as everywhere.
-        if not (exact or adopted or have.dtype == aval.dtype):
+        if not (adopted or have.dtype == aval.dtype):
             raise TypeError(
                 f"{what}an array of dtype {getattr(x, 'dtype', have.dtype)}{promised}; convert it with "
                 f".astype({aval.dtype.name!r})"
             )
-        return np.asarray(x).astype(aval.dtype, order="C", copy=False)
+        return np.asarray(x).astype(aval.dtype, order="C")
 
 
 def taken_apart(function, who, args, kwargs, *, out_tree=None, fixed=None):
