@@ -112,7 +112,7 @@ class HostFunction:
         return self._converted(x, aval, path)
 
     def _converted(self, x, aval, path):
-        """What is not of the promised type to the letter: a Python number, NumPy's own 64 bits; or refused."""
+        """What is not of the promised type to the letter: a number, NumPy's own 64 bits; or refused."""
         what = f"{self.who}: {self} returned{f' at {path}' if path else ''} "
         promised = f", result_shape_dtypes promised {aval.str_short()}"
         try:
