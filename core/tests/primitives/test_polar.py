@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from rabbet import lax
 from rabbet.primitives.linalg_polar import svd_by_polar
-from rabbet.testing import driver
+from rabbet.testing import checks, driver
 from rabbet.testing.draws import device_array
 
 linalg = lax.linalg
@@ -24,16 +24,20 @@ def on_host(arrays):
     return [np.asarray(x) for x in arrays]
 
 
+def evaluated(fn, a):
+    """What ``fn``, which returns several arrays, computes: one program, quickly compiled."""
+    return on_host(checks.evaluated(lambda x: list(fn(x)), [device_array(a)], "test"))
+
+
 def close(got, wanted, digits=5):
     assert np.allclose(got, wanted, rtol=10.0**-digits, atol=10.0**-digits)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "complex128"])
-@pytest.mark.parametrize("full", [True, False])
+@pytest.mark.parametrize(("dtype", "full"), [("float32", True), ("complex128", False)])
 def test_singular_values(dtype, full):
     """Also of a matrix of rank one, where the vectors of the zeros have to be made up."""
     for a in (random(2, 4, 3, dtype=dtype), np.ones((2, 4), dtype)):
-        u, s, vh = on_host(driver.jit(lambda x: svd_by_polar(x, full, True))(device_array(a)))
+        u, s, vh = evaluated(lambda x: svd_by_polar(x, full, True), a)
         k = s.shape[-1]
         for q in (u, adjoint(vh)):
             close(adjoint(q) @ q, np.eye(q.shape[-1]))
@@ -44,14 +48,14 @@ def test_singular_values(dtype, full):
 
 def test_singular_values_alone():
     a = random(3, 3, dtype="float64")
-    (s,) = driver.jit(lambda x: svd_by_polar(x, False, False))(device_array(a))
+    (s,) = evaluated(lambda x: svd_by_polar(x, False, False), a)
     close(s, np.linalg.svd(a, compute_uv=False), 12)
 
 
 @pytest.mark.parametrize(("dtype", "steps"), [("float32", 4), ("complex128", 6)])
 def test_the_factors(dtype, steps):
     a = random(2, 4, 3, dtype=dtype)
-    u, h, count, converged = on_host(linalg.qdwh(device_array(a)))
+    u, h, count, converged = evaluated(linalg.qdwh, a)
     close(adjoint(u) @ u, np.broadcast_to(np.eye(3), (2, 3, 3)))
     close(u @ h, a)
     assert (h == adjoint(h)).all() and (np.linalg.eigvalsh(h) > 0).all()
@@ -65,8 +69,8 @@ def test_too_few_steps():
 
 def test_a_part_of_the_matrix():
     a = random(4, 3, dtype="float64")
-    u, h, _, _ = on_host(linalg.qdwh(device_array(a), dynamic_shape=(3, 2)))
-    small_u, small_h, _, _ = on_host(linalg.qdwh(device_array(a[:3, :2])))
+    u, h, _, _ = evaluated(lambda x: linalg.qdwh(x, dynamic_shape=(3, 2)), a)
+    small_u, small_h, _, _ = evaluated(linalg.qdwh, a[:3, :2])
     close(u, np.pad(small_u, ((0, 1), (0, 1))))
     close(h, np.pad(small_h, ((0, 1), (0, 1))))
 
@@ -74,9 +78,11 @@ def test_a_part_of_the_matrix():
 def test_the_derivative_of_a_rotation():
     """At the identity, the unitary factor moves by the skew part of the change."""
     change = np.array([[1.0, 2.0], [5.0, 3.0]])
-    (moved,) = driver.jvp(
-        lambda x: (linalg.qdwh(x)[0],), (device_array(np.eye(2)),), (device_array(change),)
-    )[1]
+
+    def push(t):
+        return driver.jvp(lambda x: (linalg.qdwh(x)[0],), (device_array(np.eye(2)),), (t,))[1]
+
+    (moved,) = evaluated(push, change)
     close(moved, (change - change.T) / 2, 10)
 
 
