@@ -3,7 +3,12 @@
 import numpy as np
 import pytest
 from rabbet import lax
+from rabbet.avals import ShapedArray
+from rabbet.errors import MissingRule
+from rabbet.lowering.custom_calls import targets
 from rabbet.primitives.linalg_polar import svd_by_polar
+from rabbet.runtime.compiled import lower_program
+from rabbet.staging import stage
 from rabbet.testing import checks, driver
 from rabbet.testing.draws import device_array
 
@@ -89,3 +94,12 @@ def test_the_derivative_of_a_rotation():
 def test_messages():
     with pytest.raises(ValueError, match=r"at least as many rows as columns, got f32\[2,3\]; decompose"):
         linalg.qdwh(lax.full((2, 3), 1.0))
+
+
+def test_other_platforms_call_no_library():
+    closed = stage(lambda x: list(linalg.svd(x)), [ShapedArray((3, 2), np.dtype("float32"))])
+    text = lower_program(closed.jaxpr, "tpu", "svd").module.text
+    assert targets(text) == {"Qr", "Eigh"}
+    with pytest.raises(MissingRule, match="'eig': it needs LAPACK, which only the CPU offers"):
+        eig = stage(lambda x: linalg.eig(x), [ShapedArray((2, 2), np.dtype("float32"))])
+        lower_program(eig.jaxpr, "tpu", "eig")
