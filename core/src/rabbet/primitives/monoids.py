@@ -21,7 +21,6 @@ from rabbet.primitives import (
     elementwise,
     loops,
     shape,
-    window_sums,
     windows,
 )  # fmt: skip
 from rabbet.primitives.cumulative import array
@@ -228,7 +227,7 @@ reduce_window = Primitive(
 
 @reduce_window.rule("lower")
 def lower_reduce_window(op, *names):
-    return _emit_region(op, "stablehlo.reduce_window", window_sums.attributes(op["window"]), names)
+    return _emit_region(op, "stablehlo.reduce_window", windows.attributes(op["window"]), names)
 
 
 @reduce_window.decompose

@@ -22,6 +22,7 @@ from rabbet.primitives import (
     windows,
     zeros,
 )
+from rabbet.primitives.cumulative import array
 
 
 def gather_aval(t, x, window, largest):
@@ -112,8 +113,6 @@ def scattered(source, x, window, largest):
 # ----------------------------------------------------------------------------------------------- lowering
 @select_and_gather_add.rule("lower")
 def lower_gather(op, t, x):
-    from rabbet.primitives.window_sums import attributes
-
     window, largest = op["window"], op["largest"]
     a, b = op.in_avals
     if window.places <= windows.MOST_PLACES or not op.out.size:
@@ -125,7 +124,7 @@ def lower_gather(op, t, x):
     values = b.update(shape=op.out.shape).mlir
     kind = "SIGNED" if b.dtype.kind == "i" else "UNSIGNED" if b.dtype.kind == "u" else "FLOAT"
     return op.emit_many(
-        f'"stablehlo.reduce_window"({x}, {t}, {worst}, {zero}) <{{{attributes(window)}}}> ({{\n'
+        f'"stablehlo.reduce_window"({x}, {t}, {worst}, {zero}) <{{{windows.attributes(window)}}}> ({{\n'
         f"  ^bb0(%a: {s}, %at: {m}, %b: {s}, %bt: {m}):\n"
         f"    %first = stablehlo.compare {'GE' if largest else 'LE'}, %a, %b, {kind} : ({s}, {s}) -> "
         "tensor<i1>\n"
@@ -139,8 +138,6 @@ def lower_gather(op, t, x):
 
 @select_and_scatter_add.rule("lower")
 def lower_scatter(op, source, x):
-    from rabbet.primitives.cumulative import array
-
     window, largest = op["window"], op["largest"]
     a, b = op.in_avals
     # The one operation of StableHLO knows no dilation, and both its arrays have one dtype.

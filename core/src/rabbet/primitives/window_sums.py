@@ -8,7 +8,6 @@ from rabbet.interpreter import typeof
 from rabbet.payloads import Batched, Dual
 from rabbet.primitive import Primitive
 from rabbet.primitives import checks, reductions, shape, window_choices, windows, zeros
-from rabbet.primitives.cumulative import array
 
 
 def over_windows(name, hlo, accepts, start, doc, *, kinds=()):
@@ -35,7 +34,7 @@ def over_windows(name, hlo, accepts, start, doc, *, kinds=()):
         t = op.out.update(shape=()).mlir
         init = op.constant(start(op.out.dtype), op.out.update(shape=()))
         return op.emit(
-            f'"stablehlo.reduce_window"({x}, {init}) <{{{attributes(op["window"])}}}> ({{\n'
+            f'"stablehlo.reduce_window"({x}, {init}) <{{{windows.attributes(op["window"])}}}> ({{\n'
             f"  ^bb0(%a: {t}, %b: {t}):\n    %c = {hlo} %a, %b : {t}\n    stablehlo.return %c : {t}\n"
             f"  }}) : ({op.in_avals[0].mlir}, {t}) -> {op.out.mlir}"
         )
@@ -45,17 +44,6 @@ def over_windows(name, hlo, accepts, start, doc, *, kinds=()):
         return Batched(primitive(x.value, window=op.params["window"].with_batch(x.axis)), x.axis)
 
     return primitive
-
-
-def attributes(window):
-    """The attributes of StableHLO's ``reduce_window``."""
-    padding = [list(pair) for pair in window.padding]
-    pads = f"dense<{padding}> : tensor<{len(padding)}x2xi64>" if padding else "dense<> : tensor<0x2xi64>"
-    return (
-        f"base_dilations = {array(window.base_dilation)}, padding = {pads}, "
-        f"window_dilations = {array(window.dilation)}, window_dimensions = {array(window.sizes)}, "
-        f"window_strides = {array(window.strides)}"
-    )
 
 
 reduce_window_sum = over_windows(

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from rabbet.interpreter import typeof
 from rabbet.primitives import shape
+from rabbet.primitives.cumulative import array
 
 # Windows of up to this many places are written out, one slice per place; larger ones become a loop.
 MOST_PLACES = 64
@@ -122,6 +123,17 @@ def unpadded(x, fill, window):
         return x
     sizes = typeof(x).shape
     return shape.slice(x, start_indices=(0,) * len(sizes), limit_indices=sizes, strides=window.base_dilation)
+
+
+def attributes(window):
+    """The attributes of StableHLO's ``reduce_window``, as text."""
+    padding = [list(pair) for pair in window.padding]
+    pads = f"dense<{padding}> : tensor<{len(padding)}x2xi64>" if padding else "dense<> : tensor<0x2xi64>"
+    return (
+        f"base_dilations = {array(window.base_dilation)}, padding = {pads}, "
+        f"window_dilations = {array(window.dilation)}, window_dimensions = {array(window.sizes)}, "
+        f"window_strides = {array(window.strides)}"
+    )
 
 
 def check(name, aval, window):
