@@ -84,3 +84,11 @@ def test_settings_refuse_nonsense(setting, bad, says):
 def test_settings_are_documented():
     assert NUM_DEVICES.variable == "RABBET_NUM_CPU_DEVICES" and NUM_DEVICES.doc
     assert ALLOCATOR.variable == "RABBET_CPU_ALLOCATOR" and ALLOCATOR.doc
+
+
+def test_loops_with_a_barrier_of_several_operands_are_not_compiled_as_one_kernel():
+    options = BACKEND.program_options
+    several = "%3:2 = stablehlo.optimization_barrier %1, %2 : tensor<f32>, tensor<f32>"
+    one = "%3 = stablehlo.optimization_barrier %1 : tensor<f32>"
+    assert options(f'"stablehlo.while"\n{several}') == {"xla_disable_hlo_passes": "small-while-loop-hoisting"}
+    assert options(f'"stablehlo.while"\n{one}') == options(several) == {}

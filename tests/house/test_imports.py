@@ -23,7 +23,8 @@ PLUGINS = sorted(
 # The public modules of core: all that a plugin may import from it.
 DOORS = {
     "rabbet", "rabbet.extend", "rabbet.lax", "rabbet.testing", "rabbet.tree", "rabbet.tree_util",
-    "rabbet.errors", "rabbet.dlpack", "rabbet.dtypes",
+    "rabbet.errors", "rabbet.dlpack", "rabbet.dtypes", "rabbet.ad_checkpoint", "rabbet.checkpoint_policies",
+    "rabbet.custom_batching",
 }  # fmt: skip
 MODULE_OF = {
     "rabbet-numpy": "rabbet.numpy", "rabbet-nn": "rabbet.nn", "rabbet-random": "rabbet.random",
