@@ -7,7 +7,7 @@ that looks among the installed packages when it is first asked.
 
 import functools
 
-from rabbet import current, dtypes, passes, rules
+from rabbet import current, dtypes, passes, provided, rules
 from rabbet.config import config
 from rabbet.interpreter import Tracer
 from rabbet.lax import operators
@@ -26,6 +26,7 @@ def compose():
     current.set_bottom(EVALUATION)
     operators.give_to(Array, Tracer, numpy_module)
     dtypes.use_finder(find_dtype)
+    provided.use_finder(public_name)
     rules.set_bridges(find_rule_sets)
     passes.set_finder(find_passes)
     backends.set_manager(manager)

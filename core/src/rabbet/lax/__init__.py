@@ -13,7 +13,8 @@ from rabbet.lax.collectives import (
     psum_scatter, pswapaxes,
 )  # fmt: skip
 from rabbet.lax.contractions import (
-    DotAlgorithm, DotAlgorithmPreset, DotDimensionNumbers, Precision, PrecisionLike, batch_matmul, dot, dot_general,
+    DotAlgorithm, DotAlgorithmPreset, DotDimensionNumbers, Precision, PrecisionLike, batch_matmul, dot,
+    dot_general,
 )  # fmt: skip
 from rabbet.lax.composite import composite
 from rabbet.lax.control import cond, fori_loop, scan, switch, while_loop
@@ -42,8 +43,8 @@ from rabbet.lax.reductions import (
 )  # fmt: skip
 from rabbet.lax.shapes import (
     broadcast, broadcast_in_dim, broadcast_like, broadcast_shapes, broadcast_to_rank, broadcasted_iota,
-    collapse, concatenate, empty, expand_dims, full, full_like, iota, pad, reshape, rev, slice, slice_in_dim, split,
-    squeeze, stack, tile, transpose, unstack,
+    collapse, concatenate, empty, expand_dims, full, full_like, iota, pad, reshape, rev, slice,
+    slice_in_dim, split, squeeze, stack, tile, transpose, unstack,
 )  # fmt: skip
 from rabbet.lax.solvers import custom_linear_solve, custom_root
 from rabbet.lax.sorting import approx_max_k, approx_min_k, sort, sort_key_val, top_k

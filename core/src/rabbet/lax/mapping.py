@@ -5,7 +5,7 @@ import operator
 from rabbet import tree
 from rabbet.interpreter import typeof
 from rabbet.lax import control, shapes
-from rabbet.plugins import api
+from rabbet.provided import by_plugin
 from rabbet.runtime.values import traceable
 from rabbet.source_info import folded
 
@@ -25,7 +25,7 @@ def map(f, xs, *, batch_size=None):
     """
     if batch_size is None:
         return control.scan(lambda _, x: ((), f(x)), (), xs)[1]
-    batched = api.resolve("vmap")(f)
+    batched = by_plugin("vmap")(f)
     size = operator.index(batch_size)
     if size < 0:
         raise ValueError(f"map: batch_size must not be negative, got {batch_size}")

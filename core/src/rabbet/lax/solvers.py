@@ -10,10 +10,10 @@ from rabbet.jaxpr import evaluate
 from rabbet.lax import control
 from rabbet.lax.values import convert_element_type
 from rabbet.payloads import tangent_aval, zero_for
-from rabbet.plugins import api
 from rabbet.primitives import custom, elementwise, zeros
 from rabbet.primitives.branches import transposed_whole, with_all_consts
 from rabbet.primitives.linear_solve import linear_solve
+from rabbet.provided import by_plugin
 from rabbet.runtime.values import traceable
 from rabbet.source_info import describe_function, folded
 from rabbet.tree_util import keystr
@@ -194,7 +194,7 @@ class _Root:
         """The program from a root and a right-hand side to the solution of the linearized equation."""
         space, f = self.space, self.f
         try:
-            jvp = api.resolve("jvp")
+            jvp = by_plugin("jvp")
         except MissingPluginError:  # then nobody will ask for derivatives
             return Nothing
 
@@ -239,7 +239,7 @@ class _Root:
         if not f_consts:
             return outs, still
         on_consts = lambda *consts: evaluate(self.f.program, [*consts, *root])
-        _, pushed = api.resolve("jvp")(on_consts, tuple(f_consts), tuple(moving))
+        _, pushed = by_plugin("jvp")(on_consts, tuple(f_consts), tuple(moving))
         change = evaluate(self.tangents.program, [*t_consts, *root, *pushed])
         return outs, [*[elementwise.neg(t) for t in change], *still[size:]]
 
