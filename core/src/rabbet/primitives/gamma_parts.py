@@ -8,11 +8,12 @@ arguments, stands in NIST DLMF 8.12.
 
 import builtins
 import functools
+import math
 from fractions import Fraction
 
 from rabbet.primitives import logic
-from rabbet.primitives.elementwise import add, div, log, log1p, mul, sub
-from rabbet.primitives.numerics import full_like, is_double, polynomial
+from rabbet.primitives.elementwise import add, div, log, log1p, min, mul, sqrt, sub
+from rabbet.primitives.numerics import full_like, is_double, largest, polynomial
 from rabbet.primitives.powers import abs
 
 # The series of Stirling's formula for log gamma, DLMF 5.11.1: coefficients of z ** -1, z ** -3, ...
@@ -27,23 +28,44 @@ TEMME_NEAR = 0.3
 _LARGEST_ETA = 0.34  # at x / a = 1 - TEMME_NEAR
 
 
-def distance(u, ratio):
-    """``u - log(ratio)``, where ``ratio`` is ``1 + u`` and known by itself, accurate also near 0.
+def near_distance(u):
+    """``u - log(1 + u)`` for ``|u| <= 1/2``, accurate near 0.
 
     XLA's ``log_plus_one`` loses two digits between -0.45 and -0.3 in double precision, so it is not used.
     """
-    near = logic.lt(abs(u), 0.5)
-    small = logic.select_n(near, 0.0, u)
     # log(1 + u) = 2 artanh(t), of which the first term is taken together with u.
-    t = div(small, add(small, 2.0))
+    t = div(u, add(u, 2.0))
     squared = mul(t, t)
     terms = [2.0 / (2 * k + 3) for k in range(17 if is_double(u) else 8)]
-    series = mul(t, sub(small, mul(squared, polynomial(squared, terms))))
-    return logic.select_n(near, sub(u, log(logic.select_n(near, ratio, 1.0))), series)
+    return mul(t, sub(u, mul(squared, polynomial(squared, terms))))
+
+
+def weighted_distance(weight, off, ratio):
+    """``weight (u - log(1 + u))`` where ``off`` is ``weight u``, and ``ratio`` is ``1 + u`` and known by
+    itself.
+    """
+    u = div(off, weight)
+    near = logic.lt(abs(u), 0.5)
+    large = logic.select_n(near, min(ratio, largest(ratio)), 1.0)
+    far = sub(off, mul(weight, log(large)))
+    return logic.select_n(near, far, mul(weight, near_distance(logic.select_n(near, 0.0, u))))
+
+
+def inverse_factorial(a):
+    """``(error, root)`` with ``a ** a exp(-a) / gamma(a + 1) == exp(-error) / root``, for ``a > 0``.
+
+    From 1 on the root is Stirling's formula and the error its own; below, the root is 1.
+    """
+    small = logic.lt(a, 1.0)
+    error = stirling_error(add(a, logic.select_n(small, 0.0, full_like(a, 1))))
+    below = sub(mul(add(a, 0.5), log1p(a)), mul(a, log(a)))
+    below = add(below, 0.5 * math.log(2.0 * math.pi) - 1.0)
+    root = logic.select_n(small, sqrt(mul(a, 2.0 * math.pi)), 1.0)
+    return logic.select_n(small, error, add(error, below)), root
 
 
 def stirling_error(a):
-    """``log gamma(a)`` less Stirling's ``(a - 1/2) log a - a + log(2 pi) / 2``, for ``a > 0``.
+    """``log gamma(a)`` less Stirling's ``(a - 1/2) log a - a + log(2 pi) / 2``, for ``a >= 1``.
 
     The asymptotic series at ``a + n``, brought back by the recurrence of gamma.
     """
@@ -100,7 +122,7 @@ def temme_rows(double):
             row = [
                 (-1) ** k * g[k] * first[n] + (n + 2) * row[n + 2] for n in range(degrees + 2 * (orders - k))
             ]
-        rows.append(_counting(row, k, 1e-17 if double else 1e-9))
+        rows.append(_counting(row, k, 1e-15 if double else 1e-8))
     while not rows[-1]:
         rows.pop()
     return rows
@@ -134,4 +156,4 @@ def _stirling_factors(count):
     return g
 
 
-__all__ = ["distance", "stirling_error", "temme", "temme_rows"]
+__all__ = ["inverse_factorial", "near_distance", "temme", "temme_rows", "weighted_distance"]

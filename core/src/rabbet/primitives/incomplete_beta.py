@@ -6,7 +6,6 @@ root of the larger shape steps, on the side of ``x`` where it does; the factor i
 in ``gamma_parts``, so that it stays accurate for large shapes.
 """
 
-import math
 
 import numpy as np
 
@@ -15,8 +14,8 @@ from rabbet.payloads import Dual, Zero
 from rabbet.primitive import Primitive
 from rabbet.primitives import checks, logic, zeros
 from rabbet.primitives.checks import FLOATS
-from rabbet.primitives.elementwise import add, div, exp, log, log1p, mul, neg, sqrt, sub
-from rabbet.primitives.gamma_parts import distance, stirling_error
+from rabbet.primitives.elementwise import add, div, exp, log, log1p, mul, neg, sub
+from rabbet.primitives.gamma_parts import inverse_factorial, weighted_distance
 from rabbet.primitives.numerics import epsilon, full_like, in_single, repeat_while
 from rabbet.primitives.powers import abs
 from rabbet.primitives.special import lgamma
@@ -78,11 +77,13 @@ def _factor(a, b, p, q):
     """``p ** a q ** b / B(a, b)``, from the saddle point ``p = a / (a + b)``."""
     total = add(a, b)
     off = sub(mul(p, b), mul(q, a))
-    left = distance(div(off, a), mul(p, div(total, a)))
-    right = distance(div(neg(off), b), mul(q, div(total, b)))
-    exponent = add(mul(a, left), mul(b, right))
-    errors = sub(sub(stirling_error(total), stirling_error(a)), stirling_error(b))
-    return mul(exp(sub(errors, exponent)), sqrt(mul(mul(a, div(b, total)), 0.5 / math.pi)))
+    left = weighted_distance(a, off, mul(p, div(total, a)))
+    right = weighted_distance(b, neg(off), mul(q, div(total, b)))
+    error_a, root_a = inverse_factorial(a)
+    error_b, root_b = inverse_factorial(b)
+    error, root = inverse_factorial(total)
+    power = exp(sub(sub(error, add(error_a, error_b)), add(left, right)))
+    return mul(mul(power, mul(a, div(b, total))), div(div(root, root_a), root_b))
 
 
 def _fraction(a, b, p, q):
@@ -99,13 +100,15 @@ def _fraction(a, b, p, q):
         above, below = _numerator(n, *held), _denominator(n, *held)
         c = add(below, div(above, c))
         d = div(1.0, add(below, mul(above, d)))
-        ratio = mul(c, d)
+        # What has converged stays, or its rounding errors would pile up while others are not there yet.
+        ratio = logic.select_n(logic.gt(abs(change), eps), 1.0, mul(c, d))
         return n, c, d, mul(f, ratio), sub(ratio, 1.0)
 
     nought = full_like(p, 0)
     d = div(add(a, 1.0), mul(a, add(sub(mul(a, q), mul(b, p)), 1.0)))  # 1 / denominator number 0
     state = (nought, full_like(p, np.inf), d, d, full_like(p, 1))
-    return repeat_while(more, step, state, (a, b, p, q))[3]
+    *_, f, change = repeat_while(more, step, state, (a, b, p, q))
+    return logic.select_n(logic.gt(abs(change), eps), f, np.nan)
 
 
 def _numerator(n, a, b, p, q):

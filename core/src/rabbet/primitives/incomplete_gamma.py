@@ -23,7 +23,14 @@ from rabbet.primitive import Primitive
 from rabbet.primitives import checks, logic, zeros
 from rabbet.primitives.checks import FLOATS
 from rabbet.primitives.elementwise import add, div, exp, log, mul, neg, rsqrt, sign, sqrt, sub
-from rabbet.primitives.gamma_parts import TEMME_FROM, TEMME_NEAR, distance, stirling_error, temme
+from rabbet.primitives.gamma_parts import (
+    TEMME_FROM,
+    TEMME_NEAR,
+    inverse_factorial,
+    near_distance,
+    temme,
+    weighted_distance,
+)
 from rabbet.primitives.numerics import epsilon, full_like, in_single, is_double, repeat
 from rabbet.primitives.powers import abs, erfc
 from rabbet.primitives.special import digamma, lgamma
@@ -61,6 +68,7 @@ class Regions(NamedTuple):
     x: Any
     mu: Any
     error: Any
+    root: Any
 
 
 def regions(a, x):
@@ -71,13 +79,13 @@ def regions(a, x):
     mu = div(sub(x, a), a)
     by_temme = logic.bitwise_and(logic.ge(a, TEMME_FROM), logic.lt(abs(mu), TEMME_NEAR))
     by_series = logic.bitwise_or(logic.le(x, 1.0), logic.le(x, a))
-    return Regions(by_series, by_temme, valid, a, x, mu, stirling_error(a))
+    return Regions(by_series, by_temme, valid, a, x, mu, *inverse_factorial(a))
 
 
 def factor(r):
     """``x ** a exp(-x) / gamma(a + 1)``."""
-    exponent = neg(add(mul(r.a, distance(r.mu, div(r.x, r.a))), r.error))
-    return div(exp(exponent), sqrt(mul(r.a, 2.0 * math.pi)))
+    exponent = neg(add(weighted_distance(r.a, sub(r.x, r.a), div(r.x, r.a)), r.error))
+    return div(exp(exponent), r.root)
 
 
 # -------------------------------------------------------------------------------------------- the methods
@@ -128,8 +136,7 @@ def uniform(r):
     a = logic.select_n(r.by_temme, TEMME_FROM, r.a)
     mu = logic.select_n(r.by_temme, 0.0, r.mu)
     tiny = logic.lt(abs(mu), epsilon(mu))
-    safe = logic.select_n(tiny, mu, 0.25)
-    size = sqrt(mul(distance(safe, add(safe, 1.0)), 2.0))
+    size = sqrt(mul(near_distance(logic.select_n(tiny, mu, 0.25)), 2.0))
     eta = logic.select_n(tiny, mul(sign(mu), size), mu)
     ratio = logic.select_n(tiny, div(mu, logic.select_n(tiny, eta, 1.0)), 1.0)
     return a, mu, eta, ratio, temme(a, eta)

@@ -30,6 +30,11 @@ def epsilon(x):
     return float(np.finfo(typeof(x).dtype).eps)
 
 
+def largest(x):
+    """The largest float of the dtype of ``x``."""
+    return float(np.finfo(typeof(x).dtype).max)
+
+
 def is_double(x):
     """Whether ``x`` has double precision."""
     return dtypes.itemsize_bits(typeof(x).dtype) > 32

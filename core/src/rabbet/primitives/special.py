@@ -5,6 +5,8 @@ XLA expands these operations itself, in single precision for the half types. The
 DLMF: 5.2 and 5.15 for the gamma family, 25.11.17 for Hurwitz's zeta.
 """
 
+import numpy as np
+
 from rabbet.interpreter import typeof
 from rabbet.payloads import Dual, Zero, zero_for
 from rabbet.primitive import Primitive
@@ -54,8 +56,23 @@ lgamma = unary(
 )  # fmt: skip
 digamma = unary(
     "digamma", "chlo.digamma", FLOATS, derivative=lambda x, out: polygamma(1.0, x),
-    doc="the derivative of log gamma; NaN at 0, -1, -2, ...",
+    doc="the derivative of log gamma; -inf at 0, NaN at -1, -2, ...",
 )  # fmt: skip
+digamma.rules.pop("lower")
+
+
+@digamma.rule("lower")
+def lower_digamma(op, x):
+    """With -inf at 0, where XLA's versions differ."""
+    aval = op.out
+    scalar = aval.update(shape=())
+    nought, pole = (op.broadcast_operand(op.constant(v, scalar), scalar, aval.shape) for v in (0, -np.inf))
+    flag = aval.update(dtype=np.dtype(bool), weak_type=False)
+    value = op.emit(f"chlo.digamma {x} : {aval.mlir} -> {aval.mlir}")
+    at_pole = op.emit(f"stablehlo.compare EQ, {x}, {nought} : ({aval.mlir}, {aval.mlir}) -> {flag.mlir}")
+    return op.emit(f"stablehlo.select {at_pole}, {pole}, {value} : {flag.mlir}, {aval.mlir}")
+
+
 polygamma = binary(
     "polygamma", "chlo.polygamma", FLOATS,
     "the derivative number m of digamma, for whole m and x > 0; operands m, x",
