@@ -7,7 +7,7 @@ a transformation       ``Interpreter``, ``run``, ``RuleTable``, and an entry poi
 a primitive            ``Primitive`` with its rules beside it
 rules for two others   ``RuleSet`` and an entry point in ``rabbet.rules``
 a dtype                ``DTypeSpec`` (``rabbet.dtypes``) or ``ExtendedDType``
-a backend              ``Backend`` and an entry point in ``rabbet.backends``
+a backend              ``Backend`` or ``CApiBackend`` and an entry point in ``rabbet.backends``
 a pass                 ``Pass`` and an entry point in ``rabbet.passes``
 a hook                 ``hookimpl`` and an entry point in ``rabbet.hooks``
 =====================  ===============================================================================
@@ -74,6 +74,7 @@ from rabbet.runtime.adapter import (
 from rabbet.runtime.adapter import version as jaxlib_version
 from rabbet.runtime.array import Array
 from rabbet.runtime.backends import Backend
+from rabbet.runtime.c_api import CApiBackend, library_in
 from rabbet.runtime.compiled import compile_program, is_evaluating, lower_program
 from rabbet.runtime.evaluation import EVALUATION
 from rabbet.runtime.fused import fused

@@ -79,6 +79,11 @@ def make_c_api_client(name, options=None, distributed_client=None):
     return xla_client.make_c_api_client(name, dict(options or {}), distributed_client)
 
 
+def c_api_version(client):
+    """Return the version of PJRT's C interface that a plugin's client was built with, such as '0.81'."""
+    return f"{client.pjrt_c_api_major_version}.{client.pjrt_c_api_minor_version}"
+
+
 def gpu_plugin_options():
     """Return the options that jaxlib derives for a GPU client from the XLA_PYTHON_CLIENT_* environment."""
     return xla_client.generate_pjrt_gpu_plugin_options()

@@ -31,6 +31,11 @@ def no_calls(targets):
     return
 
 
+def unknown_build():
+    """The default for `Backend.build`: the client's version says it all."""
+    return ""
+
+
 @dataclass(frozen=True, eq=False)
 class Backend:
     """One platform, as its plugin describes it.
@@ -72,6 +77,8 @@ class Backend:
     doctor: Callable[[], list] | None = None
     provide_calls: Callable[[frozenset], None] = no_calls
     program_options: Callable[[str], Mapping] | None = None
+    lacks: Mapping[str, str] = field(default_factory=dict)
+    build: Callable[[], str] = unknown_build
 
 
 class BackendRegistry:

@@ -32,14 +32,14 @@ class ForkedProcessError(RabbetError, RuntimeError):
 class Client:
     """A running PJRT client.
 
-    Attributes: `platform`, `backend` (its Backend), `version` (the platform's own text), `devices` (a tuple
-    of all devices, remote ones included), `raw` (jaxlib's client; raises ForkedProcessError in a forked
-    child).
+    Attributes: `platform`, `backend` (its Backend), `version` (the platform's own text, and what the
+    backend says of its build), `devices` (a tuple of all devices, remote ones included), `raw` (jaxlib's
+    client; raises ForkedProcessError in a forked child).
     """
 
     def __init__(self, backend, raw, wrap):
         self.backend, self.platform, self._raw = backend, backend.platform, raw
-        self.version = raw.platform_version
+        self.version = "\n".join(filter(None, (raw.platform_version, backend.build())))
         self.process_index = raw.process_index()
         self.forked = False
         self._by_id = {device.id: wrap(self, device) for device in raw.devices()}
