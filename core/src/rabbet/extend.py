@@ -22,6 +22,7 @@ from rabbet.bodies import HOLE, PLAIN, interpret, put_together, take_apart
 from rabbet.checking import check
 from rabbet.config import Setting, config
 from rabbet.current import context
+from rabbet.debug import check_format
 from rabbet.dtypes import DTypeSpec, ExtendedDType
 from rabbet.effects import Effect, listed as listed_effects
 from rabbet.errors import (
@@ -45,19 +46,26 @@ from rabbet.lowering.host_callbacks import write_call
 from rabbet.lax.promotion import cast, is_array_like, promoted, spread
 from rabbet.lax.values import as_weak
 from rabbet.payloads import Batched, Dual, Linear, Zero, tangent_aval, zero_for
-from rabbet.passes import Pass
+from rabbet.passes import Pass, PassContext
 from rabbet.primitive import Op, Primitive
 from rabbet.primitives import matrices
 from rabbet.primitives.batching import move_axis, new_axis
 from rabbet.primitives.branches import cond as cond_call
 from rabbet.primitives.calls import call_of, jit as jit_call
-from rabbet.primitives.checkpoint import checkpoint as checkpoint_call, checkpoint_of
+from rabbet.primitives.checkpoint import checkpoint as checkpoint_call, checkpoint_of, value_or_rule
 from rabbet.primitives.collectives import collective
 from rabbet.primitives.custom import call as call_with_rules, custom_call
 from rabbet.primitives.custom_linear import custom_linear
+from rabbet.primitives.dynamic import (
+    dynamic_slice as dynamic_slice_call,
+    dynamic_update_slice as dynamic_update_slice_call,
+)
+from rabbet.primitives.gather import gather as gather_call
 from rabbet.primitives.keys import from_physical, to_physical
 from rabbet.primitives.linear_solve import linear_solve as linear_solve_call
 from rabbet.primitives.loops import scan as scan_call, while_ as while_call
+from rabbet.primitives.scatter import CALLS as scatter_calls, window_sizes as scatter_window_sizes
+from rabbet.primitives.sort import sort as sort_call
 from rabbet.primitives.standard import batch, jvp, lower, transpose
 from rabbet.primitives.threefry import threefry2x32
 from rabbet.primitives.zeros import add_tangents, full as full_of, instantiate

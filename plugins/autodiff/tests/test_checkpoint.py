@@ -186,3 +186,33 @@ def test_loops_over_small_arrays_compile():
     ws, x = np.ones((2, 3), "f4"), np.ones(3, "f4")
     plain = lambda ws, x: total(lax.scan(lambda c, w: (lax.sin(lax.tanh(c) * w), None), x, ws)[0])
     np.testing.assert_allclose(rb.grad(f)(ws, x), rb.grad(plain)(ws, x), rtol=1e-6)
+
+
+@pytest.mark.needs("jit")
+@pytest.mark.parametrize("optimize", [True, False])
+def test_a_forward_rule_does_not_run_where_its_residuals_are_thrown_away(optimize):
+    @rb.custom_vjp
+    def f(x):
+        return lax.sin(x)
+
+    def fwd(x):
+        # A loop, because of simpler programs what nobody reads is left out anyway.
+        both = lambda s: (s[0] + 1, lax.sin(x), lax.exp(x))
+        _, out, residual = lax.while_loop(lambda s: s[0] < 1, both, (0, x, x))
+        return out, residual
+
+    f.defvjp(fwd, lambda residual, ct: (ct * residual,), optimize_remat=optimize)
+    bodies = [
+        lambda x: f(x) * 2,
+        lambda x: rb.vmap(f)(lax.broadcast(x, (2,)))[0] * 2,
+        lambda x: lax.scan(lambda c, _: (c + f(x), None), x * 0, None, length=2)[0],
+    ]
+    for body in bodies:
+        again = rb.checkpoint(body)
+        np.testing.assert_allclose(rb.grad(again)(1.0), 2 * np.exp(1.0), rtol=1e-6)
+        np.testing.assert_allclose(rb.jit(rb.grad(again))(1.0), 2 * np.exp(1.0), rtol=1e-6)
+        np.testing.assert_allclose(rb.grad(body)(1.0), 2 * np.exp(1.0), rtol=1e-6)
+    program = rb.make_jaxpr(rb.grad(rb.checkpoint(bodies[0])))(1.0)
+    forward, backward = [e for e in program.eqns if e.primitive.name == "checkpoint"]
+    assert ("= exp" in str(forward.params["jaxpr"])) is not optimize
+    assert "= exp" in str(backward.params["jaxpr"])

@@ -7,11 +7,12 @@ from typing import Any
 
 from rabbet import dtypes, tree
 from rabbet.arguments import converted, parameter_name, shown
-from rabbet.interpreter import typeof
+from rabbet.interpreter import Tracer, typeof
 from rabbet.jaxpr import evaluate
 from rabbet.payloads import Zero, tangent_aval, zero_for
 from rabbet.primitives import zeros
 from rabbet.primitives.carrying import is_float0
+from rabbet.primitives.checkpoint import rule_or_value
 from rabbet.primitives.custom import Pullback, Pushforward
 from rabbet.runtime.values import traceable
 from rabbet.source_info import describe_function
@@ -119,7 +120,7 @@ def arrays(leaves, what):
 
 
 # ---------------------------------------------------------------------------------------- reverse mode
-def pullback(call, fwd, bwd, symbolic=False):
+def pullback(call, fwd, bwd, symbolic=False, optimize_remat=False):
     """The flat rules of ``fwd(*args) -> (out, residuals)`` and ``bwd(*static, residuals, cotangent)``."""
     known = _Known(call, "the backward rule")
     rule, residual_tree = f"the forward rule of {describe_function(call.fun)}", None
@@ -139,7 +140,12 @@ def pullback(call, fwd, bwd, symbolic=False):
         cotangent = tree.unflatten(call.out_tree, shown_zeros(cotangents))
         return known.cotangents(bwd(*call.static_args(), residuals, cotangent))
 
-    return Pullback(forward, backward, symbolic)
+    def forward_or_value(primals, perturbed):
+        if not any(type(x) is Tracer for x in primals):
+            return forward(primals, perturbed)
+        return rule_or_value(lambda xs: forward(list(xs), perturbed), call, primals, call.__name__)
+
+    return Pullback(forward_or_value if optimize_remat else forward, backward, symbolic)
 
 
 def pullback_by_closure(call, rule):

@@ -1,17 +1,25 @@
-"""The primitives ``checkpoint``, a call whose intermediate values reverse mode computes again, and ``name``,
+"""The primitive ``checkpoint``, a call whose intermediate values reverse mode computes again; and ``name``,
 which gives a value a name for policies to speak of.
 
 Any interpreter goes through the body. Reverse mode splits it in its own package: the half that runs forward
 hands over what the policy allows, and the linear half, a ``checkpoint`` marked ``differentiated``, computes
 the rest again. That half begins with a barrier (``prevent_cse``), or else the compiler would find out that it
 computed all this before, and keep it.
+
+``value_or_rule`` stands for the forward rule of a function with a derivative of its own that asks for
+``optimize_remat``: where a ``checkpoint`` throws the residuals away, its half that runs forward computes the
+function instead.
 """
 
 from rabbet import bodies
 from rabbet.interpreter import typeof
+from rabbet.jaxpr import evaluate, open_consts
 from rabbet.payloads import Linear, Zero
 from rabbet.primitive import Primitive
 from rabbet.primitives import transposition
+from rabbet.primitives.branches import with_all_consts
+from rabbet.primitives.carrying import number_of_leaves
+from rabbet.staging import stage
 
 
 def checkpoint_aval(*avals, jaxpr, prevent_cse, policy, differentiated, name):
@@ -62,6 +70,71 @@ def transpose_checkpoint(op, cts, *operands):
     results = iter(checkpoint_of(body, op.params)(*known, *[ct for ct in cts if type(ct) is not Zero]))
     kept = iter(produced)
     return tuple([next(results) if lin and next(kept) else None for lin in linear])
+
+
+# --------------------------------------------------------------------------------------- value_or_rule
+def value_or_rule_aval(*avals, jaxpr, value, outs, name):
+    return jaxpr.out_avals
+
+
+value_or_rule = Primitive(
+    "value_or_rule", value_or_rule_aval, kinds=("body",), multiple_results=True,
+    doc="a forward rule, of which the first results are those of a function",
+)  # fmt: skip
+"""Parameters: ``jaxpr``, the rule, whose first ``outs`` results are those of ``value``."""
+
+
+def rule_or_value(rule, value, args, name):
+    """Bind a forward rule beside its function.
+
+    Args:
+      rule: from arrays to ``(outs, residuals)``, two lists.
+      value: from arrays to the list of outs.
+      args: arrays.
+      name: for messages and programs.
+    """
+    count = None
+
+    def flat(*xs):
+        nonlocal count
+        outs, residuals = rule(xs)
+        count = len(outs)
+        return [*outs, *residuals]
+
+    avals = [typeof(x) for x in args]
+    made = [stage(flat, avals, name), stage(value, avals, name)]
+    programs = with_all_consts([open_consts(c) for c in made], [len(c.consts) for c in made])
+    consts = [c for closed in made for c in closed.consts]
+    results = value_or_rule(*consts, *args, jaxpr=programs[0], value=programs[1], outs=count, name=name)
+    return results[:count], results[count:]
+
+
+@value_or_rule.rule("lower")
+def lower_value_or_rule(op, *names):
+    return op.inline(op["jaxpr"], names)
+
+
+@value_or_rule.rule("body")
+def body_value_or_rule(op, interpreter, args):
+    if interpreter.threads:
+        return interpreter.at_this_level(evaluate, op.params["jaxpr"], args)
+    leaves, structures = bodies.take_apart(interpreter, args)
+    avals, n = [typeof(x) for x in leaves], op.params["outs"]
+    both = [op.params["jaxpr"], op.params["value"]]
+    found = [bodies.interpret(interpreter, body, structures, avals)[1] for body in both]
+    outs = bodies.join_all(interpreter, found[0][:n], found[1])
+    wanted = [(*outs, *found[0][n:]), outs]
+    made = [
+        bodies.interpret(interpreter, b, structures, avals, outputs=w)
+        for b, w in zip(both, wanted, strict=True)
+    ]
+    programs = with_all_consts([body for body, _, _ in made], [len(captured) for _, _, captured in made])
+    consts = [c for _, _, captured in made for c in captured]
+    results = value_or_rule(
+        *consts, *leaves, jaxpr=programs[0], value=programs[1], outs=number_of_leaves(outs),
+        name=op.params["name"],
+    )  # fmt: skip
+    return bodies.put_together(interpreter, wanted[0], results)
 
 
 # ------------------------------------------------------------------------------------------------ name

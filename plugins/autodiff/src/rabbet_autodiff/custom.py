@@ -103,7 +103,7 @@ class custom_vjp(_Custom):
 
     definer = "defvjp"
     fwd = bwd = None
-    symbolic_zeros = False
+    symbolic_zeros = optimize_remat = False
 
     def defvjp(self, fwd, bwd, symbolic_zeros=False, optimize_remat=False):
         """Set the rules: ``fwd(*args) -> (out, residuals)`` and ``bwd(*static, residuals, cotangent) ->
@@ -116,16 +116,18 @@ class custom_vjp(_Custom):
           symbolic_zeros: give ``fwd`` its argument leaves as ``CustomVJPPrimal`` objects, ``value`` and
             ``perturbed`` (whether it is differentiated), and ``bwd`` cotangents that are known to be zero as
             ``SymbolicZero``; both are in ``rb.custom_derivatives``.
-          optimize_remat: accepted; under ``rb.checkpoint`` the compiler drops from the forward pass what only
-            the residuals need.
+          optimize_remat: under ``rb.checkpoint``, run ``fun`` and not ``fwd`` in the forward pass, which
+            needs no residuals. The compiler finds that out by itself unless ``fwd`` is opaque to it, as a
+            callback is.
         """
-        self.fwd, self.bwd, self.symbolic_zeros = fwd, bwd, bool(symbolic_zeros)
+        self.fwd, self.bwd = fwd, bwd
+        self.symbolic_zeros, self.optimize_remat = bool(symbolic_zeros), bool(optimize_remat)
 
     def has_rule(self):
         return self.fwd is not None
 
     def rules(self, call):
-        return {"vjp": pullback(call, self.fwd, self.bwd, self.symbolic_zeros)}
+        return {"vjp": pullback(call, self.fwd, self.bwd, self.symbolic_zeros, self.optimize_remat)}
 
 
 def custom_gradient(fun=None):

@@ -11,15 +11,18 @@ from rabbet.extend import (
     Equation,
     Jaxpr,
     Var,
+    call_of,
     checkpoint_call,
     checkpoint_of,
     custom_call,
     effects_of,
     jit_call,
     scan_call,
+    value_or_rule,
 )  # fmt: skip
 
-from rabbet_autodiff.splitting import Halves, is_needed, split, splits
+from rabbet_autodiff.pruning import pruned
+from rabbet_autodiff.splitting import Halves, is_needed, split, split_jit, splits
 
 
 @splits.primitive(checkpoint_call)
@@ -61,24 +64,24 @@ def _halves(op, flags):
     count = made.out_linear.count(False)
     known = made.known if op.params["policy"] is None else flattened(made.known)
     wanted = known.outvars[count:]
-    # What the linear half reads of the inputs it must read of the known half's, which are new where that
-    # was flattened.
-    places = [i for i, lin in enumerate(flags) if not lin]
-    inputs = [known.invars[places.index(i)] for i in made.passed]
     again = recomputation(known, wanted, op.params["policy"])
-    forward = Jaxpr(
-        known.invars, [*known.outvars[:count], *again.saved], again.forward, (), known.effects, known.name
-    )
-    lead = len(made.passed) + made.residuals
-    rest = renamed(
-        made.linear, dict(zip(made.linear.invars[:lead], [*inputs, *wanted], strict=True)), fresh=True
-    )
+    outs = [*known.outvars[:count], *again.saved]
+    forward = pruned(Jaxpr(known.invars, outs, again.forward, name=known.name))
+    # The linear half reads its residuals under the names that they have where they are computed again.
+    first, lead = len(made.passed), len(made.passed) + made.residuals
+    rest = renamed(made.linear, dict(zip(made.linear.invars[first:lead], wanted, strict=True)), fresh=True)
     equations = [*again.equations, *rest.equations]
     read = {v for eqn in equations for v in eqn.inputs} | set(rest.outvars)
     passed = [i for i, v in enumerate(known.invars) if v in read]
     takes = [*[known.invars[i] for i in passed], *again.saved, *rest.invars[lead:]]
     linear = Jaxpr(takes, rest.outvars, equations, name=made.linear.name)
     return Half(forward, linear, tuple(passed), len(again.saved), made.out_linear)
+
+
+@splits.primitive(value_or_rule)
+def split_value_or_rule(op, flags):
+    """As a call of the rule."""
+    return split_jit(call_of(op.params["jaxpr"], op.params["name"], inline=True), flags)
 
 
 class Again(NamedTuple):
@@ -142,7 +145,8 @@ def scan_again(eqn, wanted, policy):
         if carried <= places:
             break
         places |= carried
-    body = Jaxpr(jaxpr.invars, [*jaxpr.outvars, *again.saved], again.forward, (), jaxpr.effects, jaxpr.name)
+    outs = [*jaxpr.outvars, *again.saved]
+    body = Jaxpr(jaxpr.invars, outs, again.forward, name=jaxpr.name)
     stacks = [Var(v.aval.update(shape=(params["length"], *v.aval.shape))) for v in again.saved]
     first = Equation(
         scan_call.op(**{**params, "jaxpr": body}), eqn.inputs, [*eqn.outputs, *stacks], eqn.where
