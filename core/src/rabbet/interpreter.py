@@ -260,7 +260,8 @@ class Interpreter:
                     payloads[i] = self.lift(a)
             out = rule(op, *payloads)
             if op.primitive.multiple_results:
-                wanted = op.known_count() or len(op.outs(tuple(scalars.adopted_avals(op, args, typeof))))
+                wanted = op.known_count(len(args))
+                wanted = wanted or len(op.outs(tuple(scalars.adopted_avals(op, args, typeof))))
                 if type(out) not in (list, tuple) or len(out) != wanted:
                     raise rules.miscounted(self.table, op.primitive, rule, out, wanted, ctx.where)
                 return [self.wrap(p) for p in out]

@@ -189,10 +189,11 @@ class Op:
         out = self.out(avals)
         return tuple(out) if self.primitive.multiple_results else (out,)
 
-    def known_count(self):
-        """How many results it has, where a shape rule has said so for some operands; else 0."""
-        for outs in self._outs.values():
-            return len(outs)
+    def known_count(self, operands):
+        """How many results it has for so many operands, where the shape rule has been asked; else 0."""
+        for avals, outs in self._outs.items():
+            if len(avals) == operands:
+                return len(outs)
         return 0
 
     def __getitem__(self, name):

@@ -12,6 +12,7 @@ from rabbet.lax.collectives import (
     all_gather, all_to_all, axis_index, axis_size, pbroadcast, pmax, pmean, pmin, ppermute, pshuffle, psum,
     psum_scatter, pswapaxes,
 )  # fmt: skip
+from rabbet.lax.barriers import optimization_barrier
 from rabbet.lax.contractions import (
     DotAlgorithm, DotAlgorithmPreset, DotDimensionNumbers, Precision, PrecisionLike, batch_matmul, dot,
     dot_general,

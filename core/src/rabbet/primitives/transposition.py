@@ -83,7 +83,7 @@ def transposed_parts(parts, op, ct, operands):
 def kept_apart(ct):
     """A cotangent that was added up, behind a barrier where it becomes part of a program and is worth it."""
     if type(ct) is Tracer and ct.aval.size >= barrier.WORTH_KEEPING:
-        return barrier.optimization_barrier(ct)
+        return barrier.keep_apart(ct)
     return ct
 
 

@@ -1,0 +1,20 @@
+"""``optimization_barrier`` for pytrees."""
+
+from rabbet import tree
+from rabbet.primitives import barrier
+from rabbet.runtime.values import traceable
+
+
+def optimization_barrier(operand):
+    """``operand``, a pytree of arrays, all of which are computed before any of the results is used.
+
+    The compiler neither moves work across it nor finds that two computations, on its two sides, are equal.
+    Derivatives go through a barrier of their own.
+    """
+    leaves, treedef = tree.flatten(operand)
+    if not leaves:
+        return operand
+    return tree.unflatten(treedef, barrier.optimization_barrier(*[traceable(x) for x in leaves]))
+
+
+__all__ = ["optimization_barrier"]
