@@ -48,7 +48,12 @@ def not_bounded(primitive):
     return "bounds unknown"
 
 
-REASONS = {"transpose": not_linear, "enclose": not_bounded}
+def by_libraries(primitive):
+    """Why a primitive has no lowering for all platforms."""
+    return "by libraries only" if any(own_platforms(primitive)) else None
+
+
+REASONS = {"lower": by_libraries, "transpose": not_linear, "enclose": not_bounded}
 
 
 def columns():

@@ -421,7 +421,7 @@ def batch_concatenate(op, *arrays):
 
 
 # --------------------------------------------------------------------------------------------------- iota
-def iota_aval(dtype, shape, dimension):
+def iota_aval(*, dtype, shape, dimension):
     if dtypes.kind(dtype) not in checks.NUMBERS:
         raise TypeError(f"iota makes numbers, not {dtypes.short_name(dtype)}")
     if not 0 <= dimension < len(shape):

@@ -1,0 +1,79 @@
+"""Nothing about a primitive is an accident: each is tried by a row or by tests of its own, and each standard
+table knows it or says why not.
+"""
+
+import importlib
+import pathlib
+import pkgutil
+
+import pytest
+import rabbet.debug
+import rabbet.lax.linalg  # noqa: F401 - makes its primitives
+from rabbet.extend import batch, jvp, lower, transpose
+from rabbet.primitive import all_primitives
+from rabbet.runtime import backends
+from rabbet.testing import closure, rows
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+FAMILIES = [importlib.import_module(f"{rows.__name__}.{m.name}") for m in pkgutil.iter_modules(rows.__path__)]
+WITH_ROWS = {row.primitive for family in FAMILIES for row in family.ROWS}
+PRIMITIVES = [p for p in all_primitives().values() if p.where.module.startswith("rabbet.primitives")]
+
+# What no row can try, because it carries programs, has effects, or answers differently each time; the tests
+# that do, and the word by which they speak of it.
+ELSEWHERE = {
+    "psum": ("plugins/vmap/tests/test_collectives.py", "psum"),
+    "pmax": ("plugins/vmap/tests/test_collectives.py", "pmax"),
+    "pmin": ("plugins/vmap/tests/test_collectives.py", "pmin"),
+    "all_gather": ("plugins/vmap/tests/test_collectives.py", "all_gather"),
+    "reduce_scatter": ("plugins/vmap/tests/test_collectives.py", "psum_scatter"),
+    "all_to_all": ("plugins/vmap/tests/test_collectives.py", "all_to_all"),
+    "ppermute": ("plugins/vmap/tests/test_collectives.py", "ppermute"),
+    "axis_index": ("plugins/vmap/tests/test_collectives.py", "axis_index"),
+    "cond": ("tests/conformance/test_control_flow.py", "lax.cond"),
+    "while": ("tests/conformance/test_control_flow.py", "lax.while_loop"),
+    "scan": ("tests/conformance/test_control_flow.py", "lax.scan"),
+    "jit": ("tests/conformance/test_strangers.py", "rb.jit"),
+    "checkpoint": ("plugins/autodiff/tests/test_checkpoint.py", "checkpoint"),
+    "value_or_rule": ("plugins/autodiff/tests/test_checkpoint.py", "custom_"),
+    "name": ("plugins/autodiff/tests/test_checkpoint_policies.py", "checkpoint_name"),
+    "custom_call": ("plugins/autodiff/tests/test_custom_jvp.py", "custom_jvp"),
+    "custom_linear": ("plugins/autodiff/tests/test_custom_vjp.py", "custom_vjp"),
+    "rng_bit_generator": ("core/tests/primitives/test_random_bits.py", "rng_bit_generator"),
+    "rng_uniform": ("core/tests/primitives/test_random_bits.py", "rng_uniform"),
+    "to_physical": ("core/tests/primitives/test_keys.py", "to_physical"),
+    "from_physical": ("core/tests/primitives/test_keys.py", "from_physical"),
+    "platform_index": ("tests/conformance/test_platforms.py", "platform_dependent"),
+    "composite": ("core/tests/test_lax_names.py", "composite"),
+    "linear_solve": ("tests/conformance/test_solvers.py", "custom_linear_solve"),
+    "pure_callback": ("tests/conformance/test_effects.py", "pure_callback"),
+    "io_callback": ("tests/conformance/test_effects.py", "io_callback"),
+    "debug_callback": ("tests/conformance/test_effects.py", "debug.print"),
+}
+
+
+@pytest.mark.parametrize("primitive", PRIMITIVES, ids=lambda p: p.name)
+def test_each_primitive_is_tried(primitive):
+    if primitive not in WITH_ROWS:
+        assert primitive.name in ELSEWHERE, f"{primitive.name} has no row in rabbet.testing.rows"
+        path, word = ELSEWHERE[primitive.name]
+        assert word in (ROOT / path).read_text()
+
+
+@pytest.mark.parametrize("table", [jvp, batch], ids=lambda t: t.name)
+def test_no_cell_is_an_accident(table):
+    assert closure.accidents(table, PRIMITIVES) == []
+
+
+def test_each_primitive_is_lowered_for_the_cpu_at_least():
+    own = backends.lowerings("cpu")
+    assert [p for p in closure.accidents(lower, PRIMITIVES) if own.find(p, "cpu") is None] == []
+
+
+@pytest.mark.parametrize(
+    "primitive",
+    [p for p in PRIMITIVES if {"linear", "bilinear"} & set(p.kinds)],
+    ids=lambda p: p.name,
+)
+def test_what_is_linear_can_be_transposed(primitive):
+    assert transpose.explain(primitive) is not None
