@@ -216,3 +216,33 @@ def test_a_forward_rule_does_not_run_where_its_residuals_are_thrown_away(optimiz
     forward, backward = [e for e in program.eqns if e.primitive.name == "checkpoint"]
     assert ("= exp" in str(forward.params["jaxpr"])) is not optimize
     assert "= exp" in str(backward.params["jaxpr"])
+
+
+@pytest.mark.needs("jit")
+def test_what_has_effects_happens_once():
+    calls = []
+
+    def noted(x):
+        calls.append(float(x))
+        return np.float32(x)
+
+    @rb.checkpoint
+    def f(x):
+        y = rb.io_callback(noted, rb.ShapeDtypeStruct((), np.float32), lax.stop_gradient(x))
+        rb.debug.callback(noted, y)
+        return lax.sin(lax.sin(x * y))
+
+    want = np.cos(np.sin(4.0)) * np.cos(4.0) * 2
+    np.testing.assert_allclose(rb.grad(f)(np.float32(2.0)), want, rtol=1e-5)
+    np.testing.assert_allclose(rb.jit(rb.grad(f))(np.float32(2.0)), want, rtol=1e-5)
+    rb.effects_barrier()
+    assert calls == [2.0] * 4
+
+
+def test_collectives_in_a_checkpointed_function():
+    f = lambda x: lax.sin(lax.psum(x, "i")) * x
+    mapped = lambda f: lambda x: total(rb.vmap(f, axis_name="i")(x))
+    for x in (X, X[:2]):
+        np.testing.assert_allclose(
+            rb.grad(mapped(rb.checkpoint(f)))(x), rb.grad(mapped(f))(x), rtol=1e-5, atol=1e-6
+        )

@@ -4,7 +4,7 @@ import functools
 import inspect
 import weakref
 
-from rabbet import tree
+from rabbet import axes, tree
 from rabbet.arguments import argument_name, converted, leaf_path, shown
 from rabbet.config import config
 from rabbet.interpreter import Tracer, typeof
@@ -28,7 +28,8 @@ def checkpoint(
     """Make reverse mode compute the intermediate values of a function again, instead of keeping them.
 
     Less memory for more computation: without a policy only the arguments of ``fun`` are kept from the
-    forward pass. Values and derivatives stay what they are.
+    forward pass. Values and derivatives stay what they are. What does something besides computing, such as
+    ``io_callback``, runs once, and its results are kept.
 
     Args:
       fun: takes and returns pytrees of arrays. Under a transformation it is traced, as by ``jit``.
@@ -111,9 +112,10 @@ class _Call:
         static = {n % len(args) for n in numbers if -len(args) <= n < len(args)}
         self.positions = [i for i in range(len(args)) if i not in static]
         self.keywords = [k for k in kwargs if k not in names]
+        # With their types, for Python finds True and 1.0 under 1.
         self.static = (
-            tuple([(i, args[i]) for i in sorted(static)]),
-            tuple([(k, v) for k, v in kwargs.items() if k in names]),
+            tuple([(i, type(args[i]), args[i]) for i in sorted(static)]),
+            tuple([(k, type(v), v) for k, v in kwargs.items() if k in names]),
         )
         moving = [args[i] for i in self.positions], {k: kwargs[k] for k in self.keywords}
         leaves, self.in_tree = tree.flatten(moving)
@@ -138,7 +140,9 @@ class _Call:
 
     def key(self):
         """What a program is remembered by; None if a static argument cannot be hashed."""
-        key = self.in_tree, self.avals, self.static, tuple(self.positions), config.traced_key()
+        key = (
+            self.in_tree, self.avals, self.static, tuple(self.positions), config.traced_key(), axes.bound(),
+        )  # fmt: skip
         try:
             hash(key)
         except TypeError:

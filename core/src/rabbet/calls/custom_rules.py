@@ -13,8 +13,9 @@ from rabbet.staging import stage
 class custom_rules(RuledFunction):
     """Decorator: a function that may have a rule of its own for any transformation.
 
-    Where a transformation has no rule it goes through the function. Rules hold wherever the function is
-    called: under ``jit``, in branches and loops, and under other transformations.
+    Where a transformation has no rule it goes through the function. Rules hold under ``jit``, in branches and
+    in loops. Derivative rules hold outside of ``vmap`` too, which maps them, and so does the rule for
+    ``"batch"`` outside of forward mode; any other rule holds where its transformation meets the call first.
 
     Args:
       fun: takes arguments by position and returns a pytree of arrays.
