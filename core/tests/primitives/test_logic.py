@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 from rabbet import lax
+from rabbet.testing import driver
+from rabbet.testing.draws import device_array
 from rabbet.testing.rows.logic import ROWS
 from rabbet.testing.suite import law_tests
 
@@ -53,3 +55,16 @@ def test_messages():
         TypeError, match=r"clamp: bounds are scalars or have the shape of f32\[1\], got f32\[2\]"
     ):
         lax.clamp(floats(1, 2), floats(1), 1.0)
+
+
+def test_numbers_among_the_cases_under_transformations():
+    """A bare number takes the dtype of the arrays beside it, also where a rule meets it."""
+    x = device_array(np.array([-1.0, 2.0]))
+
+    def positive(x):
+        return (lax.select_n(lax.gt(x, 0.0), 1.0, x),)
+
+    (tangent,) = driver.jvp(positive, (x,), (x,))[1]
+    assert np.asarray(tangent).tolist() == [0.0, 2.0] and tangent.dtype == np.float64
+    (mapped,) = driver.vmap(positive, (0,))(x)
+    assert np.asarray(mapped).tolist() == [1.0, 2.0] and mapped.dtype == np.float64

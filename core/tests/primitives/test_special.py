@@ -144,3 +144,20 @@ def test_accuracy_is_a_parameter():
         lax.sin(x, accuracy=3)
     with pytest.raises(ValueError, match="tolerances must not be negative"):
         lax.Tolerance(atol=-1.0)
+
+
+@pytest.mark.parametrize(
+    "fn, at",
+    [
+        (lambda x: lax.polygamma(1.0, x), 2.0),
+        (lambda x: lax.zeta(2.5, x), 2.0),
+        (lambda x: lax.igamma(1.5, x), 2.0),
+        (lambda x: lax.igammac(x, 1.5), 2.0),
+        (lambda x: lax.betainc(1.5, 2.5, x), 0.3),
+    ],
+)
+def test_numbers_beside_double_precision(fn, at):
+    x, one, step = (device_array(np.array(v)) for v in (at, 1.0, 1e-6))
+    (tangent,) = driver.jvp(lambda y: (fn(y),), (x,), (one,))[1]
+    difference = (float(fn(lax.add(x, step))) - float(fn(lax.sub(x, step)))) / 2e-6
+    assert tangent.dtype == np.float64 and float(tangent) == pytest.approx(difference, rel=1e-6)

@@ -47,7 +47,7 @@ bessel_i0e = Primitive(
 
 @bessel_i0e.decompose
 def bessel_i0e_by_chebyshev(op, x):
-    return in_single(_two_series, x)
+    return in_single(_two_series, op, x)
 
 
 def _two_series(x):

@@ -6,7 +6,6 @@ root of the larger shape steps, on the side of ``x`` where it does; the factor i
 in ``gamma_parts``, so that it stays accurate for large shapes.
 """
 
-
 import numpy as np
 
 from rabbet.interpreter import typeof
@@ -16,7 +15,7 @@ from rabbet.primitives import checks, logic, zeros
 from rabbet.primitives.checks import FLOATS
 from rabbet.primitives.elementwise import add, div, exp, log, log1p, mul, neg, sub
 from rabbet.primitives.gamma_parts import inverse_factorial, weighted_distance
-from rabbet.primitives.numerics import epsilon, full_like, in_single, repeat_while
+from rabbet.primitives.numerics import epsilon, full_like, in_single, repeat_while, typed
 from rabbet.primitives.powers import abs
 from rabbet.primitives.special import lgamma
 from rabbet.rules import refusing
@@ -30,14 +29,14 @@ def beta_aval(a, b, x):
 
 
 regularized_incomplete_beta = Primitive(
-    "regularized_incomplete_beta", beta_aval, kinds=("elementwise",),
+    "regularized_incomplete_beta", beta_aval, kinds=("elementwise",), operands=("a", "b", "x"),
     doc="I_x(a, b), the probability that a beta variable with shapes a and b is below x",
 )  # fmt: skip
 
 
 @regularized_incomplete_beta.decompose
 def betainc_by_fraction(op, a, b, x):
-    return in_single(_regularized, a, b, x)
+    return in_single(_regularized, op, a, b, x)
 
 
 def _regularized(a, b, x):
@@ -136,7 +135,7 @@ def jvp_betainc(op, a, b, x):
             "form and not offered; take them as constants (lax.stop_gradient)"
         )(op)
     out = op(a.primal, b.primal, x.primal)
-    slope = _density(a.primal, b.primal, x.primal)
+    slope = _density(*typed(op, a.primal, b.primal, x.primal))
     return Dual(out, zeros.spread(mul(x.tangent, slope), typeof(out).shape))
 
 

@@ -31,7 +31,7 @@ from rabbet.primitives.gamma_parts import (
     temme,
     weighted_distance,
 )
-from rabbet.primitives.numerics import epsilon, full_like, in_single, is_double, repeat
+from rabbet.primitives.numerics import epsilon, full_like, in_single, is_double, repeat, typed
 from rabbet.primitives.powers import abs, erfc
 from rabbet.primitives.special import digamma, lgamma
 from rabbet.rules import refusing
@@ -47,7 +47,7 @@ def incomplete(name, doc):
         checks.accept(name, FLOATS, a, x)
         return checks.elementwise_aval(name, a, x)
 
-    return Primitive(name, abstract, kinds=("elementwise",), doc=doc)
+    return Primitive(name, abstract, kinds=("elementwise",), operands=("a", "x"), doc=doc)
 
 
 igamma = incomplete("igamma", "P(a, x), the regularized lower incomplete gamma function")
@@ -218,7 +218,7 @@ def _sample_slope(a, x):
 for _primitive, _function in (
     (igamma, _lower), (igammac, _upper), (igamma_grad_a, _slope), (random_gamma_grad, _sample_slope),
 ):  # fmt: skip
-    _primitive.decompose(lambda op, a, x, function=_function: in_single(function, a, x))
+    _primitive.decompose(lambda op, a, x, function=_function: in_single(function, op, a, x))
 
 
 # ------------------------------------------------------------------------------------------- derivatives
@@ -258,10 +258,11 @@ random_gamma_grad.rule("jvp")(
 
 def _jvp(op, a, x, by_a, by_x):
     out = op(a.primal, x.primal)
+    primals = typed(op, a.primal, x.primal)
     tangent = zero_for(typeof(out))
     for operand, partial in ((a, by_a), (x, by_x)):
         if type(operand.tangent) is not Zero:
-            tangent = zeros.add_tangents(tangent, mul(operand.tangent, partial(a.primal, x.primal)))
+            tangent = zeros.add_tangents(tangent, mul(operand.tangent, partial(*primals)))
     return Dual(out, zeros.spread(tangent, typeof(out).shape))
 
 

@@ -19,7 +19,7 @@ def comparison(name, direction, accepts, doc):
         out = checks.elementwise_aval(name, x, y)
         return out.update(dtype=BOOL, weak_type=False)
 
-    primitive = Primitive(name, abstract, kinds=("elementwise",), doc=doc)
+    primitive = Primitive(name, abstract, kinds=("elementwise",), operands=("x", "y"), doc=doc)
 
     @primitive.rule("lower")
     def lower_comparison(op, x, y):
@@ -94,7 +94,9 @@ def is_finite_aval(x):
     return x.update(dtype=BOOL, weak_type=False)
 
 
-is_finite = Primitive("is_finite", is_finite_aval, kinds=("elementwise",), doc="neither infinite nor NaN")
+is_finite = Primitive(
+    "is_finite", is_finite_aval, kinds=("elementwise",), operands=("x",), doc="neither infinite nor NaN"
+)
 is_finite.rule("jvp")(zeros.no_tangent)
 
 
@@ -124,7 +126,7 @@ def select_n_aval(which, *cases):
 
 
 select_n = Primitive(
-    "select_n", select_n_aval, kinds=("elementwise",), adopt=1,
+    "select_n", select_n_aval, kinds=("elementwise",), adopt=1, operands=("which", "*cases"),
     doc="cases[which], elementwise; a boolean selector takes the second case where it is true",
 )  # fmt: skip
 
@@ -158,8 +160,11 @@ def jvp_select_n(op, which, *cases):
     out = op(which.primal, *[c.primal for c in cases])
     if all(type(c.tangent) is Zero for c in cases):
         return Dual(out, zero_for(typeof(out)))
-    shape = typeof(out).shape
-    tangents = [zeros.spread(zeros.instantiate(c.tangent), shape) for c in cases]
+    aval = typeof(out).strong()
+    # A number among the cases has the dtype of the arrays beside it, and its tangent too.
+    tangents = [
+        zeros.full(aval, 0) if type(c.tangent) is Zero else zeros.spread(c.tangent, aval.shape) for c in cases
+    ]
     return Dual(out, op(which.primal, *tangents))
 
 
@@ -198,7 +203,11 @@ def _logical_shape(b):
 
 
 def _spread_batched(b, rank, full, size, shape):
-    """The value, batch dimension in front; a batched scalar beside arrays is spread to their shape."""
+    """The value, batch dimension in front; a batched scalar beside arrays is spread to their shape, and one
+    that is the same for all stays one.
+    """
+    if b.axis is None and rank == 0:
+        return b.value
     value = batching.at(b, 0, size)
     if rank == full:
         return value
@@ -219,7 +228,10 @@ def clamp_aval(low, x, high):
     return x
 
 
-clamp = Primitive("clamp", clamp_aval, kinds=("increasing", "elementwise"), doc="max(low, min(x, high))")
+clamp = Primitive(
+    "clamp", clamp_aval, kinds=("increasing", "elementwise"), operands=("min", "x", "max"),
+    doc="max(low, min(x, high))",
+)  # fmt: skip
 
 
 @clamp.rule("lower")

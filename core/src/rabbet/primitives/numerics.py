@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rabbet import dtypes
+from rabbet import dtypes, scalars
 from rabbet.interpreter import typeof
 from rabbet.primitives import convert, logic, loops, reductions, shape, zeros
 from rabbet.primitives.elementwise import add, mul, sub
@@ -11,8 +11,20 @@ from rabbet.staging import stage
 SINGLE = np.dtype("float32")
 
 
-def in_single(fn, *args):
+def typed(op, *args):
+    """The operands of an elementwise operation, bare numbers in the dtype of the arrays beside them."""
+    if not any(scalars.is_python_scalar(x) for x in args):
+        return args
+    avals = scalars.adopted_avals(op, args, typeof)
+    return [
+        scalars.as_operand(x, a) if scalars.is_python_scalar(x) else x
+        for x, a in zip(args, avals, strict=True)
+    ]
+
+
+def in_single(fn, op, *args):
     """``fn(*args)`` with arrays of one shape and of single precision at least: halves are computed in it."""
+    args = typed(op, *args)
     avals = [typeof(x) for x in args]
     dtype = avals[0].dtype
     full = max([a.shape for a in avals], key=len)

@@ -13,6 +13,7 @@ from rabbet.primitive import Primitive
 from rabbet.primitives import checks, zeros
 from rabbet.primitives.checks import FLOATS, INTEGERS
 from rabbet.primitives.elementwise import add, mul, neg, unary
+from rabbet.primitives.numerics import typed
 from rabbet.rules import refusing
 
 
@@ -45,7 +46,7 @@ def by_second(op, first, second, slope, why):
     if type(first.tangent) is not Zero:
         refusing(why)(op)
     out = op(first.primal, second.primal)
-    tangent = mul(second.tangent, slope(first.primal, second.primal))
+    tangent = mul(second.tangent, slope(*typed(op, first.primal, second.primal)))
     return Dual(out, zeros.spread(tangent, typeof(out).shape))
 
 
