@@ -9,6 +9,7 @@ ends by saying so.
 
 __all__ = [
     "CacheWarning",
+    "CompileError",
     "ConcretizationTypeError",
     "ConfigError",
     "DeletedArrayError",
@@ -17,6 +18,7 @@ __all__ = [
     "MissingPluginError",
     "MissingRule",
     "NonConcreteBooleanIndexError",
+    "NotOfferedError",
     "PluginConflictError",
     "PluginError",
     "RabbetError",
@@ -89,6 +91,14 @@ class MissingRule(RabbetError, NotImplementedError):
     Looked for, in this order: the primitive's own rule for the table, the table's rule for the primitive,
     a rule set from a third package, the table's rule for one of the primitive's kinds, the primitive's
     decomposition.
+    """
+
+
+class NotOfferedError(MissingRule):
+    """A program uses an operation that its platform does not offer, as the platform's backend says.
+
+    Compute that part elsewhere: ``rb.device_put(x, rb.devices("cpu")[0])``, and outside of the function that
+    is compiled for the other device.
     """
 
 
@@ -247,6 +257,12 @@ class JaxprTypeError(RabbetError, TypeError):
 class TypePromotionError(RabbetError, TypeError):
     """Values of these dtypes have no common dtype. Convert one of them explicitly, with
     ``x.astype(...)``.
+    """
+
+
+class CompileError(RabbetError, RuntimeError):
+    """The compiler refused a program. The message has the compiler's own words, the line of the user's code
+    that they are about, the passes that the program went through, and the file with the module's text.
     """
 
 

@@ -14,10 +14,12 @@ from .fakes import offer
 
 # One row for each hook: the facts that the core reports with it.
 FACTS = {
-    "trace_started": {"name": "step"},
+    "trace_started": {"name": "step", "reason": "first call"},
     "trace_finished": {"name": "step", "seconds": 0.25},
+    "lower_finished": {"name": "step", "platform": "cpu", "pass_seconds": 0.01, "seconds": 0.02},
     "compile_started": {"name": "step", "platform": "cpu", "module_size": 1234},
     "compile_finished": {"name": "step", "seconds": 2.5, "cached": False},
+    "program_shared": {"name": "step"},
     "cache_hit": {"name": "step"},
     "cache_miss": {"name": "step"},
     "device_lost": {"device": "cuda:0", "error": RuntimeError("gone")},

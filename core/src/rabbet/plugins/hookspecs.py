@@ -12,13 +12,22 @@ hookimpl = pluggy.HookimplMarker("rabbet")
 
 
 @hookspec
-def trace_started(name):
-    """The function ``name`` is about to be traced to a jaxpr."""
+def trace_started(name, reason):
+    """The function ``name`` is about to be traced to a jaxpr; ``reason`` says why its earlier traces do not
+    serve: which argument's type, static value or structure changed, or which setting.
+    """
 
 
 @hookspec
 def trace_finished(name, seconds):
     """Tracing ``name`` has ended, by success or by an exception, after ``seconds``."""
+
+
+@hookspec
+def lower_finished(name, platform, pass_seconds, seconds):
+    """The program ``name`` was written for ``platform``: the passes took ``pass_seconds``, the text
+    ``seconds``.
+    """
 
 
 @hookspec
@@ -32,6 +41,11 @@ def compile_finished(name, seconds, cached):
 
     ``cached`` says that the executable came from the persistent cache instead of the compiler.
     """
+
+
+@hookspec
+def program_shared(name):
+    """This process has compiled the very program ``name`` before, so its executable is used again."""
 
 
 @hookspec

@@ -6,32 +6,13 @@ it does not know, and reads the variable once. Named options are those of XLA's 
 
 import difflib
 import functools
+from collections.abc import Mapping
 
 import numpy as np
 
 from rabbet.errors import ConfigError
 from rabbet.runtime import adapter
 
-# jaxlib cannot list the options. These are the ones worth naming when a name is misspelt; others work as
-# well.
-WELL_KNOWN = (
-    "xla_backend_optimization_level",
-    "xla_cpu_enable_fast_math",
-    "xla_cpu_enable_fast_min_max",
-    "xla_cpu_fast_math_honor_division",
-    "xla_cpu_fast_math_honor_functions",
-    "xla_cpu_fast_math_honor_infs",
-    "xla_cpu_fast_math_honor_nans",
-    "xla_cpu_prefer_vector_width",
-    "xla_disable_hlo_passes",
-    "xla_dump_hlo_as_text",
-    "xla_dump_to",
-    "xla_gpu_autotune_level",
-    "xla_gpu_enable_command_buffer",
-    "xla_gpu_enable_latency_hiding_scheduler",
-    "xla_gpu_enable_triton_gemm",
-    "xla_llvm_disable_expensive_passes",
-)
 # Options that hold a list of names: the backend's and the user's are joined, elsewhere the user's win.
 LISTS = {"xla_disable_hlo_passes"}
 EMPTY = "func.func public @main() { return }"
@@ -80,9 +61,18 @@ def merge(base, extra):
     return merged
 
 
+def plain_options(extra):
+    """Return options with their values as XLA wants them; ConfigError for what is no mapping of names to
+    values.
+    """
+    if not isinstance(extra, Mapping):
+        raise ConfigError(f"compiler options are a dict of name and value, got {type(extra).__name__}")
+    return {name: plain(name, value) for name, value in extra.items()}
+
+
 def checked_extra(device, extra):
     """Return `extra` with its values as XLA wants them, or raise ConfigError."""
-    values = {name: plain(name, value) for name, value in extra.items()}
+    values = plain_options(extra)
     for item in values.items():
         check(device, *item, type(item[1]))
     return values
@@ -114,13 +104,45 @@ def check(device, name, value, kind):
         raise ConfigError(refusal(name, value, str(error))) from None
 
 
+@functools.cache
+def known_options():
+    """The options that jaxlib tells of, as a mapping of name to type, or None where it does not tell. It
+    leaves out those whose default is empty.
+    """
+    options = adapter.default_options()  # owns the memory of the next one, and has to outlive it
+    build = options.executable_build_options
+    names, text = dir(build.debug_options), str(build.debug_options)
+    known = {name: None for name in names if name.startswith("xla_")}
+    for line in text.splitlines():
+        name, colon, value = line.strip().partition(": ")
+        if colon and name.startswith("xla_"):
+            known[name] = kind_of(value)
+    return known
+
+
+def kind_of(text):
+    """The type of an option whose default prints as ``text``."""
+    if text in ("true", "false"):
+        return "bool"
+    if text.startswith('"'):
+        return "str"
+    try:
+        float(text)
+    except ValueError:
+        return None
+    return "int" if text.lstrip("-").isdecimal() else "float"
+
+
 def refusal(name, value, reason):
     """Return the message for an option that the compiler refused."""
     if "No such compile option" not in reason:
-        return f"compiler option {name!r} cannot be {value!r}: {reason}"
-    near = difflib.get_close_matches(name, WELL_KNOWN, n=1)
+        kind = known_options().get(name)
+        hint = f"; it is of type {kind}" if kind else ""
+        return f"compiler option {name!r} cannot be {value!r}{hint}: {reason}"
+    near = difflib.get_close_matches(name, known_options(), n=4, cutoff=0.5)
+    words = name.removeprefix("xla_")
+    near += [n for n in known_options() if words in n and n not in near][:4]
     hint = f"; did you mean {near[0]!r}?" if near else ""
-    return (
-        f"jaxlib {adapter.version()} knows no compiler option {name!r}{hint}\n"
-        f"  some of the others: {', '.join(WELL_KNOWN)}"
-    )
+    if len(near) > 1:
+        hint += f"\n  others that are close: {', '.join(near[1:])}"
+    return f"jaxlib {adapter.version()} knows no compiler option {name!r}{hint}"

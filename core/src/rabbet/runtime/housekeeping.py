@@ -6,7 +6,7 @@ import numpy as np
 
 from rabbet import dtypes, primitive, tree
 from rabbet.avals import ShapedArray
-from rabbet.runtime import values
+from rabbet.runtime import program, values
 from rabbet.runtime.array import Array
 from rabbet.runtime.devices import default_clients
 from rabbet.runtime.placement import placement
@@ -65,7 +65,7 @@ def clear_caches():
         forget()
 
 
-_forgetters = [values._scalars.clear]
+_forgetters = [values._scalars.clear, program.shared.clear]
 
 
 def on_clear_caches(forget):

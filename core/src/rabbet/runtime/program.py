@@ -17,13 +17,21 @@ from rabbet.lowering import custom_calls
 from rabbet.lowering.module import lower_program
 from rabbet.runtime import adapter, backends, cache, callbacks, compile_options, effects, observers
 from rabbet.runtime.array import Array
+from rabbet.runtime.compile_failure import compile_failure
 from rabbet.runtime.placement import placement
+from rabbet.runtime.shared import Loaded, Shared
 
 LOG = logging.getLogger("rabbet")
+ORIGINS = {"compiler": "compiled", "disk": "loaded from the cache", "process": "shared"}
+
+# What was compiled, by device and by all that its code depends on.
+shared = Shared()
 
 
 class Lowering(NamedTuple):
-    """A program ready to compile: its text, which arguments it reads, and what it gives back."""
+    """A program ready to compile: its text, which arguments it reads, what it gives back, and how long the
+    passes and the writing took.
+    """
 
     jaxpr: object
     module: object
@@ -34,9 +42,11 @@ class Lowering(NamedTuple):
     out_avals: tuple
     keeps_all: bool
     effects: frozenset
+    pass_seconds: float = 0.0
+    seconds: float = 0.0
 
 
-def lower(jaxpr, platform, name="main", *, donated=(), keep_unused=False):
+def lower(jaxpr, platform, name="main", *, donated=(), keep_unused=False, options=None):
     """Run the passes and write the module text.
 
     Args:
@@ -45,8 +55,11 @@ def lower(jaxpr, platform, name="main", *, donated=(), keep_unused=False):
       name: shown in profiles.
       donated: indices into the arguments whose memory may be reused.
       keep_unused: keep arguments that the program does not read.
+      options: compiler options by name, for passes that ask.
     """
-    optimized = passes.run(jaxpr, platform)
+    started = time.perf_counter()
+    optimized = passes.run(jaxpr, passes.PassContext(platform, options or {}))
+    passed = time.perf_counter()
     arguments = [*optimized.constvars, *optimized.invars]
     kept = tuple(range(len(arguments)))
     if not keep_unused:
@@ -62,7 +75,19 @@ def lower(jaxpr, platform, name="main", *, donated=(), keep_unused=False):
     )
     place = {old: new for new, old in enumerate(kept)}
     given = tuple([place[i] for i in donated if i in place])
-    module = lower_program(trimmed, platform, name=name, donated=given, bridges=backends.lowerings(platform))
+    module = lower_program(
+        trimmed,
+        platform,
+        name=name,
+        donated=given,
+        bridges=backends.lowerings(platform),
+        lacks=backends.lacks(platform),
+    )
+    finished = time.perf_counter()
+    observers.tell(
+        "lower_finished", name=name, platform=platform, pass_seconds=passed - started,
+        seconds=finished - passed,
+    )  # fmt: skip
     return Lowering(
         trimmed,
         module,
@@ -73,20 +98,32 @@ def lower(jaxpr, platform, name="main", *, donated=(), keep_unused=False):
         optimized.out_avals,
         len(kept) == len(arguments),
         optimized.effects,
+        passed - started,
+        finished - passed,
     )
 
 
 class Executable:
-    """A compiled program on one device."""
+    """A compiled program on one device.
 
-    __slots__ = ("exe", "lowering", "device", "cached", "seconds")
+    Attributes: ``exe`` (the runtime's), ``lowering``, ``device``, ``origin`` (``"compiler"``, or where it was
+    already: ``"disk"`` or ``"process"``) and ``seconds``, how long that took.
+    """
 
-    def __init__(self, exe, lowering, device, cached, seconds):
-        self.exe = exe
+    __slots__ = ("loaded", "exe", "lowering", "device", "origin", "seconds")
+
+    def __init__(self, loaded, lowering, device, origin, seconds):
+        self.loaded = loaded  # as long as this lives, equal programs share it
+        self.exe = loaded.exe
         self.lowering = lowering
         self.device = device
-        self.cached = cached
+        self.origin = origin
         self.seconds = seconds
+
+    @property
+    def cached(self):
+        """Whether it came from the persistent cache."""
+        return self.origin == "disk"
 
     def runner(self, committed, *, single=False):
         """A function from a sequence of ``Array`` arguments to a list of results (or the only one).
@@ -183,37 +220,62 @@ class Executable:
 
 
 def compile(lowering, device, options=None):
-    """Compile a lowered program for a device, or find it in the persistent cache.
+    """Compile a lowered program for a device, or find it: in this process, or in the persistent cache.
 
     Args:
       lowering: from ``lower``.
       device: a ``Device``.
       options: compiler options by name, over those chosen for the platform.
+
+    Raises:
+      ConfigError: for an option that the compiler does not know, or a value that it refuses.
+      CompileError: what the compiler says against the program, and where the module's text was saved.
     """
+    started = time.perf_counter()
+    name = lowering.name
+    # Also for a program from the cache: a call of a function that is not there would end the process.
+    backends.provide_calls(device.platform, custom_calls.targets(lowering.module.key_text))
+    build = compile_options.build_options(device, extra=options, text=lowering.module.key_text)
+    key = cache.key(lowering.module.key_text, adapter.option_bytes(build), device)
+    if lowering.module.callbacks:  # Python functions belong to their program, whatever its text
+        loaded, known = _load(lowering, device, build, key), False
+    else:
+        loaded, known = shared.get((device, key), lambda: _load(lowering, device, build, key))
+    seconds = time.perf_counter() - started
+    if known:
+        observers.tell("program_shared", name=name)
+    origin = "process" if known else loaded.origin
+    if config.log_compiles:
+        LOG.warning("%s %r for %s in %.3f s", ORIGINS[origin], name, device, seconds)
+    return Executable(loaded, lowering, device, origin, seconds)
+
+
+def _load(lowering, device, build, key):
+    """A program from the persistent cache, or else from the compiler, as ``Loaded``; hooks are told."""
     started = time.perf_counter()
     name, text = lowering.name, lowering.module.text
     observers.tell("compile_started", name=name, platform=lowering.platform, module_size=len(text))
     exe = None
     cached = False
     try:
-        # Also for a program from the cache: a call of a function that is not there would end the process.
-        backends.provide_calls(device.platform, custom_calls.targets(lowering.module.key_text))
-        build = compile_options.build_options(device, extra=options, text=lowering.module.key_text)
         client, devices = device.raw.client, device.device_list
-        key = cache.key(lowering.module.key_text, adapter.option_bytes(build), device)
         calls = [callbacks.for_device(c, device) for c in lowering.module.callbacks]
         exe = _revive(client, key, devices, calls)
         cached = exe is not None
         observers.tell("cache_hit" if cached else "cache_miss", name=name)
         if exe is None:
-            exe = adapter.compile_text(client, text, devices, build, calls)
+            exe = _compiled(client, lowering, devices, build, calls)
             cache.store(key, lambda: adapter.serialize(exe), time.perf_counter() - started)
     finally:
-        seconds = time.perf_counter() - started
-        observers.tell("compile_finished", name=name, seconds=seconds, cached=cached)
-    if config.log_compiles:
-        LOG.warning("%s %r for %s in %.3f s", "loaded" if cached else "compiled", name, device, seconds)
-    return Executable(exe, lowering, device, cached, seconds)
+        observers.tell("compile_finished", name=name, seconds=time.perf_counter() - started, cached=cached)
+    return Loaded(exe, "disk" if cached else "compiler")
+
+
+def _compiled(client, lowering, devices, build, calls):
+    try:
+        return adapter.compile_text(client, lowering.module.text, devices, build, calls)
+    except adapter.XlaRuntimeError as error:
+        raise compile_failure(lowering, str(error)) from None
 
 
 def _revive(client, key, devices, calls):

@@ -1,0 +1,101 @@
+"""What to say when the compiler refuses a program: its message, the user's line, the passes that ran, and
+where the module's text can be read.
+"""
+
+import contextlib
+import hashlib
+import os
+import re
+import tempfile
+
+from rabbet import passes, source_info
+from rabbet.errors import CompileError
+from rabbet.runtime import cache
+
+FOLDER = "failed"
+# How XLA and MLIR write positions: model.py:12:5: error, loc("model.py":12:5), source_file="model.py"
+# source_line=12. The module's text itself is called "-".
+POSITIONS = (
+    re.compile(r"(?m)(?:^|: )([^\n:\"]+):(\d+):\d+: error"),
+    re.compile(r'"([^"\n]+)":(\d+):\d+'),
+    re.compile(r'source_file="([^"\n]+)" source_line=(\d+)'),
+)
+CALL = re.compile(r'stablehlo\.custom_call @"?([\w.$-]+)"?.*loc\((#l\d+)\)')
+
+
+def compile_failure(lowering, message):
+    """The ``CompileError`` for a program and what the compiler said; saves the module's text."""
+    lines = [
+        f"the compiler refused {lowering.name!r} for {lowering.platform}: {message.strip()}",
+        f"  where: {where(lowering, message)}",
+        f"  passes that ran: {', '.join([p.name for p in passes.selected(lowering.platform)]) or 'none'}",
+    ]
+    try:
+        lines.append(f"  the module's text: {save(lowering.name, lowering.module.text)}")
+    except OSError as error:
+        lines.append(f"  the module's text could not be saved: {error}")
+    return CompileError("\n".join(lines))
+
+
+def where(lowering, message):
+    """The user's line that the message points to: by a position, a called function or the name of an
+    operation; else the lines of the whole program.
+    """
+    text = lowering.module.text
+    for pattern in POSITIONS:
+        found = pattern.search(message)
+        if found and found[1] != "-":
+            return f"{source_info.short_path(found[1])}:{found[2]}"
+        if found:
+            line = text.splitlines()[int(found[2]) - 1]
+            return defined(text, re.search(r"#l\d+", line)) or line.strip()
+    for called in CALL.finditer(text):
+        if mentions(message, called[1]):
+            return defined(text, re.search(r"#l\d+$", called[2]))
+    equations = [e for e in lowering.jaxpr.equations if e.where is not None]
+    for e in equations:
+        if mentions(message, e.op.primitive.name):
+            return f"{source_info.position(e.where)} ({e.op.primitive.name})"
+    lines = list(dict.fromkeys([str(source_info.position(e.where)) for e in equations]))
+    if len(lines) > 4:
+        return f"one of {len(lines)} lines, from {lines[0]} to {lines[-1]}"
+    return ", ".join(lines) or "the program has no operations"
+
+
+def defined(text, name):
+    """The user's line behind a name of the module's text such as ``#l3``, or None."""
+    found = name and re.search(rf'(?m)^{name[0]} = loc\("(.+)":(\d+):\d+\)', text)
+    return f"{source_info.short_path(found[1])}:{found[2]}" if found else None
+
+
+def mentions(message, word):
+    """Whether a message has this word."""
+    return re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", message) is not None
+
+
+def save(name, text):
+    """Write a module's text, for the user alone; return the path: in the cache's folder if that is ours to
+    write to, else among the temporary files.
+    """
+    stem = f"{re.sub(r'[^A-Za-z0-9_.-]', '_', name)[:60]}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+    with contextlib.suppress(OSError, RuntimeError):
+        folder = cache.default_folder() / FOLDER
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if cache.not_ours(os.lstat(folder), cache.stat.S_ISDIR) is None:
+            return write(folder, folder / f"{stem}.mlir", text)
+    handle, path = tempfile.mkstemp(prefix=f"rabbet-{stem}-", suffix=".mlir")
+    with open(handle, "w") as file:
+        file.write(text)
+    return path
+
+
+def write(folder, path, text):
+    """Write a file that appears complete or not at all, with mode 0600."""
+    handle, temporary = tempfile.mkstemp(prefix=cache.TEMPORARY, dir=folder)
+    with open(handle, "w") as file:
+        file.write(text)
+    os.replace(temporary, path)
+    return path
+
+
+__all__ = ["compile_failure"]
