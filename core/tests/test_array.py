@@ -410,7 +410,7 @@ def test_two_devices():
     assert done.returncode == 0, done.stderr
     first, *_, last = done.stdout.splitlines()
     assert first.startswith(
-        "add got arrays committed to different devices, cpu:0 and cpu:1; move them to one with device_put"
+        "add got arrays that were put on different devices: argument 0, f32[2], is on cpu:0, and argument 1, f32"
     )
     assert last == "fine"
 

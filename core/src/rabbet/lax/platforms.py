@@ -4,7 +4,6 @@ from rabbet import tree
 from rabbet.current import Context, context
 from rabbet.lax import control
 from rabbet.primitives.platforms import OTHERS, place_of, platform_index
-from rabbet.runtime.array import Array
 from rabbet.runtime.values import common_device
 from rabbet.source_info import folded
 
@@ -38,7 +37,7 @@ def platform_dependent(*args, default=None, **per_platform):
     if not branches:
         raise TypeError("platform_dependent needs a function for a platform, or a default")
     if runs_at_once():
-        device, _ = common_device([x for x in tree.leaves(args) if type(x) is Array], "platform_dependent")
+        device, _ = common_device(tree.leaves(args), "platform_dependent")
         return branches[place_of(device.platform, tuple(names))](*args)
     if len(branches) == 1 and default is not None:
         return default(*args)

@@ -10,7 +10,7 @@ import functools
 from typing import NamedTuple
 
 from rabbet import effects, scalars
-from rabbet.errors import MissingRule
+from rabbet.errors import MissingRule, NotOfferedError
 from rabbet.jaxpr import Var
 from rabbet.lowering import constants, extended
 from rabbet.lowering.locations import Locations
@@ -35,7 +35,9 @@ class Lowered(NamedTuple):
     callbacks: tuple = ()
 
 
-def lower_program(jaxpr, platform, *, name="main", donated=(), table=lower, arg_attributes=(), bridges=None):
+def lower_program(
+    jaxpr, platform, *, name="main", donated=(), table=lower, arg_attributes=(), bridges=None, lacks=None
+):
     """The StableHLO module of a program.
 
     Args:
@@ -45,8 +47,13 @@ def lower_program(jaxpr, platform, *, name="main", donated=(), table=lower, arg_
       donated: indices of arguments whose memory the program may take over.
       arg_attributes: pairs (argument index, attribute text) to add to arguments.
       bridges: the backend's own ``RuleSet`` of lowerings, or None.
+      lacks: ``Backend.lacks``, or None.
+
+    Raises:
+      MissingRule: there is no lowering of an operation for the platform.
+      NotOfferedError: the backend says that the platform does not offer it.
     """
-    module = Module(platform, table, bridges)
+    module = Module(platform, table, bridges, lacks)
     attributes = dict(arg_attributes)
     for i, attribute in donation_attributes(jaxpr, donated):
         attributes[i] = attribute
@@ -73,9 +80,10 @@ def donation_attributes(jaxpr, donated):
 class Module:
     """A module under construction: its functions, each written once per body."""
 
-    def __init__(self, platform, table, backend_rules=None):
+    def __init__(self, platform, table, backend_rules=None, lacks=None):
         self.platform = platform
         self.backend_rules = backend_rules
+        self.lacks = lacks
         self.table = table
         self.locations = Locations()
         self.functions = []
@@ -181,13 +189,15 @@ class Function:
         """
         env = dict(zip((*jaxpr.constvars, *jaxpr.invars), names, strict=True))
         location = self.module.locations.name
-        lookup = self.module.rule
+        lookup, lacks = self.module.rule, self.module.lacks
         outer = self.loc
         for eqn in jaxpr.equations:
             if eqn.where is not None:
                 self.loc = location(eqn.where)
             inputs = [env[v] if type(v) is Var else self._literal(v) for v in eqn.inputs]
             try:
+                if lacks is not None and (reason := lacks(Site(self, eqn))) is not None:
+                    raise NotOfferedError(f"{eqn.op.primitive.name!r} on {self.module.platform!r}: {reason}")
                 outs = self._apply(lookup(eqn.op.primitive), eqn, inputs)
             except MissingRule as error:
                 reached(error, self.module.table, eqn.op.primitive, eqn.where)

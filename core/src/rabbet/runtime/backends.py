@@ -49,6 +49,8 @@ class Backend:
       obstacle: `() -> str | None`, cheap: why this machine cannot run the backend (a library or the hardware
         is missing), or None. A backend with an obstacle is passed over in silence when the default is chosen.
       topology: `(name, **options) -> DeviceTopology` for compiling without the hardware; None: not offered.
+      topology_memory: `(name) -> bytes` that one device of a topology has, for a compiler that does not refuse
+        programs that need more; None: it does.
       native_dtypes: dtype names that the hardware computes with; others may be stored and are widened.
       lowerings: a `RuleSet("lower")` with the platform's own lowering rules, or None. They go before all
         others; with `RuleSet.later` their modules are imported when one is needed.
@@ -59,6 +61,11 @@ class Backend:
       settings: `Setting`s that the backend brings; they exist in `rabbet.config` once it has been loaded.
       doctor: `() -> [(label, ok, detail)]`, lines for `rabbet doctor`: what is there, what is missing, what
       to do.
+      lacks: `(op) -> str | None`, asked for every operation of a program that is written for the platform
+        (`op` has `primitive`, `in_avals`, `out_avals` and `op["parameter"]`): why it cannot be done there, or
+        None. Such a program is refused with NotOfferedError, and a test of the kit that needs it is skipped.
+      build: `() -> str`, which differs between builds of a native library whose compiled programs cannot be
+        exchanged; the client's own version is added to it. Part of every key of the cache on disk.
 
     Example::
 
@@ -70,6 +77,7 @@ class Backend:
     make_client: Callable[[Mapping], Any]
     obstacle: Callable[[], str | None] = no_obstacle
     topology: Callable[..., Any] | None = None
+    topology_memory: Callable[[str], int | None] | None = None
     native_dtypes: frozenset = frozenset()
     lowerings: Any = None
     compile_options: Mapping[str, Any] = field(default_factory=dict)
@@ -77,7 +85,7 @@ class Backend:
     doctor: Callable[[], list] | None = None
     provide_calls: Callable[[frozenset], None] = no_calls
     program_options: Callable[[str], Mapping] | None = None
-    lacks: Mapping[str, str] = field(default_factory=dict)
+    lacks: Callable[[Any], str | None] | None = None
     build: Callable[[], str] = unknown_build
 
 
@@ -185,10 +193,22 @@ def default_registry():
 
 def lowerings(platform):
     """Return the `RuleSet` of lowering rules that the backend of `platform` brings; None without one."""
+    backend = for_text(platform)
+    return backend and backend.lowerings
+
+
+def lacks(platform):
+    """Return `Backend.lacks` of the backend of `platform`; None without one."""
+    backend = for_text(platform)
+    return backend and backend.lacks
+
+
+def for_text(platform):
+    """Return the `Backend` to write programs for, None for a platform that is not installed: its text can
+    be written all the same, in the common rules.
+    """
     registry = default_registry()
-    if platform not in registry.installed():
-        return None  # text can be written for a platform that is not installed, in the common rules
-    return registry.get(platform).lowerings
+    return registry.get(platform) if platform in registry.installed() else None
 
 
 def provide_calls(platform, targets):

@@ -12,6 +12,7 @@ import inspect
 import numpy as np
 
 from rabbet import scalars, tree
+from rabbet.arguments import argument_name
 from rabbet.avals import ShapedArray
 from rabbet.config import config
 from rabbet.current import context
@@ -72,7 +73,7 @@ def fused(function=None, *, static=()):
     def first(args, kwargs):
         if config.disable_jit:
             return function(*args, **kwargs)
-        found = _Signature(args, kwargs, by_position, static)
+        found = _Signature(function, args, kwargs, by_position, static)
         try:
             run = programs.get(found.key)
         except TypeError:  # an unhashable static argument, such as an index list: nothing to remember it by
@@ -101,7 +102,7 @@ DYNAMIC = _Dynamic()
 class _Signature:
     """An eager call taken apart: its array arguments, and a hashable description of everything else."""
 
-    def __init__(self, args, kwargs, by_position, static):
+    def __init__(self, function, args, kwargs, by_position, static):
         self.args, self.kwargs = args, kwargs
         dynamic = [DYNAMIC if i not in by_position else None for i in range(len(args))]
         leaves = []
@@ -116,7 +117,9 @@ class _Signature:
             self._take(kwargs[name], name in static, leaves)
         self.in_keywords = len(leaves) != before
         on_device = [x for x in leaves if type(x) is Array]
-        self.device, self.committed = values.common_device(on_device, "the function")
+        self.device, self.committed = values.common_device(
+            on_device, function, lambda i: self.name_of(on_device[i], function)
+        )
         wide = any(_is_wide(x.aval.dtype) for x in on_device)
         self.arrays = [_array(x, self.device, wide) for x in leaves]
         # For the fast path: the arrays of numbers, None where the call brings an array itself.
@@ -140,6 +143,11 @@ class _Signature:
             else:
                 kinds.append(x)
         self.frozen.append((treedef, tuple(kinds)))
+
+    def name_of(self, x, function):
+        """How a user would call an array among the arguments."""
+        paths = tree.leaves_with_path((self.args, self.kwargs))
+        return argument_name(function, next(path for path, leaf in paths if leaf is x))
 
     def rebuild(self, tracers):
         """The arguments with tracers in the places of arrays."""

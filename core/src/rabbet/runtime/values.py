@@ -11,6 +11,7 @@ from rabbet.runtime import adapter
 from rabbet.runtime.array import Array, from_host
 from rabbet.runtime.devices import default_device
 from rabbet.runtime.placement import placement
+from rabbet.source_info import describe_function
 
 # Buffers of Python scalars are kept, so that x + 1.0 in a loop transfers the 1.0 once.
 MOST_SCALARS = 2048
@@ -88,7 +89,7 @@ def operands(op, args):
             if type(a) is Tracer:
                 raise leaked(a)
         avals = scalars.adopted_avals(op, args, typeof)
-    device, committed = common_device([a for a in args if type(a) is Array], op.primitive.name)
+    device, committed = common_device(args, op.primitive.name)
     arrays = []
     for i, a in enumerate(args):
         if type(a) is Array:
@@ -100,25 +101,47 @@ def operands(op, args):
     return arrays, device, committed
 
 
-def common_device(arrays, what):
+def common_device(values, what, name="argument {}".format):
     """The device on which to compute: that of the committed arrays, which must agree; else that of the
     first; else the default.
 
+    Args:
+      values: arrays, and others that do not matter here.
+      what: who computes, for the message: a text or a function.
+      name: ``name(i)`` is how the user would call ``values[i]``.
+
     Returns:
       (device, committed)
+
+    Raises:
+      ValueError: for arrays that were put on different devices; names two of them.
     """
-    device = None
-    for a in arrays:
-        if a.spec.committed:
-            if device is not None and a.spec.device is not device:
-                raise ValueError(
-                    f"{what} got arrays committed to different devices, {device} and {a.spec.device}; "
-                    f"move them to one with device_put"
-                )
-            device = a.spec.device
-    if device is not None:
-        return device, True
-    return (arrays[0].spec.device if arrays else default_device()), False
+    first = found = None
+    for x in values:
+        if type(x) is Array:
+            spec = x.spec
+            if spec.committed:
+                if found is None:
+                    found = spec.device
+                elif spec.device is not found:
+                    raise ValueError(different_devices(values, what, name))
+            elif first is None:
+                first = spec.device
+    if found is not None:
+        return found, True
+    return (first or default_device()), False
+
+
+def different_devices(values, what, name):
+    """The message for values of which two were put on different devices: the first, and one elsewhere."""
+    placed = [(i, x) for i, x in enumerate(values) if type(x) is Array and x.spec.committed]
+    one, other = placed[0], next(p for p in placed if p[1].spec.device is not placed[0][1].spec.device)
+    described = [f"{name(i)}, {x.aval.str_short()}, is on {x.spec.device}" for i, x in (one, other)]
+    return (
+        f"{what if isinstance(what, str) else describe_function(what)} got arrays that were put on different "
+        f"devices: {', and '.join(described)}\n"
+        "  to fix: bring them to one device, as in rb.device_put(x, other.device)"
+    )
 
 
 def moved(array, device, committed):

@@ -173,7 +173,7 @@ class Jitted:
         """
         avals = tuple([x.aval for x in leaves])
         traced = stages.Traced(self, signature, self.program(signature, avals), avals)
-        device, committed, leaves = stages.settle(leaves, self.device, self.name)
+        device, committed, leaves = stages.settle(leaves, self.device, self.fun, signature.name_of)
         compiled = traced.lower(platform=device.platform).compile(device=device)
         return leaves, compiled.runner(committed)
 

@@ -24,13 +24,14 @@ from rabbet.extend import (
 LEAF = tree.structure(0)
 
 
-def settle(leaves, device, what):
-    """Bring arguments to one device: the one asked for, else that of the committed ones.
+def settle(leaves, device, what, name):
+    """Bring arguments to one device: the one asked for, else that of the committed ones. ``name(i)`` is how
+    the user would call ``leaves[i]``.
 
     Returns:
       (device, committed, leaves)
     """
-    chosen, committed = common_device(leaves, what) if device is None else (device, True)
+    chosen, committed = common_device(leaves, what, name) if device is None else (device, True)
     leaves = [x if x.device is chosen else moved(x, chosen, x.committed) for x in leaves]
     return chosen, committed, leaves
 
