@@ -140,7 +140,7 @@ def test_passes_come_from_the_plugins(offering, monkeypatch):
 def passes_named(name):
     from rabbet.extend import Pass
 
-    return Pass(name, lambda jaxpr, platform: jaxpr)
+    return Pass(name, lambda jaxpr, context: jaxpr)
 
 
 def test_hooks_are_only_imported_where_there_are_any(offering):

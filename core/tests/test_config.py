@@ -122,6 +122,7 @@ def test_exactly_traced_settings_change_the_key(config, setting):
     values = {
         "numpy_rank_promotion": "warn", "default_device": "cpu", "default_matmul_precision": "high",
         "platforms": "cpu", "cache_dir": "/tmp", "cache_max_bytes": 1, "traceback": "full", "cache": False,
+        "disable_passes": "cse", "enable_passes": "cse",
     }  # fmt: skip
     before = config.traced_key()
     with config.override(**{setting.name: values.get(setting.name, True)}):

@@ -11,9 +11,22 @@ import rabbet as rb
 from rabbet import lax
 from rabbet.avals import ShapedArray
 from rabbet.errors import JaxprTypeError, PluginError
-from rabbet.extend import Equation, Jaxpr, Pass, Primitive, Var, check, evaluate, open_consts, stage
+from rabbet.extend import (
+    Equation,
+    Jaxpr,
+    Pass,
+    PassContext,
+    Primitive,
+    Var,
+    check,
+    config,
+    evaluate,
+    open_consts,
+    stage,
+)
 from rabbet.passes import pipeline
 from rabbet.passes.dead_code import eliminate_dead_code
+from rabbet.passes.profile import profiled
 
 from . import toys
 
@@ -23,9 +36,9 @@ F = ShapedArray((), "float32")
 def make(name, log=None, **how):
     """A pass that only writes down that it ran."""
 
-    def run(jaxpr, platform):
+    def run(jaxpr, context):
         if log is not None:
-            log.append((name, platform))
+            log.append((name, context.platform))
         return jaxpr
 
     return Pass(name, run, **how)
@@ -97,35 +110,79 @@ def test_a_pass_may_be_for_some_platforms_only(installed):
     assert log == [("any", "cpu"), ("gpu", "cuda"), ("any", "cuda")]
 
 
-def test_passes_are_switched_off_by_name(installed, monkeypatch):
+def test_passes_are_switched_off_and_on_by_name(installed):
     log = []
-    installed(make("one", log), make("two", log), make("three", log))
-    monkeypatch.setenv("RABBET_DISABLE_PASSES", "two, three,,unknown")
+    installed(make("one", log), make("two", log), make("rare", log, default=False))
+
+    def ran(**settings):
+        log.clear()
+        with config.override(**settings):
+            pipeline.run(program(lax.sin), "cpu")
+        return [name for name, _ in log]
+
+    assert ran() == ["one", "two"]
+    assert ran(disable_passes="two, dead-code,") == ["one"]
+    assert ran(enable_passes=("rare",)) == ["one", "two", "rare"]
+    assert ran(enable_passes="rare", disable_passes="rare") == ["one", "two"]
+
+
+def test_a_name_that_no_pass_has_is_answered_with_the_known_ones(installed):
+    installed(make("one"))
+    for setting in ("disable_passes", "enable_passes"):
+        wanted = pytest.warns(UserWarning, match=f"{setting} names 'twwo'.*the passes are dead-code, one")
+        with config.override(**{setting: "twwo"}), wanted:
+            pipeline.run(program(lax.sin), "cpu")
+
+
+def test_which_passes_run_is_part_of_the_key_of_compiled_programs():
+    plain = config.traced_key()
+    with config.override(disable_passes="one"):
+        assert config.traced_key() is not plain
+    assert config.traced_key() is plain
+
+
+def test_what_a_pass_is_told(installed):
+    told = []
+    installed(Pass("curious", lambda jaxpr, context: told.append(context) or jaxpr))
+    given = PassContext("tpu", {"xla_x": 1}, {})
+    pipeline.run(program(lax.sin), given)
     pipeline.run(program(lax.sin), "cpu")
-    assert [name for name, _ in log] == ["one"]
+    assert told == [given, PassContext("cpu")] and not told[1].options and not told[1].constants
 
 
-def test_dead_code_elimination_can_be_switched_off(monkeypatch):
+def test_a_profile_counts_programs_equations_and_time(installed):
+    installed(make("late", after=("dead-code",)))
+    jaxpr = stage(lambda x: [x, lax.sin(x)][:1], [F]).jaxpr
+    with profiled() as totals:
+        pipeline.run(jaxpr, "cpu")
+        pipeline.run(jaxpr, "cpu")
+    pipeline.run(jaxpr, "cpu")
+    dead = totals["dead-code"]
+    assert (dead.programs, dead.before, dead.after) == (2, 2, 0) and dead.seconds > 0
+    assert (totals["late"].before, totals["late"].after) == (0, 0)
+
+
+def test_dead_code_elimination_can_be_switched_off():
     jaxpr = stage(lambda x: [x, lax.sin(x)][:1], [F]).jaxpr
     assert len(pipeline.run(jaxpr, "cpu").equations) == 0
-    monkeypatch.setenv("RABBET_DISABLE_PASSES", "dead-code")
-    assert len(pipeline.run(jaxpr, "cpu").equations) == 1
+    with config.override(disable_passes="dead-code"):
+        assert len(pipeline.run(jaxpr, "cpu").equations) == 1
 
 
 def test_a_pass_that_raises_is_named_with_the_way_out(installed):
-    def fail(jaxpr, platform):
+    def fail(jaxpr, context):
         raise IndexError("in the pass")
 
     installed(Pass("fragile", fail))
     with pytest.raises(IndexError) as caught:
         toys.jit(lambda x: x * 3.0)(1.0)
     assert caught.value.__notes__ == [
-        "in the pass 'fragile'; switch it off with RABBET_DISABLE_PASSES=fragile"
+        f"in the pass 'fragile' of {__name__}; switch it off with RABBET_DISABLE_PASSES=fragile"
     ]
 
 
 def test_a_pass_that_breaks_the_program_is_named_where_checks_are_on(installed):
-    def drop_everything(jaxpr, platform):
+    def drop_everything(jaxpr, context):
         return Jaxpr(jaxpr.invars, jaxpr.outvars, [])
 
     installed(Pass("vandal", drop_everything))
@@ -135,13 +192,13 @@ def test_a_pass_that_breaks_the_program_is_named_where_checks_are_on(installed):
 
 
 def test_a_pass_that_returns_no_program_is_named(installed):
-    installed(Pass("forgetful", lambda jaxpr, platform: None))
+    installed(Pass("forgetful", lambda jaxpr, context: None))
     with pytest.raises(PluginError, match="the pass 'forgetful' must return a Jaxpr, it returned NoneType"):
         pipeline.run(program(lax.sin), "cpu")
 
 
 def test_a_pass_that_changes_the_interface_is_named(installed):
-    def drop_inputs(jaxpr, platform):
+    def drop_inputs(jaxpr, context):
         return Jaxpr([], jaxpr.outvars[:0], [])
 
     installed(Pass("shrinking", drop_inputs))
@@ -150,7 +207,7 @@ def test_a_pass_that_changes_the_interface_is_named(installed):
 
 
 def test_a_rewriting_pass_changes_what_runs(installed):
-    def sines_to_cosines(jaxpr, platform):
+    def sines_to_cosines(jaxpr, context):
         swapped = [
             Equation(lax.cos.op() if e.primitive is lax.sin else e.op, e.inputs, e.outputs, e.where)
             for e in jaxpr.equations
@@ -225,3 +282,15 @@ def test_rabbet_passes_lists_them():
     done = subprocess.run([sys.executable, "-m", "rabbet", "passes"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "dead-code" in done.stdout
+
+
+def test_rabbet_passes_profiles_a_script(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sys, rabbet as rb\nprint(sys.argv[1], rb.lax.sin(rb.lax.full((3,), 1.0)).shape)\n"
+    )
+    command = [sys.executable, "-m", "rabbet", "passes", "--profile", str(script), "word"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "word (3,)" in done.stdout
+    assert "equations before" in done.stdout and "dead-code" in done.stdout

@@ -188,6 +188,13 @@ class Config:
         """A context manager (and decorator) that changes settings for the current thread."""
         return Override(self, {n: self._setting(n).read(v, f"config.{n}") for n, v in changes.items()})
 
+    def overrides(self):
+        """The settings that the current thread overrides, by name: ``config.override(**overrides)`` carries
+        them to another thread.
+        """
+        mine = self._values.__dict__
+        return {name: mine[name] for name in self._settings if name in mine}
+
     def context(self, name):
         """The context-manager function of one setting: ``disable_jit = config.context("disable_jit")``.
 
@@ -353,6 +360,10 @@ CORE_SETTINGS = (
     Setting("explain", False, boolean, doc="Log why a jitted function had to be traced again."),
     Setting("enable_checks", False, boolean,
             doc="Check every jaxpr after every transformation and pass (slow)."),
+    Setting("disable_passes", None, names, traced=True,
+            doc="Passes that do not run, by name, separated by commas ('rabbet passes' lists them)."),
+    Setting("enable_passes", None, names, traced=True,
+            doc="Passes to run that are off by default, by name, separated by commas."),
     Setting("platforms", None, names,
             doc="Platforms to use, in order of preference, separated by commas; None: every one installed."),
     Setting("cache", True, boolean, doc="Keep compiled programs on disk."),

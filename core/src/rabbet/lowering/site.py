@@ -160,14 +160,19 @@ class Site:
         """Write a body as a private function; return its symbol."""
         return self._function.module.function_of(jaxpr, name)
 
-    def call(self, jaxpr, names, name="f"):
-        """Write a body as a private function and call it; return the names of its outputs."""
+    def call(self, jaxpr, names, name="f", attributes=""):
+        """Write a body as a private function and call it; return the names of its outputs.
+
+        Args:
+          attributes: of the call, as MLIR text in braces.
+        """
         symbol = self._function.module.function_of(jaxpr, name)
         threaded = effects.ordered(jaxpr.effects)
         ins = types_of([v.aval for v in (*jaxpr.constvars, *jaxpr.invars)], threaded)
         outs = types_of(jaxpr.out_avals, threaded)
         names = [*names, *[self.token(e) for e in threaded]]
-        text = f"func.call @{symbol}({', '.join(names)}) : ({ins}) -> ({outs})"
+        attributes = f"{attributes} " if attributes else ""
+        text = f"func.call @{symbol}({', '.join(names)}) {attributes}: ({ins}) -> ({outs})"
         return self.take_tokens(threaded, self.emit_all(text, len(jaxpr.outvars) + len(threaded)))
 
     def broadcast_operand(self, name, aval, shape):

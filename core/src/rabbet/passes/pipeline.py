@@ -5,8 +5,9 @@ group ``rabbet.passes``. They run in the order that their ``before`` and ``after
 result of the one before.
 """
 
-import os
-from collections.abc import Callable
+import functools
+import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 
@@ -18,15 +19,32 @@ from rabbet.passes.dead_code import eliminate_dead_code
 
 
 @dataclass(frozen=True)
+class PassContext:
+    """What a pass is told besides the program.
+
+    Args:
+      platform: what the program is compiled for: ``"cpu"``, ``"cuda"``, ...
+      options: the compiler options given for this program, by name.
+      constants: the values of those inputs that are known already, by variable.
+    """
+
+    platform: str
+    options: Mapping = field(default_factory=dict)
+    constants: Mapping = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Pass:
     """A rewrite of programs.
 
     Args:
-      name: unique; what ``RABBET_DISABLE_PASSES`` names.
-      run: ``run(jaxpr, platform) -> jaxpr``; it must not change its argument.
+      name: unique; what ``config.disable_passes`` names.
+      run: ``run(jaxpr, context) -> jaxpr``, the context being a ``PassContext``; it must not change its
+        argument.
       platforms: where it applies; None for everywhere.
       after, before: names of passes that it follows and precedes, installed or not.
       doc: one sentence.
+      default: False for a pass that runs only where ``config.enable_passes`` names it.
     """
 
     name: str
@@ -35,10 +53,11 @@ class Pass:
     after: tuple = ()
     before: tuple = ()
     doc: str = ""
+    default: bool = True
 
 
 DEAD_CODE = Pass(
-    "dead-code", lambda jaxpr, platform: eliminate_dead_code(jaxpr), doc="drop what no output needs"
+    "dead-code", lambda jaxpr, context: eliminate_dead_code(jaxpr), doc="drop what no output needs"
 )
 
 
@@ -49,6 +68,7 @@ def no_plugins():
 
 _finder = no_plugins
 _ordered = None
+_watch = None
 
 
 def set_finder(finder):
@@ -57,11 +77,20 @@ def set_finder(finder):
     _finder, _ordered = finder, None
 
 
+def set_watch(watch):
+    """Have ``watch(one, jaxpr, context) -> jaxpr`` apply every pass, or nobody (None). For profiles; returns
+    who watched before.
+    """
+    global _watch
+    before, _watch = _watch, watch
+    return before
+
+
 def all_passes():
     """Every pass in the order in which it runs; plugins are loaded when this is first asked."""
     global _ordered
     if _ordered is None:
-        _ordered = ordered([DEAD_CODE, *_finder()])
+        _ordered = tuple(ordered([DEAD_CODE, *_finder()]))
     return _ordered
 
 
@@ -86,27 +115,68 @@ def ordered(passes):
         ) from None
 
 
-def switched_off():
-    """The names in ``RABBET_DISABLE_PASSES``."""
-    return frozenset(n.strip() for n in os.environ.get("RABBET_DISABLE_PASSES", "").split(",") if n.strip())
+def is_on(p):
+    """Whether the settings let ``p`` run. Where both name it, it is off."""
+    asked = p.default or p.name in (config.enable_passes or ())
+    return asked and p.name not in (config.disable_passes or ())
 
 
-def run(jaxpr, platform):
-    """Run every applicable pass on ``jaxpr``."""
-    off = switched_off()
-    for p in all_passes():
-        if p.name in off or (p.platforms is not None and platform not in p.platforms):
-            continue
+def unknown_names():
+    """(setting, name) for what ``disable_passes`` and ``enable_passes`` name and nothing is called."""
+    known = {p.name for p in all_passes()}
+    return [
+        (setting, name)
+        for setting in ("disable_passes", "enable_passes")
+        for name in getattr(config, setting) or ()
+        if name not in known
+    ]
+
+
+def selected(platform):
+    """The passes that run on programs for ``platform``, in their order."""
+    return _selected(all_passes(), platform, config.disable_passes, config.enable_passes)
+
+
+@functools.lru_cache(maxsize=64)
+def _selected(passes, platform, off, on):
+    for setting, name in unknown_names():
+        warnings.warn(
+            f"{setting} names {name!r}, and no pass is called so; the passes are "
+            f"{', '.join(sorted([p.name for p in passes]))}",
+            stacklevel=2,
+        )
+    return [p for p in passes if is_on(p) and (p.platforms is None or platform in p.platforms)]
+
+
+def run(jaxpr, context):
+    """Run every applicable pass on ``jaxpr``.
+
+    Args:
+      context: a ``PassContext``, or the name of a platform where that is all there is to say.
+    """
+    if type(context) is str:
+        context = PassContext(context)
+    for p in selected(context.platform):
         try:
-            before, jaxpr = jaxpr, p.run(jaxpr, platform)
+            before = jaxpr
+            jaxpr = p.run(jaxpr, context) if _watch is None else _watch(p, jaxpr, context)
             if jaxpr is not before:
                 check_interface(p, before, jaxpr)
             if config.enable_checks:
                 check(jaxpr)
         except Exception as error:
-            error.add_note(f"in the pass {p.name!r}; switch it off with RABBET_DISABLE_PASSES={p.name}")
+            way_out = f"switch it off with RABBET_DISABLE_PASSES={p.name}"
+            error.add_note(f"in the pass {p.name!r} of {package_of(p)}; {way_out}")
             raise
     return jaxpr
+
+
+def package_of(p):
+    """The distribution that a pass comes from, or else its module."""
+    from importlib.metadata import packages_distributions  # for an error message only
+
+    module = getattr(p.run, "__module__", None) or type(p.run).__module__
+    return ", ".join(dict.fromkeys(packages_distributions().get(module.partition(".")[0], [module])))
 
 
 def check_interface(p, before, after):

@@ -1,4 +1,11 @@
-"""``rabbet passes``: the jaxpr -> jaxpr passes in the order in which they run, and which of them are on."""
+"""``rabbet passes``: the jaxpr -> jaxpr passes in the order in which they run, and which of them are on.
+
+``rabbet passes --profile script.py`` runs a script and shows what each pass did to its programs.
+"""
+
+import argparse
+import runpy
+import sys
 
 from rabbet.plugins.cli import output
 from rabbet.plugins.manager import default_manager
@@ -7,22 +14,43 @@ HELP = "list the passes between tracing and lowering"
 
 
 def add_arguments(parser):
-    pass
+    parser.add_argument(
+        "--profile", metavar="SCRIPT", help="run a script and show what each pass did and how long it took"
+    )
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own arguments")
 
 
 def run(args):
     import rabbet  # noqa: F401 - composes: it tells `passes` of the installed ones
+
+    if args.profile:
+        return profile(args.profile, args.arguments)
     from rabbet.passes import pipeline
 
-    off = pipeline.switched_off()
     rows = [
-        (one.name, "off" if one.name in off else "on", ", ".join(one.platforms or ["all"]), one.doc)
+        (one.name, "on" if pipeline.is_on(one) else "off", ", ".join(one.platforms or ["all"]), one.doc)
         for one in pipeline.all_passes()
     ]
     output.table(("pass", "state", "platforms", "what it does"), rows, empty="no passes")
-    for name in sorted(off - {row[0] for row in rows}):
-        print(f"\nRABBET_DISABLE_PASSES names {name!r}, and no pass is called so")
+    for setting, name in pipeline.unknown_names():
+        print(f"\nRABBET_{setting.upper()} names {name!r}, and no pass is called so")
     for record in default_manager().records("rabbet.passes"):
         if record.broken:
             print(f"\n{record.title}: {record.error}")
+    return 0
+
+
+def profile(script, arguments):
+    """Run ``script`` as if by ``python script arguments...``, then show the table, also if it failed."""
+    from rabbet.passes.profile import profiled
+
+    argv, sys.argv = sys.argv, [script, *arguments]
+    try:
+        with profiled() as totals:
+            runpy.run_path(script, run_name="__main__")
+    finally:
+        sys.argv = argv
+        rows = [(name, t.programs, t.before, t.after, f"{1e3 * t.seconds:.1f}") for name, t in totals.items()]
+        headers = ("pass", "programs", "equations before", "after", "milliseconds")
+        output.table(headers, rows, empty="nothing was compiled")
     return 0
