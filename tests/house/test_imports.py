@@ -28,7 +28,7 @@ DOORS = {
 }  # fmt: skip
 MODULE_OF = {
     "rabbet-numpy": "rabbet.numpy", "rabbet-nn": "rabbet.nn", "rabbet-random": "rabbet.random",
-    "rabbet-jet": "rabbet.experimental.jet",
+    "rabbet-jet": "rabbet.experimental.jet", "rabbet-checkify": "rabbet.experimental.checkify",
 }  # fmt: skip
 
 

@@ -19,6 +19,7 @@ INSIDE_RABBET = {
     "plugins/nn": "rabbet/nn/",
     "plugins/random": "rabbet/random/",
     "plugins/jet": "rabbet/experimental/jet/",
+    "plugins/checkify": "rabbet/experimental/checkify/",
     "core": "rabbet/",
 }
 
@@ -45,6 +46,7 @@ def test_the_distributions_are_those_of_the_design():
         "rabbet-bfloat16",
         "rabbet-progress",
         "rabbet-jet",
+        "rabbet-checkify",
         "rabbet-pjrt-cpu",
         "rabbet-pjrt-cuda",
         "rabbet-pjrt-tpu",
@@ -73,7 +75,7 @@ def test_core_leaves_the_modules_of_plugins_to_them(wheel):
     assert not any(
         name.startswith(prefix)
         for name in code
-        for prefix in ("rabbet/numpy/", "rabbet/nn/", "rabbet/random/", "rabbet/experimental/jet/")
+        for prefix in ("rabbet/numpy/", "rabbet/nn/", "rabbet/random/", "rabbet/experimental/jet/", "rabbet/experimental/checkify/")
     )
 
 
@@ -127,6 +129,7 @@ def test_the_root_project_ships_no_code_and_requires_the_standard_plugins(wheel)
         "rabbet-bfloat16",
         "rabbet-progress",
         "rabbet-jet",
+        "rabbet-checkify",
         "rabbet-pjrt-cpu",
     }
     assert {"cuda12", "cuda13", "tpu", "cli"} <= set(metadata(archive).get_all("Provides-Extra"))

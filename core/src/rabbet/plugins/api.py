@@ -26,6 +26,7 @@ KNOWN = {
     "rabbet-nn": "nn",
     "rabbet-random": "random",
     "rabbet-jet": "experimental.jet",
+    "rabbet-checkify": "experimental.checkify",
 }
 
 

@@ -215,6 +215,7 @@ scatter_min = scattering(
 scatter_max = scattering(
     "scatter_max", "stablehlo.maximum", checks.REALS + "b", elementwise.max, "x, raised to windows"
 )
+CALLS = (scatter, scatter_add, scatter_sub, scatter_mul, scatter_min, scatter_max)
 
 
 # -------------------------------------------------------------------------------------------- derivatives

@@ -1,0 +1,24 @@
+"""Errors that depend on values, in programs that are compiled: user's checks, NaN, division by zero, indices.
+
+``checkify`` turns a function that checks into one that returns an ``Error`` beside its result. Written
+against ``rabbet`` and ``rabbet.extend`` alone.
+"""
+
+from rabbet.experimental.checkify.api import check, check_error, checkify, debug_check
+from rabbet.experimental.checkify.interpreter import Checked, Fault
+from rabbet.experimental.checkify.sites import (
+    CheckError,
+    DivisionByZeroError,
+    FailedCheckError,
+    JaxRuntimeError,
+    NaNError,
+    OOBError,
+    all_checks,
+    automatic_checks,
+    div_checks,
+    float_checks,
+    index_checks,
+    nan_checks,
+    user_checks,
+)
+from rabbet.experimental.checkify.state import Error

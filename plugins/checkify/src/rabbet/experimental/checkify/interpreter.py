@@ -1,0 +1,116 @@
+"""The interpreter: values are what they are, and errors gather in its state.
+
+A rule of the table computes an operation and may say what can go wrong with it: it returns ``Checked``. What
+nobody asked for is not computed.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rabbet import lax, tree
+from rabbet.experimental.checkify import primitive, sites, state
+from rabbet.extend import Interpreter, RuleTable, typeof
+
+
+class Fault(NamedTuple):
+    """Something that can go wrong with an operation.
+
+    Attributes:
+      kind: the exception class: ``NaNError``, ``DivisionByZeroError``, ``OOBError``, ``FailedCheckError``.
+      message: a format string for the values.
+      find: ``() -> (boolean scalar, values)``: whether it went wrong, and arrays for the message.
+    """
+
+    kind: type
+    message: str
+    find: Callable
+
+
+class Checked(NamedTuple):
+    """A value and the faults that the operation may have."""
+
+    value: Any
+    faults: tuple = ()
+
+
+rules = RuleTable("checkify", doc="(op, *values) -> value or Checked(value, faults), or a list of them")
+
+
+class Checkify(Interpreter):
+    """Payload: the value itself. State: ``Error``, the first error of the kinds that are asked for."""
+
+    table = rules
+    threads = True
+    lifts_typed = False
+
+    def __init__(self, errors):
+        self.errors = errors
+        self.state = state.none_yet()
+
+    def key(self):
+        return Checkify, self.errors
+
+    def lift(self, value):
+        return value
+
+    def type_of(self, payload):
+        return typeof(payload)
+
+    def wrap(self, payload):
+        if type(payload) is not Checked:
+            return payload
+        for fault in payload.faults:
+            if fault.kind in self.errors:
+                went_wrong, values = fault.find()
+                values = [state.strong(v) for v in values]
+                names = (None,) * len(values)
+                where = sites.where_in_words()
+                site = sites.Site(fault.kind, fault.message, names, state.key_of(values), where)
+                self.happened(state.failed(went_wrong, site, values))
+        return payload.value
+
+    def happened(self, error):
+        """Take an error, of one example or of a batch, into the state."""
+        self.state = state.earlier(self.state, state.first_of_batch(error))
+
+    def process(self, op, args):
+        if op.primitive is primitive.check:
+            self.at_parent(self.met_check, op, args)
+            return []
+        return super().process(op, args)
+
+    def met_check(self, op, args):
+        """A check inside the function: kinds that nobody asked for go on to the level below."""
+        error = tree.unflatten(op.params["structure"], args)
+        asked = [k for k in error.kinds if sites.KINDS[k] in self.errors]
+        others = [k for k in error.kinds if k not in asked]
+        if not others:
+            self.happened(error)
+            return
+        if asked:
+            mine = is_of_kinds(error.code, asked)
+            zero = lax.full_like(error.code, 0)
+            self.happened(state.Error(lax.select_n(mine, zero, error.code), error.slots, asked, error.keys))
+            rest = lax.select_n(mine, error.code, zero)
+            error = state.Error(rest, error.slots, others, error.keys)
+        primitive.check_error(error, op.params["debug"])
+
+    def join_state(self, a, b):
+        return state.covering(a, b)
+
+    def force_state(self, error, like):
+        return state.widened(error, like)
+
+    def describe(self):
+        return "checkify" + super().describe().removeprefix("Checkify")
+
+
+def is_of_kinds(code, kinds):
+    """For each code whether its site is of one of these kinds."""
+    low = lax.bitwise_and(code, lax.full_like(code, len(sites.KINDS) - 1))
+    out = lax.full_like(code, False, dtype=np.dtype(bool))
+    for kind in kinds:
+        out = lax.bitwise_or(out, lax.eq(low, lax.full_like(code, kind)))
+    return out

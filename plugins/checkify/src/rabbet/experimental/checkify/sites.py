@@ -1,0 +1,106 @@
+"""The kinds of errors, and the places in programs where one can happen.
+
+A *site* is what is known of an error before the program runs: its kind, the text of its message and the
+user's line. While the program runs it is an int32 number, its ``code``, so that errors can be carried,
+selected and batched like any value. The number is a hash of the site, so that the same program has the same
+text in every process and finds its compiled form in the cache on disk.
+"""
+
+import hashlib
+import threading
+from typing import NamedTuple
+
+from rabbet.errors import RabbetError
+from rabbet.extend import caller, context, position
+
+
+class CheckError(RabbetError, ValueError):
+    """An error that a program found in its values while it ran."""
+
+
+JaxRuntimeError = CheckError
+
+
+class FailedCheckError(CheckError):
+    """A condition of the user's, given to ``checkify.check``, did not hold."""
+
+
+class NaNError(CheckError):
+    """An operation gave NaN."""
+
+
+class DivisionByZeroError(CheckError):
+    """A division, or a remainder, by zero."""
+
+
+class OOBError(CheckError):
+    """An array was read or written outside its bounds."""
+
+
+KINDS = (FailedCheckError, NaNError, DivisionByZeroError, OOBError)
+"""The kinds by number: the two lowest bits of a code."""
+
+user_checks = frozenset({FailedCheckError})
+nan_checks = frozenset({NaNError})
+index_checks = frozenset({OOBError})
+div_checks = frozenset({DivisionByZeroError})
+float_checks = nan_checks | div_checks
+automatic_checks = float_checks | index_checks
+all_checks = automatic_checks | user_checks
+
+
+class Site(NamedTuple):
+    """Where an error can happen.
+
+    Attributes:
+      kind: its exception class, one of ``KINDS``.
+      message: a format string for the values that come with the error.
+      names: for each value the keyword it is formatted by, or None.
+      key: the types of the values, ``((shape, dtype name), ...)``.
+      where: the user's position in words.
+    """
+
+    kind: type
+    message: str
+    names: tuple
+    key: tuple
+    where: str
+
+    def describe(self, values):
+        """The error's message, for its values as NumPy arrays."""
+        values = [v[()] for v in values]
+        args = [v for v, name in zip(values, self.names, strict=True) if name is None]
+        kwargs = {name: v for v, name in zip(values, self.names, strict=True) if name is not None}
+        text = self.message.format(*args, **kwargs)
+        if self.kind is FailedCheckError:
+            return f"{text} (`check` failed at {self.where})"
+        return f"{text} (at {self.where})"
+
+
+_by_code = {}
+_codes = {}
+_lock = threading.Lock()
+
+
+def code_of(site):
+    """The number of a site: positive, the same in every process unless two hashes collide."""
+    with _lock:
+        code = _codes.get(site)
+        if code is None:
+            text = repr((site.kind.__name__, *site[1:])).encode()
+            number = int.from_bytes(hashlib.blake2b(text, digest_size=4).digest(), "big") >> 3
+            code = (number or 1) * len(KINDS) + KINDS.index(site.kind)
+            while code in _by_code:
+                code = code + len(KINDS) if code < 2**30 else len(KINDS) + KINDS.index(site.kind)
+            _by_code[code], _codes[site] = site, code
+        return code
+
+
+def site_of(code):
+    """The site of a number."""
+    return _by_code[code]
+
+
+def where_in_words():
+    """The user's line that asked for the operation that is running."""
+    return str(position(context.where or caller()))
