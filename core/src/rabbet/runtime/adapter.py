@@ -49,6 +49,10 @@ READS_ANY_DTYPE = hasattr(ArrayImpl, "_to_np_array_did_copy")
 HANDLER_EXTRA = (True,) if "_skip_checks" in (_jax.array_result_handler.__doc__ or "") else ()
 
 
+# The C interfaces of the PJRT plugins that were loaded here, as capsules, by name.
+C_APIS = {}
+
+
 def version():
     """Return jaxlib's version, such as '0.10.2'."""
     return jaxlib_version.__version__
@@ -69,7 +73,7 @@ def make_cpu_client(num_devices=1, asynchronous=True, **distributed):
 def load_pjrt_plugin(name, library_path):
     """Load the shared library of PJRT plugin `name`, unless somebody has, and initialize it."""
     if not _jax.pjrt_plugin_loaded(name):
-        _jax.load_pjrt_plugin(name, str(library_path), None)
+        C_APIS[name] = _jax.load_pjrt_plugin(name, str(library_path), None)
     if not _jax.pjrt_plugin_initialized(name):
         _jax.initialize_pjrt_plugin(name)
 
@@ -402,6 +406,33 @@ def memory_analysis(exe):
 def register_ffi_target(name, capsule, platform, api_version=1):
     """Register a custom call for `platform`; harmless if jax registers the same one."""
     xla_client.register_custom_call_target(name, capsule, platform=platform, api_version=api_version)
+
+
+def text_cost(client, text):
+    """Return XLA's estimates ('flops', 'bytes accessed', ...) for a StableHLO module as it is written, before
+    it is optimized, or None. `client` is a raw CPU client. Native functions count as nothing.
+    """
+    try:
+        module = _jax.mlir.mlir_module_to_xla_computation(text, use_tuple_args=False, return_tuple=False)
+        return dict(_jax.hlo_module_cost_analysis(client, module.get_hlo_module()))
+    except XlaRuntimeError:
+        return None
+
+
+def register_plugin_calls(platform, plugin, register, registrations):
+    """Register native functions with a PJRT plugin, which has a list of its own.
+
+    Args:
+      platform: XLA's name of the platform, such as 'CUDA'.
+      plugin: the name under which the plugin was loaded.
+      register: `(c_api, name, function, platform, api_version, traits)`, of the package that has them.
+      registrations: pairs of a name and a capsule (or a dict of capsules by stage).
+    """
+    if plugin in C_APIS:  # else jax loaded it, and told jaxlib how to register
+        handler = functools.partial(register, C_APIS[plugin])
+        xla_client.register_custom_call_handler(platform, handler)
+    for name, function in registrations:
+        xla_client.register_custom_call_target(name, function, platform=platform, api_version=1)
 
 
 @functools.cache

@@ -49,8 +49,8 @@ class Backend:
       obstacle: `() -> str | None`, cheap: why this machine cannot run the backend (a library or the hardware
         is missing), or None. A backend with an obstacle is passed over in silence when the default is chosen.
       topology: `(name, **options) -> DeviceTopology` for compiling without the hardware; None: not offered.
-      topology_memory: `(name) -> bytes` that one device of a topology has, for a compiler that does not refuse
-        programs that need more; None: it does.
+      topology_memory: `(name) -> bytes` that one device of a topology has, for a compiler that does not
+        refuse programs that need more; None: it does.
       native_dtypes: dtype names that the hardware computes with; others may be stored and are widened.
       lowerings: a `RuleSet("lower")` with the platform's own lowering rules, or None. They go before all
         others; with `RuleSet.later` their modules are imported when one is needed.

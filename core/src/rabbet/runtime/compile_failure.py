@@ -10,7 +10,7 @@ import tempfile
 
 from rabbet import passes, source_info
 from rabbet.errors import CompileError
-from rabbet.runtime import cache
+from rabbet.runtime import cache, memory_report
 
 FOLDER = "failed"
 # How XLA and MLIR write positions: model.py:12:5: error, loc("model.py":12:5), source_file="model.py"
@@ -28,6 +28,7 @@ def compile_failure(lowering, message):
     lines = [
         f"the compiler refused {lowering.name!r} for {lowering.platform}: {message.strip()}",
         f"  where: {where(lowering, message)}",
+        *(memory_report.lines(lowering.jaxpr) if "RESOURCE_EXHAUSTED" in message else ()),
         f"  passes that ran: {', '.join([p.name for p in passes.selected(lowering.platform)]) or 'none'}",
     ]
     try:

@@ -1,0 +1,73 @@
+"""The last stage of a function that was compiled for hardware that is not here."""
+
+from types import SimpleNamespace
+
+from rabbet.extend import compile_ahead, describe_function, folded
+
+from rabbet_jit.stages import Stage
+
+KINDS = ("argument", "output", "temp", "generated_code", "alias", "peak")
+
+
+class CompiledAhead(Stage):
+    """A function compiled for one device of a topology: it can be looked at and serialized, not called.
+
+    Attributes: ``topology`` (its name), ``device_kind`` (how the hardware calls itself), ``lowered``.
+    """
+
+    def __init__(self, lowered, topology, options):
+        super().__init__(lowered.jitted, lowered.signature, lowered.program, lowered.avals)
+        self.lowered = lowered
+        self.executable = compile_ahead(lowered.lowering, topology, options)
+        self.topology, self.device_kind = topology, self.executable.device_kind
+
+    def as_text(self):
+        """The optimized program as HLO text."""
+        return self.executable.hlo_text()
+
+    def cost_analysis(self):
+        """Estimates: a dict with ``flops``, ``bytes accessed`` and others.
+
+        Where the compiler has none (CUDA), those of the program before it was optimized, in which native
+        functions count as nothing; None if there is no CPU backend to count with.
+        """
+        return self.executable.cost_analysis()
+
+    def memory_analysis(self):
+        """Bytes by use as attributes, ``argument_size_in_bytes``, ``temp_size_in_bytes``, ..."""
+        sizes = self.executable.memory_analysis()
+        return None if sizes is None else SimpleNamespace(**sizes)
+
+    @property
+    def flops(self):
+        """The number of floating-point operations of one call, estimated; None if nobody counts them."""
+        return (self.cost_analysis() or {}).get("flops")
+
+    @property
+    def memory(self):
+        """Bytes by use: a dict of argument, output, temp, generated_code, alias and peak."""
+        sizes = self.executable.memory_analysis() or {}
+        names = {
+            kind: f"{kind}_memory_in_bytes" if kind == "peak" else f"{kind}_size_in_bytes" for kind in KINDS
+        }
+        return {kind: sizes[name] for kind, name in names.items() if name in sizes}
+
+    def serialize(self):
+        """The executable as bytes, in its compiler's own format."""
+        return self.executable.serialize()
+
+    def runtime_executable(self):
+        """The executable underneath."""
+        return self.executable.exe
+
+    @folded
+    def __call__(self, *args, **kwargs):
+        place = f"{self.device_kind} ({self.lowered.lowering.platform} {self.topology!r})"
+        raise RuntimeError(
+            f"{describe_function(self.jitted.fun)} was compiled for {place}, which is not on this machine: it "
+            "can be looked at (as_text, cost_analysis, memory_analysis) and serialized, not called; compile "
+            "without topology= to run it here"
+        )
+
+
+__all__ = ["CompiledAhead"]
