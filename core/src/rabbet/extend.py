@@ -80,6 +80,7 @@ from rabbet.runtime.adapter import (
     register_ffi_target,
 )
 from rabbet.runtime.adapter import version as jaxlib_version
+from rabbet.runtime.ahead import compile_ahead
 from rabbet.runtime.array import Array
 from rabbet.runtime.backends import Backend
 from rabbet.runtime.c_api import CApiBackend, library_in
