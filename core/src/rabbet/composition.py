@@ -30,7 +30,7 @@ def compose():
     rules.set_bridges(find_rule_sets)
     passes.set_finder(find_passes)
     backends.set_manager(manager)
-    observers.set_notifier(notify_hooks)
+    observers.set_notifier(notify_hooks, has_hooks)
     for name in ("debug_nans", "debug_infs"):
         # What is compiled checks its results, or does not, for good.
         config.watch(name, clear_caches)
@@ -68,9 +68,14 @@ def find_passes():
     return manager().objects("rabbet.passes")
 
 
+def has_hooks():
+    """Whether any installed package offers hooks."""
+    return bool(manager().names("rabbet.hooks"))
+
+
 def notify_hooks(hook, **facts):
     """Tell the installed hook plugins; where there are none, the machinery for them is not even imported."""
-    if manager().names("rabbet.hooks"):
+    if has_hooks():
         from rabbet.plugins.hooks import notify
 
         notify(hook, **facts)

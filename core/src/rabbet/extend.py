@@ -84,11 +84,13 @@ from rabbet.runtime.ahead import compile_ahead
 from rabbet.runtime.array import Array
 from rabbet.runtime.backends import Backend
 from rabbet.runtime.c_api import CApiBackend, library_in
+from rabbet.runtime.compile_options import plain_options
 from rabbet.runtime.compiled import compile_program, is_evaluating, lower_program
 from rabbet.runtime.evaluation import EVALUATION
 from rabbet.runtime.fused import fused
 from rabbet.runtime.housekeeping import on_clear_caches
 from rabbet.runtime.memory import is_glibc, keep_freed_memory
+from rabbet.runtime.observers import listening as hooks_listen, tell as tell_hooks
 from rabbet.runtime.values import common_device, moved, to_array, traceable
 from rabbet.scalars import adopted_avals, is_python_scalar
 from rabbet.source_info import (

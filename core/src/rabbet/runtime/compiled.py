@@ -11,10 +11,15 @@ def is_evaluating():
     return context.interpreter is EVALUATION
 
 
-def lower_program(jaxpr, platform=None, name="main", *, donated=(), keep_unused=False):
+def lower_program(jaxpr, platform=None, name="main", *, donated=(), keep_unused=False, options=None):
     """Run the passes on a program and write its StableHLO text; see ``compile_program``."""
     return program.lower(
-        jaxpr, platform or default_device().platform, name, donated=donated, keep_unused=keep_unused
+        jaxpr,
+        platform or default_device().platform,
+        name,
+        donated=donated,
+        keep_unused=keep_unused,
+        options=options,
     )
 
 

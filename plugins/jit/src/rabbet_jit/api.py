@@ -14,12 +14,13 @@ from rabbet.extend import (
     named_axes,
     on_clear_caches,
     open_consts,
+    plain_options,
     to_array,
     traceable,
     typeof,
 )  # fmt: skip
 
-from rabbet_jit import stages
+from rabbet_jit import explain, stages
 from rabbet_jit.dispatch import caller
 from rabbet_jit.signature import Signature, Statics
 from rabbet_jit.tracing import arguments, leaf_aval, trace
@@ -55,7 +56,7 @@ def jit(
       device: the ``Device`` to run on; by default that of the arguments.
       backend: a platform, to run on its first device.
       inline: within another traced function, leave no ``jit`` equation but the function's own.
-      compiler_options: XLA options by name.
+      compiler_options: XLA options by name, ``{"xla_cpu_enable_fast_math": True}``.
 
     Returns:
       a function of the same arguments, with ``trace(...)`` and ``lower(...)`` for its stages
@@ -63,6 +64,8 @@ def jit(
 
     Raises:
       TypeError: for arguments that are no arrays and not static, or static arguments that cannot be hashed.
+      ConfigError: for compiler options that are no dict of names and values; for one that the compiler does
+        not know, when the function is compiled.
 
     Example:
       >>> @rb.jit
@@ -82,6 +85,8 @@ def jit(
     both = set(statics.numbers) & set(donated.numbers) or set(statics.names) & set(donated.names)
     if both:
         raise ValueError(f"jit of {describe_function(fun)}: {sorted(both)} cannot be both static and donated")
+    if compiler_options is not None:
+        compiler_options = plain_options(compiler_options)
     return caller(Jitted(fun, statics, donated, keep_unused, device, inline, compiler_options))
 
 
@@ -106,6 +111,7 @@ class Jitted:
         self.name = getattr(fun, "__name__", type(fun).__name__)
         self.runners = {}
         self.programs = {}
+        self.compiled = {}
         self.quick = {}
         on_clear_caches(_forgetter(self))
 
@@ -162,7 +168,8 @@ class Jitted:
         key = signature.key(avals)
         program = self.programs.get(key)
         if program is None:
-            program = trace(self.fun, signature.rebuild, avals, self.name)
+            make = functools.partial(trace, self.fun, signature.rebuild, avals, self.name)
+            program = explain.tracing(self, signature, key, make) if explain.wanted() else make()
             if not program.captures_tracers:
                 self.programs[key] = program
         return program
@@ -172,10 +179,19 @@ class Jitted:
         them.
         """
         avals = tuple([x.aval for x in leaves])
-        traced = stages.Traced(self, signature, self.program(signature, avals), avals)
+        program = self.program(signature, avals)
         device, committed, leaves = stages.settle(leaves, self.device, self.fun, signature.name_of)
-        compiled = traced.lower(platform=device.platform).compile(device=device)
+        compiled = self.compiled.get((signature.key(avals), device))
+        if compiled is None:
+            traced = stages.Traced(self, signature, program, avals)
+            compiled = traced.lower(platform=device.platform).compile(device=device)
+            self.keep(compiled)
         return leaves, compiled.runner(committed)
+
+    def keep(self, compiled):
+        """Remember what was compiled with the function's own options, for calls to come."""
+        if not compiled.program.captures_tracers:
+            self.compiled[compiled.key, compiled.device] = compiled
 
     def trace(self, *args, **kwargs):
         """Trace for the types of these arguments (arrays or ``ShapeDtypeStruct``); a ``Traced`` stage."""
@@ -199,6 +215,7 @@ class Jitted:
         """Forget every traced and compiled program of this function."""
         self.runners.clear()
         self.programs.clear()
+        self.compiled.clear()
         self.quick.clear()
 
     def __repr__(self):

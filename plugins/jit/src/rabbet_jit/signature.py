@@ -1,9 +1,17 @@
 """What of a call decides which program it runs: structure, types, static values."""
 
+import copy
 import inspect
 
 from rabbet import tree
-from rabbet.extend import argument_name, bound_axes, config, describe_function, leaf_path
+from rabbet.extend import (
+    argument_name,
+    bound_axes,
+    config,
+    describe_function,
+    leaf_path,
+    parameter_name,
+)
 
 
 class Statics:
@@ -105,8 +113,22 @@ class Signature:
         """How a user would call leaf number ``index``: the parameter's name or position, and the path
         within it.
         """
+        return self.name_at(leaf_path(self.treedef, index))
+
+    def name_at(self, path):
+        """How a user would call the leaf at a key path of ``(args, kwargs)``."""
         positions = [i for i in range(self.count) if i not in self.positions]
-        return argument_name(self.fun, leaf_path(self.treedef, index), positions)
+        return argument_name(self.fun, path, positions)
+
+    def static_name(self, kind, which):
+        """How a user would call a static argument: by its parameter's name where it has one."""
+        return f"argument {which!r}" if kind == "name" else f"argument {parameter_name(self.fun, which)}"
+
+    def without_values(self):
+        """The same for who keeps it: without the arrays of the call."""
+        kept = copy.copy(self)
+        kept.leaves = [None] * len(self.leaves)
+        return kept
 
     def donated_leaves(self, donated):
         """The indices of the leaves that belong to donated arguments."""

@@ -3,13 +3,15 @@
 import copy
 from types import SimpleNamespace
 
-from rabbet import tree
+from rabbet import local_devices, tree
 from rabbet.extend import (
     Array,
     ClosedJaxpr,
+    PluginError,
     ShapeDtypeStruct,
     common_device,
     compile_program,
+    config,
     describe_function,
     folded,
     is_python_scalar,
@@ -17,8 +19,11 @@ from rabbet.extend import (
     lower_program,
     moved,
     open_consts,
+    plain_options,
     to_array,
 )  # fmt: skip
+
+from rabbet_jit import explain
 
 # The structure of a function that returns one array.
 LEAF = tree.structure(0)
@@ -46,8 +51,9 @@ def owned(arrays, given):
 class Stage:
     """What all stages know: the structure and types of arguments and results."""
 
-    def __init__(self, jitted, signature, program, avals):
+    def __init__(self, jitted, signature, program, avals, key=None):
         self.jitted, self.signature, self.program, self.avals = jitted, signature, program, avals
+        self.key = key
 
     @property
     def in_tree(self):
@@ -81,6 +87,9 @@ class Stage:
 class Traced(Stage):
     """A function traced for argument types."""
 
+    def __init__(self, jitted, signature, program, avals):
+        super().__init__(jitted, signature.without_values(), program, avals, signature.key(avals))
+
     @property
     def jaxpr(self):
         """The program, a ``ClosedJaxpr``."""
@@ -91,6 +100,11 @@ class Traced(Stage):
         ``Lowered``.
         """
         if platforms is not None:
+            if isinstance(platforms, str) or len(platforms) != 1:
+                raise ValueError(
+                    "lower writes one program for one platform, as in platforms=('cpu',), got "
+                    f"platforms={platforms!r}; lower once for each"
+                )
             (platform,) = platforms
         return Lowered(self, platform)
 
@@ -100,7 +114,7 @@ class Lowered(Stage):
 
     @folded
     def __init__(self, traced, platform):
-        super().__init__(traced.jitted, traced.signature, traced.program, traced.avals)
+        super().__init__(traced.jitted, traced.signature, traced.program, traced.avals, traced.key)
         closed = self.program.closed
         offset = len(closed.consts)
         donated = self.signature.donated_leaves(self.jitted.donated) if self.jitted.donated else ()
@@ -111,7 +125,10 @@ class Lowered(Stage):
             self.program.name,
             donated=self.donated,
             keep_unused=self.jitted.keep_unused,
+            options=self.jitted.options,
         )
+        if config.explain:
+            explain.lowered(self.lowering)
 
     def as_text(self, dialect=None, *, debug_info=False):
         """The module's text: StableHLO, with source locations if ``debug_info``."""
@@ -133,17 +150,57 @@ class Lowered(Stage):
         return self.compile().cost_analysis()
 
     @folded
-    def compile(self, compiler_options=None, *, device=None):
-        """Compile for a device (by default the default one, or the one given to ``jit``); a ``Compiled``."""
-        options = {**(self.jitted.options or {}), **(compiler_options or {})}
-        return Compiled(self, compile_program(self.lowering, device or self.jitted.device, options or None))
+    def compile(self, compiler_options=None, *, device=None, topology=None):
+        """Compile the program.
+
+        Args:
+          compiler_options: by name, over those given to ``jit``.
+          device: the ``Device`` to run on; by default the one given to ``jit``, or the platform's first.
+          topology: the name of hardware that need not be here: ``"v5e:2x2"`` for tpu, ``"h100"`` for cuda.
+
+        Returns:
+          a ``Compiled``; with ``topology`` a ``CompiledAhead``, which can be looked at and not be called.
+
+        Raises:
+          ConfigError: for an option that the compiler does not know, or a value that it refuses.
+          CompileError: for a program that the compiler refuses.
+        """
+        options = {**(self.jitted.options or {}), **plain_options(compiler_options or {})} or None
+        if topology is not None:
+            from rabbet_jit.ahead import CompiledAhead  # not at the top: it imports this module
+
+            if device is not None:
+                raise TypeError(f"compile takes a device or a topology, got {device} and {topology!r}")
+            return CompiledAhead(self, topology, options)
+        device = device or self.jitted.device or self.local_device()
+        if device.platform != self.lowering.platform:
+            raise ValueError(
+                f"{self.fun_name!r} was lowered for {self.lowering.platform} and cannot be compiled for "
+                f"{device}; lower it for {device.platform}"
+            )
+        executable = compile_program(self.lowering, device, options)
+        if config.explain:
+            explain.compiled(executable)
+        return Compiled(self, executable)
+
+    def local_device(self):
+        """The device to compile for if nobody named one."""
+        device, platform = common_device([], "compile")[0], self.lowering.platform
+        if device.platform == platform:
+            return device
+        try:
+            return local_devices(backend=platform)[0]
+        except PluginError as error:
+            raise PluginError(
+                f"{error}\n  to compile for hardware elsewhere, name it: compile(topology=...)"
+            ) from None
 
 
 class Compiled(Stage):
     """A compiled function: call it with arguments of the types that it was compiled for."""
 
     def __init__(self, lowered, executable):
-        super().__init__(lowered.jitted, lowered.signature, lowered.program, lowered.avals)
+        super().__init__(lowered.jitted, lowered.signature, lowered.program, lowered.avals, lowered.key)
         self.lowered, self.executable = lowered, executable
         self.device = executable.device
         self.runners = {}

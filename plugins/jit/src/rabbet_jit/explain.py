@@ -1,0 +1,185 @@
+"""Why a function is traced: what of a call differs from the calls before. Looked at only where somebody
+listens, the user (``RABBET_EXPLAIN=1``) or a hook plugin, and only when a trace is due.
+"""
+
+import logging
+import threading
+import time
+import weakref
+
+from rabbet import tree
+from rabbet.extend import config, describe_function, hooks_listen, tell_hooks
+from rabbet.tree_util import keystr
+
+LOG = logging.getLogger("rabbet")
+# Earlier traces to compare with, and differences to name.
+MOST_COMPARED, MOST_NAMED = 32, 4
+
+ORIGINS = {
+    "compiler": "compiled {name} for {device} in {ms:.1f} ms, {miss}",
+    "disk": "loaded {name} for {device} in {ms:.1f} ms from the cache on disk",
+    "process": "took {name} for {device} from an equal program of this process in {ms:.1f} ms",
+}
+
+_seen = {}
+_lock = threading.Lock()
+
+
+def wanted():
+    """Whether anybody wants to know."""
+    return config.explain or hooks_listen()
+
+
+def say(text):
+    """Show the user one line, if that is wanted."""
+    if config.explain:
+        LOG.warning("explain: %s", text)
+
+
+def tracing(jitted, signature, key, make):
+    """``make()``, which traces, with the reason told before and the time afterwards."""
+    why = reason(jitted, signature, key)
+    say(f"tracing {describe_function(jitted.fun)}: {why}")
+    tell_hooks("trace_started", name=jitted.name, reason=why)
+    started = time.perf_counter()
+    try:
+        program = make()
+    finally:
+        seconds = time.perf_counter() - started
+        tell_hooks("trace_finished", name=jitted.name, seconds=seconds)
+    say(f"traced {jitted.name} in {1e3 * seconds:.1f} ms: {len(program.closed.jaxpr.equations)} equations")
+    return program
+
+
+def lowered(lowering):
+    """Say how long the passes and the writing of a program took."""
+    say(
+        f"lowered {lowering.name} for {lowering.platform} in "
+        f"{1e3 * (lowering.pass_seconds + lowering.seconds):.1f} ms, {1e3 * lowering.pass_seconds:.1f} of "
+        "them in passes"
+    )
+
+
+def compiled(executable):
+    """Say where an executable comes from, and how long that took."""
+    miss = "it was not in the cache on disk" if config.cache else "the cache on disk is off"
+    line = ORIGINS[executable.origin]
+    name, device, ms = executable.lowering.name, executable.device, 1e3 * executable.seconds
+    say(line.format(name=name, device=device, ms=ms, miss=miss))
+
+
+# Reasons --------------------------------------------------------------------------------------------
+
+
+def reason(jitted, signature, key):
+    """One line: how a call differs from the most similar one that was traced."""
+    earlier = list(jitted.programs)[-MOST_COMPARED:]
+    if not earlier:
+        return first(jitted)
+    found = min([differences(old, key, signature) for old in reversed(earlier)], key=len)
+    if not found:  # another thread has just traced it
+        return "another thread traces the same"
+    more = f", and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
+    return "; ".join(found[:MOST_NAMED]) + more
+
+
+def first(jitted):
+    """Why there is no earlier trace to compare with."""
+    code = getattr(jitted.fun, "__code__", None)
+    if code is None:
+        return "first call"
+    site = code.co_filename, code.co_firstlineno, code.co_qualname
+    with _lock:
+        count, last = _seen.get(site, (0, None))
+        same = last is not None and last() is jitted
+        _seen[site] = (count if same else count + 1), weakref.ref(jitted)
+    if same:
+        return "its programs were forgotten, or belong to values of a surrounding transformation"
+    if count:
+        return (
+            f"first call of a new function object, number {count + 1} of this definition; programs belong "
+            "to the object: call jit once, outside of loops and of other functions"
+        )
+    return "first call"
+
+
+def differences(old, new, signature):
+    """How two keys of ``Signature.key`` differ, in the user's words."""
+    _, old_tree, old_statics, old_types, old_settings, old_axes = old
+    _, new_tree, new_statics, new_types, new_settings, new_axes = new
+    found = []
+    if old_tree != new_tree:
+        found += structures(old_tree, new_tree, signature)
+    else:
+        pairs = zip(old_types, new_types, strict=True)
+        found += [of_types(signature.name_of(i), a, b) for i, (a, b) in enumerate(pairs) if a != b]
+    if old_statics != new_statics:
+        found += statics(dict(by_place(old_statics)), dict(by_place(new_statics)), signature)
+    if old_settings is not new_settings:
+        rows = zip(new_settings.names, old_settings.values, new_settings.values, strict=False)
+        found += [f"the setting {n} was {a!r}, is {b!r}" for n, a, b in rows if a != b]
+    if old_axes != new_axes:
+        found.append(f"the named axes around the call were {old_axes or 'none'}, are {new_axes or 'none'}")
+    return found
+
+
+def of_types(name, old, new):
+    """``argument 'x': shape (3,) became (4,)``: what of two types differs."""
+    parts = [
+        f"{what} {a} became {b}"
+        for what, a, b in (
+            ("shape", old.shape, new.shape),
+            ("dtype", old.dtype, new.dtype),
+            ("weak type", old.weak_type, new.weak_type),
+        )
+        if a != b
+    ]
+    return f"{name}: {', '.join(parts) or f'{old} became {new}'}"
+
+
+def structures(old, new, signature):
+    """What two structures of arguments differ in: leaves that came and went, else the whole of both."""
+    before, after = paths(old), paths(new)
+    gone = [p for p in before if p not in after]
+    come = [p for p in after if p not in before]
+    found = [f"{place(p, signature)} is new" for p in come] + [f"{place(p, signature)} is gone" for p in gone]
+    return found or [f"the structure of the arguments was {old!s:.120}, is {new!s:.120}"]
+
+
+def paths(structure):
+    """The key paths of all leaves, as a dict for its order."""
+    numbered = tree.leaves_with_path(tree.unflatten(structure, list(range(structure.num_leaves))))
+    return dict.fromkeys([path for path, _ in numbered])
+
+
+def place(path, signature):
+    """How a user would call the leaf at a path; positions of another call may have no name now."""
+    try:
+        return signature.name_at(path)
+    except IndexError:
+        return f"positional argument {path[1].idx}{keystr(tuple(path[2:]))}"
+
+
+def by_place(static_key):
+    return [((kind, where), value) for kind, where, value in static_key]
+
+
+def statics(old, new, signature):
+    """Which static values differ."""
+    found = []
+    for at in dict.fromkeys([*old, *new]):
+        a, b = old.get(at), new.get(at)
+        if a != b:
+            name = signature.static_name(*at)
+            found.append(f"static {name} was {shown(a)}, is {shown(b)}")
+    return found
+
+
+def shown(static):
+    if static is None:
+        return "not given"
+    text = repr(static.value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+__all__ = ["compiled", "lowered", "reason", "tracing", "wanted"]

@@ -1,0 +1,104 @@
+"""``precompile``: independent functions compiled side by side, on threads of their own."""
+
+import os
+from concurrent import futures
+
+from rabbet import tree
+from rabbet.extend import Array, config, describe_function, folded
+
+from rabbet_jit.stages import Lowered
+
+
+@folded
+def precompile(programs, *, threads=None, wait=True):
+    """Compile functions before they are called, several at a time.
+
+    Tracing and lowering are Python and happen here, one after the other; the compiler runs on other threads
+    meanwhile, and lets Python run. A jitted function remembers what was compiled for it: its first call with
+    such arguments starts at once.
+
+    Args:
+      programs: a sequence of ``(jitted, args)`` or ``(jitted, args, kwargs)``, the arguments being arrays or
+        ``ShapeDtypeStruct`` objects, and of ``Lowered`` stages.
+      threads: how many programs to compile at a time; by default one for each processor.
+      wait: whether to wait for all of them.
+
+    Returns:
+      a list of ``Compiled`` in the order given; with ``wait=False`` a list of ``concurrent.futures.Future``
+      of them.
+
+    Raises:
+      TypeError: for what is no such program.
+      Exception: what tracing or compiling one of them raised, with a note that names it; an
+        ``ExceptionGroup`` of them where several could not be compiled.
+
+    Example:
+      >>> rb.precompile([(train_step, (params, batch)), (evaluate, (params, batch))])
+    """
+    programs = list(programs)
+    settings = config.overrides()
+    count = threads or max(1, min(len(programs), os.cpu_count() or 1))
+    pool = futures.ThreadPoolExecutor(count, "rabbet-compile")
+    try:
+        made = []
+        for i, program in enumerate(programs):
+            label = f"program {i + 1} of {len(programs)} given to precompile"
+            lowered, device = prepared(program, label)
+            made.append(pool.submit(compiled, lowered, device, settings, label))
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
+    pool.shutdown(wait=False)
+    return results(made) if wait else made
+
+
+def prepared(program, label):
+    """One entry of the list as a ``Lowered`` and the device to compile it for (None: its own choice)."""
+    if isinstance(program, Lowered):
+        return program, None
+    jitted, args, kwargs = taken_apart(program, label)
+    device = jitted.device or next(
+        (x.device for x in tree.leaves((args, kwargs)) if type(x) is Array and x.committed), None
+    )
+    try:
+        return jitted.trace(*args, **kwargs).lower(platform=device and device.platform), device
+    except Exception as error:
+        error.add_note(f"{label}: {describe_function(jitted.fun)}")
+        raise
+
+
+def taken_apart(program, label):
+    """``(jitted, args, kwargs)`` of an entry, or a ``TypeError`` that says what it should be."""
+    if isinstance(program, tuple) and len(program) in (2, 3):
+        function, args, kwargs = (*program, {})[:3]
+        jitted = getattr(function, "jitted", None)
+        if jitted is not None and isinstance(args, (tuple, list)) and isinstance(kwargs, dict):
+            return jitted, args, kwargs
+    raise TypeError(
+        f"{label} must be (jitted function, tuple of arguments[, dict of keyword arguments]) or a Lowered "
+        f"stage, got {program!r:.80}"
+    )
+
+
+def compiled(lowered, device, settings, label):
+    """Compile one program, on a thread that has the settings of the one that asked."""
+    try:
+        with config.override(**settings):
+            made = lowered.compile(device=device)
+    except Exception as error:
+        error.add_note(f"{label}: {describe_function(lowered.jitted.fun)}")
+        raise
+    lowered.jitted.keep(made)
+    return made
+
+
+def results(made):
+    """What all futures hold, once all have ended."""
+    futures.wait(made)
+    errors = [error for f in made if (error := f.exception()) is not None]
+    if len(errors) > 1:
+        raise ExceptionGroup(f"{len(errors)} of {len(made)} programs could not be compiled", errors)
+    return [f.result() for f in made]
+
+
+__all__ = ["precompile"]
