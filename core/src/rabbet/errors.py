@@ -19,6 +19,7 @@ __all__ = [
     "MissingRule",
     "NonConcreteBooleanIndexError",
     "NotOfferedError",
+    "OutOfMemoryError",
     "PluginConflictError",
     "PluginError",
     "RabbetError",
@@ -245,6 +246,12 @@ class UnboundAxisError(RabbetError, NameError):
 class DeletedArrayError(RabbetError, RuntimeError):
     """An array was used after its memory had been given away, by ``x.delete()`` or by donating it to a
     jitted function.
+    """
+
+
+class OutOfMemoryError(RabbetError, MemoryError):
+    """A device had no room for an array. The message has the size that was asked for, and the largest arrays
+    that live there. The process goes on: arrays are as they were.
     """
 
 

@@ -239,7 +239,13 @@ class Array(metaclass=ArrayType):
 def from_host(host, aval, device, committed, *, private=False):
     """An ``Array`` of type ``aval`` from a NumPy array of its physical type."""
     spec = placement(aval, device, committed)
-    return Array(adapter.put(host, aval.physical, device.raw, spec.sharding, private=private), spec)
+    try:
+        return Array(adapter.put(host, aval.physical, device.raw, spec.sharding, private=private), spec)
+    except adapter.XlaRuntimeError as error:
+        failure = failures.out_of_memory(error)
+        if failure is None:
+            raise
+    raise failure
 
 
 def _unpickle(value, weak_type):

@@ -9,6 +9,8 @@ import re
 import threading
 from collections import OrderedDict
 
+from rabbet.runtime import exhausted
+
 # Those whose text never arrives, because nobody read the result, are dropped in the end.
 MOST_WAITING = 64
 
@@ -48,11 +50,20 @@ def translated(function, *args):
     try:
         return function(*args)
     except Exception as error:
-        failure = original(error)
+        failure = original(error) or out_of_memory(error)
         if failure is None:
             raise
     # Outside of the handler, which would become part of the exception's story.
     raise failure
+
+
+def out_of_memory(error):
+    """What to raise for an error that says that memory ran out while something was computed or copied; None
+    if it is another error.
+    """
+    if not exhausted.is_exhausted(error):
+        return None
+    return exhausted.explained(error, "computing or copying an array", exhausted.devices_in_use())
 
 
 __all__ = ["CallbackFailure", "original", "put_aside", "translated"]

@@ -15,7 +15,7 @@ from rabbet import dtypes, passes
 from rabbet.config import config
 from rabbet.lowering import custom_calls
 from rabbet.lowering.module import lower_program
-from rabbet.runtime import adapter, backends, cache, callbacks, compile_options, effects, observers
+from rabbet.runtime import adapter, backends, cache, callbacks, compile_options, effects, exhausted, observers
 from rabbet.runtime.array import Array
 from rabbet.runtime.compile_failure import compile_failure
 from rabbet.runtime.placement import placement
@@ -140,25 +140,29 @@ class Executable:
             return self.checking(run) if config.debug_nans or config.debug_infs else run
         execute = self.exe.execute_sharded
         handlers = [s.handler for s in specs]
-        kept, diagnose = self.lowering.kept, self.diagnose
+        kept, diagnose, device = self.lowering.kept, self.diagnose, self.device
         every = self.lowering.keeps_all
 
-        def run(args):
+        def run(args, last=False):
             try:
                 raws = execute([a.raw for a in args] if every else [args[i].raw for i in kept])
                 return list(map(Array, raws.consume_with_handlers(handlers), specs))
             except Exception as error:
-                raise diagnose(error, args) from None
+                if last or not exhausted.made_room(error, device):
+                    raise diagnose(error, args) from None
+            return run(args, last=True)
 
         if single:
             (spec,) = specs
 
-            def run_single(args):
+            def run_single(args, last=False):
                 try:
                     raws = execute([a.raw for a in args] if every else [args[i].raw for i in kept])
                     return Array(raws.consume_with_handlers(handlers)[0], spec)
                 except Exception as error:
-                    raise diagnose(error, args) from None
+                    if last or not exhausted.made_room(error, device):
+                        raise diagnose(error, args) from None
+                return run_single(args, last=True)
 
             run = run_single
             if every:
@@ -191,14 +195,17 @@ class Executable:
         return adapter.memory_analysis(self.exe)
 
     def diagnose(self, error, args):
-        """The error to raise when execution failed: a deleted argument is named, any other is the runtime's
-        own.
+        """The error to raise when execution failed: a deleted argument is named, and what lives where memory
+        ran out; any other is the runtime's own.
         """
         for i in self.lowering.kept:
             if args[i].raw.is_deleted():
                 deleted = args[i].deleted()
                 deleted.add_note(f"it is argument {i} of {self.lowering.name!r}")
                 return deleted
+        if exhausted.is_exhausted(error):
+            what = f"running {self.lowering.name!r}"
+            return exhausted.explained(error, what, [self.device], self.lowering.jaxpr)
         return error
 
     def check_outputs(self, outs):
