@@ -1,6 +1,7 @@
 """Primitives and operators: interned, bounded, of known kinds, with at most one rule of each sort."""
 
 import copy
+import inspect
 import pickle
 
 import numpy as np
@@ -224,3 +225,16 @@ def test_a_primitive_from_outside_runs_by_its_decomposition():
         return lax.sqrt(x * x + y * y)
 
     assert hypotenuse(rb.device_put(np.float32([3, 6])), 4.0).tolist() == pytest.approx([5, 52**0.5])
+
+
+def test_operands_may_be_given_by_their_names():
+    x = rb.device_put(np.float32([1, 4]))
+    assert lax.sub(x, y=2.0).tolist() == lax.sub(y=2.0, x=x).tolist() == [-1, 2]
+    assert lax.clamp(min=2.0, x=x, max=3.0).tolist() == [2, 3]
+    assert lax.sqrt(x=x, accuracy=lax.AccuracyMode.DEFAULT).tolist() == [1, 2]
+    shown = [str(inspect.signature(f)) for f in (lax.exp, lax.igamma, lax.nextafter, lax.select_n)]
+    assert shown == ["(x, *, accuracy=None)", "(a, x)", "(x1, x2)", "(which, *cases)"]
+    with pytest.raises(TypeError, match=r"sub\(x, y\): missing a required argument: 'x'"):
+        lax.sub(y=x)
+    with pytest.raises(TypeError, match=r"sub\(x, y\): multiple values for argument 'x'"):
+        lax.sub(x, x=x)

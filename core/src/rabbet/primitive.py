@@ -9,6 +9,7 @@ may come from a package which is not installed.
 """
 
 import importlib
+import inspect
 import pickle
 
 from rabbet import rules, source_info
@@ -36,6 +37,8 @@ class Primitive:
         ``effect`` one of its kinds. A primitive of that kind which names none has one of its own name.
       adopt: from which operand on Python scalars take the dtype of the first array operand; 0 for
         elementwise ones, None: never.
+      operands: the names of the operands, where callers may also give them by name; ``inspect.signature``
+        shows them. The last one may start with ``*``: any number of them, not by name.
       doc: one sentence on what it computes.
 
     Example:
@@ -45,7 +48,10 @@ class Primitive:
       ...     return lax.mul(x, 3.0)
     """
 
-    def __init__(self, name, abstract, *, kinds=(), multiple_results=False, doc="", adopt=None, effects=None):
+    def __init__(
+        self, name, abstract, *, kinds=(), multiple_results=False, doc="", adopt=None, effects=None,
+        operands=(),
+    ):  # fmt: skip
         unknown = [kind for kind in kinds if kind not in KINDS]
         if unknown:
             raise ValueError(
@@ -61,6 +67,7 @@ class Primitive:
         self.multiple_results = multiple_results
         self.abstract = abstract
         self.adopt = 0 if adopt is None and "elementwise" in kinds else adopt
+        self.operands = tuple(operands)
         self.rules = {}
         self.decomposition = None
         self.__doc__ = doc
@@ -71,7 +78,30 @@ class Primitive:
         _registry.setdefault(name, self)
 
     def __call__(self, *args, **params):
+        if params and self.operands:
+            args, params = self._in_their_places(args, params)
         return context.interpreter.process(self.op(**params) if params else self._plain, args)
+
+    def _in_their_places(self, args, params):
+        """Operands that were given by name put behind the others; (operands, what is left of ``params``)."""
+        if params.keys().isdisjoint(self.operands):
+            return args, params
+        names = self.__signature__.replace(parameters=map(_operand, self.operands))
+        params = dict(params)
+        given = {name: params.pop(name) for name in self.operands if name in params}
+        try:
+            return names.bind(*args, **given).args, params
+        except TypeError as error:
+            raise TypeError(f"{self.name}{names}: {error}") from None
+
+    @property
+    def __signature__(self):
+        """The operands by their names, then the parameters that the shape rule takes by keyword."""
+        if not self.operands:
+            return None
+        shape_rule = inspect.signature(self.abstract).parameters.values()
+        parameters = [p for p in shape_rule if p.kind is p.KEYWORD_ONLY]
+        return inspect.Signature([*map(_operand, self.operands), *parameters])
 
     def op(self, **params):
         """The operator of this primitive with ``params``; the same object for equal hashable params."""
@@ -222,6 +252,13 @@ def _same_numbers(params, others):
         if v is not w and type(v) in _NUMBERS and (type(v) is not type(w) or (v == 0 and str(v) != str(w))):
             return False
     return True
+
+
+def _operand(name):
+    kinds = inspect.Parameter
+    if name.startswith("*"):
+        return kinds(name[1:], kinds.VAR_POSITIONAL)
+    return kinds(name, kinds.POSITIONAL_OR_KEYWORD)
 
 
 def _remake(primitive, params):

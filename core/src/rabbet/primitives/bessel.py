@@ -41,7 +41,11 @@ def bessel_i0e_aval(x):
 
 
 bessel_i0e = Primitive(
-    "bessel_i0e", bessel_i0e_aval, kinds=("elementwise",), doc="exp(-|x|) I0(x), the modified Bessel function"
+    "bessel_i0e",
+    bessel_i0e_aval,
+    kinds=("elementwise",),
+    operands=("x",),
+    doc="exp(-|x|) I0(x), the modified Bessel function",
 )
 
 

@@ -107,7 +107,7 @@ def part(name, hlo, doc):
         checks.accept(name, "c", x)
         return x.update(dtype=real_dtype(x.dtype))
 
-    primitive = Primitive(name, abstract, kinds=("linear", "elementwise"), doc=doc)
+    primitive = Primitive(name, abstract, kinds=("linear", "elementwise"), operands=("x",), doc=doc)
 
     @primitive.rule("lower")
     def lower_part(op, x):
@@ -126,7 +126,9 @@ def complex_aval(x, y):
     return out.update(dtype=np.dtype(f"complex{16 * out.dtype.itemsize}"))
 
 
-complex = Primitive("complex", complex_aval, kinds=("linear", "elementwise"), doc="x + i y")
+complex = Primitive(
+    "complex", complex_aval, kinds=("linear", "elementwise"), operands=("x", "y"), doc="x + i y"
+)
 
 
 @complex.rule("lower")
@@ -142,7 +144,11 @@ def conj_aval(x):
 
 
 conj = Primitive(
-    "conj", conj_aval, kinds=("linear", "elementwise"), doc="the complex conjugate; x itself if x is real"
+    "conj",
+    conj_aval,
+    kinds=("linear", "elementwise"),
+    operands=("x",),
+    doc="the complex conjugate; x itself if x is real",
 )
 
 

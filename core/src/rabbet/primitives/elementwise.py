@@ -38,7 +38,7 @@ def unary(name, hlo, accepts, *, kinds=(), derivative=None, tolerant=False, doc=
         return abstract(x)
 
     rule = tolerant_abstract if tolerant else abstract
-    primitive = Primitive(name, rule, kinds=(*kinds, "elementwise"), doc=doc)
+    primitive = Primitive(name, rule, kinds=(*kinds, "elementwise"), operands=("x",), doc=doc)
 
     @primitive.rule("lower")
     def lower_unary(op, x):
@@ -59,20 +59,23 @@ def unary(name, hlo, accepts, *, kinds=(), derivative=None, tolerant=False, doc=
     return primitive
 
 
-def binary(name, hlo, accepts, *, kinds=(), partials=None, own_jvp=False, doc=""):
+def binary(
+    name, hlo, accepts, *, kinds=(), partials=None, own_jvp=False, operands=("x", "y"), doc=""
+):  # fmt: skip
     """Make a binary elementwise primitive.
 
     Args:
       partials: ``(x, y, out) -> d out / d operand`` for both operands, or None: a derivative of zero,
         unless the kinds give one.
       own_jvp: True: the rule for ``jvp`` follows the call.
+      operands: their names.
     """
 
     def abstract(x, y):
         checks.accept(name, accepts, x, y)
         return checks.elementwise_aval(name, x, y)
 
-    primitive = Primitive(name, abstract, kinds=(*kinds, "elementwise"), doc=doc)
+    primitive = Primitive(name, abstract, kinds=(*kinds, "elementwise"), operands=operands, doc=doc)
 
     @primitive.rule("lower")
     def lower_binary(op, x, y):

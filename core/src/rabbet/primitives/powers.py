@@ -66,7 +66,7 @@ def pow_aval(x, y):
     return checks.elementwise_aval("pow", x, y)
 
 
-pow = Primitive("pow", pow_aval, kinds=("elementwise",), doc="x ** y")  # the field's name
+pow = Primitive("pow", pow_aval, kinds=("elementwise",), operands=("x", "y"), doc="x ** y")
 
 
 @pow.rule("lower")
@@ -131,7 +131,10 @@ def abs_aval(x):
     return x.update(dtype=f"float{4 * x.dtype.itemsize}") if x.dtype.kind == "c" else x
 
 
-abs = Primitive("abs", abs_aval, kinds=("elementwise",), doc="the modulus of x; real for complex x")
+abs = Primitive(
+    "abs", abs_aval, kinds=("elementwise",), operands=("x",),
+    doc="the modulus of x; real for complex x",
+)  # fmt: skip
 
 
 @abs.rule("lower")

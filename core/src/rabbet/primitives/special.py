@@ -17,14 +17,16 @@ from rabbet.primitives.numerics import typed
 from rabbet.rules import refusing
 
 
-def binary(name, hlo, accepts, doc):
-    """Make a binary elementwise primitive of one CHLO operation; its jvp rule follows the call."""
+def binary(name, hlo, accepts, doc, operands=("x", "y")):
+    """Make a binary elementwise primitive of one CHLO operation, with the names of its operands; its jvp
+    rule follows the call.
+    """
 
     def abstract(x, y):
         checks.accept(name, accepts, x, y)
         return checks.elementwise_aval(name, x, y)
 
-    primitive = Primitive(name, abstract, kinds=("elementwise",), doc=doc)
+    primitive = Primitive(name, abstract, kinds=("elementwise",), operands=operands, doc=doc)
 
     @primitive.rule("lower")
     def lower_binary(op, x, y):
@@ -76,11 +78,13 @@ def lower_digamma(op, x):
 
 polygamma = binary(
     "polygamma", "chlo.polygamma", FLOATS,
-    "the derivative number m of digamma, for whole m and x > 0; operands m, x",
+    "the derivative number m of digamma, for whole m and x > 0",
+    ("m", "x"),
 )  # fmt: skip
 zeta = binary(
     "zeta", "chlo.zeta", FLOATS,
-    "Hurwitz's zeta function, the sum of (q + k) ** -x over k = 0, 1, ...; operands x, q",
+    "Hurwitz's zeta function, the sum of (q + k) ** -x over k = 0, 1, ...",
+    ("x", "q"),
 )  # fmt: skip
 
 
@@ -106,7 +110,8 @@ nextafter = binary(
     "nextafter",
     "chlo.next_after",
     FLOATS,
-    "the float next to x in the direction of y; y where they are equal",
+    "the float next to x1 in the direction of x2; x2 where they are equal",
+    ("x1", "x2"),
 )
 mulhi = binary(
     "mulhi",
