@@ -64,7 +64,7 @@ class Interpreter:
     threads = False
     # Whether rules that a function has for other transformations survive this one (see
     # ``primitives.custom``): then the payload has one leaf, the value itself, and the interpreter gives
-    # ``uniform``, ``collapse`` and ``give_back``.
+    # ``uniform``, ``collapse`` and ``give_back``. One that ``threads`` a state has plain values then.
     carries = False
     # Whether ``lift`` is given numbers in the dtype that they adopt from the arrays beside them, so that it
     # may compute with them. An interpreter whose ``lift`` only wraps the value does without.
@@ -207,6 +207,12 @@ class Interpreter:
     def fresh(self):
         """A new interpreter of the same settings, for running a body; by default a shallow copy."""
         return copy.copy(self)
+
+    def aside(self):
+        """Like ``fresh``, for running a function's derivative rule, whose state is left behind; an
+        interpreter that ``threads`` a state can do without what would only change it.
+        """
+        return self.fresh()
 
     def key(self):
         """What ``fresh`` copies, hashable: bodies interpreted under equal keys are shared. None: never

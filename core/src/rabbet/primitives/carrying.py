@@ -12,7 +12,7 @@ from rabbet import bodies, dtypes, tree
 from rabbet.current import context
 from rabbet.interpreter import Tracer, run_traced, typeof
 from rabbet.jaxpr import evaluate, open_consts
-from rabbet.payloads import Batched, Zero, tangent_aval
+from rabbet.payloads import Batched, Zero, tangent_aval, zero_for
 from rabbet.primitives import batching, zeros
 from rabbet.staging import stage
 
@@ -177,6 +177,89 @@ def pullback(interpreter, pull, structures, structure):
         return run.given_back([*residuals, *cotangents], structures)
 
     return pull._replace(forward=forward, backward=backward)
+
+
+# ------------------------------------------------------------------------------ through what threads a state
+def through_state(interpreter, op, args):
+    """A ``custom_call`` under an interpreter that ``carries`` and ``threads``: its values are what they are.
+
+    The state comes in and goes out beside the values, and has no derivative. What the rules compute is not
+    part of the function's own run, as the derivatives of primitives are not: their state is left behind.
+    """
+    leaves, structures = bodies.take_apart(interpreter, bodies.entering(interpreter, args))
+    body, outs, consts = bodies.interpret(
+        interpreter, op.params["jaxpr"], structures, [typeof(x) for x in leaves]
+    )
+    first, last, rules = len(consts) + op.params["consts"], len(consts) + len(args), op.params["rules"]
+    stateful = Stateful(interpreter, body, first, last, len(outs) - 1, structures[-1], op.params["name"])
+    carried = {}
+    if "jvp" in rules:
+        carried["jvp"] = rules["jvp"]._replace(
+            rule=lambda *given: stateful.pushed(rules["jvp"], *given), symbolic=True
+        )
+    if "vjp" in rules:
+        carried["vjp"] = rules["vjp"]._replace(
+            forward=lambda *given: stateful.forward(rules["vjp"], *given),
+            backward=lambda *given: stateful.backward(rules["vjp"], *given),
+        )
+    return Carried(
+        [*consts, *leaves], body, carried, 0, lambda results: bodies.put_together(interpreter, outs, results)
+    )
+
+
+class Stateful(NamedTuple):
+    """A function under an interpreter that threads a state, for its rules.
+
+    Its inputs are what it captured, from ``first`` to ``last`` what the rules know, and the leaves of the
+    state; its outputs are as many as ``count`` and the leaves of the state.
+    """
+
+    interpreter: Any
+    body: Any
+    first: int
+    last: int
+    count: int
+    state: Any
+    name: str
+
+    def pushed(self, push, primals, tangents):
+        self.refuse_captured([type(t) is not Zero for t in tangents])
+        tangents = tangents[self.first : self.last]
+        given = tangents if push.symbolic else [zeros.instantiate(t) for t in tangents]
+        outs, moved = self.run(primals, push.rule, self.known(primals), given)
+        after = self.state_after(primals)
+        return [*outs, *after], [*moved, *[zero_for(typeof(x)) for x in after]]
+
+    def forward(self, pull, primals, perturbed):
+        self.refuse_captured(perturbed)
+        known = self.known(primals)
+        outs, residuals = self.run(primals, pull.forward, known, perturbed[self.first : self.last])
+        return [*outs, *self.state_after(primals)], residuals
+
+    def backward(self, pull, residuals, cotangents):
+        found = self.run(None, pull.backward, residuals, cotangents[: self.count])
+        behind = self.state.treedef.num_leaves
+        return [*[None] * self.first, *found, *[None] * behind]
+
+    def known(self, primals):
+        return list(primals[self.first : self.last])
+
+    def run(self, primals, function, *args):
+        """A function under the interpreter, of which only the results count."""
+        inner = self.interpreter.aside()
+        if primals is not None:
+            inner.state = tree.unflatten(self.state.treedef, primals[self.last :])
+        return run_traced(inner, lambda: function(*args), [])
+
+    def state_after(self, primals):
+        return evaluate(self.body, primals)[self.count :]
+
+    def refuse_captured(self, moving):
+        if any(moving[: self.first]):
+            raise TypeError(
+                f"{self.name!r} has a derivative rule of its own and closes over a value that is being "
+                "differentiated; make that value an argument, so that the rule can see it"
+            )
 
 
 # -------------------------------------------------------------------------------------- through forward mode

@@ -172,6 +172,7 @@ def body_custom_call(op, interpreter, args):
         return bodies.by_model(interpreter, op, args)
     if rules and not is_bottom(interpreter.parent) and survive(interpreter, rules):
         carry = carrying.through_forward if is_forward(interpreter) else carrying.through
+        carry = carrying.through_state if interpreter.threads else carry
         made = carry(interpreter, op, args)
         return made.finish(bind(made.operands, made.body, made.rules, made.consts, name))
     return at(interpreter, lambda: evaluate(op.params["jaxpr"], args))

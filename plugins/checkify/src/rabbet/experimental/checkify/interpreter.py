@@ -42,15 +42,22 @@ class Checkify(Interpreter):
     """Payload: the value itself. State: ``Error``, the first error of the kinds that are asked for."""
 
     table = rules
-    threads = True
+    threads = carries = True
     lifts_typed = False
 
     def __init__(self, errors):
         self.errors = errors
+        self.looks = True
         self.state = state.none_yet()
 
     def key(self):
-        return Checkify, self.errors
+        return Checkify, self.errors, self.looks
+
+    def aside(self):
+        """Derivative rules get tangents, with which nothing but linear operations may be done."""
+        inner = self.fresh()
+        inner.looks = False
+        return inner
 
     def lift(self, value):
         return value
@@ -62,7 +69,7 @@ class Checkify(Interpreter):
         if type(payload) is not Checked:
             return payload
         for fault in payload.faults:
-            if fault.kind in self.errors:
+            if self.looks and fault.kind in self.errors:
                 went_wrong, values = fault.find()
                 values = [state.strong(v) for v in values]
                 names = (None,) * len(values)
