@@ -6,16 +6,17 @@ import subprocess
 import sys
 
 import pytest
-from rabbet_pjrt_cpu import ALLOCATOR, BACKEND, NUM_DEVICES
+from rabbet_pjrt_cpu import ALLOCATOR, BACKEND, NUM_DEVICES, THREADS
 
 SCRIPT = """
-import json, sys
+import json, os, sys
 import rabbet
 from rabbet.config import config
 from rabbet.runtime.memory import keep_freed_memory
 devices = rabbet.devices('cpu')
 print(json.dumps({
     'devices': [str(device) for device in devices],
+    'threads': len(os.listdir('/proc/self/task')) if os.path.isdir('/proc/self/task') else None,
     'kept': keep_freed_memory.cache_info().misses == 1,
     'doctor': devices[0].client.backend.doctor(),
     'heavy': [name for name in sys.modules if name.split('.')[0] in ('jax', 'scipy') or
@@ -58,6 +59,11 @@ def test_the_environment_sets_devices_and_allocator():
     assert not seen["kept"]
 
 
+def test_the_environment_sets_the_number_of_threads():
+    one, many = (in_a_process(RABBET_CPU_THREADS=n)["threads"] for n in ("1", "7"))
+    assert one is None or one < many
+
+
 def test_what_doctor_says():
     labels = {
         label: (ok, detail) for label, ok, detail in in_a_process(RABBET_CPU_ASYNCHRONOUS="1")["doctor"]
@@ -73,6 +79,7 @@ def test_what_doctor_says():
     [
         (NUM_DEVICES, "0", "at least 1"),
         (NUM_DEVICES, "many", "many"),
+        (THREADS, "0", "at least 1"),
         (ALLOCATOR, "mine", "keep or default"),
     ],
 )
@@ -83,6 +90,7 @@ def test_settings_refuse_nonsense(setting, bad, says):
 
 def test_settings_are_documented():
     assert NUM_DEVICES.variable == "RABBET_NUM_CPU_DEVICES" and NUM_DEVICES.doc
+    assert THREADS.variable == "RABBET_CPU_THREADS" and THREADS.doc
     assert ALLOCATOR.variable == "RABBET_CPU_ALLOCATOR" and ALLOCATOR.doc
 
 

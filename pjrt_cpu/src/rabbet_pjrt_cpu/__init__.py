@@ -1,8 +1,11 @@
 """The CPU as a Rabbet backend, through the PJRT client that jaxlib contains.
 
-Two settings of its own, as environment variables or through `rabbet.config` once the backend is loaded:
+Its settings, as environment variables or through `rabbet.config` once the backend is loaded:
 
 RABBET_NUM_CPU_DEVICES=8   as many devices on this one machine, for trying out programs for many (default 1);
+RABBET_CPU_THREADS=4       how many threads a program may use (default: one per processor that this process
+                           may use). It is given to XLA as the environment variable NPROC, for the process;
+RABBET_CPU_ASYNCHRONOUS=1  calls return before their result is there (default 0: on the calling thread);
 RABBET_CPU_ALLOCATOR       `keep` (default): freed memory is kept for the next step, see below; `default`:
                            malloc as the system has it.
 
@@ -21,11 +24,16 @@ from rabbet.extend import (
 
 
 def count(value):
-    """Parse a number of devices."""
+    """Parse a number of devices or threads."""
     number = int(value)
     if number < 1:
-        raise ValueError("it is a number of devices, at least 1")
+        raise ValueError("it is a number, at least 1")
     return number
+
+
+def threads(value):
+    """Parse a number of threads, or None for as many as there are processors."""
+    return None if value in (None, "") else count(value)
 
 
 def allocator(value):
@@ -38,6 +46,11 @@ def allocator(value):
 NUM_DEVICES = Setting(
     "num_cpu_devices", 1, count, doc="How many CPU devices one process has; read when the CPU client is made."
 )
+THREADS = Setting(
+    "cpu_threads", None, threads,
+    doc="How many threads programs on the CPU may use; None: as many as there are processors. "
+    "Read when the CPU client is made.",
+)  # fmt: skip
 ALLOCATOR = Setting(
     "cpu_allocator",
     "keep",
@@ -56,6 +69,9 @@ def make_client(options):
     options = {"num_devices": config.num_cpu_devices, "asynchronous": config.cpu_asynchronous, **options}
     if config.cpu_allocator == "keep":
         keep_freed_memory()
+    if config.cpu_threads is not None:
+        # The only way that XLA offers. It stays: it is also part of what compiled programs are kept under.
+        os.environ["NPROC"] = str(config.cpu_threads)
     return make_cpu_client(**options)
 
 
@@ -74,6 +90,7 @@ def doctor():
     return [
         ("cpu client", True, f"in jaxlib {jaxlib_version()}; {os.cpu_count()} processors"),
         ("cpu devices", True, f"{config.num_cpu_devices} (RABBET_NUM_CPU_DEVICES)"),
+        ("cpu threads", True, f"{config.cpu_threads or 'one for each processor'} (RABBET_CPU_THREADS)"),
         ("cpu allocator", pays, detail),
     ]
 
@@ -113,6 +130,6 @@ BACKEND = Backend(
     # all.
     compile_options={"xla_disable_hlo_passes": "cse_barrier_expander"},
     program_options=program_options,
-    settings=(NUM_DEVICES, ALLOCATOR),
+    settings=(NUM_DEVICES, THREADS, ALLOCATOR),
     doctor=doctor,
 )
