@@ -16,6 +16,7 @@ from rabbet.extend import (
     evaluate,
     interpret,
     jit_call,
+    payload_of,
     put_together,
     run,
     run_traced,
@@ -336,3 +337,32 @@ def test_no_copy_is_made_where_there_is_no_body():
         pass
 
     assert float(run(Plain(), lambda x: x + 1.0, [Box(1.0, 2.0)]).hi) == 3.0
+
+
+# --------------------------------------------------------------------------------------------- predicates
+def by_sign(negative, x):
+    return lax.cond(negative, lambda x: -x, lambda x: x * x, x)
+
+
+def either():
+    return Box(toys.array(False), toys.array(True))
+
+
+class Undecided(toys.Enclose):
+    """Takes both branches where the predicate may be both."""
+
+    def predicate(self, op, args):
+        _, *operands = args
+        outcomes = [evaluate(branch, operands) for branch in op.params["branches"]]
+        return [self.at_parent(self.hull, *pair) for pair in zip(*outcomes, strict=True)]
+
+    def hull(self, x, y):
+        a, b = payload_of(self, x), payload_of(self, y)
+        return self.wrap(Box(lax.min(a.lo, b.lo), lax.max(a.hi, b.hi)))
+
+
+@pytest.mark.parametrize("within", [lambda f: f, toys.jit])
+def test_a_predicate_that_was_transformed(within):
+    with pytest.raises(TypeError, match=r"'cond' is decided by a value of type bool\[\] that depends on"):
+        enclose(within(by_sign))(either(), (2.0, 3.0))
+    assert [float(v) for v in run(Undecided(), within(by_sign), [either(), Box(2.0, 3.0)])] == [-3.0, 9.0]

@@ -106,6 +106,10 @@ def test_unroll_by_bool():
         assert int(lax.fori_loop(0, 5, lambda i, v: v + i, 0, unroll=unroll)) == 10
 
 
+def a_step(i, v):
+    return {"a": v["a"] + X}
+
+
 REFUSED = [
     (
         lambda: lax.fori_loop(0.0, 3, lambda i, v: v, 0),
@@ -150,6 +154,17 @@ REFUSED = [
     (lambda: lax.scan(lambda c, x: c, 0.0, X), r"must return a pair \(carry, y\)"),
     (lambda: lax.scan(lambda c, x: ((c, c), x), 0.0, X), r"must return the structure that it carries"),
     (lambda: lax.scan(lambda c, x: (c, x), 0.0, 1.0), r"xs is a scalar and has no slices"),
+    (lambda: lax.scan(lambda c, x: (c, x), 0.0, length=-1), r"length must not be negative, got -1"),
+    (lambda: lax.cond("yes", lambda: 1, lambda: 2), r"the predicate must be a boolean scalar, got str 'yes'"),
+    (
+        lambda: lax.fori_loop(0, 3, a_step, {"a": 0.0}),
+        r"fori_loop: a_step \(.*py:\d+\) .*; the value\['a'\].* f32\[\] and comes out as f32\[4\]\n  to fix",
+    ),
+    (
+        lambda: lax.fori_loop(0, 3, lambda i, v: (v, v), 0.0),
+        r"it takes PyTreeDef\(\*\) and returns PyTreeDef\(\(\*, \*\)\)",
+    ),
+    (lambda: lax.map(a_step, (X, X[:2])), r"map of a_step \(.*4 by xs\[0\].*2 by xs\[1\]"),
 ]
 
 

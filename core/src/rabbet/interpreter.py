@@ -156,9 +156,12 @@ class Interpreter:
 
         Called with this interpreter current; ``args`` are the operands of ``op``. Returns its outputs.
         """
+        decider = args[0] if op.primitive.name == "cond" else None
+        value = "a value" if decider is None else f"a value of type {typeof(decider).str_short()}"
+        made = getattr(decider, "where", None)
         raise TypeError(
-            f"{self.describe()}: {op.primitive.name!r} is decided by a value that depends on "
-            "transformed inputs"
+            f"{self.describe()}: {op.primitive.name!r} is decided by {value} that depends on "
+            f"transformed inputs{'' if made is None else f' (made at {source_info.position(made)})'}"
             f"{'' if context.where is None else f', at {source_info.position(context.where)}'}. "
             f"Decide by values that do not, or give {type(self).__name__} a method predicate(op, args)"
         )

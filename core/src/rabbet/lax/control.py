@@ -13,7 +13,7 @@ from rabbet.lax.values import convert_element_type
 from rabbet.primitives import branches as _branches
 from rabbet.primitives import logic, loops
 from rabbet.runtime.values import traceable
-from rabbet.source_info import describe_function, folded
+from rabbet.source_info import describe_function, folded, named_like
 from rabbet.staging import stage
 from rabbet.tree_util import keystr
 
@@ -50,6 +50,17 @@ def _flat(values):
     return [traceable(x) for x in leaves], treedef
 
 
+def _scalar(who, value, kinds, wanted):
+    """The type of ``value``, or an error unless it is a scalar of one of the dtype kinds."""
+    try:
+        aval = typeof(value)
+    except TypeError:
+        raise TypeError(f"{who} must be {wanted}, got {type(value).__name__} {value!r:.60}") from None
+    if aval.shape or dtypes.kind(aval.dtype) not in kinds:
+        raise TypeError(f"{who} must be {wanted}, got {aval.str_short()}")
+    return aval
+
+
 def _same_outputs(what, first, other):
     """Refuse branches that return different structures, shapes or dtypes."""
     if first.out_tree != other.out_tree:
@@ -60,10 +71,14 @@ def _same_outputs(what, first, other):
         )
     for i, (a, b) in enumerate(zip(first.out_avals, other.out_avals, strict=True)):
         if (a.shape, a.dtype) != (b.shape, b.dtype):
+            repair = f"convert one of them with .astype('{a.dtype}')" if a.shape == b.shape else (
+                "bring them to one shape, as with rabbet.numpy.broadcast_to"
+            )  # fmt: skip
             raise TypeError(
                 f"{what}: all branches must return the same types; {first.named_out(i)} is "
                 f"{a.str_short()} in "
                 f"{describe_function(first.fun)} and {b.str_short()} in {describe_function(other.fun)}"
+                f"\n  to fix: {repair}"
             )
 
 
@@ -113,9 +128,7 @@ def switch(index, branches, *operands, operand=NOT_GIVEN):
     branches = list(branches)
     if not branches:
         raise ValueError("switch needs at least one branch")
-    aval = typeof(index)
-    if aval.shape or dtypes.kind(aval.dtype) not in "iu":
-        raise TypeError(f"switch: the index must be an integer scalar, got {aval.str_short()}")
+    _scalar("switch: the index", index, "iu", "an integer scalar")
     if len(branches) == 1:
         return branches[0](*operands)
     if not is_tracer(index) and (config.disable_jit):
@@ -125,8 +138,8 @@ def switch(index, branches, *operands, operand=NOT_GIVEN):
 
 
 def branch(what, index, functions, operands):
-    """The function number ``index`` (an int32 scalar in range) of several, on ``operands``; ``what`` for
-    messages.
+    """The function number ``index`` (an int32 scalar in range, or a boolean for two) of several, on
+    ``operands``; ``what`` for messages.
     """
     leaves, in_tree = _flat(operands)
     avals = [typeof(x) for x in leaves]
@@ -165,14 +178,12 @@ def cond(pred, true_fun, false_fun, *operands, operand=NOT_GIVEN):
         raise TypeError(
             "cond takes a predicate and two functions: cond(pred, true_fun, false_fun, *operands)"
         )
-    aval = typeof(pred)
-    if aval.shape or dtypes.kind(aval.dtype) not in "biuf":
-        raise TypeError(f"cond: the predicate must be a boolean scalar, got {aval.str_short()}")
+    aval = _scalar("cond: the predicate", pred, "biuf", "a boolean scalar")
     if config.disable_jit and not is_tracer(pred):
         return (true_fun if pred else false_fun)(*operands)
     if dtypes.kind(aval.dtype) != "b":
         pred = logic.ne(pred, 0)
-    return branch("cond", convert_element_type(pred, np.int32), [false_fun, true_fun], operands)
+    return branch("cond", pred, [false_fun, true_fun], operands)
 
 
 def settled(what, fun, init, in_tree, extra=()):
@@ -196,22 +207,28 @@ def settled(what, fun, init, in_tree, extra=()):
 
 
 def _check_carry(what, fun, body, in_tree, leaves, out_tree):
-    """Refuse a body that returns another structure or other types than it carries."""
+    """Refuse a body that returns another structure or other types than it carries.
+
+    ``fori_loop`` carries its user's value as the last one of a tuple.
+    """
+    inner = what == "fori_loop"
     if out_tree != in_tree:
+        taken, returned = [t.children()[-1] if inner else t for t in (in_tree, out_tree)]
         raise TypeError(
             f"{what}: {describe_function(fun)} must return the structure that it carries; it takes "
-            f"{in_tree} and "
-            f"returns {out_tree}"
+            f"{taken} and returns {returned}"
         )
     places = tree.unflatten(in_tree, list(range(len(leaves))))
     for i, (x, out) in enumerate(zip(leaves, body.out_avals, strict=False)):
         aval = typeof(x)
         if (aval.shape, aval.dtype) != (out.shape, out.dtype):
             path, _ = tree.leaves_with_path(places)[i]
+            kept = f"convert it with .astype('{aval.dtype}')" if aval.shape == out.shape else "keep its shape"
             raise TypeError(
                 f"{what}: {describe_function(fun)} must return the types that it carries; "
-                f"carry{keystr(path)} goes in as "
-                f"{aval.str_short()} and comes out as {out.str_short()}"
+                f"{f'the value{keystr(path[1:])}' if inner else f'carry{keystr(path)}'} goes in as "
+                f"{aval.str_short()} and comes out as {out.str_short()}\n  to fix: start it as "
+                f"{out.str_short()}, or {kept} in the function"
             )
 
 
@@ -240,6 +257,11 @@ def while_loop(cond_fun, body_fun, init_val):
       the last value. Reverse mode cannot go through a loop whose length is not known: use ``scan``, or
       ``fori_loop`` with static bounds.
     """
+    return repeat("while_loop", cond_fun, body_fun, init_val)
+
+
+def repeat(what, cond_fun, body_fun, init_val):
+    """``while_loop``, by the name ``what`` in messages."""
     if config.disable_jit:
         val = init_val
         while cond_fun(val):
@@ -247,9 +269,9 @@ def while_loop(cond_fun, body_fun, init_val):
         return val
     init, treedef = _flat(init_val)
     in_tree = tree.structure((tree.unflatten(treedef, [0] * len(init)),))
-    body, leaves = settled("while_loop", body_fun, init, in_tree)
+    body, leaves = settled(what, body_fun, init, in_tree)
     stronger(body, leaves, len(leaves))
-    _check_carry("while_loop", body_fun, body, treedef, leaves, body.out_tree)
+    _check_carry(what, body_fun, body, treedef, leaves, body.out_tree)
     avals = [typeof(x) for x in leaves]
     test = Body(cond_fun, in_tree, avals)
     if len(test.out_avals) != 1 or test.out_avals[0].shape or dtypes.kind(test.out_avals[0].dtype) != "b":
@@ -283,19 +305,24 @@ def scan(f, init, xs=None, length=None, reverse=False, unroll=1, _split_transpos
       TypeError, ValueError: for a carry that changes its type or lengths that differ; the message names the
         leaf.
     """
+    return scan_as("scan", f, init, xs, length, reverse, unroll)
+
+
+def scan_as(what, f, init, xs=None, length=None, reverse=False, unroll=1):
+    """``scan``, by the name ``what`` in messages."""
     init_leaves, init_tree = _flat(init)
     x_leaves, x_tree = _flat(xs)
-    n = steps_of(f, x_leaves, x_tree, length)
+    n = steps_of(f, x_leaves, x_tree, length, what)
     if config.disable_jit:
         return _scan_in_python(f, init, xs, n, reverse)
     in_tree = tree.structure(
         (tree.unflatten(init_tree, [0] * len(init_leaves)), tree.unflatten(x_tree, [0] * len(x_leaves)))
     )
     slices = [typeof(x).update(shape=typeof(x).shape[1:]) for x in x_leaves]
-    body, leaves = settled("scan", f, init_leaves, in_tree, slices)
+    body, leaves = settled(what, f, init_leaves, in_tree, slices)
     parts = _pair(f, body.out_tree)
     stronger(body, leaves, len(leaves))
-    _check_carry("scan", f, body, init_tree, leaves, parts[0])
+    _check_carry(what, f, body, init_tree, leaves, parts[0])
     outs = loops.scan(
         *body.consts, *leaves, *x_leaves, jaxpr=body.program, length=n, reverse=bool(reverse),
         consts=len(body.consts), carry=len(leaves), unroll=n if unroll is True else max(int(unroll), 1),
@@ -323,9 +350,12 @@ def steps_of(f, leaves, treedef, length, what="scan"):
         sizes.setdefault(aval.shape[0], f"xs{keystr(path)} ({aval.str_short()})")
     if length is not None:
         try:
-            sizes.setdefault(operator.index(length), "length")
+            length = operator.index(length)
         except TypeError:
             raise TypeError(f"{who}: length must be an int, got {length!r:.60}") from None
+        if length < 0:
+            raise ValueError(f"{who}: length must not be negative, got {length}")
+        sizes.setdefault(length, "length")
     if not sizes:
         raise ValueError(f"{who} needs xs or length" if what == "scan" else f"{who}: xs holds no arrays")
     if len(sizes) > 1:
@@ -358,9 +388,7 @@ def fori_loop(lower, upper, body_fun, init_val, *, unroll=None):
       the last value.
     """
     for name, bound in (("lower", lower), ("upper", upper)):
-        aval = typeof(bound)
-        if aval.shape or dtypes.kind(aval.dtype) not in "iu":
-            raise TypeError(f"fori_loop: {name} must be an integer scalar, got {aval.str_short()}")
+        _scalar(f"fori_loop: {name}", bound, "iu", "an integer scalar")
     dtype = dtypes.promote_types(typeof(lower).dtype, typeof(upper).dtype)
     if not is_tracer(lower) and not is_tracer(upper):
 
@@ -370,15 +398,12 @@ def fori_loop(lower, upper, body_fun, init_val, *, unroll=None):
 
         steps = max(int(upper) - int(lower), 0)
         first = convert_element_type(int(lower), dtype)
-        (_, val), _ = scan(step, (first, init_val), None, length=steps, unroll=unroll or 1)
+        step = named_like(step, body_fun)
+        (_, val), _ = scan_as("fori_loop", step, (first, init_val), None, steps, unroll=unroll or 1)
         return val
     start, stop = convert_element_type(lower, dtype), convert_element_type(upper, dtype)
-    _, _, val = while_loop(
-        lambda state: logic.lt(state[0], state[1]),
-        lambda state: (state[0] + 1, state[1], body_fun(state[0], state[2])),
-        (start, stop, init_val),
-    )
-    return val
+    step = named_like(lambda state: (state[0] + 1, state[1], body_fun(state[0], state[2])), body_fun)
+    return repeat("fori_loop", lambda state: logic.lt(*state[:2]), step, (start, stop, init_val))[2]
 
 
 __all__ = ["cond", "fori_loop", "scan", "switch", "while_loop"]

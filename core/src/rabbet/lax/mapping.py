@@ -7,7 +7,7 @@ from rabbet.interpreter import typeof
 from rabbet.lax import control, shapes
 from rabbet.provided import by_plugin
 from rabbet.runtime.values import traceable
-from rabbet.source_info import folded
+from rabbet.source_info import folded, named_like
 
 
 @folded
@@ -24,7 +24,7 @@ def map(f, xs, *, batch_size=None):
       MissingPluginError: if batches are asked for and no package that provides ``vmap`` is installed.
     """
     if batch_size is None:
-        return control.scan(lambda _, x: ((), f(x)), (), xs)[1]
+        return control.scan_as("map", named_like(lambda _, x: ((), f(x)), f), (), xs)[1]
     batched = by_plugin("vmap")(f)
     size = operator.index(batch_size)
     if size < 0:
@@ -36,7 +36,8 @@ def map(f, xs, *, batch_size=None):
         return batched(tree.unflatten(treedef, leaves))
     whole = n // size * size
     chunks = [_chunks(shapes.slice_in_dim(x, 0, whole), size) for x in leaves]
-    _, ys = control.scan(lambda _, x: ((), batched(x)), (), tree.unflatten(treedef, chunks))
+    step = named_like(lambda _, x: ((), batched(x)), f)
+    _, ys = control.scan_as("map", step, (), tree.unflatten(treedef, chunks))
     ys = tree.map(lambda y: _joined_chunks(y, whole), ys)
     if whole == n:
         return ys

@@ -17,8 +17,11 @@ from rabbet.staging import stage
 
 
 def cond_aval(index, *operands, branches):
-    if index.shape or index.dtype.name != "int32":
-        raise TypeError(f"cond chooses by an int32 scalar, got {index.str_short()}")
+    if index.shape or (index.dtype.name != "int32" and (index.dtype.name != "bool" or len(branches) != 2)):
+        raise TypeError(
+            f"cond chooses by an int32 scalar, or by a boolean among two, got {index.str_short()} and "
+            f"{len(branches)} branches"
+        )
     for branch in branches:
         wanted = [(a.shape, a.dtype) for a in branch.in_avals]
         if wanted != [(a.shape, a.dtype) for a in operands]:
@@ -31,7 +34,7 @@ cond = Primitive(
     cond_aval,
     kinds=("body",),
     multiple_results=True,
-    doc="the branch number index, clamped to those there are",
+    doc="the branch number index, clamped to those there are; a boolean takes the second one if true",
 )
 
 
@@ -39,7 +42,9 @@ cond = Primitive(
 def lower_cond(op, index, *operands):
     branches = op["branches"]
     if type(index) is Known:
-        return op.inline(branches[index.value], operands)
+        return op.inline(branches[int(index.value)], operands)
+    if op.in_avals[0].dtype.kind == "b":
+        index = op.emit(f"stablehlo.convert {index} : (tensor<i1>) -> tensor<i32>")
     threaded = op.ordered_effects
     types = types_of(op.out_avals, threaded)
     regions = [Region(branch, list(operands), gives=threaded) for branch in branches]
