@@ -122,6 +122,26 @@ def test_a_backend_that_does_not_start_is_broken_and_its_causes_are_shown(monkey
     assert "caused by OSError: libtoast.so" in check.detail
 
 
+def test_devices_are_described_where_they_say_more_than_their_name(monkeypatch):
+    class Fake:
+        platform, device_kind = "toaster", "T1000"
+
+        def memory_stats(self):
+            return {"bytes_limit": 80 << 30}
+
+        def __str__(self):
+            return "toaster:0"
+
+    assert backend_check(monkeypatch, [Fake()])["devices of toaster"].detail == "toaster:0 (T1000, 80 GiB)"
+    Fake.device_kind, Fake.memory_stats = "toaster", lambda self: None
+    assert backend_check(monkeypatch, [Fake()])["devices of toaster"].detail == "toaster:0"
+
+
+def test_a_backend_that_cannot_be_loaded_is_reported_once(monkeypatch):
+    monkeypatch.setattr(doctor.devices, "by_platform", lambda: [("no-such-platform", OSError("broken"))])
+    assert [check.label for check in doctor.backends()] == ["devices of no-such-platform"]
+
+
 def test_lines_of_one_check_are_kept_together():
     line = doctor.line(doctor.Check("api.f", False, "title\nreason"))
     assert line == "BROKEN  api.f: title\n          reason"

@@ -78,6 +78,7 @@ def test_a_backend_asked_for_by_name_must_start():
     with config.override(platforms="cuda,cpu"), pytest.raises(PluginError) as caught:
         clients.default()
     assert "the hardware said no" in str(caught.value) and "no GPU here" in str(caught.value)
+    assert "platforms that can be used here: cpu" in str(caught.value)
     assert isinstance(caught.value.__cause__, OSError)
     with pytest.raises(PluginError, match="hardware said no"):
         clients.get("gpu")

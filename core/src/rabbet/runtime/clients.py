@@ -125,10 +125,18 @@ class Clients:
                 client = Client(backend, raw, self.wrap)
             except Exception as error:
                 self.failures[backend.platform] = error
-                raise PluginError(does_not_start(backend, error)) from error
+                raise PluginError(does_not_start(backend, error, self._others(backend))) from error
             self.failures.pop(backend.platform, None)
             self._running[backend.platform] = client
             return client
+
+    def _others(self, backend):
+        """Return the other platforms that may be used and say of no obstacle."""
+        try:
+            found, _ = self.registry.candidates()
+        except PluginError:  # the settings name a platform that is not installed
+            return []
+        return [other.platform for other in found if other is not backend and other.obstacle() is None]
 
     def default(self):
         """Return the client of the default backend: the first of `config.platforms`, else of highest
@@ -190,11 +198,13 @@ def forked(clients):
         callback()
 
 
-def does_not_start(backend, error):
+def does_not_start(backend, error, others):
     lines = [f"the {backend.platform!r} backend is installed but does not start: {error}"]
     obstacle = backend.obstacle()
     if obstacle is not None and obstacle not in str(error):
         lines.append(f"  {obstacle}")
+    if others:
+        lines.append(f"  platforms that can be used here: {', '.join(others)}")
     return "\n".join(lines)
 
 

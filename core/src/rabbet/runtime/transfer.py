@@ -15,6 +15,7 @@ from rabbet.avals import ShapedArray
 from rabbet.interpreter import Tracer, leaked
 from rabbet.runtime import adapter, dlpack
 from rabbet.runtime.array import Array, from_host
+from rabbet.runtime.backends import default_registry
 from rabbet.runtime.devices import Device, default_device, device_count
 from rabbet.runtime.devices import device as device_numbered
 from rabbet.runtime.placement import placement
@@ -41,8 +42,9 @@ def as_device(device):
     if isinstance(device, SingleDeviceSharding):
         (only,) = device.device_set
         return only
+    hint = f"; the first device of a platform is rb.devices({device!r})[0]" if isinstance(device, str) else ""
     raise TypeError(
-        f"device must be a Device (rb.devices() lists them) or a SingleDeviceSharding, got {device!r}"
+        f"device must be a Device (rb.devices() lists them) or a SingleDeviceSharding, got {device!r}{hint}"
     )
 
 
@@ -102,7 +104,11 @@ def owner_of(x):
     kind, number = x.__dlpack_device__()
     if kind in dlpack.CPU_LIKE:
         fallback = default_device()
-        return fallback if fallback.platform == "cpu" else device_numbered("cpu", 0)
+        if fallback.platform == "cpu" or "cpu" not in default_registry().allowed():
+            return (
+                fallback  # without the platform cpu, what the processor has is copied to the default device
+            )
+        return device_numbered("cpu", 0)
     platform = dlpack.PLATFORMS.get(int(kind))
     if platform is None or number >= device_count(platform):
         raise BufferError(f"no device here has the memory of DLPack device type {int(kind)}, number {number}")

@@ -135,12 +135,33 @@ def backends():
         wanted = config.platforms is not None
         if isinstance(outcome, Exception):
             yield Check(label, False, "\n".join([cause(outcome), *_chain(outcome)]))
+            if not _loads(name):  # it has no words of its own
+                continue
         elif absent:
             yield Check(label, False if wanted else None, f"none on this machine: {outcome}")
         else:
-            yield Check(label, True, ", ".join(map(str, outcome)) or "none")
+            yield Check(label, True, ", ".join(map(_described, outcome)) or "none")
         for check in _own_words(name):
             yield check._replace(ok=None) if absent and not wanted else check
+
+
+def _described(device):
+    """A device with what the hardware calls itself and its memory, where it says so: cuda:0 (NVIDIA H100,
+    79 GiB).
+    """
+    limit = (device.memory_stats() or {}).get("bytes_limit")
+    facts = [device.device_kind] if device.device_kind != device.platform else []
+    facts += [f"{limit / 2**30:.0f} GiB"] if limit else []
+    return f"{device} ({', '.join(facts)})" if facts else str(device)
+
+
+def _loads(platform):
+    from rabbet.runtime.backends import default_registry
+
+    try:
+        return default_registry().get(platform) is not None
+    except Exception:
+        return False
 
 
 def _own_words(platform):
