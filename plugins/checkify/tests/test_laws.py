@@ -11,6 +11,7 @@ from rabbet.experimental import checkify
 from rabbet.testing import rows
 from rabbet.testing.draws import device_array
 
+pytestmark = pytest.mark.needs("jit", "numpy")
 FAMILIES = {
     m.name: importlib.import_module(f"{rows.__name__}.{m.name}").ROWS[0]
     for m in pkgutil.iter_modules(rows.__path__)
