@@ -56,6 +56,9 @@ def by_libraries(primitive):
 REASONS = {"lower": by_libraries, "transpose": not_linear, "enclose": not_bounded}
 
 
+REASON_OF_OUTER = {"jit": by_libraries}
+
+
 def columns():
     """The tables in the order in which they are shown."""
     return {"lower": lower, "jvp": jvp, "transpose": transpose, "batch": batch, **plugin_tables()}
@@ -169,7 +172,7 @@ def pair_cell(name, mine):
             continue
         concerned = True
         for outer, table in outer_tables().items():
-            unknown = closure.unknown(table, made, None if outer == "enclose" else REASONS.get(outer))
+            unknown = closure.unknown(table, made, REASON_OF_OUTER.get(outer))
             missing.setdefault(outer, {}).update(dict.fromkeys(unknown))
     if not concerned:
         return "–"
