@@ -239,15 +239,15 @@ def compile(lowering, device, options=None):
       CompileError: what the compiler says against the program, and where the module's text was saved.
     """
     started = time.perf_counter()
-    name = lowering.name
+    name, client = lowering.name, device.raw.client
     # Also for a program from the cache: a call of a function that is not there would end the process.
     backends.provide_calls(device.platform, custom_calls.targets(lowering.module.key_text))
     build = compile_options.build_options(device, extra=options, text=lowering.module.key_text)
     key = cache.key(lowering.module.key_text, adapter.option_bytes(build), device)
     if lowering.module.callbacks:  # Python functions belong to their program, whatever its text
-        loaded, known = _load(lowering, device, build, key), False
+        loaded, known = _load(client, lowering, device, build, key), False
     else:
-        loaded, known = shared.get((device, key), lambda: _load(lowering, device, build, key))
+        loaded, known = shared.get((device, key), lambda: _load(client, lowering, device, build, key))
     seconds = time.perf_counter() - started
     if known:
         observers.tell("program_shared", name=name)
@@ -257,7 +257,7 @@ def compile(lowering, device, options=None):
     return Executable(loaded, lowering, device, origin, seconds)
 
 
-def _load(lowering, device, build, key):
+def _load(client, lowering, device, build, key):
     """A program from the persistent cache, or else from the compiler, as ``Loaded``; hooks are told."""
     started = time.perf_counter()
     name, text = lowering.name, lowering.module.text
@@ -265,7 +265,7 @@ def _load(lowering, device, build, key):
     exe = None
     cached = False
     try:
-        client, devices = device.raw.client, device.device_list
+        devices = device.device_list
         calls = [callbacks.for_device(c, device) for c in lowering.module.callbacks]
         exe = _revive(client, key, devices, calls)
         cached = exe is not None

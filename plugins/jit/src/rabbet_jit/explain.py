@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 import weakref
+from functools import partial
 
 from rabbet import tree
 from rabbet.extend import config, describe_function, hooks_listen, tell_hooks
@@ -76,11 +77,12 @@ def reason(jitted, signature, key):
     earlier = list(jitted.programs)[-MOST_COMPARED:]
     if not earlier:
         return first(jitted)
-    found = min([differences(old, key, signature) for old in reversed(earlier)], key=len)
-    if not found:  # another thread has just traced it
-        return "another thread traces the same"
+    nearest = min(reversed(earlier), key=lambda old: distance(old, key))
+    found = differences(nearest, key, signature)
+    if not found:
+        return "another thread has just traced the same"
     more = f", and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
-    return "; ".join(found[:MOST_NAMED]) + more
+    return "; ".join([name() for name in found[:MOST_NAMED]]) + more
 
 
 def first(jitted):
@@ -103,8 +105,20 @@ def first(jitted):
     return "first call"
 
 
+def distance(old, new):
+    """In how much two keys of ``Signature.key`` differ."""
+    _, old_tree, old_statics, old_types, *old_rest = old
+    _, new_tree, new_statics, new_types, *new_rest = new
+    leaves = len(new_types) + 1
+    if old_tree == new_tree:
+        leaves = sum(a != b for a, b in zip(old_types, new_types, strict=True))
+    return leaves + sum(
+        a != b for a, b in zip([old_statics, *old_rest], [new_statics, *new_rest], strict=True)
+    )
+
+
 def differences(old, new, signature):
-    """How two keys of ``Signature.key`` differ, in the user's words."""
+    """How two keys of ``Signature.key`` differ: functions that say it in the user's words."""
     _, old_tree, old_statics, old_types, old_settings, old_axes = old
     _, new_tree, new_statics, new_types, new_settings, new_axes = new
     found = []
@@ -112,18 +126,21 @@ def differences(old, new, signature):
         found += structures(old_tree, new_tree, signature)
     else:
         pairs = zip(old_types, new_types, strict=True)
-        found += [of_types(signature.name_of(i), a, b) for i, (a, b) in enumerate(pairs) if a != b]
+        found += [partial(of_types, signature, i, a, b) for i, (a, b) in enumerate(pairs) if a != b]
     if old_statics != new_statics:
         found += statics(dict(by_place(old_statics)), dict(by_place(new_statics)), signature)
     if old_settings is not new_settings:
         rows = zip(new_settings.names, old_settings.values, new_settings.values, strict=False)
-        found += [f"the setting {n} was {a!r}, is {b!r}" for n, a, b in rows if a != b]
+        found += [
+            partial("the setting {} was {!r}, is {!r}".format, *row) for row in rows if row[1] != row[2]
+        ]
     if old_axes != new_axes:
-        found.append(f"the named axes around the call were {old_axes or 'none'}, are {new_axes or 'none'}")
+        text = "the named axes around the call were {}, are {}"
+        found.append(partial(text.format, old_axes or "none", new_axes or "none"))
     return found
 
 
-def of_types(name, old, new):
+def of_types(signature, index, old, new):
     """``argument 'x': shape (3,) became (4,)``: what of two types differs."""
     parts = [
         f"{what} {a} became {b}"
@@ -134,7 +151,7 @@ def of_types(name, old, new):
         )
         if a != b
     ]
-    return f"{name}: {', '.join(parts) or f'{old} became {new}'}"
+    return f"{signature.name_of(index)}: {', '.join(parts) or f'{old} became {new}'}"
 
 
 def structures(old, new, signature):
@@ -142,8 +159,10 @@ def structures(old, new, signature):
     before, after = paths(old), paths(new)
     gone = [p for p in before if p not in after]
     come = [p for p in after if p not in before]
-    found = [f"{place(p, signature)} is new" for p in come] + [f"{place(p, signature)} is gone" for p in gone]
-    return found or [f"the structure of the arguments was {old!s:.120}, is {new!s:.120}"]
+    found = [partial(change, p, signature, "new") for p in come]
+    found += [partial(change, p, signature, "gone") for p in gone]
+    whole = "the structure of the arguments was {!s:.120}, is {!s:.120}"
+    return found or [partial(whole.format, old, new)]
 
 
 def paths(structure):
@@ -152,12 +171,12 @@ def paths(structure):
     return dict.fromkeys([path for path, _ in numbered])
 
 
-def place(path, signature):
-    """How a user would call the leaf at a path; positions of another call may have no name now."""
+def change(path, signature, what):
+    """``argument 'params'['b'] is new``; positions of another call may have no name now."""
     try:
-        return signature.name_at(path)
+        return f"{signature.name_at(path)} is {what}"
     except IndexError:
-        return f"positional argument {path[1].idx}{keystr(tuple(path[2:]))}"
+        return f"positional argument {path[1].idx}{keystr(tuple(path[2:]))} is {what}"
 
 
 def by_place(static_key):
@@ -166,13 +185,15 @@ def by_place(static_key):
 
 def statics(old, new, signature):
     """Which static values differ."""
-    found = []
-    for at in dict.fromkeys([*old, *new]):
-        a, b = old.get(at), new.get(at)
-        if a != b:
-            name = signature.static_name(*at)
-            found.append(f"static {name} was {shown(a)}, is {shown(b)}")
-    return found
+    return [
+        partial(of_statics, signature, at, old.get(at), new.get(at))
+        for at in dict.fromkeys([*old, *new])
+        if old.get(at) != new.get(at)
+    ]
+
+
+def of_statics(signature, at, old, new):
+    return f"static {signature.static_name(*at)} was {shown(old)}, is {shown(new)}"
 
 
 def shown(static):
