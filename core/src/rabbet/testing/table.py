@@ -34,6 +34,8 @@ class Row:
       loose: factor on the tolerances.
       extremes: whether infinities, NaN and zeros give what NumPy gives (unary and binary elementwise ones).
       apart: names of laws that do not apply, each with a reason.
+      settle: for vectors that are not unique and found by iterating: ``(*arrays) -> arrays`` in NumPy, one
+        form of the results for all that are equally right. Values are compared after it; laws are not.
     """
 
     primitive: Any
@@ -46,6 +48,7 @@ class Row:
     loose: float = 1.0
     extremes: bool = False
     apart: dict = field(default_factory=dict)
+    settle: Callable | None = None
 
     @property
     def name(self):

@@ -1,8 +1,8 @@
 """Rows of ``primitives/linalg_qr.py``, ``linalg_svd.py``, ``linalg_eigh.py`` and ``linalg_eig.py``.
 
-Vectors of eigenvalues and singular values have a free sign or phase. References use the same LAPACK routine
-in the same precision, so that it comes out the same; phases of complex vectors do not move as the formulas
-of the derivatives assume, hence the laws that are left out.
+Vectors of eigenvalues and singular values have a free sign or phase: values are compared after both sides
+have got the same one. Phases of complex vectors do not move as the formulas of the derivatives assume, hence
+the laws that are left out.
 """
 
 import numpy as np
@@ -15,6 +15,28 @@ from rabbet.testing.table import Row
 DTYPES = ("float32", "float64", "complex64", "complex128")
 DOUBLE = ("float64", "complex128")
 PHASES = "phases of complex vectors are free, and LAPACK's move in a way of their own"
+
+
+def phases(v):
+    """The phase of the largest entry of each column, the first of equals, as a row."""
+    # A little less for later entries, so that rounding does not choose among equals.
+    size = np.abs(v) * (1 - 1e-3 * np.arange(v.shape[-2])[:, None])
+    largest = np.take_along_axis(v, size.argmax(-2, keepdims=True), -2)
+    return largest / np.abs(largest)
+
+
+def settled_eigh(v, w):
+    return v / phases(v), w
+
+
+def settled_svd(u, s, vh):
+    n = s.shape[-1]  # the vectors beyond these belong to no singular value
+    phase = phases(u[..., :n])
+    return u[..., :n] / phase, s, vh[..., :n, :] * np.swapaxes(phase, -1, -2)
+
+
+def settled_eig(w, *vectors):
+    return w, *[v / phases(v) for v in vectors]
 
 
 def qr_reference(full, pivoting):
@@ -92,7 +114,10 @@ def svd(*sizes, vectors=True, full=False, dtypes=("float64",), orders=1, **more)
     note = f"{sizes}{' vectors' * vectors}{' ' + dtypes[0]}"
     params = {"full_matrices": full, "compute_uv": vectors, "algorithm": None}
     reference = singular if vectors else lambda x: np.linalg.svd(x, compute_uv=False)
-    return Row(linalg_svd.svd, reference, (some(*sizes),), dtypes, params, note, orders, **more)
+    settle = settled_svd if vectors else None
+    return Row(
+        linalg_svd.svd, reference, (some(*sizes),), dtypes, params, note, orders, settle=settle, **more
+    )
 
 
 def hermitian(lower):
@@ -110,7 +135,10 @@ def eigh(lower, dtype, orders, **more):
     params = {"lower": lower, "sort_eigenvalues": True, "implementation": None}
     note = f"{'lower' if lower else 'upper'} {dtype}"
     draw = definite(3, 3) if lower else some(2, 2, 2)
-    return Row(linalg_eigh.eigh, hermitian(lower), (draw,), (dtype,), params, note, orders, **more)
+    return Row(
+        linalg_eigh.eigh, hermitian(lower), (draw,), (dtype,), params, note, orders,
+        settle=settled_eigh, **more,
+    )  # fmt: skip
 
 
 def general(left, right):
@@ -130,7 +158,10 @@ def eig(left, right, dtypes=DOUBLE, orders=1, sizes=(3, 3)):
         "enable_eigvec_derivs": left or right,
     }  # fmt: skip
     note = f"values{' left' * left}{' right' * right}"
-    return Row(linalg_eig.eig, general(left, right), (some(*sizes),), dtypes, params, note, orders)
+    return Row(
+        linalg_eig.eig, general(left, right), (some(*sizes),), dtypes, params, note, orders,
+        settle=settled_eig,
+    )  # fmt: skip
 
 
 ROWS = [
