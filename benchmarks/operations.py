@@ -1,10 +1,10 @@
-"""Operations that programs are made of, under `jax` or `rabbet`: loops, linear algebra, convolutions, sorting, indexing.
+"""Operations that programs are made of, under `jax` or `rabbet`: loops, linear algebra, sorting and so on.
 
     python operations.py jax
     python operations.py rabbet
 
-Each is a compiled function on f32 arrays that fill a few megabytes. Prints one JSON line: milliseconds per call (minimum of
-repeats), checksums of the results to compare, and the seconds that compiling all of them took.
+Each is a compiled function on f32 arrays that fill a few megabytes. Prints one JSON line: milliseconds per
+call (minimum of repeats), checksums of the results to compare, and the seconds that compiling all took.
 """
 import importlib
 import json
@@ -105,7 +105,7 @@ def main():
         compiling += time.perf_counter() - start
         result = fw.block_until_ready(run(*args))
         sums[case] = round(float(np.abs(np.asarray(first(result), "f8")).mean()), 4)
-        best, until = 9e9, time.perf_counter() + 0.6
+        best, until = 9e9, time.perf_counter() + 0.4
         for i in range(1000):
             start = time.perf_counter()
             fw.block_until_ready(run(*args))
