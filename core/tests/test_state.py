@@ -73,7 +73,9 @@ def test_a_branch_that_depends_on_the_input_runs_alone():
 
 
 def test_loops_carry_it_from_round_to_round():
-    assert additions(lambda x: lax.fori_loop(0, 5, lambda i, c: lax.mul(lax.add(c, 1.0), 1.0), x), 0)[0] == 5.0
+    assert (
+        additions(lambda x: lax.fori_loop(0, 5, lambda i, c: lax.mul(lax.add(c, 1.0), 1.0), x), 0)[0] == 5.0
+    )
 
     def counted(x):
         return lax.while_loop(lambda c: lax.lt(c, 4.0), lambda c: lax.add(c, 1.0), x)
@@ -140,7 +142,9 @@ class Names:
         return Names(tuple(sorted(known)), tuple(known[n] for n in sorted(known)))
 
 
-tree_util.register_pytree_node(Names, lambda s: (s.counts, s.names), lambda names, counts: Names(names, counts))
+tree_util.register_pytree_node(
+    Names, lambda s: (s.counts, s.names), lambda names, counts: Names(names, counts)
+)
 
 
 class Collect(Tally):
@@ -196,3 +200,34 @@ def test_without_the_methods_the_error_says_which():
     interpreter = Lacking()
     with pytest.raises(TypeError, match=r"Lacking must define join_state\(a, b\)"):
         run(interpreter, lambda x: lax.cond(lax.gt(x, 0.0), lax.sin, lax.exp, x), [traceable(np.float32(1))])
+
+
+@pytest.mark.needs("grad", "custom_jvp")
+def test_derivative_rules_of_functions_survive():
+    class Carrying(Tally):
+        carries = True
+
+        def key(self):
+            return Carrying
+
+    @rb.custom_jvp
+    def own(x):
+        return lax.add(lax.sin(x), 1.0)
+
+    own.defjvp(lambda primals, tangents: (own(*primals), lax.mul(tangents[0], 7.0)))
+
+    def counted(x):
+        interpreter = Carrying()
+        return run(interpreter, lambda v: lax.add(own(v), 0.0), [x]), interpreter.state
+
+    slope, count = rb.grad(counted, has_aux=True)(0.5)
+    assert (float(slope), int(count)) == (7.0, 2)
+
+    def solved(b):
+        interpreter = Carrying()
+        solve = lambda matvec, b: lax.sub(lax.add(b, 1.0), 1.0)
+        vector = lambda v: lax.custom_linear_solve(lambda v: v, v, solve, symmetric=True)
+        return run(interpreter, vector, [b]), interpreter.state
+
+    slope, count = rb.grad(solved, has_aux=True)(0.5)
+    assert (float(slope), int(count)) == (1.0, 1)

@@ -208,6 +208,16 @@ def test_rules_of_functions_survive(fn):
     assert slopes.tolist() == [7.0] * 4 and "at mapped index 3" in error.get()
 
 
+def test_the_solver_of_a_linear_equation():
+    def solved(b):
+        return lax.custom_linear_solve(lambda v: 2 * v, b, lambda _, b: positive(b) / 4, symmetric=True)
+
+    assert message(solved, -1.0) == "not positive: -1.0"
+    assert message(rb.grad(solved), -1.0) == "not positive: -1.0"
+    slope, error = rb.grad(lambda x: checkify.checkify(solved)(x)[::-1], has_aux=True)(-1.0)
+    assert float(slope) == 0.5 and "not positive: -1.0" in error.get()
+
+
 # ------------------------------------------------------------------------------------------------- in itself
 def test_checkify_in_checkify():
     def inner(x):

@@ -10,12 +10,13 @@ The solvers may return further arrays behind the solution, which have no derivat
 
 from rabbet import bodies, tree
 from rabbet.errors import MissingRule
-from rabbet.interpreter import Tracer, payload_of, typeof
-from rabbet.jaxpr import evaluate
+from rabbet.interpreter import Tracer, payload_of, run_traced, typeof
+from rabbet.jaxpr import evaluate, open_consts
 from rabbet.payloads import Dual, Linear, Zero, zero_for
 from rabbet.primitive import Primitive
 from rabbet.primitives import elementwise, zeros
 from rabbet.primitives.branches import with_all_consts
+from rabbet.staging import stage
 
 PROGRAMS = ("matvec", "solve", "vecmat", "transpose_solve")
 
@@ -64,6 +65,8 @@ def body_linear_solve(op, interpreter, args):
         return differentiated(op, interpreter, args)
     if bodies.follows(interpreter, ["jvp"]):
         return bodies.by_model(interpreter, op, args)
+    if interpreter.threads and interpreter.carries:
+        return carried_with_state(op, interpreter, args)
     if interpreter.carries:
         return carried(op, interpreter, args)
     return interpreter.at_this_level(evaluate, op.params["solve"], args)
@@ -114,21 +117,56 @@ def carried(op, interpreter, args):
     structure = tree.structure(vectors[0])
     vector_leaves = [leaf for payload in vectors for leaf in tree.leaves(payload)]
     avals = [typeof(x) for x in (*leaves, *vector_leaves)]
-    made, counts, captured = {}, [], []
-    for name in PROGRAMS:
-        program = op.params[name]
-        if program is None:
-            made[name] = None
-            continue
+
+    def through(name, program):
         outputs = (structure,) * len(program.outvars)
         inputs = (*structures, *[structure] * len(vectors))
-        made[name], _, consts = bodies.interpret(interpreter, program, inputs, avals, outputs=outputs)
-        counts.append(len(consts))
-        captured += consts
+        made, _, consts = bodies.interpret(interpreter, program, inputs, avals, outputs=outputs)
+        return made, consts
+
+    outs = remade(op, through, leaves, vector_leaves)
+    return bodies.put_together(interpreter, (structure,) * len(outs), outs)
+
+
+def carried_with_state(op, interpreter, args):
+    """The same equation under an interpreter that threads a state: it comes in as one of the ``consts`` and
+    goes out behind the solution. The other programs serve derivatives, and leave no state.
+    """
+    n = op.params["consts"]
+    leaves, structures = bodies.take_apart(interpreter, bodies.entering(interpreter, args))
+    values, state, state_structure = leaves[: len(args)], leaves[len(args) :], structures[-1]
+    avals = [typeof(x) for x in (*state, *values)]
+    out_structures = None
+
+    def through(name, program):
+        def run(*flat):
+            nonlocal out_structures
+            inner = interpreter.fresh() if name == "solve" else interpreter.aside()
+            given = bodies.put_together(inner, (state_structure, *structures[:-1]), flat)
+            outs = run_traced(inner, lambda: evaluate(program, given), [])
+            if name == "solve":
+                outs, out_structures = bodies.take_apart(inner, [*outs, bodies.STATE])
+            return outs
+
+        closed = stage(run, avals, program.name)
+        return open_consts(closed), list(closed.consts)
+
+    outs = remade(op, through, [*state, *values[:n]], values[n:])
+    return bodies.put_together(interpreter, out_structures, outs)
+
+
+def remade(op, through, consts, vectors):
+    """The results of the equation whose programs are ``through(name, program) -> (program, captured)``."""
+    made, counts, captured = {}, [], []
+    for name in PROGRAMS:
+        made[name] = op.params[name]
+        if made[name] is not None:
+            made[name], more = through(name, made[name])
+            counts.append(len(more))
+            captured += more
     there = [name for name in PROGRAMS if made[name] is not None]
     made.update(zip(there, with_all_consts([made[name] for name in there], counts), strict=True))
-    outs = linear_solve(*captured, *leaves, *vector_leaves, **made, consts=len(captured) + len(leaves))
-    return bodies.put_together(interpreter, (structure,) * len(outs), outs)
+    return linear_solve(*captured, *consts, *vectors, **made, consts=len(captured) + len(consts))
 
 
 __all__ = ["linear_solve"]
