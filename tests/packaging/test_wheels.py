@@ -47,6 +47,7 @@ def test_the_distributions_are_those_of_the_design():
         "rabbet-progress",
         "rabbet-jet",
         "rabbet-checkify",
+        "rabbet-passes",
         "rabbet-pjrt-cpu",
         "rabbet-pjrt-cuda",
         "rabbet-pjrt-tpu",
@@ -130,6 +131,7 @@ def test_the_root_project_ships_no_code_and_requires_the_standard_plugins(wheel)
         "rabbet-progress",
         "rabbet-jet",
         "rabbet-checkify",
+        "rabbet-passes",
         "rabbet-pjrt-cpu",
     }
     assert {"cuda12", "cuda13", "tpu", "cli"} <= set(metadata(archive).get_all("Provides-Extra"))
