@@ -78,6 +78,8 @@ from rabbet.runtime.adapter import (
     make_topology,
     provide_lapack,
     register_ffi_target,
+    register_plugin_calls,
+    topology_of,
 )
 from rabbet.runtime.adapter import version as jaxlib_version
 from rabbet.runtime.ahead import compile_ahead

@@ -1,106 +1,70 @@
 """NVIDIA GPUs as a Rabbet backend: loads the CUDA PJRT plugin from its own wheel.
 
-The wheels `jax-cuda13-pjrt` and `jax-cuda12-pjrt` (extras `cuda13` and `cuda12`) carry the library; nothing
-else of theirs is used and jax is not needed. Memory is taken as it is needed: set
-XLA_PYTHON_CLIENT_PREALLOCATE=true to take most of it at the start.
+The wheels `jax-cuda13-pjrt` and `jax-cuda12-pjrt` (extras `cuda13` and `cuda12`) carry the library, and
+`jax-cuda13-plugin` and `jax-cuda12-plugin` the native functions for linear algebra; jax is not needed.
+Four settings of its own, read when the client is made:
 
-Not verified on hardware; ahead-of-time compilation is (`topology`). Linear algebra kernels (cuSOLVER) are
-not registered.
+RABBET_CUDA_MEMORY_FRACTION=0.5   how much of a GPU's memory the allocator may take;
+RABBET_CUDA_ALLOCATOR             `bfc` (default), `async` (CUDA's own pool) or `platform` (none, slow);
+RABBET_CUDA_PREALLOCATE=1         take that much at the start; by default memory is taken as it is needed;
+RABBET_CUDA_VISIBLE_DEVICES=0,2   the GPUs to use, by number; by default all.
+
+Not verified on hardware; ahead-of-time compilation is (`targets`).
 """
 
-import os
-from glob import glob
-from importlib.util import find_spec
-from pathlib import Path
+from rabbet.extend import CApiBackend, RuleSet
 
-from rabbet.extend import (
-    Backend,
-    PluginError,
-    gpu_plugin_options,
-    load_pjrt_plugin,
-    make_c_api_client,
-    make_topology,
-)
+from rabbet_pjrt_cuda import installed, kernels, targets
+from rabbet_pjrt_cuda.settings import SETTINGS, options
 
 NAME = "cuda"
-PACKAGES = {"cuda13": "jax_plugins.xla_cuda13", "cuda12": "jax_plugins.xla_cuda12"}
-LIBRARY = "xla_cuda_plugin.so"
-ADVICE = 'install it with: python -m pip install "rabbet[cuda13]" (or "rabbet[cuda12]" for an older driver)'
 
 
-def library():
-    """Return the path of the PJRT library of the newest CUDA that is installed, or None. Imports none of
-    it."""
-    for package in PACKAGES.values():
-        try:
-            spec = find_spec(package)
-        except ModuleNotFoundError:
-            continue
-        for folder in (spec.submodule_search_locations or ()) if spec else ():
-            path = Path(folder) / LIBRARY
-            if path.exists():
-                return path
-    return None
+def topology(name, **options):
+    """Describe GPUs that need not be here, such as 'h100', for ahead-of-time compilation.
 
+    Args:
+      name: one of `targets.known()`, with a number of GPUs behind a colon if it is not one (`'h100:4'`); the
+        path of a file with a GpuTargetConfigProto as text; or `'local'`, for the GPUs of this machine.
+      options: for the plugin.
 
-def gpu_present():
-    """Return whether the NVIDIA driver shows a GPU to this process."""
-    return bool(glob("/dev/nvidia[0-9]*")) or os.path.exists("/dev/dxg")
-
-
-def obstacle():
-    """Return why this machine cannot run the backend, or None."""
-    if library() is None:
-        return f"no CUDA PJRT library is installed; {ADVICE}"
-    if not gpu_present():
-        return "no NVIDIA GPU is visible to this process (nothing matches /dev/nvidia[0-9]*)"
-    return None
-
-
-def load():
-    """Load the PJRT library; PluginError naming the package to install where it is missing."""
-    path = library()
-    if path is None:
-        raise PluginError(f"the CUDA backend has no PJRT library to load; {ADVICE}")
-    load_pjrt_plugin(NAME, path)
-
-
-def make_client(options):
-    """Return the raw CUDA client. `options` may hold `distributed_client`; the rest goes to the plugin."""
-    load()
-    options = dict(options)
-    distributed_client = options.pop("distributed_client", None)
-    chosen = {"preallocate": False} | gpu_plugin_options() | options
-    return make_c_api_client(NAME, chosen, distributed_client)
-
-
-def topology(name="", *, target_config, topology="1x1x1", **options):
-    """Describe GPUs that need not be here, for ahead-of-time compilation.
-
-    `target_config` is a GpuTargetConfigProto as text; `topology` counts slices x hosts x devices.
+    Raises ConfigError for another name.
     """
-    load()
-    return make_topology(NAME, name, target_config=target_config, topology=topology, **options)
+    make = targets.maker(name, options)  # before anything is loaded
+    BACKEND.plugin.load()
+    return make()
 
 
-def doctor():
-    """Return the lines of `rabbet doctor` about CUDA, each as (label, ok, detail)."""
-    path, present = library(), gpu_present()
-    return [
-        ("cuda library", path is not None, str(path or f"missing; {ADVICE}")),
-        ("cuda device", present, "visible" if present else "none visible to this process"),
-    ]
+def lacks(op):
+    """Why GPUs cannot do an operation that Rabbet offers; None for all others."""
+    if op.primitive.name in ("hessenberg", "schur"):
+        return "neither cuSOLVER nor XLA has it for GPUs; run this part on the CPU"
+    return None
 
 
-BACKEND = Backend(
-    platform="cuda",
+LOWERINGS = RuleSet("lower")
+LOWERINGS.later("rabbet_pjrt_cuda.lowering.factors", "cholesky", "lu", "lu_pivots_to_permutation")
+LOWERINGS.later("rabbet_pjrt_cuda.lowering.orthogonal", "geqp3", "geqrf", "householder_product", "ormqr")
+LOWERINGS.later("rabbet_pjrt_cuda.lowering.solving", "tridiagonal_solve")
+LOWERINGS.later("rabbet_pjrt_cuda.lowering.spectral", "eig", "eigh", "svd", "tridiagonal")
+
+BACKEND = CApiBackend(
+    NAME,
+    installed.library,
+    options=options,
     priority=200,
-    make_client=make_client,
-    obstacle=obstacle,
+    package=installed.package,
+    advice=installed.ADVICE,
+    fits=installed.fits,
+    hardware=installed.hardware,
     topology=topology,
+    topology_memory=targets.memory,
     native_dtypes=frozenset(
         "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 "
         "complex64 complex128".split()
     ),
-    doctor=doctor,
+    lowerings=LOWERINGS,
+    lacks=lacks,
+    provide_calls=kernels.provide,
+    settings=SETTINGS,
 )

@@ -1,30 +1,38 @@
 """Google TPUs as a Rabbet backend: loads the PJRT library of the `libtpu` package.
 
-TPU_LIBRARY_PATH names another library. Not verified on hardware; ahead-of-time compilation is (`topology`).
+TPU_LIBRARY_PATH names another library. Not verified on hardware; ahead-of-time compilation is (`topologies`).
 """
 
 import os
 from glob import glob
-from importlib.util import find_spec
 from pathlib import Path
 
-from rabbet.extend import Backend, PluginError, load_pjrt_plugin, make_c_api_client, make_topology
+from rabbet.extend import CApiBackend, RuleSet, library_in, make_topology
+
+from rabbet_pjrt_tpu import topologies
 
 NAME = "tpu"
+PACKAGE = "libtpu"
+OLDEST = (0, 0, 42)
 ADVICE = 'install it with: python -m pip install "rabbet[tpu]", or name one in TPU_LIBRARY_PATH'
+
+# What libtpu is told where there is no TPU: not to ask the network for one, to write no log files, and that
+# other processes may load it too.
+WITHOUT_A_TPU = {
+    "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
+    "TPU_SKIP_MDS_QUERY": "1",
+    "TPU_WORKER_HOSTNAMES": "localhost",
+    "TPU_ACCELERATOR_TYPE": "v5litepod-4",
+    "TPU_LOG_DIR": "disabled",
+    "TPU_STDERR_LOG_LEVEL": "3",
+    "TPU_MIN_LOG_LEVEL": "3",
+}
 
 
 def library():
     """Return the path of libtpu.so, or None. Imports none of it."""
     given = os.environ.get("TPU_LIBRARY_PATH")
-    if given:
-        return Path(given) if os.path.exists(given) else None
-    spec = find_spec("libtpu")
-    for folder in (spec.submodule_search_locations or ()) if spec else ():
-        path = Path(folder) / "libtpu.so"
-        if path.exists():
-            return path
-    return None
+    return Path(given) if given else library_in(PACKAGE, "libtpu.so")
 
 
 def tpu_present():
@@ -32,56 +40,68 @@ def tpu_present():
     return bool(glob("/dev/accel[0-9]*") or glob("/dev/vfio/[0-9]*"))
 
 
-def obstacle():
-    """Return why this machine cannot run the backend, or None."""
-    if library() is None:
-        return f"no TPU library is installed; {ADVICE}"
+def hardware():
+    """Return why this machine has no TPU, or None."""
+    if tpu_present():
+        return None
+    return "no TPU is visible to this process (nothing matches /dev/accel* or /dev/vfio/*)"
+
+
+def fits(version, jaxlib):
+    """Return why a version of libtpu does not go with a version of jaxlib, or None."""
+    if version is None or os.environ.get("TPU_LIBRARY_PATH"):
+        return None  # the user's own library: the package says nothing about it
+    numbers = tuple([int(part) for part in version.split(".")[:3] if part.isdigit()])
+    if numbers >= OLDEST:
+        return None
+    wanted = ".".join(map(str, OLDEST))
+    return (
+        f"libtpu {version} is too old for jaxlib {jaxlib}, which goes with {wanted} and later; "
+        f'install one: python -m pip install "libtpu>={wanted}"'
+    )
+
+
+def prepare():
+    """Set the variables that libtpu reads when it is loaded, where the user has not."""
     if not tpu_present():
-        return "no TPU is visible to this process (nothing matches /dev/accel* or /dev/vfio/*)"
-    return None
-
-
-def load():
-    """Load the PJRT library; PluginError naming the package to install where it is missing."""
-    path = library()
-    if path is None:
-        raise PluginError(f"the TPU backend has no library to load; {ADVICE}")
-    load_pjrt_plugin(NAME, path)
-
-
-def make_client(options):
-    """Return the raw TPU client. `options` may hold `distributed_client`; the rest goes to the plugin."""
-    load()
-    options = dict(options)
-    distributed_client = options.pop("distributed_client", None)
-    return make_c_api_client(NAME, options, distributed_client)
+        for name, value in WITHOUT_A_TPU.items():
+            os.environ.setdefault(name, value)
 
 
 def topology(name, **options):
     """Describe TPUs that need not be here, such as 'v5e:2x2', for ahead-of-time compilation.
 
-    An op that libtpu does not know can abort the process: compile in a process of its own. On a
-    machine without TPUs set TPU_SKIP_MDS_QUERY=1 first, or libtpu asks a metadata server.
+    Raises ConfigError for a name that no TPU has. libtpu can end the process on a program that it does not
+    understand: compile what may be such a program in a process of its own.
     """
-    load()
-    return make_topology(NAME, name, **options)
+    full = topologies.full_name(name)  # before anything is loaded
+    BACKEND.plugin.load()
+    return topologies.made(full, lambda: make_topology(NAME, full, **options))
 
 
-def doctor():
-    """Return the lines of `rabbet doctor` about TPU, each as (label, ok, detail)."""
-    path, present = library(), tpu_present()
-    return [
-        ("tpu library", path is not None, str(path or f"missing; {ADVICE}")),
-        ("tpu device", present, "visible" if present else "none visible to this process"),
-    ]
+def lacks(op):
+    """Why TPUs cannot do an operation that Rabbet offers; None for all others."""
+    name = op.primitive.name
+    if name in ("eig", "geqp3", "hessenberg", "schur", "tridiagonal"):
+        return "it needs LAPACK, which TPUs do not have; run this part on the CPU"
+    return None
 
 
-BACKEND = Backend(
-    platform="tpu",
+LOWERINGS = RuleSet("lower")
+LOWERINGS.later("rabbet_pjrt_tpu.lowering.converting", "convert_element_type")
+LOWERINGS.later("rabbet_pjrt_tpu.lowering.factors", "lu", "householder_product")
+
+BACKEND = CApiBackend(
+    NAME,
+    library,
     priority=300,
-    make_client=make_client,
-    obstacle=obstacle,
+    package=PACKAGE,
+    advice=ADVICE,
+    fits=fits,
+    hardware=hardware,
+    prepare=prepare,
     topology=topology,
     native_dtypes=frozenset("bool int8 int16 int32 uint8 uint16 uint32 bfloat16 float32 complex64".split()),
-    doctor=doctor,
+    lowerings=LOWERINGS,
+    lacks=lacks,
 )

@@ -63,11 +63,15 @@ def _layout(dimensions):
 
 
 def _attribute(value):
-    """An attribute of a typed call: a letter becomes the byte that LAPACK reads, numbers get their width."""
+    """An attribute of a typed call: a letter becomes the byte that LAPACK reads, bytes are text, numbers get
+    their width.
+    """
     if isinstance(value, str):
         return f"{ord(value)} : ui8"
     if isinstance(value, (bool, np.bool_)):
         return "true" if value else "false"
+    if isinstance(value, bytes):
+        return f'"{value.decode()}"'
     if isinstance(value, np.integer):
-        return f"{value} : i{8 * value.itemsize}"
+        return f"{value} : {'u' * (value.dtype.kind == 'u')}i{8 * value.itemsize}"
     return f"{value} : i64" if isinstance(value, int) else f"{float(value)!r} : f64"

@@ -49,8 +49,8 @@ class Site:
           target: the name under which it is registered; ``Backend.provide_calls`` sees to that.
           operands: names of StableHLO values, of types ``in_avals`` (by default this operation's own).
           out_avals: the types of its results.
-          attributes: by name: a letter (passed as a byte), a bool, an int (64 bits), a NumPy integer (of its
-            width) or a float.
+          attributes: by name: a letter (passed as a byte), bytes (passed as text), a bool, an int (64 bits),
+            a NumPy integer (of its width) or a float.
           layouts: ``(for operands, for results)``: each a sequence of dimensions per array, from the one
             that varies fastest to the slowest; by default the last dimension varies fastest.
           aliases: ``{operand index: result index}`` of what shares memory.

@@ -32,7 +32,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 from jaxlib import _jax, xla_client
 from jaxlib import version as jaxlib_version
 
-from rabbet.errors import DeletedArrayError
+from rabbet.errors import ConfigError, DeletedArrayError
 from rabbet.runtime import dlpack
 
 ArrayImpl = _jax.ArrayImpl
@@ -96,9 +96,18 @@ def gpu_plugin_options():
 def make_topology(plugin, name="", **options):
     """Describe hardware that need not be present, for ahead-of-time compilation by the loaded PJRT `plugin`.
 
-    Returns jaxlib's `DeviceTopology`. Compile with `compile_unloaded` for its `compile_only_devices`.
+    Returns jaxlib's `DeviceTopology`. Compile with `compile_unloaded` for its `compile_only_devices`. Raises
+    ConfigError, with the plugin's reason, for a name or options that it does not know.
     """
-    return _jax.get_default_c_api_topology(plugin, name, dict(options))
+    try:
+        return _jax.get_default_c_api_topology(plugin, name, dict(options))
+    except XlaRuntimeError as error:
+        raise ConfigError(str(error)) from None
+
+
+def topology_of(raw_devices):
+    """Describe devices that are present, as `make_topology` describes those that need not be."""
+    return _jax.get_topology_for_devices(list(raw_devices))
 
 
 def compile_only_devices(topology):

@@ -30,8 +30,8 @@ class CApiBackend(Backend):
         (`library_in` finds one in an installed package). Nothing of it is loaded to answer `obstacle`.
       options: what the client is told, a mapping or `() -> mapping`; `clients.configure` goes on top.
       priority: see `Backend`; by default above the CPU and below what Rabbet's own packages bring.
-      package: the distribution that brings the library: its version is shown by `rabbet doctor`, given to
-        `fits`, and part of the keys of the cache on disk.
+      package: the distribution that brings the library, or `() -> its name`: its version is shown by
+        `rabbet doctor`, given to `fits`, and part of the keys of the cache on disk.
       advice: what to do where the library is missing, `"install it with: python -m pip install ..."`.
       fits: `(version of the package or None, version of jaxlib) -> str | None`: why the two do not go
         together, and which versions would; None where they do. Asked before the library is loaded.
@@ -73,8 +73,13 @@ class Library:
     """
 
     def __init__(self, platform, library, package=None, advice=None, fits=None, prepare=None):
-        self.platform, self.package, self.started = platform, package, None
+        self.platform, self._package, self.started = platform, package, None
         self._library, self._advice, self._fits, self._prepare = library, advice, fits, prepare
+
+    @property
+    def package(self):
+        """The distribution that brings the library, None if it is not known."""
+        return self._package() if callable(self._package) else self._package
 
     def path(self):
         """Return the library's path, or None where it is not known; loads nothing."""

@@ -1,0 +1,70 @@
+"""Native functions of the package `jax-cuda13-plugin` (or 12), registered when a program first calls one."""
+
+import functools
+import importlib
+
+from rabbet.extend import PluginError, jaxlib_version, register_plugin_calls
+
+from rabbet_pjrt_cuda import installed
+
+# Beginnings of names, and the module of the package that has such functions.
+MODULES = {
+    "cusolver_": "_solver",
+    "cusparse_": "_sparse",
+    "cuhybrid_": "_hybrid",
+    "cudnn_": "_rnn",
+    "cu_threefry": "_prng",
+    "cu_": "_linalg",
+}
+
+
+def provide(targets):
+    """Register the modules that have the functions `targets` (names). Names that are none of theirs are left
+    to the compiler, which says that it does not know them.
+
+    Raises PluginError where the package is not installed, or goes with another version of jaxlib.
+    """
+    for target in sorted(targets):
+        found = [module for prefix, module in MODULES.items() if target.startswith(prefix)]
+        if found:
+            register(found[0], target)
+
+
+@functools.cache
+def package():
+    """Return the extension module that registers, and the name of its package."""
+    name, distribution = installed.kernels_package()
+    problem = installed.kernels_fit(jaxlib_version())
+    if problem is not None:
+        raise PluginError(problem)
+    try:
+        return importlib.import_module(f"{name}.cuda_plugin_extension"), name
+    except ImportError as error:
+        raise PluginError(
+            f"linear algebra on a GPU needs the package {distribution}, which does not import: {error}\n  "
+            f"{installed.ADVICE}"
+        ) from error
+
+
+@functools.cache
+def registered(module):
+    """Register the functions of one module, once; return their names."""
+    from rabbet_pjrt_cuda import BACKEND  # not at the top: it imports this module
+
+    BACKEND.plugin.load()
+    extension, name = package()
+    functions = importlib.import_module(f"{name}.{module}")
+    if module == "_hybrid":
+        functions.initialize()  # finds SciPy's LAPACK, on which half of the work is done
+    rows = functions.registrations()
+    register_plugin_calls("CUDA", BACKEND.platform, extension.register_custom_call_target, rows.items())
+    return frozenset(rows)
+
+
+def register(module, target):
+    """Register the module that should have `target`; PluginError if it has no such function."""
+    if target not in registered(module):
+        raise PluginError(
+            f"{installed.kernels_package()[1]} has no native function {target!r}; it has "
+            f"{', '.join(sorted(registered(module)))}"
+        )

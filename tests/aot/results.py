@@ -1,0 +1,78 @@
+"""What became of every row of the conformance table when it was compiled for hardware that is not here."""
+
+import importlib
+import json
+import os
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from rabbet.testing import rows
+
+SCRIPT = Path(__file__).with_name("compile_rows.py")
+FAMILIES = [m.name for m in pkgutil.iter_modules(rows.__path__)]
+TOPOLOGIES = {"tpu": "v5e:2x2", "cuda": "h100"}
+# How a compiler begins the line in which it says why it ends the process.
+LAST_WORDS = re.compile(r"^(?:F\d{4} [\d:.]+ +\d+ |LLVM ERROR: )(?P<words>.*)", re.MULTILINE)
+# Compiled as one program: more is quicker, until a refusal is looked for in it.
+SIZE = 16
+LIMIT = 300
+
+
+def names(family):
+    """The names of a family's rows."""
+    return [row.name for row in importlib.import_module(f"{rows.__name__}.{family}").ROWS]
+
+
+def failures(platform, family):
+    """Compile a family's rows, in processes of their own.
+
+    Returns:
+      a dict from the names of the rows that do not compile to the reason, one line.
+    """
+    found = {}
+    called = names(family)
+    groups = [list(range(i, min(i + SIZE, len(called)))) for i in range(0, len(called), SIZE)]
+    while groups:
+        done, last = run(platform, family, groups)
+        assert done, f"{platform} {family}: {last}"
+        for group, reason in done:
+            groups.remove(group)
+            if reason is None:
+                continue
+            if len(group) == 1:
+                found[called[group[0]]] = reason
+            else:  # who is it?
+                half = len(group) // 2
+                groups += [group[:half], group[half:]]
+    return found
+
+
+def run(platform, family, groups):
+    """Compile groups of rows in one process.
+
+    Returns:
+      (pairs of a group that was tried and the reason why it did not compile, or None; the last of what was
+      said on standard error)
+    """
+    command = [sys.executable, str(SCRIPT), platform, TOPOLOGIES[platform], family]
+    ended = subprocess.run(
+        command, input=json.dumps(groups), capture_output=True, text=True, timeout=LIMIT, check=False,
+        env={**os.environ, "RABBET_CACHE": "0"},
+    )  # fmt: skip
+    done, begun = [], None
+    for event in map(json.loads, ended.stdout.splitlines()):
+        begun = event["group"] if event["state"] == "begun" else None
+        if begun is None:
+            done.append((event["group"], event.get("reason")))
+    if begun is not None:
+        done.append((begun, f"the compiler ends the process: {last_words(ended.stderr)}"))
+    return done, ended.stderr[-4000:]
+
+
+def last_words(text):
+    """What a compiler said before it ended the process, one line."""
+    found = LAST_WORDS.search(text)
+    return found["words"].strip() if found else (text.strip().splitlines() or ["nothing"])[-1]
