@@ -3,7 +3,8 @@
     python benchmarks/cpu_settings.py [--rounds 3]
 
 Runs `micro.py` and `gpt_step.py 4` under rabbet with the defaults and with one setting changed at a time, in
-processes that take turns, and prints the median of each figure over that with the defaults. Under 1 is faster.
+processes that take turns, and prints the median of each figure over that with the defaults. Under 1 is
+faster. Only a quiet machine answers this question.
 """
 
 import argparse
@@ -55,9 +56,8 @@ def main():
         for name in names:
             base = statistics.median([r[name] for r in runs["defaults"]])
             ratios = [statistics.median([r[name] for r in one]) / base for one in runs.values()]
-            print(
-                f"| {' '.join(program)} | {name} | {' | '.join([f'{r:.2f}' for r in ratios])} |", flush=True
-            )
+            cells = [" ".join(program), name, *[f"{r:.2f}" for r in ratios]]
+            print(f"| {' | '.join(cells)} |", flush=True)
 
 
 if __name__ == "__main__":
