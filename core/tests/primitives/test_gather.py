@@ -57,3 +57,14 @@ def test_floating_indices_are_refused():
     x = device_array(np.zeros(4, np.float32))
     with pytest.raises(TypeError, match="takes signed integer or unsigned integer arrays"):
         lax.gather(x, x[:, None], lax.GatherDimensionNumbers((), (0,), (0,)), (1,))
+
+
+def test_what_are_no_dimension_numbers_is_said():
+    x = device_array(np.zeros((4, 3), np.float32))
+    places = device_array(np.zeros((2, 1), np.int32))
+    with pytest.raises(TypeError, match=r"must be a lax.GatherDimensionNumbers, got \(\(1,\), "):
+        lax.gather(x, places, ((1,), (0,), (0,)), (1, 3))
+    with pytest.raises(TypeError, match=r"must be a lax.ScatterDimensionNumbers, got GatherDimensionNumbers"):
+        lax.scatter_add(x, places, x[:2], lax.GatherDimensionNumbers((1,), (0,), (0,)))
+    with pytest.raises(TypeError, match=r"must be tuples of ints, got .*\(offset_dims=1, "):
+        lax.gather(x, places, lax.GatherDimensionNumbers(1, (0,), (0,)), (1, 3))

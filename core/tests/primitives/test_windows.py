@@ -155,3 +155,11 @@ def test_messages():
         lax.reduce_window(x, 0.0, lax.add, (1,), padding=[(-2, -1)])
     with pytest.raises(TypeError, match=r"or a pair"):
         lax.reduce_window(x, 0.0, lax.add, (2,), padding=[1])
+    with pytest.raises(ValueError, match=r"window_strides \(0,\) must be positive"):
+        lax.reduce_window(x, 0.0, lax.add, (2,), (0,), "SAME")
+
+
+def test_an_initial_value_may_be_an_array_without_dimensions():
+    x = floats(1, 2)
+    assert lax.reduce(x, np.zeros((), np.float32), lax.add, (0,)).item() == 3
+    assert lax.reduce_window(x, np.array(5.0), lax.max, (2,)).tolist() == [5]

@@ -38,7 +38,8 @@ def gather(
     """
     mode = GatherScatterMode.from_any(mode)
     return gathers.gather(
-        operand, widened(start_indices), dimension_numbers=tuples_of(dimension_numbers),
+        operand, widened(start_indices),
+        dimension_numbers=tuples_of(dimension_numbers, GatherDimensionNumbers),
         slice_sizes=tuple([s.__index__() for s in slice_sizes]), indices_are_sorted=bool(indices_are_sorted),
         unique_indices=bool(unique_indices), mode=mode,
         fill_value=fill_of(fill_value) if mode is FILL_OR_DROP else None,
@@ -56,9 +57,18 @@ def fill_of(value):
     return np.nan if value != value else value
 
 
-def tuples_of(numbers):
-    """Dimension numbers whose fields are tuples of ints."""
-    return type(numbers)(*[tuple([d.__index__() for d in field]) for field in numbers])
+def tuples_of(numbers, wanted=ScatterDimensionNumbers):
+    """Dimension numbers whose fields are tuples of ints.
+
+    Raises:
+      TypeError: if they are not of the class ``wanted``, or a field is no sequence of ints.
+    """
+    if not isinstance(numbers, wanted):
+        raise TypeError(f"dimension_numbers must be a lax.{wanted.__name__}, got {numbers!r:.80}")
+    try:
+        return wanted(*[tuple([d.__index__() for d in field]) for field in numbers])
+    except (AttributeError, TypeError):
+        raise TypeError(f"the fields of dimension_numbers must be tuples of ints, got {numbers!r}") from None
 
 
 def _scatterer(primitive, doc):

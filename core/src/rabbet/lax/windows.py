@@ -66,6 +66,8 @@ def int_tuple(what, values, ndim, default=1):
 def padding_pairs(padding, sizes, window, strides, base_dilation, window_dilation):
     """Padding as a tuple of pairs, whether it is given as a string or as pairs."""
     if isinstance(padding, (str, PaddingType)):
+        if min(strides, default=1) < 1:
+            raise ValueError(f"window_strides {tuple(strides)} must be positive")
         spread = [windows.spread(n, d) for n, d in zip(sizes, base_dilation, strict=True)]
         extent = [windows.spread(w, d) for w, d in zip(window, window_dilation, strict=True)]
         return tuple(padtype_to_pads(spread, extent, strides, padding))
@@ -151,8 +153,10 @@ def _initial(value, aval):
     """An initial value in the dtype of its operand, if it is a number that gives way to it."""
     if hasattr(value, "aval"):
         return to_dtype(value, aval.dtype) if value.aval.weak_type else value
-    if np.ndim(value) == 0 and scalars.fits(value, aval.dtype):
-        return scalars.typed(value, aval.dtype)
+    if np.ndim(value) == 0:
+        scalar = value[()] if isinstance(value, np.ndarray) else value
+        if scalars.fits(scalar, aval.dtype):
+            return scalars.typed(scalar, aval.dtype)
     return value
 
 
