@@ -2,7 +2,10 @@
 
 import functools
 import logging
+import os
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -160,6 +163,22 @@ def test_it_is_off_by_default(caplog):
     with caplog.at_level(logging.WARNING, "rabbet"):
         first_call()
     assert caplog.records == []
+
+
+def test_the_variable_shows_it_and_another_process_finds_the_program_on_disk(tmp_path):
+    script = "import rabbet as rb; print(rb.jit(lambda x: rb.lax.sin(x))(0.0))"
+
+    def explained():
+        environment = {**os.environ, "RABBET_EXPLAIN": "1", "RABBET_CACHE_DIR": str(tmp_path)}
+        ran = subprocess.run(
+            [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
+        )
+        return [line for line in ran.stderr.splitlines() if line.startswith("explain: ")]
+
+    *_, compiled = first = explained()
+    assert len(first) == 4 and "explain: compiled <lambda> for cpu:0 in" in compiled
+    *_, loaded = explained()
+    assert re.fullmatch(r"explain: loaded <lambda> for cpu:0 in [\d.]+ ms from the cache on disk", loaded)
 
 
 # ------------------------------------------------------------------------------------------------ hooks
