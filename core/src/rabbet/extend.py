@@ -64,7 +64,7 @@ from rabbet.primitives.gather import gather as gather_call
 from rabbet.primitives.keys import from_physical, to_physical
 from rabbet.primitives.linear_solve import linear_solve as linear_solve_call
 from rabbet.primitives.loops import scan as scan_call, while_ as while_call
-from rabbet.primitives.scatter import CALLS as scatter_calls, window_sizes as scatter_window_sizes
+from rabbet.primitives.scatter import scatter_calls, window_sizes as scatter_window_sizes
 from rabbet.primitives.sort import sort as sort_call
 from rabbet.primitives.standard import batch, jvp, lower, transpose
 from rabbet.primitives.threefry import threefry2x32

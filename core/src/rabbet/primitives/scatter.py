@@ -215,7 +215,11 @@ scatter_min = scattering(
 scatter_max = scattering(
     "scatter_max", "stablehlo.maximum", checks.REALS + "b", elementwise.max, "x, raised to windows"
 )
-CALLS = (scatter, scatter_add, scatter_sub, scatter_mul, scatter_min, scatter_max)
+
+
+def scatter_calls():
+    """The primitives that write windows of updates into an array at computed places."""
+    return scatter, scatter_add, scatter_sub, scatter_mul, scatter_min, scatter_max
 
 
 # -------------------------------------------------------------------------------------------- derivatives

@@ -89,7 +89,7 @@ def gather(op, x, indices):
     return Checked(op(x, indices), faults)
 
 
-@rules.primitive(*scatter_calls)
+@rules.primitive(*scatter_calls())
 def scatter(op, x, indices, updates):
     out = op(x, indices, updates)
     numbers = op.params["dimension_numbers"]
