@@ -17,7 +17,7 @@ GROUP = "rabbet.api"
 # told what it lacks. A test compares this table with the packages' entry points; strangers'
 # packages need no line here.
 KNOWN = {
-    "rabbet-jit": "jit make_jaxpr eval_shape disable_jit",
+    "rabbet-jit": "jit make_jaxpr eval_shape disable_jit precompile",
     "rabbet-autodiff": "grad value_and_grad jvp vjp linearize linear_transpose jacfwd jacrev jacobian "
     "hessian custom_jvp custom_vjp custom_gradient custom_derivatives closure_convert fwd_and_bwd "
     "stop_gradient ad_checkpoint.print_saved_residuals ad_checkpoint.saved_residuals",
