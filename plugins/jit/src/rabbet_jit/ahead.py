@@ -64,9 +64,9 @@ class CompiledAhead(Stage):
     def __call__(self, *args, **kwargs):
         place = f"{self.device_kind} ({self.lowered.lowering.platform} {self.topology!r})"
         raise RuntimeError(
-            f"{describe_function(self.jitted.fun)} was compiled for {place}, which is not on this machine: it "
-            "can be looked at (as_text, cost_analysis, memory_analysis) and serialized, not called; compile "
-            "without topology= to run it here"
+            f"{describe_function(self.jitted.fun)} was compiled for {place}, which is not on this machine: "
+            "it can be looked at (as_text, cost_analysis, memory_analysis) and serialized, not called; "
+            "compile without topology= to run it here"
         )
 
 
