@@ -165,19 +165,32 @@ def test_it_is_off_by_default(caplog):
     assert caplog.records == []
 
 
+def explained(script, **environment):
+    """What a process that runs ``script`` explains."""
+    ran = subprocess.run(
+        [sys.executable, "-c", script], env={**os.environ, "RABBET_EXPLAIN": "1", **environment},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return [line for line in ran.stderr.splitlines() if line.startswith("explain: ")]
+
+
+def test_another_device():
+    script = """
+import rabbet as rb
+f = rb.jit(lambda x: rb.lax.sin(x))
+for device in rb.devices():
+    f(rb.device_put(0.0, device))
+"""
+    lines = explained(script, RABBET_NUM_CPU_DEVICES="2")
+    assert any(line.endswith("was compiled for cpu:0, and now runs on cpu:1") for line in lines)
+    assert sum(line.startswith("explain: tracing") for line in lines) == 1
+
+
 def test_the_variable_shows_it_and_another_process_finds_the_program_on_disk(tmp_path):
     script = "import rabbet as rb; print(rb.jit(lambda x: rb.lax.sin(x))(0.0))"
-
-    def explained():
-        environment = {**os.environ, "RABBET_EXPLAIN": "1", "RABBET_CACHE_DIR": str(tmp_path)}
-        ran = subprocess.run(
-            [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
-        )
-        return [line for line in ran.stderr.splitlines() if line.startswith("explain: ")]
-
-    *_, compiled = first = explained()
+    *_, compiled = first = explained(script, RABBET_CACHE_DIR=str(tmp_path))
     assert len(first) == 4 and "explain: compiled <lambda> for cpu:0 in" in compiled
-    *_, loaded = explained()
+    *_, loaded = explained(script, RABBET_CACHE_DIR=str(tmp_path))
     assert re.fullmatch(r"explain: loaded <lambda> for cpu:0 in [\d.]+ ms from the cache on disk", loaded)
 
 

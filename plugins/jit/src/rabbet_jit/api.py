@@ -181,8 +181,11 @@ class Jitted:
         avals = tuple([x.aval for x in leaves])
         program = self.program(signature, avals)
         device, committed, leaves = stages.settle(leaves, self.device, self.fun, signature.name_of)
-        compiled = self.compiled.get((signature.key(avals), device))
+        key = signature.key(avals)
+        compiled = self.compiled.get((key, device))
         if compiled is None:
+            if config.explain:
+                explain.placed(self, key, device)
             traced = stages.Traced(self, signature, program, avals)
             compiled = traced.lower(platform=device.platform).compile(device=device)
             self.keep(compiled)

@@ -52,6 +52,13 @@ def tracing(jitted, signature, key, make):
     return program
 
 
+def placed(jitted, key, device):
+    """Say so if a program has to be compiled because its arguments are elsewhere than before."""
+    others = [str(d) for k, d in list(jitted.compiled) if k == key]
+    if others:
+        say(f"{describe_function(jitted.fun)} was compiled for {', '.join(others)}, and now runs on {device}")
+
+
 def lowered(lowering):
     """Say how long the passes and the writing of a program took."""
     say(
@@ -203,4 +210,4 @@ def shown(static):
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-__all__ = ["compiled", "lowered", "reason", "tracing", "wanted"]
+__all__ = ["compiled", "lowered", "placed", "reason", "tracing", "wanted"]
