@@ -1,111 +1,110 @@
-"""Compare rabbet with jax and write the table of docs/benchmarks.md.
+"""Run the suite and write the tables and the picture of docs/benchmarks.md.
 
-    python benchmarks/report.py [--pairs 5] [--dry]
+    python benchmarks/report.py [--pairs 3] [--only NAME ...] [--frameworks rabbet,jax] [--dry]
 
-Runs `compare.py` on each program (the frameworks alternate, each in a process of its own) and puts the
-ratios beside their budgets between the two markers of the page. `--dry` prints the table and leaves the
-page alone.
+Frameworks alternate, each in a process of its own; those not installed are left out. Results are checked
+against each other: if one disagrees, nothing is written and the exit status is 1. `--dry` prints and leaves
+the page alone, and so does `--only`, which runs the programs whose title has NAME in it.
 """
 
 import argparse
-import json
 import os
 import pathlib
 import platform
-import subprocess
 import sys
-from importlib.metadata import version
+import time
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 
-HERE = pathlib.Path(__file__).resolve().parent
-PAGE = HERE.parent / "docs" / "benchmarks.md"
+import picture
+import runs
+import suite
+import table
+
+DOCS = pathlib.Path(__file__).resolve().parent.parent / "docs"
+PAGE, PICTURE = DOCS / "benchmarks.md", DOCS / "benchmarks.svg"
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 
-# Program, its arguments, and the figures with their budgets (None: measured and reported, no budget yet).
-GPT_STEP = (
-    "gpt_step.py",
-    ["12"],
-    {"import_s": 0.5, "trace_s": 0.15, "lower_s": 0.15, "compile_s": None, "step_ms_min": None},
-)
-# A second process, which finds on disk what the first one compiled.
-WARM = ("gpt_step.py", ["12", "--warm"], {"first_step_s": 0.4})
-MICRO = (
-    "micro.py",
-    [],
-    {
-        "jit_2_args": 1.1,
-        "jit_150_leaf_tree": 0.8,
-        "eager_add": 0.9,
-        "eager_add_scalar": None,
-        "eager_tanh": 0.9,
-        "eager_mean": 0.9,
-        "eager_index": 0.4,
-        "device_put_numpy": 0.4,
-        "to_numpy": None,
-        "grad_eager_small": 0.2,
-        "tree_map_150": None,
-        "trace_3000_ops_s": 0.15,
-        "trace_lower_3000_ops_s": 0.15,
-        "trace_grad_3000_ops_s": 0.15,
-        "trace_vmap_grad_3000_ops_s": 0.15,
-    },
-)
+
+def installed(package):
+    """`package VERSION`, or that it is not there."""
+    try:
+        return f"{package} {version(package)}"
+    except PackageNotFoundError:
+        return f"no {package}"
 
 
-def compare(program, arguments, pairs):
-    """The ratios, figure by figure, that compare.py found."""
-    command = [sys.executable, str(HERE / "compare.py"), program, *arguments, "--pairs", str(pairs)]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
-    if done.returncode:
-        sys.exit(f"{program} failed; see above")
-    print(done.stdout, flush=True)
-    return json.loads(done.stdout.strip().splitlines()[-1])
-
-
-def row(program, figure, ratio, budget):
-    """One line of the table: within the budget, over it, or without one."""
-    verdict = "" if budget is None else "yes" if ratio <= budget else "**no**"
-    return f"| {program} | {figure} | {ratio:.2f} | {'' if budget is None else budget} | {verdict} |"
-
-
-def table(pairs):
-    """The whole table, with a line that says what was measured on."""
-    where = (
-        f"Median ratios over {pairs} pairs of processes, jaxlib {version('jaxlib')}, jax {version('jax')}, "
+def where(pairs):
+    """The line above the table: what was measured, and on what."""
+    packages = ", ".join(map(installed, ("jaxlib", "jax", "torch", "numpy")))
+    return (
+        f"Median ratios over {pairs} rounds of processes, {packages}, "
         f"Python {platform.python_version()}, {os.cpu_count()} cores ({platform.machine()})."
     )
-    lines = [
-        where,
-        "",
-        "| program | figure | rabbet / jax | budget | within |",
-        "|---|---|---|---|---|",
-    ]
-    for program, arguments, budgets in (GPT_STEP, WARM, MICRO):
-        ratios = compare(program, arguments, pairs)
-        lines += [
-            row(" ".join([program, *arguments]), name, ratios[name], budget)
-            for name, budget in budgets.items()
-            if name in ratios
-        ]
-    return "\n".join(lines)
 
 
-def write(text):
+def measure(programs, pairs, frameworks):
+    """Run `programs`; the table's rows, growth studies by title, failures and disagreements."""
+    rows, studies, failed, differ = [], {}, [], []
+    for program in programs:
+        start = time.perf_counter()
+        results = runs.alternate(program, pairs, frameworks)
+        failed += table.failures(program, results)
+        differ += runs.disagreements(program.title, results)
+        if program.growth:
+            studies[program.title.split()[-1]] = table.curves(results)
+        found = table.rows_of(program, results)
+        rows += found
+        print(f"-- {program.title}: {time.perf_counter() - start:.0f} s", flush=True)
+        for row in found:
+            print(table.line(row, list(table.OTHERS)), flush=True)
+    return rows, studies, failed, differ
+
+
+def page(rows, studies, failed, pairs):
+    """What stands between the page's markers."""
+    parts = [where(pairs), *(["\n".join(failed)] if failed else []), table.table(rows)]
+    if find_spec("matplotlib"):
+        parts.append(f"![Step times as ratios, and how cost grows]({PICTURE.name})")
+    titles = {"ops": "operations", "layers": "layers", "sizes": "elements"}
+    parts += [table.growth_table(titles[study], found) for study, found in studies.items() if found]
+    return "\n\n".join(parts)
+
+
+def write(text, path):
     """Replace what stands between the page's markers."""
-    before, rest = PAGE.read_text().split(BEGIN)
+    before, rest = path.read_text().split(BEGIN)
     _, after = rest.split(END)
-    PAGE.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}")
+    path.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}")
+
+
+def options():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--pairs", type=int, default=3)
+    parser.add_argument("--only", nargs="+", default=[], metavar="NAME")
+    parser.add_argument("--frameworks", default="rabbet,jax,torch,torch_compile,numpy")
+    parser.add_argument("--dry", action="store_true")
+    return parser.parse_args()
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--pairs", type=int, default=5)
-    parser.add_argument("--dry", action="store_true")
-    options = parser.parse_args()
-    text = table(options.pairs)
-    print(text)
-    if not options.dry:
-        write(text)
+    chosen = options()
+    frameworks = [f for f in chosen.frameworks.split(",") if runs.interpreter(f)[1]]
+    programs = [p for p in suite.SUITE if not chosen.only or any(name in p.title for name in chosen.only)]
+    if not programs:
+        sys.exit(f"no program is called that; there are {', '.join(p.title for p in suite.SUITE)}")
+    rows, studies, failed, differ = measure(programs, chosen.pairs, frameworks)
+    text = page(rows, studies, failed, chosen.pairs)
+    print("", text, *differ, sep="\n")
+    if differ:
+        sys.exit("results disagree, as listed above: nothing was written")
+    if not (chosen.dry or chosen.only):
+        write(text, PAGE)
+        if find_spec("matplotlib"):
+            picture.draw(PICTURE, rows, studies)
         print(f"written to {PAGE}")
+    if any(row.failed for row in rows):
+        sys.exit("rabbet failed on a program, as listed above")
 
 
 if __name__ == "__main__":
