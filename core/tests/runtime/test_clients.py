@@ -102,6 +102,13 @@ def test_without_any_backend_the_message_names_a_package():
         clients_of().get("cpu")
 
 
+def test_the_build_of_a_library_is_part_of_the_clients_version():
+    def version(**fields):
+        return clients_of(cpu=fake_backend(**fields)).default().version
+
+    assert version(build=lambda: "of Tuesday") == f"{version()}\nof Tuesday"
+
+
 def test_options_reach_the_backend():
     clients = clients_of(cpu=fake_backend())
     clients.configure("cpu", num_devices=3)

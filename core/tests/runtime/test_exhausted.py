@@ -7,7 +7,7 @@ import pytest
 import rabbet as rb
 from rabbet import lax
 from rabbet.errors import OutOfMemoryError
-from rabbet.runtime import adapter, exhausted, failures
+from rabbet.runtime import adapter, exhausted, failures, values
 
 pytestmark = pytest.mark.needs("cpu")
 
@@ -68,6 +68,13 @@ def test_arrays_in_cycles_are_freed_and_the_program_is_tried_again():
         gc.enable()
 
 
+class Elsewhere:
+    """A device that is none of those that an array is on."""
+
+    def __init__(self, device):
+        self.sharding, self.raw = device.sharding, device.raw
+
+
 def test_copies_and_results_that_come_late(monkeypatch):
     def fail(*args, **kwargs):
         raise xla_error("RESOURCE_EXHAUSTED: Out of memory allocating 4096 bytes.")
@@ -75,6 +82,10 @@ def test_copies_and_results_that_come_late(monkeypatch):
     x = rb.device_put(np.ones(3, "f4"))
     with pytest.raises(OutOfMemoryError, match=r"computing or copying an array: 4\.0 KiB could not"):
         failures.translated(fail)
+    second = rb.devices("cpu")[-1]
+    monkeypatch.setattr(adapter, "copy_to_device", fail)
+    with pytest.raises(OutOfMemoryError, match=r"4\.0 KiB could not"):
+        values.moved(x, Elsewhere(second), True)
     monkeypatch.setattr(adapter, "put", fail)
     with pytest.raises(OutOfMemoryError, match=r"4\.0 KiB could not be allocated\n  on cpu:0"):
         rb.device_put(np.ones(5, "f4"))

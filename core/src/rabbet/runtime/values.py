@@ -7,7 +7,7 @@ import numpy as np
 from rabbet import scalars
 from rabbet.avals import ShapedArray
 from rabbet.interpreter import Tracer, leaked, typeof
-from rabbet.runtime import adapter
+from rabbet.runtime import adapter, failures
 from rabbet.runtime.array import Array, from_host
 from rabbet.runtime.devices import default_device
 from rabbet.runtime.placement import placement
@@ -151,7 +151,7 @@ def moved(array, device, committed):
     spec = placement(array.aval, device, committed)
     if array.spec.device is device:
         return Array(array.raw, spec)
-    return Array(adapter.copy_to_device(array.raw, device.raw, spec.sharding), spec)
+    return Array(failures.translated(adapter.copy_to_device, array.raw, device.raw, spec.sharding), spec)
 
 
 def with_weak_type(array, weak_type):
