@@ -61,7 +61,7 @@ def layers(name, size):
     return out | {"values": values}
 
 
-def sizes(name, size):
+def sizes(name, size, seconds=0.2):
     """Milliseconds of 12 elementwise operations and of a sum of squares over arrays of growing size."""
     fw = harness.framework(name)
     compiled = name in ("rabbet", "jax")
@@ -75,7 +75,7 @@ def sizes(name, size):
             call = fw.jit(fn) if compiled else fn
             wait = fw.block_until_ready if compiled else lambda a: a
             values[f"{what}@{count}"] = float(call(array).mean())
-            out[f"{what}_ms@{count}"] = harness.timed(lambda f=call, a=array, w=wait: w(f(a)), 0.2)[0]
+            out[f"{what}_ms@{count}"] = harness.timed(lambda f=call, a=array, w=wait: w(f(a)), seconds)[0]
     return out | {"values": values}
 
 
