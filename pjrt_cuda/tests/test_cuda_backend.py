@@ -2,15 +2,37 @@
 
 import pytest
 import rabbet_pjrt_cuda as cuda
-from rabbet.errors import PluginError
-from rabbet_pjrt_cuda import BACKEND
+from rabbet.errors import ConfigError, PluginError
+from rabbet.extend import config
+from rabbet_pjrt_cuda import BACKEND, installed, kernels, settings, targets
 
 
 @pytest.fixture
 def nothing(monkeypatch):
-    """Neither the library nor a GPU."""
-    monkeypatch.setattr(cuda, "library", lambda: None)
-    monkeypatch.setattr(cuda, "gpu_present", lambda: False)
+    """Neither the library nor a GPU nor a driver."""
+    monkeypatch.setattr(installed, "library_in", lambda package, file: None)
+    monkeypatch.setattr(installed, "gpu_present", lambda: False)
+    monkeypatch.setattr(installed, "DRIVER_FILE", "/nowhere")
+
+
+@pytest.fixture
+def both(nothing, monkeypatch, tmp_path):
+    """The libraries of CUDA 12 and 13 and a GPU; returns a function that names the driver."""
+    for name in ("xla_cuda12", "xla_cuda13"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "xla_cuda_plugin.so").write_bytes(b"nothing native")
+    monkeypatch.setattr(
+        installed, "library_in", lambda package, file: tmp_path / package.split(".")[1] / file
+    )
+    monkeypatch.setattr(installed, "gpu_present", lambda: True)
+
+    def driver(version):
+        (tmp_path / "version").write_text(
+            f"NVRM version: NVIDIA UNIX x86_64 Kernel Module  {version}  Mon Jan 1\n"
+        )
+        monkeypatch.setattr(installed, "DRIVER_FILE", str(tmp_path / "version"))
+
+    return driver
 
 
 def test_the_value():
@@ -23,24 +45,95 @@ def test_without_the_library_the_package_is_named(nothing):
     with pytest.raises(PluginError, match=r"rabbet\[cuda13\]"):
         BACKEND.make_client({})
     with pytest.raises(PluginError, match=r"rabbet\[cuda12\]"):
-        BACKEND.topology(target_config="")
-
-
-def test_without_a_gpu_that_is_the_obstacle(nothing, monkeypatch):
-    monkeypatch.setattr(cuda, "library", lambda: "/somewhere/xla_cuda_plugin.so")
-    assert "no NVIDIA GPU is visible" in BACKEND.obstacle()
+        BACKEND.topology("h100")
 
 
 def test_doctor(nothing):
-    lines = {label: ok for label, ok, _ in BACKEND.doctor()}
-    assert lines == {"cuda library": False, "cuda device": False}
+    lines = {label: (ok, said) for label, ok, said in BACKEND.doctor()}
+    assert {label: ok for label, (ok, _) in lines.items()} == {
+        "cuda package": False, "cuda library": False, "cuda driver": False,
+    }  # fmt: skip
+    assert "no NVIDIA GPU is visible" in lines["cuda driver"][1]
 
 
-def test_the_newer_library_wins(monkeypatch, tmp_path):
-    for name in ("xla_cuda12", "xla_cuda13"):
-        folder = tmp_path / "jax_plugins" / name
-        folder.mkdir(parents=True)
-        (folder / "__init__.py").write_text("raise AssertionError('must not be imported')")
-        (folder / "xla_cuda_plugin.so").touch()
-    monkeypatch.syspath_prepend(tmp_path)
-    assert "xla_cuda13" in str(cuda.library())
+@pytest.mark.parametrize("driver,cuda_version", [("580.65.06", 13), ("535.104", 12), ("470.82", 13)])
+def test_the_driver_decides_which_cuda(both, driver, cuda_version):
+    both(driver)
+    assert installed.cuda_version() == cuda_version
+    assert f"xla_cuda{cuda_version}" in str(installed.library())
+    assert installed.package() == f"jax-cuda{cuda_version}-pjrt"
+
+
+def test_an_old_driver(both, monkeypatch):
+    both("470.82")
+    assert "driver 470 is too old for CUDA 13, which needs 580" in installed.hardware()
+    monkeypatch.setattr(installed, "cuda_version", lambda: 13)
+    both("535.1")
+    assert '"rabbet[cuda12]"' in installed.hardware()
+
+
+def test_versions_that_do_not_fit_are_refused_before_loading(both, monkeypatch):
+    both("580.1")
+    assert installed.fits("0.12.0.1", "0.12.0.1") is None
+    assert installed.fits("0.12.3", "0.12.0.1") is None
+    said = installed.fits("0.10.2", "0.12.0.1")
+    assert '"jax-cuda13-pjrt==0.12.*"' in said
+    assert '"jaxlib==0.10.*"' in said
+    monkeypatch.setattr(installed.metadata, "version", lambda name: "0.1.7")
+    assert "jax-cuda13-plugin 0.1.7 does not go with jaxlib" in installed.kernels_fit("0.12.0.1")
+    monkeypatch.setattr(kernels, "package", kernels.package.__wrapped__)
+    with pytest.raises(PluginError, match=r"jax-cuda13-plugin 0\.1\.7 does not go with jaxlib"):
+        kernels.package()
+
+
+def test_without_the_native_functions_their_package_is_named(nothing, monkeypatch):
+    monkeypatch.setattr(kernels.importlib, "import_module", lambda name: exec("import nothing_of_that_name"))
+    with pytest.raises(PluginError, match="needs the package jax-cuda13-plugin"):
+        kernels.package.__wrapped__()
+
+
+def test_unknown_native_functions_are_left_to_the_compiler(monkeypatch):
+    asked = []
+    monkeypatch.setattr(kernels, "register", lambda module, target: asked.append((module, target)))
+    kernels.provide({"mine", "cusolver_potrf_ffi", "cu_threefry2x32_ffi", "cu_lu_pivots_to_permutation"})
+    assert dict(asked) == {
+        "_solver": "cusolver_potrf_ffi",
+        "_prng": "cu_threefry2x32_ffi",
+        "_linalg": "cu_lu_pivots_to_permutation",
+    }
+
+
+def test_settings_reach_the_plugin():
+    for setting in settings.SETTINGS:
+        config.define(setting)
+    assert settings.options()["preallocate"] is False
+    with (
+        config.context("cuda_memory_fraction")(0.5),
+        config.context("cuda_allocator")("async"),
+        config.context("cuda_visible_devices")("0,2"),
+    ):
+        options = settings.options()
+    assert (options["memory_fraction"], options["allocator"]) == (0.5, "cuda_async")
+    assert options["visible_devices"] == [0, 2]
+
+
+@pytest.mark.parametrize(
+    "parse,value", [(settings.fraction, "1.5"), (settings.allocator, "fast"), (settings.numbers, "0,0"),
+                    (settings.numbers, "a"), (settings.switch, "maybe")],
+)  # fmt: skip
+def test_settings_that_are_refused(parse, value):
+    with pytest.raises(ValueError):
+        parse(value)
+
+
+def test_targets(tmp_path):
+    assert targets.memory("h100") == targets.memory("h100:4") == 80 * targets.GIB
+    assert "major: 8 minor: 0" in targets.described("a100")
+    with pytest.raises(ConfigError, match=r"no CUDA topology 'h1000'.*a100, a100-40gb, h100, h200, local"):
+        BACKEND.topology("h1000")
+    own = tmp_path / "own.txtpb"
+    own.write_text(targets.text("h200").replace("141000000000", "1000"))
+    assert targets.memory(own) == 1000
+    own.write_text("nothing")
+    with pytest.raises(ConfigError, match="no gpu_device_info"):
+        cuda.topology(str(own))

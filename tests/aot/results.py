@@ -47,7 +47,7 @@ def failures(platform, family):
             else:  # who is it?
                 half = len(group) // 2
                 groups += [group[:half], group[half:]]
-    return found
+    return {name: found[name] for name in called if name in found}
 
 
 def run(platform, family, groups):

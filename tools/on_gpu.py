@@ -1,0 +1,21 @@
+"""Run a command if this machine has a GPU that CUDA programs can run on; else say why not, and succeed.
+
+python tools/on_gpu.py pytest tests/conformance
+"""
+
+import subprocess
+import sys
+
+from rabbet_pjrt_cuda import BACKEND
+
+
+def main(command):
+    reason = BACKEND.obstacle()
+    if reason is not None:
+        print(f"skipped: {reason}")
+        return 0
+    return subprocess.run([sys.executable, "-m", *command], check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
