@@ -248,6 +248,8 @@ REFUSED = [
     ),
     (lambda x: lax.axis_index("k"), rb.errors.UnboundAxisError, r"axis_name='k'"),
     (lambda x: lax.psum(x, ["i", {}]), TypeError, "must be hashable"),
+    (lambda x: lax.psum(x, ("i", "i")), ValueError, r"an axis is named twice, got \('i', 'i'\)"),
+    (lambda x: lax.pmean(x, "k"), NameError, "pmean: no axis is called 'k' here"),
     (lambda x: lax.psum(x, "i", axis_index_groups=[[0, 1], [1, 2, 3]]), ValueError, "must cover the indices"),
     (lambda x: lax.all_gather(x, "i", axis_index_groups=UNEVEN), ValueError, "must have one size"),
     (lambda x: lax.all_gather(x, "i", axis=4), ValueError, "axis 4 is out of range for 3 dimensions"),

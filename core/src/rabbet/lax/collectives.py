@@ -26,18 +26,19 @@ def _names(axis_name, who):
     """The names with the sizes of their axes."""
     names = axis_name if isinstance(axis_name, (tuple, list)) else (axis_name,)
     try:
-        hash(tuple(names))
+        different = set(names)
     except TypeError:
         raise TypeError(f"{who}: the name of an axis must be hashable, got {axis_name!r}") from None
+    if len(different) != len(names):
+        raise ValueError(f"{who}: an axis is named twice, got {axis_name!r}")
     return [(name, axes.size_of(name, who)) for name in names]
 
 
 def one_name(axis_name, who):
     """The name and size of the one axis that may be named."""
-    pairs = _names(axis_name, who)
-    if len(pairs) != 1:
+    if isinstance(axis_name, (tuple, list)) and len(axis_name) != 1:
         raise ValueError(f"{who} communicates along one axis, got the names {axis_name!r}")
-    return pairs[0]
+    return _names(axis_name, who)[0]
 
 
 def groups_of(groups, pairs, who, equal=True):
@@ -112,6 +113,7 @@ def psum(x, axis_name, *, axis_index_groups=None):
 @folded
 def pmean(x, axis_name, *, axis_index_groups=None):
     """The mean over the members of a named axis; every member gets it. Arguments as for ``psum``."""
+    groups_of(axis_index_groups, _names(axis_name, "pmean"), "pmean", equal=False)  # errors name pmean
     total = psum(x, axis_name, axis_index_groups=axis_index_groups)
     count = psum(1, axis_name, axis_index_groups=axis_index_groups)
     return tree.map(lambda v: v / count, total)
