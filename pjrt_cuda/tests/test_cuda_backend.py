@@ -48,10 +48,14 @@ def test_without_the_library_the_package_is_named(nothing):
         BACKEND.topology("h100")
 
 
-def test_doctor(nothing):
+def test_doctor(nothing, monkeypatch):
+    def missing(name):
+        raise installed.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(installed.metadata, "version", missing)
     lines = {label: (ok, said) for label, ok, said in BACKEND.doctor()}
     assert {label: ok for label, (ok, _) in lines.items()} == {
-        "cuda package": False, "cuda library": False, "cuda driver": False,
+        "cuda package": False, "cuda library": False, "cuda driver": False, "cuda functions": False,
     }  # fmt: skip
     assert "no NVIDIA GPU is visible" in lines["cuda driver"][1]
 

@@ -57,6 +57,7 @@ BACKEND = CApiBackend(
     advice=installed.ADVICE,
     fits=installed.fits,
     hardware=installed.hardware,
+    checks=installed.checks,
     topology=topology,
     topology_memory=targets.memory,
     native_dtypes=frozenset(

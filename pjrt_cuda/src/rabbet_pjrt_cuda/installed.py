@@ -5,7 +5,7 @@ import re
 from glob import glob
 from importlib import metadata
 
-from rabbet.extend import library_in
+from rabbet.extend import jaxlib_version, library_in
 
 LIBRARY = "xla_cuda_plugin.so"
 # The newest first: of each CUDA version the oldest driver that runs it.
@@ -107,3 +107,18 @@ def hardware():
         f"the NVIDIA driver {driver} is too old for CUDA {cuda}, which needs {OLDEST_DRIVER[cuda]} or newer: "
         f"update the driver{other}"
     )
+
+
+def checks():
+    """Return lines for `rabbet doctor`: the native functions, and the driver's version."""
+    _, name = kernels_package()
+    problem = kernels_fit(jaxlib_version())
+    try:
+        version = metadata.version(name)
+    except metadata.PackageNotFoundError:
+        version, problem = None, "is not installed, and with it linear algebra on a GPU"
+    lines = [
+        ("cuda functions", problem is None, f"{name} {version}" if problem is None else f"{name}: {problem}")
+    ]
+    driver = driver_version()
+    return lines if driver is None else [*lines, ("cuda driver version", None, str(driver))]

@@ -37,6 +37,7 @@ class CApiBackend(Backend):
         together, and which versions would; None where they do. Asked before the library is loaded.
       hardware: `() -> str | None`, cheap: why this machine has no such device, or None.
       topology: `(name, **options) -> DeviceTopology`; True: as the plugin offers it, by name.
+      checks: `() -> [(label, ok, detail)]`, further lines for `rabbet doctor`.
       prepare: `() -> None`, called before the library is loaded, for variables that it reads then.
       other fields: of `Backend`. Its `obstacle`, `doctor` and `build` are made from the arguments above.
 
@@ -50,7 +51,7 @@ class CApiBackend(Backend):
 
     def __init__(
         self, platform, library, *, options=(), priority=100, package=None, advice=None, fits=None,
-        hardware=no_obstacle, topology=None, prepare=None, **fields,
+        hardware=no_obstacle, topology=None, prepare=None, checks=tuple, **fields,
     ):  # fmt: skip
         plugin = Library(platform, library, package, advice, fits, prepare)
         super().__init__(
@@ -60,7 +61,7 @@ class CApiBackend(Backend):
             obstacle=lambda: plugin.problem() or hardware(),
             topology=partial(named_topology, plugin) if topology is True else topology,
             build=plugin.build,
-            doctor=partial(doctor, plugin, hardware),
+            doctor=lambda: [*doctor(plugin, hardware), *checks()],
             **fields,
         )
         object.__setattr__(self, "plugin", plugin)  # as a frozen dataclass does it
