@@ -109,6 +109,13 @@ def test_jit_for_a_device(xcpu, cpu):
     assert rb.jit(lambda x: x + 1, backend="xcpu")(x).device is xcpu
 
 
+def test_a_compiled_program_stays_on_its_platform(xcpu):
+    compiled = rb.jit(lambda x: x + 1).lower(X).compile()
+    assert compiled(X).device.platform == "cpu"
+    with pytest.raises(ValueError, match=r"compiled for cpu:0, and argument 'x' was put on xcpu:0; bring it"):
+        compiled(rb.device_put(X, xcpu))
+
+
 def test_numpy_and_dlpack_read_it(xcpu):
     x = rb.device_put(X, xcpu)
     assert np.asarray(x).tolist() == np.from_dlpack(x).tolist() == X.tolist()
