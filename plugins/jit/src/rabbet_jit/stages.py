@@ -303,8 +303,8 @@ class Compiled(Stage):
             if x.device is not self.device and x.committed:
                 raise ValueError(
                     f"the compiled function {describe_function(self.jitted.fun)} was compiled for "
-                    f"{self.device}, and {self.signature.name_of(i)} was put on {x.device}; bring it there with "
-                    "device_put, or call the jitted function, which runs where its arguments are"
+                    f"{self.device}, and {self.signature.name_of(i)} was put on {x.device}; bring it there "
+                    "with device_put, or call the jitted function, which runs where its arguments are"
                 )
         leaves = [_there(x, self.device) for x in leaves]
         committed = any(x.committed for x in leaves)
