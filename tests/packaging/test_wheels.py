@@ -52,6 +52,7 @@ def test_the_distributions_are_those_of_the_design():
         "rabbet-pjrt-cuda",
         "rabbet-pjrt-tpu",
         "rabbet-enclose",
+        "rabbet-pjrt-xcpu",
     }
 
 
