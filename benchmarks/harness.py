@@ -62,7 +62,7 @@ def timed(call, seconds, least=3):
     return round(min(times), 4), round(statistics.median(times), 4)
 
 
-def measure(name, builders, size, seconds=1.0):
+def measure(name, builders, size, seconds=0.8):
     """Run one program under the framework `name`; the figures and values as a dict."""
     started = time.perf_counter()
     fw = framework(name)

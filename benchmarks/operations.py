@@ -105,7 +105,7 @@ def main():
         compiling += time.perf_counter() - start
         result = fw.block_until_ready(run(*args))
         sums[case] = round(float(np.abs(np.asarray(first(result), "f8")).mean()), 4)
-        best, until = 9e9, time.perf_counter() + 0.4
+        best, until = 9e9, time.perf_counter() + 0.25
         for i in range(1000):
             start = time.perf_counter()
             fw.block_until_ready(run(*args))

@@ -20,7 +20,7 @@ class Program:
     commands: dict
     budgets: dict = field(default_factory=dict)
     warm: bool = False
-    once: tuple = ("numpy", "torch_compile")
+    once: tuple = ("torch", "torch_compile", "numpy")
     growth: bool = False
 
 
@@ -89,7 +89,7 @@ def growth(study, frameworks=("rabbet", "jax")):
 
 
 SUITE = (
-    Program("gpt_step.py 12", transformer(12), TRANSFORMER),
+    Program("gpt_step.py 12", transformer(12), TRANSFORMER, once=()),
     Program(
         "gpt_step.py 12, warm", same("gpt_step.py", "12", "3"), {"first_step_s": {"jax": 0.4}}, warm=True
     ),
