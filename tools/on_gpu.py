@@ -1,20 +1,20 @@
 """Run a command if this machine has a GPU that CUDA programs can run on; else say why not, and succeed.
 
-python tools/on_gpu.py pytest tests/conformance
+    python tools/on_gpu.py pytest tests/conformance
 """
 
 import subprocess
 import sys
 
-from rabbet_pjrt_cuda import BACKEND
+from rabbet_pjrt_cuda import installed
 
 
 def main(command):
-    reason = BACKEND.obstacle()
+    reason = installed.hardware()
     if reason is not None:
         print(f"skipped: {reason}")
         return 0
-    return subprocess.run([sys.executable, "-m", *command], check=False).returncode
+    return subprocess.run(command, check=False).returncode
 
 
 if __name__ == "__main__":
