@@ -82,9 +82,10 @@ def test_too_much_memory_names_the_arrays_and_their_lines(printed):
 
 
 def test_linear_algebra_is_native(printed, platform):
-    wanted = {"cuda": ("cusolver_potrf_ffi", "cusolver_geqrf_ffi"), "tpu": ("stablehlo.cholesky", "@Qr")}[
-        platform
-    ]
+    wanted = {
+        "cuda": ("cusolver_potrf_ffi", "cusolver_geqrf_ffi"),
+        "tpu": ("stablehlo.cholesky", "@Qr"),
+    }
     out = printed("""
         print(lowered(lambda x: rb.lax.linalg.cholesky(x), 4, 4).as_text())
         print(lowered(lambda x: rb.lax.linalg.qr(x, full_matrices=False), 4, 4).as_text())
