@@ -289,8 +289,10 @@ def test_rabbet_passes_profiles_a_script(tmp_path):
     script.write_text(
         "import sys, rabbet as rb\nprint(sys.argv[1], rb.lax.sin(rb.lax.full((3,), 1.0)).shape)\n"
     )
-    command = [sys.executable, "-m", "rabbet", "passes", "--profile", str(script), "word"]
+    command = [sys.executable, "-m", "rabbet", "passes", "--profile", str(script), "--word"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert "word (3,)" in done.stdout
+    assert "--word (3,)" in done.stdout
     assert "equations before" in done.stdout and "dead-code" in done.stdout
+    done = subprocess.run(command[:-2], capture_output=True, text=True)
+    assert done.returncode == 1 and "--profile needs a script" in done.stderr

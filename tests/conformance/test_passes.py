@@ -28,7 +28,7 @@ CHOICES = {
 
 
 def gpt(layers, monkeypatch, sizes="32, 2, 64, 16, 4", gradients_only=False):
-    """(training step, its arguments) of the benchmark, with small sizes; or the gradients without the step."""
+    """(training step, its arguments) of the benchmark, with small sizes; or only loss and gradients."""
     source = GPT.read_text().split("t0 = time.perf_counter()")[0]
     small = source.replace("D, H, V, T, B = 128, 4, 512, 64, 8", f"D, H, V, T, B = {sizes}")
     assert small != source
@@ -64,7 +64,7 @@ def recurrent(monkeypatch):
     def fn(w, xs):
         def cell(h, x):
             h = rnp.tanh(h @ w + x) + rnp.tanh(h @ w + x)
-            return lax.cond(h[0, 0] > 0, lambda h: h * 1.0, lambda h: -(-h) / 2.0, h), rnp.sum(h)
+            return lax.cond(h[0, 0] > 0, lambda h: h * 1.0, lambda h: lax.neg(-h) / 2.0, h), rnp.sum(h)
 
         h, sums = lax.scan(rb.checkpoint(cell), rnp.zeros((2, 4)), xs)
         return rnp.sum(h * h) + rnp.sum(sums)
@@ -118,7 +118,8 @@ def test_the_largest_fusion_of_a_training_step_is_small_and_does_not_grow_with_d
     largest = {}
     for layers in (2, 4):
         step, args = gpt(layers, monkeypatch)
-        largest[layers] = largest_fusion(rb.jit(step).lower(*args).compile(compiler_options=COMPILE_FAST).as_text())
+        compiled = rb.jit(step).lower(*args).compile(compiler_options=COMPILE_FAST)
+        largest[layers] = largest_fusion(compiled.as_text())
     assert 5 < largest[2] <= 60
     assert largest[4] <= largest[2]
 

@@ -40,7 +40,9 @@ def merge_equal(jaxpr, context=None):
                 continue
             if key is not None:
                 first[key] = eqn.outputs
-        kept.append(eqn if inputs == eqn.inputs else Equation(op, inputs, eqn.outputs, eqn.where))
+        if inputs is not eqn.inputs and inputs != eqn.inputs:
+            eqn = Equation(op, inputs, eqn.outputs, eqn.where)
+        kept.append(eqn)
     if not same and equations is jaxpr.equations:
         return jaxpr
     return replaced(jaxpr, kept, [same.get(v, v) if type(v) is Var else v for v in jaxpr.outvars])

@@ -7,6 +7,7 @@ import argparse
 import runpy
 import sys
 
+from rabbet.errors import RabbetError
 from rabbet.plugins.cli import output
 from rabbet.plugins.manager import default_manager
 
@@ -15,16 +16,20 @@ HELP = "list the passes between tracing and lowering"
 
 def add_arguments(parser):
     parser.add_argument(
-        "--profile", metavar="SCRIPT", help="run a script and show what each pass did and how long it took"
+        "--profile",
+        metavar="SCRIPT",
+        nargs=argparse.REMAINDER,
+        help="run a script with its arguments, show what each pass did and how long it took",
     )
-    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own arguments")
 
 
 def run(args):
     import rabbet  # noqa: F401 - composes: it tells `passes` of the installed ones
 
+    if args.profile == []:
+        raise RabbetError("--profile needs a script: rabbet passes --profile script.py")
     if args.profile:
-        return profile(args.profile, args.arguments)
+        return profile(*args.profile)
     from rabbet.passes import pipeline
 
     rows = [
@@ -40,7 +45,7 @@ def run(args):
     return 0
 
 
-def profile(script, arguments):
+def profile(script, *arguments):
     """Run ``script`` as if by ``python script arguments...``, then show the table, also if it failed."""
     from rabbet.passes.profile import profiled
 
