@@ -215,7 +215,9 @@ def _check_promotion(spec):
         if joined is None:
             continue
         if _promoted(joined, spec.name) != joined or _promoted(joined, a) != joined:
-            raise LawError(f"{spec.name} and {a} promote to {joined}, which promotes with one of them to more")
+            raise LawError(
+                f"{spec.name} and {a} promote to {joined}, which promotes with one of them to more"
+            )
     if dtypes.promote_types(spec.name, spec.name) != spec.dtype:
         raise LawError(f"{spec.name} with itself promotes to {dtypes.promote_types(spec.name, spec.name)}")
 

@@ -22,14 +22,17 @@ NEVER = frozenset(["rng_uniform", "keep_apart", "optimization_barrier", "checkpo
 def merge_equal(jaxpr, context=None):
     """``jaxpr`` with equal equations merged; itself if there are none."""
     equations = rewriting_bodies(jaxpr.equations, "cse", merge_equal)
-    first, same = {}, {}
+    first, same, mergeable = {}, {}, {}
     kept = []
     for eqn in equations:
         inputs = eqn.inputs
         if same:
             inputs = [same.get(v, v) if type(v) is Var else v for v in inputs]
         op = eqn.op
-        if may_merge(op):
+        merge = mergeable.get(op)
+        if merge is None:
+            merge = mergeable[op] = may_merge(op)
+        if merge:
             key = (op, *[v if type(v) is Var else number(v) for v in inputs])
             try:
                 earlier = first.get(key)
