@@ -82,7 +82,7 @@ def test_scaled():
     close(got, (lhs * left.repeat(4, 2)) @ (rhs * right.repeat(2, 1)))
     close(lax.scaled_dot(lhs[0], rhs[0], preferred_element_type=np.float32), lhs[0] @ rhs[0])
     with pytest.raises(TypeError, match=r"lhs_scale f32\[2,4,3\] must have the rank of lhs"):
-        lax.scaled_dot(lhs, rhs, lhs_scale=drawn(2, 4, 3))
+        lax.scaled_dot(lhs, rhs, lhs_scale=drawn(2, 4, 3), preferred_element_type=np.float32)
 
 
 def test_messages():

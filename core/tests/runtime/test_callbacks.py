@@ -89,7 +89,7 @@ def test_not_contiguous_results_and_numbers_of_numpy():
     for f in both(lambda x: rb.pure_callback(lambda v: np.asarray(v).T, struct((3, 2)), x)):
         np.testing.assert_array_equal(f(X), X.T)
     # NumPy computes in 64 bits where nobody asked for it.
-    for f in both(lambda x: rb.pure_callback(lambda v: np.float64(v.sum()), struct(), x)):
+    for f in both(lambda x: rb.pure_callback(lambda v: np.float64(np.asarray(v).sum()), struct(), x)):
         assert f(X) == 15.0
     for f in both(lambda x: rb.pure_callback(lambda v: 3, struct(), x)):
         assert f(X) == 3.0
