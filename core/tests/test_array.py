@@ -410,7 +410,8 @@ def test_two_devices():
     assert done.returncode == 0, done.stderr
     first, *_, last = done.stdout.splitlines()
     assert first.startswith(
-        "add got arrays that were put on different devices: argument 0, f32[2], is on cpu:0, and argument 1, f32"
+        "add got arrays that were put on different devices: argument 0, f32[2], is on cpu:0, "
+        "and argument 1, f32"
     )
     assert last == "fine"
 

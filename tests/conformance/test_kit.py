@@ -6,7 +6,14 @@ import rabbet as rb
 from rabbet import lax
 from rabbet.extend import Batched, Dual, Primitive, RuleSet, RuleTable, full_of, lower, typeof
 from rabbet.testing import (
-    LawError, Row, check_backend, check_dtype, check_primitive, check_rules, check_transformation, driver,
+    LawError,
+    Row,
+    check_backend,
+    check_dtype,
+    check_primitive,
+    check_rules,
+    check_transformation,
+    driver,
 )  # fmt: skip
 from rabbet.testing.draws import some
 from rabbet.testing.programs import PROGRAMS

@@ -100,7 +100,9 @@ def _check_equation(i, eqn, defined, effects):
         raise JaxprTypeError(f"{what}: its shape rule gives {_types(wanted)}, its outputs are {_types(got)}")
     undeclared = sorted(effects_of(eqn.op) - effects)
     if undeclared:
-        raise JaxprTypeError(f"{what} has the effect {undeclared[0].name!r}, which the program does not declare")
+        raise JaxprTypeError(
+            f"{what} has the effect {undeclared[0].name!r}, which the program does not declare"
+        )
     for v in eqn.outputs:
         _define(v, defined, f"an output of {what}")
 

@@ -173,7 +173,7 @@ def check_backend(platform, rows):
 
 def _bits(rng, dtype, shape):
     """Random numbers of a dtype that survive conversion: small whole ones."""
-    return np.asarray(rng.integers(0, 2 if dtype == bool else 8, shape)).astype(dtype)
+    return np.asarray(rng.integers(0, 2 if np.dtype(dtype).kind == "b" else 8, shape)).astype(dtype)
 
 
 def check_dtype(dtype, rows=()):
