@@ -191,6 +191,24 @@ def test_a_pass_that_breaks_the_program_is_named_where_checks_are_on(installed):
     assert "in the pass 'vandal'" in caught.value.__notes__[0]
 
 
+def test_a_pass_that_breaks_the_program_is_named_when_that_cannot_be_lowered(installed):
+    def drop_everything(jaxpr, context):
+        return Jaxpr(jaxpr.invars, jaxpr.outvars, [])
+
+    installed(make("innocent"), Pass("vandal", drop_everything))
+    with pytest.raises(JaxprTypeError, match="before it is defined") as caught:
+        toys.jit(lambda x: x * 4.5)(1.0)
+    (note,) = caught.value.__notes__
+    assert "'vandal'" in note and "RABBET_DISABLE_PASSES=vandal" in note
+
+
+def test_no_pass_is_blamed_for_a_program_that_was_broken_before(installed):
+    installed(make("innocent"))
+    jaxpr = program(lambda x: lax.sin(lax.cos(x)))
+    pipeline.blame(Jaxpr(jaxpr.invars, jaxpr.outvars, jaxpr.equations[1:]), PassContext("cpu"))
+    pipeline.blame(jaxpr, PassContext("cpu"))
+
+
 def test_a_pass_that_returns_no_program_is_named(installed):
     installed(Pass("forgetful", lambda jaxpr, context: None))
     with pytest.raises(PluginError, match="the pass 'forgetful' must return a Jaxpr, it returned NoneType"):

@@ -27,6 +27,12 @@ def test_unknown_names_are_refused_with_a_suggestion(device):
     assert "did you mean 'xla_cpu_enable_fast_math'?" in str(caught.value)
 
 
+def test_a_name_that_is_close_to_nothing_is_answered_with_the_platforms_own(device):
+    with pytest.raises(ConfigError, match="knows no compiler option 'nonsense'") as caught:
+        build_options(device, extra={"nonsense": True})
+    assert "for cpu: " in str(caught.value) and "xla_cpu_enable_fast_math" in str(caught.value)
+
+
 @pytest.mark.parametrize("value", ["perhaps", 7, 1.5])
 def test_values_of_the_wrong_type_are_refused(device, value):
     with pytest.raises(ConfigError, match="'xla_cpu_enable_fast_math' cannot be"):

@@ -152,6 +152,16 @@ def test_a_failure_has_the_message_the_line_the_passes_and_the_text(tmp_path):
     assert stat.S_IMODE(saved.stat().st_mode) == 0o600
 
 
+def test_a_failure_of_a_program_that_a_pass_has_broken(tmp_path):
+    made = broken("stablehlo.multiplyy")
+    jaxpr = made.jaxpr
+    unsound = type(jaxpr)(jaxpr.invars, jaxpr.outvars, jaxpr.equations * 2)
+    with config.override(cache_dir=str(tmp_path)), pytest.raises(CompileError) as caught:
+        program.compile(made._replace(jaxpr=unsound), default_device())
+    assert "one of the passes broke the program (" in str(caught.value)
+    assert "RABBET_DISABLE_PASSES" in str(caught.value)
+
+
 def test_a_failure_where_the_cache_cannot_be_written(tmp_path, monkeypatch):
     monkeypatch.setattr(compile_failure.tempfile, "tempdir", str(tmp_path))
     (tmp_path / "file").touch()

@@ -13,7 +13,7 @@ from graphlib import CycleError, TopologicalSorter
 
 from rabbet.checking import check
 from rabbet.config import config
-from rabbet.errors import PluginError
+from rabbet.errors import JaxprTypeError, PluginError
 from rabbet.jaxpr import Jaxpr
 from rabbet.passes.dead_code import eliminate_dead_code
 
@@ -169,6 +169,21 @@ def run(jaxpr, context):
             error.add_note(f"in the pass {p.name!r} of {package_of(p)}; {way_out}")
             raise
     return jaxpr
+
+
+def blame(jaxpr, context):
+    """Raise what the checker says of the first pass that breaks ``jaxpr``, naming the pass; None if all keep
+    it sound, or if it was broken before. For programs that could not be lowered: checking takes its time.
+    """
+    try:
+        check(jaxpr)
+    except JaxprTypeError:
+        return
+    try:
+        with config.override(enable_checks=True):
+            run(jaxpr, context)
+    except JaxprTypeError as error:
+        raise error from None  # what came of it is not worth reading
 
 
 def package_of(p):

@@ -9,7 +9,8 @@ import re
 import tempfile
 
 from rabbet import passes, source_info
-from rabbet.errors import CompileError
+from rabbet.checking import check
+from rabbet.errors import CompileError, JaxprTypeError
 from rabbet.runtime import cache, memory_report
 
 FOLDER = "failed"
@@ -30,12 +31,24 @@ def compile_failure(lowering, message):
         f"  where: {where(lowering, message)}",
         *(memory_report.lines(lowering.jaxpr) if "RESOURCE_EXHAUSTED" in message else ()),
         f"  passes that ran: {', '.join([p.name for p in passes.selected(lowering.platform)]) or 'none'}",
+        *broken(lowering.jaxpr),
     ]
     try:
         lines.append(f"  the module's text: {save(lowering.name, lowering.module.text)}")
     except OSError as error:
         lines.append(f"  the module's text could not be saved: {error}")
     return CompileError("\n".join(lines))
+
+
+def broken(jaxpr):
+    """Lines for a program that is unsound, which a pass has made it: how to learn which one."""
+    try:
+        check(jaxpr)
+    except JaxprTypeError as error:
+        yield (
+            f"  one of the passes broke the program ({str(error).splitlines()[0]}): RABBET_ENABLE_CHECKS=1 "
+            "names it, RABBET_DISABLE_PASSES=NAME switches it off"
+        )
 
 
 def where(lowering, message):

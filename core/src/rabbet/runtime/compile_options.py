@@ -15,6 +15,8 @@ from rabbet.runtime import adapter
 
 # Options that hold a list of names: the backend's and the user's are joined, elsewhere the user's win.
 LISTS = {"xla_disable_hlo_passes"}
+# What XLA calls a platform in the names of its options, where that is not our word.
+FAMILIES = {"cuda": "gpu", "rocm": "gpu"}
 EMPTY = "func.func public @main() { return }"
 
 
@@ -101,7 +103,7 @@ def check(device, name, value, kind):
     try:
         adapter.compile_text(device.client.raw, EMPTY, device.device_list, options)
     except adapter.XlaRuntimeError as error:
-        raise ConfigError(refusal(name, value, str(error))) from None
+        raise ConfigError(refusal(device.platform, name, value, str(error))) from None
 
 
 @functools.cache
@@ -133,16 +135,23 @@ def kind_of(text):
     return "int" if text.lstrip("-").isdecimal() else "float"
 
 
-def refusal(name, value, reason):
-    """Return the message for an option that the compiler refused."""
+def refusal(platform, name, value, reason):
+    """Return the message for an option that the compiler refused; for a name that it does not know with the
+    names that are close and those of the platform.
+    """
+    known = known_options()
     if "No such compile option" not in reason:
-        kind = known_options().get(name)
+        kind = known.get(name)
         hint = f"; it is of type {kind}" if kind else ""
         return f"compiler option {name!r} cannot be {value!r}{hint}: {reason}"
-    near = difflib.get_close_matches(name, known_options(), n=4, cutoff=0.5)
+    near = difflib.get_close_matches(name, known, n=4, cutoff=0.5)
     words = name.removeprefix("xla_")
-    near += [n for n in known_options() if words in n and n not in near][:4]
+    near += [n for n in known if words in n and n not in near][:4]
     hint = f"; did you mean {near[0]!r}?" if near else ""
     if len(near) > 1:
         hint += f"\n  others that are close: {', '.join(near[1:])}"
+    family = f"xla_{FAMILIES.get(platform, platform)}_"
+    own = [n for n in known if n.startswith(family)]
+    if own:
+        hint += f"\n  of the {len(known)} that it tells of, for {platform}: {', '.join(own)}"
     return f"jaxlib {adapter.version()} knows no compiler option {name!r}{hint}"

@@ -58,7 +58,8 @@ def lower(jaxpr, platform, name="main", *, donated=(), keep_unused=False, option
       options: compiler options by name, for passes that ask.
     """
     started = time.perf_counter()
-    optimized = passes.run(jaxpr, passes.PassContext(platform, options or {}))
+    context = passes.PassContext(platform, options or {})
+    optimized = passes.run(jaxpr, context)
     passed = time.perf_counter()
     arguments = [*optimized.constvars, *optimized.invars]
     kept = tuple(range(len(arguments)))
@@ -75,14 +76,18 @@ def lower(jaxpr, platform, name="main", *, donated=(), keep_unused=False, option
     )
     place = {old: new for new, old in enumerate(kept)}
     given = tuple([place[i] for i in donated if i in place])
-    module = lower_program(
-        trimmed,
-        platform,
-        name=name,
-        donated=given,
-        bridges=backends.lowerings(platform),
-        lacks=backends.lacks(platform),
-    )
+    try:
+        module = lower_program(
+            trimmed,
+            platform,
+            name=name,
+            donated=given,
+            bridges=backends.lowerings(platform),
+            lacks=backends.lacks(platform),
+        )
+    except Exception:
+        passes.blame(jaxpr, context)
+        raise
     finished = time.perf_counter()
     observers.tell(
         "lower_finished", name=name, platform=platform, pass_seconds=passed - started,
