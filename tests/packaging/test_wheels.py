@@ -53,6 +53,7 @@ def test_the_distributions_are_those_of_the_design():
         "rabbet-pjrt-cuda",
         "rabbet-pjrt-tpu",
         "rabbet-enclose",
+        "rabbet-roots",
         "rabbet-pjrt-xcpu",
     }
 

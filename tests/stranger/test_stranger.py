@@ -7,7 +7,9 @@ import re
 import subprocess
 import sys
 
-README = pathlib.Path(__file__).parents[2] / "examples" / "third_party" / "rabbet-enclose" / "README.md"
+import pytest
+
+EXAMPLES = pathlib.Path(__file__).parents[2] / "examples" / "third_party"
 
 
 def python(code, **env):
@@ -30,6 +32,7 @@ def test_the_environment_is_the_one_that_is_meant():
         "rabbet-autodiff",
         "rabbet-numpy",
         "rabbet-enclose",
+        "rabbet-roots",
     }
 
 
@@ -41,10 +44,10 @@ def test_it_is_loaded_when_first_touched_and_not_before():
     assert done.returncode == 0, done.stderr
 
 
-def test_the_program_of_its_readme(capsys):
-    code, shown = re.search(
-        r"```python\n(.*?)```\n\n```text\n(.*?)```", README.read_text(), re.DOTALL
-    ).groups()
+@pytest.mark.parametrize("name", ["rabbet-enclose", "rabbet-roots"])
+def test_the_program_of_its_readme(name, capsys):
+    readme = (EXAMPLES / name / "README.md").read_text()
+    code, shown = re.search(r"```python\n(.*?)```\n\n```text\n(.*?)```", readme, re.DOTALL).groups()
     exec(code, {})
     assert capsys.readouterr().out == shown
 
