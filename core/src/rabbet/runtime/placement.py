@@ -15,7 +15,7 @@ class Placement:
     Computation follows committed arguments; the others are moved to where they are needed.
     """
 
-    __slots__ = ("aval", "device", "committed", "handler", "sharding", "numbers")
+    __slots__ = ("aval", "device", "committed", "handler", "sharding", "numbers", "lends")
 
     def __repr__(self):
         return f"Placement({self.aval.str_short()} on {self.device}{', committed' if self.committed else ''})"
@@ -27,6 +27,8 @@ def placement(aval, device, committed):
     made = Placement()
     made.aval, made.device, made.committed = aval, device, committed
     made.sharding = device.sharding
+    # Whether NumPy can look at the memory of such an array as it is: it is the host's, of a dtype of NumPy's.
+    made.lends = device.platform == "cpu" and getattr(aval.dtype, "isbuiltin", 0) == 1
     # The arrays of Python numbers that stood beside such an array (see ``runtime.evaluation``).
     made.numbers = {}
     made.handler = adapter.result_handler(aval.physical, made.sharding)
