@@ -80,7 +80,14 @@ class Primitive:
     def __call__(self, *args, **params):
         if params and self.operands:
             args, params = self._in_their_places(args, params)
-        return context.interpreter.process(self.op(**params) if params else self._plain, args)
+        op = self.op(**params) if params else self._plain
+        try:
+            return context.interpreter.process(op, args)
+        except ShapesDiffer as error:
+            together = None if self.adopt != 0 else error.aligned(args)
+            if together is None:
+                raise
+        return context.interpreter.process(op, together)
 
     def _in_their_places(self, args, params):
         """Operands that were given by name put behind the others; (operands, what is left of ``params``)."""
@@ -188,6 +195,18 @@ class Primitive:
                 f"{find(self.name).where}"
             )
         return unpickle, (self.name, self.__module__)
+
+
+class ShapesDiffer(TypeError):
+    """Operands of an elementwise primitive have different shapes.
+
+    Programs know no broadcasting. Where somebody calls such a primitive on arrays of one rank, sizes of 1
+    are spread in front of it: ``aligned(args)`` returns the operands so, or None where that does not help.
+    """
+
+    def __init__(self, message, aligned):
+        super().__init__(message)
+        self.aligned = aligned
 
 
 class Op:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import rabbet as rb
 from rabbet import lax
 from rabbet.testing.draws import device_array
 from rabbet.testing.rows.elementwise import ROWS
@@ -29,6 +30,30 @@ def test_python_numbers_adopt_the_dtype_of_the_arrays():
         lax.add(ints(1), 1.5)
     with pytest.raises(OverflowError, match="300 does not fit int8"):
         lax.add(device_array(np.ones(1, np.int8)), 300)
+
+
+@pytest.mark.parametrize(
+    "fn, of",
+    [(lax.add, np.add), (lax.pow, np.power), (lax.lt, np.less), (lax.atan2, np.arctan2)],
+    ids=lambda fn: getattr(fn, "name", None),
+)
+def test_sizes_of_1_are_spread_beside_others(fn, of):
+    x, y = np.array([[1.0], [2.0]], np.float32), np.array([[3.0, 1.0, 2.0]], np.float32)
+    got = fn(device_array(x), y)
+    assert got.shape == (2, 3)
+    assert np.allclose(np.asarray(got), of(x, y), rtol=1e-6)
+    assert fn(device_array(np.ones((1, 0), np.float32)), x).shape == (2, 0)
+
+
+@pytest.mark.needs("grad", "vmap", "numpy")
+def test_sizes_of_1_are_spread_under_transformations():
+    x, y = device_array(np.ones((2, 1), np.float32)), floats(1.0, 2.0, 3.0).reshape(1, 3)
+    of_x, of_y = rb.grad(lambda x, y: lax.mul(x, y).sum(), argnums=(0, 1))(x, y)
+    assert of_x.tolist() == [[6.0], [6.0]] and of_y.tolist() == [[2.0, 2.0, 2.0]]
+    stacked = lax.concatenate([x[None], x[None]], 0)
+    assert rb.vmap(lax.mul, in_axes=(0, None))(stacked, y).shape == (2, 2, 3)
+    with pytest.raises(TypeError, match=r"add takes arrays of one shape .* got f32\[3\], f32\[3,1\]"):
+        rb.vmap(lax.add, in_axes=(0, None))(floats(*range(9)).reshape(3, 3), y.reshape(3, 1))
 
 
 def test_operands_must_agree():

@@ -401,6 +401,7 @@ def ordering():
     yield "take", call("take", F, np.array([2, 0]), axis=0)
     yield "take flat", call("take", F, np.array([[5, 0], [-1, 1]]))
     yield "take wrap", call("take", F, np.array([5, -7]), axis=1, mode="wrap")
+    yield "take clip", call("take", F, np.array([5, -7]), axis=1, mode="clip")
     yield "take_along_axis", call("take_along_axis", F, np.argsort(F, 1), axis=1)
     yield "take_along_axis broadcast", call("take_along_axis", F, np.array([[2, 0]]), axis=1)
     yield "compress", call("compress", np.array([True, False, True]), F, axis=0)

@@ -2,7 +2,8 @@
 
 Where a name needs no handling of its arguments it *is* the primitive (``lax.add``, ``lax.sin``); the other
 functions check and complete their arguments and bind one or a few primitives. Operands must agree in dtype,
-and in shape but for scalars; ``rabbet.numpy`` promotes and broadcasts.
+and in shape but for scalars; elementwise primitives called on arrays of one rank spread sizes of 1.
+``rabbet.numpy`` promotes and broadcasts.
 """
 
 import importlib

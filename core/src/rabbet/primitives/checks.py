@@ -1,8 +1,10 @@
 """Checks that shape rules share, with messages that say what was given and what is needed."""
 
-from rabbet import dtypes
+from rabbet import dtypes, primitives
 from rabbet.avals import ShapedArray
 from rabbet.effects import listed
+from rabbet.interpreter import typeof
+from rabbet.primitive import ShapesDiffer
 from rabbet.source_info import describe_function
 
 FLOATS = "f"
@@ -72,15 +74,38 @@ def elementwise_aval(name, *avals):
                 shape = aval.shape
             elif aval.shape:
                 shown = ", ".join(a.str_short() for a in avals)
-                raise TypeError(
-                    f"{name} takes arrays of one shape (or scalars), got {shown}; broadcast them first "
-                    f"(rabbet.numpy functions broadcast by themselves)"
+                raise ShapesDiffer(
+                    f"{name} takes arrays of one shape (or scalars, or sizes of 1 beside others), got "
+                    f"{shown}; broadcast them first (rabbet.numpy functions broadcast by themselves)",
+                    aligned,
                 )
         weak = weak and aval.weak_type
     same_dtype(name, *avals)
     if shape == first.shape and weak == first.weak_type:
         return first
     return ShapedArray(shape, first.dtype, weak)
+
+
+def aligned(args):
+    """Operands of one rank, sizes of 1 repeated to those of the others; None where they do not fit or do
+    already. Scalars stay.
+    """
+    sizes = [typeof(x).shape for x in args]
+    arrays = [shape for shape in sizes if shape]
+    if len({len(shape) for shape in arrays}) != 1 or len(set(arrays)) == 1:
+        return None
+    full = []
+    for along in zip(*arrays, strict=True):
+        larger = {n for n in along if n != 1} or {1}
+        if len(larger) > 1:
+            return None
+        full.append(larger.pop())
+    every = tuple(range(len(full)))
+    spread = primitives.shape.broadcast_in_dim
+    return [
+        x if shape in ((), tuple(full)) else spread(x, shape=tuple(full), broadcast_dimensions=every)
+        for x, shape in zip(args, sizes, strict=True)
+    ]
 
 
 def axis_in_range(name, axis, ndim):

@@ -8,7 +8,7 @@ from rabbet.interpreter import typeof
 from rabbet.payloads import Batched, Dual, Linear, zero_for
 from rabbet.primitive import Primitive
 from rabbet.primitives import batching, checks, zeros
-from rabbet.primitives.checks import FLOATS, NUMBERS
+from rabbet.primitives.checks import FLOATS, INEXACT
 
 
 # ----------------------------------------------------------------------------------- convert_element_type
@@ -139,8 +139,12 @@ def lower_complex(op, x, y):
 
 
 def conj_aval(x):
-    checks.accept("conj", NUMBERS, x)
-    return x
+    checks.accept("conj", INEXACT, x)
+    if x.dtype.kind == "c":
+        return x
+    if dtypes.itemsize_bits(x.dtype) < 32:
+        raise TypeError(f"conj takes complex arrays and floats of 32 or 64 bits, got {x.str_short()}")
+    return x.update(dtype=np.dtype(f"complex{16 * x.dtype.itemsize}"))
 
 
 conj = Primitive(
@@ -148,14 +152,14 @@ conj = Primitive(
     conj_aval,
     kinds=("linear", "elementwise"),
     operands=("x",),
-    doc="the complex conjugate; x itself if x is real",
+    doc="the complex conjugate, complex also for real x",
 )
 
 
 @conj.decompose
 def conj_by_parts(op, x):
     if typeof(x).dtype.kind != "c":
-        return x
+        return complex(x, zeros.full(typeof(x), 0))
     from rabbet.primitives.elementwise import neg
 
     return complex(real(x), neg(imag(x)))
@@ -192,7 +196,7 @@ def jvp_conj(op, x):
 
 @conj.rule("transpose")
 def transpose_conj(op, ct, x):
-    return (op(ct),)
+    return (op(ct) if x.aval.dtype.kind == "c" else real(ct),)
 
 
 # --------------------------------------------------------------------------------------- reduce_precision

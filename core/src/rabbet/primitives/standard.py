@@ -47,6 +47,8 @@ def line_up(op, *operands):
             return _batched(op, op(*[b.value for b in operands]), axis)
     logical = [logical_shape(b) for b in operands]
     full = max(logical, key=len)
+    if any(s and s != full for s in logical):  # let the shape rule say what does not fit
+        op.out(tuple([typeof(b.value).update(shape=s) for b, s in zip(operands, logical, strict=True)]))
     size = batching.size_of(*operands)
     axis = next(
         (b.axis for b, s in zip(operands, logical, strict=True) if b.axis is not None and s == full), 0

@@ -16,6 +16,7 @@ from rabbet.numpy.arguments import axes_of, kind_of
 from rabbet.numpy.conversion import asarray
 from rabbet.numpy.creation import default_float
 from rabbet.numpy.rearranging import roll
+from rabbet.numpy.selection import conj
 from rabbet.numpy.shaping import array_of
 
 FFT, IFFT, RFFT, IRFFT = FftType
@@ -169,7 +170,7 @@ def irfft(a, n=None, axis=-1, norm=None):
 def hfft(a, n=None, axis=-1, norm=None):
     """``fft`` of a signal whose second half is the conjugate of the first, which is given: real numbers."""
     a = array_of("hfft", a)
-    return transformed("hfft", IRFFT, lax.conj(a), size_of(n), (axis,), turned_norm(norm))
+    return transformed("hfft", IRFFT, conj(a), size_of(n), (axis,), turned_norm(norm))
 
 
 @fused(static=ONE)

@@ -34,7 +34,8 @@ def take(
       indices: integers; negative ones count from the end.
       axis: the dimension that they point into; None: into all elements in row-major order.
       mode: for positions outside: ``"fill"`` (default) gives NaN, or the smallest signed, largest unsigned
-        integer; ``"clip"`` (for keys the default) the nearest element; ``"wrap"`` counts round.
+        integer; ``"clip"`` (for keys the default) the nearest element, the first for negative ones;
+        ``"wrap"`` counts round.
       fill_value: what ``"fill"`` gives.
 
     Raises:
@@ -49,6 +50,8 @@ def take(
         from rabbet.numpy.arithmetic import remainder
 
         indices, mode = remainder(indices, max(a.shape[axis], 1)), "promise_in_bounds"
+    if mode == "clip":  # as in NumPy, where negative indices count from the end in the other modes only
+        indices = lax.max(indices, 0)
     if mode is None and isinstance(a.dtype, dtypes.ExtendedDType):  # keys have no NaN to fill with
         mode = "clip"
     where = (slice(None),) * axis + (indices,)
