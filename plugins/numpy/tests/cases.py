@@ -159,6 +159,7 @@ def reductions():
     yield "var of complex", call("var", C)
     yield "mean of complex", call("mean", C, axis=0)
     yield "max of complex", call("max", C)
+    yield "max of complex where", call("max", C, axis=0, initial=0.25, where=C.real > 0)
     yield "sum of small ints", call("sum", W)
     yield "average", call("average", F, axis=1)
     yield "average weighted", call("average", F, axis=1, weights=np.abs(V))

@@ -31,7 +31,7 @@ def conv_aval(
     x, w, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers, feature_group_count,
     batch_group_count, precision=None, preferred_element_type=None,
 ):  # fmt: skip
-    checks.accept("conv_general_dilated", checks.NUMBERS, x, w)
+    checks.accept("conv_general_dilated", checks.NUMBERS + "b", x, w)
     checks.same_dtype("conv_general_dilated", x, w)
     shown = f"conv_general_dilated of {x.str_short()} with the kernel {w.str_short()}"
     check_ranks(shown, x, w, dimension_numbers)

@@ -204,13 +204,31 @@ def _share(mine, other, out):
 max = binary(  # the field's name
     "max", "stablehlo.maximum", NUMBERS + "b", kinds=("increasing",),
     partials=(lambda x, y, out: _share(x, y, out), lambda x, y, out: _share(y, x, out)),
-    doc="the larger of x and y; NaN if either is",
+    doc="the larger of x and y; NaN if either is; complex numbers by their real parts first",
 )  # fmt: skip
 min = binary(  # the field's name
     "min", "stablehlo.minimum", NUMBERS + "b", kinds=("increasing",),
     partials=(lambda x, y, out: _share(x, y, out), lambda x, y, out: _share(y, x, out)),
-    doc="the smaller of x and y; NaN if either is",
+    doc="the smaller of x and y; NaN if either is; complex numbers by their real parts first",
 )  # fmt: skip
+
+
+def by_order(primitive, pick):
+    """Lower complex ``max`` or ``min`` by ``pick``'s operations; StableHLO compares real parts only."""
+    simple = primitive.rules.pop("lower")
+
+    @primitive.rule("lower")
+    def lower_extreme(op, x, y):
+        if op.out.dtype.kind != "c":
+            return simple(op, x, y)
+        a, b = op.in_avals
+        both = [op.broadcast_operand(x, a, op.out.shape), op.broadcast_operand(y, b, op.out.shape)]
+        of = primitives.complex_order
+        return op.write(lambda x, y: [getattr(of, pick)(x, y)], [op.out.strong()] * 2, both)[0]
+
+
+by_order(max, "larger")
+by_order(min, "smaller")
 sign = unary("sign", "", NUMBERS, doc="-1, 0 or 1; x / |x| for complex x")
 sign.rules.clear()
 

@@ -1,6 +1,6 @@
 """Comparison, logic, selection: eq, lt, and, or, not, select_n, clamp, shifts."""
 
-from rabbet import dtypes
+from rabbet import dtypes, primitives
 from rabbet.interpreter import typeof
 from rabbet.lowering.extended import EXTENDED
 from rabbet.payloads import Batched, Dual, Linear, Zero, zero_for
@@ -218,7 +218,7 @@ def _spread_batched(b, rank, full, size, shape):
 
 # -------------------------------------------------------------------------------------------------- clamp
 def clamp_aval(low, x, high):
-    checks.accept("clamp", checks.REALS, low, x, high)
+    checks.accept("clamp", NUMBERS + "b", low, x, high)
     checks.same_dtype("clamp", x, low, high)
     for bound in (low, high):
         if bound.shape and bound.shape != x.shape:
@@ -230,7 +230,7 @@ def clamp_aval(low, x, high):
 
 clamp = Primitive(
     "clamp", clamp_aval, kinds=("increasing", "elementwise"), operands=("min", "x", "max"),
-    doc="max(low, min(x, high))",
+    doc="min(max(x, low), high)",
 )  # fmt: skip
 
 
@@ -239,14 +239,22 @@ def lower_clamp(op, low, x, high):
     a, b, c = (aval.mlir for aval in op.in_avals)
     low = op.broadcast_operand(low, op.in_avals[0], op.out.shape)
     high = op.broadcast_operand(high, op.in_avals[2], op.out.shape)
+    if op.out.dtype.kind in "cb":
+        parts = lambda low, x, high: [elementwise.min(elementwise.max(x, low), high)]
+        return op.write(parts, [op.out.strong()] * 3, [low, x, high])[0]
     return op.emit(f"stablehlo.clamp {low}, {x}, {high} : {op.out.mlir}") if a and c else b
+
+
+def _precedes(x, y):
+    """``x < y``, also for complex numbers."""
+    return primitives.complex_order.before(x, y) if typeof(x).dtype.kind == "c" else lt(x, y)
 
 
 @clamp.rule("jvp")
 def jvp_clamp(op, low, x, high):
     out = op(low.primal, x.primal, high.primal)
     shape = typeof(out).shape
-    below, above = gt(low.primal, x.primal), lt(high.primal, x.primal)
+    below, above = _precedes(x.primal, low.primal), _precedes(high.primal, x.primal)
     inside = bitwise_not(bitwise_or(below, above))
     tangent = zero_for(typeof(out))
     for dual, where in ((low, below), (x, inside), (high, above)):

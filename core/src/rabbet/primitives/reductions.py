@@ -8,22 +8,23 @@ from rabbet import dtypes
 from rabbet.interpreter import typeof
 from rabbet.payloads import Batched, Dual
 from rabbet.primitive import Primitive
-from rabbet.primitives import checks, convert, cumulative, elementwise, logic, shape, zeros
+from rabbet.primitives import checks, complex_order, convert, cumulative, elementwise, logic, shape, zeros
 from rabbet.primitives.checks import BITS, NUMBERS, REALS
 
 
 def extreme(dtype, largest):
-    """The largest or smallest value of a dtype: an infinity for floats."""
+    """The largest or smallest value of a dtype: an infinity for floats, and for both parts of complex."""
     kind = dtypes.kind(dtype)
     if kind == "b":
         return np.bool_(largest)
     if kind in "iu":
         info = dtypes.iinfo(dtype)
         return info.max if largest else info.min
-    return np.inf if largest else -np.inf
+    end = np.inf if largest else -np.inf
+    return complex(end, end) if kind == "c" else end
 
 
-def reduction(name, hlo, accepts, start, doc, *, kinds=()):
+def reduction(name, hlo, accepts, start, doc, *, kinds=(), of_complex=None):
     """Make a reduction primitive with the parameter ``axes``.
 
     Args:
@@ -31,6 +32,7 @@ def reduction(name, hlo, accepts, start, doc, *, kinds=()):
       hlo: the StableHLO operation that combines two elements.
       accepts: the dtype kinds that it takes.
       start: ``dtype -> `` the value that it starts with.
+      of_complex: what combines two complex elements, where that is not ``hlo``.
     """
 
     def abstract(x, axes):
@@ -44,6 +46,10 @@ def reduction(name, hlo, accepts, start, doc, *, kinds=()):
     def lower_reduction(op, x):
         scalar = op.out.update(shape=())
         init = op.constant(start(op.out.dtype), scalar)
+        if of_complex is not None and dtypes.kind(scalar.dtype) == "c":
+            head = f'"stablehlo.reduce"({x}, {init}) <{{dimensions = {cumulative.array(op["axes"])}}}>'
+            types = f": ({op.in_avals[0].mlir}, {scalar.mlir}) -> {op.out.mlir}"
+            return complex_order.emit_pairs(op, head, of_complex, types)
         return op.emit(
             f"stablehlo.reduce({x} init: {init}) applies {hlo} across dimensions = "
             f"{shape.ints(op['axes'])} : ({op.in_avals[0].mlir}, {scalar.mlir}) -> {op.out.mlir}"
@@ -74,12 +80,12 @@ reduce_prod = reduction(
     "reduce_prod", "stablehlo.multiply", NUMBERS, lambda dtype: 1, "the product over axes"
 )
 reduce_max = reduction(
-    "reduce_max", "stablehlo.maximum", REALS + "b", lambda t: extreme(t, False), "the maximum over axes",
-    kinds=("increasing",),
+    "reduce_max", "stablehlo.maximum", NUMBERS + "b", lambda t: extreme(t, False), "the maximum over axes",
+    kinds=("increasing",), of_complex=elementwise.max,
 )  # fmt: skip
 reduce_min = reduction(
-    "reduce_min", "stablehlo.minimum", REALS + "b", lambda t: extreme(t, True), "the minimum over axes",
-    kinds=("increasing",),
+    "reduce_min", "stablehlo.minimum", NUMBERS + "b", lambda t: extreme(t, True), "the minimum over axes",
+    kinds=("increasing",), of_complex=elementwise.min,
 )  # fmt: skip
 reduce_and = reduction(
     "reduce_and", "stablehlo.and", BITS, lambda t: ~np.zeros((), t), "bitwise and over axes"

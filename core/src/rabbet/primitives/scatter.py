@@ -15,7 +15,18 @@ from rabbet.avals import ShapedArray
 from rabbet.interpreter import typeof
 from rabbet.payloads import Batched, Dual, Linear, Zero, zero_for
 from rabbet.primitive import Primitive
-from rabbet.primitives import batching, checks, convert, elementwise, gather, inlining, logic, shape, zeros
+from rabbet.primitives import (
+    batching,
+    checks,
+    complex_order,
+    convert,
+    elementwise,
+    gather,
+    inlining,
+    logic,
+    shape,
+    zeros,
+)
 from rabbet.primitives.shape import ints
 
 
@@ -105,14 +116,16 @@ def scattering(name, hlo, accepts, combine, doc):
             return inlining.inline(
                 op, lambda *args: clipped(primitive, op.params, *args), [x, indices, updates]
             )
-        return _emit(op, hlo, x, indices, updates)
+        ordering = combine in (elementwise.min, elementwise.max) and dtypes.kind(op.out.dtype) == "c"
+        return _emit(op, combine if ordering else hlo, x, indices, updates)
 
     primitive.rule("batch")(batch_scatter)
     return primitive
 
 
 # ----------------------------------------------------------------------------------------------- lowering
-def _emit(op, hlo, x, indices, updates):
+def _emit(op, combine, x, indices, updates):
+    """Write the scatter; ``combine`` is a StableHLO operation, a function of two scalars, or None."""
     numbers = op["dimension_numbers"]
     a, b, c = op.in_avals
     attribute = (
@@ -123,17 +136,17 @@ def _emit(op, hlo, x, indices, updates):
         f"scatter_dims_to_operand_dims = {ints(numbers.scatter_dims_to_operand_dims)}, index_vector_dim = "
         f"{b.ndim - 1}>"
     )
-    scalar = a.update(shape=()).mlir
-    body = f"  stablehlo.return %new : {scalar}"
-    if hlo is not None:
-        body = f"  %both = {hlo} %old, %new : {scalar}\n  stablehlo.return %both : {scalar}"
     flags = [f"{flag} = {str(op[flag]).lower()}" for flag in ("indices_are_sorted", "unique_indices")]
     attributes = f"{flags[0]}, scatter_dimension_numbers = {attribute}, {flags[1]}"
-    return op.emit(
-        f'"stablehlo.scatter"({x}, {indices}, {updates}) <{{{attributes}}}> ({{\n'
-        f"^bb0(%old: {scalar}, %new: {scalar}):\n{body}\n"
-        f"}}) : ({a.mlir}, {b.mlir}, {c.mlir}) -> {op.out.mlir}"
-    )
+    head = f'"stablehlo.scatter"({x}, {indices}, {updates}) <{{{attributes}}}>'
+    types = f": ({a.mlir}, {b.mlir}, {c.mlir}) -> {op.out.mlir}"
+    if callable(combine):
+        return complex_order.emit_pairs(op, head, combine, types)
+    scalar = a.update(shape=()).mlir
+    body = f"  stablehlo.return %new : {scalar}"
+    if combine is not None:
+        body = f"  %both = {combine} %old, %new : {scalar}\n  stablehlo.return %both : {scalar}"
+    return op.emit(f"{head} ({{\n^bb0(%old: {scalar}, %new: {scalar}):\n{body}\n}}) {types}")
 
 
 def clipped(primitive, params, x, indices, updates):
@@ -210,10 +223,10 @@ scatter_mul = scattering(
     "scatter_mul", "stablehlo.multiply", checks.NUMBERS, elementwise.mul, "x with windows multiplied in"
 )
 scatter_min = scattering(
-    "scatter_min", "stablehlo.minimum", checks.REALS + "b", elementwise.min, "x, lowered to windows"
+    "scatter_min", "stablehlo.minimum", checks.NUMBERS + "b", elementwise.min, "x, lowered to windows"
 )
 scatter_max = scattering(
-    "scatter_max", "stablehlo.maximum", checks.REALS + "b", elementwise.max, "x, raised to windows"
+    "scatter_max", "stablehlo.maximum", checks.NUMBERS + "b", elementwise.max, "x, raised to windows"
 )
 
 
@@ -345,7 +358,7 @@ def jvp_scatter_extreme(op, x, indices, updates):
     at = indices.primal
     out = op(x.primal, at, updates.primal)
     aval = typeof(out)
-    if dtypes.kind(aval.dtype) != "f" or (type(x.tangent) is Zero and type(updates.tangent) is Zero):
+    if dtypes.kind(aval.dtype) not in "fc" or (type(x.tangent) is Zero and type(updates.tangent) is Zero):
         return Dual(out, zero_for(aval))
     start = zeros.instantiate(zero_for(aval))
     adding = _same_places(op, scatter_add)

@@ -135,8 +135,6 @@ def extreme(name, primitive, combine, largest, a, axis, out, keepdims, initial, 
         raise ValueError(
             f"{name} of no elements: {a.aval.str_short()} is empty along axis {axis}; give initial="
         )
-    if kind_of(a) == "c":
-        return extreme_of_complex(name, a, axes, largest, keepdims)
     found = reduced(name, primitive, a, axis, keepdims, where, least(a.aval.dtype, largest))
     return with_initial(found, initial, combine)
 
@@ -149,20 +147,8 @@ def least(dtype, largest):
     if kind in "iu":
         info = dtypes.iinfo(dtype)
         return info.min if largest else info.max
-    return -math.inf if largest else math.inf
-
-
-def extreme_of_complex(name, a, axes, largest, keepdims):
-    """Complex numbers in the order of NumPy: by real parts, then by imaginary parts."""
-    order = (*[d for d in range(a.aval.ndim) if d not in axes], *axes)
-    kept = tuple([a.aval.shape[d] for d in order[: a.aval.ndim - len(axes)]])
-    ranked = lax.sort(
-        lax.reshape(lax.transpose(a, order), (*kept, -1 if not a.size else a.size // math.prod(kept)))
-    )
-    last = ranked.aval.shape[-1]
-    at = last - 1 if largest else 0
-    out = lax.squeeze(lax.slice_in_dim(ranked, at, at + 1, axis=-1), (len(kept),))
-    return keep_dims(out, axes) if keepdims else out
+    end = -math.inf if largest else math.inf
+    return complex(end, end) if kind == "c" else end
 
 
 @fused(static=STATIC)
