@@ -5,7 +5,11 @@ import math
 import pathlib
 import sys
 
+import numpy as np
 import pytest
+import rabbet as rb
+from rabbet.passes import pipeline
+from rabbet.testing.checks import COMPILE_FAST
 
 BENCHMARKS = pathlib.Path(__file__).parents[2] / "benchmarks"
 NAMES = ("harness", "mlp", "convnet", "lstm", "shallow_water", "nbody", "kernels", "growth")
@@ -45,6 +49,44 @@ def test_the_kernels_run(benchmarks):
     )
     assert ours["values"] == pytest.approx(numpys["values"], rel=1e-4, abs=1e-6)
     assert all(ours[f"{name}_ms"] > 0 for name in ours["values"])
+
+
+def results_by_passes(fn, args, each):
+    """What ``fn`` gives without any pass, with the usual ones, with all, and with each of the others, as
+    ``{choice: leaves}``; equal programs are compiled once. Without ``each`` the last are left out.
+    """
+    every = [p.name for p in pipeline.all_passes()]
+    on_request = [p.name for p in pipeline.all_passes() if not p.default]
+    choices = {"none": {"disable_passes": every}, "the usual": {}, "all": {"enable_passes": on_request}}
+    if each:
+        choices |= {f"also {name}": {"enable_passes": name} for name in on_request}
+    traced, by_text, found = rb.jit(fn).trace(*args), {}, {}
+    for choice, settings in choices.items():
+        with rb.config.override(enable_checks=True, **settings):
+            lowered = traced.lower()
+        text = lowered.as_text()
+        if text not in by_text:
+            out = lowered.compile(compiler_options=COMPILE_FAST)(*args)
+            by_text[text] = [np.asarray(x) for x in rb.tree.leaves(out)]
+        found[choice] = by_text[text]
+    return found
+
+
+@pytest.mark.needs("cse")
+@pytest.mark.parametrize("name", ["mlp", "convnet", "lstm", "shallow_water", "nbody", "kernels"])
+def test_no_pass_changes_what_a_program_computes(benchmarks, name):
+    program = benchmarks[name]
+    size = program.SIZES["tiny"]
+    if name == "kernels":
+        cases = program.cases("rabbet", size)
+    else:
+        step, state = program.BUILDERS["rabbet"](rb, **size)
+        cases = {name: (step, state)}
+    for case, (fn, *args) in cases.items():
+        found = results_by_passes(fn, args, each=name not in ("lstm", "convnet"))  # these compile longest
+        for choice, leaves in found.items():
+            for ours, plain in zip(leaves, found["none"], strict=True):
+                np.testing.assert_allclose(ours, plain, rtol=1e-4, atol=1e-5, err_msg=f"{case}, {choice}")
 
 
 def test_growth_is_measured_at_each_size(benchmarks):

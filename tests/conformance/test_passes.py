@@ -114,14 +114,54 @@ def largest_fusion(text):
     return max(sizes[n] for n in fused)
 
 
-def test_the_largest_fusion_of_a_training_step_is_small_and_does_not_grow_with_depth(monkeypatch):
-    largest = {}
-    for layers in (2, 4):
-        step, args = gpt(layers, monkeypatch)
-        compiled = rb.jit(step).lower(*args).compile(compiler_options=COMPILE_FAST)
-        largest[layers] = largest_fusion(compiled.as_text())
-    assert 5 < largest[2] <= 60
-    assert largest[4] <= largest[2]
+@pytest.fixture(scope="module")
+def steps():
+    """The compiled training step, by its number of layers and whether parameters and state are donated."""
+    with pytest.MonkeyPatch.context() as patch:
+
+        def compiled(layers, donate=()):
+            step, args = gpt(layers, patch)
+            lowered = rb.jit(step, donate_argnums=donate).lower(*args)
+            return lowered.compile(compiler_options=COMPILE_FAST)
+
+        yield {4: compiled(4), 12: compiled(12), "donated": compiled(4, (0, 1, 2))}
+
+
+def test_the_largest_fusion_of_a_training_step_is_small_and_does_not_grow_with_depth(steps):
+    largest = {layers: largest_fusion(steps[layers].as_text()) for layers in (4, 12)}
+    assert 5 < largest[4] <= 60
+    assert largest[12] == largest[4]
+
+
+def test_the_bytes_that_a_training_step_allocates_grow_with_its_parameters(steps):
+    for layers in (4, 12):
+        sizes = steps[layers].memory_analysis()
+        # New parameters and state, and less than as much again for everything between: 0.73 and 0.72 of it.
+        assert sizes.output_size_in_bytes < 1.01 * sizes.argument_size_in_bytes
+        assert sizes.temp_size_in_bytes < 0.8 * sizes.argument_size_in_bytes
+
+
+def test_donated_parameters_and_state_are_used_again(steps):
+    plain, donated = steps[4].memory_analysis(), steps["donated"].memory_analysis()
+    assert donated.alias_size_in_bytes > 0.99 * donated.argument_size_in_bytes
+    assert donated.peak_memory_in_bytes < 0.6 * plain.peak_memory_in_bytes
+    allocated = donated.output_size_in_bytes - donated.alias_size_in_bytes + donated.temp_size_in_bytes
+    assert allocated < 0.8 * (plain.output_size_in_bytes + plain.temp_size_in_bytes)
+
+
+def test_a_step_is_traced_once_for_each_signature(monkeypatch):
+    step, (weights, x) = mlp(monkeypatch)
+    traces = []
+
+    def counted(weights, x):
+        traces.append(x.shape)
+        return step(weights, x)
+
+    jitted = rb.jit(counted, compiler_options=COMPILE_FAST)
+    for batch in (x, x[:1], x):
+        for _ in range(2):
+            _, weights = jitted(weights, batch)
+    assert traces == [(2, 3, 8), (1, 3, 8)]
 
 
 def test_the_number_of_functions_grows_with_distinct_blocks_and_not_with_layers(monkeypatch):
