@@ -72,7 +72,7 @@ class Elsewhere:
     """A device that is none of those that an array is on."""
 
     def __init__(self, device):
-        self.sharding, self.raw = device.sharding, device.raw
+        self.sharding, self.raw, self.platform = device.sharding, device.raw, device.platform
 
 
 def test_copies_and_results_that_come_late(monkeypatch):

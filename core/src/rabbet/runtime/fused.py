@@ -27,6 +27,7 @@ from rabbet.staging import stage
 
 # Of one function; a loop over f(x, i) would otherwise keep an entry for every i.
 MOST_PROGRAMS = 1024
+LEAF = tree.structure(0)
 
 
 def fused(function=None, *, static=()):
@@ -82,7 +83,7 @@ def fused(function=None, *, static=()):
             run = programs[found.key] = _compile(function, found)
         quick = found.quick_key() if run.whole and len(programs) < MOST_PROGRAMS else None
         if quick is not None:
-            programs[quick] = run.positional(found.fixed)
+            programs[quick] = run.positional(found.fixed, all(type(a) is Array for a in args))
         return run(found.arrays)
 
     call.__wrapped__ = function
@@ -222,30 +223,40 @@ def _array(x, device, wide):
 class _Compiled:
     """A compiled library call: from arrays to the function's own result."""
 
-    def __init__(self, runner, consts, treedef):
-        self.runner, self.consts, self.treedef = runner, consts, treedef
+    def __init__(self, made, committed, consts, treedef):
+        self.single = treedef == LEAF
+        self.runner, self.consts, self.treedef = made.runner(committed, single=self.single), consts, treedef
         self.whole = not consts
 
     def __call__(self, arrays):
-        return tree.unflatten(self.treedef, self.runner([*self.consts, *arrays]))
+        out = self.runner([*self.consts, *arrays])
+        return out if self.single else tree.unflatten(self.treedef, out)
 
-    def positional(self, fixed):
+    def positional(self, fixed, only_arrays):
         """The fast path: the call's positional arguments as they are, statics among them ignored, numbers
         as the arrays that were made of them.
         """
-        runner, treedef = self.runner, self.treedef
-        single = treedef == tree.structure(0)
-
+        if only_arrays and hasattr(self.runner, "direct"):
+            return self._straight()
         if any(x is not None for x in fixed):
-            inner = runner
 
-            def runner(arrays):
-                given = iter(arrays)
-                return inner([next(given) if x is None else x for x in fixed])
+            def run_with_numbers(args):
+                given = iter([a for a in args if type(a) is Array])
+                return self([next(given) if x is None else x for x in fixed])
+
+            return run_with_numbers
+        return lambda args: self([a for a in args if type(a) is Array])
+
+    def _straight(self):
+        """What ``runner`` does with arrays alone, for one result."""
+        runner = self.runner
+        execute, handlers, spec = runner.direct
 
         def run(args):
-            outs = runner([a for a in args if type(a) is Array])
-            return outs[0] if single else tree.unflatten(treedef, outs)
+            try:
+                return Array(execute([a.raw for a in args]).consume_with_handlers(handlers)[0], spec)
+            except Exception:  # again through the runner, which knows how to say what is wrong
+                return runner(args)
 
         return run
 
@@ -263,5 +274,5 @@ def _compile(function, signature):
     closed = stage(flat, [typeof(a) for a in signature.arrays], name)
     consts = [values.to_array(c, signature.device) for c in closed.consts]
     lowering = program.lower(open_consts(closed), signature.device.platform, name)
-    runner = program.compile(lowering, signature.device).runner(signature.committed)
-    return _Compiled(runner, consts, treedef)
+    made = program.compile(lowering, signature.device)
+    return _Compiled(made, signature.committed, consts, treedef)

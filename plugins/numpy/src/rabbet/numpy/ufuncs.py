@@ -5,7 +5,7 @@ the primitive at once, which is all that an eager ``tanh(x)`` should cost. In ev
 broadcasting and operation are one compiled program.
 """
 
-from rabbet.extend import Array, Tracer, fused
+from rabbet.extend import Array, Primitive, Tracer, context, fused
 from rabbet.numpy.arguments import check, promote, promote_to_float
 
 ARRAYS = frozenset((Array, Tracer))
@@ -41,10 +41,11 @@ def unary(name, primitive, doc, *, kinds=NUMBERS, prepare=None, otherwise=None):
         return computation(prepare(name, x))
 
     general = fused(named(prepared, name, doc))
+    op = primitive.op() if isinstance(primitive, Primitive) else None
 
     def function(x, /):
         if type(x) in ARRAYS and x.aval.dtype.kind in kinds:
-            return primitive(x)
+            return context.interpreter.process(op, (x,)) if op is not None else primitive(x)
         return general(x)
 
     return named(function, name, doc)
