@@ -1,5 +1,7 @@
 """The laws of ``primitives/elementwise.py``, then its corners and messages."""
 
+import inspect
+
 import numpy as np
 import pytest
 import rabbet as rb
@@ -54,6 +56,13 @@ def test_sizes_of_1_are_spread_under_transformations():
     assert rb.vmap(lax.mul, in_axes=(0, None))(stacked, y).shape == (2, 2, 3)
     with pytest.raises(TypeError, match=r"add takes arrays of one shape .* got f32\[3\], f32\[3,1\]"):
         rb.vmap(lax.add, in_axes=(0, None))(floats(*range(9)).reshape(3, 3), y.reshape(3, 1))
+
+
+def test_products_in_another_dtype():
+    found = lax.mul(device_array(np.array([100, 3], np.int8)), ints(100, 2), out_dtype=np.int32)
+    assert found.dtype == np.int32 and found.tolist() == [10000, 6]
+    assert lax.mul(x=floats(1.5), y=2.0, out_dtype="float16").dtype == np.float16
+    assert str(inspect.signature(lax.mul)) == "(x, y, *, out_dtype=None)"
 
 
 def test_operands_must_agree():

@@ -40,6 +40,31 @@ def test_custom_gradient():
 
 
 @pytest.mark.needs("jit")
+def test_custom_gradient_by_a_second_run():
+    @rb.custom_gradient(remat=True)
+    def cube(x):
+        again = lambda x: (x**3, lambda ct: ct * 30 * x**2)
+        return x**3, again
+
+    assert float(cube(2.0)) == 8
+    assert float(rb.grad(cube)(2.0)) == float(rb.grad(rb.checkpoint(cube))(2.0)) == 120
+
+
+def test_results_that_a_map_shares():
+    @rb.custom_vjp
+    def f(x, y):
+        return x * 2.0, x * y
+
+    f.defvjp(
+        lambda x, y: (f(x, y), (x, y)),
+        lambda kept, cts: (cts[0] * 2.0 + cts[1] * kept[1], cts[1] * kept[0]),
+        generic_batching=True,
+    )
+    mapped = rb.vmap(f, in_axes=(None, 0), out_axes=(None, 0))
+    total = lambda x, ys: (lambda shared, each: shared + each.sum())(*mapped(x, ys))
+    assert [x.tolist() for x in rb.grad(total, (0, 1))(3.0, np.arange(3, dtype="f4"))] == [5.0, [3.0] * 3]
+
+
 def test_custom_gradient_under_jit():
     assert rb.jit(square)(3.0) == 9
     assert rb.grad(rb.jit(square))(3.0) == rb.jit(rb.grad(square))(3.0) == 30

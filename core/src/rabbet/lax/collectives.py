@@ -139,7 +139,7 @@ def pmin(x, axis_name, *, axis_index_groups=None):
 
 # ------------------------------------------------------------------------------- gathering and scattering
 @folded
-def all_gather(x, axis_name, *, axis_index_groups=None, axis=0, tiled=False):
+def all_gather(x, axis_name, *, axis_index_groups=None, axis=0, tiled=False, to="varying"):
     """The values of all members of a named axis.
 
     Args:
@@ -148,10 +148,14 @@ def all_gather(x, axis_name, *, axis_index_groups=None, axis=0, tiled=False):
       axis_index_groups: groups of indices, of one size, that gather within themselves.
       axis: where the members' dimension goes.
       tiled: concatenate along the dimension ``axis`` instead of stacking along a new one.
+      to: ``"varying"``, ``"reduced"`` or ``"invarying"``: what the field's typed axes say of the result.
+        Every member has the same values in any case.
 
     Returns:
       arrays with one more dimension at ``axis``, or with that dimension multiplied.
     """
+    if to not in ("varying", "reduced", "invarying"):
+        raise ValueError(f"all_gather: to must be 'varying', 'reduced' or 'invarying', got {to!r}")
     pairs = _names(axis_name, "all_gather")
     groups = groups_of(axis_index_groups, pairs, "all_gather")
     count = count_of(pairs, groups)

@@ -14,7 +14,7 @@ def _over(primitive, operand, axes):
     return primitive(operand, axes=axes)
 
 
-def reduce_sum(operand, axes):
+def reduce_sum(operand, axes, *, out_sharding=None):
     """The sum of the elements over ``axes``, in the operand's dtype."""
     return _over(_reductions.reduce_sum, operand, axes)
 
@@ -24,12 +24,12 @@ def reduce_prod(operand, axes):
     return _over(_reductions.reduce_prod, operand, axes)
 
 
-def reduce_max(operand, axes):
+def reduce_max(operand, axes, *, out_sharding=None):
     """The largest element over ``axes``, NaN if there is one; of none, the least value of the dtype."""
     return _over(_reductions.reduce_max, operand, axes)
 
 
-def reduce_min(operand, axes):
+def reduce_min(operand, axes, *, out_sharding=None):
     """The smallest element over ``axes``, NaN if there is one; of none, the largest value of the dtype."""
     return _over(_reductions.reduce_min, operand, axes)
 

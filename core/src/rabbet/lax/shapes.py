@@ -37,7 +37,7 @@ def broadcast_shapes(*shapes):
         ) from None
 
 
-def broadcast_in_dim(operand, shape, broadcast_dimensions):
+def broadcast_in_dim(operand, shape, broadcast_dimensions, *, out_sharding=None):
     """``operand`` repeated to ``shape``, its dimension i being dimension ``broadcast_dimensions[i]`` of the
     result.
     """
@@ -47,7 +47,7 @@ def broadcast_in_dim(operand, shape, broadcast_dimensions):
     return _shape.broadcast_in_dim(operand, shape=shape, broadcast_dimensions=dims)
 
 
-def broadcast(operand, sizes):
+def broadcast(operand, sizes, *, out_sharding=None):
     """``operand`` repeated along new leading dimensions of the given sizes."""
     sizes = sizes_of(sizes, "sizes")
     aval = typeof(operand)
@@ -111,7 +111,7 @@ def empty(shape, dtype, *, out_sharding=None):
     return full(shape, 0, dtype)
 
 
-def full_like(x, fill_value, dtype=None, shape=None, *, sharding=None):
+def full_like(x, fill_value, dtype=None, shape=None, sharding=None):
     """An array like ``x``, weak if that is, filled with a scalar; shape and dtype can be changed."""
     aval = typeof(x)
     out = full(aval.shape if shape is None else shape, fill_value, aval.dtype if dtype is None else dtype)
@@ -232,9 +232,9 @@ def concatenate(operands, dimension):
     return _shape.concatenate(*operands, dimension=axis)
 
 
-def stack(arrays, axis=0):
+def stack(operands, axis=0):
     """Arrays of one shape joined along a new dimension."""
-    arrays = list(arrays)
+    arrays = list(operands)
     if not arrays:
         raise ValueError("stack needs at least one array, got an empty sequence")
     axis = axis_in_range("stack", axis, typeof(arrays[0]).ndim + 1)

@@ -8,7 +8,9 @@ Other families are made by the functions here while they are imported, so this m
 rule runs.
 """
 
-from rabbet import primitives
+import inspect
+
+from rabbet import dtypes, primitives
 from rabbet.interpreter import typeof
 from rabbet.payloads import Dual, Linear, Zero, zero_for
 from rabbet.primitive import Primitive
@@ -59,8 +61,25 @@ def unary(name, hlo, accepts, *, kinds=(), derivative=None, tolerant=False, doc=
     return primitive
 
 
+class Product(Primitive):
+    """``mul``: callers may ask for another dtype, to which the operands are converted first."""
+
+    def _in_their_places(self, args, params):
+        args, params = super()._in_their_places(args, params)
+        dtype = params.pop("out_dtype", None)
+        if dtype is not None:
+            args = [primitives.convert.to_dtype(x, dtypes.canonicalize(dtype)) for x in args]
+        return args, params
+
+    @property
+    def __signature__(self):
+        plain = super().__signature__
+        asked = inspect.Parameter("out_dtype", inspect.Parameter.KEYWORD_ONLY, default=None)
+        return plain.replace(parameters=[*plain.parameters.values(), asked])
+
+
 def binary(
-    name, hlo, accepts, *, kinds=(), partials=None, own_jvp=False, operands=("x", "y"), doc=""
+    name, hlo, accepts, *, kinds=(), partials=None, own_jvp=False, operands=("x", "y"), doc="", made=Primitive
 ):  # fmt: skip
     """Make a binary elementwise primitive.
 
@@ -69,13 +88,14 @@ def binary(
         unless the kinds give one.
       own_jvp: True: the rule for ``jvp`` follows the call.
       operands: their names.
+      made: the class of the primitive.
     """
 
     def abstract(x, y):
         checks.accept(name, accepts, x, y)
         return checks.elementwise_aval(name, x, y)
 
-    primitive = Primitive(name, abstract, kinds=(*kinds, "elementwise"), operands=operands, doc=doc)
+    primitive = made(name, abstract, kinds=(*kinds, "elementwise"), operands=operands, doc=doc)
 
     @primitive.rule("lower")
     def lower_binary(op, x, y):
@@ -105,7 +125,7 @@ def binary(
 # -------------------------------------------------------------------------------------- sums and products
 add = binary("add", "stablehlo.add", NUMBERS + "b", kinds=("increasing", "linear"), doc="x + y")
 sub = binary("sub", "stablehlo.subtract", NUMBERS, kinds=("linear",), doc="x - y")
-mul = binary("mul", "stablehlo.multiply", NUMBERS + "b", kinds=("bilinear",), doc="x * y")
+mul = binary("mul", "stablehlo.multiply", NUMBERS + "b", kinds=("bilinear",), doc="x * y", made=Product)
 neg = unary("neg", "stablehlo.negate", NUMBERS, kinds=("decreasing", "linear"), doc="-x")
 div = binary("div", "stablehlo.divide", NUMBERS, own_jvp=True, doc="x / y; integers divide towards zero")
 rem = binary(

@@ -105,7 +105,7 @@ class custom_vjp(_Custom):
     fwd = bwd = None
     symbolic_zeros = optimize_remat = False
 
-    def defvjp(self, fwd, bwd, symbolic_zeros=False, optimize_remat=False):
+    def defvjp(self, fwd, bwd, symbolic_zeros=False, optimize_remat=False, generic_batching=False):
         """Set the rules: ``fwd(*args) -> (out, residuals)`` and ``bwd(*static, residuals, cotangent) ->
         cotangents``.
 
@@ -119,6 +119,8 @@ class custom_vjp(_Custom):
           optimize_remat: under ``rb.checkpoint``, run ``fun`` and not ``fwd`` in the forward pass, which
             needs no residuals. The compiler finds that out by itself unless ``fwd`` is opaque to it, as a
             callback is.
+          generic_batching: taken for the field's sake. Results that ``vmap`` shares among its examples have
+            the right derivative with it and without.
         """
         self.fwd, self.bwd = fwd, bwd
         self.symbolic_zeros, self.optimize_remat = bool(symbolic_zeros), bool(optimize_remat)
@@ -130,12 +132,14 @@ class custom_vjp(_Custom):
         return {"vjp": pullback(call, self.fwd, self.bwd, self.symbolic_zeros, self.optimize_remat)}
 
 
-def custom_gradient(fun=None):
+def custom_gradient(fun=None, *, remat=False):
     """Decorator: a function that computes its gradient function along with its value.
 
     Args:
       fun: returns a pair: the output, and a function from the cotangent of the output to a tuple of
         cotangents of the arguments (to a single one, where there is one argument).
+      remat: the second of the pair is instead a function of the arguments of ``fun`` that returns such a
+        pair. It runs right after ``fun``, or under ``rb.checkpoint`` when the backward pass comes.
 
     Returns:
       a function of the same arguments that returns the output alone.
@@ -146,13 +150,15 @@ def custom_gradient(fun=None):
       ...     return x, lambda ct: (rnp.clip(ct, -1, 1),)
     """
     if fun is None:
-        return custom_gradient
+        return functools.partial(custom_gradient, remat=remat)
 
     def value(*args):
         return fun(*args)[0]
 
     def with_pull(*args):
         out, pull = fun(*args)
+        if remat:
+            out, pull = pull(*args)
 
         def pulled(cotangent):
             found = pull(cotangent)
