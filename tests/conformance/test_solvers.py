@@ -193,3 +193,17 @@ def test_what_is_refused():
     four = rb.jit(lambda b: lax.custom_root(lambda x: x - b, b, lambda f, x: x, lambda g, y: (y, y)))
     with pytest.raises(TypeError, match=r"custom_root: tangent_solve .* must return the structure"):
         four(B)
+
+
+@pytest.mark.parametrize("how", [lambda f: f, rb.jit], ids=["eager", "jit"])
+def test_what_solvers_return_is_checked(how):
+    def root(solve, **options):
+        return lambda b: lax.custom_root(lambda x: x - b, b, solve, lambda g, y: y, **options)
+
+    with pytest.raises(TypeError, match=r"custom_root: solve .* must return the structure"):
+        how(root(lambda f, x: (x, x)))(B)
+    with pytest.raises(TypeError, match=r"custom_root: solve .* must return f64\[3\] .* it returned f64\[2\]"):
+        how(root(lambda f, x: x[:2]))(B)
+    with pytest.raises(TypeError, match=r"must return a pair \(solution, aux\)"):
+        how(root(lambda f, x: x, has_aux=True))(B)
+    assert how(root(lambda f, x: x))(1.0) == 1  # a number may become an array

@@ -19,6 +19,49 @@ from rabbet.source_info import describe_function, folded
 from rabbet.tree_util import keystr
 
 
+def same_structure(who, what, fun, out_tree, treedef):
+    """Refuse what is not of the structure ``treedef``."""
+    if out_tree != treedef:
+        raise TypeError(
+            f"{who}: {what} {describe_function(fun)} must return the structure {treedef}, it returned "
+            f"{out_tree}"
+        )
+
+
+def same_types(who, what, fun, avals, wanted, treedef):
+    """Refuse leaves of other shapes or dtypes than those of ``treedef`` have."""
+    for i, (needed, got) in enumerate(zip(wanted, avals, strict=False)):
+        if (needed.shape, needed.dtype) != (got.shape, got.dtype):
+            path, _ = tree.leaves_with_path(tree.unflatten(treedef, list(range(len(wanted)))))[i]
+            raise TypeError(
+                f"{who}: {what} {describe_function(fun)} must return {needed.str_short()} for the "
+                f"output{keystr(path)}, it returned {got.str_short()}"
+            )
+
+
+def as_wanted(who, solve, out, like, has_aux):
+    """What a solver returned that was called as it is: checked as it would be as a program."""
+    if has_aux and not (isinstance(out, (tuple, list)) and len(out) == 2):
+        raise not_a_pair(who, "solve", solve, tree.structure(out))
+    leaves, out_tree = tree.flatten(out[0] if has_aux else out)
+    wanted, treedef = tree.flatten(like)
+    same_structure(who, "solve", solve, out_tree, treedef)
+    avals = [typeof(x) for x in leaves]
+    # Numbers, and what else is weakly typed, take the dtype of what they meet in the solver.
+    pairs = zip([typeof(x) for x in wanted], avals, strict=True)
+    wanted = [w.update(dtype=a.dtype) if w.weak_type else w for w, a in pairs]
+    same_types(who, "solve", solve, avals, wanted, treedef)
+    return out
+
+
+def not_a_pair(who, what, fun, out_tree):
+    """The error of a solver that should return an auxiliary result and does not."""
+    return TypeError(
+        f"{who}: with has_aux {what} {describe_function(fun)} must return a pair (solution, aux), it "
+        f"returned {out_tree}"
+    )
+
+
 class Vectors:
     """The space that a solver works in: a structure and the types of its leaves, those that ``fun``, a map of
     the space to itself, takes and returns where ``vector`` is weakly typed.
@@ -50,25 +93,11 @@ class Vectors:
         if aux:
             result = tree.unflatten(out_tree, list(range(out_tree.num_leaves)))
             if not (isinstance(result, (tuple, list)) and len(result) == 2):
-                raise TypeError(
-                    f"{self.who}: with has_aux {what} {describe_function(fun)} must return a pair (solution, "
-                    f"aux), it returned {out_tree}"
-                )
+                raise not_a_pair(self.who, what, fun, out_tree)
             out_tree, rest = tree.structure(result[0]), tree.structure(result[1])
-        if out_tree != self.treedef:
-            raise TypeError(
-                f"{self.who}: {what} {describe_function(fun)} must return the structure {self.treedef}, it "
-                f"returned {out_tree}"
-            )
-        places = tree.unflatten(self.treedef, list(range(len(self.avals))))
+        same_structure(self.who, what, fun, out_tree, self.treedef)
         control.stronger(body, self.leaves, len(self.leaves))
-        for i, (wanted, got) in enumerate(zip(self.avals, body.out_avals, strict=False)):
-            if (wanted.shape, wanted.dtype) != (got.shape, got.dtype):
-                path, _ = tree.leaves_with_path(places)[i]
-                raise TypeError(
-                    f"{self.who}: {what} {describe_function(fun)} must return {wanted.str_short()} for the "
-                    f"output{keystr(path)}, it returned {got.str_short()}"
-                )
+        same_types(self.who, what, fun, body.out_avals, self.avals, self.treedef)
         return rest
 
     def result(self, outs, aux_tree, has_aux):
@@ -111,7 +140,7 @@ def custom_linear_solve(matvec, b, solve, transpose_solve=None, symmetric=False,
       TypeError: if a function returns other types than ``b`` has; the message names the leaf.
     """
     if context.interpreter is Context.interpreter:  # nothing is differentiated or recorded
-        return solve(matvec, b)
+        return as_wanted("custom_linear_solve", solve, solve(matvec, b), b, has_aux)
     space = Vectors("custom_linear_solve", "matvec", matvec, b)
     a = space.map
     solving = space.staged(lambda v: solve(space.function(a.program, a.consts), v))
@@ -163,9 +192,13 @@ def custom_root(f, initial_guess, solve, tangent_solve, has_aux=False):
 
     Returns:
       the root, or ``(root, aux)``; ``aux`` has no derivative.
+
+    Raises:
+      TypeError: if a function returns another structure or other types than ``initial_guess`` has; the
+        message names the leaf.
     """
     if context.interpreter is Context.interpreter:  # nothing is differentiated or recorded
-        return solve(f, initial_guess)
+        return as_wanted("custom_root", solve, solve(f, initial_guess), initial_guess, has_aux)
     space = Vectors("custom_root", "f", f, initial_guess)
     root = _Root(space, solve, tangent_solve, has_aux)
     return space.result(root.call(*root.consts, *space.leaves), root.aux_tree, has_aux)
