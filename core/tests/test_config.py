@@ -226,7 +226,8 @@ def test_assignment_says_what_to_write_instead(config):
         config.debug_nans = True
 
 
-def test_a_config_shows_what_is_not_at_its_default(config):
+def test_a_config_shows_what_is_not_at_its_default(config, monkeypatch):
+    monkeypatch.delenv("RABBET_ENABLE_CHECKS", raising=False)
     assert repr(config) == "Config()"
     config.update("debug_nans", True)
     assert repr(config) == "Config(debug_nans=True)"
