@@ -137,9 +137,10 @@ def test_update_reaches_the_key_of_a_thread_with_overrides(config):
 
 
 def test_keys_distinguish_values_that_are_equal_but_of_other_types(config):
-    with config.override(default_device=1):
+    config.define(Setting("odd", None, lambda value: value, doc="anything", traced=True))
+    with config.override(odd=1):
         one = config.traced_key()
-    with config.override(default_device=True):
+    with config.override(odd=True):
         assert config.traced_key() is not one
 
 

@@ -330,8 +330,11 @@ def names(value):
     return tuple(part.strip() for part in parts if part.strip()) or None
 
 
-def anything(value):
-    return value if value != "" else None
+def place(value):
+    # Devices stand above this module: what is none of them is told by what they all have.
+    if value is not None and not isinstance(value, str) and not hasattr(value, "device_kind"):
+        raise ValueError("it is a Device (rb.devices() lists them) or the name of a platform, such as 'cpu'")
+    return value or None
 
 
 def precision(value):
@@ -349,7 +352,7 @@ CORE_SETTINGS = (
             doc="What to do when an operation broadcasts arrays of different rank."),
     Setting("disable_jit", False, boolean, traced=True,
             doc="Run jitted functions and control flow op by op, with values that can be looked at."),
-    Setting("default_device", None, anything, traced=True,
+    Setting("default_device", None, place, traced=True,
             doc="Device for new arrays: a Device, or a platform such as 'cpu'."),
     Setting("debug_nans", False, boolean, traced=True,
             doc="Raise FloatingPointError when a computation returns NaN."),

@@ -8,10 +8,11 @@ import types
 
 import pytest
 from rabbet.plugins import cli, discovery
-from rabbet.plugins.cli import doctor, new_plugin, output, plugins
+from rabbet.plugins.cli import doctor, new_plugin, output, plugins, trial
 from rabbet.plugins.hooks import Hooks
 from rabbet.plugins.hookspecs import hookimpl
 from rabbet.plugins.manager import PluginManager
+from rabbet.runtime.c_api import CApiBackend
 
 from .fakes import FakeDistribution, offer
 
@@ -140,6 +141,19 @@ def test_devices_are_described_where_they_say_more_than_their_name(monkeypatch):
 def test_a_backend_that_cannot_be_loaded_is_reported_once(monkeypatch):
     monkeypatch.setattr(doctor.devices, "by_platform", lambda: [("no-such-platform", OSError("broken"))])
     assert [check.label for check in doctor.backends()] == ["devices of no-such-platform"]
+
+
+@pytest.mark.parametrize(
+    "program,said", [("os.abort()", "to start it ends the process with SIGABRT"), ("1 / 0", None)]
+)
+def test_a_library_that_ends_the_process_ends_another_one(tmp_path, monkeypatch, program, said):
+    library = tmp_path / "lib.so"
+    library.write_bytes(b"\x7fELF")
+    made = CApiBackend("toaster", library)
+    monkeypatch.setattr(made.plugin, "problem", lambda: None)
+    monkeypatch.setattr(trial, "PROGRAM", f"import os; {program}")
+    found = trial.trouble(made, "start")
+    assert found is said is None or found.startswith(said)
 
 
 def test_lines_of_one_check_are_kept_together():

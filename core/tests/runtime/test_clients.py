@@ -7,7 +7,7 @@ import threading
 import warnings
 
 import pytest
-from rabbet.config import config
+from rabbet.config import Setting, config
 from rabbet.errors import MissingPluginError, PluginError
 
 from .conftest import clients_of, fake_backend
@@ -107,6 +107,18 @@ def test_the_build_of_a_library_is_part_of_the_clients_version():
         return clients_of(cpu=fake_backend(**fields)).default().version
 
     assert version(build=lambda: "of Tuesday") == f"{version()}\nof Tuesday"
+
+
+def test_a_setting_that_comes_too_late_is_told():
+    setting = Setting("toaster_slots", 2, int, doc="how many", env="TOASTER_SLOTS")
+    clients = clients_of(cpu=fake_backend(settings=(setting,)))
+    with config.override(platforms="cpu"):
+        clients.default()
+    with (
+        pytest.warns(RuntimeWarning, match=r"toaster_slots = 4 has no effect.*, with 2;.* TOASTER_SLOTS"),
+        config.override(toaster_slots=4),
+    ):
+        pass
 
 
 def test_options_reach_the_backend():

@@ -65,8 +65,8 @@ def test_the_default_device(three):
         assert devices.default_device() is devices.devices()[2]
     with config.override(default_device="odd"):
         assert devices.default_device().platform == "odd"
-    with config.override(default_device=3), pytest.raises(ConfigError, match="it is a Device"):
-        devices.default_device()
+    with pytest.raises(ConfigError, match="default_device cannot be 3: it is a Device"):
+        config.override(default_device=3)
 
 
 def test_live_buffers_by_device(three):

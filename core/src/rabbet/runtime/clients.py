@@ -11,6 +11,7 @@ import os
 import threading
 import warnings
 import weakref
+from functools import partial
 
 from rabbet.config import config
 from rabbet.errors import PluginError, RabbetError
@@ -128,6 +129,8 @@ class Clients:
                 raise PluginError(does_not_start(backend, error, self._others(backend))) from error
             self.failures.pop(backend.platform, None)
             self._running[backend.platform] = client
+            for setting in backend.settings:
+                config.watch(setting.name, partial(tell_if_late, setting, getattr(config, setting.name)))
             return client
 
     def _others(self, backend):
@@ -196,6 +199,18 @@ def forked(clients):
         client.forked = True
     for callback in clients._on_fork:
         callback()
+
+
+def tell_if_late(setting, told):
+    """Warn if a setting of a backend is not what the client was `told` of it when it was made."""
+    value = getattr(config, setting.name)
+    if value != told:
+        warnings.warn(
+            f"{setting.name} = {value!r} has no effect: the client is running, with {told!r}; set it before "
+            f"the first array is made or devices are listed, or set {setting.variable}",
+            RuntimeWarning,
+            stacklevel=4,
+        )
 
 
 def does_not_start(backend, error, others):

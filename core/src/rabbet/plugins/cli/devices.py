@@ -1,6 +1,7 @@
 """``rabbet devices``: what each installed backend can compute on."""
 
-from rabbet.plugins.cli import output
+from rabbet.errors import PluginError
+from rabbet.plugins.cli import output, trial
 from rabbet.plugins.records import cause
 
 HELP = "list the devices of every installed backend"
@@ -28,7 +29,8 @@ def by_platform():
     """``(platform, outcome)`` for each installed backend.
 
     The outcome is the list of its devices; or, as text, why this machine cannot have any (no such
-    hardware: nothing is broken); or the exception that kept us from them.
+    hardware: nothing is broken); or the exception that kept us from them. A native library that ends the
+    process does so in one of its own.
     """
     import rabbet
     from rabbet.runtime.backends import default_registry
@@ -36,7 +38,11 @@ def by_platform():
     registry = default_registry()
     for platform in registry.allowed():
         try:
-            obstacle = registry.get(platform).obstacle()
+            backend = registry.get(platform)
+            obstacle = backend.obstacle()
+            fatal = trial.trouble(backend, "start") if obstacle is None else None
+            if fatal is not None:
+                raise PluginError(f"the {platform!r} backend cannot be used here: {fatal}")
             yield platform, obstacle or list(rabbet.devices(platform))
         except Exception as error:
             yield platform, error

@@ -12,7 +12,7 @@ from importlib import metadata
 from typing import NamedTuple
 
 from rabbet.plugins import discovery
-from rabbet.plugins.cli import cache, devices
+from rabbet.plugins.cli import cache, devices, trial
 from rabbet.plugins.hooks import default_hooks
 from rabbet.plugins.manager import default_manager
 from rabbet.plugins.records import cause, last_frames
@@ -170,6 +170,9 @@ def _own_words(platform):
     try:
         backend = default_registry().get(platform)
         yield from (Check(*answer) for answer in (backend.doctor() if backend.doctor is not None else ()))
+        if backend.obstacle() is not None and trial.can_try(backend):
+            fatal = trial.trouble(backend, "load")
+            yield Check(f"{platform} loading", fatal is None, fatal or "its library loads")
     except Exception as error:
         yield Check(platform, False, cause(error))
 
