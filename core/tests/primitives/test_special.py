@@ -161,3 +161,16 @@ def test_numbers_beside_double_precision(fn, at):
     (tangent,) = driver.jvp(lambda y: (fn(y),), (x,), (one,))[1]
     difference = (float(fn(lax.add(x, step))) - float(fn(lax.sub(x, step)))) / 2e-6
     assert tangent.dtype == np.float64 and float(tangent) == pytest.approx(difference, rel=1e-6)
+
+
+@pytest.mark.parametrize("dtype, eps", [("float32", 6e-8), ("float64", 2e-15)])
+def test_log_gamma_keeps_its_digits_around_its_zeros_and_for_denormals(dtype, eps):
+    x = np.concatenate([np.linspace(0.05, 4.5, 890), [1, 2, 1.0009765625, 1.9990234375, 40.0]]).astype(dtype)
+    wanted = sp.gammaln(x.astype(np.float64))
+    found = np.asarray(lax.lgamma(device_array(x)), np.float64)
+    # As many digits as the argument allows, whose own last one counts most around the zeros.
+    np.testing.assert_allclose(found, wanted, rtol=6 * eps, atol=1e-9 if dtype == "float32" else 1e-15)
+    tiny = np.array([1e-40, -1e-42, 2e-38, np.inf, 0.0], np.float32)
+    assert np.allclose(
+        lax.lgamma(device_array(tiny)), [92.103409, 96.708579, 87.498234 - 0.693147, np.inf, np.inf]
+    )

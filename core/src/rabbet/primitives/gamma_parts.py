@@ -11,7 +11,11 @@ import functools
 import math
 from fractions import Fraction
 
+import numpy as np
+
+from rabbet.interpreter import typeof
 from rabbet.primitives import logic
+from rabbet.primitives.convert import bitcast_convert_type, to_dtype
 from rabbet.primitives.elementwise import add, div, log, log1p, min, mul, sqrt, sub
 from rabbet.primitives.numerics import full_like, is_double, largest, polynomial
 from rabbet.primitives.powers import abs
@@ -21,6 +25,8 @@ STIRLING = (
     Fraction(1, 12), Fraction(-1, 360), Fraction(1, 1260), Fraction(-1, 1680), Fraction(1, 1188),
     Fraction(-691, 360360), Fraction(1, 156), Fraction(-3617, 122400),
 )  # fmt: skip
+
+EULER = 0.57721566490153286061
 
 # Where Temme's expansion is used: a from here on, and |x / a - 1| up to there.
 TEMME_FROM = 20.0
@@ -83,6 +89,65 @@ def stirling_error(a):
 
 
 # ---------------------------------------------------------------------------------------------------- Temme
+def log_gamma(x, rough):
+    """``log |gamma(x)|`` from XLA's ``rough`` approximation, which loses digits around its zeros at 1 and 2,
+    in single precision also elsewhere, and takes denormal numbers for 0.
+
+    Up to 7/2 by DLMF 5.7.3, the series in the distance ``z`` of ``x + n`` from 2, and the recurrence
+    ``log gamma(x + 1) = log gamma(x) + log x``. Then, in single precision, by Stirling's formula (5.11.1).
+    """
+    nought, one = full_like(x, 0), full_like(x, 1)
+    parts = (
+        # up to, z, what to take the logarithm of, its sign
+        (0.5, x, mul(x, add(x, 1.0)), -1.0),
+        (1.5, sub(x, 1.0), x, -1.0),
+        (2.5, sub(x, 2.0), one, -1.0),
+        (3.5, sub(x, 3.0), sub(x, 1.0), 1.0),
+    )
+    near = logic.bitwise_and(logic.gt(x, nought), logic.lt(x, parts[-1][0]))
+    z, factor, sign = nought, one, one
+    for limit, *row in reversed(parts):
+        inside = logic.bitwise_and(near, logic.lt(x, limit))
+        z, factor = (logic.select_n(inside, a, b) for a, b in zip((z, factor), row, strict=False))
+        sign = logic.select_n(inside, sign, full_like(x, row[-1]))
+    series = mul(z, polynomial(z, log_gamma_row(26 if is_double(x) else 12)))
+    out = logic.select_n(near, rough, add(series, mul(sign, log(factor))))
+    if not is_double(x):
+        large = logic.bitwise_and(logic.ge(x, 3.5), logic.lt(x, 1e6))
+        at = logic.select_n(large, one, x)
+        logs = log(at)
+        inverse = div(1.0, at)
+        error = mul(inverse, polynomial(mul(inverse, inverse), [float(c) for c in STIRLING[:5]]))
+        half = 0.5 * math.log(2.0 * math.pi)
+        series = add(sub(mul(at, sub(logs, 1.0)), mul(logs, 0.5)), add(error, half))
+        out = logic.select_n(large, out, series)
+    return _log_gamma_of_denormals(x, out)
+
+
+def _log_gamma_of_denormals(x, out):
+    """``-log |x|`` of denormal numbers, which arithmetic takes for 0, from their bits; else ``out``."""
+    words, fraction, lowest = (np.int64, 52, -1074) if is_double(x) else (np.int32, 23, -149)
+    bits = bitcast_convert_type(x, new_dtype=np.dtype(words))
+    bits = logic.bitwise_and(bits, full_like(bits, np.iinfo(words).max))
+    denormal = logic.bitwise_and(logic.gt(bits, 0), logic.lt(bits, full_like(bits, 1 << fraction)))
+    steps = to_dtype(logic.select_n(denormal, full_like(bits, 1), bits), typeof(x).dtype)
+    return logic.select_n(denormal, out, sub(-lowest * math.log(2.0), log(steps)))
+
+
+@functools.cache
+def log_gamma_row(count):
+    """The coefficients of ``log gamma(2 + z) / z`` by powers of ``z``: ``1 - gamma``, then ``(-1) ** k
+    (zeta(k) - 1) / k`` for ``k = 2, 3, ...``; zeta by the Euler-Maclaurin formula (DLMF 25.2.9).
+    """
+
+    def zeta_less_1(k, n=60):
+        tail = n ** (1 - k) / (k - 1) - n**-k / 2 + k * n ** (-k - 1) / 12
+        tail -= k * (k + 1) * (k + 2) * n ** (-k - 3) / 720
+        return math.fsum([*[i**-k for i in range(2, n + 1)], tail])
+
+    return [1 - EULER, *[(-1) ** k * zeta_less_1(k) / k for k in range(2, count)]]
+
+
 def temme(a, eta):
     """``S = sum of c_k(eta) a ** -k`` (DLMF 8.12.8) and its derivatives by ``eta`` and by ``a``."""
     rows = temme_rows(is_double(a))

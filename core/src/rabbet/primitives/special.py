@@ -7,10 +7,11 @@ DLMF: 5.2 and 5.15 for the gamma family, 25.11.17 for Hurwitz's zeta.
 
 import numpy as np
 
+from rabbet import dtypes
 from rabbet.interpreter import typeof
 from rabbet.payloads import Dual, Zero, zero_for
 from rabbet.primitive import Primitive
-from rabbet.primitives import checks, zeros
+from rabbet.primitives import checks, gamma_parts, zeros
 from rabbet.primitives.checks import FLOATS, INTEGERS
 from rabbet.primitives.elementwise import add, mul, neg, unary
 from rabbet.primitives.numerics import typed
@@ -57,6 +58,18 @@ lgamma = unary(
     "lgamma", "chlo.lgamma", FLOATS, derivative=lambda x, out: digamma(x),
     doc="log |gamma(x)|; infinite at 0, -1, -2, ...",
 )  # fmt: skip
+simple_lgamma = lgamma.rules.pop("lower")
+
+
+@lgamma.rule("lower")
+def lower_lgamma(op, x):
+    """XLA's version, mended where it loses digits; halves are computed in more of them anyway."""
+    rough = simple_lgamma(op, x)
+    if dtypes.itemsize_bits(op.out.dtype) < 32:
+        return rough
+    return op.write(lambda *args: [gamma_parts.log_gamma(*args)], [op.out.strong()] * 2, [x, rough])[0]
+
+
 digamma = unary(
     "digamma", "chlo.digamma", FLOATS, derivative=lambda x, out: polygamma(1.0, x),
     doc="the derivative of log gamma; -inf at 0, NaN at -1, -2, ...",
