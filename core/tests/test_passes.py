@@ -130,8 +130,9 @@ def test_a_name_that_no_pass_has_is_answered_with_the_known_ones(installed):
     installed(make("one"))
     for setting in ("disable_passes", "enable_passes"):
         wanted = pytest.warns(UserWarning, match=f"{setting} names 'twwo'.*the passes are dead-code, one")
-        with config.override(**{setting: "twwo"}), wanted:
+        with config.override(**{setting: "twwo"}), wanted as caught:
             pipeline.run(program(lax.sin), "cpu")
+        assert caught[0].filename == __file__
 
 
 def test_which_passes_run_is_part_of_the_key_of_compiled_programs():

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 
+from rabbet import source_info
 from rabbet.checking import check
 from rabbet.config import config
 from rabbet.errors import JaxprTypeError, PluginError
@@ -140,10 +141,13 @@ def selected(platform):
 @functools.lru_cache(maxsize=64)
 def _selected(passes, platform, off, on):
     for setting, name in unknown_names():
-        warnings.warn(
+        user = source_info.position(source_info.caller())
+        warnings.warn_explicit(
             f"{setting} names {name!r}, and no pass is called so; the passes are "
             f"{', '.join(sorted([p.name for p in passes]))}",
-            stacklevel=2,
+            UserWarning,
+            user.file,
+            user.line,
         )
     return [p for p in passes if is_on(p) and (p.platforms is None or platform in p.platforms)]
 
