@@ -75,9 +75,14 @@ def first_table():
     """A line per primitive: where each transformation's rule comes from."""
     tables = columns()
     for name, primitive in primitives().items():
-        cells = [str(closure.cell(table, primitive, REASONS.get(t))) for t, table in tables.items()]
+        cells = [shown(closure.cell(table, primitive, REASONS.get(t))) for t, table in tables.items()]
         cells[0] = ", ".join([cells[0], *sorted(own_platforms(primitive))])
         yield f"| `{name}` | {', '.join(primitive.kinds)} | {' | '.join(cells)} |"
+
+
+def shown(cell):
+    """A cell in one line of a table: of a reason the first line, what to do about it aside."""
+    return f"({cell.detail.splitlines()[0]})" if cell.word == "none" and cell.detail else str(cell)
 
 
 def own_platforms(primitive):
@@ -144,12 +149,20 @@ def outer_tables():
     return {"jit": lower, "jvp": jvp, "vmap": batch, **{n: tables[n] for n in ("jet", "checkify", "enclose")}}
 
 
+def smooth(primitive, mine):
+    """The rows of a primitive that can be differentiated; those of one that refuses, but has no derivative of
+    zero, so that it says why.
+    """
+    rows = [row for row in mine if row.orders]
+    return rows if rows or closure.cell(jvp, primitive).word == "zero" else mine
+
+
 def operations(name, row):
     """What a primitive is made of under an inner transformation; None where that does not concern it."""
     dtype = next(iter(row.smooth_dtypes()), row.main_dtype())
     args = [device_array(a) for a in row.draw(dtype)]
     fn = row.function(dtype)
-    if not args or (name in SMOOTH and not row.orders):
+    if not args or (name in SMOOTH and not any(inexact(x) for x in args)):
         return None
     avals = [typeof(x) for x in args]
 
@@ -162,10 +175,10 @@ def operations(name, row):
 def pair_cell(name, mine):
     """Which outer transformations know all that the rows of a primitive are made of under ``name``."""
     missing, concerned = {}, False
-    for row in mine:
+    for row in smooth(mine[0].primitive, mine) if name in SMOOTH else mine:
         try:
             made = operations(name, row)
-        except rb.errors.MissingRule as refusal:
+        except (rb.errors.MissingRule, NotImplementedError) as refusal:
             why = REASONS[name](row.primitive) if name in REASONS else str(refusal).splitlines()[0]
             return f"({why})".replace("'", "`")
         if made is None:
@@ -201,6 +214,7 @@ This page is written by `tools/closure.py`, and a test compares it with the code
 | `parts` | its decomposition into other primitives |
 | `bodies` | the programs that it carries |
 | `derived` | made by the table from another table's rule |
+| `default` | the table's rule for all that is left |
 | `zero` | the derivative is zero, or there is none: integers, steps |
 | (a reason) | there is none, and why |
 
@@ -217,9 +231,14 @@ and of second order against finite differences in double precision, batches agai
 
 ## Every pair of transformations
 
-A cell says which outer transformations know every operation that the primitive becomes under the inner
-one. A dash: the inner one does not concern it, because it is not differentiable. The pairs of `jvp`, `vjp`
-and `vmap` are also run for every row, against loops.
+A cell says which outer transformations (`jit`, `jvp`, `vmap`, `jet`, `checkify`, `enclose`) know every
+operation that the primitive becomes under the inner one, and after `but` which do not, because of which
+operations. A dash: the inner one does not concern it, because its derivative is zero or it has no operands.
+In parentheses: the inner one refuses it, and why. Of a function that has no derivative by one operand the
+column shows that; by the others it has one. The pairs of `jvp`, `vjp` and `vmap` are also run for every row,
+against loops.
+
+Primitives without a line here carry programs, communicate or call Python, and are tested by themselves.
 
 | primitive | {inner} |
 |---|{inner_rule}
