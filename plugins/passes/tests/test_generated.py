@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from rabbet.extend import check
+from rabbet.passes.pipeline import DEAD_CODE
 from rabbet_passes import cse, fold, outline, weight_dots
 
 from .programs import programs, results
 
-PASSES = [cse.PASS, fold.PASS, weight_dots.PASS, outline.PASS]
+PASSES = [DEAD_CODE, cse.PASS, fold.PASS, weight_dots.PASS, outline.PASS]
 ARGS = [
     np.float32(-0.0),
     np.float32([[1.5, -0.0, np.inf], [-2.5, 0.0, 3e-3]]),
