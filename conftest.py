@@ -30,6 +30,8 @@ def pytest_runtest_call(item):
     except Exception as error:
         # Environments without rabbet share this file.
         refused = getattr(sys.modules.get("rabbet.errors"), "NotOfferedError", ())
+        while isinstance(error, ExceptionGroup):  # of several threads, each a warning about an error
+            error = error.exceptions[0].__cause__ or error.exceptions[0]
         if not isinstance(error, refused):
             raise
         reason = str(error).splitlines()[0]

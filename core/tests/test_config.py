@@ -144,6 +144,20 @@ def test_keys_distinguish_values_that_are_equal_but_of_other_types(config):
         assert config.traced_key() is not one
 
 
+def test_a_setting_that_is_found_when_it_is_asked_for(config):
+    asked = []
+
+    def find():
+        asked.append(1)
+        config.define(Setting("slots", 2, int, doc="how many"))
+
+    config.use_finder(find)
+    config.update("slots", "3")
+    assert (config.slots, asked) == (3, [1])
+    with pytest.raises(AttributeError, match=r"Did you mean 'slots'"):
+        config.update("slot", 1)
+
+
 def test_key_shows_its_values(config):
     assert "enable_x64=False" in repr(config.traced_key())
 

@@ -25,11 +25,11 @@ print(json.dumps({
 """
 
 
-def in_a_process(**environment):
-    """What a fresh process with these variables says about its CPU devices."""
+def in_a_process(before="", **environment):
+    """What a fresh process with these variables says about its CPU devices, after a line of its own."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("RABBET_")}
     ran = subprocess.run(
-        [sys.executable, "-c", SCRIPT],
+        [sys.executable, "-c", f"{before}\n{SCRIPT}"],
         env=inherited | environment,
         capture_output=True,
         text=True,
@@ -57,6 +57,11 @@ def test_the_environment_sets_devices_and_allocator():
     seen = in_a_process(RABBET_NUM_CPU_DEVICES="3", RABBET_CPU_ALLOCATOR="default")
     assert seen["devices"] == ["cpu:0", "cpu:1", "cpu:2"]
     assert not seen["kept"]
+
+
+def test_the_program_sets_devices():
+    before = "import rabbet; rabbet.config.update('num_cpu_devices', 2)"
+    assert in_a_process(before, RABBET_NUM_CPU_DEVICES="3")["devices"] == ["cpu:0", "cpu:1"]
 
 
 def test_the_environment_sets_the_number_of_threads():

@@ -15,7 +15,11 @@ from rabbet.passes import pipeline
 from rabbet.passes.profile import profiled
 from rabbet.testing.checks import COMPILE_FAST
 
-pytestmark = pytest.mark.needs("jit", "grad", "numpy", "nn", "random", "cse")
+# How programs are compiled differs between platforms; what is told of them here is the CPU's way.
+pytestmark = [
+    pytest.mark.needs("jit", "grad", "numpy", "nn", "random", "cse", "cpu"),
+    pytest.mark.usefixtures("on_the_cpu"),
+]
 
 GPT = Path(__file__).parents[2] / "benchmarks" / "gpt_step.py"
 ON_REQUEST = ("fold", "weight-dots-2d", "outline")
@@ -117,7 +121,7 @@ def largest_fusion(text):
 @pytest.fixture(scope="module")
 def steps():
     """The compiled training step, by its number of layers and whether parameters and state are donated."""
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, rb.default_device("cpu"):
 
         def compiled(layers, donate=()):
             step, args = gpt(layers, patch)

@@ -6,7 +6,7 @@ import rabbet as rb
 from rabbet import lax
 from rabbet.extend import Primitive, lower_program
 
-pytestmark = pytest.mark.needs("jit", "grad", "vmap", "cpu")
+pytestmark = [pytest.mark.needs("jit", "grad", "vmap", "cpu"), pytest.mark.usefixtures("on_the_cpu")]
 
 X = np.linspace(0.1, 1.3, 4).astype("f4")
 

@@ -337,6 +337,7 @@ def test_what_a_gradient_computes_can_be_counted():
     assert {"sin", "cos", "mul"} <= set(counter.seen)
 
 
+@pytest.mark.usefixtures("on_the_cpu")
 def test_intervals_go_through_collectives_solvers_and_platforms():
     """With no line for any of them: by kinds, and through the programs that they carry."""
     x = np.array([1.0, -2.0, 0.5], "f4")

@@ -5,10 +5,12 @@ Lower tiers leave places open (who evaluates, who knows further dtypes, rules, p
 that looks among the installed packages when it is first asked.
 """
 
+import contextlib
 import functools
 
 from rabbet import current, dtypes, passes, provided, rules
 from rabbet.config import config
+from rabbet.errors import PluginError
 from rabbet.interpreter import Tracer
 from rabbet.lax import operators
 from rabbet.primitives import standard
@@ -30,6 +32,7 @@ def compose():
     rules.set_bridges(find_rule_sets)
     passes.set_finder(find_passes)
     backends.set_manager(manager)
+    config.use_finder(load_backends)
     observers.set_notifier(notify_hooks, has_hooks)
     for name in ("debug_nans", "debug_infs"):
         # What is compiled checks its results, or does not, for good.
@@ -41,6 +44,14 @@ def manager():
     from rabbet.plugins.manager import default_manager
 
     return default_manager()
+
+
+def load_backends():
+    """Load the installed backends for the settings that they bring; a broken one says so where it is used."""
+    registry = backends.default_registry()
+    for platform in registry.installed():
+        with contextlib.suppress(PluginError):
+            registry.get(platform)
 
 
 @functools.cache

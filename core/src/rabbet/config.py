@@ -116,6 +116,7 @@ class Config:
             "_keys": {},
             "_overridden": {},
             "_watchers": {},
+            "_find_more": None,
             "_lock": threading.RLock(),
         }
         self.__dict__.update(state, traced_key=traced_key)
@@ -140,6 +141,10 @@ class Config:
                 property(operator.attrgetter(f"_values.{setting.name}"), doc=setting.doc),
             )
             self._refresh()
+
+    def use_finder(self, function):
+        """Name a ``function()`` that defines further settings: called when one that is missing is asked for."""
+        self.__dict__["_find_more"] = function
 
     def watch(self, name, function):
         """Call ``function()`` whenever ``name`` is changed, for the process or in any thread."""
@@ -215,6 +220,8 @@ class Config:
         return context
 
     def _setting(self, name):
+        if name not in self._settings and self._find_more is not None:
+            self._find_more()
         try:
             return self._settings[name]
         except KeyError:
