@@ -143,7 +143,7 @@ class Config:
             self._refresh()
 
     def use_finder(self, function):
-        """Name a ``function()`` that defines further settings: called when one that is missing is asked for."""
+        """Name a ``function()`` that defines further settings, called when one is missing."""
         self.__dict__["_find_more"] = function
 
     def watch(self, name, function):

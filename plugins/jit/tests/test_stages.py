@@ -61,9 +61,9 @@ def test_lowered_text():
 def test_compiled_text_and_analyses():
     compiled = rb.jit(lambda x: lax.tanh(x) * 2).lower(X).compile()
     assert "HloModule" in compiled.as_text()
-    assert compiled.cost_analysis()["flops"] > 0
+    assert compiled.cost_analysis()["flops"] == compiled.flops > 0
     memory = compiled.memory_analysis()
-    assert memory.argument_size_in_bytes == memory.output_size_in_bytes == 24
+    assert memory.argument_size_in_bytes == memory.output_size_in_bytes == compiled.memory["output"] == 24
     assert compiled.runtime_executable() is not None
 
 

@@ -1,15 +1,12 @@
 """The last stage of a function that was compiled for hardware that is not here."""
 
-from types import SimpleNamespace
-
 from rabbet.extend import compile_ahead, describe_function, folded
 
+from rabbet_jit.measures import Measures
 from rabbet_jit.stages import Stage
 
-KINDS = ("argument", "output", "temp", "generated_code", "alias", "peak")
 
-
-class CompiledAhead(Stage):
+class CompiledAhead(Measures, Stage):
     """A function compiled for one device of a topology: it can be looked at and serialized, not called.
 
     Attributes: ``topology`` (its name), ``device_kind`` (how the hardware calls itself), ``lowered``.
@@ -32,25 +29,6 @@ class CompiledAhead(Stage):
         functions count as nothing; None if there is no CPU backend to count with.
         """
         return self.executable.cost_analysis()
-
-    def memory_analysis(self):
-        """Bytes by use as attributes, ``argument_size_in_bytes``, ``temp_size_in_bytes``, ..."""
-        sizes = self.executable.memory_analysis()
-        return None if sizes is None else SimpleNamespace(**sizes)
-
-    @property
-    def flops(self):
-        """The number of floating-point operations of one call, estimated; None if nobody counts them."""
-        return (self.cost_analysis() or {}).get("flops")
-
-    @property
-    def memory(self):
-        """Bytes by use: a dict of argument, output, temp, generated_code, alias and peak."""
-        sizes = self.executable.memory_analysis() or {}
-        names = {
-            kind: f"{kind}_memory_in_bytes" if kind == "peak" else f"{kind}_size_in_bytes" for kind in KINDS
-        }
-        return {kind: sizes[name] for kind, name in names.items() if name in sizes}
 
     def serialize(self):
         """The executable as bytes, in its compiler's own format."""

@@ -1,7 +1,6 @@
 """The stages of a compiled function: ``Traced``, ``Lowered``, ``Compiled``."""
 
 import copy
-from types import SimpleNamespace
 
 from rabbet import local_devices, tree
 from rabbet.extend import (
@@ -24,6 +23,7 @@ from rabbet.extend import (
 )  # fmt: skip
 
 from rabbet_jit import explain
+from rabbet_jit.measures import Measures
 
 # The structure of a function that returns one array.
 LEAF = tree.structure(0)
@@ -196,7 +196,7 @@ class Lowered(Stage):
             ) from None
 
 
-class Compiled(Stage):
+class Compiled(Measures, Stage):
     """A compiled function: call it with arguments of the types that it was compiled for."""
 
     def __init__(self, lowered, executable):
@@ -208,17 +208,6 @@ class Compiled(Stage):
     def as_text(self):
         """The optimized program as HLO text."""
         return self.executable.hlo_text()
-
-    def cost_analysis(self):
-        """The compiler's estimates: a dict with ``flops``, ``bytes accessed`` and others."""
-        return self.executable.cost_analysis()
-
-    def memory_analysis(self):
-        """Bytes by use as attributes, ``argument_size_in_bytes``, ``temp_size_in_bytes``, ...; None if the
-        backend cannot tell.
-        """
-        sizes = self.executable.memory_analysis()
-        return None if sizes is None else SimpleNamespace(**sizes)
 
     def runtime_executable(self):
         """The executable underneath."""
