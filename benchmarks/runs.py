@@ -29,9 +29,11 @@ def interpreter(framework):
 def environment(cache, warm):
     """Environment variables that put every framework's caches into the folder `cache`.
 
-    jax keeps compiled programs on disk only when told to, which is what a warm run wants.
+    jax keeps compiled programs on disk only when told to, which is what a warm run wants. Bytecode of modules
+    is written where it is missing, as it is when a package is installed.
     """
     env = dict(os.environ, RABBET_CACHE_DIR=cache, TF_CPP_MIN_LOG_LEVEL="3")
+    env.pop("PYTHONDONTWRITEBYTECODE", None)
     if warm:
         env |= {
             "JAX_COMPILATION_CACHE_DIR": cache,
