@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import rabbet as rb
 from rabbet import lax
+from rabbet.errors import PluginError
 from rabbet.extend import check
 
 X = np.arange(6, dtype="f4").reshape(2, 3)
@@ -65,6 +66,17 @@ def test_compiled_text_and_analyses():
     memory = compiled.memory_analysis()
     assert memory.argument_size_in_bytes == memory.output_size_in_bytes == compiled.memory["output"] == 24
     assert compiled.runtime_executable() is not None
+
+
+def test_a_platform_to_lower_for():
+    def f(x, platform="none"):
+        return x + len(platform)
+
+    assert rb.jit(f).lower(X, platform="cpu").compile().device.platform == "cpu"
+    with pytest.raises(PluginError, match="toaster"):
+        rb.jit(f).lower(X, platform="toaster").compile()
+    of_its_own = rb.jit(f, static_argnames="platform").lower(X, platform="toaster").compile()
+    assert of_its_own(X, platform="toaster").tolist() == (X + 7).tolist()
 
 
 def test_static_arguments_are_fixed_when_lowered():

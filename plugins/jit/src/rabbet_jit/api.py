@@ -207,8 +207,15 @@ class Jitted:
         return stages.Traced(self, signature, self.program(signature, avals), avals)
 
     def lower(self, *args, **kwargs):
-        """Trace and lower for the types of these arguments; a ``Lowered`` stage."""
-        return self.trace(*args, **kwargs).lower()
+        """Trace and lower for the types of these arguments; a ``Lowered`` stage.
+
+        ``platform="tpu"`` lowers for another platform than the default one, as ``trace(...).lower`` does. A
+        string can be an argument of the function only if it is static: then it is one here as well.
+        """
+        platform = None
+        if isinstance(kwargs.get("platform"), str) and "platform" not in self.statics.names:
+            platform = kwargs.pop("platform")
+        return self.trace(*args, **kwargs).lower(platform=platform)
 
     def eval_shape(self, *args, **kwargs):
         """The shapes and dtypes of the result, without computing it."""
