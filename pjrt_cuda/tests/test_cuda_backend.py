@@ -1,6 +1,8 @@
 """The CUDA backend on a machine without CUDA: found, explained, and in nobody's way."""
 
+import numpy as np
 import pytest
+import rabbet as rb
 import rabbet_pjrt_cuda as cuda
 from rabbet.errors import ConfigError, PluginError
 from rabbet.extend import config
@@ -38,6 +40,13 @@ def both(nothing, monkeypatch, tmp_path):
 def test_the_value():
     assert (BACKEND.platform, BACKEND.priority) == ("cuda", 200)
     assert "bfloat16" in BACKEND.native_dtypes
+
+
+@pytest.mark.needs("jit")
+def test_gpu_is_another_name_for_it():
+    lowered = rb.jit(rb.lax.linalg.cholesky).lower(np.eye(2, dtype="f4"), platform="gpu")
+    assert lowered.lowering.platform == "cuda"
+    assert "cusolver_potrf_ffi" in lowered.as_text()
 
 
 def test_without_the_library_the_package_is_named(nothing):

@@ -211,6 +211,14 @@ def for_text(platform):
     return registry.get(platform) if platform in registry.installed() else None
 
 
+def known_as(platform):
+    """Return the installed platform that a name stands for ('gpu' may be 'cuda'), else the name as it is."""
+    try:
+        return default_registry().resolve(platform)
+    except MissingPluginError:
+        return platform
+
+
 def provide_calls(platform, targets):
     """Have the backend of `platform` register the native functions `targets` (names) that it knows."""
     if targets:

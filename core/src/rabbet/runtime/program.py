@@ -58,6 +58,7 @@ def lower(jaxpr, platform, name="main", *, donated=(), keep_unused=False, option
       options: compiler options by name, for passes that ask.
     """
     started = time.perf_counter()
+    platform = backends.known_as(platform)
     context = passes.PassContext(platform, options or {})
     optimized = passes.run(jaxpr, context)
     passed = time.perf_counter()
