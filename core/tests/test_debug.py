@@ -26,6 +26,18 @@ def test_values_are_printed_where_the_program_gets_there(capsys, under):
     assert capsys.readouterr().out == "x is [0. 1. 2.], its half 0.33, so (3,)\n"
 
 
+@pytest.mark.needs("grad")
+def test_what_the_backward_pass_computes_again_is_not_printed_again(capsys):
+    @rb.checkpoint
+    def f(x):
+        y = rb.lax.sin(x)
+        debug.print("y is {:.2f}", y)
+        return rb.lax.sin(y)
+
+    rb.grad(f)(1.0)
+    assert capsys.readouterr().out == "y is 0.84\n"
+
+
 def test_fields_of_pytrees_and_conversions(capsys):
     debug.print("{0[k]} {1.x!r} {{}}", {"k": XS}, np.float32(2) and type("P", (), {"x": 3})())
     assert capsys.readouterr().out == "[0. 1. 2.] 3 {}\n"

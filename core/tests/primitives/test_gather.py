@@ -7,6 +7,8 @@ from rabbet.testing.draws import device_array
 from rabbet.testing.rows.gather import ROWS
 from rabbet.testing.suite import law_tests
 
+from .helpers import floats
+
 test_value, _, test_mapping, test_derivatives, _ = law_tests(ROWS)
 
 
@@ -16,6 +18,14 @@ def test_modes_by_name():
     assert modes.from_any("fill") is modes.from_any("drop") is modes.from_any(None) is modes.FILL_OR_DROP
     with pytest.raises(ValueError, match="unknown mode 'wrap'"):
         modes.from_any("wrap")
+
+
+def test_what_is_read_outside():
+    x, numbers = floats(1.0, 2.0), lax.GatherDimensionNumbers((), (0,), (0,))
+    places = device_array(np.array([[1], [2], [-1]], np.int32))
+    read = lambda **options: np.asarray(lax.gather(x, places, numbers, (1,), **options)).tolist()
+    assert str(read()) == str(read(mode="fill")) == "[2.0, nan, nan]"
+    assert read(mode="fill", fill_value=5.0) == [2, 5, 5] and read(mode="clip") == [2, 2, 1]
 
 
 def test_narrow_indices_reach_the_end_of_long_arrays():
@@ -41,7 +51,7 @@ def test_an_empty_batch():
     [
         (((1,), (0,), (0, 1)), (1, 3), "index vectors .* have 1 entries"),
         (((1,), (0,), (0,)), (2, 3), "must be 1 along the dropped dimensions"),
-        (((1,), (0,), (0,)), (1, 9), "none larger than the operand's"),
+        (((1,), (0,), (0,)), (1, 9), r"none larger than the operand's \("),
         (((), (0,), (0,)), (1, 3), "the window keeps 1 dimensions"),
         (((1,), (), (0,), (0,), (0,)), (1, 3), "repeat one"),
     ],

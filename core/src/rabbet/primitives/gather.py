@@ -80,7 +80,8 @@ def gather_aval(
         )
     if len(slice_sizes) != x.ndim or any(not 0 <= s <= n for s, n in zip(slice_sizes, x.shape, strict=False)):
         raise TypeError(
-            f"{shown}: slice_sizes {slice_sizes} must be {x.ndim} sizes, none larger than the operand's"
+            f"{shown}: slice_sizes {slice_sizes} must have a size for each dimension of the operand, none "
+            f"larger than the operand's {x.shape}"
         )
     dropped = (*numbers.collapsed_slice_dims, *numbers.operand_batching_dims)
     checks.axes_valid("gather: collapsed_slice_dims and operand_batching_dims", dropped, x.ndim)
