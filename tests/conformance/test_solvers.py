@@ -202,7 +202,7 @@ def test_what_solvers_return_is_checked(how):
 
     with pytest.raises(TypeError, match=r"custom_root: solve .* must return the structure"):
         how(root(lambda f, x: (x, x)))(B)
-    with pytest.raises(TypeError, match=r"custom_root: solve .* must return f64\[3\] .* it returned f64\[2\]"):
+    with pytest.raises(TypeError, match=r"custom_root: solve .* must return f64\[3\] .* f64\[2\]"):
         how(root(lambda f, x: x[:2]))(B)
     with pytest.raises(TypeError, match=r"must return a pair \(solution, aux\)"):
         how(root(lambda f, x: x, has_aux=True))(B)
