@@ -1,6 +1,6 @@
 """The CPU as a Rabbet backend, through the PJRT client that jaxlib contains.
 
-Its settings, as environment variables or through `rabbet.config` once the backend is loaded:
+Its settings, as environment variables or through `rabbet.config`, before the first array is made:
 
 RABBET_NUM_CPU_DEVICES=8   as many devices on this one machine, for trying out programs for many (default 1);
 RABBET_CPU_THREADS=4       how many threads a program may use (default: one per processor that this process

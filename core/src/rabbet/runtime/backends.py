@@ -58,7 +58,8 @@ class Backend:
       program_options: `(text) -> options` that a program gets besides, from its StableHLO text.
       provide_calls: told the names of the native functions that a program calls, before it is compiled or
         loaded from the cache on disk: registers those that are the platform's own.
-      settings: `Setting`s that the backend brings; they exist in `rabbet.config` once it has been loaded.
+      settings: `Setting`s that the backend brings; they exist in `rabbet.config` when
+        they are asked for, and are read when the client is made.
       doctor: `() -> [(label, ok, detail)]`, lines for `rabbet doctor`: what is there, what is missing, what
       to do.
       lacks: `(op) -> str | None`, asked for every operation of a program that is written for the platform
