@@ -125,11 +125,6 @@ class Array(metaclass=ArrayType):
         )
 
     def __array__(self, dtype=None, copy=None):
-        if dtype is None and not copy and self.spec.lends:
-            try:
-                return asarray(memoryview(self.raw))
-            except Exception:
-                pass
         value = self._value()
         if dtype is not None and value.dtype != dtype:
             if copy is False:
