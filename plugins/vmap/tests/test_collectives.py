@@ -61,6 +61,16 @@ def test_all_gather(groups, axis):
     close(got, per_member(groups, lambda v, _: np.concatenate(list(v), axis)))
 
 
+@pytest.mark.parametrize("to", ["varying", "reduced", "invarying"])
+def test_all_gather_takes_what_typed_axes_say_of_the_result(to):
+    close(mapped(lambda x: lax.all_gather(x, "i", to=to), X), mapped(lambda x: lax.all_gather(x, "i"), X))
+
+
+def test_all_gather_to_something_unknown():
+    with pytest.raises(ValueError, match=r"all_gather: to must be 'varying', .* got 'all'"):
+        mapped(lambda x: lax.all_gather(x, "i", to="all"), X)
+
+
 @pytest.mark.parametrize("groups", [None, EVEN], ids=["all", "even"])
 def test_psum_scatter(groups):
     count = len(groups_of(groups)[0])
