@@ -4,6 +4,10 @@ Where a name needs no handling of its arguments it *is* the primitive (``lax.add
 functions check and complete their arguments and bind one or a few primitives. Operands must agree in dtype,
 and in shape but for scalars; elementwise primitives called on arrays of one rank spread sizes of 1.
 ``rabbet.numpy`` promotes and broadcasts.
+
+Where functions make or combine arrays, ``sharding`` and ``out_sharding`` are taken for the field's sake and
+have no effect: a result is on one device, that of the operands or ``rb.default_device``; ``rb.device_put``
+moves it.
 """
 
 import importlib

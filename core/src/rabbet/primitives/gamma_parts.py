@@ -88,7 +88,7 @@ def stirling_error(a):
     return add(series, add(back, log(ratios)))
 
 
-# ---------------------------------------------------------------------------------------------------- Temme
+# ------------------------------------------------------------------------------------------------ log gamma
 def log_gamma(x, rough):
     """``log |gamma(x)|`` from XLA's ``rough`` approximation, which loses digits around its zeros at 1 and 2,
     in single precision also elsewhere, and takes denormal numbers for 0.
@@ -148,6 +148,7 @@ def log_gamma_row(count):
     return [1 - EULER, *[(-1) ** k * zeta_less_1(k) / k for k in range(2, count)]]
 
 
+# ---------------------------------------------------------------------------------------------------- Temme
 def temme(a, eta):
     """``S = sum of c_k(eta) a ** -k`` (DLMF 8.12.8) and its derivatives by ``eta`` and by ``a``."""
     rows = temme_rows(is_double(a))
