@@ -66,6 +66,19 @@ def test_caller_finds_the_user_inside_a_callback(internal):
     assert source_info.position(inner(lambda: source_info.caller())).function.endswith("<lambda>")
 
 
+@pytest.mark.filterwarnings("always")
+def test_a_warning_points_at_the_users_line(internal):
+    inner = internal(
+        "import warnings\ndef inner(n):\n"
+        "    return inner(n - 1) if n else warnings.warn('look', stacklevel=stacklevel())\n",
+        "inner",
+        stacklevel=source_info.stacklevel,
+    )
+    with pytest.warns(UserWarning, match="look") as seen:
+        inner(3)
+    assert (seen[0].filename, seen[0].lineno) == (HERE, sys._getframe().f_lineno - 1)
+
+
 def test_core_is_internal_and_its_tests_are_not():
     assert source_info.is_internal(source_info.__file__)
     assert not source_info.is_internal(HERE)

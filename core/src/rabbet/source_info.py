@@ -21,7 +21,7 @@ from rabbet.config import config
 
 __all__ = [
     "Position", "Site", "add_internal_root", "address", "caller", "definition_site", "describe_function",
-    "fold_traceback", "folded", "is_internal", "named_like", "position", "short_path",
+    "fold_traceback", "folded", "is_internal", "named_like", "position", "short_path", "stacklevel",
 ]  # fmt: skip
 
 _positions = {}
@@ -102,6 +102,16 @@ def caller():
         if outer is None:
             return code, frame.f_lasti
         frame = outer
+
+
+def stacklevel():
+    """What ``warnings.warn`` takes, in the function that calls this, to point at the user's line: the nearest
+    frame outside the internal roots, or the outermost one.
+    """
+    frame, level = sys._getframe(1), 1
+    while is_internal(frame.f_code.co_filename) and frame.f_back is not None:
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def position(where):

@@ -163,8 +163,9 @@ def test_a_damaged_entry_is_a_miss_and_a_warning_and_gone(programs, damage):
     programs.put(KEY, BLOB)
     path = file_of(programs)
     path.write_bytes(DAMAGE[damage](path.read_bytes()))
-    with pytest.warns(CacheWarning, match="it is damaged"):
+    with pytest.warns(CacheWarning, match="it is damaged") as seen:
         assert programs.get(KEY) is None
+    assert seen[0].filename == __file__
     assert not path.exists()
     programs.put(KEY, BLOB)
     assert programs.get(KEY) == BLOB

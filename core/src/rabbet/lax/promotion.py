@@ -13,6 +13,7 @@ from rabbet.lax import shapes
 from rabbet.primitives import convert
 from rabbet.runtime.array import Array
 from rabbet.runtime.values import to_array
+from rabbet.source_info import stacklevel
 
 
 def promoted(*operands):
@@ -69,7 +70,7 @@ def rank_promotion(x, have, full):
         )
         if config.numpy_rank_promotion == "raise":
             raise ValueError(message)
-        warnings.warn(message, stacklevel=4)
+        warnings.warn(message, stacklevel=stacklevel())
     return x
 
 

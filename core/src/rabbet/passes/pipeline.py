@@ -141,13 +141,10 @@ def selected(platform):
 @functools.lru_cache(maxsize=64)
 def _selected(passes, platform, off, on):
     for setting, name in unknown_names():
-        user = source_info.position(source_info.caller())
-        warnings.warn_explicit(
+        warnings.warn(
             f"{setting} names {name!r}, and no pass is called so; the passes are "
             f"{', '.join(sorted([p.name for p in passes]))}",
-            UserWarning,
-            user.file,
-            user.line,
+            stacklevel=source_info.stacklevel(),
         )
     return [p for p in passes if is_on(p) and (p.platforms is None or platform in p.platforms)]
 

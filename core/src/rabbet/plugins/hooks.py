@@ -11,6 +11,7 @@ import warnings
 
 from rabbet.errors import PluginError
 from rabbet.plugins.records import cause
+from rabbet.source_info import stacklevel
 
 GROUP = "rabbet.hooks"
 
@@ -61,7 +62,7 @@ class Hooks:
         warnings.warn(
             f"hook plugin {plugin!r}: {what}\n  everything else goes on; `rabbet doctor` shows all plugins",
             PluginWarning,
-            stacklevel=4,
+            stacklevel=stacklevel(),
         )
 
     # Building. No lock: importing a plugin while holding one can wait for ever (see manager.py).

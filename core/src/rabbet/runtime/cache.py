@@ -26,6 +26,7 @@ from rabbet.config import config
 from rabbet.errors import CacheWarning
 from rabbet.runtime import adapter
 from rabbet.runtime.fingerprint import host_fingerprint
+from rabbet.source_info import stacklevel
 
 FORMAT = b"rabbet-program-1\n"
 DIGEST = hashlib.sha256
@@ -190,7 +191,7 @@ class ProgramCache:
             if about in self._warned:
                 return
             self._warned.add(about)
-        warnings.warn(f"compilation cache: {message}", CacheWarning, stacklevel=2)
+        warnings.warn(f"compilation cache: {message}", CacheWarning, stacklevel=stacklevel())
 
     # Entries -----------------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from functools import partial
 from rabbet.config import config
 from rabbet.errors import PluginError, RabbetError
 from rabbet.runtime import adapter
+from rabbet.source_info import stacklevel
 
 
 class ForkedProcessError(RabbetError, RuntimeError):
@@ -179,7 +180,7 @@ class Clients:
                 f"{error}\n  another backend is used instead; RABBET_PLATFORMS=cpu would choose the "
                 "CPU without this warning",
                 RuntimeWarning,
-                stacklevel=2,
+                stacklevel=stacklevel(),
             )
             return None
 
@@ -209,7 +210,7 @@ def tell_if_late(setting, told):
             f"{setting.name} = {value!r} has no effect: the client is running, with {told!r}; set it before "
             f"the first array is made or devices are listed, or set {setting.variable}",
             RuntimeWarning,
-            stacklevel=4,
+            stacklevel=stacklevel(),
         )
 
 
