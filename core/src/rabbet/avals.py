@@ -6,6 +6,7 @@ text is computed once.
 """
 
 from math import prod
+from typing import Any
 
 from rabbet import dtypes
 
@@ -34,6 +35,16 @@ class ShapedArray:
         "shape", "dtype", "weak_type", "ndim", "size", "adopting", "arithmetic", "is_extended", "mlir",
         "_scalar", "__weakref__",
     )  # fmt: skip
+    shape: tuple
+    dtype: Any
+    weak_type: bool
+    ndim: int
+    size: int
+    adopting: frozenset
+    arithmetic: bool
+    is_extended: bool
+    mlir: str
+    _scalar: Any
 
     def __new__(cls, shape, dtype, weak_type=False):
         key = (shape, dtype, weak_type)

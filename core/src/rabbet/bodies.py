@@ -8,7 +8,7 @@ payloads, stay outside the program.
 A value the interpreter never touched is *plain*: it is its own single leaf, and ``PLAIN`` is its static part.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rabbet import tree
 from rabbet.interpreter import Tracer, payload_of, run_traced, typeof
@@ -29,7 +29,7 @@ PLAIN = Plain()
 class Threaded(NamedTuple):
     """The static part of the state of an interpreter that ``threads`` one."""
 
-    treedef: object
+    treedef: Any
 
 
 class State:

@@ -6,6 +6,7 @@ thread.
 """
 
 import threading
+from typing import Any
 
 
 class Context(threading.local):
@@ -13,9 +14,9 @@ class Context(threading.local):
     runs, else None. ``axes``: the named axes around, ``((name, size), ...)`` (see ``axes``).
     """
 
-    interpreter = None
-    where = None
-    axes = ()
+    interpreter: Any = None
+    where: Any = None
+    axes: tuple = ()
 
 
 context = Context()

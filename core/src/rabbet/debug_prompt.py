@@ -9,6 +9,7 @@ import contextlib
 import linecache
 import pprint
 import sys
+import types
 from typing import NamedTuple
 
 from rabbet.interpreter import is_tracer
@@ -31,7 +32,7 @@ def captured_frames(filter_frames=True, most=None):
       (frames, variables): lists of ``Frame`` and of dicts, in which what holds nothing traced is ``Opaque``.
     """
     frames, variables = [], []
-    frame = sys._getframe(1)
+    frame: types.FrameType | None = sys._getframe(1)
     inside = True
     while frame is not None and (most is None or len(frames) < most):
         internal = is_internal(frame.f_code.co_filename)

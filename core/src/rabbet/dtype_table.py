@@ -6,7 +6,7 @@ which looks among the installed plugins, once for each new name.
 
 import contextlib
 import threading
-from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -44,7 +44,7 @@ class DTypeTable:
         self._lock = threading.RLock()
         self._by_name = {spec.name: spec for spec in specs}
         self._by_dtype = {spec.dtype: spec for spec in specs}
-        self._known = {float0: float0}
+        self._known: dict[Any, Any] = {float0: float0}
         for spec in specs:
             self._remember(spec)
         self._lattices = {False: Lattice(NARROW_ORDER), True: Lattice(CORE_ORDER)}
@@ -223,7 +223,7 @@ class DTypeTable:
         dtypes, weak = {dtype for dtype, _ in typings}, all(weak for _, weak in typings)
         if len(dtypes) == 1:
             return dtypes.pop(), weak
-        specs = [(self._by_dtype.get(dtype), weak) for dtype, weak in typings]
+        specs: list[Any] = [(self._by_dtype.get(dtype), weak) for dtype, weak in typings]
         lattice, joined = self._lattices[wide], None
         if all(spec is not None for spec, _ in specs):
             # Weak types alone: their dtypes meet as if they were strong, and the result stays weak.
@@ -271,7 +271,7 @@ class DTypeTable:
         info = self._by_dtype[dtype].finfo
         if info is None:
             return getattr(np, question)(dtype)
-        return info() if isinstance(info, Callable) else info
+        return info() if callable(info) else info
 
     def to_inexact(self, dtype):
         """The dtype in which a float function of ``dtype`` is computed: itself if it is a float, else a

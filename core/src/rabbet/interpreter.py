@@ -10,6 +10,7 @@ scalar or a tracer of a level below, not a tracer of this one.
 """
 
 import copy
+from typing import Any
 
 import numpy as np
 
@@ -58,7 +59,11 @@ class Interpreter:
     """
 
     __slots__ = ("parent", "fn", "alive", "state", "__dict__")
-    table = None
+    parent: Any
+    fn: Any
+    alive: bool
+    state: Any
+    table: Any = None
     # Whether it has a ``state``, a pytree of arrays that its ``wrap`` may replace while the program runs:
     # through branches and loops the state is threaded like a value. Every operation is then its own.
     threads = False

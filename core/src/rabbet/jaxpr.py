@@ -109,10 +109,25 @@ class ClosedJaxpr(NamedTuple):
     jaxpr: Jaxpr
     consts: list
 
-    eqns = property(lambda self: self.jaxpr.equations)
-    in_avals = property(lambda self: self.jaxpr.in_avals)
-    out_avals = property(lambda self: self.jaxpr.out_avals)
-    effects = property(lambda self: self.jaxpr.effects)
+    @property
+    def eqns(self):
+        """The program's equations."""
+        return self.jaxpr.equations
+
+    @property
+    def in_avals(self):
+        """The types of its inputs."""
+        return self.jaxpr.in_avals
+
+    @property
+    def out_avals(self):
+        """The types of its outputs."""
+        return self.jaxpr.out_avals
+
+    @property
+    def effects(self):
+        """What it does besides computing."""
+        return self.jaxpr.effects
 
     def __repr__(self):
         return repr(self.jaxpr)

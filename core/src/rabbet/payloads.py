@@ -66,7 +66,7 @@ class Linear:
 
 
 tree.register_node(Zero, lambda zero: ((), zero.aval), lambda aval, _: Zero(aval))
-tree.register_node(Batched, lambda b: ((b.value,), b.axis), lambda axis, children: Batched(*children, axis))
+tree.register_node(Batched, lambda b: ((b.value,), b.axis), lambda axis, children: Batched(children[0], axis))
 
 
 def tangent_aval(aval):

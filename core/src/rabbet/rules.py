@@ -18,7 +18,7 @@ A platform comes first at each of the first three steps: a rule for ``"lower:cud
 
 import importlib
 import weakref
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rabbet import source_info
 from rabbet.errors import MissingRule, RuleConflict
@@ -130,7 +130,9 @@ class RuleTable(_Rules):
         super().__init__(name)
         self.__doc__ = doc
         self.by_kind = {}
-        self.model = self.from_model = self.last_resort = None
+        self.model: Any = None
+        self.from_model: Any = None
+        self.last_resort: Any = None
         self.where = source_info.definition_site()
         self._bridges = bridges
         self._memo = {}
@@ -258,7 +260,7 @@ class RuleTable(_Rules):
             f"or in a RuleSet({self.name!r}) of a package of yours{self._by_model(name)}; "
             "see docs/extend.md#how-a-rule-is-found"
         )
-        error.missing = self, primitive
+        error.missing = self, primitive  # type: ignore[attr-defined]
         return error
 
     def _by_model(self, name):
@@ -308,7 +310,7 @@ def refusing(reason):
     def refuse(op, *payloads):
         raise MissingRule(f"{op.primitive.name!r}: {reason}")
 
-    refuse.refusal = reason
+    refuse.refusal = reason  # type: ignore[attr-defined]
     return refuse
 
 

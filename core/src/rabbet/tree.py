@@ -303,7 +303,7 @@ def difference(prefix, full, is_leaf=None, path=()):
     if theirs is None or type(prefix) is not type(full):
         return path, _describe(prefix, ours), _describe(full, theirs)
     if ours[2] != theirs[2] or len(ours[1]) != len(theirs[1]):
-        lacks, has = (), ()
+        lacks = has = []
         if isinstance(prefix, dict):
             lacks, has = [k for k in prefix if k not in full], [k for k in full if k not in prefix]
         return path, _describe(prefix, ours, lacks), _describe(full, theirs, has)

@@ -153,7 +153,8 @@ def pullback_by_closure(call, rule):
     the arguments. What ``pull`` closes over are the residuals: it is traced when the forward pass has run.
     """
     known = _Known(call, "the vjp rule")
-    name, program = f"the vjp rule of {describe_function(call.fun)}", None
+    name = f"the vjp rule of {describe_function(call.fun)}"
+    program: Any = None
 
     def forward(primals, perturbed):
         nonlocal program
@@ -169,8 +170,8 @@ def pullback_by_closure(call, rule):
         moving = [tangent_aval(typeof(o)) for o in outs]
 
         def pull(*given):
-            given = iter(given)
-            cts = [zeros.full(a, 0) if a.dtype == dtypes.float0 else next(given) for a in moving]
+            each = iter(given)
+            cts = [zeros.full(a, 0) if a.dtype == dtypes.float0 else next(each) for a in moving]
             # Zeros of integers are nothing that a program could return.
             found = known.cotangents(result[1](tree.unflatten(call.out_tree, cts)))
             return [x for x in found if not is_float0(x)]
@@ -191,7 +192,8 @@ class _Known:
     """What is known of a call when cotangents come back: the types of its arguments."""
 
     def __init__(self, call, what):
-        self.call, self.avals = call, None
+        self.call = call
+        self.avals: Any = None
         self.rule = f"{what} of {describe_function(call.fun)}"
 
     def cotangents(self, result):

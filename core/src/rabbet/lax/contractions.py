@@ -28,7 +28,10 @@ class DotAlgorithm(NamedTuple):
     num_primitive_operations: int = 1
     allow_imprecise_accumulation: bool = False
 
-    algorithm = property(lambda self: self)
+    @property
+    def algorithm(self):
+        """Itself, as a preset has it."""
+        return self
 
 
 class DotAlgorithmPreset(enum.Enum):

@@ -1,6 +1,7 @@
 """Control flow inside programs: cond, switch, while_loop, fori_loop, scan."""
 
 import operator
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +28,7 @@ class Body:
 
     def __init__(self, fun, in_tree, avals):
         self.fun = fun
-        self.out_tree = None
+        self.out_tree: Any = None
 
         def flat(*leaves):
             result = fun(*tree.unflatten(in_tree, list(leaves)))

@@ -1,5 +1,7 @@
 """The discrete Fourier transform."""
 
+from typing import Any
+
 from rabbet import dtypes
 from rabbet.interpreter import typeof
 from rabbet.primitives import fft as _fft
@@ -37,7 +39,7 @@ def fft(x, fft_type, fft_lengths):
 
 def _type(given):
     names = FftType.__members__
-    found = names.get(given.upper()) if isinstance(given, str) else given
+    found: Any = names.get(given.upper()) if isinstance(given, str) else given
     try:
         return FftType(found)
     except ValueError:

@@ -68,8 +68,8 @@ def layout(entries, common_rank):
     """The dimensions of the result in order, as ("index", i), ("window",) and ("new",)."""
     advanced = [i for i, e in enumerate(entries) if e not in (NEW, ALL)]
     side_by_side = advanced[-1] - advanced[0] == len(advanced) - 1
-    block = [("index", i) for i in range(common_rank)]
-    order = [] if side_by_side else list(block)
+    block: list[tuple] = [("index", i) for i in range(common_rank)]
+    order: list[tuple] = [] if side_by_side else list(block)
     for i, entry in enumerate(entries):
         if side_by_side and i == advanced[0]:
             order += block

@@ -5,6 +5,7 @@ one scatter. A single mask becomes a selection, so it may be a value that is not
 """
 
 import warnings
+from typing import Any
 
 import numpy as np
 
@@ -44,9 +45,10 @@ class IndexedArray:
 
     - ``mode``: for computed positions out of range. ``"drop"`` (the default of changes) leaves them out,
       ``"clip"`` (the default of ``get``) moves them to the edge, ``"fill"`` (of ``get``) reads
-      ``fill_value``, ``"promise_in_bounds"`` says that there are none; - ``indices_are_sorted``,
-      ``unique_indices``: promises about arrays of positions, for speed; results are undefined if broken; -
-      ``wrap_negative_indices``: whether negative positions count from the end.
+      ``fill_value``, ``"promise_in_bounds"`` says that there are none;
+    - ``indices_are_sorted``, ``unique_indices``: promises about arrays of positions, for speed; results are
+      undefined if broken;
+    - ``wrap_negative_indices``: whether negative positions count from the end.
 
     Where an array of positions names an element twice, ``add``, ``subtract``, ``multiply``, ``divide``,
     ``power``, ``min`` and ``max`` count both; which of two values ``set`` keeps is not defined.
@@ -58,6 +60,11 @@ class IndexedArray:
     """
 
     __slots__ = ("array", "index")
+    # The methods that change elements are made below, from their table.
+    set: Any
+    add: Any
+    multiply: Any
+    mul: Any
 
     def __init__(self, array, index):
         self.array = array

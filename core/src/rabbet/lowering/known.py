@@ -5,6 +5,7 @@ class Known(str):
     """The name of an integer constant, which remembers its value."""
 
     __slots__ = ("value",)
+    value: int
 
     def __new__(cls, name, value):
         """``name``, knowing ``value``."""

@@ -253,8 +253,9 @@ def source_places(module_name: str) -> list[str]:
     """
     for name in _with_parents(module_name):
         module = sys.modules.get(name)
-        if name not in NAMESPACES and getattr(module, "__file__", None):
-            return list(module.__path__) if hasattr(module, "__path__") else [module.__file__]
+        file = getattr(module, "__file__", None)
+        if name not in NAMESPACES and file:
+            return list(getattr(module, "__path__", [file]))
     return []
 
 

@@ -25,7 +25,7 @@ class Selection:
     @classmethod
     def from_settings(cls, plugins=None, disable=None, prefer=None) -> Selection:
         """From the texts of RABBET_PLUGINS (``none`` for none), RABBET_DISABLE_PLUGINS and RABBET_PREFER."""
-        allow = discovery.split_names(plugins)
+        allow: frozenset[str] | None = discovery.split_names(plugins)
         if not allow:
             allow = None
         elif allow == {"none"}:

@@ -71,7 +71,8 @@ class under:
 
     def __init__(self, interpreter, function, structures):
         self.interpreter, self.function, self.structures = interpreter, function, structures
-        self.structure = self.plain = None
+        self.structure: Any = None
+        self.plain: Any = None
 
     def __call__(self, flat):
         inner, groups = self._run(flat)
@@ -218,7 +219,7 @@ class Stateful(NamedTuple):
     body: Any
     first: int
     last: int
-    count: int
+    count: int  # type: ignore[assignment]  # no one counts values in it
     state: Any
     name: str
 

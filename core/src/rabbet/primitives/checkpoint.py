@@ -48,7 +48,8 @@ def lower_checkpoint(op, *names):
     if op["differentiated"] and op["prevent_cse"] and names:
         types = ", ".join([a.mlir for a in op.in_avals])
         text = f"stablehlo.optimization_barrier {', '.join(names)} : {types}"
-        names = [op.emit(text)] if len(names) == 1 else op.emit_many(text, len(names))
+        held = [op.emit(text)] if len(names) == 1 else op.emit_many(text, len(names))
+        return op.inline(op["jaxpr"], held)
     return op.inline(op["jaxpr"], names)
 
 

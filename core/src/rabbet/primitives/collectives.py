@@ -47,7 +47,8 @@ def lower_unbound(op, *names):
     )
 
 
-lower_unbound.refusal = "a program that is compiled by itself has no named axis around it"
+REASON = "a program that is compiled by itself has no named axis around it"
+lower_unbound.refusal = REASON  # type: ignore[attr-defined]
 
 
 # ---------------------------------------------------------------------------------------------- in groups

@@ -44,7 +44,7 @@ class HostFunction:
 
     __slots__ = ("function", "who", "structure", "places", "out_tree")
     # An operator with such a parameter is not kept with its primitive: that would keep the user's closures.
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, function, who, structure, places, out_tree):
         self.function, self.who = function, who
@@ -147,7 +147,8 @@ def taken_apart(function, who, args, kwargs, *, out_tree=None, fixed=None):
     if not callable(function):
         raise TypeError(f"{who} takes a function, got {type(function).__name__}: {function!r:.60}")
     leaves, structure = tree.flatten((args, kwargs))
-    arrays, places = [], []
+    arrays: list = []
+    places: list = []
     for x in leaves:
         try:
             typeof(x)

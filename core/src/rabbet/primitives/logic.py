@@ -135,19 +135,19 @@ select_n = Primitive(
 def lower_select_n(op, which, *cases):
     shape = op.out.shape
     selector, *avals = op.in_avals
-    cases = [op.broadcast_operand(c, a, shape) for c, a in zip(cases, avals, strict=True)]
-    if len(cases) == 1:
-        return cases[0]
+    full = [op.broadcast_operand(c, a, shape) for c, a in zip(cases, avals, strict=True)]
+    if len(full) == 1:
+        return full[0]
     if selector.dtype == BOOL:
-        return _select(op, which, selector, cases[1], cases[0])
-    out = cases[-1]
+        return _select(op, which, selector, full[1], full[0])
+    out = full[-1]
     flag = selector.update(dtype=BOOL, weak_type=False)
-    for i in reversed(range(len(cases) - 1)):
+    for i in reversed(range(len(full) - 1)):
         limit = op.constant(i + 1, selector)
         below = op.emit(
             f"stablehlo.compare LT, {which}, {limit} : ({selector.mlir}, {selector.mlir}) -> {flag.mlir}"
         )
-        out = _select(op, below, flag, cases[i], out)
+        out = _select(op, below, flag, full[i], out)
     return out
 
 

@@ -284,8 +284,8 @@ def transpose_scan(op, cts, *operands):
         )
         results = [zeros.full(t, 0) if r is None else r for r, t in zip(results, slices, strict=True)]
         m = len(sums)
-        totals = [elementwise.add(t, r) for t, r in zip(totals, results[:m], strict=True)]
-        return [*totals, *results[m : m + n], *results[m + n :]]
+        grown = [elementwise.add(t, r) for t, r in zip(totals, results[:m], strict=True)]
+        return [*grown, *results[m : m + n], *results[m + n :]]
 
     inputs = [*known_consts, *sums, *cts[:n], *known_xs, *cts[n:]]
     first = len(known_consts) + len(sums) + n

@@ -24,12 +24,12 @@ def typed(op, *args):
 
 def in_single(fn, op, *args):
     """``fn(*args)`` with arrays of one shape and of single precision at least: halves are computed in it."""
-    args = typed(op, *args)
-    avals = [typeof(x) for x in args]
+    operands = typed(op, *args)
+    avals = [typeof(x) for x in operands]
     dtype = avals[0].dtype
     full = max([a.shape for a in avals], key=len)
-    args = [zeros.spread(convert.to_dtype(x, at_least_single(dtype)), full) for x in args]
-    return convert.to_dtype(fn(*args), dtype)
+    wide = [zeros.spread(convert.to_dtype(x, at_least_single(dtype)), full) for x in operands]
+    return convert.to_dtype(fn(*wide), dtype)
 
 
 def at_least_single(dtype):

@@ -116,7 +116,7 @@ def lower_gather(op, t, x):
     window, largest = op["window"], op["largest"]
     a, b = op.in_avals
     if window.places <= windows.MOST_PLACES or not op.out.size:
-        return inlining.inline(op, lambda *args: gathered(*args, window, largest), [t, x])
+        return inlining.inline(op, lambda t, x: gathered(t, x, window, largest), [t, x])
     moved, seen = a.update(shape=()), b.update(shape=())
     zero = op.constant(0, moved)
     worst = op.constant(reductions.extreme(b.dtype, not largest), seen)
@@ -142,7 +142,7 @@ def lower_scatter(op, source, x):
     a, b = op.in_avals
     # The one operation of StableHLO knows no dilation, and both its arrays have one dtype.
     if window.places <= windows.MOST_PLACES or window.dilated or a.dtype != b.dtype or not op.out.size:
-        return inlining.inline(op, lambda *args: scattered(*args, window, largest), [source, x])
+        return inlining.inline(op, lambda source, x: scattered(source, x, window, largest), [source, x])
     scalar = a.update(shape=())
     t = scalar.mlir
     zero = op.constant(0, scalar)

@@ -17,7 +17,8 @@ def full(aval, value):
     if aval.dtype == dtypes.float0:
         return np.zeros(aval.shape, dtypes.float0)
     if aval.is_extended:
-        return primitives.keys.from_physical(full(aval.physical, value), dtype=aval.dtype)
+        stored = full(aval.physical, value)
+        return primitives.keys.from_physical(stored, dtype=aval.dtype)  # type: ignore[attr-defined]
     scalar = scalars.typed(value, aval.dtype)
     if not aval.shape:
         return scalar

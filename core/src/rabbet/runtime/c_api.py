@@ -11,6 +11,7 @@ from functools import partial
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from rabbet.errors import PluginError
 from rabbet.runtime import adapter
@@ -48,6 +49,8 @@ class CApiBackend(Backend):
 
         BACKEND = CApiBackend("toaster", lambda: library_in("toaster_sdk", "libtoaster_pjrt.so"))
     """
+
+    plugin: Any
 
     def __init__(
         self, platform, library, *, options=(), priority=100, package=None, advice=None, fits=None,

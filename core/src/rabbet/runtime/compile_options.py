@@ -75,8 +75,8 @@ def plain_options(extra):
 def checked_extra(device, extra):
     """Return `extra` with its values as XLA wants them, or raise ConfigError."""
     values = plain_options(extra)
-    for item in values.items():
-        check(device, *item, type(item[1]))
+    for name, value in values.items():
+        check(device, name, value, type(value))  # type: ignore[arg-type]  # a type has a hash
     return values
 
 

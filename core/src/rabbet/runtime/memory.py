@@ -27,7 +27,7 @@ SETTINGS = (
 def is_glibc():
     """Return whether this process runs on glibc."""
     try:
-        return os.confstr("CS_GNU_LIBC_VERSION").startswith("glibc")
+        return (os.confstr("CS_GNU_LIBC_VERSION") or "").startswith("glibc")
     except (AttributeError, ValueError, OSError):
         return False
 

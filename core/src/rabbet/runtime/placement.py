@@ -5,6 +5,7 @@ call is a tuple of these and finding its program costs a dict lookup by identity
 """
 
 import functools
+from typing import Any
 
 from rabbet.runtime import adapter
 
@@ -16,6 +17,13 @@ class Placement:
     """
 
     __slots__ = ("aval", "device", "committed", "handler", "sharding", "numbers", "lends")
+    aval: Any
+    device: Any
+    committed: bool
+    handler: Any
+    sharding: Any
+    numbers: dict
+    lends: bool
 
     def __repr__(self):
         return f"Placement({self.aval.str_short()} on {self.device}{', committed' if self.committed else ''})"

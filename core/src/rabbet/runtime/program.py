@@ -142,8 +142,8 @@ class Executable:
         """
         specs = [placement(a, self.device, committed) for a in self.lowering.out_avals]
         if effects.is_special(self.lowering):
-            run = effects.runner(self, specs, single)
-            return self.checking(run) if config.debug_nans or config.debug_infs else run
+            special = effects.runner(self, specs, single)
+            return self.checking(special) if config.debug_nans or config.debug_infs else special
         execute = self.exe.execute_sharded
         handlers = [s.handler for s in specs]
         kept, diagnose, device = self.lowering.kept, self.diagnose, self.device
@@ -170,10 +170,10 @@ class Executable:
                         raise diagnose(error, args) from None
                 return run_single(args, last=True)
 
-            run = run_single
+            run = run_single  # type: ignore[assignment]
             if every:
                 # For dispatchers that count every call: what run_single does, taken apart.
-                run.direct = execute, handlers, spec
+                run_single.direct = execute, handlers, spec  # type: ignore[attr-defined]
         return self.checking(run) if config.debug_nans or config.debug_infs else run
 
     def checking(self, run):

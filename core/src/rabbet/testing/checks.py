@@ -53,9 +53,9 @@ def check_dtypes(row):
     counts = []
 
     def in_each(*operands):
-        operands, outs = iter(operands), []
+        each, outs = iter(operands), []
         for name, arrays in zip(names, drawn, strict=True):
-            results = row.function(name)(*[next(operands) for _ in arrays])
+            results = row.function(name)(*[next(each) for _ in arrays])
             counts.append(len(results))
             outs += results
         return outs

@@ -100,8 +100,8 @@ def vmap(fn, in_axes):
         size = batching.size_of(*mine)
 
         def of_all(*tracers):
-            tracers = iter(tracers)
-            return fn(*[x if axis is None else next(tracers) for x, axis in zip(args, in_axes, strict=True)])
+            each = iter(tracers)
+            return fn(*[x if axis is None else next(each) for x, axis in zip(args, in_axes, strict=True)])
 
         outs = [payload_of(interpreter, x) for x in run_traced(interpreter, of_all, mine)]
         return tuple([batching.at(b, 0, size) for b in outs])

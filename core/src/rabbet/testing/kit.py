@@ -95,7 +95,7 @@ def check_transformation(transform, payload, programs=PROGRAMS, system=None, tol
       LawError: names the program and the law.
     """
     system = system or driver.plugins()
-    points = [np.float32([0.5, 1.25, -0.75]), np.float32([1.5, 0.25, 2.0])]
+    points = [np.array(v, np.float32) for v in ([0.5, 1.25, -0.75], [1.5, 0.25, 2.0])]
     payloads = [tree.map(device_array, payload(x)) for x in points]
     stacked = tree.map(lambda *leaves: device_array(np.stack([np.asarray(v) for v in leaves])), *payloads)
 

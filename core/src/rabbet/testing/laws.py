@@ -40,8 +40,8 @@ def smooth_part(fn, args):
     moving = [x for x in args if inexact(x)]
 
     def of_moving(*given):
-        given = iter(given)
-        return tuple([y for y in fn(*[next(given) if inexact(x) else x for x in args]) if inexact(y)])
+        each = iter(given)
+        return tuple([y for y in fn(*[next(each) if inexact(x) else x for x in args]) if inexact(y)])
 
     return of_moving, moving
 

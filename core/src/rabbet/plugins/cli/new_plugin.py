@@ -104,5 +104,5 @@ def core_bounds():
     """``rabbet-core>=0.1,<0.2``: one minor version, since the next one may change `rabbet.extend`."""
     import rabbet
 
-    major, minor = re.match(r"(\d+)\.(\d+)", rabbet.__version__).groups()
+    major, minor = rabbet.__version__.split(".")[:2]
     return f"{discovery.CORE_DISTRIBUTION}>={major}.{minor},<{major}.{int(minor) + 1}"

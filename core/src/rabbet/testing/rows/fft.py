@@ -1,5 +1,7 @@
 """Rows of ``primitives/fft.py``."""
 
+from typing import Any
+
 import numpy as np
 
 from rabbet.primitives import fft as family
@@ -9,7 +11,7 @@ from rabbet.testing.table import Row
 
 COMPLEX = ("complex128", "complex64")
 REAL = ("float64", "float32")
-ORACLE = {FFT: np.fft.fftn, IFFT: np.fft.ifftn, RFFT: np.fft.rfftn, IRFFT: np.fft.irfftn}
+ORACLE: dict[Any, Any] = {FFT: np.fft.fftn, IFFT: np.fft.ifftn, RFFT: np.fft.rfftn, IRFFT: np.fft.irfftn}
 
 
 def transform(fft_type, lengths, *lead, orders=1):

@@ -33,8 +33,8 @@ def shift_right_logical(x, y):
 
 
 def choose(which, *cases):
-    which, *cases = np.broadcast_arrays(which, *cases)
-    return np.choose(which.astype(int), cases)
+    which, *choices = np.broadcast_arrays(which, *cases)
+    return np.choose(which.astype(int), choices)
 
 
 def clip(low, x, high):
