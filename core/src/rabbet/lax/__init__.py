@@ -5,9 +5,9 @@ functions check and complete their arguments and bind one or a few primitives. O
 and in shape but for scalars; elementwise primitives called on arrays of one rank spread sizes of 1.
 ``rabbet.numpy`` promotes and broadcasts.
 
-Where functions make or combine arrays, ``sharding`` and ``out_sharding`` are taken for the field's sake and
-have no effect: a result is on one device, that of the operands or ``rb.default_device``; ``rb.device_put``
-moves it.
+Where functions make or combine arrays, ``sharding`` and ``out_sharding`` are None or a
+``SingleDeviceSharding``, to whose device the result is brought, as ``rb.device_put`` does: an array is
+whole, and on one device.
 """
 
 import importlib
@@ -42,6 +42,7 @@ from rabbet.lax.gathering import (
 )  # fmt: skip
 from rabbet.lax.mapping import map
 from rabbet.lax.platforms import platform_dependent
+from rabbet.lax.placing import with_sharding_constraint
 from rabbet.lax.random_bits import RandomAlgorithm, rng_bit_generator, rng_uniform
 from rabbet.lax.ragged_exchange import ragged_all_to_all
 from rabbet.lax.reductions import (
@@ -56,6 +57,7 @@ from rabbet.lax.solvers import custom_linear_solve, custom_root
 from rabbet.lax.sorting import approx_max_k, approx_min_k, sort, sort_key_val, top_k
 from rabbet.lax.taking import index_take
 from rabbet.lax.values import (
+from rabbet.lax.tokens import after_all, create_token
     bitcast_convert_type,
     convert_element_type,
     reduce_precision,

@@ -10,6 +10,7 @@ from rabbet.primitives import contractions
 from rabbet.primitives.checks import axis_in_range
 from rabbet.primitives.convert import to_dtype
 from rabbet.primitives.precision import ALIASES, Precision
+from rabbet.runtime.transfer import placeable, placed
 
 DotDimensionNumbers = tuple
 """``((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch))``, each a sequence of ints."""
@@ -116,6 +117,9 @@ def dot_general(
       TypeError: if paired dimensions differ in size.
       ValueError: if a dimension is out of range or is named twice.
     """
+    if out_sharding is not None:
+        out = dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)
+        return placed("dot_general", out, out_sharding)
     x, y = typeof(lhs), typeof(rhs)
     if x.dtype != y.dtype:
         dtype = dtypes.promote_types(x.dtype, y.dtype)
@@ -145,6 +149,7 @@ def _numbers(dimension_numbers, lhs_rank, rhs_rank):
     )
 
 
+@placeable
 def dot(lhs, rhs, *, dimension_numbers=None, precision=None, preferred_element_type=None, out_sharding=None):
     """The product of vectors and matrices, summed over the last dimension of ``lhs`` and the first of
     ``rhs``.

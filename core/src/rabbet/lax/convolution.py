@@ -12,6 +12,7 @@ from rabbet.lax.windows import int_tuple, padding_pairs, padtype_to_pads
 from rabbet.primitives import convolution, shape, windows, zeros
 from rabbet.primitives.convert import to_dtype
 from rabbet.primitives.convolution import ConvDimensionNumbers
+from rabbet.runtime.transfer import placeable
 
 ConvGeneralDilatedDimensionNumbers = tuple[str, str, str] | ConvDimensionNumbers | None
 """What ``dimension_numbers`` may be: three strings, a ``ConvDimensionNumbers``, or None."""
@@ -65,6 +66,7 @@ def conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers):
     )
 
 
+@placeable
 def conv_general_dilated(
     lhs, rhs, window_strides, padding, lhs_dilation=None, rhs_dilation=None, dimension_numbers=None,
     feature_group_count=1, batch_group_count=1, precision=None, preferred_element_type=None,

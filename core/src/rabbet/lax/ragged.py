@@ -16,6 +16,7 @@ from rabbet.primitives import elementwise, logic, shape
 from rabbet.primitives.checks import axis_in_range
 from rabbet.primitives.contractions import free
 from rabbet.primitives.convert import to_dtype
+from rabbet.runtime.transfer import placeable
 from rabbet.runtime.values import traceable
 
 
@@ -32,6 +33,7 @@ class RaggedDotDimensionNumbers(NamedTuple):
     rhs_group_dimensions: tuple
 
 
+@placeable
 def ragged_dot(
     lhs, rhs, group_sizes, precision=None, preferred_element_type=None, group_offset=None, out_sharding=None
 ):
@@ -52,6 +54,7 @@ def ragged_dot(
     return ragged_dot_general(lhs, rhs, group_sizes, numbers, precision, preferred_element_type, group_offset)
 
 
+@placeable
 def ragged_dot_general(
     lhs, rhs, group_sizes, ragged_dot_dimension_numbers, precision=None, preferred_element_type=None,
     group_offset=None, out_sharding=None,

@@ -1,13 +1,17 @@
 """The backends' own random generators; most programs want ``rabbet.random``."""
 
+import numpy as np
+
 from rabbet import dtypes
 from rabbet.lax.shapes import sizes_of
 from rabbet.primitives import random_bits as _random_bits
 from rabbet.primitives.random_bits import RandomAlgorithm
+from rabbet.runtime.transfer import placeable
 
 
+@placeable
 def rng_bit_generator(
-    key, shape, dtype="uint32", algorithm=RandomAlgorithm.RNG_DEFAULT, *, out_sharding=None
+    key, shape, dtype=np.uint32, algorithm=RandomAlgorithm.RNG_DEFAULT, *, out_sharding=None
 ):
     """Random bits from a key.
 

@@ -9,6 +9,7 @@ from rabbet import dtypes, scalars
 from rabbet.interpreter import typeof
 from rabbet.primitives import shape as _shape
 from rabbet.primitives.checks import axis_in_range
+from rabbet.runtime.transfer import placeable, placed
 
 
 def sizes_of(values, what):
@@ -41,12 +42,16 @@ def broadcast_in_dim(operand, shape, broadcast_dimensions, *, out_sharding=None)
     """``operand`` repeated to ``shape``, its dimension i being dimension ``broadcast_dimensions[i]`` of the
     result.
     """
+    if out_sharding is not None:
+        out = broadcast_in_dim(operand, shape, broadcast_dimensions)
+        return placed("broadcast_in_dim", out, out_sharding)
     shape, dims = sizes_of(shape, "shape"), sizes_of(broadcast_dimensions, "broadcast_dimensions")
     if typeof(operand).shape == shape and not isinstance(operand, (np.ndarray, np.generic, bool, int, float)):
         return operand
     return _shape.broadcast_in_dim(operand, shape=shape, broadcast_dimensions=dims)
 
 
+@placeable
 def broadcast(operand, sizes, *, out_sharding=None):
     """``operand`` repeated along new leading dimensions of the given sizes."""
     sizes = sizes_of(sizes, "sizes")
@@ -86,6 +91,8 @@ def broadcast_to_rank(x, rank):
 
 def full(shape, fill_value, dtype=None, *, sharding=None):
     """An array of ``shape`` filled with a scalar; its dtype, if none is given, is that of the value."""
+    if sharding is not None:
+        return placed("full", full(shape, fill_value, dtype), sharding, "sharding")
     shape = sizes_of(shape, "shape")
     value = typeof(fill_value)
     if value.shape:
@@ -106,6 +113,7 @@ def full(shape, fill_value, dtype=None, *, sharding=None):
     return out
 
 
+@placeable
 def empty(shape, dtype, *, out_sharding=None):
     """An array whose elements nobody should read before they are written; they are zeros."""
     return full(shape, 0, dtype)
@@ -113,6 +121,8 @@ def empty(shape, dtype, *, out_sharding=None):
 
 def full_like(x, fill_value, dtype=None, shape=None, sharding=None):
     """An array like ``x``, weak if that is, filled with a scalar; shape and dtype can be changed."""
+    if sharding is not None:
+        return placed("full_like", full_like(x, fill_value, dtype, shape), sharding, "sharding")
     aval = typeof(x)
     out = full(aval.shape if shape is None else shape, fill_value, aval.dtype if dtype is None else dtype)
     if dtype is None and aval.weak_type:
@@ -127,6 +137,7 @@ def iota(dtype, size):
     return _shape.iota(dtype=dtypes.canonicalize(dtype), shape=(size.__index__(),), dimension=0)
 
 
+@placeable
 def broadcasted_iota(dtype, shape, dimension, *, out_sharding=None):
     """An array whose elements are their index along ``dimension``."""
     shape = sizes_of(shape, "shape")
@@ -139,6 +150,8 @@ def reshape(operand, new_sizes, dimensions=None, *, out_sharding=None):
     """The elements of ``operand`` in row-major order (after transposing to ``dimensions``, if given) as
     ``new_sizes``.
     """
+    if out_sharding is not None:
+        return placed("reshape", reshape(operand, new_sizes, dimensions), out_sharding)
     sizes = sizes_of(new_sizes, "new_sizes")
     if dimensions is not None:
         operand = transpose(operand, dimensions)

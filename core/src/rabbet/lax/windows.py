@@ -10,6 +10,7 @@ from rabbet.jaxpr import open_consts
 from rabbet.primitives import elementwise, logic, monoids, reductions, window_sums, windows
 from rabbet.primitives.checks import axis_in_range, no_effects
 from rabbet.primitives.convert import to_dtype
+from rabbet.runtime.transfer import placeable
 from rabbet.runtime.values import traceable
 from rabbet.source_info import describe_function
 from rabbet.staging import stage
@@ -183,6 +184,7 @@ _REDUCTIONS = {
 }
 
 
+@placeable
 def reduce(operands, init_values, computation, dimensions, out_sharding=None):
     """The elements of arrays along ``dimensions``, combined by ``computation``.
 

@@ -8,6 +8,10 @@ What may be shared with the caller and what must be copied:
    memory that is not aligned to 64 bytes is copied in any case.
 """
 
+import functools
+import inspect
+import math
+
 import numpy as np
 
 from rabbet import tree
@@ -21,22 +25,107 @@ from rabbet.runtime.devices import device as device_numbered
 from rabbet.runtime.placement import placement
 from rabbet.runtime.sharding import SingleDeviceSharding
 from rabbet.runtime.values import moved, to_array
+from rabbet.source_info import folded
 
 
-def device_put(x, device=None):
+@folded
+def device_put(x, device=None, *, src=None, donate=False, may_alias=None):
     """Return `x` as arrays on `device`, which they are then committed to.
 
     Args:
       x: an array, anything convertible to one, or a pytree of such. Inside a traced function, a traced value
         is returned as it is: a program runs on one device, that of its arguments.
       device: a `Device` or a `SingleDeviceSharding`; None: where arrays are they stay, and other values go
-        to the default device, both uncommitted.
+        to the default device, both uncommitted. Or a pytree of these that is a prefix of `x`.
+      src: the device that `x` is on, in the same forms; arrays know it themselves, so it is only checked to
+        be one.
+      donate: a promise that `x` is not used afterwards, a bool or a prefix of `x` with bools. Memory on the
+        same device is shared in any case, and arrays that are copied to another one live on.
+      may_alias: False: the result has memory of its own; True and None: it shares that of an array that is on
+        the device already. A bool or None, or a prefix of `x` with these.
+
+    Raises:
+      TypeError: for a device that is none. ValueError: where `donate` and `may_alias` are both True.
+      TreeError: for a pytree that is no prefix of `x`.
     """
-    return tree.map(lambda leaf: put_leaf(leaf, as_device(device)), x)
+    if src is may_alias is None and donate is False and not isinstance(device, (tuple, list, dict)):
+        return tree.map(lambda leaf: put_leaf(leaf, as_device(device)), x)
+    leaves, treedef = tree.flatten(x)
+    targets = [as_device(d) for d in each(device, x, "device_put", "device")]
+    for given in each(src, x, "device_put", "src"):
+        as_device(given, "src")
+    given = each(donate, x, "device_put", "donate")
+    aliases = each(may_alias, x, "device_put", "may_alias")
+    if any(d and a for d, a in zip(given, aliases, strict=True)):
+        raise ValueError("device_put: donate and may_alias cannot both be True for one array")
+    return treedef.unflatten(
+        [
+            put_leaf(leaf, target, alias is not False)
+            for leaf, target, alias in zip(leaves, targets, aliases, strict=True)
+        ]
+    )
 
 
-def as_device(device):
-    """Return the `Device` that an argument called `device` means, or None."""
+def each(argument, x, who, name):
+    """What the argument of `who` called `name`, a value or a prefix of the pytree `x`, says of each leaf."""
+    return tree.broadcast_prefix(argument, x, is_none, names=(f"{who}: {name}", "x"))
+
+
+def is_none(node):
+    """Whether a node is None, which stands for a leaf here."""
+    return node is None
+
+
+def placed(who, x, sharding, name="out_sharding"):
+    """`x`, the result of `who`, as its argument called `name` asks: where it is, or on the device of a
+    `SingleDeviceSharding`.
+
+    Raises:
+      NotImplementedError: for any other sharding; arrays are whole, and on one device. In a traced function
+        also where there are several devices, because the program runs on that of its arguments.
+    """
+    if sharding is None:
+        return x
+    if not isinstance(sharding, SingleDeviceSharding):
+        raise NotImplementedError(
+            f"{who}: {name} must be None or a SingleDeviceSharding, such as x.sharding, because an "
+            f"array is whole and on one device in this version; got {sharding!r:.60}"
+        )
+    (device,) = sharding.device_set
+    if any(type(leaf) is Tracer for leaf in tree.leaves(x)) and not is_only(device):
+        raise NotImplementedError(
+            f"{who}: {name} asks for {device} in a function that is traced, whose program runs on the device "
+            "of its arguments, one of several here; leave it out, and bring the arguments there with "
+            "rb.device_put"
+        )
+    return device_put(x, device)
+
+
+def is_only(device):
+    """Whether programs can run on no other device than this one."""
+    return device is default_device() and device_count(device.platform) == 1
+
+
+def placeable(function):
+    """Decorator: the argument `out_sharding`, which `function` has in its signature and never looks at, is
+    obeyed (see `placed`).
+    """
+    code = inspect.unwrap(function).__code__
+    position = code.co_varnames.index("out_sharding")
+    most = position if position < code.co_argcount else math.inf
+
+    @functools.wraps(function)
+    def call(*args, out_sharding=None, **kwargs):
+        if len(args) > most:
+            *args, out_sharding = args
+        out = function(*args, **kwargs)
+        return out if out_sharding is None else placed(function.__name__, out, out_sharding)
+
+    return call
+
+
+def as_device(device, name="device"):
+    """Return the `Device` that an argument called `name` means, or None."""
     if device is None or isinstance(device, Device):
         return device
     if isinstance(device, SingleDeviceSharding):
@@ -44,18 +133,19 @@ def as_device(device):
         return only
     hint = f"; the first device of a platform is rb.devices({device!r})[0]" if isinstance(device, str) else ""
     raise TypeError(
-        f"device must be a Device (rb.devices() lists them) or a SingleDeviceSharding, got {device!r}{hint}"
+        f"{name} must be a Device (rb.devices() lists them) or a SingleDeviceSharding, got {device!r}{hint}"
     )
 
 
-def put_leaf(x, device):
+def put_leaf(x, device, may_alias=True):
     """`device_put` of one value."""
     if type(x) is Tracer:
         if not x.interpreter.alive:
             raise leaked(x)
         return x
     array = to_array(x, device)
-    return array if device is None else moved(array, device, True)
+    out = array if device is None else moved(array, device, True)
+    return out if may_alias else out.__deepcopy__({})
 
 
 def from_dlpack(x, device=None, copy=None):
@@ -115,4 +205,4 @@ def owner_of(x):
     return device_numbered(platform, number)
 
 
-__all__ = ["as_device", "device_put", "from_dlpack", "owner_of", "put_leaf"]
+__all__ = ["as_device", "device_put", "from_dlpack", "owner_of", "placeable", "placed", "put_leaf"]
