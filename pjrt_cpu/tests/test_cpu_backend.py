@@ -5,7 +5,9 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+import rabbet as rb
 from rabbet_pjrt_cpu import ALLOCATOR, BACKEND, NUM_DEVICES, THREADS
 
 SCRIPT = """
@@ -99,9 +101,42 @@ def test_settings_are_documented():
     assert ALLOCATOR.variable == "RABBET_CPU_ALLOCATOR" and ALLOCATOR.doc
 
 
-def test_loops_with_a_barrier_of_several_operands_are_not_compiled_as_one_kernel():
+LOOP = """
+%1:2 = "stablehlo.while"(%0, %arg0) ({
+^bb0(%2: tensor<i32>, %3: tensor<f32>):
+stablehlo.return %4 : tensor<i1>
+}, {
+^bb0(%5: tensor<i32>, %6: tensor<f32>):
+INSIDE
+stablehlo.return %7, %8 : tensor<i32>, tensor<f32>
+}) : (tensor<i32>, tensor<f32>) -> (tensor<i32>, tensor<f32>)
+"""
+
+
+@pytest.mark.parametrize("operands", ["%1 : tensor<f32>", "%1, %2 : tensor<f32>, tensor<f32>"])
+def test_loops_with_a_barrier_are_not_compiled_as_one_kernel(operands):
     options = BACKEND.program_options
-    several = "%3:2 = stablehlo.optimization_barrier %1, %2 : tensor<f32>, tensor<f32>"
-    one = "%3 = stablehlo.optimization_barrier %1 : tensor<f32>"
-    assert options(f'"stablehlo.while"\n{several}') == {"xla_disable_hlo_passes": "small-while-loop-hoisting"}
-    assert options(f'"stablehlo.while"\n{one}') == options(several) == {}
+    apart = {"xla_disable_hlo_passes": "small-while-loop-hoisting"}
+    barrier = f"%8 = stablehlo.optimization_barrier {operands}"
+    main, private = "func.func public @main() {", "func.func private @part() {"
+    inside = LOOP.replace("INSIDE", barrier)
+    assert options(f"{main}{inside}}}") == apart
+    assert options(f"{main}\n{barrier}{inside}}}") == apart
+    assert options(f"{main}{LOOP}}}\n{private}\n{barrier}\n}}") == apart, "the loop may call it"
+    assert options(f"{main}\n{barrier}{LOOP}{barrier}\n}}") == {}, "outside of loops"
+    assert options(f"{main}\n{barrier}\n}}") == options(f"{main}{LOOP}}}") == {}
+
+
+@pytest.mark.needs("jit", "grad")
+def test_the_gradient_of_an_elementwise_loop_compiles():
+    def step(x, _):
+        return rb.lax.sin(x) * x + x, None
+
+    def total(x):
+        return rb.lax.reduce_sum(rb.lax.scan(step, x, None, length=3)[0], axes=(0,))
+
+    x = np.linspace(0.0, 1.0, 1024, dtype=np.float32)  # large enough for a barrier in the loop
+    y, slope = x, np.ones_like(x)
+    for _ in range(3):
+        y, slope = np.sin(y) * y + y, slope * (np.cos(y) * y + np.sin(y) + 1)
+    np.testing.assert_allclose(rb.jit(rb.grad(total))(x), slope, rtol=2e-5)

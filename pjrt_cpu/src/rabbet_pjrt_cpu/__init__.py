@@ -102,12 +102,24 @@ def provide_calls(targets):
 
 
 def program_options(text):
-    """Loops with a barrier of several operands in them are not compiled as one kernel, the code generator for
-    which ends the process on such a barrier.
+    """Loops with a barrier in them are not compiled as one kernel: the code generator for those cannot read
+    barriers, and ends the process on one of several operands.
     """
-    if "stablehlo.while" in text and re.search(r"optimization_barrier %\S+,", text):
+    if "stablehlo.while" in text and has_barrier_in_region(text):
         return {"xla_disable_hlo_passes": "small-while-loop-hoisting"}
     return {}
+
+
+def has_barrier_in_region(text):
+    """Return whether a barrier stands in the body of an operation, or in a function that one may call."""
+    main, seen, depth = "func.func public", 0, 0
+    for barrier in re.finditer("optimization_barrier ", text):
+        place = barrier.start()
+        depth += text.count("({\n", seen, place) - text.count("\n})", seen, place)
+        seen = place
+        if depth or not text.startswith(main, text.rfind("func.func ", 0, place)):
+            return True
+    return False
 
 
 LOWERINGS = RuleSet("lower")
