@@ -39,6 +39,18 @@ def test_a_loop_that_does_not_start():
     assert int(lax.fori_loop(5, 2, lambda i, v: v + 1, 7)) == 7
 
 
+def test_the_index_of_fori_loop_gives_way():
+    for upper in (3, rb.device_put(np.int32(3))):
+        out = lax.fori_loop(0, upper, lambda i, v: v + i, np.uint8(1))
+        assert (out.dtype, int(out)) == (np.uint8, 4)
+
+
+@pytest.mark.needs("jit")
+def test_the_index_of_a_traced_fori_loop_gives_way():
+    out = rb.jit(lambda n: lax.fori_loop(0, n, lambda i, v: v + i, np.uint8(1)))(3)
+    assert (out.dtype, int(out)) == (np.uint8, 4)
+
+
 def test_bounds_of_fori_loop():
     n = rb.device_put(np.int32(4))
     assert int(lax.fori_loop(1, n, lambda i, v: v + i, 0)) == 6

@@ -382,7 +382,8 @@ def fori_loop(lower, upper, body_fun, init_val, *, unroll=None):
     Args:
       lower, upper: integer scalars. Where both are known when the loop is traced (Python ints, most often)
         it can be differentiated in reverse mode.
-      body_fun: from ``(i, val)`` to a value of the same structure and types.
+      body_fun: from ``(i, val)`` to a value of the same structure and types. ``i`` has the type of the bounds;
+        where they are known, or ``lower`` is a Python number, it gives way in promotion as Python's numbers do.
       init_val: a pytree of arrays.
 
     Returns:
@@ -398,11 +399,15 @@ def fori_loop(lower, upper, body_fun, init_val, *, unroll=None):
             return (i + 1, body_fun(i, val)), None
 
         steps = max(int(upper) - int(lower), 0)
-        first = convert_element_type(int(lower), dtype)
+        first = int(lower)  # as weak as Python's numbers: `val + i` has the type of `val`
+        if typeof(first).dtype != dtype:
+            first = convert_element_type(first, dtype)
         step = named_like(step, body_fun)
         (_, val), _ = scan_as("fori_loop", step, (first, init_val), None, steps, unroll=unroll or 1)
         return val
     start, stop = convert_element_type(lower, dtype), convert_element_type(upper, dtype)
+    if typeof(lower).weak_type and typeof(lower).dtype == dtype:
+        start = lower
     step = named_like(lambda state: (state[0] + 1, state[1], body_fun(state[0], state[2])), body_fun)
     return repeat("fori_loop", lambda state: logic.lt(*state[:2]), step, (start, stop, init_val))[2]
 
