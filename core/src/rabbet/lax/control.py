@@ -382,8 +382,8 @@ def fori_loop(lower, upper, body_fun, init_val, *, unroll=None):
     Args:
       lower, upper: integer scalars. Where both are known when the loop is traced (Python ints, most often)
         it can be differentiated in reverse mode.
-      body_fun: from ``(i, val)`` to a value of the same structure and types. ``i`` has the type of the bounds;
-        where they are known, or ``lower`` is a Python number, it gives way in promotion as Python's numbers do.
+      body_fun: from ``(i, val)`` to a value of the same structure and types. ``i`` has the type of the
+        bounds; where they are known, or ``lower`` is a Python number, it gives way in promotion as that does.
       init_val: a pytree of arrays.
 
     Returns:
