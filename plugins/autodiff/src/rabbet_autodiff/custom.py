@@ -9,6 +9,7 @@ from rabbet import custom_rules, tree
 from rabbet.extend import (
     RuledFunction,
     describe_function,
+    folded,
     instantiate,
     pullback,
     pushforward,
@@ -17,10 +18,11 @@ from rabbet.extend import (
 )  # fmt: skip
 
 
+@folded
 class _Custom(RuledFunction):
     """What both have in common: they cannot be called before their rule is given."""
 
-    definer = None
+    definer: str
 
     def refuse_without_rule(self):
         raise AttributeError(
@@ -29,6 +31,7 @@ class _Custom(RuledFunction):
         )
 
 
+@folded
 class custom_jvp(_Custom):
     """Decorator: a function whose derivative you give by a rule of forward mode; reverse mode comes from
     its transposition.
@@ -86,6 +89,7 @@ class custom_jvp(_Custom):
         return {"jvp": pushforward(call, self.jvp, self.symbolic_zeros)}
 
 
+@folded
 class custom_vjp(_Custom):
     """Decorator: a function whose derivative you give by a pair of functions for reverse mode.
 

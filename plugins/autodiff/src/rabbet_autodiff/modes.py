@@ -120,7 +120,7 @@ def record(fun, primals):
     recorder, interpreter = Recorder(), Forward()
     tangents = [tangent_aval(typeof(p)) for p in primals]
     inputs = [Var(t) if t.dtype == typeof(p).dtype else None for p, t in zip(primals, tangents, strict=True)]
-    outs = None
+    outs: list = []
 
     def over_recorder(*linear):
         nonlocal outs

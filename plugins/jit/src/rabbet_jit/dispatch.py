@@ -63,7 +63,6 @@ def caller(jitted):
             run = None
         return slowly(args, {}) if run is None else run(leaves)
 
-    call.jitted = jitted
-    call.trace, call.lower, call.eval_shape = jitted.trace, jitted.lower, jitted.eval_shape
-    call.clear_cache = jitted.clear_cache
+    names = ("trace", "lower", "eval_shape", "clear_cache")
+    vars(call).update(jitted=jitted, **{name: getattr(jitted, name) for name in names})
     return call

@@ -1,12 +1,15 @@
 """What a compiler tells of a program: operations, and bytes by use."""
 
 from types import SimpleNamespace
+from typing import Any
 
 KINDS = ("argument", "output", "temp", "generated_code", "alias", "peak")
 
 
 class Measures:
     """The measures of a stage that has an `executable`."""
+
+    executable: Any
 
     def cost_analysis(self):
         """The compiler's estimates: a dict with ``flops``, ``bytes accessed`` and others."""

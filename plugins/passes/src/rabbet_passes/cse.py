@@ -11,6 +11,8 @@ equations become 4,212 (bias corrections written per tensor, masks and means com
 much as lowering them would have taken; compiling takes 7% less (3.00 s against 3.24 s), the step is the same.
 """
 
+from typing import Any
+
 from rabbet.extend import Equation, Pass, Var, bodies_of, effects_of
 
 from rabbet_passes.within import replaced, rewriting_bodies
@@ -33,7 +35,7 @@ def merge_equal(jaxpr, context=None):
         if merge is None:
             merge = mergeable[op] = may_merge(op)
         if merge:
-            key = (op, *[v if type(v) is Var else number(v) for v in inputs])
+            key: Any = (op, *[v if type(v) is Var else number(v) for v in inputs])
             try:
                 earlier = first.get(key)
             except TypeError:  # a literal that is no plain number

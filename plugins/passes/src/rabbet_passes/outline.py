@@ -16,6 +16,8 @@ is off by default; ``enable_passes="outline"`` switches it on. The largest fused
 to 31 instructions.
 """
 
+from typing import Any
+
 from rabbet.extend import Equation, Jaxpr, Pass, Primitive, Var, bodies_of, effects_of
 
 from rabbet_passes.repeats import repeats
@@ -170,9 +172,9 @@ def cheapest_cut(equations, start, period, uses):
                 if lo <= hi:
                     weight[lo - start] += size
                     weight[hi - start + 1] -= size
-    best = total = None
+    best, total = None, 0
     for k in range(period):
-        total = weight[0] if k == 0 else total + weight[k]
+        total += weight[k]
         if best is None or total < best:
             best, at = total, start + k
     return at
@@ -224,7 +226,9 @@ def varying_literals(blocks):
 
 def arguments(block, varying):
     """What a block reads from outside, in the order of first use: variables once, varying literals each."""
-    own, given, literals = set(), {}, 0
+    own: set[Any] = set()
+    given: dict[Any, Any] = {}
+    literals = 0
     for eqn in block:
         for v in eqn.inputs:
             if type(v) is not Var:

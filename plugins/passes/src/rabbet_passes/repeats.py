@@ -16,11 +16,18 @@ class Repeat(NamedTuple):
 
     start: int
     period: int
-    count: int
+    count: int  # type: ignore[assignment]  # no one counts values in it
     slack: int
 
-    saved = property(lambda self: (self.count - 1) * self.period)
-    end = property(lambda self: self.start + self.count * self.period, doc="Where its last block ends.")
+    @property
+    def saved(self):
+        """The items that need not be written again."""
+        return (self.count - 1) * self.period
+
+    @property
+    def end(self):
+        """Where its last block ends."""
+        return self.start + self.count * self.period
 
 
 def repeat(start, stop, period):

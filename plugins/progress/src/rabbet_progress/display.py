@@ -9,6 +9,7 @@ thread of its own, which runs while XLA compiles because the compiler lets go of
 import sys
 import threading
 from collections import defaultdict
+from typing import Any
 
 DELAY = 1.0
 
@@ -27,7 +28,8 @@ class Display:
         self._open = open_screen if screen is None else screen
         self._jobs = defaultdict(list)
         self._lock = threading.Lock()
-        self._screen, self._shown = None, 0
+        self._screen: Any = None
+        self._shown = 0
 
     def start(self, text):
         """A compile starts in this thread; it is shown as ``text`` if it lasts long enough."""

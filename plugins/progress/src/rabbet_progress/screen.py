@@ -14,8 +14,10 @@ class Screen:
     def __init__(self, stream):
         columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
         # rich would put its own objects in place of sys.stdout and sys.stderr: not from a thread of ours.
-        settings = {"transient": True, "redirect_stdout": False, "redirect_stderr": False}
-        self._progress = Progress(*columns, console=Console(file=stream), **settings)
+        console = Console(file=stream)
+        self._progress = Progress(
+            *columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False
+        )
         self._progress.start()
 
     def add(self, text, age):

@@ -40,7 +40,7 @@ class Vmap(Interpreter):
         self.size = size
         self.name = name
         self.spmd_name = spmd_name
-        self.bound = () if name is None else ((name, size),)
+        self.bound: tuple = () if name is None else ((name, size),)
 
     def key(self):
         return Vmap, self.size, self.name, self.spmd_name

@@ -1,5 +1,7 @@
 """Attention by scaled dot products."""
 
+from typing import Any
+
 import rabbet.numpy as rnp
 from rabbet import dtypes, lax
 from rabbet.extend import fused
@@ -105,7 +107,7 @@ def allowed_pairs(time, other, is_causal, window):
     if not is_causal and window is None:
         return None
     distance = rnp.arange(other)[None] - rnp.arange(time)[:, None]
-    allowed = distance <= 0 if is_causal else None
+    allowed: Any = distance <= 0 if is_causal else None
     if window is not None:
         before, after = window if isinstance(window, tuple) else (window, window)
         allowed = both(allowed, rnp.logical_and(distance >= -before, distance <= after))

@@ -128,14 +128,11 @@ def gradient(f, *varargs, axis=None, edge_order=None):
     """
     f = array_of("gradient", f)
     f = converted(f, dtypes.to_inexact(f.dtype))
-    axes = (
-        tuple(range(f.ndim))
-        if axis is None
-        else (axis,)
-        if not isinstance(axis, (tuple, list))
-        else tuple(axis)
-    )
-    axes = [axis_of("gradient", d, f.ndim) for d in axes]
+    if axis is None:
+        axis = range(f.ndim)
+    elif not isinstance(axis, (tuple, list)):
+        axis = (axis,)
+    axes = [axis_of("gradient", d, f.ndim) for d in axis]
     steps = (
         [1.0] * len(axes)
         if not varargs

@@ -43,7 +43,8 @@ def triangle(name, m, k, lower):
     shape = m.aval.shape
     if len(shape) < 2:
         raise ValueError(f"{name} takes arrays of at least two dimensions, got {m.aval.str_short()}")
-    kept = below(*shape[-2:], k if lower else k - 1)
+    rows, columns = shape[-2:]
+    kept = below(rows, columns, k if lower else k - 1)
     kept = lax.broadcast_in_dim(kept, shape, (len(shape) - 2, len(shape) - 1))
     zero = lax.full_like(m, 0)
     return lax.select(kept, m, zero) if lower else lax.select(kept, zero, m)
@@ -132,18 +133,18 @@ def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
     check("meshgrid", *xi)
     if indexing not in ("xy", "ij"):
         raise ValueError(f"meshgrid: indexing must be 'xy' or 'ij', got {indexing!r}")
-    xi = [lax.reshape(as_array(x), (typeof(x).size,)) if typeof(x).ndim == 0 else as_array(x) for x in xi]
-    for x in xi:
+    vectors = [lax.reshape(as_array(x), (1,)) if typeof(x).ndim == 0 else as_array(x) for x in xi]
+    for x in vectors:
         if x.aval.ndim != 1:
             raise ValueError(f"meshgrid takes vectors and numbers, got {x.aval.str_short()}")
-    places = list(range(len(xi)))
-    if indexing == "xy" and len(xi) > 1:
+    places = list(range(len(vectors)))
+    if indexing == "xy" and len(vectors) > 1:
         places[:2] = 1, 0
-    full = [0] * len(xi)
-    for x, place in zip(xi, places):
+    full = [0] * len(vectors)
+    for x, place in zip(vectors, places):
         full[place] = x.aval.shape[0]
     out = []
-    for x, place in zip(xi, places):
+    for x, place in zip(vectors, places):
         shape = [n if not sparse or d == place else 1 for d, n in enumerate(full)]
         out.append(lax.broadcast_in_dim(x, shape, (place,)))
     return out

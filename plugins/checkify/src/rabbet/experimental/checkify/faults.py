@@ -127,7 +127,7 @@ def outside(x, rows, dims, sizes):
         flat = lax.reshape(bad, (aval.size,))
         first = lax.argmax(flat, 0, np.int32)
         entry = lax.rem(first, lax.full_like(first, len(dims)))
-        axis, size = np.int32(dims), np.int32([shape[d] for d in dims])
+        axis, size = np.array(dims, np.int32), np.array([shape[d] for d in dims], np.int32)
         return anywhere(flat), (
             element(lax.reshape(positions, (aval.size,)), first),
             element(axis, entry),

@@ -12,9 +12,10 @@ import numpy as np
 
 from rabbet import lax, tree_util
 from rabbet.experimental.checkify import sites
-from rabbet.extend import HOLE, ShapedArray, as_weak, full_of, traceable, typeof
+from rabbet.extend import HOLE, ShapedArray, as_weak, folded, full_of, traceable, typeof
 
 
+@folded
 class Error:
     """Whether, and which, error happened while a function ran: a pytree of arrays.
 
@@ -137,10 +138,10 @@ def first_of_batch(error):
 
     code = pick(error.code)
     slots = {key: tuple([pick(x) for x in slot]) for key, slot in zip(error.keys, error.slots, strict=True)}
-    strides = np.int32([math.prod(shape[d + 1 :]) for d in range(rank)])
+    strides = np.array([math.prod(shape[d + 1 :]) for d in range(rank)], np.int32)
     places = lax.rem(lax.div(lax.broadcast(at, (rank,)), strides), np.int32(shape))
     happened = lax.broadcast(lax.ne(code, np.int32(0)), (rank,))
-    slots[mapped_key(rank)] = (lax.select_n(happened, np.int32([-1] * rank), places),)
+    slots[mapped_key(rank)] = (lax.select_n(happened, np.full(rank, -1, np.int32), places),)
     return with_slots(code, slots, error.kinds)
 
 

@@ -70,7 +70,8 @@ def pushed_through(fun, primals, series, factorial_scaled):
     leaves, treedef = tree.flatten(primals)
     leaves = converted(traceable, leaves, lambda i, x: f"{place(fun, treedef, i)} is no array: {shown(x)}")
     lists = lists_of_terms(fun, primals, treedef, series)
-    moving, order = [], None
+    moving: list = []
+    order = None
     for i, (x, terms) in enumerate(zip(leaves, lists, strict=True)):
         terms = terms_like(x, terms, place(fun, treedef, i))
         order = len(terms) if order is None else order
@@ -88,8 +89,8 @@ def pushed_through(fun, primals, series, factorial_scaled):
 
     def on_moving(*tracers):
         nonlocal out_tree
-        tracers = iter(tracers)
-        flat = [x if m is None else next(tracers) for x, m in zip(leaves, moving, strict=True)]
+        each = iter(tracers)
+        flat = [x if m is None else next(each) for x, m in zip(leaves, moving, strict=True)]
         outs, out_tree = tree.flatten(fun(*tree.unflatten(treedef, flat)))
         return converted(traceable, outs, lambda i, x: not_returned(fun, out_tree, i, x))
 

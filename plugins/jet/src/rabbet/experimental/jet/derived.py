@@ -115,8 +115,8 @@ def pushed(derivative, operands, results, order):
     moving = [v for v in values if v.terms]
 
     def on_moving(*tracers):
-        tracers = iter(tracers)
-        flat = [next(tracers) if v.terms else v.primal for v in values]
+        each = iter(tracers)
+        flat = [next(each) if v.terms else v.primal for v in values]
         return derivative(flat[: len(xs)], flat[len(xs) : len(xs) + len(ys)], flat[len(xs) + len(ys) :])
 
     return run(Jet(), on_moving, moving)
