@@ -19,7 +19,7 @@ __path__ = pkgutil.extend_path(__path__, __name__)
 
 __version__ = "0.1.0"
 
-from rabbet.source_info import add_internal_root
+from rabbet.source_info import add_internal_root, fold_public as _fold_public
 
 for _folder in __path__:
     add_internal_root(_folder)
@@ -62,3 +62,6 @@ def __dir__():
     from rabbet.plugins import api
 
     return sorted({*globals(), *api.names()})
+
+
+_fold_public(globals())

@@ -5,10 +5,12 @@ from rabbet.calls.checkpoint import checkpoint, remat
 from rabbet.primitives.checkpoint import name as _named
 from rabbet.runtime.compiled import is_evaluating
 from rabbet.runtime.values import traceable
+from rabbet.source_info import folded
 
 __all__ = ["checkpoint", "checkpoint_name", "remat"]
 
 
+@folded
 def checkpoint_name(x, name):
     """``x`` (a pytree of arrays), under a name that policies such as ``save_only_these_names`` speak of.
 
@@ -25,6 +27,7 @@ def checkpoint_name(x, name):
     return tree.map(lambda leaf: _named(traceable(leaf), name=name), x)
 
 
+@folded
 def __getattr__(name):
     # What looks at reverse mode comes from the package that provides it.
     if not name.startswith("_"):

@@ -9,6 +9,7 @@ from math import prod
 from typing import Any
 
 from rabbet import dtypes
+from rabbet.source_info import folded
 
 _interned = {}
 _ADOPTING = {
@@ -77,9 +78,11 @@ class ShapedArray:
 
     @property
     def physical(self):
-        """The aval of the array that stores this one; itself, but for an extended dtype."""
+        """The aval of the array that stores this one; itself, but for an extended dtype and float0."""
+        dtype = self.dtype
+        if dtype is dtypes.float0:
+            return ShapedArray(self.shape, bool)
         if self.is_extended:
-            dtype = self.dtype
             return ShapedArray((*self.shape, *dtype.physical_shape), dtype.physical_dtype)
         return self
 
@@ -151,6 +154,7 @@ def _intern(shape, dtype, weak_type, key):
     return aval
 
 
+@folded
 class ShapeDtypeStruct:
     """A shape and a dtype standing in for an array, as ``eval_shape`` takes and returns.
 

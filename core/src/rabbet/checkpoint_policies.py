@@ -8,6 +8,8 @@ Some policies of the field move what they keep to the memory of the host. Here t
 only one that programs know, so these values stay there; the arguments are accepted.
 """
 
+from rabbet.source_info import folded
+
 __all__ = [
     "checkpoint_dots", "checkpoint_dots_with_no_batch_dims", "dots_saveable",
     "dots_with_no_batch_dims_saveable", "everything_saveable", "nothing_saveable",
@@ -45,6 +47,7 @@ checkpoint_dots = dots_saveable
 checkpoint_dots_with_no_batch_dims = dots_with_no_batch_dims_saveable
 
 
+@folded
 def offload_dot_with_no_batch_dims(offload_src, offload_dst):
     """A policy like ``dots_with_no_batch_dims_saveable``; see this module on memory of the host."""
     _memories("offload_dot_with_no_batch_dims", offload_src, offload_dst)
@@ -55,18 +58,21 @@ def offload_dot_with_no_batch_dims(offload_src, offload_dst):
     return policy
 
 
+@folded
 def save_anything_except_these_names(*names_not_to_save):
     """A policy: keep everything but what ``checkpoint_name`` gave one of these names."""
     names = _names("save_anything_except_these_names", names_not_to_save)
     return lambda primitive, *_, **params: primitive.name != "name" or params["name"] not in names
 
 
+@folded
 def save_any_names_but_these(*names_not_to_save):
     """A policy: keep what ``checkpoint_name`` gave a name, except for these names."""
     names = _names("save_any_names_but_these", names_not_to_save)
     return lambda primitive, *_, **params: primitive.name == "name" and params["name"] not in names
 
 
+@folded
 def save_only_these_names(*names_which_can_be_saved):
     """A policy: keep what ``checkpoint_name`` gave one of these names."""
     names = _names("save_only_these_names", names_which_can_be_saved)
@@ -82,6 +88,7 @@ def save_from_both_policies(policy_1, policy_2):
     return policy
 
 
+@folded
 def save_and_offload_only_these_names(
     *, names_which_can_be_saved, names_which_can_be_offloaded, offload_src, offload_dst
 ):

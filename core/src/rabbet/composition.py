@@ -9,7 +9,7 @@ import contextlib
 import functools
 
 from rabbet import current, dtypes, passes, provided, rules
-from rabbet.config import config
+from rabbet.config import Config, config
 from rabbet.errors import PluginError
 from rabbet.interpreter import Tracer
 from rabbet.lax import operators
@@ -18,6 +18,7 @@ from rabbet.runtime import backends, observers
 from rabbet.runtime.array import Array
 from rabbet.runtime.evaluation import EVALUATION
 from rabbet.runtime.housekeeping import clear_caches
+from rabbet.source_info import folded
 
 # The standard tables exist as soon as core does: interpreters of plugins look them up by name.
 STANDARD_TABLES = (standard.lower, standard.jvp, standard.transpose, standard.batch)
@@ -34,6 +35,8 @@ def compose():
     backends.set_manager(manager)
     config.use_finder(load_backends)
     observers.set_notifier(notify_hooks, has_hooks)
+    for method in ("__getattr__", "__setattr__", "context", "override", "update"):
+        setattr(Config, method, folded(getattr(Config, method)))  # tracebacks have settings of their own
     for name in ("debug_nans", "debug_infs"):
         # What is compiled checks its results, or does not, for good.
         config.watch(name, clear_caches)
@@ -95,7 +98,7 @@ def notify_hooks(hook, **facts):
 def public_name(name):
     """The object behind ``rabbet.<name>``: a setting's context manager of core, or what a plugin offers."""
     if name in CONTEXTS:
-        return config.context(name)
+        return folded(config.context(name))
     from rabbet.plugins import api
 
     return api.resolve(name)

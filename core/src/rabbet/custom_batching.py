@@ -8,11 +8,12 @@ from rabbet.interpreter import typeof
 from rabbet.payloads import Batched
 from rabbet.primitives.batching import at
 from rabbet.runtime.values import traceable
-from rabbet.source_info import describe_function
+from rabbet.source_info import describe_function, folded
 
 __all__ = ["custom_vmap", "sequential_vmap"]
 
 
+@folded
 class custom_vmap(RuledFunction):
     """Decorator: a function with a rule for ``vmap``.
 
@@ -86,6 +87,7 @@ class custom_vmap(RuledFunction):
         return [Batched(x, 0 if flag else None) for x, flag in zip(outs, flags, strict=True)]
 
 
+@folded
 def sequential_vmap(f):
     """Decorator: ``vmap`` of this function runs it for one example after the other (``lax.map``)."""
     mapped = custom_vmap(f)

@@ -159,6 +159,7 @@ def breakpoint(*, backend=None, filter_frames=True, num_frames=None, ordered=Fal
     return token
 
 
+@folded
 def inspect_array_sharding(value, *, callback):
     """Call ``callback`` on the sharding of an array when the program gets there."""
     look("debug.inspect_array_sharding", lambda x: callback(x.sharding), (value,), {}, False)

@@ -5,10 +5,12 @@ import math
 from rabbet import dtypes, tree
 from rabbet.errors import TreeError
 from rabbet.interpreter import typeof
+from rabbet.source_info import folded
 
 __all__ = ["ravel_pytree"]
 
 
+@folded
 def ravel_pytree(pytree):
     """All numbers of a tree in one vector.
 
@@ -25,6 +27,7 @@ def ravel_pytree(pytree):
     dtype = dtypes.result_type(*avals) if avals else dtypes.canonicalize(float)
     size = sum([math.prod(aval.shape) for aval in avals])
 
+    @folded
     def unravel(flat):
         """The tree of the numbers in ``flat``, a vector as ``ravel_pytree`` made it."""
         got = typeof(flat)

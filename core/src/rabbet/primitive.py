@@ -78,16 +78,20 @@ class Primitive:
         _registry.setdefault(name, self)
 
     def __call__(self, *args, **params):
-        if params and self.operands:
-            args, params = self._in_their_places(args, params)
-        op = self.op(**params) if params else self._plain
         try:
-            return context.interpreter.process(op, args)
-        except ShapesDiffer as error:
-            together = None if self.adopt != 0 else error.aligned(args)
-            if together is None:
-                raise
-        return context.interpreter.process(op, together)
+            if params and self.operands:
+                args, params = self._in_their_places(args, params)
+            op = self.op(**params) if params else self._plain
+            try:
+                return context.interpreter.process(op, args)
+            except ShapesDiffer as error:
+                together = None if self.adopt != 0 else error.aligned(args)
+                if together is None:
+                    raise
+            return context.interpreter.process(op, together)
+        except Exception as error:
+            source_info.fold_traceback(error)
+            raise
 
     def _in_their_places(self, args, params):
         """Operands that were given by name put behind the others; (operands, what is left of ``params``)."""

@@ -13,15 +13,17 @@ import contextlib
 import functools
 import os
 import sys
+from inspect import CO_VARARGS, CO_VARKEYWORDS
 from itertools import islice
-from types import TracebackType
+from types import CellType, FunctionType, TracebackType
 from typing import NamedTuple
 
 from rabbet.config import config
 
 __all__ = [
     "Position", "Site", "add_internal_root", "address", "caller", "definition_site", "describe_function",
-    "fold_traceback", "folded", "is_internal", "named_like", "position", "short_path", "stacklevel",
+    "fold_public", "fold_traceback", "folded", "folds_itself", "is_internal", "named_like", "position",
+    "short_path", "stacklevel",
 ]  # fmt: skip
 
 _positions = {}
@@ -66,6 +68,7 @@ _roots = [
     for form in _forms(path)
 ]
 _verdicts = {}
+_DOORS = "<rabbet>"  # the file name of the doors that ``folded`` makes
 
 
 def add_internal_root(path):
@@ -78,7 +81,7 @@ def is_internal(file):
     """Whether a frame of this file is Rabbet's business rather than the user's."""
     verdict = _verdicts.get(file)
     if verdict is None:
-        verdict = _verdicts[file] = file.startswith((*_roots, "<frozen importlib"))
+        verdict = _verdicts[file] = file.startswith((*_roots, "<frozen importlib", _DOORS))
     return verdict
 
 
@@ -239,25 +242,137 @@ def fold_traceback(exception):
         if dropped:
             error.__traceback__ = kept
             hidden += dropped
+        if error is not exception and _NOTE in getattr(error, "__notes__", ()):
+            error.__notes__.remove(_NOTE)  # once below the whole is enough
+            hidden += 1
     if hidden and _NOTE not in getattr(exception, "__notes__", ()):
         exception.add_note(_NOTE)
     return exception
 
 
 def folded(function):
-    """Decorator: exceptions leave ``function`` without internal frames. For doors that are not on a hot
-    path.
-    """
+    """Decorator: exceptions leave ``function`` without internal frames. A class folds in all its methods.
 
-    @functools.wraps(function)
-    def door(*args, **kwargs):
+    The door that is put in front of a function has the parameters of the function, because a call with
+    ``*args, **kwargs`` would cost several times the thirty nanoseconds that this one does. Where even these
+    are too many, write the ``try`` of ``_DOOR`` into the function itself and say so with ``folds_itself``.
+    """
+    if isinstance(function, type):
+        for name, value in list(vars(function).items()):
+            if not name.startswith("_") or name.endswith("__"):
+                _fold_member(function, name, value)
+        return function
+    if _folds(function):
+        return function
+    code = function.__code__ if isinstance(function, FunctionType) else _ANYTHING
+    rest, named = bool(code.co_flags & CO_VARARGS), bool(code.co_flags & CO_VARKEYWORDS)
+    own = _door(code.co_argcount, code.co_kwonlyargcount, rest, named)
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + rest + named]
+    renamed = dict(zip(_keywords(code.co_kwonlyargcount), names[code.co_argcount :]))
+    own = own.replace(
+        co_name=code.co_name,
+        co_qualname=code.co_qualname,
+        co_posonlyargcount=code.co_posonlyargcount,
+        co_varnames=names + own.co_varnames[len(names) :],
+        co_consts=tuple([_renamed(const, renamed) for const in own.co_consts]),
+    )
+    cells = {"function": CellType(function), "fold_traceback": CellType(fold_traceback)}
+    door = FunctionType(
+        own,
+        getattr(function, "__globals__", globals()),
+        code.co_name,
+        getattr(function, "__defaults__", None),
+        tuple([cells[name] for name in own.co_freevars]),
+    )
+    door.__kwdefaults__ = getattr(function, "__kwdefaults__", None)
+    return folds_itself(functools.update_wrapper(door, function))
+
+
+def folds_itself(function):
+    """Say that ``function`` has the ``try`` of a door inside, so that nobody puts a door in front of it.
+    Returns it.
+    """
+    # The code, because functools.wraps hands attributes on to functions that have none.
+    function.__folds__ = function.__code__
+    return function
+
+
+def fold_public(namespace):
+    """Let the public functions of a module fold: ``fold_public(globals())`` is the last line of the module.
+
+    Public is what ``__all__`` names, or else every name without an underscore in front, if it is a function
+    that was defined in this module or in one inside it; and the module's ``__getattr__``. The name then
+    stands for its door, while whoever imports the function from the module that defines it gets it bare.
+    Classes are decorated with ``folded`` where they stand.
+    """
+    home = namespace["__name__"]
+    doors: dict = {}
+    public = namespace.get("__all__") or [n for n in namespace if not n.startswith("_")]
+    for name in [*public, "__getattr__"]:
+        value = namespace.get(name)
+        if type(value) is not FunctionType or _folds(value):
+            continue
+        if f"{value.__module__}.".startswith(f"{home}."):
+            if value not in doors:
+                doors[value] = folded(value)
+                doors[value].__module__ = home  # where pickle and help find it
+            namespace[name] = doors[value]
+
+
+_DOOR = """
+def of(function, fold_traceback):
+    def door({parameters}):
         try:
-            return function(*args, **kwargs)
+            return function({arguments})
         except Exception as error:
             fold_traceback(error)
             raise
-
     return door
+"""
+_ANYTHING = (lambda *args, **kwargs: None).__code__
+
+
+def _folds(function):
+    return getattr(function, "__folds__", None) is getattr(function, "__code__", function)
+
+
+def _keywords(count):
+    return [f"k{i}" for i in range(count)]
+
+
+def _renamed(const, names):
+    """A constant of a door's code; those that are keywords, alone or several, under the function's names."""
+    if type(const) is tuple:
+        return tuple([names[word] for word in const])
+    return names.get(const, const)
+
+
+@functools.cache
+def _door(by_position, by_keyword, rest, named):
+    """The code of a door for so many parameters, under names that ``folded`` replaces. All doors in front of
+    functions of one form come from one compilation, since the names are all that differs.
+    """
+    positions = [f"a{i}" for i in range(by_position)]
+    keywords = _keywords(by_keyword)
+    star = ["*rest"] if rest else ["*"] if keywords else []
+    last = ["**named"] if named else []
+    source = _DOOR.format(
+        parameters=", ".join([*positions, *star, *keywords, *last]),
+        arguments=", ".join([*positions, *star[:rest], *[f"{k}={k}" for k in keywords], *last]),
+    )
+    names: dict = {}
+    exec(compile(source, _DOORS, "exec"), names)
+    return names["of"](None, None).__code__
+
+
+def _fold_member(cls, name, value):
+    if isinstance(value, FunctionType):
+        setattr(cls, name, folded(value))
+    elif isinstance(value, (staticmethod, classmethod)):
+        setattr(cls, name, type(value)(folded(value.__func__)))
+    elif isinstance(value, property):
+        getter, setter, deleter = [f and folded(f) for f in (value.fget, value.fset, value.fdel)]
+        setattr(cls, name, property(getter, setter, deleter, value.__doc__))
 
 
 def _user_frames(traceback):

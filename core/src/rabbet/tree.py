@@ -333,3 +333,6 @@ def _describe(node, level, alone=()):
 def _shorten(x, limit=400):
     text = str(x)
     return text if len(text) <= limit else f"{text[: limit // 2]} ... {text[-limit // 2 :]}"
+
+
+source_info.fold_public(globals())

@@ -9,6 +9,7 @@ import functools
 
 from rabbet import tree
 from rabbet.errors import TreeError
+from rabbet.source_info import fold_public, folded
 from rabbet.tree import (
     DictKey,
     FlattenedIndexKey,
@@ -220,6 +221,7 @@ class _Opaque:
         return repr(self.function)
 
 
+@folded
 class Partial(functools.partial):
     """``functools.partial`` as a node: the arguments are its children, the function is part of the
     structure.
@@ -245,3 +247,6 @@ register_pytree_with_keys(
     lambda func, children: Partial(func, *children[0], **children[1]),
     lambda node: ((node.args, node.keywords), node.func),
 )
+
+
+fold_public(globals())

@@ -22,6 +22,7 @@ _programs = weakref.WeakKeyDictionary()
 on_clear_caches(_programs.clear)
 
 
+@folded
 def checkpoint(
     fun=None, *, prevent_cse=True, policy=None, static_argnums=(), static_argnames=(), concrete=False
 ):

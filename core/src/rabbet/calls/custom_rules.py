@@ -6,10 +6,11 @@ from rabbet.calls.ruled import RuledFunction
 from rabbet.errors import RuleConflict
 from rabbet.interpreter import payload_of
 from rabbet.runtime.values import traceable
-from rabbet.source_info import address, describe_function
+from rabbet.source_info import address, describe_function, folded
 from rabbet.staging import stage
 
 
+@folded
 class custom_rules(RuledFunction):
     """Decorator: a function that may have a rule of its own for any transformation.
 

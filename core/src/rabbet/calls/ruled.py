@@ -14,6 +14,7 @@ from rabbet.runtime.values import traceable
 from rabbet.source_info import describe_function, folded
 
 
+@folded
 class RuledFunction:
     """A function with rules; what differs is in ``has_rule`` and ``rules``.
 
@@ -76,7 +77,6 @@ class RuledFunction:
             numbers |= {names.index(n) for n in self.nondiff_argnames}
         return sorted(numbers)
 
-    @folded
     def __call__(self, *args, **kwargs):
         args = self._bound(args, kwargs)
         if not self.has_rule():

@@ -9,6 +9,7 @@ import pkgutil
 __path__ = pkgutil.extend_path(__path__, __name__)
 
 from rabbet.lax.callbacks import io_callback
+from rabbet.source_info import fold_public as _fold_public
 
 
 def __getattr__(name):
@@ -22,3 +23,6 @@ def __dir__():
     from rabbet.plugins import api
 
     return sorted({*globals(), *api.names(within="experimental")})
+
+
+_fold_public(globals())

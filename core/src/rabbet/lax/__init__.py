@@ -12,6 +12,7 @@ whole, and on one device.
 
 import importlib
 
+from rabbet.source_info import fold_public as _fold_public
 from rabbet.lax.associative import associative_scan
 from rabbet.lax.collectives import (
     all_gather, all_to_all, axis_index, axis_size, pbroadcast, pmax, pmean, pmin, ppermute, pshuffle, psum,
@@ -41,8 +42,8 @@ from rabbet.lax.gathering import (
     scatter_max, scatter_min, scatter_mul, scatter_sub,
 )  # fmt: skip
 from rabbet.lax.mapping import map
-from rabbet.lax.platforms import platform_dependent
 from rabbet.lax.placing import with_sharding_constraint
+from rabbet.lax.platforms import platform_dependent
 from rabbet.lax.random_bits import RandomAlgorithm, rng_bit_generator, rng_uniform
 from rabbet.lax.ragged_exchange import ragged_all_to_all
 from rabbet.lax.reductions import (
@@ -56,8 +57,8 @@ from rabbet.lax.shapes import (
 from rabbet.lax.solvers import custom_linear_solve, custom_root
 from rabbet.lax.sorting import approx_max_k, approx_min_k, sort, sort_key_val, top_k
 from rabbet.lax.taking import index_take
-from rabbet.lax.values import (
 from rabbet.lax.tokens import after_all, create_token
+from rabbet.lax.values import (
     bitcast_convert_type,
     convert_element_type,
     reduce_precision,
@@ -90,3 +91,6 @@ def __getattr__(name):
     if name == "linalg":
         return importlib.import_module("rabbet.lax.linalg")
     raise AttributeError(f"module 'rabbet.lax' has no attribute {name!r}")
+
+
+_fold_public(globals())

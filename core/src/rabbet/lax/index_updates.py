@@ -21,8 +21,10 @@ from rabbet.primitives import scatter as scatters
 from rabbet.primitives.gather import GatherScatterMode
 from rabbet.runtime.fused import fused
 from rabbet.runtime.values import scalar_array, to_array
+from rabbet.source_info import folded, stacklevel
 
 
+@folded
 class Indexer:
     """``x.at``: index it to choose the elements to change, as in ``x.at[2:4].set(0)``."""
 
@@ -38,6 +40,7 @@ class Indexer:
         return f"Indexer({self.array!r})"
 
 
+@folded
 class IndexedArray:
     """Some elements of an array, ``x.at[index]``: each method returns a changed copy of ``x``, of its dtype.
 
@@ -131,7 +134,7 @@ def changing(how, doc):
     method.__name__ = how
     method.__qualname__ = f"IndexedArray.{how}"
     method.__doc__ = doc + " ``values`` broadcasts to the shape of ``x[index]`` and takes the dtype of ``x``."
-    return method
+    return folded(method)
 
 
 DOCS = {
@@ -189,7 +192,7 @@ def proper_values(values, x, eager):
             f"values of dtype {dtypes.short_name(given)} are put into an array {x.aval.str_short()} and lose "
             f"what it cannot hold; convert them with astype if that is meant",
             UserWarning,
-            stacklevel=4,
+            stacklevel=stacklevel(),
         )
     return values
 

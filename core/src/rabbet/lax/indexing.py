@@ -21,6 +21,7 @@ from rabbet.runtime.evaluation import EVALUATION
 from rabbet.runtime.fused import fused
 from rabbet.runtime.housekeeping import on_clear_caches
 from rabbet.runtime.values import scalar_array, to_array
+from rabbet.source_info import fold_traceback, folds_itself
 from rabbet.staging import stage
 
 INT32 = ShapedArray((), np.dtype("int32"))
@@ -58,13 +59,20 @@ take = fused(
 
 def getitem(self, index):
     """The elements that ``index`` selects, as in NumPy; static integers out of range raise ``IndexError``."""
-    if not is_eager(self):
-        plan = parse(self.aval, index, False)
-        return take_traced(self, *plan.operands, entries=plan.entries)
-    if type(index) is int and self.aval.shape:
-        return row(self, index)
-    plan = parse(self.aval, index, True)
-    return take(self, *on_device(plan.operands, self.spec.device), entries=plan.entries)
+    try:
+        if not is_eager(self):
+            plan = parse(self.aval, index, False)
+            return take_traced(self, *plan.operands, entries=plan.entries)
+        if type(index) is int and self.aval.shape:
+            return row(self, index)
+        plan = parse(self.aval, index, True)
+        return take(self, *on_device(plan.operands, self.spec.device), entries=plan.entries)
+    except Exception as error:
+        fold_traceback(error)
+        raise
+
+
+folds_itself(getitem)
 
 
 def is_eager(x):
@@ -112,10 +120,14 @@ def iterate(self):
 
 def _rows(x):
     size = x.aval.shape[0]
-    for start in range(0, size, ROWS_AT_ONCE):
-        yield from _some_rows(
-            x, scalar_array(start, INT32, x.spec.device), count=min(ROWS_AT_ONCE, size - start)
-        )
+    try:
+        for start in range(0, size, ROWS_AT_ONCE):
+            yield from _some_rows(
+                x, scalar_array(start, INT32, x.spec.device), count=min(ROWS_AT_ONCE, size - start)
+            )
+    except Exception as error:  # in the generator itself: nobody stands between it and the user's loop
+        fold_traceback(error)
+        raise
 
 
 @fused(static=("count",))

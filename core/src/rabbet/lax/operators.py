@@ -7,6 +7,7 @@ one is first used.
 """
 
 import operator
+from types import FunctionType
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from rabbet.lax.promotion import beside, cast, is_array_like, promoted, spread
 from rabbet.primitives import convert, elementwise, logic, powers
 from rabbet.runtime.array import Array
 from rabbet.runtime.fused import fused
+from rabbet.source_info import fold_traceback, folded, folds_itself
 
 # NumPy's meaning of an operator between booleans, where it is not the primitive's.
 OF_BOOLEANS = {elementwise.add: logic.bitwise_or}
@@ -35,16 +37,20 @@ def binary(function, name, reflected=False):
         return of_booleans(x, y) if kind == "b" else function(x, y)
 
     def method(self, other):
-        aval = self.aval
-        alike = (type(other) is type(self) and other.aval is aval) or type(other) in aval.adopting
-        if alike and (any_dtype or aval.arithmetic):
-            return op(other, self) if reflected else op(self, other)
-        if not is_array_like(other):
-            return NotImplemented
-        return together(other, self) if reflected else together(self, other)
+        try:
+            aval = self.aval
+            alike = (type(other) is type(self) and other.aval is aval) or type(other) in aval.adopting
+            if alike and (any_dtype or aval.arithmetic):
+                return op(other, self) if reflected else op(self, other)
+            if not is_array_like(other):
+                return NotImplemented
+            return together(other, self) if reflected else together(self, other)
+        except Exception as error:
+            fold_traceback(error)
+            raise
 
     method.__name__ = method.__qualname__ = name
-    return method
+    return folds_itself(method)
 
 
 def true_divide(x, y):
@@ -189,36 +195,27 @@ def matmul(x, y):
     return numpy_function("matmul")(x, y)
 
 
-def comparison(function, name):
-    """The method for ``x < y`` and its like; complex numbers have no order."""
-    method = binary(function, name)
-
-    def compare(self, other):
-        if other is None:
-            return NotImplemented
-        return method(self, other)
-
-    compare.__name__ = compare.__qualname__ = name
-    return compare
-
-
 def promoting(function, name, reflected=False):
     """The method for an operator whose function promotes by itself; called eagerly it is one program."""
     together = fused(function)
 
     def method(self, other, *rest):
-        if not is_array_like(other):
-            return NotImplemented
-        if function is true_divide and float in self.aval.adopting:  # floats divide by one primitive
-            aval = self.aval
-            if (type(other) is type(self) and other.aval is aval) or type(other) in aval.adopting:
-                return elementwise.div(other, self) if reflected else elementwise.div(self, other)
-        # A static int exponent chooses the program.
-        of = function if function is power and type(other) is int else together
-        return of(other, self) if reflected else of(self, other)
+        try:
+            if not is_array_like(other):
+                return NotImplemented
+            if function is true_divide and float in self.aval.adopting:  # floats divide by one primitive
+                aval = self.aval
+                if (type(other) is type(self) and other.aval is aval) or type(other) in aval.adopting:
+                    return elementwise.div(other, self) if reflected else elementwise.div(self, other)
+            # A static int exponent chooses the program.
+            of = function if function is power and type(other) is int else together
+            return of(other, self) if reflected else of(self, other)
+        except Exception as error:
+            fold_traceback(error)
+            raise
 
     method.__name__ = method.__qualname__ = name
-    return method
+    return folds_itself(method)
 
 
 def numpy_function(name):
@@ -248,7 +245,11 @@ class Method:
     def __get__(self, instance, owner):
         if instance is None:
             return self
-        function = numpy_function(self.name)
+        try:
+            function = numpy_function(self.name)
+        except Exception as error:  # there is no rabbet.numpy
+            fold_traceback(error)
+            raise
         return (
             function.__get__(instance, owner)
             if hasattr(function, "__get__")
@@ -332,7 +333,7 @@ def give_to(array, tracer, find_numpy):
             setattr(cls, f"__{name}__", promoting(function, f"__{name}__"))
             setattr(cls, f"__r{name}__", promoting(function, f"__r{name}__", reflected=True))
         for name, function in COMPARISONS.items():
-            setattr(cls, f"__{name}__", comparison(function, f"__{name}__"))
+            setattr(cls, f"__{name}__", binary(function, f"__{name}__"))
         cls.__neg__ = lambda self: elementwise.neg(self)
         cls.__invert__ = lambda self: logic.bitwise_not(self)
         cls.__pos__, cls.__abs__, cls.__round__ = positive, absolute, round_
@@ -343,16 +344,25 @@ def give_to(array, tracer, find_numpy):
             flatten,
             copy,
         )
-        cls.T = property(lambda self: transpose(self), doc="The array with its dimensions reversed.")
-        cls.mT = property(matrix_transpose, doc="The array with its last two dimensions swapped.")
-        cls.real = property(real, doc="The real part.")
-        cls.imag = property(imag, doc="The imaginary part.")
+        cls.T = property(folded(transpose), doc="The array with its dimensions reversed.")
+        cls.mT = property(folded(matrix_transpose), doc="The array with its last two dimensions swapped.")
+        cls.real = property(folded(real), doc="The real part.")
+        cls.imag = property(folded(imag), doc="The imaginary part.")
         for name in METHODS:
             setattr(cls, name, Method(name))
     indexing.give_to(array, tracer)
     array.__hash__ = ARRAY_HASH
     tracer.__hash__ = lambda self: id(self) >> 4
     refusals.give_to(tracer)
+    for cls in (array, tracer):
+        for name, method in list(vars(cls).items()):
+            if type(method) is FunctionType and not _is_own(name):
+                setattr(cls, name, folded(method))
+
+
+def _is_own(name):
+    """Whether a method of arrays is for Rabbet itself, which must not pay for a door on the way to it."""
+    return name == "__init__" or (name.startswith("_") and not name.endswith("__"))
 
 
 ARRAY_HASH = Array.__hash__

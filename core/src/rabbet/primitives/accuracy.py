@@ -7,6 +7,8 @@ such as XLA's for CPUs, accepts it and computes what it always does.
 import dataclasses
 import enum
 
+from rabbet.source_info import folded
+
 
 class AccuracyMode(enum.Enum):
     """Which of the compiler's implementations of a function to use."""
@@ -15,6 +17,7 @@ class AccuracyMode(enum.Enum):
     DEFAULT = 2
 
 
+@folded
 @dataclasses.dataclass(frozen=True)
 class Tolerance:
     """The error that an implementation may make: absolute, relative, or in units of the last place.

@@ -55,17 +55,20 @@ class Device:
         """The number of the hardware in its machine, or None where the platform has no such thing."""
         return self.raw.local_hardware_id
 
+    @folded
     def memory_stats(self):
         """Return a dict of byte counts ('bytes_in_use', 'bytes_limit', ...), or None where there are none
         (CPU)."""
         return self.raw.memory_stats()
 
+    @folded
     def memory_kinds(self):
         """Return the names of the memories that it can address; the default one comes first."""
         default = self.raw.default_memory().kind
         others = [memory.kind for memory in self.raw.addressable_memories() if memory.kind != default]
         return [default, *others]
 
+    @folded
     def live_buffers(self):
         """Return the raw arrays that lie on this device (also those spread over it and others)."""
         return [raw for raw in self.client.live_buffers() if self._raw in adapter.devices_of(raw)]

@@ -23,6 +23,7 @@ from rabbet.runtime import program, values
 from rabbet.runtime.array import Array
 from rabbet.runtime.evaluation import EVALUATION
 from rabbet.runtime.housekeeping import on_clear_caches
+from rabbet.source_info import fold_traceback, folds_itself
 from rabbet.staging import stage
 
 # Of one function; a loop over f(x, i) would otherwise keep an entry for every i.
@@ -58,18 +59,22 @@ def fused(function=None, *, static=()):
 
     @functools.wraps(function)
     def call(*args, **kwargs):
-        if context.interpreter is not EVALUATION:
-            return function(*args, **kwargs)
         try:
-            if kwargs:
-                run = programs.get(_quick_key(args, kwargs))
-            else:
-                run = programs.get((*[a.spec for a in args], traced_key()))
-        except AttributeError:  # an argument that is no array
-            run = programs.get(key) if (key := _hashable_key(args, kwargs)) else None
-        except (TypeError, ValueError):  # an argument that cannot be part of a key
-            run = None
-        return first(args, kwargs) if run is None else run(args)
+            if context.interpreter is not EVALUATION:
+                return function(*args, **kwargs)
+            try:
+                if kwargs:
+                    run = programs.get(_quick_key(args, kwargs))
+                else:
+                    run = programs.get((*[a.spec for a in args], traced_key()))
+            except AttributeError:  # an argument that is no array
+                run = programs.get(key) if (key := _hashable_key(args, kwargs)) else None
+            except (TypeError, ValueError):  # an argument that cannot be part of a key
+                run = None
+            return first(args, kwargs) if run is None else run(args)
+        except Exception as error:
+            fold_traceback(error)
+            raise
 
     def first(args, kwargs):
         if config.disable_jit:
@@ -87,7 +92,7 @@ def fused(function=None, *, static=()):
         return run(found.arrays)
 
     call.__wrapped__ = function
-    return call
+    return folds_itself(call)
 
 
 class _Dynamic:

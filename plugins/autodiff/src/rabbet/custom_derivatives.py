@@ -1,7 +1,7 @@
 """Everything for derivative rules of one's own: what ``rb.custom_jvp`` and ``rb.custom_vjp`` belong to."""
 
 from rabbet import tree
-from rabbet.extend import CustomVJPPrimal, SymbolicZero, full_of, tangent_aval, typeof
+from rabbet.extend import CustomVJPPrimal, SymbolicZero, fold_public, full_of, tangent_aval, typeof
 from rabbet_autodiff.custom import custom_gradient, custom_jvp, custom_vjp
 from rabbet_autodiff.linear import linear_call
 from rabbet_autodiff.passing import closure_convert
@@ -23,3 +23,6 @@ def zero_from_primal(val, symbolic_zeros=False):
     """The zero tangent of an array: zeros of its type (float0 for integers), or a ``SymbolicZero``."""
     aval = tangent_aval(typeof(val))
     return SymbolicZero(aval) if symbolic_zeros else full_of(aval, 0)
+
+
+fold_public(globals())

@@ -5,6 +5,8 @@ recorder of the linear operations on tangents, walked backwards. See ``interpret
 ``api``.
 """
 
+from rabbet.extend import fold_public as _fold_public
+
 from rabbet_autodiff.api import grad, jvp, linear_transpose, linearize, stop_gradient, value_and_grad, vjp
 from rabbet_autodiff.custom import custom_gradient, custom_jvp, custom_vjp
 from rabbet_autodiff.jacobians import hessian, jacfwd, jacobian, jacrev
@@ -16,3 +18,5 @@ __all__ = [
     "jacfwd", "jacobian", "jacrev", "jvp", "linear_transpose", "linearize", "print_saved_residuals",
     "saved_residuals", "stop_gradient", "value_and_grad", "vjp",
 ]  # fmt: skip
+
+_fold_public(globals())

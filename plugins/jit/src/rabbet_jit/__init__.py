@@ -1,7 +1,11 @@
 """``jit``: a Python function compiled once per signature. See ``tracing``, ``stages``, then ``api``."""
 
+from rabbet.extend import fold_public as _fold_public
+
 from rabbet_jit.api import disable_jit, eval_shape, jit, make_jaxpr
 from rabbet_jit.precompile import precompile
 from rabbet_jit.stages import Compiled, Lowered, Traced
 
 __all__ = ["Compiled", "Lowered", "Traced", "disable_jit", "eval_shape", "jit", "make_jaxpr", "precompile"]
+
+_fold_public(globals())

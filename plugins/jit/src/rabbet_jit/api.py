@@ -99,6 +99,7 @@ def not_yet(what, **arguments):
             )
 
 
+@folded
 class Jitted:
     """Behind the function that ``jit`` returns: everything but the fast path of its calls (see
     ``dispatch``).
@@ -115,7 +116,6 @@ class Jitted:
         self.quick = {}
         on_clear_caches(_forgetter(self))
 
-    @folded
     def slowly(self, args, kwargs):
         """The call where the fast path does not apply."""
         if config.disable_jit:
@@ -200,7 +200,6 @@ class Jitted:
         """Trace for the types of these arguments (arrays or ``ShapeDtypeStruct``); a ``Traced`` stage."""
         return self._trace(args, kwargs)
 
-    @folded
     def _trace(self, args, kwargs):
         signature = Signature(self, args, kwargs)
         avals = tuple(arguments(signature, leaf_aval))
@@ -271,6 +270,7 @@ def make_jaxpr(fun, static_argnums=(), axis_env=None, return_shape=False, abstra
     jitted = jit(fun, static_argnums=static_argnums)
 
     @functools.wraps(fun)
+    @folded
     def program_of(*args, **kwargs):
         with named_axes(axis_env or ()):
             traced = jitted.trace(*args, **kwargs)

@@ -48,6 +48,7 @@ def owned(arrays, given):
     return [copy.deepcopy(a) if is_python_scalar(x) else a for a, x in zip(arrays, given, strict=True)]
 
 
+@folded
 class Stage:
     """What all stages know: the structure and types of arguments and results."""
 
@@ -84,6 +85,7 @@ class Stage:
         return self.program.name
 
 
+@folded
 class Traced(Stage):
     """A function traced for argument types."""
 
@@ -109,10 +111,10 @@ class Traced(Stage):
         return Lowered(self, platform)
 
 
+@folded
 class Lowered(Stage):
     """A function as StableHLO text for one platform."""
 
-    @folded
     def __init__(self, traced, platform):
         super().__init__(traced.jitted, traced.signature, traced.program, traced.avals, traced.key)
         closed = self.program.closed
@@ -149,7 +151,6 @@ class Lowered(Stage):
         """
         return self.compile().cost_analysis()
 
-    @folded
     def compile(self, compiler_options=None, *, device=None, topology=None):
         """Compile the program.
 
@@ -196,6 +197,7 @@ class Lowered(Stage):
             ) from None
 
 
+@folded
 class Compiled(Measures, Stage):
     """A compiled function: call it with arguments of the types that it was compiled for."""
 
@@ -261,7 +263,6 @@ class Compiled(Measures, Stage):
                     f"is passed more than once, as {names}, and is donated; donate a copy"
                 ) from None
 
-    @folded
     def __call__(self, *args, **kwargs):
         leaves, treedef = tree.flatten((args, kwargs))
         if treedef != self.in_tree:

@@ -2,6 +2,10 @@
 ``api``.
 """
 
+from rabbet.extend import fold_public as _fold_public
+
 from rabbet_vmap.api import vmap
 
 __all__ = ["vmap"]
+
+_fold_public(globals())

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import rabbet.numpy as rnp
 from rabbet import dtypes, lax
-from rabbet.extend import Array
+from rabbet.extend import Array, fold_public, folded
 
 
 class Initializer(Protocol):
@@ -51,6 +51,7 @@ def ones(key, shape, dtype=None):
 def constant(value, dtype=None):
     """An initializer that returns ``value`` everywhere."""
 
+    @folded
     def init(key, shape, dtype=dtype):
         return rnp.full(shape, value, float if dtype is None else dtype)
 
@@ -60,6 +61,7 @@ def constant(value, dtype=None):
 def uniform(scale=1e-2, dtype=None):
     """An initializer that draws evenly from 0 to ``scale``."""
 
+    @folded
     def init(key, shape, dtype=dtype):
         dtype = chosen(dtype)
         return lax.mul(random().uniform(key, shape, dtype), scale)
@@ -70,6 +72,7 @@ def uniform(scale=1e-2, dtype=None):
 def normal(stddev=1e-2, dtype=None):
     """An initializer that draws from the normal distribution of mean 0 and standard deviation ``stddev``."""
 
+    @folded
     def init(key, shape, dtype=dtype):
         dtype = chosen(dtype)
         return lax.mul(random().normal(key, shape, dtype), stddev)
@@ -82,6 +85,7 @@ def truncated_normal(stddev=1e-2, dtype=None, lower=-2.0, upper=2.0):
     ``stddev``.
     """
 
+    @folded
     def init(key, shape, dtype=dtype):
         dtype = chosen(dtype)
         return lax.mul(random().truncated_normal(key, lower, upper, shape, dtype), stddev)
@@ -138,6 +142,7 @@ def variance_scaling(scale, mode, distribution, in_axis=-2, out_axis=-1, batch_a
             f"or uniform, got {distribution!r}"
         )
 
+    @folded
     def init(key, shape, dtype=dtype):
         dtype = chosen(dtype)
         variance = scale / modes[mode](*fans(shape, in_axis, out_axis, batch_axis))
@@ -207,3 +212,6 @@ def __getattr__(name):
             f"rabbet.numpy.linalg does not have yet"
         )
     raise AttributeError(f"module 'rabbet.nn.initializers' has no attribute {name!r}")
+
+
+fold_public(globals())

@@ -10,6 +10,7 @@ looked up when they are first used.
 
 import importlib
 
+from rabbet.extend import fold_public as _fold_public
 from rabbet.numpy.arithmetic import *
 from rabbet.numpy.conversion import *
 from rabbet.numpy.creation import *
@@ -22,10 +23,12 @@ from rabbet.numpy.matrices import *
 from rabbet.numpy.missing import *
 from rabbet.numpy.padding import *
 from rabbet.numpy.products import *
+from rabbet.numpy.quantiles import *
 from rabbet.numpy.rearranging import *
 from rabbet.numpy.reductions import *
 from rabbet.numpy.searching import *
 from rabbet.numpy.selection import *
+from rabbet.numpy.sets import *
 from rabbet.numpy.shaping import *
 from rabbet.numpy.signals import *
 from rabbet.numpy.sorting import *
@@ -50,3 +53,6 @@ def __getattr__(name):
         "NumPy has it, but it is not there yet" if hasattr(numpy, name) else "NumPy has no such name either"
     )
     raise AttributeError(f"module 'rabbet.numpy' has no attribute {name!r}: {known}")
+
+
+_fold_public(globals())

@@ -10,7 +10,7 @@ from math import prod
 import numpy as np
 
 from rabbet import dtypes, lax
-from rabbet.extend import fused, typeof
+from rabbet.extend import fold_public, fused, typeof
 from rabbet.lax import FftType
 from rabbet.numpy.arguments import axes_of, kind_of
 from rabbet.numpy.conversion import asarray
@@ -298,3 +298,5 @@ __all__ = [
     "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft",
     "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn",
 ]  # fmt: skip
+
+fold_public(globals())

@@ -3,7 +3,7 @@
 import numpy as np
 
 from rabbet import dtypes
-from rabbet.extend import Array, is_python_scalar, typeof
+from rabbet.extend import Array, folded, is_python_scalar, typeof
 from rabbet.numpy.conversion import asarray
 
 pi, e, inf, nan, euler_gamma, newaxis = np.pi, np.e, np.inf, np.nan, np.euler_gamma, None
@@ -34,6 +34,7 @@ class ScalarType:
         self.dtype = dtypes.canonicalize(name)
         self.__name__ = self.__qualname__ = name
 
+    @folded
     def __call__(self, x=0):
         """``x`` as an array of this dtype; without dimensions for a number."""
         return asarray(x, self.dtype)
@@ -148,9 +149,9 @@ def finfo(dtype):
     return dtypes.finfo(dtype)
 
 
-def iinfo(dtype):
+def iinfo(int_type):
     """Limits of an integer dtype, or of the dtype of an array: ``iinfo(int8).max``."""
-    return dtypes.iinfo(dtype)
+    return dtypes.iinfo(int_type)
 
 
 def ndim(a):

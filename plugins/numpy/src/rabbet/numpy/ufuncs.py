@@ -5,7 +5,7 @@ the primitive at once, which is all that an eager ``tanh(x)`` should cost. In ev
 broadcasting and operation are one compiled program.
 """
 
-from rabbet.extend import Array, Primitive, Tracer, context, fused
+from rabbet.extend import Array, Primitive, Tracer, context, fold_traceback, folds_itself, fused
 from rabbet.numpy.arguments import check, promote, promote_to_float
 
 ARRAYS = frozenset((Array, Tracer))
@@ -44,11 +44,15 @@ def unary(name, primitive, doc, *, kinds=NUMBERS, prepare=None, otherwise=None):
     op = primitive.op() if isinstance(primitive, Primitive) else None
 
     def function(x, /):
-        if type(x) in ARRAYS and x.aval.dtype.kind in kinds:
-            return context.interpreter.process(op, (x,)) if op is not None else primitive(x)
-        return general(x)
+        try:
+            if type(x) in ARRAYS and x.aval.dtype.kind in kinds:
+                return context.interpreter.process(op, (x,)) if op is not None else primitive(x)
+            return general(x)
+        except Exception as error:
+            fold_traceback(error)
+            raise
 
-    return named(function, name, doc)
+    return folds_itself(named(function, name, doc))
 
 
 def to_float(name, x):
@@ -81,19 +85,23 @@ def binary(name, primitive, doc, *, kinds=NUMBERS, prepare=promote, otherwise=No
     general = fused(named(prepared, name, doc))
 
     def function(x, y, /):
-        if type(x) in ARRAYS:
-            aval = x.aval
-            if aval.dtype.kind in kinds:
-                if type(y) in ARRAYS:
-                    if y.aval is aval:
+        try:
+            if type(x) in ARRAYS:
+                aval = x.aval
+                if aval.dtype.kind in kinds:
+                    if type(y) in ARRAYS:
+                        if y.aval is aval:
+                            return primitive(x, y)
+                    elif type(y) in aval.adopting:
                         return primitive(x, y)
-                elif type(y) in aval.adopting:
-                    return primitive(x, y)
-        elif type(y) in ARRAYS and y.aval.dtype.kind in kinds and type(x) in y.aval.adopting:
-            return primitive(x, y)
-        return general(x, y)
+            elif type(y) in ARRAYS and y.aval.dtype.kind in kinds and type(x) in y.aval.adopting:
+                return primitive(x, y)
+            return general(x, y)
+        except Exception as error:
+            fold_traceback(error)
+            raise
 
-    return named(function, name, doc)
+    return folds_itself(named(function, name, doc))
 
 
 def float_binary(name, primitive, doc):

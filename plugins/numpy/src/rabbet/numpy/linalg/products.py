@@ -1,9 +1,9 @@
 """Products that this module has, too, and the chain of them."""
 
 from rabbet.numpy import matrices as plain
-from rabbet.numpy import products
-from rabbet.numpy.products import matmul, tensordot, vecdot
-from rabbet.numpy.shaping import array_of, matrix_transpose
+from rabbet.numpy import matrix_transpose, products
+from rabbet.numpy.products import vecdot
+from rabbet.numpy.shaping import array_of
 
 
 def cross(x1, x2, /, *, axis=-1):
@@ -19,6 +19,19 @@ def cross(x1, x2, /, *, axis=-1):
             f"{x2.aval.str_short()}"
         )
     return products.cross(x1, x2, axis=axis)
+
+
+def matmul(x1, x2, /, *, precision=None, preferred_element_type=None):
+    """``x1 @ x2``, see ``rabbet.numpy.matmul``."""
+    return products.matmul(x1, x2, precision=precision, preferred_element_type=preferred_element_type)
+
+
+def tensordot(x1, x2, /, *, axes=2, precision=None, preferred_element_type=None, out_sharding=None):
+    """The product of two arrays over pairs of dimensions, see ``rabbet.numpy.tensordot``."""
+    return products.tensordot(
+        x1, x2, axes, precision=precision, preferred_element_type=preferred_element_type,
+        out_sharding=out_sharding,
+    )  # fmt: skip
 
 
 def outer(x1, x2, /):
