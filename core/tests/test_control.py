@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import rabbet as rb
 from rabbet import lax
+from rabbet.errors import UnexpectedTracerError
 
 X = np.arange(4, dtype="f4")
 
@@ -116,6 +117,8 @@ def test_unroll_by_bool():
     for unroll in (True, False):
         assert int(lax.scan(lambda c, x: (c + 1, None), 0, X, unroll=unroll)[0]) == 4
         assert int(lax.fori_loop(0, 5, lambda i, v: v + i, 0, unroll=unroll)) == 10
+    with pytest.raises(ValueError, match="unroll must not be negative, got -1"):
+        lax.scan(lambda c, x: (c, x), 0, None, length=2, unroll=-1)
 
 
 def a_step(i, v):
@@ -184,3 +187,22 @@ REFUSED = [
 def test_what_is_refused(call, message):
     with pytest.raises((TypeError, ValueError), match=message):
         call()
+
+
+def test_a_value_that_leaves_a_body_says_whose_it_was():
+    kept = []
+
+    def leaky(carry, x):
+        kept.append(carry)
+        return carry, x
+
+    def leaky_sum(a, b):
+        kept.append(a)
+        return lax.add(a, b)
+
+    lax.scan(leaky, 1.0, None, length=2)
+    with pytest.raises(UnexpectedTracerError, match=r"the trace of [\w.<>]*leaky \(.*test_control.py"):
+        lax.add(kept.pop(), 1.0)
+    lax.reduce(X, np.float32(0), leaky_sum, (0,))
+    with pytest.raises(UnexpectedTracerError, match=r"the trace of [\w.<>]*leaky_sum \(.*test_control.py"):
+        lax.add(kept.pop(), 1.0)

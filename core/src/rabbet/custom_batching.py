@@ -8,7 +8,7 @@ from rabbet.interpreter import typeof
 from rabbet.payloads import Batched
 from rabbet.primitives.batching import at
 from rabbet.runtime.values import traceable
-from rabbet.source_info import describe_function, folded
+from rabbet.source_info import describe_function, folded, named_like
 
 __all__ = ["custom_vmap", "sequential_vmap"]
 
@@ -106,6 +106,6 @@ def sequential_vmap(f):
                 )
             )
 
-        return lax.map(one, moving), True
+        return lax.map(named_like(one, f), moving), True
 
     return mapped

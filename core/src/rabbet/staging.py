@@ -7,7 +7,7 @@ as literals.
 
 import numpy as np
 
-from rabbet import scalars, source_info
+from rabbet import dtypes, scalars, source_info
 from rabbet.checking import check
 from rabbet.config import config
 from rabbet.current import context
@@ -65,7 +65,7 @@ class Stage(Interpreter):
         """
         if isinstance(x, (np.generic, scalars.TypedScalar, *scalars.PYTHON_SCALARS)):
             return Literal(x, typeof(x))
-        if isinstance(x, np.ndarray) and x.ndim == 0:
+        if isinstance(x, np.ndarray) and x.ndim == 0 and x.dtype != dtypes.float0:
             return Literal(x[()], typeof(x))
         return self.capture(x)
 

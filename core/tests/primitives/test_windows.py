@@ -163,3 +163,8 @@ def test_an_initial_value_may_be_an_array_without_dimensions():
     x = floats(1, 2)
     assert lax.reduce(x, np.zeros((), np.float32), lax.add, (0,)).item() == 3
     assert lax.reduce_window(x, np.array(5.0), lax.max, (2,)).tolist() == [5]
+
+
+def test_an_array_without_dimensions_is_one_window():
+    assert lax.reduce_window(np.float32(3), np.float32(1), lax.add, (), (), "VALID").item() == 4
+    assert lax.reduce_window(np.float32(3), np.float32(0), lax.add, (), (), "VALID").item() == 3

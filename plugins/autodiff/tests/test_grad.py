@@ -141,6 +141,25 @@ def test_integers_among_the_arguments():
     assert gn.dtype == rb.dtypes.float0 and gn.shape == (2,)
 
 
+@pytest.mark.needs("jit")
+def test_gradients_of_integers_leave_programs():
+    """A float0 array is stored as booleans, so that it can pass everything that an array passes."""
+    gradient = rb.grad(lambda n: total(n * 1.5), allow_int=True)
+    for f, shape in (
+        (rb.jit(gradient), (3,)),
+        (rb.vmap(gradient), (3,)),
+        (rb.jit(rb.vmap(lambda n: rb.jit(gradient)(n))), (3,)),
+        (rb.jit(lambda xs: lax.scan(lambda c, x: (c, gradient(x)), 0.0, xs)[1]), (3,)),
+        (lambda xs: rb.jit(gradient)(xs[0]), ()),
+    ):
+        g = f(np.arange(3))
+        assert (g.dtype, g.shape) == (rb.dtypes.float0, shape)
+        assert np.asarray(g).dtype == rb.dtypes.float0
+    moved = rb.jit(lambda n, t: rb.jvp(lambda n, x: n * x, (n, 2.0), (t, 1.0))[1])
+    assert moved(np.arange(3), g := np.zeros(3, rb.dtypes.float0)).tolist() == [0, 1, 2]
+    assert rb.device_put(g).dtype == rb.dtypes.float0
+
+
 def test_a_gradient_through_integers_is_zero():
     assert rb.grad(lambda x: x.astype("int32").astype("float32") + lax.floor(x))(1.5) == 0
 

@@ -15,7 +15,7 @@ from rabbet.primitives.carrying import is_float0
 from rabbet.primitives.checkpoint import rule_or_value
 from rabbet.primitives.custom import Pullback, Pushforward
 from rabbet.runtime.values import traceable
-from rabbet.source_info import describe_function
+from rabbet.source_info import describe_function, named_like
 from rabbet.staging import stage
 from rabbet.tree_util import keystr
 
@@ -176,7 +176,8 @@ def pullback_by_closure(call, rule):
             found = known.cotangents(result[1](tree.unflatten(call.out_tree, cts)))
             return [x for x in found if not is_float0(x)]
 
-        program, residuals = stage(pull, [a for a in moving if a.dtype != dtypes.float0], call.__name__)
+        types = [a for a in moving if a.dtype != dtypes.float0]
+        program, residuals = stage(named_like(pull, result[1]), types, call.__name__)
         return outs, [traceable(x) for x in residuals]
 
     def backward(residuals, cotangents):

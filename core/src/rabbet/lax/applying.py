@@ -12,7 +12,7 @@ from rabbet.primitives import checks, elementwise, logic, monoids, reductions
 from rabbet.primitives import scatter as scatters
 from rabbet.primitives.gather import GatherScatterMode
 from rabbet.runtime.values import traceable
-from rabbet.source_info import describe_function
+from rabbet.source_info import describe_function, named_like
 from rabbet.staging import stage
 
 
@@ -25,7 +25,8 @@ def elementwise_function(name, func, dtype_of):
       dtype_of: an aval with the dtype.
     """
     scalar = dtype_of.update(shape=(), weak_type=False)
-    closed = stage(lambda x: [traceable(func(x))], [scalar], getattr(func, "__name__", "func"))
+    flat = named_like(lambda x: [traceable(func(x))], func)
+    closed = stage(flat, [scalar], getattr(func, "__name__", "func"))
     checks.no_effects(name, closed, func)
     (out,) = closed.out_avals
     if out.shape or out.dtype != scalar.dtype:

@@ -35,7 +35,7 @@ class Body:
             outs, self.out_tree = tree.flatten(result)
             return [traceable(x) for x in outs]
 
-        closed = stage(flat, avals, getattr(fun, "__name__", "body"))
+        closed = stage(named_like(flat, fun), avals, getattr(fun, "__name__", "body"))
         self.program, self.consts = open_consts(closed), list(closed.consts)
         self.out_avals = self.program.out_avals
 
@@ -311,6 +311,8 @@ def scan(f, init, xs=None, length=None, reverse=False, unroll=1, _split_transpos
 
 def scan_as(what, f, init, xs=None, length=None, reverse=False, unroll=1):
     """``scan``, by the name ``what`` in messages."""
+    if int(unroll) < 0:
+        raise ValueError(f"{what} of {describe_function(f)}: unroll must not be negative, got {unroll}")
     init_leaves, init_tree = _flat(init)
     x_leaves, x_tree = _flat(xs)
     n = steps_of(f, x_leaves, x_tree, length, what)

@@ -12,7 +12,7 @@ from rabbet.primitives.checks import axis_in_range, no_effects
 from rabbet.primitives.convert import to_dtype
 from rabbet.runtime.transfer import placeable
 from rabbet.runtime.values import traceable
-from rabbet.source_info import describe_function
+from rabbet.source_info import describe_function, named_like
 from rabbet.staging import stage
 
 
@@ -118,7 +118,9 @@ class Computation:
                 for x, a in zip(outs, elements, strict=True)
             ]
 
-        closed = stage(flat, elements * 2, getattr(computation, "__name__", "computation"))
+        closed = stage(
+            named_like(flat, computation), elements * 2, getattr(computation, "__name__", "computation")
+        )
         no_effects(name, closed, computation)
         self.program, self.consts = monoids.without_calls(open_consts(closed)), list(closed.consts)
         monoids.check_computation(
@@ -267,6 +269,8 @@ def reduce_window(
     pads = padding_pairs(padding, aval.shape, sizes, strides, base, dilation)
     window = windows.Window(sizes, strides, pads, base, dilation)
     windows.check("reduce_window", aval, window)
+    if not sizes:  # XLA would leave the initial values out
+        return reduce(operand, init_value, computation, ())
     primitive, start, kinds = _WINDOWED.get(made.one_primitive, (None, None, ""))
     if dtypes.kind(aval.dtype) in kinds and made.starts_with(start(aval.dtype)):
         return made.rebuilt([primitive(made.operands[0], window=window)])

@@ -134,7 +134,7 @@ def by_rows(primitive, params, step, start, x):
 
 def array(numbers):
     """``array<i64: 1, 2>``, as MLIR writes dense arrays."""
-    return f"array<i64: {', '.join(map(str, numbers))}>"
+    return f"array<i64: {', '.join(map(str, numbers))}>" if numbers else "array<i64>"
 
 
 cumsum = cumulative(

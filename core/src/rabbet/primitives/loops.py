@@ -12,7 +12,7 @@ from rabbet.jaxpr import Jaxpr, evaluate
 from rabbet.lowering.regions import Region, types_of
 from rabbet.payloads import Linear
 from rabbet.primitive import Primitive
-from rabbet.primitives import dynamic, elementwise, logic, shape, zeros
+from rabbet.primitives import convert, dynamic, elementwise, logic, shape, zeros
 from rabbet.primitives.transposition import transpose_program
 from rabbet.staging import stage
 
@@ -174,12 +174,20 @@ def lower_scan(op, *names):
     return op.inline(closed.jaxpr, names)
 
 
+def _unwritten(aval):
+    """Zeros to write a stack of results into; of float0 too, which ``zeros.full`` knows as NumPy's only."""
+    if aval.dtype != dtypes.float0:
+        return zeros.full(aval, 0)
+    stored = zeros.full(aval.physical, 0)
+    return convert.convert_element_type(stored, new_dtype=dtypes.float0, weak_type=False)
+
+
 def scan_by_while(op, args):
     """The loop that ``scan`` means."""
     jaxpr, length, reverse = op.params["jaxpr"], op.params["length"], op.params["reverse"]
     consts, carry, xs = parts_of_scan(op, args)
     n = len(carry)
-    stacks = [zeros.full(ShapedArray((length, *a.shape), a.dtype), 0) for a in jaxpr.out_avals[n:]]
+    stacks = [_unwritten(ShapedArray((length, *a.shape), a.dtype)) for a in jaxpr.out_avals[n:]]
     if length == 0:
         return [*carry, *stacks]
     unroll = max(1, min(op.params.get("unroll", 1), length))

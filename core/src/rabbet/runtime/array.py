@@ -115,6 +115,8 @@ class Array(metaclass=ArrayType):
             )
         if self.raw.is_deleted():
             raise self.deleted()
+        if self.aval.dtype == dtypes.float0:
+            return np.zeros(self.aval.shape, dtypes.float0)
         return failures.translated(adapter.to_numpy, self.raw)
 
     def deleted(self):
@@ -243,10 +245,13 @@ class Array(metaclass=ArrayType):
 
 
 def from_host(host, aval, device, committed, *, private=False):
-    """An ``Array`` of type ``aval`` from a NumPy array of its physical type."""
+    """An ``Array`` of type ``aval`` from a NumPy array of its physical type (or of float0)."""
     spec = placement(aval, device, committed)
+    physical = aval.physical
+    if physical is not aval and aval.dtype is dtypes.float0:
+        host = np.zeros(physical.shape, physical.dtype)
     try:
-        return Array(adapter.put(host, aval.physical, device.raw, spec.sharding, private=private), spec)
+        return Array(adapter.put(host, physical, device.raw, spec.sharding, private=private), spec)
     except adapter.XlaRuntimeError as error:
         failure = failures.out_of_memory(error)
         if failure is None:

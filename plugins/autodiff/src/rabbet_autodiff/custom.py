@@ -11,6 +11,7 @@ from rabbet.extend import (
     describe_function,
     folded,
     instantiate,
+    named_like,
     pullback,
     pushforward,
     typeof,
@@ -168,7 +169,7 @@ def custom_gradient(fun=None, *, remat=False):
             found = pull(cotangent)
             return found if isinstance(found, (tuple, list)) else (found,)
 
-        return out, pulled
+        return out, named_like(pulled, pull)
 
     ruled = custom_rules(functools.wraps(fun)(value))
     ruled.def_rule("vjp", with_pull)
