@@ -113,12 +113,18 @@ def full_rank(x, aval):
     return lax.full(aval.shape, x, aval.dtype) if is_python_scalar(x) or typeof(x).shape != aval.shape else x
 
 
-fmax = binary(
-    "fmax", number_wins(lax.max), "The larger of two, elementwise; a NaN gives way to a number.", kinds="",
-)  # fmt: skip
-fmin = binary(
-    "fmin", number_wins(lax.min), "The smaller of two, elementwise; a NaN gives way to a number.", kinds="",
-)  # fmt: skip
+larger_number = binary("fmax", number_wins(lax.max), "", kinds="")
+smaller_number = binary("fmin", number_wins(lax.min), "", kinds="")
+
+
+def fmax(x1, x2):
+    """The larger of two, elementwise; a NaN gives way to a number."""
+    return larger_number(x1, x2)
+
+
+def fmin(x1, x2):
+    """The smaller of two, elementwise; a NaN gives way to a number."""
+    return smaller_number(x1, x2)
 
 
 # ------------------------------------------------------------------------------------------- one operand
@@ -157,7 +163,12 @@ def whole_part(x):
     return lax.select(lax.lt(x, 0.0), lax.ceil(x), lax.floor(x))
 
 
-trunc = unary("trunc", whole_part, "``x`` without its fraction, towards zero, in its own dtype.", kinds="")
+whole = unary("trunc", whole_part, "", kinds="")
+
+
+def trunc(x):
+    """``x`` without its fraction, towards zero, in its own dtype."""
+    return whole(x)
 
 
 @fused
@@ -214,24 +225,24 @@ def heaviside(x, y, /):
 
 
 @fused
-def gcd(x, y, /):
+def gcd(x1, x2):
     """The greatest common divisor of integers, never negative; ``gcd(0, 0)`` is 0.
 
     Raises:
       TypeError: for operands that are not integers.
     """
-    x, y = integers("gcd", x, y)
+    x, y = integers("gcd", x1, x2)
     return euclid(lax.abs(x), lax.abs(y))
 
 
 @fused
-def lcm(x, y, /):
+def lcm(x1, x2):
     """The least common multiple of integers, never negative; 0 if either is 0.
 
     Raises:
       TypeError: for operands that are not integers.
     """
-    x, y = integers("lcm", x, y)
+    x, y = integers("lcm", x1, x2)
     x, y = lax.abs(x), lax.abs(y)
     common = euclid(x, y)
     safe = lax.select(lax.eq(common, 0), lax.full_like(common, 1), common)

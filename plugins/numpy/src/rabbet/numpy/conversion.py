@@ -3,10 +3,11 @@
 import numpy as np
 
 from rabbet import dtypes, lax
-from rabbet.extend import Array, Tracer, is_python_scalar, to_array, typeof
+from rabbet.extend import Array, Tracer, is_python_scalar, placeable, to_array, typeof
 
 
-def array(object, dtype=None, copy=True, order="K", ndmin=0, *, device=None):
+@placeable
+def array(object, dtype=None, *, copy=True, order="K", ndmin=0, device=None, out_sharding=None):
     """An array of the values of ``object``.
 
     Args:
@@ -17,6 +18,7 @@ def array(object, dtype=None, copy=True, order="K", ndmin=0, *, device=None):
       order: ignored, as arrays have no visible layout; ``"K"`` or ``"C"``.
       ndmin: add leading dimensions of size 1 up to this many.
       device: where to put it.
+      out_sharding: the same, as a ``SingleDeviceSharding``.
 
     Raises:
       TypeError: for what holds no numbers.
@@ -36,7 +38,8 @@ def array(object, dtype=None, copy=True, order="K", ndmin=0, *, device=None):
     return out if device is None else out.to_device(device) if type(out) is Array else out
 
 
-def asarray(a, dtype=None, order=None, *, copy=None, device=None):
+@placeable
+def asarray(a, dtype=None, order=None, *, copy=None, device=None, out_sharding=None):
     """``a`` as an array: itself if it is one of the dtype, else as ``array`` makes it.
 
     Raises:
@@ -44,7 +47,7 @@ def asarray(a, dtype=None, order=None, *, copy=None, device=None):
     """
     if copy is False and type(a) not in (Array, Tracer):
         raise ValueError(f"asarray: a {type(a).__name__} has to be copied, so copy=False cannot be honoured")
-    return array(a, dtype, bool(copy), order, device=device)
+    return array(a, dtype, copy=bool(copy), order=order, device=device)
 
 
 def converted(x, dtype):

@@ -7,7 +7,7 @@ import numpy as np
 
 from rabbet import dtypes, lax
 from rabbet.errors import ConcretizationTypeError
-from rabbet.extend import Tracer, fused, is_python_scalar, typeof
+from rabbet.extend import Tracer, fused, is_python_scalar, placeable, typeof
 from rabbet.numpy.arguments import as_array, axis_of, check, promote_to_float, shape_of
 from rabbet.numpy.conversion import asarray
 from rabbet.numpy.reductions import converted, spread_to
@@ -24,32 +24,37 @@ def on_device(x, device):
 
 
 # --------------------------------------------------------------------------------------------- constants
-def zeros(shape, dtype=None, *, device=None):
+@placeable
+def zeros(shape, dtype=None, *, device=None, out_sharding=None):
     """An array of zeros, float32 if no dtype is given.
 
     Args:
       shape: an int or a tuple of ints.
       dtype: of the result.
       device: where to put it.
+      out_sharding: the same, as a ``SingleDeviceSharding``.
     """
     return on_device(
         lax.full(shape_of("zeros", shape), 0, default_float() if dtype is None else dtype), device
     )
 
 
-def ones(shape, dtype=None, *, device=None):
+@placeable
+def ones(shape, dtype=None, *, device=None, out_sharding=None):
     """An array of ones, float32 if no dtype is given. Arguments as for ``zeros``."""
     return on_device(
         lax.full(shape_of("ones", shape), 1, default_float() if dtype is None else dtype), device
     )
 
 
-def empty(shape, dtype=None, *, device=None):
+@placeable
+def empty(shape, dtype=None, *, device=None, out_sharding=None):
     """An array to be filled; here it holds zeros. Arguments as for ``zeros``."""
     return zeros(shape, dtype, device=device)
 
 
-def full(shape, fill_value, dtype=None, *, device=None):
+@placeable
+def full(shape, fill_value, dtype=None, *, device=None, out_sharding=None):
     """An array filled with a value: a number, or an array that broadcasts to ``shape``."""
     shape = shape_of("full", shape)
     check("full", fill_value)
@@ -76,12 +81,14 @@ def like(name, a, value, dtype, shape, device):
     return on_device(out, device)
 
 
-def zeros_like(a, dtype=None, shape=None, *, device=None):
+@placeable
+def zeros_like(a, dtype=None, shape=None, *, device=None, out_sharding=None):
     """Zeros of the shape and dtype of ``a``, both of which can be changed."""
     return like("zeros_like", a, 0, dtype, shape, device)
 
 
-def ones_like(a, dtype=None, shape=None, *, device=None):
+@placeable
+def ones_like(a, dtype=None, shape=None, *, device=None, out_sharding=None):
     """Ones of the shape and dtype of ``a``, both of which can be changed."""
     return like("ones_like", a, 1, dtype, shape, device)
 
@@ -91,7 +98,8 @@ def empty_like(prototype, dtype=None, shape=None, *, device=None):
     return like("empty_like", prototype, 0, dtype, shape, device)
 
 
-def full_like(a, fill_value, dtype=None, shape=None, *, device=None):
+@placeable
+def full_like(a, fill_value, dtype=None, shape=None, *, device=None, out_sharding=None):
     """An array of the shape and dtype of ``a`` filled with a value."""
     check("full_like", fill_value)
     return like("full_like", a, fill_value, dtype, shape, device)
@@ -116,7 +124,8 @@ def known(name, value):
     return value if is_python_scalar(value) else np.asarray(value)[()]
 
 
-def arange(start, stop=None, step=None, dtype=None, *, device=None):
+@placeable
+def arange(start, stop=None, step=None, dtype=None, *, device=None, out_sharding=None):
     """The numbers from ``start`` up to, not including, ``stop``, ``step`` apart; ``arange(n)`` counts from
     0.
 

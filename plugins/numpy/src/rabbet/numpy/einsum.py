@@ -10,7 +10,7 @@ import functools
 import numpy as np
 
 from rabbet import lax
-from rabbet.extend import fused, typeof
+from rabbet.extend import fused, placed, typeof
 from rabbet.numpy.arguments import as_array, check
 from rabbet.numpy.products import operands as in_one_dtype
 
@@ -43,13 +43,14 @@ def einsum(
     if not isinstance(subscripts, str):
         subscripts, operands = from_lists(subscripts, operands)
     check("einsum", *operands)
-    return contracted(
+    result = contracted(
         subscripts,
         *operands,
         optimize=optimize,
         precision=precision,
         preferred_element_type=preferred_element_type,
     )
+    return result if out_sharding is None else placed("einsum", result, out_sharding)
 
 
 @fused(static=STATIC)
@@ -220,13 +221,7 @@ def order_of(terms, result, sizes, optimize):
         return (
             [(0, 1)] + [(0, len(terms) - k - 1) for k in range(1, len(terms) - 1)] if len(terms) > 1 else []
         )
-    how = (
-        "optimal"
-        if optimize in ("auto", True) and len(terms) <= 5
-        else "greedy"
-        if optimize in ("auto", True)
-        else optimize
-    )
+    how = path_search(optimize, len(terms))
     shaped = [np.broadcast_to(0.0, [sizes[c] for c in t]) for t in terms]
     path, _ = np.einsum_path(
         f"{','.join(terms)}->{''.join(c for c in result if any(c in t for t in terms))}",
@@ -242,6 +237,13 @@ def order_of(terms, result, sizes, optimize):
             n -= 1
             contraction = [*contraction[:-2], n - 1]
     return pairs
+
+
+def path_search(optimize, count):
+    """How NumPy shall look for the order of so many operands: the best one, if they are few."""
+    if optimize not in ("auto", True):
+        return optimize
+    return "optimal" if count <= 5 else "greedy"
 
 
 def step_of(x, y, needed):
@@ -288,12 +290,14 @@ def finished(x, summed, order):
     return as_array(lax.transpose(x, order))
 
 
-def einsum_path(subscripts, /, *operands, optimize="greedy"):
+def einsum_path(subscripts, /, *operands, optimize="auto"):
     """The order of contraction that NumPy finds, and a report on its cost, see ``numpy.einsum_path``."""
     if not isinstance(subscripts, str):
         subscripts, operands = from_lists(subscripts, operands)
     return np.einsum_path(
-        subscripts, *[np.broadcast_to(0.0, typeof(x).shape) for x in operands], optimize=optimize
+        subscripts,
+        *[np.broadcast_to(0.0, typeof(x).shape) for x in operands],
+        optimize=path_search(optimize, len(operands)),
     )
 
 

@@ -64,8 +64,8 @@ def take(
     return weak_as(out, a)
 
 
-@fused(static=("axis", "mode", "fill_value"))
-def take_along_axis(arr, indices, axis=-1, mode=None, fill_value=None):
+@fused(static=("axis", "mode", "fill_value", "wrap_negative_indices"))
+def take_along_axis(arr, indices, axis=-1, mode=None, fill_value=None, *, wrap_negative_indices=True):
     """From each line along ``axis`` the elements at that line's own positions; all other dimensions
     broadcast.
 
@@ -74,6 +74,7 @@ def take_along_axis(arr, indices, axis=-1, mode=None, fill_value=None):
       indices: integers, of the same number of dimensions.
       axis: None: both are flattened.
       mode, fill_value: see ``take``.
+      wrap_negative_indices: whether negative positions count from the end; if not, they are outside.
 
     Raises:
       TypeError: for indices that are not integers.
@@ -90,10 +91,10 @@ def take_along_axis(arr, indices, axis=-1, mode=None, fill_value=None):
             f"{indices.aval.str_short()}"
         )
     axis = axis_of("take_along_axis", axis, arr.ndim)
-    return gathered(arr, indices, axis, mode or "fill", fill_value)
+    return gathered(arr, indices, axis, mode or "fill", fill_value, wrap_negative_indices)
 
 
-def gathered(arr, indices, axis, mode, fill_value):
+def gathered(arr, indices, axis, mode, fill_value, wrap=True):
     """One gather: the dimensions besides ``axis`` run along together."""
     ndim = arr.ndim
     others = [d for d in range(ndim) if d != axis]
@@ -102,7 +103,7 @@ def gathered(arr, indices, axis, mode, fill_value):
     size = arr.shape[axis]
     indices = (
         lax.select(lax.lt(indices, 0), lax.add(indices, size), indices)
-        if kind_of(indices) == "i"
+        if wrap and kind_of(indices) == "i"
         else indices
     )
     numbers = lax.GatherDimensionNumbers(

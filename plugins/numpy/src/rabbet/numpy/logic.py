@@ -4,8 +4,8 @@ import math
 
 from rabbet import lax
 from rabbet.extend import fused, is_python_scalar, typeof
-from rabbet.numpy.arguments import as_array, check, kind_of, promote
-from rabbet.numpy.ufuncs import binary, unary
+from rabbet.numpy.arguments import as_array, check, kind_of, no_out, promote
+from rabbet.numpy.ufuncs import binary, named, unary
 
 
 # -------------------------------------------------------------------------------------------- comparison
@@ -154,26 +154,32 @@ isinf = property_of_floats(
 def infinity_of(name, value, doc):
     """Make a test for one of the infinities."""
 
-    def test(x):
+    def test(x, /, out=None):
+        no_out(name, out)
+        check(name, x)
         if kind_of(x) == "c":
             raise TypeError(f"{name} is not defined on complex numbers; use isinf")
         return lax.eq(as_array(x), value) if kind_of(x) == "f" else lax.full(typeof(x).shape, False)
 
-    return unary(name, test, doc, kinds="")
+    return fused(named(test, name, doc), static=("out",))
 
 
 isposinf = infinity_of("isposinf", math.inf, "Whether ``x`` is plus infinity; complex arrays are refused.")
 isneginf = infinity_of("isneginf", -math.inf, "Whether ``x`` is minus infinity; complex arrays are refused.")
-iscomplex = unary(
-    "iscomplex",
-    lambda x: lax.ne(lax.imag(x), 0.0) if kind_of(x) == "c" else lax.full(typeof(x).shape, False),
-    "Whether the imaginary part of ``x`` is not zero.",
-    kinds="",
-)
-isreal = unary(
-    "isreal", lambda x: lax.eq(lax.imag(x), 0.0) if kind_of(x) == "c" else lax.full(typeof(x).shape, True),
-    "Whether the imaginary part of ``x`` is zero.", kinds="",
-)  # fmt: skip
+
+
+@fused
+def iscomplex(x):
+    """Whether the imaginary part of ``x`` is not zero."""
+    check("iscomplex", x)
+    return lax.ne(lax.imag(x), 0.0) if kind_of(x) == "c" else lax.full(typeof(x).shape, False)
+
+
+@fused
+def isreal(x):
+    """Whether the imaginary part of ``x`` is zero."""
+    check("isreal", x)
+    return lax.eq(lax.imag(x), 0.0) if kind_of(x) == "c" else lax.full(typeof(x).shape, True)
 
 
 @fused(static=("rtol", "atol", "equal_nan"))

@@ -38,7 +38,14 @@ def widths_of(array, pad_width):
 PAD_MODES = "constant edge reflect symmetric wrap empty mean maximum minimum linear_ramp".split()
 
 
-def pad(array, pad_width, mode="constant", *, constant_values=0, reflect_type="even", end_values=0):
+# What each mode takes besides the widths.
+TAKES = {
+    "constant": "constant_values", "linear_ramp": "end_values", "reflect": "reflect_type",
+    "symmetric": "reflect_type",
+}  # fmt: skip
+
+
+def pad(array, pad_width, mode="constant", **kwargs):
     """``array`` with elements put around it.
 
     Args:
@@ -49,23 +56,29 @@ def pad(array, pad_width, mode="constant", *, constant_values=0, reflect_type="e
         without and with the outermost), ``"wrap"`` (from the other end), ``"empty"``, ``"mean"``,
         ``"maximum"``, ``"minimum"`` (of the line), or
         ``"linear_ramp"`` (down to ``end_values``).
-      constant_values, end_values: a number, a pair, or a pair per dimension.
-      reflect_type: ``"even"``.
+      kwargs: ``constant_values`` for ``"constant"`` and ``end_values`` for ``"linear_ramp"``: a number, a
+        pair, or a pair per dimension, 0 by default. ``reflect_type`` for ``"reflect"`` and
+        ``"symmetric"``: ``"even"``.
 
     Raises:
-      ValueError: for negative widths or an empty dimension that has nothing to repeat.
+      ValueError: for negative widths, an empty dimension that has nothing to repeat, or what the mode does
+        not take.
       NotImplementedError: for another mode.
     """
     array = array_of("pad", array)
     widths = widths_of(array, pad_width)
+    takes = TAKES.get(mode)
+    reflect_type = kwargs.get("reflect_type", "even")
     if mode not in PAD_MODES or reflect_type != "even":
         raise NotImplementedError(
             f"pad: mode {mode!r} with reflect_type {reflect_type!r} is not "
             f"there; modes: {', '.join(PAD_MODES)}"
         )
+    if set(kwargs) - {takes}:
+        others = ", ".join(sorted(set(kwargs) - {takes}))
+        raise ValueError(f"pad: mode {mode!r} takes {takes or 'no further arguments'}, got {others}")
     if mode in ("constant", "empty", "linear_ramp"):
-        values = {"constant": constant_values, "empty": 0, "linear_ramp": end_values}[mode]
-        return padded_with_values(array, widths, values_of(array, values), mode)
+        return padded_with_values(array, widths, values_of(array, kwargs.get(takes, 0)), mode)
     return padded(array, widths, mode)
 
 

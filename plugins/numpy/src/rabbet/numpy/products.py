@@ -3,7 +3,7 @@ into shape.
 """
 
 from rabbet import dtypes, lax
-from rabbet.extend import fused
+from rabbet.extend import fused, placeable
 from rabbet.numpy.arguments import as_array, axes_of, axis_of, check, in_dtype
 from rabbet.numpy.reductions import converted, spread_to
 
@@ -22,8 +22,9 @@ def mismatch(name, x, y, rule):
     return TypeError(f"{name}: the shapes {x.shape} and {y.shape} do not fit together: {rule}")
 
 
+@placeable
 @fused(static=STATIC)
-def dot(a, b, *, precision=None, preferred_element_type=None):
+def dot(a, b, *, precision=None, preferred_element_type=None, out_sharding=None):
     """The product of two arrays over the last dimension of ``a`` and the last but one (of a vector, the
     only one) of ``b``.
 
@@ -57,8 +58,9 @@ def dot(a, b, *, precision=None, preferred_element_type=None):
     return lax.dot_general(x, y, (((x.ndim - 1,), (over,)), ((), ())), precision, preferred_element_type)
 
 
+@placeable
 @fused(static=STATIC)
-def matmul(a, b, *, precision=None, preferred_element_type=None):
+def matmul(a, b, *, precision=None, preferred_element_type=None, out_sharding=None):
     """``a @ b``: the matrix product of the last two dimensions, all others broadcast; vectors are rows or
     columns.
 
@@ -176,8 +178,9 @@ def outer(a, b, out=None):
     return lax.mul(lax.broadcast_in_dim(x, shape, (0,)), lax.broadcast_in_dim(y, shape, (1,)))
 
 
+@placeable
 @fused(static=("axes", *STATIC))
-def tensordot(a, b, axes=2, *, precision=None, preferred_element_type=None):
+def tensordot(a, b, axes=2, *, precision=None, preferred_element_type=None, out_sharding=None):
     """The product of two arrays over pairs of dimensions.
 
     Args:

@@ -6,11 +6,12 @@ import operator
 import numpy as np
 
 from rabbet import lax
-from rabbet.extend import Tracer, fused, typeof
+from rabbet.extend import Tracer, fused, placeable, typeof
 from rabbet.numpy.arguments import as_array, axes_of, axis_of, check, shape_of
 from rabbet.numpy.conversion import asarray
 from rabbet.numpy.joining import concatenate
 from rabbet.numpy.reductions import spread_to
+from rabbet.numpy.searching import known
 from rabbet.numpy.shaping import array_of, ravel
 
 
@@ -133,7 +134,8 @@ def tile(A, reps):
     return lax.tile(A, (1,) * (rank - len(reps)) + reps)
 
 
-def repeat(a, repeats, axis=None, *, total_repeat_length=None):
+@placeable
+def repeat(a, repeats, axis=None, *, total_repeat_length=None, out_sharding=None):
     """``a`` with each element repeated, next to itself.
 
     Args:
@@ -241,13 +243,21 @@ def resize(a, new_shape):
     return lax.reshape(lax.slice_in_dim(tile(a, -(-total // a.size)), 0, total), shape)
 
 
-def trim_zeros(filt, trim="fb"):
-    """A vector without its leading (``"f"``) and trailing (``"b"``) zeros; its values must be known."""
+def trim_zeros(filt, trim="fb", axis=None):
+    """``filt`` without its leading (``"f"``) and trailing (``"b"``) zeros; its values must be known.
+
+    Args:
+      filt: an array.
+      trim: ``"f"``, ``"b"`` or ``"fb"``.
+      axis: the dimensions to trim, an int or a tuple of ints, each of slices that hold zeros only; None: all.
+    """
     filt = asarray(filt)
-    held = np.flatnonzero(np.asarray(filt))
-    if not len(held):
-        return filt[:0]
-    return filt[held[0] if "f" in trim.lower() else 0 : held[-1] + 1 if "b" in trim.lower() else None]
+    held = np.nonzero(known("trim_zeros", filt, "compute it outside of the traced function"))
+    cuts = [slice(None)] * filt.ndim
+    for d in axes_of("trim_zeros", axis, filt.ndim):
+        low, high = (held[d].min(), held[d].max() + 1) if len(held[d]) else (0, 0)
+        cuts[d] = slice(low if "f" in trim.lower() else 0, high if "b" in trim.lower() or not high else None)
+    return filt[tuple(cuts)]
 
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""What depends on values: nonzero, unique, and sets of elements.
+"""What depends on values: nonzero, unique, counts.
 
 The shape of these results depends on the values, which a compiled program cannot have: outside of ``jit``
 the values are looked at; inside,
@@ -13,7 +13,7 @@ import numpy as np
 
 from rabbet import dtypes, lax
 from rabbet.errors import ConcretizationTypeError
-from rabbet.extend import Array, Tracer, fused, typeof
+from rabbet.extend import Array, Tracer, fused, placeable, typeof
 from rabbet.numpy.arguments import as_array, check
 from rabbet.numpy.conversion import asarray
 from rabbet.numpy.logic import truth
@@ -190,23 +190,18 @@ def unique_of_size(ar, size, fill_value, equal_nan=True):
     dtype = dtypes.scalar_dtype(int)
     flat = lax.reshape(ar, (n,))
     ordered, where = lax.sort((flat, lax.iota(dtype, n)), 0, num_keys=1)
-    if n:
-        before, behind = ordered[:-1], ordered[1:]
-        new = lax.ne(before, behind)
-        if equal_nan and dtypes.kind(ar.dtype) in "fc":
-            new = lax.bitwise_and(
-                new, lax.bitwise_not(lax.bitwise_and(lax.ne(before, before), lax.ne(behind, behind)))
-            )
-        new = lax.concatenate([lax.full((1,), True), new], 0)
-    else:
-        new = lax.full((0,), True)
+    new = run_starts(ordered, equal_nan)
     group = lax.sub(lax.cumsum(lax.convert_element_type(new, dtype), 0), 1) if n else lax.full((0,), 0, dtype)
+    if not size:
+        empty = lax.full((0,), 0, dtype)
+        return ordered[:0], empty, lax.reshape(lax.full((n,), 0, dtype).at[where].set(group), shape), empty
     start = positions(new, size, [0])[0]
     counts = lax.full((size,), 0, dtype).at[group].add(1, mode="drop")
     there = lax.gt(counts, 0)
     smallest = ordered[0] if n else lax.full((), 0, ar.dtype)
     filler = smallest if fill_value is None else lax.convert_element_type(fill_value, ar.dtype)
-    values = lax.select(there, ordered.at[start].get(mode="clip"), lax.broadcast_in_dim(filler, (size,), ()))
+    filled = lax.broadcast_in_dim(filler, (size,), ())
+    values = lax.select(there, ordered.at[start].get(mode="clip") if n else filled, filled)
     first = where.at[start].get(mode="clip") if n else start
     inverse = lax.full((n,), 0, dtype).at[where].set(group)
     return (
@@ -215,6 +210,18 @@ def unique_of_size(ar, size, fill_value, equal_nan=True):
         lax.reshape(inverse, shape),
         counts,
     )
+
+
+def run_starts(ordered, equal_nan):
+    """Which elements of a sorted vector differ from the one before them."""
+    if not ordered.size:
+        return lax.full((0,), True)
+    before, behind = ordered[:-1], ordered[1:]
+    new = lax.ne(before, behind)
+    if equal_nan and dtypes.kind(ordered.dtype) in "fc":
+        both_nan = lax.bitwise_and(lax.ne(before, before), lax.ne(behind, behind))
+        new = lax.bitwise_and(new, lax.bitwise_not(both_nan))
+    return lax.concatenate([lax.full((1,), True), new], 0)
 
 
 def unique_all(x, /, *, size=None, fill_value=None):
@@ -237,7 +244,7 @@ def unique_values(x, /, *, size=None, fill_value=None):
     return unique(x, size=size, fill_value=fill_value, equal_nan=False)
 
 
-# -------------------------------------------------------------------------------------------------- sets
+# ------------------------------------------------------------------------------------- where, and how many
 @fused(static=("assume_unique", "invert", "method"))
 def isin(element, test_elements, assume_unique=False, invert=False, *, method="auto"):
     """Whether each element is among ``test_elements``: booleans.
@@ -256,35 +263,8 @@ def isin(element, test_elements, assume_unique=False, invert=False, *, method="a
     return lax.bitwise_not(found) if invert else found
 
 
-def of_values(name, function, doc):
-    """Make a set operation that looks at values: NumPy's, on arrays whose values are known."""
-
-    def operation(ar1, ar2):
-        a, b = held(name, ar1), held(name, ar2)
-        dtype = dtypes.result_type(a, b)
-        hosts = [known(name, x, "compute it outside of the traced function").astype(dtype) for x in (a, b)]
-        return asarray(function(*hosts), dtype)
-
-    operation.__name__ = operation.__qualname__ = name
-    operation.__doc__ = doc
-    return operation
-
-
-union1d = of_values("union1d", np.union1d, "The different elements of both, sorted; values must be known.")
-intersect1d = of_values(
-    "intersect1d", np.intersect1d, "The different elements that are in both, sorted; values must be known."
-)
-setdiff1d = of_values(
-    "setdiff1d",
-    np.setdiff1d,
-    "The different elements of the first that the second lacks; values must be known.",
-)
-setxor1d = of_values(
-    "setxor1d", np.setxor1d, "The different elements that are in just one; values must be known."
-)
-
-
-def bincount(x, weights=None, minlength=0, *, length=None):
+@placeable
+def bincount(x, weights=None, minlength=0, *, length=None, out_sharding=None):
     """How often each of 0, 1, 2 ... occurs among non-negative integers; or the sum of its weights.
 
     Args:
@@ -318,12 +298,8 @@ __all__ = [
     "bincount",
     "extract",
     "flatnonzero",
-    "intersect1d",
     "isin",
     "nonzero",
-    "setdiff1d",
-    "setxor1d",
-    "union1d",
     "unique",
     "unique_all",
     "unique_counts",

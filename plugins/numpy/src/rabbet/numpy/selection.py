@@ -49,13 +49,15 @@ def where(condition, x=None, y=None, /, *, size=None, fill_value=None):
 
 
 @fused
-def clip(arr, /, min=None, max=None):
+def clip(arr=None, /, min=None, max=None):
     """``arr`` with what is below ``min`` made ``min`` and what is above ``max`` made ``max``; None: no such
     bound.
 
     Raises:
-      ValueError: for complex arrays.
+      ValueError: for complex arrays, and for none.
     """
+    if arr is None:
+        raise ValueError("clip takes an array first, got none")
     check("clip", arr, *[v for v in (min, max) if v is not None])
     if any(v is not None and kind_of(v) == "c" for v in (arr, min, max)):
         raise ValueError("clip is not defined on complex numbers, which have no order")

@@ -3,8 +3,8 @@
 import math
 import operator
 
-from rabbet import lax
-from rabbet.extend import fused, typeof
+from rabbet import dtypes, lax
+from rabbet.extend import fused, placeable, typeof
 from rabbet.numpy.arguments import as_array, axes_of, axis_of, check, shape_of
 from rabbet.numpy.reductions import spread_to
 
@@ -35,7 +35,8 @@ def sizes_of(a, shape):
     return tuple([aval.size // rest if n < 0 else n for n in shape])
 
 
-def reshape(a, /, shape, order="C", *, copy=None):
+@placeable
+def reshape(a, shape, order="C", *, copy=None, out_sharding=None):
     """The elements of ``a`` in another shape.
 
     Args:
@@ -62,7 +63,8 @@ def column_major(a, sizes):
     return lax.transpose(backwards, tuple(reversed(range(len(sizes)))))
 
 
-def ravel(a, order="C"):
+@placeable
+def ravel(a, order="C", *, out_sharding=None):
     """The elements in one dimension, row-major, or column-major for ``order="F"``."""
     return reshape(a, (-1,) if typeof(a).size else (0,), order)
 
@@ -160,7 +162,8 @@ def squeeze(a, axis=None):
     return lax.squeeze(a, axes_of("squeeze", axis, a.ndim))
 
 
-def broadcast_to(array, shape):
+@placeable
+def broadcast_to(array, shape, *, out_sharding=None):
     """``array`` repeated to a shape, by NumPy's rule.
 
     Raises:
@@ -243,8 +246,8 @@ def unravel_index(indices, shape):
     return tuple(reversed(out))
 
 
-@fused(static=("dims", "mode", "order"))
-def ravel_multi_index(multi_index, dims, mode="raise", order="C"):
+@fused(static=("dims", "mode", "order", "dtype"))
+def ravel_multi_index(multi_index, dims, mode="raise", order="C", *, dtype=None):
     """Coordinates, one array per dimension, as positions in row-major order.
 
     Args:
@@ -253,10 +256,16 @@ def ravel_multi_index(multi_index, dims, mode="raise", order="C"):
       mode: ``"wrap"`` or ``"clip"`` for coordinates outside; ``"raise"`` cannot be done in compiled
         programs and trusts them.
       order: ``"C"`` or ``"F"``.
+      dtype: of the result, an integer dtype; by default that of the coordinates.
+
+    Raises:
+      ValueError: for another ``dtype``, or if there is not one array for each dimension.
     """
     from rabbet.numpy.arithmetic import remainder
     from rabbet.numpy.selection import clip
 
+    if dtype is not None and dtypes.kind(dtype := dtypes.canonicalize(dtype)) not in "iu":
+        raise ValueError(f"ravel_multi_index: dtype must be an integer dtype, got {dtype}")
     dims = [operator.index(n) for n in dims]
     if len(dims) != len(multi_index):
         raise ValueError(f"ravel_multi_index: {len(multi_index)} coordinates for {len(dims)} dimensions")
@@ -265,7 +274,7 @@ def ravel_multi_index(multi_index, dims, mode="raise", order="C"):
     out = 0
     for i, n in pairs if order == "C" else reversed(pairs):
         out = out * n + bring(array_of("ravel_multi_index", i), n)
-    return out
+    return out if dtype is None else lax.convert_element_type(out, dtype)
 
 
 __all__ = [

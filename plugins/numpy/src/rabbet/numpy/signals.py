@@ -5,7 +5,7 @@ import operator
 import numpy as np
 
 from rabbet import dtypes, lax
-from rabbet.extend import fused, typeof
+from rabbet.extend import fused, placeable, typeof
 from rabbet.numpy.arguments import check, kind_of
 from rabbet.numpy.arithmetic import divide
 from rabbet.numpy.conversion import asarray
@@ -174,7 +174,8 @@ def even_edges(a, low=None, high=None, *, bins):
     return linspace(low, high, bins + 1, dtype=dtype)
 
 
-def histogram(a, bins=10, range=None, weights=None, density=None):
+@placeable
+def histogram(a, bins=10, range=None, weights=None, density=None, *, out_sharding=None):
     """How many elements fall into each bin, as floats, and the bins' edges.
 
     Args:
@@ -210,8 +211,8 @@ def filled(a, edges, weights, density):
 
 
 # -------------------------------------------------------------------------------------------- covariance
-@fused(static=("rowvar", "bias", "ddof"))
-def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None):
+@fused(static=("rowvar", "bias", "ddof", "dtype"))
+def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None, dtype=None):
     """The covariance matrix of variables, each a row of ``m`` (a column, if ``rowvar`` is False).
 
     Args:
@@ -219,9 +220,15 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
       bias: divide by the number of observations rather than by one less.
       ddof: what to subtract from it instead.
       fweights, aweights: how often, and with what weight, each observation counts.
+      dtype: of the computation and the result, a float or complex dtype.
+
+    Raises:
+      ValueError: for another ``dtype``, or an array of more than two dimensions.
     """
     rows = [variables(v, rowvar) for v in (m, y) if v is not None]
-    dtype = dtypes.to_inexact(dtypes.result_type(*rows))
+    dtype = dtypes.to_inexact(dtypes.result_type(*rows)) if dtype is None else dtypes.canonicalize(dtype)
+    if dtypes.kind(dtype) not in "fc":
+        raise ValueError(f"cov: dtype must be a float or complex dtype, got {dtype}")
     x = lax.concatenate([converted(r, dtype) for r in rows], 0)
     ddof = (0 if bias else 1) if ddof is None else ddof
     weights, total = None, float(x.shape[1])
@@ -262,10 +269,10 @@ def variables(m, rowvar):
     return m if rowvar or m.shape[0] == 1 else lax.transpose(m, (1, 0))
 
 
-@fused(static=("rowvar",))
-def corrcoef(x, y=None, rowvar=True):
+@fused(static=("rowvar", "dtype"))
+def corrcoef(x, y=None, rowvar=True, dtype=None):
     """The matrix of correlation coefficients of variables. Arguments as for ``cov``."""
-    c = cov(x, y, rowvar)
+    c = cov(x, y, rowvar, dtype=dtype)
     if not c.ndim:
         return lax.div(c, c)
     n = c.shape[0]

@@ -32,13 +32,13 @@ def sort(a, axis=-1, *, kind=None, order=None, stable=True, descending=False):
     return lax.rev(out, (axis,)) if descending else out
 
 
-@fused(static=("axis", "kind", "order", "stable", "descending"))
-def argsort(a, axis=-1, *, kind=None, order=None, stable=True, descending=False):
-    """The positions that sort ``a`` along ``axis``: int32. Arguments as for ``sort``; equal elements keep
-    their order.
+@fused(static=("axis", "kind", "order", "stable", "descending", "dtype"))
+def argsort(a, axis=-1, *, kind=None, order=None, stable=True, descending=False, dtype=None):
+    """The positions that sort ``a`` along ``axis``: int32, or ``dtype``. Arguments as for ``sort``; equal
+    elements keep their order.
     """
     a, axis = lined_up("argsort", a, axis)
-    counted = lax.broadcasted_iota(dtypes.scalar_dtype(int), a.shape, axis)
+    counted = lax.broadcasted_iota(dtypes.scalar_dtype(int) if dtype is None else dtype, a.shape, axis)
     if not descending:
         return lax.sort((a, counted), axis, is_stable=stable, num_keys=1)[1]
     # Sorting the reversed array and reversing again keeps equal elements in order.
@@ -48,16 +48,19 @@ def argsort(a, axis=-1, *, kind=None, order=None, stable=True, descending=False)
     return lax.rev(reverse, (axis,))
 
 
-@fused(static=("axis",))
-def lexsort(keys, axis=-1):
+@fused(static=("axis", "batch_size"))
+def lexsort(keys, axis=-1, *, batch_size=16):
     """The positions that sort by several keys, the last key first: int32.
 
     Args:
       keys: a sequence of arrays of one shape, or an array of them.
+      batch_size: without effect on the result: one sort takes all the keys.
 
     Raises:
-      TypeError: if there are no keys.
+      TypeError: if there are no keys. ValueError: if ``batch_size`` is not positive.
     """
+    if operator.index(batch_size) < 1:
+        raise ValueError(f"lexsort: batch_size must be positive, got {batch_size}")
     keys = [array_of("lexsort", k) for k in (keys if isinstance(keys, (tuple, list)) else list(keys))]
     if not keys:
         raise TypeError("lexsort needs at least one key")
@@ -90,9 +93,34 @@ def argpartition(a, kth, axis=-1):
     return argsort(a, axis)
 
 
-def top_k(operand, k, *, axis=-1):
-    """The ``k`` largest elements along ``axis``, from the largest on, and their positions."""
-    return lax.top_k(array_of("top_k", operand), operator.index(k), axis=axis)
+def top_k(a, k, /, *, axis=-1, mode="largest", sorted=True):
+    """The ``k`` largest elements along ``axis``, from the largest on, and their positions.
+
+    Args:
+      mode: ``"smallest"``: the smallest ones, from the smallest on; NaN counts as the largest of all.
+      sorted: False: in any order; here they are sorted all the same.
+
+    Raises:
+      ValueError: for another ``mode``, complex numbers, or where there are fewer than ``k`` elements.
+    """
+    a, k = array_of("top_k", a), operator.index(k)
+    if mode not in ("largest", "smallest"):
+        raise ValueError(f"top_k: mode must be 'largest' or 'smallest', got {mode!r}")
+    if kind_of(a) == "c":
+        raise ValueError("top_k is not defined on complex numbers, which have no order")
+    if mode == "largest":
+        return lax.top_k(a, k, axis=axis)
+    return smallest(a, k, axis_of("top_k", axis, a.ndim))
+
+
+@fused(static=("k", "axis"))
+def smallest(a, k, axis):
+    """The first ``k`` of the sorted line, and their positions."""
+    n = a.shape[axis]
+    if not 0 <= k <= n:
+        raise ValueError(f"top_k: {k} elements of {n} along axis {axis} of {a.aval.str_short()}")
+    ordered = lax.sort((a, lax.broadcasted_iota(dtypes.scalar_dtype(int), a.shape, axis)), axis, num_keys=1)
+    return tuple([lax.slice_in_dim(x, 0, k, axis=axis) for x in ordered])
 
 
 @fused(static=("side", "method"))

@@ -126,7 +126,7 @@ def placed_weights(a, weights, axis):
 VARIANCE = (*STATIC, "ddof", "correction")
 
 
-def variance(name, a, axis, dtype, out, ddof, keepdims, where, correction):
+def variance(name, a, axis, dtype, out, ddof, keepdims, where, correction, mean=None):
     """The variance in the dtype of the computation, and the dtype that the result shall have."""
     check(name, a)
     no_out(name, out)
@@ -140,7 +140,11 @@ def variance(name, a, axis, dtype, out, ddof, keepdims, where, correction):
     a = converted(a, inside)
     axes = axes_of(name, axis, a.aval.ndim)
     count = count_of(name, a, axis, where, True)
-    center = divided(reduced(name, lax.reduce_sum, a, axis, True, where, 0), count)
+    if mean is None:
+        center = divided(reduced(name, lax.reduce_sum, a, axis, True, where, 0), count)
+    else:
+        check(name, mean)
+        center = converted(mean, inside)
     deviation = lax.sub(a, spread_to(center, a.aval.shape))
     if kind_of(a) == "c":
         square = lax.add(lax.square(lax.real(deviation)), lax.square(lax.imag(deviation)))
@@ -160,7 +164,9 @@ def divided_by_rest(total, rest):
 
 
 @fused(static=VARIANCE)
-def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=None, correction=None):
+def var(
+    a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=None, mean=None, correction=None
+):
     """The mean of the squared deviations from the mean over axes; real also for complex ``a``.
 
     Args:
@@ -171,15 +177,18 @@ def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=Non
         same.
       keepdims: keep reduced dimensions with size 1.
       where: a boolean array: which elements count.
+      mean: the mean, if it is known already: a number or an array that broadcasts to the shape of ``a``.
     """
-    value, dtype = variance("var", a, axis, dtype, out, ddof, keepdims, where, correction)
+    value, dtype = variance("var", a, axis, dtype, out, ddof, keepdims, where, correction, mean)
     return converted(value, dtype)
 
 
 @fused(static=VARIANCE)
-def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=None, correction=None):
+def std(
+    a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=None, mean=None, correction=None
+):
     """The square root of the variance over axes. Arguments as for ``var``."""
-    value, dtype = variance("std", a, axis, dtype, out, ddof, keepdims, where, correction)
+    value, dtype = variance("std", a, axis, dtype, out, ddof, keepdims, where, correction, mean)
     return converted(lax.sqrt(value), dtype)
 
 
