@@ -297,6 +297,15 @@ def primitives_of(fn, *avals):
     return [e.primitive.name for e in stage(lambda *a: [fn(*a)], avals).jaxpr.equations]
 
 
+@pytest.mark.parametrize("rows", [ShapedArray((), "int32"), ShapedArray((3,), "int32")], ids=str)
+def test_slices_beside_computed_positions_are_part_of_the_window(rows):
+    """No slice of all rows is taken out and put back, which takes a loop over rows the square of the time."""
+    table = ShapedArray((1000, 8), "float32")
+    program = stage(lambda a, i: [a.at[i, 2:5].set(0), a.at[i, :6].add(1)], [table, rows]).jaxpr
+    made = [v.aval.size for e in program.equations for v in e.outputs if v not in program.outvars]
+    assert max(made) <= 6 * rows.size
+
+
 MATRIX, SCALAR, VECTOR = ShapedArray((5, 3), "float32"), ShapedArray((), "int32"), ShapedArray((4,), "int32")
 
 

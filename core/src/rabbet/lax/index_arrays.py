@@ -11,8 +11,8 @@ import numpy as np
 
 from rabbet.interpreter import typeof
 from rabbet.lax import shapes
-from rabbet.lax.index_boxes import fitted
-from rabbet.lax.index_plans import ALL, ARRAY, FLAG, NEW, At
+from rabbet.lax.index_boxes import fitted, is_run
+from rabbet.lax.index_plans import ALL, ARRAY, FLAG, NEW, At, BoxFrom
 from rabbet.primitives import convert, elementwise, logic, zeros
 from rabbet.primitives import gather as gathers
 from rabbet.primitives.gather import CLIP, FILL_OR_DROP, PROMISE_IN_BOUNDS, GatherDimensionNumbers
@@ -33,40 +33,45 @@ class Places(NamedTuple):
 
     indices: object  # index vectors along the last dimension
     dims: tuple  # the dimensions that they position
-    window: tuple  # the dimensions of the result that run over whole dimensions, before new ones are put in
+    single: tuple  # those of them that have a single element in each window; the others, a run of them
+    window: tuple  # the dimensions of the result that run over the window, before new ones are put in
     new: tuple  # the new dimensions of the result
     shape: tuple  # the shape of the result, new dimensions included
     in_bounds: bool  # whether all indices are known to be in range
 
 
 def places(shape, entries, operands, wrap=True):
-    """The ``Places`` of entries without slices, for an array of the given shape."""
+    """The ``Places`` of entries without slices but runs of neighbours, for an array of the given shape."""
     operands = iter(operands)
-    at, taken = 0, []
+    at, taken, runs = 0, [], {}
     for entry in entries:
         if entry == NEW:
             continue
-        if entry != ALL:
+        if is_run(entry):
+            taken.append((at, next(operands) if type(entry) is BoxFrom else entry.start))
+            runs[at] = entry.size
+        elif entry != ALL:
             value = entry.position if type(entry) is At else next(operands)
             taken.append((at, value))
         at += 1
     dims = tuple([d for d, _ in taken])
+    single = tuple([d for d in dims if d not in runs])
     values, in_bounds = positions(taken, shape, wrap)
     common = shapes.broadcast_shapes(*[typeof(v).shape for v in values])
     order = layout(entries, len(common))
-    sizes = iter([n for d, n in enumerate(shape) if d not in dims])
+    sizes = iter([runs.get(d, n) for d, n in enumerate(shape) if d not in single])
     result = [
         common[item[1]] if item[0] == "index" else next(sizes) if item[0] == "window" else 1 for item in order
     ]
     new = tuple([i for i, item in enumerate(order) if item[0] == "new"])
     plain = [item for item in order if item[0] != "new"]
     window = tuple([i for i, item in enumerate(plain) if item[0] == "window"])
-    return Places(vectors(values, common), dims, window, new, tuple(result), in_bounds)
+    return Places(vectors(values, common), dims, single, window, new, tuple(result), in_bounds)
 
 
 def layout(entries, common_rank):
     """The dimensions of the result in order, as ("index", i), ("window",) and ("new",)."""
-    advanced = [i for i, e in enumerate(entries) if e not in (NEW, ALL)]
+    advanced = [i for i, e in enumerate(entries) if e not in (NEW, ALL) and not is_run(e)]
     side_by_side = advanced[-1] - advanced[0] == len(advanced) - 1
     block: list[tuple] = [("index", i) for i in range(common_rank)]
     order: list[tuple] = [] if side_by_side else list(block)
@@ -75,7 +80,7 @@ def layout(entries, common_rank):
             order += block
         if entry == NEW:
             order.append(("new",))
-        elif entry == ALL:
+        elif entry == ALL or is_run(entry):
             order.append(("window",))
     return order
 
@@ -172,7 +177,10 @@ def empty_result(x, shape, at):
 def put_arrays(
     x, updates, entries, operands, scatter, *, mode, indices_are_sorted=False, unique_indices=False, wrap=True
 ):
-    """``x`` with ``updates`` (an array, broadcast to what ``take_arrays`` reads) scattered into it."""
+    """``x`` with ``updates`` (an array, broadcast to what ``take_arrays`` reads) scattered into it.
+
+    Slices of neighbours may stand among the entries: they are part of the windows.
+    """
     shape = typeof(x).shape
     at = places(shape, entries, operands, wrap)
     updates = fitted(updates, at.shape)
@@ -180,7 +188,7 @@ def put_arrays(
         return x
     updates = shapes.squeeze(updates, at.new)
     alone = typeof(at.indices).ndim == 1
-    numbers = ScatterDimensionNumbers(at.window, at.dims, at.dims)
+    numbers = ScatterDimensionNumbers(at.window, at.single, at.dims)
     return scatter(
         x, at.indices, updates, dimension_numbers=numbers, indices_are_sorted=alone or indices_are_sorted,
         unique_indices=alone or unique_indices, mode=PROMISE_IN_BOUNDS if at.in_bounds else mode,

@@ -170,13 +170,19 @@ def is_box(entry):
     return type(entry) in (Box, BoxFrom)
 
 
+def is_run(entry):
+    """Whether an entry is a slice of neighbours."""
+    return type(entry) is BoxFrom or (type(entry) is Box and entry.step == 1)
+
+
 def needs_operand(entry):
     """Whether an entry has an operand."""
     return type(entry) is BoxFrom or (type(entry) is str and entry in (HERE, SCALAR, ARRAY))
 
 
-def without_slices(entries, operands):
-    """Entries in two steps: first all slices, then everything else.
+def without_slices(entries, operands, keep_runs=False):
+    """Entries in two steps: first all slices, then everything else, with ``keep_runs`` the slices of
+    neighbours among it.
 
     Returns:
       (entries of the slices, their operands, remaining entries, their operands)
@@ -185,7 +191,7 @@ def without_slices(entries, operands):
     operands = iter(operands)
     for entry in entries:
         operand = next(operands) if needs_operand(entry) else None
-        if is_box(entry):
+        if is_box(entry) and not (keep_runs and is_run(entry)):
             slices.append(entry)
             rest.append(ALL)
             slice_operands += [operand] if operand is not None else []
@@ -197,4 +203,4 @@ def without_slices(entries, operands):
     return tuple(slices), slice_operands, tuple(rest), rest_operands
 
 
-__all__ = ["fitted", "put_box", "take_box", "without_slices"]
+__all__ = ["fitted", "is_run", "put_box", "take_box", "without_slices"]

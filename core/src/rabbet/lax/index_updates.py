@@ -1,7 +1,7 @@
 """``x.at[index].set(value)`` and its like: copies of an array with some elements changed.
 
-Slices and integers become slices that are updated, which compilers do in place; arrays of positions become
-one scatter. A single mask becomes a selection, so it may be a value that is not known yet.
+Slices and integers become slices that are updated, which compilers do in place; computed positions become
+one scatter, and slices of neighbours beside them belong to its windows. A single mask becomes a selection, so it may be a value that is not known yet.
 """
 
 import warnings
@@ -208,7 +208,7 @@ def change_traced(
         new = combined(how, old, spread(values, typeof(old).shape, how))
         out = index_boxes.put_box(x, new, entries, operands)
     else:
-        slices, starts, rest, arrays = index_boxes.without_slices(entries, operands)
+        slices, starts, rest, arrays = index_boxes.without_slices(entries, operands, keep_runs=True)
         part = index_boxes.take_box(x, slices, starts)
         part = scattered(
             how, part, values, rest, arrays, mode=mode, indices_are_sorted=indices_are_sorted,
