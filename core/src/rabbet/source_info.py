@@ -266,7 +266,10 @@ def folded(function):
         return function
     code = function.__code__ if isinstance(function, FunctionType) else _ANYTHING
     rest, named = bool(code.co_flags & CO_VARARGS), bool(code.co_flags & CO_VARKEYWORDS)
-    own = _door(code.co_argcount, code.co_kwonlyargcount, rest, named)
+    defaults = getattr(function, "__kwdefaults__", None)
+    optional = [default for default in (defaults or {}).values() if default is None]
+    omissible = len(optional) == code.co_kwonlyargcount
+    own = _door(code.co_argcount, code.co_kwonlyargcount, rest, named, omissible)
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + rest + named]
     renamed = dict(zip(_keywords(code.co_kwonlyargcount), names[code.co_argcount :]))
     own = own.replace(
@@ -284,7 +287,7 @@ def folded(function):
         getattr(function, "__defaults__", None),
         tuple([cells[name] for name in own.co_freevars]),
     )
-    door.__kwdefaults__ = getattr(function, "__kwdefaults__", None)
+    door.__kwdefaults__ = defaults
     return folds_itself(functools.update_wrapper(door, function))
 
 
@@ -323,7 +326,9 @@ _DOOR = """
 def of(function, fold_traceback):
     def door({parameters}):
         try:
-            return function({arguments})
+            if {seldom}:
+                return function({arguments})
+            return function({usual})
         except Exception as error:
             fold_traceback(error)
             raise
@@ -348,17 +353,23 @@ def _renamed(const, names):
 
 
 @functools.cache
-def _door(by_position, by_keyword, rest, named):
+def _door(by_position, by_keyword, rest, named, omissible):
     """The code of a door for so many parameters, under names that ``folded`` replaces. All doors in front of
     functions of one form come from one compilation, since the names are all that differs.
+
+    Keywords and stars cost most of all to hand on, so they are only where some are given. ``omissible`` says
+    that the function takes None for a keyword that is left out.
     """
     positions = [f"a{i}" for i in range(by_position)]
     keywords = _keywords(by_keyword)
     star = ["*rest"] if rest else ["*"] if keywords else []
     last = ["**named"] if named else []
+    given = [*["rest"][:rest], *["named"][:named], *[f"{k} is not None" for k in keywords]]
     source = _DOOR.format(
         parameters=", ".join([*positions, *star, *keywords, *last]),
         arguments=", ".join([*positions, *star[:rest], *[f"{k}={k}" for k in keywords], *last]),
+        seldom=" or ".join(given) if omissible and given else not omissible,
+        usual=", ".join(positions),
     )
     names: dict = {}
     exec(compile(source, _DOORS, "exec"), names)

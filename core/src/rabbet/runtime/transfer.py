@@ -25,7 +25,7 @@ from rabbet.runtime.devices import device as device_numbered
 from rabbet.runtime.placement import placement
 from rabbet.runtime.sharding import SingleDeviceSharding
 from rabbet.runtime.values import moved, to_array
-from rabbet.source_info import folded
+from rabbet.source_info import fold_traceback, folded, folds_itself
 
 
 @folded
@@ -116,12 +116,16 @@ def placeable(function):
 
     @functools.wraps(function)
     def call(*args, out_sharding=None, **kwargs):
-        if len(args) > most:
-            *args, out_sharding = args
-        out = function(*args, **kwargs)
-        return out if out_sharding is None else placed(function.__name__, out, out_sharding)
+        try:
+            if len(args) > most:
+                *args, out_sharding = args
+            out = function(*args, **kwargs)
+            return out if out_sharding is None else placed(function.__name__, out, out_sharding)
+        except Exception as error:
+            fold_traceback(error)
+            raise
 
-    return call
+    return folds_itself(call)
 
 
 def as_device(device, name="device"):
