@@ -88,8 +88,10 @@ class Module:
         self.locations = Locations()
         self.functions = []
         self.callbacks = []
+        self.rules = {}  # by primitive, those found so far
         self._names = {}
         self._by_body = {}
+        self._parts = {}
 
     def function(self, name, jaxpr, *, public=False, attributes=()):
         """Write ``jaxpr`` as a function; return its symbol."""
@@ -134,7 +136,15 @@ class Module:
         table's.
         """
         own = self.backend_rules.find(primitive, self.platform) if self.backend_rules is not None else None
-        return own or self.table.lookup(primitive, self.platform)
+        rule = self.rules[primitive] = own or self.table.lookup(primitive, self.platform)
+        return rule
+
+    def parts(self, eqn, rule):
+        """The program that a decomposition makes of an equation, made once for its operator and types."""
+        key = eqn.op, *[v.aval for v in eqn.inputs]
+        if key not in self._parts:
+            self._parts[key] = decomposed(eqn, rule.parts)
+        return self._parts[key]
 
     def text(self, name):
         """The whole module as ``Lowered``."""
@@ -165,14 +175,14 @@ class Function:
         self.tokens = Tokens("this function", {})
         self._constants = {}
         self._literals = {}
-        self._count = 0
+        self.count = 0
         self._prefix = "c"
         self.loc = ""
 
     def fresh(self):
         """A new SSA name."""
-        self._count += 1
-        return f"%{self._count}"
+        self.count += 1
+        return f"%{self.count}"
 
     def constant(self, value, aval):
         """The name of a constant, written once per function."""
@@ -187,20 +197,29 @@ class Function:
         """Write the equations of ``jaxpr`` here, its inputs being ``names``; return the names of its
         outputs.
         """
-        env = dict(zip((*jaxpr.constvars, *jaxpr.invars), names, strict=True))
+        arguments = (*jaxpr.constvars, *jaxpr.invars)
+        env = dict(zip(arguments, names, strict=True))
+        # Most programs have no typed keys, so their equations need not be looked at one by one.
+        keys = holds_keys(arguments) or any([holds_keys(eqn.outputs) for eqn in jaxpr.equations])
         location = self.module.locations.name
-        lookup, lacks = self.module.rule, self.module.lacks
-        outer = self.loc
+        rules, find_rule, lacks = self.module.rules, self.module.rule, self.module.lacks
+        outer, where = self.loc, None
         for eqn in jaxpr.equations:
-            if eqn.where is not None:
-                self.loc = location(eqn.where)
+            if eqn.where is not where and eqn.where is not None:
+                where = eqn.where
+                self.loc = location(where)
             inputs = [env[v] if type(v) is Var else self._literal(v) for v in eqn.inputs]
+            primitive = eqn.op.primitive
             try:
                 if lacks is not None and (reason := lacks(Site(self, eqn))) is not None:
-                    raise NotOfferedError(f"{eqn.op.primitive.name!r} on {self.module.platform!r}: {reason}")
-                outs = self._apply(lookup(eqn.op.primitive), eqn, inputs)
+                    raise NotOfferedError(f"{primitive.name!r} on {self.module.platform!r}: {reason}")
+                rule = rules.get(primitive) or find_rule(primitive)
+                if keys or type(rule) is Decomposed or type(rule) is Through:
+                    outs = self._apply(rule, eqn, inputs)
+                else:
+                    outs = rule(Site(self, eqn), *inputs)
             except MissingRule as error:
-                reached(error, self.module.table, eqn.op.primitive, eqn.where)
+                reached(error, self.module.table, primitive, eqn.where)
                 raise
             if type(outs) is str:
                 env[eqn.outputs[0]] = outs
@@ -212,8 +231,8 @@ class Function:
     def inline_closed(self, jaxpr, names):
         """``inline`` in a region that sees no values from outside: constants are written at its head."""
         outer = self._constants, self._literals, self.constant_lines, self._prefix
-        self._count += 1
-        self._constants, self._literals, self.constant_lines, self._prefix = {}, {}, [], f"c{self._count}_"
+        self.count += 1
+        self._constants, self._literals, self.constant_lines, self._prefix = {}, {}, [], f"c{self.count}_"
         start = len(self.lines)
         try:
             outs = self.inline(jaxpr, names)
@@ -224,30 +243,29 @@ class Function:
 
     def _literal(self, literal):
         value, aval = literal.value, literal.aval
-        if value == 0:  # 0.0 and -0.0 are equal as keys
-            return self.constant(scalars.as_numpy(value, aval), aval)
-        name = self._literals.get((value, aval))
+        key = repr(value) if value == 0 else value, aval  # 0.0 and -0.0 are equal as keys
+        name = self._literals.get(key)
         if name is None:
-            name = self._literals[value, aval] = self.constant(scalars.as_numpy(value, aval), aval)
+            name = self._literals[key] = self.constant(scalars.as_numpy(value, aval), aval)
         return name
 
     def _apply(self, rule, eqn, inputs):
         if type(rule) is Decomposed:
-            return self.inline(decomposed(eqn, rule.parts), inputs)
+            return self.inline(self.module.parts(eqn, rule), inputs)
         if type(rule) is Through:
             raise self.module.table.missing(eqn.op.primitive)
-        for v in eqn.inputs:
-            if v.aval.is_extended:
-                break
-        else:
-            for v in eqn.outputs:
-                if v.aval.is_extended:
-                    break
-            else:
-                return rule(Site(self, eqn), *inputs)
-        if not extended.is_aware(eqn.op.primitive):
+        keys = holds_keys(eqn.inputs) or holds_keys(eqn.outputs)
+        if keys and not extended.is_aware(eqn.op.primitive):
             return self.inline(extended.physical(eqn), inputs)
         return rule(Site(self, eqn), *inputs)
+
+
+def holds_keys(atoms):
+    """Whether one of these variables and literals is an array of typed keys."""
+    for v in atoms:
+        if v.aval.is_extended:
+            return True
+    return False
 
 
 def decomposed(eqn, parts):
@@ -264,6 +282,8 @@ def decomposed(eqn, parts):
             f"the decomposition of primitive {eqn.op.primitive.name!r} uses arrays from outside; make "
             "them with operations"
         )
+    for part in closed.jaxpr.equations:
+        part.where = None  # they stand where the equation stood
     return closed.jaxpr
 
 

@@ -1,6 +1,7 @@
 """What a ``lower`` rule speaks to: the place in a function where one operation is written."""
 
 from rabbet import effects
+from rabbet.avals import ShapedArray
 from rabbet.jaxpr import effects_of
 from rabbet.lowering import custom_calls
 from rabbet.lowering.regions import TOKEN, Region, types_of
@@ -29,7 +30,8 @@ class Site:
     def emit(self, text):
         """Write ``<name> = text`` with the user's source position; return the name."""
         function = self._function
-        name = function.fresh()
+        function.count += 1  # written out, because every operation passes here
+        name = f"%{function.count}"
         function.lines.append((f"{name} = {text}", function.loc))
         return name
 
@@ -179,5 +181,5 @@ class Site:
         """``name`` spread to ``shape`` if it is a scalar beside arrays, as elementwise operations allow."""
         if aval.shape == shape:
             return name
-        wide = aval.update(shape=shape)
+        wide = ShapedArray(shape, aval.dtype)
         return self.emit(f"stablehlo.broadcast_in_dim {name}, dims = [] : ({aval.mlir}) -> {wide.mlir}")

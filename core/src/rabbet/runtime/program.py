@@ -65,8 +65,8 @@ def lower(jaxpr, platform, name="main", *, donated=(), keep_unused=False, option
     arguments = [*optimized.constvars, *optimized.invars]
     kept = tuple(range(len(arguments)))
     if not keep_unused:
-        used = {id(v) for eqn in optimized.equations for v in eqn.inputs} | {id(v) for v in optimized.outvars}
-        kept = tuple([i for i, v in enumerate(arguments) if id(v) in used])
+        used = set(optimized.outvars).union(*[eqn.inputs for eqn in optimized.equations])
+        kept = tuple([i for i, v in enumerate(arguments) if v in used])
     trimmed = type(optimized)(
         [arguments[i] for i in kept],
         optimized.outvars,
