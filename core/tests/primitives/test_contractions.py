@@ -100,6 +100,7 @@ def test_default_precision_is_a_setting():
         assert precision_of() == (lax.Precision.HIGHEST, lax.Precision.HIGHEST)
         assert precision_of(precision=("high", None)) == (lax.Precision.HIGH, lax.Precision.DEFAULT)
     assert precision_of(precision="F32_F32_F32") is lax.DotAlgorithmPreset.F32_F32_F32
+    assert precision_of(precision=lax.DotAlgorithmPreset.DEFAULT) is None
 
 
 @pytest.mark.parametrize(

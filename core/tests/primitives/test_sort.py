@@ -6,7 +6,7 @@ from rabbet import lax
 from rabbet.testing.rows.sort import ROWS
 from rabbet.testing.suite import law_tests
 
-from .helpers import floats, ints
+from .helpers import floats, gradient, ints
 
 test_value, test_extremes, test_mapping, test_derivatives, test_kinds = law_tests(ROWS)
 
@@ -34,6 +34,8 @@ def test_empty_arrays():
     assert lax.sort(empty, 0).shape == (0, 3)
     assert [x.shape for x in lax.sort((empty, empty), 0, num_keys=2)] == [(0, 3), (0, 3)]
     assert lax.top_k(floats(1.0, 2.0), 0)[0].shape == (0,)
+    assert gradient(lax.sort, floats()) == []
+    assert gradient(lambda x: lax.top_k(x, 0)[0], floats(1.0, 2.0)) == [0, 0]
 
 
 def test_top_k_along_another_axis():

@@ -40,6 +40,7 @@ class DotAlgorithmPreset(enum.Enum):
     every one.
     """
 
+    DEFAULT = None  # what the compiler chooses for the dtypes
     F16_F16_F16 = DotAlgorithm("f16", "f16", "f16")
     F16_F16_F32 = DotAlgorithm("f16", "f16", "f32")
     BF16_BF16_BF16 = DotAlgorithm("bf16", "bf16", "bf16")
@@ -76,12 +77,14 @@ def canonical_precision(precision):
         precision = config.default_matmul_precision
         if precision is None:
             return None
+    if precision is DotAlgorithmPreset.DEFAULT:
+        return None
     if isinstance(precision, (DotAlgorithm, DotAlgorithmPreset)):
         return precision
     if isinstance(precision, (tuple, list)) and len(precision) == 2:
         return tuple([_precision(p) for p in precision])
     if isinstance(precision, str) and precision in DotAlgorithmPreset.__members__:
-        return DotAlgorithmPreset[precision]
+        return canonical_precision(DotAlgorithmPreset[precision])
     return (_precision(precision),) * 2
 
 

@@ -1,11 +1,11 @@
 """Sorting: ``sort`` of several arrays by the first of them, and ``top_k``.
 
-The order is total: ``-0.0`` and ``0.0`` are equal, NaN comes last, complex numbers go by real part and then
-by imaginary part. XLA is asked to compare integers only: a float's bits, read as an integer and with the
-lower ones flipped for negative numbers, have the order of the floats. And it is asked to sort two arrays at
-most, key and positions, once per key; other arrays are then read at those positions. On a CPU a million
-floats take a fifth of the time that comparing floats with all their cases takes, and three arrays a fifth
-of sorting them together.
+The order is total: ``-0.0`` and ``0.0`` are equal (in an array that is sorted alone the first comes first),
+NaN comes last, complex numbers go by real part and then by imaginary part. XLA is asked to compare integers
+only: a float's bits, read as an integer and with the lower ones flipped for negative numbers, have the
+order of the floats. And it is asked to sort two arrays at most, key and positions, once per key; other
+arrays are then read at those positions. On a CPU a million floats take a fifth of the time that comparing
+floats with all their cases takes, and three arrays a fifth of sorting them together.
 """
 
 import numpy as np
@@ -167,6 +167,8 @@ def take_along(x, indices, axis):
     """Elements of ``x`` along ``axis``, at positions given for each place of the result."""
     gather = primitives.gather  # that family needs others which need this one; by now all are there
     aval = typeof(indices)
+    if not aval.size:  # nothing is read, and a gather wants at least one element to read from
+        return shape.slice(x, start_indices=(0,) * aval.ndim, limit_indices=aval.shape, strides=None)
     others = tuple([d for d in range(aval.ndim) if d != axis])
     numbers = gather.GatherDimensionNumbers(
         offset_dims=(), collapsed_slice_dims=(axis,), start_index_map=(axis,), operand_batching_dims=others,
