@@ -24,8 +24,12 @@ ITERATED = 1e-8
 # The values at which functions are most often wrong.
 EXTREMES = (0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 0.5, 2.0)
 
-# Each program of laws runs once, on a few numbers: compiling it is all that it costs.
-COMPILE_FAST = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
+# Each program of laws runs once, on a few numbers: compiling it is all that it costs. The CPU's compiler is
+# not to take small programs apart, to compile the parts in threads: that costs more than it gains.
+COMPILE_FAST = {
+    "xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True,
+    "xla_cpu_parallel_codegen_split_count": 1,
+}  # fmt: skip
 
 SIZE = 2  # examples in a batch
 

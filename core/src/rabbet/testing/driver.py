@@ -110,11 +110,12 @@ def vmap(fn, in_axes):
 
 
 def jit(fn):
-    """One compiled program."""
+    """One compiled program, named like the function: as the one of ``rabbet.jit``, whose text is the same."""
 
     def compiled(*args):
         closed = stage(fn, [typeof(x) for x in args])
-        return tuple(calls.call_of(open_consts(closed), "compiled")(*closed.consts, *args))
+        name = getattr(fn, "__name__", "compiled")
+        return tuple(calls.call_of(open_consts(closed), name)(*closed.consts, *args))
 
     return compiled
 
