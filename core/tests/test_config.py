@@ -3,6 +3,7 @@
 import threading
 
 import pytest
+import rabbet as rb
 from rabbet.config import CORE_SETTINGS, Config, Setting, boolean, choice, size
 from rabbet.errors import ConfigError, PluginConflictError
 
@@ -251,3 +252,9 @@ def test_a_config_shows_what_is_not_at_its_default(config, monkeypatch):
 
 def test_every_setting_is_documented():
     assert all(setting.doc.endswith(".") and len(setting.doc) > 20 for setting in CORE_SETTINGS)
+
+
+def test_contexts_have_the_fields_argument_names():
+    with rb.disable_jit(disable=False), rb.debug_nans(new_val=False), rb.default_device(new_val=None):
+        assert not rb.config.disable_jit
+    assert rb.local_devices(host_id=0) == rb.local_devices(process_index=0)

@@ -150,3 +150,13 @@ def test_arguments_of_breakpoint():
     out = io.StringIO()
     debug.breakpoint(num_frames=1, stdin=io.StringIO("u\nc\n"), stdout=out)
     assert "*** oldest frame" in out.getvalue()
+
+
+def test_options_first(capsys):
+    debug.print(ordered=True)("x is {}", np.float32(1))
+    seen = []
+    debug.callback(ordered=True)(seen.append, np.float32(2))
+    rb.effects_barrier()
+    assert capsys.readouterr().out == "x is 1.0\n" and [float(x) for x in seen] == [2]
+    with pytest.raises(TypeError, match=r"debug\.print takes a format string first"):
+        debug.print(x=1)

@@ -46,7 +46,7 @@ def test_promotion_of_three_does_not_depend_on_their_order(names):
 
 @pytest.mark.parametrize("name, scalar", [*product(NAMES, [True, 1, 1.0, 1j])])
 def test_a_python_number_never_widens_its_own_kind(name, scalar, wide):
-    joined, weak = dtypes.result_type(np.dtype(name), scalar, return_weak=True)
+    joined, weak = dtypes.result_type(np.dtype(name), scalar, return_weak_type_flag=True)
     if dtypes.kind_rank(type(scalar)) <= dtypes.kind_rank(name):
         assert (joined, weak) == (np.dtype(name), False)
     else:
@@ -81,7 +81,8 @@ def test_unsigned_and_signed_32_bits_stay_32_bits_wide_unless_64_bits_are_on():
 
 def test_64_bit_integers_of_both_signs_meet_in_a_weak_float(wide):
     expected = "float64" if wide else "float32"
-    assert dtypes.result_type(np.dtype("int64"), np.dtype("uint64"), return_weak=True) == (expected, True)
+    both = np.dtype("int64"), np.dtype("uint64")
+    assert dtypes.result_type(*both, return_weak_type_flag=True) == (expected, True)
 
 
 def test_weak_types():
@@ -102,7 +103,7 @@ def test_a_weak_result_type_has_the_width_of_a_python_number(wide):
     bits = 64 if wide else 32
     for name, expected in {"int8": f"int{bits}", "uint8": f"uint{bits}", "float16": f"float{bits}"}.items():
         weak = ShapedArray((), name, True)
-        assert dtypes.result_type(weak, return_weak=True) == (expected, True)
+        assert dtypes.result_type(weak, return_weak_type_flag=True) == (expected, True)
         assert dtypes.promote(weak) == (name, True)
         assert dtypes.result_type(weak, weak.strong()) == name
 
@@ -179,7 +180,7 @@ class Colour(IntEnum):
 
 
 def test_a_subclass_of_int_is_a_python_int():
-    assert dtypes.result_type(Colour.RED, return_weak=True) == ("int32", True)
+    assert dtypes.result_type(Colour.RED, return_weak_type_flag=True) == ("int32", True)
     assert dtypes.result_type(np.dtype("int8"), Colour.RED) == "int8"
 
 
@@ -278,7 +279,8 @@ def test_a_row_takes_part_in_promotion(wide):
     table.add(BFLOAT16)
     joins = {"float16": "float32", "int64": "bfloat16", "float32": "float32", "complex64": "complex64"}
     assert {n: str(table.promote_types("bfloat16", n)) for n in joins} == joins
-    assert table.result_type(np.dtype(ml_dtypes.bfloat16), 1.0, return_weak=True) == ("bfloat16", False)
+    bfloat16 = np.dtype(ml_dtypes.bfloat16)
+    assert table.result_type(bfloat16, 1.0, return_weak_type_flag=True) == ("bfloat16", False)
 
 
 def test_a_row_changes_no_promotion_of_others(wide):

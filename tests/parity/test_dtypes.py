@@ -55,7 +55,7 @@ def disagreements(values, tuples):
     def ask(arrays):
         theirs = [*arrays, *[what for kind, what in values if kind == "scalar"]]
         for indices in tuples:
-            dtype, weak = dtypes.result_type(*[ours[i] for i in indices], return_weak=True)
+            dtype, weak = dtypes.result_type(*[ours[i] for i in indices], return_weak_type_flag=True)
             answer = jax.dtypes.result_type(*[theirs[i] for i in indices], return_weak_type_flag=True)
             if (dtype, weak) != answer:
                 found[tuple([values[i] for i in indices])] = (dtype.name, weak), (answer[0].name, answer[1])

@@ -165,7 +165,14 @@ class ShapeDtypeStruct:
 
     __slots__ = ("aval", "sharding")
 
-    def __init__(self, shape, dtype, *, sharding=None, weak_type=False):
+    def __init__(
+        self, shape, dtype, *, sharding=None, weak_type=False, manual_axis_type=None, is_ref=False
+    ):  # fmt: skip
+        if manual_axis_type is not None or is_ref:
+            name = "is_ref" if is_ref else "manual_axis_type"
+            raise NotImplementedError(
+                f"ShapeDtypeStruct: {name} is not supported in this version, leave it out"
+            )
         if dtype is None:
             raise ValueError("ShapeDtypeStruct needs a dtype, got None")
         # Dimensions are checked here, because the table of avals would find 2.0 under 2.

@@ -206,14 +206,18 @@ class Config:
         Calling it without a value switches a boolean setting on; the others need their value.
         """
         setting = self._setting(name)
-        if isinstance(setting.default, bool):
+        if name == "disable_jit":  # the argument has the field's name, here another one than elsewhere
 
-            def context(value=True):
-                return self.override(**{name: value})
+            def context(disable=True):
+                return self.override(disable_jit=disable)
+        elif isinstance(setting.default, bool):
+
+            def context(new_val=True):
+                return self.override(**{name: new_val})
         else:
 
-            def context(value):
-                return self.override(**{name: value})
+            def context(new_val):
+                return self.override(**{name: new_val})
 
         context.__name__ = context.__qualname__ = name
         context.__doc__ = f"Context manager: {setting.doc} Process-wide: ``config.update({name!r}, value)``."

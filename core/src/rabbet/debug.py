@@ -4,6 +4,7 @@ They work eagerly and under every transformation: compiled, in loops and branche
 ``vmap``, on values under differentiation. Their order among themselves is kept only with ``ordered=True``.
 """
 
+import functools
 import logging
 import string
 import sys
@@ -18,11 +19,12 @@ LOG = logging.getLogger("rabbet")
 
 
 @folded
-def print(fmt, *args, ordered=False, partitioned=False, skip_format_check=False, **kwargs):
+def print(fmt=None, *args, ordered=False, partitioned=False, skip_format_check=False, **kwargs):
     """Print values of a program when it gets there.
 
     Args:
       fmt: a format string as for ``str.format``. Not an f-string, which would show the traced value itself.
+        Without one, a function with these options, of the format string and its arguments, is returned.
       args, kwargs: pytrees of arrays, and anything else that can be formatted.
       ordered: whether such lines are printed in the order of the program.
       partitioned: accepted for the field's sake; arrays lie on one device.
@@ -36,7 +38,9 @@ def print(fmt, *args, ordered=False, partitioned=False, skip_format_check=False,
       >>> rb.jit(lambda x: rb.debug.print("x is {}, twice {twice}", x, twice=2 * x))(1.0)
       x is 1.0, twice 2.0
     """
-    _print(_write, "print", fmt, args, kwargs, ordered, skip_format_check)
+    if fmt is None and not args and not kwargs:
+        return functools.partial(print, ordered=ordered, skip_format_check=skip_format_check)
+    return _print(_write, "print", fmt, args, kwargs, ordered, skip_format_check)
 
 
 @folded

@@ -190,9 +190,9 @@ class DTypeTable:
             result = self._promoted[key] = self._promote(*key)
             return result
 
-    def result_type(self, *values, return_weak=False):
+    def result_type(self, *values, return_weak_type_flag=False):
         """The dtype that stands for ``values`` in a program: as ``promote``, but a weak result is as wide
-        as a Python number alone. With ``return_weak`` the pair ``(dtype, weak_type)``.
+        as a Python number alone. With ``return_weak_type_flag`` the pair ``(dtype, weak_type)``.
         """
         if not values:
             raise ValueError("result_type needs at least one value")
@@ -201,7 +201,7 @@ class DTypeTable:
             wide, kind = config.enable_x64, self.kind(dtype)
             unsigned = np.dtype("uint64" if wide else "uint32")
             dtype = unsigned if kind == "u" else DEFAULTS[wide][SCALARS[kind]]
-        return (dtype, weak) if return_weak else dtype
+        return (dtype, weak) if return_weak_type_flag else dtype
 
     def _typing(self, value):
         """``(dtype, weak)`` of a value or a dtype."""

@@ -47,7 +47,7 @@ table = DTypeTable()
 add = table.add
 find = table.find
 spec = table.spec
-canonicalize = canonicalize_dtype = table.canonicalize
+canonicalize = table.canonicalize
 kind = table.kind
 mlir_name = table.mlir_name
 short_name = table.short_name
@@ -61,6 +61,19 @@ finfo = table.finfo
 iinfo = table.iinfo
 to_inexact = table.to_inexact
 to_complex = table.to_complex
+
+
+def canonicalize_dtype(dtype, allow_extended_dtype=False):
+    """The dtype that ``dtype`` means. One that is written out, such as float64, means itself.
+
+    Raises:
+      TypeError: for what no installed package knows. ValueError: for a dtype without numbers, such as that of
+        keys, unless ``allow_extended_dtype`` is True.
+    """
+    found = canonicalize(dtype)
+    if isinstance(found, ExtendedDType) and not allow_extended_dtype:
+        raise ValueError(f"canonicalize_dtype: {found} has no numbers; allow_extended_dtype=True accepts it")
+    return found
 
 
 def use_finder(find_spec):

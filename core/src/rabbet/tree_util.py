@@ -18,6 +18,7 @@ from rabbet.tree import (
     KeyPath,
     PyTreeDef,
     SequenceKey,
+    one_level,
     registry,
 )
 
@@ -78,18 +79,18 @@ def all_leaves(iterable, is_leaf=None):
     return len(flat) == len(items) and all(a is b for a, b in zip(flat, items))
 
 
-def flatten_one_level(node):
+def flatten_one_level(tree):
     """``(children, metadata)`` of a node. Raises TreeError for a leaf."""
-    level = registry.flatten_one_level(node)
+    level = registry.flatten_one_level(tree)
     if level is None:
-        raise TreeError(f"{type(node).__qualname__} is a leaf of trees; only a node can be flattened")
+        raise TreeError(f"{type(tree).__qualname__} is a leaf of trees; only a node can be flattened")
     return level
 
 
-def flatten_one_level_with_keys(node):
+def flatten_one_level_with_keys(tree):
     """``([(key, child), ...], metadata)`` of a node. Raises TreeError for a leaf."""
-    flatten_one_level(node)
-    keys, children, metadata = tree.one_level(node)
+    flatten_one_level(tree)
+    keys, children, metadata = one_level(tree)
     return list(zip(keys, children)), metadata
 
 

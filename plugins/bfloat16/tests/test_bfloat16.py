@@ -49,7 +49,7 @@ def test_promotion(other, joined):
 
 
 def test_python_numbers_give_way():
-    assert dtypes.result_type(BFLOAT16, 1, 2.5, return_weak=True) == (BFLOAT16, False)
+    assert dtypes.result_type(BFLOAT16, 1, 2.5, return_weak_type_flag=True) == (BFLOAT16, False)
     assert dtypes.result_type(BFLOAT16, 1j) == "complex64"
 
 

@@ -370,5 +370,15 @@ def test_a_platform_on_which_to_run():
 
 
 def test_options_that_nothing_stands_behind_are_refused():
-    with pytest.raises(NotImplementedError, match=r"jit: in_shardings is not supported"):
+    with pytest.raises(NotImplementedError, match=r"in_shardings must be None or a SingleDeviceSharding"):
         rb.jit(lambda x: x, in_shardings=("rows",))
+
+
+def test_shardings_name_the_device():
+    sharding = rb.device_put(1.0).sharding
+    twice = rb.jit(lambda x, y: lax.add(x, y), in_shardings=(sharding, None), out_shardings=sharding)
+    assert np.asarray(twice(X, X)).tolist() == (X + X).tolist() and twice(X, X).committed
+    with pytest.raises(NotImplementedError, match="out_shardings must be None or a SingleDeviceSharding"):
+        rb.jit(lax.neg, out_shardings="everywhere")
+    with pytest.raises(NotImplementedError, match="ShapeDtypeStruct: is_ref is not supported"):
+        rb.ShapeDtypeStruct((), "float32", is_ref=True)

@@ -105,3 +105,18 @@ def test_attention():
     assert nn.dot_product_attention(q[0], k[0], v[0]).shape == (5, 4, 8)
     with pytest.raises(ValueError, match="query heads must be a multiple of key heads"):
         nn.dot_product_attention(q, k[:, :, :3], v[:, :, :3])
+
+
+def test_ways_to_standardize_and_places_of_results():
+    wanted = nn.standardize(X)
+    for algorithm in ("fast", "stable"):
+        assert np.asarray(nn.standardize(X, algorithm=algorithm)).tolist() == np.asarray(wanted).tolist()
+    with pytest.raises(ValueError, match="algorithm must be 'fast' or 'stable', got 'slow'"):
+        nn.standardize(X, algorithm="slow")
+    for made in (
+        lambda s: nn.one_hot(np.array([1, 0]), 2, out_sharding=s),
+        lambda s: nn.initializers.ones(None, (2,), out_sharding=s),
+    ):
+        assert made(wanted.sharding).committed and not made(None).committed
+        with pytest.raises(NotImplementedError, match="out_sharding must be None or a SingleDeviceSharding"):
+            made("everywhere")

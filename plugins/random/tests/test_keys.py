@@ -181,3 +181,26 @@ def test_fold_in_takes_a_word():
 def test_absent_names_say_so():
     with pytest.raises(AttributeError, match=r"rabbet.random has no 'gamma' .*normal"):
         _ = random.gamma
+
+
+def test_the_generator_may_be_named_by_its_dtype():
+    dtype = random.key_dtype(impl_spec="threefry2x32")
+    assert words(random.key(3, dtype=dtype)) == words(random.wrap_key_data(np.uint32([0, 3]), dtype=dtype))
+    with pytest.raises(ValueError, match="wrap_key_data: give impl or dtype, not both"):
+        random.wrap_key_data(np.uint32([0, 3]), impl="threefry2x32", dtype=dtype)
+    with pytest.raises(ValueError, match="unknown generator 'float32'"):
+        random.key(3, dtype="float32")
+    assert dtypes.canonicalize_dtype(dtype, allow_extended_dtype=True) is dtype
+    with pytest.raises(ValueError, match="canonicalize_dtype: key<fry> has no numbers"):
+        dtypes.canonicalize_dtype(dtype)
+
+
+def test_draws_say_where_they_are():
+    key = random.key(0)
+    sharding = random.bits(key).sharding
+    draws = {"uniform": (), "randint": ((2,), 0, 5), "normal": ((2,),), "permutation": (4,), "bernoulli": ()}
+    for name, args in draws.items():
+        draw = getattr(random, name)
+        assert draw(key, *args, out_sharding=sharding).committed and not draw(key, *args).committed
+        with pytest.raises(NotImplementedError, match=f"{name}: out_sharding must be None or a Single"):
+            draw(key, *args, out_sharding="everywhere")

@@ -237,3 +237,15 @@ def test_programs_are_well_typed():
     for f in FUNCTIONS.values():
         check(rb.make_jaxpr(rb.vmap(f))(X))
         check(rb.make_jaxpr(rb.vmap(rb.vmap(f, in_axes=1), in_axes=1))(np.stack([X.T, X.T], 1)))
+
+
+def test_outputs_that_are_summed():
+    total, rows = rb.vmap(lambda x: (lax.mul(x, x), x), out_axes=(None, 0), sum_match=True)(X)
+    np.testing.assert_allclose(np.asarray(total), (X * X).sum(0), rtol=1e-6)
+    assert np.asarray(rows).tolist() == X.tolist()
+    across = rb.vmap(lambda x, y: (x, y), (1, None), None, sum_match=True)(X, Y)
+    np.testing.assert_allclose(np.asarray(across[0]), X.sum(1), rtol=1e-6)
+    assert np.asarray(across[1]).tolist() == Y.tolist()
+    for dtype, wide in (("bool", "int32"), ("int8", "int32"), ("uint8", "uint32"), ("float16", "float16")):
+        summed = rb.vmap(lambda x: x, out_axes=None, sum_match=True)(np.ones(3, dtype))
+        assert (summed.dtype, int(summed)) == (wide, 3)

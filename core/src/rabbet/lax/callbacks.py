@@ -1,5 +1,7 @@
 """Python functions inside programs: ``pure_callback`` and ``io_callback``, with the field's signatures."""
 
+import functools
+
 from rabbet import dtypes, scalars, tree
 from rabbet.avals import ShapedArray
 from rabbet.primitives import callbacks
@@ -63,18 +65,21 @@ def io_callback(callback, result_shape_dtypes, *args, sharding=None, ordered=Fal
 
 
 @folded
-def debug_callback(callback, *args, ordered=False, partitioned=False, **kwargs):
+def debug_callback(callback=None, *args, ordered=False, partitioned=False, **kwargs):
     """Call a Python function on values of a program, to look at them; its result is ignored.
 
     Under ``vmap`` it is called once per example, under differentiation on the values, not the tangents.
 
     Args:
       callback: gets ``*args, **kwargs`` with arrays in place of traced values; arguments that are no arrays
-        are passed on.
+        are passed on. Without one, a function with these options, of the function and its arguments, is
+        returned.
       ordered: whether the calls happen in the order of the program.
       partitioned: accepted for the field's sake; arrays lie on one device.
     """
-    look("debug.callback", callback, args, kwargs, ordered)
+    if callback is None and not args and not kwargs:
+        return functools.partial(debug_callback, ordered=ordered)
+    return look("debug.callback", callback, args, kwargs, ordered)
 
 
 def look(who, callback, args, kwargs, ordered, numbers=True):

@@ -142,9 +142,10 @@ def default_device():
 
 
 @folded
-def local_devices(process_index=None, backend=None):
-    """Return the devices of one process, of this one for None."""
+def local_devices(process_index=None, backend=None, host_id=None):
+    """Return the devices of one process, of this one for None. `host_id` is an older name of the process."""
     client = client_of(backend)
+    process_index = host_id if process_index is None else process_index
     if process_index is None:
         return list(client.local_devices)
     if not 0 <= process_index < client.process_count:

@@ -128,22 +128,39 @@ def _jvp(fun, primals, tangents, has_aux):
     return (out, out_tangent, flat.plain_aux()) if has_aux else (out, out_tangent)
 
 
-def vjp(fun, *primals, has_aux=False, reduce_axes=()):
+def vjp(fun, *primals, has_aux=False, reduce_axes=(), saveable_args=True, in_nzs=None):
     """The value of ``fun`` and the function that pulls cotangents back (reverse mode).
+
+    Args:
+      fun: takes and returns pytrees of arrays; with ``has_aux`` it returns auxiliary results besides.
+      primals: its arguments.
+      saveable_args: True, or a tree of it: values of arguments may be kept for the backward pass.
+      in_nzs: which arguments may have a tangent: a bool, or a tree of bools that is a prefix of ``primals``.
+        The others are constants, and their cotangents zero.
 
     Returns:
       ``(out, pull)``, with ``has_aux`` also the auxiliary results. ``pull(cotangent)`` takes a pytree like
       ``out`` and returns a tuple of cotangents, one for each argument; it may be called several times.
+      ``pull.out_nzs`` says which outputs have a tangent, in a pytree like ``out``.
+
+    Raises:
+      ValueError: if ``in_nzs`` or ``saveable_args`` does not fit. NotImplementedError: for a False in
+        ``saveable_args``.
     """
     checks.function("vjp", fun)
-    return _vjp(fun, primals, has_aux)
+    return _vjp(fun, primals, has_aux, saveable_args, in_nzs)
 
 
 @folded
-def _vjp(fun, primals, has_aux):
+def _vjp(fun, primals, has_aux, saveable_args=True, in_nzs=None):
+    if not all(checks.flags("vjp", "saveable_args", saveable_args, primals)):
+        raise NotImplementedError(
+            "vjp: saveable_args must be True in this version: what the backward pass needs is kept; "
+            "rb.checkpoint computes it again instead"
+        )
     leaves, treedef = checks.array_leaves("vjp", fun, primals)
     flat = Flat(fun, treedef, has_aux)
-    outs, recording = modes.record(flat, leaves)
+    outs, recording = modes.record(flat, leaves, checks.moving("vjp", in_nzs, primals))
     pull = Pullback(fun, recording, flat.out_tree, treedef, [typeof(o) for o in outs], leaves)
     out = tree.unflatten(flat.out_tree, outs)
     return (out, pull, flat.plain_aux()) if has_aux else (out, pull)
@@ -158,6 +175,11 @@ class Pullback:
         self.fun, self.recording, self.out_tree, self.in_tree = fun, recording, out_tree, in_tree
         self.out_avals, self.primals = out_avals, [typeof(p) for p in primals]
         self.parts = None
+
+    @property
+    def out_nzs(self):
+        """Which outputs have a tangent that is not zero throughout: bools in a pytree like the output."""
+        return tree.unflatten(self.out_tree, [v is not None for v in self.recording.outputs])
 
     @folded
     def __call__(self, cotangent):
@@ -210,22 +232,30 @@ class _Static(NamedTuple):
 tree.register_node(Pullback, Pullback.flatten, Pullback.unflatten)
 
 
-def linearize(fun, *primals, has_aux=False):
+def linearize(fun, *primals, has_aux=False, in_nzs=None):
     """The value of ``fun`` and its derivative there as a linear function, computed once for many directions.
+
+    Args:
+      fun: takes and returns pytrees of arrays; with ``has_aux`` it returns auxiliary results besides.
+      primals: its arguments.
+      in_nzs: which arguments may have a tangent, as for ``vjp``; the tangents of the others do not count.
 
     Returns:
       ``(out, push)``, with ``has_aux`` also the auxiliary results; ``push(*tangents)`` returns the tangent
-      of the output.
+      of the output. ``push.out_nzs`` says which outputs have a tangent, in a pytree like ``out``.
+
+    Raises:
+      ValueError: if ``in_nzs`` does not fit the arguments.
     """
     checks.function("linearize", fun)
-    return _linearize(fun, primals, has_aux)
+    return _linearize(fun, primals, has_aux, in_nzs)
 
 
 @folded
-def _linearize(fun, primals, has_aux):
+def _linearize(fun, primals, has_aux, in_nzs=None):
     leaves, treedef = checks.array_leaves("linearize", fun, primals)
     flat = Flat(fun, treedef, has_aux)
-    outs, recording = modes.record(flat, leaves)
+    outs, recording = modes.record(flat, leaves, checks.moving("linearize", in_nzs, primals))
     jaxpr, consts = recording.program()
     out_avals = [typeof(o) for o in outs]
 
@@ -243,6 +273,7 @@ def _linearize(fun, primals, has_aux):
         pushed = [None if v is None else next(results) for v in recording.outputs]
         return tree.unflatten(flat.out_tree, [given(t, a) for t, a in zip(pushed, out_avals, strict=True)])
 
+    push.out_nzs = tree.unflatten(flat.out_tree, [v is not None for v in recording.outputs])
     out = tree.unflatten(flat.out_tree, outs)
     return (out, push, flat.plain_aux()) if has_aux else (out, push)
 

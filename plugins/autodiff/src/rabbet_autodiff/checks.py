@@ -39,6 +39,38 @@ def name_of(fun, treedef, index, argnums=None):
     return f"argument {parameter_name(fun, position)}{keystr(tuple(rest))}"
 
 
+def flags(what, name, given, values):
+    """One bool for each leaf of ``values``, from an argument called ``name``: a bool for all, or containers
+    of bools that correspond to those of ``values`` in their number of children.
+
+    Raises:
+      ValueError: for what is neither, or does not fit.
+    """
+    if isinstance(given, bool):
+        return [given] * len(tree.leaves(values))
+    inner, outer = children(given), children(values)
+    if inner is None:
+        raise ValueError(f"{what}: {name} must be a bool or a tree of bools, got {given!r:.60}")
+    if outer is None or len(inner) != len(outer):
+        have = "a leaf" if outer is None else f"a container of {len(outer)}"
+        raise ValueError(
+            f"{what}: {name} must be a prefix of the arguments, but {given!r:.60} has {len(inner)} entries "
+            f"where they have {have}"
+        )
+    return [flag for g, v in zip(inner, outer, strict=True) for flag in flags(what, name, g, v)]
+
+
+def moving(what, in_nzs, primals):
+    """Which leaves of the arguments ``in_nzs`` says to have a tangent; None: all of them."""
+    return None if in_nzs is None else flags(what, "in_nzs", in_nzs, primals)
+
+
+def children(node):
+    """The children of a node of a pytree in their order, or None for a leaf."""
+    leaves, structure = tree.flatten(node, is_leaf=lambda x: x is not node)
+    return None if structure == tree.structure(0) else leaves
+
+
 def array_leaves(what, fun, arguments, argnums=None):
     """The leaves of a tuple of arguments as arrays, and its structure."""
     leaves, treedef = tree.flatten(arguments)

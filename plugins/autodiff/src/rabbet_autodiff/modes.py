@@ -107,19 +107,24 @@ def _atom(x, held):
     return held[id(x)][0]
 
 
-def record(fun, primals):
+def record(fun, primals, moves=None):
     """Run ``fun`` once, forward mode over a recorder.
 
     Args:
       fun: takes arrays, returns a list of arrays.
       primals: arrays; those of floating or complex dtype are differentiated.
+      moves: a bool for each of them: False for one whose tangent is zero; None: all may move.
 
     Returns:
       (outs, recording)
     """
     recorder, interpreter = Recorder(), Forward()
     tangents = [tangent_aval(typeof(p)) for p in primals]
-    inputs = [Var(t) if t.dtype == typeof(p).dtype else None for p, t in zip(primals, tangents, strict=True)]
+    moves = [True] * len(primals) if moves is None else moves
+    inputs = [
+        Var(t) if moving and t.dtype == typeof(p).dtype else None
+        for p, t, moving in zip(primals, tangents, moves, strict=True)
+    ]
     outs: list = []
 
     def over_recorder(*linear):

@@ -5,6 +5,7 @@ import functools
 from rabbet import devices, tree
 from rabbet.extend import (
     Array,
+    SingleDeviceSharding,
     bound_axes,
     call_of,
     config,
@@ -57,6 +58,8 @@ def jit(
       backend: a platform, to run on its first device.
       inline: within another traced function, leave no ``jit`` equation but the function's own.
       compiler_options: XLA options by name, ``{"xla_cpu_enable_fast_math": True}``.
+      in_shardings, out_shardings: the same as ``device``, as a ``SingleDeviceSharding`` or a pytree of these
+        and None, which must all name one device.
 
     Returns:
       a function of the same arguments, with ``trace(...)`` and ``lower(...)`` for its stages
@@ -75,9 +78,10 @@ def jit(
     if fun is None:
         options = {name: value for name, value in locals().items() if name != "fun"}
         return functools.partial(jit, **options)
-    not_yet("jit", abstracted_axes=abstracted_axes, in_shardings=in_shardings, out_shardings=out_shardings)
+    not_yet("jit", abstracted_axes=abstracted_axes)
     if device is None and backend is not None:
         device = devices(backend)[0]
+    device = the_device(device, in_shardings=in_shardings, out_shardings=out_shardings)
     if not callable(fun):
         raise TypeError(f"jit takes a function, got {type(fun).__name__}: {fun!r:.60}")
     statics = Statics(fun, static_argnums, static_argnames)
@@ -88,6 +92,29 @@ def jit(
     if compiler_options is not None:
         compiler_options = plain_options(compiler_options)
     return caller(Jitted(fun, statics, donated, keep_unused, device, inline, compiler_options))
+
+
+def the_device(device, **shardings):
+    """The device to run on, or None: the one that ``device`` and the shardings name.
+
+    Raises:
+      NotImplementedError: for another sharding, or shardings of several devices.
+    """
+    for name, given in shardings.items():
+        for sharding in tree.leaves(given):
+            if not isinstance(sharding, SingleDeviceSharding):
+                raise NotImplementedError(
+                    f"jit: {name} must be None or a SingleDeviceSharding, such as x.sharding, because a "
+                    f"program runs on one device in this version; got {sharding!r:.60}"
+                )
+            (wanted,) = sharding.device_set
+            if device not in (None, wanted):
+                raise NotImplementedError(
+                    f"jit: {name} names {wanted} beside {device}, but a program runs on one device in this "
+                    "version"
+                )
+            device = wanted
+    return device
 
 
 def not_yet(what, **arguments):

@@ -3,7 +3,7 @@
 import functools
 import operator
 
-from rabbet import tree
+from rabbet import dtypes, lax, tree
 from rabbet.extend import (
     Batched,
     argument_name,
@@ -24,7 +24,9 @@ from rabbet.tree_util import keystr
 from rabbet_vmap.interpreter import Vmap
 
 
-def vmap(fun, in_axes=0, out_axes=0, axis_name=None, axis_size=None, spmd_axis_name=None):
+def vmap(
+    fun, in_axes=0, out_axes=0, axis_name=None, axis_size=None, spmd_axis_name=None, sum_match=False
+):  # fmt: skip
     """Map a function over a leading (or any other) axis of its arguments, as if in a loop, in one program.
 
     Args:
@@ -37,6 +39,8 @@ def vmap(fun, in_axes=0, out_axes=0, axis_name=None, axis_size=None, spmd_axis_n
       axis_name: a name by which collectives inside ``fun`` refer to the axis.
       axis_size: its size; needed only where no argument is mapped.
       spmd_axis_name: mesh axes that the axis is laid over.
+      sum_match: an output that depends on the mapped arguments and whose entry in ``out_axes`` is None is
+        summed over the mapped axis.
 
     Returns:
       a function of the same arguments with one more axis each.
@@ -75,7 +79,9 @@ def vmap(fun, in_axes=0, out_axes=0, axis_name=None, axis_size=None, spmd_axis_n
         named_like(flat, fun)
         outs = [payload_of(interpreter, x) for x in run_traced(interpreter, flat, payloads)]
         targets = _axes_of_outputs(fun, out_axes, out_tree, outs)
-        placed = [_placed(interpreter, b, targets[i], fun, out_tree, i) for i, b in enumerate(outs)]
+        placed = [
+            _placed(interpreter, b, targets[i], fun, out_tree, i, sum_match) for i, b in enumerate(outs)
+        ]
         return tree.unflatten(out_tree, placed)
 
     return mapped
@@ -211,14 +217,17 @@ def _axes_of_outputs(fun, out_axes, out_tree, outs):
     return axes
 
 
-def _placed(interpreter, b, axis, fun, out_tree, index):
+def _placed(interpreter, b, axis, fun, out_tree, index, sum_match):
     """The output with its mapped axis where ``out_axes`` wants it."""
     aval = interpreter.type_of(b)
     if axis is None:
+        if b.axis is not None and sum_match:
+            return _summed(b)
         if b.axis is not None:
             raise ValueError(
                 f"vmap of {describe_function(fun)}: out_axes is None for {_output(out_tree, index)}, of "
-                f"type {aval.str_short()}, which depends on the mapped arguments; give it an axis"
+                f"type {aval.str_short()}, which depends on the mapped arguments; give it an axis, or sum it "
+                "with sum_match=True"
             )
         return b.value
     if not -aval.ndim - 1 <= axis <= aval.ndim:
@@ -227,3 +236,14 @@ def _placed(interpreter, b, axis, fun, out_tree, index):
             f"{_output(out_tree, index)}, which has {aval.ndim + 1} dimensions with the mapped one"
         )
     return interpreter.at_axis(b, axis % (aval.ndim + 1))
+
+
+def _summed(b):
+    """The sum of an output over its mapped axis; of narrow integers and booleans in the width of an int."""
+    dtype, width = typeof(b.value).dtype, dtypes.itemsize_bits(int)
+    kind = dtypes.kind(dtype)
+    if kind == "b" or (kind in "iu" and dtypes.itemsize_bits(dtype) < width):
+        return lax.reduce_sum(
+            lax.convert_element_type(b.value, f"{'u' * (kind == 'u')}int{width}"), (b.axis,)
+        )
+    return lax.reduce_sum(b.value, (b.axis,))

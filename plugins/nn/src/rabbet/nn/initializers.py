@@ -38,14 +38,14 @@ def random():
     return rabbet.random
 
 
-def zeros(key, shape, dtype=None):
+def zeros(key, shape, dtype=None, out_sharding=None):
     """Zeros, whatever the key is."""
-    return rnp.zeros(shape, float if dtype is None else dtype)
+    return rnp.zeros(shape, float if dtype is None else dtype, out_sharding=out_sharding)
 
 
-def ones(key, shape, dtype=None):
+def ones(key, shape, dtype=None, out_sharding=None):
     """Ones, whatever the key is."""
-    return rnp.ones(shape, float if dtype is None else dtype)
+    return rnp.ones(shape, float if dtype is None else dtype, out_sharding=out_sharding)
 
 
 def constant(value, dtype=None):

@@ -9,7 +9,7 @@ import operator
 
 import rabbet.numpy as rnp
 from rabbet import dtypes, lax
-from rabbet.extend import fused, typeof
+from rabbet.extend import fused, placeable, typeof
 from rabbet.nn.activations import as_float
 
 STATIC = ("axis",)
@@ -128,7 +128,9 @@ def logmeanexp(x, axis=None, where=None, keepdims=False):
 
 
 @fused(static=STATIC)
-def standardize(x, axis=-1, mean=None, variance=None, epsilon=1e-5, where=None):
+def standardize(
+    x, axis=-1, mean=None, variance=None, epsilon=1e-5, where=None, *, algorithm="fast"
+):  # fmt: skip
     """``x`` less its mean over ``axis``, divided by the root of its variance.
 
     Args:
@@ -137,7 +139,13 @@ def standardize(x, axis=-1, mean=None, variance=None, epsilon=1e-5, where=None):
       mean, variance: to use instead of those of ``x``; both broadcast.
       epsilon: added to the variance.
       where: a boolean array: which elements count for mean and variance.
+      algorithm: ``"fast"`` or ``"stable"``; here both are the mean of squared deviations.
+
+    Raises:
+      ValueError: for another algorithm.
     """
+    if algorithm not in ("fast", "stable"):
+        raise ValueError(f"standardize: algorithm must be 'fast' or 'stable', got {algorithm!r}")
     x = as_float("standardize", x)
     if mean is None:
         mean = rnp.mean(x, axis, keepdims=True, where=where)
@@ -146,8 +154,9 @@ def standardize(x, axis=-1, mean=None, variance=None, epsilon=1e-5, where=None):
     return (x - mean) * lax.rsqrt(rnp.add(variance, epsilon))
 
 
+@placeable
 @fused(static=("num_classes", "dtype", "axis"))
-def one_hot(x, num_classes, *, dtype=None, axis=-1):
+def one_hot(x, num_classes, *, dtype=None, axis=-1, out_sharding=None):
     """Vectors with a 1 at the place that ``x`` names, 0 elsewhere, along a new dimension; all 0 for a place
     outside.
 

@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from rabbet import dtypes, lax
-from rabbet.extend import fused, typeof
+from rabbet.extend import fused, placeable, typeof
 from rabbet.random.arguments import broadcast, common_shape, dtype_of, operand, parameter, shape_of
 from rabbet.random.generator import above_zero, between, fine_unit, random_bits, unit
 from rabbet.random.keys import subkeys, words_of
@@ -32,7 +32,8 @@ def after_minus_one(dtype):
     return -1.0 + epsilon(dtype) / 2
 
 
-def bits(key, shape=(), dtype=None):
+@placeable
+def bits(key, shape=(), dtype=None, *, out_sharding=None):
     """Random bits: every value of an unsigned integer dtype, by default uint32, is equally likely."""
     return _bits(key, shape, dtype)
 
@@ -45,7 +46,8 @@ def _bits(key, shape, dtype):
     return random_bits(words_of(key, "bits"), shape, dtypes.itemsize_bits(found))
 
 
-def uniform(key, shape=(), dtype=None, minval=0.0, maxval=1.0):
+@placeable
+def uniform(key, shape=(), dtype=None, minval=0.0, maxval=1.0, *, out_sharding=None):
     """Numbers spread evenly over [minval, maxval).
 
     Raises:
@@ -73,8 +75,9 @@ def _uniform(key, minval, maxval, shape, dtype):
     return between(unit(words_of(key, "uniform"), shape, dtype), low, high)
 
 
+@placeable
 @fused(static=("shape", "dtype"))
-def normal(key, shape=(), dtype=None):
+def normal(key, shape=(), dtype=None, *, out_sharding=None):
     """Numbers of mean 0 and variance 1. With a complex dtype, real and imaginary part have variance 1/2
     each.
     """
@@ -95,7 +98,8 @@ def gaussian(words, shape, dtype):
     return lax.mul(lax.erf_inv(between(floats, low, high)), SQRT_2)
 
 
-def truncated_normal(key, lower, upper, shape=None, dtype=None):
+@placeable
+def truncated_normal(key, lower, upper, shape=None, dtype=None, *, out_sharding=None):
     """Normal numbers that lie between ``lower`` and ``upper``."""
     found = dtype_of(dtype, float, "f", "truncated_normal")
     return _truncated_normal(key, parameter(lower, found), parameter(upper, found), shape, found)
@@ -131,8 +135,9 @@ def next_towards(x, direction):
     return lax.select_n(lax.eq(x, direction), moved, x)
 
 
+@placeable
 @fused(static=("shape", "dtype"))
-def exponential(key, shape=(), dtype=None):
+def exponential(key, shape=(), dtype=None, *, out_sharding=None):
     """Waiting times with mean 1."""
     dtype = dtype_of(dtype, float, "f", "exponential")
     return waiting_times(words_of(key, "exponential"), shape_of(shape, "exponential"), dtype)
@@ -143,8 +148,9 @@ def waiting_times(words, shape, dtype):
     return lax.neg(lax.log1p(lax.neg(unit(words, shape, dtype))))
 
 
+@placeable
 @fused(static=("shape", "dtype", "mode"))
-def gumbel(key, shape=(), dtype=None, mode=None):
+def gumbel(key, shape=(), dtype=None, mode=None, *, out_sharding=None):
     """The largest of many: numbers of distribution function exp(-exp(-x)).
 
     Args:
@@ -169,8 +175,9 @@ def gumbels(words, shape, dtype, high=False):
     return lax.neg(lax.log(lax.neg(lax.log(above_zero(words, shape, dtype, tiny(dtype))))))
 
 
+@placeable
 @fused(static=("shape", "dtype"))
-def laplace(key, shape=(), dtype=None):
+def laplace(key, shape=(), dtype=None, *, out_sharding=None):
     """Numbers of density exp(-|x|) / 2."""
     shape = shape_of(shape, "laplace")
     dtype = dtype_of(dtype, float, "f", "laplace")
@@ -179,8 +186,9 @@ def laplace(key, shape=(), dtype=None):
     return lax.mul(lax.sign(floats), lax.log1p(lax.neg(lax.abs(floats))))
 
 
+@placeable
 @fused(static=("shape", "dtype"))
-def logistic(key, shape=(), dtype=None):
+def logistic(key, shape=(), dtype=None, *, out_sharding=None):
     """Numbers of distribution function 1 / (1 + exp(-x))."""
     shape = shape_of(shape, "logistic")
     dtype = dtype_of(dtype, float, "f", "logistic")
@@ -188,8 +196,9 @@ def logistic(key, shape=(), dtype=None):
     return lax.sub(lax.log(floats), lax.log1p(lax.neg(floats)))
 
 
+@placeable
 @fused(static=("shape", "dtype"))
-def cauchy(key, shape=(), dtype=None):
+def cauchy(key, shape=(), dtype=None, *, out_sharding=None):
     """Numbers of density 1 / (pi (1 + x**2))."""
     shape = shape_of(shape, "cauchy")
     dtype = dtype_of(dtype, float, "f", "cauchy")
@@ -197,8 +206,9 @@ def cauchy(key, shape=(), dtype=None):
     return lax.tan(lax.mul(lax.sub(floats, 0.5), math.pi))
 
 
+@placeable
 @fused(static=("shape", "dtype"))
-def maxwell(key, shape=(), dtype=None):
+def maxwell(key, shape=(), dtype=None, *, out_sharding=None):
     """The lengths of vectors of three normal numbers."""
     shape = shape_of(shape, "maxwell")
     dtype = dtype_of(dtype, float, "f", "maxwell")
@@ -206,7 +216,8 @@ def maxwell(key, shape=(), dtype=None):
     return lax.sqrt(lax.reduce_sum(lax.mul(vectors, vectors), (len(shape),)))
 
 
-def lognormal(key, sigma=1.0, shape=None, dtype=None):
+@placeable
+def lognormal(key, sigma=1.0, shape=None, dtype=None, *, out_sharding=None):
     """Numbers whose logarithm is normal with standard deviation ``sigma``."""
     found = dtype_of(dtype, float, "f", "lognormal")
     return _lognormal(key, parameter(sigma, found), shape, found)
@@ -220,7 +231,8 @@ def _lognormal(key, sigma, shape, dtype):
     return lax.exp(lax.mul(gaussian(words_of(key, "lognormal"), shape, dtype), sigma))
 
 
-def pareto(key, b, shape=None, dtype=None):
+@placeable
+def pareto(key, b, shape=None, dtype=None, *, out_sharding=None):
     """Numbers from 1 on of distribution function 1 - x**-b."""
     found = dtype_of(dtype, float, "f", "pareto")
     return _pareto(key, parameter(b, found), shape, found)
@@ -234,7 +246,8 @@ def _pareto(key, b, shape, dtype):
     return lax.exp(lax.div(times, broadcast(b, shape, "pareto", "b")))
 
 
-def rayleigh(key, scale, shape=None, dtype=None):
+@placeable
+def rayleigh(key, scale, shape=None, dtype=None, *, out_sharding=None):
     """The lengths of vectors of two normal numbers of standard deviation ``scale``."""
     found = dtype_of(dtype, float, "f", "rayleigh")
     return _rayleigh(key, parameter(scale, found), shape, found)
@@ -266,7 +279,8 @@ def _weibull_min(key, scale, exponent, shape, dtype):
     return lax.mul(lax.pow(times, exponent), scale)
 
 
-def triangular(key, left, mode, right, shape=None, dtype=None):
+@placeable
+def triangular(key, left, mode, right, shape=None, dtype=None, *, out_sharding=None):
     """Numbers between ``left`` and ``right`` whose density rises in a line up to ``mode`` and falls in a
     line after it.
     """

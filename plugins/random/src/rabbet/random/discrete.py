@@ -3,7 +3,7 @@
 import numpy as np
 
 from rabbet import dtypes, lax
-from rabbet.extend import fused, is_python_scalar, typeof
+from rabbet.extend import fused, is_python_scalar, placeable, typeof
 from rabbet.random.arguments import (
     broadcast,
     common_shape,
@@ -21,7 +21,8 @@ from rabbet.random.keys import subkeys, words_of
 
 
 # ------------------------------------------------------------------------------------------------ randint
-def randint(key, shape, minval, maxval, dtype=None):
+@placeable
+def randint(key, shape, minval, maxval, dtype=None, *, out_sharding=None):
     """Integers spread evenly over [minval, maxval); where that is empty, ``minval``.
 
     Args:
@@ -128,7 +129,8 @@ def evenly(words, shape, low, high, through):
 
 
 # --------------------------------------------------------------------------------------------- yes and no
-def bernoulli(key, p=0.5, shape=None, mode="low"):
+@placeable
+def bernoulli(key, p=0.5, shape=None, mode="low", *, out_sharding=None):
     """Booleans that are True with probability ``p``.
 
     Args:
@@ -156,8 +158,9 @@ def _bernoulli(key, p, shape, mode):
     )
 
 
+@placeable
 @fused(static=("shape", "dtype"))
-def rademacher(key, shape=(), dtype=None):
+def rademacher(key, shape=(), dtype=None, *, out_sharding=None):
     """-1 or 1, equally likely; ``dtype`` is that of a Python int unless another one is given."""
     shape = shape_of(shape, "rademacher")
     dtype = dtype_of(dtype, int, "iufc", "rademacher")
@@ -166,7 +169,8 @@ def rademacher(key, shape=(), dtype=None):
     return lax.sub(lax.mul(lax.convert_element_type(heads, dtype), 2), 1)
 
 
-def geometric(key, p, shape=None, dtype=None):
+@placeable
+def geometric(key, p, shape=None, dtype=None, *, out_sharding=None):
     """How many trials it takes, from 1 on, until one of probability ``p`` succeeds."""
     found = dtype_of(dtype, int, "iu", "geometric")
     if not hasattr(p, "dtype"):
@@ -185,8 +189,9 @@ def _geometric(key, p, shape, dtype):
 
 
 # --------------------------------------------------------------------------------------------- categories
+@placeable
 @fused(static=("axis", "shape", "replace", "mode"))
-def categorical(key, logits, axis=-1, shape=None, replace=True, mode=None):
+def categorical(key, logits, axis=-1, shape=None, replace=True, mode=None, *, out_sharding=None):
     """Categories, drawn with probabilities proportional to ``exp(logits)``.
 
     Args:

@@ -41,15 +41,15 @@ class KeyDType(ExtendedDType):
 KEY = KeyDType()
 
 
-def key_dtype(impl=None):
+def key_dtype(impl_spec=None):
     """The dtype of the typed keys of a generator; by default, and for now only, ``"threefry2x32"``."""
-    if impl is None or impl in (THREEFRY, KEY):
+    if impl_spec is None or impl_spec in (THREEFRY, KEY):
         return KEY
-    raise ValueError(f"unknown generator {impl!r}: rabbet.random has {THREEFRY!r}")
+    raise ValueError(f"unknown generator {impl_spec!r}: rabbet.random has {THREEFRY!r}")
 
 
 # -------------------------------------------------------------------------------------------- making keys
-def key(seed, *, impl=None):
+def key(seed, *, impl=None, dtype=None):
     """A typed key from an integer.
 
     Args:
@@ -57,14 +57,23 @@ def key(seed, *, impl=None):
         everywhere, a Python int counts 32 bits, so that seeds which differ by a multiple of 2**32 give the
         same key; with ``config.enable_x64``, and for 64-bit arrays, all 64 bits count.
       impl: the generator, ``"threefry2x32"``.
+      dtype: the same, as the dtype of a key.
 
     Returns:
       a key: an array without dimensions of dtype ``key<fry>``.
 
     Raises:
       TypeError: if the seed is no integer, or an array with dimensions. OverflowError: if it is too large.
+      ValueError: if both ``impl`` and ``dtype`` are given, or there is no such generator.
     """
-    return from_physical(seed_words(seed, "key"), dtype=key_dtype(impl))
+    return from_physical(seed_words(seed, "key"), dtype=chosen_dtype(impl, dtype, "key"))
+
+
+def chosen_dtype(impl, dtype, who):
+    """The key dtype that is named by a generator or by itself, not by both."""
+    if impl is not None and dtype is not None:
+        raise ValueError(f"{who}: give impl or dtype, not both")
+    return key_dtype(impl if dtype is None else dtype)
 
 
 def PRNGKey(seed, *, impl=None):
@@ -111,9 +120,11 @@ def _seed_words(seed):
 
 
 # -------------------------------------------------------------------------------------- between the forms
-def wrap_key_data(key_bits_array, *, impl=None):
-    """Typed keys from their bits: ``uint32[..., 2]`` to keys of shape ``[...]``."""
-    dtype = key_dtype(impl)
+def wrap_key_data(key_bits_array, *, impl=None, dtype=None):
+    """Typed keys from their bits: ``uint32[..., 2]`` to keys of shape ``[...]``. ``impl`` and ``dtype`` are
+    those of ``key``.
+    """
+    dtype = chosen_dtype(impl, dtype, "wrap_key_data")
     aval = _aval(
         key_bits_array, f"wrap_key_data takes an array uint32[..., 2], got {type(key_bits_array).__name__}"
     )

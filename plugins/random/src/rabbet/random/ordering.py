@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from rabbet import dtypes, lax
-from rabbet.extend import fused, typeof
+from rabbet.extend import fused, placeable, typeof
 from rabbet.random.arguments import index_dtype, scalar, shape_of
 from rabbet.random.continuous import gumbels, high_mode
 from rabbet.random.discrete import evenly
@@ -20,7 +20,8 @@ def axis_of(axis, ndim, who):
 
 
 # -------------------------------------------------------------------------------------------- permutation
-def permutation(key, x, axis=0, independent=False):
+@placeable
+def permutation(key, x, axis=0, independent=False, *, out_sharding=None):
     """An array in random order, or the numbers from 0 on.
 
     Args:
