@@ -110,7 +110,8 @@ def test_functions(module):
 # Python's own, what needs other arguments than these to fail, or what cannot be undone.
 LEFT_OUT = {
     "__class__", "__new__", "__init__", "__init_subclass__", "__subclasshook__", "__getattribute__",
-    "__dir__", "__setattr__", "__delattr__", "__getstate__", "__reduce__", "__reduce_ex__", "__sizeof__", "delete",
+    "__dir__", "__setattr__", "__delattr__", "__getstate__", "__reduce__", "__reduce_ex__", "__sizeof__",
+    "delete",
 }  # fmt: skip
 OPERATORS = [
     operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod, operator.pow,
