@@ -140,6 +140,20 @@ def test_another_signature_is_refused(compiled, args, parts):
         assert part in message
 
 
+def test_arguments_seen_before_are_checked_once_and_others_again():
+    compiled = rb.jit(lambda x, y: (x + y, x)).lower(*[np.zeros(3, np.float32)] * 2).compile()
+    x, y = rb.device_put(np.arange(3, dtype=np.float32)), rb.lax.full((3,), 2.0)
+    for a, b in [(x, y), (x, y), (y, x), (x, np.ones(3, np.float32)), (x, y)]:
+        total, first = compiled(a, b)
+        np.testing.assert_array_equal(total, np.asarray(a) + np.asarray(b))
+        np.testing.assert_array_equal(first, a)
+        assert total.committed is (a.committed or getattr(b, "committed", False))
+    with pytest.raises(TypeError, match="takes f32\\[3\\] for argument 'y', got f32\\[2\\]"):
+        compiled(x, y[:2])
+    with pytest.raises(TypeError, match="arguments of the structure"):
+        compiled((x, y))
+
+
 def test_a_number_of_the_right_type_is_accepted(compiled):
     np.testing.assert_array_equal(compiled(X, {"factor": 3.0}), X * 3)
 
