@@ -33,14 +33,15 @@ class ShapedArray:
     """
 
     __slots__ = (
-        "shape", "dtype", "weak_type", "ndim", "size", "adopting", "arithmetic", "is_extended", "mlir",
-        "_scalar", "__weakref__",
+        "shape", "dtype", "weak_type", "ndim", "size", "kind", "adopting", "arithmetic", "is_extended",
+        "mlir", "_scalar", "__weakref__",
     )  # fmt: skip
     shape: tuple
     dtype: Any
     weak_type: bool
     ndim: int
     size: int
+    kind: str
     adopting: frozenset
     arithmetic: bool
     is_extended: bool
@@ -142,9 +143,10 @@ def _intern(shape, dtype, weak_type, key):
         aval.shape, aval.dtype, aval.weak_type = shape, dtype, weak_type
         aval.ndim, aval.size, aval._scalar = len(shape), prod(shape), None
         aval.is_extended = isinstance(dtype, dtypes.ExtendedDType)
+        aval.kind = dtypes.kind(dtype)
+        aval.arithmetic = aval.kind != "b"
         # The Python numbers that can stand beside such an array without changing its dtype.
-        aval.arithmetic = dtypes.kind(dtype) != "b"
-        aval.adopting = _ADOPTING.get(dtypes.kind(dtype), frozenset())
+        aval.adopting = _ADOPTING.get(aval.kind, frozenset())
         # Two threads may build the same aval: setdefault keeps the first for both.
         aval = _interned.setdefault(proper, aval)
     try:

@@ -13,6 +13,7 @@ from rabbet.interpreter import Tracer
 from rabbet.runtime import adapter, dlpack, failures
 from rabbet.runtime.placement import placement
 from rabbet.runtime.sharding import SingleDeviceSharding
+from rabbet.source_info import fold_traceback, folds_itself
 
 
 class ArrayType(type):
@@ -103,9 +104,12 @@ class Array(metaclass=ArrayType):
 
     # ----------------------------------------------------------------------------------------- to the host
     def _value(self):
-        if self.spec.lends:
+        lent = self.spec.lent
+        if lent is not None:
             try:
-                return asarray(memoryview(self.raw))
+                value = asarray(self.raw)
+                if value.dtype is lent:  # else NumPy made an array of one object
+                    return value
             except Exception:  # once more below, where it is said what is wrong
                 pass
         if isinstance(self.aval.dtype, dtypes.ExtendedDType):
@@ -126,20 +130,30 @@ class Array(metaclass=ArrayType):
             f"use the computation's result, or do not donate this argument"
         )
 
+    @folds_itself
     def __array__(self, dtype=None, copy=None):
-        value = self._value()
-        if dtype is not None and value.dtype != dtype:
-            if copy is False:
-                raise ValueError(
-                    f"converting {self.aval.str_short()} to {np.dtype(dtype)} needs a "
-                    "copy, which copy=False forbids"
-                )
-            return value.astype(dtype)
-        return value.copy() if copy else value
+        try:
+            value = self._value()
+            if dtype is not None and value.dtype != dtype:
+                if copy is False:
+                    raise ValueError(
+                        f"converting {self.aval.str_short()} to {np.dtype(dtype)} needs a "
+                        "copy, which copy=False forbids"
+                    )
+                return value.astype(dtype)
+            return value.copy() if copy else value
+        except Exception as error:
+            fold_traceback(error)
+            raise
 
+    @folds_itself
     def __buffer__(self, flags):
         # Python asks for this from 3.12 on; there, memoryview(x) reads the values without a copy.
-        return memoryview(self._value())
+        try:
+            return memoryview(self._value())
+        except Exception as error:
+            fold_traceback(error)
+            raise
 
     def item(self, *index):
         """One element as a Python scalar; ``index`` as for ``numpy.ndarray.item``."""

@@ -1,10 +1,12 @@
 """The bottom interpreter: operations on arrays, executed at once.
 
 Each operator keeps the programs compiled for it by the placements of its arguments, so that the second ``x
-+ y`` of a kind is: one dict lookup, one PJRT execute, one wrap.
++ y`` of a kind is: one dict lookup, one PJRT execute, one wrap. The placement of a single argument is the key
+itself, those of several are a tuple.
 """
 
 from math import copysign
+from typing import Any
 
 from rabbet import source_info
 from rabbet.current import context
@@ -12,9 +14,11 @@ from rabbet.effects import ordered
 from rabbet.jaxpr import Equation, Jaxpr, Var
 from rabbet.runtime import callbacks, effects, program, values
 from rabbet.runtime.array import Array
+from rabbet.source_info import fold_traceback, folds_itself
 
 # Per placement; a loop over x + i would otherwise keep them all.
 MOST_NUMBERS = 256
+new = object.__new__
 
 
 class Evaluation:
@@ -31,7 +35,7 @@ class Evaluation:
             # Most have one operand or two, for which a comprehension is a tenth of all that this costs.
             if len(args) == 1:
                 (x,) = args
-                known = op.programs.get((x.spec,))
+                known = op.programs.get(x.spec)
                 raws = [x.raw]
             elif len(args) == 2:
                 x, y = args
@@ -47,11 +51,14 @@ class Evaluation:
         execute, handlers, spec, runner = known
         if execute is None:
             return runner(args)
-        # What the runner would do, without the call.
+        # What the runner would do, without the call; and Array(raw, spec), without that of __init__.
         try:
-            return Array(execute(raws).consume_with_handlers(handlers)[0], spec)
+            raw = execute(raws).consume_with_handlers(handlers)[0]
         except Exception:  # again through the runner, which knows how to say what is wrong with the arguments
             return runner(args)
+        out = new(Array)
+        out.raw, out.spec, out.aval = raw, spec, spec.aval
+        return out
 
     def with_number(self, op, args):
         """The fast path for ``x + 1.0``: the number's array is kept with the placement of ``x``."""
@@ -80,8 +87,8 @@ class Evaluation:
     def first(self, op, args):
         """The slow path: make arrays of the arguments, compile if need be."""
         arrays, device, committed = values.operands(op, args)
-        key = tuple([a.spec for a in arrays])
-        if not key:
+        key = arrays[0].spec if len(arrays) == 1 else tuple([a.spec for a in arrays])
+        if not arrays:
             key = (device,)
         known = op.programs.get(key)
         if known is None:
@@ -95,6 +102,41 @@ class Evaluation:
 
     def describe(self):
         return "evaluation"
+
+
+def at_once(op, kinds, otherwise):
+    """A function of one array that executes ``op`` in its own frame, which is all that an eager call costs.
+
+    Args:
+      op: an operator of one operand.
+      kinds: dtype kinds (``ShapedArray.kind``) of the arrays on which to do so.
+      otherwise: a function, called on everything else: other dtypes, what is no array, an operation not seen
+        before, and under transformations.
+    """
+    programs, current = op.programs, context
+
+    def call(x, /):
+        try:
+            if type(x) is not Array or x.aval.kind not in kinds or current.interpreter is not EVALUATION:
+                return otherwise(x)
+            execute, handlers, spec, _ = programs.get(x.spec) or NOT_SEEN
+            if execute is None:
+                return otherwise(x)
+            try:
+                raw = execute([x.raw]).consume_with_handlers(handlers)[0]
+            except Exception:  # again by the long way, which knows how to say what is wrong with the argument
+                return otherwise(x)
+            out = new(Array)
+            out.raw, out.spec, out.aval = raw, spec, spec.aval
+            return out
+        except Exception as error:
+            fold_traceback(error)
+            raise
+
+    return folds_itself(call)
+
+
+NOT_SEEN: Any = (None, None, None, None)
 
 
 def on_host(op, rule, arrays, device, committed):
@@ -132,4 +174,4 @@ def as_program(op, avals):
 
 EVALUATION = Evaluation()
 
-__all__ = ["EVALUATION", "Evaluation", "as_program", "executable"]
+__all__ = ["EVALUATION", "Evaluation", "as_program", "at_once", "executable"]

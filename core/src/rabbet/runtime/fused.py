@@ -29,6 +29,7 @@ from rabbet.staging import stage
 # Of one function; a loop over f(x, i) would otherwise keep an entry for every i.
 MOST_PROGRAMS = 1024
 LEAF = tree.structure(0)
+new = object.__new__
 
 
 def fused(function=None, *, static=()):
@@ -53,9 +54,9 @@ def fused(function=None, *, static=()):
         [i for i, name in enumerate(code.co_varnames[: code.co_argcount]) if name in static]
     )
     static = frozenset(static)
-    programs = {}
-    traced_key = config.traced_key
+    programs, quick, settings = {}, {}, config.values
     on_clear_caches(programs.clear)
+    on_clear_caches(quick.clear)
 
     @functools.wraps(function)
     def call(*args, **kwargs):
@@ -64,14 +65,29 @@ def fused(function=None, *, static=()):
                 return function(*args, **kwargs)
             try:
                 if kwargs:
-                    run = programs.get(_quick_key(args, kwargs))
+                    known = quick.get(_quick_key(args, kwargs))
+                elif len(args) == 1:  # a comprehension costs a twentieth of a call
+                    known = quick.get((args[0].spec, settings.traced_key))
                 else:
-                    run = programs.get((*[a.spec for a in args], traced_key()))
+                    known = quick.get((*[a.spec for a in args], settings.traced_key))
             except AttributeError:  # an argument that is no array
-                run = programs.get(key) if (key := _hashable_key(args, kwargs)) else None
+                known = quick.get(key) if (key := _hashable_key(args, kwargs)) else None
             except (TypeError, ValueError):  # an argument that cannot be part of a key
-                run = None
-            return first(args, kwargs) if run is None else run(args)
+                known = None
+            if known is None:
+                return first(args, kwargs)
+            execute, handlers, spec, run = known
+            if execute is None:
+                return run(args)
+            # What run would do, without the call; and Array(raw, spec), without that of __init__.
+            try:
+                raws = [args[0].raw] if len(args) == 1 else [a.raw for a in args]
+                raw = execute(raws).consume_with_handlers(handlers)[0]
+            except Exception:  # run it again: it knows how to say what is wrong with the arguments
+                return run(args)
+            out = new(Array)
+            out.raw, out.spec, out.aval = raw, spec, spec.aval
+            return out
         except Exception as error:
             fold_traceback(error)
             raise
@@ -86,9 +102,9 @@ def fused(function=None, *, static=()):
             return function(*args, **kwargs)
         if run is None:
             run = programs[found.key] = _compile(function, found)
-        quick = found.quick_key() if run.whole and len(programs) < MOST_PROGRAMS else None
-        if quick is not None:
-            programs[quick] = run.positional(found.fixed, all(type(a) is Array for a in args))
+        key = found.quick_key() if run.whole and len(quick) < MOST_PROGRAMS else None
+        if key is not None:
+            quick[key] = run.positional(found.fixed, all(type(a) is Array for a in args))
         return run(found.arrays)
 
     call.__wrapped__ = function
@@ -238,32 +254,20 @@ class _Compiled:
         return out if self.single else tree.unflatten(self.treedef, out)
 
     def positional(self, fixed, only_arrays):
-        """The fast path: the call's positional arguments as they are, statics among them ignored, numbers
-        as the arrays that were made of them.
+        """The fast path, ``(execute, handlers, spec, run)``. ``run`` takes the call's positional arguments as
+        they are, statics among them ignored, numbers as the arrays that were made of them. Where there are
+        arrays alone and one result, the caller can do the same by the others; else they are None.
         """
         if only_arrays and hasattr(self.runner, "direct"):
-            return self._straight()
+            return *self.runner.direct, self.runner
         if any(x is not None for x in fixed):
 
             def run_with_numbers(args):
                 given = iter([a for a in args if type(a) is Array])
                 return self([next(given) if x is None else x for x in fixed])
 
-            return run_with_numbers
-        return lambda args: self([a for a in args if type(a) is Array])
-
-    def _straight(self):
-        """What ``runner`` does with arrays alone, for one result."""
-        runner = self.runner
-        execute, handlers, spec = runner.direct
-
-        def run(args):
-            try:
-                return Array(execute([a.raw for a in args]).consume_with_handlers(handlers)[0], spec)
-            except Exception:  # again through the runner, which knows how to say what is wrong
-                return runner(args)
-
-        return run
+            return None, None, None, run_with_numbers
+        return None, None, None, lambda args: self([a for a in args if type(a) is Array])
 
 
 def _compile(function, signature):

@@ -16,14 +16,14 @@ class Placement:
     Computation follows committed arguments; the others are moved to where they are needed.
     """
 
-    __slots__ = ("aval", "device", "committed", "handler", "sharding", "numbers", "lends")
+    __slots__ = ("aval", "device", "committed", "handler", "sharding", "numbers", "lent")
     aval: Any
     device: Any
     committed: bool
     handler: Any
     sharding: Any
     numbers: dict
-    lends: bool
+    lent: Any
 
     def __repr__(self):
         return f"Placement({self.aval.str_short()} on {self.device}{', committed' if self.committed else ''})"
@@ -35,8 +35,8 @@ def placement(aval, device, committed):
     made = Placement()
     made.aval, made.device, made.committed = aval, device, committed
     made.sharding = device.sharding
-    # Whether NumPy can look at the memory of such an array as it is: it is the host's, of a dtype of NumPy's.
-    made.lends = device.platform == "cpu" and getattr(aval.dtype, "isbuiltin", 0) == 1
+    # The dtype as which NumPy can look at the memory: that is the host's, and the dtype one of NumPy's.
+    made.lent = aval.dtype if device.platform == "cpu" and getattr(aval.dtype, "isbuiltin", 0) == 1 else None
     # The arrays of Python numbers that stood beside such an array (see ``runtime.evaluation``).
     made.numbers = {}
     made.handler = adapter.result_handler(aval.physical, made.sharding)

@@ -10,6 +10,8 @@ import functools
 from rabbet.extend import EVALUATION, Array, config, context, fold_traceback
 from rabbet.tree import registry
 
+new = object.__new__
+
 # What the lookup finds for a new signature, and where some argument is no array of ours (a pytree, most
 # often).
 NOT_SEEN = (None, None, None, "not seen")
@@ -19,7 +21,7 @@ TREES = (None, None, None, "trees")
 def caller(jitted):
     """The function that users call, with the stages as its attributes."""
     slowly, quick, has_statics = jitted.slowly, jitted.quick, bool(jitted.statics)
-    flatten, traced_key, current, evaluation = registry.flatten, config.traced_key, context, EVALUATION
+    flatten, settings, current, evaluation = registry.flatten, config.values, context, EVALUATION
 
     @functools.wraps(jitted.fun)
     def call(*args, **kwargs):
@@ -30,12 +32,12 @@ def caller(jitted):
                 # Written out for two arguments and one: a comprehension costs a twentieth of a call.
                 if len(args) == 2:
                     x, y = args
-                    known, raws = quick[x.spec, y.spec, traced_key()], [x.raw, y.raw]
+                    known, raws = quick[x.spec, y.spec, settings.traced_key], [x.raw, y.raw]
                 elif len(args) == 1:
                     (x,) = args
-                    known, raws = quick[x.spec, traced_key()], [x.raw]
+                    known, raws = quick[x.spec, settings.traced_key], [x.raw]
                 else:
-                    known, raws = quick[(*[a.spec for a in args], traced_key())], [a.raw for a in args]
+                    known, raws = quick[(*[a.spec for a in args], settings.traced_key)], [a.raw for a in args]
             except KeyError:
                 known = NOT_SEEN
             except AttributeError:
@@ -45,11 +47,14 @@ def caller(jitted):
                 return of_trees(args) if known is TREES else slowly(args, kwargs)
             if execute is None:
                 return run(args)
-            # What run would do, without the call.
+            # What run would do, without the call; and Array(raw, spec), without that of __init__.
             try:
-                return Array(execute(raws).consume_with_handlers(handlers)[0], spec)
+                raw = execute(raws).consume_with_handlers(handlers)[0]
             except Exception:  # run it again: it knows how to say what is wrong with the arguments
                 return run(args)
+            out = new(Array)
+            out.raw, out.spec, out.aval = raw, spec, spec.aval
+            return out
         except Exception as error:  # show the user's frames only, not this one
             fold_traceback(error)
             raise
@@ -58,7 +63,7 @@ def caller(jitted):
         """The fast path for pytrees of arrays."""
         leaves, treedef = flatten(args)
         try:
-            run = quick[treedef][(*[x.spec for x in leaves], traced_key())]
+            run = quick[treedef][(*[x.spec for x in leaves], settings.traced_key)]
         except (KeyError, AttributeError):
             run = None
         return slowly(args, {}) if run is None else run(leaves)

@@ -5,7 +5,7 @@ the primitive at once, which is all that an eager ``tanh(x)`` should cost. In ev
 broadcasting and operation are one compiled program.
 """
 
-from rabbet.extend import Array, Primitive, Tracer, context, fold_traceback, folds_itself, fused
+from rabbet.extend import Array, Primitive, Tracer, at_once, fold_traceback, folds_itself, fused
 from rabbet.numpy.arguments import check, promote, promote_to_float
 
 ARRAYS = frozenset((Array, Tracer))
@@ -28,7 +28,7 @@ def unary(name, primitive, doc, *, kinds=NUMBERS, prepare=None, otherwise=None):
       name: its public name.
       primitive: what to do with the prepared array.
       doc: its docstring.
-      kinds: dtype kinds (NumPy's letters) on which the primitive is called at once.
+      kinds: dtype kinds (``ShapedArray.kind``) on which the primitive is called at once.
       prepare: ``(name, x) -> x`` for the others; by default refuses what is not an array.
       otherwise: what to do with the others instead of ``primitive``.
     """
@@ -41,18 +41,18 @@ def unary(name, primitive, doc, *, kinds=NUMBERS, prepare=None, otherwise=None):
         return computation(prepare(name, x))
 
     general = fused(named(prepared, name, doc))
-    op = primitive.op() if isinstance(primitive, Primitive) else None
 
     def function(x, /):
         try:
-            if type(x) in ARRAYS and x.aval.dtype.kind in kinds:
-                return context.interpreter.process(op, (x,)) if op is not None else primitive(x)
-            return general(x)
+            return primitive(x) if type(x) in ARRAYS and x.aval.kind in kinds else general(x)
         except Exception as error:
             fold_traceback(error)
             raise
 
-    return folds_itself(named(function, name, doc))
+    folds_itself(function)
+    if isinstance(primitive, Primitive):
+        function = at_once(primitive.op(), kinds, function)
+    return named(function, name, doc)
 
 
 def to_float(name, x):
@@ -72,8 +72,8 @@ def binary(name, primitive, doc, *, kinds=NUMBERS, prepare=promote, otherwise=No
       name: its public name.
       primitive: what to do with the two prepared arrays.
       doc: its docstring.
-      kinds: dtype kinds (NumPy's letters) on which the primitive is called at once if both operands are of
-        one type.
+      kinds: dtype kinds (``ShapedArray.kind``) on which the primitive is called at once if both operands
+        are of one type.
       prepare: ``(name, x, y) -> (x, y)`` for the others.
       otherwise: what to do with the others instead of ``primitive``.
     """
@@ -88,13 +88,13 @@ def binary(name, primitive, doc, *, kinds=NUMBERS, prepare=promote, otherwise=No
         try:
             if type(x) in ARRAYS:
                 aval = x.aval
-                if aval.dtype.kind in kinds:
+                if aval.kind in kinds:
                     if type(y) in ARRAYS:
                         if y.aval is aval:
                             return primitive(x, y)
                     elif type(y) in aval.adopting:
                         return primitive(x, y)
-            elif type(y) in ARRAYS and y.aval.dtype.kind in kinds and type(x) in y.aval.adopting:
+            elif type(y) in ARRAYS and y.aval.kind in kinds and type(x) in y.aval.adopting:
                 return primitive(x, y)
             return general(x, y)
         except Exception as error:
