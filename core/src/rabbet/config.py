@@ -84,12 +84,12 @@ class Override(contextlib.ContextDecorator):
         self.config, self.changes, self.saved = config, changes, []
 
     def __enter__(self):
-        mine = self.config._values.__dict__
+        mine = self.config.values.__dict__
         self.saved.append({name: mine.get(name, ABSENT) for name in self.changes})
         self.config._change(mine, self.changes)
 
     def __exit__(self, *exc_info):
-        self.config._change(self.config._values.__dict__, self.saved.pop())
+        self.config._change(self.config.values.__dict__, self.saved.pop())
         return False
 
 
@@ -103,16 +103,20 @@ class Config:
         return super().__new__(type(cls.__name__, (cls,), {"__doc__": cls.__doc__}))
 
     def __init__(self, settings=()):
-        values = type("Values", (threading.local,), {"_key": None})()
+        values = type("Values", (threading.local,), {"traced_key": None})()
         make_key = self._make_key
 
         def traced_key():
-            """The values of all traced settings as one object, identical as long as they are equal."""
-            return values._key or make_key()
+            """The values of all traced settings as one object, identical as long as they are equal.
+
+            Dispatchers that count every call read ``config.values.traced_key``, which is None where it has to
+            be made.
+            """
+            return values.traced_key or make_key()
 
         state = {
             "_settings": {},
-            "_values": values,
+            "values": values,
             "_keys": {},
             "_overridden": {},
             "_watchers": {},
@@ -138,7 +142,7 @@ class Config:
             setattr(
                 type(self),
                 setting.name,
-                property(operator.attrgetter(f"_values.{setting.name}"), doc=setting.doc),
+                property(operator.attrgetter(f"values.{setting.name}"), doc=setting.doc),
             )
             self._refresh()
 
@@ -169,9 +173,9 @@ class Config:
             raise AttributeError(name)
         value = self._setting(name).initial()
         with self._lock:
-            if name not in vars(type(self._values)):
-                setattr(type(self._values), name, value)
-        return getattr(self._values, name)
+            if name not in vars(type(self.values)):
+                setattr(type(self.values), name, value)
+        return getattr(self.values, name)
 
     def __setattr__(self, name, value):
         self._setting(name)
@@ -185,7 +189,7 @@ class Config:
         """Set ``name`` for the whole process. Where a thread overrides it, the override stays in force."""
         value = self._setting(name).read(value, f"config.{name}")
         with self._lock:
-            setattr(type(self._values), name, value)
+            setattr(type(self.values), name, value)
             self._refresh()
         self._tell([name])
 
@@ -197,7 +201,7 @@ class Config:
         """The settings that the current thread overrides, by name: ``config.override(**overrides)`` carries
         them to another thread.
         """
-        mine = self._values.__dict__
+        mine = self.values.__dict__
         return {name: mine[name] for name in self._settings if name in mine}
 
     def context(self, name):
@@ -243,9 +247,9 @@ class Config:
                     mine.pop(name, None)
                 else:
                     mine[name] = value
-            mine.pop("_key", None)
+            mine.pop("traced_key", None)
             if mine:
-                mine["_key"] = None
+                mine["traced_key"] = None
                 self._overridden[id(mine)] = mine
             else:
                 self._overridden.pop(id(mine), None)
@@ -258,9 +262,9 @@ class Config:
 
     def _refresh(self):
         """Forget the keys of the process and of all threads; they are made again when asked for."""
-        type(self._values)._key = None
+        type(self.values).traced_key = None
         for mine in self._overridden.values():
-            mine["_key"] = None
+            mine["traced_key"] = None
 
     def _make_key(self):
         names = tuple(sorted(n for n, s in self._settings.items() if s.traced))
@@ -269,8 +273,8 @@ class Config:
             # The types too: True == 1, but they are different values of a setting.
             intern = (names, values, tuple(map(type, values)))
             key = self._keys.setdefault(intern, TracedKey(names, values))
-            overridden = "_key" in self._values.__dict__
-            (self._values if overridden else type(self._values))._key = key
+            overridden = "traced_key" in self.values.__dict__
+            (self.values if overridden else type(self.values)).traced_key = key
         return key
 
 

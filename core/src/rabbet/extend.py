@@ -88,7 +88,7 @@ from rabbet.runtime.backends import Backend
 from rabbet.runtime.c_api import CApiBackend, library_in
 from rabbet.runtime.compile_options import plain_options
 from rabbet.runtime.compiled import compile_program, is_evaluating, lower_program
-from rabbet.runtime.evaluation import EVALUATION
+from rabbet.runtime.evaluation import EVALUATION, at_once
 from rabbet.runtime.fused import fused
 from rabbet.runtime.housekeeping import on_clear_caches
 from rabbet.runtime.memory import is_glibc, keep_freed_memory
