@@ -52,9 +52,9 @@ composition.compose()
 
 def __getattr__(name):
     from rabbet.composition import public_name
+    from rabbet.plugins import api
 
-    value = public_name(name)
-    globals()[name] = value
+    value = globals()[name] = api.for_users(name, public_name(name))
     return value
 
 

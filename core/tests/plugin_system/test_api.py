@@ -1,6 +1,9 @@
 """``rb.<name>`` for names of plugins: what is found, and what is said where nothing is."""
 
+import traceback
+
 import pytest
+from rabbet import source_info
 from rabbet.errors import MissingPluginError
 from rabbet.plugins import api
 from rabbet.plugins.manager import PluginManager
@@ -89,3 +92,25 @@ def test_the_errors_of_a_namespace_name_it():
         rabbet.experimental.nothing  # noqa: B018
     with pytest.raises(AttributeError, match=r"module 'rabbet\.experimental' has no attribute '_x'"):
         rabbet.experimental._x  # noqa: B018
+
+
+def stumbling(x):
+    return 1 / x
+
+
+def test_a_function_of_a_plugin_folds_without_its_doing(monkeypatch):
+    monkeypatch.setattr(source_info, "is_internal", lambda file: file == "<rabbet>")
+    door = api.for_users("stumbling", stumbling)
+    with pytest.raises(ZeroDivisionError) as caught:
+        door(0)
+    names = [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)]
+    assert (
+        names.count("stumbling") == 1
+    )  # the function's frame, which is not internal here, and not the door's
+    assert (door.__module__, door.__qualname__) == ("rabbet", "stumbling")
+    assert api.for_users("stumbling", door) is door
+
+
+def test_what_is_no_function_stays_as_it_is():
+    assert api.for_users("numpy", pytest) is pytest
+    assert api.for_users("tolerance", PluginManager) is PluginManager

@@ -15,7 +15,8 @@ from rabbet.source_info import fold_public as _fold_public
 def __getattr__(name):
     from rabbet.plugins import api
 
-    value = globals()[name] = api.resolve(f"experimental.{name}")
+    name_in_full = f"experimental.{name}"
+    value = globals()[name] = api.for_users(name_in_full, api.resolve(name_in_full))
     return value
 
 

@@ -8,7 +8,9 @@ touched, neither package metadata nor stevedore nor pluggy is imported.
 import difflib
 import importlib
 import os
+from types import FunctionType
 
+from rabbet import source_info
 from rabbet.errors import MissingPluginError
 
 GROUP = "rabbet.api"
@@ -61,6 +63,14 @@ def resolve(name, manager=None):
             f"  to fix: python -m pip install {home}"
         )
     raise AttributeError(f"module {namespace!r} has no attribute {short!r}{_suggestion(name, manager)}")
+
+
+def for_users(name, value):
+    """What users get as ``rb.<name>``: a function folds, whether or not its package has thought of that."""
+    door = source_info.folded(value) if isinstance(value, FunctionType) else value
+    if door is not value:  # pickle finds the door where users do, and under its own name the function
+        door.__module__, _, door.__qualname__ = f"rabbet.{name}".rpartition(".")
+    return door
 
 
 def names(manager=None, within=""):

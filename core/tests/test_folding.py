@@ -1,0 +1,184 @@
+"""Doors: functions, classes and modules whose exceptions leave without internal frames."""
+
+import functools
+import inspect
+import pickle
+import traceback
+import types
+
+import pytest
+from rabbet import lax, source_info, tree
+from rabbet.source_info import fold_public, fold_traceback, folded, folds_itself
+
+HERE = __file__
+
+
+@pytest.fixture
+def internal(tmp_path, monkeypatch):
+    """A function that runs source as a module of an internal package, and returns the module."""
+    monkeypatch.setattr(source_info, "_roots", [*source_info._roots])
+    source_info.add_internal_root(tmp_path)
+
+    def make(source, name="inner"):
+        module = types.ModuleType(name)
+        vars(module).update(folded=folded, folds_itself=folds_itself, fold_traceback=fold_traceback)
+        exec(compile(source, str(tmp_path / "inner.py"), "exec"), vars(module))
+        return module
+
+    yield make
+    source_info._verdicts.clear()
+
+
+def files(call):
+    """The files of the frames of the exception that ``call()`` raises."""
+    with pytest.raises(Exception) as caught:
+        call()
+    return {frame.filename for frame in traceback.extract_tb(caught.value.__traceback__)}
+
+
+PARAMETERS = [
+    "", "a", "a, b", "a, /, b", "a, b=2", "*rest", "a, *rest", "**named", "a, *rest, k, **named", "a, *, k",
+    "a, *, k=3", "a, *, k=None", "a, *, k=None, l=None", "a, *, k=None, l=4",
+    "a, b=2, *rest, k=None, **named",
+    "error, function",
+]  # fmt: skip
+CALLS = [
+    "()", "(1)", "(1, 2)", "(1, 2, 3)", "(a=1)", "(1, b=4)", "(1, k=0)", "(1, k=None)", "(1, l=5, k=6)",
+    "(1, k=6, z=7)", "(1, 2, 3, k=4)", "(error=1, function=2)", "(*'xyz')", "(1, **{'a0': 5, 'k0': 6})",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("parameters", PARAMETERS)
+def test_a_door_takes_what_its_function_takes(parameters):
+    names = {}
+    exec(f"def f({parameters}):\n    return locals()", names)
+    door = folded(names["f"])
+    assert inspect.signature(door) == inspect.signature(names["f"])
+    for call in CALLS:
+        assert result(call, door) == result(call, names["f"]), call
+
+
+def result(call, f):
+    """What the call of ``f`` written in ``call`` returns, or what it raises."""
+    try:
+        return eval(f"f{call}", {"f": f})
+    except TypeError as error:
+        return str(error)
+
+
+def test_what_is_no_python_function_gets_a_door_too():
+    assert folded(len)([1, 2]) == 2
+    assert folded(functools.partial(max, 3))(1, key=lambda x: -x) == 1
+    assert folded([1].append)(2) is None
+
+
+def test_a_function_has_one_door():
+    def f(x):
+        return x
+
+    door = folded(f)
+    assert folded(door) is door
+    assert folded(f) is not door
+    assert folded(functools.wraps(door)(lambda x: x)) is not door  # a wrapper has frames of its own
+
+
+def test_what_folds_itself_gets_no_door(internal):
+    module = internal(
+        "@folds_itself\n"
+        "def inner(f):\n"
+        "    try:\n        return f()\n"
+        "    except Exception as error:\n        fold_traceback(error)\n        raise\n"
+    )
+    assert folded(module.inner) is module.inner
+    assert files(lambda: module.inner(lambda: 1 / 0)) == {HERE}
+
+
+def test_the_methods_of_a_class(internal):
+    module = internal(
+        "@folded\n"
+        "class Thing:\n"
+        "    def __init__(self, size): self.size = size + 0\n"
+        "    def method(self): return 1 / self.size\n"
+        "    def __getitem__(self, i): return 1 / i\n"
+        "    def _private(self): return 1 / 0\n"
+        "    @property\n"
+        "    def value(self): return 1 / self.size\n"
+        "    @staticmethod\n"
+        "    def static(x): return 1 / x\n"
+        "    @classmethod\n"
+        "    def made(cls, size): return cls(size)\n"
+    )
+    thing = module.Thing.made(0)
+    calls = [
+        lambda: module.Thing("a"), lambda: module.Thing.made("a"), thing.method, lambda: thing[0],
+        lambda: thing.value, lambda: module.Thing.static(0),
+    ]  # fmt: skip
+    assert all(files(call) == {HERE} for call in calls)
+    assert files(thing._private) != {HERE}
+    assert module.Thing(4).value == 0.25
+
+
+def test_the_public_functions_of_a_module(internal):
+    module = internal(
+        "def inner(x): return 1 / x\n"
+        "other = inner\n"
+        "def _private(x): return 1 / x\n"
+        "def __getattr__(name): return {}[name]\n"
+    )
+    bare = module.inner
+    module.missing = lambda x: x  # of another module
+    missing = module.missing
+    fold_public(vars(module))
+    assert module.inner is module.other is not bare
+    assert module.missing is missing
+    assert files(lambda: module.inner(0)) == files(lambda: module.no_such) == {HERE}
+    assert files(lambda: bare(0)) != {HERE}
+    assert files(lambda: module._private(0)) != {HERE}
+
+
+def test_all_says_what_is_public(internal):
+    module = internal("__all__ = ['g']\ndef f(x): return 1 / x\ndef g(x): return 1 / x\n")
+    bare = module.f
+    fold_public(vars(module))
+    assert module.f is bare
+    assert files(lambda: module.g(0)) == {HERE}
+
+
+def test_public_names_are_what_they_were():
+    assert pickle.loads(pickle.dumps(lax.reshape)) is lax.reshape
+    assert pickle.loads(pickle.dumps(tree.map)) is tree.map
+    assert lax.reshape.__module__ == "rabbet.lax"
+    assert "new_sizes" in inspect.signature(lax.reshape).parameters
+    assert inspect.getsource(lax.reshape).startswith("def reshape(")
+    assert source_info.address(lax.reshape).split(":")[0].endswith("lax/shapes.py")
+    assert lax.add.__class__.__name__ == "Primitive"
+
+
+def test_one_note_for_all_causes(internal):
+    module = internal(
+        "@folded\n"
+        "def inner(): raise KeyError('first')\n"
+        "@folded\n"
+        "def outer():\n"
+        "    try: inner()\n"
+        "    except KeyError as error: raise ValueError('second') from error\n"
+    )
+    with pytest.raises(ValueError) as caught:
+        module.outer()
+    assert sum("hidden" in line for line in traceback.format_exception(caught.value)) == 1
+
+
+def test_a_position_is_that_of_the_user(internal):
+    module = internal("@folded\ndef inner(*, k=None): return where()\n")
+    module.where = source_info.caller
+    assert source_info.position(module.inner()).file == HERE
+    assert source_info.position(module.inner(k=1)).file == HERE
+
+
+def test_nodes_are_registered_where_the_user_says_so():
+    class Node:
+        pass
+
+    tree.register_node(Node, lambda node: ((), None), lambda metadata, children: Node())
+    with pytest.raises(tree.TreeError, match=r"registered at .*test_folding\.py"):
+        tree.register_node(Node, lambda node: ((), None), lambda metadata, children: Node())
