@@ -96,8 +96,9 @@ def check(pred, msg, *fmt_args, debug=False, **fmt_kwargs):
     """State a condition on values.
 
     In a function under ``checkify`` that looks for ``user_checks``, a condition that does not hold is an
-    error that is returned. Called on arrays, it is raised at once. In a program that is compiled without
-    ``checkify``, a check is an error when it is compiled.
+    error that is returned; under one that looks for other errors only it has no effect, but for an outer
+    ``checkify``. Without ``checkify``, called on arrays, it is raised at once, and in a program that is
+    compiled a check is an error when it is compiled.
 
     Args:
       pred: a boolean scalar that should be true.

@@ -89,7 +89,9 @@ class Checkify(Interpreter):
         return super().process(op, args)
 
     def met_check(self, op, args):
-        """A check inside the function: kinds that nobody asked for go on to the level below."""
+        """A check inside the function. Kinds that were not asked for are left to an outer ``checkify``; where
+        there is none, to nobody.
+        """
         error = tree.unflatten(op.params["structure"], args)
         asked = [k for k in error.kinds if sites.KINDS[k] in self.errors]
         others = [k for k in error.kinds if k not in asked]
@@ -102,7 +104,7 @@ class Checkify(Interpreter):
             self.happened(state.Error(lax.select_n(mine, zero, error.code), error.slots, asked, error.keys))
             rest = lax.select_n(mine, error.code, zero)
             error = state.Error(rest, error.slots, others, error.keys)
-        primitive.check_error(error, op.params["debug"])
+        primitive.check_error(error, debug=True)
 
     def join_state(self, a, b):
         return state.covering(a, b)
