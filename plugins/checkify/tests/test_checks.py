@@ -17,7 +17,7 @@ from rabbet.experimental.checkify import (
 # With it come the other plugins; test_alone.py is for environments without them.
 rnp = pytest.importorskip("rabbet.numpy")
 
-HERE, LINE = "test_checks.py", 25
+HERE, LINE = "test_checks.py", 24
 
 
 def positive(x):
