@@ -44,9 +44,11 @@ def print(fmt=None, *args, ordered=False, partitioned=False, skip_format_check=F
 
 
 @folded
-def log(fmt, *args, ordered=False, partitioned=False, skip_format_check=False, **kwargs):
+def log(fmt=None, *args, ordered=False, partitioned=False, skip_format_check=False, **kwargs):
     """Like ``print``, to the logger ``rabbet`` at the level INFO."""
-    _print(LOG.info, "log", fmt, args, kwargs, ordered, skip_format_check)
+    if fmt is None and not args and not kwargs:
+        return functools.partial(log, ordered=ordered, skip_format_check=skip_format_check)
+    return _print(LOG.info, "log", fmt, args, kwargs, ordered, skip_format_check)
 
 
 def _print(sink, who, fmt, args, kwargs, ordered, unchecked):

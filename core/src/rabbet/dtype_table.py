@@ -256,9 +256,9 @@ class DTypeTable:
         """Limits of a float or complex dtype (or of the dtype of an array): ``finfo("float32").eps``."""
         return self._info(dtype, "finfo", "fc")
 
-    def iinfo(self, dtype):
+    def iinfo(self, int_type):
         """Limits of an integer dtype (or of the dtype of an array): ``iinfo("int8").max``."""
-        return self._info(dtype, "iinfo", "iu")
+        return self._info(int_type, "iinfo", "iu")
 
     def _info(self, value, question, kinds):
         dtype = self.result_type(value) if isinstance(value, tuple(PYTHON)) else self.canonicalize(value)

@@ -126,6 +126,16 @@ def test_positions_that_do_not_count_from_the_end():
     assert listed(rnp.take_along_axis(A, at, 0, "clip", wrap_negative_indices=False)) == [1, 1, 2]
 
 
+def test_methods():
+    table = rnp.asarray(TABLE)
+    assert listed(table.compress(np.array([False, True, True]), axis=1)) == TABLE[:, 1:].tolist()
+    assert listed(table.compress(condition=np.arange(6) % 2 == 0, size=4, fill_value=9)) == [4, 3, 7, 9]
+    copied = table.astype("float32", copy=True, device=table.device)
+    assert copied.committed and copied.raw.unsafe_buffer_pointer() != table.raw.unsafe_buffer_pointer()
+    assert table.flatten(out_sharding=table.sharding).committed
+    assert table.reshape(3, 2, out_sharding=table.sharding).committed
+
+
 def test_names_of_arguments():
     assert listed(rnp.fmax(x1=LINE, x2=3)) == [3, 3, 4, 8] and listed(rnp.gcd(x1=A, x2=2)) == [1, 2, 2, 1]
     assert listed(rnp.trunc(x=LINE)) == LINE.tolist() and listed(rnp.isreal(x=LINE)) == [True] * 4

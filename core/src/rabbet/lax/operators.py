@@ -18,6 +18,7 @@ from rabbet.lax.promotion import beside, cast, is_array_like, promoted, spread
 from rabbet.primitives import convert, elementwise, logic, powers
 from rabbet.runtime.array import Array
 from rabbet.runtime.fused import fused
+from rabbet.runtime.transfer import device_put
 from rabbet.source_info import fold_traceback, folded, folds_itself
 
 # NumPy's meaning of an operator between booleans, where it is not the primitive's.
@@ -33,8 +34,8 @@ def binary(function, name, reflected=False):
     @fused
     def together(x, y):
         x, y = beside(x, y)
-        kind = dtypes.kind(typeof(y if scalars.is_python_scalar(x) else x).dtype)
-        return of_booleans(x, y) if kind == "b" else function(x, y)
+        aval = typeof(y if scalars.is_python_scalar(x) else x)
+        return function(x, y) if aval.arithmetic else of_booleans(x, y)
 
     def method(self, other):
         try:
@@ -261,22 +262,28 @@ class Method:
 
 
 METHODS = (
-    "all any argmax argmin argpartition argsort choose clip compress conj conjugate cumprod cumsum "
+    "all any argmax argmin argpartition argsort choose clip conj conjugate cumprod cumsum "
     "diagonal dot max "
     "mean min nonzero prod ptp ravel repeat round searchsorted sort squeeze std sum swapaxes take trace var"
 ).split()
 
 
 def astype(self, dtype, copy=False, device=None):
-    """The array as another dtype. Complex to real drops the imaginary part."""
-    return values.convert_element_type(self, dtype)
+    """The array as another dtype, if asked for with memory of its own, or on another device. Complex to real
+    drops the imaginary part.
+    """
+    out = values.convert_element_type(self, dtype)
+    if copy and out is self and type(out) is Array:
+        out = out.__deepcopy__({})
+    return out if device is None else device_put(out, device)
 
 
-def reshape(self, *new_shape, order="C"):
+def reshape(self, *new_shape, order="C", out_sharding=None):
     """The elements in row-major order in another shape, given as ints or one tuple; one dimension may be
     -1.
     """
-    return numpy_function("reshape")(self, new_shape[0] if len(new_shape) == 1 else new_shape, order=order)
+    shape = new_shape[0] if len(new_shape) == 1 else new_shape
+    return numpy_function("reshape")(self, shape, order=order, out_sharding=out_sharding)
 
 
 def transpose(self, *axes):
@@ -303,9 +310,15 @@ def matrix_transpose(self):
     return shapes.transpose(self, (*range(self.aval.ndim - 2), self.aval.ndim - 1, self.aval.ndim - 2))
 
 
-def flatten(self, order="C"):
+def flatten(self, order="C", *, out_sharding=None):
     """The elements in one dimension."""
-    return numpy_function("ravel")(self, order=order)
+    return numpy_function("ravel")(self, order=order, out_sharding=out_sharding)
+
+
+def compress(self, condition, axis=None, *, out=None, size=None, fill_value=0):
+    """The elements, or the slices along ``axis``, for which a vector of booleans holds."""
+    function = numpy_function("compress")
+    return function(condition, self, axis, out=out, size=size, fill_value=fill_value)
 
 
 def copy(self):
@@ -337,13 +350,9 @@ def give_to(array, tracer, find_numpy):
         cls.__neg__ = lambda self: elementwise.neg(self)
         cls.__invert__ = lambda self: logic.bitwise_not(self)
         cls.__pos__, cls.__abs__, cls.__round__ = positive, absolute, round_
-        cls.astype, cls.reshape, cls.transpose, cls.flatten, cls.copy = (
-            astype,
-            reshape,
-            transpose,
-            flatten,
-            copy,
-        )
+        cls.astype, cls.reshape, cls.transpose, cls.flatten, cls.compress, cls.copy = (
+            astype, reshape, transpose, flatten, compress, copy,
+        )  # fmt: skip
         cls.T = property(folded(transpose), doc="The array with its dimensions reversed.")
         cls.mT = property(folded(matrix_transpose), doc="The array with its last two dimensions swapped.")
         cls.real = property(folded(real), doc="The real part.")

@@ -1,7 +1,7 @@
 """Everything for derivative rules of one's own: what ``rb.custom_jvp`` and ``rb.custom_vjp`` belong to."""
 
-from rabbet import tree
 from rabbet.extend import CustomVJPPrimal, SymbolicZero, fold_public, full_of, tangent_aval, typeof
+from rabbet.tree_util import tree_map
 from rabbet_autodiff.custom import custom_gradient, custom_jvp, custom_vjp
 from rabbet_autodiff.linear import linear_call
 from rabbet_autodiff.passing import closure_convert
@@ -12,11 +12,11 @@ __all__ = [
 ]  # fmt: skip
 
 
-def custom_vjp_primal_tree_values(tree_of_primals):
+def custom_vjp_primal_tree_values(tree):
     """The argument of a forward rule with ``symbolic_zeros=True`` as it was passed: each ``CustomVJPPrimal``
     replaced by its value.
     """
-    return tree.map(lambda leaf: leaf.value, tree_of_primals, is_leaf=lambda x: type(x) is CustomVJPPrimal)
+    return tree_map(lambda leaf: leaf.value, tree, is_leaf=lambda x: type(x) is CustomVJPPrimal)
 
 
 def zero_from_primal(val, symbolic_zeros=False):

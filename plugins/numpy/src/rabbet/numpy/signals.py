@@ -175,7 +175,7 @@ def even_edges(a, low=None, high=None, *, bins):
 
 
 @placeable
-def histogram(a, bins=10, range=None, weights=None, density=None, *, out_sharding=None):
+def histogram(a, bins=10, range=None, weights=None, density=None, out_sharding=None):
     """How many elements fall into each bin, as floats, and the bins' edges.
 
     Args:
