@@ -1,6 +1,9 @@
 """What jit says to those who made a mistake: who, where in the user's file, what next."""
 
 import functools
+import os
+import subprocess
+import sys
 import traceback
 
 import numpy as np
@@ -253,3 +256,32 @@ def test_a_shape_error_points_at_the_users_line():
     assert "f32[3]" in str(caught.value) and "f32[4]" in str(caught.value)
     last = traceback.extract_tb(caught.value.__traceback__)[-1]
     assert last.filename.endswith("test_messages.py") and last.lineno == f.__code__.co_firstlineno + 2
+
+
+# Two devices, in a process of its own.
+MIXED = """
+import numpy as np
+import rabbet as rb
+from rabbet import lax
+here, there = rb.devices("cpu")
+x, elsewhere = rb.device_put(np.ones(3, "f4"), here), rb.device_put(np.ones((), "f4"), there)
+free = rb.device_put(np.ones(3, "f4"))
+captures = rb.jit(lambda x: lax.add(x, elsewhere))
+for out in (captures(x), captures(free), rb.jit(lambda x: captures(x))(x)):
+    assert out.device is here and out.tolist() == [2, 2, 2]
+assert rb.jit(lambda x: lax.add(x, free))(rb.device_put(x, there)).device is there
+looped = lambda: lax.fori_loop(0, 2, lambda i, c: c * elsewhere, x)
+for mixing in (lambda: rb.jit(lax.mul)(x, elsewhere), looped):
+    try:
+        mixing()
+    except ValueError as error:
+        assert "f32[3], is on cpu:0" in str(error) and "f32[], is on cpu:1" in str(error), error
+    else:
+        raise AssertionError("arguments on two devices")
+"""
+
+
+def test_arguments_on_two_devices_are_refused_and_captured_arrays_go_where_the_program_runs():
+    env = {**os.environ, "RABBET_NUM_CPU_DEVICES": "2", "RABBET_PLATFORMS": "cpu"}
+    ran = subprocess.run([sys.executable, "-c", MIXED], env=env, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
