@@ -4,6 +4,7 @@ A payload is a pytree of arrays; its treedef is its static part. So a symbolic z
 leaves, and a batch axis is part of the tree's structure, not one of its leaves.
 """
 
+import functools
 from typing import Any, NamedTuple
 
 from rabbet import dtypes, tree
@@ -69,6 +70,7 @@ tree.register_node(Zero, lambda zero: ((), zero.aval), lambda aval, _: Zero(aval
 tree.register_node(Batched, lambda b: ((b.value,), b.axis), lambda axis, children: Batched(children[0], axis))
 
 
+@functools.cache
 def tangent_aval(aval):
     """The aval of a tangent of ``aval``: the same for floating and complex dtypes, float0 for all others."""
     if dtypes.issubdtype(aval.dtype, dtypes.inexact):

@@ -30,22 +30,25 @@ class Stage(Interpreter):
 
     def process(self, op, args):
         """Append one equation; its outputs are typed by the operator's shape rule."""
-        inputs = []
+        inputs, avals = [], []
         loose = False
         for a in args:
-            if type(a) is Tracer:
-                inputs.append(a.payload if a.interpreter is self else self.capture(a))
+            if type(a) is Tracer and a.interpreter is self:
+                v = a.payload
             elif type(a) in PYTHON:
-                inputs.append(a)
                 loose = True
+                inputs.append(a)
+                continue
             else:
-                inputs.append(self.constant(a))
+                v = self.constant(a)
+            inputs.append(v)
+            avals.append(v.aval)
         if loose:
             avals = scalars.adopted_avals(op, args, typeof)
-            inputs = [Literal(v, t) if type(v) in PYTHON else v for v, t in zip(inputs, avals, strict=True)]
-            avals = tuple(avals)
-        else:
-            avals = tuple([v.aval for v in inputs])
+            for i, v in enumerate(inputs):
+                if type(v) in PYTHON:
+                    inputs[i] = Literal(v, avals[i])
+        avals = tuple(avals)
         where = context.where or source_info.caller()
         out = op.out(avals)
         primitive = op.primitive

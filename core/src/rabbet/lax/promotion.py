@@ -30,8 +30,9 @@ def beside(x, y):
     spread it themselves.
     """
     a, b = typeof(x), typeof(y)
-    dtype, weak = dtypes.promote(x, y)
-    x, y = cast(x, a, dtype, weak), cast(y, b, dtype, weak)
+    if a.dtype != b.dtype or a.weak_type != b.weak_type:
+        dtype, weak = dtypes.promote(x, y)
+        x, y = cast(x, a, dtype, weak), cast(y, b, dtype, weak)
     return (x, y) if a.shape == b.shape or not a.shape or not b.shape else spread([x, y])
 
 

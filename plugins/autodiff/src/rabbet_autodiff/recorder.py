@@ -53,11 +53,22 @@ class Recorder(Interpreter):
     def record(self, op, args):
         """One linear equation; a call is split first, so that only its linear half is recorded."""
         primitive = op.primitive
-        if "body" in primitive.kinds:
+        kinds = primitive.kinds
+        if "body" in kinds:
             return self.record_half(op, args)
-        if "effect" in primitive.kinds:
+        if "effect" in kinds:
             refuse_effects(op, context.where)
-        if "bilinear" in primitive.kinds and all(self.is_mine(a) for a in args):
+        inputs, avals = [], []
+        linear, loose = 0, False
+        for a in args:
+            if type(a) is Tracer and a.interpreter is self:
+                linear += 1
+                inputs.append(a.payload)
+            else:
+                loose = loose or is_python_scalar(a)
+                inputs.append(a)
+            avals.append(typeof(a))
+        if "bilinear" in kinds and linear == len(args):
             raise TypeError(
                 f"{primitive.name} of two linear values is not linear{self.called_at()}; only linear "
                 "functions can be transposed"
@@ -65,15 +76,13 @@ class Recorder(Interpreter):
         rule = transpose.lookup(primitive)
         if hasattr(rule, "parts"):
             return rule.parts(op, *args)
-        if any(is_python_scalar(a) for a in args):
-            avals = tuple(adopted_avals(op, args, typeof))
-        else:
-            avals = tuple([typeof(a) for a in args])
-        out = op.out(avals)
-        inputs = [a.payload if type(a) is Tracer and a.interpreter is self else a for a in args]
-        return self.append(
-            op, inputs, out if primitive.multiple_results else (out,), primitive.multiple_results
-        )
+        out = op.out(tuple(adopted_avals(op, args, typeof) if loose else avals))
+        if primitive.multiple_results:
+            return self.append(op, inputs, out)
+        where = context.where
+        v = Var(out)
+        self.equations.append(Equation(op, inputs, [v], where))
+        return Tracer(self, v, out, where)
 
     def record_half(self, op, args):
         """Run the known half of an operator with bodies, record the linear half."""
@@ -93,17 +102,16 @@ class Recorder(Interpreter):
             operands = [pools[pool][i] for pool, i in halves.linear_in]
             inputs = [a.payload if self.is_mine(a) else a for a in operands]
             avals = halves.linear.out(tuple([typeof(a) for a in operands]))
-            tracers = self.append(halves.linear, inputs, avals, True)
+            tracers = self.append(halves.linear, inputs, avals)
         known, linear = iter(outs[:count]), iter(tracers)
         return [next(linear) if lin else next(known) for lin in halves.out_linear]
 
-    def append(self, op, inputs, avals, multiple):
+    def append(self, op, inputs, avals):
         """Add an equation; the tracers of its outputs."""
         where = context.where
         outputs = [Var(a) for a in avals]
         self.equations.append(Equation(op, inputs, outputs, where))
-        tracers = [Tracer(self, v, v.aval, where) for v in outputs]
-        return tracers if multiple else tracers[0]
+        return [Tracer(self, v, v.aval, where) for v in outputs]
 
     def called_at(self):
         """Where the current operation was called, for messages."""
