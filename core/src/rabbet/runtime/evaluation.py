@@ -123,7 +123,7 @@ def at_once(op, kinds, otherwise):
             if execute is None:
                 return otherwise(x)
             try:
-                raw = execute([x.raw]).consume_with_handlers(handlers)[0]
+                raw = execute((x.raw,)).consume_with_handlers(handlers)[0]
             except Exception:  # again by the long way, which knows how to say what is wrong with the argument
                 return otherwise(x)
             out = new(Array)
