@@ -63,6 +63,8 @@ def test_the_device_that_an_array_is_on_fits():
         lambda s: lax.reshape(ROW, (1, 3), out_sharding=s),
         lambda s: lax.broadcasted_iota("int32", (3,), 0, out_sharding=s),
         lambda s: lax.full((3,), 1.0, sharding=s),
+        lambda s: ROW.at[0].get(out_sharding=s),
+        lambda s: ROW.at[0].set(2.0, out_sharding=s),
         lambda s: lax.with_sharding_constraint(ROW, s),
     ],
 )

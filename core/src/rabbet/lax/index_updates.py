@@ -20,6 +20,7 @@ from rabbet.primitives import convert, elementwise, logic
 from rabbet.primitives import scatter as scatters
 from rabbet.primitives.gather import GatherScatterMode
 from rabbet.runtime.fused import fused
+from rabbet.runtime.transfer import placed
 from rabbet.runtime.values import scalar_array, to_array
 from rabbet.source_info import folded, stacklevel
 
@@ -98,8 +99,10 @@ class IndexedArray:
         eager = is_eager(x)
         plan = parse(x.aval, self.index, eager)
         if eager:
-            return take(x, *on_device(plan.operands, x.spec.device), entries=plan.entries, **options)
-        return take_traced(x, *plan.operands, entries=plan.entries, **options)
+            out = take(x, *on_device(plan.operands, x.spec.device), entries=plan.entries, **options)
+        else:
+            out = take_traced(x, *plan.operands, entries=plan.entries, **options)
+        return out if out_sharding is None else placed("x.at[...].get", out, out_sharding)
 
     def apply(self, func, **options):
         """``func`` of the elements, an elementwise function; of an element named twice, ``func`` of that.
@@ -125,11 +128,12 @@ def changing(how, doc):
         self, values, *, indices_are_sorted=False, unique_indices=False, mode=None, out_sharding=None,
         wrap_negative_indices=True,
     ):  # fmt: skip
-        return change(
+        out = change(
             self.array, self.index, values, how=how, mode=GatherScatterMode.from_any(mode),
             indices_are_sorted=bool(indices_are_sorted), unique_indices=bool(unique_indices),
             wrap=bool(wrap_negative_indices),
         )  # fmt: skip
+        return out if out_sharding is None else placed(f"x.at[...].{how}", out, out_sharding)
 
     method.__name__ = how
     method.__qualname__ = f"IndexedArray.{how}"

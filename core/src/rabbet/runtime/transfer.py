@@ -10,7 +10,7 @@ What may be shared with the caller and what must be copied:
 
 import functools
 import inspect
-import math
+import sys
 
 import numpy as np
 
@@ -112,13 +112,13 @@ def placeable(function):
     """
     code = inspect.unwrap(function).__code__
     position = code.co_varnames.index("out_sharding")
-    most = position if position < code.co_argcount else math.inf
+    most = position if position < code.co_argcount else sys.maxsize
 
     @functools.wraps(function)
     def call(*args, out_sharding=None, **kwargs):
         try:
             if len(args) > most:
-                *args, out_sharding = args
+                args, out_sharding = args[:most], args[most]
             out = function(*args, **kwargs)
             return out if out_sharding is None else placed(function.__name__, out, out_sharding)
         except Exception as error:

@@ -67,15 +67,15 @@ def pad(array, pad_width, mode="constant", **kwargs):
     """
     array = array_of("pad", array)
     widths = widths_of(array, pad_width)
-    takes = TAKES.get(mode)
+    takes = TAKES.get(mode, "")
     reflect_type = kwargs.get("reflect_type", "even")
     if mode not in PAD_MODES or reflect_type != "even":
         raise NotImplementedError(
             f"pad: mode {mode!r} with reflect_type {reflect_type!r} is not "
             f"there; modes: {', '.join(PAD_MODES)}"
         )
-    if set(kwargs) - {takes}:
-        others = ", ".join(sorted(set(kwargs) - {takes}))
+    others = ", ".join(sorted(set(kwargs) - {takes}))
+    if others:
         raise ValueError(f"pad: mode {mode!r} takes {takes or 'no further arguments'}, got {others}")
     if mode in ("constant", "empty", "linear_ramp"):
         return padded_with_values(array, widths, values_of(array, kwargs.get(takes, 0)), mode)
