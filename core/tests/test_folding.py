@@ -59,11 +59,11 @@ def test_a_door_takes_what_its_function_takes(parameters):
 
 
 def result(call, f):
-    """What the call of ``f`` written in ``call`` returns, or what it raises."""
+    """What the call of ``f`` written in ``call`` returns, or that it raises."""
     try:
         return eval(f"f{call}", {"f": f})
-    except TypeError as error:
-        return str(error)
+    except TypeError:
+        return TypeError
 
 
 def test_what_is_no_python_function_gets_a_door_too():

@@ -264,30 +264,22 @@ def folded(function):
         return function
     if _folds(function):
         return function
-    code = function.__code__ if isinstance(function, FunctionType) else _ANYTHING
-    rest, named = bool(code.co_flags & CO_VARARGS), bool(code.co_flags & CO_VARKEYWORDS)
-    defaults = getattr(function, "__kwdefaults__", None)
-    optional = [default for default in (defaults or {}).values() if default is None]
-    omissible = len(optional) == code.co_kwonlyargcount
-    own = _door(code.co_argcount, code.co_kwonlyargcount, rest, named, omissible)
-    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + rest + named]
-    renamed = dict(zip(_keywords(code.co_kwonlyargcount), names[code.co_argcount :]))
+    if isinstance(function, FunctionType):
+        code, defaults, names = function.__code__, function.__defaults__, function.__globals__
+    else:
+        code, defaults, names = _ANYTHING, None, globals()
+    several = code.co_argcount <= _MOST_PARAMETERS
+    count = code.co_argcount if several else 0
+    own = _door(count, not several or code.co_kwonlyargcount > 0 or bool(code.co_flags & _STARS))
+    parameters = code.co_varnames[:count]
     own = own.replace(
         co_name=code.co_name,
         co_qualname=code.co_qualname,
-        co_posonlyargcount=code.co_posonlyargcount,
-        co_varnames=names + own.co_varnames[len(names) :],
-        co_consts=tuple([_renamed(const, renamed) for const in own.co_consts]),
+        co_posonlyargcount=code.co_posonlyargcount if several else 0,
+        co_varnames=parameters + own.co_varnames[count:],
     )
-    cells = {"function": CellType(function), "fold_traceback": CellType(fold_traceback)}
-    door = FunctionType(
-        own,
-        getattr(function, "__globals__", globals()),
-        code.co_name,
-        getattr(function, "__defaults__", None),
-        tuple([cells[name] for name in own.co_freevars]),
-    )
-    door.__kwdefaults__ = defaults
+    cells = CellType(fold_traceback), CellType(function)  # in the order of their names
+    door = FunctionType(own, names, code.co_name, defaults if several else None, cells)
     return folds_itself(functools.update_wrapper(door, function))
 
 
@@ -326,54 +318,35 @@ _DOOR = """
 def of(function, fold_traceback):
     def door({parameters}):
         try:
-            if {seldom}:
-                return function({arguments})
-            return function({usual})
+            return {call}
         except Exception as error:
             fold_traceback(error)
             raise
     return door
 """
+_MOST_PARAMETERS = 6
+_STARS = CO_VARARGS | CO_VARKEYWORDS
 _ANYTHING = (lambda *args, **kwargs: None).__code__
+
+
+@functools.cache
+def _door(count, with_more):
+    """The code of a door for so many positional parameters, under names that ``folded`` replaces: one
+    compilation serves all functions of a form. Where there are stars or keywords, the door has both stars,
+    and hands them on, which costs most of all, only if something is given that way.
+    """
+    positions = [f"a{i}" for i in range(count)]
+    parameters, call = ", ".join(positions), f"function({', '.join(positions)})"
+    if with_more:
+        parameters = ", ".join([*positions, "*rest", "**keywords"])
+        call = f"function({parameters}) if rest or keywords else {call}"
+    names: dict = {}
+    exec(compile(_DOOR.format(parameters=parameters, call=call), _DOORS, "exec"), names)
+    return names["of"](None, None).__code__
 
 
 def _folds(function):
     return getattr(function, "__folds__", None) is getattr(function, "__code__", function)
-
-
-def _keywords(count):
-    return [f"k{i}" for i in range(count)]
-
-
-def _renamed(const, names):
-    """A constant of a door's code; those that are keywords, alone or several, under the function's names."""
-    if type(const) is tuple:
-        return tuple([names[word] for word in const])
-    return names.get(const, const)
-
-
-@functools.cache
-def _door(by_position, by_keyword, rest, named, omissible):
-    """The code of a door for so many parameters, under names that ``folded`` replaces. All doors in front of
-    functions of one form come from one compilation, since the names are all that differs.
-
-    Keywords and stars cost most of all to hand on, so they are only where some are given. ``omissible`` says
-    that the function takes None for a keyword that is left out.
-    """
-    positions = [f"a{i}" for i in range(by_position)]
-    keywords = _keywords(by_keyword)
-    star = ["*rest"] if rest else ["*"] if keywords else []
-    last = ["**named"] if named else []
-    given = [*["rest"][:rest], *["named"][:named], *[f"{k} is not None" for k in keywords]]
-    source = _DOOR.format(
-        parameters=", ".join([*positions, *star, *keywords, *last]),
-        arguments=", ".join([*positions, *star[:rest], *[f"{k}={k}" for k in keywords], *last]),
-        seldom=" or ".join(given) if omissible and given else not omissible,
-        usual=", ".join(positions),
-    )
-    names: dict = {}
-    exec(compile(source, _DOORS, "exec"), names)
-    return names["of"](None, None).__code__
 
 
 def _fold_member(cls, name, value):
