@@ -164,12 +164,22 @@ def test_numbers_beside_double_precision(fn, at):
 
 
 @pytest.mark.parametrize("dtype, eps", [("float32", 6e-8), ("float64", 2e-15)])
-def test_log_gamma_keeps_its_digits_around_its_zeros_and_for_denormals(dtype, eps):
+def test_log_gamma_keeps_its_digits_around_its_zeros_below_zero_and_for_denormals(dtype, eps):
     x = np.concatenate([np.linspace(0.05, 4.5, 890), [1, 2, 1.0009765625, 1.9990234375, 40.0]]).astype(dtype)
     wanted = sp.gammaln(x.astype(np.float64))
     found = np.asarray(lax.lgamma(device_array(x)), np.float64)
     # As many digits as the argument allows, whose own last one counts most around the zeros.
     np.testing.assert_allclose(found, wanted, rtol=6 * eps, atol=1e-9 if dtype == "float32" else 1e-15)
+    if dtype == "float32":
+        x = np.concatenate(
+            [np.linspace(-10.7, 0.0, 1500), [-2.4570248, -5.9999, -30.25, -4096.3, -5e6 - 0.5]]
+        )
+        x = x.astype(np.float32)
+        wanted, found = sp.gammaln(x.astype(np.float64)), np.asarray(lax.lgamma(device_array(x)), np.float64)
+        np.testing.assert_allclose(found, wanted, rtol=4e-7, atol=2e-7)
+        poles = np.array([0, -0.0, -1, -10, -11, -3e9, -np.inf, np.inf, 1e38], np.float32)
+        assert np.asarray(lax.lgamma(device_array(poles))).tolist() == [np.inf] * 9
+        assert np.isnan(lax.lgamma(device_array(np.float32(np.nan))))
     tiny = np.array([1e-40, -1e-42, 2e-38, np.inf, 0.0], np.float32)
     assert np.allclose(
         lax.lgamma(device_array(tiny)), [92.103409, 96.708579, 87.498234 - 0.693147, np.inf, np.inf]

@@ -16,7 +16,7 @@ import numpy as np
 from rabbet.interpreter import typeof
 from rabbet.primitives import logic
 from rabbet.primitives.convert import bitcast_convert_type, to_dtype
-from rabbet.primitives.elementwise import add, div, log, log1p, min, mul, sqrt, sub
+from rabbet.primitives.elementwise import add, div, floor, log, log1p, min, mul, sin, sqrt, sub
 from rabbet.primitives.numerics import full_like, is_double, largest, polynomial
 from rabbet.primitives.powers import abs
 
@@ -89,12 +89,14 @@ def stirling_error(a):
 
 
 # ------------------------------------------------------------------------------------------------ log gamma
-def log_gamma(x, rough):
-    """``log |gamma(x)|`` from XLA's ``rough`` approximation, which loses digits around its zeros at 1 and 2,
-    in single precision also elsewhere, and takes denormal numbers for 0.
+def log_gamma(x, rough=None):
+    """``log |gamma(x)|``, in double precision mended from XLA's ``rough`` approximation, which loses digits
+    around its zeros at 1 and 2 and takes denormal numbers for 0.
 
     Up to 7/2 by DLMF 5.7.3, the series in the distance ``z`` of ``x + n`` from 2, and the recurrence
-    ``log gamma(x + 1) = log gamma(x) + log x``. Then, in single precision, by Stirling's formula (5.11.1).
+    ``log gamma(x + 1) = log gamma(x) + log x``. In single precision also down to -10.5, where the last zeros
+    are that a float can tell from the poles beside them, and elsewhere by Stirling's formula (5.11.1) and the
+    reflection (5.5.3).
     """
     nought, one = full_like(x, 0), full_like(x, 1)
     parts = (
@@ -110,18 +112,44 @@ def log_gamma(x, rough):
         inside = logic.bitwise_and(near, logic.lt(x, limit))
         z, factor = (logic.select_n(inside, a, b) for a, b in zip((z, factor), row, strict=False))
         sign = logic.select_n(inside, sign, full_like(x, row[-1]))
-    series = mul(z, polynomial(z, log_gamma_row(26 if is_double(x) else 12)))
-    out = logic.select_n(near, rough, add(series, mul(sign, log(factor))))
     if not is_double(x):
-        large = logic.bitwise_and(logic.ge(x, 3.5), logic.lt(x, 1e6))
-        at = logic.select_n(large, one, x)
-        logs = log(at)
-        inverse = div(1.0, at)
-        error = mul(inverse, polynomial(mul(inverse, inverse), [float(c) for c in STIRLING[:5]]))
-        half = 0.5 * math.log(2.0 * math.pi)
-        series = add(sub(mul(at, sub(logs, 1.0)), mul(logs, 0.5)), add(error, half))
-        out = logic.select_n(large, out, series)
+        below = logic.bitwise_and(logic.le(x, nought), logic.gt(x, -BELOW))
+        near = logic.bitwise_or(near, below)
+        steps = floor(sub(0.5, x))
+        z = logic.select_n(below, z, add(x, steps))
+        factor = logic.select_n(below, factor, abs(_rising(x, steps)))
+        sign = logic.select_n(below, sign, full_like(x, -1))
+    series = mul(z, polynomial(z, log_gamma_row(26 if is_double(x) else 12)))
+    elsewhere = rough if is_double(x) else _log_gamma_far(x)
+    out = logic.select_n(near, elsewhere, add(series, mul(sign, log(factor))))
     return _log_gamma_of_denormals(x, out)
+
+
+BELOW = 10.5
+
+
+def _rising(x, steps):
+    """``x (x + 1) ... (x + steps + 1)``, for up to 10 steps."""
+    product = mul(x, add(x, 1.0))
+    for k in range(2, int(BELOW + 0.5) + 2):
+        product = mul(product, logic.select_n(logic.gt(steps, k - 1.5), full_like(x, 1), add(x, float(k))))
+    return product
+
+
+def _log_gamma_far(x):
+    """``log |gamma(x)|`` in single precision for large ``|x|``; NaN for NaN."""
+    # From 2 ** 23 on all floats are whole, and those below zero poles.
+    at = min(abs(x), logic.select_n(logic.lt(x, 0.0), full_like(x, largest(x)), full_like(x, 2**24)))
+    logs = log(at)
+    inverse = div(1.0, at)
+    error = mul(inverse, polynomial(mul(inverse, inverse), [float(c) for c in STIRLING[:5]]))
+    error = add(error, 0.5 * math.log(2.0 * math.pi))
+    line, half = mul(at, sub(logs, 1.0)), mul(logs, 0.5)
+    part = sub(at, floor(at))
+    sine = sin(mul(min(part, sub(1.0, part)), math.pi))
+    # log gamma(-a) = log(pi / sin(pi a)) - log a - log gamma(a)
+    reflected = sub(sub(log(div(math.pi, sine)), line), add(half, error))
+    return logic.select_n(logic.lt(x, 0.0), add(sub(line, half), error), reflected)
 
 
 def _log_gamma_of_denormals(x, out):

@@ -63,11 +63,15 @@ simple_lgamma = lgamma.rules.pop("lower")
 
 @lgamma.rule("lower")
 def lower_lgamma(op, x):
-    """XLA's version, mended where it loses digits; halves are computed in more of them anyway."""
-    rough = simple_lgamma(op, x)
-    if dtypes.itemsize_bits(op.out.dtype) < 32:
-        return rough
-    return op.write(lambda *args: [gamma_parts.log_gamma(*args)], [op.out.strong()] * 2, [x, rough])[0]
+    """In double precision XLA's version, mended where it loses digits; halves are computed in more of them
+    anyway.
+    """
+    width = dtypes.itemsize_bits(op.out.dtype)
+    if width < 32:
+        return simple_lgamma(op, x)
+    operands = [x] if width == 32 else [x, simple_lgamma(op, x)]
+    avals = [op.out.strong()] * len(operands)
+    return op.write(lambda *args: [gamma_parts.log_gamma(*args)], avals, operands)[0]
 
 
 digamma = unary(
