@@ -25,6 +25,12 @@ def test_rounding_and_sign_have_derivative_zero():
         assert slope(fn, floats(-1.5, 0.0, 2.5)) == [0.0, 0.0, 0.0]
 
 
+def test_derivatives_at_zero():
+    assert slope(lax.cbrt, floats(0.0, -0.0, np.inf)) == [np.inf, np.inf, 0]
+    zero = lambda x: lax.real(lax.sign(lax.complex(x, lax.mul(x, 0.0))))
+    assert slope(zero, floats(0.0, 2.0)) == [0, 0]
+
+
 def test_python_numbers_adopt_the_dtype_of_the_arrays():
     assert lax.mul(ints(1, 2), 3).dtype == np.int32
     assert lax.mul(2.0, 3.0).weak_type

@@ -7,7 +7,7 @@ from rabbet.testing.draws import device_array
 from rabbet.testing.rows.gather import ROWS
 from rabbet.testing.suite import law_tests
 
-from .helpers import floats
+from .helpers import floats, gradient
 
 test_value, _, test_mapping, test_derivatives, _ = law_tests(ROWS)
 
@@ -26,6 +26,18 @@ def test_what_is_read_outside():
     read = lambda **options: np.asarray(lax.gather(x, places, numbers, (1,), **options)).tolist()
     assert str(read()) == str(read(mode="fill")) == "[2.0, nan, nan]"
     assert read(mode="fill", fill_value=5.0) == [2, 5, 5] and read(mode="clip") == [2, 2, 1]
+
+
+def test_one_element_of_nothing():
+    """As a batch of no examples reads: a slice of one where there is none, and no place for it."""
+    x, places = device_array(np.zeros((0, 3), np.float32)), device_array(np.zeros((0, 2, 1), np.int32))
+    numbers = lax.GatherDimensionNumbers((), (1,), (1,), (0,), (0,))
+    for mode in ("clip", "fill", "promise_in_bounds"):
+        read = lambda x, mode=mode: lax.gather(x, places, numbers, (1, 1), mode=mode)
+        assert read(x).shape == (0, 2)
+        assert gradient(read, x) == []
+    with pytest.raises(TypeError, match="none larger than the operand's"):
+        lax.gather(x, np.zeros((2, 1), np.int32), lax.GatherDimensionNumbers((1,), (0,), (0,)), (1, 3))
 
 
 def test_narrow_indices_reach_the_end_of_long_arrays():

@@ -264,16 +264,20 @@ def lower_sign(op, x):
 
 @sign.rule("jvp")
 def jvp_sign(op, x):
-    """Zero for real ``x``; for complex ``x`` the part of the tangent across its direction, over ``|x|``."""
+    """Zero for real ``x`` and at 0; for complex ``x`` the part of the tangent across its direction, over
+    ``|x|``.
+    """
     out = op(x.primal)
     aval = typeof(out)
     if aval.dtype.kind != "c":
         return Dual(out, zero_for(aval))
     convert, logic, powers = primitives.convert, primitives.logic, primitives.powers
     size = powers.abs(x.primal)
-    size = logic.select_n(logic.eq(size, 0.0), size, zeros.full(typeof(size).strong(), 1))
+    nowhere = logic.eq(size, 0.0)
+    size = logic.select_n(nowhere, size, zeros.full(typeof(size).strong(), 1))
     along = convert.real(mul(convert.conj(out), x.tangent))
     across = sub(x.tangent, mul(out, convert.to_dtype(along, aval.dtype)))
+    across = logic.select_n(nowhere, across, zeros.full(aval.strong(), 0))
     return Dual(out, div(across, convert.to_dtype(size, aval.dtype)))
 
 
@@ -338,7 +342,7 @@ rsqrt = unary(
 )  # fmt: skip
 cbrt = unary(
     "cbrt", "stablehlo.cbrt", FLOATS, kinds=("increasing",),
-    tolerant=True, derivative=lambda x, out: div(out, mul(x, 3.0)), doc="real cube root",
+    tolerant=True, derivative=lambda x, out: div(1.0 / 3.0, mul(out, out)), doc="real cube root",
 )  # fmt: skip
 logistic = unary(
     "logistic", "stablehlo.logistic", INEXACT, kinds=("increasing",),

@@ -78,12 +78,15 @@ def gather_aval(
         raise TypeError(
             f"{shown}: start_indices needs at least one dimension, the last one holding index vectors"
         )
-    if len(slice_sizes) != x.ndim or any(not 0 <= s <= n for s, n in zip(slice_sizes, x.shape, strict=False)):
+    dropped = (*numbers.collapsed_slice_dims, *numbers.operand_batching_dims)
+    # One element of none, where there is no window to hold it: a batch of nothing.
+    least = [int(d in dropped and 0 in indices.shape[:-1]) for d in range(x.ndim)]
+    highest = tuple(map(max, x.shape, least))
+    if len(slice_sizes) != x.ndim or any(not 0 <= s <= n for s, n in zip(slice_sizes, highest, strict=False)):
         raise TypeError(
             f"{shown}: slice_sizes {slice_sizes} must have a size for each dimension of the operand, none "
             f"larger than the operand's {x.shape}"
         )
-    dropped = (*numbers.collapsed_slice_dims, *numbers.operand_batching_dims)
     checks.axes_valid("gather: collapsed_slice_dims and operand_batching_dims", dropped, x.ndim)
     check_index_map(
         shown, "start_index_map", numbers.start_index_map, x, indices, numbers.operand_batching_dims
@@ -137,6 +140,8 @@ gather = Primitive("gather", gather_aval, doc="windows of x at computed position
 # ----------------------------------------------------------------------------------------------- lowering
 @gather.rule("lower")
 def lower_gather(op, x, indices):
+    if not op.out.size:
+        return op.constant(0, op.out)
     if op["mode"] is FILL_OR_DROP:
         return inlining.inline(op, lambda p, i: filled(op.params, p, i), [x, indices])
     numbers = op["dimension_numbers"]

@@ -167,8 +167,6 @@ def take_along(x, indices, axis):
     """Elements of ``x`` along ``axis``, at positions given for each place of the result."""
     gather = primitives.gather  # that family needs others which need this one; by now all are there
     aval = typeof(indices)
-    if not aval.size:  # nothing is read, and a gather wants at least one element to read from
-        return shape.slice(x, start_indices=(0,) * aval.ndim, limit_indices=aval.shape, strides=None)
     others = tuple([d for d in range(aval.ndim) if d != axis])
     numbers = gather.GatherDimensionNumbers(
         offset_dims=(), collapsed_slice_dims=(axis,), start_index_map=(axis,), operand_batching_dims=others,
