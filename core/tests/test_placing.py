@@ -88,7 +88,9 @@ def test_device_put_shares_or_copies():
 def test_device_put_refuses_what_it_cannot_do():
     with pytest.raises(ValueError, match="donate and may_alias cannot both be True"):
         rb.device_put(ROW, donate=True, may_alias=True)
-    with pytest.raises(TypeError, match=r"src must be a Device .* got 'cpu'"):
+    with pytest.raises(
+        TypeError, match=r"src must be a Device .* got 'cpu'; it may be rb.devices\('cpu'\)\[0\]"
+    ):
         rb.device_put(ROW, src="cpu")
     with pytest.raises(TreeError, match="device_put: donate is not a prefix of x"):
         rb.device_put((ROW, ROW), donate=(True,))

@@ -85,7 +85,7 @@ def test_what_doctor_says():
     ("setting", "bad", "says"),
     [
         (NUM_DEVICES, "0", "at least 1"),
-        (NUM_DEVICES, "many", "many"),
+        (NUM_DEVICES, "many", "at least 1"),
         (THREADS, "0", "at least 1"),
         (ALLOCATOR, "mine", "keep or default"),
     ],

@@ -88,6 +88,26 @@ def test_doctor_shows_the_version_that_a_plugin_asks_for():
     assert "requires rabbet-core>=99" in check.detail
 
 
+def test_doctor_names_variables_that_set_nothing(monkeypatch):
+    for name in ("RABBET_CACHES", "RABBET_QQQ", "RABBET_PREFER", "RABBET_CACHE"):
+        monkeypatch.setenv(name, "0")
+    found = labels(doctor.settings(manager()))
+    assert found["RABBET_CACHES"].detail == "0 (no setting has this name; did you mean RABBET_CACHE?)"
+    assert found["RABBET_QQQ"].detail == "0 (no setting has this name)"
+    assert found["RABBET_PREFER"].detail == found["RABBET_CACHE"].detail == "0"
+
+
+def test_profile_shows_the_scripts_own_traceback(tmp_path, capsys):
+    script = tmp_path / "broken.py"
+    assert cli.main(["passes", "--profile", str(script)]) == 1
+    assert f"there is no script '{script}'" in capsys.readouterr().err
+    script.write_text("def f():\n    raise ValueError('mine')\nf()\n")
+    assert cli.main(["passes", "--profile", str(script)]) == 1
+    shown = capsys.readouterr()
+    assert "nothing was compiled" in shown.out and "ValueError: mine" in shown.err
+    assert shown.err.count("  File ") == shown.err.count("broken.py") == 2
+
+
 def test_doctor_asks_hook_plugins(monkeypatch):
     module = types.ModuleType("rabbet_fake_checks")
     module.doctor_checks = hookimpl(lambda: [("disk", False, "full")])

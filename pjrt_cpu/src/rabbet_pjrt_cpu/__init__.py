@@ -25,9 +25,12 @@ from rabbet.extend import (
 
 def count(value):
     """Parse a number of devices or threads."""
-    number = int(value)
+    try:
+        number = int(value)
+    except (TypeError, ValueError):
+        number = 0
     if number < 1:
-        raise ValueError("it is a number, at least 1")
+        raise ValueError("it is a whole number, at least 1")
     return number
 
 

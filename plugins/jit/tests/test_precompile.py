@@ -95,6 +95,11 @@ def test_what_is_no_program_is_refused(entry):
         rb.precompile([entry])
 
 
+def test_a_function_alone_is_refused():
+    with pytest.raises(TypeError, match=r"takes a list of .* write rb.precompile\(\[\(f, \(x, y\)\)\]\)"):
+        rb.precompile(rb.jit(len))
+
+
 def test_options_of_the_wrong_kind_are_refused_when_jit_is_called():
     with pytest.raises(ConfigError, match="a dict of name and value, got str"):
         rb.jit(len, compiler_options="xla_cpu_enable_fast_math")

@@ -1,7 +1,8 @@
 """``x.at[index].set(value)`` and its like: copies of an array with some elements changed.
 
 Slices and integers become slices that are updated, which compilers do in place; computed positions become
-one scatter, and slices of neighbours beside them belong to its windows. A single mask becomes a selection, so it may be a value that is not known yet.
+one scatter, and slices of neighbours beside them belong to its windows. A single mask becomes a selection,
+so it may be a value that is not known yet.
 """
 
 import warnings

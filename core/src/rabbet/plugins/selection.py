@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from rabbet.plugins import discovery
 from rabbet.plugins.records import Record
 
+VARIABLES = ("RABBET_PLUGINS", "RABBET_DISABLE_PLUGINS", "RABBET_PREFER")
+
 
 @dataclass(frozen=True)
 class Selection:

@@ -68,7 +68,10 @@ def compile_ahead(lowering, topology, options=None):
     platform, name = lowering.platform, lowering.name
     backend = backends.default_registry().get(platform)
     if backend.topology is None:
-        raise PluginError(f"the backend for {platform!r} does not compile for hardware that is not here")
+        raise PluginError(
+            f"the backend for {platform!r} does not compile for hardware that is not here; leave "
+            "topology= out to compile for this machine"
+        )
     if lowering.module.callbacks:
         raise ConfigError(
             f"{name!r} calls Python functions, which exist in this process only: it cannot be compiled ahead "

@@ -135,7 +135,10 @@ def as_device(device, name="device"):
     if isinstance(device, SingleDeviceSharding):
         (only,) = device.device_set
         return only
-    hint = f"; the first device of a platform is rb.devices({device!r})[0]" if isinstance(device, str) else ""
+    hint = ""
+    if isinstance(device, str):
+        platform, _, number = device.partition(":")
+        hint = f"; it may be rb.devices({platform!r})[{number if number.isdecimal() else 0}]"
     raise TypeError(
         f"{name} must be a Device (rb.devices() lists them) or a SingleDeviceSharding, got {device!r}{hint}"
     )

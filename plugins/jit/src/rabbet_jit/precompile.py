@@ -35,7 +35,13 @@ def precompile(programs, *, threads=None, wait=True):
     Example:
       >>> rb.precompile([(train_step, (params, batch)), (evaluate, (params, batch))])
     """
-    programs = list(programs)
+    try:
+        programs = list(programs)
+    except TypeError:
+        raise TypeError(
+            f"precompile takes a list of (jitted function, tuple of arguments), got {programs!r}; for one "
+            "program write rb.precompile([(f, (x, y))])"
+        ) from None
     settings = config.overrides()
     count = threads or max(1, min(len(programs), os.cpu_count() or 1))
     pool = futures.ThreadPoolExecutor(count, "rabbet-compile")

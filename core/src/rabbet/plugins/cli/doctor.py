@@ -5,13 +5,16 @@ devices and every hook plugin for its own checks. Lines are printed as they are 
 backend which takes the process down with it is the last thing on the screen.
 """
 
+import difflib
 import os
 import platform
 import sys
 from importlib import metadata
 from typing import NamedTuple
 
-from rabbet.plugins import discovery
+from rabbet.config import config
+from rabbet.errors import ConfigError
+from rabbet.plugins import discovery, selection
 from rabbet.plugins.cli import cache, devices, trial
 from rabbet.plugins.hooks import default_hooks
 from rabbet.plugins.manager import default_manager
@@ -80,10 +83,25 @@ def settings(manager):
     """The RABBET_ variables that are set, and names in them that match no installed package."""
     for name, value in sorted(os.environ.items()):
         if name.startswith("RABBET_"):
-            yield Check(name, None, value)
+            yield Check(name, None, f"{value}{unknown_variable(name)}")
     known = {name for record in manager.records() for name in record.called}
     for name in sorted(manager.selection.names - known):
         yield Check("settings", False, f"a RABBET_ setting names {name!r}; no installed plugin is called so")
+
+
+def unknown_variable(name):
+    """What to say after the value of a variable that sets nothing; "" for one that does."""
+    if name in selection.VARIABLES:
+        return ""
+    try:
+        getattr(config, name.removeprefix("RABBET_").lower())
+    except AttributeError:
+        settings = [setting.variable for setting in config.settings.values()]
+        near = difflib.get_close_matches(name, [*settings, *selection.VARIABLES], n=1, cutoff=0.65)
+        return f" (no setting has this name{f'; did you mean {near[0]}?' if near else ''})"
+    except ConfigError:
+        pass  # a setting, with a value that it cannot have: whoever reads it says so
+    return ""
 
 
 def plugins(manager):

@@ -4,8 +4,10 @@
 """
 
 import argparse
+import os
 import runpy
 import sys
+import traceback
 
 from rabbet.errors import RabbetError
 from rabbet.plugins.cli import output
@@ -49,13 +51,27 @@ def profile(script, *arguments):
     """Run ``script`` as if by ``python script arguments...``, then show the table, also if it failed."""
     from rabbet.passes.profile import profiled
 
+    if not os.path.exists(script):
+        raise RabbetError(f"--profile: there is no script {script!r} in {os.getcwd()}")
+    failed = False
     argv, sys.argv = sys.argv, [script, *arguments]
     try:
         with profiled() as totals:
             runpy.run_path(script, run_name="__main__")
+    except Exception as error:
+        failed = True
+        traceback.print_exception(error.with_traceback(own_frames(error.__traceback__, script)))
     finally:
         sys.argv = argv
         rows = [(name, t.programs, t.before, t.after, f"{1e3 * t.seconds:.1f}") for name, t in totals.items()]
         headers = ("pass", "programs", "equations before", "after", "milliseconds")
         output.table(headers, rows, empty="nothing was compiled")
-    return 0
+    return int(failed)
+
+
+def own_frames(frames, script):
+    """A traceback from the script's first line on; all of it where none is the script's."""
+    inner = frames
+    while inner is not None and inner.tb_frame.f_code.co_filename != script:
+        inner = inner.tb_next
+    return inner or frames
