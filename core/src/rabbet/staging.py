@@ -48,9 +48,8 @@ class Stage(Interpreter):
             for i, v in enumerate(inputs):
                 if type(v) in PYTHON:
                     inputs[i] = Literal(v, avals[i])
-        avals = tuple(avals)
         where = context.where or source_info.caller()
-        out = op.out(avals)
+        out = op.out(tuple(avals))
         primitive = op.primitive
         if primitive.special:
             self.effects |= effects_of(op)
