@@ -64,16 +64,17 @@ def owner(entry_point: EntryPoint) -> Distribution | None:
     except importlib.metadata.PackageNotFoundError:
         pass
     for candidate in scan(entry_point.group):
-        if _key(candidate) == _key(entry_point):
+        if key(candidate) == key(entry_point):
             return candidate.dist
     return None
 
 
 def _declares(distribution: Distribution, entry_point: EntryPoint) -> bool:
-    return any(_key(one) == _key(entry_point) for one in distribution.entry_points)
+    return any(key(one) == key(entry_point) for one in distribution.entry_points)
 
 
-def _key(entry_point: EntryPoint) -> tuple[str, str, str]:
+def key(entry_point: EntryPoint) -> tuple[str, str, str]:
+    """What tells entry points apart: name, value, group."""
     return entry_point.name, entry_point.value, entry_point.group
 
 

@@ -23,7 +23,7 @@ import sys
 import threading
 from collections import defaultdict
 from collections.abc import Iterable
-from importlib.metadata import EntryPoint
+from importlib.metadata import Distribution, EntryPoint
 
 from rabbet.errors import MissingPluginError, PluginConflictError, PluginError
 from rabbet.plugins import discovery
@@ -57,6 +57,10 @@ class PluginManager:
         self._lock = threading.RLock()
         self._groups: dict[str, dict[str, list[Record]]] = {}
         self._rescanned: set[str] = set()
+        # By entry point, its distribution; by a distribution's id, what it requires and is not met. To
+        # read metadata takes longer than to import a small plugin, and one distribution brings several.
+        self._owners: dict[tuple, Distribution] = {}
+        self._unmet: dict[int, str | None] = {}
 
     # Listing ------------------------------------------------------------------------------------
 
@@ -156,8 +160,19 @@ class PluginManager:
             record.status, record.error = "disabled", MissingPluginError(refusal)
 
     def _find_owner(self, record):
-        if record.distribution is None:
-            record.distribution = discovery.owner(record.entry_point)
+        entry_point = record.entry_point
+        if record.distribution is not None or entry_point.dist is not None:
+            record.distribution = record.distribution or entry_point.dist
+            return
+        key = discovery.key(entry_point)
+        if key not in self._owners:
+            found = discovery.owner(entry_point)
+            if found is None:
+                return
+            for one in found.entry_points:
+                self._owners.setdefault(discovery.key(one), found)
+            self._owners[key] = found
+        record.distribution = self._owners[key]
 
     def _candidates(self, group, name) -> list[Record]:
         """The providers of ``name`` that may be used, or the error that says why there are none."""
@@ -213,10 +228,13 @@ class PluginManager:
     def _check_version(self, record):
         """Before the import, above all before native code that expects another core is loaded."""
         self._find_owner(record)
-        if record.distribution is None:
+        owner = record.distribution
+        if owner is None:
             return
         try:
-            unmet = discovery.unmet_requirement(record.distribution, self.core_version)
+            if id(owner) not in self._unmet:
+                self._unmet[id(owner)] = discovery.unmet_requirement(owner, self.core_version)
+            unmet = self._unmet[id(owner)]
         except Exception as error:  # metadata that cannot be parsed is the plugin's failure, not ours
             self.fail(record, error, "incompatible")
             return
