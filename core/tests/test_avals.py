@@ -108,7 +108,7 @@ def test_an_unknown_dtype_is_named(name):
 
 def test_attributes_are_a_closed_list():
     aval = ShapedArray((1,), "int32")
-    with pytest.raises(AttributeError, match="ShapedArray has no attribute 'sharding_of'"):
+    with pytest.raises(AttributeError, match="'ShapedArray' object has no attribute 'sharding_of'"):
         aval.sharding_of  # noqa: B018
 
 

@@ -34,7 +34,7 @@ class ShapedArray:
 
     __slots__ = (
         "shape", "dtype", "weak_type", "ndim", "size", "kind", "adopting", "arithmetic", "is_extended",
-        "mlir", "_scalar", "__weakref__",
+        "_mlir", "_scalar", "__weakref__",
     )  # fmt: skip
     shape: tuple
     dtype: Any
@@ -45,7 +45,7 @@ class ShapedArray:
     adopting: frozenset
     arithmetic: bool
     is_extended: bool
-    mlir: str
+    _mlir: Any
     _scalar: Any
 
     def __new__(cls, shape, dtype, weak_type=False):
@@ -57,16 +57,14 @@ class ShapedArray:
                 tuple([_dimension(d) for d in shape]), dtypes.canonicalize(dtype), bool(weak_type), key
             )
 
-    def __getattr__(self, name):
-        """``mlir``, when it is first asked for: the StableHLO type ``tensor<2x3xf32>``; for a typed key
-        that of its storage.
-        """
-        if name != "mlir":
-            raise AttributeError(f"ShapedArray has no attribute {name!r}")
-        physical = self.physical
-        dims = "".join([f"{d}x" for d in physical.shape])
-        self.mlir = f"tensor<{dims}{dtypes.mlir_name(physical.dtype)}>"
-        return self.mlir
+    @property
+    def mlir(self):
+        """The StableHLO type ``tensor<2x3xf32>``; for a typed key that of its storage."""
+        if self._mlir is None:
+            physical = self.physical
+            dims = "".join([f"{d}x" for d in physical.shape])
+            self._mlir = f"tensor<{dims}{dtypes.mlir_name(physical.dtype)}>"
+        return self._mlir
 
     @property
     def scalar(self):
@@ -141,7 +139,7 @@ def _intern(shape, dtype, weak_type, key):
     if aval is None:
         aval = object.__new__(ShapedArray)
         aval.shape, aval.dtype, aval.weak_type = shape, dtype, weak_type
-        aval.ndim, aval.size, aval._scalar = len(shape), prod(shape), None
+        aval.ndim, aval.size, aval._mlir, aval._scalar = len(shape), prod(shape), None, None
         aval.is_extended = isinstance(dtype, dtypes.ExtendedDType)
         aval.kind = dtypes.kind(dtype)
         aval.arithmetic = aval.kind != "b"

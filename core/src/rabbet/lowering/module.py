@@ -200,7 +200,8 @@ class Function:
         arguments = (*jaxpr.constvars, *jaxpr.invars)
         env = dict(zip(arguments, names, strict=True))
         # Most programs have no typed keys, so their equations need not be looked at one by one.
-        keys = holds_keys(arguments) or any([holds_keys(eqn.outputs) for eqn in jaxpr.equations])
+        made = (v for eqn in jaxpr.equations for v in eqn.outputs)
+        keys = holds_keys(arguments) or holds_keys(made)
         location = self.module.locations.name
         rules, find_rule, lacks = self.module.rules, self.module.rule, self.module.lacks
         outer, where = self.loc, None
@@ -262,10 +263,7 @@ class Function:
 
 def holds_keys(atoms):
     """Whether one of these variables and literals is an array of typed keys."""
-    for v in atoms:
-        if v.aval.is_extended:
-            return True
-    return False
+    return any(v.aval.is_extended for v in atoms)
 
 
 def decomposed(eqn, parts):

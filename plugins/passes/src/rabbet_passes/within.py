@@ -19,7 +19,7 @@ def rewriting_bodies(equations, name, rewrite):
       name: under which a body remembers what it became.
       rewrite: ``rewrite(jaxpr) -> jaxpr``, which returns its argument where there is nothing to do.
     """
-    if not any([eqn.op.primitive.special for eqn in equations]):
+    if not any(eqn.op.primitive.special for eqn in equations):
         return equations
     known = {}
     result, changed = [], False
