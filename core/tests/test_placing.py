@@ -96,6 +96,12 @@ def test_device_put_refuses_what_it_cannot_do():
         rb.device_put((ROW, ROW), donate=(True,))
 
 
+def test_ways_of_reading():
+    assert [float(ROW.at[1].get(strategy=s)) for s in ("auto", "gather", "dynamic_slice")] == [1, 1, 1]
+    with pytest.raises(ValueError, match="strategy must be one of"):
+        ROW.at[1].get(strategy="guess")
+
+
 def test_tokens_are_values():
     first, second = lax.create_token(), lax.after_all()
     merged = lax.after_all(first, second).block_until_ready()

@@ -185,9 +185,9 @@ class Config:
             f"  block:   with config.override({name}={value!r}):"
         )
 
-    def update(self, name, value):
+    def update(self, name, val):
         """Set ``name`` for the whole process. Where a thread overrides it, the override stays in force."""
-        value = self._setting(name).read(value, f"config.{name}")
+        value = self._setting(name).read(val, f"config.{name}")
         with self._lock:
             setattr(type(self.values), name, value)
             self._refresh()

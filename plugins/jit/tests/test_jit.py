@@ -378,6 +378,10 @@ def test_shardings_name_the_device():
     sharding = rb.device_put(1.0).sharding
     twice = rb.jit(lambda x, y: lax.add(x, y), in_shardings=(sharding, None), out_shardings=sharding)
     assert np.asarray(twice(X, X)).tolist() == (X + X).tolist() and twice(X, X).committed
+    lowered = rb.jit(lax.neg).trace(X).lower(lowering_platforms=(rb.default_backend(),))
+    assert lowered.compile(device_assignment=(rb.devices()[0],))(X).tolist() == (-X).tolist()
+    with pytest.raises(NotImplementedError, match="compile: a program runs on one device"):
+        lowered.compile(device_assignment=())
     with pytest.raises(NotImplementedError, match="out_shardings must be None or a SingleDeviceSharding"):
         rb.jit(lax.neg, out_shardings="everywhere")
     with pytest.raises(NotImplementedError, match="ShapeDtypeStruct: is_ref is not supported"):

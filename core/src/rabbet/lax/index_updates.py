@@ -42,6 +42,9 @@ class Indexer:
         return f"Indexer({self.array!r})"
 
 
+STRATEGIES = ("auto", "gather", "dynamic_slice", "static_slice")
+
+
 @folded
 class IndexedArray:
     """Some elements of an array, ``x.at[index]``: each method returns a changed copy of ``x``, of its dtype.
@@ -80,14 +83,16 @@ class IndexedArray:
 
     def get(
         self, *, indices_are_sorted=False, unique_indices=False, mode=None, fill_value=None,
-        out_sharding=None,
-        wrap_negative_indices=True,
+        out_sharding=None, wrap_negative_indices=True, strategy="auto",
     ):  # fmt: skip
         """``x[index]`` with a choice of what is read out of range: see the class.
 
         ``fill_value`` is a scalar known before the program runs; by default NaN, the smallest (signed) or
-        largest (unsigned) integer, or True.
+        largest (unsigned) integer, or True. ``strategy`` is one of the field's names for how it is done; here
+        the index decides.
         """
+        if strategy not in STRATEGIES:
+            raise ValueError(f"x.at[...].get: strategy must be one of {STRATEGIES}, got {strategy!r}")
         if mode is None and fill_value is not None:
             mode = "fill"
         options = {

@@ -97,10 +97,11 @@ class Traced(Stage):
         """The program, a ``ClosedJaxpr``."""
         return ClosedJaxpr(*self.program.closed)
 
-    def lower(self, *, platform=None, platforms=None):
+    def lower(self, *, platform=None, platforms=None, lowering_platforms=None):
         """Write the program as StableHLO for a platform (by default the default backend's); a
-        ``Lowered``.
+        ``Lowered``. ``platforms``, also called ``lowering_platforms``, are a tuple of just one.
         """
+        platforms = lowering_platforms if platforms is None else platforms
         if platforms is not None:
             if isinstance(platforms, str) or len(platforms) != 1:
                 raise ValueError(
@@ -151,13 +152,14 @@ class Lowered(Stage):
         """
         return self.compile().cost_analysis()
 
-    def compile(self, compiler_options=None, *, device=None, topology=None):
+    def compile(self, compiler_options=None, *, device=None, topology=None, device_assignment=None):
         """Compile the program.
 
         Args:
           compiler_options: by name, over those given to ``jit``.
           device: the ``Device`` to run on; by default the one given to ``jit``, or the platform's first.
           topology: the name of hardware that need not be here: ``"v5e:2x2"`` for tpu, ``"h100"`` for cuda.
+          device_assignment: the device in a tuple.
 
         Returns:
           a ``Compiled``; with ``topology`` a ``CompiledAhead``, which can be looked at and not be called.
@@ -167,6 +169,12 @@ class Lowered(Stage):
           CompileError: for a program that the compiler refuses.
         """
         options = {**(self.jitted.options or {}), **plain_options(compiler_options or {})} or None
+        if device_assignment is not None:
+            if len(device_assignment) != 1 or device not in (None, *device_assignment):
+                raise NotImplementedError(
+                    f"compile: a program runs on one device in this version, got {device_assignment!r:.60}"
+                )
+            (device,) = device_assignment
         if topology is not None:
             from rabbet_jit.ahead import CompiledAhead  # not at the top: it imports this module
 
