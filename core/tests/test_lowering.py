@@ -156,6 +156,17 @@ def test_equations_in_a_body_carry_their_own_lines():
     )
 
 
+def test_the_parts_of_an_operation_stand_at_its_line():
+    def squares(x):
+        y = lax.square(x)
+        return lax.square(y)
+
+    module = lowered(squares, F)
+    first = squares.__code__.co_firstlineno
+    lines = re.findall(r'loc\(".*test_lowering.py":(\d+):', module.text)
+    assert [int(line) - first for line in lines] == [1, 2]
+
+
 def test_an_equation_without_a_place_is_fine():
     a, b = Var(F), Var(F)
     module = lower_program(Jaxpr([a], [b], [Equation(lax.sin.op(), [a], [b])]), "cpu")
