@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 import rabbet as rb
 from rabbet import lax
+from rabbet.avals import ShapedArray
 from rabbet.errors import UnexpectedTracerError
+from rabbet.staging import stage
 
 X = np.arange(4, dtype="f4")
 
@@ -50,6 +52,17 @@ def test_the_index_of_fori_loop_gives_way():
 def test_the_index_of_a_traced_fori_loop_gives_way():
     out = rb.jit(lambda n: lax.fori_loop(0, n, lambda i, v: v + i, np.uint8(1)))(3)
     assert (out.dtype, int(out)) == (np.uint8, 4)
+
+
+def test_numbers_that_loops_begin_with_are_literals():
+    """The compiler knows their value, and calls have no arrays to hand over."""
+    for fn in (
+        lambda x: lax.scan(lambda c, _: ((c[0] + 1, lax.add(c[1], x)), None), (0, x), None, length=3)[0][1],
+        lambda x: lax.fori_loop(0, 3, lambda i, c: lax.mul(c, x), x),
+        lambda x: lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, lax.mul(c[1], x)), (0, x))[1],
+    ):
+        program = stage(lambda x, fn=fn: [fn(x)], [ShapedArray((4,), "float32")])
+        assert not program.consts
 
 
 def test_bounds_of_fori_loop():

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from rabbet import dtypes, tree
+from rabbet import dtypes, scalars, tree
 from rabbet.config import config
 from rabbet.interpreter import is_tracer, typeof
 from rabbet.jaxpr import evaluate, open_consts
@@ -48,7 +48,8 @@ class Body:
 
 def _flat(values):
     leaves, treedef = tree.flatten(values)
-    return [traceable(x) for x in leaves], treedef
+    # Python numbers stay: in a program they are literals, whose value the compiler knows.
+    return [x if scalars.is_python_scalar(x) else traceable(x) for x in leaves], treedef
 
 
 def _scalar(who, value, kinds, wanted):
