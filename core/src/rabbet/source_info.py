@@ -270,16 +270,22 @@ def folded(function):
         code, defaults, names = _ANYTHING, None, globals()
     several = code.co_argcount <= _MOST_PARAMETERS
     count = code.co_argcount if several else 0
-    own = _door(count, not several or code.co_kwonlyargcount > 0 or bool(code.co_flags & _STARS))
-    parameters = code.co_varnames[:count]
+    keywords = code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount]
+    stars = not several or len(keywords) > _MOST_KEYWORDS or bool(code.co_flags & _STARS)
+    keywords = () if stars else keywords
+    own = _door(count, len(keywords), stars)
+    parameters = code.co_varnames[:count] + keywords
     own = own.replace(
         co_name=code.co_name,
         co_qualname=code.co_qualname,
         co_posonlyargcount=code.co_posonlyargcount if several else 0,
-        co_varnames=parameters + own.co_varnames[count:],
+        co_varnames=parameters + own.co_varnames[len(parameters) :],
+        co_consts=tuple([keywords if type(const) is tuple else const for const in own.co_consts]),
     )
     cells = CellType(fold_traceback), CellType(function)  # in the order of their names
     door = FunctionType(own, names, code.co_name, defaults if several else None, cells)
+    if keywords:
+        door.__kwdefaults__ = function.__kwdefaults__
     return folds_itself(functools.update_wrapper(door, function))
 
 
@@ -324,25 +330,26 @@ def of(function, fold_traceback):
             raise
     return door
 """
-_MOST_PARAMETERS = 6
+_MOST_PARAMETERS, _MOST_KEYWORDS = 6, 2
 _STARS = CO_VARARGS | CO_VARKEYWORDS
 _ANYTHING = (lambda *args, **kwargs: None).__code__
 
 
 @functools.cache
-def _door(count, with_more):
-    """The code of a door for so many positional parameters, under names that ``folded`` replaces: one
-    compilation serves all functions of a form. Where there are stars or keywords, the door has both stars,
-    and hands them on, which costs most of all, only if something is given that way.
+def _door(count, keywords, stars):
+    """The code of a door for so many parameters by position and by keyword, under names that ``folded``
+    replaces: one compilation serves all functions of a form. ``stars`` stand for any others; to hand them on
+    costs most of all, so that is only done if something is given that way.
     """
-    positions = [f"a{i}" for i in range(count)]
-    parameters, call = ", ".join(positions), f"function({', '.join(positions)})"
-    if with_more:
+    positions, names = [f"a{i}" for i in range(count)], [f"k{i}" for i in range(keywords)]
+    parameters = ", ".join([*positions, *(["*"] if names else []), *names])
+    call = f"function({', '.join([*positions, *[f'{name}={name}' for name in names]])})"
+    if stars:
         parameters = ", ".join([*positions, "*rest", "**keywords"])
         call = f"function({parameters}) if rest or keywords else {call}"
-    names: dict = {}
-    exec(compile(_DOOR.format(parameters=parameters, call=call), _DOORS, "exec"), names)
-    return names["of"](None, None).__code__
+    made: dict = {}
+    exec(compile(_DOOR.format(parameters=parameters, call=call), _DOORS, "exec"), made)
+    return made["of"](None, None).__code__
 
 
 def _folds(function):
