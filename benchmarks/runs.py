@@ -30,9 +30,11 @@ def environment(cache, warm):
     """Environment variables that put every framework's caches into the folder `cache`.
 
     jax keeps compiled programs on disk only when told to, which is what a warm run wants. Bytecode of modules
-    is written where it is missing, as it is when a package is installed.
+    is written where it is missing, as it is when a package is installed. Neither framework looks for devices
+    other than the CPU: a TPU's library comes with ours, and jax would pay for asking it.
     """
     env = dict(os.environ, RABBET_CACHE_DIR=cache, TF_CPP_MIN_LOG_LEVEL="3")
+    env |= {"RABBET_PLATFORMS": "cpu", "JAX_PLATFORMS": "cpu"}
     env.pop("PYTHONDONTWRITEBYTECODE", None)
     if warm:
         env |= {
