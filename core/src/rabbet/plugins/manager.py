@@ -57,10 +57,10 @@ class PluginManager:
         self._lock = threading.RLock()
         self._groups: dict[str, dict[str, list[Record]]] = {}
         self._rescanned: set[str] = set()
-        # By entry point, its distribution; by a distribution's id, what it requires and is not met. To
+        # By entry point, its distribution; by distribution, what it requires and is not met. To
         # read metadata takes longer than to import a small plugin, and one distribution brings several.
         self._owners: dict[tuple, Distribution] = {}
-        self._unmet: dict[int, str | None] = {}
+        self._unmet: dict[Distribution, str | None] = {}
 
     # Listing ------------------------------------------------------------------------------------
 
@@ -232,9 +232,9 @@ class PluginManager:
         if owner is None:
             return
         try:
-            if id(owner) not in self._unmet:
-                self._unmet[id(owner)] = discovery.unmet_requirement(owner, self.core_version)
-            unmet = self._unmet[id(owner)]
+            if owner not in self._unmet:
+                self._unmet[owner] = discovery.unmet_requirement(owner, self.core_version)
+            unmet = self._unmet[owner]
         except Exception as error:  # metadata that cannot be parsed is the plugin's failure, not ours
             self.fail(record, error, "incompatible")
             return

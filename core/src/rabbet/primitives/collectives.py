@@ -47,8 +47,9 @@ def lower_unbound(op, *names):
     )
 
 
-REASON = "a program that is compiled by itself has no named axis around it"
-lower_unbound.refusal = REASON  # type: ignore[attr-defined]
+lower_unbound.refusal = (  # type: ignore[attr-defined]
+    "a program that is compiled by itself has no named axis around it"
+)
 
 
 # ---------------------------------------------------------------------------------------------- in groups
