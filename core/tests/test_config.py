@@ -255,6 +255,9 @@ def test_every_setting_is_documented():
 
 
 def test_contexts_have_the_fields_argument_names():
-    with rb.disable_jit(disable=False), rb.debug_nans(new_val=False), rb.default_device(new_val=None):
-        assert not rb.config.disable_jit
+    (device, *_) = rb.devices()
+    with rb.disable_jit(disable=True), rb.debug_nans(new_val=True), rb.default_device(new_val=device):
+        assert (rb.config.disable_jit, rb.config.debug_nans, rb.config.default_device) == (True, True, device)
     assert rb.local_devices(host_id=0) == rb.local_devices(process_index=0)
+    with pytest.raises(ValueError, match="no process 7; there are 1"):
+        rb.local_devices(host_id=7)

@@ -1,4 +1,5 @@
-"""Who calls as the field documents it is understood: the signatures of all public names beside jax's.
+"""Who calls as the field documents it is understood: the signatures of the functions and methods
+that both have, beside jax's.
 
 A signature here takes every call that jax's takes, with the same names and the same defaults; it may take
 more. What is different on purpose stands in ``DIFFERENT``, with the reason. Below, what the less common

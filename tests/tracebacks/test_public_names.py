@@ -90,7 +90,7 @@ def shown(functions):
                 wrong += [f"{name}: {frame}" for frame in internal_frames(error)]
                 refused += 1
                 break
-    assert refused > len(functions) // 5, "most functions do refuse something"
+    assert refused > len(functions) // 5, "more than a fifth of them refuse something"
     return wrong
 
 

@@ -22,6 +22,9 @@ def test_zeros_are_equal_and_keep_their_signs():
     values, places = lax.sort((zeros, ints(0, 1, 2, 3)))
     assert np.asarray(places).tolist() == [3, 0, 1, 2]
     assert np.signbit(np.asarray(values)).tolist() == [True, False, True, False]
+    for stable in (True, False):
+        alone = np.asarray(lax.sort(zeros, is_stable=stable))
+        assert np.signbit(alone).tolist() == [True, True, False, False]
 
 
 def test_both_signs_of_nan_come_last():

@@ -39,6 +39,8 @@ def test_what_is_refused():
     traced = rb.jit(f).trace(X)
     with pytest.raises(ValueError, match=r"one platform, as in platforms=\('cpu',\)"):
         traced.lower(platforms=("cpu", "tpu"))
+    with pytest.raises(ValueError, match="one platform"):
+        traced.lower(lowering_platforms=("cpu", "tpu"))
     with pytest.raises(ValueError, match="got platforms='cpu'"):
         traced.lower(platforms="cpu")
     with pytest.raises(TypeError, match="a device or a topology"):

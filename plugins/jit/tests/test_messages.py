@@ -278,6 +278,16 @@ for mixing in (lambda: rb.jit(lax.mul)(x, elsewhere), looped):
         assert "f32[3], is on cpu:0" in str(error) and "f32[], is on cpu:1" in str(error), error
     else:
         raise AssertionError("arguments on two devices")
+host, wanted = np.ones(3, "f4"), elsewhere.sharding
+assert rb.jit(lax.neg, out_shardings=wanted)(host).device is there
+assert rb.jit(lax.neg, in_shardings=wanted)(host).device is there
+assert rb.jit(lax.neg).lower(host).compile(device_assignment=(there,))(host).device is there
+try:
+    rb.jit(lax.neg, in_shardings=x.sharding, out_shardings=wanted)
+except NotImplementedError as error:
+    assert "out_shardings names" in str(error) and "cpu:1 beside" in str(error), error
+else:
+    raise AssertionError("shardings of two devices")
 """
 
 
