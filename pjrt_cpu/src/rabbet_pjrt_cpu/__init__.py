@@ -115,12 +115,13 @@ def program_options(text):
 
 def has_barrier_in_region(text):
     """Return whether a barrier stands in the body of an operation, or in a function that one may call."""
-    main, seen, depth = "func.func public", 0, 0
+    main, seen, depth, function = "func.func public", 0, 0, 0
     for barrier in re.finditer("optimization_barrier ", text):
         place = barrier.start()
         depth += text.count("({\n", seen, place) - text.count("\n})", seen, place)
+        function = max(function, text.rfind("func.func ", seen, place))
         seen = place
-        if depth or not text.startswith(main, text.rfind("func.func ", 0, place)):
+        if depth or not text.startswith(main, function):
             return True
     return False
 

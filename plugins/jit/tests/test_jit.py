@@ -382,6 +382,14 @@ def test_shardings_name_the_device():
     assert lowered.compile(device_assignment=(rb.devices()[0],))(X).tolist() == (-X).tolist()
     with pytest.raises(NotImplementedError, match="compile: a program runs on one device"):
         lowered.compile(device_assignment=())
+    assert lowered.compile(device=sharding, device_assignment=rb.devices()[0])(X).tolist() == (-X).tolist()
+    with pytest.raises(TypeError, match="device_assignment must be a Device"):
+        lowered.compile(device_assignment=(3,))
+    assert rb.jit(lax.neg, device=sharding, in_shardings=sharding)(X).committed
+    with pytest.raises(TypeError, match="device must be a Device"):
+        rb.jit(lax.neg, device=3)
+    with pytest.raises(TypeError, match="platforms or lowering_platforms, which mean the same, not both"):
+        rb.jit(lax.neg).trace(X).lower(platforms=("cpu",), lowering_platforms=("cpu",))
     with pytest.raises(NotImplementedError, match="out_shardings must be None or a SingleDeviceSharding"):
         rb.jit(lax.neg, out_shardings="everywhere")
     with pytest.raises(NotImplementedError, match="ShapeDtypeStruct: is_ref is not supported"):

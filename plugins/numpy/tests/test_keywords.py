@@ -70,6 +70,33 @@ def test_weights_along_axes_and_without_nan():
     )
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_the_share_of_all_is_the_last_element_that_counts(seed):
+    rng = np.random.default_rng(seed)
+    values, weights = rng.normal(size=1001).astype(np.float32), rng.random(1001).astype(np.float32)
+    largest = values.argmax()
+    weights[largest] = 0
+    options = {"weights": weights, "method": "inverted_cdf"}
+    assert rnp.quantile(values, 1.0, **options) == np.delete(values, largest).max()
+    values[largest] = np.nan
+    assert rnp.nanquantile(values, 1.0, **options) == np.nanmax(values)
+
+
+def test_weights_of_axes_in_any_order():
+    block = np.random.default_rng(0).normal(size=(3, 4, 5)).astype(np.float32)
+    weights = np.random.default_rng(1).random((5, 3)).astype(np.float32)
+    found = rnp.quantile(block, 0.4, axis=(2, 0), weights=weights, method="inverted_cdf")
+    wanted = np.quantile(block, 0.4, axis=(0, 2), weights=weights.T, method="inverted_cdf")
+    assert listed(found) == wanted.tolist()
+
+
+def test_half_precision_counts_places():
+    line = np.linspace(0, 1, 70_000).astype(np.float16)
+    assert listed(rnp.median(line)) == np.median(line.astype(np.float32)) == 0.5
+    assert rnp.median(line).dtype == np.float16
+    assert listed(rnp.quantile(line[:10_001], np.float32(0.7), method="lower")) == float(line[7_000])
+
+
 def test_quantiles_refuse_what_does_not_fit():
     with pytest.raises(
         NotImplementedError, match="only the method 'inverted_cdf' takes weights, got 'linear'"
@@ -169,3 +196,13 @@ def test_where_results_are(function):
     assert not function(out_sharding=None).committed
     with pytest.raises(NotImplementedError, match="out_sharding must be None or a SingleDeviceSharding"):
         function(out_sharding="everywhere")
+
+
+def test_dtypes_of_positions_and_sides_to_trim_are_checked():
+    assert rnp.argsort(LINE, dtype="int8").dtype == np.int8
+    with pytest.raises(ValueError, match="argsort: dtype must be an integer dtype, got float32"):
+        rnp.argsort(LINE, dtype="float32")
+    with pytest.raises(ValueError, match="argsort: int8 cannot hold positions up to 299"):
+        rnp.argsort(np.zeros(300, np.float32), dtype="int8")
+    with pytest.raises(ValueError, match="trim_zeros: trim must be 'f', 'b' or 'fb', got 'x'"):
+        rnp.trim_zeros(LINE, "x")

@@ -153,7 +153,7 @@ def vjp(fun, *primals, has_aux=False, reduce_axes=(), saveable_args=True, in_nzs
 
 @folded
 def _vjp(fun, primals, has_aux, saveable_args=True, in_nzs=None):
-    if not all(checks.flags("vjp", "saveable_args", saveable_args, primals)):
+    if saveable_args is not True and not all(checks.flags("vjp", "saveable_args", saveable_args, primals)):
         raise NotImplementedError(
             "vjp: saveable_args must be True in this version: what the backward pass needs is kept; "
             "rb.checkpoint computes it again instead"

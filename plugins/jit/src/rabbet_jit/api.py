@@ -6,6 +6,7 @@ from rabbet import devices, tree
 from rabbet.extend import (
     Array,
     SingleDeviceSharding,
+    as_device,
     bound_axes,
     call_of,
     config,
@@ -69,6 +70,7 @@ def jit(
       TypeError: for arguments that are no arrays and not static, or static arguments that cannot be hashed.
       ConfigError: for compiler options that are no dict of names and values; for one that the compiler does
         not know, when the function is compiled.
+      NotImplementedError: for shardings over several devices, or that name different ones.
 
     Example:
       >>> @rb.jit
@@ -100,6 +102,7 @@ def the_device(device, **shardings):
     Raises:
       NotImplementedError: for another sharding, or shardings of several devices.
     """
+    device = as_device(device)
     for name, given in shardings.items():
         for sharding in tree.leaves(given):
             if not isinstance(sharding, SingleDeviceSharding):
@@ -107,7 +110,7 @@ def the_device(device, **shardings):
                     f"jit: {name} must be None or a SingleDeviceSharding, such as x.sharding, because a "
                     f"program runs on one device in this version; got {sharding!r:.60}"
                 )
-            (wanted,) = sharding.device_set
+            wanted = as_device(sharding)
             if device not in (None, wanted):
                 raise NotImplementedError(
                     f"jit: {name} names {wanted} beside {device}, but a program runs on one device in this "

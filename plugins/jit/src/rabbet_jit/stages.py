@@ -8,6 +8,7 @@ from rabbet.extend import (
     ClosedJaxpr,
     PluginError,
     ShapeDtypeStruct,
+    as_device,
     common_device,
     compile_program,
     config,
@@ -101,6 +102,8 @@ class Traced(Stage):
         """Write the program as StableHLO for a platform (by default the default backend's); a
         ``Lowered``. ``platforms``, also called ``lowering_platforms``, are a tuple of just one.
         """
+        if platforms is not None and lowering_platforms is not None:
+            raise TypeError("lower: give platforms or lowering_platforms, which mean the same, not both")
         platforms = lowering_platforms if platforms is None else platforms
         if platforms is not None:
             if isinstance(platforms, str) or len(platforms) != 1:
@@ -167,14 +170,21 @@ class Lowered(Stage):
         Raises:
           ConfigError: for an option that the compiler does not know, or a value that it refuses.
           CompileError: for a program that the compiler refuses.
+          NotImplementedError: for several devices.
         """
         options = {**(self.jitted.options or {}), **plain_options(compiler_options or {})} or None
+        device = as_device(device)
         if device_assignment is not None:
-            if len(device_assignment) != 1 or device not in (None, *device_assignment):
+            if not isinstance(device_assignment, (tuple, list)):
+                device_assignment = (device_assignment,)
+            given = [as_device(d, "device_assignment") for d in device_assignment]
+            if len(given) != 1 or device not in (None, *given):
+                beside = "" if device is None else f" beside device={device}"
                 raise NotImplementedError(
-                    f"compile: a program runs on one device in this version, got {device_assignment!r:.60}"
+                    "compile: a program runs on one device in this version, got "
+                    f"device_assignment={given}{beside}; give a tuple of one Device"
                 )
-            (device,) = device_assignment
+            (device,) = given
         if topology is not None:
             from rabbet_jit.ahead import CompiledAhead  # not at the top: it imports this module
 
@@ -318,7 +328,7 @@ class Compiled(Measures, Stage):
         run = self.runners.get(committed)
         if run is None:
             run = self.runners[committed] = self.runner(committed)
-        if len(args) == len(given) and all(x is y for x, y in zip(args, leaves, strict=True)):
+        if not kwargs and len(args) == len(given) and all(x is y for x, y in zip(args, leaves, strict=True)):
             self.quick[tuple([x.spec for x in args])] = run
         return run(leaves)
 

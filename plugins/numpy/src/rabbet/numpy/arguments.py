@@ -149,6 +149,14 @@ def requested(dtype, default):
     return default if dtype is None else dtypes.canonicalize(dtype)
 
 
+def integer_dtype(name, dtype):
+    """The dtype that the argument ``dtype`` of ``name`` means, or a ValueError if it is not of integers."""
+    found = dtypes.canonicalize(dtype)
+    if dtypes.kind(found) not in "iu":
+        raise ValueError(f"{name}: dtype must be an integer dtype, got {found}")
+    return found
+
+
 def number(value, dtype):
     """A NumPy scalar of a dtype."""
     return np.asarray(value).astype(dtype)[()]

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from rabbet import lax
+from rabbet import dtypes, lax
 from rabbet.extend import fused, placeable
 from rabbet.numpy.arguments import axes_of, check, kind_of
 from rabbet.numpy.reductions import converted, spread_to
@@ -35,7 +35,8 @@ def quantile_of(name, a, q, axis, method, keepdims, skip_nan, scale, weights=Non
     if kind_of(a) == "c":
         raise ValueError(f"{name} is not defined on complex numbers, which have no order")
     dtype = float_of(a)
-    a, q = converted(a, dtype), converted(q, dtype)
+    work = dtypes.promote_types(dtype, "float32")  # half precision cannot count places
+    a, q = converted(a, work), converted(q, work)
     q = lax.div(q, scale) if scale != 1.0 else q
     lined, shape = lined_up(a, axis, keepdims)
     n = lined.shape[0]
@@ -48,8 +49,9 @@ def quantile_of(name, a, q, axis, method, keepdims, skip_nan, scale, weights=Non
         shares = lax.select(nan, lax.full_like(shares, 0), shares) if skip_nan else shares
         out = of_shares(lined, shares, many)
     else:
-        counts = lax.bitwise_not(nan) if skip_nan else lax.full_like(nan, True)
-        last = spread_to(lax.sub(lax.reduce_sum(converted(counts, dtype), (0,)), 1.0), many.shape)
+        last = lax.full(many.shape, float(n - 1), work)
+        if skip_nan:
+            last = lax.sub(last, spread_to(lax.reduce_sum(converted(nan, work), (0,)), many.shape))
         out = at_place(lax.sort(lined, 0), many, last, method)
     if not skip_nan:
         out = choose_by(lax.reduce_or(nan, (0,)), math.nan, out)
@@ -63,7 +65,8 @@ def lined_weights(name, a, weights, axis):
     axes = axes_of(name, axis, a.ndim)
     along = tuple([a.shape[d] for d in axes])
     if weights.shape == along:
-        weights = lax.broadcast_in_dim(weights, a.shape, axes)
+        order = sorted(range(len(axes)), key=axes.__getitem__)
+        weights = lax.broadcast_in_dim(lax.transpose(weights, order), a.shape, sorted(axes))
     elif weights.shape != a.shape:
         raise ValueError(
             f"{name}: weights of the shape {weights.shape} fit neither {a.aval.str_short()} nor its axes "
@@ -77,13 +80,16 @@ def of_shares(lined, shares, q):
     without a share do not count; without any, or with a negative one, there is no such element.
     """
     ordered, shares = lax.sort((lined, shares), 0, num_keys=1)
-    total = lax.reduce_sum(shares, (0,))
-    reached = lax.div(lax.cumsum(shares, 0), spread_to(total, shares.shape))
+    reached = lax.cumsum(shares, 0)
+    total = reached[-1]  # to the last digit what the sum comes to
+    reached = lax.div(reached, spread_to(total, shares.shape))
     reached = lax.select(lax.gt(reached, 0.0), reached, lax.full_like(reached, -1))
     below = lax.lt(lax.expand_dims(reached, (0,)), lax.expand_dims(q, (1,)))
-    place = lax.reduce_sum(converted(below, ordered.dtype), (1,))
+    place = lax.reduce_sum(converted(below, "int32"), (1,))
+    places = lax.broadcasted_iota("int32", shares.shape, 0)
+    last = lax.reduce_max(lax.select(lax.gt(shares, 0.0), places, lax.full_like(places, 0)), (0,))
     bad = lax.bitwise_or(lax.bitwise_not(lax.gt(total, 0.0)), lax.lt(lax.reduce_min(shares, (0,)), 0.0))
-    return choose_by(bad, math.nan, picked(ordered, lax.min(place, float(lined.shape[0] - 1))))
+    return choose_by(bad, math.nan, picked(ordered, lax.min(place, spread_to(last, place.shape))))
 
 
 def at_place(ordered, q, last, method):

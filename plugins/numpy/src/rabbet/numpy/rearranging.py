@@ -250,13 +250,19 @@ def trim_zeros(filt, trim="fb", axis=None):
       filt: an array.
       trim: ``"f"``, ``"b"`` or ``"fb"``.
       axis: the dimensions to trim, an int or a tuple of ints, each of slices that hold zeros only; None: all.
+
+    Raises:
+      ValueError: for another ``trim``. ConcretizationTypeError: in a traced function.
     """
+    sides = trim.lower()
+    if set(sides) - set("fb"):
+        raise ValueError(f"trim_zeros: trim must be 'f', 'b' or 'fb', got {trim!r}")
     filt = asarray(filt)
     held = np.nonzero(known("trim_zeros", filt, "compute it outside of the traced function"))
     cuts = [slice(None)] * filt.ndim
     for d in axes_of("trim_zeros", axis, filt.ndim):
         low, high = (held[d].min(), held[d].max() + 1) if len(held[d]) else (0, 0)
-        cuts[d] = slice(low if "f" in trim.lower() else 0, high if "b" in trim.lower() or not high else None)
+        cuts[d] = slice(low if "f" in sides else 0, high if "b" in sides or not high else None)
     return filt[tuple(cuts)]
 
 

@@ -3,9 +3,9 @@
 import math
 import operator
 
-from rabbet import dtypes, lax
+from rabbet import lax
 from rabbet.extend import fused, placeable, typeof
-from rabbet.numpy.arguments import as_array, axes_of, axis_of, check, shape_of
+from rabbet.numpy.arguments import as_array, axes_of, axis_of, check, integer_dtype, shape_of
 from rabbet.numpy.reductions import spread_to
 
 
@@ -264,8 +264,7 @@ def ravel_multi_index(multi_index, dims, mode="raise", order="C", *, dtype=None)
     from rabbet.numpy.arithmetic import remainder
     from rabbet.numpy.selection import clip
 
-    if dtype is not None and dtypes.kind(dtype := dtypes.canonicalize(dtype)) not in "iu":
-        raise ValueError(f"ravel_multi_index: dtype must be an integer dtype, got {dtype}")
+    dtype = None if dtype is None else integer_dtype("ravel_multi_index", dtype)
     dims = [operator.index(n) for n in dims]
     if len(dims) != len(multi_index):
         raise ValueError(f"ravel_multi_index: {len(multi_index)} coordinates for {len(dims)} dimensions")

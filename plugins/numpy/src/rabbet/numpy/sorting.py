@@ -4,7 +4,7 @@ import operator
 
 from rabbet import dtypes, lax
 from rabbet.extend import fused, typeof
-from rabbet.numpy.arguments import axis_of, check, kind_of, weak_as
+from rabbet.numpy.arguments import axis_of, check, integer_dtype, kind_of, weak_as
 from rabbet.numpy.logic import less, less_equal
 from rabbet.numpy.shaping import array_of
 
@@ -34,11 +34,18 @@ def sort(a, axis=-1, *, kind=None, order=None, stable=True, descending=False):
 
 @fused(static=("axis", "kind", "order", "stable", "descending", "dtype"))
 def argsort(a, axis=-1, *, kind=None, order=None, stable=True, descending=False, dtype=None):
-    """The positions that sort ``a`` along ``axis``: int32, or ``dtype``. Arguments as for ``sort``; equal
-    elements keep their order.
+    """The positions that sort ``a`` along ``axis``: int32, or ``dtype``, an integer dtype that holds them.
+    Arguments as for ``sort``; equal elements keep their order.
+
+    Raises:
+      ValueError: for another ``dtype``.
     """
     a, axis = lined_up("argsort", a, axis)
-    counted = lax.broadcasted_iota(dtypes.scalar_dtype(int) if dtype is None else dtype, a.shape, axis)
+    dtype = dtypes.scalar_dtype(int) if dtype is None else integer_dtype("argsort", dtype)
+    if a.shape[axis] - 1 > dtypes.iinfo(dtype).max:
+        last = a.shape[axis] - 1
+        raise ValueError(f"argsort: {dtype} cannot hold positions up to {last}; take a wider dtype")
+    counted = lax.broadcasted_iota(dtype, a.shape, axis)
     if not descending:
         return lax.sort((a, counted), axis, is_stable=stable, num_keys=1)[1]
     # Sorting the reversed array and reversing again keeps equal elements in order.
