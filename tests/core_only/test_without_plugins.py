@@ -20,6 +20,7 @@ PROVIDED = {
     "numpy": "rabbet-numpy",
     "nn": "rabbet-nn",
     "random": "rabbet-random",
+    "scipy": "rabbet-scipy",
 }
 
 

@@ -28,6 +28,7 @@ DOORS = {
 }  # fmt: skip
 MODULE_OF = {
     "rabbet-numpy": "rabbet.numpy", "rabbet-nn": "rabbet.nn", "rabbet-random": "rabbet.random",
+    "rabbet-scipy": "rabbet.scipy",
     "rabbet-jet": "rabbet.experimental.jet", "rabbet-checkify": "rabbet.experimental.checkify",
 }  # fmt: skip
 

@@ -27,6 +27,7 @@ KNOWN = {
     "rabbet-numpy": "numpy",
     "rabbet-nn": "nn",
     "rabbet-random": "random",
+    "rabbet-scipy": "scipy",
     "rabbet-jet": "experimental.jet",
     "rabbet-checkify": "experimental.checkify",
 }
