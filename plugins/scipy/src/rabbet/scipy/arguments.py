@@ -1,0 +1,79 @@
+"""What functions accept, checked in one place: arrays and numbers, brought to one float dtype and shape."""
+
+import numpy as np
+
+from rabbet import dtypes, lax
+from rabbet.extend import Array, Tracer, cast, is_array_like, is_python_scalar, spread, typeof
+
+ArrayLike = Array | Tracer | np.ndarray | np.generic | bool | int | float | complex
+
+
+def check(name, *values):
+    """Refuse what is neither an array nor a number.
+
+    Raises:
+      TypeError: naming the function and the argument.
+    """
+    for i, x in enumerate(values):
+        if not is_array_like(x):
+            advice = f"; make it an array first, as in {name}(array(x))" if isinstance(x, list | tuple) else ""
+            raise TypeError(
+                f"{name} takes arrays and numbers, got a {type(x).__name__} as argument {i + 1}{advice}"
+            )
+
+
+def inexact(name, *values, kinds="fc"):
+    """The values as arrays of their common dtype, made a float if it is none, in their common shape.
+
+    Args:
+      name: of the public function, for messages.
+      kinds: dtype kinds that it takes, ``"f"`` or ``"fc"``.
+
+    Raises:
+      TypeError: if a value is no array or number, or if the common dtype is complex and ``kinds`` is not.
+    """
+    check(name, *values)
+    dtype, weak = dtypes.promote(*values)
+    if dtypes.kind(dtype) not in "fc":
+        dtype = dtypes.to_inexact(dtype)
+    if dtypes.kind(dtype) not in kinds:
+        raise TypeError(f"{name} takes real numbers, got {dtype}; take the real part of it first")
+    return spread([as_array(x, dtype, weak) for x in values])
+
+
+def real(name, *values):
+    """The values as arrays of one float dtype and shape. Raises: TypeError for complex ones, as ``inexact``."""
+    return inexact(name, *values, kinds="f")
+
+
+def as_array(x, dtype, weak=False):
+    """One value as an array of a dtype."""
+    x = cast(x, typeof(x), dtype, weak)
+    if is_python_scalar(x) or not hasattr(x, "aval"):
+        return lax.convert_element_type(x, dtypes.scalar_type_of(dtype) if weak else dtype)
+    return x
+
+
+def is_complex(x):
+    """Whether an array has complex numbers."""
+    return dtypes.kind(x.dtype) == "c"
+
+
+def concrete(name, argument, value):
+    """A whole number that a result's shape depends on.
+
+    Raises:
+      TypeError: if it is traced, or no whole number.
+    """
+    import operator
+
+    try:
+        return operator.index(value)
+    except TypeError as error:
+        raise TypeError(
+            f"{name}: {argument} decides the shape of the result, so it must be a Python int, got {value!r}; "
+            "under jit make it a static argument"
+        ) from error
+
+
+__all__ = ["ArrayLike", "as_array", "check", "concrete", "inexact", "is_complex", "real"]
