@@ -42,7 +42,7 @@ def log_beta_of(a, b):
     # Of moderate ones the gamma functions themselves, which keep the digits around 0.
     moderate = total < 0.9 * largest_gamma(a)
     s, t = choose(moderate, small, 1.0), choose(moderate, large, 1.0)
-    near = lax.log(real_gamma(t) / real_gamma(s + t) * real_gamma(s))
+    near = lax.log(beta_of_moderate(s, t))
     far_small, far_large = lax.max(small, STIRLING_FROM), lax.max(large, STIRLING_FROM)
     error = stirling_error(far_large) - stirling_error(far_large + small)
     falling = -(far_large - 0.5) * lax.log1p(small / far_large) - small * (lax.log(far_large + small) - 1.0)
@@ -51,6 +51,15 @@ def log_beta_of(a, b):
     both = both - 0.5 * lax.log(far_large) + HALF_LOG_2_PI + stirling_error(far_small)
     both = both + stirling_error(far_large) - stirling_error(far_small + far_large)
     return choose(moderate & (small > 1e-30), near, small < STIRLING_FROM, one_large, both)
+
+
+def beta_of_moderate(small, large):
+    """By gamma functions. What the sum of the arguments loses in rounding is put back by the derivative."""
+    total = small + large
+    lost = choose(lax.abs(small) < lax.abs(large), small - (total - large), large - (total - small))
+    at = choose(is_pole(total), 0.5, total)
+    shift = 1.0 - lost * choose(at > 0.5, lax.digamma(lax.max(at, 0.5)), 0.0)
+    return real_gamma(large) / real_gamma(at) * real_gamma(small) * shift
 
 
 def log_beta(a, b):
@@ -82,7 +91,7 @@ def beta_of(a, b):
     u, v = choose(moderate, a, 1.0), choose(moderate, b, 1.0)
     small, large = lax.min(u, v), lax.max(u, v)
     zero = is_pole(a + b) & ~is_pole(a) & ~is_pole(b)
-    near = real_gamma(large) / real_gamma(choose(is_pole(u + v), 0.5, u + v)) * real_gamma(small)
+    near = beta_of_moderate(small, large)
     sign = sign_of_gamma(a) * sign_of_gamma(b) * sign_of_gamma(a + b)
     out = choose(moderate, near, sign * lax.exp(log_beta(a, b)))
     one, other, both = _whole_pole(a, b)

@@ -13,20 +13,20 @@ import rabbet.numpy as rnp
 from rabbet import lax
 from rabbet.scipy.special.gamma_values import real_digamma, real_gamma
 from rabbet.scipy.special.making import BY_DIFFERENTIATION, define, differentiated
-from rabbet.scipy.special.numerics import choose, epsilon, whole, x_log
+from rabbet.scipy.special.numerics import choose, epsilon, is_double, whole, x_log
 
 MOST_TERMS = 20000
 ASYMPTOTIC_TERMS = 40
 
 
-def summed(ratio, like):
-    """The sum of terms from 1 on, each ``ratio(n)`` times the one before: the numerator's factors and the rest.
+def summed(ratio, first):
+    """The sum of terms, the first one positive, each ``ratio(n)`` times the one before: factors and the rest.
 
     Args:
       ratio: ``n -> (factors, rest)``. A term is ``rest`` times the factors; what stops the sum is a bound in which
         factors below 1/2 count as 1/2, so that the derivatives of a sum that ends are there.
     """
-    least = 0.01 * epsilon(like)
+    least = 0.01 * epsilon(first)
 
     def more(state):
         n, going, *_ = state
@@ -43,11 +43,10 @@ def summed(ratio, like):
         total = choose(going, total + term, total)
         n = n + 1.0
         # Derivatives grow by about log(n) and the tail by 1 / (1 - growth).
-        small = bound * (n + 1.0) <= least * lax.max(lax.abs(total), 1.0) * lax.max(1.0 - growth, 1e-5)
+        small = bound * (n + 1.0) <= least * lax.max(lax.abs(total), first) * lax.max(1.0 - growth, 1e-5)
         return n, going & ~(small & (growth < 1.0)) & (total == total), bound, term, total
 
-    one = lax.full_like(like, 1)
-    start = (lax.full_like(like, 0, shape=()), like == like, one, one, one)
+    start = (lax.full_like(first, 0, shape=()), first == first, first, first, first)
     _, going, _, _, total = lax.while_loop(more, step, start)
     return choose(going, math.nan, total)
 
@@ -63,8 +62,8 @@ def inverse_gamma(x):
 
 
 # --------------------------------------------------------------------------------------------------- 1F1
-def kummer_series(a, b, x):
-    return summed(lambda n: ((a + n,), x / ((b + n) * (n + 1.0))), x)
+def kummer_series(a, b, x, first):
+    return summed(lambda n: ((a + n,), x / ((b + n) * (n + 1.0))), first)
 
 
 def kummer_far(a, b, x):
@@ -85,11 +84,12 @@ def confluent(a, b, x):
     turned = choose(x < 0.0, ~ends | other_ends, other_ends & ~ends)
     size = lax.abs(x)
     scale = 1.0 + lax.max(lax.abs(a), lax.abs(b - a))
-    far = (x < 0.0) & turned & ~other_ends & (size > 40.0) & (size > 2.0 * scale * scale)
+    far = (x < 0.0) & turned & ~other_ends & (size > 40.0)
+    far = far & (size > (2.0 if is_double(x) else 1.0) * scale * scale)
     inner = choose(far, 0.0, turned, -x, x)
-    value = kummer_series(choose(turned, b - a, a), b, inner)
+    # Half of the exponential goes into the first term, so that the sum does not overflow where the product does not.
     half = choose(turned & ~far, lax.exp(0.5 * x), 1.0)
-    value = value * half * half
+    value = kummer_series(choose(turned, b - a, a), b, inner, half) * half
     value = choose(far, kummer_far(choose(far, a, 1.0), choose(far, b, 2.0), choose(far, size, 100.0)), value)
     # A b where terms divide by 0 is a pole, unless the sum ends before.
     pole = is_pole(b) & ~(ends & (a >= b))
@@ -102,7 +102,7 @@ NEAR_WHOLE = 0.02
 
 
 def gauss_series(a, b, c, x):
-    return summed(lambda n: ((a + n, b + n), x / ((c + n) * (n + 1.0))), x)
+    return summed(lambda n: ((a + n, b + n), x / ((c + n) * (n + 1.0))), lax.full_like(x, 1))
 
 
 def gauss_inside(a, b, c, x):
