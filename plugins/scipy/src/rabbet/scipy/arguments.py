@@ -22,8 +22,8 @@ def check(name, *values):
             )
 
 
-def inexact(name, *values, kinds="fc"):
-    """The values as arrays of their common dtype, made a float if it is none, in their common shape.
+def one_dtype(name, *values, kinds="f"):
+    """The values as arrays of their common dtype, made a float if it is none, each in its own shape.
 
     Args:
       name: of the public function, for messages.
@@ -38,12 +38,17 @@ def inexact(name, *values, kinds="fc"):
         dtype = dtypes.to_inexact(dtype)
     if dtypes.kind(dtype) not in kinds:
         raise TypeError(f"{name} takes real numbers, got {dtype}; take the real part of it first")
-    return spread([as_array(x, dtype, weak) for x in values])
+    return [as_array(x, dtype, weak) for x in values]
+
+
+def inexact(name, *values):
+    """The values as arrays of one float or complex dtype and one shape. Raises: TypeError, as ``one_dtype``."""
+    return spread(one_dtype(name, *values, kinds="fc"))
 
 
 def real(name, *values):
-    """The values as arrays of one float dtype and shape. Raises: TypeError for complex ones, as ``inexact``."""
-    return inexact(name, *values, kinds="f")
+    """The values as arrays of one float dtype and one shape. Raises: TypeError, as ``one_dtype``."""
+    return spread(one_dtype(name, *values))
 
 
 def as_array(x, dtype, weak=False):
@@ -76,4 +81,4 @@ def concrete(name, argument, value):
         ) from error
 
 
-__all__ = ["ArrayLike", "as_array", "check", "concrete", "inexact", "is_complex", "real"]
+__all__ = ["ArrayLike", "as_array", "check", "concrete", "inexact", "is_complex", "one_dtype", "real"]
