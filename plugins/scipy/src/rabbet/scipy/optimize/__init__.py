@@ -1,0 +1,8 @@
+"""Minimization: the field's ``jax.scipy.optimize``."""
+
+from rabbet.extend import fold_public as _fold_public
+from rabbet.scipy.optimize.minimizing import OptimizeResults, minimize
+
+__all__ = ["OptimizeResults", "minimize"]
+
+_fold_public(globals())
