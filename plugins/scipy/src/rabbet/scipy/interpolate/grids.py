@@ -64,7 +64,9 @@ class RegularGridInterpolator:
             if not is_tracer(p) and p.shape[0] > 1:
                 steps = np.diff(np.asarray(p))
                 if not ((steps > 0).all() or (steps < 0).all()):
-                    raise ValueError(f"{name}: the points of dimension {i} must increase or decrease strictly")
+                    raise ValueError(
+                        f"{name}: the points of dimension {i} must increase or decrease strictly"
+                    )
                 if steps[0] < 0:
                     grid[i], values = p[::-1], rnp.flip(values, i)
         self.method, self.bounds_error, self.fill_value = method, bool(bounds_error), fill_value

@@ -183,9 +183,10 @@ def polar(
 
     Args:
       a: of shape ``(..., m, n)``.
-      side: on which side of ``u`` the Hermitian positive semidefinite ``p`` stands: ``"right"`` or ``"left"``.
-      method: ``"qdwh"``: the dynamically weighted Halley iteration of ``lax.linalg.qdwh``, for matrices of full
-        rank; ``"svd"``: by singular values.
+      side: on which side of ``u`` the Hermitian positive semidefinite ``p`` stands: ``"right"`` or
+        ``"left"``.
+      method: ``"qdwh"``: the dynamically weighted Halley iteration of ``lax.linalg.qdwh``, for matrices of
+        full rank; ``"svd"``: by singular values.
       eps, max_iterations: of the iteration, see ``lax.linalg.qdwh``.
 
     Returns:

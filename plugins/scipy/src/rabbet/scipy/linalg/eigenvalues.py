@@ -45,8 +45,8 @@ def eigh(
       overwrite_a, overwrite_b, turbo, check_finite: not used.
 
     Returns:
-      ``(w, v)``: real of shape ``(..., n)``; of shape ``(..., n, n)``, in columns, with ``v^H b v = 1`` for the
-      types 1 and 2 and ``v^H b^-1 v = 1`` for 3. NaN where ``b`` is not positive definite.
+      ``(w, v)``: real of shape ``(..., n)``; of shape ``(..., n, n)``, in columns, with ``v^H b v = 1`` for
+      the types 1 and 2 and ``v^H b^-1 v = 1`` for 3. NaN where ``b`` is not positive definite.
 
     The problem with ``b`` is brought to one without by the Cholesky factor of ``b``, as LAPACK's ``sygst``
     does. Derivatives of the vectors exist where all eigenvalues differ.
@@ -130,7 +130,9 @@ def eigh_tridiagonal(
     if d.dtype != e.dtype:
         raise TypeError(f"{name}: d and e must have one dtype, got {d.dtype} and {e.dtype}")
     if d.ndim < 1 or e.ndim < 1 or e.shape[-1] != max(d.shape[-1] - 1, 0):
-        raise ValueError(f"{name} takes d of shape (..., n) and e of shape (..., n - 1), got {d.shape}, {e.shape}")
+        raise ValueError(
+            f"{name} takes d of shape (..., n) and e of shape (..., n - 1), got {d.shape}, {e.shape}"
+        )
     if select == "v":
         raise NotImplementedError(
             f"{name}: select='v' is not offered, as shapes would depend on values; compute all eigenvalues "
@@ -147,7 +149,9 @@ def eigh_tridiagonal(
             raise ValueError(f"{name}: select='i' needs select_range=(first, last)")
         first, last = [int(i) for i in select_range]
         if not 0 <= first <= last < n:
-            raise ValueError(f"{name}: select_range must be (first, last) from 0 to {n - 1}, got {select_range}")
+            raise ValueError(
+                f"{name}: select_range must be (first, last) from 0 to {n - 1}, got {select_range}"
+            )
         v, w = v[..., first : last + 1], w[..., first : last + 1]
     return w if eigvals_only else (w, v)
 

@@ -14,8 +14,8 @@ from rabbet.scipy.linalg.matrices import batches, identity_like, norm1, product,
 from rabbet.scipy.linalg.systems import lu_factor, lu_solve, solve_triangular
 
 # Up to which norm the approximation of each degree is exact to rounding: of the exponential in single and
-# double precision (N. Higham, The scaling and squaring method for the matrix exponential revisited, 2005), and
-# of both it and its derivative (A. Al-Mohy and N. Higham, Computing the Frechet derivative of the matrix
+# double precision (N. Higham, The scaling and squaring method for the matrix exponential revisited, 2005),
+# and of both it and its derivative (A. Al-Mohy and N. Higham, Computing the Frechet derivative of the matrix
 # exponential, 2009; for single precision a little below its values).
 VALUE = {4: {3: 0.4258, 5: 1.880, 7: 3.925}, 8: {3: 0.01495, 5: 0.2539, 7: 0.9504, 9: 2.097, 13: 5.371}}
 DERIVATIVE = {4: {3: 0.3, 5: 1.4, 7: 3.1}, 8: {3: 0.0108, 5: 0.2, 7: 0.783, 9: 1.78, 13: 4.74}}
@@ -80,6 +80,7 @@ def divided(u, v, upper):
     """``(v - u)^-1 (v + u)``."""
     below, above = v.plus(u, -1), v.plus(u)
     if upper:
+
         def solve(x):
             return solve_triangular(below.value, x)
     else:
@@ -98,8 +99,8 @@ def squarings(a, limit, degree):
     """How often to halve each matrix so that the approximation of the highest degree holds.
 
     By the norm; where that is much larger than the norms of powers suggest, by these, so that matrices that
-    are far from normal are not halved too often (A. Al-Mohy and N. Higham, A new scaling and squaring algorithm
-    for the matrix exponential, 2009).
+    are far from normal are not halved too often (A. Al-Mohy and N. Higham, A new scaling and squaring
+    algorithm for the matrix exponential, 2009).
     """
     size = norm1(a)
 
@@ -145,9 +146,13 @@ def for_roundings(one, size, steps, degree):
 
     start = rnp.ones_like(rows[..., 0, :]), rnp.zeros_like(size)
     _, scale = lax.fori_loop(0, power, step, start)
-    coefficient = np.log2(float(factorial(degree)) ** 2 / float(factorial(2 * degree)) / float(factorial(power)))
+    coefficient = np.log2(
+        float(factorial(degree)) ** 2 / float(factorial(2 * degree)) / float(factorial(power))
+    )
     # log2 of c |A|^power / |A| / (half a rounding error), with |A| halved so often already.
-    alpha = scale + (power - 1) * (rnp.log2(size) - steps) + (coefficient + 1 - np.log2(rnp.finfo(one.dtype).eps))
+    alpha = (
+        scale + (power - 1) * (rnp.log2(size) - steps) + (coefficient + 1 - np.log2(rnp.finfo(one.dtype).eps))
+    )
     return rnp.maximum(rnp.ceil(alpha / (2 * degree)), 0.0)
 
 
@@ -173,7 +178,9 @@ def exponential(a, change, most, upper):
         i, pair = state
         again = pair.times(pair)
         more = (i < s)[..., None, None]
-        return i + 1.0, Pair(*[None if x is None else where(more, x, y) for x, y in zip(again, pair, strict=True)])
+        return i + 1.0, Pair(
+            *[None if x is None else where(more, x, y) for x, y in zip(again, pair, strict=True)]
+        )
 
     _, pair = lax.while_loop(
         lambda state: rnp.any(state[0] < s), square_again, (rnp.zeros((), s.dtype), pair)
@@ -260,8 +267,8 @@ def expm(A: Array, *, upper_triangular: bool = False, max_squarings: int = MOST)
     Returns:
       of the shape of ``A``.
 
-    By a Pade approximation of a matrix that was halved often enough, which is squared as often; derivatives of
-    any order by the derivative of that in a direction (``expm_frechet``). See N. Higham, The scaling and
+    By a Pade approximation of a matrix that was halved often enough, which is squared as often; derivatives
+    of any order by the derivative of that in a direction (``expm_frechet``). See N. Higham, The scaling and
     squaring method for the matrix exponential revisited, 2005, and the works named beside the code.
 
     Raises:
@@ -290,8 +297,8 @@ def expm_frechet(
       compute_expm: return ``(exp(A), change)`` rather than the change alone.
 
     Returns:
-      arrays of the shape of ``A``; see A. Al-Mohy and N. Higham, Computing the Frechet derivative of the matrix
-      exponential, with an application to condition number estimation, 2009.
+      arrays of the shape of ``A``; see A. Al-Mohy and N. Higham, Computing the Frechet derivative of the
+      matrix exponential, with an application to condition number estimation, 2009.
 
     Raises:
       ValueError: for other shapes.

@@ -2,8 +2,10 @@
 
 from collections.abc import Callable
 
+from rabbet_autodiff import custom_jvp
+
 import rabbet.numpy as rnp
-from rabbet import Array, custom_jvp, lax
+from rabbet import Array, lax
 from rabbet.extend import fused
 from rabbet.scipy.inputs import complex_dtype, where
 from rabbet.scipy.linalg.matrices import adjoint, diagonal, identity_like, norm1, product, square
@@ -13,8 +15,8 @@ from rabbet.scipy.linalg.sylvester import from_schur, implicitly
 
 @fused(static=("blocksize",))
 def sqrtm(A: Array, blocksize: int = 1) -> Array:
-    """The principal square root of matrices: ``x x = A``, no eigenvalue of ``x`` with a negative real part (CPU
-    only).
+    """The principal square root of matrices: ``x x = A``, no eigenvalue of ``x`` with a negative real part
+    (CPU only).
 
     Args:
       A: of shape ``(..., n, n)``.
@@ -118,8 +120,8 @@ def funm(A: Array, func: Callable[[Array], Array], disp: bool = True) -> Array |
 
 
 def error_of(t, f):
-    """The estimate of G. Golub and C. van Loan (Matrix computations, chapter 9): roundings are enlarged by the
-    smallest difference of eigenvalues that lie in one block.
+    """The estimate of G. Golub and C. van Loan (Matrix computations, chapter 9): roundings are enlarged by
+    the smallest difference of eigenvalues that lie in one block.
     """
     d = diagonal(t)
     n = t.shape[-1]

@@ -43,7 +43,9 @@ def square(name: str, a: Any, argument: str = "its argument") -> Array:
 
 def wide(a: Array) -> Array:
     """``a`` in a dtype in which matrices are factored: float32 for narrower ones."""
-    return a if a.dtype.name in ("float64", "complex64", "complex128") else rnp.asarray(a, np.dtype("float32"))
+    return (
+        a if a.dtype.name in ("float64", "complex64", "complex128") else rnp.asarray(a, np.dtype("float32"))
+    )
 
 
 def transposed(a: Array) -> Array:
@@ -88,8 +90,8 @@ def is_vector(name: str, a: Array, b: Array) -> bool:
     vector = b.ndim == 1
     if not b.ndim or b.shape[-1 if vector else -2] != a.shape[-1]:
         raise ValueError(
-            f"{name} takes a matrix of shape (..., n, n) and a right-hand side of shape (n,) or (..., n, k), got "
-            f"{a.shape} and {b.shape}"
+            f"{name} takes a matrix of shape (..., n, n) and a right-hand side of shape (n,) or (..., n, k), "
+            f"got {a.shape} and {b.shape}"
         )
     return vector
 

@@ -7,10 +7,11 @@ from rabbet.scipy.inputs import complex_dtype, is_complex, one_of, where
 from rabbet.scipy.linalg.matrices import adjoint, batches, diagonal, product, square, wide
 
 
-# ------------------------------------------------------------------------- columns that follow from each other
+# ------------------------------------------------------------------------- columns that follow from each
+# other
 def column_by_column(n, start, step, reverse=False):
-    """Run ``step(j, out)`` for each column. The number of steps is fixed, so this can be differentiated in both
-    modes.
+    """Run ``step(j, out)`` for each column. The number of steps is fixed, so this can be differentiated in
+    both modes.
     """
 
     def at(i, out):
@@ -30,8 +31,8 @@ def with_column(a, x, j):
 
 
 def shifted_solve(upper, shift, right, rows):
-    """The solution of ``(upper + shift) x = right`` for the chosen rows of an upper triangular matrix, zero in
-    the others. Where the diagonal is zero, as at equal eigenvalues, it is taken to be 1.
+    """The solution of ``(upper + shift) x = right`` for the chosen rows of an upper triangular matrix, zero
+    in the others. Where the diagonal is zero, as at equal eigenvalues, it is taken to be 1.
 
     Args:
       upper: of shape ``(..., n, n)``; what the rows that are left out have in common with the others does not
@@ -68,10 +69,11 @@ def batch_complex_schur(op, a):
 
 @complex_schur.rule("jvp")
 def jvp_complex_schur(op, a):
-    """From ``z^H a z = t``: with ``m = z^H da z`` and ``z^H dz = l - l^H``, ``dt = m + t (l - l^H) - (l - l^H) t``,
-    where ``l`` below the diagonal is what keeps ``dt`` zero there. The equations for ``l`` are a triangular
-    system for each column (M. Konstantinov, P. Petkov and N. Christov, Nonlocal perturbation analysis of the
-    Schur system of a matrix, 1994). Of the free phase of each vector the choice is to leave it.
+    """From ``z^H a z = t``: with ``m = z^H da z`` and ``z^H dz = l - l^H``, ``dt = m + t (l - l^H) - (l -
+    l^H) t``, where ``l`` below the diagonal is what keeps ``dt`` zero there. The equations for ``l`` are a
+    triangular system for each column (M. Konstantinov, P. Petkov and N. Christov, Nonlocal perturbation
+    analysis of the Schur system of a matrix, 1994). Of the free phase of each vector the choice is to leave
+    it.
 
     Not finite (or, with zeros in the right places, of no meaning) where eigenvalues are equal.
     """
@@ -83,7 +85,9 @@ def jvp_complex_schur(op, a):
     def step(j, lower):
         rest = column(m, j) - product(lower, column(t, j)[..., None])[..., 0]
         rows = places > j
-        return with_column(lower, -shifted_solve(t, -column(diagonal(t)[..., None, :], j)[..., 0], rest, rows), j)
+        return with_column(
+            lower, -shifted_solve(t, -column(diagonal(t)[..., None, :], j)[..., 0], rest, rows), j
+        )
 
     lower = column_by_column(n, rnp.zeros_like(t), step)
     turn = lower - adjoint(lower)
@@ -107,8 +111,8 @@ def schur(a: Array, output: str = "real") -> tuple[Array, Array]:
     Returns:
       ``(t, z)`` of the shape of ``a``; NaN where the iteration did not converge.
 
-    Derivatives exist for complex ``t`` where all eigenvalues differ. Use what does not depend on the phases of
-    the columns of ``z``, which are free. The real form of real matrices has none.
+    Derivatives exist for complex ``t`` where all eigenvalues differ. Use what does not depend on the phases
+    of the columns of ``z``, which are free. The real form of real matrices has none.
 
     Raises:
       ValueError: for another ``output``.
@@ -137,8 +141,8 @@ def rsf2csf(T: Array, Z: Array, check_finite: bool = True) -> tuple[Array, Array
       check_finite: not used.
 
     Returns:
-      ``(t, z)``, complex: ``z t z^H = Z T Z^H``, ``t`` upper triangular. Each block of two is made triangular by
-      a rotation, from the last one to the first.
+      ``(t, z)``, complex: ``z t z^H = Z T Z^H``, ``t`` upper triangular. Each block of two is made
+      triangular by a rotation, from the last one to the first.
 
     Raises:
       ValueError: for matrices that are not square or of different sizes.

@@ -273,7 +273,9 @@ def block_diag(*arrs: Array) -> Array:
     blocks = [array("block_diag", a) for a in arrs]
     for i, a in enumerate(blocks):
         if a.ndim > 2:
-            raise ValueError(f"block_diag takes arrays of at most two dimensions, got {a.shape} as argument {i}")
+            raise ValueError(
+                f"block_diag takes arrays of at most two dimensions, got {a.shape} as argument {i}"
+            )
     dtype = dtypes.result_type(*arrs)
     blocks = [rnp.atleast_2d(rnp.asarray(a, dtype)) for a in blocks]
     width, before, rows = sum(a.shape[1] for a in blocks), 0, []

@@ -6,7 +6,14 @@ from rabbet.extend import fused
 from rabbet.scipy.inputs import complex_dtype, is_complex, one_of, where
 from rabbet.scipy.inputs import inexact as in_one_dtype
 from rabbet.scipy.linalg.matrices import (
-    adjoint, batches, diagonal, matrix, product, square, transposed, wide,
+    adjoint,
+    batches,
+    diagonal,
+    matrix,
+    product,
+    square,
+    transposed,
+    wide,
 )  # fmt: skip
 from rabbet.scipy.linalg.schur_forms import column, column_by_column, schur_of, shifted_solve, with_column
 
@@ -20,8 +27,8 @@ def solve_sylvester(A: Array, B: Array, C: Array, *, method: str = "schur", tol:
       B: of shape ``(..., n, n)``.
       C: of shape ``(..., m, n)``; leading dimensions are broadcast.
       method: ``"schur"``: by the Schur forms of ``A`` and ``B`` (R. Bartels and G. Stewart, Solution of the
-        matrix equation AX + XB = C, 1972); ``"eigen"``: by their eigenvectors, which is less exact where these
-        are nearly dependent. Both on the CPU only.
+        matrix equation AX + XB = C, 1972); ``"eigen"``: by their eigenvectors, which is less exact where
+        these are nearly dependent. Both on the CPU only.
       tol: where an eigenvalue of ``A`` and one of ``B`` add up to less than this, the result is NaN.
 
     Returns:
@@ -52,7 +59,9 @@ def solve_sylvester(A: Array, B: Array, C: Array, *, method: str = "schur", tol:
         sums = diagonal(left[0])[..., :, None] + diagonal(right[0])[..., None, :]
     else:
         left, right = by_vectors(known[0]), by_vectors(known[1])
-        x = implicitly(A, B, C, lambda C: from_vectors(left, right, C), lambda C: from_vectors(right, left, C))
+        x = implicitly(
+            A, B, C, lambda C: from_vectors(left, right, C), lambda C: from_vectors(right, left, C)
+        )
         sums = left[0][..., :, None] + right[0][..., None, :]
     singular = rnp.any(rnp.abs(sums) < tol, (-2, -1), keepdims=True)
     return rnp.asarray(where(singular, rnp.nan, x), dtype)
@@ -86,7 +95,9 @@ def from_schur(left, right, C):
 
     def step(j, y):
         rest = column(f, j) - product(y, column(s, j)[..., None])[..., 0]
-        return with_column(y, shifted_solve(r, column(diagonal(s)[..., None, :], j)[..., 0], rest, everything), j)
+        return with_column(
+            y, shifted_solve(r, column(diagonal(s)[..., None, :], j)[..., 0], rest, everything), j
+        )
 
     y = column_by_column(s.shape[-1], rnp.zeros_like(f), step)
     return product(u, y, adjoint(v))

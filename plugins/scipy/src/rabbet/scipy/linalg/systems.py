@@ -8,7 +8,14 @@ from rabbet.extend import fused
 from rabbet.scipy.inputs import inexact as in_one_dtype
 from rabbet.scipy.inputs import is_complex, one_of
 from rabbet.scipy.linalg.matrices import (
-    adjoint, batches, diagonal, is_vector, matrix, product, square, transposed,
+    adjoint,
+    batches,
+    diagonal,
+    is_vector,
+    matrix,
+    product,
+    square,
+    transposed,
 )  # fmt: skip
 
 GENERAL = ("gen", "general", "banded", "tridiagonal")
@@ -145,8 +152,8 @@ def lu_factor(a: Array, overwrite_a: bool = False, check_finite: bool = True) ->
       overwrite_a, check_finite: not used.
 
     Returns:
-      ``(lu, piv)``: of shape ``(..., m, n)``, ``l`` below the diagonal (its own is ones) and ``u`` on and above
-      it; int32 of shape ``(..., min(m, n))``: with which later row each row was swapped.
+      ``(lu, piv)``: of shape ``(..., m, n)``, ``l`` below the diagonal (its own is ones) and ``u`` on and
+      above it; int32 of shape ``(..., min(m, n))``: with which later row each row was swapped.
 
     Example:
       >>> factors, pivots = lu_factor(rnp.array([[0.0, 2.0], [1.0, 3.0]]))
@@ -225,8 +232,8 @@ def cholesky(a: Array, lower: bool = False, overwrite_a: bool = False, check_fin
 def cho_factor(
     a: Array, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Array, bool]:
-    """The Cholesky factor, as ``cho_solve`` takes it: ``(cholesky(a, lower), lower)``. The triangle beside the
-    factor holds zeros.
+    """The Cholesky factor, as ``cho_solve`` takes it: ``(cholesky(a, lower), lower)``. The triangle beside
+    the factor holds zeros.
 
     Example:
       >>> factor, lower = cho_factor(rnp.array([[4.0]]))

@@ -3,8 +3,10 @@
 import math
 from typing import Any, NamedTuple
 
+from rabbet_autodiff import value_and_grad
+
 import rabbet.numpy as rnp
-from rabbet import lax, value_and_grad
+from rabbet import lax
 from rabbet.scipy.inputs import where
 from rabbet.scipy.optimize.line_search import line_search
 
@@ -56,8 +58,8 @@ def bfgs(
 ) -> Any:
     """Minimize ``fun`` from ``x0``; returns ``(x, the other results by name)``.
 
-    J. Nocedal and S. Wright, Numerical optimization, 2006, algorithm 6.1. A step along which the slope does not
-    increase leaves the approximation as it is, so that it stays positive definite.
+    J. Nocedal and S. Wright, Numerical optimization, 2006, algorithm 6.1. A step along which the slope does
+    not increase leaves the approximation as it is, so that it stays positive definite.
     """
     n = x0.size
     maxiter = 200 * n if maxiter is None else maxiter
@@ -77,9 +79,10 @@ def bfgs(
         rho = 1 / where(bent, product, 1)
         left = eye - rho * rnp.outer(s, y)
         inverse = left @ state.inverse @ left.T + rho * rnp.outer(s, s)
+        size = size_of(place.gradient, norm)
         return State(
             state.x + s, place.value, place.gradient, state.value, where(bent, inverse, state.inverse),
-            status_of(found, size_of(place.gradient, norm), gtol, line_search_maxiter, state.steps + 1, maxiter),
+            status_of(found, size, gtol, line_search_maxiter, state.steps + 1, maxiter),
             state.steps + where(found.down, 1, 0), state.tries + found.tries,
         )  # fmt: skip
 
@@ -94,7 +97,7 @@ def bfgs(
 
 def results(state, inverse):
     """All of the results but ``x`` and ``fun``."""
-    return dict(
-        success=state.status == CONVERGED, status=state.status, jac=state.gradient, hess_inv=inverse,
-        nfev=state.tries, njev=state.tries, nit=state.steps,
-    )  # fmt: skip
+    return {
+        "success": state.status == CONVERGED, "status": state.status, "jac": state.gradient,
+        "hess_inv": inverse, "nfev": state.tries, "njev": state.tries, "nit": state.steps,
+    }  # fmt: skip

@@ -3,11 +3,19 @@
 import math
 from typing import Any, NamedTuple
 
+from rabbet_autodiff import value_and_grad
+
 import rabbet.numpy as rnp
-from rabbet import lax, value_and_grad
+from rabbet import lax
 from rabbet.scipy.inputs import where
 from rabbet.scipy.optimize.bfgs import (
-    CONVERGED, RUNNING, TOO_MANY_STEPS, first_step, results, size_of, status_of,
+    CONVERGED,
+    RUNNING,
+    TOO_MANY_STEPS,
+    first_step,
+    results,
+    size_of,
+    status_of,
 )  # fmt: skip
 from rabbet.scipy.optimize.line_search import line_search
 
@@ -85,7 +93,9 @@ def lbfgs(
 
 
 def times_inverse(state, gradient):
-    """The approximate inverse Hessian times a vector, from the last steps (the two loops of algorithm 7.4)."""
+    """The approximate inverse Hessian times a vector, from the last steps (the two loops of algorithm
+    7.4).
+    """
     count = state.rho.shape[0]
 
     def back(i, carry):

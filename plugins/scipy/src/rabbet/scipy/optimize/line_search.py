@@ -43,12 +43,12 @@ def chosen(condition, x, y):
 
 
 def line_search(value_and_grad, x, value, gradient, direction, first, most):
-    """A step that fulfils the strong Wolfe conditions (J. Nocedal and S. Wright, Numerical optimization, 2006,
-    algorithms 3.5 and 3.6), in one loop in which each turn computes the function once: first steps get
+    """A step that fulfils the strong Wolfe conditions (J. Nocedal and S. Wright, Numerical optimization,
+    2006, algorithms 3.5 and 3.6), in one loop in which each turn computes the function once: first steps get
     longer until a good one is enclosed, then the interval gets smaller.
 
-    Where values differ by rounding only, slopes decide (W. Hager and H. Zhang, A new conjugate gradient method
-    with guaranteed descent and an efficient line search, 2005).
+    Where values differ by rounding only, slopes decide (W. Hager and H. Zhang, A new conjugate gradient
+    method with guaranteed descent and an efficient line search, 2005).
 
     Args:
       first: the length to try first.

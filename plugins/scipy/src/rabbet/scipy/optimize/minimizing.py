@@ -1,10 +1,14 @@
-"""``minimize``: the method is chosen, and derivatives of the minimum are those of the equation that it solves."""
+"""``minimize``: the method is chosen, and derivatives of the minimum are those of the equation that it
+solves.
+"""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from rabbet_autodiff import grad, jacfwd
+
 import rabbet.numpy as rnp
-from rabbet import Array, dtypes, grad, jvp, lax, vmap
+from rabbet import Array, dtypes, lax
 from rabbet.scipy.inputs import array
 from rabbet.scipy.optimize.bfgs import bfgs
 from rabbet.scipy.optimize.lbfgs import lbfgs
@@ -57,25 +61,25 @@ def minimize(
       x0: of shape ``(n,)``, floating: where to start.
       args: a tuple of further arguments.
       method: ``"BFGS"``: with the whole approximation of the inverse Hessian; ``"L-BFGS"`` (or
-        ``"l-bfgs-experimental-do-not-rely-on-this"``, ``"L-BFGS-B"``): with the last ``maxcor`` steps, for many
-        unknowns. Bounds are not offered.
+        ``"l-bfgs-experimental-do-not-rely-on-this"``, ``"L-BFGS-B"``): with the last ``maxcor`` steps, for
+        many unknowns. Bounds are not offered.
       tol: how small the gradient's largest component must be, 1e-5 by default (``gtol``).
       options: ``maxiter`` (200 times ``n``), ``gtol``, ``norm`` (of the gradient; infinity) and
-        ``line_search_maxiter`` (10); for L-BFGS ``maxcor`` (10), ``ftol`` (2.22e-9: how little the function may
-        still change, relative to its size), ``maxls`` in place of ``line_search_maxiter``, ``maxfun`` and
+        ``line_search_maxiter`` (10); for L-BFGS ``maxcor`` (10), ``ftol`` (2.22e-9: how little the function
+        may still change, relative to its size), ``maxls`` in place of ``line_search_maxiter``, ``maxfun`` and
         ``maxgrad``.
 
     Returns:
       ``OptimizeResults``.
 
-    ``x`` and ``fun`` have derivatives with respect to ``args`` and to arrays that ``fun`` closes over: those of
-    the minimum (by ``lax.custom_root``), which are right where the gradient is zero and the Hessian definite;
-    they do not depend on ``x0`` and the steps. For more than 200 unknowns the equations for them are solved by
-    conjugate gradients.
+    ``x`` and ``fun`` have derivatives with respect to ``args`` and to arrays that ``fun`` closes over: those
+    of the minimum (by ``lax.custom_root``), which are right where the gradient is zero and the Hessian
+    definite; they do not depend on ``x0`` and the steps. For more than 200 unknowns the equations for them
+    are solved by conjugate gradients.
 
-    The methods are those of J. Nocedal and S. Wright, Numerical optimization, 2006, chapters 3, 6 and 7; steps
-    fulfil the strong Wolfe conditions, or near the minimum, where differences of values are rounding, the
-    approximate ones of W. Hager and H. Zhang, 2005.
+    The methods are those of J. Nocedal and S. Wright, Numerical optimization, 2006, chapters 3, 6 and 7;
+    steps fulfil the strong Wolfe conditions, or near the minimum, where differences of values are rounding,
+    the approximate ones of W. Hager and H. Zhang, 2005.
 
     Raises:
       TypeError: if ``args`` is no tuple, ``x0`` is not floating, or an option is unknown.
@@ -117,6 +121,4 @@ def tangents_of(hessian, y):
     """Solve ``hessian(x) = y`` for a symmetric linear function."""
     if y.size > DENSE:
         return cg(hessian, y, tol=float(dtypes.finfo(y.dtype).eps) ** 0.75)[0]
-    zero = rnp.zeros_like(y)
-    matrix = vmap(lambda e: jvp(hessian, (zero,), (e,))[1])(rnp.eye(y.size, dtype=y.dtype))
-    return rnp.linalg.solve(matrix, y)
+    return rnp.linalg.solve(jacfwd(hessian)(rnp.zeros_like(y)), y)

@@ -21,7 +21,9 @@ def pair(name, in1, in2):
     """
     a, b = inexact(name, in1, in2)
     if a.ndim != b.ndim:
-        raise ValueError(f"{name}: in1 and in2 must have equally many dimensions, got {a.shape} and {b.shape}")
+        raise ValueError(
+            f"{name}: in1 and in2 must have equally many dimensions, got {a.shape} and {b.shape}"
+        )
     if not a.size or not b.size:
         raise ValueError(f"{name} takes arrays with at least one element, got {a.shape} and {b.shape}")
     return a, b
@@ -133,8 +135,8 @@ def convolve(
       in1, in2: arrays of equally many dimensions. Integers become floats.
       mode: ``"full"``: all sums in which the arrays overlap; ``"same"``: the middle of them, of the shape of
         ``in1``; ``"valid"``: those in which one array lies wholly in the other.
-      method: ``"direct"`` (``"auto"``): sums; ``"fft"``: by a product of Fourier transforms, which is faster for
-        two long arrays and less exact where sizes of numbers differ.
+      method: ``"direct"`` (``"auto"``): sums; ``"fft"``: by a product of Fourier transforms, which is faster
+        for two long arrays and less exact where sizes of numbers differ.
       precision: of the sums, see ``lax.Precision``.
 
     Returns:
@@ -192,7 +194,9 @@ def fftconvolve(in1: Array, in2: Array, mode: str = "full", axes: Sequence[int] 
         raise ValueError(f"{name}: axes name one twice: {tuple(axes)}")
     for d in range(a.ndim):
         if d not in axes and a.shape[d] != b.shape[d] and 1 not in (a.shape[d], b.shape[d]):
-            raise ValueError(f"{name}: sizes of dimension {d} must be equal or 1, got {a.shape} and {b.shape}")
+            raise ValueError(
+                f"{name}: sizes of dimension {d} must be equal or 1, got {a.shape} and {b.shape}"
+            )
     if not axes:
         return a * b
     return by_fft(name, a, b, mode, tuple(sorted(axes)))
@@ -256,8 +260,8 @@ def correlate2d(
     fillvalue: float = 0,
     precision: Any = None,
 ) -> Array:
-    """The correlation of two matrices: ``in1`` convolved with the conjugate of ``in2`` backwards. Arguments as
-    for ``convolve2d``.
+    """The correlation of two matrices: ``in1`` convolved with the conjugate of ``in2`` backwards. Arguments
+    as for ``convolve2d``.
 
     Example:
       >>> print(correlate2d(rnp.ones((2, 2)), rnp.array([[1.0, 2.0]]), mode="same"))

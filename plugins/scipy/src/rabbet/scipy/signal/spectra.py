@@ -27,7 +27,9 @@ def segments_of(name, window, nperseg, noverlap, nfft, length):
     else:
         weights = array(name, window)
         if weights.ndim != 1 or weights.shape[0] > length:
-            raise ValueError(f"{name}: window must be a vector no longer than the signal, got {weights.shape}")
+            raise ValueError(
+                f"{name}: window must be a vector no longer than the signal, got {weights.shape}"
+            )
         if nperseg is not None and weights.shape[0] != nperseg:
             raise ValueError(f"{name}: the window has {weights.shape[0]} points, but nperseg is {nperseg}")
         nperseg = weights.shape[0]
@@ -115,17 +117,17 @@ def stft(
       nperseg: how many points a segment has; at most as many as the signal.
       noverlap: how many of them it shares with the next; None: half of them.
       nfft: how many points a transform has (zeros are added); None: ``nperseg``.
-      detrend: what is subtracted from each segment: ``"constant"``: the mean; ``"linear"``: a line; or a function
-        of segments, which stand in the last axis; False: nothing.
+      detrend: what is subtracted from each segment: ``"constant"``: the mean; ``"linear"``: a line; or a
+        function of segments, which stand in the last axis; False: nothing.
       return_onesided: leave negative frequencies of real signals out.
-      boundary: how the signal goes on for half a segment at both ends: ``"zeros"``, ``"constant"``, ``"even"``,
-        ``"odd"``; None: not at all.
+      boundary: how the signal goes on for half a segment at both ends: ``"zeros"``, ``"constant"``,
+        ``"even"``, ``"odd"``; None: not at all.
       padded: add zeros at the end to fill the last segment.
       axis: along which the signals go.
 
     Returns:
-      ``(f, t, Zxx)``: frequencies, times of the segments' centres, and the transforms, with the frequencies in
-      the place of ``axis`` and the segments in the last axis. They are divided by the sum of the window.
+      ``(f, t, Zxx)``: frequencies, times of the segments' centres, and the transforms, with the frequencies
+      in the place of ``axis`` and the segments in the last axis. They are divided by the sum of the window.
 
     Raises:
       ValueError: for numbers or words that do not fit.
@@ -183,8 +185,8 @@ def csd(
     Args:
       x, y: arrays of signals; other dimensions are broadcast, and the shorter signal is filled up with zeros.
         None for ``y``: the (real) spectrum of ``x``.
-      fs, window, nperseg, noverlap, nfft, detrend, return_onesided, axis: as for ``stft``. ``nperseg`` None: the
-        length of the window, or 256.
+      fs, window, nperseg, noverlap, nfft, detrend, return_onesided, axis: as for ``stft``. ``nperseg`` None:
+        the length of the window, or 256.
       scaling: ``"density"``: per unit of frequency; ``"spectrum"``: the power itself.
       average: over segments: ``"mean"`` or ``"median"`` (which is corrected for its bias).
 
@@ -216,19 +218,21 @@ def welch(
     axis: int = -1,
     average: str = "mean",
 ) -> tuple[Array, Array]:
-    """The power spectrum of a signal, averaged over overlapping segments. Arguments and results as for ``csd``;
-    the spectrum is real.
+    """The power spectrum of a signal, averaged over overlapping segments. Arguments and results as for
+    ``csd``; the spectrum is real.
 
     Example:
       >>> f, p = welch(rnp.arange(8.0), nperseg=4)
       >>> print(f)
       [0.   0.25 0.5 ]
     """
-    return averaged("welch", x, None, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis,
-                    average)  # fmt: skip
+    return averaged("welch", x, None, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling,
+                    axis, average)  # fmt: skip
 
 
-def averaged(name, x, y, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, average):
+def averaged(
+    name, x, y, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, average
+):
     one_of(name, "scaling", scaling, SCALINGS)
     one_of(name, "average", average, ("mean", "median"))
     x, *y = prepared(name, x) if y is None else prepared(name, x, y)
@@ -283,8 +287,8 @@ def median(power):
 
 
 def median_bias(n):
-    """By how much the median of ``n`` exponentially distributed numbers is less than the mean (B. Allen et al.,
-    FINDCHIRP, 2012, appendix B).
+    """By how much the median of ``n`` exponentially distributed numbers is less than the mean (B. Allen et
+    al., FINDCHIRP, 2012, appendix B).
     """
     even = 2 * np.arange(1.0, (n - 1) // 2 + 1)
     return float(1 + np.sum(1 / (even + 1) - 1 / even))
@@ -342,7 +346,9 @@ def istft(
     else:
         weights = array(name, window)
         if weights.shape != (nperseg,):
-            raise ValueError(f"{name}: window must be a vector of nperseg={nperseg} points, got {weights.shape}")
+            raise ValueError(
+                f"{name}: window must be a vector of nperseg={nperseg} points, got {weights.shape}"
+            )
     _, _, noverlap, nfft = segments_of(name, np.ones(nperseg), nperseg, noverlap, nfft, nperseg)
     real = real_dtype(z.dtype)
     x = overlapped(

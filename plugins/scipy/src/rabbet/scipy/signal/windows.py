@@ -135,8 +135,8 @@ WINDOWS: dict[str, Callable[..., np.ndarray]] = {
     "blackmanharris": cosines(0.35875, 0.48829, 0.14128, 0.01168),
     "flattop": cosines(0.21557895, 0.41663158, 0.277263158, 0.083578947, 0.006947368),
     "kaiser": kaiser, "gaussian": gaussian, "general_gaussian": general_gaussian,
-    "general_cosine": general_cosine, "general_hamming": general_hamming, "chebwin": chebwin, "taylor": taylor,
-    "dpss": dpss,
+    "general_cosine": general_cosine, "general_hamming": general_hamming, "chebwin": chebwin,
+    "taylor": taylor, "dpss": dpss,
 }  # fmt: skip
 SHORT = {
     "box": "boxcar", "ones": "boxcar", "rect": "boxcar", "rectangular": "boxcar", "tri": "triang",
@@ -149,12 +149,20 @@ SHORT = {
     "general gaussian": "general_gaussian", "general gauss": "general_gaussian", "ggs": "general_gaussian",
     "cheb": "chebwin", "taylorwin": "taylor",
 }  # fmt: skip
-NEED_NUMBERS = {"kaiser", "gaussian", "general_gaussian", "general_cosine", "general_hamming", "chebwin", "dpss"}
+NEED_NUMBERS = {
+    "kaiser",
+    "gaussian",
+    "general_gaussian",
+    "general_cosine",
+    "general_hamming",
+    "chebwin",
+    "dpss",
+}
 
 
 def get_window(name: str, window: Any, size: int) -> np.ndarray:
-    """The window of a name, of a tuple of a name and its numbers, or of a number (Kaiser's ``beta``), one point
-    short of symmetric, as spectra ask for.
+    """The window of a name, of a tuple of a name and its numbers, or of a number (Kaiser's ``beta``), one
+    point short of symmetric, as spectra ask for.
 
     Args:
       name: of the function that asks.

@@ -5,9 +5,8 @@ from typing import Any
 
 import rabbet.numpy as rnp
 from rabbet import lax
-from rabbet.flatten_util import ravel_pytree
 from rabbet.scipy.inputs import one_of, where
-from rabbet.scipy.sparse.linalg.systems import limits_of, solved
+from rabbet.scipy.sparse.linalg.systems import as_vector, limits_of, solved
 
 
 def gmres(
@@ -26,8 +25,8 @@ def gmres(
 
     Args:
       A, b, x0: as for ``cg``; ``A`` need not be Hermitian.
-      tol, atol: done when the residual's norm is at most ``max(tol |b|, atol)``. With ``M`` it is the residual
-        multiplied by ``M``, beside ``M b``.
+      tol, atol: done when the residual's norm is at most ``max(tol |b|, atol)``. With ``M`` it is the
+        residual multiplied by ``M``, beside ``M b``.
       restart: how many directions are built before the best combination of them is taken and a new round
         begins.
       maxiter: how many rounds at most; None: ten times the number of unknowns.
@@ -59,17 +58,17 @@ def gmres(
 
     def steps(A, b, x, M):
         limits = limits_of("gmres", b, tol, atol, maxiter, 10)
-        flat, unravel = ravel_pytree(b)
+        flat, unravel = as_vector(b)
         size = min(restart, flat.size)
 
         def preconditioned(v):
-            return ravel_pytree(M(unravel(v)))[0]
+            return as_vector(M(unravel(v)))[0]
 
         def product(v):
-            return preconditioned(ravel_pytree(A(unravel(v)))[0])
+            return preconditioned(as_vector(A(unravel(v)))[0])
 
         def residual(x):
-            return preconditioned(flat - ravel_pytree(A(unravel(x)))[0])
+            return preconditioned(flat - as_vector(A(unravel(x)))[0])
 
         right, plain = rnp.linalg.norm(preconditioned(flat)), rnp.linalg.norm(flat)
         share = limits.atol / where(plain > 0, plain, 1)
@@ -85,7 +84,7 @@ def gmres(
             r = residual(x)
             return x, r, rnp.linalg.norm(r), k + 1
 
-        start = ravel_pytree(x)[0]
+        start = as_vector(x)[0]
         r = residual(start)
         return unravel(lax.while_loop(more, again, (start, r, rnp.linalg.norm(r), 0))[0])
 

@@ -7,7 +7,13 @@ import rabbet.numpy as rnp
 from rabbet import lax
 from rabbet.scipy.inputs import where
 from rabbet.scipy.sparse.linalg.systems import (
-    dot, enough, limits_of, moved, solved, sub, vdot,
+    dot,
+    enough,
+    limits_of,
+    moved,
+    solved,
+    sub,
+    vdot,
 )  # fmt: skip
 
 

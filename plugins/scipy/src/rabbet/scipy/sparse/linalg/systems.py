@@ -2,8 +2,11 @@
 
 from typing import Any, NamedTuple
 
+import numpy as np
+from rabbet_autodiff import linear_transpose
+
 import rabbet.numpy as rnp
-from rabbet import dtypes, lax, linear_transpose, tree
+from rabbet import dtypes, lax, tree
 from rabbet.extend import typeof
 
 
@@ -13,13 +16,16 @@ def operator(name, argument, given):
         return given
     shape = getattr(given, "shape", None)
     if shape is not None and (len(shape) != 2 or shape[0] != shape[1]):
-        raise ValueError(f"{name}: {argument} must be a square matrix or a function, got shape {tuple(shape)}")
+        raise ValueError(
+            f"{name}: {argument} must be a square matrix or a function, got shape {tuple(shape)}"
+        )
     if hasattr(given, "__matmul__"):
         if shape is not None and not hasattr(given, "aval") and hasattr(given, "__array__"):
             given = rnp.asarray(given)
         return lambda x: given @ x
     raise TypeError(
-        f"{name}: {argument} must be a function, a matrix or have the operator @, got a {type(given).__name__}"
+        f"{name}: {argument} must be a function, a matrix or have the operator @, "
+        f"got a {type(given).__name__}"
     )
 
 
@@ -38,12 +44,20 @@ def dot(x, y):
     return sum(rnp.vdot(a, b) for a, b in zip(tree.leaves(x), tree.leaves(y), strict=True))
 
 
-def norm(x):
-    return rnp.sqrt(vdot(x, x))
+def as_vector(x):
+    """A tree as one vector, in the common dtype of its leaves, and the function that makes a tree of one."""
+    leaves, structure = tree.flatten(x)
+    ends = np.cumsum([leaf.size for leaf in leaves])[:-1].tolist()
 
+    def as_tree(v):
+        parts = [
+            rnp.asarray(part.reshape(leaf.shape), leaf.dtype)
+            for part, leaf in zip(rnp.split(v, ends), leaves, strict=True)
+        ]
+        return tree.unflatten(structure, parts)
 
-def add(x, y):
-    return tree.map(rnp.add, x, y)
+    dtype = rnp.result_type(*leaves)
+    return rnp.concatenate([rnp.asarray(leaf, dtype).reshape(-1) for leaf in leaves]), as_tree
 
 
 def sub(x, y):

@@ -3,6 +3,8 @@
 Where a formula divides by an angle that may be zero, its series takes over, so that derivatives exist there.
 """
 
+from itertools import pairwise
+
 import numpy as np
 
 import rabbet.numpy as rnp
@@ -147,11 +149,11 @@ def axes_of(seq, least, most):
     if not least <= len(seq) <= most or not (set(seq) <= set("xyz") or set(seq) <= set("XYZ")):
         count = str(most) if least == most else f"{least} to {most}"
         raise ValueError(
-            f"Rotation: seq must be {count} letters of 'xyz' (about fixed axes) or of 'XYZ' (about axes that turn), "
-            f"got {seq!r}"
+            f"Rotation: seq must be {count} letters of 'xyz' (about fixed axes) or of 'XYZ' (about axes that "
+            f"turn), got {seq!r}"
         )
     axes = ["xyz".index(letter) for letter in seq.lower()]
-    if any(a == b for a, b in zip(axes, axes[1:], strict=False)):
+    if any(a == b for a, b in pairwise(axes)):
         raise ValueError(f"Rotation: two consecutive axes of seq must differ, got {seq!r}")
     return axes, intrinsic
 
@@ -174,9 +176,9 @@ def from_euler(seq, angles, degrees=False):
 
 @fused(static=("seq", "degrees"))
 def to_euler(quat, seq, degrees=False):
-    """The angles about three axes (E. Bernardes and S. Viollet, Quaternion to Euler angles conversion: a direct,
-    general and computationally efficient method, 2022). Where the first and the third axis coincide, the third
-    angle is set to zero.
+    """The angles about three axes (E. Bernardes and S. Viollet, Quaternion to Euler angles conversion: a
+    direct, general and computationally efficient method, 2022). Where the first and the third axis coincide,
+    the third angle is set to zero.
     """
     axes, intrinsic = axes_of(seq, 3, 3)
     i, j, k = axes[::-1] if intrinsic else axes

@@ -42,7 +42,9 @@ class Rotation(NamedTuple):
 
     @classmethod
     def from_quat(cls, quat: Array) -> "Rotation":
-        """From quaternions ``(x, y, z, w)`` of shape ``(..., 4)``, which are brought to length 1 (NaN for zero)."""
+        """From quaternions ``(x, y, z, w)`` of shape ``(..., 4)``, which are brought to length 1 (NaN for
+        zero).
+        """
         return cls(conversions.normalized(floats("from_quat", quat, 4)))
 
     @classmethod
@@ -57,7 +59,9 @@ class Rotation(NamedTuple):
 
     @classmethod
     def from_mrp(cls, mrp: Array) -> "Rotation":
-        """From modified Rodrigues parameters of shape ``(..., 3)``: along the axis, ``tan(angle / 4)`` long."""
+        """From modified Rodrigues parameters of shape ``(..., 3)``: along the axis, ``tan(angle / 4)``
+        long.
+        """
         return cls(conversions.from_mrp(floats("from_mrp", mrp, 3)))
 
     @classmethod
@@ -66,7 +70,8 @@ class Rotation(NamedTuple):
 
         Args:
           seq: one to three letters of ``"xyz"``, axes that stay, or of ``"XYZ"``, axes that turn along.
-          angles: of shape ``(..., len(seq))``; for one letter a number, or of shape ``(n,)`` for ``n`` rotations.
+          angles: of shape ``(..., len(seq))``; for one letter a number, or of shape ``(n,)`` for ``n``
+            rotations.
           degrees: whether angles are in degrees.
 
         Raises:
@@ -123,8 +128,8 @@ class Rotation(NamedTuple):
         """Angles about three axes, of shape ``(..., 3)``.
 
         Args:
-          seq: three letters, see ``from_euler``. Where the first and the third axis coincide (gimbal lock), the
-            third angle is 0.
+          seq: three letters, see ``from_euler``. Where the first and the third axis coincide (gimbal lock),
+            the third angle is 0.
           degrees: whether to return degrees.
         """
         conversions.axes_of(seq, 3, 3)
@@ -132,8 +137,8 @@ class Rotation(NamedTuple):
 
     # -------------------------------------------------------------------------------------------- operations
     def apply(self, vectors: Array, inverse: bool = False) -> Array:
-        """Rotate vectors of shape ``(..., 3)``; leading dimensions of both are broadcast. ``inverse``: the other
-        way round.
+        """Rotate vectors of shape ``(..., 3)``; leading dimensions of both are broadcast. ``inverse``: the
+        other way round.
         """
         quat = conversions.inverse(self.quat) if inverse else self.quat
         return conversions.rotated(quat, floats("apply", vectors, 3))
@@ -147,8 +152,8 @@ class Rotation(NamedTuple):
         return conversions.magnitude(self.quat)
 
     def mean(self, weights: Array | None = None) -> "Rotation":
-        """The rotation that is nearest to all of them: the eigenvector of the largest eigenvalue of the sum of
-        ``weights`` times ``quat quat^T`` (F. Markley et al., Averaging quaternions, 2007).
+        """The rotation that is nearest to all of them: the eigenvector of the largest eigenvalue of the sum
+        of ``weights`` times ``quat quat^T`` (F. Markley et al., Averaging quaternions, 2007).
         """
         quat = self.quat.reshape((-1, 4))
         if weights is None:
