@@ -155,7 +155,7 @@ def dct(x: Array, type: int = 2, n: int | None = None, axis: int = -1, norm: str
       ValueError: for an unknown type or norm, an axis out of range or ``n`` below 1.
 
     Example:
-      >>> print(dct(rnp.array([1.0, 2.0, 3.0])).round(3))
+      >>> print(np.asarray(dct(rnp.array([1.0, 2.0, 3.0]))).round(3) + 0.0)
       [12.    -3.464  0.   ]
     """
     return _one("dct", x, type, n, axis, norm, inverse=False)
@@ -166,7 +166,7 @@ def idct(x: Array, type: int = 2, n: int | None = None, axis: int = -1, norm: st
     """The inverse of ``dct`` of the same type and norm. Arguments as there.
 
     Example:
-      >>> print(idct(dct(rnp.array([1.0, 2.0, 3.0]))).round(3))
+      >>> print(np.asarray(idct(dct(rnp.array([1.0, 2.0, 3.0])))).round(3) + 0.0)
       [1. 2. 3.]
     """
     return _one("idct", x, type, n, axis, norm, inverse=True)
@@ -193,7 +193,7 @@ def dctn(
       ValueError: for axes out of range or named twice, or sizes that do not fit them.
 
     Example:
-      >>> print(dctn(rnp.ones((2, 2)), norm="ortho").round(3))
+      >>> print(np.asarray(dctn(rnp.ones((2, 2)), norm="ortho")).round(3) + 0.0)
       [[2. 0.]
        [0. 0.]]
     """
@@ -211,7 +211,7 @@ def idctn(
     """The inverse of ``dctn`` of the same type and norm. Arguments as there.
 
     Example:
-      >>> print(idctn(dctn(rnp.ones((2, 2)))).round(3))
+      >>> print(np.asarray(idctn(dctn(rnp.ones((2, 2))))).round(3) + 0.0)
       [[1. 1.]
        [1. 1.]]
     """

@@ -6,7 +6,7 @@ import rabbet.numpy as rnp
 from rabbet import Array, lax
 from rabbet.extend import fused
 from rabbet.scipy.inputs import inexact as in_one_dtype
-from rabbet.scipy.inputs import one_of
+from rabbet.scipy.inputs import one_of, real_dtype
 from rabbet.scipy.linalg.matrices import adjoint, batches, matrix, product, wide
 
 QR_MODES = ("full", "r", "economic", "raw")
@@ -24,7 +24,7 @@ def lu(
       overwrite_a, check_finite: not used.
 
     Returns:
-      ``(p, l, u)`` or ``(p l, u)``: a permutation of shape ``(..., m, m)``; lower triangular with ones on its
+      ``(p, l, u)`` or ``(p l, u)``: a real permutation of shape ``(..., m, m)``; lower triangular with ones on its
       diagonal, ``(..., m, k)``; upper triangular, ``(..., k, n)``; ``k`` is ``min(m, n)``.
 
     Example:
@@ -41,7 +41,7 @@ def lu(
     upper = rnp.triu(factors[..., :k, :])
     if permute_l:
         return rnp.take_along_axis(lower, rnp.argsort(order, -1)[..., None], -2), upper
-    p = rnp.asarray(order[..., None, :] == rnp.arange(m, dtype="int32")[:, None], a.dtype)
+    p = rnp.asarray(order[..., None, :] == rnp.arange(m, dtype="int32")[:, None], real_dtype(a.dtype))
     return p, lower, upper
 
 
@@ -200,7 +200,7 @@ def polar(
 
     Example:
       >>> u, p = polar(rnp.array([[0.0, -2.0], [3.0, 0.0]]))
-      >>> print(u.round(3), p.round(3))
+      >>> print(np.asarray(u).round(3) + 0.0, np.asarray(p).round(3) + 0.0)
       [[ 0. -1.]
        [ 1.  0.]] [[3. 0.]
        [0. 2.]]

@@ -7,8 +7,8 @@ from rabbet_autodiff import custom_jvp
 import rabbet.numpy as rnp
 from rabbet import Array, lax
 from rabbet.extend import fused
-from rabbet.scipy.inputs import complex_dtype, where
-from rabbet.scipy.linalg.matrices import adjoint, diagonal, identity_like, norm1, product, square
+from rabbet.scipy.inputs import where
+from rabbet.scipy.linalg.matrices import adjoint, diagonal, identity_like, norm1, product, square, wide
 from rabbet.scipy.linalg.schur_forms import column, column_by_column, schur_of, shifted_solve, with_column
 from rabbet.scipy.linalg.sylvester import from_schur, implicitly
 
@@ -38,14 +38,16 @@ def sqrtm(A: Array, blocksize: int = 1) -> Array:
        [0. 3.]]
     """
     A = square("sqrtm", A, "A")
-    return root(rnp.asarray(A, complex_dtype(A.dtype)))
+    return root(wide(A))
 
 
 def root_parts(A):
     """The square root of the Schur form of complex matrices, and its vectors."""
     t, z = schur_of(A)
     n = t.shape[-1]
-    d = rnp.sqrt(diagonal(t))
+    d = diagonal(t)
+    # A negative number has the root with a positive imaginary part, whatever the sign of its zero is.
+    d = rnp.sqrt(lax.complex(d.real, where(d.imag == 0, 0, d.imag)))
     places = rnp.arange(n)
 
     def step(j, r):
@@ -58,7 +60,7 @@ def root_parts(A):
 
 @custom_jvp
 def root(A):
-    """The square root of complex matrices."""
+    """The square root of real or complex matrices, complex."""
     r, z = root_parts(A)
     return product(z, r, adjoint(z))
 
@@ -73,7 +75,7 @@ def jvp_root(primals, tangents):
     def solve(C):
         return from_schur((r, z), (r, z), C)
 
-    return x, implicitly(x, x, change, solve, solve)
+    return x, implicitly(x, x, rnp.asarray(change, x.dtype), solve, solve)
 
 
 @fused(static=("func", "disp"))
@@ -93,7 +95,7 @@ def funm(A: Array, func: Callable[[Array], Array], disp: bool = True) -> Array |
     equal get a large error. Derivatives are those of these steps, so all eigenvalues must differ.
 
     Example:
-      >>> print(funm(rnp.array([[0.0, 1.0], [0.0, 1.0]]), rnp.exp).real.round(3))
+      >>> print(np.asarray(funm(rnp.array([[0.0, 1.0], [0.0, 1.0]]), rnp.exp).real).round(3) + 0.0)
       [[1.    1.718]
        [0.    2.718]]
     """

@@ -24,7 +24,7 @@ def size_of(name, n, least=0):
 
 def floats(rows, n):
     """A matrix of the default float dtype from rows of numbers."""
-    return rnp.asarray(np.array(rows, "float64").reshape(-1, n))
+    return rnp.asarray(np.array(rows, "float64").reshape(len(rows), n))
 
 
 def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Array:
@@ -90,7 +90,7 @@ def helmert(n: int, full: bool = False) -> Array:
       full: begin with a row of equal elements, which makes it square.
 
     Example:
-      >>> print(helmert(3).round(3))
+      >>> print(np.asarray(helmert(3)).round(3) + 0.0)
       [[ 0.707 -0.707  0.   ]
        [ 0.408  0.408 -0.816]]
     """
@@ -106,7 +106,7 @@ def hilbert(n: int) -> Array:
     """Hilbert's matrix: ``1 / (i + j + 1)``.
 
     Example:
-      >>> print(hilbert(2).round(3))
+      >>> print(np.asarray(hilbert(2)).round(3) + 0.0)
       [[1.    0.5  ]
        [0.5   0.333]]
     """

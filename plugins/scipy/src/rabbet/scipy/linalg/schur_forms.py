@@ -52,14 +52,19 @@ def shifted_solve(upper, shift, right, rows):
 
 # ------------------------------------------------------------------------------------- the complex Schur form
 complex_schur = Primitive(
-    "complex_schur", lambda a: (a.strong(), a.strong()), multiple_results=True,
-    doc="the upper triangular Schur form of complex matrices, and its vectors",
+    "complex_schur", lambda a: (a.update(dtype=complex_dtype(a.dtype)).strong(),) * 2, multiple_results=True,
+    doc="the upper triangular Schur form of square matrices, and its vectors, both complex",
 )  # fmt: skip
 
 
 @complex_schur.decompose
 def complex_schur_by_routine(op, a):
-    return list(lax.linalg.schur(a))
+    """Of real matrices the real form is made complex, which leaves real eigenvalues exactly real."""
+    t, z = lax.linalg.schur(a)
+    if is_complex(a):
+        return [t, z]
+    dtype = complex_dtype(a.dtype)
+    return list(made_complex(rnp.asarray(t, dtype), rnp.asarray(z, dtype)))
 
 
 @complex_schur.rule("batch")
@@ -78,7 +83,7 @@ def jvp_complex_schur(op, a):
     Not finite (or, with zeros in the right places, of no meaning) where eigenvalues are equal.
     """
     t, z = op(a.primal)
-    m = product(adjoint(z), a.tangent, z)
+    m = product(adjoint(z), rnp.asarray(a.tangent, t.dtype), z)
     n = t.shape[-1]
     places = rnp.arange(n)
 
@@ -96,7 +101,7 @@ def jvp_complex_schur(op, a):
 
 def schur_of(a):
     """``(t, z)`` for any square matrices, complex and with derivatives."""
-    return complex_schur(rnp.asarray(a, complex_dtype(a.dtype)))
+    return complex_schur(wide(a))
 
 
 @fused(static=("output",))
@@ -126,7 +131,7 @@ def schur(a: Array, output: str = "real") -> tuple[Array, Array]:
     one_of("schur", "output", output, ("real", "complex"))
     a = square("schur", a, "a")
     if output == "complex" or is_complex(a):
-        t, z = schur_of(a)
+        t, z = complex_schur(rnp.asarray(a, complex_dtype(a.dtype)))
         return rnp.triu(t), z
     return lax.linalg.schur(a)
 
@@ -149,14 +154,18 @@ def rsf2csf(T: Array, Z: Array, check_finite: bool = True) -> tuple[Array, Array
 
     Example:
       >>> t, z = rsf2csf(rnp.array([[0.0, -4.0], [1.0, 0.0]]), rnp.eye(2))
-      >>> print(rnp.diagonal(t))
+      >>> print(np.asarray(rnp.diagonal(t)).round(3) + 0.0)
       [0.+2.j 0.-2.j]
     """
     T, Z = square("rsf2csf", T, "T"), square("rsf2csf", Z, "Z")
     if T.shape[-1] != Z.shape[-1]:
         raise ValueError(f"rsf2csf: T and Z must be of one size, got {T.shape} and {Z.shape}")
     dtype = complex_dtype(rnp.result_type(T.dtype, Z.dtype))
-    T, Z = batches(rnp.asarray(T, dtype), rnp.asarray(Z, dtype))
+    return made_complex(*batches(rnp.asarray(T, dtype), rnp.asarray(Z, dtype)))
+
+
+def made_complex(T, Z):
+    """Rotate each block of two, from the last one to the first."""
     n = T.shape[-1]
     rows = rnp.arange(n)
 
@@ -175,12 +184,16 @@ def rsf2csf(T: Array, Z: Array, check_finite: bool = True) -> tuple[Array, Array
         turn = rnp.stack([rnp.stack([rnp.conj(x), rnp.conj(y)], -1), rnp.stack([-y, x], -1)], -2)
         pair = lax.dynamic_slice_in_dim(t, k, 2, -2)
         # Left of the block there are zeros, up to roundings of the routine.
-        pair = where(rows >= k, product(turn, pair), pair)
+        pair = where((rows >= k) & needed[..., None, None], product(turn, pair), pair)
         t = lax.dynamic_update_slice_in_dim(t, pair, k, -2)
         back = adjoint(turn)
-        t = lax.dynamic_update_slice_in_dim(t, product(lax.dynamic_slice_in_dim(t, k, 2, -1), back), k, -1)
-        z = lax.dynamic_update_slice_in_dim(z, product(lax.dynamic_slice_in_dim(z, k, 2, -1), back), k, -1)
-        return t, z
+
+        def behind(x):
+            old = lax.dynamic_slice_in_dim(x, k, 2, -1)
+            new = where(needed[..., None, None], product(old, back), old)
+            return lax.dynamic_update_slice_in_dim(x, new, k, -1)
+
+        return behind(t), behind(z)
 
     T, Z = lax.fori_loop(0, max(n - 1, 0), step, (T, Z)) if n > 1 else (T, Z)
     return rnp.triu(T), Z

@@ -1,6 +1,8 @@
 """Values of an image between its points."""
 
+import functools
 import itertools
+import operator
 from collections.abc import Sequence
 
 import rabbet.numpy as rnp
@@ -92,6 +94,8 @@ def _weighed(values, coordinates, order, mode, cval):
         inside = [(p >= 0) & (p < n) for p in places]
         choices.append([*zip([position(p, n, mode) for p in places], weights, inside, strict=True)])
     cval = rnp.asarray(cval, values.dtype)
+    if (order + 1) ** values.ndim > 8:
+        return _weighed_at_once(values, choices, mode, cval)
     total = None
     for corner in itertools.product(*choices):
         value = values[tuple([place for place, _, _ in corner])]
@@ -104,3 +108,18 @@ def _weighed(values, coordinates, order, mode, cval):
             value = value * weight
         total = value if total is None else total + value
     return values if total is None else total
+
+
+def _weighed_at_once(values, choices, mode, cval):
+    """The same sum over new dimensions in front, one for each dimension of ``values``: programs stay small."""
+    n = values.ndim
+    places, weights, inside = [], [], []
+    for d, choice in enumerate(choices):
+        for collected, parts in zip((places, weights, inside), zip(*choice, strict=True), strict=True):
+            stacked = rnp.stack(parts)
+            sizes = [len(parts) if i == d else 1 for i in range(n)]
+            collected.append(stacked.reshape((*sizes, *stacked.shape[1:])))
+    value = values[tuple(places)]
+    if mode == "constant":
+        value = where(functools.reduce(operator.and_, inside), value, cval)
+    return rnp.sum(value * functools.reduce(operator.mul, weights), tuple(range(n)))

@@ -87,7 +87,7 @@ def minimize(
 
     Example:
       >>> out = minimize(lambda x: ((x - rnp.array([1.0, 2.0])) ** 2).sum(), rnp.zeros(2), method="BFGS")
-      >>> print(out.x.round(3), out.success)
+      >>> print(np.asarray(out.x).round(3) + 0.0, out.success)
       [1. 2.] True
     """
     if not isinstance(args, tuple):

@@ -325,7 +325,7 @@ def istft(
 
     Example:
       >>> t, x = istft(stft(rnp.arange(8.0), nperseg=4)[2])
-      >>> print(x.round(3) + 0.0)
+      >>> print(np.asarray(x).round(3) + 0.0)
       [0. 1. 2. 3. 4. 5. 6. 7.]
     """
     name = "istft"

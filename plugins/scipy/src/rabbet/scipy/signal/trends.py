@@ -35,7 +35,7 @@ def detrend(
       ValueError: for an unknown type, an axis out of range or a piece that begins outside the signal.
 
     Example:
-      >>> print(detrend(rnp.array([1.0, 2.0, 3.0, 5.0])).round(3))
+      >>> print(np.asarray(detrend(rnp.array([1.0, 2.0, 3.0, 5.0]))).round(3) + 0.0)
       [ 0.2 -0.1 -0.4  0.3]
     """
     one_of("detrend", "type", type, ("linear", "constant", "l", "c"))

@@ -34,7 +34,7 @@ class Rotation(NamedTuple):
 
     Example:
       >>> quarter = Rotation.from_euler("z", 90.0, degrees=True)
-      >>> print(quarter.apply(rnp.array([1.0, 0.0, 0.0])).round(3))
+      >>> print(np.asarray(quarter.apply(rnp.array([1.0, 0.0, 0.0]))).round(3) + 0.0)
       [0. 1. 0.]
     """
 

@@ -14,7 +14,8 @@ class Slerp(NamedTuple):
 
     Example:
       >>> ends = Rotation.from_euler("z", rnp.array([0.0, 90.0]), degrees=True)
-      >>> print(Slerp.init(rnp.array([0.0, 1.0]), ends)(0.5).as_euler("zyx", degrees=True).round(3))
+      >>> middle = Slerp.init(rnp.array([0.0, 1.0]), ends)(0.5)
+      >>> print(np.asarray(middle.as_euler("zyx", degrees=True)).round(3) + 0.0)
       [45.  0.  0.]
     """
 
