@@ -156,7 +156,7 @@ def split(value):
 
 def main():
     lines = [
-        '"""Chebyshev coefficients of special functions, made by tools/scipy_tables.py: change that, not this.',
+        '"""Chebyshev coefficients of special functions, made by tools/scipy_tables.py.',
         "",
         "Each row names the function and the variable, which is brought to -1 .. 1.",
         '"""',

@@ -1,9 +1,12 @@
 """What functions accept, checked in one place: arrays and numbers, brought to one float dtype and shape."""
 
+import functools
+import operator
+
 import numpy as np
 
 from rabbet import dtypes, lax
-from rabbet.extend import Array, Tracer, cast, is_array_like, is_python_scalar, spread, typeof
+from rabbet.extend import Array, Tracer, cast, fused, is_array_like, is_python_scalar, spread, typeof
 
 ArrayLike = Array | Tracer | np.ndarray | np.generic | bool | int | float | complex
 
@@ -16,7 +19,9 @@ def check(name, *values):
     """
     for i, x in enumerate(values):
         if not is_array_like(x):
-            advice = f"; make it an array first, as in {name}(array(x))" if isinstance(x, list | tuple) else ""
+            advice = (
+                f"; make it an array first, as in {name}(array(x))" if isinstance(x, list | tuple) else ""
+            )
             raise TypeError(
                 f"{name} takes arrays and numbers, got a {type(x).__name__} as argument {i + 1}{advice}"
             )
@@ -42,7 +47,9 @@ def one_dtype(name, *values, kinds="f"):
 
 
 def inexact(name, *values):
-    """The values as arrays of one float or complex dtype and one shape. Raises: TypeError, as ``one_dtype``."""
+    """The values as arrays of one float or complex dtype and one shape. Raises: TypeError, as
+    ``one_dtype``.
+    """
     return spread(one_dtype(name, *values, kinds="fc"))
 
 
@@ -59,6 +66,38 @@ def as_array(x, dtype, weak=False):
     return x
 
 
+def elementwise(function=None, *, static=()):
+    """Decorator of a function of several operations on arrays of one dtype: one compiled program where it is
+    called eagerly, in which half types are computed in single precision.
+
+    Args:
+      static: names of arguments that are no arrays, though they may be numbers.
+    """
+    if function is None:
+        return functools.partial(elementwise, static=static)
+
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        values = [x for x in (*args, *kwargs.values()) if is_array_like(x)]
+        dtype, _ = dtypes.promote(*values) if values else (None, False)
+        if dtype is None or dtypes.kind(dtype) != "f" or dtypes.itemsize_bits(dtype) >= 32:
+            return function(*args, **kwargs)
+        args = [_widened(x) for x in args]
+        out = function(*args, **{name: _widened(x) for name, x in kwargs.items()})
+        return lax.convert_element_type(out, dtype)
+
+    return fused(call, static=static)
+
+
+def _widened(x):
+    """An array of a half type in single precision; anything else as it is."""
+    if not is_array_like(x) or is_python_scalar(x):
+        return x
+    aval = typeof(x)
+    half = dtypes.kind(aval.dtype) == "f" and dtypes.itemsize_bits(aval.dtype) < 32
+    return lax.convert_element_type(x, "float32") if half else x
+
+
 def is_complex(x):
     """Whether an array has complex numbers."""
     return dtypes.kind(x.dtype) == "c"
@@ -70,8 +109,6 @@ def concrete(name, argument, value):
     Raises:
       TypeError: if it is traced, or no whole number.
     """
-    import operator
-
     try:
         return operator.index(value)
     except TypeError as error:
@@ -81,4 +118,14 @@ def concrete(name, argument, value):
         ) from error
 
 
-__all__ = ["ArrayLike", "as_array", "check", "concrete", "inexact", "is_complex", "one_dtype", "real"]
+__all__ = [
+    "ArrayLike",
+    "as_array",
+    "check",
+    "concrete",
+    "elementwise",
+    "inexact",
+    "is_complex",
+    "one_dtype",
+    "real",
+]

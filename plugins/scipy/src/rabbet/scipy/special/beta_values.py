@@ -1,7 +1,8 @@
-"""The algorithms of the beta function, of its logarithm and of quotients of gamma functions, and their primitives.
+"""The algorithms of the beta function, of its logarithm and of quotients of gamma functions, and their
+primitives.
 
-Logarithms of large arguments are differences of Stirling's formulas, written so that the large terms cancel on paper (A.
-R. DiDonato and A. H. Morris, algorithm 708, 1992).
+Logarithms of large arguments are differences of Stirling's formulas, written so that the large terms cancel
+on paper (A. R. DiDonato and A. H. Morris, algorithm 708, 1992).
 """
 
 import math
@@ -32,7 +33,9 @@ def sign_of_gamma(x):
     odd = lax.floor(x) - 2.0 * lax.floor(0.5 * lax.floor(x)) == 1.0
     negative = choose(odd, -1.0, 1.0 + 0.0 * x)
     at_zero = choose(1.0 / x < 0.0, -1.0, 1.0 + 0.0 * x)
-    return choose(x > 0.0, 1.0, x == 0.0, at_zero, is_pole(x) | (x == -math.inf), math.nan, x < 0.0, negative, x)
+    return choose(
+        x > 0.0, 1.0, x == 0.0, at_zero, is_pole(x) | (x == -math.inf), math.nan, x < 0.0, negative, x
+    )
 
 
 def log_beta_of(a, b):
@@ -47,10 +50,12 @@ def log_beta_of(a, b):
     error = stirling_error(far_large) - stirling_error(far_large + small)
     falling = -(far_large - 0.5) * lax.log1p(small / far_large) - small * (lax.log(far_large + small) - 1.0)
     one_large = lax.lgamma(small) + falling + error
-    both = -(far_small - 0.5) * lax.log1p(far_large / far_small) - far_large * lax.log1p(far_small / far_large)
+    both = -(far_small - 0.5) * lax.log1p(far_large / far_small) - far_large * lax.log1p(
+        far_small / far_large
+    )
     both = both - 0.5 * lax.log(far_large) + HALF_LOG_2_PI + stirling_error(far_small)
     both = both + stirling_error(far_large) - stirling_error(far_small + far_large)
-    return choose(moderate & (small > 1e-30), near, small < STIRLING_FROM, one_large, both)
+    return choose(moderate, near, small < STIRLING_FROM, one_large, both)
 
 
 def beta_of_moderate(small, large):
@@ -70,15 +75,17 @@ def log_beta(a, b):
     zero = is_pole(a + b) & ~is_pole(a) & ~is_pole(b)
     size = choose(zero, -math.inf, size)
     whole_one, other, both = _whole_pole(a, b)
-    size = choose(both, log_beta_of(choose(both, 1.0 - whole_one - other, 1.0), choose(both, other, 1.0)), size)
+    size = choose(
+        both, log_beta_of(choose(both, 1.0 - whole_one - other, 1.0), choose(both, other, 1.0)), size
+    )
     out = choose(positive, value, size)
     infinite = (a == math.inf) | (b == math.inf)
     return choose(infinite & positive, -math.inf, infinite, math.nan, out)
 
 
 def _whole_pole(a, b):
-    """Where one argument is a pole and the other a small enough whole number, so that the poles cancel: (that one,
-    the other, where).
+    """Where one argument is a pole and the other a small enough whole number, so that the poles cancel: (that
+    one, the other, where).
     """
     one, other = choose(is_pole(a), a, b), choose(is_pole(a), b, a)
     return one, other, is_pole(one) & whole(other) & (other > 0.0) & (1.0 - one - other > 0.0)
@@ -166,8 +173,8 @@ def by_shape(which):
         return incomplete_by_x(a, b, x, out) * (log - real_digamma(shape) + real_digamma(a + b))
 
     return define(
-        f"betainc_by_{'ab'[which]}", "a b x", lambda a, b, x: beta_slope(a, b, x, which), [SECOND, SECOND, mixed],
-        f"the derivative of betainc(a, b, x) by {'ab'[which]}",
+        f"betainc_by_{'ab'[which]}", "a b x", lambda a, b, x: beta_slope(a, b, x, which),
+        [SECOND, SECOND, mixed], f"the derivative of betainc(a, b, x) by {'ab'[which]}",
     )  # fmt: skip
 
 

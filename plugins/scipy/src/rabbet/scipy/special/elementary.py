@@ -5,7 +5,7 @@ import math
 import rabbet.nn
 from rabbet import lax
 from rabbet.extend import Array, fused
-from rabbet.scipy.arguments import ArrayLike, inexact, is_complex, real
+from rabbet.scipy.arguments import ArrayLike, elementwise, inexact, is_complex, real
 from rabbet.scipy.special.making import define
 from rabbet.scipy.special.numerics import choose, polynomial
 
@@ -45,7 +45,9 @@ def by_power(log, power, out):
     """``log ** 2`` times the derivative of ``(exp(u) - 1) / u``, by its series for small ``u``."""
     u = power * log
     small = lax.abs(u) < 0.5
-    series = polynomial(choose(small, u, lax.full_like(u, 0)), [(k + 1) / math.factorial(k + 2) for k in range(15)])
+    series = polynomial(
+        choose(small, u, lax.full_like(u, 0)), [(k + 1) / math.factorial(k + 2) for k in range(15)]
+    )
     safe = choose(small, lax.full_like(u, 1), u)
     return log * log * choose(small, series, (lax.exp(safe) * (safe - 1.0) + 1.0) / (safe * safe))
 
@@ -77,7 +79,7 @@ def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
     return times_log1p(*inexact("xlog1py", x, y))
 
 
-@fused
+@elementwise
 def entr(x: ArrayLike) -> Array:
     """``-x log(x)``; 0 at 0, -inf below.
 
@@ -88,7 +90,7 @@ def entr(x: ArrayLike) -> Array:
     return choose(x < 0.0, -math.inf, -times_log(x, x))
 
 
-@fused
+@elementwise
 def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
     """``p log(p / q)``; 0 where ``p = 0 <= q``, infinite where it has no value.
 
@@ -102,9 +104,10 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
     return choose(positive, a * lax.log(a / b), (p == 0.0) & (q >= 0.0), 0.0, known, math.inf, p + q)
 
 
-@fused
+@elementwise
 def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
-    """``p log(p / q) - p + q``, SciPy's elementwise divergence; ``q`` where ``p = 0 <= q``, infinite where it has no value.
+    """``p log(p / q) - p + q``, SciPy's elementwise divergence; ``q`` where ``p = 0 <= q``, infinite where it
+    has no value.
 
     >>> round(float(special.kl_div(0.5, 0.25)), 4)
     0.0966
@@ -129,10 +132,10 @@ def expit(x: ArrayLike) -> Array:
     return lax.logistic(*inexact("expit", x))
 
 
-@fused
+@elementwise
 def logit(x: ArrayLike) -> Array:
-    """``log(x / (1 - x))``, the inverse of ``expit``, accurate at 1/2 too; real or complex. Infinite at 0 and 1, NaN
-    outside for real numbers.
+    """``log(x / (1 - x))``, the inverse of ``expit``, accurate at 1/2 too; real or complex. Infinite at 0 and
+    1, NaN outside for real numbers.
 
     >>> round(float(special.logit(0.75)), 4)
     1.0986
@@ -146,7 +149,7 @@ def logit(x: ArrayLike) -> Array:
 
 
 # --------------------------------------------------------------------------------------------- Box and Cox
-@fused
+@elementwise
 def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
     """``(x ** lmbda - 1) / lmbda``, and ``log(x)`` for ``lmbda = 0``, where also the derivatives are right.
 
@@ -157,7 +160,7 @@ def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
     return box_cox(lax.log(x), lmbda)
 
 
-@fused
+@elementwise
 def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
     """``((1 + x) ** lmbda - 1) / lmbda``, and ``log(1 + x)`` for ``lmbda = 0``.
 
@@ -188,8 +191,8 @@ def log_softmax(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None) -
 
 
 def logsumexp(
-    a: ArrayLike, axis: int | tuple[int, ...] | None = None, b: ArrayLike | None = None, keepdims: bool = False,
-    return_sign: bool = False, where: ArrayLike | None = None,
+    a: ArrayLike, axis: int | tuple[int, ...] | None = None, b: ArrayLike | None = None,
+    keepdims: bool = False, return_sign: bool = False, where: ArrayLike | None = None,
 ) -> Array | tuple[Array, Array]:  # fmt: skip
     """``log(sum(b exp(a)))`` over ``axis`` without overflow.
 

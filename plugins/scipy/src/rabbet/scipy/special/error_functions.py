@@ -1,4 +1,6 @@
-"""The error function's family: errors and their complements, normal probabilities, Dawson's and Owen's functions."""
+"""The error function's family: errors and their complements, normal probabilities, Dawson's and Owen's
+functions.
+"""
 
 from rabbet import lax
 from rabbet.extend import Array, fused
@@ -94,7 +96,8 @@ def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
 
     Args:
       x: real numbers, of any shape.
-      series_order: in JAX, how many terms of a series are taken far from 0. Here no series is; it changes nothing.
+      series_order: in JAX, how many terms of a series are taken far from 0. Here no series is; it changes
+        nothing.
 
     >>> round(float(special.log_ndtr(-30.0)), 3)
     -454.321
@@ -114,8 +117,8 @@ def dawsn(x: ArrayLike) -> Array:
 
 @fused
 def wofz(z: ArrayLike) -> Array:
-    """Faddeeva's function ``exp(-z ** 2) erfc(-iz)``, elementwise; the result is complex. Its error is relative to its
-    size; on the real axis each part is exact by itself.
+    """Faddeeva's function ``exp(-z ** 2) erfc(-iz)``, elementwise; the result is complex. Its error is
+    relative to its size; on the real axis each part is exact by itself.
 
     >>> round(float(special.wofz(1.0).real), 4), round(float(special.wofz(1.0).imag), 4)
     (0.3679, 0.6072)

@@ -1,10 +1,10 @@
 """The algorithms of the error function's family, and their primitives.
 
-The scaled complement is one Chebyshev series, in the variable of M. M. Shepherd and J. G. Laframboise ("Chebyshev
-approximation of (1 + 2x) exp(x^2) erfc x", 1981); what decays like ``exp(-x ** 2)`` is that times an exponential of an
-exact square. Quantiles are M. J. Wichura's rational functions (algorithm AS 241, 1988). The complex function is the
-trapezoidal rule with the residue of the pole (M. Al Azah and S. N. Chandler-Wilde, "Computation of the complex error
-function using modified trapezoidal rules", 2021).
+The scaled complement is one Chebyshev series, in the variable of M. M. Shepherd and J. G. Laframboise
+("Chebyshev approximation of (1 + 2x) exp(x^2) erfc x", 1981); what decays like ``exp(-x ** 2)`` is that times
+an exponential of an exact square. Quantiles are M. J. Wichura's rational functions (algorithm AS 241, 1988).
+The complex function is the trapezoidal rule with the residue of the pole (M. Al Azah and S. N.
+Chandler-Wilde, "Computation of the complex error function using modified trapezoidal rules", 2021).
 """
 
 import functools
@@ -43,14 +43,17 @@ TAIL = (
     1.27045825245236838258e0, 2.41780725177450611770e-1, 2.27238449892691845833e-2, 7.74545014278341407640e-4,
 ), (
     1.0, 2.05319162663775882187e0, 1.67638483018380384940e0, 6.89767334985100004550e-1,
-    1.48103976427480074590e-1, 1.51986665636164571966e-2, 5.47593808499534494600e-4, 1.05075007164441684324e-9,
+    1.48103976427480074590e-1, 1.51986665636164571966e-2, 5.47593808499534494600e-4,
+    1.05075007164441684324e-9,
 )  # fmt: skip
 FAR_TAIL = (
     6.65790464350110377720e0, 5.46378491116411436990e0, 1.78482653991729133580e0, 2.96560571828504891230e-1,
-    2.65321895265761230930e-2, 1.24266094738807843860e-3, 2.71155556874348757815e-5, 2.01033439929228813265e-7,
+    2.65321895265761230930e-2, 1.24266094738807843860e-3, 2.71155556874348757815e-5,
+    2.01033439929228813265e-7,
 ), (
     1.0, 5.99832206555887937690e-1, 1.36929880922735805310e-1, 1.48753612908506148525e-2,
-    7.86869131145613259100e-4, 1.84631831751005468180e-5, 1.42151175831644588870e-7, 2.04426310338993978564e-15,
+    7.86869131145613259100e-4, 1.84631831751005468180e-5, 1.42151175831644588870e-7,
+    2.04426310338993978564e-15,
 )  # fmt: skip
 
 
@@ -88,7 +91,9 @@ def _ratio(x, rows):
 
 
 def normal_quantile(q, tail):
-    """The quantile of ``1/2 + q``, where ``tail`` is the smaller of that and its complement, known by itself."""
+    """The quantile of ``1/2 + q``, where ``tail`` is the smaller of that and its complement, known by
+    itself.
+    """
     middle = q * _ratio(0.180625 - q * q, MIDDLE)
     r = lax.sqrt(-lax.log(lax.min(tail, 0.5)))
     far = choose(r <= 5.0, _ratio(r - 1.6, TAIL), _ratio(lax.min(r, 40.0) - 5.0, FAR_TAIL))
@@ -130,7 +135,8 @@ STEP = math.sqrt(math.pi / (NODES + 1))
 def faddeeva_above(x, y):
     """``w(x + iy)`` for ``x, y >= 0``, as real and imaginary parts."""
     z = lax.complex(x, y)
-    # By the nodes (k + 1/2) h, or by those at k h where z is close to one of the first; then twice the residue.
+    # By the nodes (k + 1/2) h, or by those at k h where z is close to one of the first; then twice the
+    # residue.
     place = x * (1.0 / STEP)
     part = place - lax.floor(place)
     plain = y >= lax.max(x, math.pi / STEP)

@@ -1,4 +1,6 @@
-"""The gamma function's family: gamma and its logarithm, its derivatives, incomplete gamma, factorials, zeta."""
+"""The gamma function's family: gamma and its logarithm, its derivatives, incomplete gamma, factorials,
+zeta.
+"""
 
 import math
 from fractions import Fraction
@@ -8,7 +10,7 @@ import numpy as np
 import rabbet.numpy as rnp
 from rabbet import dtypes, lax
 from rabbet.extend import Array, fused
-from rabbet.scipy.arguments import ArrayLike, concrete, inexact, is_complex, real
+from rabbet.scipy.arguments import ArrayLike, concrete, elementwise, inexact, is_complex, real
 from rabbet.scipy.special.beta_values import betas, rising_factorials, sign_of_gamma
 from rabbet.scipy.special.gamma_values import (
     complex_digamma,
@@ -52,8 +54,8 @@ def gammaln(x: ArrayLike) -> Array:
 
 @fused
 def loggamma(x: ArrayLike) -> Array:
-    """The principal branch of ``log gamma(x)``, elementwise: for complex numbers the branch that is cut along the
-    negative axis alone; for real ones NaN below 0, where the value is complex.
+    """The principal branch of ``log gamma(x)``, elementwise: for complex numbers the branch that is cut along
+    the negative axis alone; for real ones NaN below 0, where the value is complex.
 
     >>> round(float(special.loggamma(0.5)), 4), round(float(special.loggamma(1 + 1j).imag), 4)
     (0.5724, -0.3016)
@@ -64,7 +66,8 @@ def loggamma(x: ArrayLike) -> Array:
 
 @fused
 def gammasgn(x: ArrayLike) -> Array:
-    """The sign of the gamma function of real numbers: 1.0 or -1.0; NaN at -1, -2, ...; the sign of the zero at 0.
+    """The sign of the gamma function of real numbers: 1.0 or -1.0; NaN at -1, -2, ...; the sign of the zero
+    at 0.
 
     >>> special.gammasgn(rnp.array([-1.5, -0.5, 2.0])).tolist()
     [1.0, -1.0, 1.0]
@@ -106,7 +109,8 @@ def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
       x: real numbers; with ``q`` above 1, else NaN.
       q: real numbers. For negative ones ``x`` must be whole.
 
-    Differentiable by both arguments, where JAX knows the one by ``q`` alone; and Riemann's function has all its values.
+    Differentiable by both arguments, where JAX knows the one by ``q`` alone; and Riemann's function has all
+    its values.
 
     >>> round(float(special.zeta(2.0, 1.0)), 4), round(float(special.zeta(-1.0)), 4)
     (1.6449, -0.0833)
@@ -118,42 +122,42 @@ def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
 
 def to_whole(x, valid):
     """``x`` rounded to a whole number where that is what it means; the derivative is that of ``x``."""
-    near = valid & (lax.abs(x) < 0.1 / epsilon(x))
+    near = valid & (lax.abs(x) < 0.5 / epsilon(x))
     return x + lax.stop_gradient(choose(near, lax.round(choose(near, x, 0.0)) - x, 0.0))
 
 
-def rounded(function, valid, *args):
-    """A function in single precision at least, made exact where it is a whole number."""
-    dtype = args[0].dtype
-    wide = np.dtype("float32") if dtypes.itemsize_bits(dtype) < 32 else dtype
-    args = [lax.convert_element_type(x, wide) for x in args]
-    return lax.convert_element_type(to_whole(function(*args), valid), dtype)
+@elementwise
+def _factorial(n):
+    (n,) = real("factorial", n)
+    small = n < 1.0
+    # n gamma(n), which has no rounded n + 1 in it, from 1 on.
+    safe = choose(n < 0.0, 0.0, n)
+    value = real_gamma(choose(small, safe + 1.0, n)) * choose(small, 1.0, n)
+    return choose(n < 0.0, 0.0, to_whole(value, whole(n)))
 
 
-@fused(static=("exact",))
 def factorial(n: ArrayLike, exact: bool = False) -> Array:
-    """``n! = gamma(n + 1)``, elementwise; 0 for negative ``n``, as in SciPy. Whole numbers are exact as long as the dtype
-    holds them.
+    """``n! = gamma(n + 1)``, elementwise; 0 for negative ``n``, as in SciPy. Whole numbers are exact as long
+    as the dtype holds them.
 
     Raises:
-      NotImplementedError: for ``exact=True``, SciPy's Python integers of any size; ``math.factorial`` gives them.
+      NotImplementedError: for ``exact=True``, SciPy's Python integers of any size; ``math.factorial`` gives
+        them.
 
     >>> special.factorial(rnp.array([0.0, 3.0, 5.0])).tolist()
     [1.0, 6.0, 120.0]
     """
     if exact:
         raise NotImplementedError(
-            "factorial: exact=True means Python integers of any size, which arrays do not hold; use math.factorial"
+            "factorial: exact=True means Python integers of any size, which arrays do not hold; "
+            "use math.factorial"
         )
-    (n,) = real("factorial", n)
-    safe = lax.max(n, lax.full_like(n, 0))
-    return choose(n < 0.0, 0.0, rounded(lambda m: real_gamma(m + 1.0), whole(n), safe))
+    return _factorial(n)
 
 
-@fused(static=("exact", "repetition"))
 def comb(N: ArrayLike, k: ArrayLike, *, exact: bool = False, repetition: bool = False) -> Array:
-    """The number of ways to choose ``k`` of ``N`` things, elementwise, for real numbers by the gamma function; 0 where
-    ``k > N`` or one is negative, as in SciPy.
+    """The number of ways to choose ``k`` of ``N`` things, elementwise, for real numbers by the gamma
+    function; 0 where ``k > N`` or one is negative, as in SciPy.
 
     Args:
       exact: must be False; ``math.comb`` counts exactly.
@@ -166,22 +170,31 @@ def comb(N: ArrayLike, k: ArrayLike, *, exact: bool = False, repetition: bool = 
         raise NotImplementedError(
             "comb: exact=True means Python integers of any size, which arrays do not hold; use math.comb"
         )
+    return _multisets(N, k) if repetition else _subsets(N, k)
+
+
+@elementwise
+def _subsets(N, k):
+    return _count(*real("comb", N, k))
+
+
+@elementwise
+def _multisets(N, k):
     N, k = real("comb", N, k)
-    if repetition:
-        empty = (N == 0.0) & (k == 0.0)
-        N = choose(empty, 0.0, N + k - 1.0)
+    return _count(choose((N == 0.0) & (k == 0.0), 0.0, N + k - 1.0), k)
+
+
+def _count(N, k):
     valid = (k >= 0.0) & (N >= 0.0) & (k <= N)
     n, j = choose(valid, N, 1.0), choose(valid, k, 0.0)
-
-    def count(n, j):
-        return 1.0 / ((n + 1.0) * betas(1.0 + n - j, 1.0 + j))
-
-    return choose(valid, rounded(count, whole(N) & whole(k), n, j), (N == N) & (k == k), 0.0, math.nan + 0.0 * N)
+    value = to_whole(1.0 / ((n + 1.0) * betas(1.0 + n - j, 1.0 + j)), whole(N) & whole(k))
+    return choose(valid, value, (N == N) & (k == k), 0.0, math.nan)
 
 
 @fused
 def poch(z: ArrayLike, m: ArrayLike) -> Array:
-    """The rising factorial ``gamma(z + m) / gamma(z)``, elementwise: ``z (z + 1) ... (z + m - 1)`` for whole ``m``.
+    """The rising factorial ``gamma(z + m) / gamma(z)``, elementwise: ``z (z + 1) ... (z + m - 1)`` for whole
+    ``m``.
 
     >>> float(special.poch(2.0, 3)), float(special.poch(-3.0, 2))
     (24.0, 6.0)
@@ -189,7 +202,6 @@ def poch(z: ArrayLike, m: ArrayLike) -> Array:
     return rising_factorials(*real("poch", z, m))
 
 
-@fused(static=("d",))
 def multigammaln(a: ArrayLike, d: int) -> Array:
     """The logarithm of the gamma function of dimension ``d``, for ``a > (d - 1) / 2``.
 
@@ -200,8 +212,12 @@ def multigammaln(a: ArrayLike, d: int) -> Array:
     >>> round(float(special.multigammaln(3.0, 2)), 4)
     1.5502
     """
+    return _multigammaln(a, concrete("multigammaln", "d", d))
+
+
+@elementwise(static=("d",))
+def _multigammaln(a, d):
     (a,) = real("multigammaln", a)
-    d = concrete("multigammaln", "d", d)
     total = lax.full_like(a, 0.25 * d * (d - 1) * math.log(math.pi))
     for j in range(d):
         total = total + lax.lgamma(a - 0.5 * j)
@@ -222,7 +238,8 @@ def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
 
 @fused
 def gammaincc(a: ArrayLike, x: ArrayLike) -> Array:
-    """The regularized upper incomplete gamma function ``Q(a, x) = 1 - P(a, x)``, elementwise, for ``a, x >= 0``.
+    """The regularized upper incomplete gamma function ``Q(a, x) = 1 - P(a, x)``, elementwise, for ``a, x >=
+    0``.
 
     Differentiable by both arguments, by ``a`` once.
 

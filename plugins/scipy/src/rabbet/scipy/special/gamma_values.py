@@ -1,9 +1,9 @@
 """The algorithms of the gamma function and its logarithmic derivatives, and their primitives.
 
-``gamma`` is a Chebyshev series on 2 .. 3, carried to 10 by its recurrence, and Stirling's formula beyond (DLMF
-5.11); zeta is the Euler-Maclaurin formula (DLMF 25.11.28 without its integral), which is smooth in both
-arguments. Complex arguments are moved to where Stirling's formula serves (DLMF 5.5, 5.11), as D. E. G. Hare does it
-("Computing the principal branch of log-Gamma", 1997).
+``gamma`` is a Chebyshev series on 2 .. 3, carried to 10 by its recurrence, and Stirling's formula beyond
+(DLMF 5.11); zeta is the Euler-Maclaurin formula (DLMF 25.11.28 without its integral), which is smooth in both
+arguments. Complex arguments are moved to where Stirling's formula serves (DLMF 5.5, 5.11), as D. E. G. Hare
+does it ("Computing the principal branch of log-Gamma", 1997).
 """
 
 import math
@@ -134,8 +134,8 @@ def zeta_from(x, q):
 
 
 def hurwitz(x, q):
-    """``zeta(x, q)`` for ``x > 1``. For ``q <= 0``, where it is real for whole ``x`` only, the terms before the
-    first positive one are added in a loop.
+    """``zeta(x, q)`` for ``x > 1``. For ``q <= 0``, where it is real for whole ``x`` only, the terms before
+    the first positive one are added in a loop.
     """
     below = (q <= 0.0) & (q > -DEEPEST)
     steps = choose(below, 1.0 - lax.ceil(q), 0.0)
@@ -172,7 +172,8 @@ def riemann(x):
     one = lax.full_like(x, 1)
     right = lax.max(choose(x < 0.0, 1.0 - x, x), 0.0)
     value = zeta_from(right, one)
-    # The reflection, with gamma(1 - x) by the duplication formula, so that no factor overflows before the product.
+    # The reflection, with gamma(1 - x) by the duplication formula, so that no factor overflows before the
+    # product.
     power, half = lax.pow(math.pi * one, 0.5 * x), 0.5 * (1.0 - lax.min(x, 0.0))
     reflected = power * gamma_of_positive(half) * sin_pi(0.5 * x) * power * gamma_of_positive(half + 0.5)
     reflected = reflected * value * math.pi**-1.5

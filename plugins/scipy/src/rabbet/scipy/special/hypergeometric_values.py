@@ -1,10 +1,11 @@
-"""The algorithms of the hypergeometric functions 1F1 and 2F1 and of the incomplete beta function by its shapes.
+"""The algorithms of the hypergeometric functions 1F1 and 2F1 and of the incomplete beta function by its
+shapes.
 
-The series are summed where they converge fast and without cancellation, which the transformations of Kummer, Pfaff and
-Euler bring about (NIST DLMF 13.2.39, 15.8.1); asymptotic series and the connection at 1 serve where they do not (DLMF
-13.7.2, 15.8.4). Derivatives by the parameters are those of the sums, term by term, as R. J. Boik and J. F.
-Robinson-Cox do it for the incomplete beta function ("Derivatives of the incomplete beta function", 1998). A sum that
-has not converged after MOST_TERMS terms is NaN.
+The series are summed where they converge fast and without cancellation, which the transformations of Kummer,
+Pfaff and Euler bring about (NIST DLMF 13.2.39, 15.8.1); asymptotic series and the connection at 1 serve where
+they do not (DLMF 13.7.2, 15.8.4). Derivatives by the parameters are those of the sums, term by term, as R. J.
+Boik and J. F. Robinson-Cox do it for the incomplete beta function ("Derivatives of the incomplete beta
+function", 1998). A sum that has not converged after MOST_TERMS terms is NaN.
 """
 
 import math
@@ -19,12 +20,14 @@ MOST_TERMS = 20000
 ASYMPTOTIC_TERMS = 40
 
 
-def summed(ratio, first):
+def summed(ratio, first, until_zero=False):
     """The sum of terms, the first one positive, each ``ratio(n)`` times the one before: factors and the rest.
 
     Args:
-      ratio: ``n -> (factors, rest)``. A term is ``rest`` times the factors; what stops the sum is a bound in which
+      ratio: ``n -> (factors, rest)``. A term is ``rest`` times the factors; what stops the sum is a bound in
+        which
         factors below 1/2 count as 1/2, so that the derivatives of a sum that ends are there.
+      until_zero: stop at the first term that is 0, for sums that end and would not converge.
     """
     least = 0.01 * epsilon(first)
 
@@ -44,11 +47,17 @@ def summed(ratio, first):
         n = n + 1.0
         # Derivatives grow by about log(n) and the tail by 1 / (1 - growth).
         small = bound * (n + 1.0) <= least * lax.max(lax.abs(total), first) * lax.max(1.0 - growth, 1e-5)
-        return n, going & ~(small & (growth < 1.0)) & (total == total), bound, term, total
+        done = (term == 0.0) if until_zero else small & (growth < 1.0)
+        return n, going & ~done & (total == total), bound, term, total
 
     start = (lax.full_like(first, 0, shape=()), first == first, first, first, first)
     _, going, _, _, total = lax.while_loop(more, step, start)
     return choose(going, math.nan, total)
+
+
+def _not_zero(x):
+    """``x``, and 1 for 0: where a sum is over before it is divided by it."""
+    return choose(x == 0.0, 1.0, x)
 
 
 def is_pole(x):
@@ -63,7 +72,7 @@ def inverse_gamma(x):
 
 # --------------------------------------------------------------------------------------------------- 1F1
 def kummer_series(a, b, x, first):
-    return summed(lambda n: ((a + n,), x / ((b + n) * (n + 1.0))), first)
+    return summed(lambda n: ((a + n,), x / (_not_zero(b + n) * (n + 1.0))), first)
 
 
 def kummer_far(a, b, x):
@@ -87,7 +96,8 @@ def confluent(a, b, x):
     far = (x < 0.0) & turned & ~other_ends & (size > 40.0)
     far = far & (size > (2.0 if is_double(x) else 1.0) * scale * scale)
     inner = choose(far, 0.0, turned, -x, x)
-    # Half of the exponential goes into the first term, so that the sum does not overflow where the product does not.
+    # Half of the exponential goes into the first term, so that the sum does not overflow where the product
+    # does not.
     half = choose(turned & ~far, lax.exp(0.5 * x), 1.0)
     value = kummer_series(choose(turned, b - a, a), b, inner, half) * half
     value = choose(far, kummer_far(choose(far, a, 1.0), choose(far, b, 2.0), choose(far, size, 100.0)), value)
@@ -101,8 +111,10 @@ NEAR_ONE = 0.9
 NEAR_WHOLE = 0.02
 
 
-def gauss_series(a, b, c, x):
-    return summed(lambda n: ((a + n, b + n), x / ((c + n) * (n + 1.0))), lax.full_like(x, 1))
+def gauss_series(a, b, c, x, until_zero=False):
+    return summed(
+        lambda n: ((a + n, b + n), x / (_not_zero(c + n) * (n + 1.0))), lax.full_like(x, 1), until_zero
+    )
 
 
 def gauss_inside(a, b, c, x):
@@ -137,7 +149,7 @@ def gauss(a, b, c, x):
         excess > 0.0,
         real_gamma(c) * real_gamma(excess) * inverse_gamma(c - a) * inverse_gamma(c - b), math.inf,
     )  # fmt: skip
-    polynomial = gauss_series(a, b, c, choose(beyond & ends, x, 0.0))
+    polynomial = gauss_series(a, b, c, choose(beyond & ends, x, 0.0), True)
     value = choose(beyond & ends, polynomial, x == 1.0, at_one, beyond, math.inf, value)
     last = choose(is_pole(a), a, b)
     last = choose(is_pole(a) & is_pole(b), lax.max(a, b), last)
@@ -147,9 +159,9 @@ def gauss(a, b, c, x):
 
 # ------------------------------------------------------------------------- the incomplete beta function
 def beta_fraction(a, b, x):
-    """The continued fraction by which ``x ** a (1 - x) ** b / (a B(a, b))`` is the incomplete beta function (DLMF
-    8.17.22), for ``x`` below the mean; half as many steps again as its value needs, for its derivatives.
-    """
+    """The continued fraction by which ``x ** a (1 - x) ** b / (a B(a, b))`` is the incomplete beta function
+    (DLMF 8.17.22), for ``x`` below the mean; half as many steps again as its value needs, for its
+    derivatives."""
     tiny = 1e-30
     eps = 2.0 * epsilon(x)
 
@@ -195,7 +207,9 @@ def beta_slope(a, b, x, which):
     # By the first parameter of the fraction, and by the second.
     first = fraction * (lax.log(p) + total - real_digamma(one) - 1.0 / one)
     first = first + differentiated(beta_fraction, 0)(one, two, p)
-    second = fraction * (lax.log(q) + total - real_digamma(two)) + differentiated(beta_fraction, 1)(one, two, p)
+    second = fraction * (lax.log(q) + total - real_digamma(two)) + differentiated(beta_fraction, 1)(
+        one, two, p
+    )
     slope = choose(swap, -second, first) if which == 0 else choose(swap, -first, second)
     return choose(inside, scale * slope, 0.0)
 

@@ -1,9 +1,9 @@
-"""The algorithms of integrals of elementary functions, and their primitives: exponential, trigonometric, Fresnel's,
-and Spence's.
+"""The algorithms of integrals of elementary functions, and their primitives: exponential, trigonometric,
+Fresnel's, and Spence's.
 
-Chebyshev series near 0, and of the auxiliary functions far from it (NIST DLMF 6.2, 7.2). ``expn`` is its power series
-up to 1 and its continued fraction beyond (DLMF 8.19.8, 8.19.17); Spence's function is Debye's series in the logarithm
-(DLMF 25.12.6 and 24.2.1).
+Chebyshev series near 0, and of the auxiliary functions far from it (NIST DLMF 6.2, 7.2). ``expn`` is its
+power series up to 1 and its continued fraction beyond (DLMF 8.19.8, 8.19.17); Spence's function is Debye's
+series in the logarithm (DLMF 25.12.6 and 24.2.1).
 """
 
 import math
@@ -13,7 +13,16 @@ from rabbet import lax
 from rabbet.scipy.special import tables
 from rabbet.scipy.special.gamma_values import real_digamma
 from rabbet.scipy.special.making import NoDerivative, define
-from rabbet.scipy.special.numerics import chebyshev, choose, cos_pi, epsilon, nearest, polynomial, sin_pi, whole
+from rabbet.scipy.special.numerics import (
+    chebyshev,
+    choose,
+    cos_pi,
+    epsilon,
+    nearest,
+    polynomial,
+    sin_pi,
+    whole,
+)
 
 EULER = 0.57721566490153286061
 HALF_PI = 0.5 * math.pi
@@ -104,10 +113,14 @@ def auxiliary(x):
     u = 1.0 / (x * x)
     middle = x < 8.0
     f = choose(
-        middle, chebyshev(u, tables.SICI_F_MIDDLE, 1 / 64, 1 / 16), chebyshev(u, tables.SICI_F_FAR, 0.0, 1 / 64)
+        middle,
+        chebyshev(u, tables.SICI_F_MIDDLE, 1 / 64, 1 / 16),
+        chebyshev(u, tables.SICI_F_FAR, 0.0, 1 / 64),
     )
     g = choose(
-        middle, chebyshev(u, tables.SICI_G_MIDDLE, 1 / 64, 1 / 16), chebyshev(u, tables.SICI_G_FAR, 0.0, 1 / 64)
+        middle,
+        chebyshev(u, tables.SICI_G_MIDDLE, 1 / 64, 1 / 16),
+        chebyshev(u, tables.SICI_G_FAR, 0.0, 1 / 64),
     )
     return f / x, g * u
 

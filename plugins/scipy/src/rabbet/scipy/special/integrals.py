@@ -51,8 +51,8 @@ def expn(n: ArrayLike, x: ArrayLike) -> Array:
 
 @fused
 def sici(x: ArrayLike) -> tuple[Array, Array]:
-    """The sine and the cosine integral, a pair. The cosine integral of a negative number is that of its size, as in
-    SciPy, where the complex one would have an imaginary part.
+    """The sine and the cosine integral, a pair. The cosine integral of a negative number is that of its size,
+    as in SciPy, where the complex one would have an imaginary part.
 
     >>> [round(float(v), 4) for v in special.sici(1.0)]
     [0.9461, 0.3374]
@@ -74,8 +74,8 @@ def fresnel(x: ArrayLike) -> tuple[Array, Array]:
 
 @fused
 def spence(x: ArrayLike) -> Array:
-    """Spence's function, the integral of ``log(t) / (1 - t)`` from 1 to ``x``: the dilogarithm of ``1 - x``. NaN below
-    0; -inf at infinity, where SciPy has NaN.
+    """Spence's function, the integral of ``log(t) / (1 - t)`` from 1 to ``x``: the dilogarithm of ``1 - x``.
+    NaN below 0; -inf at infinity, where SciPy has NaN.
 
     >>> round(float(special.spence(0.0)), 4)
     1.6449

@@ -1,7 +1,7 @@
 """Associated Legendre functions: on the sphere as a primitive, and as tables of all orders and degrees.
 
-The recurrence in the degree from the diagonal, which is stable, on functions that are normalized on the sphere (DLMF
-14.10.3, 14.30.1); derivatives by the neighbouring orders, which need no division by the sine.
+The recurrence in the degree from the diagonal, which is stable, on functions that are normalized on the
+sphere (DLMF 14.10.3, 14.30.1); derivatives by the neighbouring orders, which need no division by the sine.
 """
 
 import math
@@ -70,9 +70,9 @@ sphericals = define(
 
 
 def table(orders, degrees, z, normalized):
-    """``P(degree, order)(z)`` of all orders and degrees up to the given ones, in an array ``[order, degree, ...]``;
-    of one that is larger than the degree 0. In derivatives the square root at ``|z| = 1`` is infinite.
-    """
+    """``P(degree, order)(z)`` of all orders and degrees up to the given ones, in an array ``[order, degree,
+    ...]``; of one that is larger than the degree 0. In derivatives the square root at ``|z| = 1`` is
+    infinite."""
     at = lax.convert_element_type(rnp.arange(orders + 1), z.dtype)[:, None]
     root = lax.sqrt(choose(lax.abs(z) < 1.0, 1.0 - z * z, 0.0))
 

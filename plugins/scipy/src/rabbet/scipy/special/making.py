@@ -1,8 +1,8 @@
 """How special functions become primitives: a name, an algorithm, and the derivative by each operand.
 
 Half types are computed in single precision. A derivative is a formula, or *by differentiation*: forward mode
-through the algorithm, which goes through loops too, and is a primitive again, so that it has derivatives of any
-order. Reverse mode never goes through an algorithm, so that what is not selected in one cannot spoil a
+through the algorithm, which goes through loops too, and is a primitive again, so that it has derivatives of
+any order. Reverse mode never goes through an algorithm, so that what is not selected in one cannot spoil a
 derivative.
 """
 

@@ -1,4 +1,6 @@
-"""What algorithms of special functions are built of: polynomials, series of Chebyshev, exact angles and powers."""
+"""What algorithms of special functions are built of: polynomials, series of Chebyshev, exact angles and
+powers.
+"""
 
 import math
 
@@ -50,8 +52,8 @@ def chebyshev(x, table, low, high):
 
 
 def choose(*cases):
-    """The value of the first condition that holds: ``choose(condition, value, ..., otherwise)``. Of the values,
-    which are arrays of one type or numbers, one is an array at least.
+    """The value of the first condition that holds: ``choose(condition, value, ..., otherwise)``. Of the
+    values, which are arrays of one type or numbers, one is an array at least.
     """
     *pairs, out = cases
     like = next(x for x in (*pairs[1::2], out) if hasattr(x, "aval"))
@@ -93,7 +95,9 @@ def exp_square(x, factor):
 
 
 def stirling_error(x):
-    """``log gamma(x)`` less Stirling's ``(x - 1/2) log x - x + log(2 pi) / 2``, for ``x >= STIRLING_FROM``."""
+    """``log gamma(x)`` less Stirling's ``(x - 1/2) log x - x + log(2 pi) / 2``, for ``x >=
+    STIRLING_FROM``.
+    """
     w = 1.0 / x
     return w * polynomial(w * w, STIRLING if is_double(x) else STIRLING[:4])
 

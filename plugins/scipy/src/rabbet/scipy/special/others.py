@@ -5,7 +5,7 @@ import numpy as np
 import rabbet.numpy as rnp
 from rabbet import lax
 from rabbet.extend import Array, fused
-from rabbet.scipy.arguments import ArrayLike, as_array, concrete, real
+from rabbet.scipy.arguments import ArrayLike, as_array, concrete, elementwise, real
 from rabbet.scipy.special.beta_values import betas, incomplete_betas, log_betas
 from rabbet.scipy.special.hypergeometric_values import hyp1f1s, hyp2f1s
 from rabbet.scipy.special.legendre_values import sphericals, table
@@ -34,8 +34,8 @@ def betaln(a: ArrayLike, b: ArrayLike) -> Array:
 
 @fused
 def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
-    """The regularized incomplete beta function: the probability that a beta variable with shapes ``a, b > 0`` is below
-    ``x``, from 0 to 1.
+    """The regularized incomplete beta function: the probability that a beta variable with shapes ``a, b > 0``
+    is below ``x``, from 0 to 1.
 
     Differentiable by all three, by the shapes once; JAX refuses the shapes.
 
@@ -71,7 +71,7 @@ def _unscaled(x, scaled):
     return half * scaled * half
 
 
-@fused
+@elementwise
 def i0(x: ArrayLike) -> Array:
     """The modified Bessel function of the first kind of order 0.
 
@@ -82,7 +82,7 @@ def i0(x: ArrayLike) -> Array:
     return _unscaled(x, lax.bessel_i0e(x))
 
 
-@fused
+@elementwise
 def i1(x: ArrayLike) -> Array:
     """The modified Bessel function of the first kind of order 1.
 
@@ -108,10 +108,11 @@ def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
 
 @fused
 def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
-    """Gauss's hypergeometric function, elementwise, of real numbers ``x <= 1``; differentiable by all four. Infinite
-    beyond 1, as in SciPy, unless it is a polynomial.
+    """Gauss's hypergeometric function, elementwise, of real numbers ``x <= 1``; differentiable by all four.
+    Infinite beyond 1, as in SciPy, unless it is a polynomial.
 
-    Where ``c - a - b`` is nearly whole and ``x`` nearly 1 many terms are summed; beyond 20,000 the value is NaN.
+    Where ``c - a - b`` is nearly whole and ``x`` nearly 1 many terms are summed; beyond 20,000 the value is
+    NaN.
 
     >>> round(float(special.hyp2f1(1.0, 1.0, 2.0, 0.5)), 4)
     1.3863
@@ -132,21 +133,22 @@ def sph_harm_y(
       m: orders, whole numbers; 0 where ``|m| > n``.
       theta: the polar angle, 0 to pi.
       phi: the azimuth.
-      diff_n: SciPy's number of derivatives in the result; 0 or None. ``rabbet.jvp`` differentiates by the angles.
+      diff_n: SciPy's number of derivatives in the result; 0 or None. ``rabbet.jvp`` differentiates by the
+      angles.
       n_max: JAX's bound of the degrees. They need none here; it changes nothing.
 
     >>> round(float(special.sph_harm_y(1, 0, 0.0, 0.0).real), 4)
     0.4886
     """
     if diff_n not in (None, 0):
-        raise NotImplementedError("sph_harm_y: diff_n must be None or 0; take derivatives with rabbet.jvp or jacfwd")
+        raise NotImplementedError(
+            "sph_harm_y: diff_n must be None or 0; take derivatives with rabbet.jvp or jacfwd"
+        )
     n, m, theta, phi = real("sph_harm_y", n, m, theta, phi)
+    if n.dtype != "float64":  # there are no complex numbers of halves
+        n, m, theta, phi = (lax.convert_element_type(x, "float32") for x in (n, m, theta, phi))
     size = sphericals(n, m, theta)
-    turn = m * phi
-    parts = size * lax.cos(turn), size * lax.sin(turn)
-    if size.dtype not in ("float32", "float64"):
-        parts = [lax.convert_element_type(x, "float32") for x in parts]
-    return lax.complex(*parts)
+    return lax.complex(size * lax.cos(m * phi), size * lax.sin(m * phi))
 
 
 def _argument(name, z):
@@ -159,15 +161,16 @@ def _argument(name, z):
 
 @fused(static=("m", "n"))
 def lpmn(m: int, n: int, z: ArrayLike) -> tuple[Array, Array]:
-    """The associated Legendre functions of all orders up to ``m`` and degrees up to ``n``, and their derivatives.
+    """The associated Legendre functions of all orders up to ``m`` and degrees up to ``n``, and their
+    derivatives.
 
     Args:
       m, n: Python ints from 0 on.
       z: real numbers of one dimension, between -1 and 1.
 
     Returns:
-      two arrays of shape ``(m + 1, n + 1, len(z))``, with the sign of Condon and Shortley. At -1 and 1 the derivatives of
-      odd orders are infinite or NaN.
+      two arrays of shape ``(m + 1, n + 1, len(z))``, with the sign of Condon and Shortley. At -1 and 1 the
+      derivatives of odd orders are infinite or NaN.
 
     >>> [x.shape for x in special.lpmn(2, 3, rnp.array([0.5]))]
     [(3, 4, 1), (3, 4, 1)]

@@ -1,17 +1,16 @@
-"""The distribution of 0 and 1, of which 1 has the probability ``p``.
-"""
+"""The distribution of 0 and 1, of which 1 has the probability ``p``."""
 
 import math
 
 from rabbet import lax
-from rabbet.extend import Array, fused
-from rabbet.scipy.arguments import ArrayLike, real
+from rabbet.extend import Array
+from rabbet.scipy.arguments import ArrayLike, elementwise, real
 from rabbet.scipy.special.elementary import times_log, times_log1p
 from rabbet.scipy.special.numerics import choose
 from rabbet.scipy.stats.frame import counted, probability, within
 
 
-@fused
+@elementwise
 def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The logarithm of the probability of ``k``.
 
@@ -26,7 +25,7 @@ def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     return within(k * p, inside, value, -math.inf)
 
 
-@fused
+@elementwise
 def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The probability of ``k``.
 
@@ -36,7 +35,7 @@ def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     return lax.exp(logpmf(k, p, loc))
 
 
-@fused
+@elementwise
 def cdf(k: ArrayLike, p: ArrayLike) -> Array:
     """The probability of at most ``k``.
 
@@ -48,7 +47,7 @@ def cdf(k: ArrayLike, p: ArrayLike) -> Array:
     return within(k * p, k >= 1.0, 1.0, choose(k < 0.0, 0.0, 1.0 - p))
 
 
-@fused
+@elementwise
 def ppf(q: ArrayLike, p: ArrayLike) -> Array:
     """The quantile: the inverse of ``cdf``; NaN outside 0 to 1.
 

@@ -1,17 +1,18 @@
-"""The number of successes in ``n`` trials, of a probability that is beta-distributed with the shapes ``a, b > 0``.
+"""The number of successes in ``n`` trials, of a probability that is beta-distributed with the shapes ``a, b >
+0``.
 """
 
 import math
 
 from rabbet import lax
-from rabbet.extend import Array, fused
-from rabbet.scipy.arguments import ArrayLike
+from rabbet.extend import Array
+from rabbet.scipy.arguments import ArrayLike, elementwise
 from rabbet.scipy.special.beta_values import log_betas
 from rabbet.scipy.special.numerics import choose, whole
 from rabbet.scipy.stats.frame import counted, log_choose, within
 
 
-@fused
+@elementwise
 def logpmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The logarithm of the probability of ``k``.
 
@@ -27,7 +28,7 @@ def logpmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLik
     return within(choose(right, k, math.nan), inside, value, -math.inf)
 
 
-@fused
+@elementwise
 def pmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The probability of ``k``.
 

@@ -1,17 +1,16 @@
-"""The number of successes in ``n`` trials of the probability ``p``.
-"""
+"""The number of successes in ``n`` trials of the probability ``p``."""
 
 import math
 
 from rabbet import lax
-from rabbet.extend import Array, fused
-from rabbet.scipy.arguments import ArrayLike
+from rabbet.extend import Array
+from rabbet.scipy.arguments import ArrayLike, elementwise
 from rabbet.scipy.special.elementary import times_log, times_log1p
 from rabbet.scipy.special.numerics import choose, whole
 from rabbet.scipy.stats.frame import counted, log_choose, within
 
 
-@fused
+@elementwise
 def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The logarithm of the probability of ``k``.
 
@@ -26,7 +25,7 @@ def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Arra
     return within(choose(right, k * n * p, math.nan), inside, value, -math.inf)
 
 
-@fused
+@elementwise
 def pmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The probability of ``k``.
 

@@ -1,11 +1,10 @@
-"""Cauchy's distribution around ``loc``, half of it within ``scale``.
-"""
+"""Cauchy's distribution around ``loc``, half of it within ``scale``."""
 
 import math
 
 from rabbet import lax
-from rabbet.extend import Array, fused
-from rabbet.scipy.arguments import ArrayLike, real
+from rabbet.extend import Array
+from rabbet.scipy.arguments import ArrayLike, elementwise, real
 from rabbet.scipy.special.numerics import choose, cos_pi, sin_pi
 from rabbet.scipy.stats.frame import probability, standardized
 
@@ -15,7 +14,7 @@ def _left(z):
     return lax.atan2(lax.full_like(z, 1), -z) * (1.0 / math.pi)
 
 
-@fused
+@elementwise
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the density at ``x``.
 
@@ -26,7 +25,7 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return -lax.log1p(z * z) - math.log(math.pi) - lax.log(scale)
 
 
-@fused
+@elementwise
 def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The density at ``x``.
 
@@ -37,7 +36,7 @@ def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return 1.0 / (math.pi * scale * (1.0 + z * z))
 
 
-@fused
+@elementwise
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of at most ``x``.
 
@@ -48,7 +47,7 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return _left(z)
 
 
-@fused
+@elementwise
 def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the probability of at most ``x``.
 
@@ -59,7 +58,7 @@ def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return choose(z < 0.0, lax.log(_left(z)), lax.log1p(-_left(-z)))
 
 
-@fused
+@elementwise
 def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of more than ``x``.
 
@@ -70,7 +69,7 @@ def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return _left(-z)
 
 
-@fused
+@elementwise
 def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the probability of more than ``x``.
 
@@ -81,7 +80,7 @@ def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return choose(z > 0.0, lax.log(_left(-z)), lax.log1p(-_left(z)))
 
 
-@fused
+@elementwise
 def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The quantile: the inverse of ``cdf``; NaN outside 0 to 1.
 
@@ -93,7 +92,7 @@ def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return loc - choose(scale > 0.0, scale, math.nan) * (cos_pi(q) / sin_pi(q))
 
 
-@fused
+@elementwise
 def isf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The inverse of ``sf``; NaN outside 0 to 1.
 

@@ -1,12 +1,11 @@
-"""The chi-squared distribution with ``df > 0`` degrees of freedom, from ``loc`` on.
-"""
+"""The chi-squared distribution with ``df > 0`` degrees of freedom, from ``loc`` on."""
 
-from rabbet.extend import Array, fused
-from rabbet.scipy.arguments import ArrayLike, real
+from rabbet.extend import Array
+from rabbet.scipy.arguments import ArrayLike, elementwise, real
 from rabbet.scipy.stats import gamma
 
 
-@fused
+@elementwise
 def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the density at ``x``.
 
@@ -17,7 +16,7 @@ def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
     return gamma.logpdf(x, 0.5 * df, loc, 2.0 * scale)
 
 
-@fused
+@elementwise
 def pdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The density at ``x``.
 
@@ -28,7 +27,7 @@ def pdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -
     return gamma.pdf(x, 0.5 * df, loc, 2.0 * scale)
 
 
-@fused
+@elementwise
 def cdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of at most ``x``.
 
@@ -39,7 +38,7 @@ def cdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -
     return gamma.cdf(x, 0.5 * df, loc, 2.0 * scale)
 
 
-@fused
+@elementwise
 def logcdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the probability of at most ``x``.
 
@@ -50,7 +49,7 @@ def logcdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
     return gamma.logcdf(x, 0.5 * df, loc, 2.0 * scale)
 
 
-@fused
+@elementwise
 def sf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of more than ``x``.
 
@@ -61,7 +60,7 @@ def sf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
     return gamma.sf(x, 0.5 * df, loc, 2.0 * scale)
 
 
-@fused
+@elementwise
 def logsf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the probability of more than ``x``.
 

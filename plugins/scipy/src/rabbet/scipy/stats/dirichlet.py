@@ -4,13 +4,13 @@ import math
 
 import rabbet.numpy as rnp
 from rabbet import lax
-from rabbet.extend import Array, fused
-from rabbet.scipy.arguments import ArrayLike, one_dtype
+from rabbet.extend import Array
+from rabbet.scipy.arguments import ArrayLike, elementwise, one_dtype
 from rabbet.scipy.special.elementary import times_log
 from rabbet.scipy.special.numerics import choose, epsilon
 
 
-@fused
+@elementwise
 def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
     """The logarithm of the density at ``x``.
 
@@ -27,8 +27,8 @@ def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
     x, alpha = one_dtype("dirichlet.logpdf", x, alpha)
     if alpha.ndim != 1 or x.ndim < 1 or x.shape[0] not in (alpha.shape[0], alpha.shape[0] - 1):
         raise ValueError(
-            "dirichlet.logpdf: alpha must have one dimension, of a size K, and the first dimension of x the size K or "
-            f"K - 1; got the shapes {x.shape} of x and {alpha.shape} of alpha"
+            "dirichlet.logpdf: alpha must have one dimension, of a size K, and the first dimension of x the "
+            f"size K or K - 1; got the shapes {x.shape} of x and {alpha.shape} of alpha"
         )
     if x.shape[0] == alpha.shape[0] - 1:
         x = rnp.concatenate([x, 1.0 - x.sum(0, keepdims=True)])
@@ -41,7 +41,7 @@ def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
     return choose(value != value, value, inside, value, -math.inf)
 
 
-@fused
+@elementwise
 def pdf(x: ArrayLike, alpha: ArrayLike) -> Array:
     """The density at ``x``; arguments as for ``logpdf``.
 

@@ -1,16 +1,15 @@
-"""The exponential distribution, from ``loc`` on, with the mean ``scale`` beyond it.
-"""
+"""The exponential distribution, from ``loc`` on, with the mean ``scale`` beyond it."""
 
 import math
 
 from rabbet import lax
-from rabbet.extend import Array, fused
-from rabbet.scipy.arguments import ArrayLike, real
+from rabbet.extend import Array
+from rabbet.scipy.arguments import ArrayLike, elementwise, real
 from rabbet.scipy.special.numerics import choose
 from rabbet.scipy.stats.frame import log_one_less, probability, standardized, within
 
 
-@fused
+@elementwise
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the density at ``x``.
 
@@ -21,7 +20,7 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return within(z, z >= 0.0, -z - lax.log(scale), -math.inf)
 
 
-@fused
+@elementwise
 def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The density at ``x``.
 
@@ -32,7 +31,7 @@ def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return within(z, z >= 0.0, lax.exp(-z) / scale, 0.0)
 
 
-@fused
+@elementwise
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of at most ``x``.
 
@@ -43,7 +42,7 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return within(z, z >= 0.0, -lax.expm1(-z), 0.0)
 
 
-@fused
+@elementwise
 def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the probability of at most ``x``.
 
@@ -54,7 +53,7 @@ def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return within(z, z > 0.0, log_one_less(choose(z > 0.0, z, 1.0)), -math.inf)
 
 
-@fused
+@elementwise
 def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of more than ``x``.
 
@@ -65,7 +64,7 @@ def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return within(z, z >= 0.0, lax.exp(-z), 1.0)
 
 
-@fused
+@elementwise
 def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the probability of more than ``x``.
 
@@ -76,7 +75,7 @@ def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return within(z, z >= 0.0, -z, 0.0)
 
 
-@fused
+@elementwise
 def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The quantile: the inverse of ``cdf``; NaN outside 0 to 1.
 

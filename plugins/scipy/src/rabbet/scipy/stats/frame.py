@@ -1,7 +1,7 @@
 """What the distributions share: standardized arguments, supports, probabilities.
 
-What is invalid becomes NaN at the beginning, and formulas carry it to the end. Inside a selection stand arguments that
-are valid, so that the derivatives of what is not selected are numbers.
+What is invalid becomes NaN at the beginning, and formulas carry it to the end. Inside a selection stand
+arguments that are valid, so that the derivatives of what is not selected are numbers.
 """
 
 import math
@@ -13,8 +13,8 @@ from rabbet.scipy.special.numerics import choose, whole
 
 
 def standardized(name, x, *rest):
-    """``(z, *shapes, scale)`` of ``(x, *shapes, loc, scale)``: ``z`` is ``(x - loc) / scale``, and a scale that is not
-    positive NaN.
+    """``(z, *shapes, scale)`` of ``(x, *shapes, loc, scale)``: ``z`` is ``(x - loc) / scale``, and a scale
+    that is not positive NaN.
     """
     x, *shapes, loc, scale = real(name, x, *rest)
     scale = choose(scale > 0.0, scale, math.nan)

@@ -1,11 +1,10 @@
-"""The generalized normal distribution, whose density is like ``exp(-|x| ** beta)``.
-"""
+"""The generalized normal distribution, whose density is like ``exp(-|x| ** beta)``."""
 
 import math
 
 from rabbet import lax
-from rabbet.extend import Array, fused
-from rabbet.scipy.arguments import ArrayLike, real
+from rabbet.extend import Array
+from rabbet.scipy.arguments import ArrayLike, elementwise, real
 from rabbet.scipy.special.numerics import choose
 
 
@@ -15,7 +14,7 @@ def _power(x, beta):
     return choose(at_zero, 0.0 * beta, lax.pow(choose(at_zero, 1.0, lax.abs(x)), beta))
 
 
-@fused
+@elementwise
 def logpdf(x: ArrayLike, beta: ArrayLike) -> Array:
     """The logarithm of the density at ``x``.
 
@@ -28,7 +27,7 @@ def logpdf(x: ArrayLike, beta: ArrayLike) -> Array:
     return lax.log(0.5 * beta) - lax.lgamma(1.0 / beta) - size
 
 
-@fused
+@elementwise
 def pdf(x: ArrayLike, beta: ArrayLike) -> Array:
     """The density at ``x``.
 
@@ -38,7 +37,7 @@ def pdf(x: ArrayLike, beta: ArrayLike) -> Array:
     return lax.exp(logpdf(x, beta))
 
 
-@fused
+@elementwise
 def cdf(x: ArrayLike, beta: ArrayLike) -> Array:
     """The probability of at most ``x``.
 

@@ -1,17 +1,16 @@
-"""The number of trials of the probability ``p`` up to the first success, from 1 on.
-"""
+"""The number of trials of the probability ``p`` up to the first success, from 1 on."""
 
 import math
 
 from rabbet import lax
-from rabbet.extend import Array, fused
-from rabbet.scipy.arguments import ArrayLike
+from rabbet.extend import Array
+from rabbet.scipy.arguments import ArrayLike, elementwise
 from rabbet.scipy.special.elementary import times_log1p
 from rabbet.scipy.special.numerics import choose
 from rabbet.scipy.stats.frame import counted, within
 
 
-@fused
+@elementwise
 def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The logarithm of the probability of ``k``.
 
@@ -26,7 +25,7 @@ def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     return within(choose(right, k, math.nan), inside, value, -math.inf)
 
 
-@fused
+@elementwise
 def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The probability of ``k``.
 

@@ -30,8 +30,8 @@ class gaussian_kde:
       covariance, inv_cov: of a kernel, and its inverse, of shape ``(d, d)``.
       d, n: the numbers of dimensions and of samples.
 
-    An estimate is a pytree: it goes through ``jit``, ``vmap`` and ``grad``. It does not change; make a new one for
-    another bandwidth.
+    An estimate is a pytree: it goes through ``jit``, ``vmap`` and ``grad``. It does not change; make a new
+    one for another bandwidth.
 
     >>> estimate = stats.gaussian_kde(rnp.array([-1.0, 0.0, 1.0]), 0.5)
     >>> round(float(estimate(0.0)[0]), 4)
@@ -50,7 +50,8 @@ class gaussian_kde:
         (dataset,) = one_dtype("gaussian_kde", rnp.atleast_2d(dataset))
         if dataset.ndim != 2 or dataset.shape[1] < 2:
             raise ValueError(
-                f"gaussian_kde: dataset must be two samples or more, of shape (n,) or (d, n), got {dataset.shape}"
+                "gaussian_kde: dataset must be two samples or more, of shape (n,) or (d, n), got "
+                f"{dataset.shape}"
             )
         n = dataset.shape[1]
         if weights is None:
@@ -74,7 +75,8 @@ class gaussian_kde:
             if method == "silverman":
                 return (self.neff * (self.d + 2) / 4.0) ** (-1.0 / (self.d + 4))
             raise ValueError(
-                f"gaussian_kde: bw_method must be 'scott', 'silverman', a number or a function, got {method!r}"
+                "gaussian_kde: bw_method must be 'scott', 'silverman', a number or a function, got "
+                f"{method!r}"
             )
         return method(self) if callable(method) else method
 
@@ -105,17 +107,24 @@ class gaussian_kde:
         if points.shape[0] != self.d:
             if points.shape != (1, self.d):
                 raise ValueError(
-                    f"gaussian_kde.{name}: points must have the shape (m,) or ({self.d}, m), got {points.shape}"
+                    f"gaussian_kde.{name}: points must have the shape (m,) or ({self.d}, m), got "
+                    f"{points.shape}"
                 )
             points = points.T  # one point, as in SciPy
         return points
 
     def logpdf(self, x: ArrayLike) -> Array:
-        """The logarithm of the density at points of shape ``(m,)`` or ``(d, m)``; an array of shape ``(m,)``."""
+        """The logarithm of the density at points of shape ``(m,)`` or ``(d, m)``; an array of shape
+        ``(m,)``.
+        """
         points = self._points("logpdf", x)
         factor = rnp.linalg.cholesky(self.covariance)
         logs = rnp.log(rnp.diagonal(factor)).sum()
-        return _log_mixture(points, self.dataset, self.weights, factor) - logs - 0.5 * self.d * math.log(2 * math.pi)
+        return (
+            _log_mixture(points, self.dataset, self.weights, factor)
+            - logs
+            - 0.5 * self.d * math.log(2 * math.pi)
+        )
 
     def evaluate(self, points: ArrayLike) -> Array:
         """The density at points of shape ``(m,)`` or ``(d, m)``; an array of shape ``(m,)``."""
@@ -137,15 +146,17 @@ class gaussian_kde:
         mean, cov = one_dtype("gaussian_kde.integrate_gaussian", rnp.atleast_1d(mean), rnp.atleast_2d(cov))
         if mean.shape != (self.d,) or cov.shape != (self.d, self.d):
             raise ValueError(
-                f"gaussian_kde.integrate_gaussian: mean must have the shape {(self.d,)} and cov {(self.d, self.d)}, "
-                f"got {mean.shape} and {cov.shape}"
+                f"gaussian_kde.integrate_gaussian: mean must have the shape {(self.d,)} and cov "
+                f"{(self.d, self.d)}, got {mean.shape} and {cov.shape}"
             )
         return self._overlap(self.dataset, self.weights, mean[:, None], self.covariance + cov)[0]
 
     def integrate_box_1d(self, low: ArrayLike, high: ArrayLike) -> Array:
         """The probability between two bounds, in one dimension."""
         if self.d != 1:
-            raise ValueError(f"gaussian_kde.integrate_box_1d: the samples must have 1 dimension, they have {self.d}")
+            raise ValueError(
+                f"gaussian_kde.integrate_box_1d: the samples must have 1 dimension, they have {self.d}"
+            )
         width = rnp.sqrt(self.covariance[0, 0])
         at = self.dataset[0]
         low, high = ((rnp.asarray(b) - at) / width for b in (low, high))
@@ -157,7 +168,9 @@ class gaussian_kde:
     def integrate_kde(self, other: "gaussian_kde") -> Array:
         """The integral of the product with the density of another estimate of the same dimension."""
         if other.d != self.d:
-            raise ValueError(f"gaussian_kde.integrate_kde: the estimates have {self.d} and {other.d} dimensions")
+            raise ValueError(
+                f"gaussian_kde.integrate_kde: the estimates have {self.d} and {other.d} dimensions"
+            )
         sums = self._overlap(self.dataset, self.weights, other.dataset, self.covariance + other.covariance)
         return (sums * other.weights).sum()
 
@@ -181,13 +194,17 @@ class gaussian_kde:
         noise = random.normal(moves, (self.d, *tuple(shape)), self.dataset.dtype)
         return self.dataset[:, chosen] + rnp.tensordot(factor, noise, 1)
 
-    def integrate_box(self, low_bounds: ArrayLike, high_bounds: ArrayLike, maxpts: int | None = None) -> Array:
+    def integrate_box(
+        self, low_bounds: ArrayLike, high_bounds: ArrayLike, maxpts: int | None = None
+    ) -> Array:
         """Not offered, as in JAX: there is no rule for boxes of several dimensions.
 
         Raises:
           NotImplementedError: naming ``integrate_box_1d``.
         """
-        raise NotImplementedError("gaussian_kde.integrate_box is not offered; use integrate_box_1d in one dimension")
+        raise NotImplementedError(
+            "gaussian_kde.integrate_box is not offered; use integrate_box_1d in one dimension"
+        )
 
     def set_bandwidth(self, bw_method: Any = None) -> None:
         """Not offered, as in JAX: an estimate does not change.
@@ -196,13 +213,14 @@ class gaussian_kde:
           NotImplementedError: saying to make a new one.
         """
         raise NotImplementedError(
-            "gaussian_kde.set_bandwidth: an estimate does not change; make a new one, gaussian_kde(dataset, bw_method)"
+            "gaussian_kde.set_bandwidth: an estimate does not change; make a new one, "
+            "gaussian_kde(dataset, bw_method)"
         )
 
 
 def _log_mixture(points, dataset, weights, factor):
-    """At each point the logarithm of the weighted sum of ``exp(-distance ** 2 / 2)`` to the samples, where distances are
-    measured by a Cholesky factor.
+    """At each point the logarithm of the weighted sum of ``exp(-distance ** 2 / 2)`` to the samples, where
+    distances are measured by a Cholesky factor.
     """
     white = [lax.linalg.triangular_solve(factor, x, left_side=True, lower=True) for x in (dataset, points)]
     off = white[0][:, :, None] - white[1][:, None, :]

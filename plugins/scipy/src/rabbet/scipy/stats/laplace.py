@@ -1,16 +1,15 @@
-"""Laplace's distribution around ``loc``, with the mean distance ``scale`` from it.
-"""
+"""Laplace's distribution around ``loc``, with the mean distance ``scale`` from it."""
 
 import math
 
 from rabbet import lax
-from rabbet.extend import Array, fused
-from rabbet.scipy.arguments import ArrayLike
+from rabbet.extend import Array
+from rabbet.scipy.arguments import ArrayLike, elementwise
 from rabbet.scipy.special.numerics import choose
 from rabbet.scipy.stats.frame import standardized
 
 
-@fused
+@elementwise
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the density at ``x``.
 
@@ -21,7 +20,7 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return -lax.abs(z) - math.log(2.0) - lax.log(scale)
 
 
-@fused
+@elementwise
 def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The density at ``x``.
 
@@ -31,7 +30,7 @@ def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return lax.exp(logpdf(x, loc, scale))
 
 
-@fused
+@elementwise
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of at most ``x``.
 

@@ -1,17 +1,16 @@
-"""The logistic distribution around ``loc``.
-"""
+"""The logistic distribution around ``loc``."""
 
 import math
 
 from rabbet import lax
-from rabbet.extend import Array, fused
-from rabbet.scipy.arguments import ArrayLike, real
+from rabbet.extend import Array
+from rabbet.scipy.arguments import ArrayLike, elementwise, real
 from rabbet.scipy.special.elementary import logit
 from rabbet.scipy.special.numerics import choose
 from rabbet.scipy.stats.frame import standardized
 
 
-@fused
+@elementwise
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the density at ``x``.
 
@@ -22,7 +21,7 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return -lax.abs(z) - 2.0 * lax.log1p(lax.exp(-lax.abs(z))) - lax.log(scale)
 
 
-@fused
+@elementwise
 def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The density at ``x``.
 
@@ -32,7 +31,7 @@ def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return lax.exp(logpdf(x, loc, scale))
 
 
-@fused
+@elementwise
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of at most ``x``.
 
@@ -43,7 +42,7 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return lax.logistic(z)
 
 
-@fused
+@elementwise
 def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of more than ``x``.
 
@@ -54,7 +53,7 @@ def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return lax.logistic(-z)
 
 
-@fused
+@elementwise
 def ppf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The quantile: the inverse of ``cdf``; NaN outside 0 to 1.
 
@@ -65,7 +64,7 @@ def ppf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return loc + choose(scale > 0.0, scale, math.nan) * logit(x)
 
 
-@fused
+@elementwise
 def isf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The inverse of ``sf``; NaN outside 0 to 1.
 

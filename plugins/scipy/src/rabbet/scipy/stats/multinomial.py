@@ -4,13 +4,13 @@ import math
 
 import rabbet.numpy as rnp
 from rabbet import lax
-from rabbet.extend import Array, fused
-from rabbet.scipy.arguments import ArrayLike, one_dtype
+from rabbet.extend import Array
+from rabbet.scipy.arguments import ArrayLike, elementwise, one_dtype
 from rabbet.scipy.special.elementary import times_log
 from rabbet.scipy.special.numerics import choose, whole
 
 
-@fused
+@elementwise
 def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     """The logarithm of the probability of ``x``.
 
@@ -36,7 +36,7 @@ def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     return choose(value != value, value, inside, value, -math.inf)
 
 
-@fused
+@elementwise
 def pmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     """The probability of ``x``; arguments as for ``logpmf``.
 

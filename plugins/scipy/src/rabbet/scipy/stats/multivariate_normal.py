@@ -4,23 +4,24 @@ import math
 
 import rabbet.numpy as rnp
 from rabbet import lax
-from rabbet.extend import Array, fused
-from rabbet.scipy.arguments import ArrayLike, one_dtype
+from rabbet.extend import Array
+from rabbet.scipy.arguments import ArrayLike, elementwise, one_dtype
 
 
-@fused(static=("allow_singular",))
+@elementwise
 def logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: None = None) -> Array:
     """The logarithm of the density at ``x``, by a Cholesky factor of the covariance.
 
     Args:
       x: vectors, of shape ``(..., n)``, or numbers if the mean and the covariance are such.
       mean: of shape ``(..., n)``, or a number for all components.
-      cov: covariances, of shape ``(..., n, n)``, positive definite; or a number, the variance of each component.
+      cov: covariances, of shape ``(..., n, n)``, positive definite; or a number, the variance of each
+      component.
       allow_singular: must be None: there is no density where the covariance is singular.
 
     Returns:
-      an array of the shape that the arguments broadcast to, less the dimensions of vectors. NaN where a covariance is
-      not positive definite.
+      an array of the shape that the arguments broadcast to, less the dimensions of vectors. NaN where a
+      covariance is not positive definite.
 
     >>> round(float(stats.multivariate_normal.logpdf(rnp.array([1.0, 0.0]), 0.0, rnp.eye(2))), 4)
     -2.3379
@@ -39,8 +40,9 @@ def logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: None =
     n = cov.shape[-1]
     if cov.ndim < 2 or cov.shape[-2] != n or any(a.ndim and a.shape[-1] not in (1, n) for a in (x, mean)):
         raise ValueError(
-            "multivariate_normal.logpdf: cov must be square matrices of a size n, and the last dimensions of x and mean "
-            f"have that size; got the shapes {x.shape} of x, {mean.shape} of mean, {cov.shape} of cov"
+            "multivariate_normal.logpdf: cov must be square matrices of a size n, and the last dimensions "
+            f"of x and mean have that size; got the shapes {x.shape} of x, {mean.shape} of mean, "
+            f"{cov.shape} of cov"
         )
     off = rnp.broadcast_to(x - mean, rnp.broadcast_shapes((x - mean).shape, (n,)))
     shape = rnp.broadcast_shapes(off.shape[:-1], cov.shape[:-2])
@@ -58,7 +60,7 @@ def logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: None =
     return -0.5 * (size + n * math.log(2.0 * math.pi)) - logs
 
 
-@fused
+@elementwise
 def pdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike) -> Array:
     """The density at ``x``; arguments as for ``logpdf``.
 

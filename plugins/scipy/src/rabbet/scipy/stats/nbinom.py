@@ -1,18 +1,19 @@
-"""The number of failures before ``n`` successes of the probability ``p``; ``n`` may be any positive number.
+"""The number of failures before ``n`` successes of the probability ``p``; ``n`` may be any positive
+number.
 """
 
 import math
 
 from rabbet import lax
-from rabbet.extend import Array, fused
-from rabbet.scipy.arguments import ArrayLike
+from rabbet.extend import Array
+from rabbet.scipy.arguments import ArrayLike, elementwise
 from rabbet.scipy.special.beta_values import log_betas
 from rabbet.scipy.special.elementary import times_log, times_log1p
 from rabbet.scipy.special.numerics import choose
 from rabbet.scipy.stats.frame import counted, within
 
 
-@fused
+@elementwise
 def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The logarithm of the probability of ``k``.
 
@@ -26,7 +27,7 @@ def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Arra
     return within(choose(right, k, math.nan), inside, value, -math.inf)
 
 
-@fused
+@elementwise
 def pmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The probability of ``k``.
 

@@ -1,17 +1,16 @@
-"""The normal distribution, with the mean ``loc`` and the standard deviation ``scale``.
-"""
+"""The normal distribution, with the mean ``loc`` and the standard deviation ``scale``."""
 
 import math
 
 from rabbet import lax
-from rabbet.extend import Array, fused
-from rabbet.scipy.arguments import ArrayLike, real
+from rabbet.extend import Array
+from rabbet.scipy.arguments import ArrayLike, elementwise, real
 from rabbet.scipy.special.error_values import log_normal, normal, normal_quantiles
 from rabbet.scipy.special.numerics import choose, exp_square
 from rabbet.scipy.stats.frame import standardized
 
 
-@fused
+@elementwise
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the density at ``x``.
 
@@ -22,7 +21,7 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return -0.5 * z * z - (0.5 * math.log(2.0 * math.pi)) - lax.log(scale)
 
 
-@fused
+@elementwise
 def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The density at ``x``.
 
@@ -33,7 +32,7 @@ def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return exp_square(z, -0.5) * (1.0 / math.sqrt(2.0 * math.pi)) / scale
 
 
-@fused
+@elementwise
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of at most ``x``.
 
@@ -44,7 +43,7 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return normal(z)
 
 
-@fused
+@elementwise
 def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the probability of at most ``x``.
 
@@ -55,7 +54,7 @@ def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return log_normal(z)
 
 
-@fused
+@elementwise
 def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of more than ``x``.
 
@@ -66,7 +65,7 @@ def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return normal(-z)
 
 
-@fused
+@elementwise
 def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the probability of more than ``x``.
 
@@ -77,7 +76,7 @@ def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return log_normal(-z)
 
 
-@fused
+@elementwise
 def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The quantile: the inverse of ``cdf``; NaN outside 0 to 1.
 
@@ -88,7 +87,7 @@ def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return loc + choose(scale > 0.0, scale, math.nan) * normal_quantiles(q)
 
 
-@fused
+@elementwise
 def isf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The inverse of ``sf``; NaN outside 0 to 1.
 

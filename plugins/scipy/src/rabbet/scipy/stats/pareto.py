@@ -1,16 +1,15 @@
-"""Pareto's distribution, from ``loc + scale`` on, with the exponent ``b > 0`` of its tail.
-"""
+"""Pareto's distribution, from ``loc + scale`` on, with the exponent ``b > 0`` of its tail."""
 
 import math
 
 from rabbet import lax
-from rabbet.extend import Array, fused
-from rabbet.scipy.arguments import ArrayLike, real
+from rabbet.extend import Array
+from rabbet.scipy.arguments import ArrayLike, elementwise, real
 from rabbet.scipy.special.numerics import choose
 from rabbet.scipy.stats.frame import log_one_less, probability, standardized, within
 
 
-@fused
+@elementwise
 def logpdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the density at ``x``.
 
@@ -24,7 +23,7 @@ def logpdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
     return within(z * b, inside, lax.log(b) - (b + 1.0) * log - lax.log(scale), -math.inf)
 
 
-@fused
+@elementwise
 def pdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The density at ``x``.
 
@@ -34,7 +33,7 @@ def pdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
     return lax.exp(logpdf(x, b, loc, scale))
 
 
-@fused
+@elementwise
 def cdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of at most ``x``.
 
@@ -48,7 +47,7 @@ def cdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
     return within(z * b, inside, -lax.expm1(-b * log), 0.0)
 
 
-@fused
+@elementwise
 def logcdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the probability of at most ``x``.
 
@@ -63,7 +62,7 @@ def logcdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
     return within(z * b, above, log_one_less(choose(above, b * log, 1.0)), -math.inf)
 
 
-@fused
+@elementwise
 def sf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of more than ``x``.
 
@@ -77,7 +76,7 @@ def sf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> 
     return within(z * b, inside, lax.exp(-b * log), 1.0)
 
 
-@fused
+@elementwise
 def logsf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the probability of more than ``x``.
 
@@ -91,7 +90,7 @@ def logsf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) 
     return within(z * b, inside, -b * log, 0.0)
 
 
-@fused
+@elementwise
 def ppf(q: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The quantile: the inverse of ``cdf``; NaN outside 0 to 1.
 

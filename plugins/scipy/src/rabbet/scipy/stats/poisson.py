@@ -1,20 +1,18 @@
-"""Poisson's distribution of numbers of rare events, with the mean ``mu >= 0``.
-"""
+"""Poisson's distribution of numbers of rare events, with the mean ``mu >= 0``."""
 
 import math
 
 from rabbet import lax
-from rabbet.extend import Array, fused
-from rabbet.scipy.arguments import ArrayLike, real
+from rabbet.extend import Array
+from rabbet.scipy.arguments import ArrayLike, elementwise, real
 from rabbet.scipy.special.elementary import times_log
 from rabbet.scipy.special.making import BY_DIFFERENTIATION, define
 from rabbet.scipy.special.numerics import choose
 from rabbet.scipy.stats.frame import counted, within
 
-
 HALF_WINDOW = 300.0
-# Of the logarithm's expansion in powers of 1 / mu (R. J. Evans and J. Boersma, "The entropy of a Poisson distribution",
-# 1988).
+# Of the logarithm's expansion in powers of 1 / mu (R. J. Evans and J. Boersma, "The entropy of a Poisson
+# distribution", 1988).
 EXPANSION = (-1 / 12, -1 / 24, -19 / 360, -9 / 80)
 
 
@@ -39,10 +37,12 @@ def entropy_of(mu):
     return choose(mu > 500.0, large, mu > 0.0, total, mu == 0.0, 0.0, math.nan)
 
 
-entropies = define("poisson_entropy", "mu", entropy_of, [BY_DIFFERENTIATION], "entropy of Poisson's distribution")
+entropies = define(
+    "poisson_entropy", "mu", entropy_of, [BY_DIFFERENTIATION], "entropy of Poisson's distribution"
+)
 
 
-@fused
+@elementwise
 def logpmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The logarithm of the probability of ``k``.
 
@@ -55,7 +55,7 @@ def logpmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     return within(k * mu, inside, times_log(j, mu) - mu - lax.lgamma(j + 1.0), -math.inf)
 
 
-@fused
+@elementwise
 def pmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The probability of ``k``.
 
@@ -65,7 +65,7 @@ def pmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     return lax.exp(logpmf(k, mu, loc))
 
 
-@fused
+@elementwise
 def cdf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The probability of at most ``k``.
 
@@ -78,7 +78,7 @@ def cdf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     return within(at * mu, at >= 0.0, lax.igammac(choose(at >= 0.0, at, 0.0) + 1.0, mu), 0.0)
 
 
-@fused
+@elementwise
 def entropy(mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The entropy, in nats.
 

@@ -90,7 +90,8 @@ def rankdata(
 
     Args:
       a: an array of real numbers.
-      method: what equal elements get: ``"average"``, ``"min"`` or ``"max"`` of their ranks; ``"dense"``: the same rank,
+      method: what equal elements get: ``"average"``, ``"min"`` or ``"max"`` of their ranks; ``"dense"``: the
+        same rank,
         after which none is left out; ``"ordinal"``: each its own, in their order.
       axis: along which to rank; None: the array is flattened.
       nan_policy: ``"propagate"``: where there is a NaN all ranks along the axis are NaN.
@@ -138,7 +139,8 @@ def rankdata(
 
 @fused(static=("axis", "ddof", "nan_policy", "keepdims"))
 def sem(
-    a: ArrayLike, axis: int | None = 0, ddof: int = 1, nan_policy: str = "propagate", *, keepdims: bool = False
+    a: ArrayLike, axis: int | None = 0, ddof: int = 1, nan_policy: str = "propagate", *,
+    keepdims: bool = False,
 ) -> Array:  # fmt: skip
     """The standard error of the mean: the standard deviation, divided by the root of the number of elements.
 
@@ -158,7 +160,11 @@ def sem(
         count = lax.convert_element_type((~rnp.isnan(a)).sum(axis, keepdims=keepdims), a.real.dtype)
         return rnp.nanstd(a, axis, ddof=ddof, keepdims=keepdims) / lax.sqrt(count)
     size = a.size if axis is None else a.shape[_axis("sem", axis, a.ndim)]
-    return rnp.std(a, axis, ddof=ddof, keepdims=keepdims) / math.sqrt(size) if size else rnp.std(a, axis, ddof=ddof)
+    return (
+        rnp.std(a, axis, ddof=ddof, keepdims=keepdims) / math.sqrt(size)
+        if size
+        else rnp.std(a, axis, ddof=ddof)
+    )
 
 
 __all__ = ["ModeResult", "mode", "rankdata", "sem"]

@@ -1,17 +1,16 @@
-"""Student's distribution with ``df > 0`` degrees of freedom; with infinitely many the normal one.
-"""
+"""Student's distribution with ``df > 0`` degrees of freedom; with infinitely many the normal one."""
 
 import math
 
 from rabbet import lax
-from rabbet.extend import Array, fused
-from rabbet.scipy.arguments import ArrayLike
+from rabbet.extend import Array
+from rabbet.scipy.arguments import ArrayLike, elementwise
 from rabbet.scipy.special.beta_values import log_betas
 from rabbet.scipy.special.numerics import choose
 from rabbet.scipy.stats.frame import standardized
 
 
-@fused
+@elementwise
 def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the density at ``x``.
 
@@ -28,7 +27,7 @@ def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
     return choose(endless, normal, value) - lax.log(scale)
 
 
-@fused
+@elementwise
 def pdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The density at ``x``.
 

@@ -1,11 +1,10 @@
-"""The normal distribution cut off at ``a`` and ``b``, in units of ``scale`` from ``loc``.
-"""
+"""The normal distribution cut off at ``a`` and ``b``, in units of ``scale`` from ``loc``."""
 
 import math
 
 from rabbet import lax
-from rabbet.extend import Array, fused
-from rabbet.scipy.arguments import ArrayLike
+from rabbet.extend import Array
+from rabbet.scipy.arguments import ArrayLike, elementwise
 from rabbet.scipy.special.error_values import log_normal
 from rabbet.scipy.special.numerics import choose
 from rabbet.scipy.stats.frame import log_one_less, standardized
@@ -25,7 +24,9 @@ def log_mass(a, b):
 
 
 def _valid(z, a, b, value, below, above):
-    """``value`` between the limits, ``below`` and ``above`` outside, NaN where there is no such distribution."""
+    """``value`` between the limits, ``below`` and ``above`` outside, NaN where there is no such
+    distribution.
+    """
     known = choose(a < b, z, math.nan)
     return choose(known != known, math.nan, z < a, below, z > b, above, value)
 
@@ -44,7 +45,7 @@ def _log_part(z, a, b):
     return _valid(z, a, b, value, -math.inf, 0.0)
 
 
-@fused
+@elementwise
 def logpdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the density at ``x``.
 
@@ -56,7 +57,7 @@ def logpdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: 
     return _valid(z, a, b, value, -math.inf, -math.inf)
 
 
-@fused
+@elementwise
 def pdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The density at ``x``.
 
@@ -66,7 +67,7 @@ def pdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: Arr
     return lax.exp(logpdf(x, a, b, loc, scale))
 
 
-@fused
+@elementwise
 def logcdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the probability of at most ``x``.
 
@@ -77,7 +78,7 @@ def logcdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: 
     return _log_part(z, a, b)
 
 
-@fused
+@elementwise
 def cdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of at most ``x``.
 
@@ -87,7 +88,7 @@ def cdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: Arr
     return lax.exp(logcdf(x, a, b, loc, scale))
 
 
-@fused
+@elementwise
 def logsf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the probability of more than ``x``.
 
@@ -98,7 +99,7 @@ def logsf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: A
     return _log_part(-z, -b, -a)
 
 
-@fused
+@elementwise
 def sf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of more than ``x``.
 

@@ -1,15 +1,14 @@
-"""The distribution of von Mises on the circle, with the concentration ``kappa >= 0``; periodic in ``x``.
-"""
+"""The distribution of von Mises on the circle, with the concentration ``kappa >= 0``; periodic in ``x``."""
 
 import math
 
 from rabbet import lax
-from rabbet.extend import Array, fused
-from rabbet.scipy.arguments import ArrayLike, real
+from rabbet.extend import Array
+from rabbet.scipy.arguments import ArrayLike, elementwise, real
 from rabbet.scipy.special.numerics import choose
 
 
-@fused
+@elementwise
 def logpdf(x: ArrayLike, kappa: ArrayLike) -> Array:
     """The logarithm of the density at ``x``.
 
@@ -22,7 +21,7 @@ def logpdf(x: ArrayLike, kappa: ArrayLike) -> Array:
     return -2.0 * kappa * half * half - lax.log(2.0 * math.pi * lax.bessel_i0e(kappa))
 
 
-@fused
+@elementwise
 def pdf(x: ArrayLike, kappa: ArrayLike) -> Array:
     """The density at ``x``.
 

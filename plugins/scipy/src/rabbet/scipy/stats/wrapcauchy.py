@@ -1,16 +1,15 @@
-"""Cauchy's distribution wrapped around the circle, on 0 to 2 pi, with ``0 < c < 1``.
-"""
+"""Cauchy's distribution wrapped around the circle, on 0 to 2 pi, with ``0 < c < 1``."""
 
 import math
 
 from rabbet import lax
-from rabbet.extend import Array, fused
-from rabbet.scipy.arguments import ArrayLike, real
+from rabbet.extend import Array
+from rabbet.scipy.arguments import ArrayLike, elementwise, real
 from rabbet.scipy.special.numerics import choose
 from rabbet.scipy.stats.frame import within
 
 
-@fused
+@elementwise
 def logpdf(x: ArrayLike, c: ArrayLike) -> Array:
     """The logarithm of the density at ``x``.
 
@@ -26,7 +25,7 @@ def logpdf(x: ArrayLike, c: ArrayLike) -> Array:
     return within(x * c, inside, value, -math.inf)
 
 
-@fused
+@elementwise
 def pdf(x: ArrayLike, c: ArrayLike) -> Array:
     """The density at ``x``.
 
