@@ -10,6 +10,7 @@ from rabbet.extend.functions import (
     folded,
     is_evaluating,
     on_clear_caches,
+    program_entry,
     to_array,
     traceable,
 )
@@ -168,7 +169,7 @@ class Jitted:
             return
         key = (*[x.spec for x in leaves], config.traced_key())
         if all(type(a) is Array for a in args):
-            self.quick[key] = run, *getattr(run, "direct", (None, None, None))
+            self.quick[key] = program_entry(run)
         else:
             self.quick.setdefault(tree.structure(args), {})[key] = run
 
