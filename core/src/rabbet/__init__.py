@@ -49,6 +49,7 @@ from rabbet.runtime.effects import effects_barrier
 from rabbet.lax.callbacks import io_callback, pure_callback
 
 composition.compose()
+_own = frozenset(globals())  # what core has itself, before plugins add their names
 
 
 def __getattr__(name):

@@ -160,7 +160,8 @@ class IndexUpdate:
     def get(self, **kwargs: Any) -> Array: ...
     def apply(self, func: Callable[[Array], Any], **kwargs: Any) -> Array: ...
 
-ArrayLike: TypeAlias = Array | np.ndarray[Any, Any] | np.generic | bool | int | float | complex | Sequence[Any]
+Number: TypeAlias = np.generic | bool | int | float | complex
+ArrayLike: TypeAlias = Array | np.ndarray[Any, Any] | Number | Sequence[Any]
 DTypeLike: TypeAlias = Any
 
 
@@ -261,9 +262,9 @@ def make_jaxpr(fun: Callable[..., Any], static_argnums: Any = ..., axis_env: Any
 from rabbet import messages as messages
 from rabbet import nn as nn
 from rabbet import numpy as numpy
-from  import os as os
+import os as os
 from rabbet import passes as passes
-from  import pkgutil as pkgutil
+import pkgutil as pkgutil
 from rabbet import plugins as plugins
 def precompile(programs: Any, *, threads: Any = ..., wait: Any = ...) -> Array: ...
 from rabbet import primitives as primitives
