@@ -8,16 +8,20 @@ rule.
 from rabbet.lowering.module import lower
 from rabbet.primitives import batching, reductions, shape, zeros
 from rabbet.rules.payloads import Batched, Dual, Zero
-from rabbet.rules.tables import RuleTable
+from rabbet.rules.tables import BATCHES, FORWARD, TRANSPOSES, RuleTable
 from rabbet.trace.interpreter import typeof
 
-jvp = RuleTable("jvp", doc="(op, *duals) -> Dual, or a list of them; called when some tangent is not Zero")
+jvp = RuleTable(
+    "jvp", doc="(op, *duals) -> Dual, or a list of them; called when some tangent is not Zero", roles=(FORWARD,)
+)
 transpose = RuleTable(
-    "transpose", doc="(op, cotangent, *operands) -> a cotangent per operand, None where it is not Linear"
-)
+    "transpose", doc="(op, cotangent, *operands) -> a cotangent per operand, None where it is not Linear",
+    roles=(TRANSPOSES,),
+)  # fmt: skip
 batch = RuleTable(
-    "batch", doc="(op, *batched) -> Batched, or a list of them; called when some operand has a batch axis"
-)
+    "batch", doc="(op, *batched) -> Batched, or a list of them; called when some operand has a batch axis",
+    roles=(BATCHES,),
+)  # fmt: skip
 
 
 @jvp.kind("bilinear")

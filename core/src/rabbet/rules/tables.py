@@ -29,6 +29,15 @@ KINDS = (
 )  # fmt: skip
 """The laws that a primitive can declare and a table can have rules for."""
 
+FORWARD = "differentiates forward"
+TRANSPOSES = "transposes"
+BATCHES = "adds a dimension"
+WRITES = "writes programs"
+ROLES = (FORWARD, TRANSPOSES, BATCHES, WRITES)
+"""What a table can declare that it does, for those who need to know it of an interpreter: they ask for the role
+(``Interpreter.plays``, ``table_for``) and never for a table's name.
+"""
+
 CORE = "rabbet.primitives."
 """Where the primitives of the core are made."""
 
@@ -116,6 +125,7 @@ class RuleTable(_Rules):
     Args:
       name: unique among tables; what owners of primitives write in ``@primitive.rule(name)``.
       doc: the payload's shape, ``"(op, *boxes) -> Box"``.
+      roles: what the transformation does that others may need to know, from ``ROLES``.
       bridges: ``bridges(name)`` returns the ``RuleSet`` objects of third packages; by default those of the
         installed plugins.
 
@@ -126,9 +136,13 @@ class RuleTable(_Rules):
       ...     return Box(op(*(b.lo for b in boxes)), op(*(b.hi for b in boxes)))
     """
 
-    def __init__(self, name, doc="", bridges=None):
+    def __init__(self, name, doc="", bridges=None, roles=()):
         super().__init__(name)
         self.__doc__ = doc
+        self.roles = frozenset(roles)
+        unknown = sorted(self.roles.difference(ROLES))
+        if unknown:
+            raise ValueError(f"{self!r}: unknown roles {unknown}; the roles are {', '.join(ROLES)}")
         self.by_kind = {}
         self.model: Any = None
         self.from_model: Any = None
@@ -390,6 +404,11 @@ def set_bridges(finder):
     """
     global find_bridges
     find_bridges = finder
+
+
+def table_for(role):
+    """The first table that was made with this role."""
+    return next(table for table in _tables.values() if role in table.roles)
 
 
 def all_tables():
