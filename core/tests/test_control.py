@@ -178,7 +178,7 @@ REFUSED = [
         r"the number of steps is not clear: 4 by xs\[0\].*2 by xs\[1\]",
     ),
     (lambda: lax.scan(lambda c, x: (c, x), 0.0, X, length=3), r"4 by xs .*; 3 by length"),
-    (lambda: lax.scan(lambda c, x: (c, x), 0.0), r"needs xs or length"),
+    (lambda: lax.scan(lambda c, x: (c, x), 0.0), r"holds no arrays; give it xs or length"),
     (lambda: lax.scan(lambda c, x: c, 0.0, X), r"must return a pair \(carry, y\)"),
     (lambda: lax.scan(lambda c, x: ((c, c), x), 0.0, X), r"must return the structure that it carries"),
     (lambda: lax.scan(lambda c, x: (c, x), 0.0, 1.0), r"xs is a scalar and has no slices"),

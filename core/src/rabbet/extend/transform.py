@@ -1,10 +1,7 @@
 """A transformation: an ``Interpreter``, a ``RuleTable``, ``run``, payloads, custom rules."""
 
-from rabbet.calls.derivatives import (
-    CustomVJPPrimal,
-    SymbolicZero,
-    pullback,
-    pushforward,
+from rabbet.calls.custom_rules import (
+    rule_on_payloads,
 )
 from rabbet.calls.ruled import (
     RuledFunction,
@@ -33,16 +30,16 @@ from rabbet.rules.payloads import (
     Zero,
 )
 from rabbet.rules.tables import (
+    BATCHES,
+    FORWARD,
+    TRANSPOSES,
     RuleSet,
     RuleTable,
     refusing,
 )
-from rabbet.trace.bodies import (
-    HOLE,
-    PLAIN,
-    interpret,
-    put_together,
-    take_apart,
+from rabbet.trace.custom_rules import (
+    CustomRule,
+    PayloadRule,
 )
 from rabbet.trace.interpreter import (
     Interpreter,
@@ -61,19 +58,20 @@ from rabbet.trace.named_axes import (
 )
 
 __all__ = [
-    "HOLE",
-    "PLAIN",
+    "BATCHES",
+    "FORWARD",
+    "TRANSPOSES",
     "Batched",
-    "CustomVJPPrimal",
+    "CustomRule",
     "Dual",
     "Interpreter",
     "Linear",
     "MissingRule",
+    "PayloadRule",
     "RuleConflict",
     "RuleSet",
     "RuleTable",
     "RuledFunction",
-    "SymbolicZero",
     "Tracer",
     "UnexpectedTracerError",
     "Zero",
@@ -81,17 +79,13 @@ __all__ = [
     "bound_axes",
     "call_with_rules",
     "context",
-    "interpret",
     "is_tracer",
     "listed_effects",
     "named_axes",
     "payload_of",
-    "pullback",
-    "pushforward",
-    "put_together",
     "refusing",
+    "rule_on_payloads",
     "run",
     "run_traced",
-    "take_apart",
     "typeof",
 ]
