@@ -102,10 +102,6 @@ def test_scan_of_nothing():
     assert (int(carry), ys) == (3, None)
 
 
-def test_map_is_a_stack_of_calls():
-    np.testing.assert_array_equal(lax.map(lambda x: x * x, X), X * X)
-
-
 def test_a_weak_carry_gives_way():
     carry, _ = lax.scan(lambda c, x: (c + x, None), 0, X)
     assert (carry.dtype, float(carry)) == (np.float32, 6.0)
@@ -192,7 +188,6 @@ REFUSED = [
         lambda: lax.fori_loop(0, 3, lambda i, v: (v, v), 0.0),
         r"it takes PyTreeDef\(\*\) and returns PyTreeDef\(\(\*, \*\)\)",
     ),
-    (lambda: lax.map(a_step, (X, X[:2])), r"map of a_step \(.*4 by xs\[0\].*2 by xs\[1\]"),
 ]
 
 
