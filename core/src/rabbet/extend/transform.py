@@ -35,6 +35,7 @@ from rabbet.rules.tables import (
     TRANSPOSES,
     RuleSet,
     RuleTable,
+    all_tables,
     refusing,
 )
 from rabbet.trace.custom_rules import (
@@ -76,6 +77,7 @@ __all__ = [
     "UnexpectedTracerError",
     "Zero",
     "adopted_avals",
+    "all_tables",
     "bound_axes",
     "call_with_rules",
     "context",
