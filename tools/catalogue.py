@@ -18,8 +18,8 @@ GROUPS = "rabbet.api", "rabbet.backends", "rabbet.custom_rules", "rabbet.dtypes"
 
 
 def catalogue():
-    """``{group: {name: what to install}}``, sorted: a distribution, or the extra of the meta-distribution that
-    brings it with what it needs.
+    """``{group: {name: what to install}}``, sorted: a distribution, or the extra of the meta-distribution
+    that brings it with what it needs.
     """
     extras = extras_of(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"])
     found = {group: {} for group in GROUPS}

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import rabbet as rb
 from rabbet import lax
 
 R = np.random.RandomState(0)

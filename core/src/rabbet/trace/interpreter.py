@@ -194,7 +194,7 @@ class Interpreter:
         )
 
     def plays(self, role):
-        """Whether the transformation does this, by what its table declares (``rules.tables.ROLES``)."""
+        """Whether the transformation does this, by what its table declares (``rules.tables.Role``)."""
         return self.table is not None and role in self.table.roles
 
     def custom_rule(self, rules):

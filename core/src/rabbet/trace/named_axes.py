@@ -12,6 +12,7 @@ from rabbet.errors import UnboundAxisError
 from rabbet.program.context import context
 from rabbet.program.jaxpr import bodies_of
 
+
 def bound():
     """The axes bound here: ``((name, size), ...)``, hashable, outermost first."""
     return context.axes

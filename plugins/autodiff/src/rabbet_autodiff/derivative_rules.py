@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from rabbet.extend.primitive import instantiate, tangent_aval, zero_for
-from rabbet.extend.transform import FORWARD, TRANSPOSES, CustomRule, Dual, Tracer, Zero, payload_of, typeof
+from rabbet.extend.transform import CustomRule, Dual, Role, Tracer, Zero, payload_of, typeof
 
 from rabbet_autodiff import carried
 from rabbet_autodiff.primitives.custom_linear import custom_linear
@@ -66,7 +66,7 @@ class Pullback(Derivative):
     symbolic: bool = False
 
     def serves(self, interpreter):
-        return interpreter.plays(FORWARD)
+        return interpreter.plays(Role.FORWARD)
 
     def under(self, passage):
         of = carried.Stateful(passage).pullback if passage.interpreter.threads else carried.pullback(passage)
@@ -77,7 +77,7 @@ class Pullback(Derivative):
 def to_be_transposed(tangents):
     """Whether what is computed from these tangents may end in a transposition: they are being recorded."""
     found = [t.interpreter for t in tangents if type(t) is Tracer]
-    return any(i.stages or i.plays(TRANSPOSES) for i in found)
+    return any(i.stages or i.plays(Role.TRANSPOSES) for i in found)
 
 
 def pushed(push, primals, tangents):

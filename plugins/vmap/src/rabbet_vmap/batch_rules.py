@@ -2,18 +2,18 @@
 
 from rabbet.extend.bodies import PLAIN, forced, put_together
 from rabbet.extend.primitive import batch, move_axis, new_axis
-from rabbet.extend.transform import FORWARD, Batched, PayloadRule, rule_on_payloads, run_traced
+from rabbet.extend.transform import Batched, PayloadRule, Role, rule_on_payloads, run_traced
 
 BATCH = batch.name
 
 
 class BatchRule(PayloadRule):
-    """``function(interpreter, payloads) -> payloads``. The derivative of a function with such a rule is mapped
-    by the rule's own derivative.
+    """``function(interpreter, payloads) -> payloads``. The derivative of a function that has such a rule is
+    mapped by the rule's own derivative.
     """
 
     def survives(self, interpreter):
-        return interpreter.plays(FORWARD)
+        return interpreter.plays(Role.FORWARD)
 
     def under(self, passage):
         interpreter, inputs, outputs = passage.interpreter, passage.inputs, passage.outputs

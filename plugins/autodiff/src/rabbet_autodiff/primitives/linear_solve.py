@@ -21,10 +21,10 @@ from rabbet.extend.bodies import (
 from rabbet.extend.passes import evaluate, open_consts, stage
 from rabbet.extend.primitive import Primitive, instantiate, jvp, zero_for
 from rabbet.extend.transform import (
-    FORWARD,
     Dual,
     Linear,
     MissingRule,
+    Role,
     Zero,
     payload_of,
     run_traced,
@@ -74,7 +74,7 @@ def body_linear_solve(op, interpreter, args):
     """Forward mode, and what follows it, differentiates implicitly; an interpreter that carries rules takes
     all programs along; any other one goes through the solver.
     """
-    if interpreter.plays(FORWARD):
+    if interpreter.plays(Role.FORWARD):
         return differentiated(op, interpreter, args)
     if interpreter.table.model is jvp:
         return by_model(interpreter, op, args)
