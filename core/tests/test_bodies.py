@@ -9,7 +9,16 @@ from rabbet import lax
 from rabbet.extend.bodies import PLAIN, interpret, put_together, take_apart
 from rabbet.extend.passes import check, evaluate, stage
 from rabbet.extend.primitive import jit_call
-from rabbet.extend.transform import Interpreter, Tracer, call_with_rules, payload_of, run, run_traced, typeof
+from rabbet.extend.transform import (
+    Interpreter,
+    PayloadRule,
+    Tracer,
+    call_with_rules,
+    payload_of,
+    run,
+    run_traced,
+    typeof,
+)
 from rabbet.program.avals import ShapedArray
 
 from . import toys
@@ -278,7 +287,7 @@ def clipped(x):
         (box,) = payloads
         return [Box(lax.full_like(box.lo, -1.0), lax.full_like(box.hi, 1.0))]
 
-    (out,) = call_with_rules(function, {"enclose": rule}, [x], "clipped")
+    (out,) = call_with_rules(function, {"enclose": PayloadRule(rule)}, [x], "clipped")
     return out, seen
 
 

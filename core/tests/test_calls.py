@@ -44,6 +44,10 @@ def test_the_function_does_not_run_where_its_rule_does():
     assert enclose(f)((0.0, 1.0)) == Box(0.0, 1.0)
 
 
+def sine_with(rules):
+    return lambda x: call_with_rules(lambda x: [lax.sin(x)], rules, [x], "f")[0]
+
+
 class Widened(CustomRule):
     """A rule that serves another table's interpreter, and survives it where it is told to."""
 
@@ -66,7 +70,7 @@ def test_who_owns_a_table_says_how_its_rules_are_made(monkeypatch):
 
     finders = {"enclose": maker, "absent": lambda call, rule: None}
     monkeypatch.setattr(custom_rules, "find_maker", finders.get)
-    f = rb.custom_rules(lax.sin)
+    f = rb.custom_rules(lambda x: lax.sin(x))
     rule = f.def_rule("enclose", lambda box, scale: Box(lax.neg(scale), lax.full_like(box.hi, scale)))
     f.def_rule("absent", lambda *_: pytest.fail("nobody uses it"))
     assert enclose(f)((0.0, 1.0)) == Box(-2.0, 2.0)
@@ -74,14 +78,14 @@ def test_who_owns_a_table_says_how_its_rules_are_made(monkeypatch):
 
 
 def test_a_rule_serves_whom_it_says():
-    f = lambda x: call_with_rules(lambda x: [lax.sin(x)], {"elsewhere": Widened(toys.boxes, 5.0)}, [x], "f")[0]
+    f = sine_with({"elsewhere": Widened(toys.boxes, 5.0)})
     assert enclose(f)((0.0, 1.0)) == Box(-5.0, 5.0)
     assert enclose(toys.jit(f))((0.0, 1.0)) == Box(-5.0, 5.0)
     assert float(slope(f)(0.5)) == pytest.approx(np.cos(0.5))
 
 
 class Tagged(CustomRule):
-    """A rule for boxes that survives slopes: under them the box of a rate is asked for like that of a value."""
+    """A rule for boxes that survives slopes: the box of a rate is asked for like that of a value."""
 
     def __init__(self, seen):
         self.seen = seen
@@ -90,7 +94,8 @@ class Tagged(CustomRule):
         return interpreter.table is toys.slopes
 
     def under(self, passage):
-        self.seen.append((len(passage.inputs), len(passage.outputs), passage.name, passage.last - passage.first))
+        known = passage.last - passage.first
+        self.seen.append((len(passage.inputs), len(passage.outputs), passage.name, known))
         return self
 
     def apply(self, interpreter, rules, args, name, wanted):
@@ -99,7 +104,7 @@ class Tagged(CustomRule):
 
 def test_a_rule_survives_what_it_says():
     seen = []
-    f = lambda x: call_with_rules(lambda x: [lax.sin(x)], {"enclose": Tagged(seen)}, [x], "f")[0]
+    f = sine_with({"enclose": Tagged(seen)})
     both = lambda x: run(toys.Differentiate(), f, [toys.Slope(x, x)])
     boxed = run(toys.Enclose(), lambda x: list(both(x)), [Box(0.0, 1.0)])
     assert [tuple(map(float, box)) for box in boxed] == [(-1.0, 1.0), (-1.0, 1.0)]
@@ -107,6 +112,6 @@ def test_a_rule_survives_what_it_says():
 
 
 def test_a_rule_that_says_too_little_says_what_to_define():
-    f = lambda x: call_with_rules(lambda x: [x], {"enclose": CustomRule()}, [x], "f")[0]
+    f = sine_with({"enclose": CustomRule()})
     with pytest.raises(NotImplementedError, match="CustomRule must say how it is applied: define apply"):
         enclose(f)((0.0, 1.0))

@@ -77,8 +77,8 @@ def providers(group):
 
 @functools.cache
 def find_rule_maker(table):
-    """How rules of ``custom_rules`` functions for a table are made, where a package says so; None: on payloads.
-    Where that package is not installed nobody will ask for the rule, and it is dropped.
+    """How rules of ``custom_rules`` functions for a table are made, where a package says so; None: on
+    payloads. Where that package is not installed nobody will ask for the rule, and it is dropped.
     """
     plugins, group = manager(), "rabbet.custom_rules"
     if table in plugins.names(group):

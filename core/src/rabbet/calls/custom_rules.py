@@ -17,8 +17,8 @@ def no_makers(table):
 
 
 find_maker = no_makers
-"""``find_maker(table)``: how rules for a table are made, ``(call, function) -> CustomRule``, by the package that
-knows of more than payloads; None where none does."""
+"""``find_maker(table)``: how rules for a table are made, ``(call, function) -> CustomRule``, by the package
+that knows of more than payloads; None where none does."""
 
 
 def set_makers(finder):

@@ -66,7 +66,8 @@ def batched_over_last(op, args, ranks):
     """``op`` batched over the last dimension of those ``args`` whose rank of storage is 1."""
     if not any(ranks):
         return op(*args)
-    out = batching.lookup(op.primitive)(op, *[Batched(x, x.ndim - 1 if rank else None) for x, rank in zip(args, ranks)])
+    mapped = [Batched(x, x.ndim - 1 if rank else None) for x, rank in zip(args, ranks)]
+    out = batching.lookup(op.primitive)(op, *mapped)
     return [_last(b) for b in out] if op.primitive.multiple_results else _last(out)
 
 

@@ -34,13 +34,13 @@ custom_call = Primitive(
 )  # fmt: skip
 
 
-def at(interpreter, thunk):
-    """``thunk()`` with ``interpreter`` current."""
+def at(interpreter, function, *args):
+    """``function(*args)`` with ``interpreter`` current."""
     ctx = context
     previous = ctx.interpreter
     ctx.interpreter = interpreter
     try:
-        return thunk()
+        return function(*args)
     finally:
         ctx.interpreter = previous
 
@@ -59,14 +59,14 @@ def call(function, rules, args, name):
         rule = interpreter.custom_rule(rules)
         mine = any(is_mine(a, interpreter) for a in args)
         if rule is not None and mine:
-            return at(interpreter.parent, lambda i=interpreter: rule.apply(i, rules, args, name, None))
+            return at(interpreter.parent, rule.apply, interpreter, rules, args, name, None)
         if rule is not None or (not mine and interpreter.concerns_only_its_own):
             interpreter = interpreter.parent
             continue
         if interpreter.stages or not mine or survive(interpreter, rules):
-            return at(interpreter, lambda: staged(function, rules, args, name))
+            return at(interpreter, staged, function, rules, args, name)
         break
-    return at(interpreter, lambda: function(*args))
+    return at(interpreter, function, *args)
 
 
 def survive(interpreter, rules):
@@ -94,9 +94,9 @@ def bind(operands, body, rules, consts, name):
     ):
         interpreter = interpreter.parent
     if is_bottom(interpreter):
-        return at(interpreter, lambda: evaluate(body, operands))
+        return at(interpreter, evaluate, body, operands)
     op = custom_call.op(jaxpr=body, rules=rules, consts=consts, name=name)
-    return at(interpreter, lambda: op(*operands))
+    return at(interpreter, op, *operands)
 
 
 @custom_call.rule("lower")

@@ -32,8 +32,8 @@ KINDS = (
 
 
 class Role(enum.StrEnum):
-    """What a table can declare that it does, for those who need to know it of an interpreter: they ask for the
-    role (``Interpreter.plays``) and never for a table's name.
+    """What a table can declare that it does, for those who need to know it of an interpreter: they ask for
+    the role (``Interpreter.plays``) and never for a table's name.
 
     Example:
       >>> interpreter.plays(Role.FORWARD)

@@ -91,7 +91,7 @@ class Under:
 
 
 def through(interpreter, op, args):
-    """A ``custom_call`` under an interpreter that goes through it, with the rules that survive; ``Carried``."""
+    """A ``custom_call`` under an interpreter that goes through it, with the rules that survive."""
     if interpreter.carries and not interpreter.threads:
         return _uniformly(interpreter, op, args)
     return _as_it_is(interpreter, op, args)
@@ -103,7 +103,7 @@ def _surviving(op, passage):
 
 
 def _uniformly(interpreter, op, args):
-    """All outputs have one static part, so that rules know it before they run; payloads have one leaf each."""
+    """All outputs have one static part, which rules know before they run; payloads have one leaf each."""
     leaves, structures = bodies.take_apart(interpreter, args)
     n, body = op.params["consts"], op.params["jaxpr"]
     uniform = Under(interpreter, lambda *values: (evaluate(body, values),), structures)

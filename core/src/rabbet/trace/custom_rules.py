@@ -1,10 +1,9 @@
 """What the author of a function says of one transformation: the rules of ``custom_call``.
 
-A function's rules are a dict from the name of a rule table to a ``CustomRule``. Core asks a rule what it needs
-to know, and knows of no transformation: whom it serves, how it is applied, which interpreters it survives,
-and what it is under one of those.
+A function's rules are a dict from the name of a rule table to a ``CustomRule``. Core asks a rule what it
+needs to know, and knows of no transformation: whom it serves, how it is applied, which interpreters it
+survives, and what it is under one of those.
 """
-
 
 from rabbet.trace.interpreter import payload_of
 
@@ -30,7 +29,9 @@ class CustomRule:
         Args:
           passage: a ``trace.carrying.Passage``: the interpreter, and the function under it.
         """
-        raise NotImplementedError(f"{type(self).__name__} survives and must say as what: define under(passage)")
+        raise NotImplementedError(
+            f"{type(self).__name__} survives and must say as what: define under(passage)"
+        )
 
     def apply(self, interpreter, rules, args, name, wanted):
         """The function's outputs by this rule, with the level below current.

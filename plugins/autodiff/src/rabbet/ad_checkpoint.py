@@ -2,9 +2,8 @@
 
 from rabbet import tree
 from rabbet.extend.functions import fold_public, is_evaluating, traceable
-from rabbet_autodiff.checkpoint import checkpoint, remat
+from rabbet_autodiff import checkpoint, print_saved_residuals, remat, saved_residuals
 from rabbet_autodiff.primitives.checkpoint import name as _named
-from rabbet_autodiff.residuals import print_saved_residuals, saved_residuals
 
 __all__ = ["checkpoint", "checkpoint_name", "print_saved_residuals", "remat", "saved_residuals"]
 

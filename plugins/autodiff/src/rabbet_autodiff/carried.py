@@ -1,5 +1,5 @@
-"""Derivative rules under an interpreter that goes through their function, such as ``vmap``, or one that threads
-a state.
+"""Derivative rules under an interpreter that goes through their function, such as ``vmap``, or one that
+threads a state.
 """
 
 from rabbet import dtypes, tree
