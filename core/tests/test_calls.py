@@ -5,7 +5,7 @@ import pytest
 import rabbet as rb
 from rabbet import lax
 from rabbet.calls import custom_rules
-from rabbet.extend.transform import CustomRule, PayloadRule, call_with_rules, run
+from rabbet.extend.transform import CustomRule, PayloadRule, call_with_rules, rule_on_payloads, run
 
 from . import toys
 from .toys import Box, enclose, slope
@@ -66,7 +66,7 @@ def test_who_owns_a_table_says_how_its_rules_are_made(monkeypatch):
 
     def maker(call, rule):
         made.append(rule)
-        return PayloadRule(lambda interpreter, payloads: [rule(*payloads, 2.0)])
+        return PayloadRule(rule_on_payloads(call, "enclose", lambda box: rule(box, 2.0)))
 
     finders = {"enclose": maker, "absent": lambda call, rule: None}
     monkeypatch.setattr(custom_rules, "find_maker", finders.get)

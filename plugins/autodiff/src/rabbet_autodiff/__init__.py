@@ -16,8 +16,8 @@ from rabbet_autodiff.residuals import print_saved_residuals, saved_residuals
 
 __all__ = [
     "checkpoint", "closure_convert", "custom_gradient", "custom_jvp", "custom_vjp", "fwd_and_bwd", "grad",
-    "hessian", "jacfwd", "jacobian", "jacrev", "jvp", "linear_transpose", "linearize", "print_saved_residuals", "remat",
-    "saved_residuals", "stop_gradient", "value_and_grad", "vjp",
+    "hessian", "jacfwd", "jacobian", "jacrev", "jvp", "linear_transpose", "linearize", "print_saved_residuals",
+    "remat", "saved_residuals", "stop_gradient", "value_and_grad", "vjp",
 ]  # fmt: skip
 
 _fold_public(globals())
