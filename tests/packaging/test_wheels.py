@@ -22,6 +22,7 @@ INSIDE_RABBET = {
     "plugins/scipy": "rabbet/scipy/",
     "plugins/jet": "rabbet/experimental/jet/",
     "plugins/checkify": "rabbet/experimental/checkify/",
+    "plugins/testing": "rabbet/testing/",
     "core": "rabbet/",
 }
 
@@ -51,6 +52,7 @@ def test_the_distributions_are_those_of_the_design():
         "rabbet-jet",
         "rabbet-checkify",
         "rabbet-passes",
+        "rabbet-testing",
         "rabbet-pjrt-cpu",
         "rabbet-pjrt-cuda",
         "rabbet-pjrt-tpu",
@@ -141,7 +143,7 @@ def test_the_root_project_ships_no_code_and_requires_the_standard_plugins(wheel)
         "rabbet-passes",
         "rabbet-pjrt-cpu",
     }
-    assert {"cuda12", "cuda13", "tpu", "cli"} <= set(metadata(archive).get_all("Provides-Extra"))
+    assert {"cuda12", "cuda13", "tpu", "cli", "testing"} <= set(metadata(archive).get_all("Provides-Extra"))
 
 
 @pytest.mark.parametrize("folder", FOLDERS)

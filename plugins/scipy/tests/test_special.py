@@ -109,6 +109,7 @@ def five_points(function, args, i, h):
     return (8 * (at(1) - at(-1)) - (at(2) - at(-2))) / (12 * h)
 
 
+@pytest.mark.needs("jit")
 @pytest.mark.parametrize("name", [name for name, (_, by) in CASES.items() if by])
 def test_derivatives_by_every_argument(name):
     args, by = CASES[name]
@@ -141,6 +142,7 @@ def test_second_derivatives_where_the_first_are_by_differentiation():
     np.testing.assert_allclose(float(mixed), float(wanted), rtol=1e-12)
 
 
+@pytest.mark.needs("jit", "vmap")
 def test_mapped_traced_and_mixed_calls_agree():
     for name in ("betainc", "zeta", "expn", "hyp2f1", "ndtri", "poch"):
         args = [rnp.array(x[:4].astype("float32")) for x in CASES[name][0]]
@@ -339,7 +341,6 @@ def test_the_logarithm_of_boxcox_has_the_derivatives_of_its_limit():
         (lambda: special.factorial(3, exact=True), NotImplementedError, r"math\.factorial"),
         (lambda: special.comb(3, 2, exact=True), NotImplementedError, r"math\.comb"),
         (lambda: special.bernoulli(-1), ValueError, r"n must be 0 or more"),
-        (lambda: rb.jit(special.bernoulli)(3), TypeError, r"bernoulli: n decides the shape .* static"),
         (lambda: rb.grad(special.polygamma)(1.0, 2.0), TypeError, r"no derivative by n: .* whole numbers"),
         (lambda: special.sph_harm_y(1, 0, 0.0, 0.0, diff_n=1), NotImplementedError, r"rabbet\.jvp"),
         (lambda: special.lpmn(1, 1, 0.5), ValueError, r"one dimension, got the shape \(\)"),
@@ -349,3 +350,9 @@ def test_the_logarithm_of_boxcox_has_the_derivatives_of_its_limit():
 def test_errors_say_what_to_do(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+@pytest.mark.needs("jit")
+def test_a_traced_size_is_refused():
+    with pytest.raises(TypeError, match="bernoulli: n decides the shape .* make it a static argument"):
+        rb.jit(special.bernoulli)(3)

@@ -101,6 +101,7 @@ def test_values(name, function):
 
 
 # The density's logarithm by all real parameters; the others follow from it and from the special functions.
+@pytest.mark.needs("jit")
 @pytest.mark.parametrize("name", [*CONTINUOUS, *DISCRETE])
 def test_derivatives(name):
     function = "logpmf" if name in DISCRETE else "logpdf"
@@ -205,6 +206,7 @@ def test_multivariate_normal():
         stats.multivariate_normal.logpdf(rnp.ones(3), 0.0, rnp.eye(3), allow_singular=True)
 
 
+@pytest.mark.needs("jit")
 @pytest.mark.parametrize("dimensions", [1, 2])
 @pytest.mark.parametrize("method", [None, "silverman", 0.7])
 def test_estimated_densities(dimensions, method):

@@ -7,14 +7,13 @@ scan the half as many results, which are every other prefix, and combine those w
 import operator
 
 from rabbet import tree
-from rabbet.interpreter import typeof
 from rabbet.lax import shapes
+from rabbet.messages.source_positions import describe_function
 from rabbet.runtime.values import traceable
-from rabbet.source_info import describe_function, folded
+from rabbet.trace.interpreter import typeof
 from rabbet.tree_util import keystr
 
 
-@folded
 def associative_scan(fn, elems, reverse=False, axis=0):
     """The results of combining the first ``k`` elements along an axis, for every ``k``, in parallel.
 

@@ -15,8 +15,8 @@ import sys
 import numpy as np
 
 from rabbet import tree
-from rabbet.avals import ShapedArray
-from rabbet.interpreter import Tracer, leaked
+from rabbet.messages.tracebacks import fold_traceback, folds_itself
+from rabbet.program.avals import ShapedArray
 from rabbet.runtime import adapter, dlpack
 from rabbet.runtime.array import Array, from_host
 from rabbet.runtime.backends import default_registry
@@ -25,10 +25,9 @@ from rabbet.runtime.devices import device as device_numbered
 from rabbet.runtime.placement import placement
 from rabbet.runtime.sharding import SingleDeviceSharding
 from rabbet.runtime.values import moved, to_array
-from rabbet.source_info import fold_traceback, folded, folds_itself
+from rabbet.trace.interpreter import Tracer, leaked
 
 
-@folded
 def device_put(x, device=None, *, src=None, donate=False, may_alias=None):
     """Return `x` as arrays on `device`, which they are then committed to.
 

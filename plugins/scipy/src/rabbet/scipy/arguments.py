@@ -6,7 +6,8 @@ import operator
 import numpy as np
 
 from rabbet import dtypes, lax
-from rabbet.extend import Array, Tracer, cast, fused, is_array_like, is_python_scalar, spread, typeof
+from rabbet.extend.functions import Array, cast, fused, is_array_like, is_python_scalar, spread
+from rabbet.extend.transform import Tracer, typeof
 
 ArrayLike = Array | Tracer | np.ndarray | np.generic | bool | int | float | complex
 

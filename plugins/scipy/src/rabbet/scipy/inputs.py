@@ -10,7 +10,8 @@ import numpy as np
 
 import rabbet.numpy as rnp
 from rabbet import Array, dtypes, lax
-from rabbet.extend import is_array_like, is_python_scalar, typeof
+from rabbet.extend.functions import is_array_like, is_python_scalar
+from rabbet.extend.transform import typeof
 
 
 def array(name: str, x: Any) -> Array:

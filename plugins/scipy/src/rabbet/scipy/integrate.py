@@ -2,7 +2,7 @@
 
 import rabbet.numpy as rnp
 from rabbet import Array
-from rabbet.extend import fold_public
+from rabbet.extend.functions import fold_public
 
 
 def trapezoid(y: Array, x: Array | None = None, dx: float = 1.0, axis: int = -1) -> Array:

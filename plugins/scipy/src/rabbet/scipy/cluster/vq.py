@@ -2,7 +2,7 @@
 
 import rabbet.numpy as rnp
 from rabbet import Array
-from rabbet.extend import fold_public, fused
+from rabbet.extend.functions import fold_public, fused
 from rabbet.scipy.inputs import inexact, where
 
 

@@ -8,7 +8,8 @@ import numpy as np
 
 import rabbet.numpy as rnp
 from rabbet import Array, dtypes
-from rabbet.extend import fused, is_tracer
+from rabbet.extend.functions import fused
+from rabbet.extend.transform import is_tracer
 from rabbet.scipy.inputs import array, one_of, where
 from rabbet.tree_util import register_pytree_node_class
 

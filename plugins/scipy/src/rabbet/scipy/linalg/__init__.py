@@ -7,7 +7,7 @@ arrays do not change, and what is not finite gives results that are not.
 
 # ruff: noqa: F403 - each module says in __all__ what it gives
 
-from rabbet.extend import fold_public as _fold_public
+from rabbet.extend.functions import fold_public as _fold_public
 from rabbet.scipy.linalg.decompositions import *
 from rabbet.scipy.linalg.eigenvalues import *
 from rabbet.scipy.linalg.exponential import *

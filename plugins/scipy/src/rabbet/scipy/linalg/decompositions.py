@@ -4,7 +4,7 @@ from typing import Any
 
 import rabbet.numpy as rnp
 from rabbet import Array, lax
-from rabbet.extend import fused
+from rabbet.extend.functions import fused
 from rabbet.scipy.inputs import inexact as in_one_dtype
 from rabbet.scipy.inputs import one_of, real_dtype
 from rabbet.scipy.linalg.matrices import adjoint, batches, matrix, product, wide

@@ -6,7 +6,7 @@ from rabbet_autodiff import custom_jvp
 
 import rabbet.numpy as rnp
 from rabbet import Array, lax
-from rabbet.extend import fused
+from rabbet.extend.functions import fused
 from rabbet.scipy.inputs import where
 from rabbet.scipy.linalg.matrices import adjoint, diagonal, identity_like, norm1, product, square, wide
 from rabbet.scipy.linalg.schur_forms import column, column_by_column, schur_of, shifted_solve, with_column

@@ -4,7 +4,7 @@ import numpy as np
 
 import rabbet.numpy as rnp
 from rabbet import Array, dtypes
-from rabbet.extend import fused
+from rabbet.extend.functions import fused
 from rabbet.scipy.inputs import array, one_of
 from rabbet.scipy.linalg.matrices import inexact
 

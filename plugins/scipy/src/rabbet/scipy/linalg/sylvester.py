@@ -2,7 +2,7 @@
 
 import rabbet.numpy as rnp
 from rabbet import Array, lax
-from rabbet.extend import fused
+from rabbet.extend.functions import fused
 from rabbet.scipy.inputs import complex_dtype, is_complex, one_of, where
 from rabbet.scipy.inputs import inexact as in_one_dtype
 from rabbet.scipy.linalg.matrices import (

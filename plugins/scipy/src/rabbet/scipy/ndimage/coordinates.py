@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import rabbet.numpy as rnp
 from rabbet import Array, dtypes, lax
-from rabbet.extend import fused
+from rabbet.extend.functions import fused
 from rabbet.scipy.inputs import array, one_of, where
 from rabbet.scipy.ndimage.splines import coefficients, neighbours, position
 

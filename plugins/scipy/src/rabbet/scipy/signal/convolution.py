@@ -5,7 +5,7 @@ from typing import Any
 
 import rabbet.numpy as rnp
 from rabbet import Array, lax
-from rabbet.extend import fused
+from rabbet.extend.functions import fused
 from rabbet.scipy.inputs import axis_of, inexact, is_complex, one_of
 
 MODES = ("full", "same", "valid")

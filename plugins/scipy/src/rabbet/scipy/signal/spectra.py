@@ -6,7 +6,7 @@ import numpy as np
 
 import rabbet.numpy as rnp
 from rabbet import Array
-from rabbet.extend import fused
+from rabbet.extend.functions import fused
 from rabbet.scipy.inputs import array, axis_of, complex_dtype, inexact, is_complex, one_of, real_dtype, where
 from rabbet.scipy.signal.trends import detrend as without_trend
 from rabbet.scipy.signal.windows import get_window

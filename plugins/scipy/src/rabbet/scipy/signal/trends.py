@@ -7,7 +7,7 @@ import numpy as np
 
 import rabbet.numpy as rnp
 from rabbet import Array
-from rabbet.extend import fused
+from rabbet.extend.functions import fused
 from rabbet.scipy.inputs import axis_of, inexact, one_of
 
 

@@ -7,7 +7,7 @@ docs/scipy.md."""
 
 # ruff: noqa: F403 - each module says in __all__ what it gives
 
-from rabbet.extend import fold_public as _fold_public
+from rabbet.extend.functions import fold_public as _fold_public
 from rabbet.scipy.special.elementary import *
 from rabbet.scipy.special.error_functions import *
 from rabbet.scipy.special.gamma import *

@@ -4,7 +4,7 @@ import math
 
 import rabbet.nn
 from rabbet import lax
-from rabbet.extend import Array, fused
+from rabbet.extend.functions import Array, fused
 from rabbet.scipy.arguments import ArrayLike, elementwise, inexact, is_complex, real
 from rabbet.scipy.special.making import define
 from rabbet.scipy.special.numerics import choose, polynomial

@@ -3,7 +3,7 @@ functions.
 """
 
 from rabbet import lax
-from rabbet.extend import Array, fused
+from rabbet.extend.functions import Array, fused
 from rabbet.scipy.arguments import ArrayLike, inexact, is_complex, real
 from rabbet.scipy.special.error_values import (
     dawsons,

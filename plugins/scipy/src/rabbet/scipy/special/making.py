@@ -13,7 +13,8 @@ import numpy as np
 import rabbet as rb
 import rabbet.numpy as rnp
 from rabbet import dtypes, lax
-from rabbet.extend import Dual, Primitive, ShapedArray, Zero, typeof, zero_for
+from rabbet.extend.primitive import Primitive, ShapedArray, zero_for
+from rabbet.extend.transform import Dual, Zero, typeof
 
 SINGLE = np.dtype("float32")
 

@@ -4,7 +4,7 @@ import numpy as np
 
 import rabbet.numpy as rnp
 from rabbet import lax
-from rabbet.extend import Array, fused
+from rabbet.extend.functions import Array, fused
 from rabbet.scipy.arguments import ArrayLike, as_array, concrete, elementwise, real
 from rabbet.scipy.special.beta_values import betas, incomplete_betas, log_betas
 from rabbet.scipy.special.hypergeometric_values import hyp1f1s, hyp2f1s

@@ -5,7 +5,7 @@ from typing import Any
 
 import rabbet.numpy as rnp
 from rabbet import lax, tree_util
-from rabbet.extend import Array, folded
+from rabbet.extend.functions import Array, folded
 from rabbet.scipy.arguments import ArrayLike, check, one_dtype
 from rabbet.scipy.special.error_values import normal
 from rabbet.scipy.special.numerics import choose

@@ -3,7 +3,7 @@
 import math
 
 from rabbet import lax
-from rabbet.extend import Array
+from rabbet.extend.functions import Array
 from rabbet.scipy.arguments import ArrayLike, elementwise, real
 from rabbet.scipy.special.elementary import logit
 from rabbet.scipy.special.numerics import choose

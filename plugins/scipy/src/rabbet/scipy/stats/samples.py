@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import rabbet.numpy as rnp
 from rabbet import dtypes, lax
-from rabbet.extend import Array, fused
+from rabbet.extend.functions import Array, fused
 from rabbet.scipy.arguments import ArrayLike, check, concrete, inexact
 
 METHODS = ("average", "min", "max", "dense", "ordinal")

@@ -7,7 +7,7 @@ from rabbet_autodiff import linear_transpose
 
 import rabbet.numpy as rnp
 from rabbet import dtypes, lax, tree
-from rabbet.extend import typeof
+from rabbet.extend.transform import typeof
 
 
 def operator(name, argument, given):

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 import rabbet.numpy as rnp
-from rabbet.extend import fused
+from rabbet.extend.functions import fused
 from rabbet.scipy.inputs import where
 
 SMALL = 1e-4  # the square below which series are exact in double precision with the terms written here
