@@ -3,8 +3,8 @@
 import math
 
 import rabbet.nn
-from rabbet import lax
-from rabbet.extend.functions import Array, fused
+from rabbet import Array, lax
+from rabbet.extend.functions import fused
 from rabbet.scipy.arguments import ArrayLike, elementwise, inexact, is_complex, real
 from rabbet.scipy.special.making import define
 from rabbet.scipy.special.numerics import choose, polynomial

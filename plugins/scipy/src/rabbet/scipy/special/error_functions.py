@@ -2,8 +2,8 @@
 functions.
 """
 
-from rabbet import lax
-from rabbet.extend.functions import Array, fused
+from rabbet import Array, lax
+from rabbet.extend.functions import fused
 from rabbet.scipy.arguments import ArrayLike, inexact, is_complex, real
 from rabbet.scipy.special.error_values import (
     dawsons,

@@ -8,8 +8,8 @@ from fractions import Fraction
 import numpy as np
 
 import rabbet.numpy as rnp
-from rabbet import dtypes, lax
-from rabbet.extend.functions import Array, fused
+from rabbet import Array, dtypes, lax
+from rabbet.extend.functions import fused
 from rabbet.scipy.arguments import ArrayLike, concrete, elementwise, inexact, is_complex, real
 from rabbet.scipy.special.beta_values import betas, rising_factorials, sign_of_gamma
 from rabbet.scipy.special.gamma_values import (

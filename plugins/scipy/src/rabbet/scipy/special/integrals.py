@@ -1,7 +1,7 @@
 """Integrals of elementary functions: exponential, sine and cosine, Fresnel's, Spence's."""
 
-from rabbet import lax
-from rabbet.extend.functions import Array, fused
+from rabbet import Array, lax
+from rabbet.extend.functions import fused
 from rabbet.scipy.arguments import ArrayLike, real
 from rabbet.scipy.special.integral_values import (
     cosine_integral,

@@ -2,8 +2,7 @@
 
 import math
 
-from rabbet import lax
-from rabbet.extend.functions import Array
+from rabbet import Array, lax
 from rabbet.scipy.arguments import ArrayLike, elementwise
 from rabbet.scipy.special.elementary import times_log, times_log1p
 from rabbet.scipy.special.numerics import choose, whole

@@ -1,6 +1,6 @@
 """The chi-squared distribution with ``df > 0`` degrees of freedom, from ``loc`` on."""
 
-from rabbet.extend.functions import Array
+from rabbet import Array
 from rabbet.scipy.arguments import ArrayLike, elementwise, real
 from rabbet.scipy.stats import gamma
 

@@ -3,8 +3,7 @@
 import math
 
 import rabbet.numpy as rnp
-from rabbet import lax
-from rabbet.extend.functions import Array
+from rabbet import Array, lax
 from rabbet.scipy.arguments import ArrayLike, elementwise, one_dtype
 from rabbet.scipy.special.elementary import times_log
 from rabbet.scipy.special.numerics import choose, epsilon

@@ -2,8 +2,7 @@
 
 import math
 
-from rabbet import lax
-from rabbet.extend.functions import Array
+from rabbet import Array, lax
 from rabbet.scipy.arguments import ArrayLike, elementwise, real
 from rabbet.scipy.special.numerics import choose
 from rabbet.scipy.stats.frame import log_one_less, probability, standardized

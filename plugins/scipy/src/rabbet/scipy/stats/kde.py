@@ -4,8 +4,8 @@ import math
 from typing import Any
 
 import rabbet.numpy as rnp
-from rabbet import lax, tree_util
-from rabbet.extend.functions import Array, folded
+from rabbet import Array, lax, tree_util
+from rabbet.extend.functions import folded
 from rabbet.scipy.arguments import ArrayLike, check, one_dtype
 from rabbet.scipy.special.error_values import normal
 from rabbet.scipy.special.numerics import choose

@@ -4,8 +4,7 @@ number.
 
 import math
 
-from rabbet import lax
-from rabbet.extend.functions import Array
+from rabbet import Array, lax
 from rabbet.scipy.arguments import ArrayLike, elementwise
 from rabbet.scipy.special.beta_values import log_betas
 from rabbet.scipy.special.elementary import times_log, times_log1p

@@ -4,8 +4,8 @@ import math
 from typing import NamedTuple
 
 import rabbet.numpy as rnp
-from rabbet import dtypes, lax
-from rabbet.extend.functions import Array, fused
+from rabbet import Array, dtypes, lax
+from rabbet.extend.functions import fused
 from rabbet.scipy.arguments import ArrayLike, check, concrete, inexact
 
 METHODS = ("average", "min", "max", "dense", "ordinal")
@@ -15,7 +15,7 @@ class ModeResult(NamedTuple):
     """The most frequent values, and how often they occur."""
 
     mode: Array
-    count: Array
+    count: Array  # type: ignore[assignment] - a tuple has a method of that name
 
 
 def _policy(name, nan_policy, offered):
