@@ -17,13 +17,13 @@ from rabbet.runtime.values import to_array
 from rabbet.trace.interpreter import Tracer, typeof
 
 
-def promoted(*operands):
+def promote_operands(*operands):
     """The operands in their common dtype and shape, by the promotion lattice and NumPy's broadcasting;
     scalars stay scalars.
     """
     avals = [typeof(x) for x in operands]
     dtype, weak = dtypes.promote(*operands)
-    return spread([cast(x, a, dtype, weak) for x, a in zip(operands, avals, strict=True)])
+    return broadcast_operands([cast_operand(x, a, dtype, weak) for x, a in zip(operands, avals, strict=True)])
 
 
 def beside(x, y):
@@ -33,11 +33,11 @@ def beside(x, y):
     a, b = typeof(x), typeof(y)
     if a.dtype != b.dtype or a.weak_type != b.weak_type:
         dtype, weak = dtypes.promote(x, y)
-        x, y = cast(x, a, dtype, weak), cast(y, b, dtype, weak)
-    return (x, y) if a.shape == b.shape or not a.shape or not b.shape else spread([x, y])
+        x, y = cast_operand(x, a, dtype, weak), cast_operand(y, b, dtype, weak)
+    return (x, y) if a.shape == b.shape or not a.shape or not b.shape else broadcast_operands([x, y])
 
 
-def cast(x, aval, dtype, weak=False):
+def cast_operand(x, aval, dtype, weak=False):
     """``x`` in ``dtype``; Python scalars stay as they are, they adopt it."""
     if python_scalars.is_python_scalar(x) and python_scalars.fits(x, dtype):
         return x
@@ -52,7 +52,7 @@ def cast(x, aval, dtype, weak=False):
     return convert.convert_element_type(x, new_dtype=dtype, weak_type=weak)
 
 
-def spread(operands):
+def broadcast_operands(operands):
     """The operands broadcast to one shape, Python scalars aside."""
     operands = list(operands)
     sizes = [typeof(x).shape for x in operands]

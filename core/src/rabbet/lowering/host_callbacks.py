@@ -25,7 +25,7 @@ class HostCallback(NamedTuple):
     tokens: int = 0
 
 
-def write_call(op, function, names, effect=None):
+def write_python_call(op, function, names, effect=None):
     """Write a call of Python as the lowering of an operation.
 
     Args:

@@ -42,7 +42,7 @@ def leaf_path(structure, index):
     return path
 
 
-def converted(convert, leaves, refusal):
+def convert_leaves(convert, leaves, refusal):
     """``convert`` of every leaf; of the first one that ``convert`` refuses with a ``TypeError``,
     ``refusal(index, leaf)`` is the text.
     """
@@ -65,10 +65,10 @@ def _accepted(convert, x):
     return True
 
 
-def shown(x):
+def describe_value(x):
     """``str ('fast')``: the type and the beginning of the text of a value."""
     text = repr(x)
     return f"{type(x).__name__} ({text if len(text) <= 40 else text[:37] + '...'})"
 
 
-__all__ = ["BY_POSITION", "argument_name", "converted", "leaf_path", "parameter_name", "shown"]
+__all__ = ["BY_POSITION", "argument_name", "convert_leaves", "describe_value", "leaf_path", "parameter_name"]

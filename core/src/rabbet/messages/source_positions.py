@@ -17,8 +17,18 @@ from itertools import islice
 from typing import NamedTuple
 
 __all__ = [
-    "Position", "Site", "add_internal_root", "address", "caller", "definition_site", "describe_function",
-    "is_internal", "named_like", "position", "short_path", "stacklevel",
+    "Position",
+    "Site",
+    "add_internal_root",
+    "address",
+    "caller",
+    "definition_site",
+    "describe_function",
+    "is_internal",
+    "named_like",
+    "short_path",
+    "source_position",
+    "stacklevel",
 ]  # fmt: skip
 
 _positions = {}
@@ -112,9 +122,14 @@ def stacklevel():
     return level
 
 
-def position(where):
-    """The ``Position`` of a pair that ``caller`` returned."""
-    code, lasti = where
+def source_position(where=None):
+    """Where in the user's program something stands, as file, line, column and function; its text is
+    ``file:line``.
+
+    Args:
+      where: what an ``Equation`` or ``context`` has as its ``where``; None: the user's line that runs now.
+    """
+    code, lasti = where or caller()
     # By the identity of the code, because hashing a code object reads all of it. The entry keeps the code
     # alive.
     known = _positions.get((id(code), lasti))

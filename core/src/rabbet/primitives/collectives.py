@@ -279,7 +279,7 @@ def permute_members(op, x):
     stacked = at(x, 0, size)
     if len(source) < size:
         one = typeof(stacked)
-        nothing = zeros.full(one.update(shape=(1, *one.shape[1:])), 0)
+        nothing = zeros.full_of_type(one.update(shape=(1, *one.shape[1:])), 0)
         stacked = shape.concatenate(stacked, nothing, dimension=0)
     return Batched(rows(stacked, [source.get(i, size) for i in range(size)]), 0)
 

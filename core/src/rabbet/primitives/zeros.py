@@ -7,18 +7,18 @@ import numpy as np
 
 from rabbet import dtypes, primitives
 from rabbet.program import python_scalars
-from rabbet.rules.payloads import Dual, Zero, zero_for
+from rabbet.rules.payloads import Dual, Zero, zero_tangent
 from rabbet.trace.interpreter import typeof
 
 
-def full(aval, value):
+def full_of_type(aval, value):
     """An array of type ``aval`` filled with a scalar; for float0, the NumPy array of that dtype, for an
     extended dtype elements stored as that scalar.
     """
     if aval.dtype == dtypes.float0:
         return np.zeros(aval.shape, dtypes.float0)
     if aval.is_extended:
-        stored = full(aval.physical, value)
+        stored = full_of_type(aval.physical, value)
         return primitives.keys.from_physical(stored, dtype=aval.dtype)  # type: ignore[attr-defined]
     scalar = python_scalars.typed(value, aval.dtype)
     if not aval.shape:
@@ -28,7 +28,7 @@ def full(aval, value):
 
 def instantiate(t):
     """``t``, or an array of zeros if it is a symbolic zero."""
-    return full(t.aval, 0) if type(t) is Zero else t
+    return full_of_type(t.aval, 0) if type(t) is Zero else t
 
 
 def add_tangents(a, b):
@@ -59,5 +59,5 @@ def no_tangent(op, *duals):
     """The jvp rule of operations that carry no derivative: integers, comparisons, roundings."""
     out = op(*[d.primal for d in duals])
     if op.primitive.multiple_results:
-        return [Dual(o, zero_for(typeof(o))) for o in out]
-    return Dual(out, zero_for(typeof(out)))
+        return [Dual(o, zero_tangent(typeof(o))) for o in out]
+    return Dual(out, zero_tangent(typeof(out)))

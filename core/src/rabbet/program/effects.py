@@ -35,11 +35,11 @@ def ordered(effects):
     return tuple(sorted([e for e in effects if e.ordered]))
 
 
-def listed(effects):
+def effect_names(effects):
     """Effects in words, sorted."""
     return ", ".join([str(e) for e in sorted(effects)])
 
 
 NONE = frozenset()
 
-__all__ = ["NONE", "Effect", "listed", "ordered"]
+__all__ = ["NONE", "Effect", "effect_names", "ordered"]

@@ -133,7 +133,7 @@ class ClosedJaxpr(NamedTuple):
         return repr(self.jaxpr)
 
 
-def open_consts(closed):
+def consts_as_inputs(closed):
     """The same program with its captured arrays as leading inputs, as bodies of other programs have it."""
     jaxpr = closed.jaxpr
     if not jaxpr.constvars:
@@ -221,8 +221,8 @@ __all__ = [
     "Literal",
     "Var",
     "bodies_of",
+    "consts_as_inputs",
     "effects_in",
     "effects_of",
     "evaluate",
-    "open_consts",
 ]

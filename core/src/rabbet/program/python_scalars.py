@@ -18,7 +18,7 @@ def is_python_scalar(x):
     return type(x) in _python_scalars
 
 
-def adopted_avals(op, args, type_of):
+def operand_avals(op, args, type_of):
     """The avals of ``args``, with each Python scalar typed by the arrays beside it if the primitive says so.
 
     Args:

@@ -78,6 +78,6 @@ def tangent_aval(aval):
     return ShapedArray(aval.shape, dtypes.float0)
 
 
-def zero_for(aval):
+def zero_tangent(aval):
     """The symbolic zero tangent of a primal of type ``aval``."""
     return Zero(tangent_aval(aval))

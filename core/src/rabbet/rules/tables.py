@@ -17,6 +17,8 @@ A platform comes first at each of the first three steps: a rule for ``"lower:cud
 """
 
 import importlib
+import keyword
+import sys
 import weakref
 from typing import Any, NamedTuple
 
@@ -247,10 +249,10 @@ class RuleTable(_Rules):
         """
         kinds = ", ".join(primitive.kinds) or "none"
         known = ", ".join(self.by_kind) or "none"
-        name = primitive.name
+        name = written(primitive)
         error = MissingRule(
-            f"no {self.name!r} rule for primitive {name!r} (kinds: {kinds})\n"
-            f"  primitive {name!r}{source_positions.owner(primitive.where.module)} is defined at "
+            f"no {self.name!r} rule for primitive {primitive.name!r} (kinds: {kinds})\n"
+            f"  primitive {primitive.name!r}{source_positions.owner(primitive.where.module)} is defined at "
             f"{primitive.where}\n"
             f"  table {self.name!r}{source_positions.owner(self.where.module)} is defined at {self.where}; "
             "its rules by kind "
@@ -323,7 +325,7 @@ def miscounted(table, primitive, rule, out, wanted, where):
       where: the user's position, or None.
     """
     given = f"a list of {len(out)}" if type(out) in (list, tuple) else f"a {type(out).__name__}"
-    place = None if where is None else source_positions.position(where)
+    place = None if where is None else source_positions.source_position(where)
     called = "" if place is None else f", called at {place}"
     return TypeError(
         f"the {table.name!r} rule for primitive {primitive.name!r} ({source_positions.address(rule)}) "
@@ -346,7 +348,7 @@ def reached(error, table, primitive, where):
         # The innermost caller knows the user's line.
         error.chain = 0
         if where is not None:
-            lines.insert(1, f"  called at {source_positions.position(where)}")
+            lines.insert(1, f"  called at {source_positions.source_position(where)}")
     if getattr(error, "missing", None) != (table, primitive):
         found = table.explain(primitive)
         if found is not None:
@@ -364,6 +366,24 @@ def described(found, table, primitive):
     kind = f" (by kind {found.detail!r})" if found.source == "kind" else ""
     kind = f" (from that for {found.detail!r})" if found.source == "derived" else kind
     return f"the {table.name!r} rule for {primitive.name!r}{kind} ({source_positions.address(found.rule)})"
+
+
+def public_name(primitive):
+    """The name of a primitive as an attribute: a word of Python, such as ``while``, gets an underscore."""
+    return f"{primitive.name}_" if keyword.iskeyword(primitive.name) else primitive.name
+
+
+def written(primitive):
+    """How a program names a primitive, for messages: ``rabbet.extend.primitive.mul`` if it is core's, else by
+    the module that made it.
+    """
+    home = primitive.__module__
+    if home.startswith(CORE):
+        return f"rabbet.extend.primitive.{public_name(primitive)}"
+    for name, value in vars(sys.modules.get(home, sys)).items():
+        if value is primitive:
+            return name if home == "__main__" else f"{home}.{name}"
+    return primitive.name
 
 
 def no_bridges(name):

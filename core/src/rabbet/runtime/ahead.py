@@ -84,7 +84,7 @@ def compile_ahead(lowering, topology, options=None):
     build = compile_options.build_options(device, text=text)
     overrides = compile_options.merge(dict(build.env_option_overrides), named(options))
     build.env_option_overrides = sorted(overrides.items())
-    hook_calls.tell("compile_started", name=name, platform=platform, module_size=len(text))
+    hook_calls.tell_hooks("compile_started", name=name, platform=platform, module_size=len(text))
     try:
         exe = adapter.compile_unloaded(raw.client, lowering.module.text, adapter.device_list((raw,)), build)
     except adapter.XlaRuntimeError as error:
@@ -94,7 +94,7 @@ def compile_ahead(lowering, topology, options=None):
         raise compile_failure(lowering, adapter.without_version_guess(message)) from None
     finally:
         seconds = time.perf_counter() - started
-        hook_calls.tell("compile_finished", name=name, seconds=seconds, cached=False)
+        hook_calls.tell_hooks("compile_finished", name=name, seconds=seconds, cached=False)
     out = AheadExecutable(exe, lowering, topology, raw.device_kind, seconds)
     check_memory(out, backend)
     return out

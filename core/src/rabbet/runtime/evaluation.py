@@ -104,7 +104,7 @@ class Evaluation:
         return "evaluation"
 
 
-def at_once(op, kinds, otherwise):
+def eager_unary(op, kinds, otherwise):
     """A function of one array that executes ``op`` in its own frame, which is all that an eager call costs.
 
     Args:
@@ -174,4 +174,4 @@ def as_program(op, avals):
 
 EVALUATION = Evaluation()
 
-__all__ = ["EVALUATION", "Evaluation", "as_program", "at_once", "executable"]
+__all__ = ["EVALUATION", "Evaluation", "as_program", "eager_unary", "executable"]

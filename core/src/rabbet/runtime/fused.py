@@ -19,7 +19,7 @@ from rabbet.messages.tracebacks import fold_traceback, folds_itself
 from rabbet.program import python_scalars
 from rabbet.program.avals import ShapedArray
 from rabbet.program.context import context
-from rabbet.program.jaxpr import open_consts
+from rabbet.program.jaxpr import consts_as_inputs
 from rabbet.runtime import program, values
 from rabbet.runtime.array import Array
 from rabbet.runtime.evaluation import EVALUATION
@@ -234,7 +234,7 @@ def _is_wide(dtype):
 
 def _array(x, device, wide):
     if type(x) is Array:
-        return x if x.spec.device is device else values.moved(x, device, x.spec.committed)
+        return x if x.spec.device is device else values.copy_to_device(x, device, x.spec.committed)
     if wide and type(x) in (int, float, complex):
         return values.scalar_array(x, ShapedArray((), DEFAULTS[True][type(x)], True), device)
     if wide and isinstance(x, (np.ndarray, np.generic)):
@@ -283,6 +283,6 @@ def _compile(function, signature):
     name = getattr(function, "__name__", "fused")
     closed = stage(flat, [typeof(a) for a in signature.arrays], name)
     consts = [values.to_array(c, signature.device) for c in closed.consts]
-    lowering = program.lower(open_consts(closed), signature.device.platform, name)
+    lowering = program.lower(consts_as_inputs(closed), signature.device.platform, name)
     made = program.compile(lowering, signature.device)
     return _Compiled(made, signature.committed, consts, treedef)

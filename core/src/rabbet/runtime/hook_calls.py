@@ -12,12 +12,12 @@ def set_notifier(function, listening):
     notify, _listening = function, listening
 
 
-def listening():
+def hooks_are_listening():
     """Whether it is worth finding out what to tell."""
     return notify is not None and _listening()
 
 
-def tell(hook, **facts):
+def tell_hooks(hook, **facts):
     """Tell the hook plugins, if there are any."""
     if notify is not None:
         notify(hook, **facts)

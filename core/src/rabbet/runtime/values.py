@@ -66,7 +66,7 @@ def to_array(x, device=None, dtype=None):
     return host_array(x, aval, device or default_device())
 
 
-def traceable(x):
+def array_or_tracer(x):
     """``x`` as transformations take it: arrays and tracers as they are, NumPy arrays and scalars as arrays
     on the default device.
 
@@ -88,12 +88,12 @@ def operands(op, args):
         for a in args:
             if type(a) is Tracer:
                 raise leaked(a)
-        avals = python_scalars.adopted_avals(op, args, typeof)
+        avals = python_scalars.operand_avals(op, args, typeof)
     device, committed = common_device(args, op.primitive.name)
     arrays = []
     for i, a in enumerate(args):
         if type(a) is Array:
-            arrays.append(a if a.spec.device is device else moved(a, device, a.spec.committed))
+            arrays.append(a if a.spec.device is device else copy_to_device(a, device, a.spec.committed))
         elif avals is not None and python_scalars.is_python_scalar(a):
             arrays.append(scalar_array(a, avals[i], device))
         else:
@@ -144,7 +144,7 @@ def different_devices(values, what, name):
     )
 
 
-def moved(array, device, committed):
+def copy_to_device(array, device, committed):
     """``array`` copied to ``device`` (the same memory if it is there)."""
     if array.raw.is_deleted():
         raise array.deleted()
@@ -163,12 +163,12 @@ def with_weak_type(array, weak_type):
 
 
 __all__ = [
+    "array_or_tracer",
     "common_device",
+    "copy_to_device",
     "host_array",
-    "moved",
     "operands",
     "scalar_array",
     "to_array",
-    "traceable",
     "with_weak_type",
 ]

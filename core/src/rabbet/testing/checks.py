@@ -4,7 +4,7 @@ import numpy as np
 
 from rabbet import dtypes
 from rabbet.program import checking
-from rabbet.program.jaxpr import open_consts
+from rabbet.program.jaxpr import consts_as_inputs
 from rabbet.runtime import compiled
 from rabbet.testing import kinds, laws
 from rabbet.testing.draws import device_array
@@ -122,7 +122,7 @@ def check_laws(row, names, system=CORE, dtype=None, seed=0, staged=True):
 def evaluated(fn, args, label):
     """Run ``fn``, which returns a list of arrays, as one program, checked against the grammar of programs."""
     closed = checking.check(stage(fn, [typeof(a) for a in args], "laws"))
-    lowering = compiled.lower_program(open_consts(closed), name=f"laws of {label}")
+    lowering = compiled.lower_program(consts_as_inputs(closed), name=f"laws of {label}")
     run = compiled.compile_program(lowering, options=COMPILE_FAST).runner(False)
     return run([*closed.consts, *args])
 

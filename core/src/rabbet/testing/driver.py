@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from rabbet.primitives import batching, calls, standard, zeros
 from rabbet.primitives.transposition import transpose_program
-from rabbet.program.jaxpr import open_consts
-from rabbet.rules.payloads import Batched, Dual, Zero, zero_for
+from rabbet.program.jaxpr import consts_as_inputs
+from rabbet.rules.payloads import Batched, Dual, Zero, zero_tangent
 from rabbet.trace.interpreter import Interpreter, payload_of, run_traced, typeof
 from rabbet.trace.staging import stage
 
@@ -36,7 +36,7 @@ class Forward(Interpreter):
     table = standard.jvp
 
     def lift(self, value):
-        return Dual(value, zero_for(typeof(value)))
+        return Dual(value, zero_tangent(typeof(value)))
 
     def type_of(self, dual):
         return typeof(dual.primal)
@@ -78,12 +78,12 @@ def vjp(fn, *primals):
     closed = stage(push, [typeof(x).strong() for x in primals], "push")
 
     def pull(cotangents):
-        jaxpr = open_consts(closed)
+        jaxpr = consts_as_inputs(closed)
         linear = (False,) * len(closed.consts) + (True,) * len(primals)
         results = transpose_program(jaxpr, linear, closed.consts, (True,) * len(jaxpr.outvars), cotangents)
         return tuple(
             [
-                zeros.full(typeof(x).strong(), 0) if ct is None else ct
+                zeros.full_of_type(typeof(x).strong(), 0) if ct is None else ct
                 for ct, x in zip(results, primals, strict=True)
             ]
         )
@@ -115,7 +115,7 @@ def jit(fn):
     def compiled(*args):
         closed = stage(fn, [typeof(x) for x in args])
         name = getattr(fn, "__name__", "compiled")
-        return tuple(calls.call_of(open_consts(closed), name)(*closed.consts, *args))
+        return tuple(calls.call_op(consts_as_inputs(closed), name)(*closed.consts, *args))
 
     return compiled
 

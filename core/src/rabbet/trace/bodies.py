@@ -11,7 +11,7 @@ A value the interpreter never touched is *plain*: it is its own single leaf, and
 from typing import Any, NamedTuple
 
 from rabbet import tree
-from rabbet.program.jaxpr import evaluate, open_consts
+from rabbet.program.jaxpr import consts_as_inputs, evaluate
 from rabbet.trace.interpreter import Tracer, payload_of, run_traced, typeof
 from rabbet.trace.staging import stage
 
@@ -129,7 +129,7 @@ def interpret(interpreter, jaxpr, structures, leaf_avals, outputs=None, state_at
         return [leaf for x, s in zip(outs, outputs, strict=True) for leaf in forced(inner, x, s)]
 
     closed = stage(flat, leaf_avals, jaxpr.name)
-    result = open_consts(closed), out_structures, list(closed.consts)
+    result = consts_as_inputs(closed), out_structures, list(closed.consts)
     if memo is not None and not closed.consts:
         jaxpr.memo[memo] = result
     return result

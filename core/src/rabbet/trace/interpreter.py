@@ -170,8 +170,9 @@ class Interpreter:
         made = getattr(decider, "where", None)
         raise TypeError(
             f"{self.describe()}: {op.primitive.name!r} is decided by {value} that depends on "
-            f"transformed inputs{'' if made is None else f' (made at {source_positions.position(made)})'}"
-            f"{'' if context.where is None else f', at {source_positions.position(context.where)}'}. "
+            f"transformed "
+            f"inputs{'' if made is None else f' (made at {source_positions.source_position(made)})'}"
+            f"{'' if context.where is None else f', at {source_positions.source_position(context.where)}'}. "
             f"Decide by values that do not, or give {type(self).__name__} a method predicate(op, args)"
         )
 
@@ -274,12 +275,12 @@ class Interpreter:
             for i, a in enumerate(args):
                 if payloads[i] is a:
                     if self.lifts_typed and type(a) in PYTHON:
-                        a = python_scalars.as_operand(a, python_scalars.adopted_avals(op, args, typeof)[i])
+                        a = python_scalars.as_operand(a, python_scalars.operand_avals(op, args, typeof)[i])
                     payloads[i] = self.lift(a)
             out = rule(op, *payloads)
             if op.primitive.multiple_results:
                 wanted = op.known_count(len(args))
-                wanted = wanted or len(op.outs(tuple(python_scalars.adopted_avals(op, args, typeof))))
+                wanted = wanted or len(op.outs(tuple(python_scalars.operand_avals(op, args, typeof))))
                 if type(out) not in (list, tuple) or len(out) != wanted:
                     raise tables.miscounted(self.table, op.primitive, rule, out, wanted, ctx.where)
                 return [self.wrap(p) for p in out]
@@ -396,7 +397,11 @@ def _shorten(text, most=60):
 
 def leaked(tracer):
     """The error for a tracer that outlived its transformation."""
-    line = f"It was made at {source_positions.position(tracer.where)}. " if tracer.where is not None else ""
+    line = (
+        f"It was made at {source_positions.source_position(tracer.where)}. "
+        if tracer.where is not None
+        else ""
+    )
     if tracer.interpreter.alive:
         return UnexpectedTracerError(
             f"a value of type {tracer.aval.str_short()} of {tracer.interpreter.describe()} was used by "

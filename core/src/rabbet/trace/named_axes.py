@@ -16,7 +16,7 @@ COLLECTIVE = "collective"
 """The name of the table whose rules say what a collective means to the interpreter that binds its axis."""
 
 
-def bound():
+def bound_axes():
     """The axes bound here: ``((name, size), ...)``, hashable, outermost first."""
     return context.axes
 
@@ -52,7 +52,7 @@ def with_more(axes, more):
 
 
 @contextlib.contextmanager
-def named(more):
+def bind_axes(more):
     """Within the ``with`` block the axes ``((name, size), ...)`` are bound: for tracing only, since nobody
     gives them a meaning.
     """
@@ -86,4 +86,4 @@ def used_in(jaxpr):
     return jaxpr.once("axis names", lambda: frozenset().union(*[used_by(e.op) for e in jaxpr.equations]))
 
 
-__all__ = ["bound", "is_collective", "named", "shown", "size_of", "used_by", "used_in", "with_more"]
+__all__ = ["bind_axes", "bound_axes", "is_collective", "shown", "size_of", "used_by", "used_in", "with_more"]

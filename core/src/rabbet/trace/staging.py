@@ -46,7 +46,7 @@ class Stage(Interpreter):
             inputs.append(v)
             avals.append(v.aval)
         if loose:
-            avals = python_scalars.adopted_avals(op, args, typeof)
+            avals = python_scalars.operand_avals(op, args, typeof)
             for i, v in enumerate(inputs):
                 if type(v) in PYTHON:
                     inputs[i] = Literal(v, avals[i])

@@ -7,8 +7,8 @@ is running) goes to ``Jitted.slowly``.
 
 import functools
 
-from rabbet.extend.backend import config
-from rabbet.extend.functions import EVALUATION, Array, fold_traceback
+from rabbet import Array, config
+from rabbet.extend.functions import EVALUATION, fold_traceback
 from rabbet.extend.transform import context
 from rabbet.tree import registry
 

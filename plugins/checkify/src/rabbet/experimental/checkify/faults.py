@@ -6,12 +6,20 @@ from rabbet import dtypes, lax
 from rabbet.experimental.checkify.interpreter import Checked, Fault, rules
 from rabbet.experimental.checkify.sites import DivisionByZeroError, NaNError, OOBError
 from rabbet.extend.primitive import (
-    dynamic_slice_call,
-    dynamic_update_slice_call,
-    gather_call,
+    dynamic_slice as dynamic_slice_call,
+)
+from rabbet.extend.primitive import (
+    dynamic_update_slice as dynamic_update_slice_call,
+)
+from rabbet.extend.primitive import (
+    gather as gather_call,
+)
+from rabbet.extend.primitive import (
     scatter_calls,
     scatter_window_sizes,
-    sort_call,
+)
+from rabbet.extend.primitive import (
+    sort as sort_call,
 )
 from rabbet.extend.transform import typeof
 
