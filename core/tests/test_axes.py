@@ -5,7 +5,8 @@ import pytest
 import rabbet as rb
 from rabbet import lax
 from rabbet.extend.passes import stage
-from rabbet.extend.transform import Batched, Interpreter, RuleTable, collective, context, run, typeof
+from rabbet.extend.primitive import Batched
+from rabbet.extend.transform import Interpreter, RuleTable, collective, context, run, typeof
 from rabbet.primitives import calls
 from rabbet.trace import named_axes
 

@@ -31,7 +31,7 @@ def test_a_transformation_a_primitive_and_a_bridge_written_with_this_page_alone(
 
     double = Primitive("double_of_test_extend", lambda x: x, kinds=("elementwise",))
     double.rule("lower")(lambda op, x: op.emit(f"stablehlo.add {x}, {x} : {op.out.mlir}"))
-    double.rule("jvp")(lambda op, x: extend.transform.Dual(op(x.primal), op(x.tangent)))
+    double.rule("jvp")(lambda op, x: extend.primitive.Dual(op(x.primal), op(x.tangent)))
 
     @third.primitive(double)
     def double_error(op, x):

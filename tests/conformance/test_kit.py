@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import rabbet as rb
 from rabbet import lax
-from rabbet.extend.primitive import Primitive, full_of_type
-from rabbet.extend.transform import Batched, Dual, RuleSet, RuleTable, lower, typeof
+from rabbet.extend.primitive import Batched, Dual, Primitive, full_of_type
+from rabbet.extend.transform import RuleSet, RuleTable, lower, typeof
 from rabbet.testing import (
     LawError,
     Row,

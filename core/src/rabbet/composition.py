@@ -9,9 +9,10 @@ import contextlib
 import functools
 
 from rabbet import dtypes, passes
-from rabbet.config import Config, config
+from rabbet.config import config
 from rabbet.errors import PluginError
 from rabbet.lax import operators
+from rabbet.messages import tracebacks
 from rabbet.messages.tracebacks import folded
 from rabbet.primitives import standard
 from rabbet.program import context
@@ -37,9 +38,8 @@ def compose():
     passes.set_finder(find_passes)
     backends.set_manager(manager)
     config.use_finder(load_backends)
+    tracebacks.full_if(lambda: config.traceback == "full")
     hook_calls.set_notifier(notify_hooks, has_hooks)
-    for method in ("__getattr__", "__setattr__", "context", "override", "update"):
-        setattr(Config, method, folded(getattr(Config, method)))  # tracebacks have settings of their own
     for name in ("debug_nans", "debug_infs"):
         # What is compiled checks its results, or does not, for good.
         config.watch(name, clear_caches)

@@ -5,8 +5,8 @@ import pytest
 from rabbet import lax
 from rabbet.errors import MissingRule
 from rabbet.experimental.jet import jet
-from rabbet.extend.primitive import Primitive, zero_tangent
-from rabbet.extend.transform import Dual, Zero, lower, typeof
+from rabbet.extend.primitive import Dual, Primitive, Zero, zero_tangent
+from rabbet.extend.transform import lower, typeof
 from rabbet.testing.draws import device_array
 
 

@@ -14,7 +14,7 @@ from rabbet.runtime.ahead import compile_ahead
 from rabbet.runtime.backends import Backend
 from rabbet.runtime.c_api import CApiBackend, find_library
 from rabbet.runtime.compile_options import normalize_compiler_options
-from rabbet.runtime.compiled import compile_program, lower_program
+from rabbet.runtime.compiled import call_by_placements, compile_program, lower_program, program_entry
 from rabbet.runtime.memory import is_glibc, keep_freed_memory
 from rabbet.runtime.sharding import SingleDeviceSharding
 from rabbet.runtime.transfer import as_device
@@ -26,6 +26,7 @@ __all__ = [
     "Setting",
     "SingleDeviceSharding",
     "as_device",
+    "call_by_placements",
     "common_device",
     "compile_ahead",
     "compile_program",
@@ -39,6 +40,7 @@ __all__ = [
     "make_cpu_client",
     "make_topology",
     "normalize_compiler_options",
+    "program_entry",
     "provide_lapack",
     "register_plugin_calls",
     "topology_of",

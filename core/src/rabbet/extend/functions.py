@@ -1,7 +1,6 @@
 """A library of functions, such as ``rabbet.numpy``: fused programs, operands, results and messages."""
 
-from rabbet.debug import check_format
-from rabbet.lax.promotion import broadcast_operands, cast_operand, is_array_like, promote_operands
+from rabbet.lax.promotion import broadcast_operands, is_array_like, promote_operands
 from rabbet.lax.values import with_weak_type
 from rabbet.messages.argument_names import (
     argument_name,
@@ -14,19 +13,16 @@ from rabbet.messages.source_positions import describe_function, named_like, sour
 from rabbet.messages.tracebacks import fold_public, fold_traceback, folded, folds_itself
 from rabbet.program.python_scalars import is_python_scalar
 from rabbet.runtime.compiled import is_evaluating
-from rabbet.runtime.evaluation import EVALUATION, eager_unary
+from rabbet.runtime.evaluation import eager_unary
 from rabbet.runtime.fused import fused
 from rabbet.runtime.housekeeping import on_clear_caches
 from rabbet.runtime.transfer import obey_sharding, obeys_out_sharding
 from rabbet.runtime.values import array_or_tracer, to_array
 
 __all__ = [
-    "EVALUATION",
     "argument_name",
     "array_or_tracer",
     "broadcast_operands",
-    "cast_operand",
-    "check_format",
     "convert_leaves",
     "describe_function",
     "describe_value",

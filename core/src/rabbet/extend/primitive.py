@@ -11,20 +11,23 @@ from rabbet.primitives import matrices
 from rabbet.primitives.batching import move_axis, new_axis
 from rabbet.primitives.calls import call_op
 from rabbet.primitives.checkpoint import checkpoint_of
-from rabbet.primitives.scatter import scatter_calls
-from rabbet.primitives.scatter import window_sizes as scatter_window_sizes
 from rabbet.primitives.transposition import add_to, backward, transpose_program
 from rabbet.primitives.zeros import add_tangents, full_of_type, instantiate
 from rabbet.program.avals import ShapedArray
 from rabbet.program.effects import Effect, effect_names
-from rabbet.rules.payloads import tangent_aval, zero_tangent
+from rabbet.program.python_scalars import operand_avals
+from rabbet.rules.payloads import Batched, Dual, Linear, Zero, tangent_aval, zero_tangent
 from rabbet.rules.primitive import Op, Primitive
 
 __all__ = [
+    "Batched",
+    "Dual",
     "Effect",
+    "Linear",
     "Op",
     "Primitive",
     "ShapedArray",
+    "Zero",
     "add_tangents",
     "add_to",
     "backward",
@@ -37,9 +40,8 @@ __all__ = [
     "matrices",
     "move_axis",
     "new_axis",
+    "operand_avals",
     "row_major",
-    "scatter_calls",
-    "scatter_window_sizes",
     "tangent_aval",
     "transpose_program",
     "write_python_call",

@@ -6,8 +6,6 @@ from rabbet.primitives.collectives import collective
 from rabbet.primitives.custom import call as call_with_rules
 from rabbet.primitives.standard import batch, jvp, lower, transpose
 from rabbet.program.context import context
-from rabbet.program.python_scalars import operand_avals
-from rabbet.rules.payloads import Batched, Dual, Linear, Zero
 from rabbet.rules.tables import RuleSet, RuleTable, refusing
 from rabbet.trace.bodies import HOLE, PLAIN, put_together, take_apart
 from rabbet.trace.interpreter import Interpreter, Tracer, is_tracer, payload_of, run, run_traced, typeof
@@ -16,17 +14,13 @@ from rabbet.trace.named_axes import bind_axes, bound_axes
 __all__ = [
     "HOLE",
     "PLAIN",
-    "Batched",
     "CustomVJPPrimal",
-    "Dual",
     "Interpreter",
-    "Linear",
     "RuleSet",
     "RuleTable",
     "RuledFunction",
     "SymbolicZero",
     "Tracer",
-    "Zero",
     "batch",
     "bind_axes",
     "bound_axes",
@@ -36,7 +30,6 @@ __all__ = [
     "is_tracer",
     "jvp",
     "lower",
-    "operand_avals",
     "payload_of",
     "pullback",
     "pushforward",

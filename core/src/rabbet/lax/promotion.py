@@ -17,12 +17,16 @@ from rabbet.runtime.values import to_array
 from rabbet.trace.interpreter import Tracer, typeof
 
 
-def promote_operands(*operands):
-    """The operands in their common dtype and shape, by the promotion lattice and NumPy's broadcasting;
-    scalars stay scalars.
+def promote_operands(*operands, to=None):
+    """The operands in their common dtype and shape, a list; bare numbers stay numbers.
+
+    Args:
+      operands: arrays, NumPy arrays and numbers.
+      to: ``(dtype, weak)``, the dtype to take instead and whether it is weak; by default what the operands
+        promote to.
     """
     avals = [typeof(x) for x in operands]
-    dtype, weak = dtypes.promote(*operands)
+    dtype, weak = dtypes.promote(*operands) if to is None else to
     return broadcast_operands([cast_operand(x, a, dtype, weak) for x, a in zip(operands, avals, strict=True)])
 
 

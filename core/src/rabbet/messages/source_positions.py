@@ -73,7 +73,7 @@ _roots = [
     for form in _forms(path)
 ]
 _verdicts = {}
-DOORS = "<rabbet>"  # the file name of the doors that ``tracebacks.folded`` makes
+DOORS = "rabbet.messages.tracebacks"  # a function is called by its door
 
 
 def add_internal_root(path):
@@ -86,7 +86,7 @@ def is_internal(file):
     """Whether a frame of this file is Rabbet's business rather than the user's."""
     verdict = _verdicts.get(file)
     if verdict is None:
-        verdict = _verdicts[file] = file.startswith((*_roots, "<frozen importlib", DOORS))
+        verdict = _verdicts[file] = file.startswith((*_roots, "<frozen importlib"))
     return verdict
 
 
@@ -153,7 +153,7 @@ def definition_site(skip=(), maker_of=None):
     frame = sys._getframe(2)
     while frame.f_back is not None and (
         frame.f_code.co_name in ("__init__", "__new__")
-        or frame.f_globals.get("__name__") in skip
+        or frame.f_globals.get("__name__") in (*skip, DOORS)
         or (maker_of is not None and _first_argument(frame) == maker_of)
     ):
         frame = frame.f_back

@@ -45,12 +45,11 @@ class ScatterDimensionNumbers(NamedTuple):
     operand_batching_dims: tuple = ()
     scatter_indices_batching_dims: tuple = ()
 
-
-def window_sizes(numbers, operand_rank, updates_shape):
-    """The size of the window along each dimension of the operand."""
-    lacking = (*numbers.inserted_window_dims, *numbers.operand_batching_dims)
-    window = iter([updates_shape[d] for d in numbers.update_window_dims])
-    return tuple([1 if d in lacking else next(window) for d in range(operand_rank)])
+    def window_sizes(self, operand_rank, updates_shape):
+        """The size of the window along each dimension of the operand."""
+        lacking = (*self.inserted_window_dims, *self.operand_batching_dims)
+        window = iter([updates_shape[d] for d in self.update_window_dims])
+        return tuple([1 if d in lacking else next(window) for d in range(operand_rank)])
 
 
 def scatter_aval(name, x, indices, updates, numbers):
@@ -82,7 +81,7 @@ def scatter_aval(name, x, indices, updates, numbers):
     outer = tuple([n for d, n in enumerate(updates.shape) if d not in numbers.update_window_dims])
     if outer != indices.shape[:-1]:
         raise TypeError(f"{shown}: the updates have {outer} windows, the indices place {indices.shape[:-1]}")
-    sizes = window_sizes(numbers, x.ndim, updates.shape)
+    sizes = numbers.window_sizes(x.ndim, updates.shape)
     if any(s > n for d, (s, n) in enumerate(zip(sizes, x.shape, strict=True)) if d not in lacking):
         raise TypeError(f"{shown}: windows of the sizes {sizes} are larger than the operand")
     return x if x.weak_type == updates.weak_type else x.strong()
@@ -152,7 +151,7 @@ def _emit(op, combine, x, indices, updates):
 def clipped(primitive, params, x, indices, updates):
     """A scatter whose windows are moved inside first."""
     numbers, aval = params["dimension_numbers"], typeof(indices)
-    sizes = window_sizes(numbers, typeof(x).ndim, typeof(updates).shape)
+    sizes = numbers.window_sizes(typeof(x).ndim, typeof(updates).shape)
     highest = gather.highest_starts(aval, typeof(x).shape, sizes, numbers.scatter_dims_to_operand_dims)
     inside = logic.clamp(zeros.full_of_type(aval.strong(), 0), indices, highest)
     return primitive(x, inside, updates, **{**params, "mode": gather.PROMISE_IN_BOUNDS})
@@ -165,7 +164,7 @@ def one_window(params, combine, x, indices, updates):
     from rabbet.primitives.dynamic import dynamic_slice, dynamic_update_slice
 
     numbers, have = params["dimension_numbers"], typeof(x)
-    sizes = window_sizes(numbers, have.ndim, typeof(updates).shape)
+    sizes = numbers.window_sizes(have.ndim, typeof(updates).shape)
     starts = [zeros.full_of_type(ShapedArray((), typeof(indices).dtype), 0)] * have.ndim
     for k, d in enumerate(numbers.scatter_dims_to_operand_dims):
         entry = shape.slice(indices, start_indices=(k,), limit_indices=(k + 1,), strides=None)
@@ -230,18 +229,13 @@ scatter_max = scattering(
 )
 
 
-def scatter_calls():
-    """The primitives that write windows of updates into an array at computed places."""
-    return scatter, scatter_add, scatter_sub, scatter_mul, scatter_min, scatter_max
-
-
 # -------------------------------------------------------------------------------------------- derivatives
 def gather_back(op, values, indices, updates_shape):
     """What stands in ``values`` at the places that a scatter writes: an array like its updates, zero for
     dropped windows.
     """
     numbers = op.params["dimension_numbers"]
-    sizes = window_sizes(numbers, typeof(values).ndim, updates_shape)
+    sizes = numbers.window_sizes(typeof(values).ndim, updates_shape)
     sizes = tuple([min(s, n) for s, n in zip(sizes, typeof(values).shape, strict=True)])
     reading = gather.GatherDimensionNumbers(
         numbers.update_window_dims, numbers.inserted_window_dims, numbers.scatter_dims_to_operand_dims,

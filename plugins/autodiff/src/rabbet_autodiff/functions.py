@@ -10,8 +10,8 @@ from rabbet.extend.functions import (
     named_like,
     with_weak_type,
 )
-from rabbet.extend.primitive import ShapedArray, full_of_type, tangent_aval
-from rabbet.extend.transform import Dual, Tracer, Zero, typeof
+from rabbet.extend.primitive import Dual, ShapedArray, Zero, full_of_type, tangent_aval
+from rabbet.extend.transform import Tracer, typeof
 from rabbet.tree_util import keystr
 
 

@@ -5,8 +5,8 @@ derivatives), or of the recorder (reverse mode). A result whose tangent is known
 plain value.
 """
 
-from rabbet.extend.primitive import instantiate, zero_tangent
-from rabbet.extend.transform import Dual, Interpreter, Zero, jvp, typeof
+from rabbet.extend.primitive import Dual, Zero, instantiate, zero_tangent
+from rabbet.extend.transform import Interpreter, jvp, typeof
 
 
 class Forward(Interpreter):

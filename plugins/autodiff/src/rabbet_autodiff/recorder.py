@@ -8,7 +8,8 @@ the equations.
 
 from rabbet.extend.functions import is_python_scalar, source_position
 from rabbet.extend.passes import Equation, Var
-from rabbet.extend.transform import Interpreter, Tracer, context, operand_avals, transpose, typeof
+from rabbet.extend.primitive import operand_avals
+from rabbet.extend.transform import Interpreter, Tracer, context, transpose, typeof
 
 from rabbet_autodiff.rules import splits
 from rabbet_autodiff.splitting import refuse_effects

@@ -3,7 +3,7 @@
 import functools
 
 from rabbet import Array, config, devices, tree
-from rabbet.extend.backend import SingleDeviceSharding, as_device, normalize_compiler_options
+from rabbet.extend.backend import SingleDeviceSharding, as_device, normalize_compiler_options, program_entry
 from rabbet.extend.functions import (
     array_or_tracer,
     describe_function,
@@ -167,7 +167,7 @@ class Jitted:
             return
         key = (*[x.spec for x in leaves], config.traced_key())
         if all(type(a) is Array for a in args):
-            self.quick[key] = run, *getattr(run, "direct", (None, None, None))
+            self.quick[key] = program_entry(run)
         else:
             self.quick.setdefault(tree.structure(args), {})[key] = run
 

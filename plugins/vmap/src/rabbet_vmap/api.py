@@ -14,7 +14,8 @@ from rabbet.extend.functions import (
     leaf_path,
     named_like,
 )
-from rabbet.extend.transform import Batched, payload_of, run_traced, typeof
+from rabbet.extend.primitive import Batched
+from rabbet.extend.transform import payload_of, run_traced, typeof
 from rabbet.tree import broadcast_prefix
 from rabbet.tree_util import keystr
 

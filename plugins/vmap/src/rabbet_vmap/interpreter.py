@@ -5,8 +5,8 @@ dimension is plain.
 """
 
 from rabbet import lax, tree
-from rabbet.extend.primitive import full_of_type, move_axis, new_axis
-from rabbet.extend.transform import HOLE, PLAIN, Batched, Interpreter, batch, collective, payload_of, typeof
+from rabbet.extend.primitive import Batched, full_of_type, move_axis, new_axis
+from rabbet.extend.transform import HOLE, PLAIN, Interpreter, batch, collective, payload_of, typeof
 
 from rabbet_vmap import predicates
 

@@ -11,8 +11,6 @@ import numpy as np
 from rabbet import dtypes, lax
 from rabbet.errors import ConcretizationTypeError
 from rabbet.extend.functions import (
-    broadcast_operands,
-    cast_operand,
     is_array_like,
     is_python_scalar,
     promote_operands,
@@ -55,10 +53,10 @@ def in_dtype(values, dtype, weak=False):
     """The values in one dtype and one shape. At least one of the results is an array of that dtype, not a
     bare number.
     """
-    values = [cast_operand(x, typeof(x), dtype, weak) for x in values]
+    values = promote_operands(*values, to=(dtype, weak))
     if all(is_python_scalar(x) for x in values):
         values[0] = typed(values[0], dtype, weak)
-    return broadcast_operands(values)
+    return values
 
 
 def typed(x, dtype, weak=False):

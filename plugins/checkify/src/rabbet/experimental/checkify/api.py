@@ -5,12 +5,12 @@ import functools
 import numpy as np
 
 from rabbet import lax, tree
+from rabbet.debug import check_format
 from rabbet.experimental.checkify import faults, primitive, sites, state  # noqa: F401  (faults has rules)
 from rabbet.experimental.checkify.interpreter import Checkify
 from rabbet.extend.functions import (
     argument_name,
     array_or_tracer,
-    check_format,
     convert_leaves,
     describe_function,
     describe_value,

@@ -16,8 +16,8 @@ from rabbet.experimental.jet.interpreter import Jet, Taylor, order_of, rules, te
 from rabbet.experimental.jet.recurrences import scaled
 from rabbet.extend.functions import on_clear_caches
 from rabbet.extend.passes import Jaxpr, Var, evaluate, stage
-from rabbet.extend.primitive import Op, instantiate, tangent_aval, zero_tangent
-from rabbet.extend.transform import Dual, Interpreter, Zero, jvp, run, typeof
+from rabbet.extend.primitive import Dual, Op, Zero, instantiate, tangent_aval, zero_tangent
+from rabbet.extend.transform import Interpreter, jvp, run, typeof
 
 
 class Derivative(NamedTuple):
