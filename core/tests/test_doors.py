@@ -1,12 +1,16 @@
 """The doors of ``rabbet.extend``: few names, each with an example that runs; every primitive among them."""
 
+import doctest
 import importlib
+import inspect
 import re
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 import rabbet
+from rabbet import lax
 from rabbet.errors import MissingRule
 from rabbet.extend import DOORS
 from rabbet.extend import primitive as door
@@ -16,6 +20,11 @@ from rabbet.primitives import catalogue
 from rabbet.rules.primitive import all_primitives
 
 MOST_NAMES = 25
+# These go to the packages of the transformations that they serve.
+LEAVING = {
+    "CustomVJPPrimal", "SymbolicZero", "pullback", "pushforward", "RuledFunction", "call_with_rules",
+    "checkpoint_of", "add_to", "backward", "transpose_program", "matrices",
+}  # fmt: skip
 NAMES = [(door, name) for door in DOORS for name in importlib.import_module(f"rabbet.extend.{door}").__all__]
 
 
@@ -29,6 +38,20 @@ def test_a_door_has_few_names_and_dir_lists_them(name):
     assert len(names) == len(set(names)) <= MOST_NAMES + 3 * (name in ("transform", "primitive"))
     assert set(names) <= set(dir(module(name)))
     assert not [one for one in dir(module(name)) if one.startswith("_")]
+
+
+@pytest.mark.parametrize(("door", "name"), NAMES)
+def test_a_name_is_documented_by_an_example_that_runs(door, name):
+    """In the docstring of what defines it; ``rb``, ``lax`` and ``np`` are there."""
+    if name in LEAVING:
+        return
+    text = inspect.getdoc(getattr(module(door), name))
+    scope = {"rb": rabbet, "lax": lax, "np": np, "__name__": "example"}
+    example = doctest.DocTestParser().get_doctest(text, scope, name, None, None)
+    assert re.search(rf"\b{name}\b", " ".join(e.source for e in example.examples)), "no example uses it"
+    report = []
+    failed, _ = doctest.DocTestRunner(verbose=False).run(example, out=report.append)
+    assert not failed, "".join(report)
 
 
 def test_no_name_is_at_two_doors():

@@ -24,6 +24,12 @@ def promote_operands(*operands, to=None):
       operands: arrays, NumPy arrays and numbers.
       to: ``(dtype, weak)``, the dtype to take instead and whether it is weak; by default what the operands
         promote to.
+
+    Example:
+      >>> from rabbet.extend.functions import promote_operands
+      >>> x, y, z = promote_operands(np.ones((2, 1), np.float16), np.ones(3, np.float32), 2.0)
+      >>> rb.typeof(x).str_short(), rb.typeof(y).str_short(), z
+      ('f32[2,3]', 'f32[2,3]', 2.0)
     """
     avals = [typeof(x) for x in operands]
     dtype, weak = dtypes.promote(*operands) if to is None else to
@@ -57,7 +63,13 @@ def cast_operand(x, aval, dtype, weak=False):
 
 
 def broadcast_operands(operands):
-    """The operands broadcast to one shape, Python scalars aside."""
+    """The operands broadcast to one shape, Python scalars aside.
+
+    Example:
+      >>> from rabbet.extend.functions import broadcast_operands
+      >>> [np.shape(x) for x in broadcast_operands([np.ones((2, 1)), np.ones(3), 1.0])]
+      [(2, 3), (2, 3), ()]
+    """
     operands = list(operands)
     sizes = [typeof(x).shape for x in operands]
     if len(set(sizes)) > 1:
@@ -81,5 +93,11 @@ def rank_promotion(x, have, full):
 
 
 def is_array_like(x):
-    """Whether ``x`` may stand beside an array in arithmetic: arrays, NumPy arrays and numbers."""
+    """Whether ``x`` may stand beside an array in arithmetic: arrays, NumPy arrays and numbers.
+
+    Example:
+      >>> from rabbet.extend.functions import is_array_like
+      >>> is_array_like(np.ones(3)), is_array_like([1.0, 2.0])
+      (True, False)
+    """
     return isinstance(x, (bool, int, float, complex, np.ndarray, np.generic, Tracer, Array))

@@ -39,7 +39,14 @@ def convert_element_type(operand, new_dtype):
 
 
 def with_weak_type(operand, weak=True):
-    """``operand`` with a weak type, or without one; an array keeps its memory."""
+    """``operand`` with a weak type, or without one; an array keeps its memory.
+
+    Example:
+      >>> from rabbet.extend.functions import with_weak_type
+      >>> x = rb.device_put(np.float32(1))
+      >>> with_weak_type(x).weak_type, with_weak_type(2.0, False).weak_type
+      (True, False)
+    """
     if type(operand) is Array:
         return values.with_weak_type(operand, weak)
     aval = typeof(operand)

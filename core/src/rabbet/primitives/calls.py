@@ -27,6 +27,13 @@ jit = Primitive("jit", jit_aval, kinds=("body",), multiple_results=True, doc="a 
 def call_op(jaxpr, name, inline=False):
     """The operator that calls ``jaxpr``; the same object each time, so that what was compiled for it is
     found again.
+
+    Example:
+      >>> from rabbet.extend.passes import stage
+      >>> from rabbet.extend.primitive import call_op
+      >>> program = stage(lambda x: [lax.mul(x, x)], [rb.typeof(1.0)]).jaxpr
+      >>> call_op(program, "square")(3.0)
+      [Array(9., dtype=float32, weak_type=True)]
     """
     return jaxpr.once(("jit", name, inline), lambda: jit.op(jaxpr=jaxpr, name=name, inline=inline))
 

@@ -14,6 +14,11 @@ from rabbet.trace.interpreter import typeof
 def full_of_type(aval, value):
     """An array of type ``aval`` filled with a scalar; for float0, the NumPy array of that dtype, for an
     extended dtype elements stored as that scalar.
+
+    Example:
+      >>> from rabbet.extend.primitive import full_of_type
+      >>> full_of_type(rb.typeof(np.ones(3, np.float32)), 7)
+      Array([7., 7., 7.], dtype=float32)
     """
     if aval.dtype == dtypes.float0:
         return np.zeros(aval.shape, dtypes.float0)
@@ -27,12 +32,28 @@ def full_of_type(aval, value):
 
 
 def instantiate(t):
-    """``t``, or an array of zeros if it is a symbolic zero."""
+    """``t``, or an array of zeros if it is a symbolic zero.
+
+    Example:
+      >>> from rabbet.extend.primitive import Zero, instantiate
+      >>> instantiate(Zero(rb.typeof(np.ones(2, np.float32))))
+      Array([0., 0.], dtype=float32)
+      >>> instantiate(5.0)
+      5.0
+    """
     return full_of_type(t.aval, 0) if type(t) is Zero else t
 
 
 def add_tangents(a, b):
-    """The sum of two tangents of which either may be a symbolic zero."""
+    """The sum of two tangents of which either may be a symbolic zero.
+
+    Example:
+      >>> from rabbet.extend.primitive import Zero, add_tangents
+      >>> add_tangents(Zero(rb.typeof(1.0)), 5.0)
+      5.0
+      >>> float(add_tangents(2.0, 5.0))
+      7.0
+    """
     if type(a) is Zero:
         return b
     if type(b) is Zero:

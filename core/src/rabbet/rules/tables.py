@@ -81,6 +81,15 @@ class RuleSet(_Rules):
 
     Args:
       name: the table's name, ``"batch"``.
+
+    Example:
+      >>> from rabbet.extend.transform import RuleSet, RuleTable
+      >>> ours = RuleSet("weigh")
+      >>> @ours.primitive(lax.sin)
+      ... def weigh_sin(op, x):
+      ...     return x
+      >>> RuleTable("weigh", bridges=lambda name: [ours]).explain(lax.sin).source
+      'bridge'
     """
 
     def __init__(self, name):
@@ -122,10 +131,16 @@ class RuleTable(_Rules):
         installed plugins.
 
     Example:
-      >>> rules = RuleTable("enclose", doc="(op, *boxes) -> Box")
+      >>> from rabbet.extend.transform import RuleTable
+      >>> rules = RuleTable("signs", doc="(op, *signs) -> sign, -1 or 1")
       >>> @rules.kind("increasing")
-      ... def increasing(op, *boxes):
-      ...     return Box(op(*(b.lo for b in boxes)), op(*(b.hi for b in boxes)))
+      ... def same(op, x):
+      ...     return x
+      >>> @rules.primitive(lax.mul, lax.div)
+      ... def product(op, x, y):
+      ...     return x * y
+      >>> rules.explain(lax.mul).source, rules.explain(lax.exp).source, rules.explain(lax.cos)
+      ('table', 'kind', None)
     """
 
     def __init__(self, name, doc="", bridges=None):
@@ -306,7 +321,12 @@ def refusing(reason):
       reason: why, and what to do instead; ``"random bits have no derivative"``.
 
     Example:
-      >>> bits.rule("jvp")(refusing("random bits have no derivative"))
+      >>> from rabbet.extend.primitive import Primitive
+      >>> from rabbet.extend.transform import jvp, refusing
+      >>> noise = Primitive("noise", lambda x: x)
+      >>> _ = noise.rule("jvp")(refusing("random numbers have no derivative"))
+      >>> jvp.lookup(noise).refusal
+      'random numbers have no derivative'
     """
 
     def refuse(op, *payloads):

@@ -63,6 +63,11 @@ def compile_ahead(lowering, topology, options=None):
       PluginError: its compiler cannot be loaded, or it does not compile for other machines.
       ConfigError: no such topology or option.
       CompileError: what the compiler says against the program, and its largest arrays if memory is short.
+
+    Example:
+      >>> from rabbet.extend.backend import compile_ahead, lower_program
+      >>> def for_one_tpu_core(program):
+      ...     return compile_ahead(lower_program(program, platform="tpu"), "v5e:2x2")
     """
     started = time.perf_counter()
     platform, name = lowering.platform, lowering.name

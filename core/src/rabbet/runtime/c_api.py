@@ -44,9 +44,11 @@ class CApiBackend(Backend):
     Attributes:
       plugin: the `Library`, for code that loads it itself.
 
-    Example::
-
-        BACKEND = CApiBackend("toaster", lambda: library_in("toaster_sdk", "libtoaster_pjrt.so"))
+    Example:
+      >>> from rabbet.extend.backend import CApiBackend, find_library
+      >>> BACKEND = CApiBackend("toaster", lambda: find_library("toaster_sdk", "libtoaster_pjrt.so"))
+      >>> BACKEND.obstacle()
+      "no PJRT library for 'toaster' is installed"
     """
 
     plugin: Any
@@ -177,7 +179,14 @@ def foreign(path):
 
 
 def find_library(package, file):
-    """Return the path of `file` in an installed package (by its import name), or None; imports nothing."""
+    """Return the path of `file` in an installed package (by its import name), or None; imports nothing.
+
+    Example:
+      >>> from rabbet.extend.backend import find_library
+      >>> find_library("rabbet", "config.py").name
+      'config.py'
+      >>> find_library("toaster_sdk", "libtoaster_pjrt.so")
+    """
     try:
         spec = find_spec(package)
     except ModuleNotFoundError:  # the package above it is missing

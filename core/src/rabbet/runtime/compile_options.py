@@ -66,6 +66,11 @@ def merge(base, extra):
 def normalize_compiler_options(extra):
     """Return options with their values as XLA wants them; ConfigError for what is no mapping of names to
     values.
+
+    Example:
+      >>> from rabbet.extend.backend import normalize_compiler_options
+      >>> normalize_compiler_options({"xla_llvm_disable_expensive_passes": True})
+      {'xla_llvm_disable_expensive_passes': True}
     """
     if not isinstance(extra, Mapping):
         raise ConfigError(f"compiler options are a dict of name and value, got {type(extra).__name__}")

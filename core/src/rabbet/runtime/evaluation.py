@@ -78,6 +78,14 @@ def eager_unary(op, kinds, otherwise):
       kinds: dtype kinds (``ShapedArray.kind``) of the arrays on which to do so.
       otherwise: a function, called on everything else: other dtypes, what is no array, an operation not seen
         before, and under transformations.
+
+    Example:
+      >>> from rabbet.extend.functions import eager_unary
+      >>> def general(x):
+      ...     return lax.tanh(lax.convert_element_type(x, "float32"))
+      >>> tanh = eager_unary(lax.tanh.op(), "f", general)
+      >>> float(tanh(rb.device_put(np.float32(0)))), float(tanh(0))
+      (0.0, 0.0)
     """
     return dispatch.unary(op, kinds, otherwise, EVALUATION)
 

@@ -40,9 +40,12 @@ def fused(function=None, *, static=()):
         themselves.
 
     Example:
+      >>> from rabbet.extend.functions import fused
       >>> @fused(static=("axis",))
-      ... def center(x, axis=None):
-      ...     return x - x.mean(axis)
+      ... def center(x, axis=0):
+      ...     return x - lax.reduce_sum(x, (axis,)) / x.shape[axis]
+      >>> center(np.float32([1, 2, 6]))
+      Array([-2., -1.,  3.], dtype=float32)
     """
     if function is None:
         return functools.partial(fused, static=static)

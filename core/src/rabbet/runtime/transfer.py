@@ -82,6 +82,13 @@ def obey_sharding(who, x, sharding, name="out_sharding"):
     Raises:
       NotImplementedError: for any other sharding; arrays are whole, and on one device. In a traced function
         also where there are several devices, because the program runs on that of its arguments.
+
+    Example:
+      >>> from rabbet.extend.functions import obey_sharding
+      >>> def ones(n, *, out_sharding=None):
+      ...     return obey_sharding("ones", lax.full((n,), 1.0), out_sharding)
+      >>> ones(2)
+      Array([1., 1.], dtype=float32, weak_type=True)
     """
     if sharding is None:
         return x
@@ -108,6 +115,15 @@ def is_only(device):
 def obeys_out_sharding(function):
     """Decorator: the argument `out_sharding`, which `function` has in its signature and never looks at, is
     obeyed (see `placed`).
+
+    Example:
+      >>> from rabbet.extend.functions import obeys_out_sharding
+      >>> @obeys_out_sharding
+      ... def ones(n, *, out_sharding=None):
+      ...     return lax.full((n,), 1.0)
+      >>> from rabbet.extend.backend import SingleDeviceSharding
+      >>> ones(2, out_sharding=SingleDeviceSharding(rb.devices()[0])).committed
+      True
     """
     code = inspect.unwrap(function).__code__
     position = code.co_varnames.index("out_sharding")
@@ -128,7 +144,14 @@ def obeys_out_sharding(function):
 
 
 def as_device(device, name="device"):
-    """Return the `Device` that an argument called `name` means, or None."""
+    """Return the `Device` that an argument called `name` means, or None.
+
+    Example:
+      >>> from rabbet.extend.backend import as_device
+      >>> device = rb.devices()[0]
+      >>> as_device(device) is device, as_device(None)
+      (True, None)
+    """
     if device is None or isinstance(device, Device):
         return device
     if isinstance(device, SingleDeviceSharding):

@@ -50,6 +50,11 @@ def to_array(x, device=None, dtype=None):
     Raises:
       UnexpectedTracerError: if ``x`` is a tracer of a transformation that has finished.
       TypeError: if ``x`` is not array-like.
+
+    Example:
+      >>> from rabbet.extend.functions import to_array
+      >>> to_array(np.arange(3)).dtype.name, to_array(np.arange(3), dtype="int64").dtype.name
+      ('int32', 'int64')
     """
     if type(x) is Array:
         return x
@@ -72,6 +77,14 @@ def array_or_tracer(x):
 
     Raises:
       TypeError: if ``x`` is not array-like.
+
+    Example:
+      >>> from rabbet.extend.functions import array_or_tracer
+      >>> array_or_tracer(np.arange(3))
+      Array([0, 1, 2], dtype=int32)
+      >>> x = rb.device_put(np.float32(1))
+      >>> array_or_tracer(x) is x
+      True
     """
     return x if type(x) is Array or type(x) is Tracer else to_array(x)
 
@@ -115,6 +128,12 @@ def common_device(values, what, name="argument {}".format):
 
     Raises:
       ValueError: for arrays that were put on different devices; names two of them.
+
+    Example:
+      >>> from rabbet.extend.backend import common_device
+      >>> x = rb.device_put(np.float32(1), rb.devices()[0])
+      >>> common_device([x, 2.0], "my function") == (rb.devices()[0], True)
+      True
     """
     first = found = None
     for x in values:
@@ -145,7 +164,14 @@ def different_devices(values, what, name):
 
 
 def copy_to_device(array, device, committed):
-    """``array`` copied to ``device`` (the same memory if it is there)."""
+    """``array`` copied to ``device`` (the same memory if it is there).
+
+    Example:
+      >>> from rabbet.extend.backend import copy_to_device
+      >>> x = rb.device_put(np.float32(1))
+      >>> copy_to_device(x, rb.devices()[0], True).committed
+      True
+    """
     if array.raw.is_deleted():
         raise array.deleted()
     spec = placement(array.aval, device, committed)

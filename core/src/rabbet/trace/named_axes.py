@@ -17,7 +17,14 @@ COLLECTIVE = "collective"
 
 
 def bound_axes():
-    """The axes bound here: ``((name, size), ...)``, hashable, outermost first."""
+    """The axes bound here: ``((name, size), ...)``, hashable, outermost first.
+
+    Example:
+      >>> from rabbet.extend.transform import bind_axes, bound_axes
+      >>> with bind_axes([("i", 4)]):
+      ...     print(bound_axes())
+      (('i', 4),)
+    """
     return context.axes
 
 
@@ -55,6 +62,14 @@ def with_more(axes, more):
 def bind_axes(more):
     """Within the ``with`` block the axes ``((name, size), ...)`` are bound: for tracing only, since nobody
     gives them a meaning.
+
+    Example:
+      >>> from rabbet.extend.passes import stage
+      >>> from rabbet.extend.transform import bind_axes
+      >>> with bind_axes([("i", 4)]):
+      ...     closed = stage(lambda x: [lax.psum(x, "i")], [rb.typeof(1.0)])
+      >>> closed.eqns[0].primitive
+      psum
     """
     previous = context.axes
     context.axes = with_more(previous, tuple(more))

@@ -108,6 +108,14 @@ def stage(fn, avals, name=None):
 
     Returns:
       a ``ClosedJaxpr``.
+
+    Example:
+      >>> from rabbet.extend.passes import stage
+      >>> stage(lambda x: [lax.sin(x) * 2.0], [rb.typeof(np.ones(3, np.float32))]).jaxpr
+      { lambda ; a:f32[3]. let
+          b:f32[3] = sin a
+          c:f32[3] = mul b 2.0:f32[]
+        in (c,) }
     """
     stager = Stage()
     invars = [Var(a) for a in avals]
