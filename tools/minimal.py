@@ -1,5 +1,5 @@
-"""Each plugin alone: core, the CPU and one plugin (with what it declares), from wheels, in an environment of
-its own; its tests, and `tests/one_plugin`.
+"""Each plugin alone: core, the CPU, the test kit and one plugin (with what it declares), from wheels, in an
+environment of its own; its tests, and `tests/one_plugin`.
 
     python tools/minimal.py --into FOLDER               # every plugin
     python tools/minimal.py --into FOLDER jit nn        # some of them
@@ -19,7 +19,7 @@ import time
 from wheels import ROOT, build, distributions, project, with_requirements
 
 TOOLS = ["pytest>=8.3", "hypothesis>=6.100"]
-BASE = [ROOT / "core", ROOT / "pjrt_cpu"]
+BASE = [ROOT / "core", ROOT / "pjrt_cpu", ROOT / "plugins" / "testing"]  # tests are written with the kit
 AT_ONCE = 2
 
 

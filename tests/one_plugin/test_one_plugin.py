@@ -32,7 +32,8 @@ def declared(folder):
 @pytest.mark.skipif(not PLUGIN, reason="only where one plugin is installed")
 def test_nothing_else_is_installed():
     ours = {d.name for d in importlib.metadata.distributions() if d.name.startswith("rabbet")}
-    assert ours == {"rabbet-pjrt-cpu"} | declared(ROOT / "plugins" / PLUGIN)
+    always = {"rabbet-pjrt-cpu", "rabbet-testing"}  # the kit is what tests are written with
+    assert ours == always | declared(ROOT / "plugins" / PLUGIN)
 
 
 @only("jit")
@@ -113,3 +114,13 @@ def test_passes():
 
     jaxpr = stage(lambda x: [lax.sin(x) + lax.sin(x)], [ShapedArray((), "float32")]).jaxpr
     assert lower_program(jaxpr).module.key_text.count("stablehlo.sine") == 1
+
+
+@only("testing")
+def test_testing():
+    from rabbet.testing import LawError, Row, check_primitive
+    from rabbet.testing.draws import some
+
+    check_primitive(Row(lax.sin, np.sin, (some(2),), ("float32", "float64"), orders=1))
+    with pytest.raises(LawError, match="sin in float32"):
+        check_primitive(Row(lax.sin, np.cos, (some(2),), ("float32",)))

@@ -21,6 +21,7 @@ INSIDE_RABBET = {
     "plugins/random": "rabbet/random/",
     "plugins/jet": "rabbet/experimental/jet/",
     "plugins/checkify": "rabbet/experimental/checkify/",
+    "plugins/testing": "rabbet/testing/",
     "core": "rabbet/",
 }
 
@@ -49,6 +50,7 @@ def test_the_distributions_are_those_of_the_design():
         "rabbet-jet",
         "rabbet-checkify",
         "rabbet-passes",
+        "rabbet-testing",
         "rabbet-pjrt-cpu",
         "rabbet-pjrt-cuda",
         "rabbet-pjrt-tpu",
@@ -138,7 +140,7 @@ def test_the_root_project_ships_no_code_and_requires_the_standard_plugins(wheel)
         "rabbet-passes",
         "rabbet-pjrt-cpu",
     }
-    assert {"cuda12", "cuda13", "tpu", "cli"} <= set(metadata(archive).get_all("Provides-Extra"))
+    assert {"cuda12", "cuda13", "tpu", "cli", "testing"} <= set(metadata(archive).get_all("Provides-Extra"))
 
 
 @pytest.mark.parametrize("folder", FOLDERS)

@@ -12,7 +12,7 @@ from rabbet.primitives.batching import move_axis, new_axis
 from rabbet.primitives.calls import call_op
 from rabbet.primitives.checkpoint import checkpoint_of
 from rabbet.primitives.transposition import add_to, backward, transpose_program
-from rabbet.primitives.zeros import add_tangents, full_of_type, instantiate
+from rabbet.primitives.zeros import add_tangents, full_of_type, instantiate, no_tangent
 from rabbet.program.avals import ShapedArray
 from rabbet.program.effects import Effect, effect_names
 from rabbet.program.python_scalars import operand_avals
@@ -40,6 +40,7 @@ __all__ = [
     "matrices",
     "move_axis",
     "new_axis",
+    "no_tangent",
     "operand_avals",
     "row_major",
     "tangent_aval",

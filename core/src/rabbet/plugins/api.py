@@ -29,6 +29,7 @@ KNOWN = {
     "rabbet-random": "random",
     "rabbet-jet": "experimental.jet",
     "rabbet-checkify": "experimental.checkify",
+    "rabbet-testing": "testing",
 }
 
 

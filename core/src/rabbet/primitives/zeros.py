@@ -77,7 +77,13 @@ def gather_in(ct, aval):
 
 
 def no_tangent(op, *duals):
-    """The jvp rule of operations that carry no derivative: integers, comparisons, roundings."""
+    """The jvp rule of operations that carry no derivative: integers, comparisons, roundings.
+
+    Example:
+      >>> from rabbet.extend.primitive import Dual, no_tangent
+      >>> no_tangent(lax.floor.op(), Dual(2.5, 1.0)).tangent
+      Zero(f32[])
+    """
     out = op(*[d.primal for d in duals])
     if op.primitive.multiple_results:
         return [Dual(o, zero_tangent(typeof(o))) for o in out]

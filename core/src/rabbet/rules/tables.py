@@ -433,7 +433,13 @@ def set_bridges(finder):
 
 
 def all_tables():
-    """Every rule table by name, in the order in which they were made."""
+    """Every rule table by name, in the order in which they were made.
+
+    Example:
+      >>> from rabbet.extend.transform import all_tables, jvp
+      >>> all_tables()["jvp"] is jvp
+      True
+    """
     return dict(_tables)
 
 
