@@ -19,11 +19,11 @@ __path__ = pkgutil.extend_path(__path__, __name__)
 
 __version__ = "0.1.0"
 
-from rabbet.messages.source_positions import add_internal_root
-from rabbet.messages.tracebacks import fold_public as _fold_public
+from rabbet.messages.source_positions import add_internal_root as _add_internal_root
+from rabbet.messages.tracebacks import public_module as _public_module
 
 for _folder in __path__:
-    add_internal_root(_folder)
+    _add_internal_root(_folder)
 
 from rabbet import composition
 from rabbet.calls.checkpoint import checkpoint, remat
@@ -59,10 +59,18 @@ def __getattr__(name):
     return value
 
 
-def __dir__():
+# Public modules of core; those that are not imported above are when they are first used.
+_MODULES = (
+    "ad_checkpoint", "checkpoint_policies", "custom_batching", "debug", "dtypes", "errors", "experimental",
+    "extend", "flatten_util", "lax", "tree", "tree_util",
+)  # fmt: skip
+
+
+def _found_when_asked():
+    from rabbet.composition import CONTEXTS
     from rabbet.plugins import api
 
-    return sorted({*globals(), *api.names()})
+    return ("__version__", *CONTEXTS, *api.names())
 
 
-_fold_public(globals())
+_public_module(globals(), _MODULES, _found_when_asked)

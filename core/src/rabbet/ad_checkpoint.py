@@ -2,7 +2,7 @@
 
 from rabbet import tree
 from rabbet.calls.checkpoint import checkpoint, remat
-from rabbet.messages.tracebacks import folded
+from rabbet.messages.tracebacks import public_module
 from rabbet.primitives.checkpoint import name as _named
 from rabbet.runtime.compiled import is_evaluating
 from rabbet.runtime.values import array_or_tracer
@@ -10,7 +10,6 @@ from rabbet.runtime.values import array_or_tracer
 __all__ = ["checkpoint", "checkpoint_name", "remat"]
 
 
-@folded
 def checkpoint_name(x, name):
     """``x`` (a pytree of arrays), under a name that policies such as ``save_only_these_names`` speak of.
 
@@ -27,7 +26,6 @@ def checkpoint_name(x, name):
     return tree.map(lambda leaf: _named(array_or_tracer(leaf), name=name), x)
 
 
-@folded
 def __getattr__(name):
     # What looks at reverse mode comes from the package that provides it.
     if not name.startswith("_"):
@@ -37,7 +35,10 @@ def __getattr__(name):
     raise AttributeError(f"module 'rabbet.ad_checkpoint' has no attribute {name!r}")
 
 
-def __dir__():
+def _found_when_asked():
     from rabbet.plugins import api
 
-    return sorted({*globals(), *api.names(within="ad_checkpoint")})
+    return api.names(within="ad_checkpoint")
+
+
+public_module(globals(), more=_found_when_asked)

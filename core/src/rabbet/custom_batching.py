@@ -5,7 +5,7 @@ import functools
 from rabbet import lax, tree
 from rabbet.calls.ruled import RuledFunction
 from rabbet.messages.source_positions import describe_function, named_like
-from rabbet.messages.tracebacks import folded
+from rabbet.messages.tracebacks import folded, public_module
 from rabbet.primitives.batching import at
 from rabbet.rules.payloads import Batched
 from rabbet.runtime.values import array_or_tracer
@@ -110,3 +110,6 @@ def sequential_vmap(f):
         return lax.map(named_like(one, f), moving), True
 
     return mapped
+
+
+public_module(globals())

@@ -29,6 +29,13 @@ FlattenedIndexKey = cpp.FlattenedIndexKey
 KeyEntry = TypeVar("KeyEntry")
 KeyPath = tuple[KeyEntry, ...]
 
+__all__ = [
+    "DictKey", "FlattenedIndexKey", "GetAttrKey", "KeyEntry", "KeyPath", "PyTreeDef", "SequenceKey", "all",
+    "broadcast", "broadcast_prefix", "flatten", "flatten_with_path", "leaves", "leaves_with_path", "map",
+    "map_with_path", "reduce", "reduce_associative", "register_dataclass_node", "register_node", "static",
+    "structure", "transpose", "unflatten",
+]  # fmt: skip
+
 registry = cpp.PyTreeRegistry(
     enable_none=True, enable_tuple=True, enable_namedtuple=True, enable_list=True, enable_dict=True
 )
@@ -335,4 +342,4 @@ def _shorten(x, limit=400):
     return text if len(text) <= limit else f"{text[: limit // 2]} ... {text[-limit // 2 :]}"
 
 
-tracebacks.fold_public(globals())
+tracebacks.public_module(globals())

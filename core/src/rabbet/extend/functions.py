@@ -10,7 +10,7 @@ from rabbet.messages.argument_names import (
     parameter_name,
 )
 from rabbet.messages.source_positions import describe_function, named_like, source_position
-from rabbet.messages.tracebacks import fold_public, fold_traceback, folded, folds_itself
+from rabbet.messages.tracebacks import fold_traceback, folded, folds_itself, public_module
 from rabbet.program.python_scalars import is_python_scalar
 from rabbet.runtime.compiled import is_evaluating
 from rabbet.runtime.evaluation import eager_unary
@@ -27,7 +27,6 @@ __all__ = [
     "describe_function",
     "describe_value",
     "eager_unary",
-    "fold_public",
     "fold_traceback",
     "folded",
     "folds_itself",
@@ -42,6 +41,7 @@ __all__ = [
     "on_clear_caches",
     "parameter_name",
     "promote_operands",
+    "public_module",
     "source_position",
     "to_array",
     "with_weak_type",

@@ -12,7 +12,7 @@ whole, and on one device.
 
 import importlib
 
-from rabbet.messages.tracebacks import fold_public as _fold_public
+from rabbet.messages.tracebacks import public_module as _public_module
 from rabbet.lax.associative import associative_scan
 from rabbet.lax.collectives import (
     all_gather, all_to_all, axis_index, axis_size, pbroadcast, pmax, pmean, pmin, ppermute, pshuffle, psum,
@@ -93,4 +93,4 @@ def __getattr__(name):
     raise AttributeError(f"module 'rabbet.lax' has no attribute {name!r}")
 
 
-_fold_public(globals())
+_public_module(globals(), modules=("linalg",))

@@ -340,6 +340,16 @@ def imag(self):
     return convert.imag(self) if dtypes.kind(self.aval.dtype) == "c" else shapes.full_like(self, 0)
 
 
+# What arrays and tracers are made of, which users have no use for.
+PARTS = frozenset({"raw", "spec", "deleted", "interpreter", "payload", "where"})
+
+
+def listed(self):
+    """What ``dir`` shows of an array: everything but its parts and private methods."""
+    names = object.__dir__(self)
+    return sorted([n for n in names if n not in PARTS and (not n.startswith("_") or n.endswith("__"))])
+
+
 def give_to(array, tracer, find_numpy):
     """Put the methods on both classes; ``find_numpy()`` returns the module ``rabbet.numpy``."""
     global numpy_module
@@ -365,6 +375,7 @@ def give_to(array, tracer, find_numpy):
         cls.imag = property(folded(imag), doc="The imaginary part.")
         for name in METHODS:
             setattr(cls, name, Method(name))
+        cls.__dir__ = listed
     reads.give_to(array, tracer)
     array.__hash__ = ARRAY_HASH
     tracer.__hash__ = lambda self: id(self) >> 4

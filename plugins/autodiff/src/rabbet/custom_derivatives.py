@@ -1,6 +1,6 @@
 """Everything for derivative rules of one's own: what ``rb.custom_jvp`` and ``rb.custom_vjp`` belong to."""
 
-from rabbet.extend.functions import fold_public
+from rabbet.extend.functions import public_module
 from rabbet.extend.primitive import full_of_type, tangent_aval
 from rabbet.extend.transform import CustomVJPPrimal, SymbolicZero, typeof
 from rabbet.tree_util import tree_map
@@ -27,4 +27,4 @@ def zero_from_primal(val, symbolic_zeros=False):
     return SymbolicZero(aval) if symbolic_zeros else full_of_type(aval, 0)
 
 
-fold_public(globals())
+public_module(globals())
