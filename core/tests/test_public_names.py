@@ -16,7 +16,7 @@ ROOT = pathlib.Path(rb.lax.__file__).parents[1]
 # The modules of core that are no user's business; plugin authors have rabbet.extend.
 INTERNAL = {
     "__init__", "__main__", "calls", "composition", "lowering", "messages", "passes", "plugins", "primitives",
-    "program", "rules", "runtime", "trace",
+    "program", "rules", "runtime", "trace", "version",
 }  # fmt: skip
 FACES = (
     "rabbet", "rabbet.lax", "rabbet.lax.linalg", "rabbet.debug", "rabbet.dtypes", "rabbet.errors",

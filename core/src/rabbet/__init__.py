@@ -17,7 +17,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 # other folders.
 __path__ = pkgutil.extend_path(__path__, __name__)
 
-__version__ = "0.1.0"
+from rabbet.version import VERSION as __version__
 
 from rabbet.messages.source_positions import add_internal_root as _add_internal_root
 from rabbet.messages.tracebacks import public_module as _public_module
@@ -55,7 +55,7 @@ def __getattr__(name):
     from rabbet.composition import public_name
     from rabbet.plugins import api
 
-    value = globals()[name] = api.for_users(name, public_name(name))
+    value = globals()[name] = api.for_users(name, public_name(name, globals()))
     return value
 
 

@@ -103,13 +103,13 @@ def notify_hooks(hook, **facts):
         notify(hook, **facts)
 
 
-def public_name(name):
+def public_name(name, core=()):
     """The object behind ``rabbet.<name>``: a setting's context manager of core, or what a plugin offers."""
     if name in CONTEXTS:
         return folded(config.context(name))
     from rabbet.plugins import api
 
-    return api.resolve(name)
+    return api.resolve(name, core=core)
 
 
 CONTEXTS = frozenset({

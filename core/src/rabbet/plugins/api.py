@@ -33,10 +33,11 @@ KNOWN = {
 }
 
 
-def resolve(name, manager=None):
+def resolve(name, manager=None, core=()):
     """The object that installed plugins offer as ``rb.<name>``, or core's module of that name; imported now.
 
-    ``name`` may be dotted: ``experimental.jet`` is what ``rabbet.experimental`` asks for.
+    ``name`` may be dotted: ``experimental.jet`` is what ``rabbet.experimental`` asks for. ``core`` are
+    core's own names, which a message may suggest.
 
     Raises:
       AttributeError: nothing is known by that name; the message suggests close matches.
@@ -63,7 +64,7 @@ def resolve(name, manager=None):
             f"rb.{name} is provided by the package {home}, which is not installed\n"
             f"  to fix: python -m pip install {home}"
         )
-    raise AttributeError(f"module {namespace!r} has no attribute {short!r}{_suggestion(name, manager)}")
+    raise AttributeError(f"module {namespace!r} has no attribute {short!r}{_suggestion(name, manager, core)}")
 
 
 def for_users(name, value):
@@ -108,10 +109,8 @@ def _installed(distribution):
     return True
 
 
-def _suggestion(name, manager):
-    import rabbet
-
-    candidates = {*vars(rabbet), *manager.names(GROUP), *" ".join(KNOWN.values()).split()}
+def _suggestion(name, manager, core):
+    candidates = {*core, *manager.names(GROUP), *" ".join(KNOWN.values()).split()}
     public = sorted(one for one in candidates if not one.startswith("_"))
     close = difflib.get_close_matches(name, public, n=3)
     if not close:
