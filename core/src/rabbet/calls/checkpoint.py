@@ -6,7 +6,7 @@ import weakref
 
 from rabbet import tree
 from rabbet.config import config
-from rabbet.messages.argument_names import argument_name, convert_leaves, describe_value, leaf_path
+from rabbet.messages.argument_names import argument_name, convert_leaves, describe_value
 from rabbet.messages.source_positions import describe_function, named_like
 from rabbet.messages.tracebacks import folded
 from rabbet.primitives.checkpoint import checkpoint_of
@@ -17,6 +17,7 @@ from rabbet.runtime.values import array_or_tracer
 from rabbet.trace import named_axes
 from rabbet.trace.interpreter import Tracer, typeof
 from rabbet.trace.staging import stage
+from rabbet.tree import leaf_path
 
 # Of one function; traced again where there are more.
 MOST_PROGRAMS = 256

@@ -6,7 +6,6 @@ from rabbet.messages.argument_names import (
     argument_name,
     convert_leaves,
     describe_value,
-    leaf_path,
     parameter_name,
 )
 from rabbet.messages.source_positions import describe_function, named_like, source_position
@@ -34,7 +33,6 @@ __all__ = [
     "is_array_like",
     "is_evaluating",
     "is_python_scalar",
-    "leaf_path",
     "named_like",
     "obey_sharding",
     "obeys_out_sharding",

@@ -10,7 +10,7 @@ from rabbet.extend.passes import consts_as_inputs, effects_of, evaluate, stage
 from rabbet.extend.primitive import Batched, effect_names
 from rabbet.extend.primitive import cond as cond_call
 from rabbet.extend.primitive import while_ as while_call
-from rabbet.extend.transform import PLAIN, context, put_together, run_traced, take_apart, typeof
+from rabbet.extend.transform import PLAIN, Interpreter, context, put_together, run_traced, take_apart, typeof
 
 
 def decide(interpreter, op, args):
@@ -22,7 +22,7 @@ def decide(interpreter, op, args):
         return [lax.select_n(index, *cases) for cases in zip(*outcomes, strict=True)]
     if op.primitive is while_call:
         return interpreter.at_parent(loop, interpreter, op, args)
-    return super(type(interpreter), interpreter).predicate(op, args)
+    return Interpreter.predicate(interpreter, op, args)
 
 
 def refuse_effects(interpreter, op):
