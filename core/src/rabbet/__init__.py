@@ -26,7 +26,6 @@ for _folder in __path__:
     _add_internal_root(_folder)
 
 from rabbet import composition
-from rabbet.calls.checkpoint import checkpoint, remat
 from rabbet.calls.custom_rules import custom_rules
 from rabbet.program.avals import ShapeDtypeStruct
 from rabbet.config import config
@@ -49,20 +48,20 @@ from rabbet.runtime.effects import effects_barrier
 from rabbet.lax.callbacks import io_callback, pure_callback
 
 composition.compose()
+_own = frozenset(globals())  # what core has itself, before plugins add their names
 
 
 def __getattr__(name):
     from rabbet.composition import public_name
     from rabbet.plugins import api
 
-    value = globals()[name] = api.for_users(name, public_name(name, globals()))
+    value = globals()[name] = api.for_users(name, public_name(name))
     return value
 
 
 # Public modules of core; those that are not imported above are when they are first used.
 _MODULES = (
-    "ad_checkpoint", "checkpoint_policies", "custom_batching", "debug", "dtypes", "errors", "experimental",
-    "extend", "flatten_util", "lax", "tree", "tree_util",
+    "debug", "dtypes", "errors", "experimental", "extend", "flatten_util", "lax", "tree", "tree_util",
 )  # fmt: skip
 
 

@@ -160,7 +160,8 @@ class IndexUpdate:
     def get(self, **kwargs: Any) -> Array: ...
     def apply(self, func: Callable[[Array], Any], **kwargs: Any) -> Array: ...
 
-ArrayLike: TypeAlias = Array | np.ndarray[Any, Any] | np.generic | bool | int | float | complex | Sequence[Any]
+Number: TypeAlias = np.generic | bool | int | float | complex
+ArrayLike: TypeAlias = Array | np.ndarray[Any, Any] | Number | Sequence[Any]
 DTypeLike: TypeAlias = Any
 
 

@@ -32,8 +32,8 @@ KeyPath = tuple[KeyEntry, ...]
 __all__ = [
     "DictKey", "FlattenedIndexKey", "GetAttrKey", "KeyEntry", "KeyPath", "PyTreeDef", "SequenceKey", "all",
     "broadcast", "broadcast_prefix", "flatten", "flatten_with_path", "leaf_path", "leaves",
-    "leaves_with_path", "map", "map_with_path", "reduce", "reduce_associative", "register_dataclass_node", "register_node", "static",
-    "structure", "transpose", "unflatten",
+    "leaves_with_path", "map", "map_with_path", "reduce", "reduce_associative", "register_dataclass_node",
+    "register_node", "static", "structure", "transpose", "unflatten",
 ]  # fmt: skip
 
 registry = cpp.PyTreeRegistry(

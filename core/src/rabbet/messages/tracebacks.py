@@ -176,6 +176,10 @@ def _fold_member(cls, name, value):
         setattr(cls, name, property(getter, setter, deleter, value.__doc__))
 
 
+def _is_internal(frame):
+    return is_internal(frame.f_code.co_filename, frame.f_globals.get("__name__"))
+
+
 def _user_frames(traceback):
     """A copy of the traceback with the frames of users only (None if there are none), and how many were
     left out.
@@ -184,7 +188,7 @@ def _user_frames(traceback):
     while traceback is not None:
         frames.append(traceback)
         traceback = traceback.tb_next
-    users = [t for t in frames if not is_internal(t.tb_frame.f_code.co_filename)]
+    users = [t for t in frames if not _is_internal(t.tb_frame)]
     kept = None
     for t in reversed(users):
         kept = TracebackType(kept, t.tb_frame, t.tb_lasti, t.tb_lineno)

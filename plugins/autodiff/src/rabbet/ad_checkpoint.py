@@ -1,13 +1,11 @@
 """``rb.checkpoint`` and what belongs to it: names for values, and a look at what reverse mode keeps."""
 
 from rabbet import tree
-from rabbet.calls.checkpoint import checkpoint, remat
-from rabbet.messages.tracebacks import public_module
-from rabbet.primitives.checkpoint import name as _named
-from rabbet.runtime.compiled import is_evaluating
-from rabbet.runtime.values import array_or_tracer
+from rabbet.extend.functions import array_or_tracer, is_evaluating, public_module
+from rabbet_autodiff import checkpoint, print_saved_residuals, remat, saved_residuals
+from rabbet_autodiff.primitives.checkpoint import name as _named
 
-__all__ = ["checkpoint", "checkpoint_name", "remat"]
+__all__ = ["checkpoint", "checkpoint_name", "print_saved_residuals", "remat", "saved_residuals"]
 
 
 def checkpoint_name(x, name):
@@ -26,19 +24,4 @@ def checkpoint_name(x, name):
     return tree.map(lambda leaf: _named(array_or_tracer(leaf), name=name), x)
 
 
-def __getattr__(name):
-    # What looks at reverse mode comes from the package that provides it.
-    if not name.startswith("_"):
-        from rabbet.plugins import api
-
-        return api.resolve(f"ad_checkpoint.{name}")
-    raise AttributeError(f"module 'rabbet.ad_checkpoint' has no attribute {name!r}")
-
-
-def _found_when_asked():
-    from rabbet.plugins import api
-
-    return api.names(within="ad_checkpoint")
-
-
-public_module(globals(), more=_found_when_asked)
+public_module(globals())
