@@ -9,7 +9,7 @@ import rabbet.ad_checkpoint
 import rabbet.debug
 import rabbet.lax.linalg  # noqa: F401 - makes its primitives
 from rabbet import lax
-from rabbet.extend.primitive import batch, jvp, lower, transpose
+from rabbet.extend.transform import batch, jvp, lower, transpose
 from rabbet.rules.primitive import all_primitives
 from rabbet.runtime import backends
 from rabbet.testing import closure, rows

@@ -24,7 +24,7 @@ PLUGINS = sorted(
 DOORS = {
     "rabbet", "rabbet.extend", "rabbet.extend.transform", "rabbet.extend.primitive", "rabbet.extend.dtype",
     "rabbet.extend.backend", "rabbet.extend.passes", "rabbet.extend.hooks", "rabbet.extend.functions",
-    "rabbet.extend.bodies", "rabbet.lax", "rabbet.tree", "rabbet.tree_util",
+    "rabbet.extend.bodies", "rabbet.lax", "rabbet.debug", "rabbet.tree", "rabbet.tree_util",
     "rabbet.errors", "rabbet.dlpack", "rabbet.dtypes",
 }  # fmt: skip
 # The rows of core's primitives name each where it stands.

@@ -10,7 +10,7 @@ Where functions make or combine arrays, ``sharding`` and ``out_sharding`` are No
 whole, and on one device.
 """
 
-from rabbet.messages.tracebacks import fold_public as _fold_public
+from rabbet.messages.tracebacks import public_module as _public_module
 from rabbet.lax.associative import associative_scan
 from rabbet.lax.collectives import (
     all_gather, all_to_all, axis_index, axis_size, pbroadcast, pmax, pmean, pmin, ppermute, pshuffle, psum,
@@ -97,4 +97,4 @@ def __dir__():
     return sorted({*globals(), *api.names(within="lax")})
 
 
-_fold_public(globals())
+_public_module(globals(), modules=("linalg",))

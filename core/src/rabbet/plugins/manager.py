@@ -30,6 +30,7 @@ from rabbet.messages.source_positions import stacklevel
 from rabbet.plugins import discovery, validation
 from rabbet.plugins.records import Record, cause, last_frames
 from rabbet.plugins.selection import Selection
+from rabbet.version import VERSION
 
 
 class PluginManager:
@@ -367,14 +368,12 @@ def default_manager() -> PluginManager:
 
     The settings are read once, here: which plugins exist cannot change under a running program.
     """
-    import rabbet
-
     selection = Selection.from_settings(
         os.environ.get("RABBET_PLUGINS"),
         os.environ.get("RABBET_DISABLE_PLUGINS"),
         os.environ.get("RABBET_PREFER"),
     )
-    return PluginManager(core_version=rabbet.__version__, selection=selection, on_load=_hide_from_tracebacks)
+    return PluginManager(core_version=VERSION, selection=selection, on_load=_hide_from_tracebacks)
 
 
 def _hide_from_tracebacks(place):

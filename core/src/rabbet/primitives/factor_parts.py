@@ -39,19 +39,19 @@ def on_diagonal_alone(sizes):
 def without_diagonal(x):
     """Each matrix with zeros on its diagonal."""
     aval = typeof(x)
-    return logic.select_n(on_diagonal_alone(aval.shape), x, zeros.full(aval.strong(), 0))
+    return logic.select_n(on_diagonal_alone(aval.shape), x, zeros.full_of_type(aval.strong(), 0))
 
 
 def diagonal(x):
     """The diagonal of each square matrix, a vector."""
     aval = typeof(x)
-    alone = logic.select_n(on_diagonal_alone(aval.shape), zeros.full(aval.strong(), 0), x)
+    alone = logic.select_n(on_diagonal_alone(aval.shape), zeros.full_of_type(aval.strong(), 0), x)
     return reductions.reduce_sum(alone, axes=(aval.ndim - 1,))
 
 
 def imaginary_diagonal(x, aval):
     """Complex matrices of type ``aval`` with ``i x`` on their diagonals, zeros elsewhere."""
-    turned = convert.complex(zeros.full(typeof(x).strong(), 0), x)
+    turned = convert.complex(zeros.full_of_type(typeof(x).strong(), 0), x)
     return scaled_columns(matrices.identity(aval.strong()), turned)
 
 
@@ -67,8 +67,8 @@ def inverse_differences(values):
     apart = elementwise.sub(as_row(values, sizes), as_column(values, sizes))
     alone = on_diagonal_alone(sizes)
     own = typeof(apart).strong()
-    inverse = elementwise.div(1.0, logic.select_n(alone, apart, zeros.full(own, 1)))
-    return logic.select_n(alone, inverse, zeros.full(own, 0))
+    inverse = elementwise.div(1.0, logic.select_n(alone, apart, zeros.full_of_type(own, 1)))
+    return logic.select_n(alone, inverse, zeros.full_of_type(own, 0))
 
 
 def over_triangle(b, r):

@@ -120,4 +120,4 @@ def largest_component(v):
     place = shape.iota(dtype=matrices.INDEX, shape=aval.shape, dimension=row)
     chosen = logic.eq(place, factor_parts.as_row(at, aval.shape))
     real = aval.update(dtype=convert.real_dtype(aval.dtype), weak_type=False)
-    return logic.select_n(chosen, zeros.full(real, 0), zeros.full(real, 1))
+    return logic.select_n(chosen, zeros.full_of_type(real, 0), zeros.full_of_type(real, 1))

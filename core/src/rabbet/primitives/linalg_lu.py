@@ -17,7 +17,7 @@ from rabbet.primitives import (
 from rabbet.primitives.linalg_triangular import triangular_solve
 from rabbet.primitives.matrices import INDEX
 from rabbet.program.avals import ShapedArray
-from rabbet.rules.payloads import Batched, Dual, zero_for
+from rabbet.rules.payloads import Batched, Dual, zero_tangent
 from rabbet.rules.primitive import Primitive
 from rabbet.trace.interpreter import typeof
 from rabbet.trace.staging import stage
@@ -53,9 +53,9 @@ def by_columns(x):
     *batch, m, n = aval.shape
     k = min(m, n)
     if not k or not aval.size:
-        pivots = zeros.full(ShapedArray((*batch, k), INDEX), 0)
+        pivots = zeros.full_of_type(ShapedArray((*batch, k), INDEX), 0)
     else:
-        start = zeros.full(ShapedArray((), INDEX), 0)
+        start = zeros.full_of_type(ShapedArray((), INDEX), 0)
         step = stage(one_column, [ShapedArray((), INDEX), aval], "lu").jaxpr
         _, x, stacked = loops.scan(start, x, jaxpr=step, length=k, reverse=False, consts=0, carry=2, unroll=1)
         pivots = batching.move_axis(stacked, 0, len(batch))
@@ -68,7 +68,7 @@ def one_column(k, x):
     """
     aval = typeof(x)
     sizes, r = aval.shape, aval.ndim - 2
-    zero = zeros.full(aval, 0)
+    zero = zeros.full_of_type(aval, 0)
     here = shape.broadcast_in_dim(k, shape=sizes, broadcast_dimensions=())
     row = shape.iota(dtype=INDEX, shape=sizes, dimension=r)
     column = shape.iota(dtype=INDEX, shape=sizes, dimension=r + 1)
@@ -79,7 +79,7 @@ def one_column(k, x):
     # Rows above the diagonal are done: they lose against every size.
     size = powers.abs(picked(logic.eq(column, here), x, r + 1))
     done = picked_rows(logic.lt(row, here), r)
-    size = logic.select_n(done, size, zeros.full(typeof(size), -1))
+    size = logic.select_n(done, size, zeros.full_of_type(typeof(size), -1))
     pivot = reductions.argmax(size, axes=(r,), index_dtype=INDEX)
     there = matrices.beside(pivot, sizes, r, r + 1)
 
@@ -90,7 +90,7 @@ def one_column(k, x):
 
     # A zero on the diagonal now means zeros below it: nothing to divide.
     head = matrices.beside(picked(logic.eq(column, here), upper, r + 1), sizes, r + 1)
-    head = logic.select_n(logic.eq(head, zero), head, zeros.full(aval, 1))
+    head = logic.select_n(logic.eq(head, zero), head, zeros.full_of_type(aval, 1))
     factor = matrices.beside(picked(logic.eq(column, here), x, r + 1), sizes, r + 1)
     factor = elementwise.div(factor, head)
     changed = logic.select_n(
@@ -129,7 +129,7 @@ def jvp_lu(op, x):
         elementwise.add(of_low, matrices.product(matrices.lower_triangle(low, -1), of_low)),
         matrices.product(of_high, matrices.upper_triangle(high)),
     )
-    whole = [Dual(p, zero_for(typeof(p))) for p in (pivots, permutation)]
+    whole = [Dual(p, zero_tangent(typeof(p))) for p in (pivots, permutation)]
     return [Dual(factors, tangent), *whole]
 
 
@@ -139,7 +139,7 @@ def completed(x, k, n):
         return x
     wide = matrices.enlarged(x, n, n)
     row = shape.iota(dtype=INDEX, shape=typeof(wide).shape, dimension=typeof(wide).ndim - 2)
-    ours = logic.lt(row, zeros.full(typeof(row), k))
+    ours = logic.lt(row, zeros.full_of_type(typeof(row), k))
     return logic.select_n(ours, matrices.identity(typeof(wide).strong()), wide)
 
 
@@ -177,7 +177,7 @@ def swaps_in_turn(op, pivots):
         one_swap, [scalar, typeof(place), aval.update(shape=aval.shape[:-1])], "lu_pivots_to_permutation"
     ).jaxpr
     _, out = loops.scan(
-        zeros.full(scalar, 0), place, batching.move_axis(pivots, aval.ndim - 1, 0), jaxpr=step,
+        zeros.full_of_type(scalar, 0), place, batching.move_axis(pivots, aval.ndim - 1, 0), jaxpr=step,
         length=aval.shape[-1], reverse=False, consts=0, carry=2, unroll=1,
     )  # fmt: skip
     return out
@@ -192,11 +192,14 @@ def one_swap(i, order, pivot):
     second = logic.eq(place, matrices.beside(pivot, aval.shape, last))
 
     def value(where):
-        chosen = logic.select_n(where, zeros.full(aval, 0), order)
+        chosen = logic.select_n(where, zeros.full_of_type(aval, 0), order)
         return matrices.beside(reductions.reduce_sum(chosen, axes=(last,)), aval.shape, last)
 
     swapped = logic.select_n(second, order, value(first))
-    return [elementwise.add(i, zeros.full(typeof(i), 1)), logic.select_n(first, swapped, value(second))]
+    return [
+        elementwise.add(i, zeros.full_of_type(typeof(i), 1)),
+        logic.select_n(first, swapped, value(second)),
+    ]
 
 
 @lu_pivots_to_permutation.rule("batch")

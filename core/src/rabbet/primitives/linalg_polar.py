@@ -68,7 +68,7 @@ def polar(x, most=None):
     for a, b, c in plan:
         before, u = u, step(u, a, b, c)
     h = matrices.product(matrices.adjoint(u), x)
-    h = elementwise.mul(elementwise.add(h, matrices.adjoint(h)), zeros.full(typeof(h), 0.5))
+    h = elementwise.mul(elementwise.add(h, matrices.adjoint(h)), zeros.full_of_type(typeof(h), 0.5))
     return u, h, before, len(plan)
 
 
@@ -76,7 +76,7 @@ def times(x, factor):
     """Each matrix times a number of its own, or one number for all."""
     aval = typeof(x)
     if isinstance(factor, float):
-        return elementwise.mul(x, zeros.full(aval.strong(), factor))
+        return elementwise.mul(x, zeros.full_of_type(aval.strong(), factor))
     n = aval.ndim
     return elementwise.mul(x, matrices.beside(convert.to_dtype(factor, aval.dtype), aval.shape, n - 2, n - 1))
 
@@ -90,7 +90,7 @@ def norm(x):
 def inverse_of_bound(x):
     """One over the Frobenius norm, which no singular value exceeds; 1 for a matrix of zeros."""
     size = norm(x)
-    one = zeros.full(typeof(size).strong(), 1)
+    one = zeros.full_of_type(typeof(size).strong(), 1)
     return elementwise.div(one, logic.select_n(logic.eq(size, 0.0), size, one))
 
 
@@ -127,7 +127,7 @@ def svd_by_polar(x, full_matrices, compute_uv):
     u, h, _, _ = polar(r)
     v, w = eigh(h, lower=True, sort_eigenvalues=True, implementation=None)
     last = typeof(w).ndim - 1
-    s = shape.rev(elementwise.max(w, zeros.full(typeof(w), 0)), dimensions=(last,))
+    s = shape.rev(elementwise.max(w, zeros.full_of_type(typeof(w), 0)), dimensions=(last,))
     if not compute_uv:
         return [s]
     v = shape.rev(v, dimensions=(last + 1,))
@@ -142,10 +142,12 @@ def orthonormal(u, full):
     q, r = qr(u, pivoting=False, full_matrices=full)
     k = typeof(u).shape[-1]
     signs = elementwise.sign(factor_parts.diagonal(matrices.corner(r, k, k)))
-    signs = logic.select_n(logic.eq(signs, zeros.full(typeof(signs), 0)), signs, zeros.full(typeof(signs), 1))
+    signs = logic.select_n(
+        logic.eq(signs, zeros.full_of_type(typeof(signs), 0)), signs, zeros.full_of_type(typeof(signs), 1)
+    )
     more = typeof(q).shape[-1] - k
     if more:
         lead = typeof(signs).shape[:-1]
-        rest = zeros.full(typeof(signs).update(shape=(*lead, more)), 1)
+        rest = zeros.full_of_type(typeof(signs).update(shape=(*lead, more)), 1)
         signs = shape.concatenate(signs, rest, dimension=len(lead))
     return factor_parts.scaled_columns(q, signs)

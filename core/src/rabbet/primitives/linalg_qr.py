@@ -10,7 +10,7 @@ few products of matrices that every transformation knows.
 from rabbet.primitives import batching, convert, elementwise, factor_parts, matrices, sort
 from rabbet.primitives.linalg_triangular import triangular_solve
 from rabbet.program.avals import ShapedArray
-from rabbet.rules.payloads import Batched, Dual, zero_for
+from rabbet.rules.payloads import Batched, Dual, zero_tangent
 from rabbet.rules.primitive import Primitive
 from rabbet.rules.tables import refusing
 from rabbet.trace.interpreter import typeof
@@ -211,7 +211,7 @@ def jvp_qr(op, a):
         dq = elementwise.add(dq, factor_parts.beyond(columns, q))
     projected = matrices.product(matrices.adjoint(q), change)
     dr = matrices.upper_triangle(elementwise.sub(projected, matrices.product(turn, r)))
-    return [Dual(q, dq), Dual(r, dr), *[Dual(x, zero_for(typeof(x))) for x in p]]
+    return [Dual(q, dq), Dual(r, dr), *[Dual(x, zero_tangent(typeof(x))) for x in p]]
 
 
 def skew(c):

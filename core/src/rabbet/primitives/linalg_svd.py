@@ -106,6 +106,6 @@ def inverse_square_gaps(s):
 def reciprocal_or_zero(s):
     """``1 / s``, and 0 for 0: directions in which the matrix has no extent do not move."""
     nothing = logic.eq(s, 0.0)
-    one = zeros.full(typeof(s).strong(), 1)
+    one = zeros.full_of_type(typeof(s).strong(), 1)
     inverse = elementwise.div(one, logic.select_n(nothing, s, one))
-    return logic.select_n(nothing, inverse, zeros.full(typeof(s).strong(), 0))
+    return logic.select_n(nothing, inverse, zeros.full_of_type(typeof(s).strong(), 0))

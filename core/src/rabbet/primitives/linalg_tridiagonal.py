@@ -46,7 +46,7 @@ def by_elimination(dl, d, du, b):
     axis = typeof(d).ndim - 1
     rows = [batching.move_axis(x, axis, 0) for x in (dl, d, du, b)]
     slices = [typeof(x).update(shape=typeof(x).shape[1:]).strong() for x in rows]
-    none = [zeros.full(slices[2], 0), zeros.full(slices[3], 0)]
+    none = [zeros.full_of_type(slices[2], 0), zeros.full_of_type(slices[3], 0)]
     down = stage(eliminate, [slices[2], slices[3], *slices], "tridiagonal_solve").jaxpr
     _, _, upper, right = loops.scan(
         *none, *rows, jaxpr=down, length=n, reverse=False, consts=0, carry=2, unroll=1
@@ -98,7 +98,7 @@ def shifted(x, steps, back=2):
         return x
     aval = typeof(x)
     config = tuple([(steps, -steps, 0) if i == aval.ndim - back else (0, 0, 0) for i in range(aval.ndim)])
-    return shape.pad(x, zeros.full(aval.strong().update(shape=()), 0), padding_config=config)
+    return shape.pad(x, zeros.full_of_type(aval.strong().update(shape=()), 0), padding_config=config)
 
 
 @tridiagonal_solve.rule("transpose")

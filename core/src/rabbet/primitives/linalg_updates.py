@@ -48,7 +48,7 @@ def scaled(x, factor):
     aval = typeof(x).strong()
     if factor == 1:
         return x
-    return elementwise.mul(x, zeros.full(aval, factor)) if factor else zeros.full(aval, 0)
+    return elementwise.mul(x, zeros.full_of_type(aval, factor)) if factor else zeros.full_of_type(aval, 0)
 
 
 # ---------------------------------------------------------------------------------------- cholesky_update
@@ -78,7 +78,7 @@ def rotations(op, r, w):
     aval = typeof(r).strong()
     if not aval.size:
         return r
-    k = zeros.full(aval.update(shape=(), dtype=INDEX), 0)
+    k = zeros.full_of_type(aval.update(shape=(), dtype=INDEX), 0)
     row = aval.update(shape=typeof(w).shape)
     step = stage(one_rotation, [typeof(k), row, row], "cholesky_update").jaxpr
     rows = batching.move_axis(r, aval.ndim - 2, 0)
@@ -96,12 +96,12 @@ def one_rotation(k, w, row):
     here = logic.eq(place, shape.broadcast_in_dim(k, shape=aval.shape, broadcast_dimensions=()))
 
     def at_k(x):
-        return reductions.reduce_sum(logic.select_n(here, zeros.full(aval, 0), x), axes=(last,))
+        return reductions.reduce_sum(logic.select_n(here, zeros.full_of_type(aval, 0), x), axes=(last,))
 
     a, b = at_k(row), at_k(w)
-    one = zeros.full(typeof(a), 1)
+    one = zeros.full_of_type(typeof(a), 1)
     # No rotation is needed, and none could be computed, where both are zero.
-    nothing = logic.eq(elementwise.max(powers.abs(a), powers.abs(b)), zeros.full(typeof(a), 0))
+    nothing = logic.eq(elementwise.max(powers.abs(a), powers.abs(b)), zeros.full_of_type(typeof(a), 0))
     a = logic.select_n(nothing, a, one)
     length = hypotenuse(a, b)
     cosine = matrices.beside(elementwise.div(a, length), aval.shape, last)

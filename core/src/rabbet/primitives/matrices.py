@@ -67,31 +67,31 @@ def below(sizes, diagonal=0):
 
 def lower_triangle(x, diagonal=0):
     """``x`` with zeros above a diagonal."""
-    return where_below(x, zeros.full(typeof(x).strong(), 0), diagonal)
+    return where_below(x, zeros.full_of_type(typeof(x).strong(), 0), diagonal)
 
 
 def upper_triangle(x, diagonal=0):
     """``x`` with zeros below a diagonal."""
-    return where_below(zeros.full(typeof(x).strong(), 0), x, diagonal - 1)
+    return where_below(zeros.full_of_type(typeof(x).strong(), 0), x, diagonal - 1)
 
 
 def on_diagonal(x, scale):
     """``x`` with the elements of its diagonal multiplied by ``scale``."""
-    scaled = elementwise.mul(x, zeros.full(typeof(x).strong(), scale))
+    scaled = elementwise.mul(x, zeros.full_of_type(typeof(x).strong(), scale))
     return where_below(where_below(x, scaled, -1), x)
 
 
 def diagonal(x):
     """The elements on the diagonal of each square matrix."""
     last = typeof(x).ndim - 1
-    zero = zeros.full(typeof(x).strong(), 0)
+    zero = zeros.full_of_type(typeof(x).strong(), 0)
     alone = where_below(where_below(zero, x, -1), zero)
     return reductions.reduce_sum(alone, axes=(last,))
 
 
 def identity(aval):
     """Identity matrices (ones on the diagonal of each) of a type."""
-    one, zero = zeros.full(aval, 1), zeros.full(aval, 0)
+    one, zero = zeros.full_of_type(aval, 1), zeros.full_of_type(aval, 0)
     return where_below(where_below(zero, one, -1), zero)
 
 
@@ -134,7 +134,7 @@ def enlarged(x, rows, columns):
     if (m, n) == (rows, columns):
         return x
     config = (*batch, (0, rows - m, 0), (0, columns - n, 0))
-    return shape.pad(x, zeros.full(aval.strong().update(shape=()), 0), padding_config=config)
+    return shape.pad(x, zeros.full_of_type(aval.strong().update(shape=()), 0), padding_config=config)
 
 
 def corner(x, rows, columns):

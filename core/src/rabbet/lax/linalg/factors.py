@@ -24,7 +24,7 @@ def cholesky(x, *, symmetrize_input=True):
 def symmetrized(x):
     """The mean of each matrix and its adjoint."""
     total = elementwise.add(x, matrices.adjoint(x))
-    return elementwise.mul(total, zeros.full(typeof(total).strong(), 0.5))
+    return elementwise.mul(total, zeros.full_of_type(typeof(total).strong(), 0.5))
 
 
 @in_single

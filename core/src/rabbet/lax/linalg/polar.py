@@ -46,8 +46,8 @@ def qdwh(x, *, is_hermitian=False, max_iterations=None, eps=None, dynamic_shape=
     change = linalg_polar.norm(elementwise.sub(u, before))
     limit = elementwise.mul(linalg_polar.norm(u), (4.0 * eps) ** (1.0 / 3.0))
     # The first steps may move little: they are for singular values that are tiny.
-    enough = zeros.full(
+    enough = zeros.full_of_type(
         typeof(change).update(dtype=np.dtype(bool)), count == len(linalg_polar.steps(rounding))
     )
     converged = logic.bitwise_and(enough, logic.le(change, limit))
-    return u, h, zeros.full(ShapedArray((), np.dtype("int32")), count), converged
+    return u, h, zeros.full_of_type(ShapedArray((), np.dtype("int32")), count), converged
