@@ -18,10 +18,12 @@ A platform comes first at each of the first three steps: a rule for ``"lower:cud
 
 import importlib
 import weakref
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from rabbet.errors import MissingRule, RuleConflict
 from rabbet.messages import source_positions
+from rabbet.rules.names import Names
 
 KINDS = (
     "elementwise", "increasing", "decreasing", "linear", "bilinear", "structural", "reduction", "body",
@@ -29,8 +31,8 @@ KINDS = (
 )  # fmt: skip
 """The laws that a primitive can declare and a table can have rules for."""
 
-CORE = "rabbet.primitives."
-"""Where the primitives of the core are made."""
+CORE = "rabbet.primitives"
+"""The package in which the primitives of the core are made."""
 
 
 class Found(NamedTuple):
@@ -48,7 +50,8 @@ class _Rules:
 
     def __init__(self, name):
         self.name = name
-        self.by_primitive = {}
+        self._by_primitive = {}
+        self.by_primitive = MappingProxyType(self._by_primitive)  # read only: `primitive` is the way in
 
     def primitive(self, *primitives, platform=None):
         """Decorator: the rule of this table for ``primitives``, on one platform only if it is named."""
@@ -63,15 +66,17 @@ class _Rules:
 
         def install(function):
             for primitive in primitives:
-                _refuse_second(
-                    self, self.by_primitive, (primitive, platform), function, f"primitive {primitive.name!r}"
-                )
+                self._refuse_second_rule(primitive, platform, function)
             for primitive in primitives:
-                self.by_primitive[primitive, platform] = function
+                self._by_primitive[primitive, platform] = function
             forget_lookups()
             return function
 
         return install
+
+    def _refuse_second_rule(self, primitive, platform, function):
+        key, what = (primitive, platform), f"primitive {primitive.name!r}"
+        _refuse_second(self, self._by_primitive, key, function, what)
 
 
 class RuleSet(_Rules):
@@ -83,31 +88,94 @@ class RuleSet(_Rules):
 
     def __init__(self, name):
         super().__init__(name)
-        self._modules = {}
+        self._announced = {}  # by the primitive's name and the platform: owners and modules
 
-    def later(self, module, *names):
-        """Announce rules for primitives of Rabbet's core by their names, without importing anything.
+    def later(self, module, *names, owner=CORE, platform=None):
+        """Announce rules for primitives by their names, without importing anything.
 
         The rule for the primitive ``"lu"`` is the function ``lu`` of ``module`` (a dotted name), which is
         imported when the first of them is looked for.
+
+        Args:
+          owner: the package or module that makes the primitives, ``"rabbet.lax.linalg"``; by default Rabbet's
+            core.
+          platform: for which platform the rules are; None: for all.
+
+        Raises:
+          RuleConflict: there is a rule for one of them already, or one is announced.
+
+        Example:
+          >>> rules.later("my_backend.factors", "cholesky", "lu", owner="rabbet.lax.linalg")
         """
-        self._modules.update(dict.fromkeys(names, module))
+        for name in names:
+            for announced in self._announced.get((name, platform), ()):
+                if _lies_in(announced.owner, owner) or _lies_in(owner, announced.owner):
+                    raise RuleConflict(
+                        f"{self!r} already announces a rule for primitive {name!r} of {announced.owner}, in "
+                        f"{announced.module}; a second one is announced in {module}. Keep one of them."
+                    )
+            for (primitive, where), rule in self._by_primitive.items():
+                if primitive.name == name and where == platform and _lies_in(primitive.__module__, owner):
+                    raise RuleConflict(
+                        f"{self!r} already has a rule for primitive {name!r} at "
+                        f"{source_positions.address(rule)}; a second one is announced in {module}. "
+                        "Keep one of them."
+                    )
+        for name in names:
+            self._announced.setdefault((name, platform), []).append(_Announced(owner, module))
+        forget_lookups()
 
     def names(self):
         """The names of the primitives for which ``later`` has announced rules, sorted."""
-        return sorted(self._modules)
+        return sorted({name for name, _ in self._announced})
 
     def find(self, primitive, platform=None):
-        """The rule for ``primitive``, or None; one for no particular platform goes first."""
-        rules = self.by_primitive
-        own = rules.get((primitive, None)) or rules.get((primitive, platform))
-        if own is None and primitive.name in self._modules and primitive.__module__.startswith(CORE):
-            own = getattr(importlib.import_module(self._modules[primitive.name]), primitive.name)
-            rules[primitive, None] = own
+        """The rule for ``primitive``, or None; one for this very platform goes first."""
+        own = self.rule_for(primitive, platform) if platform is not None else None
+        return own or self.rule_for(primitive, None)
+
+    def rule_for(self, primitive, platform):
+        """The rule for ``primitive`` on exactly this platform (None: on all), or None; one that was announced
+        is imported now.
+        """
+        own = self._by_primitive.get((primitive, platform))
+        if own is None:
+            module = self._module_of(primitive, platform)
+            if module is not None:
+                own = getattr(importlib.import_module(module), primitive.name)
+                self._by_primitive[primitive, platform] = own
         return own
 
+    def _module_of(self, primitive, platform):
+        for announced in self._announced.get((primitive.name, platform), ()):
+            if _lies_in(primitive.__module__, announced.owner):
+                return announced.module
+        return None
+
+    def _refuse_second_rule(self, primitive, platform, function):
+        super()._refuse_second_rule(primitive, platform, function)
+        module = self._module_of(primitive, platform)
+        if module is not None:
+            raise RuleConflict(
+                f"{self!r} already announces a rule for primitive {primitive.name!r} in {module}; a second "
+                f"one stands at {source_positions.address(function)}. Keep one of them."
+            )
+
     def __repr__(self):
-        return f"RuleSet({self.name!r}, {len(self.by_primitive)} rules)"
+        announced = sum(map(len, self._announced.values()))
+        return f"RuleSet({self.name!r}, {len(self.by_primitive)} rules, {announced} announced)"
+
+
+class _Announced(NamedTuple):
+    """Where the rule for a primitive of ``owner`` will be found."""
+
+    owner: str
+    module: str
+
+
+def _lies_in(module, package):
+    """Whether a dotted name is that of a package or of something inside it."""
+    return module == package or module.startswith(f"{package}.")
 
 
 class RuleTable(_Rules):
@@ -129,14 +197,15 @@ class RuleTable(_Rules):
     def __init__(self, name, doc="", bridges=None):
         super().__init__(name)
         self.__doc__ = doc
-        self.by_kind = {}
+        self._by_kind = {}
+        self.by_kind = MappingProxyType(self._by_kind)  # read only: `kind` is the way in
         self.model: Any = None
         self.from_model: Any = None
         self.last_resort: Any = None
         self.where = source_positions.definition_site()
         self._bridges = bridges
         self._memo = {}
-        _tables.setdefault(name, self)
+        _names.take(self)
 
     def kind(self, *kinds):
         """Decorator: the rule for every primitive of these kinds that has none of its own."""
@@ -149,7 +218,7 @@ class RuleTable(_Rules):
             for kind in kinds:
                 _refuse_second(self, self.by_kind, kind, function, f"kind {kind!r}")
             for kind in kinds:
-                self.by_kind[kind] = function
+                self._by_kind[kind] = function
             forget_lookups()
             return function
 
@@ -228,11 +297,8 @@ class RuleTable(_Rules):
 
     def _from_bridges(self, primitive, platform):
         rule_sets = self._bridges(self.name) if self._bridges is not None else find_bridges(self.name)
-        hits = [
-            (s, s.by_primitive[primitive, platform])
-            for s in rule_sets
-            if (primitive, platform) in s.by_primitive
-        ]
+        found = [(s, s.rule_for(primitive, platform)) for s in rule_sets]
+        hits = [(s, rule) for s, rule in found if rule is not None]
         if len(hits) > 1:
             addresses = " and ".join(source_positions.address(rule) for _, rule in hits)
             raise RuleConflict(
@@ -372,7 +438,7 @@ def no_bridges(name):
 
 
 find_bridges = no_bridges
-_tables = {}
+_names = Names("rule table")
 _remembering = weakref.WeakSet()
 
 
@@ -394,7 +460,7 @@ def set_bridges(finder):
 
 def all_tables():
     """Every rule table by name, in the order in which they were made."""
-    return dict(_tables)
+    return _names.all()
 
 
 def _refuse_second(table, rules, key, function, what):
