@@ -88,7 +88,7 @@ def shown(cell):
 def own_platforms(primitive):
     """The platforms whose backend brings a lowering of its own for a primitive."""
     for platform in ("cpu", "cuda", "tpu"):
-        own = backends.lowerings(platform)
+        own = backends.default_registry().get(platform).lowerings
         if f"lower:{platform}" in primitive.rules or (own is not None and own.find(primitive, platform)):
             yield platform
 
