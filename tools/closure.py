@@ -25,6 +25,7 @@ from rabbet.testing.draws import device_array
 from rabbet.testing.laws import inexact
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+OURS = ("rabbet.primitives.", "rabbet.lax.linalg.", "rabbet_special.")
 PAGE = ROOT / "docs" / "closure.md"
 sys.path.insert(0, str(ROOT / "examples" / "third_party" / "rabbet-enclose" / "src"))
 
@@ -67,7 +68,7 @@ def columns():
 def primitives():
     """The primitives of core by name; those that plugins make for themselves aside."""
     known = all_primitives().items()
-    inside = {name: p for name, p in known if p.where.module.startswith("rabbet.primitives")}
+    inside = {name: p for name, p in known if p.where.module.startswith(OURS)}
     return dict(sorted(inside.items()))
 
 

@@ -1,6 +1,7 @@
 """Who imports whom, across packages: no jax anywhere, and first-party plugins through the strangers' door."""
 
 import ast
+import itertools
 import pathlib
 import re
 import tomllib
@@ -32,7 +33,7 @@ DOORS = {
 ROWS_OF_CORE = ROOT / "plugins/testing/src/rabbet/testing/rows"
 MODULE_OF = {
     "rabbet-numpy": "rabbet.numpy", "rabbet-nn": "rabbet.nn", "rabbet-random": "rabbet.random",
-    "rabbet-testing": "rabbet.testing",
+    "rabbet-testing": "rabbet.testing", "rabbet-linalg": "rabbet.lax.linalg",
     "rabbet-jet": "rabbet.experimental.jet", "rabbet-checkify": "rabbet.experimental.checkify",
 }  # fmt: skip
 
@@ -86,7 +87,8 @@ def test_only_the_runtime_and_the_tree_registry_touch_jaxlib():
 @pytest.mark.parametrize("plugin", PLUGINS, ids=lambda folder: folder.name)
 def test_a_plugin_imports_rabbet_extend_and_what_it_declares(plugin):
     project = tomllib.loads((plugin / "pyproject.toml").read_text())["project"]
-    declared = [re.match(r"[A-Za-z0-9._-]+", line).group() for line in project["dependencies"]]
+    lines = [*project["dependencies"], *itertools.chain(*project.get("optional-dependencies", {}).values())]
+    declared = [re.match(r"[A-Za-z0-9._-]+", line).group() for line in lines]
     own = modules_of(project["name"])
     allowed = {own, *(modules_of(name) for name in declared if name != "rabbet-core")}
     exported = exports_of(ROOT / "core/src/rabbet/__init__.py")

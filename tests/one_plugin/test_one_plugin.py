@@ -64,6 +64,14 @@ def test_numpy():
     assert rnp.sum(rnp.arange(4) * 2).tolist() == 12
 
 
+@only("linalg")
+def test_linalg():
+    from rabbet.lax.linalg import cholesky
+
+    assert lax.linalg.cholesky is cholesky
+    assert cholesky(np.float32([[4, 2], [2, 5]])).tolist() == [[2, 0], [1, 2]]
+
+
 @only("nn")
 def test_nn():
     assert rb.nn.relu(np.float32([-1, 2])).tolist() == [0, 2]

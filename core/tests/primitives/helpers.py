@@ -3,12 +3,7 @@
 import numpy as np
 from rabbet import lax
 from rabbet.testing import driver
-from rabbet.testing.draws import device_array
-
-
-def floats(*values):
-    """A float32 array."""
-    return device_array(np.array(values, np.float32))
+from rabbet.testing.draws import device_array, floats  # noqa: F401
 
 
 def ints(*values):

@@ -7,9 +7,6 @@ from rabbet.lowering.custom_calls import (
 from rabbet.lowering.host_callbacks import (
     write_call,
 )
-from rabbet.primitives import (
-    matrices,
-)
 from rabbet.primitives.batching import (
     move_axis,
     new_axis,
@@ -131,7 +128,6 @@ __all__ = [
     "jvp",
     "linear_solve_call",
     "lower",
-    "matrices",
     "move_axis",
     "new_axis",
     "no_tangent",

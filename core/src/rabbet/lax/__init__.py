@@ -5,12 +5,18 @@ functions check and complete their arguments and bind one or a few primitives. O
 and in shape but for scalars; elementwise primitives called on arrays of one rank spread sizes of 1.
 ``rabbet.numpy`` promotes and broadcasts.
 
+Linear algebra and special functions come from packages of their own, ``rabbet-linalg`` and
+``rabbet-special``, when one of their names is first used.
+
 Where functions make or combine arrays, ``sharding`` and ``out_sharding`` are None or a
 ``SingleDeviceSharding``, to whose device the result is brought, as ``rb.device_put`` does: an array is
 whole, and on one device.
 """
 
-import importlib
+import pkgutil
+
+# Packages ship modules inside this one (rabbet/lax/linalg from rabbet-linalg).
+__path__ = pkgutil.extend_path(__path__, __name__)
 
 from rabbet.messages.tracebacks import fold_public as _fold_public
 from rabbet.lax.associative import associative_scan
@@ -87,10 +93,18 @@ from rabbet.lax.values import integer_pow, reciprocal, round, RoundingMethod
 
 
 def __getattr__(name):
-    # A module of its own, which most programs do not use.
-    if name == "linalg":
-        return importlib.import_module("rabbet.lax.linalg")
-    raise AttributeError(f"module 'rabbet.lax' has no attribute {name!r}")
+    # What packages of their own bring: linalg, lgamma, igamma, ...
+    from rabbet.plugins import api
+
+    in_full = f"lax.{name}"
+    value = globals()[name] = api.for_users(in_full, api.resolve(in_full))
+    return value
+
+
+def __dir__():
+    from rabbet.plugins import api
+
+    return sorted({*globals(), *api.names(within="lax")})
 
 
 _fold_public(globals())

@@ -29,6 +29,7 @@ KNOWN = {
     "rabbet-random": "random",
     "rabbet-jet": "experimental.jet",
     "rabbet-checkify": "experimental.checkify",
+    "rabbet-linalg": "lax.linalg",
     "rabbet-testing": "testing",
 }
 
@@ -93,7 +94,7 @@ def distribution_of(name):
 def _is_core_module(name):
     # `from rabbet import extend` asks for the attribute before Python looks for the file, and that shall not
     # start the plugin system. Modules of plugins may lie in the same folder; they come through the manager.
-    path = os.path.join(os.path.dirname(os.path.dirname(__file__)), name)
+    path = os.path.join(os.path.dirname(os.path.dirname(__file__)), *name.split("."))
     is_module = os.path.isfile(path + ".py") or os.path.isfile(os.path.join(path, "__init__.py"))
     return is_module and distribution_of(name) is None
 
@@ -111,7 +112,10 @@ def _installed(distribution):
 def _suggestion(name, manager):
     import rabbet
 
-    candidates = {*vars(rabbet), *manager.names(GROUP), *" ".join(KNOWN.values()).split()}
+    namespace, dot, _ = name.rpartition(".")
+    members = vars(importlib.import_module(f"rabbet.{namespace}") if dot else rabbet)
+    candidates = {namespace + dot + one for one in members if one[0] != "_"}
+    candidates |= {*manager.names(GROUP), *" ".join(KNOWN.values()).split()}
     public = sorted(one for one in candidates if not one.startswith("_"))
     close = difflib.get_close_matches(name, public, n=3)
     if not close:
