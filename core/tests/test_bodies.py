@@ -7,7 +7,7 @@ import pytest
 import rabbet as rb
 from rabbet import lax
 from rabbet.extend.passes import check, evaluate, stage
-from rabbet.extend.primitive import jit_call
+from rabbet.extend.primitive import jit as jit_call
 from rabbet.extend.transform import (
     PLAIN,
     Interpreter,

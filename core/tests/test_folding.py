@@ -172,8 +172,8 @@ def test_one_note_for_all_causes(internal):
 def test_a_position_is_that_of_the_user(internal):
     module = internal("@folded\ndef inner(*, k=None): return where()\n")
     module.where = source_positions.caller
-    assert source_positions.position(module.inner()).file == HERE
-    assert source_positions.position(module.inner(k=1)).file == HERE
+    assert source_positions.source_position(module.inner()).file == HERE
+    assert source_positions.source_position(module.inner(k=1)).file == HERE
 
 
 def test_nodes_are_registered_where_the_user_says_so():

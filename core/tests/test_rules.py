@@ -382,7 +382,8 @@ def test_the_message_names_the_primitive_its_kinds_both_places_and_what_to_write
     assert owner.startswith("  primitive 'sin' of rabbet-core ") and "elementwise.py:" in owner
     assert table.startswith("  table 'enclose' is defined at ") and "toys.py:" in table
     assert table.endswith("its rules by kind serve: increasing, structural, decreasing")
-    assert "@sin.rule('enclose')" in fix and "@rules.primitive(sin)" in fix and "docs/extend.md#" in fix
+    assert "@rabbet.extend.primitive.sin.rule('enclose')" in fix and "docs/extend.md#" in fix
+    assert "@rules.primitive(rabbet.extend.primitive.sin)" in fix
 
 
 def test_the_line_of_the_call_is_exact():

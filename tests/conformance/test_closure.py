@@ -5,7 +5,8 @@ table knows it or says why not.
 import pathlib
 
 import pytest
-from rabbet.extend.primitive import batch, jvp, lower, transpose
+import rabbet.debug  # noqa: F401 - makes its primitives
+from rabbet.extend.transform import batch, jvp, lower, transpose
 from rabbet.rules.primitive import all_primitives
 from rabbet.runtime import backends
 from rabbet.testing import closure, rows

@@ -5,7 +5,7 @@ from rabbet.calls.checkpoint import checkpoint, remat
 from rabbet.messages.tracebacks import folded
 from rabbet.primitives.checkpoint import name as _named
 from rabbet.runtime.compiled import is_evaluating
-from rabbet.runtime.values import traceable
+from rabbet.runtime.values import array_or_tracer
 
 __all__ = ["checkpoint", "checkpoint_name", "remat"]
 
@@ -23,8 +23,8 @@ def checkpoint_name(x, name):
     if not isinstance(name, str):
         raise TypeError(f"checkpoint_name takes a name (a string), got {type(name).__name__}: {name!r:.60}")
     if is_evaluating():
-        return tree.map(traceable, x)
-    return tree.map(lambda leaf: _named(traceable(leaf), name=name), x)
+        return tree.map(array_or_tracer, x)
+    return tree.map(lambda leaf: _named(array_or_tracer(leaf), name=name), x)
 
 
 @folded

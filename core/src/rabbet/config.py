@@ -35,6 +35,12 @@ class Setting:
     value to keep, or raises ``ValueError`` with the values it accepts. A ``traced`` setting changes what
     a traced program means, so it is part of the key under which compiled programs are kept. ``env``
     defaults to ``RABBET_<NAME>``.
+
+    Example:
+      >>> from rabbet.extend.backend import Setting
+      >>> SLOTS = Setting("toaster_slots", 2, int, "how many slices at once")
+      >>> SLOTS.parse("4")
+      4
     """
 
     name: str

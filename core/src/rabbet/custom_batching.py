@@ -8,7 +8,7 @@ from rabbet.messages.source_positions import describe_function, named_like
 from rabbet.messages.tracebacks import folded
 from rabbet.primitives.batching import at
 from rabbet.rules.payloads import Batched
-from rabbet.runtime.values import traceable
+from rabbet.runtime.values import array_or_tracer
 from rabbet.trace.interpreter import typeof
 
 __all__ = ["custom_vmap", "sequential_vmap"]
@@ -72,7 +72,7 @@ class custom_vmap(RuledFunction):
             raise TypeError(
                 f"{name} must return a pair (out, out_batched), it returned {type(result).__name__}"
             )
-        outs = [traceable(x) for x in call.result(result[0], name)]
+        outs = [array_or_tracer(x) for x in call.result(result[0], name)]
         try:
             flags = tree.broadcast_prefix(result[1], tree.unflatten(call.out_tree, outs))
         except ValueError as error:

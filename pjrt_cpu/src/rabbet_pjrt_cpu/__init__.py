@@ -17,9 +17,9 @@ programs on the calling thread, which is the default too (RABBET_CPU_ASYNCHRONOU
 import os
 import re
 
+from rabbet import config
 from rabbet.extend.backend import (
     Backend,
-    config,
     is_glibc,
     jaxlib_version,
     keep_freed_memory,

@@ -6,14 +6,14 @@ import weakref
 
 from rabbet import tree
 from rabbet.config import config
-from rabbet.messages.argument_names import argument_name, converted, leaf_path, shown
+from rabbet.messages.argument_names import argument_name, convert_leaves, describe_value, leaf_path
 from rabbet.messages.source_positions import describe_function, named_like
 from rabbet.messages.tracebacks import folded
 from rabbet.primitives.checkpoint import checkpoint_of
-from rabbet.program.jaxpr import ClosedJaxpr, open_consts
+from rabbet.program.jaxpr import ClosedJaxpr, consts_as_inputs
 from rabbet.runtime.compiled import is_evaluating
 from rabbet.runtime.housekeeping import on_clear_caches
-from rabbet.runtime.values import traceable
+from rabbet.runtime.values import array_or_tracer
 from rabbet.trace import named_axes
 from rabbet.trace.interpreter import Tracer, typeof
 from rabbet.trace.staging import stage
@@ -80,7 +80,7 @@ def checkpoint(
             return fun(*args, **kwargs)
         call = _Call(fun, args, kwargs, numbers, names)
         closed, out_tree = _program(call)
-        op = checkpoint_of(open_consts(closed), params)
+        op = checkpoint_of(consts_as_inputs(closed), params)
         return tree.unflatten(out_tree, op(*closed.consts, *call.leaves))
 
     return checkpointed
@@ -122,15 +122,15 @@ class _Call:
         )
         moving = [args[i] for i in self.positions], {k: kwargs[k] for k in self.keywords}
         leaves, self.in_tree = tree.flatten(moving)
-        self.leaves = converted(traceable, leaves, self.refusal)
+        self.leaves = convert_leaves(array_or_tracer, leaves, self.refusal)
         self.avals = tuple([typeof(x) for x in self.leaves])
 
     def refusal(self, index, x):
         """What to say of an argument that is no array."""
         name = argument_name(self.fun, leaf_path(self.in_tree, index), self.positions)
         return (
-            f"checkpoint of {describe_function(self.fun)}: {name} is not an array: got {shown(x)}; mark "
-            "such arguments as static, with static_argnums or static_argnames"
+            f"checkpoint of {describe_function(self.fun)}: {name} is not an array: got {describe_value(x)}; "
+            "mark such arguments as static, with static_argnums or static_argnames"
         )
 
     def rebuilt(self, leaves):
@@ -145,7 +145,7 @@ class _Call:
         """What a program is remembered by; None if a static argument cannot be hashed."""
         key = (
             self.in_tree, self.avals, self.static, tuple(self.positions), config.traced_key(),
-            named_axes.bound(),
+            named_axes.bound_axes(),
         )  # fmt: skip
         try:
             hash(key)
@@ -179,11 +179,12 @@ def _traced(call):
         nonlocal out_tree
         args, kwargs = call.rebuilt(tracers)
         outs, out_tree = tree.flatten(fun(*args, **kwargs))
-        return converted(traceable, outs, lambda i, x: _no_result(fun, x))
+        return convert_leaves(array_or_tracer, outs, lambda i, x: _no_result(fun, x))
 
     closed = stage(named_like(flat, fun), call.avals, getattr(fun, "__name__", "checkpointed"))
-    return ClosedJaxpr(closed.jaxpr, [traceable(c) for c in closed.consts]), out_tree
+    return ClosedJaxpr(closed.jaxpr, [array_or_tracer(c) for c in closed.consts]), out_tree
 
 
 def _no_result(fun, x):
-    return f"checkpoint of {describe_function(fun)}: the function must return arrays, it returned {shown(x)}"
+    who = f"checkpoint of {describe_function(fun)}"
+    return f"{who}: the function must return arrays, it returned {describe_value(x)}"

@@ -1,92 +1,36 @@
-"""A transformation: an ``Interpreter``, a ``RuleTable``, ``run``, payloads, custom rules."""
+"""A transformation: an ``Interpreter`` with a ``RuleTable``, the standard tables and their payloads."""
 
-from rabbet.calls.derivatives import (
-    CustomVJPPrimal,
-    SymbolicZero,
-    pullback,
-    pushforward,
-)
-from rabbet.calls.ruled import (
-    RuledFunction,
-)
-from rabbet.errors import (
-    MissingRule,
-    RuleConflict,
-    UnexpectedTracerError,
-)
-from rabbet.primitives.custom import (
-    call as call_with_rules,
-)
-from rabbet.program.context import (
-    context,
-)
-from rabbet.program.effects import (
-    listed as listed_effects,
-)
-from rabbet.program.python_scalars import (
-    adopted_avals,
-)
-from rabbet.rules.payloads import (
-    Batched,
-    Dual,
-    Linear,
-    Zero,
-)
-from rabbet.rules.tables import (
-    RuleSet,
-    RuleTable,
-    all_tables,
-    refusing,
-)
-from rabbet.trace.bodies import (
-    HOLE,
-    PLAIN,
-    interpret,
-    put_together,
-    take_apart,
-)
-from rabbet.trace.interpreter import (
-    Interpreter,
-    Tracer,
-    is_tracer,
-    payload_of,
-    run,
-    run_traced,
-    typeof,
-)
-from rabbet.trace.named_axes import (
-    bound as bound_axes,
-)
-from rabbet.trace.named_axes import (
-    named as named_axes,
-)
+from rabbet.calls.derivatives import CustomVJPPrimal, SymbolicZero, pullback, pushforward
+from rabbet.calls.ruled import RuledFunction
+from rabbet.primitives.collectives import collective
+from rabbet.primitives.custom import call as call_with_rules
+from rabbet.primitives.standard import batch, jvp, lower, transpose
+from rabbet.program.context import context
+from rabbet.rules.tables import RuleSet, RuleTable, all_tables, refusing
+from rabbet.trace.bodies import HOLE, PLAIN, put_together, take_apart
+from rabbet.trace.interpreter import Interpreter, Tracer, is_tracer, payload_of, run, run_traced, typeof
+from rabbet.trace.named_axes import bind_axes, bound_axes
 
 __all__ = [
     "HOLE",
     "PLAIN",
-    "Batched",
     "CustomVJPPrimal",
-    "Dual",
     "Interpreter",
-    "Linear",
-    "MissingRule",
-    "RuleConflict",
     "RuleSet",
     "RuleTable",
     "RuledFunction",
     "SymbolicZero",
     "Tracer",
-    "UnexpectedTracerError",
-    "Zero",
-    "adopted_avals",
     "all_tables",
+    "batch",
+    "bind_axes",
     "bound_axes",
     "call_with_rules",
+    "collective",
     "context",
-    "interpret",
     "is_tracer",
-    "listed_effects",
-    "named_axes",
+    "jvp",
+    "lower",
     "payload_of",
     "pullback",
     "pushforward",
@@ -95,5 +39,10 @@ __all__ = [
     "run",
     "run_traced",
     "take_apart",
+    "transpose",
     "typeof",
 ]
+
+
+def __dir__():
+    return list(__all__)

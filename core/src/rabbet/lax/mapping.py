@@ -6,7 +6,7 @@ from rabbet import tree
 from rabbet.lax import control, shapes
 from rabbet.messages.source_positions import named_like
 from rabbet.messages.tracebacks import folded
-from rabbet.runtime.values import traceable
+from rabbet.runtime.values import array_or_tracer
 from rabbet.trace.interpreter import typeof
 from rabbet.trace.provided import by_plugin
 
@@ -31,7 +31,7 @@ def map(f, xs, *, batch_size=None):
     if size < 0:
         raise ValueError(f"map: batch_size must not be negative, got {batch_size}")
     leaves, treedef = tree.flatten(xs)
-    leaves = [traceable(x) for x in leaves]
+    leaves = [array_or_tracer(x) for x in leaves]
     n = control.steps_of(f, leaves, treedef, None, "map")
     if size == 0 or size >= n:
         return batched(tree.unflatten(treedef, leaves))

@@ -14,7 +14,7 @@ import numpy as np
 from rabbet import dtypes
 from rabbet.lax import refusals, shapes, values
 from rabbet.lax.indexing import reads
-from rabbet.lax.promotion import beside, cast, is_array_like, promoted, spread
+from rabbet.lax.promotion import beside, broadcast_operands, cast_operand, is_array_like, promote_operands
 from rabbet.messages.tracebacks import fold_traceback, folded, folds_itself
 from rabbet.primitives import convert, elementwise, logic, powers
 from rabbet.program import python_scalars
@@ -62,7 +62,7 @@ def true_divide(x, y):
     dtype = typeof(y if python_scalars.is_python_scalar(x) else x).dtype
     if dtypes.kind(dtype) in "biu":
         wide = dtypes.to_inexact(dtype)
-        x, y = cast(x, typeof(x), wide), cast(y, typeof(y), wide)
+        x, y = cast_operand(x, typeof(x), wide), cast_operand(y, typeof(y), wide)
     return elementwise.div(x, y)
 
 
@@ -112,7 +112,7 @@ def power(x, y):
             raise TypeError(
                 f"integers cannot be raised to the negative power {y}; convert the base to a float dtype"
             )
-    x, y = promoted(x, y)
+    x, y = promote_operands(x, y)
     dtype = typeof(x).dtype if not python_scalars.is_python_scalar(x) else typeof(y).dtype
     if dtypes.kind(dtype) in "fc":
         return powers.pow(x, y)
@@ -125,8 +125,8 @@ def integer_power(x, y, dtype):
     """
     if dtypes.kind(dtype) == "b":
         dtype = np.dtype("int32")
-        x, y = cast(x, typeof(x), dtype), cast(y, typeof(y), dtype)
-    x, y = spread([_strong(x, dtype), _strong(y, dtype)])
+        x, y = cast_operand(x, typeof(x), dtype), cast_operand(y, typeof(y), dtype)
+    x, y = broadcast_operands([_strong(x, dtype), _strong(y, dtype)])
     weak = typeof(x).weak_type and typeof(y).weak_type
     one = shapes.full_like(x, 1, None if weak else dtype)
     result, square = one, x
@@ -154,11 +154,11 @@ def together(x, y):
     """``(x, y, kind)``: both promoted, bare numbers made scalars of the common dtype, and the kind of that
     dtype.
     """
-    x, y = promoted(x, y)
+    x, y = promote_operands(x, y)
     dtype = typeof(y if python_scalars.is_python_scalar(x) else x).dtype
     if dtypes.kind(dtype) == "b":  # truth values count as integers here
         dtype = np.dtype("int32")
-        x, y = cast(x, typeof(x), dtype), cast(y, typeof(y), dtype)
+        x, y = cast_operand(x, typeof(x), dtype), cast_operand(y, typeof(y), dtype)
     return _strong(x, dtype), _strong(y, dtype), dtypes.kind(dtype)
 
 
@@ -176,7 +176,7 @@ def divmod_(x, y):
 
 def shift_right(x, y):
     """``x >> y``: signed integers keep their sign."""
-    x, y = promoted(x, y)
+    x, y = promote_operands(x, y)
     signed = dtypes.kind(typeof(y if python_scalars.is_python_scalar(x) else x).dtype) == "i"
     return (logic.shift_right_arithmetic if signed else logic.shift_right_logical)(x, y)
 
@@ -382,4 +382,4 @@ def _is_own(name):
 
 ARRAY_HASH = Array.__hash__
 
-__all__ = ["give_to", "promoted", "spread"]
+__all__ = ["broadcast_operands", "give_to", "promote_operands"]

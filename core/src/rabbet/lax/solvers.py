@@ -13,8 +13,8 @@ from rabbet.primitives.branches import transposed_whole, with_all_consts
 from rabbet.primitives.linear_solve import linear_solve
 from rabbet.program.context import Context, context
 from rabbet.program.jaxpr import evaluate
-from rabbet.rules.payloads import tangent_aval, zero_for
-from rabbet.runtime.values import traceable
+from rabbet.rules.payloads import tangent_aval, zero_tangent
+from rabbet.runtime.values import array_or_tracer
 from rabbet.trace.interpreter import typeof
 from rabbet.trace.provided import by_plugin
 from rabbet.tree_util import keystr
@@ -75,7 +75,7 @@ class Vectors:
     def __init__(self, who, what, fun, vector):
         self.who = who
         leaves, self.treedef = tree.flatten(vector)
-        leaves = [traceable(x) for x in leaves]
+        leaves = [array_or_tracer(x) for x in leaves]
         self.one_argument = tree.structure((tree.unflatten(self.treedef, [0] * len(leaves)),))
         _, self.leaves = control.settled(who, fun, leaves, self.one_argument)
         self.avals = [typeof(x) for x in self.leaves]
@@ -269,7 +269,7 @@ class _Root:
         root = outs[:size]
         f_consts, t_consts, _, _ = self._parts(values)
         moving = self._parts(tangents)[0]
-        still = [zeros.instantiate(zero_for(typeof(x))) for x in outs]
+        still = [zeros.instantiate(zero_tangent(typeof(x))) for x in outs]
         if not f_consts:
             return outs, still
         on_consts = lambda *consts: evaluate(self.f.program, [*consts, *root])

@@ -17,7 +17,7 @@ class Locations:
         try:
             return self._names[where]
         except KeyError:
-            position = source_positions.position(where)
+            position = source_positions.source_position(where)
             key = (position.file, position.line, position.column or 0)
             symbol = self._definitions.setdefault(key, f"#l{len(self._definitions)}")
             text = self._names[where] = f"loc({symbol})"

@@ -39,6 +39,17 @@ def fold_traceback(exception):
     Call it in an ``except`` clause and follow it with a bare ``raise``, which adds no frame of its own. A
     note on the exception says that frames are hidden. With ``config.traceback`` at "full" this does
     nothing.
+
+    Example:
+      >>> from rabbet.extend.functions import fold_traceback
+      >>> def root(x):
+      ...     try:
+      ...         return x**0.5
+      ...     except Exception as error:
+      ...         fold_traceback(error)
+      ...         raise
+      >>> root(4)
+      2.0
     """
     if _is_full():
         return exception
@@ -65,9 +76,12 @@ def folded(function):
     """Decorator: exceptions leave ``function`` without internal frames. A class folds in all its methods.
 
     Example:
+      >>> from rabbet.extend.functions import folded
       >>> @folded
       ... def half(x):
       ...     return x / 2
+      >>> half(4)
+      2.0
     """
     if isinstance(function, type):
         for name, value in list(vars(function).items()):
@@ -91,6 +105,18 @@ def folded(function):
 def folds_itself(function):
     """Say that ``function`` has the ``try`` of a door inside, so that nobody puts a door in front of it.
     Returns it.
+
+    Example:
+      >>> from rabbet.extend.functions import fold_traceback, folded, folds_itself
+      >>> @folds_itself
+      ... def half(x):
+      ...     try:
+      ...         return x / 2
+      ...     except Exception as error:
+      ...         fold_traceback(error)
+      ...         raise
+      >>> folded(half) is half
+      True
     """
     # The code, because functools.wraps hands attributes on to functions that have none.
     function.__folds__ = function.__code__
@@ -104,6 +130,14 @@ def fold_public(namespace):
     that was defined in this module or in one inside it; and the module's ``__getattr__``. The name then
     stands for its door, while whoever imports the function from the module that defines it gets it bare.
     Classes are decorated with ``folded`` where they stand.
+
+    Example:
+      >>> from rabbet.extend.functions import fold_public
+      >>> def half(x):
+      ...     return x / 2
+      >>> fold_public(globals())
+      >>> half(4)
+      2.0
     """
     home = namespace["__name__"]
     doors: dict = {}

@@ -113,7 +113,8 @@ def transposed_whole(jaxpr, linear, nonzero):
                 jaxpr, linear, args[: len(known)], nonzero, args[len(known) :]
             )
             return [
-                zeros.full(a.strong(), 0) if r is None else r for r, a in zip(results, targets, strict=True)
+                zeros.full_of_type(a.strong(), 0) if r is None else r
+                for r, a in zip(results, targets, strict=True)
             ]
 
         return stage(flat, known + given, f"transpose_{jaxpr.name}").jaxpr

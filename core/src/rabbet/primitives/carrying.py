@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from rabbet import dtypes, tree
 from rabbet.primitives import batching, zeros
 from rabbet.program.context import context
-from rabbet.program.jaxpr import evaluate, open_consts
-from rabbet.rules.payloads import Batched, Zero, tangent_aval, zero_for
+from rabbet.program.jaxpr import consts_as_inputs, evaluate
+from rabbet.rules.payloads import Batched, Zero, tangent_aval, zero_tangent
 from rabbet.trace import bodies
 from rabbet.trace.interpreter import Tracer, run_traced, typeof
 from rabbet.trace.staging import stage
@@ -147,7 +147,7 @@ def through(interpreter, op, args):
         ]
 
     first = len(closed.consts) + number_of_leaves(constant)
-    return Carried([*closed.consts, *leaves], open_consts(closed), carried, first, finish)
+    return Carried([*closed.consts, *leaves], consts_as_inputs(closed), carried, first, finish)
 
 
 def pushforward(interpreter, push, structures):
@@ -230,7 +230,7 @@ class Stateful(NamedTuple):
         given = tangents if push.symbolic else [zeros.instantiate(t) for t in tangents]
         outs, moved = self.run(primals, push.rule, self.known(primals), given)
         after = self.state_after(primals)
-        return [*outs, *after], [*moved, *[zero_for(typeof(x)) for x in after]]
+        return [*outs, *after], [*moved, *[zero_tangent(typeof(x)) for x in after]]
 
     def forward(self, pull, primals, perturbed):
         self.refuse_captured(perturbed)

@@ -14,7 +14,7 @@ function instead.
 from rabbet.primitives import transposition
 from rabbet.primitives.branches import with_all_consts
 from rabbet.primitives.carrying import number_of_leaves
-from rabbet.program.jaxpr import evaluate, open_consts
+from rabbet.program.jaxpr import consts_as_inputs, evaluate
 from rabbet.rules.payloads import Linear, Zero
 from rabbet.rules.primitive import Primitive
 from rabbet.trace import bodies
@@ -104,7 +104,7 @@ def rule_or_value(rule, value, args, name):
 
     avals = [typeof(x) for x in args]
     made = [stage(flat, avals, name), stage(value, avals, name)]
-    programs = with_all_consts([open_consts(c) for c in made], [len(c.consts) for c in made])
+    programs = with_all_consts([consts_as_inputs(c) for c in made], [len(c.consts) for c in made])
     consts = [c for closed in made for c in closed.consts]
     results = value_or_rule(*consts, *args, jaxpr=programs[0], value=programs[1], outs=count, name=name)
     return results[:count], results[count:]

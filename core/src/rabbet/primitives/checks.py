@@ -3,7 +3,7 @@
 from rabbet import dtypes, primitives
 from rabbet.messages.source_positions import describe_function
 from rabbet.program.avals import ShapedArray
-from rabbet.program.effects import listed
+from rabbet.program.effects import effect_names
 from rabbet.rules.primitive import ShapesDiffer
 from rabbet.trace.interpreter import typeof
 
@@ -44,7 +44,7 @@ def no_effects(name, program, function):
     if program.effects:
         raise TypeError(
             f"{name} takes a function that only computes; {describe_function(function)} has effects "
-            f"({listed(program.effects)}), and how often and in which order it is called is not fixed. "
+            f"({effect_names(program.effects)}), and how often and in which order it is called is not fixed. "
             "lax.scan and lax.fori_loop have an order"
         )
 

@@ -19,8 +19,8 @@ from rabbet.primitives import carrying, transposition, zeros
 from rabbet.primitives.carrying import at, is_mine, payload_or_plain
 from rabbet.primitives.custom_linear import custom_linear
 from rabbet.program.context import Context, context
-from rabbet.program.jaxpr import evaluate, open_consts
-from rabbet.rules.payloads import Dual, Linear, Zero, tangent_aval, zero_for
+from rabbet.program.jaxpr import consts_as_inputs, evaluate
+from rabbet.rules.payloads import Dual, Linear, Zero, tangent_aval, zero_tangent
 from rabbet.rules.primitive import Primitive
 from rabbet.trace import bodies, named_axes
 from rabbet.trace.interpreter import Tracer, typeof
@@ -119,7 +119,7 @@ def has_rule(interpreter, rules):
 def staged(function, rules, args, name):
     """The call as an equation; what the function captured becomes its first operands."""
     closed = stage(function, [typeof(a) for a in args], name)
-    return bind([*closed.consts, *args], open_consts(closed), rules, len(closed.consts), name)
+    return bind([*closed.consts, *args], consts_as_inputs(closed), rules, len(closed.consts), name)
 
 
 def bind(operands, body, rules, consts, name):
@@ -227,7 +227,7 @@ def to_be_transposed(tangents):
 def pushed(push, primals, moving, given):
     """The tangents of the outputs by the rule of forward mode, from those that there are of the inputs."""
     given = iter(given)
-    tangents = [next(given) if m else zero_for(typeof(p)) for p, m in zip(primals, moving, strict=True)]
+    tangents = [next(given) if m else zero_tangent(typeof(p)) for p, m in zip(primals, moving, strict=True)]
     if not push.symbolic:
         tangents = [zeros.instantiate(t) for t in tangents]
     return [zeros.instantiate(t) for t in push.rule(primals, tangents)[1]]
@@ -249,4 +249,4 @@ def _differentiable(x):
 
 
 def _tangent(t, primal):
-    return zero_for(typeof(primal)) if type(t) is Zero or not _differentiable(primal) else t
+    return zero_tangent(typeof(primal)) if type(t) is Zero or not _differentiable(primal) else t

@@ -14,7 +14,7 @@ from rabbet import dtypes, primitives
 from rabbet.primitives import accuracy as accuracies
 from rabbet.primitives import checks, zeros
 from rabbet.primitives.checks import FLOATS, INEXACT, NUMBERS
-from rabbet.rules.payloads import Dual, Linear, Zero, zero_for
+from rabbet.rules.payloads import Dual, Linear, Zero, zero_tangent
 from rabbet.rules.primitive import Primitive
 from rabbet.trace.interpreter import typeof
 
@@ -118,7 +118,7 @@ def binary(
         @primitive.rule("jvp")
         def jvp_binary(op, x, y):
             out = op(x.primal, y.primal)
-            tangent = zero_for(typeof(out))
+            tangent = zero_tangent(typeof(out))
             for operand, partial in zip((x, y), partials, strict=True):
                 if type(operand.tangent) is not Zero:
                     term = mul(operand.tangent, partial(x.primal, y.primal, out))
@@ -263,14 +263,14 @@ def jvp_sign(op, x):
     out = op(x.primal)
     aval = typeof(out)
     if aval.dtype.kind != "c":
-        return Dual(out, zero_for(aval))
+        return Dual(out, zero_tangent(aval))
     convert, logic, powers = primitives.convert, primitives.logic, primitives.powers
     size = powers.abs(x.primal)
     nowhere = logic.eq(size, 0.0)
-    size = logic.select_n(nowhere, size, zeros.full(typeof(size).strong(), 1))
+    size = logic.select_n(nowhere, size, zeros.full_of_type(typeof(size).strong(), 1))
     along = convert.real(mul(convert.conj(out), x.tangent))
     across = sub(x.tangent, mul(out, convert.to_dtype(along, aval.dtype)))
-    across = logic.select_n(nowhere, across, zeros.full(aval.strong(), 0))
+    across = logic.select_n(nowhere, across, zeros.full_of_type(aval.strong(), 0))
     return Dual(out, div(across, convert.to_dtype(size, aval.dtype)))
 
 

@@ -31,7 +31,7 @@ from rabbet.primitives.gamma_parts import (
 from rabbet.primitives.numerics import epsilon, full_like, in_single, is_double, repeat, typed
 from rabbet.primitives.powers import abs, erfc
 from rabbet.primitives.special import digamma, lgamma
-from rabbet.rules.payloads import Dual, Zero, zero_for
+from rabbet.rules.payloads import Dual, Zero, zero_tangent
 from rabbet.rules.primitive import Primitive
 from rabbet.rules.tables import refusing
 from rabbet.trace.interpreter import typeof
@@ -259,7 +259,7 @@ random_gamma_grad.rule("jvp")(
 def _jvp(op, a, x, by_a, by_x):
     out = op(a.primal, x.primal)
     primals = typed(op, a.primal, x.primal)
-    tangent = zero_for(typeof(out))
+    tangent = zero_tangent(typeof(out))
     for operand, partial in ((a, by_a), (x, by_x)):
         if type(operand.tangent) is not Zero:
             tangent = zeros.add_tangents(tangent, mul(operand.tangent, partial(*primals)))

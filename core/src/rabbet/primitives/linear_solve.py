@@ -12,8 +12,8 @@ from rabbet import tree
 from rabbet.errors import MissingRule
 from rabbet.primitives import elementwise, zeros
 from rabbet.primitives.branches import with_all_consts
-from rabbet.program.jaxpr import evaluate, open_consts
-from rabbet.rules.payloads import Dual, Linear, Zero, zero_for
+from rabbet.program.jaxpr import consts_as_inputs, evaluate
+from rabbet.rules.payloads import Dual, Linear, Zero, zero_tangent
 from rabbet.rules.primitive import Primitive
 from rabbet.trace import bodies
 from rabbet.trace.interpreter import Tracer, payload_of, run_traced, typeof
@@ -104,7 +104,7 @@ def _tangent(interpreter, x):
 
 def _difference(a, b, aval):
     """The tangent ``a - b``, either of which may be missing or a symbolic zero."""
-    a = zero_for(aval) if a is None else a
+    a = zero_tangent(aval) if a is None else a
     if b is None or type(b) is Zero:
         return a
     return elementwise.neg(b) if type(a) is Zero else elementwise.sub(a, b)
@@ -150,7 +150,7 @@ def carried_with_state(op, interpreter, args):
             return outs
 
         closed = stage(run, avals, program.name)
-        return open_consts(closed), list(closed.consts)
+        return consts_as_inputs(closed), list(closed.consts)
 
     outs = remade(op, through, [*state, *values[:n]], values[n:])
     return bodies.put_together(interpreter, out_structures, outs)

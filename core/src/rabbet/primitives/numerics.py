@@ -16,7 +16,7 @@ def typed(op, *args):
     """The operands of an elementwise operation, bare numbers in the dtype of the arrays beside them."""
     if not any(python_scalars.is_python_scalar(x) for x in args):
         return args
-    avals = python_scalars.adopted_avals(op, args, typeof)
+    avals = python_scalars.operand_avals(op, args, typeof)
     return [
         python_scalars.as_operand(x, a) if python_scalars.is_python_scalar(x) else x
         for x, a in zip(args, avals, strict=True)
@@ -87,7 +87,7 @@ def repeat(count, step, state, held):
     """
     n = len(held)
     first = typeof(state[0]).strong()
-    counter = zeros.full(first.update(shape=()), count)
+    counter = zeros.full_of_type(first.update(shape=()), count)
     avals = [typeof(counter), *[typeof(x).strong() for x in state]]
 
     def four(*flat):
@@ -131,5 +131,7 @@ def repeat_while(more, step, state, held):
 def full_like(x, value):
     """An array like ``x``, strongly typed, filled with a number."""
     return shape.broadcast_in_dim(
-        zeros.full(typeof(x).strong().update(shape=()), value), shape=typeof(x).shape, broadcast_dimensions=()
+        zeros.full_of_type(typeof(x).strong().update(shape=()), value),
+        shape=typeof(x).shape,
+        broadcast_dimensions=(),
     )

@@ -12,7 +12,7 @@ from rabbet.primitives import checks, gamma_parts, zeros
 from rabbet.primitives.checks import FLOATS, INTEGERS
 from rabbet.primitives.elementwise import add, mul, neg, unary
 from rabbet.primitives.numerics import typed
-from rabbet.rules.payloads import Dual, Zero, zero_for
+from rabbet.rules.payloads import Dual, Zero, zero_tangent
 from rabbet.rules.primitive import Primitive
 from rabbet.rules.tables import refusing
 from rabbet.trace.interpreter import typeof
@@ -147,7 +147,7 @@ def jvp_nextafter(op, x, y):
     """A neighbour moves along with ``x`` and does not see where exactly ``y`` is."""
     out = op(x.primal, y.primal)
     if type(x.tangent) is Zero:
-        return Dual(out, zero_for(typeof(out)))
+        return Dual(out, zero_tangent(typeof(out)))
     return Dual(out, zeros.spread(x.tangent, typeof(out).shape))
 
 

@@ -16,7 +16,15 @@ def _short(aval):
 
 
 class Var:
-    """A value of a program, defined once. Identity is its name."""
+    """A value of a program, defined once. Identity is its name.
+
+    Example:
+      >>> from rabbet.extend.passes import Var, stage
+      >>> program = stage(lambda x: [lax.sin(x)], [rb.typeof(1.0)]).jaxpr
+      >>> (x,) = program.invars
+      >>> type(x) is Var, x.aval.str_short(), program.equations[0].inputs[0] is x
+      (True, 'f32[]', True)
+    """
 
     __slots__ = ("aval",)
 
@@ -28,7 +36,14 @@ class Var:
 
 
 class Literal:
-    """A scalar written into a program: ``value`` is a Python or NumPy scalar, ``aval`` its type."""
+    """A scalar written into a program: ``value`` is a Python or NumPy scalar, ``aval`` its type.
+
+    Example:
+      >>> from rabbet.extend.passes import Literal, stage
+      >>> program = stage(lambda x: [lax.mul(x, 2.0)], [rb.typeof(1.0)]).jaxpr
+      >>> [v.value for v in program.equations[0].inputs if type(v) is Literal]
+      [2.0]
+    """
 
     __slots__ = ("value", "aval")
 
@@ -41,7 +56,17 @@ class Literal:
 
 
 class Equation:
-    """``outputs = op(inputs)``; ``where`` is the user's ``(code, lasti)`` or None."""
+    """``outputs = op(inputs)``; ``where`` is the user's ``(code, lasti)`` or None.
+
+    Example:
+      >>> from rabbet.extend.passes import Equation, stage
+      >>> program = stage(lambda x: [lax.sin(x)], [rb.typeof(1.0)]).jaxpr
+      >>> (eqn,) = program.equations
+      >>> eqn.primitive, eqn.op.params, len(eqn.inputs), eqn.outputs == program.outvars
+      (sin, {}, 1, True)
+      >>> Equation(lax.cos.op(), eqn.inputs, eqn.outputs, eqn.where).primitive
+      cos
+    """
 
     __slots__ = ("op", "inputs", "outputs", "where")
 
@@ -70,6 +95,14 @@ class Jaxpr:
       constvars: list of ``Var`` for captured arrays, given before the inputs.
       effects: frozenset of the ``Effect``s of its equations; None: to be found.
       name: the traced function's name.
+
+    Example:
+      >>> from rabbet.extend.passes import Equation, Jaxpr, Var, check
+      >>> x, y = Var(rb.typeof(np.float32(1))), Var(rb.typeof(np.float32(1)))
+      >>> check(Jaxpr([x], [y], [Equation(lax.sin.op(), [x], [y])]))
+      { lambda ; a:f32[]. let
+          b:f32[] = sin a
+        in (b,) }
     """
 
     __slots__ = ("invars", "outvars", "equations", "constvars", "effects", "name", "memo", "__weakref__")
@@ -104,7 +137,15 @@ class Jaxpr:
 
 
 class ClosedJaxpr(NamedTuple):
-    """A program and the arrays for its ``constvars``."""
+    """A program and the arrays for its ``constvars``.
+
+    Example:
+      >>> from rabbet.extend.passes import ClosedJaxpr, stage
+      >>> captured = rb.device_put(np.ones(2, np.float32))
+      >>> closed = stage(lambda x: [lax.mul(x, captured)], [rb.typeof(captured)])
+      >>> type(closed) is ClosedJaxpr, len(closed.consts), len(closed.jaxpr.constvars)
+      (True, 1, 1)
+    """
 
     jaxpr: Jaxpr
     consts: list
@@ -133,8 +174,16 @@ class ClosedJaxpr(NamedTuple):
         return repr(self.jaxpr)
 
 
-def open_consts(closed):
-    """The same program with its captured arrays as leading inputs, as bodies of other programs have it."""
+def consts_as_inputs(closed):
+    """The same program with its captured arrays as leading inputs, as bodies of other programs have it.
+
+    Example:
+      >>> from rabbet.extend.passes import consts_as_inputs, stage
+      >>> captured = rb.device_put(np.ones(2, np.float32))
+      >>> closed = stage(lambda x: [lax.mul(x, captured)], [rb.typeof(captured)])
+      >>> len(consts_as_inputs(closed).invars)
+      2
+    """
     jaxpr = closed.jaxpr
     if not jaxpr.constvars:
         return jaxpr
@@ -147,7 +196,14 @@ def open_consts(closed):
 
 
 def evaluate(jaxpr, args, consts=()):
-    """Run a program on ``args`` under the current interpreter; a list of outputs."""
+    """Run a program on ``args`` under the current interpreter; a list of outputs.
+
+    Example:
+      >>> from rabbet.extend.passes import evaluate, stage
+      >>> closed = stage(lambda x: [lax.mul(x, x)], [rb.typeof(1.0)])
+      >>> evaluate(closed.jaxpr, [3.0], closed.consts)
+      [Array(9., dtype=float32, weak_type=True)]
+    """
     if len(args) != len(jaxpr.invars) or len(consts) != len(jaxpr.constvars):
         raise TypeError(
             f"program {jaxpr.name!r} takes {len(jaxpr.invars)} arguments and {len(jaxpr.constvars)} "
@@ -187,7 +243,14 @@ def last_uses(jaxpr):
 
 
 def bodies_of(op):
-    """The programs that an operator carries in its parameters, by parameter name."""
+    """The programs that an operator carries in its parameters, by parameter name.
+
+    Example:
+      >>> from rabbet.extend.passes import bodies_of, stage
+      >>> closed = stage(lambda x: [lax.cond(x > 0, lax.sin, lax.cos, x)], [rb.typeof(1.0)])
+      >>> [[str(e.primitive) for e in body.equations] for _, body in bodies_of(closed.eqns[-1].op)]
+      [['cos'], ['sin']]
+    """
     found = []
     for name, value in op.params.items():
         if type(value) is Jaxpr:
@@ -198,7 +261,14 @@ def bodies_of(op):
 
 
 def effects_of(op):
-    """The effects of an operator and of the programs that it carries."""
+    """The effects of an operator and of the programs that it carries.
+
+    Example:
+      >>> from rabbet.extend.passes import effects_of, stage
+      >>> closed = stage(lambda x: [rb.debug.print("{}", x), x][1:], [rb.typeof(1.0)])
+      >>> [effect.name for effect in effects_of(closed.eqns[0].op)]
+      ['debug']
+    """
     effects = op.primitive.effects_of(op.params)
     for _, body in bodies_of(op):
         effects |= body.effects
@@ -221,8 +291,8 @@ __all__ = [
     "Literal",
     "Var",
     "bodies_of",
+    "consts_as_inputs",
     "effects_in",
     "effects_of",
     "evaluate",
-    "open_consts",
 ]

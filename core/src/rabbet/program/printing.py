@@ -10,7 +10,7 @@
 from itertools import count
 
 from rabbet import dtypes
-from rabbet.program.effects import listed
+from rabbet.program.effects import effect_names
 from rabbet.program.jaxpr import Jaxpr, Literal
 from rabbet.tree import PyTreeDef
 
@@ -62,7 +62,7 @@ def _lines(jaxpr, names):
     for eqn in jaxpr.equations:
         lines += ["    " + line for line in _equation(eqn, names)]
     outs = ", ".join(names(v) for v in jaxpr.outvars)
-    effects = f" with effects {listed(jaxpr.effects)}" if jaxpr.effects else ""
+    effects = f" with effects {effect_names(jaxpr.effects)}" if jaxpr.effects else ""
     lines.append(f"  in ({outs}{',' if len(jaxpr.outvars) == 1 else ''}){effects} }}")
     return lines
 

@@ -45,10 +45,13 @@ class Primitive:
       doc: one sentence on what it computes.
 
     Example:
+      >>> from rabbet.extend.primitive import Primitive
       >>> triple = Primitive("triple", lambda x: x, kinds=("elementwise", "linear", "increasing"))
       >>> @triple.decompose
       ... def triple_parts(op, x):
       ...     return lax.mul(x, 3.0)
+      >>> float(triple(2.0))
+      6.0
     """
 
     def __init__(
@@ -219,7 +222,16 @@ class ShapesDiffer(TypeError):
 
 
 class Op:
-    """A primitive with its parameters. Calling it speaks to the current interpreter."""
+    """A primitive with its parameters. Calling it speaks to the current interpreter.
+
+    Example:
+      >>> from rabbet.extend.primitive import Op, reduce_sum
+      >>> op = reduce_sum.op(axes=(0,))
+      >>> type(op) is Op, op is reduce_sum.op(axes=(0,)), op.primitive, op["axes"]
+      (True, True, reduce_sum, (0,))
+      >>> op(np.ones((3, 2), np.float32))
+      Array([3., 3.], dtype=float32)
+    """
 
     __slots__ = ("primitive", "params", "programs", "executables", "has_numbers", "_outs", "__weakref__")
 

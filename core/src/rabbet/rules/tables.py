@@ -17,6 +17,8 @@ A platform comes first at each of the first three steps: a rule for ``"lower:cud
 """
 
 import importlib
+import keyword
+import sys
 import weakref
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -84,6 +86,15 @@ class RuleSet(_Rules):
 
     Args:
       name: the table's name, ``"batch"``.
+
+    Example:
+      >>> from rabbet.extend.transform import RuleSet, RuleTable
+      >>> ours = RuleSet("weigh")
+      >>> @ours.primitive(lax.sin)
+      ... def weigh_sin(op, x):
+      ...     return x
+      >>> RuleTable("weigh", bridges=lambda name: [ours]).explain(lax.sin).source
+      'bridge'
     """
 
     def __init__(self, name):
@@ -188,10 +199,16 @@ class RuleTable(_Rules):
         installed plugins.
 
     Example:
-      >>> rules = RuleTable("enclose", doc="(op, *boxes) -> Box")
+      >>> from rabbet.extend.transform import RuleTable
+      >>> rules = RuleTable("signs", doc="(op, *signs) -> sign, -1 or 1")
       >>> @rules.kind("increasing")
-      ... def increasing(op, *boxes):
-      ...     return Box(op(*(b.lo for b in boxes)), op(*(b.hi for b in boxes)))
+      ... def same(op, x):
+      ...     return x
+      >>> @rules.primitive(lax.mul, lax.div)
+      ... def product(op, x, y):
+      ...     return x * y
+      >>> rules.explain(lax.mul).source, rules.explain(lax.exp).source, rules.explain(lax.cos)
+      ('table', 'kind', None)
     """
 
     def __init__(self, name, doc="", bridges=None):
@@ -313,10 +330,10 @@ class RuleTable(_Rules):
         """
         kinds = ", ".join(primitive.kinds) or "none"
         known = ", ".join(self.by_kind) or "none"
-        name = primitive.name
+        name = written(primitive)
         error = MissingRule(
-            f"no {self.name!r} rule for primitive {name!r} (kinds: {kinds})\n"
-            f"  primitive {name!r}{source_positions.owner(primitive.where.module)} is defined at "
+            f"no {self.name!r} rule for primitive {primitive.name!r} (kinds: {kinds})\n"
+            f"  primitive {primitive.name!r}{source_positions.owner(primitive.where.module)} is defined at "
             f"{primitive.where}\n"
             f"  table {self.name!r}{source_positions.owner(self.where.module)} is defined at {self.where}; "
             "its rules by kind "
@@ -370,7 +387,12 @@ def refusing(reason):
       reason: why, and what to do instead; ``"random bits have no derivative"``.
 
     Example:
-      >>> bits.rule("jvp")(refusing("random bits have no derivative"))
+      >>> from rabbet.extend.primitive import Primitive
+      >>> from rabbet.extend.transform import jvp, refusing
+      >>> noise = Primitive("noise", lambda x: x)
+      >>> _ = noise.rule("jvp")(refusing("random numbers have no derivative"))
+      >>> jvp.lookup(noise).refusal
+      'random numbers have no derivative'
     """
 
     def refuse(op, *payloads):
@@ -389,7 +411,7 @@ def miscounted(table, primitive, rule, out, wanted, where):
       where: the user's position, or None.
     """
     given = f"a list of {len(out)}" if type(out) in (list, tuple) else f"a {type(out).__name__}"
-    place = None if where is None else source_positions.position(where)
+    place = None if where is None else source_positions.source_position(where)
     called = "" if place is None else f", called at {place}"
     return TypeError(
         f"the {table.name!r} rule for primitive {primitive.name!r} ({source_positions.address(rule)}) "
@@ -412,7 +434,7 @@ def reached(error, table, primitive, where):
         # The innermost caller knows the user's line.
         error.chain = 0
         if where is not None:
-            lines.insert(1, f"  called at {source_positions.position(where)}")
+            lines.insert(1, f"  called at {source_positions.source_position(where)}")
     if getattr(error, "missing", None) != (table, primitive):
         found = table.explain(primitive)
         if found is not None:
@@ -430,6 +452,24 @@ def described(found, table, primitive):
     kind = f" (by kind {found.detail!r})" if found.source == "kind" else ""
     kind = f" (from that for {found.detail!r})" if found.source == "derived" else kind
     return f"the {table.name!r} rule for {primitive.name!r}{kind} ({source_positions.address(found.rule)})"
+
+
+def public_name(primitive):
+    """The name of a primitive as an attribute: a word of Python, such as ``while``, gets an underscore."""
+    return f"{primitive.name}_" if keyword.iskeyword(primitive.name) else primitive.name
+
+
+def written(primitive):
+    """How a program names a primitive, for messages: ``rabbet.extend.primitive.mul`` if it is core's, else by
+    the module that made it.
+    """
+    home = primitive.__module__
+    if home.startswith(CORE):
+        return f"rabbet.extend.primitive.{public_name(primitive)}"
+    for name, value in vars(sys.modules.get(home, sys)).items():
+        if value is primitive:
+            return name if home == "__main__" else f"{home}.{name}"
+    return primitive.name
 
 
 def no_bridges(name):
@@ -459,7 +499,13 @@ def set_bridges(finder):
 
 
 def all_tables():
-    """Every rule table by name, in the order in which they were made."""
+    """Every rule table by name, in the order in which they were made.
+
+    Example:
+      >>> from rabbet.extend.transform import all_tables, jvp
+      >>> all_tables()["jvp"] is jvp
+      True
+    """
     return _names.all()
 
 

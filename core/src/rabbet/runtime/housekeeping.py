@@ -70,5 +70,14 @@ _forgetters = [values._scalars.clear, program.shared.clear]
 
 
 def on_clear_caches(forget):
-    """Call ``forget()`` whenever ``clear_caches`` is called; for whoever keeps compiled programs."""
+    """Call ``forget()`` whenever ``clear_caches`` is called; for whoever keeps compiled programs.
+
+    Example:
+      >>> from rabbet.extend.functions import on_clear_caches
+      >>> kept = {"program": 1}
+      >>> on_clear_caches(kept.clear)
+      >>> rb.clear_caches()
+      >>> kept
+      {}
+    """
     _forgetters.append(forget)

@@ -50,6 +50,11 @@ def to_array(x, device=None, dtype=None):
     Raises:
       UnexpectedTracerError: if ``x`` is a tracer of a transformation that has finished.
       TypeError: if ``x`` is not array-like.
+
+    Example:
+      >>> from rabbet.extend.functions import to_array
+      >>> to_array(np.arange(3)).dtype.name, to_array(np.arange(3), dtype="int64").dtype.name
+      ('int32', 'int64')
     """
     if type(x) is Array:
         return x
@@ -66,12 +71,20 @@ def to_array(x, device=None, dtype=None):
     return host_array(x, aval, device or default_device())
 
 
-def traceable(x):
+def array_or_tracer(x):
     """``x`` as transformations take it: arrays and tracers as they are, NumPy arrays and scalars as arrays
     on the default device.
 
     Raises:
       TypeError: if ``x`` is not array-like.
+
+    Example:
+      >>> from rabbet.extend.functions import array_or_tracer
+      >>> array_or_tracer(np.arange(3))
+      Array([0, 1, 2], dtype=int32)
+      >>> x = rb.device_put(np.float32(1))
+      >>> array_or_tracer(x) is x
+      True
     """
     return x if type(x) is Array or type(x) is Tracer else to_array(x)
 
@@ -88,12 +101,12 @@ def operands(op, args):
         for a in args:
             if type(a) is Tracer:
                 raise leaked(a)
-        avals = python_scalars.adopted_avals(op, args, typeof)
+        avals = python_scalars.operand_avals(op, args, typeof)
     device, committed = common_device(args, op.primitive.name)
     arrays = []
     for i, a in enumerate(args):
         if type(a) is Array:
-            arrays.append(a if a.spec.device is device else moved(a, device, a.spec.committed))
+            arrays.append(a if a.spec.device is device else copy_to_device(a, device, a.spec.committed))
         elif avals is not None and python_scalars.is_python_scalar(a):
             arrays.append(scalar_array(a, avals[i], device))
         else:
@@ -115,6 +128,12 @@ def common_device(values, what, name="argument {}".format):
 
     Raises:
       ValueError: for arrays that were put on different devices; names two of them.
+
+    Example:
+      >>> from rabbet.extend.backend import common_device
+      >>> x = rb.device_put(np.float32(1), rb.devices()[0])
+      >>> common_device([x, 2.0], "my function") == (rb.devices()[0], True)
+      True
     """
     first = found = None
     for x in values:
@@ -144,8 +163,15 @@ def different_devices(values, what, name):
     )
 
 
-def moved(array, device, committed):
-    """``array`` copied to ``device`` (the same memory if it is there)."""
+def copy_to_device(array, device, committed):
+    """``array`` copied to ``device`` (the same memory if it is there).
+
+    Example:
+      >>> from rabbet.extend.backend import copy_to_device
+      >>> x = rb.device_put(np.float32(1))
+      >>> copy_to_device(x, rb.devices()[0], True).committed
+      True
+    """
     if array.raw.is_deleted():
         raise array.deleted()
     spec = placement(array.aval, device, committed)
@@ -163,12 +189,12 @@ def with_weak_type(array, weak_type):
 
 
 __all__ = [
+    "array_or_tracer",
     "common_device",
+    "copy_to_device",
     "host_array",
-    "moved",
     "operands",
     "scalar_array",
     "to_array",
-    "traceable",
     "with_weak_type",
 ]

@@ -46,7 +46,7 @@ class Stage(Interpreter):
             inputs.append(v)
             avals.append(v.aval)
         if loose:
-            avals = python_scalars.adopted_avals(op, args, typeof)
+            avals = python_scalars.operand_avals(op, args, typeof)
             for i, v in enumerate(inputs):
                 if type(v) in PYTHON:
                     inputs[i] = Literal(v, avals[i])
@@ -108,6 +108,14 @@ def stage(fn, avals, name=None):
 
     Returns:
       a ``ClosedJaxpr``.
+
+    Example:
+      >>> from rabbet.extend.passes import stage
+      >>> stage(lambda x: [lax.sin(x) * 2.0], [rb.typeof(np.ones(3, np.float32))]).jaxpr
+      { lambda ; a:f32[3]. let
+          b:f32[3] = sin a
+          c:f32[3] = mul b 2.0:f32[]
+        in (c,) }
     """
     stager = Stage()
     invars = [Var(a) for a in avals]

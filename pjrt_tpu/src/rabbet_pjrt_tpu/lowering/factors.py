@@ -1,6 +1,6 @@
 """Factorizations by what libtpu's compiler knows under these names."""
 
-from rabbet.extend.primitive import lower
+from rabbet.extend.transform import lower
 from rabbet.lax.linalg import matrices
 
 

@@ -4,7 +4,7 @@ import functools
 
 import rabbet
 from rabbet import dtypes, tree
-from rabbet.extend.functions import converted, describe_function, folded, shown, traceable
+from rabbet.extend.functions import array_or_tracer, convert_leaves, describe_function, describe_value, folded
 from rabbet.extend.passes import evaluate, stage
 from rabbet.extend.transform import is_tracer, typeof
 
@@ -48,13 +48,15 @@ def closure_convert(fun, *example_args):
         checks.same_structure(
             "closure_convert", fun, structure, in_tree, ("the arguments", "the example arguments")
         )
-        given = converted(traceable, given, lambda i, x: f"an argument is not an array: {shown(x)}")
+        given = convert_leaves(
+            array_or_tracer, given, lambda i, x: f"an argument is not an array: {describe_value(x)}"
+        )
         checks.same_types(
             "closure_convert", fun, [typeof(x).strong() for x in given], [a.strong() for a in avals],
             lambda i: f"array number {i} of the arguments",
         )  # fmt: skip
         more = iter(args[count:])
-        consts = [traceable(next(more)) if h else c for c, h in zip(captured, hoisted, strict=True)]
+        consts = [array_or_tracer(next(more)) if h else c for c, h in zip(captured, hoisted, strict=True)]
         return tree.unflatten(flat.out_tree, evaluate(program, given, consts))
 
     return functools.wraps(fun)(converted_fun), [c for c, h in zip(captured, hoisted, strict=True) if h]

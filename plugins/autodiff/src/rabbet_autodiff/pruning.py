@@ -4,12 +4,18 @@ cost where nobody wants them.
 
 from rabbet.extend.passes import Equation, Jaxpr, Var, effects_of
 from rabbet.extend.primitive import (
-    call_of,
-    checkpoint_call,
+    call_op,
     checkpoint_of,
-    jit_call,
-    scan_call,
     value_or_rule,
+)
+from rabbet.extend.primitive import (
+    checkpoint as checkpoint_call,
+)
+from rabbet.extend.primitive import (
+    jit as jit_call,
+)
+from rabbet.extend.primitive import (
+    scan as scan_call,
 )
 
 
@@ -43,7 +49,7 @@ def _with(eqn, op, live):
 def _jit(eqn, live):
     params = eqn.op.params
     body = pruned(params["jaxpr"], live)
-    return _with(eqn, call_of(body, params["name"], params.get("inline", False)), live)
+    return _with(eqn, call_op(body, params["name"], params.get("inline", False)), live)
 
 
 def _checkpoint(eqn, live):
@@ -63,7 +69,7 @@ def _value_or_rule(eqn, live):
     params = eqn.op.params
     if any(i >= params["outs"] for i in live):
         return eqn
-    call = call_of(pruned(params["value"], live), params["name"], inline=True)
+    call = call_op(pruned(params["value"], live), params["name"], inline=True)
     return _with(eqn, call, live)
 
 

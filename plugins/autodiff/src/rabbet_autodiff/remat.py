@@ -9,13 +9,19 @@ from typing import NamedTuple
 
 from rabbet.extend.passes import Equation, Jaxpr, Var, effects_of
 from rabbet.extend.primitive import (
-    call_of,
-    checkpoint_call,
+    call_op,
     checkpoint_of,
     custom_call,
-    jit_call,
-    scan_call,
     value_or_rule,
+)
+from rabbet.extend.primitive import (
+    checkpoint as checkpoint_call,
+)
+from rabbet.extend.primitive import (
+    jit as jit_call,
+)
+from rabbet.extend.primitive import (
+    scan as scan_call,
 )
 
 from rabbet_autodiff.pruning import pruned
@@ -78,7 +84,7 @@ def _halves(op, flags):
 @splits.primitive(value_or_rule)
 def split_value_or_rule(op, flags):
     """As a call of the rule."""
-    return split_jit(call_of(op.params["jaxpr"], op.params["name"], inline=True), flags)
+    return split_jit(call_op(op.params["jaxpr"], op.params["name"], inline=True), flags)
 
 
 class Again(NamedTuple):

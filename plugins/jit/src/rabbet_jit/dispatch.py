@@ -4,8 +4,8 @@ Anything unusual (keyword or static arguments, NumPy arrays and numbers, a signa
 transformation that is running) goes to ``Jitted.slowly``.
 """
 
-from rabbet.extend.backend import config
-from rabbet.extend.functions import call_by_placements
+from rabbet import config
+from rabbet.extend.backend import call_by_placements
 from rabbet.tree import registry
 
 

@@ -3,8 +3,7 @@
 import copy
 import inspect
 
-from rabbet import tree
-from rabbet.extend.backend import config
+from rabbet import config, tree
 from rabbet.extend.functions import argument_name, describe_function, leaf_path, parameter_name
 from rabbet.extend.transform import bound_axes
 

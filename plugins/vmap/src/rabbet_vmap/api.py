@@ -6,16 +6,17 @@ import operator
 from rabbet import dtypes, lax, tree
 from rabbet.extend.functions import (
     argument_name,
-    broadcast_prefix,
-    converted,
+    array_or_tracer,
+    convert_leaves,
     describe_function,
+    describe_value,
     folded,
     leaf_path,
     named_like,
-    shown,
-    traceable,
 )
-from rabbet.extend.transform import Batched, payload_of, run_traced, typeof
+from rabbet.extend.primitive import Batched
+from rabbet.extend.transform import payload_of, run_traced, typeof
+from rabbet.tree import broadcast_prefix
 from rabbet.tree_util import keystr
 
 from rabbet_vmap.interpreter import Vmap
@@ -58,7 +59,7 @@ def vmap(
     @folded
     def mapped(*args, **kwargs):
         leaves, treedef = tree.flatten((args, kwargs))
-        leaves = converted(traceable, leaves, lambda i, x: _no_argument(fun, treedef, i, x))
+        leaves = convert_leaves(array_or_tracer, leaves, lambda i, x: _no_argument(fun, treedef, i, x))
         axes = _axes_of_arguments(fun, in_axes, args, kwargs, leaves, treedef)
         size = _size(fun, leaves, axes, axis_size, treedef)
         interpreter = Vmap(size, axis_name, spmd_axis_name)
@@ -71,7 +72,7 @@ def vmap(
             values = [x if axis is None else next(mine) for x, axis in zip(leaves, axes, strict=True)]
             inner_args, inner_kwargs = tree.unflatten(treedef, values)
             outs, out_tree = tree.flatten(fun(*inner_args, **inner_kwargs))
-            return converted(traceable, outs, lambda i, x: _no_result(fun, out_tree, i, x))
+            return convert_leaves(array_or_tracer, outs, lambda i, x: _no_result(fun, out_tree, i, x))
 
         named_like(flat, fun)
         outs = [payload_of(interpreter, x) for x in run_traced(interpreter, flat, payloads)]
@@ -105,7 +106,8 @@ def _is_none(x):
 
 def _no_argument(fun, treedef, index, x):
     return (
-        f"vmap of {describe_function(fun)}: {_name(fun, treedef, index)} is not an array: got {shown(x)}; "
+        f"vmap of {describe_function(fun)}: {_name(fun, treedef, index)} is not an array: got "
+        f"{describe_value(x)}; "
         "arguments are arrays, numbers or pytrees of them"
     )
 
@@ -113,7 +115,7 @@ def _no_argument(fun, treedef, index, x):
 def _no_result(fun, out_tree, index, x):
     return (
         f"vmap of {describe_function(fun)}: the function must return arrays, {_output(out_tree, index)} is "
-        f"{shown(x)}"
+        f"{describe_value(x)}"
     )
 
 

@@ -105,7 +105,7 @@ def row(x, index):
 
 def call_for(function, aval):
     """The operator that calls ``function(x, position)`` for an ``x`` of type ``aval``."""
-    return calls.call_of(stage(function, [aval, INT32], "index").jaxpr, "index")
+    return calls.call_op(stage(function, [aval, INT32], "index").jaxpr, "index")
 
 
 # --------------------------------------------------------------------------------------------- row by row

@@ -25,7 +25,7 @@ from rabbet.primitives.gather import GatherScatterMode
 from rabbet.program import python_scalars
 from rabbet.program.avals import ShapedArray
 from rabbet.runtime.fused import fused
-from rabbet.runtime.transfer import placed
+from rabbet.runtime.transfer import obey_sharding
 from rabbet.runtime.values import scalar_array, to_array
 from rabbet.trace.interpreter import typeof
 
@@ -112,7 +112,7 @@ class IndexedArray:
             out = take(x, *on_device(plan.operands, x.spec.device), entries=plan.entries, **options)
         else:
             out = take_traced(x, *plan.operands, entries=plan.entries, **options)
-        return out if out_sharding is None else placed("x.at[...].get", out, out_sharding)
+        return out if out_sharding is None else obey_sharding("x.at[...].get", out, out_sharding)
 
     def apply(self, func, **options):
         """``func`` of the elements, an elementwise function; of an element named twice, ``func`` of that.
@@ -143,7 +143,7 @@ def changing(how, doc):
             indices_are_sorted=bool(indices_are_sorted), unique_indices=bool(unique_indices),
             wrap=bool(wrap_negative_indices),
         )  # fmt: skip
-        return out if out_sharding is None else placed(f"x.at[...].{how}", out, out_sharding)
+        return out if out_sharding is None else obey_sharding(f"x.at[...].{how}", out, out_sharding)
 
     method.__name__ = how
     method.__qualname__ = f"IndexedArray.{how}"

@@ -8,8 +8,8 @@ import math
 from typing import Protocol
 
 import rabbet.numpy as rnp
-from rabbet import dtypes, lax
-from rabbet.extend.functions import Array, fold_public, folded
+from rabbet import Array, dtypes, lax
+from rabbet.extend.functions import fold_public, folded
 
 
 class Initializer(Protocol):
