@@ -1,7 +1,7 @@
 """Factorizations: Cholesky and LU, and what goes with them."""
 
 from rabbet import lax
-from rabbet.extend.primitive import full_of
+from rabbet.extend.primitive import full_of_type
 from rabbet.extend.transform import typeof
 from rabbet.lax.linalg import matrices, primitives
 from rabbet.lax.linalg.conversion import in_single
@@ -26,7 +26,7 @@ def cholesky(x, *, symmetrize_input=True):
 def symmetrized(x):
     """The mean of each matrix and its adjoint."""
     total = lax.add(x, matrices.adjoint(x))
-    return lax.mul(total, full_of(typeof(total).strong(), 0.5))
+    return lax.mul(total, full_of_type(typeof(total).strong(), 0.5))
 
 
 @in_single

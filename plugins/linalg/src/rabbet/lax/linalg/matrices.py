@@ -5,7 +5,7 @@ linear algebra are made.
 import numpy as np
 
 from rabbet import lax
-from rabbet.extend.primitive import full_of
+from rabbet.extend.primitive import full_of_type
 from rabbet.extend.transform import typeof
 from rabbet.lax.linalg import checks
 
@@ -38,9 +38,7 @@ def product(x, y):
     """The products of two equally long batches of matrices, in full precision."""
     n = typeof(x).ndim
     batch = tuple(range(n - 2))
-    return lax.dot_general(
-        x, y, dimension_numbers=(((n - 1,), (n - 2,)), (batch, batch)), precision=HIGHEST
-    )
+    return lax.dot_general(x, y, dimension_numbers=(((n - 1,), (n - 2,)), (batch, batch)), precision=HIGHEST)
 
 
 def where_below(x, y, diagonal=0):
@@ -58,31 +56,31 @@ def below(sizes, diagonal=0):
 
 def lower_triangle(x, diagonal=0):
     """``x`` with zeros above a diagonal."""
-    return where_below(x, full_of(typeof(x).strong(), 0), diagonal)
+    return where_below(x, full_of_type(typeof(x).strong(), 0), diagonal)
 
 
 def upper_triangle(x, diagonal=0):
     """``x`` with zeros below a diagonal."""
-    return where_below(full_of(typeof(x).strong(), 0), x, diagonal - 1)
+    return where_below(full_of_type(typeof(x).strong(), 0), x, diagonal - 1)
 
 
 def on_diagonal(x, scale):
     """``x`` with the elements of its diagonal multiplied by ``scale``."""
-    scaled = lax.mul(x, full_of(typeof(x).strong(), scale))
+    scaled = lax.mul(x, full_of_type(typeof(x).strong(), scale))
     return where_below(where_below(x, scaled, -1), x)
 
 
 def diagonal(x):
     """The elements on the diagonal of each square matrix."""
     last = typeof(x).ndim - 1
-    zero = full_of(typeof(x).strong(), 0)
+    zero = full_of_type(typeof(x).strong(), 0)
     alone = where_below(where_below(zero, x, -1), zero)
     return lax.reduce_sum(alone, axes=(last,))
 
 
 def identity(aval):
     """Identity matrices (ones on the diagonal of each) of a type."""
-    one, zero = full_of(aval, 1), full_of(aval, 0)
+    one, zero = full_of_type(aval, 1), full_of_type(aval, 0)
     return where_below(where_below(zero, one, -1), zero)
 
 
@@ -124,7 +122,7 @@ def enlarged(x, rows, columns):
     if (m, n) == (rows, columns):
         return x
     config = (*batch, (0, rows - m, 0), (0, columns - n, 0))
-    return lax.pad(x, full_of(aval.strong().update(shape=()), 0), padding_config=config)
+    return lax.pad(x, full_of_type(aval.strong().update(shape=()), 0), padding_config=config)
 
 
 def corner(x, rows, columns):

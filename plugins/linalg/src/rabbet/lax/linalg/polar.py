@@ -4,7 +4,7 @@ import numpy as np
 
 from rabbet import dtypes, lax
 from rabbet.extend.functions import fused
-from rabbet.extend.primitive import ShapedArray, full_of
+from rabbet.extend.primitive import ShapedArray, full_of_type
 from rabbet.extend.transform import typeof
 from rabbet.lax.linalg import matrices, primitives
 
@@ -46,8 +46,8 @@ def qdwh(x, *, is_hermitian=False, max_iterations=None, eps=None, dynamic_shape=
     change = primitives.polar.norm(lax.sub(u, before))
     limit = lax.mul(primitives.polar.norm(u), (4.0 * eps) ** (1.0 / 3.0))
     # The first steps may move little: they are for singular values that are tiny.
-    enough = full_of(
+    enough = full_of_type(
         typeof(change).update(dtype=np.dtype(bool)), count == len(primitives.polar.steps(rounding))
     )
     converged = lax.bitwise_and(enough, lax.le(change, limit))
-    return u, h, full_of(ShapedArray((), np.dtype("int32")), count), converged
+    return u, h, full_of_type(ShapedArray((), np.dtype("int32")), count), converged

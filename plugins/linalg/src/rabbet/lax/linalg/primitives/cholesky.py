@@ -1,8 +1,7 @@
 """The Cholesky factor of a Hermitian positive definite matrix: ``a = l l^H``, ``l`` lower triangular."""
 
 from rabbet import lax
-from rabbet.extend.primitive import Primitive, move_axis
-from rabbet.extend.transform import Batched, Dual
+from rabbet.extend.primitive import Batched, Dual, Primitive, move_axis
 from rabbet.lax.linalg import matrices
 from rabbet.lax.linalg.conversion import converted
 from rabbet.lax.linalg.primitives.triangular import triangular_solve

@@ -8,8 +8,8 @@ import enum
 import numpy as np
 
 from rabbet import lax
-from rabbet.extend.primitive import Primitive, ShapedArray, full_of, move_axis
-from rabbet.extend.transform import Batched, Dual, refusing, typeof
+from rabbet.extend.primitive import Batched, Dual, Primitive, ShapedArray, full_of_type, move_axis
+from rabbet.extend.transform import refusing, typeof
 from rabbet.lax.linalg import matrices
 from rabbet.lax.linalg.conversion import converted, real_dtype
 from rabbet.lax.linalg.primitives import factor_parts
@@ -94,9 +94,7 @@ def moved(v, gaps, inner):
     largest = largest_component(v)
     real = lax.real(v)
     size = lax.reduce_sum(lax.mul(real, largest), axes=rows)
-    turned = lax.div(
-        lax.reduce_sum(lax.mul(lax.imag(free), largest), axes=rows), size
-    )
+    turned = lax.div(lax.reduce_sum(lax.mul(lax.imag(free), largest), axes=rows), size)
     own = lax.complex(lax.neg(longer), lax.neg(turned))
     return lax.add(free, factor_parts.scaled_columns(v, own))
 
@@ -109,4 +107,4 @@ def largest_component(v):
     place = lax.broadcasted_iota(matrices.INDEX, shape=aval.shape, dimension=row)
     chosen = lax.eq(place, factor_parts.as_row(at, aval.shape))
     real = aval.update(dtype=real_dtype(aval.dtype), weak_type=False)
-    return lax.select_n(chosen, full_of(real, 0), full_of(real, 1))
+    return lax.select_n(chosen, full_of_type(real, 0), full_of_type(real, 1))

@@ -3,8 +3,8 @@
 import enum
 
 from rabbet import lax
-from rabbet.extend.primitive import Primitive, ShapedArray, move_axis
-from rabbet.extend.transform import Batched, Dual, typeof
+from rabbet.extend.primitive import Batched, Dual, Primitive, ShapedArray, move_axis
+from rabbet.extend.transform import typeof
 from rabbet.lax.linalg import matrices
 from rabbet.lax.linalg.conversion import converted, real_dtype
 from rabbet.lax.linalg.primitives import factor_parts

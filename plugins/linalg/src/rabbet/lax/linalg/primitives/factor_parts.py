@@ -3,7 +3,7 @@
 import numpy as np
 
 from rabbet import lax
-from rabbet.extend.primitive import full_of
+from rabbet.extend.primitive import full_of_type
 from rabbet.extend.transform import typeof
 from rabbet.lax.linalg import matrices
 from rabbet.lax.linalg.conversion import converted
@@ -42,19 +42,19 @@ def on_diagonal_alone(sizes):
 def without_diagonal(x):
     """Each matrix with zeros on its diagonal."""
     aval = typeof(x)
-    return lax.select_n(on_diagonal_alone(aval.shape), x, full_of(aval.strong(), 0))
+    return lax.select_n(on_diagonal_alone(aval.shape), x, full_of_type(aval.strong(), 0))
 
 
 def diagonal(x):
     """The diagonal of each square matrix, a vector."""
     aval = typeof(x)
-    alone = lax.select_n(on_diagonal_alone(aval.shape), full_of(aval.strong(), 0), x)
+    alone = lax.select_n(on_diagonal_alone(aval.shape), full_of_type(aval.strong(), 0), x)
     return lax.reduce_sum(alone, axes=(aval.ndim - 1,))
 
 
 def imaginary_diagonal(x, aval):
     """Complex matrices of type ``aval`` with ``i x`` on their diagonals, zeros elsewhere."""
-    turned = lax.complex(full_of(typeof(x).strong(), 0), x)
+    turned = lax.complex(full_of_type(typeof(x).strong(), 0), x)
     return scaled_columns(matrices.identity(aval.strong()), turned)
 
 
@@ -70,8 +70,8 @@ def inverse_differences(values):
     apart = lax.sub(as_row(values, sizes), as_column(values, sizes))
     alone = on_diagonal_alone(sizes)
     own = typeof(apart).strong()
-    inverse = lax.div(1.0, lax.select_n(alone, apart, full_of(own, 1)))
-    return lax.select_n(alone, inverse, full_of(own, 0))
+    inverse = lax.div(1.0, lax.select_n(alone, apart, full_of_type(own, 1)))
+    return lax.select_n(alone, inverse, full_of_type(own, 0))
 
 
 def over_triangle(b, r):

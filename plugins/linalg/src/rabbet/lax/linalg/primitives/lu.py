@@ -1,8 +1,17 @@
 """LU factors with partial pivoting, and what their pivots mean as a permutation."""
 
 from rabbet import lax
-from rabbet.extend.primitive import Primitive, ShapedArray, full_of, move_axis, no_tangent, zero_for
-from rabbet.extend.transform import Batched, Dual, typeof
+from rabbet.extend.primitive import (
+    Batched,
+    Dual,
+    Primitive,
+    ShapedArray,
+    full_of_type,
+    move_axis,
+    no_tangent,
+    zero_tangent,
+)
+from rabbet.extend.transform import typeof
 from rabbet.lax.linalg import checks, matrices
 from rabbet.lax.linalg.matrices import INDEX
 from rabbet.lax.linalg.primitives.triangular import triangular_solve
@@ -38,7 +47,7 @@ def by_columns(x):
     *batch, m, n = aval.shape
     k = min(m, n)
     if not k or not aval.size:
-        pivots = full_of(ShapedArray((*batch, k), INDEX), 0)
+        pivots = full_of_type(ShapedArray((*batch, k), INDEX), 0)
     else:
         x, stacked = lax.scan(one_column, x, lax.iota(INDEX, k))
         pivots = move_axis(stacked, 0, len(batch))
@@ -51,7 +60,7 @@ def one_column(x, k):
     """
     aval = typeof(x)
     sizes, r = aval.shape, aval.ndim - 2
-    zero = full_of(aval, 0)
+    zero = full_of_type(aval, 0)
     here = lax.broadcast_in_dim(k, shape=sizes, broadcast_dimensions=())
     row = lax.broadcasted_iota(INDEX, shape=sizes, dimension=r)
     column = lax.broadcasted_iota(INDEX, shape=sizes, dimension=r + 1)
@@ -62,7 +71,7 @@ def one_column(x, k):
     # Rows above the diagonal are done: they lose against every size.
     size = lax.abs(picked(lax.eq(column, here), x, r + 1))
     done = picked_rows(lax.lt(row, here), r)
-    size = lax.select_n(done, size, full_of(typeof(size), -1))
+    size = lax.select_n(done, size, full_of_type(typeof(size), -1))
     pivot = lax.argmax(size, axis=r, index_dtype=INDEX)
     there = matrices.beside(pivot, sizes, r, r + 1)
 
@@ -73,12 +82,10 @@ def one_column(x, k):
 
     # A zero on the diagonal now means zeros below it: nothing to divide.
     head = matrices.beside(picked(lax.eq(column, here), upper, r + 1), sizes, r + 1)
-    head = lax.select_n(lax.eq(head, zero), head, full_of(aval, 1))
+    head = lax.select_n(lax.eq(head, zero), head, full_of_type(aval, 1))
     factor = matrices.beside(picked(lax.eq(column, here), x, r + 1), sizes, r + 1)
     factor = lax.div(factor, head)
-    changed = lax.select_n(
-        lax.gt(column, here), factor, lax.sub(x, lax.mul(factor, upper))
-    )
+    changed = lax.select_n(lax.gt(column, here), factor, lax.sub(x, lax.mul(factor, upper)))
     free = lax.bitwise_and(lax.gt(row, here), lax.ge(column, here))
     return lax.select_n(free, x, changed), pivot
 
@@ -112,7 +119,7 @@ def jvp_lu(op, x):
         lax.add(of_low, matrices.product(matrices.lower_triangle(low, -1), of_low)),
         matrices.product(of_high, matrices.upper_triangle(high)),
     )
-    whole = [Dual(p, zero_for(typeof(p))) for p in (pivots, permutation)]
+    whole = [Dual(p, zero_tangent(typeof(p))) for p in (pivots, permutation)]
     return [Dual(factors, tangent), *whole]
 
 
@@ -122,7 +129,7 @@ def completed(x, k, n):
         return x
     wide = matrices.enlarged(x, n, n)
     row = lax.broadcasted_iota(INDEX, shape=typeof(wide).shape, dimension=typeof(wide).ndim - 2)
-    ours = lax.lt(row, full_of(typeof(row), k))
+    ours = lax.lt(row, full_of_type(typeof(row), k))
     return lax.select_n(ours, matrices.identity(typeof(wide).strong()), wide)
 
 
@@ -170,7 +177,7 @@ def one_swap(order, places):
     second = lax.eq(place, matrices.beside(pivot, aval.shape, last))
 
     def value(where):
-        chosen = lax.select_n(where, full_of(aval, 0), order)
+        chosen = lax.select_n(where, full_of_type(aval, 0), order)
         return matrices.beside(lax.reduce_sum(chosen, axes=(last,)), aval.shape, last)
 
     swapped = lax.select_n(second, order, value(first))

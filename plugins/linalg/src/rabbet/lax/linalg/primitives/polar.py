@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from rabbet import lax
-from rabbet.extend.primitive import full_of
+from rabbet.extend.primitive import full_of_type
 from rabbet.extend.transform import typeof
 from rabbet.lax.linalg import matrices
 from rabbet.lax.linalg.conversion import converted
@@ -62,7 +62,7 @@ def polar(x, most=None):
     for a, b, c in plan:
         before, u = u, step(u, a, b, c)
     h = matrices.product(matrices.adjoint(u), x)
-    h = lax.mul(lax.add(h, matrices.adjoint(h)), full_of(typeof(h), 0.5))
+    h = lax.mul(lax.add(h, matrices.adjoint(h)), full_of_type(typeof(h), 0.5))
     return u, h, before, len(plan)
 
 
@@ -70,7 +70,7 @@ def times(x, factor):
     """Each matrix times a number of its own, or one number for all."""
     aval = typeof(x)
     if isinstance(factor, float):
-        return lax.mul(x, full_of(aval.strong(), factor))
+        return lax.mul(x, full_of_type(aval.strong(), factor))
     n = aval.ndim
     return lax.mul(x, matrices.beside(converted(factor, aval.dtype), aval.shape, n - 2, n - 1))
 
@@ -84,7 +84,7 @@ def norm(x):
 def inverse_of_bound(x):
     """One over the Frobenius norm, which no singular value exceeds; 1 for a matrix of zeros."""
     size = norm(x)
-    one = full_of(typeof(size).strong(), 1)
+    one = full_of_type(typeof(size).strong(), 1)
     return lax.div(one, lax.select_n(lax.eq(size, 0.0), size, one))
 
 
@@ -121,7 +121,7 @@ def svd_by_polar(x, full_matrices, compute_uv):
     u, h, _, _ = polar(r)
     v, w = eigh(h, lower=True, sort_eigenvalues=True, implementation=None)
     last = typeof(w).ndim - 1
-    s = lax.rev(lax.max(w, full_of(typeof(w), 0)), dimensions=(last,))
+    s = lax.rev(lax.max(w, full_of_type(typeof(w), 0)), dimensions=(last,))
     if not compute_uv:
         return [s]
     v = lax.rev(v, dimensions=(last + 1,))
@@ -136,10 +136,10 @@ def orthonormal(u, full):
     q, r = qr(u, pivoting=False, full_matrices=full)
     k = typeof(u).shape[-1]
     signs = lax.sign(factor_parts.diagonal(matrices.corner(r, k, k)))
-    signs = lax.select_n(lax.eq(signs, full_of(typeof(signs), 0)), signs, full_of(typeof(signs), 1))
+    signs = lax.select_n(lax.eq(signs, full_of_type(typeof(signs), 0)), signs, full_of_type(typeof(signs), 1))
     more = typeof(q).shape[-1] - k
     if more:
         lead = typeof(signs).shape[:-1]
-        rest = full_of(typeof(signs).update(shape=(*lead, more)), 1)
+        rest = full_of_type(typeof(signs).update(shape=(*lead, more)), 1)
         signs = lax.concatenate([signs, rest], dimension=len(lead))
     return factor_parts.scaled_columns(q, signs)

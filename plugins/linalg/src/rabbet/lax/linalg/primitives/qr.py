@@ -8,8 +8,8 @@ few products of matrices that every transformation knows.
 """
 
 from rabbet import lax
-from rabbet.extend.primitive import Primitive, ShapedArray, move_axis, zero_for
-from rabbet.extend.transform import Batched, Dual, refusing, typeof
+from rabbet.extend.primitive import Batched, Dual, Primitive, ShapedArray, move_axis, zero_tangent
+from rabbet.extend.transform import refusing, typeof
 from rabbet.lax.linalg import matrices
 from rabbet.lax.linalg.primitives import factor_parts
 from rabbet.lax.linalg.primitives.batches import at_front
@@ -211,7 +211,7 @@ def jvp_qr(op, a):
         dq = lax.add(dq, factor_parts.beyond(columns, q))
     projected = matrices.product(matrices.adjoint(q), change)
     dr = matrices.upper_triangle(lax.sub(projected, matrices.product(turn, r)))
-    return [Dual(q, dq), Dual(r, dr), *[Dual(x, zero_for(typeof(x))) for x in p]]
+    return [Dual(q, dq), Dual(r, dr), *[Dual(x, zero_tangent(typeof(x))) for x in p]]
 
 
 def skew(c):

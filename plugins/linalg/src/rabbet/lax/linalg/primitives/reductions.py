@@ -3,8 +3,8 @@
 A platform has routines for them or does not offer them: there are no common lowerings.
 """
 
-from rabbet.extend.primitive import Primitive, ShapedArray, move_axis
-from rabbet.extend.transform import Batched, refusing
+from rabbet.extend.primitive import Batched, Primitive, ShapedArray, move_axis
+from rabbet.extend.transform import refusing
 from rabbet.lax.linalg import matrices
 from rabbet.lax.linalg.conversion import real_dtype
 

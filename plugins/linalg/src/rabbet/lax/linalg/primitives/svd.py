@@ -3,8 +3,8 @@
 import enum
 
 from rabbet import lax
-from rabbet.extend.primitive import Primitive, ShapedArray, full_of, move_axis
-from rabbet.extend.transform import Batched, Dual, typeof
+from rabbet.extend.primitive import Batched, Dual, Primitive, ShapedArray, full_of_type, move_axis
+from rabbet.extend.transform import typeof
 from rabbet.lax.linalg import matrices
 from rabbet.lax.linalg.conversion import converted, real_dtype
 from rabbet.lax.linalg.primitives import factor_parts
@@ -107,6 +107,6 @@ def inverse_square_gaps(s):
 def reciprocal_or_zero(s):
     """``1 / s``, and 0 for 0: directions in which the matrix has no extent do not move."""
     nothing = lax.eq(s, 0.0)
-    one = full_of(typeof(s).strong(), 1)
+    one = full_of_type(typeof(s).strong(), 1)
     inverse = lax.div(one, lax.select_n(nothing, s, one))
-    return lax.select_n(nothing, inverse, full_of(typeof(s).strong(), 0))
+    return lax.select_n(nothing, inverse, full_of_type(typeof(s).strong(), 0))

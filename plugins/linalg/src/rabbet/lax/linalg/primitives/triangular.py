@@ -1,8 +1,8 @@
 """Systems of linear equations with a triangular matrix."""
 
 from rabbet import lax
-from rabbet.extend.primitive import Primitive, instantiate, move_axis
-from rabbet.extend.transform import Batched, Dual, Linear, Zero, typeof
+from rabbet.extend.primitive import Batched, Dual, Linear, Primitive, Zero, instantiate, move_axis
+from rabbet.extend.transform import typeof
 from rabbet.lax.linalg import checks, matrices
 from rabbet.lax.linalg.primitives.batches import at_front
 

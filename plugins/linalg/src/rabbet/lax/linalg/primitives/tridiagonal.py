@@ -1,8 +1,17 @@
 """Systems of linear equations with a tridiagonal matrix."""
 
 from rabbet import lax
-from rabbet.extend.primitive import Primitive, full_of, instantiate, move_axis
-from rabbet.extend.transform import Batched, Dual, Linear, Zero, typeof
+from rabbet.extend.primitive import (
+    Batched,
+    Dual,
+    Linear,
+    Primitive,
+    Zero,
+    full_of_type,
+    instantiate,
+    move_axis,
+)
+from rabbet.extend.transform import typeof
 from rabbet.lax.linalg import checks, matrices
 from rabbet.lax.linalg.primitives.batches import at_front
 
@@ -53,7 +62,7 @@ def by_elimination(dl, d, du, b):
 
 def nothing(aval):
     """Zeros; of one number, too, by an operation, since a loop carries arrays."""
-    return full_of(aval, 0) if aval.shape else lax.reshape(full_of(aval.update(shape=(1,)), 0), ())
+    return full_of_type(aval, 0) if aval.shape else lax.reshape(full_of_type(aval.update(shape=(1,)), 0), ())
 
 
 def eliminate(above, row):
@@ -100,7 +109,7 @@ def shifted(x, steps, back=2):
         return x
     aval = typeof(x)
     config = tuple([(steps, -steps, 0) if i == aval.ndim - back else (0, 0, 0) for i in range(aval.ndim)])
-    return lax.pad(x, full_of(aval.strong().update(shape=()), 0), padding_config=config)
+    return lax.pad(x, full_of_type(aval.strong().update(shape=()), 0), padding_config=config)
 
 
 @tridiagonal_solve.rule("transpose")

@@ -1,8 +1,8 @@
 """Products and updates: a A A^T + b C, and the Cholesky factor of A + w w^T."""
 
 from rabbet import lax
-from rabbet.extend.primitive import Primitive, full_of, instantiate, move_axis
-from rabbet.extend.transform import Batched, Dual, typeof
+from rabbet.extend.primitive import Batched, Dual, Primitive, full_of_type, instantiate, move_axis
+from rabbet.extend.transform import typeof
 from rabbet.lax.linalg import checks, matrices
 from rabbet.lax.linalg.matrices import INDEX
 from rabbet.lax.linalg.primitives.batches import at_front
@@ -35,7 +35,7 @@ def scaled(x, factor):
     aval = typeof(x).strong()
     if factor == 1:
         return x
-    return lax.mul(x, full_of(aval, factor)) if factor else full_of(aval, 0)
+    return lax.mul(x, full_of_type(aval, factor)) if factor else full_of_type(aval, 0)
 
 
 # ---------------------------------------------------------------------------------------- cholesky_update
@@ -79,12 +79,12 @@ def one_rotation(w, numbered):
     here = lax.eq(place, lax.broadcast_in_dim(k, shape=aval.shape, broadcast_dimensions=()))
 
     def at_k(x):
-        return lax.reduce_sum(lax.select_n(here, full_of(aval, 0), x), axes=(last,))
+        return lax.reduce_sum(lax.select_n(here, full_of_type(aval, 0), x), axes=(last,))
 
     a, b = at_k(row), at_k(w)
-    one = full_of(typeof(a), 1)
+    one = full_of_type(typeof(a), 1)
     # No rotation is needed, and none could be computed, where both are zero.
-    nothing = lax.eq(lax.max(lax.abs(a), lax.abs(b)), full_of(typeof(a), 0))
+    nothing = lax.eq(lax.max(lax.abs(a), lax.abs(b)), full_of_type(typeof(a), 0))
     a = lax.select_n(nothing, a, one)
     length = hypotenuse(a, b)
     cosine = matrices.beside(lax.div(a, length), aval.shape, last)
