@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 from rabbet import lax
+from rabbet.extend.transform import RuleSet
 from rabbet.lowering.custom_calls import call_text, column_major, row_major, targets
 from rabbet.lowering.module import lower_program
 from rabbet.program.avals import ShapedArray
 from rabbet.rules.primitive import Primitive
-from rabbet.rules.tables import RuleSet
 from rabbet.runtime.backends import Backend
 from rabbet.trace.staging import stage
 

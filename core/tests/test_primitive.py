@@ -264,8 +264,8 @@ def test_operands_may_be_given_by_their_names():
     assert lax.sub(x, y=2.0).tolist() == lax.sub(y=2.0, x=x).tolist() == [-1, 2]
     assert lax.clamp(min=2.0, x=x, max=3.0).tolist() == [2, 3]
     assert lax.sqrt(x=x, accuracy=lax.AccuracyMode.DEFAULT).tolist() == [1, 2]
-    shown = [str(inspect.signature(f)) for f in (lax.exp, lax.igamma, lax.nextafter, lax.select_n)]
-    assert shown == ["(x, *, accuracy=None)", "(a, x)", "(x1, x2)", "(which, *cases)"]
+    shown = [str(inspect.signature(f)) for f in (lax.exp, lax.atan2, lax.nextafter, lax.select_n)]
+    assert shown == ["(x, *, accuracy=None)", "(x, y)", "(x1, x2)", "(which, *cases)"]
     with pytest.raises(TypeError, match=r"sub\(x, y\): missing a required argument: 'x'"):
         lax.sub(y=x)
     with pytest.raises(TypeError, match=r"sub\(x, y\): multiple values for argument 'x'"):

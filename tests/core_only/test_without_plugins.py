@@ -23,6 +23,7 @@ PROVIDED = {
     "nn": "rabbet-nn",
     "random": "rabbet-random",
     "lax.linalg": "rabbet-linalg",
+    "lax.lgamma": "rabbet-special",
 }
 
 

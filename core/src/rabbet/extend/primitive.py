@@ -10,6 +10,7 @@ from rabbet.lowering.host_callbacks import write_python_call
 from rabbet.primitives.batching import move_axis, new_axis
 from rabbet.primitives.calls import call_op
 from rabbet.primitives.checkpoint import checkpoint_of
+from rabbet.primitives.checks import elementwise_aval
 from rabbet.primitives.transposition import add_to, backward, transpose_program
 from rabbet.primitives.zeros import add_tangents, full_of_type, instantiate, no_tangent
 from rabbet.program.avals import ShapedArray
@@ -34,6 +35,7 @@ __all__ = [
     "checkpoint_of",
     "column_major",
     "effect_names",
+    "elementwise_aval",
     "full_of_type",
     "instantiate",
     "move_axis",

@@ -30,6 +30,8 @@ KNOWN = {
     "rabbet-jet": "experimental.jet",
     "rabbet-checkify": "experimental.checkify",
     "rabbet-linalg": "lax.linalg",
+    "rabbet-special": "lax.bessel_i0e lax.bessel_i1e lax.betainc lax.digamma lax.igamma lax.igamma_grad_a "
+    "lax.igammac lax.lgamma lax.polygamma lax.random_gamma_grad lax.zeta",
     "rabbet-testing": "testing",
 }
 

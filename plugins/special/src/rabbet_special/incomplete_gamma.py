@@ -16,11 +16,13 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
+from rabbet import lax
+from rabbet.extend.primitive import Dual, Primitive, Zero, add_tangents, zero_tangent
+from rabbet.extend.transform import refusing, typeof
+from rabbet.lax import abs, add, div, erfc, exp, log, mul, neg, rsqrt, sign, sqrt, sub
 
-from rabbet.primitives import checks, logic, zeros
-from rabbet.primitives.checks import FLOATS
-from rabbet.primitives.elementwise import add, div, exp, log, mul, neg, rsqrt, sign, sqrt, sub
-from rabbet.primitives.gamma_parts import (
+from rabbet_special.gamma import digamma, lgamma
+from rabbet_special.gamma_parts import (
     TEMME_FROM,
     TEMME_NEAR,
     inverse_factorial,
@@ -28,13 +30,16 @@ from rabbet.primitives.gamma_parts import (
     temme,
     weighted_distance,
 )
-from rabbet.primitives.numerics import epsilon, full_like, in_single, is_double, repeat, typed
-from rabbet.primitives.powers import abs, erfc
-from rabbet.primitives.special import digamma, lgamma
-from rabbet.rules.payloads import Dual, Zero, zero_tangent
-from rabbet.rules.primitive import Primitive
-from rabbet.rules.tables import refusing
-from rabbet.trace.interpreter import typeof
+from rabbet_special.numerics import (
+    elementwise_type,
+    epsilon,
+    full_like,
+    in_single,
+    is_double,
+    repeat,
+    spread,
+    typed,
+)
 
 # How many steps the continued fraction takes to single and to double precision, at its worst, x = 1.
 FRACTION_STEPS = (24, 104)
@@ -44,8 +49,7 @@ def incomplete(name, doc):
     """Make a primitive of two operands, ``a`` and ``x``."""
 
     def abstract(a, x):
-        checks.accept(name, FLOATS, a, x)
-        return checks.elementwise_aval(name, a, x)
+        return elementwise_type(name, a, x)
 
     return Primitive(name, abstract, kinds=("elementwise",), operands=("a", "x"), doc=doc)
 
@@ -73,12 +77,12 @@ class Regions(NamedTuple):
 
 def regions(a, x):
     """Booleans per element, and the arguments with invalid ones replaced by ones."""
-    valid = logic.bitwise_and(logic.gt(a, 0.0), logic.gt(x, 0.0))
-    valid = logic.bitwise_and(valid, logic.bitwise_and(logic.is_finite(a), logic.is_finite(x)))
-    a, x = logic.select_n(valid, 1.0, a), logic.select_n(valid, 1.0, x)
+    valid = lax.bitwise_and(lax.gt(a, 0.0), lax.gt(x, 0.0))
+    valid = lax.bitwise_and(valid, lax.bitwise_and(lax.is_finite(a), lax.is_finite(x)))
+    a, x = lax.select_n(valid, 1.0, a), lax.select_n(valid, 1.0, x)
     mu = div(sub(x, a), a)
-    by_temme = logic.bitwise_and(logic.ge(a, TEMME_FROM), logic.lt(abs(mu), TEMME_NEAR))
-    by_series = logic.bitwise_or(logic.le(x, 1.0), logic.le(x, a))
+    by_temme = lax.bitwise_and(lax.ge(a, TEMME_FROM), lax.lt(abs(mu), TEMME_NEAR))
+    by_series = lax.bitwise_or(lax.le(x, 1.0), lax.le(x, a))
     return Regions(by_series, by_temme, valid, a, x, mu, *inverse_factorial(a))
 
 
@@ -93,7 +97,7 @@ def series(r, derivative):
     """The sum of ``x ** n / ((a + 1) ... (a + n))`` and, if asked for, its derivative by ``a``; innermost
     factor first.
     """
-    x = logic.select_n(logic.bitwise_and(r.by_series, logic.bitwise_not(r.by_temme)), 0.0, r.x)
+    x = lax.select_n(lax.bitwise_and(r.by_series, lax.bitwise_not(r.by_temme)), 0.0, r.x)
 
     def step(n, held, total, slope=None):
         a, x = held
@@ -111,8 +115,8 @@ def fraction(r, derivative):
     """The continued fraction ``F`` of ``Q = x ** a exp(-x) / gamma(a) F`` and, if asked for, its derivative
     by ``a``; innermost denominator first.
     """
-    elsewhere = logic.bitwise_or(r.by_series, r.by_temme)
-    a, x = logic.select_n(elsewhere, r.a, 1.0), logic.select_n(elsewhere, r.x, 2.0)
+    elsewhere = lax.bitwise_or(r.by_series, r.by_temme)
+    a, x = lax.select_n(elsewhere, r.a, 1.0), lax.select_n(elsewhere, r.x, 2.0)
     first = add(sub(x, a), 1.0)
 
     def step(n, held, below, slope=None):
@@ -133,12 +137,12 @@ def fraction(r, derivative):
 
 def uniform(r):
     """What Temme's expansion needs: eta, its ratio to ``x / a - 1``, and the sums of ``temme``."""
-    a = logic.select_n(r.by_temme, TEMME_FROM, r.a)
-    mu = logic.select_n(r.by_temme, 0.0, r.mu)
-    tiny = logic.lt(abs(mu), epsilon(mu))
-    size = sqrt(mul(near_distance(logic.select_n(tiny, mu, 0.25)), 2.0))
-    eta = logic.select_n(tiny, mul(sign(mu), size), mu)
-    ratio = logic.select_n(tiny, div(mu, logic.select_n(tiny, eta, 1.0)), 1.0)
+    a = lax.select_n(r.by_temme, TEMME_FROM, r.a)
+    mu = lax.select_n(r.by_temme, 0.0, r.mu)
+    tiny = lax.lt(abs(mu), epsilon(mu))
+    size = sqrt(mul(near_distance(lax.select_n(tiny, mu, 0.25)), 2.0))
+    eta = lax.select_n(tiny, mul(sign(mu), size), mu)
+    ratio = lax.select_n(tiny, div(mu, lax.select_n(tiny, eta, 1.0)), 1.0)
     return a, mu, eta, ratio, temme(a, eta)
 
 
@@ -150,29 +154,29 @@ def _regularized(a, x, upper):
     p = mul(scale, series(r, False)[0])
     q = mul(mul(scale, r.a), fraction(r, False)[0])
     out = (
-        logic.select_n(r.by_series, q, sub(1.0, p)) if upper else logic.select_n(r.by_series, sub(1.0, q), p)
+        lax.select_n(r.by_series, q, sub(1.0, p)) if upper else lax.select_n(r.by_series, sub(1.0, q), p)
     )
     large, _, eta, _, (total, *_) = uniform(r)
     tail = mul(eta, sqrt(mul(large, 0.5)))
     rest = mul(mul(exp(neg(mul(tail, tail))), rsqrt(mul(large, 2.0 * math.pi))), total)
     middle = add(mul(erfc(tail), 0.5), rest) if upper else sub(mul(erfc(neg(tail)), 0.5), rest)
-    return logic.select_n(r.by_temme, out, middle), r
+    return lax.select_n(r.by_temme, out, middle), r
 
 
 def _at_limits(r, a, x, value, at_start, at_end):
     """``value`` where both arguments are positive numbers; the limits elsewhere; NaN outside the domain."""
-    zero = logic.bitwise_or(logic.eq(x, 0.0), logic.eq(a, np.inf))
-    end = logic.bitwise_or(logic.eq(x, np.inf), logic.eq(a, 0.0))
-    out = logic.select_n(r.valid, np.nan, value)
-    out = logic.select_n(zero, out, at_start)
-    out = logic.select_n(end, out, at_end)
-    outside = logic.bitwise_or(logic.bitwise_and(zero, end), _outside(a, x))
-    return logic.select_n(outside, out, np.nan)
+    zero = lax.bitwise_or(lax.eq(x, 0.0), lax.eq(a, np.inf))
+    end = lax.bitwise_or(lax.eq(x, np.inf), lax.eq(a, 0.0))
+    out = lax.select_n(r.valid, np.nan, value)
+    out = lax.select_n(zero, out, at_start)
+    out = lax.select_n(end, out, at_end)
+    outside = lax.bitwise_or(lax.bitwise_and(zero, end), _outside(a, x))
+    return lax.select_n(outside, out, np.nan)
 
 
 def _outside(a, x):
-    negative = logic.bitwise_or(logic.lt(a, 0.0), logic.lt(x, 0.0))
-    return logic.bitwise_or(negative, logic.bitwise_or(logic.ne(a, a), logic.ne(x, x)))
+    negative = lax.bitwise_or(lax.lt(a, 0.0), lax.lt(x, 0.0))
+    return lax.bitwise_or(negative, lax.bitwise_or(lax.ne(a, a), lax.ne(x, x)))
 
 
 def _lower(a, x):
@@ -193,14 +197,14 @@ def slope_by_a(r):
     f, df = fraction(r, True)
     # Of Q = x ** a exp(-x) / gamma(a) F: the factor is larger by a, and digamma(a) smaller by 1 / a.
     upper = neg(add(mul(r.a, add(mul(growth, f), df)), f))
-    slope = logic.select_n(r.by_series, upper, lower)
+    slope = lax.select_n(r.by_series, upper, lower)
     a, mu, eta, ratio, (s, by_eta, by_a) = uniform(r)
     # log(x / a) is mu - eta ** 2 / 2.
     inner = sub(ratio, mul(eta, 0.5))
     inner = add(inner, mul(s, sub(sub(mu, mul(mul(eta, eta), 0.5)), div(0.5, a))))
     inner = add(inner, sub(by_a, mul(by_eta, div(ratio, a))))
     middle = neg(mul(exp(r.error), inner))
-    return logic.select_n(r.by_temme, slope, middle)
+    return lax.select_n(r.by_temme, slope, middle)
 
 
 def _slope(a, x):
@@ -211,8 +215,8 @@ def _slope(a, x):
 def _sample_slope(a, x):
     r = regions(a, x)
     moved = neg(mul(div(r.x, r.a), slope_by_a(r)))
-    at_zero = logic.bitwise_and(logic.eq(x, 0.0), logic.gt(a, 0.0))
-    return logic.select_n(at_zero, logic.select_n(r.valid, np.nan, moved), 0.0)
+    at_zero = lax.bitwise_and(lax.eq(x, 0.0), lax.gt(a, 0.0))
+    return lax.select_n(at_zero, lax.select_n(r.valid, np.nan, moved), 0.0)
 
 
 for _primitive, _function in (
@@ -225,8 +229,8 @@ for _primitive, _function in (
 def density(a, x):
     """The derivative of P by ``x``: ``x ** (a - 1) exp(-x) / gamma(a)``."""
     power = sub(a, 1.0)
-    flat = logic.eq(power, 0.0)
-    powers = logic.select_n(flat, mul(power, log(x)), mul(x, 0.0))
+    flat = lax.eq(power, 0.0)
+    powers = lax.select_n(flat, mul(power, log(x)), mul(x, 0.0))
     return exp(sub(sub(powers, x), lgamma(a)))
 
 
@@ -262,8 +266,8 @@ def _jvp(op, a, x, by_a, by_x):
     tangent = zero_tangent(typeof(out))
     for operand, partial in ((a, by_a), (x, by_x)):
         if type(operand.tangent) is not Zero:
-            tangent = zeros.add_tangents(tangent, mul(operand.tangent, partial(*primals)))
-    return Dual(out, zeros.spread(tangent, typeof(out).shape))
+            tangent = add_tangents(tangent, mul(operand.tangent, partial(*primals)))
+    return Dual(out, spread(tangent, typeof(out).shape))
 
 
 __all__ = ["igamma", "igamma_grad_a", "igammac", "random_gamma_grad"]

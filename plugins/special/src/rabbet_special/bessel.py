@@ -6,13 +6,12 @@ I0(x)`` in ``32 / x - 2``. The coefficients are Gauss-Chebyshev sums over 80 and
 digits. Derivatives: NIST DLMF 10.29.
 """
 
-from rabbet.primitives import checks, logic
-from rabbet.primitives.checks import FLOATS
-from rabbet.primitives.elementwise import add, div, max, mul, rsqrt, sign, sub, unary
-from rabbet.primitives.numerics import chebyshev, in_single
-from rabbet.primitives.powers import abs
-from rabbet.rules.payloads import Dual
-from rabbet.rules.primitive import Primitive
+from rabbet import lax
+from rabbet.extend.primitive import Dual, Primitive
+from rabbet.lax import abs, add, div, max, mul, rsqrt, sign, sub
+
+from rabbet_special.making import unary
+from rabbet_special.numerics import accept_floats, chebyshev, in_single
 
 SMALL = (
     3.38397637204738042e-1, -3.04682672343198399e-1, 1.71620901522208775e-1, -9.49010970480476444e-2,
@@ -36,7 +35,7 @@ LARGE = (
 
 
 def bessel_i0e_aval(x):
-    checks.accept("bessel_i0e", FLOATS, x)
+    accept_floats("bessel_i0e", x)
     return x
 
 
@@ -59,7 +58,7 @@ def _two_series(x):
     near = chebyshev(sub(mul(size, 0.25), 1.0), SMALL)
     far = max(size, 8.0)
     beyond = mul(chebyshev(sub(div(16.0, far), 1.0), LARGE), rsqrt(far))
-    return logic.select_n(logic.gt(size, 8.0), near, beyond)
+    return lax.select_n(lax.gt(size, 8.0), near, beyond)
 
 
 @bessel_i0e.rule("jvp")
@@ -71,14 +70,14 @@ def jvp_bessel_i0e(op, x):
 
 def _slope_of_i1e(x, out):
     """``I1' = I0 - I1 / x``, and at 0, where that quotient is 1/2 in the limit, a half."""
-    is_zero = logic.eq(x, 0.0)
-    safe = logic.select_n(is_zero, x, 1.0)
+    is_zero = lax.eq(x, 0.0)
+    safe = lax.select_n(is_zero, x, 1.0)
     slope = sub(bessel_i0e(x), mul(out, add(sign(x), div(1.0, safe))))
-    return logic.select_n(is_zero, slope, 0.5)
+    return lax.select_n(is_zero, slope, 0.5)
 
 
 bessel_i1e = unary(
-    "bessel_i1e", "chlo.bessel_i1e", FLOATS, derivative=_slope_of_i1e,
+    "bessel_i1e", "chlo.bessel_i1e", derivative=_slope_of_i1e,
     doc="exp(-|x|) I1(x), the modified Bessel function",
 )  # fmt: skip
 

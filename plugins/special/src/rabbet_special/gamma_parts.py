@@ -12,13 +12,11 @@ import math
 from fractions import Fraction
 
 import numpy as np
+from rabbet import lax
+from rabbet.extend.transform import typeof
+from rabbet.lax import abs, add, div, floor, log, log1p, min, mul, sin, sqrt, sub
 
-from rabbet.primitives import logic
-from rabbet.primitives.convert import bitcast_convert_type, to_dtype
-from rabbet.primitives.elementwise import add, div, floor, log, log1p, min, mul, sin, sqrt, sub
-from rabbet.primitives.numerics import full_like, is_double, largest, polynomial
-from rabbet.primitives.powers import abs
-from rabbet.trace.interpreter import typeof
+from rabbet_special.numerics import converted, full_like, is_double, largest, polynomial
 
 # The series of Stirling's formula for log gamma, DLMF 5.11.1: coefficients of z ** -1, z ** -3, ...
 STIRLING = (
@@ -51,10 +49,10 @@ def weighted_distance(weight, off, ratio):
     itself.
     """
     u = div(off, weight)
-    near = logic.lt(abs(u), 0.5)
-    large = logic.select_n(near, min(ratio, largest(ratio)), 1.0)
+    near = lax.lt(abs(u), 0.5)
+    large = lax.select_n(near, min(ratio, largest(ratio)), 1.0)
     far = sub(off, mul(weight, log(large)))
-    return logic.select_n(near, far, mul(weight, near_distance(logic.select_n(near, 0.0, u))))
+    return lax.select_n(near, far, mul(weight, near_distance(lax.select_n(near, 0.0, u))))
 
 
 def inverse_factorial(a):
@@ -62,12 +60,12 @@ def inverse_factorial(a):
 
     From 1 on the root is Stirling's formula and the error its own; below, the root is 1.
     """
-    small = logic.lt(a, 1.0)
-    error = stirling_error(add(a, logic.select_n(small, 0.0, full_like(a, 1))))
+    small = lax.lt(a, 1.0)
+    error = stirling_error(add(a, lax.select_n(small, 0.0, full_like(a, 1))))
     below = sub(mul(add(a, 0.5), log1p(a)), mul(a, log(a)))
     below = add(below, 0.5 * math.log(2.0 * math.pi) - 1.0)
-    root = logic.select_n(small, sqrt(mul(a, 2.0 * math.pi)), 1.0)
-    return logic.select_n(small, error, add(error, below)), root
+    root = lax.select_n(small, sqrt(mul(a, 2.0 * math.pi)), 1.0)
+    return lax.select_n(small, error, add(error, below)), root
 
 
 def stirling_error(a):
@@ -106,22 +104,22 @@ def log_gamma(x, rough=None):
         (2.5, sub(x, 2.0), one, -1.0),
         (3.5, sub(x, 3.0), sub(x, 1.0), 1.0),
     )
-    near = logic.bitwise_and(logic.gt(x, nought), logic.lt(x, parts[-1][0]))
+    near = lax.bitwise_and(lax.gt(x, nought), lax.lt(x, parts[-1][0]))
     z, factor, sign = nought, one, one
     for limit, *row in reversed(parts):
-        inside = logic.bitwise_and(near, logic.lt(x, limit))
-        z, factor = (logic.select_n(inside, a, b) for a, b in zip((z, factor), row, strict=False))
-        sign = logic.select_n(inside, sign, full_like(x, row[-1]))
+        inside = lax.bitwise_and(near, lax.lt(x, limit))
+        z, factor = (lax.select_n(inside, a, b) for a, b in zip((z, factor), row, strict=False))
+        sign = lax.select_n(inside, sign, full_like(x, row[-1]))
     if not is_double(x):
-        below = logic.bitwise_and(logic.le(x, nought), logic.gt(x, -BELOW))
-        near = logic.bitwise_or(near, below)
+        below = lax.bitwise_and(lax.le(x, nought), lax.gt(x, -BELOW))
+        near = lax.bitwise_or(near, below)
         steps = floor(sub(0.5, x))
-        z = logic.select_n(below, z, add(x, steps))
-        factor = logic.select_n(below, factor, abs(_rising(x, steps)))
-        sign = logic.select_n(below, sign, full_like(x, -1))
+        z = lax.select_n(below, z, add(x, steps))
+        factor = lax.select_n(below, factor, abs(_rising(x, steps)))
+        sign = lax.select_n(below, sign, full_like(x, -1))
     series = mul(z, polynomial(z, log_gamma_row(26 if is_double(x) else 12)))
     elsewhere = rough if is_double(x) else _log_gamma_far(x)
-    out = logic.select_n(near, elsewhere, add(series, mul(sign, log(factor))))
+    out = lax.select_n(near, elsewhere, add(series, mul(sign, log(factor))))
     return _log_gamma_of_denormals(x, out)
 
 
@@ -132,14 +130,14 @@ def _rising(x, steps):
     """``x (x + 1) ... (x + steps + 1)``, for up to 10 steps."""
     product = mul(x, add(x, 1.0))
     for k in range(2, int(BELOW + 0.5) + 2):
-        product = mul(product, logic.select_n(logic.gt(steps, k - 1.5), full_like(x, 1), add(x, float(k))))
+        product = mul(product, lax.select_n(lax.gt(steps, k - 1.5), full_like(x, 1), add(x, float(k))))
     return product
 
 
 def _log_gamma_far(x):
     """``log |gamma(x)|`` in single precision for large ``|x|``; NaN for NaN."""
     # From 2 ** 23 on all floats are whole, and those below zero poles.
-    at = min(abs(x), logic.select_n(logic.lt(x, 0.0), full_like(x, largest(x)), full_like(x, 2**24)))
+    at = min(abs(x), lax.select_n(lax.lt(x, 0.0), full_like(x, largest(x)), full_like(x, 2**24)))
     logs = log(at)
     inverse = div(1.0, at)
     error = mul(inverse, polynomial(mul(inverse, inverse), [float(c) for c in STIRLING[:5]]))
@@ -149,17 +147,17 @@ def _log_gamma_far(x):
     sine = sin(mul(min(part, sub(1.0, part)), math.pi))
     # log gamma(-a) = log(pi / sin(pi a)) - log a - log gamma(a)
     reflected = sub(sub(log(div(math.pi, sine)), line), add(half, error))
-    return logic.select_n(logic.lt(x, 0.0), add(sub(line, half), error), reflected)
+    return lax.select_n(lax.lt(x, 0.0), add(sub(line, half), error), reflected)
 
 
 def _log_gamma_of_denormals(x, out):
     """``-log |x|`` of denormal numbers, which arithmetic takes for 0, from their bits; else ``out``."""
     words, fraction, lowest = (np.int64, 52, -1074) if is_double(x) else (np.int32, 23, -149)
-    bits = bitcast_convert_type(x, new_dtype=np.dtype(words))
-    bits = logic.bitwise_and(bits, full_like(bits, np.iinfo(words).max))
-    denormal = logic.bitwise_and(logic.gt(bits, 0), logic.lt(bits, full_like(bits, 1 << fraction)))
-    steps = to_dtype(logic.select_n(denormal, full_like(bits, 1), bits), typeof(x).dtype)
-    return logic.select_n(denormal, out, sub(-lowest * math.log(2.0), log(steps)))
+    bits = lax.bitcast_convert_type(x, np.dtype(words))
+    bits = lax.bitwise_and(bits, full_like(bits, np.iinfo(words).max))
+    denormal = lax.bitwise_and(lax.gt(bits, 0), lax.lt(bits, full_like(bits, 1 << fraction)))
+    steps = converted(lax.select_n(denormal, full_like(bits, 1), bits), typeof(x).dtype)
+    return lax.select_n(denormal, out, sub(-lowest * math.log(2.0), log(steps)))
 
 
 @functools.cache

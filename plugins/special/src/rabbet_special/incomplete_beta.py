@@ -7,25 +7,28 @@ in ``gamma_parts``, so that it stays accurate for large shapes.
 """
 
 import numpy as np
+from rabbet import lax
+from rabbet.extend.primitive import Dual, Primitive, Zero
+from rabbet.extend.transform import refusing, typeof
+from rabbet.lax import abs, add, div, exp, log, log1p, mul, neg, sub
 
-from rabbet.primitives import checks, logic, zeros
-from rabbet.primitives.checks import FLOATS
-from rabbet.primitives.elementwise import add, div, exp, log, log1p, mul, neg, sub
-from rabbet.primitives.gamma_parts import inverse_factorial, weighted_distance
-from rabbet.primitives.numerics import epsilon, full_like, in_single, repeat_while, typed
-from rabbet.primitives.powers import abs
-from rabbet.primitives.special import lgamma
-from rabbet.rules.payloads import Dual, Zero
-from rabbet.rules.primitive import Primitive
-from rabbet.rules.tables import refusing
-from rabbet.trace.interpreter import typeof
+from rabbet_special.gamma import lgamma
+from rabbet_special.gamma_parts import inverse_factorial, weighted_distance
+from rabbet_special.numerics import (
+    elementwise_type,
+    epsilon,
+    full_like,
+    in_single,
+    repeat_while,
+    spread,
+    typed,
+)
 
 MOST_STEPS = 20000
 
 
 def beta_aval(a, b, x):
-    checks.accept("regularized_incomplete_beta", FLOATS, a, b, x)
-    return checks.elementwise_aval("regularized_incomplete_beta", a, b, x)
+    return elementwise_type("regularized_incomplete_beta", a, b, x)
 
 
 regularized_incomplete_beta = Primitive(
@@ -40,36 +43,36 @@ def betainc_by_fraction(op, a, b, x):
 
 
 def _regularized(a, b, x):
-    inside = logic.bitwise_and(_positive(x), logic.lt(x, 1.0))
-    valid = logic.bitwise_and(logic.bitwise_and(_positive(a), _positive(b)), inside)
-    shape_a, shape_b, p = [logic.select_n(valid, fine, v) for v, fine in ((a, 1.0), (b, 1.0), (x, 0.5))]
+    inside = lax.bitwise_and(_positive(x), lax.lt(x, 1.0))
+    valid = lax.bitwise_and(lax.bitwise_and(_positive(a), _positive(b)), inside)
+    shape_a, shape_b, p = [lax.select_n(valid, fine, v) for v, fine in ((a, 1.0), (b, 1.0), (x, 0.5))]
     q = sub(1.0, p)
     # The fraction converges fast below the mean; above it, the roles of p and q change.
-    swap = logic.gt(mul(p, add(add(shape_a, shape_b), 2.0)), add(shape_a, 1.0))
-    one, two = logic.select_n(swap, shape_a, shape_b), logic.select_n(swap, shape_b, shape_a)
-    p, q = logic.select_n(swap, p, q), logic.select_n(swap, q, p)
+    swap = lax.gt(mul(p, add(add(shape_a, shape_b), 2.0)), add(shape_a, 1.0))
+    one, two = lax.select_n(swap, shape_a, shape_b), lax.select_n(swap, shape_b, shape_a)
+    p, q = lax.select_n(swap, p, q), lax.select_n(swap, q, p)
     tail = mul(_factor(one, two, p, q), _fraction(one, two, p, q))
-    value = logic.select_n(swap, tail, sub(1.0, tail))
-    return logic.select_n(valid, _limits(a, b, x), value)
+    value = lax.select_n(swap, tail, sub(1.0, tail))
+    return lax.select_n(valid, _limits(a, b, x), value)
 
 
 def _positive(x):
-    return logic.bitwise_and(logic.gt(x, 0.0), logic.lt(x, np.inf))
+    return lax.bitwise_and(lax.gt(x, 0.0), lax.lt(x, np.inf))
 
 
 def _limits(a, b, x):
     """The values at the ends of the interval and for shapes 0 and infinity, by which all the probability is
     at one end; NaN outside the domain.
     """
-    at_zero = logic.bitwise_or(logic.eq(a, 0.0), logic.eq(b, np.inf))
-    at_one = logic.bitwise_or(logic.eq(b, 0.0), logic.eq(a, np.inf))
-    value = logic.select_n(at_zero, mul(x, 0.0), 1.0)
-    ends = logic.bitwise_or(logic.eq(x, 0.0), logic.eq(x, 1.0))
-    value = logic.select_n(ends, value, x)
-    domain = logic.bitwise_and(logic.ge(a, 0.0), logic.ge(b, 0.0))
-    domain = logic.bitwise_and(domain, logic.bitwise_and(logic.ge(x, 0.0), logic.le(x, 1.0)))
-    domain = logic.bitwise_and(domain, logic.bitwise_not(logic.bitwise_and(at_zero, at_one)))
-    return logic.select_n(domain, np.nan, value)
+    at_zero = lax.bitwise_or(lax.eq(a, 0.0), lax.eq(b, np.inf))
+    at_one = lax.bitwise_or(lax.eq(b, 0.0), lax.eq(a, np.inf))
+    value = lax.select_n(at_zero, mul(x, 0.0), 1.0)
+    ends = lax.bitwise_or(lax.eq(x, 0.0), lax.eq(x, 1.0))
+    value = lax.select_n(ends, value, x)
+    domain = lax.bitwise_and(lax.ge(a, 0.0), lax.ge(b, 0.0))
+    domain = lax.bitwise_and(domain, lax.bitwise_and(lax.ge(x, 0.0), lax.le(x, 1.0)))
+    domain = lax.bitwise_and(domain, lax.bitwise_not(lax.bitwise_and(at_zero, at_one)))
+    return lax.select_n(domain, np.nan, value)
 
 
 def _factor(a, b, p, q):
@@ -92,7 +95,7 @@ def _fraction(a, b, p, q):
     eps = 4 * epsilon(p)
 
     def more(n, c, d, f, change):
-        return logic.bitwise_and(logic.gt(abs(change), eps), logic.lt(n, float(MOST_STEPS)))
+        return lax.bitwise_and(lax.gt(abs(change), eps), lax.lt(n, float(MOST_STEPS)))
 
     def step(held, n, c, d, f, change):
         n = add(n, 1.0)
@@ -100,14 +103,14 @@ def _fraction(a, b, p, q):
         c = add(below, div(above, c))
         d = div(1.0, add(below, mul(above, d)))
         # What has converged stays, or its rounding errors would pile up while others are not there yet.
-        ratio = logic.select_n(logic.gt(abs(change), eps), 1.0, mul(c, d))
+        ratio = lax.select_n(lax.gt(abs(change), eps), 1.0, mul(c, d))
         return n, c, d, mul(f, ratio), sub(ratio, 1.0)
 
     nought = full_like(p, 0)
     d = div(add(a, 1.0), mul(a, add(sub(mul(a, q), mul(b, p)), 1.0)))  # 1 / denominator number 0
     state = (nought, full_like(p, np.inf), d, d, full_like(p, 1))
     *_, f, change = repeat_while(more, step, state, (a, b, p, q))
-    return logic.select_n(logic.gt(abs(change), eps), f, np.nan)
+    return lax.select_n(lax.gt(abs(change), eps), f, np.nan)
 
 
 def _numerator(n, a, b, p, q):
@@ -136,7 +139,7 @@ def jvp_betainc(op, a, b, x):
         )(op)
     out = op(a.primal, b.primal, x.primal)
     slope = _density(*typed(op, a.primal, b.primal, x.primal))
-    return Dual(out, zeros.spread(mul(x.tangent, slope), typeof(out).shape))
+    return Dual(out, spread(mul(x.tangent, slope), typeof(out).shape))
 
 
 def _density(a, b, x):
@@ -146,7 +149,7 @@ def _density(a, b, x):
 
 def _times_log(power, x, value):
     """``power * value``, 0 for power 0 also where the logarithm is infinite."""
-    return logic.select_n(logic.eq(power, 0.0), mul(power, value), mul(x, 0.0))
+    return lax.select_n(lax.eq(power, 0.0), mul(power, value), mul(x, 0.0))
 
 
 __all__ = ["regularized_incomplete_beta"]

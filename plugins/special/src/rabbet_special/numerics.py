@@ -1,24 +1,48 @@
 """What decompositions of special functions are built of: precision, polynomials, loops."""
 
 import numpy as np
-
-from rabbet import dtypes
-from rabbet.primitives import convert, logic, loops, reductions, shape, zeros
-from rabbet.primitives.elementwise import add, mul, sub
-from rabbet.program import python_scalars
-from rabbet.trace.interpreter import typeof
-from rabbet.trace.staging import stage
+from rabbet import dtypes, lax
+from rabbet.extend.functions import is_python_scalar
+from rabbet.extend.passes import stage
+from rabbet.extend.primitive import Zero, elementwise_aval, full_of_type, operand_avals, while_
+from rabbet.extend.transform import typeof
+from rabbet.lax import add, mul, sub
 
 SINGLE = np.dtype("float32")
 
 
+def accept_floats(name, *avals):
+    """Refuse avals that are not of floats."""
+    for aval in avals:
+        if dtypes.kind(aval.dtype) != "f":
+            raise TypeError(f"{name} takes floating arrays, got {aval.str_short()}")
+
+
+def elementwise_type(name, *avals):
+    """The type of an elementwise result of floats."""
+    accept_floats(name, *avals)
+    return elementwise_aval(name, *avals)
+
+
+def spread(t, out_shape):
+    """A tangent of shape ``out_shape`` from one that may be a scalar beside arrays."""
+    if type(t) is Zero or typeof(t).shape == out_shape:
+        return t
+    return lax.broadcast_in_dim(t, out_shape, ())
+
+
+def converted(x, dtype):
+    """``x`` as ``dtype``, or itself if it has it."""
+    return x if typeof(x).dtype == dtype else lax.convert_element_type(x, dtype)
+
+
 def typed(op, *args):
     """The operands of an elementwise operation, bare numbers in the dtype of the arrays beside them."""
-    if not any(python_scalars.is_python_scalar(x) for x in args):
+    if not any(is_python_scalar(x) for x in args):
         return args
-    avals = python_scalars.operand_avals(op, args, typeof)
+    avals = operand_avals(op, args, typeof)
     return [
-        python_scalars.as_operand(x, a) if python_scalars.is_python_scalar(x) else x
+        full_of_type(a, x) if is_python_scalar(x) else x
         for x, a in zip(args, avals, strict=True)
     ]
 
@@ -29,8 +53,8 @@ def in_single(fn, op, *args):
     avals = [typeof(x) for x in operands]
     dtype = avals[0].dtype
     full = max([a.shape for a in avals], key=len)
-    wide = [zeros.spread(convert.to_dtype(x, at_least_single(dtype)), full) for x in operands]
-    return convert.to_dtype(fn(*wide), dtype)
+    wide = [spread(converted(x, at_least_single(dtype)), full) for x in operands]
+    return converted(fn(*wide), dtype)
 
 
 def at_least_single(dtype):
@@ -87,7 +111,7 @@ def repeat(count, step, state, held):
     """
     n = len(held)
     first = typeof(state[0]).strong()
-    counter = zeros.full_of_type(first.update(shape=()), count)
+    counter = full_of_type(first.update(shape=()), count)
     avals = [typeof(counter), *[typeof(x).strong() for x in state]]
 
     def four(*flat):
@@ -97,9 +121,9 @@ def repeat(count, step, state, held):
             i = sub(i, 1.0)
         return [i, *state]
 
-    test = stage(lambda i, *_: [logic.gt(i, 0.0)], avals, "more").jaxpr
+    test = stage(lambda i, *_: [lax.gt(i, 0.0)], avals, "more").jaxpr
     body = stage(four, [*[typeof(x) for x in held], *avals], "step").jaxpr
-    return loops.while_(
+    return while_(
         *held, counter, *state, cond_jaxpr=test, body_jaxpr=body, cond_consts=0, body_consts=n
     )[1:]
 
@@ -119,19 +143,19 @@ def repeat_while(more, step, state, held):
 
     def any_left(*flat):
         left = more(*flat)
-        return [reductions.reduce_or(left, axes=tuple(range(typeof(left).ndim)))]
+        return [lax.reduce_or(left, axes=tuple(range(typeof(left).ndim)))]
 
     test = stage(any_left, avals, "more").jaxpr
     body = stage(
         lambda *flat: list(step(flat[:n], *flat[n:])), [*[typeof(x) for x in held], *avals], "step"
     ).jaxpr
-    return loops.while_(*held, *state, cond_jaxpr=test, body_jaxpr=body, cond_consts=0, body_consts=n)
+    return while_(*held, *state, cond_jaxpr=test, body_jaxpr=body, cond_consts=0, body_consts=n)
 
 
 def full_like(x, value):
     """An array like ``x``, strongly typed, filled with a number."""
-    return shape.broadcast_in_dim(
-        zeros.full_of_type(typeof(x).strong().update(shape=()), value),
+    return lax.broadcast_in_dim(
+        full_of_type(typeof(x).strong().update(shape=()), value),
         shape=typeof(x).shape,
         broadcast_dimensions=(),
     )
