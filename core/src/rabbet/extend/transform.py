@@ -6,7 +6,8 @@ from rabbet.primitives.collectives import collective
 from rabbet.primitives.custom import call as call_with_rules
 from rabbet.primitives.standard import batch, jvp, lower, transpose
 from rabbet.program.context import context
-from rabbet.rules.tables import RuleSet, RuleTable, all_tables, refusing
+from rabbet.rules.rule_sets import RuleSet
+from rabbet.rules.tables import RuleTable, all_tables, refusing
 from rabbet.trace.bodies import HOLE, PLAIN, put_together, take_apart
 from rabbet.trace.interpreter import Interpreter, Tracer, is_tracer, payload_of, run, run_traced, typeof
 from rabbet.trace.named_axes import bind_axes, bound_axes
