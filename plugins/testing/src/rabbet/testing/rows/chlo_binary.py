@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rabbet.primitives import chlo_binary as family
+from rabbet.extend import primitive as family
 from rabbet.testing.draws import between, scalar
 from rabbet.testing.table import INTEGERS, Row
 
