@@ -106,9 +106,9 @@ def check_pass(name, loaded):
 
 def check_hooks(name, loaded):
     """Hook implementations: a module or an object with functions marked as such, of hooks that there are."""
-    from rabbet.plugins import hooks
+    from rabbet.plugins import hookspecs
 
-    known, found = hooks.hook_names(), []
+    known, found = hookspecs.hook_names(), []
     for attribute in dir(loaded):
         if getattr(getattr(loaded, attribute, None), "rabbet_impl", None) is not None:
             found.append(attribute)

@@ -39,7 +39,11 @@ class Role(enum.StrEnum):
     the role (``Interpreter.plays``) and never for a table's name.
 
     Example:
-      >>> interpreter.plays(Role.FORWARD)
+      >>> from rabbet.extend.transform import Interpreter, Role, RuleTable
+      >>> class Forward(Interpreter):
+      ...     table = RuleTable("my_forward", doc="(op, *duals) -> dual", roles=(Role.FORWARD,))
+      >>> Forward().plays(Role.FORWARD), Forward().plays(Role.BATCHES)
+      (True, False)
     """
 
     FORWARD = "differentiates forward"

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from rabbet import dtypes, tree
-from rabbet.errors import MissingRule, UnexpectedTracerError
+from rabbet.errors import MissingRule
 from rabbet.messages import source_positions
 from rabbet.program import python_scalars
 from rabbet.program.avals import ShapedArray, ShapeDtypeStruct
@@ -494,29 +494,6 @@ def typeof(x):
 
 def _shorten(text, most=60):
     return text if len(text) <= most else text[: most - 3] + "..."
-
-
-def leaked(tracer):
-    """The error for a tracer that outlived its transformation."""
-    line = (
-        f"It was made at {source_positions.source_position(tracer.where)}. "
-        if tracer.where is not None
-        else ""
-    )
-    if tracer.interpreter.alive:
-        return UnexpectedTracerError(
-            f"a value of type {tracer.aval.str_short()} of {tracer.interpreter.describe()} was used by "
-            "a rule that runs below "
-            f"this transformation and closes over the value. {line}A function with rules of its own "
-            "(custom_jvp, custom_vjp) must "
-            f"take every value that is transformed as an argument."
-        )
-    return UnexpectedTracerError(
-        f"a value of type {tracer.aval.str_short()} was used outside the transformation that made it: "
-        f"{tracer.interpreter.describe()}, which has finished. {line}"
-        "Return it from the transformed function instead of storing it in a global, an attribute or a "
-        "closure."
-    )
 
 
 __all__ = ["Interpreter", "ShapeDtypeStruct", "Tracer", "context", "is_tracer", "payload_of", "run", "typeof"]

@@ -1,7 +1,7 @@
 """``rabbet plugins``: every entry point that is installed, without importing any."""
 
+from rabbet.cli import output
 from rabbet.plugins import discovery
-from rabbet.plugins.cli import output
 from rabbet.plugins.manager import default_manager
 
 HELP = "list the installed plugins, without importing them"

@@ -10,7 +10,7 @@ import sys
 
 import rabbet
 from rabbet.errors import RabbetError
-from rabbet.plugins.cli import cache, devices, doctor, explain, new_plugin, passes, plugins
+from rabbet.cli import cache, devices, doctor, explain, new_plugin, passes, plugins
 
 COMMANDS = {
     "plugins": plugins,

@@ -5,8 +5,8 @@ package, file and line.
 import difflib
 import sys
 
+from rabbet.cli import output
 from rabbet.plugins import discovery
-from rabbet.plugins.cli import output
 from rabbet.plugins.manager import default_manager
 
 HELP = "show the rule that each transformation has for a primitive, and where it stands"

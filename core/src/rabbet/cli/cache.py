@@ -1,6 +1,6 @@
 """``rabbet cache``: the folder of compiled programs on disk."""
 
-from rabbet.plugins.cli import output
+from rabbet.cli import output
 
 HELP = "show, clear or locate the persistent compilation cache"
 

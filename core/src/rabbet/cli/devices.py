@@ -1,7 +1,7 @@
 """``rabbet devices``: what each installed backend can compute on."""
 
+from rabbet.cli import output, trial
 from rabbet.errors import PluginError
-from rabbet.plugins.cli import output, trial
 from rabbet.plugins.records import cause
 
 HELP = "list the devices of every installed backend"

@@ -13,10 +13,10 @@ import sys
 from importlib import metadata
 from typing import NamedTuple
 
+from rabbet.cli import cache, devices, trial
 from rabbet.config import config
 from rabbet.errors import ConfigError
 from rabbet.plugins import api, discovery, selection
-from rabbet.plugins.cli import cache, devices, trial
 from rabbet.plugins.hooks import default_hooks
 from rabbet.plugins.manager import default_manager
 from rabbet.plugins.records import cause

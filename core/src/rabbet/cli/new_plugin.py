@@ -1,6 +1,6 @@
 """``rabbet new-plugin NAME``: a complete package that works as it is, to be changed step by step into yours.
 
-The files come from ``rabbet/plugins/templates/``: what every kind shares in ``common/``, the rest
+The files come from ``rabbet/cli/templates/``: what every kind shares in ``common/``, the rest
 in a folder for each kind. In paths and texts ``$package``, ``$distribution`` and ``$word`` stand
 for the three forms of the name.
 """
@@ -89,7 +89,7 @@ def templates(source):
 
 
 def _root():
-    return resources.files("rabbet.plugins") / "templates"
+    return resources.files("rabbet.cli") / "templates"
 
 
 def _walk(folder, prefix):

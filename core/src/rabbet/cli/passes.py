@@ -9,8 +9,8 @@ import runpy
 import sys
 import traceback
 
+from rabbet.cli import output
 from rabbet.errors import RabbetError
-from rabbet.plugins.cli import output
 from rabbet.plugins.manager import default_manager
 
 HELP = "list the passes between tracing and lowering"
