@@ -11,6 +11,7 @@ whole, and on one device.
 """
 
 from rabbet.messages.tracebacks import public_module as _public_module
+from rabbet.lax import from_plugins
 from rabbet.lax.associative import associative_scan
 from rabbet.lax.collectives import (
     all_gather, all_to_all, axis_index, axis_size, pbroadcast, pmax, pmean, pmin, ppermute, pshuffle, psum,
@@ -83,18 +84,13 @@ from rabbet.lax.values import integer_pow, reciprocal, round, RoundingMethod
 
 
 def __getattr__(name):
-    # A module of its own, which most programs do not use, or what a plugin adds.
-    from rabbet.plugins import api
-
-    in_full = f"lax.{name}"
-    value = globals()[name] = api.for_users(in_full, api.resolve(in_full))
+    # A module of its own, which most programs do not use, or what a plugin provides.
+    value = globals()[name] = from_plugins.find(name)
     return value
 
 
 def __dir__():
-    from rabbet.plugins import api
-
-    return sorted({*globals(), *api.names(within="lax")})
+    return sorted({*globals(), *from_plugins.names()})
 
 
 _public_module(globals(), modules=("linalg",))
