@@ -19,6 +19,7 @@ import pkgutil
 __path__ = pkgutil.extend_path(__path__, __name__)
 
 from rabbet.messages.tracebacks import public_module as _public_module
+from rabbet.lax import from_plugins
 from rabbet.lax.associative import associative_scan
 from rabbet.lax.collectives import (
     all_gather, all_to_all, axis_index, axis_size, pbroadcast, pmax, pmean, pmin, ppermute, pshuffle, psum,
@@ -88,18 +89,13 @@ from rabbet.lax.values import integer_pow, reciprocal, round, RoundingMethod
 
 
 def __getattr__(name):
-    # What packages of their own bring: linalg, lgamma, igamma, ...
-    from rabbet.plugins import api
-
-    in_full = f"lax.{name}"
-    value = globals()[name] = api.for_users(in_full, api.resolve(in_full))
+    # What packages of their own bring (linalg, lgamma, map), or a module that nobody has used yet.
+    value = globals()[name] = from_plugins.find(name)
     return value
 
 
 def __dir__():
-    from rabbet.plugins import api
-
-    return sorted({*globals(), *api.names(within="lax")})
+    return sorted({*globals(), *from_plugins.names()})
 
 
 _public_module(globals(), modules=("linalg",))
