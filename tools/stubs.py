@@ -11,6 +11,7 @@ import argparse
 import importlib
 import inspect
 import pathlib
+import re
 import sys
 import tomllib
 import types
@@ -23,8 +24,8 @@ FACES = (
     "rabbet", "rabbet.lax", "rabbet.lax.linalg", "rabbet.numpy", "rabbet.numpy.fft", "rabbet.numpy.linalg",
     "rabbet.nn", "rabbet.nn.initializers", "rabbet.random", "rabbet.debug",
 )  # fmt: skip
-HEAD = '''\
-# Written by tools/stubs.py: change the function, or tools/stub_types.toml, and write it again.
+FIRST = "# Written by tools/stubs.py: change the function, or tools/stub_types.toml, and write it again.\n"
+HEAD = FIRST + """\
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar, overload
 
@@ -33,9 +34,10 @@ import numpy as np
 P = ParamSpec("P")
 R = TypeVar("R")
 Tree = TypeVar("Tree")
-'''
+"""
 ALIASES = """\
-ArrayLike: TypeAlias = Array | np.ndarray[Any, Any] | np.generic | bool | int | float | complex | Sequence[Any]
+Number: TypeAlias = np.generic | bool | int | float | complex
+ArrayLike: TypeAlias = Array | np.ndarray[Any, Any] | Number | Sequence[Any]
 DTypeLike: TypeAlias = Any
 """
 DEVICE = '''
@@ -60,7 +62,8 @@ BINARY = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift".
 COMPARE = "lt le gt ge".split()
 UNARY = "neg pos abs invert".split()
 ATTRIBUTES = {
-    "shape": "tuple[int, ...]", "dtype": "Any", "ndim": "int", "size": "int", "itemsize": "int", "nbytes": "int",
+    "shape": "tuple[int, ...]", "dtype": "Any", "ndim": "int", "size": "int", "itemsize": "int",
+    "nbytes": "int",
     "T": "Array", "mT": "Array", "real": "Array", "imag": "Array", "at": "IndexUpdate", "aval": "Any",
     "sharding": "Any", "weak_type": "bool", "committed": "bool", "device": "Any", "flat": "Any",
     "is_fully_addressable": "bool", "is_fully_replicated": "bool", "global_shards": "Any",
@@ -69,14 +72,16 @@ ATTRIBUTES = {
 METHOD_RETURNS = {
     "tolist": "Any", "item": "Any", "devices": "set[Device]", "is_deleted": "bool", "is_ready": "bool",
     "delete": "None", "copy_to_host_async": "None", "tobytes": "bytes", "nonzero": "tuple[Array, ...]",
-    "block_until_ready": "Array", "unsafe_buffer_pointer": "int", "addressable_data": "Array", "on_device_size_in_bytes": "int",
+    "block_until_ready": "Array", "unsafe_buffer_pointer": "int", "addressable_data": "Array",
+    "on_device_size_in_bytes": "int",
 }  # fmt: skip
 UPDATES = "set add subtract multiply mul divide power min max".split()
 
 
 def class_of_arrays(array):
     """The class ``Array``: its operators, attributes and methods."""
-    lines = ["class Array:", '    """An array on a device, or what stands for one while a function is traced."""']
+    doc = '    """An array on a device, or what stands for one while a function is traced."""'
+    lines = ["class Array:", doc]
     for name in BINARY:
         lines += [f"    def __{name}__(self, other: ArrayLike, /) -> Array: ..."]
         lines += [f"    def __r{name}__(self, other: ArrayLike, /) -> Array: ..."]
@@ -96,10 +101,11 @@ def class_of_arrays(array):
         "    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]: ...",
         "    def __hash__(self) -> int: ...",
     ]
-    lines += [
-        f"    def __{name}__(self) -> {name}: ..." for name in ("bool", "int", "float", "complex")
-    ] + ["    def __index__(self) -> int: ..."]
-    for name in sorted(n for n in dir(array) if not n.startswith("_") and n not in ("raw", "spec", "deleted")):
+    lines += [f"    def __{name}__(self) -> {name}: ..." for name in ("bool", "int", "float", "complex")] + [
+        "    def __index__(self) -> int: ..."
+    ]
+    inner = ("raw", "spec", "deleted")
+    for name in sorted(n for n in dir(array) if not n.startswith("_") and n not in inner):
         if name in ATTRIBUTES:
             lines += ["    @property", f"    def {name}(self) -> {ATTRIBUTES[name]}: ..."]
         else:
@@ -155,6 +161,8 @@ def line_for(face, name, thing):
     home = getattr(thing, "__module__", None)
     if isinstance(thing, types.ModuleType):
         parent, _, last = thing.__name__.rpartition(".")
+        if not parent.startswith("rabbet"):
+            return f"import {thing.__name__} as {name}"
         return f"from {parent} import {last} as {name}"
     if isinstance(thing, type):
         if home in ("rabbet", face) or home is None or not home.startswith("rabbet"):
@@ -169,7 +177,7 @@ def line_for(face, name, thing):
             return f"def {name}(*operands: ArrayLike, **parameters: Any) -> {returns}: ..."
         return signature(name, thing, RETURNS.get(full, returns))
     if callable(thing):
-        return signature(name, thing, RETURNS.get(full, "Array" if full not in RETURNS else RETURNS[full]))
+        return signature(name, thing, RETURNS.get(full, "Array"))
     return f"{name}: Any"
 
 
@@ -197,7 +205,11 @@ def stub(face):
         if face == "rabbet" and name in ("Array", "Device"):
             continue
         lines.append(line_for(face, name, getattr(module, name)))
-    return "\n".join(lines) + "\n"
+    text = "\n".join(lines) + "\n"
+    if "bool" in public(module):  # the dtype: annotations mean the class
+        text = re.sub(r"(?<!def )\bbool\b", "builtins.bool", text).replace(HEAD, "import builtins\n" + HEAD)
+        text = text.replace("import builtins\n" + FIRST, FIRST + "import builtins\n")
+    return text
 
 
 def place(face):

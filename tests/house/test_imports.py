@@ -25,9 +25,8 @@ PLUGINS = sorted(
 DOORS = {
     "rabbet", "rabbet.extend", "rabbet.extend.transform", "rabbet.extend.primitive", "rabbet.extend.dtype",
     "rabbet.extend.backend", "rabbet.extend.passes", "rabbet.extend.hooks", "rabbet.extend.functions",
-    "rabbet.lax", "rabbet.tree", "rabbet.tree_util",
-    "rabbet.errors", "rabbet.dlpack", "rabbet.dtypes", "rabbet.ad_checkpoint", "rabbet.checkpoint_policies",
-    "rabbet.custom_batching",
+    "rabbet.extend.bodies", "rabbet.lax", "rabbet.debug", "rabbet.tree", "rabbet.tree_util",
+    "rabbet.errors", "rabbet.dlpack", "rabbet.dtypes",
 }  # fmt: skip
 # Rows of primitives whose parameters no door has.
 ROWS_OF_WINDOWS = ROOT / "plugins/testing/src/rabbet/testing/rows/windows.py"

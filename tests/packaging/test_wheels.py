@@ -116,8 +116,8 @@ def test_a_plugin_says_for_which_core_it_was_built(folder):
 def test_all_distributions_have_one_version():
     first_party = [".", *(folder for folder in FOLDERS if not folder.startswith("examples"))]
     assert {project(folder)["version"] for folder in first_party} == {project("core")["version"]}
-    init = (ROOT / "core/src/rabbet/__init__.py").read_text()
-    assert f'__version__ = "{project("core")["version"]}"' in init
+    module = (ROOT / "core/src/rabbet/version.py").read_text()
+    assert f'VERSION = "{project("core")["version"]}"' in module
 
 
 def test_the_root_project_ships_no_code_and_requires_the_standard_plugins(wheel):

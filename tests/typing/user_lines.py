@@ -1,5 +1,4 @@
-"""Lines as users write them, for pyright in strict mode: none of them is an error, and none is of unknown "
-"type."""
+"""Lines as users write them, for pyright in strict mode: none is an error, and none is of unknown type."""
 
 import numpy as np
 import rabbet as rb

@@ -8,6 +8,7 @@
 ``backend``            ``Backend`` or ``CApiBackend`` and an entry point in ``rabbet.backends``
 ``passes``             ``Pass`` and an entry point in ``rabbet.passes``; programs as data
 ``hooks``              ``hookimpl`` and an entry point in ``rabbet.hooks``
+``bodies``             programs within programs, for transformations and primitives that carry some
 ``functions``          a library of public functions such as ``rabbet.numpy``
 =====================  ===============================================================================
 
@@ -16,7 +17,7 @@ What is not in these modules is private and may change. Importing one of them lo
 
 import importlib
 
-DOORS = ("transform", "primitive", "dtype", "backend", "passes", "hooks", "functions")
+DOORS = ("transform", "primitive", "dtype", "backend", "passes", "hooks", "bodies", "functions")
 
 
 def __getattr__(name):

@@ -6,11 +6,10 @@ from rabbet.messages.argument_names import (
     argument_name,
     convert_leaves,
     describe_value,
-    leaf_path,
     parameter_name,
 )
 from rabbet.messages.source_positions import describe_function, named_like, source_position
-from rabbet.messages.tracebacks import fold_public, fold_traceback, folded, folds_itself
+from rabbet.messages.tracebacks import fold_traceback, folded, folds_itself, public_module
 from rabbet.program.python_scalars import is_python_scalar
 from rabbet.runtime.compiled import is_evaluating
 from rabbet.runtime.evaluation import eager_unary
@@ -27,7 +26,6 @@ __all__ = [
     "describe_function",
     "describe_value",
     "eager_unary",
-    "fold_public",
     "fold_traceback",
     "folded",
     "folds_itself",
@@ -35,13 +33,13 @@ __all__ = [
     "is_array_like",
     "is_evaluating",
     "is_python_scalar",
-    "leaf_path",
     "named_like",
     "obey_sharding",
     "obeys_out_sharding",
     "on_clear_caches",
     "parameter_name",
     "promote_operands",
+    "public_module",
     "source_position",
     "to_array",
     "with_weak_type",

@@ -9,9 +9,7 @@ from rabbet.lowering.custom_calls import column_major, row_major
 from rabbet.lowering.host_callbacks import write_python_call
 from rabbet.primitives.batching import move_axis, new_axis
 from rabbet.primitives.calls import call_op
-from rabbet.primitives.checkpoint import checkpoint_of
 from rabbet.primitives.checks import elementwise_aval
-from rabbet.primitives.transposition import add_to, backward, transpose_program
 from rabbet.primitives.zeros import add_tangents, full_of_type, instantiate, no_tangent
 from rabbet.program.avals import ShapedArray
 from rabbet.program.effects import Effect, effect_names
@@ -29,10 +27,7 @@ __all__ = [
     "ShapedArray",
     "Zero",
     "add_tangents",
-    "add_to",
-    "backward",
     "call_op",
-    "checkpoint_of",
     "column_major",
     "effect_names",
     "elementwise_aval",
@@ -44,7 +39,6 @@ __all__ = [
     "operand_avals",
     "row_major",
     "tangent_aval",
-    "transpose_program",
     "write_python_call",
     "zero_tangent",
 ]

@@ -18,7 +18,7 @@ import pkgutil
 # Packages ship modules inside this one (rabbet/lax/linalg from rabbet-linalg).
 __path__ = pkgutil.extend_path(__path__, __name__)
 
-from rabbet.messages.tracebacks import fold_public as _fold_public
+from rabbet.messages.tracebacks import public_module as _public_module
 from rabbet.lax.associative import associative_scan
 from rabbet.lax.collectives import (
     all_gather, all_to_all, axis_index, axis_size, pbroadcast, pmax, pmean, pmin, ppermute, pshuffle, psum,
@@ -47,7 +47,6 @@ from rabbet.lax.gathering import (
     GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers, gather, scatter, scatter_add,
     scatter_max, scatter_min, scatter_mul, scatter_sub,
 )  # fmt: skip
-from rabbet.lax.mapping import map
 from rabbet.lax.placing import with_sharding_constraint
 from rabbet.lax.platforms import platform_dependent
 from rabbet.lax.random_bits import RandomAlgorithm, rng_bit_generator, rng_uniform
@@ -60,7 +59,6 @@ from rabbet.lax.shapes import (
     collapse, concatenate, empty, expand_dims, full, full_like, iota, pad, reshape, rev, slice,
     slice_in_dim, split, squeeze, stack, tile, transpose, unstack,
 )  # fmt: skip
-from rabbet.lax.solvers import custom_linear_solve, custom_root
 from rabbet.lax.sorting import approx_max_k, approx_min_k, sort, sort_key_val, top_k
 from rabbet.lax.taking import index_take
 from rabbet.lax.tokens import after_all, create_token
@@ -90,7 +88,7 @@ from rabbet.lax.values import integer_pow, reciprocal, round, RoundingMethod
 
 
 def __getattr__(name):
-    # What packages of their own bring: linalg, lgamma, igamma, ...
+    # What plugins add: linalg, lgamma, custom_root, ...
     from rabbet.plugins import api
 
     in_full = f"lax.{name}"
@@ -98,10 +96,10 @@ def __getattr__(name):
     return value
 
 
-def __dir__():
+def _names_of_plugins():
     from rabbet.plugins import api
 
-    return sorted({*globals(), *api.names(within="lax")})
+    return api.names(within="lax")
 
 
-_fold_public(globals())
+_public_module(globals(), more=_names_of_plugins)

@@ -16,7 +16,7 @@ from rabbet.lowering.operation import Site
 from rabbet.lowering.regions import TOKEN, Tokens, types_of
 from rabbet.program import effects, python_scalars
 from rabbet.program.jaxpr import Var
-from rabbet.rules.tables import Decomposed, RuleTable, Through, reached
+from rabbet.rules.tables import Decomposed, Role, RuleTable, Through, reached
 from rabbet.trace.staging import stage
 
 lower = RuleTable(
@@ -33,6 +33,7 @@ lower = RuleTable(
       >>> float(twice(2.0)), lower.explain(twice).source
       (4.0, 'owner')
     """,
+    roles=(Role.WRITES,),
 )
 
 

@@ -5,9 +5,7 @@ Nothing here runs unless something is wrong.
 
 import inspect
 
-from rabbet import tree
 from rabbet.errors import UnexpectedTracerError
-from rabbet.tree_util import keystr
 
 BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
@@ -36,29 +34,16 @@ def argument_name(fun, path, positions=None):
       positions: where the positional arguments stand among the function's own, if some were taken out.
 
     Example:
-      >>> from rabbet.extend.functions import argument_name, leaf_path
+      >>> from rabbet.extend.functions import argument_name
       >>> leaves, structure = rb.tree.flatten((({"w": 1.0, "b": 2.0}, 3.0), {}))
-      >>> argument_name(lambda params, x: x, leaf_path(structure, 1))
+      >>> argument_name(lambda params, x: x, rb.tree.leaf_path(structure, 1))
       "argument 'params'['w']"
     """
     group, which, *rest = path
     if group.idx == 1:
-        return f"keyword argument {which.key!r}{keystr(tuple(rest))}"
+        return f"keyword argument {which.key!r}{''.join(map(str, rest))}"
     position = which.idx if positions is None else positions[which.idx]
-    return f"argument {parameter_name(fun, position)}{keystr(tuple(rest))}"
-
-
-def leaf_path(structure, index):
-    """The key path of leaf number ``index`` of a pytree of this structure.
-
-    Example:
-      >>> from rabbet.extend.functions import leaf_path
-      >>> structure = rb.tree.structure({"w": [1.0, 2.0]})
-      >>> rb.tree_util.keystr(leaf_path(structure, 1))
-      "['w'][1]"
-    """
-    path, _ = tree.leaves_with_path(tree.unflatten(structure, list(range(structure.num_leaves))))[index]
-    return path
+    return f"argument {parameter_name(fun, position)}{''.join(map(str, rest))}"
 
 
 def convert_leaves(convert, leaves, refusal):
@@ -105,4 +90,4 @@ def describe_value(x):
     return f"{type(x).__name__} ({text if len(text) <= 40 else text[:37] + '...'})"
 
 
-__all__ = ["BY_POSITION", "argument_name", "convert_leaves", "describe_value", "leaf_path", "parameter_name"]
+__all__ = ["BY_POSITION", "argument_name", "convert_leaves", "describe_value", "parameter_name"]

@@ -1,6 +1,6 @@
 """Tracebacks without Rabbet's own frames: an exception leaves through a *door*, which folds it.
 
-A door is a function that takes the internal frames out of the traceback and raises again. ``fold_public``
+A door is a function that takes the internal frames out of the traceback and raises again. ``public_module``
 puts one in front of every public function of a module; ``folded`` in front of one function, or of the methods
 of a class. Code inside imports functions from the modules that define them, and pays for no door.
 
@@ -10,11 +10,11 @@ own bodies (``rules.primitive``, ``runtime.dispatch``, operators and indexing) a
 """
 
 import functools
-from types import FunctionType, TracebackType
+from types import FunctionType, ModuleType, TracebackType
 
 from rabbet.messages.source_positions import is_internal
 
-__all__ = ["fold_public", "fold_traceback", "folded", "folds_itself", "full_if"]
+__all__ = ["fold_traceback", "folded", "folds_itself", "full_if", "public_module"]
 
 _NOTE = "(frames inside Rabbet are hidden; RABBET_TRACEBACK=full shows them)"
 
@@ -123,25 +123,33 @@ def folds_itself(function):
     return function
 
 
-def fold_public(namespace):
-    """Let the public functions of a module fold: ``fold_public(globals())`` is the last line of the module.
+def public_module(namespace, modules=(), more=None):
+    """Make a module a public one: its functions fold, and ``dir`` lists what users may use. Called as the
+    last line of the module, ``public_module(globals())``.
 
-    Public is what ``__all__`` names, or else every name without an underscore in front, if it is a function
-    that was defined in this module or in one inside it; and the module's ``__getattr__``. The name then
-    stands for its door, while whoever imports the function from the module that defines it gets it bare.
-    Classes are decorated with ``folded`` where they stand.
+    Public is what ``__all__`` names, or else every name without an underscore in front that is no module.
+    The name of a function that was defined in this module, or in one inside it, then stands for its door,
+    while whoever imports the function from the module that defines it gets it bare. So does the module's
+    ``__getattr__``. Classes are decorated with ``folded`` where they stand.
+
+    Args:
+      namespace: the module's ``globals()``.
+      modules: names of modules inside it that are public too.
+      more: ``() -> names`` that its ``__getattr__`` finds when they are asked for.
 
     Example:
-      >>> from rabbet.extend.functions import fold_public
+      >>> from rabbet.extend.functions import public_module
       >>> def half(x):
       ...     return x / 2
-      >>> fold_public(globals())
+      >>> public_module(globals())
       >>> half(4)
       2.0
     """
     home = namespace["__name__"]
     doors: dict = {}
-    public = namespace.get("__all__") or [n for n in namespace if not n.startswith("_")]
+    public = namespace.get("__all__") or [
+        n for n, value in namespace.items() if not n.startswith("_") and type(value) is not ModuleType
+    ]
     for name in [*public, "__getattr__"]:
         value = namespace.get(name)
         if type(value) is not FunctionType or _folds(value):
@@ -151,6 +159,7 @@ def fold_public(namespace):
                 doors[value] = folded(value)
                 doors[value].__module__ = home  # where pickle and help find it
             namespace[name] = doors[value]
+    namespace["__dir__"] = lambda: sorted({*public, *modules, *(more() if more else ())})
 
 
 def _folds(function):
@@ -167,6 +176,10 @@ def _fold_member(cls, name, value):
         setattr(cls, name, property(getter, setter, deleter, value.__doc__))
 
 
+def _is_internal(frame):
+    return is_internal(frame.f_code.co_filename, frame.f_globals.get("__name__"))
+
+
 def _user_frames(traceback):
     """A copy of the traceback with the frames of users only (None if there are none), and how many were
     left out.
@@ -175,7 +188,7 @@ def _user_frames(traceback):
     while traceback is not None:
         frames.append(traceback)
         traceback = traceback.tb_next
-    users = [t for t in frames if not is_internal(t.tb_frame.f_code.co_filename)]
+    users = [t for t in frames if not _is_internal(t.tb_frame)]
     kept = None
     for t in reversed(users):
         kept = TracebackType(kept, t.tb_frame, t.tb_lasti, t.tb_lineno)

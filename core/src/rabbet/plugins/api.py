@@ -8,32 +8,14 @@ touched, neither package metadata nor stevedore nor pluggy is imported.
 import difflib
 import importlib
 import os
+import sys
 from types import FunctionType
 
 from rabbet.errors import MissingPluginError
 from rabbet.messages import tracebacks
+from rabbet.plugins import catalogue
 
 GROUP = "rabbet.api"
-
-# The names that Rabbet's own packages add to `rb`, so that a program on a small installation is
-# told what it lacks. A test compares this table with the packages' entry points; strangers'
-# packages need no line here.
-KNOWN = {
-    "rabbet-jit": "jit make_jaxpr eval_shape disable_jit precompile",
-    "rabbet-autodiff": "grad value_and_grad jvp vjp linearize linear_transpose jacfwd jacrev jacobian "
-    "hessian custom_jvp custom_vjp custom_gradient custom_derivatives closure_convert fwd_and_bwd "
-    "stop_gradient ad_checkpoint.print_saved_residuals ad_checkpoint.saved_residuals",
-    "rabbet-vmap": "vmap",
-    "rabbet-numpy": "numpy",
-    "rabbet-nn": "nn",
-    "rabbet-random": "random",
-    "rabbet-jet": "experimental.jet",
-    "rabbet-checkify": "experimental.checkify",
-    "rabbet-linalg": "lax.linalg",
-    "rabbet-special": "lax.bessel_i0e lax.bessel_i1e lax.betainc lax.digamma lax.igamma lax.igamma_grad_a "
-    "lax.igammac lax.lgamma lax.polygamma lax.random_gamma_grad lax.zeta",
-    "rabbet-testing": "testing",
-}
 
 
 def resolve(name, manager=None):
@@ -50,7 +32,7 @@ def resolve(name, manager=None):
     namespace, _, short = f"rabbet.{name}".rpartition(".")
     if short.startswith("_"):  # what inspect and copy probe for; never a plugin
         raise AttributeError(f"module {namespace!r} has no attribute {short!r}")
-    if _is_core_module(name):
+    if is_core_module(name):
         return importlib.import_module(f"rabbet.{name}")
     manager = manager or _default()
     try:
@@ -60,7 +42,7 @@ def resolve(name, manager=None):
         # switch off.
         if manager.records(GROUP, name):
             raise
-    home = distribution_of(name)
+    home = catalogue.provider(GROUP, name)
     if home is not None and not _installed(home):
         raise MissingPluginError(
             f"rb.{name} is provided by the package {home}, which is not installed\n"
@@ -85,20 +67,13 @@ def names(manager=None, within=""):
     return [short for namespace, _, short in found if namespace == within]
 
 
-def distribution_of(name):
-    """The first-party distribution that provides ``rb.<name>``, or None."""
-    for distribution, known in KNOWN.items():
-        if name in known.split():
-            return distribution
-    return None
-
-
-def _is_core_module(name):
+def is_core_module(name):
+    """Whether core has a module of this name, which no plugin can then offer."""
     # `from rabbet import extend` asks for the attribute before Python looks for the file, and that shall not
     # start the plugin system. Modules of plugins may lie in the same folder; they come through the manager.
     path = os.path.join(os.path.dirname(os.path.dirname(__file__)), *name.split("."))
     is_module = os.path.isfile(path + ".py") or os.path.isfile(os.path.join(path, "__init__.py"))
-    return is_module and distribution_of(name) is None
+    return is_module and catalogue.provider(GROUP, name) is None
 
 
 def _installed(distribution):
@@ -112,13 +87,11 @@ def _installed(distribution):
 
 
 def _suggestion(name, manager):
-    import rabbet
-
-    namespace, dot, _ = name.rpartition(".")
-    members = vars(importlib.import_module(f"rabbet.{namespace}") if dot else rabbet)
-    candidates = {namespace + dot + one for one in members if one[0] != "_"}
-    candidates |= {*manager.names(GROUP), *" ".join(KNOWN.values()).split()}
-    public = sorted(one for one in candidates if not one.startswith("_"))
+    namespace = name.rpartition(".")[0]
+    module = sys.modules.get(f"rabbet.{namespace}" if namespace else "rabbet")
+    own = [f"{namespace}.{one}" if namespace else one for one in vars(module or object)]
+    candidates = {*own, *manager.names(GROUP), *catalogue.names(GROUP)}
+    public = sorted(one for one in candidates if not one.rpartition(".")[2].startswith("_"))
     close = difflib.get_close_matches(name, public, n=3)
     if not close:
         return "; `rabbet plugins` lists what the installed plugins provide"

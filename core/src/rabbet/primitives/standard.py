@@ -8,7 +8,7 @@ rule.
 from rabbet.lowering.module import lower
 from rabbet.primitives import batching, reductions, shape, zeros
 from rabbet.rules.payloads import Batched, Dual, Zero
-from rabbet.rules.tables import RuleTable
+from rabbet.rules.tables import Role, RuleTable
 from rabbet.trace.interpreter import typeof
 
 jvp = RuleTable(
@@ -21,6 +21,7 @@ jvp = RuleTable(
       >>> float(jvp.lookup(lax.sin)(lax.sin.op(), Dual(0.0, 2.0)).tangent)
       2.0
     """,
+    roles=(Role.FORWARD,),
 )
 transpose = RuleTable(
     "transpose",
@@ -33,6 +34,7 @@ transpose = RuleTable(
       >>> float(to_x), to_y
       (5.0, None)
     """,
+    roles=(Role.TRANSPOSES,),
 )
 batch = RuleTable(
     "batch",
@@ -45,6 +47,7 @@ batch = RuleTable(
       >>> batch.lookup(lax.mul)(lax.mul.op(), columns, scale).axis
       1
     """,
+    roles=(Role.BATCHES,),
 )
 
 

@@ -250,16 +250,8 @@ def put_shards(shards, aval, raw_devices, sharding, *, private=False):
     )
 
 
-def copy_to_device(raw, raw_device, sharding=None, *, always_copy=False):
-    """Copy a single-device raw array to `raw_device`, of the same client or another; returns a raw array.
-
-    Within a client the copy is made by the runtime, asynchronously. Between clients it goes through the host.
-    """
-    if raw.is_deleted():
-        raise deleted(raw)
-    sharding = sharding or SingleSharding(raw_device)
-    if raw_device.client is not devices_of(raw)[0].client:
-        return put(to_numpy(raw), raw.aval, raw_device, sharding)
+def copy_within_client(raw, raw_device, sharding, always_copy):
+    """Copy a single-device raw array to another device of its client, asynchronously."""
     semantics = _jax.ArrayCopySemantics
     how = semantics.ALWAYS_COPY if always_copy else semantics.REUSE_INPUT
     (copied,) = _jax.batched_copy_array_to_devices_with_sharding(
@@ -279,27 +271,6 @@ def deleted(raw):
         f"array of shape {aval.shape} and dtype {aval.dtype} has been deleted or donated to a computation; "
         "use the computation's result, or do not donate this argument"
     )
-
-
-def to_numpy(raw, dtype=None):
-    """Return the values of `raw` as a read-only NumPy array, waiting for them if need be.
-
-    On a CPU device it is a view of the array's own memory where that is possible. Raises DeletedArrayError on
-    a deleted array, and TypeError if `dtype` is given and is not the array's.
-
-    Never imports jax, with two exceptions on jaxlib 0.10: arrays on several devices, and non-CPU devices.
-    """
-    if raw.is_deleted():
-        raise deleted(raw)
-    if READS_ANY_DTYPE:
-        value = raw._to_np_array_did_copy()[0]
-    else:
-        from rabbet.runtime import reads_on_jaxlib_010  # not at the top: it imports this module
-
-        value = reads_on_jaxlib_010.to_numpy(raw)
-    if dtype is not None and value.dtype != dtype:
-        raise TypeError(f"array holds {value.dtype}, not {np.dtype(dtype)}")
-    return value
 
 
 def start_copy_to_host(raws):

@@ -9,7 +9,7 @@ from rabbet.program.avals import ShapedArray
 from rabbet.rules import primitive
 from rabbet.runtime import program, values
 from rabbet.runtime.array import Array
-from rabbet.runtime.devices import default_clients
+from rabbet.runtime.devices import default_clients, forget_when_forked
 from rabbet.runtime.placement import placement
 
 
@@ -67,6 +67,7 @@ def clear_caches():
 
 
 _forgetters = [values._scalars.clear, program.shared.clear]
+forget_when_forked.append(clear_caches)
 
 
 def on_clear_caches(forget):

@@ -17,7 +17,7 @@ import numpy as np
 from rabbet import tree
 from rabbet.messages.tracebacks import fold_traceback, folds_itself
 from rabbet.program.avals import ShapedArray
-from rabbet.runtime import adapter, dlpack
+from rabbet.runtime import adapter, dlpack, reading
 from rabbet.runtime.array import Array, from_host
 from rabbet.runtime.backends import default_registry
 from rabbet.runtime.devices import Device, default_device, device_count
@@ -207,7 +207,7 @@ def from_dlpack(x, device=None, copy=None):
         array = Array(adapter.from_dlpack(capsule, source.raw, aval, spec.sharding), spec)
         if copy and target in (None, source):
             array = Array(
-                adapter.copy_to_device(array.raw, source.raw, spec.sharding, always_copy=True), spec
+                reading.copy_to_device(array.raw, source.raw, spec.sharding, always_copy=True), spec
             )
     if target in (None, source):
         return array

@@ -7,7 +7,7 @@ import numpy as np
 from rabbet.messages.source_positions import describe_function
 from rabbet.program import python_scalars
 from rabbet.program.avals import ShapedArray
-from rabbet.runtime import adapter, failures
+from rabbet.runtime import failures, reading
 from rabbet.runtime.array import Array, from_host
 from rabbet.runtime.devices import default_device
 from rabbet.runtime.placement import placement
@@ -177,7 +177,7 @@ def copy_to_device(array, device, committed):
     spec = placement(array.aval, device, committed)
     if array.spec.device is device:
         return Array(array.raw, spec)
-    return Array(failures.translated(adapter.copy_to_device, array.raw, device.raw, spec.sharding), spec)
+    return Array(failures.translated(reading.copy_to_device, array.raw, device.raw, spec.sharding), spec)
 
 
 def with_weak_type(array, weak_type):

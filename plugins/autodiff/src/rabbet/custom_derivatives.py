@@ -1,12 +1,13 @@
 """Everything for derivative rules of one's own: what ``rb.custom_jvp`` and ``rb.custom_vjp`` belong to."""
 
-from rabbet.extend.functions import fold_public
+from rabbet.extend.functions import public_module
 from rabbet.extend.primitive import full_of_type, tangent_aval
-from rabbet.extend.transform import CustomVJPPrimal, SymbolicZero, typeof
+from rabbet.extend.transform import typeof
 from rabbet.tree_util import tree_map
 from rabbet_autodiff.custom import custom_gradient, custom_jvp, custom_vjp
 from rabbet_autodiff.linear import linear_call
 from rabbet_autodiff.passing import closure_convert
+from rabbet_autodiff.user_rules import CustomVJPPrimal, SymbolicZero
 
 __all__ = [
     "CustomVJPPrimal", "SymbolicZero", "closure_convert", "custom_gradient", "custom_jvp", "custom_vjp",
@@ -27,4 +28,4 @@ def zero_from_primal(val, symbolic_zeros=False):
     return SymbolicZero(aval) if symbolic_zeros else full_of_type(aval, 0)
 
 
-fold_public(globals())
+public_module(globals())

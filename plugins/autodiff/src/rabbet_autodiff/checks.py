@@ -6,10 +6,10 @@ from rabbet.extend.functions import (
     convert_leaves,
     describe_function,
     describe_value,
-    leaf_path,
     parameter_name,
 )
 from rabbet.extend.transform import typeof
+from rabbet.tree import leaf_path
 from rabbet.tree_util import keystr
 
 

@@ -3,23 +3,13 @@
 from rabbet.errors import MissingRule
 from rabbet.extend.functions import source_position
 from rabbet.extend.passes import evaluate, stage
-from rabbet.extend.primitive import (
-    cond as cond_call,
-)
-from rabbet.extend.primitive import (
-    full_of_type,
-)
-from rabbet.extend.primitive import (
-    linear_solve as linear_solve_call,
-)
-from rabbet.extend.primitive import (
-    scan as scan_call,
-)
-from rabbet.extend.primitive import (
-    while_ as while_call,
-)
+from rabbet.extend.primitive import cond as cond_call
+from rabbet.extend.primitive import full_of_type
+from rabbet.extend.primitive import scan as scan_call
+from rabbet.extend.primitive import while_ as while_call
 from rabbet.extend.transform import context
 
+from rabbet_autodiff.primitives.linear_solve import linear_solve
 from rabbet_autodiff.splitting import Halves, is_needed, split, splits
 
 
@@ -187,7 +177,7 @@ def split_while(op, flags):
     )
 
 
-@splits.primitive(linear_solve_call)
+@splits.primitive(linear_solve)
 def split_linear_solve(op, flags):
     """Forward mode has made it linear in the right-hand side: nothing of it is known before."""
     if any(flags[: op.params["consts"]]):

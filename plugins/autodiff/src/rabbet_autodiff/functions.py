@@ -6,12 +6,12 @@ from rabbet.extend.functions import (
     convert_leaves,
     describe_function,
     describe_value,
-    leaf_path,
     named_like,
     with_weak_type,
 )
 from rabbet.extend.primitive import Dual, ShapedArray, Zero, full_of_type, tangent_aval
 from rabbet.extend.transform import Tracer, typeof
+from rabbet.tree import leaf_path
 from rabbet.tree_util import keystr
 
 

@@ -10,10 +10,10 @@ from rabbet.extend.functions import (
     is_evaluating,
 )
 from rabbet.extend.passes import stage
-from rabbet.extend.primitive import custom_linear
 from rabbet.extend.transform import typeof
 
 from rabbet_autodiff import checks
+from rabbet_autodiff.primitives.custom_linear import custom_linear
 
 
 @folded

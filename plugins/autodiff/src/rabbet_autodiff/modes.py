@@ -4,9 +4,10 @@ mode).
 
 from typing import NamedTuple
 
+from rabbet.extend.bodies import add_to, backward
 from rabbet.extend.functions import named_like
 from rabbet.extend.passes import Jaxpr, Literal, Var
-from rabbet.extend.primitive import Dual, Zero, add_to, backward, tangent_aval, zero_tangent
+from rabbet.extend.primitive import Dual, Zero, tangent_aval, zero_tangent
 from rabbet.extend.transform import Tracer, run_traced, typeof
 
 from rabbet_autodiff.interpreter import Forward

@@ -69,7 +69,7 @@ def fwd_and_bwd(fun, argnums, has_aux=False, jitted=True):
       fun: takes and returns pytrees of arrays.
       argnums: an int or a sequence of ints: which positional arguments to differentiate.
       has_aux: whether ``fun`` returns a pair (output, auxiliary results).
-      jitted: compile both.
+      jitted: compile both, which takes the package rabbet-jit.
 
     Returns:
       ``(fwd, bwd)``: ``fwd(*args)`` returns ``(out, residuals)``, with ``has_aux`` also the auxiliary
@@ -82,6 +82,7 @@ def fwd_and_bwd(fun, argnums, has_aux=False, jitted=True):
       >>> x_ct, w_ct = bwd(residuals, y_ct)
     """
     checks.function("fwd_and_bwd", fun)
+    compiled = rabbet.jit if jitted else None  # of another package: said before anything is computed
 
     @functools.wraps(fun)
     def fwd(*args):
@@ -93,7 +94,7 @@ def fwd_and_bwd(fun, argnums, has_aux=False, jitted=True):
         cotangents = residuals(cotangent)
         return cotangents[0] if isinstance(argnums, int) else cotangents
 
-    return (rabbet.jit(fwd), rabbet.jit(bwd)) if jitted else (fwd, bwd)
+    return (compiled(fwd), compiled(bwd)) if compiled else (fwd, bwd)
 
 
 __all__ = ["closure_convert", "fwd_and_bwd"]

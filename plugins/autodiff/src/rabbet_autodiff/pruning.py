@@ -3,20 +3,11 @@ cost where nobody wants them.
 """
 
 from rabbet.extend.passes import Equation, Jaxpr, Var, effects_of
-from rabbet.extend.primitive import (
-    call_op,
-    checkpoint_of,
-    value_or_rule,
-)
-from rabbet.extend.primitive import (
-    checkpoint as checkpoint_call,
-)
-from rabbet.extend.primitive import (
-    jit as jit_call,
-)
-from rabbet.extend.primitive import (
-    scan as scan_call,
-)
+from rabbet.extend.primitive import call_op
+from rabbet.extend.primitive import jit as jit_call
+from rabbet.extend.primitive import scan as scan_call
+
+from rabbet_autodiff.primitives.checkpoint import checkpoint, value_or_rule
 
 
 def pruned(jaxpr, wanted=None):
@@ -53,8 +44,7 @@ def _jit(eqn, live):
 
 
 def _checkpoint(eqn, live):
-    params = eqn.op.params
-    return _with(eqn, checkpoint_of(pruned(params["jaxpr"], live), params), live)
+    return _with(eqn, eqn.op.replaced(jaxpr=pruned(eqn.op.params["jaxpr"], live)), live)
 
 
 def _scan(eqn, live):
@@ -74,5 +64,5 @@ def _value_or_rule(eqn, live):
 
 
 SHRINKS = {
-    jit_call: _jit, checkpoint_call: _checkpoint, scan_call: _scan, value_or_rule: _value_or_rule,
+    jit_call: _jit, checkpoint: _checkpoint, scan_call: _scan, value_or_rule: _value_or_rule,
 }  # fmt: skip

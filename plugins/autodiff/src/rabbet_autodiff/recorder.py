@@ -20,6 +20,7 @@ class Recorder(Interpreter):
 
     __slots__ = ("equations",)
     table = transpose
+    concerns_only_its_own = True
 
     def __init__(self):
         self.equations = []

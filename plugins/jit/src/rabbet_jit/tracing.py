@@ -10,11 +10,11 @@ from rabbet.extend.functions import (
     convert_leaves,
     describe_function,
     describe_value,
-    leaf_path,
     named_like,
 )
 from rabbet.extend.passes import ClosedJaxpr, stage
 from rabbet.extend.transform import is_tracer, typeof
+from rabbet.tree import leaf_path
 from rabbet.tree_util import keystr
 
 

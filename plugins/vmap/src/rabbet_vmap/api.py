@@ -11,12 +11,11 @@ from rabbet.extend.functions import (
     describe_function,
     describe_value,
     folded,
-    leaf_path,
     named_like,
 )
 from rabbet.extend.primitive import Batched
 from rabbet.extend.transform import payload_of, run_traced, typeof
-from rabbet.tree import broadcast_prefix
+from rabbet.tree import broadcast_prefix, leaf_path
 from rabbet.tree_util import keystr
 
 from rabbet_vmap.interpreter import Vmap

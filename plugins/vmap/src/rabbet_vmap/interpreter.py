@@ -5,8 +5,9 @@ dimension is plain.
 """
 
 from rabbet import lax, tree
+from rabbet.extend.bodies import HOLE, PLAIN
 from rabbet.extend.primitive import Batched, full_of_type, move_axis, new_axis
-from rabbet.extend.transform import HOLE, PLAIN, Interpreter, batch, collective, payload_of, typeof
+from rabbet.extend.transform import Interpreter, batch, collective, payload_of, typeof
 
 from rabbet_vmap import predicates
 

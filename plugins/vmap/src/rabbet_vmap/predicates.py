@@ -5,12 +5,13 @@ whole batch, until the last example is done; those that are done earlier keep th
 """
 
 from rabbet import lax, tree
+from rabbet.extend.bodies import PLAIN, put_together, take_apart
 from rabbet.extend.functions import source_position
 from rabbet.extend.passes import consts_as_inputs, effects_of, evaluate, stage
 from rabbet.extend.primitive import Batched, effect_names
 from rabbet.extend.primitive import cond as cond_call
 from rabbet.extend.primitive import while_ as while_call
-from rabbet.extend.transform import PLAIN, context, put_together, run_traced, take_apart, typeof
+from rabbet.extend.transform import Interpreter, context, run_traced, typeof
 
 
 def decide(interpreter, op, args):
@@ -22,7 +23,7 @@ def decide(interpreter, op, args):
         return [lax.select_n(index, *cases) for cases in zip(*outcomes, strict=True)]
     if op.primitive is while_call:
         return interpreter.at_parent(loop, interpreter, op, args)
-    return super(type(interpreter), interpreter).predicate(op, args)
+    return Interpreter.predicate(interpreter, op, args)
 
 
 def refuse_effects(interpreter, op):

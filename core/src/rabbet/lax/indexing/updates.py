@@ -17,6 +17,7 @@ from rabbet.lax.indexing import boxes
 from rabbet.lax.indexing.arrays import lifted, put_arrays
 from rabbet.lax.indexing.plans import ARRAY, SCALAR, is_mask, parse, proper
 from rabbet.lax.indexing.reads import is_eager, on_device, take, take_traced
+from rabbet.lax.powers import power
 from rabbet.messages.source_positions import stacklevel
 from rabbet.messages.tracebacks import folded
 from rabbet.primitives import convert, elementwise, logic
@@ -258,13 +259,6 @@ def combined(how, old, new):
     if how == "power":
         return power(old, new)
     return COMBINE[how](old, new)
-
-
-def power(x, y):
-    """``x ** y`` in their common dtype."""
-    from rabbet.lax import operators
-
-    return operators.power(x, y)
 
 
 COMBINE = {

@@ -1,15 +1,18 @@
 # Written by tools/stubs.py: change the function, or tools/stub_types.toml, and write it again.
-from typing import Any, ParamSpec, TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar, overload
+
+import numpy as np
 
 P = ParamSpec("P")
 R = TypeVar("R")
 Tree = TypeVar("Tree")
 
-from rabbet import Array, ArrayLike, DTypeLike
-from rabbet.nn import activations as activations
-from rabbet.nn import attention as attention
-from rabbet.nn import initializers as initializers
+from rabbet import Array, ArrayLike, Device, DTypeLike
 
+from rabbet.nn.initializers import Initializer
+
+from rabbet.nn import initializers as initializers
 def celu(x: ArrayLike, alpha: ArrayLike = ...) -> Array: ...
 def dot_product_attention(query: ArrayLike, key: Any, value: ArrayLike, bias: ArrayLike | None = ..., mask: ArrayLike | None = ..., *, scale: ArrayLike | None = ..., is_causal: Any = ..., query_seq_lengths: Any = ..., key_value_seq_lengths: Any = ..., local_window_size: Any = ..., implementation: Any = ..., return_residual: Any = ...) -> Array: ...
 def elu(x: ArrayLike, alpha: ArrayLike = ...) -> Array: ...
@@ -27,8 +30,6 @@ def log_softmax(x: ArrayLike, axis: Any = ..., where: ArrayLike | None = ...) ->
 def logmeanexp(x: ArrayLike, axis: Any = ..., where: ArrayLike | None = ..., keepdims: bool = ...) -> Array: ...
 def logsumexp(a: ArrayLike, axis: Any = ..., b: ArrayLike | None = ..., keepdims: bool = ..., return_sign: Any = ..., where: ArrayLike | None = ...) -> Any: ...
 def mish(x: ArrayLike) -> Array: ...
-from rabbet.nn import normalizing as normalizing
-
 def one_hot(x: ArrayLike, num_classes: Any, *, dtype: DTypeLike | None = ..., axis: Any = ..., out_sharding: Any = ...) -> Array: ...
 def relu(x: ArrayLike) -> Array: ...
 def relu6(x: ArrayLike) -> Array: ...

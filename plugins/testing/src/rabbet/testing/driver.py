@@ -6,6 +6,7 @@ They serve core's own tests, which have no plugins, and show how little a transf
 from collections.abc import Callable
 from typing import NamedTuple
 
+from rabbet.extend.bodies import transpose_program
 from rabbet.extend.passes import consts_as_inputs, stage
 from rabbet.extend.primitive import (
     Batched,
@@ -16,7 +17,6 @@ from rabbet.extend.primitive import (
     instantiate,
     move_axis,
     new_axis,
-    transpose_program,
     zero_tangent,
 )
 from rabbet.extend.transform import Interpreter, batch, payload_of, run_traced, typeof

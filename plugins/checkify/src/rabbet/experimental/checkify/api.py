@@ -15,10 +15,10 @@ from rabbet.extend.functions import (
     describe_function,
     describe_value,
     folded,
-    leaf_path,
     named_like,
 )
 from rabbet.extend.transform import run_traced, typeof
+from rabbet.tree import leaf_path
 from rabbet.tree_util import keystr
 
 

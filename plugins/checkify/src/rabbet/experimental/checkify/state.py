@@ -12,9 +12,10 @@ import numpy as np
 
 from rabbet import lax, tree_util
 from rabbet.experimental.checkify import sites
+from rabbet.extend.bodies import HOLE
 from rabbet.extend.functions import array_or_tracer, folded, with_weak_type
 from rabbet.extend.primitive import ShapedArray, full_of_type
-from rabbet.extend.transform import HOLE, typeof
+from rabbet.extend.transform import typeof
 
 
 @folded

@@ -12,13 +12,13 @@ from rabbet.extend.functions import (
     describe_function,
     describe_value,
     folded,
-    leaf_path,
     named_like,
     parameter_name,
     with_weak_type,
 )
 from rabbet.extend.primitive import full_of_type, tangent_aval
 from rabbet.extend.transform import payload_of, run_traced, typeof
+from rabbet.tree import leaf_path
 from rabbet.tree_util import keystr
 
 

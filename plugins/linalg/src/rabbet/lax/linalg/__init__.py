@@ -4,7 +4,7 @@ All arrays are of shape ``(..., m, n)``: the leading dimensions count matrices. 
 are computed in float32. The module is imported when ``lax.linalg`` is first used.
 """
 
-from rabbet.extend.functions import fold_public
+from rabbet.extend.functions import public_module
 from rabbet.lax.linalg import matrices
 from rabbet.lax.linalg.factors import (
     cholesky, cholesky_update, lu, lu_pivots_to_permutation, symmetric_product,
@@ -22,4 +22,4 @@ __all__ = [
     "tridiagonal_solve",
 ]  # fmt: skip
 
-fold_public(globals())
+public_module(globals())
