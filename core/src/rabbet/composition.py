@@ -12,7 +12,7 @@ from rabbet import dtypes, passes
 from rabbet.calls import custom_rules
 from rabbet.config import config
 from rabbet.errors import PluginError
-from rabbet.lax import operators
+from rabbet.lax import from_plugins, operators
 from rabbet.lowering import extended
 from rabbet.messages import source_positions, tracebacks
 from rabbet.messages.tracebacks import folded
@@ -33,6 +33,7 @@ def compose():
     """Fill the places that the lower tiers leave open."""
     context.set_bottom(EVALUATION)
     operators.give_to(Array, Tracer, array_methods)
+    from_plugins.use_finder(lax_name, lax_names)
     dtypes.use_finder(find_dtype, dtype_names)
     custom_rules.set_makers(find_rule_maker)
     extended.use_batching(standard.batch, batching.move_axis)
@@ -147,6 +148,21 @@ def public_name(name):
     from rabbet.plugins import api
 
     return api.resolve(name)
+
+
+def lax_name(name):
+    """The object behind ``rabbet.lax.<name>`` that a plugin offers."""
+    from rabbet.plugins import api
+
+    in_full = f"lax.{name}"
+    return api.for_users(in_full, api.resolve(in_full))
+
+
+def lax_names():
+    """The names that plugins add to ``rabbet.lax``."""
+    from rabbet.plugins import api
+
+    return api.names(within="lax")
 
 
 CONTEXTS = frozenset({
