@@ -18,8 +18,8 @@ import pkgutil
 # Packages ship modules inside this one (rabbet/lax/linalg from rabbet-linalg).
 __path__ = pkgutil.extend_path(__path__, __name__)
 
+from rabbet.lax import from_plugins as _from_plugins
 from rabbet.messages.tracebacks import public_module as _public_module
-from rabbet.lax import from_plugins
 from rabbet.lax.associative import associative_scan
 from rabbet.lax.collectives import (
     all_gather, all_to_all, axis_index, axis_size, pbroadcast, pmax, pmean, pmin, ppermute, pshuffle, psum,
@@ -89,13 +89,9 @@ from rabbet.lax.values import integer_pow, reciprocal, round, RoundingMethod
 
 
 def __getattr__(name):
-    # What packages of their own bring (linalg, lgamma, map), or a module that nobody has used yet.
-    value = globals()[name] = from_plugins.find(name)
+    # What plugins add: linalg, lgamma, custom_root, ...
+    value = globals()[name] = _from_plugins.find(name)
     return value
 
 
-def __dir__():
-    return sorted({*globals(), *from_plugins.names()})
-
-
-_public_module(globals(), modules=("linalg",))
+_public_module(globals(), more=lambda: _from_plugins.names())
