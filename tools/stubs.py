@@ -25,7 +25,9 @@ FACES = (
     "rabbet.nn", "rabbet.nn.initializers", "rabbet.random", "rabbet.debug",
 )  # fmt: skip
 FIRST = "# Written by tools/stubs.py: change the function, or tools/stub_types.toml, and write it again.\n"
-HEAD = FIRST + """\
+HEAD = (
+    FIRST
+    + """\
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Generic, ParamSpec, Protocol, TypeAlias, TypeVar, overload
 
@@ -35,9 +37,9 @@ P = ParamSpec("P")
 R = TypeVar("R")
 Tree = TypeVar("Tree")
 """
+)
 ALIASES = """\
-class HasShape(Protocol):
-    """What has a shape and a dtype: other libraries' arrays, tracers."""
+class HasShape(Protocol):  # arrays of other libraries, tracers
     @property
     def shape(self) -> Any: ...
     @property
