@@ -15,8 +15,8 @@ names = list_none
 
 
 def use_finder(find_name, list_names):
-    """Name ``(name) -> object``, which raises ``AttributeError`` for unknown names, and ``() -> names``. Called
-    once, by composition.
+    """Name ``(name) -> object``, which raises ``AttributeError`` for unknown names, and ``() -> names``.
+    Called once, by composition.
     """
     global find, names
     find, names = find_name, list_names
