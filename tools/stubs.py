@@ -25,7 +25,9 @@ FACES = (
     "rabbet.nn", "rabbet.nn.initializers", "rabbet.random", "rabbet.debug",
 )  # fmt: skip
 FIRST = "# Written by tools/stubs.py: change the function, or tools/stub_types.toml, and write it again.\n"
-HEAD = FIRST + """\
+HEAD = (
+    FIRST
+    + """\
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar, overload
 
@@ -35,6 +37,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 Tree = TypeVar("Tree")
 """
+)
 ALIASES = """\
 Number: TypeAlias = np.generic | bool | int | float | complex
 ArrayLike: TypeAlias = Array | np.ndarray[Any, Any] | Number | Sequence[Any]

@@ -22,6 +22,7 @@ INSIDE_RABBET = {
     "plugins/jet": "rabbet/experimental/jet/",
     "plugins/checkify": "rabbet/experimental/checkify/",
     "plugins/testing": "rabbet/testing/",
+    "plugins/linalg": "rabbet/lax/linalg/",
     "core": "rabbet/",
 }
 
@@ -42,6 +43,8 @@ def test_the_distributions_are_those_of_the_design():
         "rabbet-jit",
         "rabbet-autodiff",
         "rabbet-vmap",
+        "rabbet-linalg",
+        "rabbet-special",
         "rabbet-numpy",
         "rabbet-nn",
         "rabbet-random",
@@ -130,6 +133,8 @@ def test_the_root_project_ships_no_code_and_requires_the_standard_plugins(wheel)
         "rabbet-jit",
         "rabbet-autodiff",
         "rabbet-vmap",
+        "rabbet-linalg",
+        "rabbet-special",
         "rabbet-numpy",
         "rabbet-nn",
         "rabbet-random",

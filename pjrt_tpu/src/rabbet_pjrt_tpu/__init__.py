@@ -88,9 +88,10 @@ def lacks(op):
     return None
 
 
+LINALG = "rabbet.lax.linalg"
 LOWERINGS = RuleSet("lower")
 LOWERINGS.later("rabbet_pjrt_tpu.lowering.converting", "convert_element_type")
-LOWERINGS.later("rabbet_pjrt_tpu.lowering.factors", "lu", "householder_product")
+LOWERINGS.later("rabbet_pjrt_tpu.lowering.factors", "lu", "householder_product", owner=LINALG)
 
 BACKEND = CApiBackend(
     NAME,

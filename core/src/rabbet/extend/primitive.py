@@ -2,14 +2,14 @@
 
 ``extend.primitive.dot_general``, ``extend.primitive.reduce_sum`` and so on are the primitives themselves, for
 ``@rules.primitive(...)`` and for comparing with ``equation.primitive``; ``dir`` lists them. One whose name is
-a word of Python has an underscore behind it: ``while_``, ``and_``.
+a word of Python has another here, that of ``lax`` or with an underscore: ``bitwise_and``, ``while_``.
 """
 
 from rabbet.lowering.custom_calls import column_major, row_major
 from rabbet.lowering.host_callbacks import write_python_call
-from rabbet.primitives import matrices
 from rabbet.primitives.batching import move_axis, new_axis
 from rabbet.primitives.calls import call_op
+from rabbet.primitives.checks import elementwise_aval
 from rabbet.primitives.zeros import add_tangents, full_of_type, instantiate, no_tangent
 from rabbet.program.avals import ShapedArray
 from rabbet.program.effects import Effect, effect_names
@@ -30,9 +30,9 @@ __all__ = [
     "call_op",
     "column_major",
     "effect_names",
+    "elementwise_aval",
     "full_of_type",
     "instantiate",
-    "matrices",
     "move_axis",
     "new_axis",
     "no_tangent",

@@ -6,7 +6,8 @@ from rabbet.primitives.collectives import collective
 from rabbet.primitives.custom import call as call_with_rules
 from rabbet.primitives.standard import batch, jvp, lower, transpose
 from rabbet.program.context import context
-from rabbet.rules.tables import Role, RuleSet, RuleTable, all_tables, refusing
+from rabbet.rules.rule_sets import RuleSet
+from rabbet.rules.tables import Role, RuleTable, all_tables, refusing
 from rabbet.trace.custom_rules import CustomRule, PayloadRule
 from rabbet.trace.interpreter import Interpreter, Tracer, is_tracer, payload_of, run, run_traced, typeof
 from rabbet.trace.named_axes import bind_axes, bound_axes

@@ -282,19 +282,16 @@ class PluginManager:
                 self._on_load(place)
 
 
-NAMESPACES = frozenset(["rabbet", "rabbet.experimental"])
-
-
 def source_places(module_name: str) -> list[str]:
     """The folders (or, for a plugin that is one module, the file) that hold an imported plugin's code.
 
-    That is the outermost package around the module that is not ``rabbet`` itself, ``rabbet.experimental``
-    nor a namespace, since those hold other people's code too.
+    That is the outermost package around the module that is not one of core's own in which plugins have
+    theirs, since those hold other people's code too.
     """
     for name in _with_parents(module_name):
         module = sys.modules.get(name)
         file = getattr(module, "__file__", None)
-        if name not in NAMESPACES and file:
+        if name not in discovery.NAMESPACES and file:
             return list(getattr(module, "__path__", [file]))
     return []
 

@@ -62,7 +62,24 @@ def same_dtype(name, *avals):
 
 
 def elementwise_aval(name, *avals):
-    """The aval of an elementwise result: one shape, scalars aside; one dtype; weak if all are."""
+    """The type of an elementwise result: one shape, scalars aside; one dtype; weak if all are.
+
+    For shape rules. Where callers give arrays of one rank with sizes of 1, the operands are spread and the
+    rule is asked again.
+
+    Args:
+      name: of the primitive, for messages.
+      avals: the types of its operands.
+
+    Raises:
+      TypeError: shapes or dtypes differ.
+
+    Example:
+      >>> from rabbet.extend.primitive import ShapedArray, elementwise_aval
+      >>> row, number = ShapedArray((3,), "float32"), ShapedArray((), "float32")
+      >>> elementwise_aval("hypot", row, number) is row
+      True
+    """
     first = avals[0]
     if len(avals) == 1:
         return first

@@ -100,8 +100,7 @@ def jvp_pow(op, x, y):
     return Dual(out, tangent)
 
 
-square = unary("square", "", NUMBERS, derivative=lambda x, out: mul(x, 2.0), doc="x * x")
-square.rules.pop("lower")
+square = unary("square", None, NUMBERS, derivative=lambda x, out: mul(x, 2.0), doc="x * x")
 
 
 @square.decompose
@@ -158,14 +157,13 @@ def jvp_abs(op, x):
 
 exp2 = unary(
     "exp2",
-    "",
+    None,
     INEXACT,
     kinds=("increasing",),
     derivative=lambda x, out: mul(out, math.log(2.0)),
     tolerant=True,
     doc="2 ** x",
 )
-exp2.rules.pop("lower")
 
 
 @exp2.decompose

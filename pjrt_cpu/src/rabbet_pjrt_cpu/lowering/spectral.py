@@ -1,7 +1,8 @@
 """Singular values and eigenvalues by LAPACK. Where it does not converge, a matrix's results are NaN."""
 
 from rabbet import lax
-from rabbet.extend.primitive import ShapedArray, full_of_type, matrices
+from rabbet.extend.primitive import ShapedArray, full_of_type
+from rabbet.lax.linalg import matrices
 
 from rabbet_pjrt_cpu.lowering import lapack
 

@@ -2,7 +2,8 @@
 
 import numpy as np
 from rabbet import lax
-from rabbet.extend.primitive import ShapedArray, full_of_type, matrices
+from rabbet.extend.primitive import ShapedArray, full_of_type
+from rabbet.lax.linalg import matrices
 
 from rabbet_pjrt_cuda.lowering import native
 

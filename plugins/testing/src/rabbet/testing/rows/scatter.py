@@ -2,12 +2,13 @@
 
 import numpy as np
 
-from rabbet.primitives import scatter as family
-from rabbet.primitives.gather import CLIP, FILL_OR_DROP
-from rabbet.primitives.scatter import ScatterDimensionNumbers
+from rabbet.extend import primitive as family
+from rabbet.lax import GatherScatterMode, ScatterDimensionNumbers
 from rabbet.testing.draws import among, some
 from rabbet.testing.rows.gather import box, windows
 from rabbet.testing.table import Row
+
+CLIP, FILL_OR_DROP = GatherScatterMode.CLIP, GatherScatterMode.FILL_OR_DROP
 
 MOVES = ("float32", "complex64", "bool")
 SUMS = ("float32", "int32")
