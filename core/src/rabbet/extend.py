@@ -93,6 +93,7 @@ from rabbet.runtime.fused import fused
 from rabbet.runtime.housekeeping import on_clear_caches
 from rabbet.runtime.memory import is_glibc, keep_freed_memory
 from rabbet.runtime.observers import listening as hooks_listen, tell as tell_hooks
+from rabbet.runtime.ownership import captured
 from rabbet.runtime.sharding import SingleDeviceSharding
 from rabbet.runtime.transfer import as_device, placeable, placed
 from rabbet.runtime.values import common_device, moved, to_array, traceable

@@ -286,8 +286,11 @@ def start_copy_to_host(raws):
 def to_dlpack(raw, stream=None):
     """Return a DLPack capsule that shares the memory of a single-device raw array.
 
-    Raises DeletedArrayError, and ValueError for an array on several devices (jaxlib would hand out the first
-    shard). 2- and 4-bit integers have no DLPack form: jaxlib raises XlaRuntimeError.
+    On the CPU it is NumPy's, over a view of the memory: a capsule of jaxlib's own ends the process as soon as
+    its array is deleted or donated. Elsewhere it is jaxlib's.
+
+    Raises DeletedArrayError, ValueError for an array on several devices (jaxlib would hand out the first
+    shard), and BufferError for 2- and 4-bit integers, which have no DLPack form.
     """
     if raw.is_deleted():
         raise deleted(raw)
@@ -298,7 +301,12 @@ def to_dlpack(raw, stream=None):
             "copy it to one device first"
         )
     if devices[0].platform == "cpu":
-        raw.block_until_ready()  # host consumers have no stream to wait on
+        return dlpack.lend(to_numpy(raw))  # waits: host consumers have no stream to wait on
+    return jaxlib_capsule(raw, stream)
+
+
+def jaxlib_capsule(raw, stream=None):
+    """jaxlib's own DLPack capsule over the memory of `raw`, which must outlive the capsule undeleted."""
     return _jax.buffer_to_dlpack_managed_tensor(raw, stream)
 
 

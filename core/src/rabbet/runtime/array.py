@@ -80,6 +80,8 @@ class Array(metaclass=ArrayType):
 
     def is_ready(self):
         """Whether the values are computed."""
+        if self.raw.is_deleted():
+            raise self.deleted()
         return self.raw.is_ready()
 
     def is_deleted(self):
@@ -249,7 +251,9 @@ class Array(metaclass=ArrayType):
         return _unpickle, (self._value(), self.aval.weak_type)
 
     def __copy__(self):
-        return self
+        from rabbet.runtime.ownership import alias  # not at the top: it stands above this module
+
+        return alias(self)
 
     def __deepcopy__(self, memo):
         if self.raw.is_deleted():

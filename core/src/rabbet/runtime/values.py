@@ -10,6 +10,7 @@ from rabbet.interpreter import Tracer, leaked, typeof
 from rabbet.runtime import adapter, failures
 from rabbet.runtime.array import Array, from_host
 from rabbet.runtime.devices import default_device
+from rabbet.runtime.ownership import internal
 from rabbet.runtime.placement import placement
 from rabbet.source_info import describe_function
 
@@ -19,16 +20,30 @@ _scalars = {}
 
 
 def scalar_array(value, aval, device):
-    """The (uncommitted) array of a Python scalar; made once per value, type and device."""
-    key = (value, math.copysign(1.0, value) if value == 0 and type(value) is float else 0, aval, device)
+    """The (uncommitted) array of a Python scalar; made once per value, type and device.
+
+    It goes into programs and to nobody else: a user who deleted it would delete it for all (see
+    ``ownership``).
+    """
+    key = (value, _signs(value) if value == 0 else 0, aval, device)
     try:
         return _scalars[key]
     except KeyError:
-        array = from_host(scalars.as_numpy(value, aval), aval, device, False, private=True)
+        array = internal(fresh_scalar(value, aval, device))
         if len(_scalars) >= MOST_SCALARS:
             _scalars.clear()
         _scalars[key] = array
         return array
+
+
+def _signs(zero):
+    """What tells one zero from another, which Python holds to be equal."""
+    return (math.copysign(1.0, zero.real), math.copysign(1.0, zero.imag))
+
+
+def fresh_scalar(value, aval, device):
+    """The (uncommitted) array of a Python scalar, with memory of its own."""
+    return from_host(scalars.as_numpy(value, aval), aval, device, False, private=True)
 
 
 def host_array(x, aval, device, committed=False):
@@ -41,11 +56,12 @@ def host_array(x, aval, device, committed=False):
     return from_host(host, aval, device, committed)
 
 
-def to_array(x, device=None, dtype=None):
+def to_array(x, device=None, dtype=None, *, shared=False):
     """``x`` as an ``Array``: itself, or a copy on ``device`` (by default the default device), uncommitted.
 
     A NumPy array or scalar takes ``dtype`` if it is given, in full width; else 64 bits are narrowed (see
-    ``dtypes``).
+    ``dtypes``). With ``shared``, a Python number may be an array that Rabbet keeps: only for what goes into
+    a program, is not donated and is not handed out.
 
     Raises:
       UnexpectedTracerError: if ``x`` is a tracer of a transformation that has finished.
@@ -62,7 +78,7 @@ def to_array(x, device=None, dtype=None):
         return host_array(host, ShapedArray(host.shape, dtype), device or default_device())
     aval = typeof(x)
     if scalars.is_python_scalar(x) and type(x) is not complex:
-        return scalar_array(x, aval, device or default_device())
+        return (scalar_array if shared else fresh_scalar)(x, aval, device or default_device())
     return host_array(x, aval, device or default_device())
 
 

@@ -1,7 +1,5 @@
 """The stages of a compiled function: ``Traced``, ``Lowered``, ``Compiled``."""
 
-import copy
-
 from rabbet import local_devices, tree
 from rabbet.extend import (
     Array,
@@ -14,7 +12,6 @@ from rabbet.extend import (
     config,
     describe_function,
     folded,
-    is_python_scalar,
     is_tracer,
     lower_program,
     moved,
@@ -40,13 +37,6 @@ def settle(leaves, device, what, name):
     chosen, committed = common_device(leaves, what, name) if device is None else (device, True)
     leaves = [x if x.device is chosen else moved(x, chosen, x.committed) for x in leaves]
     return chosen, committed, leaves
-
-
-def owned(arrays, given):
-    """``arrays`` with those that stand for Python numbers copied: numbers are shared, and donating one
-    would delete it for all.
-    """
-    return [copy.deepcopy(a) if is_python_scalar(x) else a for a, x in zip(arrays, given, strict=True)]
 
 
 @folded
@@ -308,8 +298,6 @@ class Compiled(Measures, Stage):
                 "function there instead"
             )
         given, leaves = leaves, [x if type(x) is Array else to_array(x) for x in leaves]
-        if self.lowered.donated:
-            leaves = owned(leaves, given)
         for i, (x, aval) in enumerate(zip(leaves, self.avals, strict=True)):
             if x.shape != aval.shape or x.dtype != aval.dtype:
                 raise TypeError(

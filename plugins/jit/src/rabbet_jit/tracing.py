@@ -8,6 +8,7 @@ from rabbet import tree
 from rabbet.extend import (
     ClosedJaxpr,
     ShapeDtypeStruct,
+    captured,
     converted,
     describe_function,
     is_tracer,
@@ -47,8 +48,9 @@ def trace(fun, leaves_to_args, avals, name):
     flat.__name__ = name
     named_like(flat, fun)
     jaxpr, consts = stage(flat, avals, name)
-    # A captured NumPy array is what it was when the function was traced, whatever is written to it later.
-    closed = ClosedJaxpr(jaxpr, [traceable(c) for c in consts])
+    # A captured NumPy array is what it was when the function was traced, whatever is written to it later; and
+    # the program keeps a captured array whatever becomes of the user's.
+    closed = ClosedJaxpr(jaxpr, [captured(traceable(c)) for c in consts])
     return Program(closed, out_tree, name, any(is_tracer(c) for c in consts))
 
 
