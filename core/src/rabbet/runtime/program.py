@@ -15,7 +15,17 @@ from rabbet import dtypes, passes
 from rabbet.config import config
 from rabbet.lowering import custom_calls
 from rabbet.lowering.module import lower_program
-from rabbet.runtime import adapter, backends, cache, callbacks, compile_options, effects, exhausted, observers
+from rabbet.runtime import (
+    adapter,
+    backends,
+    cache,
+    callbacks,
+    compile_options,
+    effects,
+    exhausted,
+    interruptible,
+    observers,
+)
 from rabbet.runtime.array import Array
 from rabbet.runtime.compile_failure import compile_failure
 from rabbet.runtime.placement import placement
@@ -144,7 +154,7 @@ class Executable:
         if effects.is_special(self.lowering):
             special = effects.runner(self, specs, single)
             return self.checking(special) if config.debug_nans or config.debug_infs else special
-        execute = self.exe.execute_sharded
+        execute = interruptible.execute(self.exe, self.lowering)
         handlers = [s.handler for s in specs]
         kept, diagnose, device = self.lowering.kept, self.diagnose, self.device
         every = self.lowering.keeps_all
