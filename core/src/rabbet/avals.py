@@ -140,8 +140,8 @@ def _check_bytes(shape, dtype):
     """Refuse an array whose size in bytes is no 64-bit number: XLA ends the process over it. As in NumPy,
     dimensions of size 0 do not excuse the others.
     """
-    element = (getattr(dtype, "physical_dtype", dtype).itemsize or 1) * prod(getattr(dtype, "physical_shape", ()))
-    size = prod([max(d, 1) for d in shape]) * element
+    shape_in_all = (*shape, *getattr(dtype, "physical_shape", ()))
+    size = prod([max(d, 1) for d in shape_in_all]) * (getattr(dtype, "physical_dtype", dtype).itemsize or 1)
     if size > MOST_BYTES:
         raise ValueError(
             f"an array of shape {shape} and dtype {getattr(dtype, 'name', dtype)} is too big: it would have "

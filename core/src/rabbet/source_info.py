@@ -13,12 +13,14 @@ import contextlib
 import functools
 import os
 import sys
+import threading
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from itertools import islice
 from types import CellType, FunctionType, TracebackType
 from typing import NamedTuple
 
 from rabbet.config import config
+from rabbet.errors import ConfigError
 
 __all__ = [
     "Position", "Site", "add_internal_root", "address", "caller", "definition_site", "describe_function",
@@ -160,7 +162,7 @@ def owner(module):
     for name in (f"{first}-{rest[0]}" if rest else first, f"{first}-core", first):
         try:
             return f" of {name.replace('_', '-')} {importlib.metadata.version(name)}"
-        except importlib.metadata.PackageNotFoundError:
+        except Exception:  # it is not there, or its metadata cannot be read
             continue
     return ""
 
@@ -229,7 +231,7 @@ def fold_traceback(exception):
     note on the exception says that frames are hidden. With ``config.traceback`` at "full" this does
     nothing.
     """
-    if config.traceback == "full":
+    if _shows_all(exception):
         return exception
     seen, pending, hidden = set(), [exception], 0
     while pending:
@@ -248,6 +250,25 @@ def fold_traceback(exception):
     if hidden and _NOTE not in getattr(exception, "__notes__", ()):
         exception.add_note(_NOTE)
     return exception
+
+
+def _shows_all(exception):
+    """Whether the setting says so; if it cannot be read, which is no reason to lose what went wrong, a note
+    says that.
+    """
+    if getattr(_asking, "now", False):  # the setting's own error comes by here too
+        return True
+    _asking.now = True
+    try:
+        return config.traceback == "full"
+    except ConfigError as error:
+        exception.add_note(str(error))
+        return True
+    finally:
+        _asking.now = False
+
+
+_asking = threading.local()
 
 
 def folded(function):

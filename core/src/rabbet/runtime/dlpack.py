@@ -170,6 +170,11 @@ class Owner:
             DELETER(self.deleter)(self.address)
 
 
+def code_of(dtype):
+    """DLPack's type code for a NumPy dtype, or None where there is none."""
+    return NUMPY_KINDS.get(dtype.kind) if dtype.isbuiltin == 1 else BY_NAME.get(dtype.name)
+
+
 def lend(values):
     """Return a capsule that lends the NumPy array `values`, of any dtype that DLPack has a word for.
 
@@ -181,7 +186,7 @@ def lend(values):
       BufferError: for a dtype without a word, such as the 2- and 4-bit ones.
     """
     dtype = values.dtype
-    code = NUMPY_KINDS.get(dtype.kind) if dtype.isbuiltin == 1 else BY_NAME.get(dtype.name)
+    code = code_of(dtype)
     if code is None:
         raise BufferError(
             f"DLPack has no word for the dtype {dtype}; convert the array first, as in x.astype('int8')"
