@@ -25,7 +25,9 @@ def child():
             text=True,
             timeout=120,
         )
-        assert done.returncode == 0, f"exit status {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
+        assert done.returncode == 0, (
+            f"exit status {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
+        )
         return done.stdout
 
     return run

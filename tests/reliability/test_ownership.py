@@ -110,7 +110,12 @@ def test_what_was_deleted_cannot_be_put_anywhere():
     x = rnp.arange(3.0)
     x.delete()
     here = rb.devices()[0]
-    for door in (rb.device_put, copy.copy, lambda y: rb.device_put({"a": y}), lambda y: rb.device_put(y, here)):
+    for door in (
+        rb.device_put,
+        copy.copy,
+        lambda y: rb.device_put({"a": y}),
+        lambda y: rb.device_put(y, here),
+    ):
         with pytest.raises(DeletedArrayError):
             door(x)
 
