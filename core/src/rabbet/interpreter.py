@@ -18,6 +18,7 @@ from rabbet import axes, dtypes, rules, scalars, source_info, tree
 from rabbet.avals import ShapedArray, ShapeDtypeStruct
 from rabbet.current import context
 from rabbet.errors import MissingRule, UnexpectedTracerError
+from rabbet.narrowing import refuse_masked
 
 PYTHON = frozenset(scalars.PYTHON_SCALARS)
 
@@ -376,6 +377,8 @@ def typeof(x):
             else ShapedArray((), dtypes.scalar_dtype(type(x)), aval.weak_type)
         )
     if isinstance(x, (np.ndarray, np.generic)):
+        if type(x) is not np.ndarray:
+            refuse_masked(x)
         return ShapedArray(x.shape, dtypes.narrow(x.dtype))
     if isinstance(x, (bool, int, float, complex)):
         base = next(t for t in (bool, int, float, complex) if isinstance(x, t))

@@ -7,6 +7,7 @@ import numpy as np
 from rabbet import scalars
 from rabbet.avals import ShapedArray
 from rabbet.interpreter import Tracer, leaked, typeof
+from rabbet.narrowing import narrowed, refuse_masked
 from rabbet.runtime import adapter, failures
 from rabbet.runtime.array import Array, from_host
 from rabbet.runtime.devices import default_device
@@ -48,9 +49,11 @@ def fresh_scalar(value, aval, device):
 
 def host_array(x, aval, device, committed=False):
     """An array from a NumPy array or scalar, narrowed to the aval's dtype; the caller's memory is copied."""
+    if type(x) is not np.ndarray:
+        refuse_masked(x)
     host = np.asarray(x)
     if host.dtype != aval.dtype:
-        return from_host(host.astype(aval.dtype), aval, device, committed, private=True)
+        return from_host(narrowed(host, aval.dtype), aval, device, committed, private=True)
     if not host.dtype.isnative:
         host = host.astype(host.dtype.newbyteorder("="))
     return from_host(host, aval, device, committed)
@@ -74,6 +77,7 @@ def to_array(x, device=None, dtype=None, *, shared=False):
     if hasattr(x, "__jax_array__"):
         return to_array(x.__jax_array__(), device)
     if dtype is not None:
+        refuse_masked(x)
         host = np.asarray(x)
         return host_array(host, ShapedArray(host.shape, dtype), device or default_device())
     aval = typeof(x)

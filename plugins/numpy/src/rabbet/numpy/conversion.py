@@ -94,6 +94,7 @@ def from_numpy(x, dtype):
         raise TypeError(
             f"array: NumPy's dtype {x.dtype} has no equal here; convert it to a number dtype first"
         )
+    typeof(x)  # refuses what is no array of ours, as those with a mask
     if dtype is None or isinstance(dtype, dtypes.ExtendedDType):
         return to_array(x)
     return to_array(cast_numpy(x, dtype), dtype=dtype)
