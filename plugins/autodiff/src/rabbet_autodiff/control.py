@@ -2,6 +2,7 @@
 
 from rabbet.extend import (
     MissingRule,
+    as_weak,
     cond_call,
     context,
     evaluate,
@@ -55,7 +56,7 @@ def _with_zeros(known, count, types, mine):
         outs = evaluate(known, args)
         residuals = []
         for b, group in enumerate(types):
-            residuals += outs[count:] if b == mine else [full_of(a, 0) for a in group]
+            residuals += outs[count:] if b == mine else [as_weak(full_of(a, 0), a.weak_type) for a in group]
         return outs[:count] + residuals
 
     return stage(wide, known.in_avals, known.name).jaxpr
