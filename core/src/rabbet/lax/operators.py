@@ -298,7 +298,7 @@ def astype(self, dtype, copy=False, device=None):
     """The array as another dtype, if asked for with memory of its own, or on another device. Complex to real
     drops the imaginary part.
     """
-    out = values.convert_element_type(self, dtype)
+    out = values.convert_element_type(self, dtype if dtype is None else dtypes.canonicalize(dtype))
     if copy and out is self and type(out) is Array:
         out = out.__deepcopy__({})
     return out if device is None else device_put(out, device)

@@ -13,6 +13,7 @@ from rabbet.payloads import Dual, Zero, zero_for
 from rabbet.primitive import Primitive
 from rabbet.primitives import checks, gamma_parts, zeros
 from rabbet.primitives.checks import FLOATS, INTEGERS
+from rabbet.primitives.convert import to_dtype
 from rabbet.primitives.elementwise import add, mul, neg, unary
 from rabbet.primitives.numerics import typed
 from rabbet.rules import refusing
@@ -63,12 +64,16 @@ simple_lgamma = lgamma.rules.pop("lower")
 
 @lgamma.rule("lower")
 def lower_lgamma(op, x):
-    """In double precision XLA's version, mended where it loses digits; halves are computed in more of them
-    anyway.
+    """In double precision XLA's version, mended where it loses digits; halves are computed in single
+    precision.
     """
     width = dtypes.itemsize_bits(op.out.dtype)
     if width < 32:
-        return simple_lgamma(op, x)
+
+        def in_single(x):
+            return [to_dtype(gamma_parts.log_gamma(to_dtype(x, np.dtype("float32"))), op.out.dtype)]
+
+        return op.write(in_single, [op.out.strong()], [x])[0]
     operands = [x] if width == 32 else [x, simple_lgamma(op, x)]
     avals = [op.out.strong()] * len(operands)
     return op.write(lambda *args: [gamma_parts.log_gamma(*args)], avals, operands)[0]
