@@ -29,21 +29,41 @@ BITS = {
 # name: (mpmath's function as text, the interval of its arguments)
 EVERYWHERE, POSITIVE, UNIT = (-np.inf, np.inf), (0, np.inf), (-1, 1)
 UNARY = {
-    "exp": ("mp.exp(x)", EVERYWHERE), "exp2": ("mp.mpf(2) ** x", EVERYWHERE), "expm1": ("mp.expm1(x)", EVERYWHERE),
-    "log": ("mp.log(x)", POSITIVE), "log1p": ("mp.log1p(x)", (-1, np.inf)), "sin": ("mp.sin(x)", EVERYWHERE),
-    "cos": ("mp.cos(x)", EVERYWHERE), "tan": ("mp.tan(x)", EVERYWHERE), "asin": ("mp.asin(x)", UNIT),
-    "acos": ("mp.acos(x)", UNIT), "atan": ("mp.atan(x)", EVERYWHERE), "sinh": ("mp.sinh(x)", EVERYWHERE),
-    "cosh": ("mp.cosh(x)", EVERYWHERE), "tanh": ("mp.tanh(x)", EVERYWHERE), "asinh": ("mp.asinh(x)", EVERYWHERE),
-    "acosh": ("mp.acosh(x)", (1, np.inf)), "atanh": ("mp.atanh(x)", UNIT), "sqrt": ("mp.sqrt(x)", POSITIVE),
-    "rsqrt": ("1 / mp.sqrt(x)", POSITIVE), "cbrt": ("mp.sign(x) * mp.cbrt(abs(x))", EVERYWHERE),
-    "logistic": ("1 / (1 + mp.exp(-x))", EVERYWHERE), "erf": ("mp.erf(x)", EVERYWHERE),
-    "erfc": ("mp.erfc(x)", EVERYWHERE), "erf_inv": ("mp.erfinv(x)", UNIT), "lgamma": ("mp.log(abs(mp.gamma(x)))", (-1e3, 1e4)),
-    "digamma": ("mp.digamma(x)", (-1e3, np.inf)), "reciprocal": ("1 / x", EVERYWHERE),
-}  # fmt: skip
+    "exp": ("mp.exp(x)", EVERYWHERE),
+    "exp2": ("mp.mpf(2) ** x", EVERYWHERE),
+    "expm1": ("mp.expm1(x)", EVERYWHERE),
+    "log": ("mp.log(x)", POSITIVE),
+    "log1p": ("mp.log1p(x)", (-1, np.inf)),
+    "sin": ("mp.sin(x)", EVERYWHERE),
+    "cos": ("mp.cos(x)", EVERYWHERE),
+    "tan": ("mp.tan(x)", EVERYWHERE),
+    "asin": ("mp.asin(x)", UNIT),
+    "acos": ("mp.acos(x)", UNIT),
+    "atan": ("mp.atan(x)", EVERYWHERE),
+    "sinh": ("mp.sinh(x)", EVERYWHERE),
+    "cosh": ("mp.cosh(x)", EVERYWHERE),
+    "tanh": ("mp.tanh(x)", EVERYWHERE),
+    "asinh": ("mp.asinh(x)", EVERYWHERE),
+    "acosh": ("mp.acosh(x)", (1, np.inf)),
+    "atanh": ("mp.atanh(x)", UNIT),
+    "sqrt": ("mp.sqrt(x)", POSITIVE),
+    "rsqrt": ("1 / mp.sqrt(x)", POSITIVE),
+    "cbrt": ("mp.sign(x) * mp.cbrt(abs(x))", EVERYWHERE),
+    "logistic": ("1 / (1 + mp.exp(-x))", EVERYWHERE),
+    "erf": ("mp.erf(x)", EVERYWHERE),
+    "erfc": ("mp.erfc(x)", EVERYWHERE),
+    "erf_inv": ("mp.erfinv(x)", UNIT),
+    "lgamma": ("mp.log(abs(mp.gamma(x)))", (-1e3, 1e4)),
+    "digamma": ("mp.digamma(x)", (-1e3, np.inf)),
+    "reciprocal": ("1 / x", EVERYWHERE),
+}
 BINARY = {
-    "div": ("x / y", EVERYWHERE), "pow": ("mp.power(x, y)", POSITIVE), "atan2": ("mp.atan2(x, y)", EVERYWHERE),
-    "rem": ("mp.sign(x) * mp.fmod(abs(x), abs(y))", (-1e4, 1e4)), "hypot": ("mp.sqrt(x * x + y * y)", EVERYWHERE),
-}  # fmt: skip
+    "div": ("x / y", EVERYWHERE),
+    "pow": ("mp.power(x, y)", POSITIVE),
+    "atan2": ("mp.atan2(x, y)", EVERYWHERE),
+    "rem": ("mp.sign(x) * mp.fmod(abs(x), abs(y))", (-1e4, 1e4)),
+    "hypot": ("mp.sqrt(x * x + y * y)", EVERYWHERE),
+}
 
 
 def points(rng, interval, count, dtype):
@@ -100,7 +120,7 @@ def evaluate(library, path):
 
 
 def worst(mp, exact, got, dtype):
-    """The largest error in units of the last place of the exact value, over the values in the normal range."""
+    """The largest error in units of the last place of the exact value, over the normal range."""
     digits, lowest, highest = BITS[dtype]
     most = 0.0
     for e, g in zip(exact, got, strict=True):
@@ -181,10 +201,12 @@ def main():
     parser.add_argument("--evaluate", nargs=2, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.evaluate:
-        return evaluate(*given.evaluate)
+        evaluate(*given.evaluate)
+        return
     rows = list(table(given.points, given.beside))
     if given.json:
-        return print(json.dumps(dict(rows)))
+        print(json.dumps(dict(rows)))
+        return
     print(f"| function | {' | '.join(DTYPES)} |\n|---{'|---' * len(DTYPES)}|")
     for name, row in rows:
         cells = [" / ".join(shown(v) for v in row[dtype]) for dtype in DTYPES]

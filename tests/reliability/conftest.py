@@ -12,7 +12,8 @@ START = "import numpy as np, rabbet as rb, rabbet.numpy as rnp\nfrom rabbet impo
 
 @pytest.fixture
 def child():
-    """``child(source, **environment)``: what a Python process with the usual imports printed; it must end well.
+    """``child(source, **environment)``: what a Python process with the usual imports printed. It
+    must end well.
 
     Each test gives several attempts to one process: to start one takes most of a second.
     """

@@ -4,7 +4,6 @@ import copy
 
 import numpy as np
 import pytest
-
 import rabbet as rb
 import rabbet.numpy as rnp
 from rabbet import lax

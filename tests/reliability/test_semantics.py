@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-
 import rabbet as rb
 import rabbet.numpy as rnp
 from rabbet import lax
@@ -43,18 +42,32 @@ def test_a_dtype_that_is_asked_for_is_that_of_the_result():
 
 def test_weak_types_stay_where_nothing_strong_came_in():
     weak = lax.broadcast(rnp.asarray(1.0), (3,))
-    for kept in (weak[1:], weak[0], weak[None], rnp.flip(weak), weak.reshape(3, 1), weak.reshape(3, 1).T,
-                 lax.slice(weak, (0,), (2,)), lax.dynamic_slice(weak, (0,), (2,)),
-                 rb.jacfwd(lambda x: x)(1.0), rb.jacfwd(lambda x: x * 2)(1.0), rb.hessian(lambda x: x * x)(1.0),
-                 rb.grad(lambda x: x)(1.0)):  # fmt: skip
+    for kept in (
+        weak[1:],
+        weak[0],
+        weak[None],
+        rnp.flip(weak),
+        weak.reshape(3, 1),
+        weak.reshape(3, 1).T,
+        lax.slice(weak, (0,), (2,)),
+        lax.dynamic_slice(weak, (0,), (2,)),
+        rb.jacfwd(lambda x: x)(1.0),
+        rb.jacfwd(lambda x: x * 2)(1.0),
+        rb.hessian(lambda x: x * x)(1.0),
+        rb.grad(lambda x: x)(1.0),
+    ):
         assert kept.weak_type
-    for strong in (rb.jacfwd(lambda x: x * np.float32(2))(1.0), weak.astype(float), rnp.array([1.5]).astype(int),
-                   rnp.sum(weak)):  # fmt: skip
+    for strong in (
+        rb.jacfwd(lambda x: x * np.float32(2))(1.0),
+        weak.astype(float),
+        rnp.array([1.5]).astype(int),
+        rnp.sum(weak),
+    ):
         assert not strong.weak_type
 
 
 def test_loops_without_jit_inside_vmap():
-    fall = lambda x: lax.while_loop(lambda v: v < 5, lambda v: v + 2, x)  # noqa: E731
+    fall = lambda x: lax.while_loop(lambda v: v < 5, lambda v: v + 2, x)
     xs = rnp.arange(4)
     with rb.disable_jit():
         assert rb.vmap(fall)(xs).tolist() == [6, 5, 6, 5] and int(fall(0)) == 6

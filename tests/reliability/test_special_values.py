@@ -1,33 +1,50 @@
 """Every elementwise function of `rabbet.numpy` on a grid of special values, against NumPy: eager and jitted.
 
-Three things are left free: the sign of a zero that `maximum` and its like choose between two zeros, the sign of
-`sign(-0.0)` (it stays negative, as in JAX), and numbers below the smallest normal one, which XLA on a CPU takes
-for zeros.
+Three things are left free: the sign of a zero that `maximum` and its like choose between two zeros, the sign
+of `sign(-0.0)` (it stays negative, as in JAX), and numbers below the smallest normal one, which XLA on a CPU
+takes for zeros.
 """
 
 import warnings
 
 import numpy as np
 import pytest
-
 import rabbet as rb
 import rabbet.numpy as rnp
 
 pytestmark = pytest.mark.needs("cpu", "jit", "numpy")
 
 VALUES = [
-    np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 3.0, -3.0, 1.5, -1.5, 2.5, np.pi, 1e4, 6e4
-]  # fmt: skip
+    np.nan,
+    np.inf,
+    -np.inf,
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    0.5,
+    -0.5,
+    2.0,
+    -2.0,
+    3.0,
+    -3.0,
+    1.5,
+    -1.5,
+    2.5,
+    np.pi,
+    1e4,
+    6e4,
+]
 BINARY = (
-    "add subtract multiply divide true_divide floor_divide remainder mod fmod hypot arctan2 power float_power logaddexp "
-    "logaddexp2 maximum minimum fmax fmin copysign nextafter heaviside divmod greater less equal not_equal "
-    "greater_equal less_equal logical_and logical_or logical_xor"
+    "add subtract multiply divide true_divide floor_divide remainder mod fmod hypot arctan2 power "
+    "float_power logaddexp logaddexp2 maximum minimum fmax fmin copysign nextafter heaviside divmod "
+    "greater less equal not_equal greater_equal less_equal logical_and logical_or logical_xor"
 ).split()
 UNARY = (
-    "sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh exp exp2 expm1 log log2 log10 log1p sqrt "
-    "cbrt square reciprocal abs fabs negative positive sign floor ceil trunc rint round isnan isinf isfinite signbit "
-    "modf frexp nan_to_num deg2rad rad2deg degrees radians sinc i0 spacing isneginf isposinf logical_not conjugate real "
-    "imag angle"
+    "sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh exp exp2 expm1 log log2 "
+    "log10 log1p sqrt cbrt square reciprocal abs fabs negative positive sign floor ceil trunc rint "
+    "round isnan isinf isfinite signbit modf frexp nan_to_num deg2rad rad2deg degrees radians sinc i0 "
+    "spacing isneginf isposinf logical_not conjugate real imag angle"
 ).split()
 # Relative, for the values that are no special ones: here only they are of interest.
 CLOSE = {"float16": 4e-3, "float32": 1e-5, "float64": 1e-11}
@@ -117,5 +134,10 @@ def test_integers_divided_by_zero_are_as_in_numpy():
 def test_zeros_of_a_sign_have_the_derivative_of_any_other_number():
     for x, y in ((2.0, 1.0), (-2.0, 1.0), (2.0, -1.0), (-2.0, -1.0), (2.5, 1.0)):
         dx, dy = rb.grad(lambda x, y: x % y, argnums=(0, 1))(x, y)
-        assert float(dx) == 1 and abs(float(dy)) == abs(x // y) and float(rb.grad(lambda x: x % y)(x)) == 1
-        assert float(rb.grad(lambda x: x // y)(x)) == 0 and float(rb.grad(lambda x: rnp.modf(x)[0])(x)) == 1
+        assert (
+            float(dx) == 1 and abs(float(dy)) == abs(x // y) and float(rb.grad(lambda x, y: x % y)(x, y)) == 1
+        )
+        assert (
+            float(rb.grad(lambda x, y: x // y)(x, y)) == 0
+            and float(rb.grad(lambda x: rnp.modf(x)[0])(x)) == 1
+        )

@@ -3,8 +3,9 @@ its like read arrays of ours.
 """
 
 from rabbet import dtypes
-from rabbet.runtime import dlpack as capsules, transfer
-from rabbet.source_info import fold_public
+from rabbet.messages.tracebacks import public_module
+from rabbet.runtime import dlpack as capsules
+from rabbet.runtime import transfer
 
 
 def from_dlpack(external_array, device=None, copy=None):
@@ -28,5 +29,5 @@ def is_supported_dtype(dtype):
     return not isinstance(dtype, dtypes.ExtendedDType) and capsules.code_of(dtype) is not None
 
 
-fold_public(globals())
 __all__ = ["from_dlpack", "is_supported_dtype"]
+public_module(globals())

@@ -9,15 +9,11 @@ import functools
 import threading
 import warnings
 
-from rabbet.errors import PluginError
+from rabbet.errors import PluginError, PluginWarning
+from rabbet.messages.source_positions import stacklevel
 from rabbet.plugins.records import cause
-from rabbet.source_info import stacklevel
 
 GROUP = "rabbet.hooks"
-
-
-class PluginWarning(UserWarning):
-    """A hook plugin failed. What it was watching goes on as if the plugin were not installed."""
 
 
 class Hooks:
@@ -97,13 +93,14 @@ class Hooks:
         try:
             plugin = manager.get(GROUP, name)
         except PluginError as error:
-            self._report(name, str(error))
+            for record in manager.records(GROUP, name):
+                manager.warn(record, error)
             return
         try:
             registry.register(plugin, name)
             registry.check_pending()
             if not registry.get_hookcallers(plugin):
-                raise PluginError(f"{plugin!r} has no function marked with @rabbet.extend.hookimpl")
+                raise PluginError(f"{plugin!r} has no function marked with @rabbet.extend.hooks.hookimpl")
         except Exception as error:
             if registry.has_plugin(name):
                 registry.unregister(name=name)

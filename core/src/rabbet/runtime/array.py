@@ -9,11 +9,12 @@ from numpy import asarray
 
 from rabbet import dtypes
 from rabbet.errors import DeletedArrayError
-from rabbet.interpreter import Tracer
-from rabbet.runtime import adapter, dlpack, failures
+from rabbet.messages.tracebacks import fold_traceback, folds_itself
+from rabbet.runtime import adapter, dlpack, failures, reading
+from rabbet.runtime.devices import default_device
 from rabbet.runtime.placement import placement
 from rabbet.runtime.sharding import SingleDeviceSharding
-from rabbet.source_info import fold_traceback, folds_itself
+from rabbet.trace.interpreter import Tracer
 
 
 class ArrayType(type):
@@ -98,12 +99,6 @@ class Array(metaclass=ArrayType):
             raise self.deleted()
         adapter.start_copy_to_host([self.raw])
 
-    def to_device(self, device, *, stream=None):
-        """The array on another device."""
-        from rabbet.runtime.transfer import device_put
-
-        return device_put(self, device)
-
     # ----------------------------------------------------------------------------------------- to the host
     def _value(self):
         lent = self.spec.lent
@@ -123,7 +118,7 @@ class Array(metaclass=ArrayType):
             raise self.deleted()
         if self.aval.dtype == dtypes.float0:
             return np.zeros(self.aval.shape, dtypes.float0)
-        return failures.translated(adapter.to_numpy, self.raw)
+        return failures.translated(reading.to_numpy, self.raw)
 
     def deleted(self):
         """The error for using this array after it was deleted or donated."""
@@ -225,7 +220,7 @@ class Array(metaclass=ArrayType):
             return f"Array({self.aval.str_short()}, deleted)"
         if isinstance(self.aval.dtype, dtypes.ExtendedDType):
             return (
-                f"Array({self.aval.shape}, dtype={self.aval.dtype}) overlaying:\n{adapter.to_numpy(self.raw)}"
+                f"Array({self.aval.shape}, dtype={self.aval.dtype}) overlaying:\n{reading.to_numpy(self.raw)}"
             )
         weak = ", weak_type=True" if self.aval.weak_type else ""
         tail = f"dtype={self.aval.dtype.name}{weak})"
@@ -240,14 +235,14 @@ class Array(metaclass=ArrayType):
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         if self.raw.is_deleted():
             raise self.deleted()
-        return adapter.to_dlpack(self.raw, stream)
+        return reading.to_dlpack(self.raw, stream)
 
     def __dlpack_device__(self):
         return dlpack.device_of(self.raw)
 
     def __reduce__(self):
         if isinstance(self.aval.dtype, dtypes.ExtendedDType):
-            return _unpickle_physical, (adapter.to_numpy(self.raw), self.aval)
+            return _unpickle_physical, (reading.to_numpy(self.raw), self.aval)
         return _unpickle, (self._value(), self.aval.weak_type)
 
     def __copy__(self):
@@ -258,7 +253,7 @@ class Array(metaclass=ArrayType):
     def __deepcopy__(self, memo):
         if self.raw.is_deleted():
             raise self.deleted()
-        raw = adapter.copy_to_device(self.raw, self.spec.device.raw, self.spec.sharding, always_copy=True)
+        raw = reading.copy_to_device(self.raw, self.spec.device.raw, self.spec.sharding, always_copy=True)
         return Array(raw, self.spec)
 
     def addressable_data(self, index):
@@ -284,12 +279,10 @@ def from_host(host, aval, device, committed, *, private=False):
 
 
 def _unpickle(value, weak_type):
-    from rabbet.avals import ShapedArray
+    from rabbet.program.avals import ShapedArray
 
     return _unpickle_physical(value, ShapedArray(value.shape, value.dtype, weak_type))
 
 
 def _unpickle_physical(value, aval):
-    from rabbet.runtime.devices import default_device
-
     return from_host(np.ascontiguousarray(value).reshape(aval.physical.shape), aval, default_device(), False)

@@ -4,17 +4,16 @@ was compiled.
 
 import numpy as np
 
-from rabbet import dtypes, primitive, tree
-from rabbet.avals import ShapedArray
+from rabbet import dtypes, tree
+from rabbet.program.avals import ShapedArray
+from rabbet.rules import primitive
 from rabbet.runtime import program, values
 from rabbet.runtime.array import Array
-from rabbet.runtime.devices import default_clients
+from rabbet.runtime.devices import default_clients, forget_when_forked
 from rabbet.runtime.ownership import is_internal
 from rabbet.runtime.placement import placement
-from rabbet.source_info import folded
 
 
-@folded
 def device_get(x):
     """The arrays of a pytree as NumPy arrays, waiting for their values; other leaves stay as they are."""
     leaves, treedef = tree.flatten(x)
@@ -24,7 +23,6 @@ def device_get(x):
     return tree.unflatten(treedef, [np.asarray(v) if hasattr(v, "__array__") else v for v in leaves])
 
 
-@folded
 def copy_to_host_async(x):
     """Begin copying the arrays of a pytree to the host; return the pytree."""
     for leaf in tree.leaves(x):
@@ -33,7 +31,6 @@ def copy_to_host_async(x):
     return x
 
 
-@folded
 def block_until_ready(x):
     """Wait until every array in a pytree is computed; return the pytree. Errors of the computations are
     raised here.
@@ -44,7 +41,6 @@ def block_until_ready(x):
     return x
 
 
-@folded
 def live_arrays(platform=None):
     """All arrays of this process that hold memory, on one platform or on all that are in use.
 
@@ -67,7 +63,6 @@ def _aval(aval):
     return ShapedArray(tuple(aval.shape), dtypes.canonicalize(aval.dtype), bool(aval.weak_type))
 
 
-@folded
 def clear_caches():
     """Forget every traced and compiled program of this process (the persistent cache stays)."""
     for p in primitive.all_primitives().values():
@@ -77,8 +72,18 @@ def clear_caches():
 
 
 _forgetters = [values._scalars.clear, program.shared.clear]
+forget_when_forked.append(clear_caches)
 
 
 def on_clear_caches(forget):
-    """Call ``forget()`` whenever ``clear_caches`` is called; for whoever keeps compiled programs."""
+    """Call ``forget()`` whenever ``clear_caches`` is called; for whoever keeps compiled programs.
+
+    Example:
+      >>> from rabbet.extend.functions import on_clear_caches
+      >>> kept = {"program": 1}
+      >>> on_clear_caches(kept.clear)
+      >>> rb.clear_caches()
+      >>> kept
+      {}
+    """
     _forgetters.append(forget)

@@ -14,7 +14,7 @@ import threading
 import time
 import weakref
 
-from rabbet.source_info import is_internal
+from rabbet.messages.source_positions import is_internal
 
 # A thread may compute between two of its calls of Rabbet: so long no thread must have been seen inside.
 QUIET_SECONDS = 0.02
@@ -61,7 +61,9 @@ def _stop_others(reference):
         for thread in inside:
             if thread not in told:
                 told.add(thread)
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(SystemExit))
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(
+                    ctypes.c_ulong(thread), ctypes.py_object(SystemExit)
+                )
         if inside:
             quiet_since = time.monotonic()
         time.sleep(PAUSE)
@@ -74,7 +76,8 @@ def _others(me):
 def _inside(frame):
     while frame is not None:
         file = frame.f_code.co_filename
-        if is_internal(file) and not file.startswith("<"):  # to import something is no computation
+        # To import something is no computation: those frames are "<frozen importlib...".
+        if not file.startswith("<") and is_internal(file, frame.f_globals.get("__name__")):
             return True
         frame = frame.f_back
     return False

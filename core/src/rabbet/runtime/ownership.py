@@ -6,7 +6,7 @@ process. So what is given to a user is never one of them, and a captured array i
 own (`alias`).
 """
 
-from rabbet.runtime import adapter
+from rabbet.runtime import adapter, reading
 from rabbet.runtime.array import Array
 
 # An attribute that jaxlib's arrays carry where they are Rabbet's own.
@@ -38,8 +38,9 @@ def alias(array):
         raise array.deleted()
     device = spec.device
     if device.platform == "cpu":
-        return Array(adapter.put(adapter.to_numpy(raw), raw.aval, device.raw, spec.sharding, private=True), spec)
-    return Array(adapter.copy_to_device(raw, device.raw, spec.sharding, always_copy=True), spec)
+        view = reading.to_numpy(raw)
+        return Array(adapter.put(view, raw.aval, device.raw, spec.sharding, private=True), spec)
+    return Array(reading.copy_to_device(raw, device.raw, spec.sharding, always_copy=True), spec)
 
 
 def captured(value):

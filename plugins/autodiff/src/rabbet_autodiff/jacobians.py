@@ -5,7 +5,8 @@ import functools
 import numpy as np
 import rabbet
 from rabbet import tree
-from rabbet.extend import as_weak, folded, to_array, typeof
+from rabbet.extend.functions import folded, to_array, with_weak_type
+from rabbet.extend.transform import typeof
 
 from rabbet_autodiff import checks
 from rabbet_autodiff.api import jvp, vjp
@@ -84,12 +85,13 @@ def _jacobian(fun, argnums, has_aux, holomorphic, args, kwargs, *, forward, allo
             value, *pushed = jvp(
                 flat, tree.unflatten(in_tree, leaves), tree.unflatten(in_tree, tangents), has_aux=has_aux
             )
-            weak = tree.map(lambda y: typeof(y).weak_type, value)  # a derivative is as weakly typed as its value
+            weak = tree.map(lambda y: typeof(y).weak_type, value)  # derivatives are as weakly typed
             return tuple(pushed)
 
         pushed = rabbet.vmap(push, out_axes=(-1, None) if has_aux else (-1,))(_basis(leaves))
         columns, aux = pushed if has_aux else (pushed[0], None)
-        out = tree.map(lambda c, weak: _split(as_weak(c, weak), leaves, -1, in_tree, argnums), columns, weak)
+        columns = tree.map(with_weak_type, columns, weak)
+        out = tree.map(lambda c: _split(c, leaves, -1, in_tree, argnums), columns)
     else:
         result = vjp(flat, *tree.unflatten(in_tree, leaves), has_aux=has_aux)
         outs, out_tree = tree.flatten(result[0])

@@ -1,20 +1,23 @@
 """Keeping derivatives out of branches that were not chosen.
 
-Under vmap all branches of a `cond` run on all examples, and the results are selected. Where an example did not
-choose a branch, the branch's cotangent is zero; but zero times an infinite derivative, as that of `log` at 0,
-is NaN. So each branch takes operands that have a derivative only for the examples that chose it.
+Under vmap all branches of a `cond` run on all examples, and the results are selected. Where an example did
+not choose a branch, the branch's cotangent is zero; but zero times an infinite derivative, as that of `log`
+at 0, is NaN. So each branch takes operands that have a derivative only for the examples that chose it.
 
 That makes an operand that all examples share one per example. It is done where the branch holds an operation
 whose derivative can be infinite at finite values, and left out where it cannot be.
 """
 
 from rabbet import dtypes, lax
-from rabbet.extend import Batched, Var, bodies_of, typeof
+from rabbet.extend.passes import Var, bodies_of
+from rabbet.extend.primitive import Batched
+from rabbet.extend.transform import typeof
 
 # Beside what is linear in each of its operands.
 TAME = frozenset(
-    "sin cos tanh logistic erf erfc abs max min clamp select_n stop_gradient reduce_max reduce_min argmax argmin "
-    "sort cummax cummin round floor ceil sign square reduce_precision optimization_barrier conv_general_dilated "
+    "sin cos tanh logistic erf erfc abs max min clamp select_n stop_gradient reduce_max reduce_min argmax "
+    "argmin sort cummax cummin round floor ceil sign square reduce_precision optimization_barrier "
+    "conv_general_dilated "
     "reduce_and reduce_or not and or xor eq ne lt le gt ge is_finite iota".split()
 )
 
