@@ -1,5 +1,6 @@
 """Sampled signals and data: interpolation, convolution, windows, histograms, covariance."""
 
+import math
 import operator
 from typing import Any
 
@@ -259,6 +260,8 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
         deviation if weights is None else lax.mul(deviation, lax.broadcast_in_dim(weights, x.shape, (1,)))
     )
     other = lax.conj(weighted) if kind_of(weighted) == "c" else weighted
+    if not x.shape[1]:  # of no observations nothing is known
+        rest = math.nan
     out = divide(lax.dot_general(deviation, other, (((1,), (1,)), ((), ()))), rest)
     return lax.squeeze(out, tuple([d for d, s in enumerate(out.shape) if s == 1]))
 
