@@ -44,7 +44,7 @@ def misspelt():
 
 def rules_without_operands():
     rules = RuleSet("batch")
-    rules.by_primitive["of_test", None] = lambda: None
+    rules.primitive(rb.lax.sin)(lambda: None)
     return rules
 
 

@@ -152,7 +152,8 @@ def unknown_groups():
     """Entry-point groups of installed packages that look like Rabbet's and are none."""
     for distribution in metadata.distributions():
         for point in distribution.entry_points:
-            if point.group in discovery.GROUPS or not point.group.lower().startswith(("rabbet.", "rabbet_")):
+            known_here = point.group in discovery.GROUPS or point.group in discovery.GROUPS_OF_OTHERS
+            if known_here or not point.group.lower().startswith(("rabbet.", "rabbet_")):
                 continue
             near = difflib.get_close_matches(point.group, discovery.GROUPS, n=1, cutoff=0.5)
             known = f"did you mean {near[0]}?" if near else f"the groups are {', '.join(discovery.GROUPS)}"

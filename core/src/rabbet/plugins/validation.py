@@ -69,7 +69,7 @@ def check_dtype(name, loaded):
 
 def check_rules(name, loaded):
     """Rules for a table: a ``RuleSet`` of the table's name, whose rules can be called as rules are."""
-    from rabbet.rules.tables import RuleSet
+    from rabbet.rules.rule_sets import RuleSet
 
     if not isinstance(loaded, RuleSet):
         return wrong_type(loaded, "RuleSet", "transform", f'rules = RuleSet("{name}")')
