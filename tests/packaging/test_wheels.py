@@ -18,7 +18,7 @@ INSIDE_RABBET = {
     "plugins/autodiff": ("rabbet_autodiff/", "rabbet/custom_derivatives.py"),
     "plugins/numpy": "rabbet/numpy/",
     "plugins/nn": "rabbet/nn/",
-    "plugins/random": "rabbet/random/",
+    "plugins/random": ("rabbet/random/", "rabbet/experimental/random/"),
     "plugins/jet": "rabbet/experimental/jet/",
     "plugins/checkify": "rabbet/experimental/checkify/",
     "core": "rabbet/",

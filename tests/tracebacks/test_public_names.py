@@ -13,7 +13,8 @@ from rabbet.source_info import is_internal
 
 MODULES = """
     rabbet rabbet.ad_checkpoint rabbet.checkpoint_policies rabbet.custom_batching rabbet.custom_derivatives
-    rabbet.debug rabbet.experimental rabbet.experimental.checkify rabbet.experimental.jet rabbet.flatten_util
+    rabbet.debug rabbet.experimental rabbet.experimental.checkify rabbet.experimental.jet
+    rabbet.experimental.random rabbet.flatten_util
     rabbet.lax rabbet.lax.linalg rabbet.nn rabbet.nn.initializers rabbet.numpy rabbet.numpy.fft
     rabbet.numpy.linalg rabbet.random rabbet.tree rabbet.tree_util
 """.split()
