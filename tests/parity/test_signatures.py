@@ -19,8 +19,8 @@ import rabbet.numpy as rnp
 
 MODULES = [
     "", "ad_checkpoint", "checkpoint_policies", "custom_batching", "custom_derivatives", "debug", "dtypes",
-    "experimental.checkify", "experimental.jet", "experimental.random", "flatten_util", "lax",
-    "lax.linalg", "nn", "nn.initializers", "numpy", "numpy.fft", "numpy.linalg", "random", "tree",
+    "experimental.checkify", "experimental.jet", "experimental.random", "flatten_util", "image", "lax",
+    "lax.linalg", "nn", "nn.initializers", "numpy", "numpy.fft", "numpy.linalg", "ops", "random", "tree",
     "tree_util",
 ]  # fmt: skip
 
