@@ -380,6 +380,8 @@ def typeof(x):
     if isinstance(x, (bool, int, float, complex)):
         base = next(t for t in (bool, int, float, complex) if isinstance(x, t))
         return _scalar_avals[base]
+    if hasattr(x, "__jax_array__"):
+        return typeof(x.__jax_array__())
     raise TypeError(
         f"{type(x).__name__} is not an array: expected an array, a NumPy array or a scalar, got "
         f"{_shorten(repr(x))}"

@@ -13,7 +13,7 @@ import numpy as np
 
 from rabbet import dtypes, scalars
 from rabbet.interpreter import typeof
-from rabbet.lax import indexing, refusals, shapes, values
+from rabbet.lax import indexing, refusals, shapes, values, views
 from rabbet.lax.promotion import beside, cast, is_array_like, promoted, spread
 from rabbet.primitives import convert, elementwise, logic, powers
 from rabbet.runtime.array import Array
@@ -326,6 +326,15 @@ def copy(self):
     return numpy_function("copy")(self)
 
 
+def array_namespace(self, *, api_version=None):
+    """The module of functions for such arrays, of a version of the array API standard."""
+    module = numpy_module()
+    offered = getattr(module, "__array_api_version__", None)
+    if api_version not in (None, offered):
+        raise ValueError(f"the array API standard is offered in version {offered!r}, not {api_version!r}")
+    return module
+
+
 def real(self):
     return convert.real(self) if dtypes.kind(self.aval.dtype) == "c" else self
 
@@ -357,6 +366,8 @@ def give_to(array, tracer, find_numpy):
         cls.mT = property(folded(matrix_transpose), doc="The array with its last two dimensions swapped.")
         cls.real = property(folded(real), doc="The real part.")
         cls.imag = property(folded(imag), doc="The imaginary part.")
+        cls.view, cls.byteswap, cls.__array_namespace__ = views.view, views.byteswap, array_namespace
+        cls.flat = property(folded(views.flat), doc="The elements in one dimension.")
         for name in METHODS:
             setattr(cls, name, Method(name))
     indexing.give_to(array, tracer)

@@ -20,9 +20,17 @@ def promoted(*operands):
     """The operands in their common dtype and shape, by the promotion lattice and NumPy's broadcasting;
     scalars stay scalars.
     """
+    operands = [opened(x) for x in operands]
     avals = [typeof(x) for x in operands]
     dtype, weak = dtypes.promote(*operands)
     return spread([cast(x, a, dtype, weak) for x, a in zip(operands, avals, strict=True)])
+
+
+def opened(x):
+    """The array that an object gives by ``__jax_array__``; everything else as it is."""
+    if type(x) is Array or type(x) is Tracer or not hasattr(x, "__jax_array__"):
+        return x
+    return x.__jax_array__()
 
 
 def beside(x, y):
@@ -76,5 +84,9 @@ def rank_promotion(x, have, full):
 
 
 def is_array_like(x):
-    """Whether ``x`` may stand beside an array in arithmetic: arrays, NumPy arrays and numbers."""
-    return isinstance(x, (bool, int, float, complex, np.ndarray, np.generic, Tracer, Array))
+    """Whether ``x`` may stand beside an array in arithmetic: arrays, NumPy arrays, numbers, and objects that
+    give an array by ``__jax_array__``.
+    """
+    return isinstance(x, (bool, int, float, complex, np.ndarray, np.generic, Tracer, Array)) or (
+        hasattr(x, "__jax_array__") and not isinstance(x, type)
+    )

@@ -17,7 +17,7 @@ from rabbet.avals import ShapedArray
 from rabbet.config import config
 from rabbet.current import context
 from rabbet.dtype_table import DEFAULTS
-from rabbet.interpreter import typeof
+from rabbet.interpreter import Tracer, typeof
 from rabbet.jaxpr import open_consts
 from rabbet.runtime import program, values
 from rabbet.runtime.array import Array
@@ -62,6 +62,10 @@ def fused(function=None, *, static=()):
     def call(*args, **kwargs):
         try:
             if context.interpreter is not EVALUATION:
+                for a in args:
+                    if type(a) not in PLAIN:
+                        args = [opened(x) for x in args]
+                        break
                 return function(*args, **kwargs)
             try:
                 if kwargs:
@@ -93,6 +97,8 @@ def fused(function=None, *, static=()):
             raise
 
     def first(args, kwargs):
+        args = [opened(a) for a in args]
+        kwargs = {name: opened(a) for name, a in kwargs.items()}
         if config.disable_jit:
             return function(*args, **kwargs)
         found = _Signature(function, args, kwargs, by_position, static)
@@ -109,6 +115,19 @@ def fused(function=None, *, static=()):
 
     call.__wrapped__ = function
     return folds_itself(call)
+
+
+PLAIN = frozenset((Array, Tracer, bool, int, float, complex, str, type(None)))
+
+
+def opened(x):
+    """An argument with the arrays that objects give by ``__jax_array__`` in their places, also in a list."""
+    kind = type(x)
+    if kind in PLAIN:
+        return x
+    if kind is list or kind is tuple:
+        return kind([opened(v) for v in x]) if any(type(v) not in PLAIN for v in x) else x
+    return x.__jax_array__() if hasattr(x, "__jax_array__") and not isinstance(x, type) else x
 
 
 class _Dynamic:

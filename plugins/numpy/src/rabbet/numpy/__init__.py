@@ -11,6 +11,7 @@ looked up when they are first used.
 import importlib
 
 from rabbet.extend import fold_public as _fold_public
+from rabbet.numpy.array_api import __array_api_version__, __array_namespace_info__
 from rabbet.numpy.arithmetic import *
 from rabbet.numpy.bit_packing import *
 from rabbet.numpy.changing import *

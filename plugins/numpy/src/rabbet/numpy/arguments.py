@@ -48,6 +48,7 @@ def in_dtype(values, dtype, weak=False):
     """The values in one dtype and one shape. At least one of the results is an array of that dtype, not a
     bare number.
     """
+    values = [as_array(x) if hasattr(x, "__jax_array__") else x for x in values]
     values = [cast(x, typeof(x), dtype, weak) for x in values]
     if all(is_python_scalar(x) for x in values):
         values[0] = typed(values[0], dtype, weak)
@@ -65,6 +66,8 @@ def as_array(x):
     """
     if hasattr(x, "aval"):
         return x
+    if hasattr(x, "__jax_array__"):
+        return as_array(x.__jax_array__())
     return lax.convert_element_type(x, type(x) if type(x) in (int, float, complex) else typeof(x).dtype)
 
 
