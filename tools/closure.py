@@ -10,14 +10,14 @@ under the inner transformation and asks the outer one for every operation that c
 import argparse
 import importlib
 import pathlib
-import pkgutil
 import sys
 
 import numpy as np
 import rabbet as rb
-from rabbet.extend import batch, jvp, lower, transpose, typeof
-from rabbet.primitive import all_primitives
-from rabbet.rules import all_tables
+import rabbet.extend.dtype  # makes the primitives of extended dtypes
+from rabbet.extend.transform import batch, jvp, lower, transpose, typeof
+from rabbet.rules.primitive import all_primitives
+from rabbet.rules.tables import all_tables
 from rabbet.runtime import backends
 from rabbet.testing import closure, rows
 from rabbet.testing.draws import device_array
@@ -27,8 +27,9 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "closure.md"
 sys.path.insert(0, str(ROOT / "examples" / "third_party" / "rabbet-enclose" / "src"))
 
-FAMILIES = [importlib.import_module(f"{rows.__name__}.{m.name}") for m in pkgutil.iter_modules(rows.__path__)]
-ROWS = [row for family in FAMILIES for row in family.ROWS]
+OURS = ("rabbet.primitives.", "rabbet_autodiff.primitives.", "rabbet.lax.linalg.", "rabbet_special.")
+rb.lax.custom_root  # noqa: B018 - makes its primitives
+ROWS = [row for family in rows.families().values() for row in family]
 
 
 def plugin_tables():
@@ -67,7 +68,7 @@ def columns():
 def primitives():
     """The primitives of core by name; those that plugins make for themselves aside."""
     known = all_primitives().items()
-    inside = {name: p for name, p in known if p.where.module.startswith("rabbet.primitives")}
+    inside = {name: p for name, p in known if p.where.module.startswith(OURS)}
     return dict(sorted(inside.items()))
 
 
@@ -88,7 +89,7 @@ def shown(cell):
 def own_platforms(primitive):
     """The platforms whose backend brings a lowering of its own for a primitive."""
     for platform in ("cpu", "cuda", "tpu"):
-        own = backends.lowerings(platform)
+        own = backends.default_registry().get(platform).lowerings
         if f"lower:{platform}" in primitive.rules or (own is not None and own.find(primitive, platform)):
             yield platform
 

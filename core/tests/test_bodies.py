@@ -6,24 +6,20 @@ import numpy as np
 import pytest
 import rabbet as rb
 from rabbet import lax
-from rabbet.avals import ShapedArray
-from rabbet.extend import (
-    PLAIN,
+from rabbet.extend.bodies import PLAIN, interpret, put_together, take_apart
+from rabbet.extend.passes import check, evaluate, stage
+from rabbet.extend.primitive import jit as jit_call
+from rabbet.extend.transform import (
     Interpreter,
+    PayloadRule,
     Tracer,
     call_with_rules,
-    check,
-    evaluate,
-    interpret,
-    jit_call,
     payload_of,
-    put_together,
     run,
     run_traced,
-    stage,
-    take_apart,
     typeof,
-)  # fmt: skip
+)
+from rabbet.program.avals import ShapedArray
 
 from . import toys
 from .toys import Box, Fixed, FixedPoint, enclose, slope
@@ -231,7 +227,7 @@ def test_interpreting_a_body_that_meets_new_arrays_is_not_kept():
 
 def test_a_rule_that_brings_an_array_is_passed_what_it_captured():
     array = rb.device_put(np.float32([10, 20, 30]))
-    table = rb.extend.RuleTable("offset of test_bodies")
+    table = rb.extend.transform.RuleTable("offset of test_bodies")
 
     @table.primitive(lax.neg)
     def neg(op, x):
@@ -291,7 +287,7 @@ def clipped(x):
         (box,) = payloads
         return [Box(lax.full_like(box.lo, -1.0), lax.full_like(box.hi, 1.0))]
 
-    (out,) = call_with_rules(function, {"enclose": rule}, [x], "clipped")
+    (out,) = call_with_rules(function, {"enclose": PayloadRule(rule)}, [x], "clipped")
     return out, seen
 
 

@@ -1,6 +1,8 @@
 """Core and the CPU alone: it computes, and a name that a plugin would bring says which package to install."""
 
 import importlib.metadata
+import operator
+import re
 import subprocess
 import sys
 
@@ -16,16 +18,23 @@ PROVIDED = {
     "grad": "rabbet-autodiff",
     "value_and_grad": "rabbet-autodiff",
     "custom_vjp": "rabbet-autodiff",
+    "checkpoint": "rabbet-autodiff",
+    "remat": "rabbet-autodiff",
+    "checkpoint_policies": "rabbet-autodiff",
+    "ad_checkpoint": "rabbet-autodiff",
     "vmap": "rabbet-vmap",
+    "custom_batching": "rabbet-vmap",
     "numpy": "rabbet-numpy",
     "nn": "rabbet-nn",
     "random": "rabbet-random",
+    "lax.linalg": "rabbet-linalg",
+    "lax.lgamma": "rabbet-special",
 }
 
 
-def test_only_core_and_the_cpu_are_installed():
+def test_only_core_the_cpu_and_the_kit_that_tests_them_are_installed():
     ours = {d.name for d in importlib.metadata.distributions() if d.name.startswith("rabbet")}
-    assert ours == {"rabbet-core", "rabbet-pjrt-cpu"}
+    assert ours == {"rabbet-core", "rabbet-pjrt-cpu", "rabbet-testing"}
 
 
 def test_primitives_run():
@@ -36,8 +45,9 @@ def test_primitives_run():
 
 @pytest.mark.parametrize(("name", "package"), PROVIDED.items())
 def test_a_missing_name_says_what_to_install(name, package):
-    with pytest.raises(MissingPluginError, match=rf"rb\.{name} is provided by the package {package}"):
-        getattr(rb, name)
+    said = re.escape(f"rb.{name} is provided by the package {package}")
+    with pytest.raises(MissingPluginError, match=said):
+        operator.attrgetter(name)(rb)
 
 
 def test_a_missing_plugin_is_also_an_attribute_error():
@@ -59,6 +69,31 @@ def test_a_missing_module_says_what_to_install():
     done = subprocess.run([sys.executable, "-c", "import rabbet.numpy"], capture_output=True, text=True)
     assert done.returncode == 1
     assert "ModuleNotFoundError" in done.stderr
+
+
+def test_a_missing_function_of_lax_says_what_to_install():
+    offered = {"map": "vmap", "custom_root": "autodiff", "custom_linear_solve": "autodiff"}
+    for name, package in offered.items():
+        said = rf"rb\.lax\.{name} is provided by the package rabbet-{package}"
+        with pytest.raises(MissingPluginError, match=said):
+            getattr(lax, name)
+    with pytest.raises(AttributeError, match=r"'rabbet\.lax' has no attribute 'consine'"):
+        lax.consine  # noqa: B018
+
+
+def test_a_missing_method_of_arrays_says_what_to_install():
+    with pytest.raises(MissingPluginError, match="the package rabbet-numpy"):
+        lax.add(1.0, 2.0).sum()
+
+
+def test_core_has_no_derivative_rules():
+    """A function may have some: they wait for a package that knows of them."""
+    import rabbet.extend.transform as door
+
+    assert not {"Pullback", "Pushforward", "pullback", "pushforward"} & set(dir(door))
+    double = rb.custom_rules(lambda x: lax.add(x, x))
+    double.def_rule("jvp", lambda primals, tangents: None)
+    assert double(2.0).tolist() == 4
 
 
 def test_doctor_is_content():

@@ -23,6 +23,8 @@ INSIDE_RABBET = {
     "plugins/ops": "rabbet/ops/",
     "plugins/jet": "rabbet/experimental/jet/",
     "plugins/checkify": "rabbet/experimental/checkify/",
+    "plugins/testing": "rabbet/testing/",
+    "plugins/linalg": "rabbet/lax/linalg/",
     "core": "rabbet/",
 }
 
@@ -43,6 +45,8 @@ def test_the_distributions_are_those_of_the_design():
         "rabbet-jit",
         "rabbet-autodiff",
         "rabbet-vmap",
+        "rabbet-linalg",
+        "rabbet-special",
         "rabbet-numpy",
         "rabbet-nn",
         "rabbet-random",
@@ -53,6 +57,7 @@ def test_the_distributions_are_those_of_the_design():
         "rabbet-jet",
         "rabbet-checkify",
         "rabbet-passes",
+        "rabbet-testing",
         "rabbet-pjrt-cpu",
         "rabbet-pjrt-cuda",
         "rabbet-pjrt-tpu",
@@ -115,8 +120,8 @@ def test_a_plugin_says_for_which_core_it_was_built(folder):
 def test_all_distributions_have_one_version():
     first_party = [".", *(folder for folder in FOLDERS if not folder.startswith("examples"))]
     assert {project(folder)["version"] for folder in first_party} == {project("core")["version"]}
-    init = (ROOT / "core/src/rabbet/__init__.py").read_text()
-    assert f'__version__ = "{project("core")["version"]}"' in init
+    module = (ROOT / "core/src/rabbet/version.py").read_text()
+    assert f'VERSION = "{project("core")["version"]}"' in module
 
 
 def test_the_root_project_ships_no_code_and_requires_the_standard_plugins(wheel):
@@ -132,6 +137,8 @@ def test_the_root_project_ships_no_code_and_requires_the_standard_plugins(wheel)
         "rabbet-jit",
         "rabbet-autodiff",
         "rabbet-vmap",
+        "rabbet-linalg",
+        "rabbet-special",
         "rabbet-numpy",
         "rabbet-nn",
         "rabbet-random",
@@ -144,7 +151,7 @@ def test_the_root_project_ships_no_code_and_requires_the_standard_plugins(wheel)
         "rabbet-passes",
         "rabbet-pjrt-cpu",
     }
-    assert {"cuda12", "cuda13", "tpu", "cli"} <= set(metadata(archive).get_all("Provides-Extra"))
+    assert {"cuda12", "cuda13", "tpu", "cli", "testing"} <= set(metadata(archive).get_all("Provides-Extra"))
 
 
 @pytest.mark.parametrize("folder", FOLDERS)

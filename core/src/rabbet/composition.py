@@ -8,17 +8,22 @@ that looks among the installed packages when it is first asked.
 import contextlib
 import functools
 
-from rabbet import current, dtypes, passes, provided, rules
-from rabbet.config import Config, config
+from rabbet import dtypes, passes
+from rabbet.calls import custom_rules
+from rabbet.config import config
 from rabbet.errors import PluginError
-from rabbet.interpreter import Tracer
-from rabbet.lax import operators
-from rabbet.primitives import standard
-from rabbet.runtime import backends, observers
+from rabbet.lax import from_plugins, operators
+from rabbet.lowering import extended
+from rabbet.messages import source_positions, tracebacks
+from rabbet.messages.tracebacks import folded
+from rabbet.primitives import batching, standard
+from rabbet.program import context
+from rabbet.rules import tables
+from rabbet.runtime import backends, hook_calls
 from rabbet.runtime.array import Array
 from rabbet.runtime.evaluation import EVALUATION
 from rabbet.runtime.housekeeping import clear_caches
-from rabbet.source_info import folded
+from rabbet.trace.interpreter import Tracer
 
 # The standard tables exist as soon as core does: interpreters of plugins look them up by name.
 STANDARD_TABLES = (standard.lower, standard.jvp, standard.transpose, standard.batch)
@@ -26,17 +31,19 @@ STANDARD_TABLES = (standard.lower, standard.jvp, standard.transpose, standard.ba
 
 def compose():
     """Fill the places that the lower tiers leave open."""
-    current.set_bottom(EVALUATION)
-    operators.give_to(Array, Tracer, numpy_module)
-    dtypes.use_finder(find_dtype)
-    provided.use_finder(public_name)
-    rules.set_bridges(find_rule_sets)
-    passes.set_finder(find_passes)
-    backends.set_manager(manager)
+    context.set_bottom(EVALUATION)
+    operators.give_to(Array, Tracer, array_methods)
+    dtypes.use_finder(find_dtype, dtype_names)
+    from_plugins.use_finder(lax_function, lax_names)
+    custom_rules.set_makers(find_rule_maker)
+    extended.use_batching(standard.batch, batching.move_axis)
+    tables.set_bridges(find_rule_sets)
+    passes.set_finder(find_passes, refuse_pass)
+    backends.set_manager(manager, providers)
     config.use_finder(load_backends)
-    observers.set_notifier(notify_hooks, has_hooks)
-    for method in ("__getattr__", "__setattr__", "context", "override", "update"):
-        setattr(Config, method, folded(getattr(Config, method)))  # tracebacks have settings of their own
+    source_positions.find_packages_with(plugin_packages)
+    tracebacks.full_if(lambda: config.traceback == "full")
+    hook_calls.set_notifier(notify_hooks, has_hooks)
     for name in ("debug_nans", "debug_infs"):
         # What is compiled checks its results, or does not, for good.
         config.watch(name, clear_caches)
@@ -49,6 +56,16 @@ def manager():
     return default_manager()
 
 
+@functools.cache
+def plugin_packages():
+    """The import packages of the installed plugins, without the namespaces that they share."""
+    from rabbet.plugins import discovery
+
+    plugins = manager()
+    records = [one for group in discovery.GROUPS for one in plugins.listed(group)]
+    return frozenset(one.entry_point.module.partition(".")[0] for one in records) - {"rabbet"}
+
+
 def load_backends():
     """Load the installed backends for the settings that they bring; a broken one says so where it is used."""
     registry = backends.default_registry()
@@ -58,17 +75,52 @@ def load_backends():
 
 
 @functools.cache
-def numpy_module():
-    """The module ``rabbet.numpy``, from the package that provides it; asked for by every method such as
-    ``x.sum``.
+def array_methods():
+    """The object whose functions are the methods of arrays, such as ``x.sum``; asked for by each of them."""
+    return public_name("Array.methods")
+
+
+def lax_function(name):
+    """What ``rabbet.lax.<name>`` is: a module of core that nobody has used yet, or what a plugin offers."""
+    from rabbet.plugins import api
+
+    return api.for_users(f"lax.{name}", api.resolve(f"lax.{name}"))
+
+
+def lax_names():
+    """The names that plugins add to ``rabbet.lax``."""
+    from rabbet.plugins import api
+
+    return api.names(within="lax")
+
+
+def providers(group):
+    """What to install for the names of an entry-point group, as far as Rabbet's own packages offer them."""
+    from rabbet.plugins import catalogue
+
+    return catalogue.offers()[group]
+
+
+@functools.cache
+def find_rule_maker(table):
+    """How rules of ``custom_rules`` functions for a table are made, where a package says so; None: on
+    payloads. Where that package is not installed nobody will ask for the rule, and it is dropped.
     """
-    return public_name("numpy")
+    plugins, group = manager(), "rabbet.custom_rules"
+    if table in plugins.names(group):
+        return plugins.get(group, table)
+    return (lambda call, rule: None) if table in providers(group) else None
 
 
 def find_dtype(name):
     """The ``DTypeSpec`` that an installed package offers under this name, or None."""
     plugins = manager()
     return plugins.get("rabbet.dtypes", name) if name in plugins.names("rabbet.dtypes") else None
+
+
+def dtype_names():
+    """The names of the dtypes that installed packages offer."""
+    return manager().names("rabbet.dtypes")
 
 
 def find_rule_sets(table):
@@ -80,6 +132,14 @@ def find_rule_sets(table):
 def find_passes():
     """The ``Pass`` objects of installed packages; a broken one is left out (``rabbet doctor`` shows it)."""
     return manager().objects("rabbet.passes")
+
+
+def refuse_pass(name, reason):
+    """Leave out an installed pass, and say so."""
+    for record in manager().records("rabbet.passes", name):
+        error = PluginError(f"the pass {name!r} of {record.title} is left out: {reason}")
+        manager().fail(record, error, "invalid")
+        manager().warn(record, error)
 
 
 def has_hooks():

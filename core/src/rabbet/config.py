@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rabbet.errors import ConfigError, PluginConflictError
+from rabbet.messages.tracebacks import folded
 
 __all__ = ["Config", "Setting", "TracedKey", "config"]
 
@@ -34,6 +35,12 @@ class Setting:
     value to keep, or raises ``ValueError`` with the values it accepts. A ``traced`` setting changes what
     a traced program means, so it is part of the key under which compiled programs are kept. ``env``
     defaults to ``RABBET_<NAME>``.
+
+    Example:
+      >>> from rabbet.extend.backend import Setting
+      >>> SLOTS = Setting("toaster_slots", 2, int, "how many slices at once")
+      >>> SLOTS.parse("4")
+      4
     """
 
     name: str
@@ -167,6 +174,7 @@ class Config:
     def __dir__(self):
         return sorted({*super().__dir__(), *self._settings})
 
+    @folded
     def __getattr__(self, name):
         # Only reached for a name that neither this thread nor the process has a value for yet.
         if name.startswith("__"):
@@ -177,6 +185,7 @@ class Config:
                 setattr(type(self.values), name, value)
         return getattr(self.values, name)
 
+    @folded
     def __setattr__(self, name, value):
         self._setting(name)
         raise AttributeError(
@@ -185,6 +194,7 @@ class Config:
             f"  block:   with config.override({name}={value!r}):"
         )
 
+    @folded
     def update(self, name, val):
         """Set ``name`` for the whole process. Where a thread overrides it, the override stays in force."""
         value = self._setting(name).read(val, f"config.{name}")
@@ -193,6 +203,7 @@ class Config:
             self._refresh()
         self._tell([name])
 
+    @folded
     def override(self, **changes):
         """A context manager (and decorator) that changes settings for the current thread."""
         return Override(self, {n: self._setting(n).read(v, f"config.{n}") for n, v in changes.items()})
@@ -204,6 +215,7 @@ class Config:
         mine = self.values.__dict__
         return {name: mine[name] for name in self._settings if name in mine}
 
+    @folded
     def context(self, name):
         """The context-manager function of one setting: ``disable_jit = config.context("disable_jit")``.
 
@@ -212,14 +224,17 @@ class Config:
         setting = self._setting(name)
         if name == "disable_jit":  # the argument has the field's name, here another one than elsewhere
 
+            @folded
             def context(disable=True):
                 return self.override(disable_jit=disable)
         elif isinstance(setting.default, bool):
 
+            @folded
             def context(new_val=True):
                 return self.override(**{name: new_val})
         else:
 
+            @folded
             def context(new_val):
                 return self.override(**{name: new_val})
 

@@ -80,6 +80,10 @@ class MissingPluginError(PluginError, AttributeError):
     """
 
 
+class PluginWarning(UserWarning):
+    """A plugin is left out or has failed; everything else goes on without it."""
+
+
 class PluginConflictError(PluginError):
     """Two packages provide the same name. The message names both, and the setting that chooses between
     them.
@@ -277,3 +281,7 @@ class CacheWarning(UserWarning):
     """The persistent compilation cache could not use an entry or its folder. Results are right; compiling
     takes longer.
     """
+
+
+def __dir__():
+    return sorted(__all__)

@@ -18,8 +18,8 @@ from typing import TypeVar
 
 from jaxlib._jax import pytree as cpp
 
-from rabbet import source_info
 from rabbet.errors import TreeError
+from rabbet.messages import source_positions, tracebacks
 
 PyTreeDef = cpp.PyTreeDef
 DictKey = cpp.DictKey
@@ -28,6 +28,13 @@ GetAttrKey = cpp.GetAttrKey
 FlattenedIndexKey = cpp.FlattenedIndexKey
 KeyEntry = TypeVar("KeyEntry")
 KeyPath = tuple[KeyEntry, ...]
+
+__all__ = [
+    "DictKey", "FlattenedIndexKey", "GetAttrKey", "KeyEntry", "KeyPath", "PyTreeDef", "SequenceKey", "all",
+    "broadcast", "broadcast_prefix", "flatten", "flatten_with_path", "leaf_path", "leaves",
+    "leaves_with_path", "map", "map_with_path", "reduce", "reduce_associative", "register_dataclass_node",
+    "register_node", "static", "structure", "transpose", "unflatten",
+]  # fmt: skip
 
 registry = cpp.PyTreeRegistry(
     enable_none=True, enable_tuple=True, enable_namedtuple=True, enable_list=True, enable_dict=True
@@ -59,7 +66,7 @@ def register_node(cls, flatten, unflatten, flatten_with_keys=None):
     """
     _refuse_second(cls)
     registry.register_node(cls, flatten, unflatten, flatten_with_keys)
-    _sites[cls] = source_info.definition_site(skip=("rabbet.tree", "rabbet.tree_util"))
+    _sites[cls] = source_positions.definition_site(skip=("rabbet.tree", "rabbet.tree_util"))
 
 
 def register_dataclass_node(cls, data_fields, meta_fields):
@@ -68,7 +75,7 @@ def register_dataclass_node(cls, data_fields, meta_fields):
     """
     _refuse_second(cls)
     registry.register_dataclass_node(cls, list(data_fields), list(meta_fields))
-    _sites[cls] = source_info.definition_site(skip=("rabbet.tree", "rabbet.tree_util"))
+    _sites[cls] = source_positions.definition_site(skip=("rabbet.tree", "rabbet.tree_util"))
 
 
 def _refuse_second(cls):
@@ -162,6 +169,18 @@ def leaves_with_path(tree, is_leaf=None, is_leaf_takes_path=False):
 
 
 # Whole trees --------------------------------------------------------------------------------------
+
+
+def leaf_path(structure, index):
+    """The key path of leaf number ``index`` of a pytree of this structure.
+
+    Example:
+      >>> structure = rb.tree.structure({"w": [1.0, 2.0]})
+      >>> rb.tree_util.keystr(rb.tree.leaf_path(structure, 1))
+      "['w'][1]"
+    """
+    path, _ = leaves_with_path(unflatten(structure, list(range(structure.num_leaves))))[index]
+    return path
 
 
 def map(f, tree, *rest, is_leaf=None):
@@ -340,4 +359,4 @@ def _shorten(x, limit=400):
     return text if len(text) <= limit else f"{text[: limit // 2]} ... {text[-limit // 2 :]}"
 
 
-source_info.fold_public(globals())
+tracebacks.public_module(globals())

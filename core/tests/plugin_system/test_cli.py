@@ -7,8 +7,8 @@ import tomllib
 import types
 
 import pytest
+from rabbet.cli import doctor, new_plugin, output, plugins, trial
 from rabbet.plugins import cli, discovery
-from rabbet.plugins.cli import doctor, new_plugin, output, plugins, trial
 from rabbet.plugins.hooks import Hooks
 from rabbet.plugins.hookspecs import hookimpl
 from rabbet.plugins.manager import PluginManager
@@ -251,7 +251,7 @@ def test_its_metadata_announces_what_its_module_defines(kind, tmp_path, monkeypa
         sys.modules.pop("rabbet_thing", None)
 
 
-NEEDS = {"transformation": ["jit"], "primitive": ["jit", "vmap", "grad"], "pass": ["jit"]}
+NEEDS = {"transformation": ["jit"], "primitive": ["jit", "vmap", "grad", "testing"], "pass": ["jit"]}
 
 
 @pytest.mark.parametrize(

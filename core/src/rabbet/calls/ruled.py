@@ -8,10 +8,11 @@ import functools
 import inspect
 
 from rabbet import tree
+from rabbet.messages.source_positions import describe_function
+from rabbet.messages.tracebacks import folded
 from rabbet.primitives import custom
 from rabbet.runtime.compiled import is_evaluating
-from rabbet.runtime.values import traceable
-from rabbet.source_info import describe_function, folded
+from rabbet.runtime.values import array_or_tracer
 
 
 @folded
@@ -21,6 +22,19 @@ class RuledFunction:
     Args:
       fun: takes arguments by position and returns a pytree of arrays.
       nondiff_argnums, nondiff_argnames: arguments that are static: no rule sees them as arrays.
+
+    Example:
+      >>> from rabbet.extend.transform import RuledFunction
+      >>> class WithoutRules(RuledFunction):
+      ...     def has_rule(self):
+      ...         return True
+      ...     def rules(self, call):
+      ...         return {}
+      >>> @WithoutRules
+      ... def double(x):
+      ...     return {"double": x * 2.0}
+      >>> float(double(3.0)["double"])
+      6.0
     """
 
     def __init__(self, fun, nondiff_argnums=(), nondiff_argnames=()):
@@ -87,7 +101,7 @@ class RuledFunction:
         moving = [a for i, a in enumerate(args) if i not in static]
         leaves, in_tree = tree.flatten(tuple(moving))
         call = RuledCall(self.fun, args, static, in_tree)
-        outs = custom.call(call, self.rules(call), [traceable(x) for x in leaves], call.__name__)
+        outs = custom.call(call, self.rules(call), [array_or_tracer(x) for x in leaves], call.__name__)
         return tree.unflatten(call.out_tree, outs)
 
 
@@ -126,4 +140,4 @@ class RuledCall:
 
     def __call__(self, *leaves):
         outs, self.out_tree = tree.flatten(self.fun(*self.arguments(leaves)))
-        return [traceable(x) for x in outs]
+        return [array_or_tracer(x) for x in outs]

@@ -5,14 +5,21 @@ functions check and complete their arguments and bind one or a few primitives. O
 and in shape but for scalars; elementwise primitives called on arrays of one rank spread sizes of 1.
 ``rabbet.numpy`` promotes and broadcasts.
 
+Linear algebra and special functions come from packages of their own, ``rabbet-linalg`` and
+``rabbet-special``, when one of their names is first used.
+
 Where functions make or combine arrays, ``sharding`` and ``out_sharding`` are None or a
 ``SingleDeviceSharding``, to whose device the result is brought, as ``rb.device_put`` does: an array is
 whole, and on one device.
 """
 
-import importlib
+import pkgutil
 
-from rabbet.source_info import fold_public as _fold_public
+# Packages ship modules inside this one (rabbet/lax/linalg from rabbet-linalg).
+__path__ = pkgutil.extend_path(__path__, __name__)
+
+from rabbet.lax import from_plugins as _from_plugins
+from rabbet.messages.tracebacks import public_module as _public_module
 from rabbet.lax.associative import associative_scan
 from rabbet.lax.collectives import (
     all_gather, all_to_all, axis_index, axis_size, pbroadcast, pmax, pmean, pmin, ppermute, pshuffle, psum,
@@ -41,7 +48,6 @@ from rabbet.lax.gathering import (
     GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers, gather, scatter, scatter_add,
     scatter_max, scatter_min, scatter_mul, scatter_sub,
 )  # fmt: skip
-from rabbet.lax.mapping import map
 from rabbet.lax.placing import with_sharding_constraint
 from rabbet.lax.platforms import platform_dependent
 from rabbet.lax.random_bits import RandomAlgorithm, rng_bit_generator, rng_uniform
@@ -54,7 +60,6 @@ from rabbet.lax.shapes import (
     collapse, concatenate, empty, expand_dims, full, full_like, iota, pad, reshape, rev, slice,
     slice_in_dim, split, squeeze, stack, tile, transpose, unstack,
 )  # fmt: skip
-from rabbet.lax.solvers import custom_linear_solve, custom_root
 from rabbet.lax.sorting import approx_max_k, approx_min_k, sort, sort_key_val, top_k
 from rabbet.lax.taking import index_take
 from rabbet.lax.tokens import after_all, create_token
@@ -69,28 +74,24 @@ from rabbet.lax.values import (
 from rabbet.lax.ragged import RaggedDotDimensionNumbers, ragged_dot, ragged_dot_general, scaled_dot
 from rabbet.lax.windows import PaddingType, padtype_to_pads, reduce, reduce_window
 from rabbet.primitives.accuracy import AccuracyMode, Tolerance
-from rabbet.primitives.bessel import bessel_i0e, bessel_i1e
+from rabbet.primitives.chlo_binary import mulhi, nextafter
 from rabbet.primitives.convert import complex, conj, imag, real
 from rabbet.primitives.elementwise import (
     acos, acosh, add, asin, asinh, atan, atan2, atanh, cbrt, ceil, cos, cosh, div, exp, expm1, floor, log,
     log1p, logistic, max, min, mul, neg, rem, rsqrt, sign, sin, sinh, sqrt, sub, tan, tanh,
 )  # fmt: skip
-from rabbet.primitives.incomplete_beta import regularized_incomplete_beta as betainc
-from rabbet.primitives.incomplete_gamma import igamma, igamma_grad_a, igammac, random_gamma_grad
 from rabbet.primitives.logic import (
     bitwise_and, bitwise_not, bitwise_or, bitwise_xor, clamp, clz, eq, ge, gt, is_finite, le, lt, ne,
     population_count, select_n, shift_left, shift_right_arithmetic, shift_right_logical,
 )  # fmt: skip
 from rabbet.primitives.powers import abs, erf, erf_inv, erfc, exp2, pow, square
-from rabbet.primitives.special import digamma, lgamma, mulhi, nextafter, polygamma, zeta
 from rabbet.lax.values import integer_pow, reciprocal, round, RoundingMethod
 
 
 def __getattr__(name):
-    # A module of its own, which most programs do not use.
-    if name == "linalg":
-        return importlib.import_module("rabbet.lax.linalg")
-    raise AttributeError(f"module 'rabbet.lax' has no attribute {name!r}")
+    # What plugins add: linalg, lgamma, custom_root, ...
+    value = globals()[name] = _from_plugins.find(name)
+    return value
 
 
-_fold_public(globals())
+_public_module(globals(), more=lambda: _from_plugins.names())

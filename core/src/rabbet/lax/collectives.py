@@ -10,15 +10,15 @@ import operator
 
 import numpy as np
 
-from rabbet import axes, dtypes, tree
-from rabbet.interpreter import typeof
+from rabbet import dtypes, tree
 from rabbet.lax import shapes
 from rabbet.lax.values import convert_element_type, select
 from rabbet.primitives import collectives, logic, zeros
 from rabbet.primitives.batching import move_axis
-from rabbet.runtime.values import traceable
-from rabbet.scalars import is_python_scalar
-from rabbet.source_info import folded
+from rabbet.program.python_scalars import is_python_scalar
+from rabbet.runtime.values import array_or_tracer
+from rabbet.trace import named_axes
+from rabbet.trace.interpreter import typeof
 
 
 # ------------------------------------------------------------------------------------ names and groups
@@ -31,7 +31,7 @@ def _names(axis_name, who):
         raise TypeError(f"{who}: the name of an axis must be hashable, got {axis_name!r}") from None
     if len(different) != len(names):
         raise ValueError(f"{who}: an axis is named twice, got {axis_name!r}")
-    return [(name, axes.size_of(name, who)) for name in names]
+    return [(name, named_axes.size_of(name, who)) for name in names]
 
 
 def one_name(axis_name, who):
@@ -79,7 +79,6 @@ def _place(axis, ndim, who, what="axis"):
 
 
 # ----------------------------------------------------------------------------------------------- reductions
-@folded
 def psum(x, axis_name, *, axis_index_groups=None):
     """The sum over the members of a named axis; every member gets it.
 
@@ -102,7 +101,7 @@ def psum(x, axis_name, *, axis_index_groups=None):
     def one(leaf):
         if is_python_scalar(leaf) and (groups is None or len({len(g) for g in groups}) == 1):
             return leaf * count_of(pairs, groups)
-        leaf = traceable(leaf)
+        leaf = array_or_tracer(leaf)
         if dtypes.kind(typeof(leaf).dtype) == "b":
             leaf = convert_element_type(leaf, np.int32)
         return _each(collectives.psum, leaf, pairs, groups)
@@ -110,7 +109,6 @@ def psum(x, axis_name, *, axis_index_groups=None):
     return tree.map(one, x)
 
 
-@folded
 def pmean(x, axis_name, *, axis_index_groups=None):
     """The mean over the members of a named axis; every member gets it. Arguments as for ``psum``."""
     groups_of(axis_index_groups, _names(axis_name, "pmean"), "pmean", equal=False)  # errors name pmean
@@ -122,23 +120,20 @@ def pmean(x, axis_name, *, axis_index_groups=None):
 def _extreme(primitive, x, axis_name, axis_index_groups):
     pairs = _names(axis_name, primitive.name)
     groups = groups_of(axis_index_groups, pairs, primitive.name, equal=False)
-    return tree.map(lambda leaf: _each(primitive, traceable(leaf), pairs, groups), x)
+    return tree.map(lambda leaf: _each(primitive, array_or_tracer(leaf), pairs, groups), x)
 
 
-@folded
 def pmax(x, axis_name, *, axis_index_groups=None):
     """The elementwise maximum over the members of a named axis. Arguments as for ``psum``."""
     return _extreme(collectives.pmax, x, axis_name, axis_index_groups)
 
 
-@folded
 def pmin(x, axis_name, *, axis_index_groups=None):
     """The elementwise minimum over the members of a named axis. Arguments as for ``psum``."""
     return _extreme(collectives.pmin, x, axis_name, axis_index_groups)
 
 
 # ------------------------------------------------------------------------------- gathering and scattering
-@folded
 def all_gather(x, axis_name, *, axis_index_groups=None, axis=0, tiled=False, to="varying"):
     """The values of all members of a named axis.
 
@@ -161,7 +156,7 @@ def all_gather(x, axis_name, *, axis_index_groups=None, axis=0, tiled=False, to=
     count = count_of(pairs, groups)
 
     def one(leaf):
-        leaf = traceable(leaf)
+        leaf = array_or_tracer(leaf)
         aval = typeof(leaf)
         place = _place(axis, aval.ndim + (not tiled), "all_gather")
         stacked = _each(collectives.all_gather, leaf, pairs, groups)
@@ -196,7 +191,6 @@ def _members_in_front(leaf, place, count, pairs, tiled, who):
     return shapes.reshape(leaf, (*sizes, *typeof(leaf).shape[1:]))
 
 
-@folded
 def psum_scatter(x, axis_name, *, scatter_dimension=0, axis_index_groups=None, tiled=False):
     """Of the sum over the members of a named axis, the slice of each member's own index.
 
@@ -212,7 +206,7 @@ def psum_scatter(x, axis_name, *, scatter_dimension=0, axis_index_groups=None, t
     count = count_of(pairs, groups)
 
     def one(leaf):
-        leaf = traceable(leaf)
+        leaf = array_or_tracer(leaf)
         place = _place(scatter_dimension, typeof(leaf).ndim, "psum_scatter", "scatter_dimension")
         leaf = _members_in_front(leaf, place, count, pairs, tiled, "psum_scatter")
         for name, size in pairs:
@@ -223,7 +217,6 @@ def psum_scatter(x, axis_name, *, scatter_dimension=0, axis_index_groups=None, t
 
 
 # ------------------------------------------------------------------------------------------- permutations
-@folded
 def all_to_all(x, axis_name, split_axis, concat_axis, *, axis_index_groups=None, tiled=False):
     """Exchange a named axis with a dimension: slice ``k`` of member ``m`` becomes slice ``m`` of ``k``.
 
@@ -241,7 +234,7 @@ def all_to_all(x, axis_name, split_axis, concat_axis, *, axis_index_groups=None,
     count = count_of(pairs, groups)
 
     def one(leaf):
-        leaf = traceable(leaf)
+        leaf = array_or_tracer(leaf)
         ndim = typeof(leaf).ndim
         split = _place(split_axis, ndim, "all_to_all", "split_axis")
         target = _place(concat_axis, ndim, "all_to_all", "concat_axis")
@@ -255,13 +248,11 @@ def all_to_all(x, axis_name, split_axis, concat_axis, *, axis_index_groups=None,
     return tree.map(one, x)
 
 
-@folded
 def pswapaxes(x, axis_name, axis, *, axis_index_groups=None):
     """``x`` with the named axis and the dimension ``axis``, which must be as long, exchanged."""
     return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
 
 
-@folded
 def ppermute(x, axis_name, perm):
     """Send values between the members of a named axis.
 
@@ -284,10 +275,11 @@ def ppermute(x, axis_name, perm):
             raise ValueError(
                 f"ppermute: a {what} in perm is no index of the axis {name!r}, of size {size}: {pairs}"
             )
-    return tree.map(lambda leaf: collectives.ppermute(traceable(leaf), axis=name, size=size, perm=pairs), x)
+    return tree.map(
+        lambda leaf: collectives.ppermute(array_or_tracer(leaf), axis=name, size=size, perm=pairs), x
+    )
 
 
-@folded
 def pshuffle(x, axis_name, perm):
     """Reorder the members of a named axis: member ``i`` gets the value of member ``perm[i]``."""
     name, size = one_name(axis_name, "pshuffle")
@@ -299,7 +291,6 @@ def pshuffle(x, axis_name, perm):
     return ppermute(x, name, [(source, destination) for destination, source in enumerate(perm)])
 
 
-@folded
 def pbroadcast(x, axis_name, source):
     """The value of one member, for all members of a named axis.
 
@@ -311,8 +302,8 @@ def pbroadcast(x, axis_name, source):
     here = logic.eq(axis_index(axis_name), convert_element_type(source, np.int32))
 
     def one(leaf):
-        leaf = traceable(leaf)
-        masked = select(here, leaf, zeros.full(typeof(leaf), 0))
+        leaf = array_or_tracer(leaf)
+        masked = select(here, leaf, zeros.full_of_type(typeof(leaf), 0))
         total = psum(masked, axis_name)
         return convert_element_type(total, typeof(leaf).dtype)
 
@@ -320,7 +311,6 @@ def pbroadcast(x, axis_name, source):
 
 
 # ------------------------------------------------------------------------------------------ index and size
-@folded
 def axis_index(axis_name):
     """A member's index along a named axis, an int32 scalar; of several axes, in row-major order."""
     index = None
@@ -330,7 +320,6 @@ def axis_index(axis_name):
     return index
 
 
-@folded
 def axis_size(axis_name):
     """The size of a named axis, a Python int; of several axes, their product."""
     return math.prod([size for _, size in _names(axis_name, "axis_size")])

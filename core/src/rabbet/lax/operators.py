@@ -2,8 +2,8 @@
 front of the primitives.
 
 ``give_to`` puts these methods on ``Array`` and ``Tracer`` when ``rabbet`` is composed. Methods that are
-more than one operation (``x.sum()``) come from whichever package provides ``rabbet.numpy``, looked up when
-one is first used.
+more than one operation (``x.sum()``) are functions of the package that announces them, an object under the
+name ``Array.methods``, looked up when one is first used.
 """
 
 import operator
@@ -11,15 +11,19 @@ from types import FunctionType
 
 import numpy as np
 
-from rabbet import dtypes, scalars
-from rabbet.interpreter import typeof
-from rabbet.lax import indexing, refusals, shapes, values, views
-from rabbet.lax.promotion import beside, cast, is_array_like, promoted, spread
+from rabbet import dtypes
+from rabbet.lax import refusals, shapes, values, views
+from rabbet.lax.indexing import reads
+from rabbet.lax.indexing.updates import Indexer
+from rabbet.lax.powers import power, strong
+from rabbet.lax.promotion import beside, broadcast_operands, cast_operand, is_array_like, promote_operands
+from rabbet.messages.tracebacks import fold_traceback, folded, folds_itself
 from rabbet.primitives import convert, elementwise, logic, powers
+from rabbet.program import python_scalars
 from rabbet.runtime.array import Array
 from rabbet.runtime.fused import fused
 from rabbet.runtime.transfer import device_put
-from rabbet.source_info import fold_traceback, folded, folds_itself
+from rabbet.trace.interpreter import typeof
 
 # NumPy's meaning of an operator between booleans, where it is not the primitive's.
 OF_BOOLEANS = {elementwise.add: logic.bitwise_or}
@@ -34,7 +38,7 @@ def binary(function, name, reflected=False):
     @fused
     def together(x, y):
         x, y = beside(x, y)
-        aval = typeof(y if scalars.is_python_scalar(x) else x)
+        aval = typeof(y if python_scalars.is_python_scalar(x) else x)
         return function(x, y) if aval.arithmetic else of_booleans(x, y)
 
     def method(self, other):
@@ -57,10 +61,10 @@ def binary(function, name, reflected=False):
 def true_divide(x, y):
     """``x / y``; integers divide as floats."""
     x, y = beside(x, y)
-    dtype = typeof(y if scalars.is_python_scalar(x) else x).dtype
+    dtype = typeof(y if python_scalars.is_python_scalar(x) else x).dtype
     if dtypes.kind(dtype) in "biu":
         wide = dtypes.to_inexact(dtype)
-        x, y = cast(x, typeof(x), wide), cast(y, typeof(y), wide)
+        x, y = cast_operand(x, typeof(x), wide), cast_operand(y, typeof(y), wide)
     return elementwise.div(x, y)
 
 
@@ -100,60 +104,16 @@ def _float_divmod(x, y):
     return elementwise.round_even(quotient), logic.select_n(below, rest, elementwise.add(rest, y))
 
 
-def power(x, y):
-    """``x ** y``; a static int exponent becomes repeated squaring."""
-    if type(y) is int and not scalars.is_python_scalar(x):
-        kind = dtypes.kind(typeof(x).dtype)
-        if kind in "fc" or (kind in "iu" and y >= 0):
-            return powers.integer_pow(x, y=y)
-        if kind in "iu":
-            raise TypeError(
-                f"integers cannot be raised to the negative power {y}; convert the base to a float dtype"
-            )
-    x, y = promoted(x, y)
-    dtype = typeof(x).dtype if not scalars.is_python_scalar(x) else typeof(y).dtype
-    if dtypes.kind(dtype) in "fc":
-        return powers.pow(x, y)
-    return integer_power(x, y, dtype)
-
-
-def integer_power(x, y, dtype):
-    """``x ** y`` for integer arrays, by squaring over the bits of the exponent; 0 for negative exponents,
-    as NumPy wraps.
-    """
-    if dtypes.kind(dtype) == "b":
-        dtype = np.dtype("int32")
-        x, y = cast(x, typeof(x), dtype), cast(y, typeof(y), dtype)
-    x, y = spread([_strong(x, dtype), _strong(y, dtype)])
-    weak = typeof(x).weak_type and typeof(y).weak_type
-    one = shapes.full_like(x, 1, None if weak else dtype)
-    result, square = one, x
-    for bit in range(dtypes.itemsize_bits(dtype)):
-        odd = logic.ne(logic.bitwise_and(logic.shift_right_logical(y, bit), 1), 0)
-        result = logic.select_n(odd, result, elementwise.mul(result, square))
-        square = elementwise.mul(square, square)
-    if dtypes.kind(dtype) == "i":
-        result = logic.select_n(logic.lt(y, 0), result, shapes.full_like(result, 0))
-    return result
-
-
-def _strong(x, dtype):
-    """``x``, a bare Python number as a NumPy scalar of ``dtype``: for functions that treat their operands
-    one by one.
-    """
-    return scalars.typed(dtypes.numpy_scalar(x, dtype), dtype) if scalars.is_python_scalar(x) else x
-
-
 def together(x, y):
     """``(x, y, kind)``: both promoted, bare numbers made scalars of the common dtype, and the kind of that
     dtype.
     """
-    x, y = promoted(x, y)
-    dtype = typeof(y if scalars.is_python_scalar(x) else x).dtype
+    x, y = promote_operands(x, y)
+    dtype = typeof(y if python_scalars.is_python_scalar(x) else x).dtype
     if dtypes.kind(dtype) == "b":  # truth values count as integers here
         dtype = np.dtype("int32")
-        x, y = cast(x, typeof(x), dtype), cast(y, typeof(y), dtype)
-    return _strong(x, dtype), _strong(y, dtype), dtypes.kind(dtype)
+        x, y = cast_operand(x, typeof(x), dtype), cast_operand(y, typeof(y), dtype)
+    return strong(x, dtype), strong(y, dtype), dtypes.kind(dtype)
 
 
 def absolute(self):
@@ -170,13 +130,13 @@ def divmod_(x, y):
 
 def shift_right(x, y):
     """``x >> y``: signed integers keep their sign."""
-    x, y = promoted(x, y)
-    signed = dtypes.kind(typeof(y if scalars.is_python_scalar(x) else x).dtype) == "i"
+    x, y = promote_operands(x, y)
+    signed = dtypes.kind(typeof(y if python_scalars.is_python_scalar(x) else x).dtype) == "i"
     return (logic.shift_right_arithmetic if signed else logic.shift_right_logical)(x, y)
 
 
 def round_(self, ndigits=None):
-    return numpy_function("round")(self, ndigits or 0)
+    return library_function("round")(self, ndigits or 0)
 
 
 # What each operator is. Those that promote by themselves take their operands as they come.
@@ -193,7 +153,7 @@ COMPARISONS = {"eq": logic.eq, "ne": logic.ne, "lt": logic.lt, "le": logic.le, "
 
 def matmul(x, y):
     """``x @ y``."""
-    return numpy_function("matmul")(x, y)
+    return library_function("matmul")(x, y)
 
 
 def promoting(function, name, reflected=False):
@@ -219,21 +179,21 @@ def promoting(function, name, reflected=False):
     return folds_itself(method)
 
 
-def numpy_function(name):
-    """A function of the package that provides ``rabbet.numpy``."""
-    return getattr(numpy_module(), name)
+def library_function(name):
+    """The function that the package with the methods of arrays has under a method's name."""
+    return getattr(find_methods(), name)
 
 
-def no_numpy():
-    """No ``rabbet.numpy``: what ``numpy_module`` is until ``rabbet`` is composed."""
+def no_methods():
+    """No methods: what ``find_methods`` is until ``rabbet`` is composed."""
     raise ImportError("rabbet has not been composed: import rabbet")
 
 
-numpy_module = no_numpy
+find_methods = no_methods
 
 
 class Method:
-    """A method that ``rabbet.numpy`` provides: ``x.sum(axis)`` is ``numpy.sum(x, axis)``. Found when first
+    """A method that a package provides: ``x.sum(axis)`` is its function ``sum(x, axis)``. Found when first
     used.
     """
 
@@ -247,8 +207,8 @@ class Method:
         if instance is None:
             return self
         try:
-            function = numpy_function(self.name)
-        except Exception as error:  # there is no rabbet.numpy
+            function = library_function(self.name)
+        except Exception as error:  # no package provides them
             fold_traceback(error)
             raise
         return (
@@ -258,7 +218,7 @@ class Method:
         )
 
     def __repr__(self):
-        return f"<array method {self.name}, provided by rabbet.numpy>"
+        return f"<array method {self.name}, found when it is first used>"
 
 
 METHODS = (
@@ -283,7 +243,7 @@ def reshape(self, *new_shape, order="C", out_sharding=None):
     -1.
     """
     shape = new_shape[0] if len(new_shape) == 1 else new_shape
-    return numpy_function("reshape")(self, shape, order=order, out_sharding=out_sharding)
+    return library_function("reshape")(self, shape, order=order, out_sharding=out_sharding)
 
 
 def transpose(self, *axes):
@@ -312,23 +272,23 @@ def matrix_transpose(self):
 
 def flatten(self, order="C", *, out_sharding=None):
     """The elements in one dimension."""
-    return numpy_function("ravel")(self, order=order, out_sharding=out_sharding)
+    return library_function("ravel")(self, order=order, out_sharding=out_sharding)
 
 
 def compress(self, condition, axis=None, *, out=None, size=None, fill_value=0):
     """The elements, or the slices along ``axis``, for which a vector of booleans holds."""
-    function = numpy_function("compress")
+    function = library_function("compress")
     return function(condition, self, axis, out=out, size=size, fill_value=fill_value)
 
 
 def copy(self):
     """A copy with memory of its own."""
-    return numpy_function("copy")(self)
+    return library_function("copy")(self)
 
 
 def array_namespace(self, *, api_version=None):
     """The module of functions for such arrays, of a version of the array API standard."""
-    module = numpy_module()
+    module = find_methods()
     offered = getattr(module, "__array_api_version__", None)
     if api_version not in (None, offered):
         raise ValueError(f"the array API standard is offered in version {offered!r}, not {api_version!r}")
@@ -343,10 +303,25 @@ def imag(self):
     return convert.imag(self) if dtypes.kind(self.aval.dtype) == "c" else shapes.full_like(self, 0)
 
 
-def give_to(array, tracer, find_numpy):
-    """Put the methods on both classes; ``find_numpy()`` returns the module ``rabbet.numpy``."""
-    global numpy_module
-    numpy_module = find_numpy
+def to_device(self, device, *, stream=None):
+    """The array on another device."""
+    return device_put(self, device)
+
+
+# What arrays and tracers are made of, which users have no use for.
+PARTS = frozenset({"raw", "spec", "deleted", "interpreter", "payload", "where"})
+
+
+def listed(self):
+    """What ``dir`` shows of an array: everything but its parts and private methods."""
+    names = object.__dir__(self)
+    return sorted([n for n in names if n not in PARTS and (not n.startswith("_") or n.endswith("__"))])
+
+
+def give_to(array, tracer, methods):
+    """Put the methods on both classes; ``methods()`` returns the object whose functions the others are."""
+    global find_methods
+    find_methods = methods
     for cls in (array, tracer):
         for name, function in PLAIN.items():
             setattr(cls, f"__{name}__", binary(function, f"__{name}__"))
@@ -370,7 +345,12 @@ def give_to(array, tracer, find_numpy):
         cls.flat = property(folded(views.flat), doc="The elements in one dimension.")
         for name in METHODS:
             setattr(cls, name, Method(name))
-    indexing.give_to(array, tracer)
+        cls.__dir__ = listed
+        cls.__getitem__, cls.__setitem__, cls.__iter__ = reads.getitem, reads.setitem, reads.iterate
+        cls.at = property(
+            Indexer, doc="``x.at[index].set(value)`` and its like: changed copies. See ``IndexedArray``."
+        )
+    array.to_device = to_device
     array.__hash__ = ARRAY_HASH
     tracer.__hash__ = lambda self: id(self) >> 4
     refusals.give_to(tracer)
@@ -387,4 +367,4 @@ def _is_own(name):
 
 ARRAY_HASH = Array.__hash__
 
-__all__ = ["give_to", "promoted", "spread"]
+__all__ = ["broadcast_operands", "give_to", "promote_operands"]

@@ -1,14 +1,12 @@
 """``platform_dependent``: other code for other platforms."""
 
 from rabbet import tree
-from rabbet.current import Context, context
 from rabbet.lax import control
 from rabbet.primitives.platforms import OTHERS, place_of, platform_index
+from rabbet.program.context import Context, context
 from rabbet.runtime.values import common_device
-from rabbet.source_info import folded
 
 
-@folded
 def platform_dependent(*args, default=None, **per_platform):
     """Run one of several functions, chosen by the platform for which the program is lowered.
 

@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 
-from rabbet import source_info
-from rabbet.checking import check
 from rabbet.config import config
 from rabbet.errors import JaxprTypeError, PluginError
-from rabbet.jaxpr import Jaxpr
+from rabbet.messages import source_positions
 from rabbet.passes.dead_code import eliminate_dead_code
+from rabbet.program.checking import check
+from rabbet.program.jaxpr import Jaxpr
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,11 @@ class PassContext:
       platform: what the program is compiled for: ``"cpu"``, ``"cuda"``, ...
       options: the compiler options given for this program, by name.
       constants: the values of those inputs that are known already, by variable.
+
+    Example:
+      >>> from rabbet.extend.passes import PassContext
+      >>> PassContext("cpu").platform
+      'cpu'
     """
 
     platform: str
@@ -46,6 +51,23 @@ class Pass:
       after, before: names of passes that it follows and precedes, installed or not.
       doc: one sentence.
       default: False for a pass that runs only where ``config.enable_passes`` names it.
+
+    Example:
+      >>> from rabbet.extend.passes import Equation, Jaxpr, Pass, PassContext, stage
+      >>> def exp_minus_one(jaxpr, context):
+      ...     made_by = {eqn.outputs[0]: eqn for eqn in jaxpr.equations}
+      ...     equations = []
+      ...     for eqn in jaxpr.equations:
+      ...         inner = made_by.get(eqn.inputs[0])
+      ...         by_one = eqn.primitive is lax.sub and getattr(eqn.inputs[1], "value", None) == 1.0
+      ...         if by_one and inner is not None and inner.primitive is lax.exp:
+      ...             eqn = Equation(lax.expm1.op(), inner.inputs, eqn.outputs, eqn.where)
+      ...         equations.append(eqn)
+      ...     return Jaxpr(jaxpr.invars, jaxpr.outvars, equations, jaxpr.constvars)
+      >>> EXPM1 = Pass("exp-minus-one", exp_minus_one, before=("dead-code",), doc="exp(x) - 1 is expm1(x)")
+      >>> program = stage(lambda x: [lax.exp(x) - 1.0], [rb.typeof(np.float32(1))]).jaxpr
+      >>> [eqn.primitive for eqn in EXPM1.run(program, PassContext("cpu")).equations]
+      [exp, expm1]
     """
 
     name: str
@@ -67,15 +89,23 @@ def no_plugins():
     return ()
 
 
+def raise_it(name, reason):
+    """What happens to a pass whose order cannot be: the default of ``set_finder``."""
+    raise PluginError(reason)
+
+
 _finder = no_plugins
+_refuse = raise_it
 _ordered = None
 _watch = None
 
 
-def set_finder(finder):
-    """Name the function that returns the installed ``Pass`` objects. Called once, by composition."""
-    global _finder, _ordered
-    _finder, _ordered = finder, None
+def set_finder(finder, refuse=raise_it):
+    """Name the function that returns the installed ``Pass`` objects, and one that is told of those that are
+    left out: ``refuse(name, reason)``. Called once, by composition.
+    """
+    global _finder, _refuse, _ordered
+    _finder, _refuse, _ordered = finder, refuse, None
 
 
 def set_watch(watch):
@@ -91,8 +121,32 @@ def all_passes():
     """Every pass in the order in which it runs; plugins are loaded when this is first asked."""
     global _ordered
     if _ordered is None:
-        _ordered = tuple(ordered([DEAD_CODE, *_finder()]))
+        _ordered = tuple(without_circles([DEAD_CODE, *_finder()], _refuse))
     return _ordered
+
+
+def without_circles(passes, refuse):
+    """Passes sorted by their constraints, without those that ask for an order that cannot be: ``refuse(name,
+    reason)`` is told of each.
+    """
+    while True:
+        try:
+            return ordered(passes)
+        except PassCircle as error:
+            for name in error.names:
+                refuse(name, str(error))
+            passes = [p for p in passes if p.name not in error.names]
+
+
+class PassCircle(PluginError):
+    """Passes that each ask to run before the next, in a circle."""
+
+    def __init__(self, names):
+        super().__init__(
+            f"the passes {' -> '.join(names)} each ask to run before the next\n"
+            "  to fix: take a name out of `after` or `before` of one of them"
+        )
+        self.names = frozenset(names)
 
 
 def ordered(passes):
@@ -111,9 +165,7 @@ def ordered(passes):
     try:
         return [by_name[n] for n in TopologicalSorter(graph).static_order()]
     except CycleError as error:
-        raise PluginError(
-            f"the passes {' -> '.join(error.args[1])} each ask to run before the next"
-        ) from None
+        raise PassCircle(error.args[1]) from None
 
 
 def is_on(p):
@@ -144,7 +196,7 @@ def _selected(passes, platform, off, on):
         warnings.warn(
             f"{setting} names {name!r}, and no pass is called so; the passes are "
             f"{', '.join(sorted([p.name for p in passes]))}",
-            stacklevel=source_info.stacklevel(),
+            stacklevel=source_positions.stacklevel(),
         )
     return [p for p in passes if is_on(p) and (p.platforms is None or platform in p.platforms)]
 

@@ -9,15 +9,11 @@ import functools
 import threading
 import warnings
 
-from rabbet.errors import PluginError
+from rabbet.errors import PluginError, PluginWarning
+from rabbet.messages.source_positions import stacklevel
 from rabbet.plugins.records import cause
-from rabbet.source_info import stacklevel
 
 GROUP = "rabbet.hooks"
-
-
-class PluginWarning(UserWarning):
-    """A hook plugin failed. What it was watching goes on as if the plugin were not installed."""
 
 
 class Hooks:
@@ -91,19 +87,20 @@ class Hooks:
         registry.add_hookspecs(hookspecs)
         for name in names:
             self._register(registry, manager, name)
-        return {hook: _separate_callers(registry, hook) for hook in hook_names()}
+        return {hook: _separate_callers(registry, hook) for hook in hookspecs.hook_names()}
 
     def _register(self, registry, manager, name):
         try:
             plugin = manager.get(GROUP, name)
         except PluginError as error:
-            self._report(name, str(error))
+            for record in manager.records(GROUP, name):
+                manager.warn(record, error)
             return
         try:
             registry.register(plugin, name)
             registry.check_pending()
             if not registry.get_hookcallers(plugin):
-                raise PluginError(f"{plugin!r} has no function marked with @rabbet.extend.hookimpl")
+                raise PluginError(f"{plugin!r} has no function marked with @rabbet.extend.hooks.hookimpl")
         except Exception as error:
             if registry.has_plugin(name):
                 registry.unregister(name=name)
@@ -120,13 +117,6 @@ def _separate_callers(registry, hook):
         others = [plugin for plugin in everyone if plugin is not implementation.plugin]
         callers.append((implementation.plugin_name, registry.subset_hook_caller(hook, others)))
     return callers
-
-
-def hook_names():
-    """The names of all hooks on the page ``hookspecs.py``."""
-    from rabbet.plugins import hookspecs
-
-    return [name for name, value in vars(hookspecs).items() if hasattr(value, "rabbet_spec")]
 
 
 class Nobody(dict):

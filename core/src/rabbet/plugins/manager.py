@@ -16,19 +16,21 @@ first result is the one that is kept.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
 import sys
 import threading
+import warnings
 from collections import defaultdict
 from collections.abc import Iterable
 from importlib.metadata import Distribution, EntryPoint
 
-from rabbet.errors import MissingPluginError, PluginConflictError, PluginError
-from rabbet.plugins import discovery
-from rabbet.plugins.records import Record, cause
+from rabbet.errors import MissingPluginError, PluginConflictError, PluginError, PluginWarning
+from rabbet.messages.source_positions import stacklevel
+from rabbet.plugins import discovery, validation
+from rabbet.plugins.records import Record, cause, last_frames
 from rabbet.plugins.selection import Selection
+from rabbet.version import VERSION
 
 
 class PluginManager:
@@ -57,6 +59,7 @@ class PluginManager:
         self._lock = threading.RLock()
         self._groups: dict[str, dict[str, list[Record]]] = {}
         self._rescanned: set[str] = set()
+        self._warned: set[str] = set()
         # By entry point, its distribution; by distribution, what it requires and is not met. To
         # read metadata takes longer than to import a small plugin, and one distribution brings several.
         self._owners: dict[tuple, Distribution] = {}
@@ -68,6 +71,10 @@ class PluginManager:
         """The names that ``group`` offers, sorted, without those that the settings switch off."""
         offers = self._offers(group)
         return sorted(n for n, records in offers.items() if any(r.status != "disabled" for r in records))
+
+    def listed(self, group: str) -> list[Record]:
+        """The records of ``group`` as the listing has them; nothing else is read."""
+        return [record for records in self._offers(group).values() for record in records]
 
     def records(self, group: str | None = None, name: str | None = None) -> list[Record]:
         """What is known about each entry point (of one group, of one name), sorted, with owners looked up.
@@ -84,7 +91,7 @@ class PluginManager:
         """Load every plugin that the settings allow, keep every failure, and return all records."""
         for group in discovery.GROUPS:
             for name in self.names(group):
-                self.get_all(group, name)
+                self.get_all(group, name, quiet=True)
         return self.records()
 
     # Loading ------------------------------------------------------------------------------------
@@ -100,18 +107,21 @@ class PluginManager:
         """
         return self._load(self._candidates(group, name)[0])
 
-    def get_all(self, group: str, name: str) -> list:
+    def get_all(self, group: str, name: str, *, quiet: bool = False) -> list:
         """The objects of every usable provider of ``name``; those that fail are left out and kept
         in `records`.
 
         For groups in which several packages add to one name (``rabbet.rules``), and for listings.
-        Never raises for what a plugin does.
+        Never raises for what a plugin does, and warns once, unless ``quiet``.
         """
         loaded = []
         for record in self._offers(group).get(name, ()):
             if record.status in ("found", "loaded"):
-                with contextlib.suppress(PluginError):
+                try:
                     loaded.append(self._load(record))
+                except PluginError as error:
+                    if not quiet:
+                        self.warn(record, error)
         return loaded
 
     def objects(self, group: str) -> list:
@@ -126,6 +136,14 @@ class PluginManager:
         with self._lock:
             if not record.broken:
                 record.status, record.error = status, error
+                record.cause, record.frames = cause(error), last_frames(error)
+
+    def warn(self, record: Record, error: PluginError) -> None:
+        """Say that a plugin is left out, once for all that its package brings."""
+        if record.package not in self._warned:
+            self._warned.add(record.package)
+            text = f"{error}\n  everything else goes on without it"
+            warnings.warn(text, PluginWarning, stacklevel=stacklevel())
 
     # Steps of the journey -----------------------------------------------------------------------
 
@@ -252,6 +270,10 @@ class PluginManager:
                 if record.status != "loaded":  # by another thread, meanwhile
                     self.fail(record, error)
             return
+        wrong = validation.problem(record.group, record.name, loaded)
+        if wrong is not None:
+            self.fail(record, PluginError(wrong), "invalid")
+            return
         with self._lock:
             if record.status != "loaded":
                 record.object, record.status = loaded, "loaded"
@@ -260,19 +282,16 @@ class PluginManager:
                 self._on_load(place)
 
 
-NAMESPACES = frozenset(["rabbet", "rabbet.experimental"])
-
-
 def source_places(module_name: str) -> list[str]:
     """The folders (or, for a plugin that is one module, the file) that hold an imported plugin's code.
 
-    That is the outermost package around the module that is not ``rabbet`` itself, ``rabbet.experimental``
-    nor a namespace, since those hold other people's code too.
+    That is the outermost package around the module that is not one of core's own in which plugins have
+    theirs, since those hold other people's code too.
     """
     for name in _with_parents(module_name):
         module = sys.modules.get(name)
         file = getattr(module, "__file__", None)
-        if name not in NAMESPACES and file:
+        if name not in discovery.NAMESPACES and file:
             return list(getattr(module, "__path__", [file]))
     return []
 
@@ -307,9 +326,14 @@ def _failure(record) -> str:
             f"  {record.error}; it was not imported",
             f"  to fix: python -m pip install --upgrade {record.package} rabbet-core",
         ]
+    elif record.status == "invalid":
+        lines += [
+            f"  {record.error}",
+            f"  to go on without it: RABBET_DISABLE_PLUGINS={record.package}",
+        ]
     else:
         lines += [
-            f"  {cause(record.error)}",
+            f"  {record.cause}",
             f"  the whole story: rabbet doctor; to go on without it: RABBET_DISABLE_PLUGINS={record.package}",
         ]
     return "\n".join(lines)
@@ -341,17 +365,15 @@ def default_manager() -> PluginManager:
 
     The settings are read once, here: which plugins exist cannot change under a running program.
     """
-    import rabbet
-
     selection = Selection.from_settings(
         os.environ.get("RABBET_PLUGINS"),
         os.environ.get("RABBET_DISABLE_PLUGINS"),
         os.environ.get("RABBET_PREFER"),
     )
-    return PluginManager(core_version=rabbet.__version__, selection=selection, on_load=_hide_from_tracebacks)
+    return PluginManager(core_version=VERSION, selection=selection, on_load=_hide_from_tracebacks)
 
 
 def _hide_from_tracebacks(place):
-    from rabbet import source_info
+    from rabbet.messages import source_positions
 
-    source_info.add_internal_root(place)
+    source_positions.add_internal_root(place)

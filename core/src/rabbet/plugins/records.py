@@ -13,7 +13,7 @@ import traceback
 from dataclasses import dataclass, field
 from importlib.metadata import Distribution, EntryPoint
 
-from rabbet import source_info
+from rabbet.messages import source_positions
 from rabbet.plugins import discovery
 
 STATUSES = {
@@ -21,11 +21,12 @@ STATUSES = {
     "loaded": "imported and in use",
     "failed": "its import raised",
     "incompatible": "made for another version of rabbet-core; not imported",
+    "invalid": "what it names is not what its group is for",
     "conflict": "another package offers the same name; neither is used",
     "disabled": "switched off by RABBET_PLUGINS or RABBET_DISABLE_PLUGINS",
     "passed over": "RABBET_PREFER chose another package",
 }
-BROKEN = frozenset({"failed", "incompatible", "conflict"})
+BROKEN = frozenset({"failed", "incompatible", "invalid", "conflict"})
 
 
 @dataclass
@@ -39,6 +40,8 @@ class Record:
       error: the exception that explains the status (an import's own error, as it was raised); None
         where all is well.
       object: what was loaded, once the status is ``loaded``.
+      cause, frames: what the error says and where it was raised, kept because a traceback that has been
+        shown to a user has lost the plugin's lines.
     """
 
     entry_point: EntryPoint
@@ -46,6 +49,8 @@ class Record:
     status: str = "found"
     error: BaseException | None = None
     object: object = field(default=None, repr=False)
+    cause: str = ""
+    frames: list[str] = field(default_factory=list, repr=False)
 
     @property
     def group(self) -> str:
@@ -94,13 +99,13 @@ def cause(error: BaseException) -> str:
     frames = _frames(error)
     outside = [one for one in frames if "site-packages" in one.filename or not _is_in(one, STDLIB)]
     place = (outside or frames or [None])[-1]
-    return text if place is None else f"{text} ({source_info.short_path(place.filename)}:{place.lineno})"
+    return text if place is None else f"{text} ({source_positions.short_path(place.filename)}:{place.lineno})"
 
 
 def last_frames(error: BaseException, count: int = 3) -> list[str]:
     """The last ``count`` lines of the traceback, innermost last: ``rabbet_x/native.py:3, in load: ...``."""
     return [
-        f"{source_info.short_path(one.filename)}:{one.lineno}, in {one.name}: {one.line}"
+        f"{source_positions.short_path(one.filename)}:{one.lineno}, in {one.name}: {one.line}"
         for one in _frames(error)[-count:]
     ]
 

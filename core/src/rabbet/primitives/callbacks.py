@@ -5,18 +5,18 @@ through the runtime. Both ways the results are checked before anybody reads thei
 """
 
 from rabbet import tree
-from rabbet.avals import ShapedArray
-from rabbet.current import Context, context
-from rabbet.effects import Effect
 from rabbet.errors import MissingRule
-from rabbet.interpreter import Tracer, typeof
 from rabbet.lowering.extended import EXTENDED, as_it_is
-from rabbet.lowering.host_callbacks import write_call
-from rabbet.payloads import Batched
-from rabbet.primitive import Primitive
+from rabbet.lowering.host_callbacks import write_python_call
 from rabbet.primitives import batching, loops, shape, zeros
-from rabbet.rules import refusing
-from rabbet.staging import stage
+from rabbet.program.avals import ShapedArray
+from rabbet.program.context import Context, context
+from rabbet.program.effects import Effect
+from rabbet.rules.payloads import Batched
+from rabbet.rules.primitive import Primitive
+from rabbet.rules.tables import refusing
+from rabbet.trace.interpreter import Tracer, typeof
+from rabbet.trace.staging import stage
 
 VMAP_METHODS = (
     "sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized",
@@ -62,7 +62,7 @@ def lower_callback(op, *names):
         )
     callback, out_avals = op["callback"], tuple(op.out_avals)
     (effect,) = op.primitive.effects_of(op.params) or (None,)
-    return write_call(op, lambda arrays: callback.call(arrays, out_avals), names, effect)
+    return write_python_call(op, lambda arrays: callback.call(arrays, out_avals), names, effect)
 
 
 for _primitive in (pure_callback, io_callback, debug_callback):
@@ -169,7 +169,7 @@ def unrolled(op, operands):
     mapped = [b if b.axis is None else batching.move_axis(b.value, b.axis, 0) for b in operands]
     if not size:
         avals = [a.update(shape=(0, *a.shape)) for a in op.params.get("out_avals", ())]
-        return [Batched(zeros.full(a, 0), 0) for a in avals]
+        return [Batched(zeros.full_of_type(a, 0), 0) for a in avals]
     calls = [
         op(*[x.value if type(x) is Batched else loops.element(x, i) for x in mapped]) for i in range(size)
     ]

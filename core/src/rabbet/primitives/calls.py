@@ -5,11 +5,10 @@ mode splits it into known and linear halves in its own package, and transposes t
 here.
 """
 
-from rabbet import bodies
-from rabbet.interpreter import typeof
-from rabbet.payloads import Linear, Zero
-from rabbet.primitive import Primitive
 from rabbet.primitives import transposition
+from rabbet.rules.payloads import Linear, Zero
+from rabbet.rules.primitive import Primitive
+from rabbet.trace import bodies
 
 
 def jit_aval(*avals, jaxpr, name, inline=False):
@@ -21,12 +20,21 @@ def jit_aval(*avals, jaxpr, name, inline=False):
     return jaxpr.out_avals
 
 
-jit = Primitive("jit", jit_aval, kinds=("body",), multiple_results=True, doc="a program called as one unit")
+jit = Primitive(
+    "jit", jit_aval, kinds=("body",), multiple_results=True, is_call=True, doc="a program called as one unit"
+)
 
 
-def call_of(jaxpr, name, inline=False):
+def call_op(jaxpr, name, inline=False):
     """The operator that calls ``jaxpr``; the same object each time, so that what was compiled for it is
     found again.
+
+    Example:
+      >>> from rabbet.extend.passes import stage
+      >>> from rabbet.extend.primitive import call_op
+      >>> program = stage(lambda x: [lax.mul(x, x)], [rb.typeof(1.0)]).jaxpr
+      >>> call_op(program, "square")(3.0)
+      [Array(9., dtype=float32, weak_type=True)]
     """
     return jaxpr.once(("jit", name, inline), lambda: jit.op(jaxpr=jaxpr, name=name, inline=inline))
 
@@ -38,20 +46,17 @@ def lower_jit(op, *names):
 
 @jit.rule("body")
 def body_jit(op, interpreter, args):
-    leaves, structures = bodies.take_apart(interpreter, bodies.entering(interpreter, args))
-    avals = [typeof(x) for x in leaves]
-    body, out_structures, consts = bodies.interpret(interpreter, op.params["jaxpr"], structures, avals)
-    outs = call_of(body, op.params["name"], op.params.get("inline", False))(*consts, *leaves)
-    return bodies.put_together(interpreter, out_structures, outs)
+    body, operands, finish = bodies.interpret_call(interpreter, op.params["jaxpr"], args)
+    return finish(call_op(body, op.params["name"], op.params.get("inline", False))(*operands))
 
 
 @jit.rule("transpose")
 def transpose_jit(op, cts, *operands):
     linear = tuple([type(x) is Linear for x in operands])
     nonzero = tuple([type(ct) is not Zero for ct in cts])
-    body, produced = transposition.transposed(op.params["jaxpr"], linear, nonzero)
+    body, produced = transposition.transposed_program(op.params["jaxpr"], linear, nonzero)
     known = [x for x in operands if type(x) is not Linear]
-    call = call_of(body, f"transpose_{op.params['name']}", op.params.get("inline", False))
+    call = call_op(body, f"transpose_{op.params['name']}", op.params.get("inline", False))
     results = iter(call(*known, *[ct for ct in cts if type(ct) is not Zero]))
     kept = iter(produced)
     return tuple([next(results) if lin and next(kept) else None for lin in linear])

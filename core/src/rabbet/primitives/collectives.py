@@ -14,19 +14,27 @@ reduction is the same for all members and has it no more.
 import numpy as np
 
 from rabbet import dtypes
-from rabbet.avals import ShapedArray
-from rabbet.axes import COLLECTIVE
 from rabbet.errors import UnboundAxisError
-from rabbet.interpreter import typeof
-from rabbet.payloads import Batched, Dual
-from rabbet.primitive import Primitive
 from rabbet.primitives import checks, convert, elementwise, gather, logic, reductions, shape, zeros
 from rabbet.primitives.batching import at, move_axis, new_axis
 from rabbet.primitives.checks import NUMBERS, REALS
-from rabbet.rules import RuleTable
+from rabbet.program.avals import ShapedArray
+from rabbet.rules.payloads import Batched, Dual
+from rabbet.rules.primitive import Primitive
+from rabbet.rules.tables import RuleTable
+from rabbet.trace.interpreter import typeof
 
 collective = RuleTable(
-    COLLECTIVE, doc="(op, *batched) -> Batched; the batch dimension is the axis that op communicates along"
+    "collective",
+    doc="""(op, *batched) -> Batched; the batch dimension is the axis that op communicates along
+
+    Example:
+      >>> from rabbet.extend.primitive import Batched, psum
+      >>> from rabbet.extend.transform import collective
+      >>> members = Batched(np.float32([1, 2, 3]), 0)
+      >>> float(collective.lookup(psum)(psum.op(axis="i", size=3, groups=None), members).value)
+      6.0
+    """,
 )
 
 INDEX = dtypes.canonicalize("int32")
@@ -100,14 +108,14 @@ def all_reduce(name, accepts, reduce, doc, kinds):
         checks.accept(name, accepts, x)
         return x
 
-    primitive = Primitive(name, abstract, kinds=kinds, doc=doc)
+    primitive = Primitive(name, abstract, kinds=kinds, axis="axis", doc=doc)
     primitive.rule("lower")(lower_unbound)
 
     @primitive.rule("batch")
     def batch_all_reduce(op, x):
         return Batched(op(x.value), x.axis)
 
-    @primitive.rule(COLLECTIVE)
+    @primitive.rule("collective")
     def reduce_members(op, x):
         groups, size = op.params["groups"], op.params["size"]
         if x.axis is None and groups is None:
@@ -162,7 +170,7 @@ def all_gather_aval(x, axis, size, groups):
 
 
 all_gather = Primitive(
-    "all_gather", all_gather_aval, kinds=("structural", "linear"),
+    "all_gather", all_gather_aval, kinds=("structural", "linear"), axis="axis",
     doc="the values of all members of a named axis, stacked in front",
 )  # fmt: skip
 all_gather.rule("lower")(lower_unbound)
@@ -173,7 +181,7 @@ def batch_all_gather(op, x):
     return Batched(op(x.value), x.axis + 1)
 
 
-@all_gather.rule(COLLECTIVE)
+@all_gather.rule("collective")
 def gather_members(op, x):
     groups, size = op.params["groups"], op.params["size"]
     if groups is None:
@@ -201,7 +209,7 @@ def leading_is_members(name, x, size, groups):
 
 
 reduce_scatter = Primitive(
-    "reduce_scatter", reduce_scatter_aval, kinds=("increasing", "linear"),
+    "reduce_scatter", reduce_scatter_aval, kinds=("increasing", "linear"), axis="axis",
     doc="of the sum over the members of a named axis the slice of each member's own index",
 )  # fmt: skip
 reduce_scatter.rule("lower")(lower_unbound)
@@ -212,7 +220,7 @@ def batch_reduce_scatter(op, x):
     return Batched(op(move_axis(x.value, x.axis, 1)), 0)
 
 
-@reduce_scatter.rule(COLLECTIVE)
+@reduce_scatter.rule("collective")
 def scatter_to_members(op, x):
     groups, size = op.params["groups"], op.params["size"]
     if groups is None:
@@ -235,7 +243,7 @@ def all_to_all_aval(x, axis, size, groups):
 
 
 all_to_all = Primitive(
-    "all_to_all", all_to_all_aval, kinds=("structural", "linear"),
+    "all_to_all", all_to_all_aval, kinds=("structural", "linear"), axis="axis",
     doc="slice k of member m becomes slice m of member k, along a named axis and the first dimension",
 )  # fmt: skip
 all_to_all.rule("lower")(lower_unbound)
@@ -246,7 +254,7 @@ def batch_all_to_all(op, x):
     return Batched(op(move_axis(x.value, x.axis, 1)), 1)
 
 
-@all_to_all.rule(COLLECTIVE)
+@all_to_all.rule("collective")
 def exchange(op, x):
     groups = op.params["groups"]
     stacked = at(x, 0, op.params["size"])
@@ -261,7 +269,7 @@ def transpose_all_to_all(op, ct, x):
 
 
 ppermute = Primitive(
-    "ppermute", lambda x, axis, size, perm: x, kinds=("linear",),
+    "ppermute", lambda x, axis, size, perm: x, kinds=("linear",), axis="axis",
     doc="for each pair (source, destination) of perm the source's value at the destination, else zeros",
 )  # fmt: skip
 ppermute.rule("lower")(lower_unbound)
@@ -272,14 +280,14 @@ def batch_ppermute(op, x):
     return Batched(op(x.value), x.axis)
 
 
-@ppermute.rule(COLLECTIVE)
+@ppermute.rule("collective")
 def permute_members(op, x):
     size = op.params["size"]
     source = {destination: source for source, destination in op.params["perm"]}
     stacked = at(x, 0, size)
     if len(source) < size:
         one = typeof(stacked)
-        nothing = zeros.full(one.update(shape=(1, *one.shape[1:])), 0)
+        nothing = zeros.full_of_type(one.update(shape=(1, *one.shape[1:])), 0)
         stacked = shape.concatenate(stacked, nothing, dimension=0)
     return Batched(rows(stacked, [source.get(i, size) for i in range(size)]), 0)
 
@@ -292,12 +300,13 @@ def transpose_ppermute(op, ct, x):
 
 # ------------------------------------------------------------------------------------------------- index
 axis_index = Primitive(
-    "axis_index", lambda *, axis, size: ShapedArray((), INDEX), doc="a member's index along a named axis"
-)
+    "axis_index", lambda *, axis, size: ShapedArray((), INDEX), axis="axis",
+    doc="a member's index along a named axis",
+)  # fmt: skip
 axis_index.rule("lower")(lower_unbound)
 
 
-@axis_index.rule(COLLECTIVE)
+@axis_index.rule("collective")
 def index_of_members(op):
     return Batched(shape.iota(dtype=INDEX, shape=(op.params["size"],), dimension=0), 0)
 

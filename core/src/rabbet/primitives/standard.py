@@ -5,18 +5,49 @@ batches by lining up its operands, a linear one is its own derivative, a bilinea
 rule.
 """
 
-from rabbet.interpreter import typeof
 from rabbet.lowering.module import lower
-from rabbet.payloads import Batched, Dual, Zero
 from rabbet.primitives import batching, reductions, shape, zeros
-from rabbet.rules import RuleTable
+from rabbet.rules.payloads import Batched, Dual, Zero
+from rabbet.rules.tables import Role, RuleTable
+from rabbet.trace.interpreter import typeof
 
-jvp = RuleTable("jvp", doc="(op, *duals) -> Dual, or a list of them; called when some tangent is not Zero")
+jvp = RuleTable(
+    "jvp",
+    doc="""(op, *duals) -> Dual, or a list of them; called when some tangent is not Zero
+
+    Example:
+      >>> from rabbet.extend.primitive import Dual
+      >>> from rabbet.extend.transform import jvp
+      >>> float(jvp.lookup(lax.sin)(lax.sin.op(), Dual(0.0, 2.0)).tangent)
+      2.0
+    """,
+    roles=(Role.FORWARD,),
+)
 transpose = RuleTable(
-    "transpose", doc="(op, cotangent, *operands) -> a cotangent per operand, None where it is not Linear"
+    "transpose",
+    doc="""(op, cotangent, *operands) -> a cotangent per operand, None where it is not Linear
+
+    Example:
+      >>> from rabbet.extend.primitive import Linear
+      >>> from rabbet.extend.transform import transpose
+      >>> to_x, to_y = transpose.lookup(lax.mul)(lax.mul.op(), 1.0, Linear(rb.typeof(2.0)), 5.0)
+      >>> float(to_x), to_y
+      (5.0, None)
+    """,
+    roles=(Role.TRANSPOSES,),
 )
 batch = RuleTable(
-    "batch", doc="(op, *batched) -> Batched, or a list of them; called when some operand has a batch axis"
+    "batch",
+    doc="""(op, *batched) -> Batched, or a list of them; called when some operand has a batch axis
+
+    Example:
+      >>> from rabbet.extend.primitive import Batched
+      >>> from rabbet.extend.transform import batch
+      >>> columns, scale = Batched(np.ones((3, 4)), 1), Batched(2.0, None)
+      >>> batch.lookup(lax.mul)(lax.mul.op(), columns, scale).axis
+      1
+    """,
+    roles=(Role.BATCHES,),
 )
 
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 from rabbet.errors import ConfigError, PluginError
 from rabbet.lowering import custom_calls
-from rabbet.runtime import adapter, backends, compile_options, devices, memory_report, observers
+from rabbet.runtime import adapter, backends, compile_options, devices, hook_calls, memory_report
 from rabbet.runtime.compile_failure import compile_failure
 
 
@@ -63,6 +63,11 @@ def compile_ahead(lowering, topology, options=None):
       PluginError: its compiler cannot be loaded, or it does not compile for other machines.
       ConfigError: no such topology or option.
       CompileError: what the compiler says against the program, and its largest arrays if memory is short.
+
+    Example:
+      >>> from rabbet.extend.backend import compile_ahead, lower_program
+      >>> def for_one_tpu_core(program):
+      ...     return compile_ahead(lower_program(program, platform="tpu"), "v5e:2x2")
     """
     started = time.perf_counter()
     platform, name = lowering.platform, lowering.name
@@ -79,12 +84,12 @@ def compile_ahead(lowering, topology, options=None):
         )
     raw = adapter.compile_only_devices(backend.topology(topology))[0]
     text = lowering.module.key_text
-    backends.provide_calls(platform, custom_calls.targets(text))
+    backend.provide(custom_calls.targets(text))
     device = SimpleNamespace(id=raw.id, client=SimpleNamespace(backend=backend))
     build = compile_options.build_options(device, text=text)
     overrides = compile_options.merge(dict(build.env_option_overrides), named(options))
     build.env_option_overrides = sorted(overrides.items())
-    observers.tell("compile_started", name=name, platform=platform, module_size=len(text))
+    hook_calls.tell_hooks("compile_started", name=name, platform=platform, module_size=len(text))
     try:
         exe = adapter.compile_unloaded(raw.client, lowering.module.text, adapter.device_list((raw,)), build)
     except adapter.XlaRuntimeError as error:
@@ -94,7 +99,7 @@ def compile_ahead(lowering, topology, options=None):
         raise compile_failure(lowering, adapter.without_version_guess(message)) from None
     finally:
         seconds = time.perf_counter() - started
-        observers.tell("compile_finished", name=name, seconds=seconds, cached=False)
+        hook_calls.tell_hooks("compile_finished", name=name, seconds=seconds, cached=False)
     out = AheadExecutable(exe, lowering, topology, raw.device_kind, seconds)
     check_memory(out, backend)
     return out

@@ -9,11 +9,12 @@ from numpy import asarray
 
 from rabbet import dtypes
 from rabbet.errors import DeletedArrayError
-from rabbet.interpreter import Tracer
-from rabbet.runtime import adapter, dlpack, failures
+from rabbet.messages.tracebacks import fold_traceback, folds_itself
+from rabbet.runtime import adapter, dlpack, failures, reading
+from rabbet.runtime.devices import default_device
 from rabbet.runtime.placement import placement
 from rabbet.runtime.sharding import SingleDeviceSharding
-from rabbet.source_info import fold_traceback, folds_itself
+from rabbet.trace.interpreter import Tracer
 
 
 class ArrayType(type):
@@ -96,12 +97,6 @@ class Array(metaclass=ArrayType):
             raise self.deleted()
         adapter.start_copy_to_host([self.raw])
 
-    def to_device(self, device, *, stream=None):
-        """The array on another device."""
-        from rabbet.runtime.transfer import device_put
-
-        return device_put(self, device)
-
     # ----------------------------------------------------------------------------------------- to the host
     def _value(self):
         lent = self.spec.lent
@@ -121,7 +116,7 @@ class Array(metaclass=ArrayType):
             raise self.deleted()
         if self.aval.dtype == dtypes.float0:
             return np.zeros(self.aval.shape, dtypes.float0)
-        return failures.translated(adapter.to_numpy, self.raw)
+        return failures.translated(reading.to_numpy, self.raw)
 
     def deleted(self):
         """The error for using this array after it was deleted or donated."""
@@ -223,7 +218,7 @@ class Array(metaclass=ArrayType):
             return f"Array({self.aval.str_short()}, deleted)"
         if isinstance(self.aval.dtype, dtypes.ExtendedDType):
             return (
-                f"Array({self.aval.shape}, dtype={self.aval.dtype}) overlaying:\n{adapter.to_numpy(self.raw)}"
+                f"Array({self.aval.shape}, dtype={self.aval.dtype}) overlaying:\n{reading.to_numpy(self.raw)}"
             )
         weak = ", weak_type=True" if self.aval.weak_type else ""
         tail = f"dtype={self.aval.dtype.name}{weak})"
@@ -254,7 +249,7 @@ class Array(metaclass=ArrayType):
 
     def __reduce__(self):
         if isinstance(self.aval.dtype, dtypes.ExtendedDType):
-            return _unpickle_physical, (adapter.to_numpy(self.raw), self.aval)
+            return _unpickle_physical, (reading.to_numpy(self.raw), self.aval)
         return _unpickle, (self._value(), self.aval.weak_type)
 
     def __copy__(self):
@@ -263,7 +258,7 @@ class Array(metaclass=ArrayType):
     def __deepcopy__(self, memo):
         if self.raw.is_deleted():
             raise self.deleted()
-        raw = adapter.copy_to_device(self.raw, self.spec.device.raw, self.spec.sharding, always_copy=True)
+        raw = reading.copy_to_device(self.raw, self.spec.device.raw, self.spec.sharding, always_copy=True)
         return Array(raw, self.spec)
 
     def addressable_data(self, index):
@@ -289,12 +284,10 @@ def from_host(host, aval, device, committed, *, private=False):
 
 
 def _unpickle(value, weak_type):
-    from rabbet.avals import ShapedArray
+    from rabbet.program.avals import ShapedArray
 
     return _unpickle_physical(value, ShapedArray(value.shape, value.dtype, weak_type))
 
 
 def _unpickle_physical(value, aval):
-    from rabbet.runtime.devices import default_device
-
     return from_host(np.ascontiguousarray(value).reshape(aval.physical.shape), aval, default_device(), False)

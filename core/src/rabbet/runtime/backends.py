@@ -16,9 +16,8 @@ from rabbet.errors import MissingPluginError, PluginError
 
 GROUP = "rabbet.backends"
 
-# Names that people use for a platform, and how to get one that is not installed.
+# Names that people use for whichever of several platforms there is.
 ALIASES = {"gpu": ("cuda", "rocm")}
-INSTALL = {"cpu": "rabbet-pjrt-cpu", "cuda": "rabbet[cuda13]", "gpu": "rabbet[cuda13]", "tpu": "rabbet[tpu]"}
 
 
 def no_obstacle():
@@ -68,9 +67,17 @@ class Backend:
       build: `() -> str`, which differs between builds of a native library whose compiled programs cannot be
         exchanged; the client's own version is added to it. Part of every key of the cache on disk.
 
-    Example::
-
-        BACKEND = Backend(platform="toaster", priority=10, make_client=make_client)
+    Example:
+      >>> from rabbet.extend.backend import Backend
+      >>> def make_client(options):
+      ...     import toaster_sdk
+      ...
+      ...     return toaster_sdk.client(**options)
+      >>> def obstacle():
+      ...     return "no toaster is plugged in"
+      >>> BACKEND = Backend(platform="toaster", priority=10, make_client=make_client, obstacle=obstacle)
+      >>> BACKEND.obstacle()
+      'no toaster is plugged in'
     """
 
     platform: str
@@ -88,6 +95,11 @@ class Backend:
     program_options: Callable[[str], Mapping] | None = None
     lacks: Callable[[Any], str | None] | None = None
     build: Callable[[], str] = unknown_build
+
+    def provide(self, targets):
+        """Register the native functions of these names that the platform knows; nothing to do for none."""
+        if targets:
+            self.provide_calls(targets)
 
 
 class BackendRegistry:
@@ -140,7 +152,7 @@ class BackendRegistry:
         if not isinstance(backend, Backend):
             raise PluginError(
                 f"the plugin for platform {platform!r} offers a {type(backend).__name__}, not a "
-                "rabbet.extend.Backend; its entry point must name a Backend value"
+                "rabbet.extend.backend.Backend; its entry point must name a Backend value"
             )
         if backend.platform != platform:
             raise PluginError(
@@ -168,7 +180,8 @@ class BackendRegistry:
 def unknown_platform(name, installed):
     """Return the message for a platform that no installed package offers."""
     present = f"installed platforms: {', '.join(installed)}" if installed else "no backend is installed"
-    package = INSTALL.get(name)
+    known = find_providers(GROUP)
+    package = next((known[one] for one in (name, *ALIASES.get(name, ())) if one in known), None)
     advice = (
         f'to get it: python -m pip install "{package}"'
         if package
@@ -180,10 +193,20 @@ def unknown_platform(name, installed):
 find_manager = None
 
 
-def set_manager(function):
-    """Name the function that returns the process's plugin manager. Called once, by composition."""
-    global find_manager
-    find_manager = function
+def no_providers(group):
+    """Nobody knows what to install: what ``find_providers`` is until ``rabbet`` is composed."""
+    return {}
+
+
+find_providers = no_providers
+
+
+def set_manager(function, providers):
+    """Name the functions that return the process's plugin manager, and, for an entry-point group, what to
+    install for each name that is known. Called once, by composition.
+    """
+    global find_manager, find_providers
+    find_manager, find_providers = function, providers
 
 
 @functools.cache
@@ -192,35 +215,14 @@ def default_registry():
     return BackendRegistry(find_manager())
 
 
-def lowerings(platform):
-    """Return the `RuleSet` of lowering rules that the backend of `platform` brings; None without one."""
-    backend = for_text(platform)
-    return backend and backend.lowerings
-
-
-def lacks(platform):
-    """Return `Backend.lacks` of the backend of `platform`; None without one."""
-    backend = for_text(platform)
-    return backend and backend.lacks
-
-
-def for_text(platform):
-    """Return the `Backend` to write programs for, None for a platform that is not installed: its text can
-    be written all the same, in the common rules.
+def writing_for(platform):
+    """Return ``(platform, backend)`` to write programs for: the installed platform that a name stands for
+    ('gpu' may be 'cuda') and its `Backend`. For a platform that is not installed the name as it is and None:
+    its text can be written all the same, in the common rules.
     """
     registry = default_registry()
-    return registry.get(platform) if platform in registry.installed() else None
-
-
-def known_as(platform):
-    """Return the installed platform that a name stands for ('gpu' may be 'cuda'), else the name as it is."""
     try:
-        return default_registry().resolve(platform)
+        platform = registry.resolve(platform)
     except MissingPluginError:
-        return platform
-
-
-def provide_calls(platform, targets):
-    """Have the backend of `platform` register the native functions `targets` (names) that it knows."""
-    if targets:
-        default_registry().get(platform).provide_calls(targets)
+        return platform, None
+    return platform, registry.get(platform)

@@ -11,25 +11,23 @@ import inspect
 
 import numpy as np
 
-from rabbet import scalars, tree
-from rabbet.arguments import argument_name
-from rabbet.avals import ShapedArray
+from rabbet import tree
 from rabbet.config import config
-from rabbet.current import context
-from rabbet.dtype_table import DEFAULTS
-from rabbet.interpreter import Tracer, typeof
-from rabbet.jaxpr import open_consts
-from rabbet.runtime import program, values
+from rabbet.dtypes.table import DEFAULTS
+from rabbet.messages.argument_names import argument_name
+from rabbet.program import python_scalars
+from rabbet.program.avals import ShapedArray
+from rabbet.program.jaxpr import consts_as_inputs
+from rabbet.runtime import dispatch, program, values
 from rabbet.runtime.array import Array
 from rabbet.runtime.evaluation import EVALUATION
 from rabbet.runtime.housekeeping import on_clear_caches
-from rabbet.source_info import fold_traceback, folds_itself
-from rabbet.staging import stage
+from rabbet.trace.interpreter import Tracer, typeof
+from rabbet.trace.staging import stage
 
 # Of one function; a loop over f(x, i) would otherwise keep an entry for every i.
 MOST_PROGRAMS = 1024
 LEAF = tree.structure(0)
-new = object.__new__
 
 
 def fused(function=None, *, static=()):
@@ -42,9 +40,12 @@ def fused(function=None, *, static=()):
         themselves.
 
     Example:
+      >>> from rabbet.extend.functions import fused
       >>> @fused(static=("axis",))
-      ... def center(x, axis=None):
-      ...     return x - x.mean(axis)
+      ... def center(x, axis=0):
+      ...     return x - lax.reduce_sum(x, (axis,)) / x.shape[axis]
+      >>> center(np.float32([1, 2, 6]))
+      Array([-2., -1.,  3.], dtype=float32)
     """
     if function is None:
         return functools.partial(fused, static=static)
@@ -54,47 +55,20 @@ def fused(function=None, *, static=()):
         [i for i, name in enumerate(code.co_varnames[: code.co_argcount]) if name in static]
     )
     static = frozenset(static)
-    programs, quick, settings = {}, {}, config.values
+    programs, quick = {}, {}
     on_clear_caches(programs.clear)
     on_clear_caches(quick.clear)
 
-    @functools.wraps(function)
-    def call(*args, **kwargs):
+    def slowly(args, kwargs):
         try:
-            if context.interpreter is not EVALUATION:
-                for a in args:
-                    if type(a) not in PLAIN:
-                        args = [opened(x) for x in args]
-                        break
-                return function(*args, **kwargs)
-            try:
-                if kwargs:
-                    known = quick.get(_quick_key(args, kwargs))
-                elif len(args) == 1:  # a comprehension costs a twentieth of a call
-                    known = quick.get((args[0].spec, settings.traced_key))
-                else:
-                    known = quick.get((*[a.spec for a in args], settings.traced_key))
-            except AttributeError:  # an argument that is no array
-                known = quick.get(key) if (key := _hashable_key(args, kwargs)) else None
-            except (TypeError, ValueError):  # an argument that cannot be part of a key
-                known = None
-            if known is None:
-                return first(args, kwargs)
-            execute, handlers, spec, run = known
-            if execute is None:
-                return run(args)
-            # What run would do, without the call; and Array(raw, spec), without that of __init__.
-            try:
-                raws = [args[0].raw] if len(args) == 1 else [a.raw for a in args]
-                raw = execute(raws).consume_with_handlers(handlers)[0]
-            except Exception:  # run it again: it knows how to say what is wrong with the arguments
-                return run(args)
-            out = new(Array)
-            out.raw, out.spec, out.aval = raw, spec, spec.aval
-            return out
-        except Exception as error:
-            fold_traceback(error)
-            raise
+            found = quick.get(_quick_key(args, kwargs)) if kwargs else None
+        except (TypeError, ValueError, AttributeError):  # an argument that cannot be part of a key
+            found = None
+        return first(args, kwargs) if found is None else found[-1](args)
+
+    def of_others(args):
+        found = quick.get(key) if (key := _hashable_key(args, {})) else None
+        return first(args, {}) if found is None else found[-1](args)
 
     def first(args, kwargs):
         args = [opened(a) for a in args]
@@ -113,8 +87,18 @@ def fused(function=None, *, static=()):
             quick[key] = run.positional(found.fixed, all(type(a) is Array for a in args))
         return run(found.arrays)
 
+    def traced(*args, **kwargs):
+        for a in args:
+            if type(a) not in PLAIN:
+                args = [opened(x) for x in args]
+                break
+        return function(*args, **kwargs)
+
+    call = dispatch.function(
+        function, quick, config.values, EVALUATION, traced=traced, slowly=slowly, of_others=of_others
+    )
     call.__wrapped__ = function
-    return folds_itself(call)
+    return call
 
 
 PLAIN = frozenset((Array, Tracer, bool, int, float, complex, str, type(None)))
@@ -178,7 +162,7 @@ class _Signature:
         parts, treedef = tree.flatten(value)
         kinds = []
         for x in parts:
-            if isinstance(x, (Array, np.ndarray, np.generic)) or scalars.is_python_scalar(x):
+            if isinstance(x, (Array, np.ndarray, np.generic)) or python_scalars.is_python_scalar(x):
                 leaves.append(x)
                 kinds.append(DYNAMIC)
             else:
@@ -235,7 +219,7 @@ def _hashable_key(args, kwargs):
     return key
 
 
-_NUMBERS = frozenset(scalars.PYTHON_SCALARS)
+_NUMBERS = frozenset(python_scalars.PYTHON_SCALARS)
 
 
 def _hashable(value):
@@ -252,7 +236,7 @@ def _is_wide(dtype):
 
 def _array(x, device, wide):
     if type(x) is Array:
-        return x if x.spec.device is device else values.moved(x, device, x.spec.committed)
+        return x if x.spec.device is device else values.copy_to_device(x, device, x.spec.committed)
     if wide and type(x) in (int, float, complex):
         return values.scalar_array(x, ShapedArray((), DEFAULTS[True][type(x)], True), device)
     if wide and isinstance(x, (np.ndarray, np.generic)):
@@ -277,8 +261,8 @@ class _Compiled:
         they are, statics among them ignored, numbers as the arrays that were made of them. Where there are
         arrays alone and one result, the caller can do the same by the others; else they are None.
         """
-        if only_arrays and hasattr(self.runner, "direct"):
-            return *self.runner.direct, self.runner
+        if only_arrays and self.single:
+            return dispatch.known(self.runner)
         if any(x is not None for x in fixed):
 
             def run_with_numbers(args):
@@ -301,6 +285,6 @@ def _compile(function, signature):
     name = getattr(function, "__name__", "fused")
     closed = stage(flat, [typeof(a) for a in signature.arrays], name)
     consts = [values.to_array(c, signature.device) for c in closed.consts]
-    lowering = program.lower(open_consts(closed), signature.device.platform, name)
+    lowering = program.lower(consts_as_inputs(closed), signature.device.platform, name)
     made = program.compile(lowering, signature.device)
     return _Compiled(made, signature.committed, consts, treedef)

@@ -4,16 +4,15 @@ was compiled.
 
 import numpy as np
 
-from rabbet import dtypes, primitive, tree
-from rabbet.avals import ShapedArray
+from rabbet import dtypes, tree
+from rabbet.program.avals import ShapedArray
+from rabbet.rules import primitive
 from rabbet.runtime import program, values
 from rabbet.runtime.array import Array
-from rabbet.runtime.devices import default_clients
+from rabbet.runtime.devices import default_clients, forget_when_forked
 from rabbet.runtime.placement import placement
-from rabbet.source_info import folded
 
 
-@folded
 def device_get(x):
     """The arrays of a pytree as NumPy arrays, waiting for their values; other leaves, and
     typed keys, stay as they are.
@@ -30,7 +29,6 @@ def is_readable(x):
     return hasattr(x, "__array__") and not (type(x) is Array and x.aval.is_extended)
 
 
-@folded
 def copy_to_host_async(x):
     """Begin copying the arrays of a pytree to the host; return the pytree."""
     for leaf in tree.leaves(x):
@@ -39,7 +37,6 @@ def copy_to_host_async(x):
     return x
 
 
-@folded
 def block_until_ready(x):
     """Wait until every array in a pytree is computed; return the pytree. Errors of the computations are
     raised here.
@@ -50,7 +47,6 @@ def block_until_ready(x):
     return x
 
 
-@folded
 def live_arrays(platform=None):
     """All arrays of this process that hold memory, on one platform or on all that are in use."""
     found = []
@@ -69,7 +65,6 @@ def _aval(aval):
     return ShapedArray(tuple(aval.shape), dtypes.canonicalize(aval.dtype), bool(aval.weak_type))
 
 
-@folded
 def clear_caches():
     """Forget every traced and compiled program of this process (the persistent cache stays)."""
     for p in primitive.all_primitives().values():
@@ -79,8 +74,18 @@ def clear_caches():
 
 
 _forgetters = [values._scalars.clear, program.shared.clear]
+forget_when_forked.append(clear_caches)
 
 
 def on_clear_caches(forget):
-    """Call ``forget()`` whenever ``clear_caches`` is called; for whoever keeps compiled programs."""
+    """Call ``forget()`` whenever ``clear_caches`` is called; for whoever keeps compiled programs.
+
+    Example:
+      >>> from rabbet.extend.functions import on_clear_caches
+      >>> kept = {"program": 1}
+      >>> on_clear_caches(kept.clear)
+      >>> rb.clear_caches()
+      >>> kept
+      {}
+    """
     _forgetters.append(forget)

@@ -15,11 +15,21 @@ from rabbet import dtypes, passes
 from rabbet.config import config
 from rabbet.lowering import custom_calls
 from rabbet.lowering.module import lower_program
-from rabbet.runtime import adapter, backends, cache, callbacks, compile_options, effects, exhausted, observers
+from rabbet.runtime import (
+    adapter,
+    backends,
+    cache,
+    callbacks,
+    compile_options,
+    dispatch,
+    effects,
+    exhausted,
+    hook_calls,
+)
 from rabbet.runtime.array import Array
 from rabbet.runtime.compile_failure import compile_failure
 from rabbet.runtime.placement import placement
-from rabbet.runtime.shared import Loaded, Shared
+from rabbet.runtime.shared_programs import Loaded, Shared
 
 LOG = logging.getLogger("rabbet")
 ORIGINS = {"compiler": "compiled", "disk": "loaded from the cache", "process": "shared"}
@@ -58,7 +68,7 @@ def lower(jaxpr, platform, name="main", *, donated=(), keep_unused=False, option
       options: compiler options by name, for passes that ask.
     """
     started = time.perf_counter()
-    platform = backends.known_as(platform)
+    platform, backend = backends.writing_for(platform)
     context = passes.PassContext(platform, options or {})
     optimized = passes.run(jaxpr, context)
     passed = time.perf_counter()
@@ -83,14 +93,14 @@ def lower(jaxpr, platform, name="main", *, donated=(), keep_unused=False, option
             platform,
             name=name,
             donated=given,
-            bridges=backends.lowerings(platform),
-            lacks=backends.lacks(platform),
+            bridges=backend and backend.lowerings,
+            lacks=backend and backend.lacks,
         )
     except Exception:
         passes.blame(jaxpr, context)
         raise
     finished = time.perf_counter()
-    observers.tell(
+    hook_calls.tell_hooks(
         "lower_finished", name=name, platform=platform, pass_seconds=passed - started,
         seconds=finished - passed,
     )  # fmt: skip
@@ -136,44 +146,15 @@ class Executable:
 
         Args:
           committed: whether results count as put on the device on purpose.
-          single: return the only result itself. Where the program reads all of its arguments, the function
-            then has an attribute ``direct``: ``(execute, handlers, spec)``, with which a dispatcher can do
-            the same in its own frame.
+          single: return the only result itself.
         """
         specs = [placement(a, self.device, committed) for a in self.lowering.out_avals]
         if effects.is_special(self.lowering):
             special = effects.runner(self, specs, single)
             return self.checking(special) if config.debug_nans or config.debug_infs else special
-        execute = self.exe.execute_sharded
-        handlers = [s.handler for s in specs]
-        kept, diagnose, device = self.lowering.kept, self.diagnose, self.device
-        every = self.lowering.keeps_all
-
-        def run(args, last=False):
-            try:
-                raws = execute([a.raw for a in args] if every else [args[i].raw for i in kept])
-                return list(map(Array, raws.consume_with_handlers(handlers), specs))
-            except Exception as error:
-                if last or not exhausted.made_room(error, device):
-                    raise diagnose(error, args) from None
-            return run(args, last=True)
-
-        if single:
-            (spec,) = specs
-
-            def run_single(args, last=False):
-                try:
-                    raws = execute([a.raw for a in args] if every else [args[i].raw for i in kept])
-                    return Array(raws.consume_with_handlers(handlers)[0], spec)
-                except Exception as error:
-                    if last or not exhausted.made_room(error, device):
-                        raise diagnose(error, args) from None
-                return run_single(args, last=True)
-
-            run = run_single  # type: ignore[assignment]
-            if every:
-                # For dispatchers that count every call: what run_single does, taken apart.
-                run_single.direct = execute, handlers, spec  # type: ignore[attr-defined]
+        run = dispatch.runner(
+            self.exe.execute_sharded, specs, self.lowering, self.device, self.diagnose, single=single
+        )
         return self.checking(run) if config.debug_nans or config.debug_infs else run
 
     def checking(self, run):
@@ -247,7 +228,7 @@ def compile(lowering, device, options=None):
     started = time.perf_counter()
     name, client = lowering.name, device.raw.client
     # Also for a program from the cache: a call of a function that is not there would end the process.
-    backends.provide_calls(device.platform, custom_calls.targets(lowering.module.key_text))
+    device.client.backend.provide(custom_calls.targets(lowering.module.key_text))
     build = compile_options.build_options(device, extra=options, text=lowering.module.key_text)
     key = cache.key(lowering.module.key_text, adapter.option_bytes(build), device)
     if lowering.module.callbacks:  # Python functions belong to their program, whatever its text
@@ -256,7 +237,7 @@ def compile(lowering, device, options=None):
         loaded, known = shared.get((device, key), lambda: _load(client, lowering, device, build, key))
     seconds = time.perf_counter() - started
     if known:
-        observers.tell("program_shared", name=name)
+        hook_calls.tell_hooks("program_shared", name=name)
     origin = "process" if known else loaded.origin
     if config.log_compiles:
         LOG.warning("%s %r for %s in %.3f s", ORIGINS[origin], name, device, seconds)
@@ -267,7 +248,7 @@ def _load(client, lowering, device, build, key):
     """A program from the persistent cache, or else from the compiler, as ``Loaded``; hooks are told."""
     started = time.perf_counter()
     name, text = lowering.name, lowering.module.text
-    observers.tell("compile_started", name=name, platform=lowering.platform, module_size=len(text))
+    hook_calls.tell_hooks("compile_started", name=name, platform=lowering.platform, module_size=len(text))
     exe = None
     cached = False
     try:
@@ -275,12 +256,14 @@ def _load(client, lowering, device, build, key):
         calls = [callbacks.for_device(c, device) for c in lowering.module.callbacks]
         exe = _revive(client, key, devices, calls)
         cached = exe is not None
-        observers.tell("cache_hit" if cached else "cache_miss", name=name)
+        hook_calls.tell_hooks("cache_hit" if cached else "cache_miss", name=name)
         if exe is None:
             exe = _compiled(client, lowering, devices, build, calls)
             cache.store(key, lambda: adapter.serialize(exe), time.perf_counter() - started)
     finally:
-        observers.tell("compile_finished", name=name, seconds=time.perf_counter() - started, cached=cached)
+        hook_calls.tell_hooks(
+            "compile_finished", name=name, seconds=time.perf_counter() - started, cached=cached
+        )
     return Loaded(exe, "disk" if cached else "compiler")
 
 

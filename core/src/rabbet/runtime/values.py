@@ -4,14 +4,15 @@ import math
 
 import numpy as np
 
-from rabbet import scalars
-from rabbet.avals import ShapedArray
-from rabbet.interpreter import Tracer, leaked, typeof
-from rabbet.runtime import adapter, failures
+from rabbet.messages.source_positions import describe_function
+from rabbet.program import python_scalars
+from rabbet.program.avals import ShapedArray
+from rabbet.runtime import failures, reading
 from rabbet.runtime.array import Array, from_host
 from rabbet.runtime.devices import default_device
 from rabbet.runtime.placement import placement
-from rabbet.source_info import describe_function
+from rabbet.trace.interpreter import Tracer, typeof
+from rabbet.trace.leaks import leaked
 
 # Buffers of Python scalars are kept, so that x + 1.0 in a loop transfers the 1.0 once.
 MOST_SCALARS = 2048
@@ -24,7 +25,7 @@ def scalar_array(value, aval, device):
     try:
         return _scalars[key]
     except KeyError:
-        array = from_host(scalars.as_numpy(value, aval), aval, device, False, private=True)
+        array = from_host(python_scalars.as_numpy(value, aval), aval, device, False, private=True)
         if len(_scalars) >= MOST_SCALARS:
             _scalars.clear()
         _scalars[key] = array
@@ -50,6 +51,11 @@ def to_array(x, device=None, dtype=None):
     Raises:
       UnexpectedTracerError: if ``x`` is a tracer of a transformation that has finished.
       TypeError: if ``x`` is not array-like.
+
+    Example:
+      >>> from rabbet.extend.functions import to_array
+      >>> to_array(np.arange(3)).dtype.name, to_array(np.arange(3), dtype="int64").dtype.name
+      ('int32', 'int64')
     """
     if type(x) is Array:
         return x
@@ -61,17 +67,25 @@ def to_array(x, device=None, dtype=None):
         host = np.asarray(x)
         return host_array(host, ShapedArray(host.shape, dtype), device or default_device())
     aval = typeof(x)
-    if scalars.is_python_scalar(x) and type(x) is not complex:
+    if python_scalars.is_python_scalar(x) and type(x) is not complex:
         return scalar_array(x, aval, device or default_device())
     return host_array(x, aval, device or default_device())
 
 
-def traceable(x):
+def array_or_tracer(x):
     """``x`` as transformations take it: arrays and tracers as they are, NumPy arrays and scalars as arrays
     on the default device.
 
     Raises:
       TypeError: if ``x`` is not array-like.
+
+    Example:
+      >>> from rabbet.extend.functions import array_or_tracer
+      >>> array_or_tracer(np.arange(3))
+      Array([0, 1, 2], dtype=int32)
+      >>> x = rb.device_put(np.float32(1))
+      >>> array_or_tracer(x) is x
+      True
     """
     return x if type(x) is Array or type(x) is Tracer else to_array(x)
 
@@ -84,17 +98,17 @@ def operands(op, args):
       (arrays, device, committed)
     """
     avals = None
-    if any(scalars.is_python_scalar(a) for a in args):
+    if any(python_scalars.is_python_scalar(a) for a in args):
         for a in args:
             if type(a) is Tracer:
                 raise leaked(a)
-        avals = scalars.adopted_avals(op, args, typeof)
+        avals = python_scalars.operand_avals(op, args, typeof)
     device, committed = common_device(args, op.primitive.name)
     arrays = []
     for i, a in enumerate(args):
         if type(a) is Array:
-            arrays.append(a if a.spec.device is device else moved(a, device, a.spec.committed))
-        elif avals is not None and scalars.is_python_scalar(a):
+            arrays.append(a if a.spec.device is device else copy_to_device(a, device, a.spec.committed))
+        elif avals is not None and python_scalars.is_python_scalar(a):
             arrays.append(scalar_array(a, avals[i], device))
         else:
             arrays.append(to_array(a, device))
@@ -115,6 +129,12 @@ def common_device(values, what, name="argument {}".format):
 
     Raises:
       ValueError: for arrays that were put on different devices; names two of them.
+
+    Example:
+      >>> from rabbet.extend.backend import common_device
+      >>> x = rb.device_put(np.float32(1), rb.devices()[0])
+      >>> common_device([x, 2.0], "my function") == (rb.devices()[0], True)
+      True
     """
     first = found = None
     for x in values:
@@ -144,14 +164,21 @@ def different_devices(values, what, name):
     )
 
 
-def moved(array, device, committed):
-    """``array`` copied to ``device`` (the same memory if it is there)."""
+def copy_to_device(array, device, committed):
+    """``array`` copied to ``device`` (the same memory if it is there).
+
+    Example:
+      >>> from rabbet.extend.backend import copy_to_device
+      >>> x = rb.device_put(np.float32(1))
+      >>> copy_to_device(x, rb.devices()[0], True).committed
+      True
+    """
     if array.raw.is_deleted():
         raise array.deleted()
     spec = placement(array.aval, device, committed)
     if array.spec.device is device:
         return Array(array.raw, spec)
-    return Array(failures.translated(adapter.copy_to_device, array.raw, device.raw, spec.sharding), spec)
+    return Array(failures.translated(reading.copy_to_device, array.raw, device.raw, spec.sharding), spec)
 
 
 def with_weak_type(array, weak_type):
@@ -163,12 +190,12 @@ def with_weak_type(array, weak_type):
 
 
 __all__ = [
+    "array_or_tracer",
     "common_device",
+    "copy_to_device",
     "host_array",
-    "moved",
     "operands",
     "scalar_array",
     "to_array",
-    "traceable",
     "with_weak_type",
 ]

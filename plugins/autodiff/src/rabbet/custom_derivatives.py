@@ -1,10 +1,13 @@
 """Everything for derivative rules of one's own: what ``rb.custom_jvp`` and ``rb.custom_vjp`` belong to."""
 
-from rabbet.extend import CustomVJPPrimal, SymbolicZero, fold_public, full_of, tangent_aval, typeof
+from rabbet.extend.functions import public_module
+from rabbet.extend.primitive import full_of_type, tangent_aval
+from rabbet.extend.transform import typeof
 from rabbet.tree_util import tree_map
 from rabbet_autodiff.custom import custom_gradient, custom_jvp, custom_vjp
 from rabbet_autodiff.linear import linear_call
 from rabbet_autodiff.passing import closure_convert
+from rabbet_autodiff.user_rules import CustomVJPPrimal, SymbolicZero
 
 __all__ = [
     "CustomVJPPrimal", "SymbolicZero", "closure_convert", "custom_gradient", "custom_jvp", "custom_vjp",
@@ -22,7 +25,7 @@ def custom_vjp_primal_tree_values(tree):
 def zero_from_primal(val, symbolic_zeros=False):
     """The zero tangent of an array: zeros of its type (float0 for integers), or a ``SymbolicZero``."""
     aval = tangent_aval(typeof(val))
-    return SymbolicZero(aval) if symbolic_zeros else full_of(aval, 0)
+    return SymbolicZero(aval) if symbolic_zeros else full_of_type(aval, 0)
 
 
-fold_public(globals())
+public_module(globals())

@@ -4,16 +4,10 @@ import functools
 from typing import NamedTuple
 
 from rabbet import lax, tree
-from rabbet.extend import (
-    describe_function,
-    evaluate,
-    folded,
-    full_of,
-    instantiate,
-    tangent_aval,
-    traceable,
-    typeof,
-)
+from rabbet.extend.functions import array_or_tracer, describe_function, folded
+from rabbet.extend.passes import evaluate
+from rabbet.extend.primitive import full_of_type, instantiate, tangent_aval
+from rabbet.extend.transform import typeof
 
 from rabbet_autodiff import checks, modes
 from rabbet_autodiff.functions import Flat, aval_of, given, given_back, of_chosen, taken
@@ -60,7 +54,7 @@ def _value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, what):
         flat = Flat(of_chosen(fun, args, kwargs, numbers), treedef, has_aux)
         outs, recording = modes.record(flat, leaves)
         value = checks.scalar_output(what, fun, outs, holomorphic)
-        grads = recording.pull([full_of(typeof(value).strong(), 1)])
+        grads = recording.pull([full_of_type(typeof(value).strong(), 1)])
         grads = [given_back(g, typeof(x)) for g, x in zip(grads, leaves, strict=True)]
         gradient = tree.unflatten(treedef, grads)
         gradient = gradient[0] if isinstance(argnums, int) else gradient
@@ -302,7 +296,7 @@ def linear_transpose(fun, *primals, reduce_axes=()):
         checks.same_structure(
             "linear_transpose", fun, ct_tree, flat.out_tree, ("the cotangent", "the output")
         )
-        leaves = [traceable(ct) for ct in leaves]
+        leaves = [array_or_tracer(ct) for ct in leaves]
         types = [typeof(c) for c in leaves], [typeof(o) for o in outs]
         checks.same_types("linear_transpose", fun, *types, checks.cotangent_name(flat.out_tree))
         results = recording.pull(leaves)

@@ -1,18 +1,15 @@
 """How branches and loops split into known and linear halves (see ``splitting``)."""
 
-from rabbet.extend import (
-    MissingRule,
-    cond_call,
-    context,
-    evaluate,
-    full_of,
-    linear_solve_call,
-    position,
-    scan_call,
-    stage,
-    while_call,
-)  # fmt: skip
+from rabbet.errors import MissingRule
+from rabbet.extend.functions import source_position
+from rabbet.extend.passes import evaluate, stage
+from rabbet.extend.primitive import cond as cond_call
+from rabbet.extend.primitive import full_of_type
+from rabbet.extend.primitive import scan as scan_call
+from rabbet.extend.primitive import while_ as while_call
+from rabbet.extend.transform import context
 
+from rabbet_autodiff.primitives.linear_solve import linear_solve
 from rabbet_autodiff.splitting import Halves, is_needed, split, splits
 
 
@@ -55,7 +52,7 @@ def _with_zeros(known, count, types, mine):
         outs = evaluate(known, args)
         residuals = []
         for b, group in enumerate(types):
-            residuals += outs[count:] if b == mine else [full_of(a, 0) for a in group]
+            residuals += outs[count:] if b == mine else [full_of_type(a, 0) for a in group]
         return outs[:count] + residuals
 
     return stage(wide, known.in_avals, known.name).jaxpr
@@ -170,7 +167,7 @@ def _linear_scan(halves, inner, n, m, carried, keep):
 @splits.primitive(while_call)
 def split_while(op, flags):
     """Only possible where the carried tangents stay out of the loop's outputs."""
-    where = f" at {position(context.where)}" if context.where is not None else ""
+    where = f" at {source_position(context.where)}" if context.where is not None else ""
     raise MissingRule(
         f"reverse-mode differentiation cannot go through a while_loop{where}: its number of steps is "
         "not known, so the values "
@@ -180,7 +177,7 @@ def split_while(op, flags):
     )
 
 
-@splits.primitive(linear_solve_call)
+@splits.primitive(linear_solve)
 def split_linear_solve(op, flags):
     """Forward mode has made it linear in the right-hand side: nothing of it is known before."""
     if any(flags[: op.params["consts"]]):

@@ -6,17 +6,12 @@ They are core's functions with rules (``rb.custom_rules``) with the field's ways
 import functools
 
 from rabbet import custom_rules, tree
-from rabbet.extend import (
-    RuledFunction,
-    describe_function,
-    folded,
-    instantiate,
-    named_like,
-    pullback,
-    pushforward,
-    typeof,
-    zero_for,
-)  # fmt: skip
+from rabbet.extend.functions import describe_function, folded, named_like
+from rabbet.extend.primitive import instantiate, zero_tangent
+from rabbet.extend.transform import RuledFunction, typeof
+
+from rabbet_autodiff.derivative_rules import PULL, PUSH
+from rabbet_autodiff.user_rules import pullback, pushforward
 
 
 @folded
@@ -78,7 +73,7 @@ class custom_jvp(_Custom):
             terms = [
                 rule(t, out, *primals) for rule, t in zip(jvps, tangents, strict=True) if rule is not None
             ]
-            zero = tree.map(lambda x: instantiate(zero_for(typeof(x))), out)
+            zero = tree.map(lambda x: instantiate(zero_tangent(typeof(x))), out)
             return out, functools.reduce(lambda a, b: tree.map(lambda x, y: x + y, a, b), terms, zero)
 
         self.defjvp(together)
@@ -87,7 +82,7 @@ class custom_jvp(_Custom):
         return self.jvp is not None
 
     def rules(self, call):
-        return {"jvp": pushforward(call, self.jvp, self.symbolic_zeros)}
+        return {PUSH: pushforward(call, self.jvp, self.symbolic_zeros)}
 
 
 @folded
@@ -134,7 +129,7 @@ class custom_vjp(_Custom):
         return self.fwd is not None
 
     def rules(self, call):
-        return {"vjp": pullback(call, self.fwd, self.bwd, self.symbolic_zeros, self.optimize_remat)}
+        return {PULL: pullback(call, self.fwd, self.bwd, self.symbolic_zeros, self.optimize_remat)}
 
 
 def custom_gradient(fun=None, *, with_logs=False, remat=False, with_accums=None):
@@ -176,7 +171,7 @@ def custom_gradient(fun=None, *, with_logs=False, remat=False, with_accums=None)
         return out, named_like(pulled, pull)
 
     ruled = custom_rules(functools.wraps(fun)(value))
-    ruled.def_rule("vjp", with_pull)
+    ruled.def_rule(PULL, with_pull)
     return ruled
 
 

@@ -2,18 +2,12 @@
 cost where nobody wants them.
 """
 
-from rabbet.extend import (
-    Equation,
-    Jaxpr,
-    Var,
-    call_of,
-    checkpoint_call,
-    checkpoint_of,
-    effects_of,
-    jit_call,
-    scan_call,
-    value_or_rule,
-)  # fmt: skip
+from rabbet.extend.passes import Equation, Jaxpr, Var, effects_of
+from rabbet.extend.primitive import call_op
+from rabbet.extend.primitive import jit as jit_call
+from rabbet.extend.primitive import scan as scan_call
+
+from rabbet_autodiff.primitives.checkpoint import checkpoint, value_or_rule
 
 
 def pruned(jaxpr, wanted=None):
@@ -46,12 +40,11 @@ def _with(eqn, op, live):
 def _jit(eqn, live):
     params = eqn.op.params
     body = pruned(params["jaxpr"], live)
-    return _with(eqn, call_of(body, params["name"], params.get("inline", False)), live)
+    return _with(eqn, call_op(body, params["name"], params.get("inline", False)), live)
 
 
 def _checkpoint(eqn, live):
-    params = eqn.op.params
-    return _with(eqn, checkpoint_of(pruned(params["jaxpr"], live), params), live)
+    return _with(eqn, eqn.op.replaced(jaxpr=pruned(eqn.op.params["jaxpr"], live)), live)
 
 
 def _scan(eqn, live):
@@ -66,10 +59,10 @@ def _value_or_rule(eqn, live):
     params = eqn.op.params
     if any(i >= params["outs"] for i in live):
         return eqn
-    call = call_of(pruned(params["value"], live), params["name"], inline=True)
+    call = call_op(pruned(params["value"], live), params["name"], inline=True)
     return _with(eqn, call, live)
 
 
 SHRINKS = {
-    jit_call: _jit, checkpoint_call: _checkpoint, scan_call: _scan, value_or_rule: _value_or_rule,
+    jit_call: _jit, checkpoint: _checkpoint, scan_call: _scan, value_or_rule: _value_or_rule,
 }  # fmt: skip

@@ -7,25 +7,17 @@ where the policy lets a value be kept; the equations that it passed come once mo
 
 from typing import NamedTuple
 
-from rabbet.extend import (
-    Equation,
-    Jaxpr,
-    Var,
-    call_of,
-    checkpoint_call,
-    checkpoint_of,
-    custom_call,
-    effects_of,
-    jit_call,
-    scan_call,
-    value_or_rule,
-)  # fmt: skip
+from rabbet.extend.passes import Equation, Jaxpr, Var, effects_of
+from rabbet.extend.primitive import call_op, custom_call
+from rabbet.extend.primitive import jit as jit_call
+from rabbet.extend.primitive import scan as scan_call
 
+from rabbet_autodiff.primitives.checkpoint import checkpoint, value_or_rule
 from rabbet_autodiff.pruning import pruned
 from rabbet_autodiff.splitting import Halves, is_needed, split, split_jit, splits
 
 
-@splits.primitive(checkpoint_call)
+@splits.primitive(checkpoint)
 def split_checkpoint(op, flags):
     jaxpr = op.params["jaxpr"]
     halves = jaxpr.once(("checkpoint", flags, op.params["policy"]), lambda: _halves(op, flags))
@@ -35,11 +27,9 @@ def split_checkpoint(op, flags):
     linear_in += [("operand", i) for i, lin in enumerate(flags) if lin]
     known_outs = halves.out_linear.count(False)
     return Halves(
-        known=checkpoint_of(halves.known, op.params) if is_needed(halves.known) else None,
+        known=op.replaced(jaxpr=halves.known) if is_needed(halves.known) else None,
         known_in=known_in,
-        linear=checkpoint_of(halves.linear, op.params, differentiated=True)
-        if any(halves.out_linear)
-        else None,
+        linear=op.replaced(jaxpr=halves.linear, differentiated=True) if any(halves.out_linear) else None,
         linear_in=tuple(linear_in),
         out_linear=halves.out_linear,
         residual_types=tuple([v.aval for v in halves.known.outvars[known_outs:]]),
@@ -81,7 +71,7 @@ def _halves(op, flags):
 @splits.primitive(value_or_rule)
 def split_value_or_rule(op, flags):
     """As a call of the rule."""
-    return split_jit(call_of(op.params["jaxpr"], op.params["name"], inline=True), flags)
+    return split_jit(call_op(op.params["jaxpr"], op.params["name"], inline=True), flags)
 
 
 class Again(NamedTuple):

@@ -1,11 +1,14 @@
 """What reverse mode keeps from the forward pass, for people who want to save memory."""
 
 from rabbet import tree
-from rabbet.extend import Var, bodies_of, folded, parameter_name, position, stage, typeof
+from rabbet.extend.functions import folded, parameter_name, source_position
+from rabbet.extend.passes import Var, bodies_of, stage
+from rabbet.extend.transform import typeof
 from rabbet.tree_util import keystr
 
 from rabbet_autodiff import checks, modes
 from rabbet_autodiff.functions import Flat
+from rabbet_autodiff.primitives.checkpoint import name
 
 
 @folded
@@ -69,14 +72,14 @@ def _origin(program, v):
             if any(inner in e.outputs for e in body.equations):
                 return _origin(body, inner)
         at = f" from {_place(eqn.where)}" if eqn.where is not None else ""
-        if eqn.op.primitive.name == "name":
+        if eqn.op.primitive is name:
             return f"named {eqn.op.params['name']!r}{at}"
         return f"output of {eqn.op.primitive.name}{at}"
     return "from a constant"
 
 
 def _place(where):
-    found = position(where)
+    found = source_position(where)
     return f"{found} ({found.function})"
 
 

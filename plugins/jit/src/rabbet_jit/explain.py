@@ -8,8 +8,9 @@ import time
 import weakref
 from functools import partial
 
-from rabbet import tree
-from rabbet.extend import config, describe_function, hooks_listen, tell_hooks
+from rabbet import config, tree
+from rabbet.extend.functions import describe_function
+from rabbet.extend.hooks import hooks_are_listening, tell_hooks
 from rabbet.tree_util import keystr
 
 LOG = logging.getLogger("rabbet")
@@ -28,7 +29,7 @@ _lock = threading.Lock()
 
 def wanted():
     """Whether anybody wants to know."""
-    return config.explain or hooks_listen()
+    return config.explain or hooks_are_listening()
 
 
 def say(text):

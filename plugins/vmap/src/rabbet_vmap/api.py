@@ -4,21 +4,18 @@ import functools
 import operator
 
 from rabbet import dtypes, lax, tree
-from rabbet.extend import (
-    Batched,
+from rabbet.extend.functions import (
     argument_name,
-    broadcast_prefix,
-    converted,
+    array_or_tracer,
+    convert_leaves,
     describe_function,
+    describe_value,
     folded,
-    leaf_path,
     named_like,
-    payload_of,
-    run_traced,
-    shown,
-    traceable,
-    typeof,
-)  # fmt: skip
+)
+from rabbet.extend.primitive import Batched
+from rabbet.extend.transform import payload_of, run_traced, typeof
+from rabbet.tree import broadcast_prefix, leaf_path
 from rabbet.tree_util import keystr
 
 from rabbet_vmap.interpreter import Vmap
@@ -61,7 +58,7 @@ def vmap(
     @folded
     def mapped(*args, **kwargs):
         leaves, treedef = tree.flatten((args, kwargs))
-        leaves = converted(traceable, leaves, lambda i, x: _no_argument(fun, treedef, i, x))
+        leaves = convert_leaves(array_or_tracer, leaves, lambda i, x: _no_argument(fun, treedef, i, x))
         axes = _axes_of_arguments(fun, in_axes, args, kwargs, leaves, treedef)
         size = _size(fun, leaves, axes, axis_size, treedef)
         interpreter = Vmap(size, axis_name, spmd_axis_name)
@@ -74,7 +71,7 @@ def vmap(
             values = [x if axis is None else next(mine) for x, axis in zip(leaves, axes, strict=True)]
             inner_args, inner_kwargs = tree.unflatten(treedef, values)
             outs, out_tree = tree.flatten(fun(*inner_args, **inner_kwargs))
-            return converted(traceable, outs, lambda i, x: _no_result(fun, out_tree, i, x))
+            return convert_leaves(array_or_tracer, outs, lambda i, x: _no_result(fun, out_tree, i, x))
 
         named_like(flat, fun)
         outs = [payload_of(interpreter, x) for x in run_traced(interpreter, flat, payloads)]
@@ -108,7 +105,8 @@ def _is_none(x):
 
 def _no_argument(fun, treedef, index, x):
     return (
-        f"vmap of {describe_function(fun)}: {_name(fun, treedef, index)} is not an array: got {shown(x)}; "
+        f"vmap of {describe_function(fun)}: {_name(fun, treedef, index)} is not an array: got "
+        f"{describe_value(x)}; "
         "arguments are arrays, numbers or pytrees of them"
     )
 
@@ -116,7 +114,7 @@ def _no_argument(fun, treedef, index, x):
 def _no_result(fun, out_tree, index, x):
     return (
         f"vmap of {describe_function(fun)}: the function must return arrays, {_output(out_tree, index)} is "
-        f"{shown(x)}"
+        f"{describe_value(x)}"
     )
 
 

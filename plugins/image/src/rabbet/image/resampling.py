@@ -10,7 +10,8 @@ import numpy as np
 
 import rabbet.numpy as rnp
 from rabbet import dtypes, lax
-from rabbet.extend import fused, typeof
+from rabbet.extend.functions import fused
+from rabbet.extend.transform import typeof
 from rabbet.image.kernels import KERNELS, ResizeMethod, cubic, method_of
 
 

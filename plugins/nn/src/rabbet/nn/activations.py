@@ -5,8 +5,9 @@ converted.
 import math
 
 import rabbet.numpy as rnp
-from rabbet import dtypes, lax
-from rabbet.extend import Array, Tracer, fused, is_array_like, typeof
+from rabbet import Array, dtypes, lax
+from rabbet.extend.functions import fused, is_array_like
+from rabbet.extend.transform import Tracer, typeof
 
 ARRAYS = frozenset((Array, Tracer))
 

@@ -2,7 +2,7 @@
 
 import rabbet as rb
 from rabbet import dtypes
-from rabbet.extend import folded
+from rabbet.extend.functions import folded
 
 __array_api_version__ = "2024.12"
 

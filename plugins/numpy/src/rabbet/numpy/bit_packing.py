@@ -5,7 +5,7 @@ import operator
 import numpy as np
 
 from rabbet import lax
-from rabbet.extend import fused
+from rabbet.extend.functions import fused
 from rabbet.numpy.arguments import as_array, axis_of, check, kind_of
 from rabbet.numpy.logic import truth
 

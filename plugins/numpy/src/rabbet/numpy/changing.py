@@ -6,7 +6,7 @@
 import numpy as np
 
 from rabbet import lax
-from rabbet.extend import fused
+from rabbet.extend.functions import fused
 from rabbet.numpy.arguments import as_array, check, kind_of
 from rabbet.numpy.arithmetic import remainder
 from rabbet.numpy.conversion import array

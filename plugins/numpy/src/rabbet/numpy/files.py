@@ -5,8 +5,7 @@ All of this needs values, so traced arrays are refused.
 
 import numpy as np
 
-from rabbet import dtypes
-from rabbet.extend import Array
+from rabbet import Array, dtypes
 from rabbet.numpy.arguments import requested
 from rabbet.numpy.conversion import array, asarray
 from rabbet.numpy.creation import default_float

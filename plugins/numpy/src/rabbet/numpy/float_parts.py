@@ -7,7 +7,8 @@ import math
 import numpy as np
 
 from rabbet import dtypes, lax
-from rabbet.extend import fused, typeof
+from rabbet.extend.functions import fused
+from rabbet.extend.transform import typeof
 from rabbet.numpy.arguments import as_array, axis_of, check, kind_of, promote_to_float
 from rabbet.numpy.arithmetic import remainder
 from rabbet.numpy.reductions import converted, spread_to

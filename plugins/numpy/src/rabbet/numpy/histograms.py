@@ -4,7 +4,8 @@ import math
 import operator
 
 from rabbet import dtypes, lax
-from rabbet.extend import fused, placeable, typeof
+from rabbet.extend.functions import fused, obeys_out_sharding
+from rabbet.extend.transform import typeof
 from rabbet.numpy.arguments import check, kind_of
 from rabbet.numpy.conversion import array, asarray
 from rabbet.numpy.creation import linspace
@@ -48,7 +49,7 @@ def even_edges(a, low=None, high=None, *, bins):
     return linspace(low, high, bins + 1, dtype=dtype)
 
 
-@placeable
+@obeys_out_sharding
 def histogram(a, bins=10, range=None, weights=None, density=None, out_sharding=None):
     """How many elements fall into each bin, as floats, and the bins' edges.
 

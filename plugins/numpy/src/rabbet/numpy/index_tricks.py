@@ -3,7 +3,7 @@
 import operator
 
 from rabbet import lax
-from rabbet.extend import folded
+from rabbet.extend.functions import folded
 from rabbet.numpy.arguments import as_array, kind_of
 from rabbet.numpy.conversion import array
 from rabbet.numpy.creation import arange, linspace, ones

@@ -10,7 +10,8 @@ import operator
 import numpy as np
 
 from rabbet import dtypes, lax
-from rabbet.extend import fused, is_python_scalar, typeof
+from rabbet.extend.functions import fused, is_python_scalar
+from rabbet.extend.transform import typeof
 from rabbet.numpy.arguments import as_array, check
 from rabbet.numpy.matrices import diag, vander
 from rabbet.numpy.reductions import converted

@@ -6,7 +6,8 @@ import operator
 import numpy as np
 
 from rabbet import lax
-from rabbet.extend import Tracer, fused, placeable, typeof
+from rabbet.extend.functions import fused, obeys_out_sharding
+from rabbet.extend.transform import Tracer, typeof
 from rabbet.numpy.arguments import as_array, axes_of, axis_of, check, shape_of
 from rabbet.numpy.conversion import array, asarray
 from rabbet.numpy.joining import concatenate
@@ -137,7 +138,7 @@ def tile(A, reps):
     return lax.tile(A, (1,) * (rank - len(reps)) + reps)
 
 
-@placeable
+@obeys_out_sharding
 def repeat(a, repeats, axis=None, *, total_repeat_length=None, out_sharding=None):
     """``a`` with each element repeated, next to itself.
 

@@ -5,7 +5,7 @@ import operator
 import numpy as np
 
 from rabbet import dtypes, lax
-from rabbet.extend import fused
+from rabbet.extend.functions import fused
 from rabbet.numpy.arguments import check, kind_of
 from rabbet.numpy.arithmetic import divide
 from rabbet.numpy.conversion import asarray

@@ -11,7 +11,8 @@ import operator
 import numpy as np
 
 from rabbet import dtypes, lax
-from rabbet.extend import folded, typeof
+from rabbet.extend.functions import folded
+from rabbet.extend.transform import typeof
 from rabbet.numpy import arithmetic, cumulative, logic, reductions, transcendental
 from rabbet.numpy.arguments import as_array, axes_of, axis_of, check, no_out
 from rabbet.numpy.conversion import array

@@ -7,7 +7,7 @@ import re
 
 import rabbet as rb
 from rabbet import dtypes, lax
-from rabbet.extend import folded
+from rabbet.extend.functions import folded
 from rabbet.numpy.arguments import as_array, axis_of, check, shape_of
 from rabbet.numpy.conversion import array
 from rabbet.numpy.creation import arange

@@ -5,9 +5,10 @@ import operator
 
 import numpy as np
 
-from rabbet import dtypes, lax
+from rabbet import Array, dtypes, lax
 from rabbet.errors import ConcretizationTypeError
-from rabbet.extend import Array, fused, is_tracer, placeable, typeof
+from rabbet.extend.functions import fused, obeys_out_sharding
+from rabbet.extend.transform import is_tracer, typeof
 
 
 def limits(dtype):
@@ -134,7 +135,7 @@ def segment_function(name, doc, empty, result):
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc + ARGUMENTS.format(empty=empty, name=name.removeprefix("segment_"), result=result)
-    return placeable(function)
+    return obeys_out_sharding(function)
 
 
 segment_sum = segment_function(

@@ -9,7 +9,8 @@ of binomial random variates", 1993), whose constants are those of the papers.
 import math
 
 from rabbet import dtypes, lax
-from rabbet.extend import fused, placeable, typeof
+from rabbet.extend.functions import fused, obeys_out_sharding
+from rabbet.extend.transform import typeof
 from rabbet.random.arguments import broadcast, common_shape, dtype_of, operand, parameter, shape_of
 from rabbet.random.gamma_family import check_method
 from rabbet.random.generator import unit
@@ -58,7 +59,7 @@ def rejection(words, shape, dtype, propose):
 
 
 # -------------------------------------------------------------------------------------------------- Poisson
-@placeable
+@obeys_out_sharding
 def poisson(key, lam, shape=None, dtype=None, *, method="exact", out_sharding=None):
     """Numbers of events, of which ``lam`` are expected.
 
@@ -142,7 +143,7 @@ def poisson_rejected(words, lam, shape, dtype):
 
 
 # ------------------------------------------------------------------------------------------------- binomial
-@placeable
+@obeys_out_sharding
 def binomial(key, n, p, shape=None, dtype=None, *, out_sharding=None):
     """How many of ``n`` trials succeed, each with probability ``p``: whole numbers, as floats.
 
@@ -249,7 +250,7 @@ def binomial_rejected(words, n, p, shape, dtype):
 
 
 # ---------------------------------------------------------------------------------------------- multinomial
-@placeable
+@obeys_out_sharding
 def multinomial(key, n, p, *, shape=None, dtype=None, unroll=1, out_sharding=None):
     """How many of ``n`` trials have each outcome: a binomial number for each outcome in turn, of the trials
     that are left.

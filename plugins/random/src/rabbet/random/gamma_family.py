@@ -14,7 +14,8 @@ import operator
 
 import rabbet as rb
 from rabbet import dtypes, lax
-from rabbet.extend import fused, placeable, typeof
+from rabbet.extend.functions import fused, obeys_out_sharding
+from rabbet.extend.transform import typeof
 from rabbet.random.arguments import broadcast, common_shape, dtype_of, operand, parameter, shape_of
 from rabbet.random.continuous import gaussian, waiting_times
 from rabbet.random.discrete import signs
@@ -128,7 +129,7 @@ def check_method(method, who):
         raise ValueError(f"{who}: method must be 'exact' or 'approximate', got {method!r}")
 
 
-@placeable
+@obeys_out_sharding
 def gamma(key, a, shape=None, dtype=None, *, method="exact", out_sharding=None):
     """Numbers from 0 on of density ``x ** (a - 1) exp(-x) / gamma(a)``: sums of waiting times.
 
@@ -152,7 +153,7 @@ def gamma(key, a, shape=None, dtype=None, *, method="exact", out_sharding=None):
     return _gamma(key, parameter(a, found), shape, found, False)
 
 
-@placeable
+@obeys_out_sharding
 def loggamma(key, a, shape=None, dtype=None, *, method="exact", out_sharding=None):
     """The logarithms of gamma numbers, which are exact where those are too small to be told from 0. Arguments
     as for ``gamma``.
@@ -170,7 +171,7 @@ def _gamma(key, a, shape, dtype, log_space):
     return gammas(words_of(key, who), broadcast(a, shape, who, "a"), shape, dtype, log_space)
 
 
-@placeable
+@obeys_out_sharding
 def chisquare(key, df, shape=None, dtype=None, *, method="exact", out_sharding=None):
     """Sums of the squares of ``df`` normal numbers; ``df`` is positive and need not be whole. Arguments as
     for ``gamma``.
@@ -192,7 +193,7 @@ def squares(words, df, shape, dtype):
     return lax.mul(lax.exp(gammas(words, lax.mul(df, 0.5), shape, dtype, log_space=True)), 2.0)
 
 
-@placeable
+@obeys_out_sharding
 def f(key, dfnum, dfden, shape=None, dtype=None, *, out_sharding=None):
     """Quotients of two chi-squared numbers, each divided by its degrees of freedom: Fisher's F distribution.
 
@@ -216,7 +217,7 @@ def _f(key, dfnum, dfden, shape, dtype):
     return lax.div(upper, lax.div(squares(for_below, below, shape, dtype), below))
 
 
-@placeable
+@obeys_out_sharding
 def t(key, df, shape=None, dtype=None, *, out_sharding=None):
     """Student's t: normal numbers, each divided by the root of a chi-squared number per degree of freedom.
 
@@ -240,7 +241,7 @@ def _t(key, df, shape, dtype):
     return lax.mul(normals, lax.sqrt(lax.div(half, gammas(for_gamma, half, shape, dtype))))
 
 
-@placeable
+@obeys_out_sharding
 def beta(key, a, b, shape=None, dtype=None, *, method="exact", out_sharding=None):
     """Numbers between 0 and 1 of density proportional to ``x ** (a - 1) (1 - x) ** (b - 1)``.
 
@@ -269,7 +270,7 @@ def _beta(key, a, b, shape, dtype):
     return lax.div(first, lax.add(first, second))
 
 
-@placeable
+@obeys_out_sharding
 def dirichlet(key, alpha, shape=None, dtype=None, *, out_sharding=None):
     """Vectors of positive numbers whose sum is 1.
 
@@ -303,7 +304,7 @@ def _dirichlet(key, alpha, shape, dtype):
     return lax.div(parts, lax.broadcast_in_dim(lax.reduce_sum(parts, (last,)), full, tuple(range(last))))
 
 
-@placeable
+@obeys_out_sharding
 def generalized_normal(key, p, shape=(), dtype=None, *, out_sharding=None):
     """Numbers of density proportional to ``exp(-|x| ** p)``: Laplace's for 1, for 2 a normal one of variance
     1/2.
@@ -333,7 +334,7 @@ def powers(words, p, shape, dtype):
     return lax.mul(sizes, signs(for_sign, shape, dtype))
 
 
-@placeable
+@obeys_out_sharding
 def ball(key, d, p=2, shape=(), dtype=None, *, out_sharding=None):
     """Points spread evenly over the unit ball of the p-norm, by F. Barthe, O. Guedon, S. Mendelson and A.
     Naor ("A probabilistic approach to the geometry of the l_p^n-ball", 2005).

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rabbet import lax
-from rabbet.extend import threefry2x32, typeof
+from rabbet.extend.primitive import threefry2x32
+from rabbet.extend.transform import typeof
 
 WORD = np.dtype("uint32")
 GROUP = "rabbet.generators"

@@ -10,19 +10,11 @@ import math
 
 import numpy as np
 
-from rabbet import dtypes, lax
-from rabbet.extend import (
-    Array,
-    ExtendedDType,
-    config,
-    from_physical,
-    fused,
-    is_tracer,
-    threefry2x32,
-    to_array,
-    to_physical,
-    typeof,
-)
+from rabbet import Array, config, dtypes, lax
+from rabbet.extend.dtype import ExtendedDType
+from rabbet.extend.functions import fused, to_array
+from rabbet.extend.primitive import from_physical, threefry2x32, to_physical
+from rabbet.extend.transform import is_tracer, typeof
 from rabbet.random.arguments import scalar, shape_of
 from rabbet.random.generators import THREEFRY, Generator, Source, compact_threefry, find_generator
 

@@ -5,7 +5,8 @@ import operator
 import numpy as np
 
 from rabbet import dtypes, lax
-from rabbet.extend import fused, placeable, typeof
+from rabbet.extend.functions import fused, obeys_out_sharding
+from rabbet.extend.transform import typeof
 from rabbet.lax import linalg
 from rabbet.random.arguments import broadcast, common_shape, dtype_of, operand, parameter, shape_of
 from rabbet.random.continuous import gaussian
@@ -16,7 +17,7 @@ from rabbet.random.keys import subkeys, words_of
 METHODS = ("cholesky", "eigh", "svd")
 
 
-@placeable
+@obeys_out_sharding
 def multivariate_normal(key, mean, cov, shape=None, dtype=None, method="cholesky", *, out_sharding=None):
     """Normal vectors.
 
@@ -76,7 +77,7 @@ def root_of(cov, method):
     return lax.mul(vectors, spread)
 
 
-@placeable
+@obeys_out_sharding
 def orthogonal(key, n, shape=(), dtype=None, m=None, *, out_sharding=None):
     """Orthogonal matrices, all equally likely; for a complex dtype unitary ones.
 
@@ -122,7 +123,7 @@ def _orthogonal(key, n, shape, dtype, m):
     return q if n >= m else lax.transpose(q, (*range(rank - 2), rank - 1, rank - 2))
 
 
-@placeable
+@obeys_out_sharding
 def wald(key, mean, shape=None, dtype=None, *, out_sharding=None):
     """Inverse Gaussian numbers of scale 1: when a Brownian motion with a drift first reaches a level. By
     J. R. Michael, W. R. Schucany and R. W. Haas ("Generating random variates using transformations with
@@ -152,7 +153,7 @@ def _wald(key, mean, shape, dtype):
     return lax.select(first, x, lax.div(lax.mul(lax.full_like(x, 1), squared), x))
 
 
-@placeable
+@obeys_out_sharding
 def double_sided_maxwell(key, loc, scale, shape=(), dtype=None, *, out_sharding=None):
     """``loc`` plus or minus ``scale`` times the lengths of vectors of three normal numbers.
 

@@ -8,12 +8,8 @@ import numpy as np
 
 import rabbet.random as _random
 from rabbet import tree_util as _tree_util
-from rabbet.extend import (
-    context as _context,
-    fold_public as _fold_public,
-    is_tracer as _is_tracer,
-    typeof as _typeof,
-)
+from rabbet.extend.functions import public_module as _public_module
+from rabbet.extend.transform import context as _context, is_tracer as _is_tracer, typeof as _typeof
 
 
 def _bottom():
@@ -130,4 +126,4 @@ def stateful_rng(seed=None, *, impl=None):
 
 __all__ = ["StatefulPRNG", "stateful_rng"]
 
-_fold_public(globals())
+_public_module(globals())

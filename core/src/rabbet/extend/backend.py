@@ -1,0 +1,51 @@
+"""A backend: ``Backend`` or ``CApiBackend``, its settings and lowerings, and compiling by hand."""
+
+from rabbet.config import Setting
+from rabbet.runtime.adapter import (
+    gpu_plugin_options,
+    make_cpu_client,
+    make_topology,
+    provide_lapack,
+    register_plugin_calls,
+    topology_of,
+)
+from rabbet.runtime.adapter import version as jaxlib_version
+from rabbet.runtime.ahead import compile_ahead
+from rabbet.runtime.backends import Backend
+from rabbet.runtime.c_api import CApiBackend, find_library
+from rabbet.runtime.compile_options import normalize_compiler_options
+from rabbet.runtime.compiled import call_by_placements, compile_program, lower_program, program_entry
+from rabbet.runtime.memory import is_glibc, keep_freed_memory
+from rabbet.runtime.sharding import SingleDeviceSharding
+from rabbet.runtime.transfer import as_device
+from rabbet.runtime.values import common_device, copy_to_device
+
+__all__ = [
+    "Backend",
+    "CApiBackend",
+    "Setting",
+    "SingleDeviceSharding",
+    "as_device",
+    "call_by_placements",
+    "common_device",
+    "compile_ahead",
+    "compile_program",
+    "copy_to_device",
+    "find_library",
+    "gpu_plugin_options",
+    "is_glibc",
+    "jaxlib_version",
+    "keep_freed_memory",
+    "lower_program",
+    "make_cpu_client",
+    "make_topology",
+    "normalize_compiler_options",
+    "program_entry",
+    "provide_lapack",
+    "register_plugin_calls",
+    "topology_of",
+]
+
+
+def __dir__():
+    return list(__all__)

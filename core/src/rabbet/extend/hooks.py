@@ -1,0 +1,22 @@
+"""Hooks: ``hookimpl`` marks functions that are told what happens; ``tell_hooks`` tells them."""
+
+from rabbet.runtime.hook_calls import hooks_are_listening, tell_hooks
+
+__all__ = [
+    "hookimpl",  # noqa: F822 (by __getattr__)
+    "hooks_are_listening",
+    "tell_hooks",
+]
+
+
+def __getattr__(name):
+    # pluggy is only needed by those who write hooks, and need not be imported for anybody else.
+    if name == "hookimpl":
+        from rabbet.plugins.hookspecs import hookimpl
+
+        return hookimpl
+    raise AttributeError(f"rabbet.extend.hooks has no {name!r}; its __all__ lists what plugins may use")
+
+
+def __dir__():
+    return list(__all__)

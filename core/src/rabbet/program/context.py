@@ -1,0 +1,34 @@
+"""What is current on this thread: the interpreter that the next operation speaks to, and the user's line
+that asked for it.
+
+This object is read on every bind, so it is one thread-local with class attributes as the defaults of a new
+thread.
+"""
+
+import threading
+from typing import Any
+
+
+class Context(threading.local):
+    """``interpreter``: who processes the next bind. ``where``: the user's ``(code, lasti)`` while a rule
+    runs, else None. ``axes``: the named axes around, ``((name, size), ...)`` (see ``axes``).
+
+    Example:
+      >>> from rabbet.extend.transform import context
+      >>> context.interpreter.describe(), context.where, context.axes
+      ('evaluation', None, ())
+    """
+
+    interpreter: Any = None
+    where: Any = None
+    axes: tuple = ()
+
+
+context = Context()
+
+
+def set_bottom(interpreter):
+    """Name the interpreter that every thread starts with: evaluation. Called once, when ``rabbet`` is
+    composed.
+    """
+    Context.interpreter = interpreter

@@ -1,0 +1,34 @@
+"""Who is told of compiles and cache hits: nobody, until ``rabbet`` is composed with the hook plugins."""
+
+notify = None
+_listening = None
+
+
+def set_notifier(function, listening):
+    """Name the function ``notify(hook, **facts)`` that tells hook plugins, and one that says whether there
+    are any. Called once, by composition.
+    """
+    global notify, _listening
+    notify, _listening = function, listening
+
+
+def hooks_are_listening():
+    """Whether it is worth finding out what to tell.
+
+    Example:
+      >>> from rabbet.extend.hooks import hooks_are_listening, tell_hooks
+      >>> if hooks_are_listening():
+      ...     tell_hooks("cache_hit", name="step")
+    """
+    return notify is not None and _listening()
+
+
+def tell_hooks(hook, **facts):
+    """Tell the hook plugins, if there are any.
+
+    Example:
+      >>> from rabbet.extend.hooks import tell_hooks
+      >>> tell_hooks("compile_finished", name="step", seconds=0.5, cached=False)
+    """
+    if notify is not None:
+        notify(hook, **facts)

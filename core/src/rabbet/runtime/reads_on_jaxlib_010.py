@@ -1,0 +1,91 @@
+"""Reading arrays on jaxlib 0.10, which has no single call for it that is free of jax.
+
+NumPy's own dtypes have the buffer protocol, the 8-bit floats and bfloat16 have DLPack, and 2- and 4-bit types
+have neither, so a small program widens them first.
+"""
+
+import numpy as np
+
+from rabbet.runtime import adapter, dlpack
+
+# Packed on the device, and jaxlib 0.10 lends neither a buffer nor a DLPack tensor of them: a program widens
+# them to a type that it does lend. Each wider type holds every value of the narrow one exactly.
+WIDER = {
+    "int2": ("i2", "i8", "int8"),
+    "int4": ("i4", "i8", "int8"),
+    "uint2": ("ui2", "ui8", "uint8"),
+    "uint4": ("ui4", "ui8", "uint8"),
+    "float4_e2m1fn": ("f4E2M1FN", "f32", "float32"),
+}
+
+
+class HostAval:
+    """The least that jaxlib asks of an aval: shape, dtype, weak_type."""
+
+    __slots__ = ("dtype", "shape", "weak_type")
+
+    def __init__(self, shape, dtype):
+        self.shape, self.dtype, self.weak_type = tuple(shape), np.dtype(dtype), False
+
+    ndim = property(lambda self: len(self.shape))
+
+
+def to_numpy(raw):
+    """`reading.to_numpy`, for an array that is not deleted."""
+    devices = adapter.devices_of(raw)
+    if len(devices) > 1:
+        return assemble(raw)
+    if devices[0].platform != "cpu":
+        value = raw._single_device_array_to_np_array_did_copy()[0]  # may import jax
+        value.flags.writeable = False
+        return value
+    dtype = np.dtype(raw.aval.dtype)
+    if dtype.isbuiltin == 1:
+        return np.asarray(memoryview(raw))  # memoryview raises where np.asarray makes an object array
+    if dtype.name in WIDER:
+        return narrow_to_numpy(raw, dtype)
+    return dlpack.view(adapter.to_dlpack(raw), keep=raw).view(dtype)
+
+
+def assemble(raw):
+    """Return a whole NumPy array from the shards of `raw`; may import jax."""
+    whole = np.empty(raw.aval.shape, raw.aval.dtype)
+    for shard, device, index in zip(raw._arrays, adapter.devices_of(raw), shard_indices(raw), strict=True):
+        # Without jax a shard comes without a type of its own.
+        aval = HostAval(whole[index].shape, whole.dtype)
+        whole[index] = to_numpy(shard._rewrap_with_aval_and_sharding(aval, adapter.single_sharding(device)))
+    whole.flags.writeable = False
+    return whole
+
+
+def shard_indices(raw):
+    """Return, for each device of `raw`, the tuple of slices that it holds of the whole."""
+    sharding, shape = raw._sharding._to_xla_hlo_sharding(raw.aval.ndim), raw.aval.shape
+    devices = adapter.devices_of(raw)
+    if sharding.is_replicated():
+        return [tuple(slice(None) for _ in shape)] * len(devices)
+    tiles, order = sharding.tile_assignment_dimensions(), sharding.tile_assignment_devices()
+    sizes = [-(-size // count) for size, count in zip(shape, tiles)]
+    places = {device: np.unravel_index(at, tiles) for at, device in enumerate(order)}
+    return [
+        tuple(slice(int(i) * size, (int(i) + 1) * size) for i, size in zip(places[n], sizes))
+        for n in range(len(devices))
+    ]
+
+
+def narrow_to_numpy(raw, dtype):
+    """Read a 2- or 4-bit array on a CPU device by way of a program that widens it."""
+    narrow, wide, numpy_name = WIDER[dtype.name]
+    shape = raw.aval.shape
+    tensors = [f"tensor<{''.join(f'{n}x' for n in shape)}{name}>" for name in (narrow, wide)]
+    text = (
+        f"func.func public @main(%a: {tensors[0]}) -> {tensors[1]} {{\n"
+        f"  %0 = stablehlo.convert %a : ({tensors[0]}) -> {tensors[1]}\n  return %0 : {tensors[1]}\n}}\n"
+    )
+    devices = adapter.devices_of(raw)
+    exe = adapter.compile_text(devices[0].client, text, devices, adapter.default_options(devices[0]))
+    handler = adapter.result_handler(HostAval(shape, numpy_name), raw._sharding)
+    (widened,) = exe.execute_sharded([raw]).consume_with_handlers([handler])
+    value = np.asarray(memoryview(widened)).astype(dtype)
+    value.flags.writeable = False
+    return value

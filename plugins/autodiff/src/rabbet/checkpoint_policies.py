@@ -1,0 +1,126 @@
+"""What ``rb.checkpoint`` keeps: policies, to be given as ``policy=``.
+
+A policy is a function ``(primitive, *avals, **params) -> bool``: whether the results of an operation on
+inputs of these types may be kept for the backward pass. What may not be kept is computed again, from the
+inputs of the checkpointed function and from what is kept.
+
+Some policies of the field move what they keep to the memory of the host. Here the memory of the device is the
+only one that programs know, so these values stay there; the arguments are accepted.
+"""
+
+from rabbet.extend.functions import folded, public_module
+
+__all__ = [
+    "checkpoint_dots", "checkpoint_dots_with_no_batch_dims", "dots_saveable",
+    "dots_with_no_batch_dims_saveable", "everything_saveable", "nothing_saveable",
+    "offload_dot_with_no_batch_dims", "save_and_offload_only_these_names", "save_any_names_but_these",
+    "save_anything_except_these_names", "save_from_both_policies", "save_only_these_names",
+]  # fmt: skip
+
+DOTS = frozenset(["dot_general", "conv_general_dilated", "ragged_dot_general"])
+
+
+def everything_saveable(*_, **__):
+    """Keep all that the backward pass needs, as without ``checkpoint``."""
+    return True
+
+
+def nothing_saveable(*_, **__):
+    """Keep the inputs only; what ``checkpoint`` does without a policy."""
+    return False
+
+
+def dots_saveable(primitive, *_, **__):
+    """Keep the results of products of matrices and of convolutions."""
+    return primitive.name in DOTS
+
+
+def dots_with_no_batch_dims_saveable(primitive, *_, **params):
+    """Keep the results of products of matrices that have no batch dimensions, such as those with weights."""
+    if primitive.name != "dot_general":
+        return False
+    _, (lhs_batch, rhs_batch) = params["dimension_numbers"]
+    return not lhs_batch and not rhs_batch
+
+
+checkpoint_dots = dots_saveable
+checkpoint_dots_with_no_batch_dims = dots_with_no_batch_dims_saveable
+
+
+@folded
+def offload_dot_with_no_batch_dims(offload_src, offload_dst):
+    """A policy like ``dots_with_no_batch_dims_saveable``; see this module on memory of the host."""
+    _memories("offload_dot_with_no_batch_dims", offload_src, offload_dst)
+
+    def policy(primitive, *avals, **params):
+        return dots_with_no_batch_dims_saveable(primitive, *avals, **params)
+
+    return policy
+
+
+@folded
+def save_anything_except_these_names(*names_not_to_save):
+    """A policy: keep everything but what ``checkpoint_name`` gave one of these names."""
+    names = _names("save_anything_except_these_names", names_not_to_save)
+    return lambda primitive, *_, **params: primitive.name != "name" or params["name"] not in names
+
+
+@folded
+def save_any_names_but_these(*names_not_to_save):
+    """A policy: keep what ``checkpoint_name`` gave a name, except for these names."""
+    names = _names("save_any_names_but_these", names_not_to_save)
+    return lambda primitive, *_, **params: primitive.name == "name" and params["name"] not in names
+
+
+@folded
+def save_only_these_names(*names_which_can_be_saved):
+    """A policy: keep what ``checkpoint_name`` gave one of these names."""
+    names = _names("save_only_these_names", names_which_can_be_saved)
+    return lambda primitive, *_, **params: primitive.name == "name" and params["name"] in names
+
+
+def save_from_both_policies(policy_1, policy_2):
+    """A policy: keep what either of two policies keeps."""
+
+    def policy(primitive, *avals, **params):
+        return policy_1(primitive, *avals, **params) or policy_2(primitive, *avals, **params)
+
+    return policy
+
+
+@folded
+def save_and_offload_only_these_names(
+    *, names_which_can_be_saved, names_which_can_be_offloaded, offload_src, offload_dst
+):
+    """A policy: keep what has a name of either list; see this module on memory of the host.
+
+    Raises:
+      ValueError: if a name stands in both lists.
+    """
+    what = "save_and_offload_only_these_names"
+    _memories(what, offload_src, offload_dst)
+    saved, offloaded = _names(what, names_which_can_be_saved), _names(what, names_which_can_be_offloaded)
+    if saved & offloaded:
+        raise ValueError(
+            f"{what}: {sorted(saved & offloaded)} stand in both lists; a value is kept in one memory"
+        )
+    return save_only_these_names(*saved, *offloaded)
+
+
+def _names(what, names):
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"{what} takes names (strings), got {type(name).__name__}: {name!r:.60}")
+    return frozenset(names)
+
+
+def _memories(what, *kinds):
+    for kind in kinds:
+        if not isinstance(kind, str):
+            raise TypeError(
+                f"{what}: offload_src and offload_dst name kinds of memory, such as 'device' and "
+                f"'pinned_host'; got {kind!r:.60}"
+            )
+
+
+public_module(globals())

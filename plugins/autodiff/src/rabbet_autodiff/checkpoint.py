@@ -1,0 +1,200 @@
+"""The function ``checkpoint``: reverse mode computes again instead of keeping."""
+
+import functools
+import inspect
+import weakref
+
+from rabbet import config, tree
+from rabbet.extend.functions import (
+    argument_name,
+    array_or_tracer,
+    convert_leaves,
+    describe_function,
+    describe_value,
+    folded,
+    is_evaluating,
+    named_like,
+    on_clear_caches,
+)
+from rabbet.extend.passes import ClosedJaxpr, consts_as_inputs, stage
+from rabbet.extend.transform import bound_axes, is_tracer, typeof
+from rabbet.tree import leaf_path
+
+from rabbet_autodiff.primitives import checkpoint as primitive
+
+# Of one function; traced again where there are more.
+MOST_PROGRAMS = 256
+_programs = weakref.WeakKeyDictionary()
+on_clear_caches(_programs.clear)
+
+
+@folded
+def checkpoint(
+    fun=None, *, prevent_cse=True, policy=None, static_argnums=(), static_argnames=(), concrete=False
+):
+    """Make reverse mode compute the intermediate values of a function again, instead of keeping them.
+
+    Less memory for more computation: without a policy only the arguments of ``fun`` are kept from the
+    forward pass. Values and derivatives stay what they are. What does something besides computing, such as
+    ``io_callback``, runs once, and its results are kept.
+
+    Args:
+      fun: takes and returns pytrees of arrays. Under a transformation it is traced, as by ``jit``.
+      prevent_cse: keep the compiler from merging the second computation with the first. Within ``lax.scan``
+        nothing needs to be prevented, and False lets it compile better.
+      policy: what may be kept, one of ``rb.checkpoint_policies`` or a function
+        ``(primitive, *avals, **params) -> bool``.
+      static_argnums, static_argnames: arguments that are not traced, by position or name; they should be
+        hashable.
+      concrete: accepted for old programs, without effect.
+
+    Returns:
+      a function of the same arguments. Without ``fun``, a decorator.
+
+    Raises:
+      TypeError: for arguments that are no arrays and not static.
+
+    Example:
+      >>> @rb.checkpoint
+      ... def layer(w, x):
+      ...     return rnp.tanh(w @ rnp.tanh(x))
+    """
+    if fun is None:
+        return functools.partial(
+            checkpoint, prevent_cse=prevent_cse, policy=policy, static_argnums=static_argnums,
+            static_argnames=static_argnames, concrete=concrete,
+        )  # fmt: skip
+    if not callable(fun):
+        raise TypeError(f"checkpoint takes a function, got {type(fun).__name__}: {fun!r:.60}")
+    if policy is not None and not callable(policy):
+        raise TypeError(
+            f"checkpoint of {describe_function(fun)}: policy must be one of rb.checkpoint_policies or a "
+            f"function (primitive, *avals, **params) -> bool, got {policy!r:.60}"
+        )
+    numbers, names = _static(fun, static_argnums, static_argnames)
+    params = {
+        "prevent_cse": bool(prevent_cse), "policy": policy, "differentiated": False,
+        "name": getattr(fun, "__name__", type(fun).__name__),
+    }  # fmt: skip
+
+    @functools.wraps(fun)
+    @folded
+    def checkpointed(*args, **kwargs):
+        if is_evaluating():
+            return fun(*args, **kwargs)
+        call = _Call(fun, args, kwargs, numbers, names)
+        closed, out_tree = _program(call)
+        op = _operator(consts_as_inputs(closed), params)
+        return tree.unflatten(out_tree, op(*closed.consts, *call.leaves))
+
+    return checkpointed
+
+
+remat = checkpoint
+
+
+def _operator(jaxpr, params):
+    """The operator that calls a program; the same one each time, so that what was compiled for it stays."""
+    key = primitive.checkpoint, *params.values()
+    return jaxpr.once(key, lambda: primitive.checkpoint.op(jaxpr=jaxpr, **params))
+
+
+def _static(fun, argnums, argnames):
+    """Static positions and names, each argument by both where it has both."""
+    numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    names = (argnames,) if isinstance(argnames, str) else tuple(argnames)
+    if not numbers and not names:
+        return (), ()
+    try:
+        known = list(inspect.signature(fun).parameters)
+    except (TypeError, ValueError):
+        return numbers, names
+    for n in numbers:
+        if not isinstance(n, int):
+            raise TypeError(f"checkpoint of {describe_function(fun)}: static_argnums holds ints, got {n!r}")
+    by_name = tuple([known.index(n) for n in names if n in known])
+    by_number = tuple([known[n] for n in numbers if -len(known) <= n < len(known)])
+    return numbers + by_name, names + by_number
+
+
+class _Call:
+    """The arguments of a call: static ones kept, the others taken apart."""
+
+    def __init__(self, fun, args, kwargs, numbers, names):
+        self.fun, self.args, self.kwargs = fun, args, kwargs
+        static = {n % len(args) for n in numbers if -len(args) <= n < len(args)}
+        self.positions = [i for i in range(len(args)) if i not in static]
+        self.keywords = [k for k in kwargs if k not in names]
+        # With their types, for Python finds True and 1.0 under 1.
+        self.static = (
+            tuple([(i, type(args[i]), args[i]) for i in sorted(static)]),
+            tuple([(k, type(v), v) for k, v in kwargs.items() if k in names]),
+        )
+        moving = [args[i] for i in self.positions], {k: kwargs[k] for k in self.keywords}
+        leaves, self.in_tree = tree.flatten(moving)
+        self.leaves = convert_leaves(array_or_tracer, leaves, self.refusal)
+        self.avals = tuple([typeof(x) for x in self.leaves])
+
+    def refusal(self, index, x):
+        """What to say of an argument that is no array."""
+        name = argument_name(self.fun, leaf_path(self.in_tree, index), self.positions)
+        return (
+            f"checkpoint of {describe_function(self.fun)}: {name} is not an array: got {describe_value(x)}; "
+            "mark such arguments as static, with static_argnums or static_argnames"
+        )
+
+    def rebuilt(self, leaves):
+        """The arguments with other leaves."""
+        given, keywords = tree.unflatten(self.in_tree, list(leaves))
+        args = list(self.args)
+        for i, x in zip(self.positions, given, strict=True):
+            args[i] = x
+        return args, {**self.kwargs, **keywords}
+
+    def key(self):
+        """What a program is remembered by; None if a static argument cannot be hashed."""
+        key = (
+            self.in_tree, self.avals, self.static, tuple(self.positions), config.traced_key(),
+            bound_axes(),
+        )  # fmt: skip
+        try:
+            hash(key)
+        except TypeError:
+            return None
+        return key
+
+
+def _program(call):
+    """The traced function and the structure of its result; traced once for arguments of one kind."""
+    key = call.key()
+    try:
+        programs = _programs.setdefault(call.fun, {})
+    except TypeError:  # a function that cannot be hashed or referred to weakly
+        key = None
+    known = programs.get(key) if key is not None else None
+    if known is not None:
+        return known
+    made = _traced(call)
+    if key is not None and not any(is_tracer(c) for c in made[0].consts):
+        if len(programs) >= MOST_PROGRAMS:
+            programs.clear()
+        programs[key] = made
+    return made
+
+
+def _traced(call):
+    fun, out_tree = call.fun, None
+
+    def flat(*tracers):
+        nonlocal out_tree
+        args, kwargs = call.rebuilt(tracers)
+        outs, out_tree = tree.flatten(fun(*args, **kwargs))
+        return convert_leaves(array_or_tracer, outs, lambda i, x: _no_result(fun, x))
+
+    closed = stage(named_like(flat, fun), call.avals, getattr(fun, "__name__", "checkpointed"))
+    return ClosedJaxpr(closed.jaxpr, [array_or_tracer(c) for c in closed.consts]), out_tree
+
+
+def _no_result(fun, x):
+    who = f"checkpoint of {describe_function(fun)}"
+    return f"{who}: the function must return arrays, it returned {describe_value(x)}"

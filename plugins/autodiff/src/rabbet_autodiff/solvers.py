@@ -1,0 +1,266 @@
+"""Solutions that are differentiated by what they solve and not by how: ``custom_linear_solve``,
+``custom_root``.
+"""
+
+from rabbet import lax, tree
+from rabbet.extend.bodies import Body, convert_weak_outputs, fully_transposed, share_consts, stage_loop_body
+from rabbet.extend.functions import array_or_tracer, describe_function, folded, is_evaluating
+from rabbet.extend.passes import evaluate
+from rabbet.extend.primitive import instantiate, tangent_aval, zero_tangent
+from rabbet.extend.transform import call_with_rules, typeof
+from rabbet.tree_util import keystr
+
+from rabbet_autodiff.api import jvp
+from rabbet_autodiff.derivative_rules import PUSH, Pushforward
+from rabbet_autodiff.primitives.linear_solve import linear_solve
+
+
+def same_structure(who, what, fun, out_tree, treedef):
+    """Refuse what is not of the structure ``treedef``."""
+    if out_tree != treedef:
+        raise TypeError(
+            f"{who}: {what} {describe_function(fun)} must return the structure {treedef}, it returned "
+            f"{out_tree}"
+        )
+
+
+def same_types(who, what, fun, avals, wanted, treedef):
+    """Refuse leaves of other shapes or dtypes than those of ``treedef`` have."""
+    for i, (needed, got) in enumerate(zip(wanted, avals, strict=False)):
+        if (needed.shape, needed.dtype) != (got.shape, got.dtype):
+            path, _ = tree.leaves_with_path(tree.unflatten(treedef, list(range(len(wanted)))))[i]
+            raise TypeError(
+                f"{who}: {what} {describe_function(fun)} must return {needed.str_short()} for the "
+                f"output{keystr(path)}, it returned {got.str_short()}"
+            )
+
+
+def as_wanted(who, solve, out, like, has_aux):
+    """What a solver returned that was called as it is: checked as it would be as a program."""
+    if has_aux and not (isinstance(out, (tuple, list)) and len(out) == 2):
+        raise not_a_pair(who, "solve", solve, tree.structure(out))
+    leaves, out_tree = tree.flatten(out[0] if has_aux else out)
+    wanted, treedef = tree.flatten(like)
+    same_structure(who, "solve", solve, out_tree, treedef)
+    avals = [typeof(x) for x in leaves]
+    # Numbers, and what else is weakly typed, take the dtype of what they meet in the solver.
+    pairs = zip([typeof(x) for x in wanted], avals, strict=True)
+    wanted = [w.update(dtype=a.dtype) if w.weak_type else w for w, a in pairs]
+    same_types(who, "solve", solve, avals, wanted, treedef)
+    return out
+
+
+def not_a_pair(who, what, fun, out_tree):
+    """The error of a solver that should return an auxiliary result and does not."""
+    return TypeError(
+        f"{who}: with has_aux {what} {describe_function(fun)} must return a pair (solution, aux), it "
+        f"returned {out_tree}"
+    )
+
+
+class Vectors:
+    """The space that a solver works in: a structure and the types of its leaves, those that ``fun``, a map of
+    the space to itself, takes and returns where ``vector`` is weakly typed.
+
+    Attributes:
+      leaves: those of ``vector``.
+      map: ``fun`` as a ``Body``.
+    """
+
+    def __init__(self, who, what, fun, vector):
+        self.who = who
+        leaves, self.treedef = tree.flatten(vector)
+        leaves = [array_or_tracer(x) for x in leaves]
+        self.one_argument = tree.structure((tree.unflatten(self.treedef, [0] * len(leaves)),))
+        _, self.leaves = stage_loop_body(who, fun, leaves, self.one_argument)
+        self.avals = [typeof(x) for x in self.leaves]
+        self.map = self.staged(fun)
+        self.check(what, fun, self.map)
+
+    def staged(self, fun):
+        """``fun`` of one vector as a ``Body``."""
+        return Body(fun, self.one_argument, self.avals)
+
+    def check(self, what, fun, body, aux=False):
+        """Refuse a function that does not return a vector of this space (and ``aux``: a pair of that and
+        more); the structure of what it returns besides.
+        """
+        out_tree, rest = body.out_tree, None
+        if aux:
+            result = tree.unflatten(out_tree, list(range(out_tree.num_leaves)))
+            if not (isinstance(result, (tuple, list)) and len(result) == 2):
+                raise not_a_pair(self.who, what, fun, out_tree)
+            out_tree, rest = tree.structure(result[0]), tree.structure(result[1])
+        same_structure(self.who, what, fun, out_tree, self.treedef)
+        convert_weak_outputs(body, self.leaves, len(self.leaves))
+        same_types(self.who, what, fun, body.out_avals, self.avals, self.treedef)
+        return rest
+
+    def result(self, outs, aux_tree, has_aux):
+        """The solution, with ``has_aux`` a pair of it and the rest."""
+        n = len(self.leaves)
+        solution = tree.unflatten(self.treedef, outs[:n])
+        return (solution, tree.unflatten(aux_tree, outs[n:])) if has_aux else solution
+
+    def function(self, program, consts):
+        """A program of ``consts`` and a vector as a function of a pytree."""
+
+        def on_trees(x):
+            leaves, treedef = tree.flatten(x)
+            if treedef != self.treedef:
+                raise TypeError(
+                    f"{self.who}: the function takes {self.treedef}, it was called with {treedef}"
+                )
+            return tree.unflatten(self.treedef, evaluate(program, [*consts, *leaves])[: len(self.avals)])
+
+        return on_trees
+
+
+@folded
+def custom_linear_solve(matvec, b, solve, transpose_solve=None, symmetric=False, has_aux=False):
+    """Solve ``matvec(x) == b`` by a solver of your own; derivatives are solutions of linear equations too.
+
+    Args:
+      matvec: a linear function of pytrees like ``b``. It may close over arrays that are differentiated.
+      b: a pytree of arrays.
+      solve: ``solve(matvec, b)`` returns the solution, by whatever means: it is not differentiated.
+      transpose_solve: ``transpose_solve(vecmat, b)``, the same for the transposed map, which is found for
+        it. Reverse mode needs it.
+      symmetric: the map is its own transpose, and ``solve`` serves for both.
+      has_aux: the solvers return ``(solution, aux)``.
+
+    Returns:
+      the solution, or ``(solution, aux)``; ``aux`` has no derivative.
+
+    Raises:
+      TypeError: if a function returns other types than ``b`` has; the message names the leaf.
+    """
+    if is_evaluating():  # nothing is differentiated or recorded
+        return as_wanted("custom_linear_solve", solve, solve(matvec, b), b, has_aux)
+    space = Vectors("custom_linear_solve", "matvec", matvec, b)
+    a = space.map
+    solving = space.staged(lambda v: solve(space.function(a.program, a.consts), v))
+    aux_tree = space.check("solve", solve, solving, has_aux)
+    programs = {"matvec": a, "solve": solving, "vecmat": None, "transpose_solve": None}
+    if symmetric:
+        programs["vecmat"] = a
+        programs["transpose_solve"] = solving if transpose_solve is None else None
+    if transpose_solve is not None:
+        if not symmetric:
+            programs["vecmat"] = _Transposed(a)
+        turned = space.function(programs["vecmat"].program, a.consts)
+        programs["transpose_solve"] = space.staged(lambda v: transpose_solve(turned, v))
+        space.check("transpose_solve", transpose_solve, programs["transpose_solve"], has_aux)
+    there = [name for name in programs if programs[name] is not None]
+    counts = [len(programs[name].consts) for name in there]
+    consts = [c for name in there for c in programs[name].consts]
+    wide = dict.fromkeys(programs)
+    wide.update(zip(there, share_consts([programs[n].program for n in there], counts), strict=True))
+    outs = linear_solve(*consts, *space.leaves, **wide, consts=len(consts))
+    return space.result(outs, aux_tree, has_aux)
+
+
+class _Transposed:
+    """The transposed map, as far as ``Body`` is asked for."""
+
+    def __init__(self, body):
+        n = len(body.consts)
+        size = len(body.program.invars) - n
+        self.consts = body.consts
+        flags = (False,) * n + (True,) * size
+        self.program = fully_transposed(body.program, flags, (True,) * size)
+
+
+@folded
+def custom_root(f, initial_guess, solve, tangent_solve, has_aux=False):
+    """Solve ``f(x) == 0`` by a solver of your own, differentiated by the implicit function theorem.
+
+    With ``f(x, a) = 0`` for arrays ``a`` that ``f`` closes over, ``df/dx dx = -df/da da``.
+
+    Args:
+      f: from a pytree of arrays to one of the same structure and types.
+      initial_guess: where the solver starts; the solution does not depend on it.
+      solve: ``solve(f, initial_guess)`` returns the root, by whatever means: it is not differentiated.
+      tangent_solve: ``tangent_solve(g, y)`` returns ``x`` with ``g(x) == y`` for a linear function ``g``;
+        for scalars ``lambda g, y: y / g(1.0)``. For reverse mode it must be linear in ``y`` as a program, or
+        use ``custom_linear_solve``.
+      has_aux: ``solve`` returns ``(root, aux)``.
+
+    Returns:
+      the root, or ``(root, aux)``; ``aux`` has no derivative.
+
+    Raises:
+      TypeError: if a function returns another structure or other types than ``initial_guess`` has; the
+        message names the leaf.
+    """
+    if is_evaluating():  # nothing is differentiated or recorded
+        return as_wanted("custom_root", solve, solve(f, initial_guess), initial_guess, has_aux)
+    space = Vectors("custom_root", "f", f, initial_guess)
+    root = _Root(space, solve, tangent_solve, has_aux)
+    return space.result(root.call(*root.consts, *space.leaves), root.aux_tree, has_aux)
+
+
+class _Root:
+    """The programs behind ``custom_root``, on flat lists: constants of ``f``, of the tangents' solver, of the
+    solver, then the guess.
+    """
+
+    def __init__(self, space, solve, tangent_solve, has_aux):
+        self.space, self.f = space, space.map
+        solving = space.staged(lambda x: solve(space.function(self.f.program, self.f.consts), x))
+        self.aux_tree = space.check("solve", solve, solving, has_aux)
+        self.solving = solving
+        self.tangents = self._tangents(tangent_solve)
+        self.consts = [*self.f.consts, *self.tangents.consts, *solving.consts]
+
+    def _tangents(self, tangent_solve):
+        """The program from a root and a right-hand side to the solution of the linearized equation."""
+        space, f = self.space, self.f
+
+        def at_root(*flat):
+            root, y = flat[: len(space.avals)], flat[len(space.avals) :]
+
+            def linearized(v):
+                leaves, _ = tree.flatten(v)
+                pairs = zip(leaves, space.avals, strict=True)
+                leaves = [lax.convert_element_type(x, tangent_aval(aval).dtype) for x, aval in pairs]
+                call = lambda *xs: evaluate(f.program, [*f.consts, *xs])
+                return tree.unflatten(space.treedef, jvp(call, tuple(root), tuple(leaves))[1])
+
+            return tangent_solve(linearized, tree.unflatten(space.treedef, list(y)))
+
+        twice = tree.structure(tuple([0] * (2 * len(space.avals))))
+        body = Body(at_root, twice, [*space.avals, *[tangent_aval(a) for a in space.avals]])
+        space.check("tangent_solve", tangent_solve, body)
+        return body
+
+    def _parts(self, args):
+        m, n, k = len(self.f.consts), len(self.tangents.consts), len(self.solving.consts)
+        return args[:m], args[m : m + n], args[m + n : m + n + k], args[m + n + k :]
+
+    def solved(self, *args):
+        """The root and what the solver returns besides."""
+        _, _, consts, guess = self._parts(args)
+        return evaluate(self.solving.program, [*consts, *guess])
+
+    def call(self, *args):
+        """The root by ``solved``, with its derivative."""
+        return call_with_rules(self.solved, {PUSH: Pushforward(self.jvp)}, args, "custom_root")
+
+    def jvp(self, values, tangents):
+        """The rule of forward mode."""
+        outs = self.call(*values)
+        size = len(self.space.avals)
+        root = outs[:size]
+        f_consts, t_consts, _, _ = self._parts(values)
+        moving = self._parts(tangents)[0]
+        still = [instantiate(zero_tangent(typeof(x))) for x in outs]
+        if not f_consts:
+            return outs, still
+        on_consts = lambda *consts: evaluate(self.f.program, [*consts, *root])
+        _, pushed = jvp(on_consts, tuple(f_consts), tuple(moving))
+        change = evaluate(self.tangents.program, [*t_consts, *root, *pushed])
+        return outs, [*[lax.neg(t) for t in change], *still[size:]]
+
+
+__all__ = ["custom_linear_solve", "custom_root"]

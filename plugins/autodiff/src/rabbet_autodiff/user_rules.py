@@ -1,0 +1,244 @@
+"""Derivative rules as users write them, on pytrees, as the flat rules that ``custom_call`` keeps; with checks
+of what they return.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from rabbet import dtypes, tree
+from rabbet.extend.functions import (
+    array_or_tracer,
+    convert_leaves,
+    describe_function,
+    describe_value,
+    named_like,
+    parameter_name,
+)
+from rabbet.extend.passes import evaluate, stage
+from rabbet.extend.primitive import Zero, full_of_type, instantiate, tangent_aval, zero_tangent
+from rabbet.extend.transform import Tracer, typeof
+from rabbet.tree_util import keystr
+
+from rabbet_autodiff.carried import is_float0
+from rabbet_autodiff.derivative_rules import Pullback, Pushforward
+from rabbet_autodiff.primitives.checkpoint import rule_or_value
+
+
+class SymbolicZero:
+    """A tangent or cotangent that is zero, as rules with ``symbolic_zeros=True`` see it.
+
+    It has a type and no values, and is no array; test for it with ``type(t) is SymbolicZero``.
+    """
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval):
+        self.aval = aval
+
+    shape = property(lambda self: self.aval.shape, doc="The shape of the zeros.")
+    dtype = property(lambda self: self.aval.dtype, doc="The dtype of the zeros.")
+    ndim = property(lambda self: self.aval.ndim, doc="The number of dimensions.")
+
+    def __eq__(self, other):
+        return type(other) is SymbolicZero and self.aval == other.aval
+
+    def __hash__(self):
+        return hash(self.aval)
+
+    def __repr__(self):
+        return f"SymbolicZero({self.aval.str_short()})"
+
+
+@dataclass(frozen=True, eq=False)
+class CustomVJPPrimal:
+    """An argument leaf as forward rules with ``symbolic_zeros=True`` see it: its value, and whether it is
+    differentiated.
+    """
+
+    value: Any
+    perturbed: bool
+
+
+def shown_zeros(leaves):
+    """Tangents as rules see them, symbolic zeros as ``SymbolicZero``."""
+    return [SymbolicZero(x.aval) if type(x) is Zero else x for x in leaves]
+
+
+def taken_zeros(leaves):
+    """Tangents as rules return them, ``SymbolicZero`` as symbolic zeros."""
+    return [Zero(x.aval) if type(x) is SymbolicZero else x for x in leaves]
+
+
+# ---------------------------------------------------------------------------------------- forward mode
+def pushforward(call, jvp, symbolic=False):
+    """The flat rule of ``jvp(*static, primals, tangents) -> (out, out_tangent)``."""
+    name = f"the jvp rule of {describe_function(call.fun)}"
+
+    def rule(primals, tangents):
+        result = jvp(
+            *call.static_args(),
+            tree.unflatten(call.in_tree, list(primals)),
+            tree.unflatten(call.in_tree, shown_zeros(tangents)),
+        )
+        refuse_no_pair(result, f"{name} must return a pair (out, out_tangent)")
+        outs, out_tangents = _same_structure(name, call, *result)
+        outs = arrays(outs, f"{name} returned as output")
+        out_tangents = arrays(taken_zeros(out_tangents), f"{name} returned as tangent")
+        for o, t in zip(outs, out_tangents, strict=True):
+            _check_tangent(name, o, t)
+        return outs, out_tangents
+
+    return Pushforward(rule, symbolic)
+
+
+def _same_structure(name, call, out, out_tangent):
+    tangents, tangent_tree = tree.flatten(out_tangent)
+    out_tree = tree.structure(out)
+    if tangent_tree != out_tree:
+        raise TypeError(f"{name}: the tangent has the structure {tangent_tree}, the output {out_tree}")
+    return call.result(out, name), tangents
+
+
+def _check_tangent(name, out, t):
+    wanted = tangent_aval(typeof(out))
+    if (typeof(t).shape, typeof(t).dtype) != (wanted.shape, wanted.dtype):
+        raise TypeError(
+            f"{name}: an output of type {typeof(out).str_short()} needs a tangent of type "
+            f"{wanted.str_short()}, got {typeof(t).str_short()}"
+        )
+
+
+def refuse_no_pair(result, what):
+    """Raise an error that says ``what`` unless a rule returned a pair."""
+    if not (isinstance(result, (tuple, list)) and len(result) == 2):
+        raise TypeError(f"{what}, it returned {type(result).__name__}")
+
+
+def arrays(leaves, what):
+    """The results of a rule as arrays (float0 stays NumPy's, symbolic zeros what they are)."""
+    return convert_leaves(
+        lambda x: x if type(x) is Zero or is_float0(x) else array_or_tracer(x),
+        leaves,
+        lambda i, x: f"{what} what is no array: {describe_value(x)}",
+    )
+
+
+# ---------------------------------------------------------------------------------------- reverse mode
+def pullback(call, fwd, bwd, symbolic=False, optimize_remat=False):
+    """The flat rules of ``fwd(*args) -> (out, residuals)`` and ``bwd(*static, residuals, cotangent)``."""
+    known = _Known(call, "the backward rule")
+    rule, residual_tree = f"the forward rule of {describe_function(call.fun)}", None
+
+    def forward(primals, perturbed):
+        nonlocal residual_tree
+        known.avals = [typeof(x) for x in primals]
+        leaves = list(map(CustomVJPPrimal, primals, perturbed)) if symbolic else primals
+        result = fwd(*call.arguments(leaves))
+        refuse_no_pair(result, f"{rule} must return a pair (output, residuals)")
+        outs = call.result(result[0], rule)
+        residuals, residual_tree = tree.flatten(result[1])
+        return arrays(outs, f"{rule} returned as output"), arrays(residuals, f"{rule} returned as residual")
+
+    def backward(residuals, cotangents):
+        residuals = tree.unflatten(residual_tree, list(residuals))
+        cotangent = tree.unflatten(call.out_tree, shown_zeros(cotangents))
+        return known.cotangents(bwd(*call.static_args(), residuals, cotangent))
+
+    def forward_or_value(primals, perturbed):
+        if not any(type(x) is Tracer for x in primals):
+            return forward(primals, perturbed)
+        return rule_or_value(lambda xs: forward(list(xs), perturbed), call, primals, call.__name__)
+
+    return Pullback(forward_or_value if optimize_remat else forward, backward, symbolic)
+
+
+def pullback_by_closure(call, rule):
+    """The flat rules of ``rule(*args) -> (out, pull)``, where ``pull(cotangent)`` returns the cotangents of
+    the arguments. What ``pull`` closes over are the residuals: it is traced when the forward pass has run.
+    """
+    known = _Known(call, "the vjp rule")
+    name = f"the vjp rule of {describe_function(call.fun)}"
+    program: Any = None
+
+    def forward(primals, perturbed):
+        nonlocal program
+        known.avals = [typeof(x) for x in primals]
+        result = rule(*call.arguments(primals))
+        refuse_no_pair(result, f"{name} must return a pair (output, pull)")
+        if not callable(result[1]):
+            raise TypeError(
+                f"{name} must return a pair (output, pull), of which pull is a function from the cotangent "
+                f"of the output to those of the arguments; it returned {describe_value(result[1])}"
+            )
+        outs = arrays(call.result(result[0], name), f"{name} returned as output")
+        moving = [tangent_aval(typeof(o)) for o in outs]
+
+        def pull(*given):
+            each = iter(given)
+            cts = [full_of_type(a, 0) if a.dtype == dtypes.float0 else next(each) for a in moving]
+            # Zeros of integers are nothing that a program could return.
+            found = known.cotangents(result[1](tree.unflatten(call.out_tree, cts)))
+            return [x for x in found if not is_float0(x)]
+
+        types = [a for a in moving if a.dtype != dtypes.float0]
+        program, residuals = stage(named_like(pull, result[1]), types, call.__name__)
+        return outs, [array_or_tracer(x) for x in residuals]
+
+    def backward(residuals, cotangents):
+        given = [ct for ct in cotangents if not is_float0(ct)]
+        found = iter(evaluate(program, given, list(residuals)))
+        zeros_or = [zero_tangent(a) for a in known.avals]
+        return [full_of_type(z.aval, 0) if z.aval.dtype == dtypes.float0 else next(found) for z in zeros_or]
+
+    return Pullback(forward, backward)
+
+
+class _Known:
+    """What is known of a call when cotangents come back: the types of its arguments."""
+
+    def __init__(self, call, what):
+        self.call = call
+        self.avals: Any = None
+        self.rule = f"{what} of {describe_function(call.fun)}"
+
+    def cotangents(self, result):
+        """A backward rule's result as flat cotangents, checked against the arguments; None becomes zeros."""
+        call, rule = self.call, self.rule
+        arguments = tree.unflatten(call.in_tree, list(range(call.in_tree.num_leaves)))
+        if not isinstance(result, (tuple, list)) or len(result) != len(arguments):
+            entries = f"{len(result)} entries" if isinstance(result, (tuple, list)) else type(result).__name__
+            raise TypeError(
+                f"{rule} must return a tuple with {len(arguments)} cotangents, one per differentiable "
+                f"argument, it returned {entries}"
+            )
+        positions = [i for i in range(len(call.args)) if i not in call.static]
+        out = []
+        for position, entry, places in zip(positions, result, arguments, strict=True):
+            name = parameter_name(call.fun, position)
+            parts = [None] * len(tree.leaves(places))
+            if entry is not None:
+                parts = _spread(entry, places, f"{rule}, argument {name}")
+            for (path, i), part in zip(tree.leaves_with_path(places), parts, strict=True):
+                what = f"{rule} returned as cotangent of argument {name}{keystr(path)}"
+                out.append(_cotangent(part, self.avals[i], what))
+        return out
+
+
+def _spread(entry, places, what):
+    try:
+        return tree.broadcast_prefix(entry, places, is_leaf=lambda x: x is None)
+    except ValueError as error:
+        raise TypeError(f"{what}: the cotangent must have the structure of the argument. {error}") from None
+
+
+def _cotangent(ct, aval, what):
+    wanted = tangent_aval(aval)
+    if ct is None or type(ct) is SymbolicZero or wanted.dtype == dtypes.float0:
+        return instantiate(zero_tangent(aval))
+    (ct,) = arrays([ct], what)
+    have = typeof(ct)
+    if have.shape != wanted.shape or is_float0(ct):
+        raise TypeError(
+            f"{what} an array of type {have.str_short()}; the argument has the type {aval.str_short()}"
+        )
+    return ct if have.dtype == wanted.dtype else ct.astype(wanted.dtype)

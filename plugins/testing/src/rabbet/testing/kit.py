@@ -1,0 +1,234 @@
+"""Checks for plugin authors: one function for each kind of plugin, which tries all that it promises.
+
+Each returns nothing and raises ``LawError``, an ``AssertionError``, that says what does not hold and for
+what: call them from your tests.
+"""
+
+import numpy as np
+
+import rabbet
+from rabbet import config, dtypes, tree
+from rabbet.extend.transform import RuleTable, all_tables
+from rabbet.testing import checks, closure, driver
+from rabbet.testing.draws import device_array
+from rabbet.testing.laws import LawError
+from rabbet.testing.programs import PROGRAMS
+from rabbet.testing.table import typeof_dtype
+
+STANDARD = ("lower", "jvp", "transpose", "batch")
+# The laws of a row that try the rules of a standard table.
+LAWS_OF = {
+    "lower": ("compiled",), "jvp": ("forward",), "transpose": ("reverse",), "batch": ("batching", "nested"),
+}  # fmt: skip
+
+
+def check_primitive(row, system=driver.CORE):
+    """A primitive obeys every law, in every dtype of its row, under every standard transformation.
+
+    Args:
+      row: a ``rabbet.testing.table.Row``: the primitive, its parameters, inputs, and what NumPy says.
+      system: the transformations to run it under: ``driver.CORE``, or ``driver.plugins()`` for the
+        installed ones.
+
+    Raises:
+      LawError: a value, derivative, batch or compiled result is wrong, a kind is false, or a standard
+        table has neither a rule for it nor a reason (see ``rabbet.testing.closure``).
+    """
+    tables = all_tables()
+    for name in STANDARD:
+        if name != "transpose" and closure.accidents(tables[name], [row.primitive]):
+            raise LawError(f"{row.primitive.name!r} has no {name!r} rule, by hand, kind or decomposition")
+    checks.check_dtypes(row)
+    if row.extremes:
+        checks.check_extremes(row)
+    checks.check_laws(row, ["batching", "nested", "compiled"] if row.inputs else ["compiled"], system)
+    laws = ["forward", "reverse", "second_order"][: row.orders + 1 if row.orders else 0]
+    for dtype in row.smooth_dtypes():
+        checks.check_laws(row, [*laws, "nested_derivatives"], system, dtype)
+    checks.check_kinds(row)
+
+
+def check_rules(rules, rows, system=driver.CORE):
+    """Every rule of a ``RuleTable`` or ``RuleSet`` is the one that a lookup finds, and is right where the
+    table is a standard one.
+
+    Args:
+      rules: rules by primitive.
+      rows: rows that try these primitives.
+      system: the transformations to run the rows under.
+
+    Raises:
+      LawError: a rule that is never used because another goes before it, a primitive without a row, a
+        result that is wrong.
+    """
+    table = rules if isinstance(rules, RuleTable) else all_tables().get(rules.name)
+    if table is None:
+        raise LawError(f"{rules!r} is for a table {rules.name!r} that nobody has made")
+    tried = {row.primitive for row in rows}
+    for (primitive, platform), rule in rules.by_primitive.items():
+        found = table.explain(primitive, platform)
+        if found is None or found.rule is not rule:
+            how = "is not found" if found is None else f"is hidden by one from the {found.source}"
+            raise LawError(f"the {rules.name!r} rule for {primitive.name!r} {how}")
+        if rules.name in STANDARD and primitive not in tried:
+            raise LawError(f"no row tries the {rules.name!r} rule for {primitive.name!r}")
+    for row in rows:
+        for law in LAWS_OF.get(rules.name, ()):
+            if row.orders or law not in ("forward", "reverse"):
+                dtype = next(iter(row.smooth_dtypes()), None)
+                checks.check_law(row, law, system, dtype)
+
+
+def check_transformation(transform, payload, programs=PROGRAMS, system=None, tolerance=1e-5):
+    """A transformation goes through control flow as through straight lines, and composes with ``jit``,
+    ``vmap`` on both sides.
+
+    Args:
+      transform: ``transform(fn)`` takes payloads and returns a payload, for ``fn`` from one array to one.
+      payload: ``payload(x)`` represents a NumPy array as a payload, a pytree of arrays.
+      programs: what to try, ``rabbet.testing.programs.Program`` values; leave out those with operations
+        that the transformation does not know.
+      system: where ``jit`` and ``vmap`` come from; by default the installed plugins.
+      tolerance: relative, in float32.
+
+    Raises:
+      LawError: names the program and the law.
+    """
+    system = system or driver.plugins()
+    points = [np.array(v, np.float32) for v in ([0.5, 1.25, -0.75], [1.5, 0.25, 2.0])]
+    payloads = [tree.map(device_array, payload(x)) for x in points]
+    stacked = tree.map(lambda *leaves: device_array(np.stack([np.asarray(v) for v in leaves])), *payloads)
+
+    def agree(name, law, got, wanted):
+        if tree.structure(got) != tree.structure(wanted):
+            shown = f"{tree.structure(got)}, wanted {tree.structure(wanted)}"
+            raise LawError(f"{name}: {law}: the payload's structure is {shown}")
+        for a, b in zip(tree.leaves(got), tree.leaves(wanted), strict=True):
+            checks.compare(f"{name}: {law}", a, b, tolerance)
+
+    for program in programs:
+        if not all(hasattr(rabbet, name) for name in program.needs):
+            continue
+        name, run = program.name, transform(program.fn)
+        outs = [run(p) for p in payloads]
+        agree(name, "as written out", outs[0], transform(program.plain)(payloads[0]))
+        agree(name, "compiled", _flat(system.jit, run, payloads[0]), outs[0])
+        wanted = tree.map(lambda *leaves: np.stack([np.asarray(v) for v in leaves]), *outs)
+        agree(name, "a batch of payloads", _flat(_mapped(system), run, stacked), wanted)
+
+
+def _mapped(system):
+    return lambda fn: lambda *leaves: system.vmap(fn, (0,) * len(leaves))(*leaves)
+
+
+def _flat(transformed, run, payload):
+    """Apply a transformation of functions of flat arrays to a function of payloads."""
+    leaves, treedef = tree.flatten(payload)
+    out_tree = None
+
+    def flat(*leaves):
+        nonlocal out_tree
+        outs, out_tree = tree.flatten(run(tree.unflatten(treedef, leaves)))
+        return tuple(outs)
+
+    outs = transformed(flat)(*leaves)
+    return tree.unflatten(out_tree, outs)
+
+
+def check_backend(platform, rows):
+    """A backend stores every dtype without changing a bit, and computes the rows as NumPy does.
+
+    Args:
+      platform: its name, ``"cpu"``.
+      rows: rows to run on its first device, in every dtype that they name.
+
+    Raises:
+      LawError: an array came back different, on another device, or a result is wrong.
+    """
+    found = rabbet.devices(platform)
+    if len({(d.platform, d.id) for d in found}) != len(found):
+        raise LawError(f"two devices of {platform!r} have one id: {found}")
+    device = found[0]
+    rng = np.random.default_rng(0)
+    for spec in list(dtypes.table.specs()):
+        for shape in ((), (0, 3), (3, 5)):
+            host = _bits(rng, spec.dtype, shape)
+            there = rabbet.device_put(device_array(host), device)
+            if there.device != device:
+                raise LawError(f"{spec.name}{list(shape)} was put on {device} and is on {there.device}")
+            if np.asarray(there).tobytes() != host.tobytes():
+                raise LawError(f"{spec.name}{list(shape)} came back from {device} with other bits")
+    with config.override(default_device=device):
+        for row in rows:
+            checks.check_dtypes(row)
+
+
+def _bits(rng, dtype, shape):
+    """Random numbers of a dtype that survive conversion: small whole ones."""
+    return np.asarray(rng.integers(0, 2 if np.dtype(dtype).kind == "b" else 8, shape)).astype(dtype)
+
+
+def check_dtype(dtype, rows=()):
+    """A dtype is found by every spelling, has a place in promotion, survives storage, and computes.
+
+    Args:
+      dtype: its name or scalar type.
+      rows: rows to try in it, as floats or integers; those of core are ``rabbet.testing.rows``.
+
+    Raises:
+      LawError: names the promise.
+    """
+    spec = dtypes.spec(dtype)
+    for spelling in (spec.name, spec.dtype, spec.dtype.type, np.zeros((), spec.dtype)):
+        if dtypes.canonicalize(spelling) != spec.dtype:
+            raise LawError(f"{spec.name}: spelled {spelling!r} it is {dtypes.canonicalize(spelling)}")
+    _check_promotion(spec)
+    rng = np.random.default_rng(0)
+    host = _bits(rng, spec.dtype, (3, 4))
+    there = device_array(host)
+    if np.asarray(there).dtype != spec.dtype or np.asarray(there).tobytes() != host.tobytes():
+        raise LawError(f"{spec.name}: an array came back from the device as {np.asarray(there)!r}")
+    if spec.kind == "f":
+        _check_limits(spec)
+    for row in rows:
+        if spec.name not in row.dtypes:
+            raise LawError(f"{row.name} is not a row for {spec.name}")
+        checks.check_value(row, spec.name)
+        laws = ["batching", "compiled"] if row.inputs else ["compiled"]
+        checks.check_laws(row, laws, driver.CORE, spec.name)
+
+
+def _check_promotion(spec):
+    others = [other.name for other in dtypes.table.specs()]
+    for a in others:
+        joined = _promoted(spec.name, a)
+        if joined != _promoted(a, spec.name):
+            raise LawError(f"promotion of {spec.name} and {a} depends on their order")
+        if joined is None:
+            continue
+        if _promoted(joined, spec.name) != joined or _promoted(joined, a) != joined:
+            raise LawError(
+                f"{spec.name} and {a} promote to {joined}, which promotes with one of them to more"
+            )
+    if dtypes.promote_types(spec.name, spec.name) != spec.dtype:
+        raise LawError(f"{spec.name} with itself promotes to {dtypes.promote_types(spec.name, spec.name)}")
+
+
+def _promoted(a, b):
+    try:
+        return dtypes.promote_types(a, b).name
+    except dtypes.TypePromotionError:
+        return None
+
+
+def _check_limits(spec):
+    info = dtypes.finfo(spec.name)
+    one = np.ones((), spec.dtype)
+    above = (one + np.asarray(info.eps, spec.dtype)).astype(spec.dtype)
+    if not above > one:
+        raise LawError(f"{spec.name}: 1 + eps is 1, with eps {info.eps}")
+    if typeof_dtype(above) != spec.dtype or not np.isfinite(np.float64(info.max)):
+        raise LawError(f"{spec.name}: finfo gives the largest number {info.max}")
+
+
+__all__ = ["check_backend", "check_dtype", "check_primitive", "check_rules", "check_transformation"]

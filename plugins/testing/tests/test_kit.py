@@ -1,0 +1,148 @@
+"""The kit's own tests: what holds passes, and each promise, when broken, is named."""
+
+import numpy as np
+import pytest
+import rabbet as rb
+from rabbet import lax
+from rabbet.extend.primitive import Batched, Dual, Primitive, full_of_type
+from rabbet.extend.transform import RuleSet, RuleTable, is_tracer, lower, typeof
+from rabbet.testing import (
+    LawError,
+    Row,
+    check_backend,
+    check_dtype,
+    check_primitive,
+    check_rules,
+    check_transformation,
+    driver,
+)  # fmt: skip
+from rabbet.testing.draws import some
+from rabbet.testing.programs import PROGRAMS
+from rabbet.testing.rows import elementwise, shape
+
+pytestmark = pytest.mark.needs("jit", "grad", "vmap")
+
+
+def tripling(name, kinds=("increasing", "linear", "elementwise")):
+    primitive = Primitive(name, lambda x: x, kinds=kinds)
+
+    @primitive.decompose
+    def parts(op, x):
+        return lax.mul(x, 3.0)
+
+    return primitive
+
+
+def row_of(primitive, orders=2, factor=3.0):
+    return Row(primitive, lambda x: factor * x, (some(2, 3),), ("float32", "float64"), orders=orders)
+
+
+def test_a_primitive_by_its_parts_keeps_every_promise():
+    check_primitive(row_of(tripling("triple_of_kit")))
+    check_primitive(row_of(tripling("triple_again_of_kit")), driver.plugins())
+
+
+def test_a_wrong_value_is_found():
+    with pytest.raises(LawError, match="double_of_kit in float32"):
+        check_primitive(row_of(tripling("double_of_kit"), factor=2.0))
+
+
+def test_a_false_kind_is_found():
+    with pytest.raises(LawError, match="declares the kind 'decreasing'"):
+        check_primitive(row_of(tripling("falling_of_kit", ("decreasing", "elementwise"))))
+
+
+def test_a_wrong_derivative_is_found():
+    primitive = tripling("misled_of_kit", ("elementwise",))
+
+    @primitive.rule("jvp")
+    def jvp(op, x):
+        return Dual(op(x.primal), lax.mul(x.tangent, 2.0))
+
+    with pytest.raises(LawError, match="misled_of_kit in float64: jvp: tangent 0"):
+        check_primitive(row_of(primitive))
+
+
+def test_a_missing_rule_is_found():
+    primitive = Primitive("bare_of_kit", lambda x: x)
+
+    @primitive.rule("lower")
+    def lowering(op, x):
+        return x
+
+    with pytest.raises(LawError, match="'bare_of_kit' has no 'jvp' rule"):
+        check_primitive(Row(primitive, lambda x: x, (some(2),), ("float32",)))
+
+
+def test_a_set_of_rules_is_used_and_right():
+    primitive = tripling("bridged_of_kit", ("elementwise",))
+    table = RuleTable("batch_of_kit", bridges=lambda name: [rules])
+    rules = RuleSet("batch_of_kit")
+
+    @rules.primitive(primitive)
+    def batch(op, x):
+        return Batched(op(x.value), x.axis)
+
+    check_rules(rules, [row_of(primitive)])
+    table.primitive(primitive)(lambda op, x: x)
+    with pytest.raises(LawError, match="'bridged_of_kit' is hidden by one from the table"):
+        check_rules(rules, [row_of(primitive)])
+
+
+def test_rules_that_no_row_tries_are_named(monkeypatch):
+    primitive = tripling("untried_of_kit")
+    rules = RuleSet("lower")
+    monkeypatch.setattr(lower, "_bridges", lambda name: [rules])
+    rules.primitive(primitive)(lambda op, x: x)
+    with pytest.raises(LawError, match="no row tries the 'lower' rule for 'untried_of_kit'"):
+        check_rules(rules, [])
+
+
+TRANSFORMATIONS = {
+    "jvp": (lambda f: lambda p: rb.jvp(f, (p[0],), (p[1],)), lambda x: (x, 2 * x)),
+    "vmap": (rb.vmap, lambda x: x),
+    "jit": (rb.jit, lambda x: x),
+}
+
+
+@pytest.mark.parametrize("name", TRANSFORMATIONS)
+def test_our_own_transformations_keep_the_promises(name):
+    transform, payload = TRANSFORMATIONS[name]
+    check_transformation(transform, payload)
+
+
+def test_reverse_mode_keeps_them_too():
+    bounded = [program for program in PROGRAMS if program.name != "while_loop"]
+    check_transformation(lambda f: lambda p: rb.vjp(f, p)[1](p)[0], lambda x: x, bounded)
+
+
+def test_a_transformation_that_loses_its_way_is_found():
+    """Outside jit it answers with ones."""
+
+    def forgetful(fn):
+        return lambda x: fn(x) if is_tracer(x) else full_of_type(typeof(x), 1)
+
+    with pytest.raises(LawError, match="straight: compiled"):
+        check_transformation(forgetful, lambda x: x)
+
+
+def test_the_cpu_keeps_a_backends_promises():
+    check_backend("cpu", [*elementwise.ROWS[:2], shape.ROWS[0]])
+
+
+@pytest.mark.parametrize("name", ["float32", "int8", "complex64"])
+def test_a_dtype_keeps_its_promises(name):
+    rows = [row for row in elementwise.ROWS if name in row.dtypes]
+    check_dtype(name, rows[:2])
+
+
+@pytest.mark.needs("bfloat16")
+def test_a_dtype_of_a_plugin_keeps_them():
+    check_dtype("bfloat16", [row for row in elementwise.ROWS if "bfloat16" in row.dtypes][:3])
+
+
+def test_a_row_for_another_dtype_is_refused():
+    adding = next(row for row in elementwise.ROWS if row.primitive is lax.add)
+    only = adding.but(dtypes=("float64",))
+    with pytest.raises(LawError, match="add is not a row for float32"):
+        check_dtype(np.float32, [only])
