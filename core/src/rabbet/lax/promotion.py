@@ -31,9 +31,17 @@ def promote_operands(*operands, to=None):
       >>> rb.typeof(x).str_short(), rb.typeof(y).str_short(), z
       ('f32[2,3]', 'f32[2,3]', 2.0)
     """
+    operands = [opened(x) for x in operands]
     avals = [typeof(x) for x in operands]
     dtype, weak = dtypes.promote(*operands) if to is None else to
     return broadcast_operands([cast_operand(x, a, dtype, weak) for x, a in zip(operands, avals, strict=True)])
+
+
+def opened(x):
+    """The array that an object gives by ``__jax_array__``; everything else as it is."""
+    if type(x) is Array or type(x) is Tracer or not hasattr(x, "__jax_array__"):
+        return x
+    return x.__jax_array__()
 
 
 def beside(x, y):
@@ -107,11 +115,14 @@ def rank_promotion(x, have, full):
 
 
 def is_array_like(x):
-    """Whether ``x`` may stand beside an array in arithmetic: arrays, NumPy arrays and numbers.
+    """Whether ``x`` may stand beside an array in arithmetic: arrays, NumPy arrays, numbers, and objects that
+    give an array by ``__jax_array__``.
 
     Example:
       >>> from rabbet.extend.functions import is_array_like
       >>> is_array_like(np.ones(3)), is_array_like([1.0, 2.0])
       (True, False)
     """
-    return isinstance(x, (bool, int, float, complex, np.ndarray, np.generic, Tracer, Array))
+    return isinstance(x, (bool, int, float, complex, np.ndarray, np.generic, Tracer, Array)) or (
+        hasattr(x, "__jax_array__") and not isinstance(x, type)
+    )

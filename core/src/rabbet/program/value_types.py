@@ -15,8 +15,8 @@ _scalar_avals = {
 
 
 def typeof(x):
-    """The ``ShapedArray`` of an array, a tracer, a ``ShapeDtypeStruct``, a Python or NumPy scalar, or a
-    NumPy array.
+    """The ``ShapedArray`` of an array, a tracer, a ``ShapeDtypeStruct``, a Python or NumPy scalar, a
+    NumPy array, or an object that gives an array by ``__jax_array__``.
 
     Raises:
       TypeError: if ``x`` is none of these.
@@ -46,6 +46,8 @@ def typeof(x):
     if isinstance(x, (bool, int, float, complex)):
         base = next(t for t in (bool, int, float, complex) if isinstance(x, t))
         return _scalar_avals[base]
+    if hasattr(x, "__jax_array__"):
+        return typeof(x.__jax_array__())
     raise TypeError(
         f"{type(x).__name__} is not an array: expected an array, a NumPy array or a scalar, got "
         f"{_shorten(repr(x))}"
