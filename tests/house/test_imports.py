@@ -33,7 +33,7 @@ ROWS_OF_WINDOWS = ROOT / "plugins/testing/src/rabbet/testing/rows/windows.py"
 MODULE_OF = {
     "rabbet-numpy": "rabbet.numpy", "rabbet-nn": "rabbet.nn", "rabbet-random": "rabbet.random",
     "rabbet-image": "rabbet.image", "rabbet-ops": "rabbet.ops",
-    "rabbet-testing": "rabbet.testing", "rabbet-linalg": "rabbet.lax.linalg",
+    "rabbet-testing": "rabbet.testing", "rabbet-linalg": "rabbet.lax.linalg", "rabbet-scipy": "rabbet.scipy",
     "rabbet-jet": "rabbet.experimental.jet", "rabbet-checkify": "rabbet.experimental.checkify",
 }  # fmt: skip
 

@@ -1,6 +1,6 @@
 # Written by tools/stubs.py: change the function, or tools/stub_types.toml, and write it again.
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar, overload
+from typing import Any, Generic, ParamSpec, Protocol, TypeAlias, TypeVar, overload
 
 import numpy as np
 
@@ -54,6 +54,7 @@ class Array:
     def __contains__(self, x: Any, /) -> bool: ...
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]: ...
     def __hash__(self) -> int: ...
+    def __deepcopy__(self, memo: Any) -> Array: ...
     def __bool__(self) -> bool: ...
     def __int__(self) -> int: ...
     def __float__(self) -> float: ...
@@ -165,8 +166,13 @@ class IndexUpdate:
     def get(self, **kwargs: Any) -> Array: ...
     def apply(self, func: Callable[[Array], Any], **kwargs: Any) -> Array: ...
 
+class HasShape(Protocol):  # arrays of other libraries, tracers
+    @property
+    def shape(self) -> Any: ...
+    @property
+    def dtype(self) -> Any: ...
 Number: TypeAlias = np.generic | bool | int | float | complex
-ArrayLike: TypeAlias = Array | np.ndarray[Any, Any] | Number | Sequence[Any]
+ArrayLike: TypeAlias = Array | np.ndarray[Any, Any] | HasShape | Number | Sequence[Any]
 DTypeLike: TypeAlias = Any
 
 
@@ -179,12 +185,14 @@ class Jitted(Generic[P, R]):
     def clear_cache(self) -> None: ...
 
 __version__: str
+_own: frozenset[str]
 
 class Device:
     """A place where arrays are and programs run."""
     id: int
     platform: str
     device_kind: str
+    raw: Any
     process_index: int
     def memory_stats(self) -> Any: ...
 
@@ -288,6 +296,7 @@ from rabbet import random as random
 def remat(fun: Callable[P, R], **options: Any) -> Callable[P, R]: ...
 @overload
 def remat(fun: None = None, **options: Any) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+from rabbet import scipy as scipy
 def stop_gradient(x: ArrayLike) -> Any: ...
 from rabbet import testing as testing
 from rabbet import tree as tree

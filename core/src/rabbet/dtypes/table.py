@@ -113,6 +113,8 @@ class DTypeTable:
     def _canonicalize(self, dtype):
         if isinstance(dtype, str):
             dtype = PYTHON_NAMES.get(dtype, dtype)
+        if dtype is bool:  # without a look at the settings: this happens while Rabbet is imported
+            return DEFAULTS[False][bool]
         if isinstance(dtype, type) and dtype in PYTHON:
             return DEFAULTS[config.enable_x64][dtype]
         if isinstance(dtype, ExtendedDType):

@@ -3,6 +3,7 @@
 import numpy as np
 
 from rabbet import dtypes
+from rabbet.dtypes.narrowing import refuse_masked
 from rabbet.program.avals import ShapedArray
 
 _scalar_avals = {
@@ -39,6 +40,8 @@ def typeof(x):
             else ShapedArray((), dtypes.scalar_dtype(type(x)), aval.weak_type)
         )
     if isinstance(x, (np.ndarray, np.generic)):
+        if type(x) is not np.ndarray:
+            refuse_masked(x)
         return ShapedArray(x.shape, dtypes.narrow(x.dtype))
     if isinstance(x, (bool, int, float, complex)):
         base = next(t for t in (bool, int, float, complex) if isinstance(x, t))

@@ -81,6 +81,8 @@ class Array(metaclass=ArrayType):
 
     def is_ready(self):
         """Whether the values are computed."""
+        if self.raw.is_deleted():
+            raise self.deleted()
         return self.raw.is_ready()
 
     def is_deleted(self):
@@ -233,7 +235,7 @@ class Array(metaclass=ArrayType):
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         if self.raw.is_deleted():
             raise self.deleted()
-        return adapter.to_dlpack(self.raw, stream)
+        return reading.to_dlpack(self.raw, stream)
 
     def __dlpack_device__(self):
         return dlpack.device_of(self.raw)
@@ -253,7 +255,9 @@ class Array(metaclass=ArrayType):
         return _unpickle, (self._value(), self.aval.weak_type)
 
     def __copy__(self):
-        return self
+        from rabbet.runtime.ownership import alias  # not at the top: it stands above this module
+
+        return alias(self)
 
     def __deepcopy__(self, memo):
         if self.raw.is_deleted():

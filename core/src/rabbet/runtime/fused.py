@@ -22,6 +22,7 @@ from rabbet.runtime import dispatch, program, values
 from rabbet.runtime.array import Array
 from rabbet.runtime.evaluation import EVALUATION
 from rabbet.runtime.housekeeping import on_clear_caches
+from rabbet.runtime.ownership import captured
 from rabbet.trace.interpreter import Tracer, typeof
 from rabbet.trace.staging import stage
 
@@ -241,7 +242,7 @@ def _array(x, device, wide):
         return values.scalar_array(x, ShapedArray((), DEFAULTS[True][type(x)], True), device)
     if wide and isinstance(x, (np.ndarray, np.generic)):
         return values.host_array(x, ShapedArray(x.shape, x.dtype), device)
-    return values.to_array(x, device)
+    return values.to_array(x, device, shared=True)
 
 
 class _Compiled:
@@ -284,7 +285,7 @@ def _compile(function, signature):
 
     name = getattr(function, "__name__", "fused")
     closed = stage(flat, [typeof(a) for a in signature.arrays], name)
-    consts = [values.to_array(c, signature.device) for c in closed.consts]
+    consts = [captured(values.to_array(c, signature.device)) for c in closed.consts]
     lowering = program.lower(consts_as_inputs(closed), signature.device.platform, name)
     made = program.compile(lowering, signature.device)
     return _Compiled(made, signature.committed, consts, treedef)

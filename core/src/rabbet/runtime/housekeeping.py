@@ -10,6 +10,7 @@ from rabbet.rules import primitive
 from rabbet.runtime import program, values
 from rabbet.runtime.array import Array
 from rabbet.runtime.devices import default_clients, forget_when_forked
+from rabbet.runtime.ownership import is_internal
 from rabbet.runtime.placement import placement
 
 
@@ -48,14 +49,18 @@ def block_until_ready(x):
 
 
 def live_arrays(platform=None):
-    """All arrays of this process that hold memory, on one platform or on all that are in use."""
+    """All arrays of this process that hold memory, on one platform or on all that are in use.
+
+    Those that Rabbet keeps for itself, such as the numbers and the constants of compiled programs, are not
+    among them, so all that are can be deleted.
+    """
     found = []
     for client in default_clients().running():
         if platform is not None and client.platform != platform:
             continue
         for raw in client.live_buffers():
             aval = raw.aval
-            if aval is not None and not raw.is_deleted():
+            if aval is not None and not raw.is_deleted() and not is_internal(raw):
                 device = client.device(next(iter(raw._sharding._internal_device_list)).id)
                 found.append(Array(raw, placement(_aval(aval), device, False)))
     return found

@@ -53,7 +53,7 @@ def covered(size, places, step):
 
 
 def cubic_to_the_edge(size, places, dtype):
-    """Cubic weights of the four neighbours. The pixels at both edges are repeated twice, as if they went on."""
+    """Cubic weights of the four neighbours. Those at both edges count twice more, as if they went on."""
     base = rnp.floor(places)
     matrix = rnp.zeros((size, places.shape[0]), dtype)
     pixels = lax.iota(dtype, size)[:, None]

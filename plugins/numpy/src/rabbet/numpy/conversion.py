@@ -1,5 +1,7 @@
 """From whatever holds numbers to arrays: ``array``, ``asarray``, ``astype``, ``copy``."""
 
+import sys
+
 import numpy as np
 
 from rabbet import Array, dtypes, lax
@@ -56,8 +58,8 @@ def converted(x, dtype):
     if type(x) is Array or type(x) is Tracer:
         return x if dtype is None or x.dtype == dtype else lax.convert_element_type(x, dtype)
     if is_python_scalar(x):
-        if dtype is None:  # the arrays of numbers are shared, so that nobody may be given one to donate
-            return to_array(x).__deepcopy__({})
+        if dtype is None:
+            return to_array(x)
         return to_array(dtypes.numpy_scalar(x, dtype), dtype=dtype)
     if isinstance(x, (np.ndarray, np.generic)):
         return from_numpy(x, dtype)
@@ -93,6 +95,7 @@ def from_numpy(x, dtype):
         raise TypeError(
             f"array: NumPy's dtype {x.dtype} has no equal here; convert it to a number dtype first"
         )
+    typeof(x)  # refuses what is no array of ours, as those with a mask
     if dtype is None or isinstance(dtype, dtypes.ExtendedDType):
         return to_array(x)
     return to_array(cast_numpy(x, dtype), dtype=dtype)
@@ -117,7 +120,15 @@ def is_known(dtype):
 
 def from_sequence(x, dtype):
     """Nested sequences as an array."""
-    leaves = list(flattened(x))
+    try:
+        leaves = list(flattened(x))
+    except RecursionError:
+        leaves = None
+    if leaves is None:
+        raise ValueError(
+            "array: the nested sequences contain themselves, or are deeper than Python's recursion limit of "
+            f"{sys.getrecursionlimit()}"
+        )
     if dtype is None:
         dtype = dtype_of_leaves(leaves)
     if any(type(v) is Tracer or isinstance(getattr(v, "dtype", None), dtypes.ExtendedDType) for v in leaves):

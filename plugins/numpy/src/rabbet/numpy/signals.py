@@ -1,6 +1,8 @@
 """Sampled signals and data: interpolation, convolution, windows, histograms, covariance."""
 
+import math
 import operator
+from typing import Any
 
 import numpy as np
 
@@ -161,7 +163,8 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
         raise ValueError(f"cov: dtype must be a float or complex dtype, got {dtype}")
     x = lax.concatenate([converted(r, dtype) for r in rows], 0)
     ddof = (0 if bias else 1) if ddof is None else ddof
-    weights, total = None, float(x.shape[1])
+    weights: Any = None
+    total: Any = float(x.shape[1])
     for w in (fweights, aweights):
         if w is not None:
             w = converted(w, dtype)
@@ -186,6 +189,8 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
         deviation if weights is None else lax.mul(deviation, lax.broadcast_in_dim(weights, x.shape, (1,)))
     )
     other = lax.conj(weighted) if kind_of(weighted) == "c" else weighted
+    if not x.shape[1]:  # of no observations nothing is known
+        rest = math.nan
     out = divide(lax.dot_general(deviation, other, (((1,), (1,)), ((), ()))), rest)
     return lax.squeeze(out, tuple([d for d, s in enumerate(out.shape) if s == 1]))
 
