@@ -329,7 +329,7 @@ def test_arrays_of_positions_are_one_gather_or_scatter():
 
 
 def test_one_program_serves_all_rows():
-    from rabbet.lax.indexing.reads import reads
+    from rabbet.lax.indexing import reads
 
     v = device_array(np.arange(7, dtype=np.float32))
     v[0]
