@@ -15,9 +15,11 @@ import sys
 
 import numpy as np
 import rabbet as rb
-from rabbet.extend import batch, jvp, lower, transpose, typeof
-from rabbet.primitive import all_primitives
-from rabbet.rules import all_tables
+import rabbet.extend.dtype  # makes the primitives of extended dtypes
+from rabbet.extend.primitive import batch, jvp, lower, transpose
+from rabbet.extend.transform import typeof
+from rabbet.rules.primitive import all_primitives
+from rabbet.rules.tables import all_tables
 from rabbet.runtime import backends
 from rabbet.testing import closure, rows
 from rabbet.testing.draws import device_array

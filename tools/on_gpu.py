@@ -1,6 +1,6 @@
 """Run a command if this machine has a GPU that CUDA programs can run on; else say why not, and succeed.
 
-    python tools/on_gpu.py pytest tests/conformance
+python tools/on_gpu.py pytest tests/conformance
 """
 
 import subprocess

@@ -1,16 +1,16 @@
-"""Write docs/reference.md: every name of `rabbet.extend`, and the settings.
+"""Write docs/reference.md: every name of the modules of `rabbet.extend`, and the settings.
 
 python tools/reference.py            # writes the page
 python tools/reference.py --check    # fails if the page is not what would be written
 """
 
 import argparse
+import importlib
 import inspect
 import pathlib
 import re
 import sys
 
-import rabbet.extend
 from rabbet.config import CORE_SETTINGS
 
 PAGE = pathlib.Path(__file__).resolve().parent.parent / "docs" / "reference.md"
@@ -22,16 +22,17 @@ def first_sentence(thing):
     return re.split(r"(?<=\.) (?=[A-Z`])", paragraph)[0].replace("``", "`").replace("|", "\\|")
 
 
-def public():
-    """The names that a plugin may import, with what they are."""
-    found = {name: thing for name, thing in vars(rabbet.extend).items() if not name.startswith("_")}
-    return {**found, "hookimpl": rabbet.extend.hookimpl}
+DOORS = ("transform", "primitive", "dtype", "backend", "passes", "hooks", "functions")
 
 
 def names():
-    """A table row for each name that a plugin may import."""
-    for name in sorted(public(), key=str.lower):
-        yield f"| `{name}` | {first_sentence(getattr(rabbet.extend, name))} |"
+    """A section with a table for each door, a row for each of its names."""
+    for door in DOORS:
+        module = importlib.import_module(f"rabbet.extend.{door}")
+        yield from ("", f"## `rabbet.extend.{door}`", "", first_sentence(module), "")
+        yield from ("| name | what it is |", "|---|---|")
+        for name in sorted(module.__all__, key=str.lower):
+            yield f"| `{name}` | {first_sentence(getattr(module, name))} |"
 
 
 def settings():
@@ -47,11 +48,6 @@ def page():
             "# Reference",
             "",
             "This page is written by `tools/reference.py`, and a test compares it with the code.",
-            "",
-            "## Every name of `rabbet.extend`",
-            "",
-            "| name | what it is |",
-            "|---|---|",
             *names(),
             "",
             "## Settings",

@@ -14,7 +14,8 @@ import pytest
 import rabbet as rb
 from rabbet import lax, typeof
 from rabbet.errors import DeletedArrayError
-from rabbet.extend import EVALUATION, context
+from rabbet.extend.functions import EVALUATION
+from rabbet.extend.transform import context
 
 from .toys import DTYPES, array, put, small
 

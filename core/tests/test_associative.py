@@ -97,7 +97,7 @@ def test_batches_need_vmap(monkeypatch):
     def resolve(name):
         raise rb.errors.MissingPluginError(f"rb.{name} is provided by the package rabbet-vmap")
 
-    monkeypatch.setattr("rabbet.provided.find", resolve)
+    monkeypatch.setattr("rabbet.trace.provided.find", resolve)
     assert lax.map(lambda x: x * 2, np.arange(3)).tolist() == [0, 2, 4]
     with pytest.raises(rb.errors.MissingPluginError, match="rabbet-vmap"):
         lax.map(lambda x: x * 2, np.arange(3), batch_size=2)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import rabbet as rb
 from rabbet import dtypes, lax, typeof
-from rabbet.avals import ShapedArray, ShapeDtypeStruct
 from rabbet.dtypes import ExtendedDType
+from rabbet.program.avals import ShapedArray, ShapeDtypeStruct
 
 KEY = ExtendedDType("key<toy>", np.dtype("uint32"), (2,))
 

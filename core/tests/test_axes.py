@@ -3,9 +3,12 @@
 import numpy as np
 import pytest
 import rabbet as rb
-from rabbet import axes, lax
-from rabbet.extend import Batched, Interpreter, RuleTable, collective, context, run, stage, typeof
+from rabbet import lax
+from rabbet.extend.passes import stage
+from rabbet.extend.primitive import collective
+from rabbet.extend.transform import Batched, Interpreter, RuleTable, context, run, typeof
 from rabbet.primitives import calls
+from rabbet.trace import named_axes
 
 rules = RuleTable("pairs_of_test_axes", doc="(op, *pairs) -> pair")
 
@@ -59,7 +62,7 @@ def test_also_where_no_operand_is_its_own():
 def test_also_from_within_a_program():
     def f(x):
         body = stage(lambda y: [lax.psum(y, "two"), lax.axis_index("two")], [typeof(np.float32(1))]).jaxpr
-        assert axes.used_in(body) == {"two"}
+        assert named_axes.used_in(body) == {"two"}
         return calls.call_of(body, "inner")(rb.device_put(np.float32(4)))
 
     total, index = two(f, (X, Y))
@@ -70,22 +73,22 @@ def test_names_are_known_while_the_function_runs():
     seen = []
 
     def f(x):
-        seen.append(axes.bound())
-        stage(lambda y: [seen.append(axes.bound()) or y], [typeof(x)])
+        seen.append(named_axes.bound())
+        stage(lambda y: [seen.append(named_axes.bound()) or y], [typeof(x)])
         return x
 
     two(f, (X, Y))
     assert seen == [(("two", 2),)] * 2
-    assert axes.bound() == ()
+    assert named_axes.bound() == ()
     with pytest.raises(ZeroDivisionError):
         two(lambda x: 1 / 0, (X, Y))
     assert context.axes == ()
 
 
 def test_names_for_tracing():
-    with axes.named([("a", 2)]), axes.named([("b", 3)]):
+    with named_axes.named([("a", 2)]), named_axes.named([("b", 3)]):
         assert lax.axis_size(("a", "b")) == 6
-        with axes.named([("a", 5)]):
+        with named_axes.named([("a", 5)]):
             assert lax.axis_size("a") == 5
     with pytest.raises(rb.errors.UnboundAxisError, match="no axis has a name here"):
         lax.axis_size("a")
@@ -100,9 +103,9 @@ def test_an_interpreter_that_binds_an_axis_must_say_what_it_means():
 
 
 def test_a_program_by_itself_cannot_communicate():
-    from rabbet.extend import lower_program
+    from rabbet.extend.backend import lower_program
 
-    with axes.named([("a", 2)]):
+    with named_axes.named([("a", 2)]):
         program = stage(lambda x: [lax.psum(x, "a")], [typeof(X)]).jaxpr
     with pytest.raises(NameError, match=r"(?s)along the axis 'a', but nothing around .*rb.jit\(rb.vmap"):
         lower_program(program)

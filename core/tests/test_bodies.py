@@ -6,24 +6,22 @@ import numpy as np
 import pytest
 import rabbet as rb
 from rabbet import lax
-from rabbet.avals import ShapedArray
-from rabbet.extend import (
+from rabbet.extend.passes import check, evaluate, stage
+from rabbet.extend.primitive import jit_call
+from rabbet.extend.transform import (
     PLAIN,
     Interpreter,
     Tracer,
     call_with_rules,
-    check,
-    evaluate,
     interpret,
-    jit_call,
     payload_of,
     put_together,
     run,
     run_traced,
-    stage,
     take_apart,
     typeof,
-)  # fmt: skip
+)
+from rabbet.program.avals import ShapedArray
 
 from . import toys
 from .toys import Box, Fixed, FixedPoint, enclose, slope
@@ -231,7 +229,7 @@ def test_interpreting_a_body_that_meets_new_arrays_is_not_kept():
 
 def test_a_rule_that_brings_an_array_is_passed_what_it_captured():
     array = rb.device_put(np.float32([10, 20, 30]))
-    table = rb.extend.RuleTable("offset of test_bodies")
+    table = rb.extend.transform.RuleTable("offset of test_bodies")
 
     @table.primitive(lax.neg)
     def neg(op, x):

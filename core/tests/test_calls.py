@@ -5,7 +5,8 @@ import pytest
 import rabbet as rb
 from rabbet import ad_checkpoint, lax
 from rabbet.errors import MissingPluginError
-from rabbet.extend import stage, typeof
+from rabbet.extend.passes import stage
+from rabbet.extend.transform import typeof
 
 from . import toys
 from .toys import Box, enclose, slope

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 import rabbet as rb
 from rabbet import lax
-from rabbet.avals import ShapedArray
-from rabbet.effects import Effect
 from rabbet.errors import JaxprTypeError
-from rabbet.extend import ClosedJaxpr, Equation, Jaxpr, Literal, Primitive, Var, check, jit_call, stage
+from rabbet.extend.passes import ClosedJaxpr, Equation, Jaxpr, Literal, Var, check, stage
+from rabbet.extend.primitive import Primitive, jit_call
+from rabbet.program.avals import ShapedArray
+from rabbet.program.effects import Effect
 
 from . import toys
 

@@ -6,10 +6,14 @@ import threading
 
 import pytest
 import rabbet as rb
-from rabbet import composition, dtypes, lax, rules
+from rabbet import composition, dtypes, lax
 from rabbet.errors import MissingRule, PluginError
-from rabbet.extend import EVALUATION, DTypeSpec, Primitive, RuleSet, context
+from rabbet.extend.dtype import DTypeSpec
+from rabbet.extend.functions import EVALUATION
+from rabbet.extend.primitive import Primitive
+from rabbet.extend.transform import RuleSet, context
 from rabbet.passes import pipeline
+from rabbet.rules import tables
 
 
 class Manager:
@@ -95,7 +99,7 @@ def test_every_thread_starts_with_evaluation():
 
 def test_the_standard_tables_exist():
     assert [t.name for t in composition.STANDARD_TABLES] == ["lower", "jvp", "transpose", "batch"]
-    assert all(rules.all_tables()[t.name] is t for t in composition.STANDARD_TABLES)
+    assert all(tables.all_tables()[t.name] is t for t in composition.STANDARD_TABLES)
 
 
 def test_an_unknown_dtype_is_asked_of_the_plugins(offering):
@@ -115,15 +119,15 @@ def test_a_table_asks_for_bridges_by_its_name(offering):
     bridge = RuleSet("of test_composition")
     bridge.primitive(p)(lambda op, x: x)
     offering(rules={"of test_composition": bridge})
-    assert rules.RuleTable("of test_composition").explain(p).source == "bridge"
+    assert tables.RuleTable("of test_composition").explain(p).source == "bridge"
     with pytest.raises(MissingRule):
-        rules.RuleTable("another of test_composition").lookup(p)
+        tables.RuleTable("another of test_composition").lookup(p)
 
 
 def test_a_broken_bridge_does_not_touch_what_does_not_need_it(offering):
     p = Primitive("unbridged_of_test_composition", lambda x: x, kinds=("linear",))
     offering(rules={"broken table": PluginError("it fell over")})
-    table = rules.RuleTable("broken table")
+    table = tables.RuleTable("broken table")
     table.primitive(lax.sin)(lambda op, x: x)
     assert table.lookup(lax.sin)
     with pytest.raises(PluginError, match="fell over"):
@@ -138,7 +142,7 @@ def test_passes_come_from_the_plugins(offering, monkeypatch):
 
 
 def passes_named(name):
-    from rabbet.extend import Pass
+    from rabbet.extend.passes import Pass
 
     return Pass(name, lambda jaxpr, context: jaxpr)
 
@@ -202,4 +206,5 @@ def test_dir_lists_core_and_what_plugins_offer():
 
 
 def test_core_modules_are_attributes():
-    assert rb.extend.Interpreter and rb.source_info.caller and rb.runtime.array.Array is rb.Array
+    assert rb.extend.transform.Interpreter and rb.messages.source_positions.caller
+    assert rb.runtime.array.Array is rb.Array

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import rabbet as rb
 from rabbet import lax
-from rabbet.avals import ShapedArray
 from rabbet.errors import UnexpectedTracerError
-from rabbet.staging import stage
+from rabbet.program.avals import ShapedArray
+from rabbet.trace.staging import stage
 
 X = np.arange(4, dtype="f4")
 

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 from rabbet import lax
-from rabbet.avals import ShapedArray
 from rabbet.lowering.custom_calls import call_text, column_major, row_major, targets
 from rabbet.lowering.module import lower_program
-from rabbet.primitive import Primitive
-from rabbet.rules import RuleSet
+from rabbet.program.avals import ShapedArray
+from rabbet.rules.primitive import Primitive
+from rabbet.rules.tables import RuleSet
 from rabbet.runtime import backends
 from rabbet.runtime.backends import Backend, BackendRegistry
-from rabbet.staging import stage
+from rabbet.trace.staging import stage
 
 MATRIX = ShapedArray((2, 3, 3), np.float32)
 INFO = ShapedArray((2,), np.int32)

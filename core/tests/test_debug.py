@@ -132,7 +132,7 @@ def test_other_commands():
 
 
 def test_quitting_ends_the_program():
-    from rabbet.debug_prompt import Quit
+    from rabbet.debug.prompt import Quit
 
     with pytest.raises(Quit, match="at a breakpoint"):
         prompted("q\n")

@@ -7,10 +7,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 from rabbet import dtypes
-from rabbet.avals import ShapedArray
 from rabbet.config import config
 from rabbet.dtypes import DTypeSpec, DTypeTable, ExtendedDType
 from rabbet.errors import PluginConflictError, TypePromotionError
+from rabbet.program.avals import ShapedArray
 
 NAMES = ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64",
          "float16", "float32", "float64", "complex64", "complex128"]  # fmt: skip

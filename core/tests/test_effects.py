@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 import rabbet as rb
 from rabbet import lax
-from rabbet.avals import ShapedArray
-from rabbet.effects import ordered
-from rabbet.extend import Effect, Equation, Jaxpr, Primitive, Var, stage, write_call
+from rabbet.extend.passes import Equation, Jaxpr, Var, stage
+from rabbet.extend.primitive import Effect, Primitive, write_call
 from rabbet.lowering.module import lower_program
 from rabbet.passes.dead_code import eliminate_dead_code
+from rabbet.program.avals import ShapedArray
+from rabbet.program.effects import ordered
 
 from . import toys
 

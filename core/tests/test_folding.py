@@ -7,8 +7,9 @@ import traceback
 import types
 
 import pytest
-from rabbet import lax, source_info, tree
-from rabbet.source_info import fold_public, fold_traceback, folded, folds_itself
+from rabbet import lax, tree
+from rabbet.messages import source_positions
+from rabbet.messages.tracebacks import fold_public, fold_traceback, folded, folds_itself
 
 HERE = __file__
 
@@ -16,8 +17,8 @@ HERE = __file__
 @pytest.fixture
 def internal(tmp_path, monkeypatch):
     """A function that runs source as a module of an internal package, and returns the module."""
-    monkeypatch.setattr(source_info, "_roots", [*source_info._roots])
-    source_info.add_internal_root(tmp_path)
+    monkeypatch.setattr(source_positions, "_roots", [*source_positions._roots])
+    source_positions.add_internal_root(tmp_path)
 
     def make(source, name="inner"):
         module = types.ModuleType(name)
@@ -26,7 +27,7 @@ def internal(tmp_path, monkeypatch):
         return module
 
     yield make
-    source_info._verdicts.clear()
+    source_positions._verdicts.clear()
 
 
 def files(call):
@@ -150,7 +151,7 @@ def test_public_names_are_what_they_were():
     assert lax.reshape.__module__ == "rabbet.lax"
     assert "new_sizes" in inspect.signature(lax.reshape).parameters
     assert inspect.getsource(lax.reshape).startswith("def reshape(")
-    assert source_info.address(lax.reshape).split(":")[0].endswith("lax/shapes.py")
+    assert source_positions.address(lax.reshape).split(":")[0].endswith("lax/shapes.py")
     assert lax.add.__class__.__name__ == "Primitive"
 
 
@@ -170,9 +171,9 @@ def test_one_note_for_all_causes(internal):
 
 def test_a_position_is_that_of_the_user(internal):
     module = internal("@folded\ndef inner(*, k=None): return where()\n")
-    module.where = source_info.caller
-    assert source_info.position(module.inner()).file == HERE
-    assert source_info.position(module.inner(k=1)).file == HERE
+    module.where = source_positions.caller
+    assert source_positions.position(module.inner()).file == HERE
+    assert source_positions.position(module.inner(k=1)).file == HERE
 
 
 def test_nodes_are_registered_where_the_user_says_so():

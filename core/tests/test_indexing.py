@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rabbet import errors, lax
-from rabbet.avals import ShapedArray
-from rabbet.interpreter import typeof
-from rabbet.staging import stage
+from rabbet.program.avals import ShapedArray
 from rabbet.testing.draws import device_array
 from rabbet.testing.driver import CORE
+from rabbet.trace.interpreter import typeof
+from rabbet.trace.staging import stage
 
 HOST = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 S = np.s_
@@ -329,13 +329,13 @@ def test_arrays_of_positions_are_one_gather_or_scatter():
 
 
 def test_one_program_serves_all_rows():
-    from rabbet.lax import indexing
+    from rabbet.lax.indexing import reads
 
     v = device_array(np.arange(7, dtype=np.float32))
     v[0]
-    before = len(indexing._row_calls)
+    before = len(reads._row_calls)
     assert [v[i].item() for i in range(-7, 7)] == [*range(7), *range(7)]
-    assert len(indexing._row_calls) == before
+    assert len(reads._row_calls) == before
 
 
 @pytest.mark.parametrize("n", [0, 1, 64, 130])

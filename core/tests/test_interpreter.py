@@ -11,10 +11,10 @@ import pytest
 import rabbet as rb
 from rabbet import lax, typeof
 from rabbet.errors import UnexpectedTracerError
-from rabbet.extend import (
-    EVALUATION,
+from rabbet.extend.functions import EVALUATION
+from rabbet.extend.primitive import Primitive
+from rabbet.extend.transform import (
     Interpreter,
-    Primitive,
     RuleTable,
     Tracer,
     context,
@@ -23,7 +23,7 @@ from rabbet.extend import (
     run,
     run_traced,
 )
-from rabbet.source_info import short_path as short
+from rabbet.messages.source_positions import short_path as short
 
 from . import toys
 from .toys import Box, count, enclose, slope

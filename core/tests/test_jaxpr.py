@@ -7,20 +7,11 @@ import numpy as np
 import pytest
 import rabbet as rb
 from rabbet import lax
-from rabbet.avals import ShapedArray
-from rabbet.extend import (
-    ClosedJaxpr,
-    Equation,
-    Jaxpr,
-    Literal,
-    Primitive,
-    Var,
-    bodies_of,
-    context,
-    evaluate,
-    stage,
-)  # fmt: skip
-from rabbet.jaxpr import last_uses
+from rabbet.extend.passes import ClosedJaxpr, Equation, Jaxpr, Literal, Var, bodies_of, evaluate, stage
+from rabbet.extend.primitive import Primitive
+from rabbet.extend.transform import context
+from rabbet.program.avals import ShapedArray
+from rabbet.program.jaxpr import last_uses
 
 from . import toys
 

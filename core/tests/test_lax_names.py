@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from rabbet import lax
-from rabbet.staging import stage
 from rabbet.testing import driver
 from rabbet.testing.draws import device_array
+from rabbet.trace.staging import stage
 
 ROW = device_array(np.array([3.0, 1.0, 2.0], np.float32))
 CUBE = np.arange(24.0, dtype=np.float32).reshape(2, 3, 4)

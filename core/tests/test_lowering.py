@@ -9,24 +9,15 @@ import numpy as np
 import pytest
 import rabbet as rb
 from rabbet import lax
-from rabbet.avals import ShapedArray
 from rabbet.errors import MissingRule
-from rabbet.extend import (
-    Equation,
-    Jaxpr,
-    Literal,
-    Primitive,
-    RuleSet,
-    Var,
-    call_of,
-    check,
-    compile_program,
-    open_consts,
-    stage,
-)
-from rabbet.extend import lower_program as trimmed
+from rabbet.extend.backend import compile_program
+from rabbet.extend.backend import lower_program as trimmed
+from rabbet.extend.passes import Equation, Jaxpr, Literal, Var, check, open_consts, stage
+from rabbet.extend.primitive import Primitive, call_of
+from rabbet.extend.transform import RuleSet
 from rabbet.lowering import constants
 from rabbet.lowering.module import lower_program
+from rabbet.program.avals import ShapedArray
 from rabbet.runtime import mlir_modules
 
 from . import toys
@@ -361,9 +352,9 @@ def test_a_primitive_without_lowering_names_the_users_line():
 
     with pytest.raises(MissingRule) as caught:
         lowered(fn, F)
-    text = str(caught.value)
+    text, path = str(caught.value), rb.messages.source_positions.short_path(__file__)
     assert "no 'lower' rule for primitive 'unlowered_of_test_lowering' (kinds: linear)" in text
-    assert f"called at {rb.source_info.short_path(__file__)}:{fn.__code__.co_firstlineno + 2}" in text
+    assert f"called at {path}:{fn.__code__.co_firstlineno + 2}" in text
 
 
 def test_it_is_named_through_a_decomposition_too():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import rabbet as rb
 from rabbet import dtypes, lax
-from rabbet.extend import check, stage
+from rabbet.extend.passes import check, stage
 
 from .toys import DTYPES, array, put, small
 

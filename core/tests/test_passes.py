@@ -9,24 +9,14 @@ import numpy as np
 import pytest
 import rabbet as rb
 from rabbet import lax
-from rabbet.avals import ShapedArray
 from rabbet.errors import JaxprTypeError, PluginError
-from rabbet.extend import (
-    Equation,
-    Jaxpr,
-    Pass,
-    PassContext,
-    Primitive,
-    Var,
-    check,
-    config,
-    evaluate,
-    open_consts,
-    stage,
-)
+from rabbet.extend.backend import config
+from rabbet.extend.passes import Equation, Jaxpr, Pass, PassContext, Var, check, evaluate, open_consts, stage
+from rabbet.extend.primitive import Primitive
 from rabbet.passes import pipeline
 from rabbet.passes.dead_code import eliminate_dead_code
 from rabbet.passes.profile import profiled
+from rabbet.program.avals import ShapedArray
 
 from . import toys
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import rabbet as rb
 from rabbet import lax
-from rabbet.staging import stage
 from rabbet.testing.draws import device_array
+from rabbet.trace.staging import stage
 from rabbet.tree import TreeError
 
 ROW = device_array(np.array([3.0, 1.0, 2.0], np.float32))
@@ -19,7 +19,7 @@ ELSEWHERE = """
 import numpy as np
 import rabbet as rb
 from rabbet import lax
-from rabbet.staging import stage
+from rabbet.trace.staging import stage
 here, there = rb.devices("cpu")
 x, sharding = rb.device_put(np.ones((2, 3), np.float32)), rb.device_put(1.0, there).sharding
 results = [

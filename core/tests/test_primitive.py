@@ -7,10 +7,11 @@ import pickle
 import numpy as np
 import pytest
 import rabbet as rb
-from rabbet import lax, primitive
-from rabbet.avals import ShapedArray
+from rabbet import lax
 from rabbet.errors import RuleConflict
-from rabbet.extend import Primitive
+from rabbet.extend.primitive import Primitive
+from rabbet.program.avals import ShapedArray
+from rabbet.rules import primitive
 
 F32 = ShapedArray((3,), "float32")
 

@@ -5,22 +5,22 @@ import sys
 import traceback
 
 import pytest
-from rabbet import source_info
 from rabbet.config import config
+from rabbet.messages import source_positions, tracebacks
 
 
 @pytest.fixture
 def internal(tmp_path, monkeypatch):
     """A function that compiles source as if it stood in an internal package."""
-    monkeypatch.setattr(source_info, "_roots", [*source_info._roots])
-    source_info.add_internal_root(tmp_path)
+    monkeypatch.setattr(source_positions, "_roots", [*source_positions._roots])
+    source_positions.add_internal_root(tmp_path)
 
     def make(source, name, **names):
         exec(compile(source, str(tmp_path / "inner.py"), "exec"), names)
         return names[name]
 
     yield make
-    source_info._verdicts.clear()
+    source_positions._verdicts.clear()
 
 
 HERE = __file__
@@ -34,8 +34,8 @@ def line_of(frame_function):
 
 
 def test_caller_is_the_line_that_calls():
-    where = source_info.caller()
-    position = source_info.position(where)
+    where = source_positions.caller()
+    position = source_positions.position(where)
     assert position.file == HERE
     assert position.line == sys._getframe().f_lineno - 3
     assert position.column == len("    where = ") + 1
@@ -44,9 +44,9 @@ def test_caller_is_the_line_that_calls():
 
 def test_caller_skips_internal_frames(internal):
     inner = internal(
-        "def inner(n):\n    return inner(n - 1) if n else caller()\n", "inner", caller=source_info.caller
+        "def inner(n):\n    return inner(n - 1) if n else caller()\n", "inner", caller=source_positions.caller
     )
-    position = source_info.position(inner(5))
+    position = source_positions.position(inner(5))
     assert (position.file, position.line) == (HERE, sys._getframe().f_lineno - 1)
 
 
@@ -54,16 +54,16 @@ def test_caller_skips_the_frames_of_a_decorator(internal):
     inner = internal(
         "import contextlib\n@contextlib.contextmanager\ndef inner():\n    yield caller()\n",
         "inner",
-        caller=source_info.caller,
+        caller=source_positions.caller,
     )
     with inner() as where:
         pass
-    assert source_info.position(where).file == HERE
+    assert source_positions.position(where).file == HERE
 
 
 def test_caller_finds_the_user_inside_a_callback(internal):
     inner = internal("def inner(f):\n    return f()\n", "inner")
-    assert source_info.position(inner(lambda: source_info.caller())).function.endswith("<lambda>")
+    assert source_positions.position(inner(lambda: source_positions.caller())).function.endswith("<lambda>")
 
 
 @pytest.mark.filterwarnings("always")
@@ -72,7 +72,7 @@ def test_a_warning_points_at_the_users_line(internal):
         "import warnings\ndef inner(n):\n"
         "    return inner(n - 1) if n else warnings.warn('look', stacklevel=stacklevel())\n",
         "inner",
-        stacklevel=source_info.stacklevel,
+        stacklevel=source_positions.stacklevel,
     )
     with pytest.warns(UserWarning, match="look") as seen:
         inner(3)
@@ -80,41 +80,41 @@ def test_a_warning_points_at_the_users_line(internal):
 
 
 def test_core_is_internal_and_its_tests_are_not():
-    assert source_info.is_internal(source_info.__file__)
-    assert not source_info.is_internal(HERE)
+    assert source_positions.is_internal(source_positions.__file__)
+    assert not source_positions.is_internal(HERE)
 
 
 def test_a_root_is_a_folder_not_a_prefix_of_names(tmp_path, monkeypatch):
-    monkeypatch.setattr(source_info, "_roots", [*source_info._roots])
+    monkeypatch.setattr(source_positions, "_roots", [*source_positions._roots])
     (tmp_path / "pkg").mkdir()
-    source_info.add_internal_root(tmp_path / "pkg")
-    assert source_info.is_internal(str(tmp_path / "pkg" / "a.py"))
-    assert not source_info.is_internal(str(tmp_path / "pkgs" / "a.py"))
-    source_info._verdicts.clear()
+    source_positions.add_internal_root(tmp_path / "pkg")
+    assert source_positions.is_internal(str(tmp_path / "pkg" / "a.py"))
+    assert not source_positions.is_internal(str(tmp_path / "pkgs" / "a.py"))
+    source_positions._verdicts.clear()
 
 
 def test_a_root_takes_effect_for_files_judged_before(tmp_path, monkeypatch):
-    monkeypatch.setattr(source_info, "_roots", [*source_info._roots])
+    monkeypatch.setattr(source_positions, "_roots", [*source_positions._roots])
     file = str(tmp_path / "a.py")
-    assert not source_info.is_internal(file)
-    source_info.add_internal_root(tmp_path)
-    assert source_info.is_internal(file)
-    source_info._verdicts.clear()
+    assert not source_positions.is_internal(file)
+    source_positions.add_internal_root(tmp_path)
+    assert source_positions.is_internal(file)
+    source_positions._verdicts.clear()
 
 
 def test_position_of_an_expression_over_several_lines():
     def f():
         return (
             1,
-            source_info.caller(),
+            source_positions.caller(),
         )
 
-    assert source_info.position(f()[1]).line == line_of(f) + 3
+    assert source_positions.position(f()[1]).line == line_of(f) + 3
 
 
 def test_position_prints_short():
     line = sys._getframe().f_lineno + 1
-    position = source_info.position(source_info.caller())
+    position = source_positions.position(source_positions.caller())
     assert str(position).endswith(f"test_source_info.py:{line}")
     assert len(str(position)) < len(f"{HERE}:{line}")
 
@@ -129,18 +129,18 @@ def test_addresses_and_descriptions():
             """Nothing."""
 
     expected = f"test_source_info.py:{line_of(line_of)}"
-    assert source_info.address(line_of).endswith(expected)
-    assert source_info.address(wrapper).endswith(expected)
-    assert source_info.address(functools.partial(line_of, 1)).endswith(expected)
-    assert "test_source_info.py:" in source_info.address(Callable())
-    assert source_info.address(len) == "builtins (no source)"
-    assert source_info.describe_function(line_of).startswith("line_of (")
-    assert source_info.describe_function(functools.partial(line_of)).startswith("partial of line_of (")
+    assert source_positions.address(line_of).endswith(expected)
+    assert source_positions.address(wrapper).endswith(expected)
+    assert source_positions.address(functools.partial(line_of, 1)).endswith(expected)
+    assert "test_source_info.py:" in source_positions.address(Callable())
+    assert source_positions.address(len) == "builtins (no source)"
+    assert source_positions.describe_function(line_of).startswith("line_of (")
+    assert source_positions.describe_function(functools.partial(line_of)).startswith("partial of line_of (")
 
 
 class Thing:
     def __init__(self):
-        self.where = source_info.definition_site()
+        self.where = source_positions.definition_site()
 
 
 class Special(Thing):
@@ -168,7 +168,7 @@ def fails():
 @pytest.fixture
 def door(internal):
     source = "@folded\ndef door(f):\n    return deeper(f)\ndef deeper(f):\n    return f()\n"
-    return internal(source, "door", folded=source_info.folded)
+    return internal(source, "door", folded=tracebacks.folded)
 
 
 def test_user_frames_stay_and_internal_ones_go(door):
@@ -182,7 +182,7 @@ def test_user_frames_stay_and_internal_ones_go(door):
 
 def test_an_error_of_our_own_points_at_the_users_line(internal):
     inner = internal(
-        "@folded\ndef inner():\n    raise ValueError('ours')\n", "inner", folded=source_info.folded
+        "@folded\ndef inner():\n    raise ValueError('ours')\n", "inner", folded=tracebacks.folded
     )
     with pytest.raises(ValueError) as caught:
         inner()
@@ -191,7 +191,7 @@ def test_an_error_of_our_own_points_at_the_users_line(internal):
 
 def test_causes_are_folded_too(internal):
     source = "def inner(f):\n  try:\n    f()\n  except KeyError as e:\n    raise ValueError('ours') from e\n"
-    inner = source_info.folded(internal(source, "inner"))
+    inner = tracebacks.folded(internal(source, "inner"))
     with pytest.raises(ValueError) as caught:
         inner(fails)
     assert frames(caught.value.__cause__) == [(HERE, "fails")]
@@ -208,7 +208,7 @@ def test_no_note_where_nothing_is_hidden():
     try:
         fails()
     except KeyError as error:
-        assert not hasattr(source_info.fold_traceback(error), "__notes__")
+        assert not hasattr(tracebacks.fold_traceback(error), "__notes__")
 
 
 def test_folded_passes_values_and_keeps_the_name():
@@ -216,6 +216,6 @@ def test_folded_passes_values_and_keeps_the_name():
         """Doc."""
         return x, y
 
-    g = source_info.folded(f)
+    g = tracebacks.folded(f)
     assert g(1, y=2) == (1, 2)
     assert (g.__name__, g.__doc__) == ("f", "Doc.")

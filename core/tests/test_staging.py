@@ -4,22 +4,14 @@ import numpy as np
 import pytest
 import rabbet as rb
 from rabbet import lax
-from rabbet.avals import ShapedArray
-from rabbet.effects import Effect
-from rabbet.extend import (
-    Literal,
-    Primitive,
-    Var,
-    check,
-    evaluate,
-    is_tracer,
-    open_consts,
-    position,
-    stage,
-    typeof,
-)  # fmt: skip
-from rabbet.scalars import TypedScalar
-from rabbet.source_info import short_path
+from rabbet.extend.functions import position
+from rabbet.extend.passes import Literal, Var, check, evaluate, open_consts, stage
+from rabbet.extend.primitive import Primitive
+from rabbet.extend.transform import is_tracer, typeof
+from rabbet.messages.source_positions import short_path
+from rabbet.program.avals import ShapedArray
+from rabbet.program.effects import Effect
+from rabbet.program.python_scalars import TypedScalar
 
 from . import toys
 

@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 import rabbet as rb
 from rabbet import lax, tree_util
-from rabbet.extend import HOLE, Interpreter, RuleTable, full_of, run, stage, traceable, typeof
+from rabbet.extend.functions import traceable
+from rabbet.extend.passes import stage
+from rabbet.extend.primitive import full_of
+from rabbet.extend.transform import HOLE, Interpreter, RuleTable, run, typeof
 
 rules = RuleTable("tally_of_test_state", doc="(op, *values) -> value")
 

@@ -5,17 +5,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from rabbet import lax, tree
-from rabbet.extend import (
-    Interpreter,
-    RuleTable,
-    call_of,
-    open_consts,
-    run,
-    stage,
-    to_array,
-    traceable,
-    typeof,
-)
+from rabbet.extend.functions import to_array, traceable
+from rabbet.extend.passes import open_consts, stage
+from rabbet.extend.primitive import call_of
+from rabbet.extend.transform import Interpreter, RuleTable, run, typeof
 
 DTYPES = (
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),

@@ -6,10 +6,10 @@ import sys
 
 import pytest
 from rabbet import lax
-from rabbet.avals import ShapedArray
-from rabbet.extend import lower_program
+from rabbet.extend.backend import lower_program
+from rabbet.program.avals import ShapedArray
 from rabbet.runtime.adapter import provide_lapack
-from rabbet.staging import stage
+from rabbet.trace.staging import stage
 from rabbet_pjrt_cpu import LOWERINGS, lowering
 
 PLAIN = """
@@ -76,7 +76,7 @@ def test_matrices_without_elements_call_nothing():
 
 
 def test_every_announced_rule_stands_in_its_module():
-    from rabbet.primitive import find
+    from rabbet.rules.primitive import find
 
     for name in LOWERINGS.names():
         assert callable(LOWERINGS.find(find(name), "cpu")), name

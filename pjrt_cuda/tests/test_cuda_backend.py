@@ -5,7 +5,7 @@ import pytest
 import rabbet as rb
 import rabbet_pjrt_cuda as cuda
 from rabbet.errors import ConfigError, PluginError
-from rabbet.extend import config
+from rabbet.extend.backend import config
 from rabbet_pjrt_cuda import BACKEND, installed, kernels, settings, targets
 
 

@@ -9,8 +9,8 @@ import pkgutil
 import pytest
 import rabbet.debug
 import rabbet.lax.linalg  # noqa: F401 - makes its primitives
-from rabbet.extend import batch, jvp, lower, transpose
-from rabbet.primitive import all_primitives
+from rabbet.extend.primitive import batch, jvp, lower, transpose
+from rabbet.rules.primitive import all_primitives
 from rabbet.runtime import backends
 from rabbet.testing import closure, rows
 

@@ -363,7 +363,7 @@ def test_what_is_computed_again_does_not_happen_again():
 
 # -------------------------------------------------------------------------------------------- strangers
 def test_a_strangers_transformation_lets_effects_on_plain_values_happen_and_shows_its_payloads(capsys):
-    from rabbet.extend import Interpreter, RuleTable, run
+    from rabbet.extend.transform import Interpreter, RuleTable, run
 
     rules = RuleTable("bounds_of_test_effects")
 

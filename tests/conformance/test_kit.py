@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import rabbet as rb
 from rabbet import lax
-from rabbet.extend import Batched, Dual, Primitive, RuleSet, RuleTable, full_of, lower, typeof
+from rabbet.extend.primitive import Primitive, full_of, lower
+from rabbet.extend.transform import Batched, Dual, RuleSet, RuleTable, typeof
 from rabbet.testing import (
     LawError,
     Row,
@@ -145,5 +146,3 @@ def test_a_row_for_another_dtype_is_refused():
     only = adding.but(dtypes=("float64",))
     with pytest.raises(LawError, match="add is not a row for float32"):
         check_dtype(np.float32, [only])
-
-

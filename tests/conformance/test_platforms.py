@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import rabbet as rb
 from rabbet import lax
-from rabbet.extend import Primitive, lower_program
+from rabbet.extend.backend import lower_program
+from rabbet.extend.primitive import Primitive
 
 pytestmark = [pytest.mark.needs("jit", "grad", "vmap", "cpu"), pytest.mark.usefixtures("on_the_cpu")]
 

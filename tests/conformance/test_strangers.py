@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 import rabbet as rb
 from rabbet import lax
-from rabbet.extend import Interpreter, RuleTable, run, traceable
+from rabbet.extend.functions import traceable
+from rabbet.extend.transform import Interpreter, RuleTable, run
 
 pytestmark = pytest.mark.needs("jit", "grad", "vmap")
 

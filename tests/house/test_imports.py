@@ -22,7 +22,9 @@ PLUGINS = sorted(
 )
 # The public modules of core: all that a plugin may import from it.
 DOORS = {
-    "rabbet", "rabbet.extend", "rabbet.lax", "rabbet.testing", "rabbet.tree", "rabbet.tree_util",
+    "rabbet", "rabbet.extend", "rabbet.extend.transform", "rabbet.extend.primitive", "rabbet.extend.dtype",
+    "rabbet.extend.backend", "rabbet.extend.passes", "rabbet.extend.hooks", "rabbet.extend.functions",
+    "rabbet.lax", "rabbet.testing", "rabbet.tree", "rabbet.tree_util",
     "rabbet.errors", "rabbet.dlpack", "rabbet.dtypes", "rabbet.ad_checkpoint", "rabbet.checkpoint_policies",
     "rabbet.custom_batching",
 }  # fmt: skip

@@ -91,7 +91,9 @@ def test_checkify():
 
 @only("passes")
 def test_passes():
-    from rabbet.extend import ShapedArray, lower_program, stage
+    from rabbet.extend.backend import lower_program
+    from rabbet.extend.passes import stage
+    from rabbet.extend.primitive import ShapedArray
 
     jaxpr = stage(lambda x: [lax.sin(x) + lax.sin(x)], [ShapedArray((), "float32")]).jaxpr
     assert lower_program(jaxpr).module.key_text.count("stablehlo.sine") == 1

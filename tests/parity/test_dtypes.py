@@ -5,8 +5,8 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 from rabbet import dtypes
-from rabbet.avals import ShapedArray
 from rabbet.config import config
+from rabbet.program.avals import ShapedArray
 
 jax = pytest.importorskip("jax")
 jnp = pytest.importorskip("jax.numpy")

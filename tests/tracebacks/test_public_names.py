@@ -8,8 +8,8 @@ import traceback
 import pytest
 import rabbet as rb
 import rabbet.numpy as rnp
-from rabbet.extend import config
-from rabbet.source_info import is_internal
+from rabbet.extend.backend import config
+from rabbet.messages.source_positions import is_internal
 
 MODULES = """
     rabbet rabbet.ad_checkpoint rabbet.checkpoint_policies rabbet.custom_batching rabbet.custom_derivatives

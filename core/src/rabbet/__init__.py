@@ -19,7 +19,8 @@ __path__ = pkgutil.extend_path(__path__, __name__)
 
 __version__ = "0.1.0"
 
-from rabbet.source_info import add_internal_root, fold_public as _fold_public
+from rabbet.messages.source_positions import add_internal_root
+from rabbet.messages.tracebacks import fold_public as _fold_public
 
 for _folder in __path__:
     add_internal_root(_folder)
@@ -27,9 +28,9 @@ for _folder in __path__:
 from rabbet import composition
 from rabbet.calls.checkpoint import checkpoint, remat
 from rabbet.calls.custom_rules import custom_rules
-from rabbet.avals import ShapeDtypeStruct
+from rabbet.program.avals import ShapeDtypeStruct
 from rabbet.config import config
-from rabbet.interpreter import typeof
+from rabbet.trace.interpreter import typeof
 from rabbet.runtime.array import Array
 from rabbet.runtime.devices import (
     Device, default_backend, device_count, devices, local_device_count, local_devices, process_count,

@@ -2,10 +2,10 @@
 
 from rabbet import tree
 from rabbet.calls.checkpoint import checkpoint, remat
+from rabbet.messages.tracebacks import folded
 from rabbet.primitives.checkpoint import name as _named
 from rabbet.runtime.compiled import is_evaluating
 from rabbet.runtime.values import traceable
-from rabbet.source_info import folded
 
 __all__ = ["checkpoint", "checkpoint_name", "remat"]
 

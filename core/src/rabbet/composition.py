@@ -8,17 +8,20 @@ that looks among the installed packages when it is first asked.
 import contextlib
 import functools
 
-from rabbet import current, dtypes, passes, provided, rules
+from rabbet import dtypes, passes
 from rabbet.config import Config, config
 from rabbet.errors import PluginError
-from rabbet.interpreter import Tracer
 from rabbet.lax import operators
+from rabbet.messages.tracebacks import folded
 from rabbet.primitives import standard
-from rabbet.runtime import backends, observers
+from rabbet.program import context
+from rabbet.rules import tables
+from rabbet.runtime import backends, hook_calls
 from rabbet.runtime.array import Array
 from rabbet.runtime.evaluation import EVALUATION
 from rabbet.runtime.housekeeping import clear_caches
-from rabbet.source_info import folded
+from rabbet.trace import provided
+from rabbet.trace.interpreter import Tracer
 
 # The standard tables exist as soon as core does: interpreters of plugins look them up by name.
 STANDARD_TABLES = (standard.lower, standard.jvp, standard.transpose, standard.batch)
@@ -26,15 +29,15 @@ STANDARD_TABLES = (standard.lower, standard.jvp, standard.transpose, standard.ba
 
 def compose():
     """Fill the places that the lower tiers leave open."""
-    current.set_bottom(EVALUATION)
+    context.set_bottom(EVALUATION)
     operators.give_to(Array, Tracer, numpy_module)
     dtypes.use_finder(find_dtype)
     provided.use_finder(public_name)
-    rules.set_bridges(find_rule_sets)
+    tables.set_bridges(find_rule_sets)
     passes.set_finder(find_passes)
     backends.set_manager(manager)
     config.use_finder(load_backends)
-    observers.set_notifier(notify_hooks, has_hooks)
+    hook_calls.set_notifier(notify_hooks, has_hooks)
     for method in ("__getattr__", "__setattr__", "context", "override", "update"):
         setattr(Config, method, folded(getattr(Config, method)))  # tracebacks have settings of their own
     for name in ("debug_nans", "debug_infs"):

@@ -4,11 +4,12 @@ import functools
 
 from rabbet import lax, tree
 from rabbet.calls.ruled import RuledFunction
-from rabbet.interpreter import typeof
-from rabbet.payloads import Batched
+from rabbet.messages.source_positions import describe_function, named_like
+from rabbet.messages.tracebacks import folded
 from rabbet.primitives.batching import at
+from rabbet.rules.payloads import Batched
 from rabbet.runtime.values import traceable
-from rabbet.source_info import describe_function, folded, named_like
+from rabbet.trace.interpreter import typeof
 
 __all__ = ["custom_vmap", "sequential_vmap"]
 

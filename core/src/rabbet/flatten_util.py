@@ -4,8 +4,8 @@ import math
 
 from rabbet import dtypes, tree
 from rabbet.errors import TreeError
-from rabbet.interpreter import typeof
-from rabbet.source_info import folded
+from rabbet.messages.tracebacks import folded
+from rabbet.trace.interpreter import typeof
 
 __all__ = ["ravel_pytree"]
 

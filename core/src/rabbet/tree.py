@@ -18,8 +18,8 @@ from typing import TypeVar
 
 from jaxlib._jax import pytree as cpp
 
-from rabbet import source_info
 from rabbet.errors import TreeError
+from rabbet.messages import source_positions, tracebacks
 
 PyTreeDef = cpp.PyTreeDef
 DictKey = cpp.DictKey
@@ -59,7 +59,7 @@ def register_node(cls, flatten, unflatten, flatten_with_keys=None):
     """
     _refuse_second(cls)
     registry.register_node(cls, flatten, unflatten, flatten_with_keys)
-    _sites[cls] = source_info.definition_site(skip=("rabbet.tree", "rabbet.tree_util"))
+    _sites[cls] = source_positions.definition_site(skip=("rabbet.tree", "rabbet.tree_util"))
 
 
 def register_dataclass_node(cls, data_fields, meta_fields):
@@ -68,7 +68,7 @@ def register_dataclass_node(cls, data_fields, meta_fields):
     """
     _refuse_second(cls)
     registry.register_dataclass_node(cls, list(data_fields), list(meta_fields))
-    _sites[cls] = source_info.definition_site(skip=("rabbet.tree", "rabbet.tree_util"))
+    _sites[cls] = source_positions.definition_site(skip=("rabbet.tree", "rabbet.tree_util"))
 
 
 def _refuse_second(cls):
@@ -335,4 +335,4 @@ def _shorten(x, limit=400):
     return text if len(text) <= limit else f"{text[: limit // 2]} ... {text[-limit // 2 :]}"
 
 
-source_info.fold_public(globals())
+tracebacks.fold_public(globals())

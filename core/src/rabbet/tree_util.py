@@ -9,7 +9,7 @@ import functools
 
 from rabbet import tree
 from rabbet.errors import TreeError
-from rabbet.source_info import fold_public, folded
+from rabbet.messages.tracebacks import fold_public, folded
 from rabbet.tree import (
     DictKey,
     FlattenedIndexKey,

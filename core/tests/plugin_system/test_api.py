@@ -3,8 +3,8 @@
 import traceback
 
 import pytest
-from rabbet import source_info
 from rabbet.errors import MissingPluginError
+from rabbet.messages import tracebacks
 from rabbet.plugins import api
 from rabbet.plugins.manager import PluginManager
 from rabbet.plugins.selection import Selection
@@ -99,7 +99,7 @@ def stumbling(x):
 
 
 def test_a_function_of_a_plugin_folds_without_its_doing(monkeypatch):
-    monkeypatch.setattr(source_info, "is_internal", lambda file: file == "<rabbet>")
+    monkeypatch.setattr(tracebacks, "is_internal", lambda file: file == "<rabbet>")
     door = api.for_users("stumbling", stumbling)
     with pytest.raises(ZeroDivisionError) as caught:
         door(0)

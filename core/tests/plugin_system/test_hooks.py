@@ -125,7 +125,7 @@ def test_answers_are_collected_by_plugin(plugin):
     [
         ({"cache_hit": lambda nmae: None}, "nmae"),
         ({"cache_hti": lambda name: None}, "cache_hti"),
-        ({}, "has no function marked with @rabbet.extend.hookimpl"),
+        ({}, "has no function marked with @rabbet.extend.hooks.hookimpl"),
     ],
 )
 def test_a_hook_that_does_not_fit_its_specification_is_refused_whole(plugin, functions, message):

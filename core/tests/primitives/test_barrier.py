@@ -2,7 +2,8 @@
 
 import numpy as np
 from rabbet import lax
-from rabbet.extend import stage, typeof
+from rabbet.extend.passes import stage
+from rabbet.extend.transform import typeof
 from rabbet.lowering.module import lower_program
 from rabbet.testing.rows.barriers import ROWS
 from rabbet.testing.suite import law_tests

@@ -16,10 +16,10 @@ def some(*shape, dtype="float32"):
 
 def transposed_shapes(numbers, lhs, rhs, linear):
     """The shapes and contracted dimensions of the product that transposition by one operand makes."""
-    from rabbet.avals import ShapedArray
-    from rabbet.payloads import Linear
     from rabbet.primitives.contractions import dot_general, transpose_dot_general
-    from rabbet.staging import stage
+    from rabbet.program.avals import ShapedArray
+    from rabbet.rules.payloads import Linear
+    from rabbet.trace.staging import stage
 
     op = dot_general.op(dimension_numbers=numbers, precision=None, preferred_element_type=None)
     x, y = ShapedArray(lhs, "float32"), ShapedArray(rhs, "float32")
@@ -84,8 +84,8 @@ def test_names_of_precisions(name, precision):
 
 
 def precision_of(**kwargs):
-    from rabbet.interpreter import typeof
-    from rabbet.staging import stage
+    from rabbet.trace.interpreter import typeof
+    from rabbet.trace.staging import stage
 
     x = some(2, 2)
     jaxpr = stage(lambda a: [lax.dot(a, a, **kwargs)], [typeof(x)]).jaxpr

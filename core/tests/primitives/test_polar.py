@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 from rabbet import lax
-from rabbet.avals import ShapedArray
 from rabbet.errors import MissingRule
 from rabbet.lowering.custom_calls import targets
 from rabbet.primitives.linalg_polar import svd_by_polar
+from rabbet.program.avals import ShapedArray
 from rabbet.runtime.compiled import lower_program
-from rabbet.staging import stage
 from rabbet.testing import checks, driver
 from rabbet.testing.draws import device_array
+from rabbet.trace.staging import stage
 
 linalg = lax.linalg
 

@@ -32,9 +32,9 @@ def test_derivatives_follow_the_update_that_won():
 
 
 def test_a_single_window_needs_no_scatter():
-    from rabbet.avals import ShapedArray
     from rabbet.lowering.module import lower_program
-    from rabbet.staging import stage
+    from rabbet.program.avals import ShapedArray
+    from rabbet.trace.staging import stage
 
     one = lax.ScatterDimensionNumbers((0,), (0,), (0,))
     avals = [ShapedArray((4, 3), "float32"), ShapedArray((1,), "int32"), ShapedArray((3,), "float32")]

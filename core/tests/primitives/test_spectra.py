@@ -5,16 +5,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from rabbet import lax
-from rabbet.avals import ShapedArray
 from rabbet.errors import MissingRule
-from rabbet.interpreter import typeof
 from rabbet.primitives import matrices
+from rabbet.program.avals import ShapedArray
 from rabbet.runtime.compiled import lower_program
-from rabbet.staging import stage
 from rabbet.testing import checks, driver
 from rabbet.testing.draws import device_array, some
 from rabbet.testing.rows.spectra import ROWS
 from rabbet.testing.suite import law_tests
+from rabbet.trace.interpreter import typeof
+from rabbet.trace.staging import stage
 
 from .helpers import floats
 

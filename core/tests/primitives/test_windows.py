@@ -17,8 +17,8 @@ X = np.random.default_rng(0).uniform(-2, 2, (4, 6)).astype(np.float32)
 
 def used(fn, *args):
     """The names of the primitives that a function uses."""
-    from rabbet.interpreter import typeof
-    from rabbet.staging import stage
+    from rabbet.trace.interpreter import typeof
+    from rabbet.trace.staging import stage
 
     program = stage(lambda *xs: [fn(*xs)], [typeof(a) for a in args])
     return {eqn.op.primitive.name for eqn in program.eqns}

@@ -5,7 +5,11 @@ import pytest
 import rabbet as rb
 from rabbet import lax, tree
 from rabbet.errors import MissingRule
-from rabbet.extend import call_of, compile_program, lower_program, open_consts, stage, traceable, typeof
+from rabbet.extend.backend import compile_program, lower_program
+from rabbet.extend.functions import traceable
+from rabbet.extend.passes import open_consts, stage
+from rabbet.extend.primitive import call_of
+from rabbet.extend.transform import typeof
 from rabbet.runtime import adapter, failures
 
 

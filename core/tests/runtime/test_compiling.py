@@ -7,13 +7,13 @@ import threading
 
 import pytest
 from rabbet import lax
-from rabbet.avals import ShapedArray
 from rabbet.config import config
 from rabbet.errors import CompileError
-from rabbet.runtime import compile_failure, observers, program
+from rabbet.program.avals import ShapedArray
+from rabbet.runtime import compile_failure, hook_calls, program
 from rabbet.runtime.devices import default_device
-from rabbet.runtime.shared import Shared
-from rabbet.staging import stage
+from rabbet.runtime.shared_programs import Shared
+from rabbet.trace.staging import stage
 
 F = ShapedArray((3,), "float32")
 
@@ -30,7 +30,7 @@ def lowering(function=doubled, name="doubled", **how):
 def told(monkeypatch):
     """What the hooks are told, in order."""
     events = []
-    monkeypatch.setattr(observers, "notify", lambda hook, **facts: events.append((hook, facts)))
+    monkeypatch.setattr(hook_calls, "notify", lambda hook, **facts: events.append((hook, facts)))
     program.shared.clear()
     return events
 

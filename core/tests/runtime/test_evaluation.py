@@ -7,8 +7,8 @@ import pytest
 import rabbet as rb
 from rabbet import lax
 from rabbet.errors import DeletedArrayError
-from rabbet.extend import at_once
-from rabbet.staging import stage
+from rabbet.extend.functions import at_once
+from rabbet.trace.staging import stage
 
 
 @pytest.fixture

@@ -17,10 +17,17 @@ programs on the calling thread, which is the default too (RABBET_CPU_ASYNCHRONOU
 import os
 import re
 
-from rabbet.extend import (
-    Backend, RuleSet, Setting, config, is_glibc, jaxlib_version, keep_freed_memory, make_cpu_client,
+from rabbet.extend.backend import (
+    Backend,
+    config,
+    is_glibc,
+    jaxlib_version,
+    keep_freed_memory,
+    make_cpu_client,
     provide_lapack,
-)  # fmt: skip
+    Setting,
+)
+from rabbet.extend.transform import RuleSet
 
 
 def count(value):

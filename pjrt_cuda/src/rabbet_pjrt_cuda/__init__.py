@@ -12,7 +12,8 @@ RABBET_CUDA_VISIBLE_DEVICES=0,2   the GPUs to use, by number; by default all.
 Not verified on hardware; ahead-of-time compilation is (`targets`).
 """
 
-from rabbet.extend import CApiBackend, RuleSet
+from rabbet.extend.backend import CApiBackend
+from rabbet.extend.transform import RuleSet
 
 from rabbet_pjrt_cuda import installed, kernels, targets
 from rabbet_pjrt_cuda.settings import SETTINGS, options

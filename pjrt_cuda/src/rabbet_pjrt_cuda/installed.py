@@ -5,7 +5,7 @@ import re
 from glob import glob
 from importlib import metadata
 
-from rabbet.extend import jaxlib_version, library_in
+from rabbet.extend.backend import jaxlib_version, library_in
 
 LIBRARY = "xla_cuda_plugin.so"
 # The newest first: of each CUDA version the oldest driver that runs it.

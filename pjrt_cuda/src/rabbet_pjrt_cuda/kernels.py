@@ -3,7 +3,8 @@
 import functools
 import importlib
 
-from rabbet.extend import PluginError, jaxlib_version, register_plugin_calls
+from rabbet.extend.backend import jaxlib_version, register_plugin_calls
+from rabbet.extend.hooks import PluginError
 
 from rabbet_pjrt_cuda import installed
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rabbet import devices
 from rabbet.errors import ConfigError
-from rabbet.extend import make_topology, topology_of
+from rabbet.extend.backend import make_topology, topology_of
 
 GIB = 1 << 30
 

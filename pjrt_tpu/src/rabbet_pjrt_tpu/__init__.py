@@ -7,7 +7,8 @@ import os
 from glob import glob
 from pathlib import Path
 
-from rabbet.extend import CApiBackend, RuleSet, library_in, make_topology
+from rabbet.extend.backend import CApiBackend, library_in, make_topology
+from rabbet.extend.transform import RuleSet
 
 from rabbet_pjrt_tpu import topologies
 

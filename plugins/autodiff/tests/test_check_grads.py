@@ -124,7 +124,7 @@ def test_maps_and_derivatives_commute(program, point):
 @settings(max_examples=10, deadline=None, derandomize=True)
 @given(programs, points)
 def test_compiled_derivatives(program, point):
-    from rabbet.extend import check
+    from rabbet.extend.passes import check
 
     f, x = function_of(program), double(point)
     g = rb.grad(total(f))

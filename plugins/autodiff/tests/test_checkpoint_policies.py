@@ -5,7 +5,7 @@ import pytest
 import rabbet as rb
 from rabbet import lax
 from rabbet.ad_checkpoint import checkpoint_name
-from rabbet.extend import bodies_of
+from rabbet.extend.passes import bodies_of
 
 policies = rb.checkpoint_policies
 W = np.random.RandomState(0).randn(4, 4) * 0.5

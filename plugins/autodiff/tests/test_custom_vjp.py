@@ -107,7 +107,7 @@ def test_maps():
     ids=range(10),
 )
 def test_under_jit(f):
-    from rabbet.extend import check
+    from rabbet.extend.passes import check
 
     assert f(2.0) == 200
     check(rb.make_jaxpr(f)(2.0))

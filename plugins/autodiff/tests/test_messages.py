@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import rabbet as rb
 from rabbet import lax
-from rabbet.extend import context
+from rabbet.extend.transform import context
 
 X = np.arange(3, dtype="f4")
 
@@ -147,7 +147,7 @@ def test_cotangents_that_do_not_fit():
 
 # -------------------------------------------------------------------------------------------------- rules
 def test_a_primitive_without_a_rule():
-    from rabbet.extend import Primitive
+    from rabbet.extend.primitive import Primitive
 
     odd = Primitive("odd", lambda x: x)
 

@@ -105,7 +105,7 @@ def test_third_order_through_jit(d, e):
 
 @pytest.mark.needs("jit")
 def test_programs_of_all_orders_are_well_typed():
-    from rabbet.extend import check
+    from rabbet.extend.passes import check
 
     for d, e in itertools.product(PLAIN + JITTED[:3], repeat=2):
         check(rb.make_jaxpr(d(f))(POINT))

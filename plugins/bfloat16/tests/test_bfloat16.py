@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import rabbet_bfloat16
 from rabbet import dtypes
-from rabbet.extend import DTypeSpec
+from rabbet.extend.dtype import DTypeSpec
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 

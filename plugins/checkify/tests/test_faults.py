@@ -18,7 +18,7 @@ from rabbet.experimental.checkify import (
     nan_checks,
     user_checks,
 )
-from rabbet.extend import Primitive
+from rabbet.extend.primitive import Primitive
 
 # With it come the other plugins; test_alone.py is for environments without them.
 rnp = pytest.importorskip("rabbet.numpy")

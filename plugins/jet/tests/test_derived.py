@@ -5,7 +5,8 @@ import pytest
 from rabbet import lax
 from rabbet.errors import MissingRule
 from rabbet.experimental.jet import jet
-from rabbet.extend import Dual, Primitive, Zero, lower, typeof, zero_for
+from rabbet.extend.primitive import Primitive, lower, zero_for
+from rabbet.extend.transform import Dual, Zero, typeof
 from rabbet.testing.draws import device_array
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import rabbet as rb
 from rabbet import lax
-from rabbet.runtime import observers
+from rabbet.runtime import hook_calls
 
 X = np.arange(3, dtype="f4")
 
@@ -33,8 +33,8 @@ def lines(caplog):
 def told(monkeypatch):
     """What hook plugins are told."""
     events = []
-    monkeypatch.setattr(observers, "notify", lambda hook, **facts: events.append((hook, facts)))
-    monkeypatch.setattr(observers, "_listening", lambda: True)
+    monkeypatch.setattr(hook_calls, "notify", lambda hook, **facts: events.append((hook, facts)))
+    monkeypatch.setattr(hook_calls, "_listening", lambda: True)
     return events
 
 

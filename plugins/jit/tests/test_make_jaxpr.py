@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import rabbet as rb
 from rabbet import lax
-from rabbet.extend import check
+from rabbet.extend.passes import check
 
 
 def test_two_equations():

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import rabbet as rb
 from rabbet import lax
-from rabbet.extend import context
+from rabbet.extend.transform import context
 
 X = np.arange(3, dtype="f4")
 

@@ -10,7 +10,7 @@ import pytest
 import rabbet as rb
 from rabbet import lax
 from rabbet.errors import ConfigError
-from rabbet.runtime import observers
+from rabbet.runtime import hook_calls
 
 X = np.arange(3, dtype="f4")
 
@@ -24,7 +24,7 @@ def threads(monkeypatch):
         if hook == "compile_started":
             seen.append(threading.current_thread())
 
-    monkeypatch.setattr(observers, "notify", notify)
+    monkeypatch.setattr(hook_calls, "notify", notify)
     return seen
 
 

@@ -7,7 +7,7 @@ import pytest
 import rabbet as rb
 from rabbet import lax
 from rabbet.errors import PluginError
-from rabbet.extend import check
+from rabbet.extend.passes import check
 
 X = np.arange(6, dtype="f4").reshape(2, 3)
 

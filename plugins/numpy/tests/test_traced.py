@@ -9,8 +9,8 @@ import rabbet as rb
 import rabbet.numpy as rnp
 from rabbet import tree
 from rabbet.errors import ConcretizationTypeError
-from rabbet.extend import check as check_program
-from rabbet.extend import stage
+from rabbet.extend.passes import check as check_program
+from rabbet.extend.passes import stage
 
 SPEC = importlib.util.spec_from_file_location("numpy_cases", pathlib.Path(__file__).with_name("cases.py"))
 cases = importlib.util.module_from_spec(SPEC)

@@ -3,7 +3,8 @@
 import numpy as np
 from hypothesis import strategies as st
 from rabbet import lax
-from rabbet.extend import ShapedArray, evaluate, stage
+from rabbet.extend.passes import evaluate, stage
+from rabbet.extend.primitive import ShapedArray
 from rabbet_passes.outline import outlined
 from rabbet_passes.within import inlined, replaced
 

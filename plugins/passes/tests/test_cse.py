@@ -2,7 +2,8 @@
 
 import numpy as np
 from rabbet import lax
-from rabbet.extend import Primitive, ShapedArray, call_of, check, checkpoint_of, stage
+from rabbet.extend.passes import check, stage
+from rabbet.extend.primitive import Primitive, ShapedArray, call_of, checkpoint_of
 from rabbet_passes.cse import merge_equal
 
 from .programs import names, results

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 from rabbet import lax
-from rabbet.extend import Literal, ShapedArray, check, stage
+from rabbet.extend.passes import Literal, check, stage
+from rabbet.extend.primitive import ShapedArray
 from rabbet_passes.fold import fold
 
 from .programs import names, results

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from rabbet.extend import check
+from rabbet.extend.passes import check
 from rabbet.passes.pipeline import DEAD_CODE
 from rabbet_passes import cse, fold, outline, weight_dots
 

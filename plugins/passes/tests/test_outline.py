@@ -5,17 +5,10 @@ blocks, not with their number.
 import numpy as np
 import pytest
 from rabbet import lax
-from rabbet.extend import (
-    Primitive,
-    ShapedArray,
-    call_of,
-    check,
-    compile_program,
-    config,
-    lower_program,
-    stage,
-    to_array,
-)
+from rabbet.extend.backend import compile_program, config, lower_program
+from rabbet.extend.functions import to_array
+from rabbet.extend.passes import check, stage
+from rabbet.extend.primitive import Primitive, ShapedArray, call_of
 from rabbet_passes.outline import outline
 from rabbet_passes.repeats import Repeat, repeats
 

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 from rabbet import lax
-from rabbet.extend import ShapedArray, check, evaluate, stage
+from rabbet.extend.passes import check, evaluate, stage
+from rabbet.extend.primitive import ShapedArray
 from rabbet_passes.weight_dots import flatten_dots
 
 from .programs import names

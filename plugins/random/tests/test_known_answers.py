@@ -8,7 +8,7 @@ import pathlib
 import numpy as np
 import pytest
 from rabbet import random
-from rabbet.extend import ExtendedDType
+from rabbet.extend.dtype import ExtendedDType
 
 ANSWERS = json.loads(pathlib.Path(__file__).with_name("known_answers.json").read_text())
 

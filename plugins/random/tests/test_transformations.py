@@ -72,7 +72,7 @@ def test_one_by_one(draw):
 @of_each
 @pytest.mark.needs("jit")
 def test_programs_are_well_typed(draw):
-    from rabbet.extend import check
+    from rabbet.extend.passes import check
 
     check(rb.make_jaxpr(draw)(KEYS[0]))
 
@@ -149,7 +149,7 @@ def test_shapes_are_static():
 @pytest.mark.needs("jit")
 def test_more_elements_than_a_word_counts():
     """Past 2**32 elements the position needs both words; only traced here, for it would fill 16 GiB."""
-    from rabbet.extend import check
+    from rabbet.extend.passes import check
 
     program = rb.make_jaxpr(lambda k: random.bits(k, (2**17, 2**16)))(KEYS[0])
     check(program)

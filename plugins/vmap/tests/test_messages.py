@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import rabbet as rb
 from rabbet import lax
-from rabbet.extend import context
+from rabbet.extend.transform import context
 
 X = np.ones((4, 3), "f4")
 

@@ -232,7 +232,7 @@ def test_unbatched_outputs_of_a_call_stay_unbatched():
 
 @pytest.mark.needs("jit")
 def test_programs_are_well_typed():
-    from rabbet.extend import check
+    from rabbet.extend.passes import check
 
     for f in FUNCTIONS.values():
         check(rb.make_jaxpr(rb.vmap(f))(X))

@@ -4,17 +4,19 @@ import functools
 import inspect
 import weakref
 
-from rabbet import axes, tree
-from rabbet.arguments import argument_name, converted, leaf_path, shown
+from rabbet import tree
 from rabbet.config import config
-from rabbet.interpreter import Tracer, typeof
-from rabbet.jaxpr import ClosedJaxpr, open_consts
+from rabbet.messages.argument_names import argument_name, converted, leaf_path, shown
+from rabbet.messages.source_positions import describe_function, named_like
+from rabbet.messages.tracebacks import folded
 from rabbet.primitives.checkpoint import checkpoint_of
+from rabbet.program.jaxpr import ClosedJaxpr, open_consts
 from rabbet.runtime.compiled import is_evaluating
 from rabbet.runtime.housekeeping import on_clear_caches
 from rabbet.runtime.values import traceable
-from rabbet.source_info import describe_function, folded, named_like
-from rabbet.staging import stage
+from rabbet.trace import named_axes
+from rabbet.trace.interpreter import Tracer, typeof
+from rabbet.trace.staging import stage
 
 # Of one function; traced again where there are more.
 MOST_PROGRAMS = 256
@@ -142,7 +144,8 @@ class _Call:
     def key(self):
         """What a program is remembered by; None if a static argument cannot be hashed."""
         key = (
-            self.in_tree, self.avals, self.static, tuple(self.positions), config.traced_key(), axes.bound(),
+            self.in_tree, self.avals, self.static, tuple(self.positions), config.traced_key(),
+            named_axes.bound(),
         )  # fmt: skip
         try:
             hash(key)

@@ -4,10 +4,11 @@ from rabbet import tree
 from rabbet.calls.derivatives import pullback_by_closure, pushforward
 from rabbet.calls.ruled import RuledFunction
 from rabbet.errors import RuleConflict
-from rabbet.interpreter import payload_of
+from rabbet.messages.source_positions import address, describe_function
+from rabbet.messages.tracebacks import folded
 from rabbet.runtime.values import traceable
-from rabbet.source_info import address, describe_function, folded
-from rabbet.staging import stage
+from rabbet.trace.interpreter import payload_of
+from rabbet.trace.staging import stage
 
 
 @folded

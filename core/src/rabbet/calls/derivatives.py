@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from rabbet import dtypes, tree
-from rabbet.arguments import converted, parameter_name, shown
-from rabbet.interpreter import Tracer, typeof
-from rabbet.jaxpr import evaluate
-from rabbet.payloads import Zero, tangent_aval, zero_for
+from rabbet.messages.argument_names import converted, parameter_name, shown
+from rabbet.messages.source_positions import describe_function, named_like
 from rabbet.primitives import zeros
 from rabbet.primitives.carrying import is_float0
 from rabbet.primitives.checkpoint import rule_or_value
 from rabbet.primitives.custom import Pullback, Pushforward
+from rabbet.program.jaxpr import evaluate
+from rabbet.rules.payloads import Zero, tangent_aval, zero_for
 from rabbet.runtime.values import traceable
-from rabbet.source_info import describe_function, named_like
-from rabbet.staging import stage
+from rabbet.trace.interpreter import Tracer, typeof
+from rabbet.trace.staging import stage
 from rabbet.tree_util import keystr
 
 

@@ -8,10 +8,11 @@ import functools
 import inspect
 
 from rabbet import tree
+from rabbet.messages.source_positions import describe_function
+from rabbet.messages.tracebacks import folded
 from rabbet.primitives import custom
 from rabbet.runtime.compiled import is_evaluating
 from rabbet.runtime.values import traceable
-from rabbet.source_info import describe_function, folded
 
 
 @folded

@@ -9,7 +9,7 @@ import pkgutil
 __path__ = pkgutil.extend_path(__path__, __name__)
 
 from rabbet.lax.callbacks import io_callback
-from rabbet.source_info import fold_public as _fold_public
+from rabbet.messages.tracebacks import fold_public as _fold_public
 
 
 def __getattr__(name):

@@ -12,7 +12,7 @@ whole, and on one device.
 
 import importlib
 
-from rabbet.source_info import fold_public as _fold_public
+from rabbet.messages.tracebacks import fold_public as _fold_public
 from rabbet.lax.associative import associative_scan
 from rabbet.lax.collectives import (
     all_gather, all_to_all, axis_index, axis_size, pbroadcast, pmax, pmean, pmin, ppermute, pshuffle, psum,

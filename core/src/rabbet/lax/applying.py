@@ -2,18 +2,18 @@
 
 import numpy as np
 
-from rabbet.interpreter import is_tracer, typeof
-from rabbet.jaxpr import open_consts
 from rabbet.lax.control import while_loop
 from rabbet.lax.dynamic import widened
 from rabbet.lax.gathering import tuples_of
 from rabbet.lax.shapes import full
+from rabbet.messages.source_positions import describe_function, named_like
 from rabbet.primitives import checks, elementwise, logic, monoids, reductions
 from rabbet.primitives import scatter as scatters
 from rabbet.primitives.gather import GatherScatterMode
+from rabbet.program.jaxpr import open_consts
 from rabbet.runtime.values import traceable
-from rabbet.source_info import describe_function, named_like
-from rabbet.staging import stage
+from rabbet.trace.interpreter import is_tracer, typeof
+from rabbet.trace.staging import stage
 
 
 def elementwise_function(name, func, dtype_of):

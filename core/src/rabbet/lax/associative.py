@@ -7,10 +7,11 @@ scan the half as many results, which are every other prefix, and combine those w
 import operator
 
 from rabbet import tree
-from rabbet.interpreter import typeof
 from rabbet.lax import shapes
+from rabbet.messages.source_positions import describe_function
+from rabbet.messages.tracebacks import folded
 from rabbet.runtime.values import traceable
-from rabbet.source_info import describe_function, folded
+from rabbet.trace.interpreter import typeof
 from rabbet.tree_util import keystr
 
 

@@ -2,11 +2,13 @@
 
 import functools
 
-from rabbet import dtypes, scalars, tree
-from rabbet.avals import ShapedArray
+from rabbet import dtypes, tree
+from rabbet.messages.source_positions import describe_function
+from rabbet.messages.tracebacks import folded
 from rabbet.primitives import callbacks
 from rabbet.primitives.host_functions import taken_apart
-from rabbet.source_info import describe_function, folded
+from rabbet.program import python_scalars
+from rabbet.program.avals import ShapedArray
 
 
 @folded
@@ -84,7 +86,7 @@ def debug_callback(callback=None, *args, ordered=False, partitioned=False, **kwa
 
 def look(who, callback, args, kwargs, ordered, numbers=True):
     """``debug_callback`` for the function ``who``; without ``numbers`` Python numbers stay what they are."""
-    fixed = (lambda x: False) if numbers else scalars.is_python_scalar
+    fixed = (lambda x: False) if numbers else python_scalars.is_python_scalar
     arrays, function = taken_apart(callback, who, args, kwargs, fixed=fixed)
     callbacks.debug_callback(*arrays, callback=function, ordered=bool(ordered))
 

@@ -10,15 +10,16 @@ import operator
 
 import numpy as np
 
-from rabbet import axes, dtypes, tree
-from rabbet.interpreter import typeof
+from rabbet import dtypes, tree
 from rabbet.lax import shapes
 from rabbet.lax.values import convert_element_type, select
+from rabbet.messages.tracebacks import folded
 from rabbet.primitives import collectives, logic, zeros
 from rabbet.primitives.batching import move_axis
+from rabbet.program.python_scalars import is_python_scalar
 from rabbet.runtime.values import traceable
-from rabbet.scalars import is_python_scalar
-from rabbet.source_info import folded
+from rabbet.trace import named_axes
+from rabbet.trace.interpreter import typeof
 
 
 # ------------------------------------------------------------------------------------ names and groups
@@ -31,7 +32,7 @@ def _names(axis_name, who):
         raise TypeError(f"{who}: the name of an axis must be hashable, got {axis_name!r}") from None
     if len(different) != len(names):
         raise ValueError(f"{who}: an axis is named twice, got {axis_name!r}")
-    return [(name, axes.size_of(name, who)) for name in names]
+    return [(name, named_axes.size_of(name, who)) for name in names]
 
 
 def one_name(axis_name, who):

@@ -3,12 +3,12 @@
 import functools
 
 from rabbet import tree
-from rabbet.interpreter import typeof
 from rabbet.lax.control import Body
 from rabbet.lax.platforms import runs_at_once
+from rabbet.messages.tracebacks import folded
 from rabbet.primitives import composite as _composite
 from rabbet.runtime.values import traceable
-from rabbet.source_info import folded
+from rabbet.trace.interpreter import typeof
 
 
 def composite(decomposition, name, version=0):

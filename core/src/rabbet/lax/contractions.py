@@ -5,12 +5,12 @@ from typing import NamedTuple
 
 from rabbet import dtypes
 from rabbet.config import config
-from rabbet.interpreter import typeof
 from rabbet.primitives import contractions
 from rabbet.primitives.checks import axis_in_range
 from rabbet.primitives.convert import to_dtype
 from rabbet.primitives.precision import ALIASES, Precision
 from rabbet.runtime.transfer import placeable, placed
+from rabbet.trace.interpreter import typeof
 
 DotDimensionNumbers = tuple
 """``((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch))``, each a sequence of ints."""

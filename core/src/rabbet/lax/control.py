@@ -5,17 +5,19 @@ from typing import Any
 
 import numpy as np
 
-from rabbet import dtypes, scalars, tree
+from rabbet import dtypes, tree
 from rabbet.config import config
-from rabbet.interpreter import is_tracer, typeof
-from rabbet.jaxpr import evaluate, open_consts
 from rabbet.lax import shapes
 from rabbet.lax.values import convert_element_type
+from rabbet.messages.source_positions import describe_function, named_like
+from rabbet.messages.tracebacks import folded
 from rabbet.primitives import branches as _branches
 from rabbet.primitives import logic, loops
+from rabbet.program import python_scalars
+from rabbet.program.jaxpr import evaluate, open_consts
 from rabbet.runtime.values import traceable
-from rabbet.source_info import describe_function, folded, named_like
-from rabbet.staging import stage
+from rabbet.trace.interpreter import is_tracer, typeof
+from rabbet.trace.staging import stage
 from rabbet.tree_util import keystr
 
 NOT_GIVEN = object()
@@ -49,7 +51,7 @@ class Body:
 def _flat(values):
     leaves, treedef = tree.flatten(values)
     # Python numbers stay: in a program they are literals, whose value the compiler knows.
-    return [x if scalars.is_python_scalar(x) else traceable(x) for x in leaves], treedef
+    return [x if python_scalars.is_python_scalar(x) else traceable(x) for x in leaves], treedef
 
 
 def _scalar(who, value, kinds, wanted):

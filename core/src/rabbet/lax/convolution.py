@@ -5,7 +5,6 @@ from math import prod
 import numpy as np
 
 from rabbet import dtypes
-from rabbet.interpreter import typeof
 from rabbet.lax.contractions import canonical_precision, dot_general
 from rabbet.lax.shapes import concatenate, reshape, rev, transpose
 from rabbet.lax.windows import int_tuple, padding_pairs, padtype_to_pads
@@ -13,6 +12,7 @@ from rabbet.primitives import convolution, shape, windows, zeros
 from rabbet.primitives.convert import to_dtype
 from rabbet.primitives.convolution import ConvDimensionNumbers
 from rabbet.runtime.transfer import placeable
+from rabbet.trace.interpreter import typeof
 
 ConvGeneralDilatedDimensionNumbers = tuple[str, str, str] | ConvDimensionNumbers | None
 """What ``dimension_numbers`` may be: three strings, a ``ConvDimensionNumbers``, or None."""

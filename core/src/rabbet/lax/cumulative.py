@@ -1,8 +1,8 @@
 """Running reductions along an axis."""
 
-from rabbet.interpreter import typeof
 from rabbet.primitives import cumulative as _cumulative
 from rabbet.primitives.checks import axis_in_range
+from rabbet.trace.interpreter import typeof
 
 
 def _along(primitive, operand, axis, reverse):

@@ -7,12 +7,12 @@ lies inside the array.
 import numpy as np
 
 from rabbet import dtypes
-from rabbet.interpreter import typeof
 from rabbet.lax import shapes
 from rabbet.primitives import convert, elementwise, logic
 from rabbet.primitives import dynamic as primitives
 from rabbet.primitives.checks import axis_in_range
 from rabbet.runtime.fused import fused
+from rabbet.trace.interpreter import typeof
 
 
 def _dims(values, what):

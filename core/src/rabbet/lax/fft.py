@@ -3,10 +3,10 @@
 from typing import Any
 
 from rabbet import dtypes
-from rabbet.interpreter import typeof
 from rabbet.primitives import fft as _fft
 from rabbet.primitives.convert import to_dtype
 from rabbet.primitives.fft import FftType
+from rabbet.trace.interpreter import typeof
 
 
 def fft(x, fft_type, fft_lengths):

@@ -6,13 +6,13 @@ Most programs want ``x[index]`` and ``x.at[index].set(...)`` instead, which beco
 
 import numpy as np
 
-from rabbet.interpreter import typeof
 from rabbet.lax.dynamic import widened
 from rabbet.primitives import convert
 from rabbet.primitives import gather as gathers
 from rabbet.primitives import scatter as scatters
 from rabbet.primitives.gather import FILL_OR_DROP, GatherDimensionNumbers, GatherScatterMode
 from rabbet.primitives.scatter import ScatterDimensionNumbers
+from rabbet.trace.interpreter import typeof
 
 
 def gather(

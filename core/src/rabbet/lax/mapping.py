@@ -3,11 +3,12 @@
 import operator
 
 from rabbet import tree
-from rabbet.interpreter import typeof
 from rabbet.lax import control, shapes
-from rabbet.provided import by_plugin
+from rabbet.messages.source_positions import named_like
+from rabbet.messages.tracebacks import folded
 from rabbet.runtime.values import traceable
-from rabbet.source_info import folded, named_like
+from rabbet.trace.interpreter import typeof
+from rabbet.trace.provided import by_plugin
 
 
 @folded

@@ -11,15 +11,17 @@ from types import FunctionType
 
 import numpy as np
 
-from rabbet import dtypes, scalars
-from rabbet.interpreter import typeof
-from rabbet.lax import indexing, refusals, shapes, values
+from rabbet import dtypes
+from rabbet.lax import refusals, shapes, values
+from rabbet.lax.indexing import reads
 from rabbet.lax.promotion import beside, cast, is_array_like, promoted, spread
+from rabbet.messages.tracebacks import fold_traceback, folded, folds_itself
 from rabbet.primitives import convert, elementwise, logic, powers
+from rabbet.program import python_scalars
 from rabbet.runtime.array import Array
 from rabbet.runtime.fused import fused
 from rabbet.runtime.transfer import device_put
-from rabbet.source_info import fold_traceback, folded, folds_itself
+from rabbet.trace.interpreter import typeof
 
 # NumPy's meaning of an operator between booleans, where it is not the primitive's.
 OF_BOOLEANS = {elementwise.add: logic.bitwise_or}
@@ -34,7 +36,7 @@ def binary(function, name, reflected=False):
     @fused
     def together(x, y):
         x, y = beside(x, y)
-        aval = typeof(y if scalars.is_python_scalar(x) else x)
+        aval = typeof(y if python_scalars.is_python_scalar(x) else x)
         return function(x, y) if aval.arithmetic else of_booleans(x, y)
 
     def method(self, other):
@@ -57,7 +59,7 @@ def binary(function, name, reflected=False):
 def true_divide(x, y):
     """``x / y``; integers divide as floats."""
     x, y = beside(x, y)
-    dtype = typeof(y if scalars.is_python_scalar(x) else x).dtype
+    dtype = typeof(y if python_scalars.is_python_scalar(x) else x).dtype
     if dtypes.kind(dtype) in "biu":
         wide = dtypes.to_inexact(dtype)
         x, y = cast(x, typeof(x), wide), cast(y, typeof(y), wide)
@@ -102,7 +104,7 @@ def _float_divmod(x, y):
 
 def power(x, y):
     """``x ** y``; a static int exponent becomes repeated squaring."""
-    if type(y) is int and not scalars.is_python_scalar(x):
+    if type(y) is int and not python_scalars.is_python_scalar(x):
         kind = dtypes.kind(typeof(x).dtype)
         if kind in "fc" or (kind in "iu" and y >= 0):
             return powers.integer_pow(x, y=y)
@@ -111,7 +113,7 @@ def power(x, y):
                 f"integers cannot be raised to the negative power {y}; convert the base to a float dtype"
             )
     x, y = promoted(x, y)
-    dtype = typeof(x).dtype if not scalars.is_python_scalar(x) else typeof(y).dtype
+    dtype = typeof(x).dtype if not python_scalars.is_python_scalar(x) else typeof(y).dtype
     if dtypes.kind(dtype) in "fc":
         return powers.pow(x, y)
     return integer_power(x, y, dtype)
@@ -141,7 +143,11 @@ def _strong(x, dtype):
     """``x``, a bare Python number as a NumPy scalar of ``dtype``: for functions that treat their operands
     one by one.
     """
-    return scalars.typed(dtypes.numpy_scalar(x, dtype), dtype) if scalars.is_python_scalar(x) else x
+    return (
+        python_scalars.typed(dtypes.numpy_scalar(x, dtype), dtype)
+        if python_scalars.is_python_scalar(x)
+        else x
+    )
 
 
 def together(x, y):
@@ -149,7 +155,7 @@ def together(x, y):
     dtype.
     """
     x, y = promoted(x, y)
-    dtype = typeof(y if scalars.is_python_scalar(x) else x).dtype
+    dtype = typeof(y if python_scalars.is_python_scalar(x) else x).dtype
     if dtypes.kind(dtype) == "b":  # truth values count as integers here
         dtype = np.dtype("int32")
         x, y = cast(x, typeof(x), dtype), cast(y, typeof(y), dtype)
@@ -171,7 +177,7 @@ def divmod_(x, y):
 def shift_right(x, y):
     """``x >> y``: signed integers keep their sign."""
     x, y = promoted(x, y)
-    signed = dtypes.kind(typeof(y if scalars.is_python_scalar(x) else x).dtype) == "i"
+    signed = dtypes.kind(typeof(y if python_scalars.is_python_scalar(x) else x).dtype) == "i"
     return (logic.shift_right_arithmetic if signed else logic.shift_right_logical)(x, y)
 
 
@@ -359,7 +365,7 @@ def give_to(array, tracer, find_numpy):
         cls.imag = property(folded(imag), doc="The imaginary part.")
         for name in METHODS:
             setattr(cls, name, Method(name))
-    indexing.give_to(array, tracer)
+    reads.give_to(array, tracer)
     array.__hash__ = ARRAY_HASH
     tracer.__hash__ = lambda self: id(self) >> 4
     refusals.give_to(tracer)

@@ -1,11 +1,11 @@
 """``platform_dependent``: other code for other platforms."""
 
 from rabbet import tree
-from rabbet.current import Context, context
 from rabbet.lax import control
+from rabbet.messages.tracebacks import folded
 from rabbet.primitives.platforms import OTHERS, place_of, platform_index
+from rabbet.program.context import Context, context
 from rabbet.runtime.values import common_device
-from rabbet.source_info import folded
 
 
 @folded

@@ -6,14 +6,15 @@ import warnings
 
 import numpy as np
 
-from rabbet import dtypes, scalars
+from rabbet import dtypes
 from rabbet.config import config
-from rabbet.interpreter import Tracer, typeof
 from rabbet.lax import shapes
+from rabbet.messages.source_positions import stacklevel
 from rabbet.primitives import convert
+from rabbet.program import python_scalars
 from rabbet.runtime.array import Array
 from rabbet.runtime.values import to_array
-from rabbet.source_info import stacklevel
+from rabbet.trace.interpreter import Tracer, typeof
 
 
 def promoted(*operands):
@@ -38,7 +39,7 @@ def beside(x, y):
 
 def cast(x, aval, dtype, weak=False):
     """``x`` in ``dtype``; Python scalars stay as they are, they adopt it."""
-    if scalars.is_python_scalar(x) and scalars.fits(x, dtype):
+    if python_scalars.is_python_scalar(x) and python_scalars.fits(x, dtype):
         return x
     if aval.dtype == dtype and (weak or not aval.weak_type or aval.ndim == 0):
         return x
@@ -47,7 +48,7 @@ def cast(x, aval, dtype, weak=False):
         if dtypes.narrow(dtype) == dtype:
             return host
         # NumPy values of 64 bits would be narrowed again by whoever takes them next.
-        return scalars.typed(host, dtype) if host.ndim == 0 else to_array(host, dtype=dtype)
+        return python_scalars.typed(host, dtype) if host.ndim == 0 else to_array(host, dtype=dtype)
     return convert.convert_element_type(x, new_dtype=dtype, weak_type=weak)
 
 
@@ -58,7 +59,7 @@ def spread(operands):
     if len(set(sizes)) > 1:
         full = shapes.broadcast_shapes(*sizes)
         for i, (x, s) in enumerate(zip(operands, sizes, strict=True)):
-            if s != full and not scalars.is_python_scalar(x):
+            if s != full and not python_scalars.is_python_scalar(x):
                 operands[i] = shapes.broadcast_to(rank_promotion(x, s, full), full)
     return operands
 

@@ -8,7 +8,6 @@ which costs ``groups`` times the arithmetic, but needs nothing of the device.
 from typing import NamedTuple
 
 from rabbet import dtypes
-from rabbet.interpreter import typeof
 from rabbet.lax.contractions import dot_general
 from rabbet.lax.cumulative import cumsum
 from rabbet.lax.shapes import broadcast_in_dim, broadcasted_iota, expand_dims, full_like, transpose
@@ -18,6 +17,7 @@ from rabbet.primitives.contractions import free
 from rabbet.primitives.convert import to_dtype
 from rabbet.runtime.transfer import placeable
 from rabbet.runtime.values import traceable
+from rabbet.trace.interpreter import typeof
 
 
 class RaggedDotDimensionNumbers(NamedTuple):

@@ -6,11 +6,11 @@ device.
 
 import numpy as np
 
-from rabbet.interpreter import typeof
 from rabbet.lax import collectives, shapes
 from rabbet.lax.values import convert_element_type, select
+from rabbet.messages.tracebacks import folded
 from rabbet.primitives import gather, logic, reductions
-from rabbet.source_info import folded
+from rabbet.trace.interpreter import typeof
 
 
 @folded

@@ -3,10 +3,10 @@
 import numpy as np
 
 from rabbet import dtypes
-from rabbet.interpreter import typeof
 from rabbet.primitives import reductions as _reductions
 from rabbet.primitives.checks import axis_in_range
 from rabbet.runtime.transfer import placed
+from rabbet.trace.interpreter import typeof
 
 
 def _over(primitive, operand, axes):

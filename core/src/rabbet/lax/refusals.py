@@ -9,8 +9,8 @@ from rabbet.errors import (
     TracerBoolConversionError,
     TracerIntegerConversionError,
 )  # fmt: skip
-from rabbet.interpreter import Tracer, leaked
-from rabbet.source_info import position
+from rabbet.messages.source_positions import position
+from rabbet.trace.interpreter import Tracer, leaked
 
 
 def place(self):

@@ -5,11 +5,12 @@ from math import prod
 
 import numpy as np
 
-from rabbet import dtypes, scalars
-from rabbet.interpreter import typeof
+from rabbet import dtypes
 from rabbet.primitives import shape as _shape
 from rabbet.primitives.checks import axis_in_range
+from rabbet.program import python_scalars
 from rabbet.runtime.transfer import placeable, placed
+from rabbet.trace.interpreter import typeof
 
 
 def sizes_of(values, what):
@@ -100,7 +101,7 @@ def full(shape, fill_value, dtype=None, *, sharding=None):
     weak = dtype is None and value.weak_type
     wanted = value.dtype if dtype is None else dtypes.canonicalize(dtype)
     if isinstance(fill_value, (bool, int, float, complex)):
-        fill_value = scalars.typed(dtypes.numpy_scalar(fill_value, wanted), wanted)
+        fill_value = python_scalars.typed(dtypes.numpy_scalar(fill_value, wanted), wanted)
     elif value.dtype != wanted:
         from rabbet.lax.values import convert_element_type
 
@@ -281,7 +282,7 @@ def pad(operand, padding_value, padding_config):
     config = tuple([sizes_of(triple, "padding_config") for triple in padding_config])
     aval = typeof(operand)
     if isinstance(padding_value, (bool, int, float, complex)):
-        padding_value = scalars.typed(dtypes.numpy_scalar(padding_value, aval.dtype), aval.dtype)
+        padding_value = python_scalars.typed(dtypes.numpy_scalar(padding_value, aval.dtype), aval.dtype)
     return _shape.pad(operand, padding_value, padding_config=config)
 
 

@@ -3,19 +3,20 @@
 """
 
 from rabbet import tree
-from rabbet.current import Context, context
 from rabbet.errors import MissingPluginError
-from rabbet.interpreter import typeof
-from rabbet.jaxpr import evaluate
 from rabbet.lax import control
 from rabbet.lax.values import convert_element_type
-from rabbet.payloads import tangent_aval, zero_for
+from rabbet.messages.source_positions import describe_function
+from rabbet.messages.tracebacks import folded
 from rabbet.primitives import custom, elementwise, zeros
 from rabbet.primitives.branches import transposed_whole, with_all_consts
 from rabbet.primitives.linear_solve import linear_solve
-from rabbet.provided import by_plugin
+from rabbet.program.context import Context, context
+from rabbet.program.jaxpr import evaluate
+from rabbet.rules.payloads import tangent_aval, zero_for
 from rabbet.runtime.values import traceable
-from rabbet.source_info import describe_function, folded
+from rabbet.trace.interpreter import typeof
+from rabbet.trace.provided import by_plugin
 from rabbet.tree_util import keystr
 
 

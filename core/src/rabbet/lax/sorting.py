@@ -1,10 +1,10 @@
 """Sorting and the largest elements."""
 
-from rabbet.interpreter import typeof
 from rabbet.lax.shapes import transpose
 from rabbet.primitives import elementwise as _elementwise
 from rabbet.primitives import sort as _sort
 from rabbet.primitives.checks import FLOATS, accept, axis_in_range
+from rabbet.trace.interpreter import typeof
 
 
 def sort(operand, dimension=-1, is_stable=True, num_keys=1):

@@ -1,11 +1,11 @@
 """``index_take``: slices at the positions that several index arrays give together."""
 
 from rabbet import dtypes
-from rabbet.interpreter import typeof
 from rabbet.lax import shapes
 from rabbet.lax.gathering import GatherDimensionNumbers, gather
 from rabbet.lax.operators import remainder
 from rabbet.primitives.checks import axes_valid
+from rabbet.trace.interpreter import typeof
 
 
 def index_take(src, idxs, axes):

@@ -4,11 +4,12 @@ import enum
 
 import numpy as np
 
-from rabbet import dtypes, scalars, tree
-from rabbet.interpreter import typeof
+from rabbet import dtypes, tree
 from rabbet.primitives import convert, elementwise, logic, powers
+from rabbet.program import python_scalars
 from rabbet.runtime.array import Array
 from rabbet.runtime.values import to_array, with_weak_type
+from rabbet.trace.interpreter import typeof
 
 
 class RoundingMethod(enum.IntEnum):
@@ -30,7 +31,7 @@ def convert_element_type(operand, new_dtype):
     if isinstance(operand, np.ndarray) and operand.dtype == dtype != aval.dtype:
         return to_array(operand, dtype=dtype)  # 64 bits, asked for by name: not narrowed on the way
     if not hasattr(operand, "aval") and not aval.shape and dtypes.kind(dtype) != "V":
-        operand = scalars.typed(
+        operand = python_scalars.typed(
             dtypes.numpy_scalar(operand, dtype) if isinstance(operand, int) else operand, dtype
         )
     return convert.convert_element_type(operand, new_dtype=dtype, weak_type=weak)

@@ -4,16 +4,17 @@ import enum
 
 import numpy as np
 
-from rabbet import dtypes, scalars, tree
-from rabbet.interpreter import is_tracer, typeof
-from rabbet.jaxpr import open_consts
+from rabbet import dtypes, tree
+from rabbet.messages.source_positions import describe_function, named_like
 from rabbet.primitives import elementwise, logic, monoids, reductions, window_sums, windows
 from rabbet.primitives.checks import axis_in_range, no_effects
 from rabbet.primitives.convert import to_dtype
+from rabbet.program import python_scalars
+from rabbet.program.jaxpr import open_consts
 from rabbet.runtime.transfer import placeable
 from rabbet.runtime.values import traceable
-from rabbet.source_info import describe_function, named_like
-from rabbet.staging import stage
+from rabbet.trace.interpreter import is_tracer, typeof
+from rabbet.trace.staging import stage
 
 
 class PaddingType(enum.Enum):
@@ -158,8 +159,8 @@ def _initial(value, aval):
         return to_dtype(value, aval.dtype) if value.aval.weak_type else value
     if np.ndim(value) == 0:
         scalar = value[()] if isinstance(value, np.ndarray) else value
-        if scalars.fits(scalar, aval.dtype):
-            return scalars.typed(scalar, aval.dtype)
+        if python_scalars.fits(scalar, aval.dtype):
+            return python_scalars.typed(scalar, aval.dtype)
     return value
 
 

@@ -6,10 +6,11 @@ keys about is the same operation on the stored array, batched over the trailing 
 (``eq``) says by a rule named ``extended`` what it computes from the stored arrays.
 """
 
-from rabbet import dtypes, primitive
-from rabbet.payloads import Batched
-from rabbet.rules import all_tables
-from rabbet.staging import stage
+from rabbet import dtypes
+from rabbet.rules import primitive
+from rabbet.rules.payloads import Batched
+from rabbet.rules.tables import all_tables
+from rabbet.trace.staging import stage
 
 EXTENDED = "extended"
 """The name of the rule ``(op, *stored arrays) -> stored array`` that a primitive may have."""

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from rabbet.avals import ShapedArray
 from rabbet.lowering.regions import TOKEN, types_of
+from rabbet.program.avals import ShapedArray
 
 TARGET = "xla_ffi_python_cpu_callback"
 """The name under which jaxlib has registered the call; it finds the function by an index."""

@@ -2,7 +2,7 @@
 operations refer to it.
 """
 
-from rabbet import source_info
+from rabbet.messages import source_positions
 
 
 class Locations:
@@ -17,7 +17,7 @@ class Locations:
         try:
             return self._names[where]
         except KeyError:
-            position = source_info.position(where)
+            position = source_positions.position(where)
             key = (position.file, position.line, position.column or 0)
             symbol = self._definitions.setdefault(key, f"#l{len(self._definitions)}")
             text = self._names[where] = f"loc({symbol})"

@@ -9,15 +9,15 @@ compile it again.
 import functools
 from typing import NamedTuple
 
-from rabbet import effects, scalars
 from rabbet.errors import MissingRule, NotOfferedError
-from rabbet.jaxpr import Var
 from rabbet.lowering import constants, extended
 from rabbet.lowering.locations import Locations
+from rabbet.lowering.operation import Site
 from rabbet.lowering.regions import TOKEN, Tokens, types_of
-from rabbet.lowering.site import Site
-from rabbet.rules import Decomposed, RuleTable, Through, reached
-from rabbet.staging import stage
+from rabbet.program import effects, python_scalars
+from rabbet.program.jaxpr import Var
+from rabbet.rules.tables import Decomposed, RuleTable, Through, reached
+from rabbet.trace.staging import stage
 
 lower = RuleTable(
     "lower", doc="(op, *names) -> name or list of names, of StableHLO values that op.emit wrote"
@@ -247,7 +247,7 @@ class Function:
         key = repr(value) if value == 0 else value, aval  # 0.0 and -0.0 are equal as keys
         name = self._literals.get(key)
         if name is None:
-            name = self._literals[key] = self.constant(scalars.as_numpy(value, aval), aval)
+            name = self._literals[key] = self.constant(python_scalars.as_numpy(value, aval), aval)
         return name
 
     def _apply(self, rule, eqn, inputs):

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from rabbet.jaxpr import Jaxpr
+from rabbet.program.jaxpr import Jaxpr
 
 TOKEN = "!stablehlo.token"
 

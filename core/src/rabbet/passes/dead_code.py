@@ -1,6 +1,6 @@
 """Dead code: equations that no output needs and that have no effect."""
 
-from rabbet.jaxpr import Jaxpr, effects_of
+from rabbet.program.jaxpr import Jaxpr, effects_of
 
 
 def eliminate_dead_code(jaxpr):

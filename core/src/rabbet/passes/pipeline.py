@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 
-from rabbet import source_info
-from rabbet.checking import check
 from rabbet.config import config
 from rabbet.errors import JaxprTypeError, PluginError
-from rabbet.jaxpr import Jaxpr
+from rabbet.messages import source_positions
 from rabbet.passes.dead_code import eliminate_dead_code
+from rabbet.program.checking import check
+from rabbet.program.jaxpr import Jaxpr
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ def _selected(passes, platform, off, on):
         warnings.warn(
             f"{setting} names {name!r}, and no pass is called so; the passes are "
             f"{', '.join(sorted([p.name for p in passes]))}",
-            stacklevel=source_info.stacklevel(),
+            stacklevel=source_positions.stacklevel(),
         )
     return [p for p in passes if is_on(p) and (p.platforms is None or platform in p.platforms)]
 

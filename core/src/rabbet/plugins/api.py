@@ -10,8 +10,8 @@ import importlib
 import os
 from types import FunctionType
 
-from rabbet import source_info
 from rabbet.errors import MissingPluginError
+from rabbet.messages import tracebacks
 
 GROUP = "rabbet.api"
 
@@ -67,7 +67,7 @@ def resolve(name, manager=None):
 
 def for_users(name, value):
     """What users get as ``rb.<name>``: a function folds, whether or not its package has thought of that."""
-    door = source_info.folded(value) if isinstance(value, FunctionType) else value
+    door = tracebacks.folded(value) if isinstance(value, FunctionType) else value
     if door is not value:  # pickle finds the door where users do, and under its own name the function
         door.__module__, _, door.__qualname__ = f"rabbet.{name}".rpartition(".")
     return door

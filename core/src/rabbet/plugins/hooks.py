@@ -10,8 +10,8 @@ import threading
 import warnings
 
 from rabbet.errors import PluginError
+from rabbet.messages.source_positions import stacklevel
 from rabbet.plugins.records import cause
-from rabbet.source_info import stacklevel
 
 GROUP = "rabbet.hooks"
 
@@ -103,7 +103,7 @@ class Hooks:
             registry.register(plugin, name)
             registry.check_pending()
             if not registry.get_hookcallers(plugin):
-                raise PluginError(f"{plugin!r} has no function marked with @rabbet.extend.hookimpl")
+                raise PluginError(f"{plugin!r} has no function marked with @rabbet.extend.hooks.hookimpl")
         except Exception as error:
             if registry.has_plugin(name):
                 registry.unregister(name=name)

@@ -1,6 +1,6 @@
 """Every hook, with one sentence each. What is not on this page cannot be hooked.
 
-A hook plugin is a module or an object with functions marked ``@rabbet.extend.hookimpl``, named by an
+A hook plugin is a module or an object with functions marked ``@rabbet.extend.hooks.hookimpl``, named by an
 entry point of the group ``rabbet.hooks``. An implementation may take any subset of a hook's arguments.
 Hooks are called around tracing and compiling, never when a compiled program runs.
 """

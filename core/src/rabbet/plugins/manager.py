@@ -352,6 +352,6 @@ def default_manager() -> PluginManager:
 
 
 def _hide_from_tracebacks(place):
-    from rabbet import source_info
+    from rabbet.messages import source_positions
 
-    source_info.add_internal_root(place)
+    source_positions.add_internal_root(place)

@@ -13,7 +13,7 @@ import traceback
 from dataclasses import dataclass, field
 from importlib.metadata import Distribution, EntryPoint
 
-from rabbet import source_info
+from rabbet.messages import source_positions
 from rabbet.plugins import discovery
 
 STATUSES = {
@@ -94,13 +94,13 @@ def cause(error: BaseException) -> str:
     frames = _frames(error)
     outside = [one for one in frames if "site-packages" in one.filename or not _is_in(one, STDLIB)]
     place = (outside or frames or [None])[-1]
-    return text if place is None else f"{text} ({source_info.short_path(place.filename)}:{place.lineno})"
+    return text if place is None else f"{text} ({source_positions.short_path(place.filename)}:{place.lineno})"
 
 
 def last_frames(error: BaseException, count: int = 3) -> list[str]:
     """The last ``count`` lines of the traceback, innermost last: ``rabbet_x/native.py:3, in load: ...``."""
     return [
-        f"{source_info.short_path(one.filename)}:{one.lineno}, in {one.name}: {one.line}"
+        f"{source_positions.short_path(one.filename)}:{one.lineno}, in {one.name}: {one.line}"
         for one in _frames(error)[-count:]
     ]
 

@@ -7,7 +7,7 @@ such as XLA's for CPUs, accepts it and computes what it always does.
 import dataclasses
 import enum
 
-from rabbet.source_info import folded
+from rabbet.messages.tracebacks import folded
 
 
 class AccuracyMode(enum.Enum):

@@ -8,8 +8,8 @@ compile time and running time grow with the square of a network's depth. On othe
 results is used.
 """
 
-from rabbet.payloads import Batched, Dual, Zero
-from rabbet.primitive import Primitive
+from rabbet.rules.payloads import Batched, Dual, Zero
+from rabbet.rules.primitive import Primitive
 
 # Below this many elements computing again costs less than keeping.
 WORTH_KEEPING = 1024

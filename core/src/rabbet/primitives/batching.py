@@ -1,7 +1,7 @@
 """Moving batch dimensions about, for ``batch`` rules."""
 
-from rabbet.interpreter import typeof
 from rabbet.primitives import shape
+from rabbet.trace.interpreter import typeof
 
 
 def size_of(*batched):

@@ -6,13 +6,13 @@ I0(x)`` in ``32 / x - 2``. The coefficients are Gauss-Chebyshev sums over 80 and
 digits. Derivatives: NIST DLMF 10.29.
 """
 
-from rabbet.payloads import Dual
-from rabbet.primitive import Primitive
 from rabbet.primitives import checks, logic
 from rabbet.primitives.checks import FLOATS
 from rabbet.primitives.elementwise import add, div, max, mul, rsqrt, sign, sub, unary
 from rabbet.primitives.numerics import chebyshev, in_single
 from rabbet.primitives.powers import abs
+from rabbet.rules.payloads import Dual
+from rabbet.rules.primitive import Primitive
 
 SMALL = (
     3.38397637204738042e-1, -3.04682672343198399e-1, 1.71620901522208775e-1, -9.49010970480476444e-2,

@@ -5,15 +5,15 @@ one representation (see ``bodies``). An index that the interpreter has touched g
 hook.
 """
 
-from rabbet import bodies
-from rabbet.interpreter import typeof
-from rabbet.jaxpr import evaluate
-from rabbet.lowering.known import Known
+from rabbet.lowering.known_values import Known
 from rabbet.lowering.regions import Region, types_of
-from rabbet.payloads import Linear, Zero
-from rabbet.primitive import Primitive
 from rabbet.primitives import transposition, zeros
-from rabbet.staging import stage
+from rabbet.program.jaxpr import evaluate
+from rabbet.rules.payloads import Linear, Zero
+from rabbet.rules.primitive import Primitive
+from rabbet.trace import bodies
+from rabbet.trace.interpreter import typeof
+from rabbet.trace.staging import stage
 
 
 def cond_aval(index, *operands, branches):

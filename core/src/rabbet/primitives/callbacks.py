@@ -5,18 +5,18 @@ through the runtime. Both ways the results are checked before anybody reads thei
 """
 
 from rabbet import tree
-from rabbet.avals import ShapedArray
-from rabbet.current import Context, context
-from rabbet.effects import Effect
 from rabbet.errors import MissingRule
-from rabbet.interpreter import Tracer, typeof
 from rabbet.lowering.extended import EXTENDED, as_it_is
 from rabbet.lowering.host_callbacks import write_call
-from rabbet.payloads import Batched
-from rabbet.primitive import Primitive
 from rabbet.primitives import batching, loops, shape, zeros
-from rabbet.rules import refusing
-from rabbet.staging import stage
+from rabbet.program.avals import ShapedArray
+from rabbet.program.context import Context, context
+from rabbet.program.effects import Effect
+from rabbet.rules.payloads import Batched
+from rabbet.rules.primitive import Primitive
+from rabbet.rules.tables import refusing
+from rabbet.trace.interpreter import Tracer, typeof
+from rabbet.trace.staging import stage
 
 VMAP_METHODS = (
     "sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized",

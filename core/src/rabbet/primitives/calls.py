@@ -5,11 +5,11 @@ mode splits it into known and linear halves in its own package, and transposes t
 here.
 """
 
-from rabbet import bodies
-from rabbet.interpreter import typeof
-from rabbet.payloads import Linear, Zero
-from rabbet.primitive import Primitive
 from rabbet.primitives import transposition
+from rabbet.rules.payloads import Linear, Zero
+from rabbet.rules.primitive import Primitive
+from rabbet.trace import bodies
+from rabbet.trace.interpreter import typeof
 
 
 def jit_aval(*avals, jaxpr, name, inline=False):

@@ -8,13 +8,14 @@ everything here is made of it.
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from rabbet import bodies, dtypes, tree
-from rabbet.current import context
-from rabbet.interpreter import Tracer, run_traced, typeof
-from rabbet.jaxpr import evaluate, open_consts
-from rabbet.payloads import Batched, Zero, tangent_aval, zero_for
+from rabbet import dtypes, tree
 from rabbet.primitives import batching, zeros
-from rabbet.staging import stage
+from rabbet.program.context import context
+from rabbet.program.jaxpr import evaluate, open_consts
+from rabbet.rules.payloads import Batched, Zero, tangent_aval, zero_for
+from rabbet.trace import bodies
+from rabbet.trace.interpreter import Tracer, run_traced, typeof
+from rabbet.trace.staging import stage
 
 
 class Carried(NamedTuple):

@@ -11,15 +11,15 @@ computed all this before, and keep it.
 function instead.
 """
 
-from rabbet import bodies
-from rabbet.interpreter import typeof
-from rabbet.jaxpr import evaluate, open_consts
-from rabbet.payloads import Linear, Zero
-from rabbet.primitive import Primitive
 from rabbet.primitives import transposition
 from rabbet.primitives.branches import with_all_consts
 from rabbet.primitives.carrying import number_of_leaves
-from rabbet.staging import stage
+from rabbet.program.jaxpr import evaluate, open_consts
+from rabbet.rules.payloads import Linear, Zero
+from rabbet.rules.primitive import Primitive
+from rabbet.trace import bodies
+from rabbet.trace.interpreter import typeof
+from rabbet.trace.staging import stage
 
 
 def checkpoint_aval(*avals, jaxpr, prevent_cse, policy, differentiated, name):

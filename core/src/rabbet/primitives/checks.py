@@ -1,11 +1,11 @@
 """Checks that shape rules share, with messages that say what was given and what is needed."""
 
 from rabbet import dtypes, primitives
-from rabbet.avals import ShapedArray
-from rabbet.effects import listed
-from rabbet.interpreter import typeof
-from rabbet.primitive import ShapesDiffer
-from rabbet.source_info import describe_function
+from rabbet.messages.source_positions import describe_function
+from rabbet.program.avals import ShapedArray
+from rabbet.program.effects import listed
+from rabbet.rules.primitive import ShapesDiffer
+from rabbet.trace.interpreter import typeof
 
 FLOATS = "f"
 INEXACT = "fc"

@@ -14,16 +14,16 @@ reduction is the same for all members and has it no more.
 import numpy as np
 
 from rabbet import dtypes
-from rabbet.avals import ShapedArray
-from rabbet.axes import COLLECTIVE
 from rabbet.errors import UnboundAxisError
-from rabbet.interpreter import typeof
-from rabbet.payloads import Batched, Dual
-from rabbet.primitive import Primitive
 from rabbet.primitives import checks, convert, elementwise, gather, logic, reductions, shape, zeros
 from rabbet.primitives.batching import at, move_axis, new_axis
 from rabbet.primitives.checks import NUMBERS, REALS
-from rabbet.rules import RuleTable
+from rabbet.program.avals import ShapedArray
+from rabbet.rules.payloads import Batched, Dual
+from rabbet.rules.primitive import Primitive
+from rabbet.rules.tables import RuleTable
+from rabbet.trace.interpreter import typeof
+from rabbet.trace.named_axes import COLLECTIVE
 
 collective = RuleTable(
     COLLECTIVE, doc="(op, *batched) -> Batched; the batch dimension is the axis that op communicates along"

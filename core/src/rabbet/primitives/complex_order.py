@@ -5,7 +5,7 @@ written out here, beside arrays and as the region of a reduction.
 """
 
 from rabbet.primitives import convert, logic
-from rabbet.staging import stage
+from rabbet.trace.staging import stage
 
 
 def before(x, y):

@@ -9,9 +9,9 @@ import json
 import numpy as np
 
 from rabbet import dtypes
-from rabbet.jaxpr import evaluate
 from rabbet.lowering.constants import dense
-from rabbet.primitive import Primitive
+from rabbet.program.jaxpr import evaluate
+from rabbet.rules.primitive import Primitive
 
 
 def composite_aval(*avals, jaxpr, name, version, attributes):

@@ -10,12 +10,12 @@ from math import prod
 import numpy as np
 
 from rabbet import dtypes
-from rabbet.avals import ShapedArray
-from rabbet.interpreter import typeof
-from rabbet.payloads import Batched, Linear
-from rabbet.primitive import Primitive
 from rabbet.primitives import checks, convert, inlining, shape
 from rabbet.primitives.shape import ints
+from rabbet.program.avals import ShapedArray
+from rabbet.rules.payloads import Batched, Linear
+from rabbet.rules.primitive import Primitive
+from rabbet.trace.interpreter import typeof
 
 BOOL = np.dtype(bool)
 

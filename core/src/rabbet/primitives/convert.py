@@ -3,12 +3,12 @@
 import numpy as np
 
 from rabbet import dtypes
-from rabbet.avals import ShapedArray
-from rabbet.interpreter import typeof
-from rabbet.payloads import Batched, Dual, Linear, zero_for
-from rabbet.primitive import Primitive
 from rabbet.primitives import batching, checks, zeros
 from rabbet.primitives.checks import FLOATS, INEXACT
+from rabbet.program.avals import ShapedArray
+from rabbet.rules.payloads import Batched, Dual, Linear, zero_for
+from rabbet.rules.primitive import Primitive
+from rabbet.trace.interpreter import typeof
 
 
 # ----------------------------------------------------------------------------------- convert_element_type

@@ -8,11 +8,11 @@ differ in what dimension plays which part, so no array needs to be moved for the
 from typing import NamedTuple
 
 from rabbet import dtypes
-from rabbet.avals import ShapedArray
-from rabbet.interpreter import typeof
-from rabbet.payloads import Batched, Linear
-from rabbet.primitive import Primitive
 from rabbet.primitives import batching, checks, contractions, convert, shape, windows, zeros
+from rabbet.program.avals import ShapedArray
+from rabbet.rules.payloads import Batched, Linear
+from rabbet.rules.primitive import Primitive
+from rabbet.trace.interpreter import typeof
 
 
 class ConvDimensionNumbers(NamedTuple):

@@ -12,9 +12,6 @@ numbers from element to element.
 import numpy as np
 
 from rabbet import dtypes, primitives
-from rabbet.interpreter import typeof
-from rabbet.payloads import Batched, Dual
-from rabbet.primitive import Primitive
 from rabbet.primitives import (
     checks,
     complex_order,
@@ -29,7 +26,10 @@ from rabbet.primitives import (
     zeros,
 )
 from rabbet.primitives.checks import INEXACT, NUMBERS
-from rabbet.staging import stage
+from rabbet.rules.payloads import Batched, Dual
+from rabbet.rules.primitive import Primitive
+from rabbet.trace.interpreter import typeof
+from rabbet.trace.staging import stage
 
 # How long the rows are into which a long axis is cut.
 ROW = 256

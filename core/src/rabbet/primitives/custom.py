@@ -15,16 +15,16 @@ them (``RuleTable.derived_from``), the function is staged and becomes an equatio
 
 from typing import Any, NamedTuple
 
-from rabbet import axes, bodies
-from rabbet.current import Context, context
-from rabbet.interpreter import Tracer, typeof
-from rabbet.jaxpr import evaluate, open_consts
-from rabbet.payloads import Dual, Linear, Zero, tangent_aval, zero_for
-from rabbet.primitive import Primitive
 from rabbet.primitives import carrying, transposition, zeros
 from rabbet.primitives.carrying import at, is_mine, payload_or_plain
 from rabbet.primitives.custom_linear import custom_linear
-from rabbet.staging import Stage, stage
+from rabbet.program.context import Context, context
+from rabbet.program.jaxpr import evaluate, open_consts
+from rabbet.rules.payloads import Dual, Linear, Zero, tangent_aval, zero_for
+from rabbet.rules.primitive import Primitive
+from rabbet.trace import bodies, named_axes
+from rabbet.trace.interpreter import Tracer, typeof
+from rabbet.trace.staging import Stage, stage
 
 
 class Pushforward(NamedTuple):
@@ -125,7 +125,7 @@ def staged(function, rules, args, name):
 def bind(operands, body, rules, consts, name):
     """Bind a staged function at the first level that it concerns; at the bottom it runs."""
     interpreter = context.interpreter
-    names = axes.used_in(body) if context.axes else ()
+    names = named_axes.used_in(body) if context.axes else ()
     while interpreter.parent is not None and not (
         interpreter.threads or interpreter.binds(names) or any(is_mine(a, interpreter) for a in operands)
     ):

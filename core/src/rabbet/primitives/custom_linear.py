@@ -6,14 +6,14 @@ operands are known values (residuals) and then what it is linear in.
 
 import numpy as np
 
-from rabbet import bodies
 from rabbet.errors import MissingRule
-from rabbet.interpreter import Tracer, typeof
-from rabbet.payloads import Dual, Linear
-from rabbet.primitive import Primitive
 from rabbet.primitives import zeros
 from rabbet.primitives.carrying import at, is_mine, payload_or_plain, under
-from rabbet.staging import stage
+from rabbet.rules.payloads import Dual, Linear
+from rabbet.rules.primitive import Primitive
+from rabbet.trace import bodies
+from rabbet.trace.interpreter import Tracer, typeof
+from rabbet.trace.staging import stage
 
 
 def custom_linear_aval(*avals, forward, backward, residuals, moving, out_avals, symbolic, name):

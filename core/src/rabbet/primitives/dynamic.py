@@ -3,13 +3,13 @@
 Positions are one integer scalar per dimension, clamped so that the whole box lies inside the array.
 """
 
-from rabbet.interpreter import typeof
-from rabbet.payloads import Batched, Dual, Linear, Zero, tangent_aval, zero_for
-from rabbet.primitive import Primitive
 from rabbet.primitives import batching, checks, gather, scatter, shape, zeros
 from rabbet.primitives.gather import CLIP, GatherDimensionNumbers
 from rabbet.primitives.scatter import ScatterDimensionNumbers
 from rabbet.primitives.shape import ints
+from rabbet.rules.payloads import Batched, Dual, Linear, Zero, tangent_aval, zero_for
+from rabbet.rules.primitive import Primitive
+from rabbet.trace.interpreter import typeof
 
 
 def _check_starts(name, x, starts):

@@ -11,12 +11,12 @@ rule runs.
 import inspect
 
 from rabbet import dtypes, primitives
-from rabbet.interpreter import typeof
-from rabbet.payloads import Dual, Linear, Zero, zero_for
-from rabbet.primitive import Primitive
 from rabbet.primitives import accuracy as accuracies
 from rabbet.primitives import checks, zeros
 from rabbet.primitives.checks import FLOATS, INEXACT, NUMBERS
+from rabbet.rules.payloads import Dual, Linear, Zero, zero_for
+from rabbet.rules.primitive import Primitive
+from rabbet.trace.interpreter import typeof
 
 
 def unary(name, hlo, accepts, *, kinds=(), derivative=None, tolerant=False, doc=""):

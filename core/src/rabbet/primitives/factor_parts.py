@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from rabbet.interpreter import typeof
 from rabbet.primitives import convert, elementwise, logic, matrices, reductions, shape, zeros
 from rabbet.primitives.linalg_triangular import triangular_solve
+from rabbet.trace.interpreter import typeof
 
 
 def as_row(x, sizes):

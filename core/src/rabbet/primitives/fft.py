@@ -15,10 +15,10 @@ from math import prod
 import numpy as np
 
 from rabbet import dtypes
-from rabbet.interpreter import typeof
-from rabbet.payloads import Batched
-from rabbet.primitive import Primitive
 from rabbet.primitives import batching, checks, convert, elementwise, shape, zeros
+from rabbet.rules.payloads import Batched
+from rabbet.rules.primitive import Primitive
+from rabbet.trace.interpreter import typeof
 
 
 class FftType(enum.IntEnum):

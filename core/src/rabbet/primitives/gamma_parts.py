@@ -13,12 +13,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from rabbet.interpreter import typeof
 from rabbet.primitives import logic
 from rabbet.primitives.convert import bitcast_convert_type, to_dtype
 from rabbet.primitives.elementwise import add, div, floor, log, log1p, min, mul, sin, sqrt, sub
 from rabbet.primitives.numerics import full_like, is_double, largest, polynomial
 from rabbet.primitives.powers import abs
+from rabbet.trace.interpreter import typeof
 
 # The series of Stirling's formula for log gamma, DLMF 5.11.1: coefficients of z ** -1, z ** -3, ...
 STIRLING = (

@@ -12,12 +12,12 @@ from typing import NamedTuple
 import numpy as np
 
 from rabbet import dtypes
-from rabbet.avals import ShapedArray
-from rabbet.interpreter import typeof
-from rabbet.payloads import Batched, Dual, Linear, Zero, zero_for
-from rabbet.primitive import Primitive
 from rabbet.primitives import batching, checks, inlining, logic, reductions, scatter, shape, zeros
 from rabbet.primitives.shape import ints
+from rabbet.program.avals import ShapedArray
+from rabbet.rules.payloads import Batched, Dual, Linear, Zero, zero_for
+from rabbet.rules.primitive import Primitive
+from rabbet.trace.interpreter import typeof
 
 
 class GatherScatterMode(enum.Enum):

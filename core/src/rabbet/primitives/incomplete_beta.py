@@ -8,9 +8,6 @@ in ``gamma_parts``, so that it stays accurate for large shapes.
 
 import numpy as np
 
-from rabbet.interpreter import typeof
-from rabbet.payloads import Dual, Zero
-from rabbet.primitive import Primitive
 from rabbet.primitives import checks, logic, zeros
 from rabbet.primitives.checks import FLOATS
 from rabbet.primitives.elementwise import add, div, exp, log, log1p, mul, neg, sub
@@ -18,7 +15,10 @@ from rabbet.primitives.gamma_parts import inverse_factorial, weighted_distance
 from rabbet.primitives.numerics import epsilon, full_like, in_single, repeat_while, typed
 from rabbet.primitives.powers import abs
 from rabbet.primitives.special import lgamma
-from rabbet.rules import refusing
+from rabbet.rules.payloads import Dual, Zero
+from rabbet.rules.primitive import Primitive
+from rabbet.rules.tables import refusing
+from rabbet.trace.interpreter import typeof
 
 MOST_STEPS = 20000
 

@@ -17,9 +17,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rabbet.interpreter import typeof
-from rabbet.payloads import Dual, Zero, zero_for
-from rabbet.primitive import Primitive
 from rabbet.primitives import checks, logic, zeros
 from rabbet.primitives.checks import FLOATS
 from rabbet.primitives.elementwise import add, div, exp, log, mul, neg, rsqrt, sign, sqrt, sub
@@ -34,7 +31,10 @@ from rabbet.primitives.gamma_parts import (
 from rabbet.primitives.numerics import epsilon, full_like, in_single, is_double, repeat, typed
 from rabbet.primitives.powers import abs, erfc
 from rabbet.primitives.special import digamma, lgamma
-from rabbet.rules import refusing
+from rabbet.rules.payloads import Dual, Zero, zero_for
+from rabbet.rules.primitive import Primitive
+from rabbet.rules.tables import refusing
+from rabbet.trace.interpreter import typeof
 
 # How many steps the continued fraction takes to single and to double precision, at its worst, x = 1.
 FRACTION_STEPS = (24, 104)

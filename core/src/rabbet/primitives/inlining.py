@@ -1,6 +1,6 @@
 """Lowering one primitive by others, where only some of its forms need that (else: a decomposition)."""
 
-from rabbet.staging import stage
+from rabbet.trace.staging import stage
 
 
 def inline(op, parts, names):

@@ -6,11 +6,11 @@ the type, not the memory.
 """
 
 from rabbet import dtypes
-from rabbet.avals import ShapedArray
 from rabbet.lowering.extended import EXTENDED, as_it_is
-from rabbet.payloads import Batched
-from rabbet.primitive import Primitive
 from rabbet.primitives import batching, zeros
+from rabbet.program.avals import ShapedArray
+from rabbet.rules.payloads import Batched
+from rabbet.rules.primitive import Primitive
 
 
 def to_physical_aval(x):

@@ -1,9 +1,9 @@
 """The Cholesky factor of a Hermitian positive definite matrix: ``a = l l^H``, ``l`` lower triangular."""
 
-from rabbet.payloads import Batched, Dual
-from rabbet.primitive import Primitive
 from rabbet.primitives import batching, convert, matrices
 from rabbet.primitives.linalg_triangular import triangular_solve
+from rabbet.rules.payloads import Batched, Dual
+from rabbet.rules.primitive import Primitive
 
 
 def cholesky_aval(a):

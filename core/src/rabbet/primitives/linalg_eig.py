@@ -7,10 +7,6 @@ import enum
 
 import numpy as np
 
-from rabbet.avals import ShapedArray
-from rabbet.interpreter import typeof
-from rabbet.payloads import Batched, Dual
-from rabbet.primitive import Primitive
 from rabbet.primitives import (
     batching,
     convert,
@@ -25,7 +21,11 @@ from rabbet.primitives import (
 )  # fmt: skip
 from rabbet.primitives.linalg_qr import qr
 from rabbet.primitives.linalg_triangular import triangular_solve
-from rabbet.rules import refusing
+from rabbet.program.avals import ShapedArray
+from rabbet.rules.payloads import Batched, Dual
+from rabbet.rules.primitive import Primitive
+from rabbet.rules.tables import refusing
+from rabbet.trace.interpreter import typeof
 
 
 class EigImplementation(enum.Enum):

@@ -2,12 +2,12 @@
 
 import enum
 
-from rabbet.avals import ShapedArray
-from rabbet.interpreter import typeof
-from rabbet.payloads import Batched, Dual
-from rabbet.primitive import Primitive
 from rabbet.primitives import batching, convert, elementwise, factor_parts, matrices
 from rabbet.primitives.linalg_cholesky import mirrored
+from rabbet.program.avals import ShapedArray
+from rabbet.rules.payloads import Batched, Dual
+from rabbet.rules.primitive import Primitive
+from rabbet.trace.interpreter import typeof
 
 
 class EighImplementation(enum.Enum):

@@ -2,10 +2,6 @@
 
 import numpy as np
 
-from rabbet.avals import ShapedArray
-from rabbet.interpreter import typeof
-from rabbet.payloads import Batched, Dual, zero_for
-from rabbet.primitive import Primitive
 from rabbet.primitives import (
     batching,
     checks,
@@ -20,7 +16,11 @@ from rabbet.primitives import (
 )  # fmt: skip
 from rabbet.primitives.linalg_triangular import triangular_solve
 from rabbet.primitives.matrices import INDEX
-from rabbet.staging import stage
+from rabbet.program.avals import ShapedArray
+from rabbet.rules.payloads import Batched, Dual, zero_for
+from rabbet.rules.primitive import Primitive
+from rabbet.trace.interpreter import typeof
+from rabbet.trace.staging import stage
 
 
 def lu_aval(x):

@@ -13,7 +13,6 @@ import math
 
 import numpy as np
 
-from rabbet.interpreter import typeof
 from rabbet.primitives import (
     convert,
     elementwise,
@@ -29,6 +28,7 @@ from rabbet.primitives.linalg_cholesky import cholesky
 from rabbet.primitives.linalg_eigh import eigh
 from rabbet.primitives.linalg_qr import qr
 from rabbet.primitives.linalg_triangular import triangular_solve
+from rabbet.trace.interpreter import typeof
 
 # Above this factor a step by the Cholesky factor loses digits, and one by QR is taken.
 MOST_BY_CHOLESKY = 100.0

@@ -7,13 +7,13 @@ storage-efficient WY representation for products of Householder transformations,
 few products of matrices that every transformation knows.
 """
 
-from rabbet.avals import ShapedArray
-from rabbet.interpreter import typeof
-from rabbet.payloads import Batched, Dual, zero_for
-from rabbet.primitive import Primitive
 from rabbet.primitives import batching, convert, elementwise, factor_parts, matrices, sort
 from rabbet.primitives.linalg_triangular import triangular_solve
-from rabbet.rules import refusing
+from rabbet.program.avals import ShapedArray
+from rabbet.rules.payloads import Batched, Dual, zero_for
+from rabbet.rules.primitive import Primitive
+from rabbet.rules.tables import refusing
+from rabbet.trace.interpreter import typeof
 
 
 # -------------------------------------------------------------------------------------- reflections alone

@@ -3,11 +3,11 @@
 A platform has routines for them or does not offer them: there are no common lowerings.
 """
 
-from rabbet.avals import ShapedArray
-from rabbet.payloads import Batched
-from rabbet.primitive import Primitive
 from rabbet.primitives import batching, convert, matrices
-from rabbet.rules import refusing
+from rabbet.program.avals import ShapedArray
+from rabbet.rules.payloads import Batched
+from rabbet.rules.primitive import Primitive
+from rabbet.rules.tables import refusing
 
 
 def hessenberg_aval(a):

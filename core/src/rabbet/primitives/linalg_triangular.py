@@ -1,9 +1,9 @@
 """Systems of linear equations with a triangular matrix."""
 
-from rabbet.interpreter import typeof
-from rabbet.payloads import Batched, Dual, Linear, Zero
-from rabbet.primitive import Primitive
 from rabbet.primitives import batching, checks, elementwise, matrices, shape, zeros
+from rabbet.rules.payloads import Batched, Dual, Linear, Zero
+from rabbet.rules.primitive import Primitive
+from rabbet.trace.interpreter import typeof
 
 
 def triangular_solve_aval(a, b, left_side, lower, transpose_a, conjugate_a, unit_diagonal):

@@ -1,10 +1,10 @@
 """Systems of linear equations with a tridiagonal matrix."""
 
-from rabbet.interpreter import typeof
-from rabbet.payloads import Batched, Dual, Linear, Zero
-from rabbet.primitive import Primitive
 from rabbet.primitives import batching, checks, elementwise, loops, matrices, shape, zeros
-from rabbet.staging import stage
+from rabbet.rules.payloads import Batched, Dual, Linear, Zero
+from rabbet.rules.primitive import Primitive
+from rabbet.trace.interpreter import typeof
+from rabbet.trace.staging import stage
 
 
 def tridiagonal_solve_aval(dl, d, du, b, perturb_singular=False):

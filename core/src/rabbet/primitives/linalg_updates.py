@@ -2,9 +2,6 @@
 
 import numpy as np
 
-from rabbet.interpreter import typeof
-from rabbet.payloads import Batched, Dual
-from rabbet.primitive import Primitive
 from rabbet.primitives import (
     batching,
     checks,
@@ -19,7 +16,10 @@ from rabbet.primitives import (
 )  # fmt: skip
 from rabbet.primitives.linalg_triangular import triangular_solve
 from rabbet.primitives.matrices import INDEX
-from rabbet.staging import stage
+from rabbet.rules.payloads import Batched, Dual
+from rabbet.rules.primitive import Primitive
+from rabbet.trace.interpreter import typeof
+from rabbet.trace.staging import stage
 
 
 # -------------------------------------------------------------------------------------- symmetric_product

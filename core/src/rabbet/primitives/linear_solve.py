@@ -8,15 +8,16 @@ Its parameters are programs that take the same ``consts`` arrays and then the le
 The solvers may return further arrays behind the solution, which have no derivative.
 """
 
-from rabbet import bodies, tree
+from rabbet import tree
 from rabbet.errors import MissingRule
-from rabbet.interpreter import Tracer, payload_of, run_traced, typeof
-from rabbet.jaxpr import evaluate, open_consts
-from rabbet.payloads import Dual, Linear, Zero, zero_for
-from rabbet.primitive import Primitive
 from rabbet.primitives import elementwise, zeros
 from rabbet.primitives.branches import with_all_consts
-from rabbet.staging import stage
+from rabbet.program.jaxpr import evaluate, open_consts
+from rabbet.rules.payloads import Dual, Linear, Zero, zero_for
+from rabbet.rules.primitive import Primitive
+from rabbet.trace import bodies
+from rabbet.trace.interpreter import Tracer, payload_of, run_traced, typeof
+from rabbet.trace.staging import stage
 
 PROGRAMS = ("matvec", "solve", "vecmat", "transpose_solve")
 

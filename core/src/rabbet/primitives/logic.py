@@ -1,12 +1,12 @@
 """Comparison, logic, selection: eq, lt, and, or, not, select_n, clamp, shifts."""
 
 from rabbet import dtypes, primitives
-from rabbet.interpreter import typeof
 from rabbet.lowering.extended import EXTENDED
-from rabbet.payloads import Batched, Dual, Linear, Zero, zero_for
-from rabbet.primitive import Primitive
 from rabbet.primitives import batching, checks, elementwise, zeros
 from rabbet.primitives.checks import ANY, BITS, FLOATS, NUMBERS
+from rabbet.rules.payloads import Batched, Dual, Linear, Zero, zero_for
+from rabbet.rules.primitive import Primitive
+from rabbet.trace.interpreter import typeof
 
 BOOL = dtypes.canonicalize(bool)
 

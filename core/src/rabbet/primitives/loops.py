@@ -5,16 +5,18 @@ carrying values from one step to the next and stacking the others; it is lowered
 differentiated in its own right.
 """
 
-from rabbet import bodies, dtypes, effects, tree
-from rabbet.avals import ShapedArray
-from rabbet.interpreter import Tracer, typeof
-from rabbet.jaxpr import Jaxpr, evaluate
+from rabbet import dtypes, tree
 from rabbet.lowering.regions import Region, types_of
-from rabbet.payloads import Linear
-from rabbet.primitive import Primitive
 from rabbet.primitives import convert, dynamic, elementwise, logic, shape, zeros
 from rabbet.primitives.transposition import transpose_program
-from rabbet.staging import stage
+from rabbet.program import effects
+from rabbet.program.avals import ShapedArray
+from rabbet.program.jaxpr import Jaxpr, evaluate
+from rabbet.rules.payloads import Linear
+from rabbet.rules.primitive import Primitive
+from rabbet.trace import bodies
+from rabbet.trace.interpreter import Tracer, typeof
+from rabbet.trace.staging import stage
 
 INDEX = dtypes.canonicalize("int32")
 

@@ -4,7 +4,6 @@ linear algebra are made.
 
 import numpy as np
 
-from rabbet.interpreter import typeof
 from rabbet.primitives import (
     checks,
     contractions,
@@ -17,6 +16,7 @@ from rabbet.primitives import (
     zeros,
 )
 from rabbet.primitives.precision import Precision
+from rabbet.trace.interpreter import typeof
 
 HIGHEST = (Precision.HIGHEST, Precision.HIGHEST)
 INDEX = np.dtype("int32")

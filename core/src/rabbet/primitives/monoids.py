@@ -9,10 +9,6 @@ from math import prod
 
 import numpy as np
 
-from rabbet.interpreter import typeof
-from rabbet.jaxpr import Var
-from rabbet.payloads import Batched
-from rabbet.primitive import Primitive
 from rabbet.primitives import (
     batching,
     calls,
@@ -24,7 +20,11 @@ from rabbet.primitives import (
     windows,
 )  # fmt: skip
 from rabbet.primitives.cumulative import array
-from rabbet.staging import stage
+from rabbet.program.jaxpr import Var
+from rabbet.rules.payloads import Batched
+from rabbet.rules.primitive import Primitive
+from rabbet.trace.interpreter import typeof
+from rabbet.trace.staging import stage
 
 
 # ------------------------------------------------------------------------------- programs of scalars

@@ -2,22 +2,23 @@
 
 import numpy as np
 
-from rabbet import dtypes, scalars
-from rabbet.interpreter import typeof
+from rabbet import dtypes
 from rabbet.primitives import convert, logic, loops, reductions, shape, zeros
 from rabbet.primitives.elementwise import add, mul, sub
-from rabbet.staging import stage
+from rabbet.program import python_scalars
+from rabbet.trace.interpreter import typeof
+from rabbet.trace.staging import stage
 
 SINGLE = np.dtype("float32")
 
 
 def typed(op, *args):
     """The operands of an elementwise operation, bare numbers in the dtype of the arrays beside them."""
-    if not any(scalars.is_python_scalar(x) for x in args):
+    if not any(python_scalars.is_python_scalar(x) for x in args):
         return args
-    avals = scalars.adopted_avals(op, args, typeof)
+    avals = python_scalars.adopted_avals(op, args, typeof)
     return [
-        scalars.as_operand(x, a) if scalars.is_python_scalar(x) else x
+        python_scalars.as_operand(x, a) if python_scalars.is_python_scalar(x) else x
         for x, a in zip(args, avals, strict=True)
     ]
 

@@ -5,9 +5,9 @@ writes the chosen branch only.
 """
 
 from rabbet import dtypes
-from rabbet.avals import ShapedArray
-from rabbet.lowering.known import Known
-from rabbet.primitive import Primitive
+from rabbet.lowering.known_values import Known
+from rabbet.program.avals import ShapedArray
+from rabbet.rules.primitive import Primitive
 
 OTHERS = None
 """Stands for all platforms that have no branch of their own."""

@@ -3,12 +3,12 @@
 import builtins
 import math
 
-from rabbet.interpreter import typeof
-from rabbet.payloads import Dual, Zero, zero_for
-from rabbet.primitive import Primitive
 from rabbet.primitives import checks, convert, elementwise, logic, zeros
 from rabbet.primitives.checks import FLOATS, INEXACT, NUMBERS
 from rabbet.primitives.elementwise import add, div, exp, log, mul, neg, sub, unary
+from rabbet.rules.payloads import Dual, Zero, zero_for
+from rabbet.rules.primitive import Primitive
+from rabbet.trace.interpreter import typeof
 
 
 def integer_pow_aval(x, y):

@@ -8,13 +8,13 @@ import enum
 
 import numpy as np
 
-from rabbet.avals import ShapedArray
-from rabbet.interpreter import typeof
-from rabbet.payloads import Batched
-from rabbet.primitive import Primitive
 from rabbet.primitives import batching, checks, loops, zeros
-from rabbet.rules import refusing
-from rabbet.staging import stage
+from rabbet.program.avals import ShapedArray
+from rabbet.rules.payloads import Batched
+from rabbet.rules.primitive import Primitive
+from rabbet.rules.tables import refusing
+from rabbet.trace.interpreter import typeof
+from rabbet.trace.staging import stage
 
 
 class RandomAlgorithm(enum.IntEnum):

@@ -5,11 +5,11 @@ from math import prod
 import numpy as np
 
 from rabbet import dtypes
-from rabbet.interpreter import typeof
-from rabbet.payloads import Batched, Dual
-from rabbet.primitive import Primitive
 from rabbet.primitives import checks, complex_order, convert, cumulative, elementwise, logic, shape, zeros
 from rabbet.primitives.checks import BITS, NUMBERS, REALS
+from rabbet.rules.payloads import Batched, Dual
+from rabbet.rules.primitive import Primitive
+from rabbet.trace.interpreter import typeof
 
 
 def extreme(dtype, largest):

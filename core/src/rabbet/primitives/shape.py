@@ -9,11 +9,11 @@ from math import prod
 import numpy as np
 
 from rabbet import dtypes
-from rabbet.avals import ShapedArray
-from rabbet.interpreter import typeof
-from rabbet.payloads import Batched, Dual, Linear
-from rabbet.primitive import Primitive
 from rabbet.primitives import batching, checks, elementwise, logic, reductions, zeros
+from rabbet.program.avals import ShapedArray
+from rabbet.rules.payloads import Batched, Dual, Linear
+from rabbet.rules.primitive import Primitive
+from rabbet.trace.interpreter import typeof
 
 
 def _lower_with(hlo, attributes):

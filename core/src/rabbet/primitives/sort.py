@@ -11,11 +11,11 @@ floats with all their cases takes, and three arrays a fifth of sorting them toge
 import numpy as np
 
 from rabbet import dtypes, primitives
-from rabbet.interpreter import typeof
-from rabbet.payloads import Batched, Dual, Zero, zero_for
-from rabbet.primitive import Primitive
 from rabbet.primitives import batching, checks, convert, logic, shape, zeros
-from rabbet.staging import stage
+from rabbet.rules.payloads import Batched, Dual, Zero, zero_for
+from rabbet.rules.primitive import Primitive
+from rabbet.trace.interpreter import typeof
+from rabbet.trace.staging import stage
 
 
 def sort_aval(*operands, dimension, is_stable, num_keys):

@@ -8,14 +8,14 @@ DLMF: 5.2 and 5.15 for the gamma family, 25.11.17 for Hurwitz's zeta.
 import numpy as np
 
 from rabbet import dtypes
-from rabbet.interpreter import typeof
-from rabbet.payloads import Dual, Zero, zero_for
-from rabbet.primitive import Primitive
 from rabbet.primitives import checks, gamma_parts, zeros
 from rabbet.primitives.checks import FLOATS, INTEGERS
 from rabbet.primitives.elementwise import add, mul, neg, unary
 from rabbet.primitives.numerics import typed
-from rabbet.rules import refusing
+from rabbet.rules.payloads import Dual, Zero, zero_for
+from rabbet.rules.primitive import Primitive
+from rabbet.rules.tables import refusing
+from rabbet.trace.interpreter import typeof
 
 
 def binary(name, hlo, accepts, doc, operands=("x", "y")):

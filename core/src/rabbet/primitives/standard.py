@@ -5,11 +5,11 @@ batches by lining up its operands, a linear one is its own derivative, a bilinea
 rule.
 """
 
-from rabbet.interpreter import typeof
 from rabbet.lowering.module import lower
-from rabbet.payloads import Batched, Dual, Zero
 from rabbet.primitives import batching, reductions, shape, zeros
-from rabbet.rules import RuleTable
+from rabbet.rules.payloads import Batched, Dual, Zero
+from rabbet.rules.tables import RuleTable
+from rabbet.trace.interpreter import typeof
 
 jvp = RuleTable("jvp", doc="(op, *duals) -> Dual, or a list of them; called when some tangent is not Zero")
 transpose = RuleTable(

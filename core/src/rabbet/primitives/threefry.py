@@ -8,10 +8,10 @@ instruction beats, and the bits are the same on every backend.
 
 import numpy as np
 
-from rabbet.primitive import Primitive
 from rabbet.primitives import checks, zeros
 from rabbet.primitives.elementwise import add
 from rabbet.primitives.logic import bitwise_or, bitwise_xor, shift_left, shift_right_logical
+from rabbet.rules.primitive import Primitive
 
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 """By how many bits each of four rounds rotates; the two rows take turns."""

@@ -6,15 +6,15 @@ of a ``Jaxpr``. Each is given to its primitive's ``transpose`` rule; cotangents 
 times are added.
 """
 
-from rabbet.current import context
 from rabbet.errors import MissingRule
-from rabbet.interpreter import Tracer, typeof
-from rabbet.jaxpr import Var, open_consts
-from rabbet.payloads import Linear, Zero
 from rabbet.primitives import barrier, elementwise
 from rabbet.primitives.standard import transpose
-from rabbet.rules import Decomposed, reached
-from rabbet.staging import stage
+from rabbet.program.context import context
+from rabbet.program.jaxpr import Var, open_consts
+from rabbet.rules.payloads import Linear, Zero
+from rabbet.rules.tables import Decomposed, reached
+from rabbet.trace.interpreter import Tracer, typeof
+from rabbet.trace.staging import stage
 
 
 def backward(equations, cotangents):

@@ -8,9 +8,6 @@ single operation of StableHLO.
 
 from functools import reduce
 
-from rabbet.interpreter import typeof
-from rabbet.payloads import Batched, Dual, Linear, Zero, zero_for
-from rabbet.primitive import Primitive
 from rabbet.primitives import (
     batching,
     checks,
@@ -23,6 +20,9 @@ from rabbet.primitives import (
     zeros,
 )
 from rabbet.primitives.cumulative import array
+from rabbet.rules.payloads import Batched, Dual, Linear, Zero, zero_for
+from rabbet.rules.primitive import Primitive
+from rabbet.trace.interpreter import typeof
 
 
 def gather_aval(t, x, window, largest):

@@ -7,10 +7,10 @@ chosen place with the source's element for that window.
 
 import numpy as np
 
-from rabbet.avals import ShapedArray
-from rabbet.interpreter import typeof
-from rabbet.primitive import Primitive
 from rabbet.primitives import logic, monoids, shape, windows, zeros
+from rabbet.program.avals import ShapedArray
+from rabbet.rules.primitive import Primitive
+from rabbet.trace.interpreter import typeof
 
 
 def select_and_scatter_aval(x, source, init, select, scatter, window):

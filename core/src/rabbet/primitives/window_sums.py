@@ -4,10 +4,10 @@ One parameter, ``window``. The derivative of a sum spreads back by another sum o
 extreme goes to the first element of each window that is the extreme (see ``window_choices``).
 """
 
-from rabbet.interpreter import typeof
-from rabbet.payloads import Batched, Dual
-from rabbet.primitive import Primitive
 from rabbet.primitives import checks, reductions, shape, window_choices, windows, zeros
+from rabbet.rules.payloads import Batched, Dual
+from rabbet.rules.primitive import Primitive
+from rabbet.trace.interpreter import typeof
 
 
 def over_windows(name, hlo, accepts, start, doc, *, kinds=()):

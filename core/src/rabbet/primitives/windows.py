@@ -9,9 +9,9 @@ from itertools import product
 from math import prod
 from typing import NamedTuple
 
-from rabbet.interpreter import typeof
 from rabbet.primitives import shape
 from rabbet.primitives.cumulative import array
+from rabbet.trace.interpreter import typeof
 
 # Windows of up to this many places are written out, one slice per place; larger ones become a loop.
 MOST_PLACES = 64

@@ -5,9 +5,10 @@ Every family uses this module while it is being imported, so it names the famili
 
 import numpy as np
 
-from rabbet import dtypes, primitives, scalars
-from rabbet.interpreter import typeof
-from rabbet.payloads import Dual, Zero, zero_for
+from rabbet import dtypes, primitives
+from rabbet.program import python_scalars
+from rabbet.rules.payloads import Dual, Zero, zero_for
+from rabbet.trace.interpreter import typeof
 
 
 def full(aval, value):
@@ -19,7 +20,7 @@ def full(aval, value):
     if aval.is_extended:
         stored = full(aval.physical, value)
         return primitives.keys.from_physical(stored, dtype=aval.dtype)  # type: ignore[attr-defined]
-    scalar = scalars.typed(value, aval.dtype)
+    scalar = python_scalars.typed(value, aval.dtype)
     if not aval.shape:
         return scalar
     return primitives.shape.broadcast_in_dim(scalar, shape=aval.shape, broadcast_dimensions=())

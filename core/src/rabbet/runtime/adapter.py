@@ -265,9 +265,9 @@ def to_numpy(raw, dtype=None):
     if READS_ANY_DTYPE:
         value = raw._to_np_array_did_copy()[0]
     else:
-        from rabbet.runtime import old_reads  # not at the top: it imports this module
+        from rabbet.runtime import reads_on_jaxlib_010  # not at the top: it imports this module
 
-        value = old_reads.to_numpy(raw)
+        value = reads_on_jaxlib_010.to_numpy(raw)
     if dtype is not None and value.dtype != dtype:
         raise TypeError(f"array holds {value.dtype}, not {np.dtype(dtype)}")
     return value

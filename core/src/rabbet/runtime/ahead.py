@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 from rabbet.errors import ConfigError, PluginError
 from rabbet.lowering import custom_calls
-from rabbet.runtime import adapter, backends, compile_options, devices, memory_report, observers
+from rabbet.runtime import adapter, backends, compile_options, devices, hook_calls, memory_report
 from rabbet.runtime.compile_failure import compile_failure
 
 
@@ -84,7 +84,7 @@ def compile_ahead(lowering, topology, options=None):
     build = compile_options.build_options(device, text=text)
     overrides = compile_options.merge(dict(build.env_option_overrides), named(options))
     build.env_option_overrides = sorted(overrides.items())
-    observers.tell("compile_started", name=name, platform=platform, module_size=len(text))
+    hook_calls.tell("compile_started", name=name, platform=platform, module_size=len(text))
     try:
         exe = adapter.compile_unloaded(raw.client, lowering.module.text, adapter.device_list((raw,)), build)
     except adapter.XlaRuntimeError as error:
@@ -94,7 +94,7 @@ def compile_ahead(lowering, topology, options=None):
         raise compile_failure(lowering, adapter.without_version_guess(message)) from None
     finally:
         seconds = time.perf_counter() - started
-        observers.tell("compile_finished", name=name, seconds=seconds, cached=False)
+        hook_calls.tell("compile_finished", name=name, seconds=seconds, cached=False)
     out = AheadExecutable(exe, lowering, topology, raw.device_kind, seconds)
     check_memory(out, backend)
     return out

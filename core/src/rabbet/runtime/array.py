@@ -9,11 +9,11 @@ from numpy import asarray
 
 from rabbet import dtypes
 from rabbet.errors import DeletedArrayError
-from rabbet.interpreter import Tracer
+from rabbet.messages.tracebacks import fold_traceback, folds_itself
 from rabbet.runtime import adapter, dlpack, failures
 from rabbet.runtime.placement import placement
 from rabbet.runtime.sharding import SingleDeviceSharding
-from rabbet.source_info import fold_traceback, folds_itself
+from rabbet.trace.interpreter import Tracer
 
 
 class ArrayType(type):
@@ -280,7 +280,7 @@ def from_host(host, aval, device, committed, *, private=False):
 
 
 def _unpickle(value, weak_type):
-    from rabbet.avals import ShapedArray
+    from rabbet.program.avals import ShapedArray
 
     return _unpickle_physical(value, ShapedArray(value.shape, value.dtype, weak_type))
 

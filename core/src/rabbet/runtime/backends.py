@@ -140,7 +140,7 @@ class BackendRegistry:
         if not isinstance(backend, Backend):
             raise PluginError(
                 f"the plugin for platform {platform!r} offers a {type(backend).__name__}, not a "
-                "rabbet.extend.Backend; its entry point must name a Backend value"
+                "rabbet.extend.backend.Backend; its entry point must name a Backend value"
             )
         if backend.platform != platform:
             raise PluginError(

@@ -24,9 +24,9 @@ from pathlib import Path
 
 from rabbet.config import config
 from rabbet.errors import CacheWarning
+from rabbet.messages.source_positions import stacklevel
 from rabbet.runtime import adapter
 from rabbet.runtime.fingerprint import host_fingerprint
-from rabbet.source_info import stacklevel
 
 FORMAT = b"rabbet-program-1\n"
 DIGEST = hashlib.sha256

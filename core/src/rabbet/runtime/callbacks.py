@@ -10,7 +10,7 @@ import threading
 
 import numpy as np
 
-from rabbet.current import Context, context
+from rabbet.program.context import Context, context
 from rabbet.runtime.array import from_host
 from rabbet.runtime.failures import put_aside
 

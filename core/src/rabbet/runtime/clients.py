@@ -15,8 +15,8 @@ from functools import partial
 
 from rabbet.config import config
 from rabbet.errors import PluginError, RabbetError
+from rabbet.messages.source_positions import stacklevel
 from rabbet.runtime import adapter
-from rabbet.source_info import stacklevel
 
 
 class ForkedProcessError(RabbetError, RuntimeError):

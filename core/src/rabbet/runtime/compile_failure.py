@@ -8,9 +8,10 @@ import os
 import re
 import tempfile
 
-from rabbet import passes, source_info
-from rabbet.checking import check
+from rabbet import passes
 from rabbet.errors import CompileError, JaxprTypeError
+from rabbet.messages import source_positions
+from rabbet.program.checking import check
 from rabbet.runtime import cache, memory_report
 
 FOLDER = "failed"
@@ -59,7 +60,7 @@ def where(lowering, message):
     for pattern in POSITIONS:
         found = pattern.search(message)
         if found and found[1] != "-":
-            return f"{source_info.short_path(found[1])}:{found[2]}"
+            return f"{source_positions.short_path(found[1])}:{found[2]}"
         if found:
             line = text.splitlines()[int(found[2]) - 1]
             return defined(text, re.search(r"#l\d+", line)) or line.strip()
@@ -69,8 +70,8 @@ def where(lowering, message):
     equations = [e for e in lowering.jaxpr.equations if e.where is not None]
     for e in equations:
         if mentions(message, e.op.primitive.name):
-            return f"{source_info.position(e.where)} ({e.op.primitive.name})"
-    lines = list(dict.fromkeys([str(source_info.position(e.where)) for e in equations]))
+            return f"{source_positions.position(e.where)} ({e.op.primitive.name})"
+    lines = list(dict.fromkeys([str(source_positions.position(e.where)) for e in equations]))
     if len(lines) > 4:
         return f"one of {len(lines)} lines, from {lines[0]} to {lines[-1]}"
     return ", ".join(lines) or "the program has no operations"
@@ -79,7 +80,7 @@ def where(lowering, message):
 def defined(text, name):
     """The user's line behind a name of the module's text such as ``#l3``, or None."""
     found = name and re.search(rf'(?m)^{name[0]} = loc\("(.+)":(\d+):\d+\)', text)
-    return f"{source_info.short_path(found[1])}:{found[2]}" if found else None
+    return f"{source_positions.short_path(found[1])}:{found[2]}" if found else None
 
 
 def mentions(message, word):

@@ -1,6 +1,6 @@
 """Programs for plugins to compile: what ``rabbet.extend`` offers of the runtime."""
 
-from rabbet.current import context
+from rabbet.program.context import context
 from rabbet.runtime import program
 from rabbet.runtime.devices import default_device
 from rabbet.runtime.evaluation import EVALUATION

@@ -8,10 +8,10 @@ import functools
 
 from rabbet.config import config
 from rabbet.errors import ConfigError
+from rabbet.messages.tracebacks import folded
 from rabbet.runtime import adapter
 from rabbet.runtime.backends import default_registry
 from rabbet.runtime.clients import Clients
-from rabbet.source_info import folded
 
 
 class Device:

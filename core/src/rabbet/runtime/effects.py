@@ -5,7 +5,7 @@ import os
 import threading
 from collections import deque
 
-from rabbet import effects
+from rabbet.program import effects
 from rabbet.runtime import callbacks, failures
 from rabbet.runtime.array import Array
 

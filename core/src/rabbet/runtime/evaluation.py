@@ -8,13 +8,13 @@ itself, those of several are a tuple.
 from math import copysign
 from typing import Any
 
-from rabbet import source_info
-from rabbet.current import context
-from rabbet.effects import ordered
-from rabbet.jaxpr import Equation, Jaxpr, Var
+from rabbet.messages import source_positions
+from rabbet.messages.tracebacks import fold_traceback, folds_itself
+from rabbet.program.context import context
+from rabbet.program.effects import ordered
+from rabbet.program.jaxpr import Equation, Jaxpr, Var
 from rabbet.runtime import callbacks, effects, program, values
 from rabbet.runtime.array import Array
-from rabbet.source_info import fold_traceback, folds_itself
 
 # Per placement; a loop over x + i would otherwise keep them all.
 MOST_NUMBERS = 256
@@ -168,7 +168,7 @@ def as_program(op, avals):
         return op.params["jaxpr"]
     invars = [Var(a) for a in avals]
     outvars = [Var(a) for a in op.outs(avals)]
-    where = context.where or source_info.caller()
+    where = context.where or source_positions.caller()
     return Jaxpr(invars, outvars, [Equation(op, invars, outvars, where)], name=op.primitive.name)
 
 

@@ -11,20 +11,21 @@ import inspect
 
 import numpy as np
 
-from rabbet import scalars, tree
-from rabbet.arguments import argument_name
-from rabbet.avals import ShapedArray
+from rabbet import tree
 from rabbet.config import config
-from rabbet.current import context
-from rabbet.dtype_table import DEFAULTS
-from rabbet.interpreter import typeof
-from rabbet.jaxpr import open_consts
+from rabbet.dtypes.table import DEFAULTS
+from rabbet.messages.argument_names import argument_name
+from rabbet.messages.tracebacks import fold_traceback, folds_itself
+from rabbet.program import python_scalars
+from rabbet.program.avals import ShapedArray
+from rabbet.program.context import context
+from rabbet.program.jaxpr import open_consts
 from rabbet.runtime import program, values
 from rabbet.runtime.array import Array
 from rabbet.runtime.evaluation import EVALUATION
 from rabbet.runtime.housekeeping import on_clear_caches
-from rabbet.source_info import fold_traceback, folds_itself
-from rabbet.staging import stage
+from rabbet.trace.interpreter import typeof
+from rabbet.trace.staging import stage
 
 # Of one function; a loop over f(x, i) would otherwise keep an entry for every i.
 MOST_PROGRAMS = 1024
@@ -159,7 +160,7 @@ class _Signature:
         parts, treedef = tree.flatten(value)
         kinds = []
         for x in parts:
-            if isinstance(x, (Array, np.ndarray, np.generic)) or scalars.is_python_scalar(x):
+            if isinstance(x, (Array, np.ndarray, np.generic)) or python_scalars.is_python_scalar(x):
                 leaves.append(x)
                 kinds.append(DYNAMIC)
             else:
@@ -216,7 +217,7 @@ def _hashable_key(args, kwargs):
     return key
 
 
-_NUMBERS = frozenset(scalars.PYTHON_SCALARS)
+_NUMBERS = frozenset(python_scalars.PYTHON_SCALARS)
 
 
 def _hashable(value):

@@ -4,13 +4,14 @@ was compiled.
 
 import numpy as np
 
-from rabbet import dtypes, primitive, tree
-from rabbet.avals import ShapedArray
+from rabbet import dtypes, tree
+from rabbet.messages.tracebacks import folded
+from rabbet.program.avals import ShapedArray
+from rabbet.rules import primitive
 from rabbet.runtime import program, values
 from rabbet.runtime.array import Array
 from rabbet.runtime.devices import default_clients
 from rabbet.runtime.placement import placement
-from rabbet.source_info import folded
 
 
 @folded

@@ -15,11 +15,20 @@ from rabbet import dtypes, passes
 from rabbet.config import config
 from rabbet.lowering import custom_calls
 from rabbet.lowering.module import lower_program
-from rabbet.runtime import adapter, backends, cache, callbacks, compile_options, effects, exhausted, observers
+from rabbet.runtime import (
+    adapter,
+    backends,
+    cache,
+    callbacks,
+    compile_options,
+    effects,
+    exhausted,
+    hook_calls,
+)
 from rabbet.runtime.array import Array
 from rabbet.runtime.compile_failure import compile_failure
 from rabbet.runtime.placement import placement
-from rabbet.runtime.shared import Loaded, Shared
+from rabbet.runtime.shared_programs import Loaded, Shared
 
 LOG = logging.getLogger("rabbet")
 ORIGINS = {"compiler": "compiled", "disk": "loaded from the cache", "process": "shared"}
@@ -90,7 +99,7 @@ def lower(jaxpr, platform, name="main", *, donated=(), keep_unused=False, option
         passes.blame(jaxpr, context)
         raise
     finished = time.perf_counter()
-    observers.tell(
+    hook_calls.tell(
         "lower_finished", name=name, platform=platform, pass_seconds=passed - started,
         seconds=finished - passed,
     )  # fmt: skip
@@ -256,7 +265,7 @@ def compile(lowering, device, options=None):
         loaded, known = shared.get((device, key), lambda: _load(client, lowering, device, build, key))
     seconds = time.perf_counter() - started
     if known:
-        observers.tell("program_shared", name=name)
+        hook_calls.tell("program_shared", name=name)
     origin = "process" if known else loaded.origin
     if config.log_compiles:
         LOG.warning("%s %r for %s in %.3f s", ORIGINS[origin], name, device, seconds)
@@ -267,7 +276,7 @@ def _load(client, lowering, device, build, key):
     """A program from the persistent cache, or else from the compiler, as ``Loaded``; hooks are told."""
     started = time.perf_counter()
     name, text = lowering.name, lowering.module.text
-    observers.tell("compile_started", name=name, platform=lowering.platform, module_size=len(text))
+    hook_calls.tell("compile_started", name=name, platform=lowering.platform, module_size=len(text))
     exe = None
     cached = False
     try:
@@ -275,12 +284,12 @@ def _load(client, lowering, device, build, key):
         calls = [callbacks.for_device(c, device) for c in lowering.module.callbacks]
         exe = _revive(client, key, devices, calls)
         cached = exe is not None
-        observers.tell("cache_hit" if cached else "cache_miss", name=name)
+        hook_calls.tell("cache_hit" if cached else "cache_miss", name=name)
         if exe is None:
             exe = _compiled(client, lowering, devices, build, calls)
             cache.store(key, lambda: adapter.serialize(exe), time.perf_counter() - started)
     finally:
-        observers.tell("compile_finished", name=name, seconds=time.perf_counter() - started, cached=cached)
+        hook_calls.tell("compile_finished", name=name, seconds=time.perf_counter() - started, cached=cached)
     return Loaded(exe, "disk" if cached else "compiler")
 
 

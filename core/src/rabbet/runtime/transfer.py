@@ -15,8 +15,8 @@ import sys
 import numpy as np
 
 from rabbet import tree
-from rabbet.avals import ShapedArray
-from rabbet.interpreter import Tracer, leaked
+from rabbet.messages.tracebacks import fold_traceback, folded, folds_itself
+from rabbet.program.avals import ShapedArray
 from rabbet.runtime import adapter, dlpack
 from rabbet.runtime.array import Array, from_host
 from rabbet.runtime.backends import default_registry
@@ -25,7 +25,7 @@ from rabbet.runtime.devices import device as device_numbered
 from rabbet.runtime.placement import placement
 from rabbet.runtime.sharding import SingleDeviceSharding
 from rabbet.runtime.values import moved, to_array
-from rabbet.source_info import fold_traceback, folded, folds_itself
+from rabbet.trace.interpreter import Tracer, leaked
 
 
 @folded

@@ -4,14 +4,14 @@ import math
 
 import numpy as np
 
-from rabbet import scalars
-from rabbet.avals import ShapedArray
-from rabbet.interpreter import Tracer, leaked, typeof
+from rabbet.messages.source_positions import describe_function
+from rabbet.program import python_scalars
+from rabbet.program.avals import ShapedArray
 from rabbet.runtime import adapter, failures
 from rabbet.runtime.array import Array, from_host
 from rabbet.runtime.devices import default_device
 from rabbet.runtime.placement import placement
-from rabbet.source_info import describe_function
+from rabbet.trace.interpreter import Tracer, leaked, typeof
 
 # Buffers of Python scalars are kept, so that x + 1.0 in a loop transfers the 1.0 once.
 MOST_SCALARS = 2048
@@ -24,7 +24,7 @@ def scalar_array(value, aval, device):
     try:
         return _scalars[key]
     except KeyError:
-        array = from_host(scalars.as_numpy(value, aval), aval, device, False, private=True)
+        array = from_host(python_scalars.as_numpy(value, aval), aval, device, False, private=True)
         if len(_scalars) >= MOST_SCALARS:
             _scalars.clear()
         _scalars[key] = array
@@ -61,7 +61,7 @@ def to_array(x, device=None, dtype=None):
         host = np.asarray(x)
         return host_array(host, ShapedArray(host.shape, dtype), device or default_device())
     aval = typeof(x)
-    if scalars.is_python_scalar(x) and type(x) is not complex:
+    if python_scalars.is_python_scalar(x) and type(x) is not complex:
         return scalar_array(x, aval, device or default_device())
     return host_array(x, aval, device or default_device())
 
@@ -84,17 +84,17 @@ def operands(op, args):
       (arrays, device, committed)
     """
     avals = None
-    if any(scalars.is_python_scalar(a) for a in args):
+    if any(python_scalars.is_python_scalar(a) for a in args):
         for a in args:
             if type(a) is Tracer:
                 raise leaked(a)
-        avals = scalars.adopted_avals(op, args, typeof)
+        avals = python_scalars.adopted_avals(op, args, typeof)
     device, committed = common_device(args, op.primitive.name)
     arrays = []
     for i, a in enumerate(args):
         if type(a) is Array:
             arrays.append(a if a.spec.device is device else moved(a, device, a.spec.committed))
-        elif avals is not None and scalars.is_python_scalar(a):
+        elif avals is not None and python_scalars.is_python_scalar(a):
             arrays.append(scalar_array(a, avals[i], device))
         else:
             arrays.append(to_array(a, device))

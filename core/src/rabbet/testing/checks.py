@@ -2,15 +2,16 @@
 
 import numpy as np
 
-from rabbet import checking, dtypes
-from rabbet.interpreter import typeof
-from rabbet.jaxpr import open_consts
+from rabbet import dtypes
+from rabbet.program import checking
+from rabbet.program.jaxpr import open_consts
 from rabbet.runtime import compiled
-from rabbet.staging import stage
 from rabbet.testing import kinds, laws
 from rabbet.testing.draws import device_array
 from rabbet.testing.driver import CORE
 from rabbet.testing.laws import LawError
+from rabbet.trace.interpreter import typeof
+from rabbet.trace.staging import stage
 
 # Relative tolerances: what a few roundings in the dtype amount to.
 TOLERANCES = {

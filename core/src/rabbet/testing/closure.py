@@ -13,9 +13,9 @@ know. ``made_of`` finds them by staging, so that ``unknown`` can say for a pair 
 import inspect
 from typing import NamedTuple
 
-from rabbet.jaxpr import Var, bodies_of
 from rabbet.primitives.zeros import no_tangent
-from rabbet.staging import stage
+from rabbet.program.jaxpr import Var, bodies_of
+from rabbet.trace.staging import stage
 
 WORDS = {
     "owner": "own", "table": "own", "bridge": "bridge", "body": "bodies", "kind": "kind",

@@ -58,7 +58,7 @@ def among(values, *shape, dtype=None):
 
 def device_array(host):
     """A NumPy array as an ``Array`` of exactly its dtype; nothing is narrowed."""
-    from rabbet.avals import ShapedArray
+    from rabbet.program.avals import ShapedArray
     from rabbet.runtime.array import from_host
     from rabbet.runtime.devices import default_device
 

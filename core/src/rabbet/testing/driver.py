@@ -6,12 +6,12 @@ They serve core's own tests, which have no plugins, and show how little a transf
 from collections.abc import Callable
 from typing import NamedTuple
 
-from rabbet.interpreter import Interpreter, payload_of, run_traced, typeof
-from rabbet.jaxpr import open_consts
-from rabbet.payloads import Batched, Dual, Zero, zero_for
 from rabbet.primitives import batching, calls, standard, zeros
 from rabbet.primitives.transposition import transpose_program
-from rabbet.staging import stage
+from rabbet.program.jaxpr import open_consts
+from rabbet.rules.payloads import Batched, Dual, Zero, zero_for
+from rabbet.trace.interpreter import Interpreter, payload_of, run_traced, typeof
+from rabbet.trace.staging import stage
 
 
 class System(NamedTuple):

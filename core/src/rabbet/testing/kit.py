@@ -8,7 +8,7 @@ import numpy as np
 
 from rabbet import dtypes, tree
 from rabbet.config import config
-from rabbet.rules import RuleTable, all_tables
+from rabbet.rules.tables import RuleTable, all_tables
 from rabbet.testing import checks, closure, driver
 from rabbet.testing.draws import device_array
 from rabbet.testing.laws import LawError

@@ -9,7 +9,7 @@ import pytest
 import rabbet as rb
 from rabbet import lax
 from rabbet.errors import MissingPluginError, NotOfferedError, OutOfMemoryError
-from rabbet.extend import CApiBackend
+from rabbet.extend.backend import CApiBackend
 from rabbet.testing import check_backend
 from rabbet.testing.rows import contractions, elementwise, reductions
 from rabbet_pjrt_xcpu import BACKEND

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import rabbet as rb
 from rabbet import lax
-from rabbet.extend import PassContext, check
+from rabbet.extend.passes import PassContext, check
 from rabbet_roots import ROOTS
 
 X = np.float32([0.25, 1.0, 9.0])

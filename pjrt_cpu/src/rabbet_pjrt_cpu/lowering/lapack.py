@@ -2,7 +2,7 @@
 
 import numpy as np
 from rabbet import lax
-from rabbet.extend import ShapedArray, column_major, row_major
+from rabbet.extend.primitive import ShapedArray, column_major, row_major
 
 LETTERS = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
 INT = np.dtype("int32")

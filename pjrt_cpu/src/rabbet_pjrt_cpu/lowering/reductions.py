@@ -2,7 +2,7 @@
 
 import numpy as np
 from rabbet import lax
-from rabbet.extend import ShapedArray
+from rabbet.extend.primitive import ShapedArray
 
 from rabbet_pjrt_cpu.lowering import lapack
 

@@ -1,7 +1,7 @@
 """Singular values and eigenvalues by LAPACK. Where it does not converge, a matrix's results are NaN."""
 
 from rabbet import lax
-from rabbet.extend import ShapedArray, full_of, matrices
+from rabbet.extend.primitive import ShapedArray, full_of, matrices
 
 from rabbet_pjrt_cpu.lowering import lapack
 

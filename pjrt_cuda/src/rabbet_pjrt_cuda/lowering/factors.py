@@ -2,7 +2,7 @@
 
 import numpy as np
 from rabbet import lax
-from rabbet.extend import lower, matrices
+from rabbet.extend.primitive import lower, matrices
 
 from rabbet_pjrt_cuda.lowering import native
 

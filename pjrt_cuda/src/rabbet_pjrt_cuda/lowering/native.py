@@ -2,7 +2,7 @@
 
 import numpy as np
 from rabbet import lax
-from rabbet.extend import ShapedArray, column_major, row_major
+from rabbet.extend.primitive import ShapedArray, column_major, row_major
 
 INT = np.dtype("int32")
 

@@ -1,7 +1,7 @@
 """Orthogonal factors: a matrix in reflections, and products of reflections."""
 
 from rabbet import lax
-from rabbet.extend import ShapedArray, matrices
+from rabbet.extend.primitive import ShapedArray, matrices
 
 from rabbet_pjrt_cuda.lowering import native
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 from rabbet import lax
-from rabbet.extend import ShapedArray, full_of, matrices
+from rabbet.extend.primitive import ShapedArray, full_of, matrices
 
 from rabbet_pjrt_cuda.lowering import native
 

@@ -1,6 +1,6 @@
 """Factorizations by what libtpu's compiler knows under these names."""
 
-from rabbet.extend import lower, matrices
+from rabbet.extend.primitive import lower, matrices
 
 
 def call(op, target, names, version=1):

@@ -1,6 +1,8 @@
 """Everything for derivative rules of one's own: what ``rb.custom_jvp`` and ``rb.custom_vjp`` belong to."""
 
-from rabbet.extend import CustomVJPPrimal, SymbolicZero, fold_public, full_of, tangent_aval, typeof
+from rabbet.extend.functions import fold_public
+from rabbet.extend.primitive import full_of, tangent_aval
+from rabbet.extend.transform import CustomVJPPrimal, SymbolicZero, typeof
 from rabbet.tree_util import tree_map
 from rabbet_autodiff.custom import custom_gradient, custom_jvp, custom_vjp
 from rabbet_autodiff.linear import linear_call

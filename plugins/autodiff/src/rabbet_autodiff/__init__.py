@@ -5,7 +5,7 @@ recorder of the linear operations on tangents, walked backwards. See ``interpret
 ``api``.
 """
 
-from rabbet.extend import fold_public as _fold_public
+from rabbet.extend.functions import fold_public as _fold_public
 
 from rabbet_autodiff.api import grad, jvp, linear_transpose, linearize, stop_gradient, value_and_grad, vjp
 from rabbet_autodiff.custom import custom_gradient, custom_jvp, custom_vjp

@@ -4,16 +4,10 @@ import functools
 from typing import NamedTuple
 
 from rabbet import lax, tree
-from rabbet.extend import (
-    describe_function,
-    evaluate,
-    folded,
-    full_of,
-    instantiate,
-    tangent_aval,
-    traceable,
-    typeof,
-)
+from rabbet.extend.functions import describe_function, folded, traceable
+from rabbet.extend.passes import evaluate
+from rabbet.extend.primitive import full_of, instantiate, tangent_aval
+from rabbet.extend.transform import typeof
 
 from rabbet_autodiff import checks, modes
 from rabbet_autodiff.functions import Flat, aval_of, given, given_back, of_chosen, taken

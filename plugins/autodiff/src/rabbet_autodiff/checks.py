@@ -1,7 +1,8 @@
 """What the public functions refuse, and how they say it."""
 
 from rabbet import dtypes, tree
-from rabbet.extend import converted, describe_function, leaf_path, parameter_name, shown, traceable, typeof
+from rabbet.extend.functions import converted, describe_function, leaf_path, parameter_name, shown, traceable
+from rabbet.extend.transform import typeof
 from rabbet.tree_util import keystr
 
 

@@ -1,17 +1,9 @@
 """How branches and loops split into known and linear halves (see ``splitting``)."""
 
-from rabbet.extend import (
-    MissingRule,
-    cond_call,
-    context,
-    evaluate,
-    full_of,
-    linear_solve_call,
-    position,
-    scan_call,
-    stage,
-    while_call,
-)  # fmt: skip
+from rabbet.extend.functions import position
+from rabbet.extend.passes import evaluate, stage
+from rabbet.extend.primitive import cond_call, full_of, linear_solve_call, scan_call, while_call
+from rabbet.extend.transform import MissingRule, context
 
 from rabbet_autodiff.splitting import Halves, is_needed, split, splits
 

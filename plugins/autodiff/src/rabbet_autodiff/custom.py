@@ -6,17 +6,9 @@ They are core's functions with rules (``rb.custom_rules``) with the field's ways
 import functools
 
 from rabbet import custom_rules, tree
-from rabbet.extend import (
-    RuledFunction,
-    describe_function,
-    folded,
-    instantiate,
-    named_like,
-    pullback,
-    pushforward,
-    typeof,
-    zero_for,
-)  # fmt: skip
+from rabbet.extend.functions import describe_function, folded, named_like
+from rabbet.extend.primitive import instantiate, zero_for
+from rabbet.extend.transform import RuledFunction, pullback, pushforward, typeof
 
 
 @folded

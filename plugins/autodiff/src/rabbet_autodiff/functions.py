@@ -1,22 +1,17 @@
 """Functions of pytrees as functions of flat lists, and tangents as users write and see them."""
 
 from rabbet import dtypes, tree
-from rabbet.extend import (
-    Dual,
-    ShapedArray,
-    Tracer,
-    Zero,
+from rabbet.extend.functions import (
     as_weak,
     converted,
     describe_function,
-    full_of,
     leaf_path,
     named_like,
     shown,
-    tangent_aval,
     traceable,
-    typeof,
-)  # fmt: skip
+)
+from rabbet.extend.primitive import ShapedArray, full_of, tangent_aval
+from rabbet.extend.transform import Dual, Tracer, Zero, typeof
 from rabbet.tree_util import keystr
 
 

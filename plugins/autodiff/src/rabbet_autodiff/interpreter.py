@@ -5,7 +5,8 @@ derivatives), or of the recorder (reverse mode). A result whose tangent is known
 plain value.
 """
 
-from rabbet.extend import Dual, Interpreter, Zero, instantiate, jvp, typeof, zero_for
+from rabbet.extend.primitive import instantiate, jvp, zero_for
+from rabbet.extend.transform import Dual, Interpreter, Zero, typeof
 
 
 class Forward(Interpreter):

@@ -5,7 +5,8 @@ import functools
 import numpy as np
 import rabbet
 from rabbet import tree
-from rabbet.extend import folded, to_array, typeof
+from rabbet.extend.functions import folded, to_array
+from rabbet.extend.transform import typeof
 
 from rabbet_autodiff import checks
 from rabbet_autodiff.api import jvp, vjp

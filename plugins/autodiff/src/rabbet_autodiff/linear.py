@@ -1,17 +1,10 @@
 """``linear_call``: a linear function whose transpose its author gives."""
 
 from rabbet import tree
-from rabbet.extend import (
-    converted,
-    custom_linear,
-    describe_function,
-    folded,
-    is_evaluating,
-    shown,
-    stage,
-    traceable,
-    typeof,
-)  # fmt: skip
+from rabbet.extend.functions import converted, describe_function, folded, is_evaluating, shown, traceable
+from rabbet.extend.passes import stage
+from rabbet.extend.primitive import custom_linear
+from rabbet.extend.transform import typeof
 
 from rabbet_autodiff import checks
 

@@ -4,21 +4,10 @@ mode).
 
 from typing import NamedTuple
 
-from rabbet.extend import (
-    Dual,
-    Jaxpr,
-    Literal,
-    Tracer,
-    Var,
-    Zero,
-    add_to,
-    backward,
-    named_like,
-    run_traced,
-    tangent_aval,
-    typeof,
-    zero_for,
-)  # fmt: skip
+from rabbet.extend.functions import named_like
+from rabbet.extend.passes import Jaxpr, Literal, Var
+from rabbet.extend.primitive import add_to, backward, tangent_aval, zero_for
+from rabbet.extend.transform import Dual, Tracer, Zero, run_traced, typeof
 
 from rabbet_autodiff.interpreter import Forward
 from rabbet_autodiff.recorder import Recorder

@@ -4,17 +4,9 @@ import functools
 
 import rabbet
 from rabbet import dtypes, tree
-from rabbet.extend import (
-    converted,
-    describe_function,
-    evaluate,
-    folded,
-    is_tracer,
-    shown,
-    stage,
-    traceable,
-    typeof,
-)  # fmt: skip
+from rabbet.extend.functions import converted, describe_function, folded, shown, traceable
+from rabbet.extend.passes import evaluate, stage
+from rabbet.extend.transform import is_tracer, typeof
 
 from rabbet_autodiff import checks
 from rabbet_autodiff.api import vjp

@@ -2,18 +2,15 @@
 cost where nobody wants them.
 """
 
-from rabbet.extend import (
-    Equation,
-    Jaxpr,
-    Var,
+from rabbet.extend.passes import Equation, Jaxpr, Var, effects_of
+from rabbet.extend.primitive import (
     call_of,
     checkpoint_call,
     checkpoint_of,
-    effects_of,
     jit_call,
     scan_call,
     value_or_rule,
-)  # fmt: skip
+)
 
 
 def pruned(jaxpr, wanted=None):

@@ -6,18 +6,10 @@ flow on them works) and what reverse mode needs is written down on the way, with
 the equations.
 """
 
-from rabbet.extend import (
-    Equation,
-    Interpreter,
-    Tracer,
-    Var,
-    adopted_avals,
-    context,
-    is_python_scalar,
-    position,
-    transpose,
-    typeof,
-)  # fmt: skip
+from rabbet.extend.functions import is_python_scalar, position
+from rabbet.extend.passes import Equation, Var
+from rabbet.extend.primitive import transpose
+from rabbet.extend.transform import Interpreter, Tracer, adopted_avals, context, typeof
 
 from rabbet_autodiff.rules import splits
 from rabbet_autodiff.splitting import refuse_effects

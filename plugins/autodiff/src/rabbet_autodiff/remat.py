@@ -7,19 +7,16 @@ where the policy lets a value be kept; the equations that it passed come once mo
 
 from typing import NamedTuple
 
-from rabbet.extend import (
-    Equation,
-    Jaxpr,
-    Var,
+from rabbet.extend.passes import Equation, Jaxpr, Var, effects_of
+from rabbet.extend.primitive import (
     call_of,
     checkpoint_call,
     checkpoint_of,
     custom_call,
-    effects_of,
     jit_call,
     scan_call,
     value_or_rule,
-)  # fmt: skip
+)
 
 from rabbet_autodiff.pruning import pruned
 from rabbet_autodiff.splitting import Halves, is_needed, split, split_jit, splits

@@ -1,7 +1,9 @@
 """What reverse mode keeps from the forward pass, for people who want to save memory."""
 
 from rabbet import tree
-from rabbet.extend import Var, bodies_of, folded, parameter_name, position, stage, typeof
+from rabbet.extend.functions import folded, parameter_name, position
+from rabbet.extend.passes import Var, bodies_of, stage
+from rabbet.extend.transform import typeof
 from rabbet.tree_util import keystr
 
 from rabbet_autodiff import checks, modes

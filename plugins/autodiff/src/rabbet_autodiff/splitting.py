@@ -9,22 +9,10 @@ runs now and hands over the intermediate values (residuals) that the rest needs;
 
 from typing import NamedTuple
 
-from rabbet.extend import (
-    Equation,
-    Jaxpr,
-    Op,
-    RuleTable,
-    Var,
-    call_of,
-    caller,
-    custom_call,
-    effects_of,
-    full_of,
-    jit_call,
-    listed_effects,
-    position,
-    stage,
-)  # fmt: skip
+from rabbet.extend.functions import caller, position
+from rabbet.extend.passes import Equation, Jaxpr, Var, effects_of, stage
+from rabbet.extend.primitive import Op, call_of, custom_call, full_of, jit_call
+from rabbet.extend.transform import RuleTable, listed_effects
 
 splits = RuleTable(
     "split", doc="(op, flags) -> Halves: an operator with bodies as a known and a linear operator"

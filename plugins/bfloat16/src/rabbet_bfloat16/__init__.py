@@ -6,7 +6,7 @@ becomes float32. Backends that store it but cannot calculate in it calculate in 
 """
 
 import ml_dtypes
-from rabbet.extend import DTypeSpec
+from rabbet.extend.dtype import DTypeSpec
 
 BFLOAT16 = DTypeSpec(
     name="bfloat16",

@@ -1,6 +1,6 @@
 """``jit``: a Python function compiled once per signature. See ``tracing``, ``stages``, then ``api``."""
 
-from rabbet.extend import fold_public as _fold_public
+from rabbet.extend.functions import fold_public as _fold_public
 
 from rabbet_jit.api import disable_jit, eval_shape, jit, make_jaxpr
 from rabbet_jit.precompile import precompile

@@ -1,6 +1,7 @@
 """The last stage of a function that was compiled for hardware that is not here."""
 
-from rabbet.extend import compile_ahead, describe_function, folded
+from rabbet.extend.backend import compile_ahead
+from rabbet.extend.functions import describe_function, folded
 
 from rabbet_jit.measures import Measures
 from rabbet_jit.stages import Stage

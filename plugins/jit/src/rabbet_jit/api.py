@@ -3,24 +3,19 @@
 import functools
 
 from rabbet import devices, tree
-from rabbet.extend import (
+from rabbet.extend.backend import SingleDeviceSharding, as_device, config, plain_options
+from rabbet.extend.functions import (
     Array,
-    SingleDeviceSharding,
-    as_device,
-    bound_axes,
-    call_of,
-    config,
     describe_function,
     folded,
     is_evaluating,
-    named_axes,
     on_clear_caches,
-    open_consts,
-    plain_options,
     to_array,
     traceable,
-    typeof,
-)  # fmt: skip
+)
+from rabbet.extend.passes import open_consts
+from rabbet.extend.primitive import call_of
+from rabbet.extend.transform import bound_axes, named_axes, typeof
 
 from rabbet_jit import explain, stages
 from rabbet_jit.dispatch import caller
@@ -186,7 +181,7 @@ class Jitted:
         call = call_of(body, self.name, self.inline)
         operands = [*program.closed.consts, *leaves]
         if self.inline:
-            from rabbet.extend import evaluate
+            from rabbet.extend.passes import evaluate
 
             outs = evaluate(body, operands)
         else:

@@ -7,7 +7,9 @@ is running) goes to ``Jitted.slowly``.
 
 import functools
 
-from rabbet.extend import EVALUATION, Array, config, context, fold_traceback
+from rabbet.extend.backend import config
+from rabbet.extend.functions import EVALUATION, Array, fold_traceback
+from rabbet.extend.transform import context
 from rabbet.tree import registry
 
 new = object.__new__

@@ -9,7 +9,9 @@ import weakref
 from functools import partial
 
 from rabbet import tree
-from rabbet.extend import config, describe_function, hooks_listen, tell_hooks
+from rabbet.extend.backend import config
+from rabbet.extend.functions import describe_function
+from rabbet.extend.hooks import hooks_listen, tell_hooks
 from rabbet.tree_util import keystr
 
 LOG = logging.getLogger("rabbet")

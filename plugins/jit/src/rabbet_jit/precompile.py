@@ -4,7 +4,8 @@ import os
 from concurrent import futures
 
 from rabbet import tree
-from rabbet.extend import Array, config, describe_function, folded
+from rabbet.extend.backend import config
+from rabbet.extend.functions import Array, describe_function, folded
 
 from rabbet_jit.stages import Lowered
 

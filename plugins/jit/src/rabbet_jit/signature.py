@@ -4,14 +4,9 @@ import copy
 import inspect
 
 from rabbet import tree
-from rabbet.extend import (
-    argument_name,
-    bound_axes,
-    config,
-    describe_function,
-    leaf_path,
-    parameter_name,
-)
+from rabbet.extend.backend import config
+from rabbet.extend.functions import argument_name, describe_function, leaf_path, parameter_name
+from rabbet.extend.transform import bound_axes
 
 
 class Statics:

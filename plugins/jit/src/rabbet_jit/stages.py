@@ -3,25 +3,20 @@
 import copy
 
 from rabbet import local_devices, tree
-from rabbet.extend import (
-    Array,
-    ClosedJaxpr,
-    PluginError,
-    ShapeDtypeStruct,
+from rabbet.extend.backend import (
     as_device,
     common_device,
     compile_program,
     config,
-    describe_function,
-    folded,
-    is_python_scalar,
-    is_tracer,
     lower_program,
     moved,
-    open_consts,
     plain_options,
-    to_array,
-)  # fmt: skip
+)
+from rabbet.extend.functions import Array, describe_function, folded, is_python_scalar, to_array
+from rabbet.extend.hooks import PluginError
+from rabbet.extend.passes import ClosedJaxpr, open_consts
+from rabbet.extend.primitive import ShapeDtypeStruct
+from rabbet.extend.transform import is_tracer
 
 from rabbet_jit import explain
 from rabbet_jit.measures import Measures

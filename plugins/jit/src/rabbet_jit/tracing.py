@@ -5,19 +5,10 @@ signature.
 from typing import NamedTuple
 
 from rabbet import tree
-from rabbet.extend import (
-    ClosedJaxpr,
-    ShapeDtypeStruct,
-    converted,
-    describe_function,
-    is_tracer,
-    leaf_path,
-    named_like,
-    shown,
-    stage,
-    traceable,
-    typeof,
-)  # fmt: skip
+from rabbet.extend.functions import converted, describe_function, leaf_path, named_like, shown, traceable
+from rabbet.extend.passes import ClosedJaxpr, stage
+from rabbet.extend.primitive import ShapeDtypeStruct
+from rabbet.extend.transform import is_tracer, typeof
 from rabbet.tree_util import keystr
 
 

@@ -11,7 +11,7 @@ equations become 4,212 (bias corrections written per tensor, masks and means com
 much as lowering them would have taken; compiling takes 7% less (3.00 s against 3.24 s), the step is the same.
 """
 
-from rabbet.extend import Equation, Literal, Pass, Var, bodies_of, effects_of
+from rabbet.extend.passes import Equation, Literal, Pass, Var, bodies_of, effects_of
 
 from rabbet_passes.within import replaced, rewriting_bodies
 

@@ -13,7 +13,7 @@ default; ``enable_passes="fold"`` switches it on.
 """
 
 import numpy as np
-from rabbet.extend import Equation, Literal, Pass, Var
+from rabbet.extend.passes import Equation, Literal, Pass, Var
 
 from rabbet_passes.within import replaced, rewriting_bodies, word
 

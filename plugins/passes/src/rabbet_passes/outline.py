@@ -18,7 +18,8 @@ to 31 instructions.
 
 from typing import Any
 
-from rabbet.extend import Equation, Jaxpr, Pass, Primitive, Var, bodies_of, effects_of
+from rabbet.extend.passes import Equation, Jaxpr, Pass, Var, bodies_of, effects_of
+from rabbet.extend.primitive import Primitive
 
 from rabbet_passes.repeats import repeats
 

@@ -15,7 +15,7 @@ import functools
 from math import prod
 
 from rabbet import lax
-from rabbet.extend import Pass, stage
+from rabbet.extend.passes import Pass, stage
 
 from rabbet_passes.within import inlined, replaced, rewriting_bodies, word
 

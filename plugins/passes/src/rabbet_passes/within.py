@@ -1,6 +1,6 @@
 """Reaching into the programs that equations carry, and writing equations in the place of one."""
 
-from rabbet.extend import Equation, Jaxpr, Var
+from rabbet.extend.passes import Equation, Jaxpr, Var
 
 # Calls and loops, whose bodies mean the same wherever they stand. What other primitives carry (the
 # combination of a reduction, rules that a user wrote) is left as it is.

@@ -6,7 +6,7 @@ is over, and nothing at all where standard error is not a terminal.
 
 import functools
 
-from rabbet.extend import hookimpl
+from rabbet.extend.hooks import hookimpl
 
 from .display import Display
 

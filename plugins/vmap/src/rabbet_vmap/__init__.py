@@ -2,7 +2,7 @@
 ``api``.
 """
 
-from rabbet.extend import fold_public as _fold_public
+from rabbet.extend.functions import fold_public as _fold_public
 
 from rabbet_vmap.api import vmap
 

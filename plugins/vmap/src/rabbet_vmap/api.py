@@ -4,8 +4,7 @@ import functools
 import operator
 
 from rabbet import dtypes, lax, tree
-from rabbet.extend import (
-    Batched,
+from rabbet.extend.functions import (
     argument_name,
     broadcast_prefix,
     converted,
@@ -13,12 +12,10 @@ from rabbet.extend import (
     folded,
     leaf_path,
     named_like,
-    payload_of,
-    run_traced,
     shown,
     traceable,
-    typeof,
-)  # fmt: skip
+)
+from rabbet.extend.transform import Batched, payload_of, run_traced, typeof
 from rabbet.tree_util import keystr
 
 from rabbet_vmap.interpreter import Vmap

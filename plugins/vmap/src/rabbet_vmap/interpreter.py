@@ -5,19 +5,8 @@ dimension is plain.
 """
 
 from rabbet import lax, tree
-from rabbet.extend import (
-    HOLE,
-    PLAIN,
-    Batched,
-    Interpreter,
-    batch,
-    collective,
-    full_of,
-    move_axis,
-    new_axis,
-    payload_of,
-    typeof,
-)  # fmt: skip
+from rabbet.extend.primitive import batch, collective, full_of, move_axis, new_axis
+from rabbet.extend.transform import HOLE, PLAIN, Batched, Interpreter, payload_of, typeof
 
 from rabbet_vmap import predicates
 

@@ -5,23 +5,19 @@ whole batch, until the last example is done; those that are done earlier keep th
 """
 
 from rabbet import lax, tree
-from rabbet.extend import (
+from rabbet.extend.functions import position
+from rabbet.extend.passes import effects_of, evaluate, open_consts, stage
+from rabbet.extend.primitive import cond_call, while_call
+from rabbet.extend.transform import (
     PLAIN,
     Batched,
-    cond_call,
     context,
-    effects_of,
-    evaluate,
     listed_effects,
-    open_consts,
-    position,
     put_together,
     run_traced,
-    stage,
     take_apart,
     typeof,
-    while_call,
-)  # fmt: skip
+)
 
 
 def decide(interpreter, op, args):

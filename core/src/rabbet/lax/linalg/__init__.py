@@ -16,6 +16,6 @@ from rabbet.lax.linalg.reductions import hessenberg, schur, tridiagonal
 from rabbet.lax.linalg.solving import triangular_solve, tridiagonal_solve
 from rabbet.lax.linalg.orthogonal import geqp3, geqrf, householder_product, ormqr, qr
 from rabbet.lax.linalg.spectral import EigImplementation, EighImplementation, SvdAlgorithm, eig, eigh, svd
-from rabbet.source_info import fold_public as _fold_public
+from rabbet.messages.tracebacks import fold_public as _fold_public
 
 _fold_public(globals())

@@ -1,8 +1,8 @@
 """Factorizations: Cholesky and LU, and what goes with them."""
 
-from rabbet.interpreter import typeof
 from rabbet.lax.linalg.wide import in_single
 from rabbet.primitives import elementwise, linalg_cholesky, linalg_lu, linalg_updates, matrices, zeros
+from rabbet.trace.interpreter import typeof
 
 
 @in_single

@@ -3,10 +3,10 @@
 import numpy as np
 
 from rabbet import dtypes
-from rabbet.avals import ShapedArray
-from rabbet.interpreter import typeof
 from rabbet.primitives import elementwise, linalg_polar, logic, matrices, zeros
+from rabbet.program.avals import ShapedArray
 from rabbet.runtime.fused import fused
+from rabbet.trace.interpreter import typeof
 
 
 @fused(static=("is_hermitian", "max_iterations", "eps", "dynamic_shape"))

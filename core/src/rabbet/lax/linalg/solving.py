@@ -1,8 +1,8 @@
 """Systems of linear equations whose matrix has a simple form."""
 
-from rabbet.interpreter import typeof
 from rabbet.lax.linalg.wide import in_single
 from rabbet.primitives import linalg_triangular, linalg_tridiagonal, shape
+from rabbet.trace.interpreter import typeof
 
 
 @in_single

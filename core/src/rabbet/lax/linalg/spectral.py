@@ -1,6 +1,5 @@
 """Singular values, eigenvalues, and their vectors."""
 
-from rabbet.interpreter import typeof
 from rabbet.lax.linalg.factors import symmetrized
 from rabbet.lax.linalg.wide import SINGLE, in_single, is_narrow
 from rabbet.lax.shapes import slice_in_dim
@@ -8,6 +7,7 @@ from rabbet.primitives import convert, linalg_eig, linalg_eigh, linalg_svd, matr
 from rabbet.primitives.linalg_eig import EigImplementation
 from rabbet.primitives.linalg_eigh import EighImplementation
 from rabbet.primitives.linalg_svd import SvdAlgorithm
+from rabbet.trace.interpreter import typeof
 
 
 @in_single

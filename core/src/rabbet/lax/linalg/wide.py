@@ -5,8 +5,8 @@ import functools
 import numpy as np
 
 from rabbet import dtypes
-from rabbet.interpreter import typeof
 from rabbet.primitives.convert import to_dtype
+from rabbet.trace.interpreter import typeof
 
 SINGLE = np.dtype("float32")
 

@@ -28,7 +28,7 @@ def add_arguments(parser):
 
 
 def run(args):
-    from rabbet import primitive
+    from rabbet.rules import primitive
 
     load_everything()
     known = primitive.all_primitives()
@@ -57,9 +57,10 @@ def load_everything():
 
 def rows(primitive):
     """One row for each table, and one for each platform that has a rule of its own."""
-    from rabbet import rules, source_info
+    from rabbet.messages import source_positions
+    from rabbet.rules import tables
 
-    for table in rules.all_tables().values():
+    for table in tables.all_tables().values():
         for platform in (None, *platforms(table, primitive)):
             name = table.name if platform is None else f"{table.name}:{platform}"
             found = table.explain(primitive, platform)
@@ -69,7 +70,7 @@ def rows(primitive):
                 yield name, *describe(found)
         if table.name == "lower":
             for platform, rule in of_backends(primitive):
-                where = package(rule), source_info.address(rule)
+                where = package(rule), source_positions.address(rule)
                 yield f"lower:{platform}", rule.__name__, "by the backend", *where
 
 
@@ -91,12 +92,12 @@ def platforms(table, primitive):
 
 def describe(found):
     """``(rule, how, package, where)`` of what a lookup found."""
-    from rabbet import source_info
+    from rabbet.messages import source_positions
 
     function = getattr(found.rule, "parts", None) or getattr(found.rule, "body", None) or found.rule
     how = HOW[found.source] + (f" {found.detail}" if found.source in ("kind", "derived") else "")
     name = getattr(function, "__name__", type(function).__name__)
-    return name, how, package(function), source_info.address(function)
+    return name, how, package(function), source_positions.address(function)
 
 
 def package(function):

@@ -3,7 +3,6 @@
 import numpy as np
 
 from rabbet import dtypes
-from rabbet.avals import ShapedArray
 from rabbet.primitives import (
     elementwise,
     logic,
@@ -14,9 +13,10 @@ from rabbet.primitives import (
     windows,
 )  # fmt: skip
 from rabbet.primitives.windows import Window
-from rabbet.staging import stage
+from rabbet.program.avals import ShapedArray
 from rabbet.testing.draws import some
 from rabbet.testing.table import Row
+from rabbet.trace.staging import stage
 
 
 def covered(shape, window):

@@ -1,13 +1,15 @@
 """Evaluate a function on boxes [lo, hi]; the answer contains every possible result."""
+
 from functools import reduce
 from typing import NamedTuple
 
 from rabbet import Array, lax, typeof
-from rabbet.extend import Interpreter, RuleTable, run
+from rabbet.extend.transform import Interpreter, RuleTable, run
 
 
 class Box(NamedTuple):
     """Every array that lies between ``lo`` and ``hi``, element by element."""
+
     lo: Array
     hi: Array
 
@@ -58,6 +60,8 @@ def enclose(fn):
     and so is the result. Raises ``MissingRule`` for a primitive of which the table does not know how it
     bends a box.
     """
+
     def enclosed(*boxes):
         return run(Enclose(), fn, [Box(*box) for box in boxes])
+
     return enclosed

@@ -6,7 +6,7 @@ to test everything that goes through PJRT's C interface without special hardware
 RABBET_NUM_XCPU_DEVICES=4 gives one process four devices.
 """
 
-from rabbet.extend import CApiBackend, Setting, config, library_in
+from rabbet.extend.backend import CApiBackend, config, library_in, Setting
 
 NUM_DEVICES = Setting(
     "num_xcpu_devices", 1, int, doc="How many xcpu devices a process has; read when the client is made."

@@ -1,7 +1,7 @@
 """1 / sqrt(x) in one operation: a pass between tracing and lowering."""
 
 from rabbet import lax
-from rabbet.extend import Equation, Jaxpr, Pass
+from rabbet.extend.passes import Equation, Jaxpr, Pass
 
 
 def roots_at_once(jaxpr, context):

@@ -7,7 +7,7 @@ is one compiled program.
 
 # ruff: noqa: F403 - each module says in __all__ what it gives
 
-from rabbet.extend import fold_public as _fold_public
+from rabbet.extend.functions import fold_public as _fold_public
 from rabbet.nn.activations import *
 from rabbet.nn.attention import *
 from rabbet.nn.normalizing import *

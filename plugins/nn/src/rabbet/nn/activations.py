@@ -6,7 +6,8 @@ import math
 
 import rabbet.numpy as rnp
 from rabbet import dtypes, lax
-from rabbet.extend import Array, Tracer, fused, is_array_like, typeof
+from rabbet.extend.functions import Array, fused, is_array_like
+from rabbet.extend.transform import Tracer, typeof
 
 ARRAYS = frozenset((Array, Tracer))
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import rabbet.numpy as rnp
 from rabbet import dtypes, lax
-from rabbet.extend import fused
+from rabbet.extend.functions import fused
 from rabbet.nn.normalizing import softmax
 
 STATIC = ("is_causal", "scale", "local_window_size", "implementation", "return_residual")

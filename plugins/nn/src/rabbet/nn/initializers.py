@@ -9,7 +9,7 @@ from typing import Protocol
 
 import rabbet.numpy as rnp
 from rabbet import dtypes, lax
-from rabbet.extend import Array, fold_public, folded
+from rabbet.extend.functions import Array, fold_public, folded
 
 
 class Initializer(Protocol):

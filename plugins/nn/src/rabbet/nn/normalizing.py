@@ -9,7 +9,8 @@ import operator
 
 import rabbet.numpy as rnp
 from rabbet import dtypes, lax
-from rabbet.extend import fused, placeable, typeof
+from rabbet.extend.functions import fused, placeable
+from rabbet.extend.transform import typeof
 from rabbet.nn.activations import as_float
 
 STATIC = ("axis",)

@@ -10,7 +10,7 @@ looked up when they are first used.
 
 import importlib
 
-from rabbet.extend import fold_public as _fold_public
+from rabbet.extend.functions import fold_public as _fold_public
 from rabbet.numpy.arithmetic import *
 from rabbet.numpy.conversion import *
 from rabbet.numpy.creation import *

@@ -10,7 +10,8 @@ import numpy as np
 
 from rabbet import dtypes, lax
 from rabbet.errors import ConcretizationTypeError
-from rabbet.extend import cast, is_array_like, is_python_scalar, promoted, spread, typeof
+from rabbet.extend.functions import cast, is_array_like, is_python_scalar, promoted, spread
+from rabbet.extend.transform import typeof
 
 
 def check(name, *values):

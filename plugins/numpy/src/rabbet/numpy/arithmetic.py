@@ -4,7 +4,8 @@ import math
 import operator
 
 from rabbet import lax
-from rabbet.extend import fused, is_python_scalar, typeof
+from rabbet.extend.functions import fused, is_python_scalar
+from rabbet.extend.transform import typeof
 from rabbet.numpy.arguments import as_array, check, in_dtype, kind_of, promote, promote_to_float
 from rabbet.numpy.ufuncs import ARRAYS, binary, float_binary, float_unary, unary
 

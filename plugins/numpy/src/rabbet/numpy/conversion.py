@@ -3,7 +3,8 @@
 import numpy as np
 
 from rabbet import dtypes, lax
-from rabbet.extend import Array, Tracer, is_python_scalar, placeable, to_array, typeof
+from rabbet.extend.functions import Array, is_python_scalar, placeable, to_array
+from rabbet.extend.transform import Tracer, typeof
 
 
 @placeable

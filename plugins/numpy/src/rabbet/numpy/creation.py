@@ -7,7 +7,8 @@ import numpy as np
 
 from rabbet import dtypes, lax
 from rabbet.errors import ConcretizationTypeError
-from rabbet.extend import Tracer, fused, is_python_scalar, placeable, typeof
+from rabbet.extend.functions import fused, is_python_scalar, placeable
+from rabbet.extend.transform import Tracer, typeof
 from rabbet.numpy.arguments import as_array, axis_of, check, promote_to_float, shape_of
 from rabbet.numpy.conversion import asarray
 from rabbet.numpy.reductions import converted, spread_to

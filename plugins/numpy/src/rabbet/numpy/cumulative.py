@@ -1,7 +1,8 @@
 """Running sums and products, differences."""
 
 from rabbet import dtypes, lax
-from rabbet.extend import fused, typeof
+from rabbet.extend.functions import fused
+from rabbet.extend.transform import typeof
 from rabbet.numpy.arguments import axis_of, check, kind_of, no_out, requested
 from rabbet.numpy.joining import concatenate
 from rabbet.numpy.logic import not_equal

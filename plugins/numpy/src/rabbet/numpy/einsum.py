@@ -10,7 +10,8 @@ import functools
 import numpy as np
 
 from rabbet import lax
-from rabbet.extend import fused, placed, typeof
+from rabbet.extend.functions import fused, placed
+from rabbet.extend.transform import typeof
 from rabbet.numpy.arguments import as_array, check
 from rabbet.numpy.products import operands as in_one_dtype
 

@@ -10,7 +10,8 @@ from math import prod
 import numpy as np
 
 from rabbet import dtypes, lax
-from rabbet.extend import fold_public, fused, typeof
+from rabbet.extend.functions import fold_public, fused
+from rabbet.extend.transform import typeof
 from rabbet.lax import FftType
 from rabbet.numpy.arguments import axes_of, kind_of
 from rabbet.numpy.conversion import asarray

@@ -3,7 +3,8 @@
 import numpy as np
 
 from rabbet import dtypes, lax
-from rabbet.extend import fused, typeof
+from rabbet.extend.functions import fused
+from rabbet.extend.transform import typeof
 from rabbet.numpy.arguments import as_array, axis_of, check, kind_of, weak_as
 from rabbet.numpy.reductions import spread_to
 

@@ -3,7 +3,8 @@
 import math
 
 from rabbet import lax
-from rabbet.extend import fused, is_python_scalar, typeof
+from rabbet.extend.functions import fused, is_python_scalar
+from rabbet.extend.transform import typeof
 from rabbet.numpy.arguments import as_array, check, kind_of, no_out, promote
 from rabbet.numpy.ufuncs import binary, named, unary
 

@@ -3,7 +3,8 @@
 import math
 
 from rabbet import lax
-from rabbet.extend import fused, typeof
+from rabbet.extend.functions import fused
+from rabbet.extend.transform import typeof
 from rabbet.numpy.arguments import as_array, axes_of, check, keep_dims, kind_of
 from rabbet.numpy.cumulative import cumprod, cumsum
 from rabbet.numpy.logic import isnan

@@ -5,7 +5,8 @@ import operator
 import numpy as np
 
 from rabbet import dtypes, lax
-from rabbet.extend import fused, typeof
+from rabbet.extend.functions import fused
+from rabbet.extend.transform import typeof
 from rabbet.numpy.arguments import axis_of, weak_as
 from rabbet.numpy.conversion import asarray
 from rabbet.numpy.reductions import spread_to

@@ -3,7 +3,7 @@ into shape.
 """
 
 from rabbet import dtypes, lax
-from rabbet.extend import fused, placeable
+from rabbet.extend.functions import fused, placeable
 from rabbet.numpy.arguments import as_array, axes_of, axis_of, check, in_dtype
 from rabbet.numpy.reductions import converted, spread_to
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from rabbet import dtypes, lax
-from rabbet.extend import fused, placeable
+from rabbet.extend.functions import fused, placeable
 from rabbet.numpy.arguments import axes_of, check, kind_of
 from rabbet.numpy.reductions import converted, spread_to
 from rabbet.numpy.selection import choose_by

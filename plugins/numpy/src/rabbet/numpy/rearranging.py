@@ -6,7 +6,8 @@ import operator
 import numpy as np
 
 from rabbet import lax
-from rabbet.extend import Tracer, fused, placeable, typeof
+from rabbet.extend.functions import fused, placeable
+from rabbet.extend.transform import Tracer, typeof
 from rabbet.numpy.arguments import as_array, axes_of, axis_of, check, shape_of
 from rabbet.numpy.conversion import asarray
 from rabbet.numpy.joining import concatenate

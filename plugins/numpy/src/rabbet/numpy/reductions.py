@@ -10,7 +10,8 @@ import math
 import numpy as np
 
 from rabbet import dtypes, lax
-from rabbet.extend import fused, typeof
+from rabbet.extend.functions import fused
+from rabbet.extend.transform import typeof
 from rabbet.numpy.arguments import (
     as_array,
     axes_of,

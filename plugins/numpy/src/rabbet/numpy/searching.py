@@ -13,7 +13,8 @@ import numpy as np
 
 from rabbet import dtypes, lax
 from rabbet.errors import ConcretizationTypeError
-from rabbet.extend import Array, Tracer, fused, placeable, typeof
+from rabbet.extend.functions import Array, fused, placeable
+from rabbet.extend.transform import Tracer, typeof
 from rabbet.numpy.arguments import as_array, check
 from rabbet.numpy.conversion import asarray
 from rabbet.numpy.logic import truth

@@ -3,7 +3,8 @@
 import math
 
 from rabbet import dtypes, lax
-from rabbet.extend import fused, is_python_scalar, typeof
+from rabbet.extend.functions import fused, is_python_scalar
+from rabbet.extend.transform import typeof
 from rabbet.numpy.arguments import as_array, check, in_dtype, kind_of, promote, promote_to_float
 from rabbet.numpy.logic import truth
 from rabbet.numpy.reductions import spread_to

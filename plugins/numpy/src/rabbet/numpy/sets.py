@@ -8,7 +8,7 @@ import operator
 import numpy as np
 
 from rabbet import dtypes, lax
-from rabbet.extend import fused
+from rabbet.extend.functions import fused
 from rabbet.numpy.arguments import check
 from rabbet.numpy.conversion import asarray
 from rabbet.numpy.searching import SIZE, flattened, known, positions, run_starts, unique

@@ -4,7 +4,8 @@ import math
 import operator
 
 from rabbet import lax
-from rabbet.extend import fused, placeable, typeof
+from rabbet.extend.functions import fused, placeable
+from rabbet.extend.transform import typeof
 from rabbet.numpy.arguments import as_array, axes_of, axis_of, check, integer_dtype, shape_of
 from rabbet.numpy.reductions import spread_to
 

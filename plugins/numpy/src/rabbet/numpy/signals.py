@@ -5,7 +5,8 @@ import operator
 import numpy as np
 
 from rabbet import dtypes, lax
-from rabbet.extend import fused, placeable, typeof
+from rabbet.extend.functions import fused, placeable
+from rabbet.extend.transform import typeof
 from rabbet.numpy.arguments import check, kind_of
 from rabbet.numpy.arithmetic import divide
 from rabbet.numpy.conversion import asarray

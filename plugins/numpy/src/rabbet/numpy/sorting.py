@@ -3,7 +3,8 @@
 import operator
 
 from rabbet import dtypes, lax
-from rabbet.extend import fused, typeof
+from rabbet.extend.functions import fused
+from rabbet.extend.transform import typeof
 from rabbet.numpy.arguments import axis_of, check, integer_dtype, kind_of, weak_as
 from rabbet.numpy.logic import less, less_equal
 from rabbet.numpy.shaping import array_of

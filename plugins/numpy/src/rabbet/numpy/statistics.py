@@ -9,7 +9,8 @@ import numbers
 import numpy as np
 
 from rabbet import dtypes, lax
-from rabbet.extend import fused, typeof
+from rabbet.extend.functions import fused
+from rabbet.extend.transform import typeof
 from rabbet.numpy.arguments import as_array, axes_of, axis_of, check, keep_dims, kind_of, no_out, requested
 from rabbet.numpy.logic import truth
 from rabbet.numpy.reductions import STATIC, computed_in, converted, reduced, spread_to

@@ -5,7 +5,8 @@ converted.
 import math
 
 from rabbet import lax
-from rabbet.extend import fused, typeof
+from rabbet.extend.functions import fused
+from rabbet.extend.transform import typeof
 from rabbet.numpy.arguments import kind_of, promote_to_float
 from rabbet.numpy.ufuncs import binary, float_unary, to_float, unary
 

@@ -3,7 +3,8 @@
 import numpy as np
 
 from rabbet import dtypes
-from rabbet.extend import Array, folded, is_python_scalar, typeof
+from rabbet.extend.functions import Array, folded, is_python_scalar
+from rabbet.extend.transform import typeof
 from rabbet.numpy.conversion import asarray
 
 pi, e, inf, nan, euler_gamma, newaxis = np.pi, np.e, np.inf, np.nan, np.euler_gamma, None

@@ -5,7 +5,9 @@ the primitive at once, which is all that an eager ``tanh(x)`` should cost. In ev
 broadcasting and operation are one compiled program.
 """
 
-from rabbet.extend import Array, Primitive, Tracer, at_once, fold_traceback, folds_itself, fused
+from rabbet.extend.functions import Array, at_once, fold_traceback, folds_itself, fused
+from rabbet.extend.primitive import Primitive
+from rabbet.extend.transform import Tracer
 from rabbet.numpy.arguments import check, promote, promote_to_float
 
 ARRAYS = frozenset((Array, Tracer))

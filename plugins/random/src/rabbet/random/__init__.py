@@ -12,7 +12,7 @@ The bits are those of Threefry-2x32 at counters 0, 1, 2, ... and what is made of
 formulas, so the numbers are those that other implementations give for the same key.
 """
 
-from rabbet.extend import fold_public as _fold_public
+from rabbet.extend.functions import fold_public as _fold_public
 from rabbet.random.continuous import (
     bits, cauchy, exponential, gumbel, laplace, logistic, lognormal, maxwell, normal, pareto, rayleigh,
     triangular, truncated_normal, uniform, weibull_min,

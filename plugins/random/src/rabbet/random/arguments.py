@@ -6,7 +6,9 @@ import numpy as np
 
 import rabbet as rb
 from rabbet import dtypes, lax
-from rabbet.extend import ShapedArray, full_of, is_evaluating, is_python_scalar, spread, to_array, typeof
+from rabbet.extend.functions import is_evaluating, is_python_scalar, spread, to_array
+from rabbet.extend.primitive import ShapedArray, full_of
+from rabbet.extend.transform import typeof
 
 
 def shape_of(shape, who):

@@ -9,7 +9,8 @@ import math
 import numpy as np
 
 from rabbet import dtypes, lax
-from rabbet.extend import fused, placeable, typeof
+from rabbet.extend.functions import fused, placeable
+from rabbet.extend.transform import typeof
 from rabbet.random.arguments import broadcast, common_shape, dtype_of, operand, parameter, shape_of
 from rabbet.random.generator import above_zero, between, fine_unit, random_bits, unit
 from rabbet.random.keys import subkeys, words_of

@@ -3,7 +3,8 @@
 import numpy as np
 
 from rabbet import dtypes, lax
-from rabbet.extend import fused, is_python_scalar, placeable, typeof
+from rabbet.extend.functions import fused, is_python_scalar, placeable
+from rabbet.extend.transform import typeof
 from rabbet.random.arguments import (
     broadcast,
     common_shape,

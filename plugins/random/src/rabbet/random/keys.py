@@ -11,17 +11,10 @@ import math
 import numpy as np
 
 from rabbet import dtypes, lax
-from rabbet.extend import (
-    Array,
-    ExtendedDType,
-    from_physical,
-    fused,
-    is_tracer,
-    threefry2x32,
-    to_array,
-    to_physical,
-    typeof,
-)
+from rabbet.extend.dtype import ExtendedDType, from_physical, to_physical
+from rabbet.extend.functions import Array, fused, to_array
+from rabbet.extend.primitive import threefry2x32
+from rabbet.extend.transform import is_tracer, typeof
 from rabbet.random.arguments import scalar, shape_of
 
 THREEFRY = "threefry2x32"

@@ -5,7 +5,8 @@ import math
 import numpy as np
 
 from rabbet import dtypes, lax
-from rabbet.extend import fused, placeable, typeof
+from rabbet.extend.functions import fused, placeable
+from rabbet.extend.transform import typeof
 from rabbet.random.arguments import index_dtype, scalar, shape_of
 from rabbet.random.continuous import gumbels, high_mode
 from rabbet.random.discrete import evenly

@@ -4,7 +4,7 @@
 against ``rabbet`` and ``rabbet.extend`` alone.
 """
 
-from rabbet.extend import fold_public as _fold_public
+from rabbet.extend.functions import fold_public as _fold_public
 from rabbet.experimental.checkify.api import check, check_error, checkify, debug_check
 from rabbet.experimental.checkify.interpreter import Checked, Fault
 from rabbet.experimental.checkify.sites import (

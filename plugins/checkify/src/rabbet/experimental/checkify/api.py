@@ -7,7 +7,7 @@ import numpy as np
 from rabbet import lax, tree
 from rabbet.experimental.checkify import faults, primitive, sites, state  # noqa: F401  (faults has rules)
 from rabbet.experimental.checkify.interpreter import Checkify
-from rabbet.extend import (
+from rabbet.extend.functions import (
     argument_name,
     check_format,
     converted,
@@ -15,11 +15,10 @@ from rabbet.extend import (
     folded,
     leaf_path,
     named_like,
-    run_traced,
     shown,
     traceable,
-    typeof,
-)  # fmt: skip
+)
+from rabbet.extend.transform import run_traced, typeof
 from rabbet.tree_util import keystr
 
 

@@ -5,15 +5,15 @@ import numpy as np
 from rabbet import dtypes, lax
 from rabbet.experimental.checkify.interpreter import Checked, Fault, rules
 from rabbet.experimental.checkify.sites import DivisionByZeroError, NaNError, OOBError
-from rabbet.extend import (
+from rabbet.extend.primitive import (
     dynamic_slice_call,
     dynamic_update_slice_call,
     gather_call,
     scatter_calls,
     scatter_window_sizes,
     sort_call,
-    typeof,
 )
+from rabbet.extend.transform import typeof
 
 
 # ------------------------------------------------------------------------------------------------------- NaN

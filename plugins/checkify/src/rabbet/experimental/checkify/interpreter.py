@@ -11,7 +11,7 @@ import numpy as np
 
 from rabbet import lax, tree
 from rabbet.experimental.checkify import primitive, sites, state
-from rabbet.extend import Interpreter, RuleTable, typeof
+from rabbet.extend.transform import Interpreter, RuleTable, typeof
 
 
 class Fault(NamedTuple):

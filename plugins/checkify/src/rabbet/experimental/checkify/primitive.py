@@ -5,7 +5,8 @@ compiled without that it is an error that says so.
 """
 
 from rabbet import tree
-from rabbet.extend import Primitive, move_axis, new_axis, refusing, typeof
+from rabbet.extend.primitive import Primitive, move_axis, new_axis
+from rabbet.extend.transform import refusing, typeof
 
 check = Primitive(
     "check", lambda *avals, structure, debug: (), kinds=("effect",), multiple_results=True,

@@ -11,7 +11,8 @@ import threading
 from typing import NamedTuple
 
 from rabbet.errors import RabbetError
-from rabbet.extend import caller, context, position
+from rabbet.extend.functions import caller, position
+from rabbet.extend.transform import context
 
 
 class CheckError(RabbetError, ValueError):

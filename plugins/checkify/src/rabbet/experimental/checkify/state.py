@@ -12,7 +12,9 @@ import numpy as np
 
 from rabbet import lax, tree_util
 from rabbet.experimental.checkify import sites
-from rabbet.extend import HOLE, ShapedArray, as_weak, folded, full_of, traceable, typeof
+from rabbet.extend.functions import as_weak, folded, traceable
+from rabbet.extend.primitive import ShapedArray, full_of
+from rabbet.extend.transform import HOLE, typeof
 
 
 @folded

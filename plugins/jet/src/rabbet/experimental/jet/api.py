@@ -6,22 +6,19 @@ from rabbet import dtypes, lax, tree
 from rabbet.experimental.jet import derived, laws, recurrences  # noqa: F401  (they hold the table's rules)
 from rabbet.experimental.jet.interpreter import Jet, Taylor, terms_of
 from rabbet.experimental.jet.recurrences import scaled
-from rabbet.extend import (
+from rabbet.extend.functions import (
     as_weak,
     converted,
     describe_function,
     folded,
-    full_of,
     leaf_path,
     named_like,
     parameter_name,
-    payload_of,
-    run_traced,
     shown,
-    tangent_aval,
     traceable,
-    typeof,
-)  # fmt: skip
+)
+from rabbet.extend.primitive import full_of, tangent_aval
+from rabbet.extend.transform import payload_of, run_traced, typeof
 from rabbet.tree_util import keystr
 
 

@@ -14,23 +14,10 @@ from typing import NamedTuple
 from rabbet import dtypes
 from rabbet.experimental.jet.interpreter import Jet, Taylor, order_of, rules, terms_of
 from rabbet.experimental.jet.recurrences import scaled
-from rabbet.extend import (
-    Dual,
-    Interpreter,
-    Jaxpr,
-    Op,
-    Var,
-    Zero,
-    evaluate,
-    instantiate,
-    jvp,
-    on_clear_caches,
-    run,
-    stage,
-    tangent_aval,
-    typeof,
-    zero_for,
-)  # fmt: skip
+from rabbet.extend.functions import on_clear_caches
+from rabbet.extend.passes import Jaxpr, Var, evaluate, stage
+from rabbet.extend.primitive import Op, instantiate, jvp, tangent_aval, zero_for
+from rabbet.extend.transform import Dual, Interpreter, Zero, run, typeof
 
 
 class Derivative(NamedTuple):

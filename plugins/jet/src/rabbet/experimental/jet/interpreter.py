@@ -8,7 +8,8 @@ the payload's structure, and so it costs nothing.
 
 from typing import Any, NamedTuple
 
-from rabbet.extend import Interpreter, RuleTable, full_of, tangent_aval, typeof
+from rabbet.extend.primitive import full_of, tangent_aval
+from rabbet.extend.transform import Interpreter, RuleTable, typeof
 
 
 class Taylor(NamedTuple):

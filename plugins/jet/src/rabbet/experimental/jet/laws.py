@@ -2,7 +2,7 @@
 
 from rabbet import lax
 from rabbet.experimental.jet.interpreter import Taylor, order_of, rules, terms_of
-from rabbet.extend import typeof
+from rabbet.extend.transform import typeof
 
 
 @rules.kind("structural", "linear")

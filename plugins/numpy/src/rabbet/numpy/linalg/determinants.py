@@ -3,7 +3,8 @@
 from typing import NamedTuple
 
 from rabbet import Array, lax
-from rabbet.extend import fused, matrices
+from rabbet.extend.functions import fused
+from rabbet.extend.primitive import matrices
 from rabbet.numpy.linalg.arguments import one_of, square
 
 

@@ -3,7 +3,9 @@ singular values are equal, and this one does.
 """
 
 from rabbet import dtypes, lax
-from rabbet.extend import Batched, Dual, Primitive, fused, matrices, move_axis
+from rabbet.extend.functions import fused
+from rabbet.extend.primitive import Primitive, matrices, move_axis
+from rabbet.extend.transform import Batched, Dual
 from rabbet.numpy.linalg.arguments import largest_size, matrix
 
 

@@ -3,7 +3,7 @@
 import math
 
 from rabbet import dtypes, lax
-from rabbet.extend import fused
+from rabbet.extend.functions import fused
 from rabbet.numpy.arguments import axes_of, keep_dims
 from rabbet.numpy.linalg.arguments import inexact, largest_size, matrix, square
 from rabbet.numpy.linalg.decompositions import eigvalsh, svdvals

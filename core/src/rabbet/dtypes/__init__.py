@@ -1,0 +1,141 @@
+"""Dtypes: which are known, what they are called, and what two of them promote to.
+
+Promotion is the field's. Python numbers are *weak*: they have a kind (int, float, complex) but no width, and
+give way to the other operand's dtype. In the order of dtypes they are ``int*``, ``float*`` and
+``complex*``::
+
+    bool < int* < int8..64, uint8..64 < float* < float16, bfloat16 < float32 < float64   (complex likewise)
+
+Widths: a Python number alone becomes 32 bits wide, and so does a NumPy *value* of 64 bits, because NumPy
+makes those unasked. A dtype that someone wrote down, as in ``dtype="float64"``, is kept. With
+``config.enable_x64`` nothing is narrowed.
+
+The functions here answer from the table of the process; ``dtype_table`` says how it works.
+"""
+
+import numpy as np
+
+from rabbet.config import config
+from rabbet.dtypes.specs import (
+    DEFAULTS,
+    DTypeSpec,
+    extended,
+    ExtendedDType,
+    float0,
+    prng_key,
+    PYTHON,
+    RANKS,
+    SCALARS,
+)
+from rabbet.dtypes.table import DTypeTable
+from rabbet.errors import TypePromotionError
+
+__all__ = [
+    "DTypeSpec", "DTypeTable", "ExtendedDType", "TypePromotionError", "add", "canonicalize",
+    "canonicalize_dtype", "extended", "find", "finfo", "float0", "iinfo", "inexact", "issubdtype",
+    "itemsize_bits", "kind", "kind_rank", "mlir_name", "narrow", "numpy_scalar", "prng_key",
+    "promote", "promote_types", "result_type", "scalar_dtype", "scalar_type_of", "short_name", "spec",
+    "table", "to_complex",
+    "to_inexact", "use_finder", "wide_scalars",
+]  # fmt: skip
+
+inexact = np.inexact
+
+table = DTypeTable()
+"""The table of the process."""
+
+add = table.add
+find = table.find
+spec = table.spec
+canonicalize = table.canonicalize
+kind = table.kind
+mlir_name = table.mlir_name
+short_name = table.short_name
+itemsize_bits = table.itemsize_bits
+narrow = table.narrow
+promote = table.promote
+promote_types = table.promote_types
+result_type = table.result_type
+issubdtype = table.issubdtype
+finfo = table.finfo
+iinfo = table.iinfo
+to_inexact = table.to_inexact
+to_complex = table.to_complex
+
+
+def canonicalize_dtype(dtype, allow_extended_dtype=False):
+    """The dtype that ``dtype`` means. One that is written out, such as float64, means itself.
+
+    Raises:
+      TypeError: for what no installed package knows. ValueError: for a dtype without numbers, such as that of
+        keys, unless ``allow_extended_dtype`` is True.
+    """
+    found = canonicalize(dtype)
+    if isinstance(found, ExtendedDType) and not allow_extended_dtype:
+        raise ValueError(f"canonicalize_dtype: {found} has no numbers; allow_extended_dtype=True accepts it")
+    return found
+
+
+def use_finder(find_spec):
+    """Name the function that returns the DTypeSpec of an unknown name, or None. Called once, by
+    composition.
+    """
+    table.find_spec = find_spec
+
+
+# Python scalars -----------------------------------------------------------------------------------
+
+
+def wide_scalars():
+    """Whether Python numbers and NumPy values keep 64 bits: ``config.enable_x64``."""
+    return config.enable_x64
+
+
+def scalar_dtype(scalar_type):
+    """The dtype of a Python number of this type: ``int`` is int32, with ``config.enable_x64`` int64."""
+    return DEFAULTS[config.enable_x64][scalar_type]
+
+
+def scalar_type_of(x):
+    """The Python type (bool, int, float or complex) of the kind of a value or dtype."""
+    for scalar in PYTHON:  # bool first: it is an int too
+        if isinstance(x, scalar) or x is scalar:
+            return scalar
+    kind_of = kind(x)
+    if kind_of not in SCALARS:
+        raise TypeError(f"{short_name(x)} has no Python scalar type")
+    return SCALARS[kind_of]
+
+
+def kind_rank(x):
+    """Where a dtype, or a Python type, stands among the kinds: bool 0, integers 1, floats 2, complex 3,
+    others 4.
+    """
+    return RANKS[PYTHON[x] if isinstance(x, type) and x in PYTHON else kind(x)]
+
+
+def numpy_scalar(value, dtype):
+    """A Python number as a NumPy array of rank 0.
+
+    Raises OverflowError for an int that does not fit an integer ``dtype``.
+    """
+    dtype = canonicalize(dtype)
+    if isinstance(value, int) and kind(dtype) in "iu":
+        info = iinfo(dtype)
+        if not info.min <= value <= info.max:
+            wide = "uint64" if value >= 2**63 else "int64"
+            raise OverflowError(
+                f"the Python int {value} does not fit {dtype.name} (from {info.min} to {info.max})\n"
+                f"  ask for a wider dtype, as in array({value}, dtype={wide!r})"
+            )
+    return np.asarray(value).astype(dtype)
+
+
+def __getattr__(name):
+    """Scalar types by name, also those of plugins: ``dtypes.float32``, ``dtypes.bfloat16``."""
+    row = None if name.startswith("_") else table.find(name)
+    if row is None:
+        raise AttributeError(
+            f"module {__name__!r} has no attribute {name!r}, and no plugin has a dtype of that name"
+        )
+    return row.dtype.type

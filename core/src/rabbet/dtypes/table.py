@@ -1,0 +1,307 @@
+"""The table of dtypes: what a name means, what is known of a dtype, and how two of them promote.
+
+Names, scalar types and NumPy dtypes are looked up in dicts. What is not there is asked of ``find_spec``,
+which looks among the installed plugins, once for each new name.
+"""
+
+import contextlib
+import threading
+from typing import Any
+
+import numpy as np
+
+from rabbet.config import config
+from rabbet.dtypes.promotion_order import Lattice
+from rabbet.dtypes.specs import (
+    ABSTRACT,
+    CORE_ORDER,
+    CORE_SPECS,
+    DEFAULTS,
+    KINDS,
+    NARROW,
+    NARROW_ORDER,
+    PYTHON,
+    PYTHON_NAMES,
+    SCALARS,
+    WEAK,
+    ExtendedDType,
+    extended,
+    float0,
+)
+from rabbet.errors import PluginConflictError, TypePromotionError
+
+
+class DTypeTable:
+    """The dtypes that are known. The process has one; a test may make its own.
+
+    Args:
+      specs: the rows to start with; their places in promotion are those of the core.
+      find_spec: ``find_spec(name)`` returns the DTypeSpec of a name that the table lacks, or None.
+    """
+
+    def __init__(self, specs=CORE_SPECS, find_spec=None):
+        self.find_spec = find_spec
+        self._lock = threading.RLock()
+        self._by_name = {spec.name: spec for spec in specs}
+        self._by_dtype = {spec.dtype: spec for spec in specs}
+        self._known: dict[Any, Any] = {float0: float0}
+        for spec in specs:
+            self._remember(spec)
+        self._lattices = {False: Lattice(NARROW_ORDER), True: Lattice(CORE_ORDER)}
+        self._promoted = {}
+
+    def add(self, spec):
+        """Add a row. It is checked first: a refused one leaves the table as it was."""
+        with self._lock:
+            have = self._by_name.get(spec.name) or self._by_dtype.get(spec.dtype)
+            if have == spec:
+                return
+            if have is not None:
+                raise PluginConflictError(f"dtype {spec.name!r} is in the table already\n  {have}\n  {spec}")
+            if spec.kind not in KINDS:
+                raise PluginConflictError(
+                    f"dtype {spec.name!r} has kind {spec.kind!r}; the kinds are {', '.join(KINDS)}"
+                )
+            self._lattices = {
+                wide: lattice.extended(spec.name, spec.above, spec.below)
+                for wide, lattice in self._lattices.items()
+            }
+            self._by_name[spec.name] = self._by_dtype[spec.dtype] = spec
+            self._remember(spec)
+
+    def _remember(self, spec):
+        for form in (spec.dtype, spec.dtype.type, spec.name):
+            self._known[form] = spec.dtype
+
+    def specs(self):
+        """The rows that are known so far, in the order in which they came."""
+        return tuple(self._by_name.values())
+
+    def find(self, name):
+        """The row of ``name``, from the table or from the plugin that has it; None if there is none."""
+        spec = self._by_name.get(name)
+        if spec is None and self.find_spec is not None:
+            spec = self.find_spec(name)
+            if spec is not None:
+                self.add(spec)
+        return spec
+
+    def spec(self, dtype):
+        """The row of a dtype."""
+        return self._by_dtype[self.canonicalize(dtype)]
+
+    def canonicalize(self, dtype):
+        """The dtype that ``dtype`` means: a NumPy dtype of the table, or an ExtendedDType.
+
+        Args:
+          dtype: a dtype, its name, a scalar type, or anything with a ``dtype``. ``int``, ``float`` and
+          ``complex`` mean
+            the default width; every other dtype means itself.
+
+        Raises TypeError for a dtype that no installed package knows.
+        """
+        try:
+            return self._known[dtype]
+        except (KeyError, TypeError):
+            return self._canonicalize(dtype)
+
+    def _canonicalize(self, dtype):
+        if isinstance(dtype, str):
+            dtype = PYTHON_NAMES.get(dtype, dtype)
+        if isinstance(dtype, type) and dtype in PYTHON:
+            return DEFAULTS[config.enable_x64][dtype]
+        if isinstance(dtype, ExtendedDType):
+            return dtype
+        if not isinstance(dtype, (str, type, np.dtype)):
+            if not hasattr(dtype, "dtype"):
+                raise TypeError(f"{dtype!r} is not a dtype: expected a name, a scalar type or a dtype")
+            return self.canonicalize(dtype.dtype)
+        parsed = _parse(dtype)
+        spec = self.find(parsed.name if parsed is not None else dtype)
+        if spec is None:
+            raise TypeError(
+                f"dtype {parsed.name if parsed is not None else dtype!r} is not known\n"
+                f"  known: {', '.join(self._by_name)}\n"
+                f"  a plugin may add it: `rabbet plugins` lists those that are installed"
+            )
+        with contextlib.suppress(TypeError):  # what NumPy reads as a dtype need not have a hash
+            self._known[dtype] = spec.dtype
+        return spec.dtype
+
+    def kind(self, dtype):
+        """One letter: ``b`` bool, ``i`` int, ``u`` unsigned int, ``f`` float, ``c`` complex, ``V``
+        anything else.
+        """
+        dtype = self.canonicalize(dtype)
+        return self._by_dtype[dtype].kind if dtype in self._by_dtype else "V"
+
+    def mlir_name(self, dtype):
+        """The StableHLO element type: ``f32``, ``ui8``, ``i1`` (also for float0, which has no elements to
+        store).
+        """
+        if dtype == float0:
+            return "i1"
+        return self.spec(dtype).mlir
+
+    def short_name(self, dtype):
+        """The name as jaxprs print it: ``f32``, ``i8``, ``u32``, ``bf16``, ``c64``, ``bool``."""
+        dtype = self.canonicalize(dtype)
+        if isinstance(dtype, ExtendedDType):
+            return dtype.name
+        if dtype == float0:
+            return "float0"
+        name = self._by_dtype[dtype].name
+        for long in ("float", "uint", "int", "complex"):
+            name = name.replace(long, long[0])
+        return name
+
+    def itemsize_bits(self, dtype):
+        """Bits of one element as it is stored in an array on a device."""
+        dtype = self.canonicalize(dtype)
+        spec = self._by_dtype.get(dtype)
+        return spec.bits if spec is not None and spec.bits else 8 * dtype.itemsize
+
+    def narrow(self, dtype):
+        """The dtype an array gets from a NumPy *value* of ``dtype``: 32 bits for 64, unless
+        ``config.enable_x64``.
+        """
+        dtype = self.canonicalize(dtype)
+        return dtype if config.enable_x64 else NARROW.get(dtype, dtype)
+
+    # Promotion ------------------------------------------------------------------------------------
+
+    def promote_types(self, a, b):
+        """The dtype of an operation between ``a`` and ``b``, which are dtypes, or weak if ``int``,
+        ``float``, ``complex``.
+        """
+        return self.result_type(a, b)
+
+    def promote(self, *values):
+        """``(dtype, weak_type)`` in which an operation takes ``values``: arrays, tracers, avals, scalars,
+        dtypes.
+
+        It is weak if all of them are, or if a weak one of a higher kind decides (an int32 array and a Python
+        float). Raises TypePromotionError if there is no common dtype.
+        """
+        key = config.enable_x64, *[self._typing(v) for v in values]
+        try:
+            return self._promoted[key]
+        except KeyError:
+            result = self._promoted[key] = self._promote(*key)
+            return result
+
+    def result_type(self, *values, return_weak_type_flag=False):
+        """The dtype that stands for ``values`` in a program: as ``promote``, but a weak result is as wide
+        as a Python number alone. With ``return_weak_type_flag`` the pair ``(dtype, weak_type)``.
+        """
+        if not values:
+            raise ValueError("result_type needs at least one value")
+        dtype, weak = self.promote(*values)
+        if weak:
+            wide, kind = config.enable_x64, self.kind(dtype)
+            unsigned = np.dtype("uint64" if wide else "uint32")
+            dtype = unsigned if kind == "u" else DEFAULTS[wide][SCALARS[kind]]
+        return (dtype, weak) if return_weak_type_flag else dtype
+
+    def _typing(self, value):
+        """``(dtype, weak)`` of a value or a dtype."""
+        kind = type(value)
+        if kind in PYTHON:
+            return DEFAULTS[config.enable_x64][kind], kind is not bool
+        aval = getattr(value, "aval", value)
+        try:
+            return aval.dtype, aval.weak_type
+        except AttributeError:
+            pass
+        if isinstance(value, (np.ndarray, np.generic)):
+            return self.narrow(value.dtype), False
+        if isinstance(value, tuple(PYTHON)):  # a subclass, such as an IntEnum
+            return DEFAULTS[config.enable_x64][_python_type(value)], True
+        return self.canonicalize(value), value is int or value is float or value is complex
+
+    def _promote(self, wide, *typings):
+        dtypes, weak = {dtype for dtype, _ in typings}, all(weak for _, weak in typings)
+        if len(dtypes) == 1:
+            return dtypes.pop(), weak
+        specs: list[Any] = [(self._by_dtype.get(dtype), weak) for dtype, weak in typings]
+        lattice, joined = self._lattices[wide], None
+        if all(spec is not None for spec, _ in specs):
+            # Weak types alone: their dtypes meet as if they were strong, and the result stays weak.
+            joined = lattice.join([WEAK[s.kind] if w and not weak else s.name for s, w in specs])
+        if joined is None:
+            named = ", ".join([dtype.name for dtype, _ in typings])
+            raise TypePromotionError(f"no common dtype for {named}; convert one explicitly: x.astype(dtype)")
+        if joined.endswith("*"):
+            return DEFAULTS[wide][PYTHON_NAMES[joined[:-1]]], True
+        dtype = self._by_name[joined].dtype
+        return dtype, weak and dtype != np.bool_
+
+    # Questions about a dtype ----------------------------------------------------------------------
+
+    def issubdtype(self, a, b):
+        """Whether ``a`` is ``b`` or one of its kind. ``b`` may be abstract: ``np.floating``,
+        ``dtypes.prng_key`` ...
+        """
+        b_abstract = _is_abstract(b)
+        if _is_abstract(a):
+            return b_abstract and issubclass(a, b)
+        if isinstance(a, type) and a in PYTHON:
+            a = np.dtype(a)
+        dtype = self.canonicalize(a)
+        if not b_abstract:
+            return dtype == (np.dtype(b) if isinstance(b, type) and b in PYTHON else self.canonicalize(b))
+        return issubclass(dtype.type if isinstance(dtype, ExtendedDType) else KINDS[self.kind(dtype)], b)
+
+    def finfo(self, dtype):
+        """Limits of a float or complex dtype (or of the dtype of an array): ``finfo("float32").eps``."""
+        return self._info(dtype, "finfo", "fc")
+
+    def iinfo(self, int_type):
+        """Limits of an integer dtype (or of the dtype of an array): ``iinfo("int8").max``."""
+        return self._info(int_type, "iinfo", "iu")
+
+    def _info(self, value, question, kinds):
+        dtype = self.result_type(value) if isinstance(value, tuple(PYTHON)) else self.canonicalize(value)
+        kind = self.kind(dtype)
+        if kind not in kinds:
+            other = {"f": "; ask finfo", "c": "; ask finfo", "i": "; ask iinfo", "u": "; ask iinfo"}.get(
+                kind, ""
+            )
+            raise ValueError(f"{question} does not describe {dtype.name}{other}")
+        info = self._by_dtype[dtype].finfo
+        if info is None:
+            return getattr(np, question)(dtype)
+        return info() if callable(info) else info
+
+    def to_inexact(self, dtype):
+        """The dtype in which a float function of ``dtype`` is computed: itself if it is a float, else a
+        float.
+        """
+        dtype = self.canonicalize(dtype)
+        if self.kind(dtype) in "fc":
+            return dtype
+        return np.dtype("float64" if self.itemsize_bits(dtype) == 64 else "float32")
+
+    def to_complex(self, dtype):
+        """The complex dtype that holds ``dtype``: complex128 for 64 bits, else complex64."""
+        dtype = self.to_inexact(dtype)
+        if self.kind(dtype) == "c":
+            return dtype
+        return np.dtype("complex128" if self.itemsize_bits(dtype) == 64 else "complex64")
+
+
+def _parse(dtype):
+    """What NumPy understands by ``dtype``, in native byte order; None if it does not."""
+    try:
+        return np.dtype(dtype).newbyteorder("=")
+    except TypeError:
+        return None
+
+
+def _is_abstract(x):
+    return isinstance(x, type) and (x in ABSTRACT or issubclass(x, extended))
+
+
+def _python_type(x):
+    """The Python scalar type that ``x`` is an instance of."""
+    return next(scalar for scalar in PYTHON if isinstance(x, scalar))  # bool first: it is an int too

@@ -1,0 +1,79 @@
+"""A backend: ``Backend`` or ``CApiBackend``, its settings and lowerings, and the compiler's doors."""
+
+from rabbet.config import (
+    Setting,
+    config,
+)
+from rabbet.runtime.adapter import (
+    gpu_plugin_options,
+    load_pjrt_plugin,
+    make_c_api_client,
+    make_cpu_client,
+    make_topology,
+    provide_lapack,
+    register_ffi_target,
+    register_plugin_calls,
+    topology_of,
+)
+from rabbet.runtime.adapter import (
+    version as jaxlib_version,
+)
+from rabbet.runtime.ahead import (
+    compile_ahead,
+)
+from rabbet.runtime.backends import (
+    Backend,
+)
+from rabbet.runtime.c_api import (
+    CApiBackend,
+    library_in,
+)
+from rabbet.runtime.compile_options import (
+    plain_options,
+)
+from rabbet.runtime.compiled import (
+    compile_program,
+    lower_program,
+)
+from rabbet.runtime.memory import (
+    is_glibc,
+    keep_freed_memory,
+)
+from rabbet.runtime.sharding import (
+    SingleDeviceSharding,
+)
+from rabbet.runtime.transfer import (
+    as_device,
+)
+from rabbet.runtime.values import (
+    common_device,
+    moved,
+)
+
+__all__ = [
+    "Backend",
+    "CApiBackend",
+    "Setting",
+    "SingleDeviceSharding",
+    "as_device",
+    "common_device",
+    "compile_ahead",
+    "compile_program",
+    "config",
+    "gpu_plugin_options",
+    "is_glibc",
+    "jaxlib_version",
+    "keep_freed_memory",
+    "library_in",
+    "load_pjrt_plugin",
+    "lower_program",
+    "make_c_api_client",
+    "make_cpu_client",
+    "make_topology",
+    "moved",
+    "plain_options",
+    "provide_lapack",
+    "register_ffi_target",
+    "register_plugin_calls",
+    "topology_of",
+]

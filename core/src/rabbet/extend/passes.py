@@ -1,0 +1,39 @@
+"""A pass: ``Pass``, and programs as data."""
+
+from rabbet.passes import (
+    Pass,
+    PassContext,
+)
+from rabbet.program.checking import (
+    check,
+)
+from rabbet.program.jaxpr import (
+    ClosedJaxpr,
+    Equation,
+    Jaxpr,
+    Literal,
+    Var,
+    bodies_of,
+    effects_of,
+    evaluate,
+    open_consts,
+)
+from rabbet.trace.staging import (
+    stage,
+)
+
+__all__ = [
+    "ClosedJaxpr",
+    "Equation",
+    "Jaxpr",
+    "Literal",
+    "Pass",
+    "PassContext",
+    "Var",
+    "bodies_of",
+    "check",
+    "effects_of",
+    "evaluate",
+    "open_consts",
+    "stage",
+]

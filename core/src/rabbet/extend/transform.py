@@ -1,0 +1,97 @@
+"""A transformation: an ``Interpreter``, a ``RuleTable``, ``run``, payloads, custom rules."""
+
+from rabbet.calls.derivatives import (
+    CustomVJPPrimal,
+    SymbolicZero,
+    pullback,
+    pushforward,
+)
+from rabbet.calls.ruled import (
+    RuledFunction,
+)
+from rabbet.errors import (
+    MissingRule,
+    RuleConflict,
+    UnexpectedTracerError,
+)
+from rabbet.primitives.custom import (
+    call as call_with_rules,
+)
+from rabbet.program.context import (
+    context,
+)
+from rabbet.program.effects import (
+    listed as listed_effects,
+)
+from rabbet.program.python_scalars import (
+    adopted_avals,
+)
+from rabbet.rules.payloads import (
+    Batched,
+    Dual,
+    Linear,
+    Zero,
+)
+from rabbet.rules.tables import (
+    RuleSet,
+    RuleTable,
+    refusing,
+)
+from rabbet.trace.bodies import (
+    HOLE,
+    PLAIN,
+    interpret,
+    put_together,
+    take_apart,
+)
+from rabbet.trace.interpreter import (
+    Interpreter,
+    Tracer,
+    is_tracer,
+    payload_of,
+    run,
+    run_traced,
+    typeof,
+)
+from rabbet.trace.named_axes import (
+    bound as bound_axes,
+)
+from rabbet.trace.named_axes import (
+    named as named_axes,
+)
+
+__all__ = [
+    "HOLE",
+    "PLAIN",
+    "Batched",
+    "CustomVJPPrimal",
+    "Dual",
+    "Interpreter",
+    "Linear",
+    "MissingRule",
+    "RuleConflict",
+    "RuleSet",
+    "RuleTable",
+    "RuledFunction",
+    "SymbolicZero",
+    "Tracer",
+    "UnexpectedTracerError",
+    "Zero",
+    "adopted_avals",
+    "bound_axes",
+    "call_with_rules",
+    "context",
+    "interpret",
+    "is_tracer",
+    "listed_effects",
+    "named_axes",
+    "payload_of",
+    "pullback",
+    "pushforward",
+    "put_together",
+    "refusing",
+    "run",
+    "run_traced",
+    "take_apart",
+    "typeof",
+]

@@ -1,0 +1,1 @@
+"""Indexing: what a subscript means, how it is read, and ``x.at[...]``."""

@@ -1,0 +1,266 @@
+"""What an index expression means: ``x[index]`` taken apart into one entry per dimension, and arrays.
+
+An entry says what happens to a dimension, and is hashable: entries choose the program. Whatever may vary from
+call to call stands beside them as operands. Entries are
+
+- ``NEW``: a new dimension of size 1, ``ALL``: a dimension as it is; - ``Box(start, size, step)``: a slice;
+``BoxFrom(size)``: the same with step 1, its start being an operand; - ``At(position)``: an integer; ``HERE``:
+the same as an operand, known to be in range; ``SCALAR``: one that is not, counted from the end if negative; -
+``ARRAY``: an array of integers, an operand; ``FLAG``: the same for a bare True or False, which is a mask over
+no dimension: it indexes a new dimension of size 1.
+
+Called on arrays, integers and starts of slices are operands, so that ``x[2]`` and ``x[3]`` are one program;
+under a transformation they are part of the program.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rabbet import dtypes
+from rabbet.errors import NonConcreteBooleanIndexError
+from rabbet.messages.source_positions import position
+from rabbet.runtime.array import Array
+from rabbet.trace.interpreter import Tracer, typeof
+
+NEW, ALL, HERE, SCALAR, ARRAY, FLAG = "new", "all", "here", "scalar", "array", "flag"
+
+
+class At(NamedTuple):
+    """The static position ``position``, not negative."""
+
+    position: int
+
+
+class Box(NamedTuple):
+    """``size`` elements from ``start``, ``step`` apart; ``step`` may be negative."""
+
+    start: int
+    size: int
+    step: int
+
+
+class BoxFrom(NamedTuple):
+    """``size`` elements in a row; where they start is an operand."""
+
+    size: int
+
+
+class Plan(NamedTuple):
+    """``entries`` for every dimension and new one; ``operands`` in the order of the entries that need one."""
+
+    entries: tuple
+    operands: list
+
+
+def parse(aval, index, eager):
+    """The ``Plan`` of ``x[index]`` for an ``x`` of type ``aval``.
+
+    Args:
+      aval: the type of the indexed array.
+      index: what stood between the brackets.
+      eager: whether integers become operands.
+
+    Raises:
+      IndexError: too many indices, a static one out of range, a mask of another shape, a slice with unknown
+        bounds.
+      TypeError: an index of another type.
+      NonConcreteBooleanIndexError: a mask whose values are not known while a function is traced.
+    """
+    items = [proper(item, aval) for item in (index if type(index) is tuple else (index,))]
+    entries, operands = [], []
+    shape, at = aval.shape, 0
+    for item in fill_up(items, aval):
+        kind = type(item)
+        if item is None:
+            entries.append(NEW)
+            continue
+        if kind is slice:
+            entry, operand = of_slice(item, shape[at], eager)
+        elif kind is int:
+            entry, operand = of_int(item, at, aval, eager)
+        elif dtypes.kind(item.dtype) == "b":
+            found = of_mask(item, at, aval)
+            entries += [ARRAY if item.ndim else FLAG] * len(found)
+            operands += found
+            at += item.ndim
+            continue
+        else:
+            entry, operand = (ARRAY if item.ndim else SCALAR), item
+            if not item.ndim and shape[at] == 0:
+                raise IndexError(
+                    f"cannot take an element along dimension {at} of {aval.str_short()}: it is empty"
+                )
+        entries.append(entry)
+        if operand is not None:
+            operands.append(operand)
+        at += 1
+    return Plan(tuple(entries), operands)
+
+
+def proper(item, aval):
+    """One index as an int, a slice, None, Ellipsis or an array of integers or booleans; anything else is
+    refused.
+    """
+    kind = type(item)
+    if kind is int or kind is slice or item is None or item is Ellipsis:
+        return item
+    if kind is Array or kind is Tracer:
+        if dtypes.kind(item.aval.dtype) in "biu":
+            return item
+        raise not_an_index(item.aval.str_short(), aval)
+    if isinstance(item, (list, np.ndarray, np.generic, bool)):
+        return proper_host(item, aval)
+    if hasattr(item, "__jax_array__"):
+        return proper(item.__jax_array__(), aval)
+    if hasattr(item, "__index__"):
+        return item.__index__()
+    raise not_an_index(f"{kind.__name__} {item!r}", aval)
+
+
+def proper_host(item, aval):
+    """A list, NumPy array or scalar as an int or a NumPy array."""
+    if isinstance(item, list) and any(type(x) in (Array, Tracer) for x in item):
+        raise TypeError(
+            f"a list that holds arrays cannot index {aval.str_short()}; stack them first, as in "
+            f"x[rabbet.numpy.array([i, j])], or write x[i, j] for one index per dimension"
+        )
+    host = np.asarray(item)
+    if host.size == 0 and isinstance(item, list):
+        host = host.astype(np.int32)
+    if host.dtype.kind not in "biu":
+        raise not_an_index(f"{type(item).__name__} of {host.dtype}", aval)
+    return int(host) if host.ndim == 0 and host.dtype.kind != "b" else host
+
+
+def not_an_index(what, aval):
+    """The error for an index of a wrong type."""
+    return TypeError(
+        f"{what} cannot index {aval.str_short()}: an index is an integer, a slice, None, '...', an array of "
+        "integers or booleans, "
+        f"or a tuple of these; convert floating positions with astype(int)"
+    )
+
+
+def consumed(item):
+    """How many dimensions an index takes: a mask as many as it has."""
+    if item is None or item is Ellipsis:
+        return 0
+    return item.ndim if type(item) not in (int, slice) and dtypes.kind(item.dtype) == "b" else 1
+
+
+def fill_up(items, aval):
+    """The indices with the ellipsis, or the end, filled up by whole slices."""
+    used = sum([consumed(item) for item in items])
+    missing = aval.ndim - used
+    if missing < 0:
+        raise IndexError(
+            f"too many indices: {aval.str_short()} has {aval.ndim} dimensions, {used} were indexed"
+        )
+    dots = [i for i, item in enumerate(items) if item is Ellipsis]
+    if len(dots) > 1:
+        raise IndexError("an index can hold only one ellipsis ('...')")
+    where = dots[0] if dots else len(items)
+    return [*items[:where], *[slice(None)] * missing, *items[where + len(dots) :]]
+
+
+def of_int(i, axis, aval, eager):
+    """The entry and operand of a static integer, which must be in range."""
+    size = aval.shape[axis]
+    if not -size <= i < size:
+        raise out_of_range(i, axis, aval)
+    i = i + size if i < 0 else i
+    return (HERE, i) if eager else (At(i), None)
+
+
+def out_of_range(i, axis, aval):
+    """The error for a static integer out of range."""
+    return IndexError(
+        f"index {i} is out of range for dimension {axis} of size {aval.shape[axis]} of {aval.str_short()}"
+    )
+
+
+def of_slice(item, size, eager):
+    """The entry and operand of a slice."""
+    for bound in (item.start, item.stop, item.step):
+        if type(bound) is Tracer:
+            raise IndexError(
+                f"the bounds of a slice must be known while a function is traced, but one of {item} is not"
+                f"{made_at(bound)}: the shape of the result depends on it. For a slice of a fixed size at a "
+                "computed position "
+                f"use lax.dynamic_slice_in_dim(x, start, size); to leave out elements, rabbet.numpy.where"
+            )
+    try:
+        reach = range(*item.indices(size))
+    except TypeError:
+        raise TypeError(f"the bounds of a slice are integers or None, got {item}") from None
+    n, step = len(reach), reach.step
+    if n == size and step == 1:
+        return ALL, None
+    if n <= 1:
+        step = 1
+    if step == 1 and eager and n:
+        return BoxFrom(n), reach.start
+    return Box(reach.start if n else 0, n, step), None
+
+
+def of_mask(mask, axis, aval):
+    """A mask as the positions where it is true: one array of integers per dimension (or one of zeros, for a
+    bare flag).
+    """
+    if mask.shape != aval.shape[axis : axis + mask.ndim]:
+        raise IndexError(
+            f"a mask of the shape {mask.shape} cannot index {aval.str_short()} at dimension {axis}: it must "
+            "have the shape "
+            f"{aval.shape[axis : axis + mask.ndim]}"
+        )
+    if type(mask) is Tracer:
+        mask = known_mask(mask, aval)
+    found = np.nonzero(np.atleast_1d(np.asarray(mask)))
+    return [where.astype(np.int32) for where in found]
+
+
+def known_mask(mask, aval):
+    """The values of a traced mask, where its transformation knows them."""
+    from rabbet.lax.refusals import concrete
+
+    known = concrete(mask)
+    if known is None:
+        raise NonConcreteBooleanIndexError(
+            f"{aval.str_short()} was indexed with a mask {mask.aval.str_short()} whose values are not known "
+            "while "
+            f"{mask.interpreter.describe()} traces the function{made_at(mask)}: the shape of the result "
+            "would depend on "
+            f"them. To choose between elements use rabbet.numpy.where(mask, x, other); to change those "
+            "under the mask, "
+            f"x.at[mask].set(value) works; for their positions, rabbet.numpy.nonzero(mask, size=n)"
+        )
+    return known("numpy.asarray()")()
+
+
+def made_at(tracer):
+    """Where a tracer was made, in parentheses; empty if that is not known."""
+    return f" (made at {position(tracer.where)})" if tracer.where is not None else ""
+
+
+def is_mask(item):
+    """Whether an index is a single array of booleans."""
+    if isinstance(item, (bool, np.bool_)):
+        return True
+    return isinstance(item, (Array, Tracer, np.ndarray)) and dtypes.kind(typeof(item).dtype) == "b"
+
+
+__all__ = [
+    "ALL",
+    "ARRAY",
+    "FLAG",
+    "HERE",
+    "NEW",
+    "SCALAR",
+    "At",
+    "Box",
+    "BoxFrom",
+    "Plan",
+    "is_mask",
+    "parse",
+]

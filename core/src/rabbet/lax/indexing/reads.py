@@ -1,0 +1,162 @@
+"""``x[index]``: NumPy's indexing of arrays and tracers.
+
+Integers, slices, ``...``, ``None``, arrays of integers, masks, and tuples of them mean what they mean in
+NumPy. Two differences. A static integer out of range raises ``IndexError`` as in NumPy, but a computed
+position is clamped to the array, because a compiled program cannot raise; ``x.at[index].get(mode=...,
+fill_value=...)`` offers other ways. And arrays do not change: ``x.at[index].set(value)`` returns a changed
+copy.
+"""
+
+import numpy as np
+
+from rabbet.lax import shapes
+from rabbet.lax.indexing.arrays import lifted, take_arrays
+from rabbet.lax.indexing.boxes import take_box, without_slices
+from rabbet.lax.indexing.plans import ALL, ARRAY, HERE, BoxFrom, out_of_range, parse
+from rabbet.messages.tracebacks import fold_traceback, folds_itself
+from rabbet.primitives import calls
+from rabbet.program.avals import ShapedArray
+from rabbet.program.context import context
+from rabbet.runtime.array import Array
+from rabbet.runtime.evaluation import EVALUATION
+from rabbet.runtime.fused import fused
+from rabbet.runtime.housekeeping import on_clear_caches
+from rabbet.runtime.values import scalar_array, to_array
+from rabbet.trace.staging import stage
+
+INT32 = ShapedArray((), np.dtype("int32"))
+
+# How many rows one program of ``for row in x`` returns.
+ROWS_AT_ONCE = 64
+
+
+# ------------------------------------------------------------------------------------------------ reading
+def take_traced(
+    x,
+    *operands,
+    entries,
+    mode=None,
+    fill_value=None,
+    indices_are_sorted=False,
+    unique_indices=False,
+    wrap=True,
+):
+    """What ``x[...]`` computes, by primitives; ``entries`` and ``operands`` as ``parse`` gives them."""
+    x, entries, _ = lifted(x, entries)
+    if ARRAY not in entries:
+        return take_box(x, entries, operands, mode, fill_value, wrap)
+    slices, starts, rest, arrays = without_slices(entries, operands)
+    return take_arrays(
+        take_box(x, slices, starts), rest, arrays, mode=mode, fill_value=fill_value,
+        indices_are_sorted=indices_are_sorted, unique_indices=unique_indices, wrap=wrap,
+    )  # fmt: skip
+
+
+take = fused(
+    take_traced, static=("entries", "mode", "fill_value", "indices_are_sorted", "unique_indices", "wrap")
+)
+
+
+def getitem(self, index):
+    """The elements that ``index`` selects, as in NumPy; static integers out of range raise ``IndexError``."""
+    try:
+        if not is_eager(self):
+            plan = parse(self.aval, index, False)
+            return take_traced(self, *plan.operands, entries=plan.entries)
+        if type(index) is int and self.aval.shape:
+            return row(self, index)
+        plan = parse(self.aval, index, True)
+        return take(self, *on_device(plan.operands, self.spec.device), entries=plan.entries)
+    except Exception as error:
+        fold_traceback(error)
+        raise
+
+
+folds_itself(getitem)
+
+
+def is_eager(x):
+    """Whether an operation on ``x`` is executed at once."""
+    return type(x) is Array and context.interpreter is EVALUATION
+
+
+def on_device(operands, device):
+    """The operands of a plan as arrays beside the indexed one."""
+    return [scalar_array(i, INT32, device) if type(i) is int else to_array(i, device) for i in operands]
+
+
+_row_calls = {}
+on_clear_caches(_row_calls.clear)
+
+
+def row(x, index):
+    """``x[index]`` for an array and a Python int: the shortest way to the one program of all its rows."""
+    aval = x.aval
+    if index < 0:
+        index += aval.shape[0]
+    if not 0 <= index < aval.shape[0]:
+        raise out_of_range(index if index >= 0 else index - aval.shape[0], 0, aval)
+    call = _row_calls.get(aval)
+    if call is None:
+        entries = (HERE, *[ALL] * (aval.ndim - 1))
+        call = _row_calls[aval] = call_for(lambda x, i: [take_traced(x, i, entries=entries)], aval)
+    return EVALUATION.process(call, (x, scalar_array(index, INT32, x.spec.device)))[0]
+
+
+def call_for(function, aval):
+    """The operator that calls ``function(x, position)`` for an ``x`` of type ``aval``."""
+    return calls.call_of(stage(function, [aval, INT32], "index").jaxpr, "index")
+
+
+# --------------------------------------------------------------------------------------------- row by row
+def iterate(self):
+    """The slices along the first dimension, a few dozen by each program that is run."""
+    if not self.aval.ndim:
+        raise TypeError(f"an array without dimensions ({self.aval.str_short()}) cannot be iterated")
+    if not is_eager(self):
+        return iter([self[i] for i in range(self.aval.shape[0])])
+    return _rows(self)
+
+
+def _rows(x):
+    size = x.aval.shape[0]
+    try:
+        for start in range(0, size, ROWS_AT_ONCE):
+            yield from _some_rows(
+                x, scalar_array(start, INT32, x.spec.device), count=min(ROWS_AT_ONCE, size - start)
+            )
+    except Exception as error:  # in the generator itself: nobody stands between it and the user's loop
+        fold_traceback(error)
+        raise
+
+
+@fused(static=("count",))
+def _some_rows(x, start, *, count):
+    part = take_traced(x, start, entries=(BoxFrom(count), *[ALL] * (x.ndim - 1)))
+    return shapes.unstack(part)
+
+
+# ------------------------------------------------------------------------------------------------ methods
+def setitem(self, index, value):
+    """Arrays do not change: says what to write instead."""
+    raise TypeError(
+        f"arrays do not change in place, and this one ({self.aval.str_short()}) was assigned to; write "
+        f"x = x.at[index].set(value), or x.at[index].add(value) for '+='. Inside a compiled program this "
+        "makes no copy."
+    )
+
+
+def give_to(array, tracer):
+    """Put ``x[index]``, ``x.at`` and iteration on both classes."""
+    from rabbet.lax.indexing.updates import Indexer
+
+    for cls in (array, tracer):
+        cls.__getitem__ = getitem
+        cls.__setitem__ = setitem
+        cls.__iter__ = iterate
+        cls.at = property(
+            Indexer, doc="``x.at[index].set(value)`` and its like: changed copies. See ``IndexedArray``."
+        )
+
+
+__all__ = ["getitem", "give_to", "iterate", "take_traced"]

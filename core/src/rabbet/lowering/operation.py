@@ -1,0 +1,185 @@
+"""What a ``lower`` rule speaks to: the place in a function where one operation is written."""
+
+from rabbet.lowering import custom_calls
+from rabbet.lowering.regions import TOKEN, Region, types_of
+from rabbet.program import effects
+from rabbet.program.avals import ShapedArray
+from rabbet.program.jaxpr import effects_of
+from rabbet.trace.staging import stage
+
+
+class Site:
+    """What a ``lower`` rule is given as ``op``: parameters, types, and the place to write to."""
+
+    __slots__ = ("_function", "_equation", "params")
+
+    def __init__(self, function, equation):
+        self._function = function
+        self._equation = equation
+        self.params = equation.op.params
+
+    primitive = property(lambda self: self._equation.op.primitive)
+    platform = property(lambda self: self._function.module.platform)
+    in_avals = property(lambda self: [v.aval for v in self._equation.inputs])
+    out_avals = property(lambda self: [v.aval for v in self._equation.outputs])
+    out = property(lambda self: self._equation.outputs[0].aval, doc="The aval of the only (or first) output.")
+
+    def __getitem__(self, name):
+        return self.params[name]
+
+    def emit(self, text):
+        """Write ``<name> = text`` with the user's source position; return the name."""
+        function = self._function
+        function.count += 1  # written out, because every operation passes here
+        name = f"%{function.count}"
+        function.lines.append((f"{name} = {text}", function.loc))
+        return name
+
+    def emit_many(self, text, n):
+        """Write an operation with ``n`` results; return their names."""
+        function = self._function
+        name = function.fresh()
+        function.lines.append((f"{name}:{n} = {text}", function.loc))
+        return [f"{name}#{i}" for i in range(n)]
+
+    def custom_call(
+        self, target, operands, out_avals, *, in_avals=None, attributes=None, layouts=None, aliases=None
+    ):
+        """Write a call of a native function through XLA's typed FFI; return the names of its results.
+
+        Args:
+          target: the name under which it is registered; ``Backend.provide_calls`` sees to that.
+          operands: names of StableHLO values, of types ``in_avals`` (by default this operation's own).
+          out_avals: the types of its results.
+          attributes: by name: a letter (passed as a byte), bytes (passed as text), a bool, an int (64 bits),
+            a NumPy integer (of its width) or a float.
+          layouts: ``(for operands, for results)``: each a sequence of dimensions per array, from the one
+            that varies fastest to the slowest; by default the last dimension varies fastest.
+          aliases: ``{operand index: result index}`` of what shares memory.
+        """
+        in_avals = self.in_avals if in_avals is None else in_avals
+        text = custom_calls.call_text(
+            target, operands, in_avals, out_avals, attributes=attributes or {}, layouts=layouts,
+            aliases=aliases or {},
+        )  # fmt: skip
+        return [self.emit(text)] if len(out_avals) == 1 else self.emit_many(text, len(out_avals))
+
+    def emit_none(self, text):
+        """Write an operation without results."""
+        self._function.lines.append((text, self._function.loc))
+
+    def emit_all(self, text, n):
+        """Write an operation with any number of results; return their names."""
+        if n == 0:
+            self.emit_none(text)
+            return []
+        return [self.emit(text)] if n == 1 else self.emit_many(text, n)
+
+    def callback(self, callback):
+        """Enter a ``HostCallback`` into the module; return its index."""
+        callbacks = self._function.module.callbacks
+        callbacks.append(callback)
+        return len(callbacks) - 1
+
+    @property
+    def ordered_effects(self):
+        """The ordered effects of this operation and its bodies, in the order in which their tokens are
+        passed on.
+        """
+        return effects.ordered(effects_of(self._equation.op))
+
+    def token(self, effect):
+        """The name of the current token of an ordered effect: what happened before this operation."""
+        return self._function.tokens[effect]
+
+    def set_token(self, effect, name):
+        """Name the token that stands for an ordered effect from here on: a result of this operation."""
+        self._function.tokens.held[effect] = name
+
+    def take_tokens(self, threaded, results):
+        """``results`` without the tokens of ``threaded`` at their end, which become the current ones."""
+        n = len(results) - len(threaded)
+        for effect, name in zip(threaded, results[n:], strict=True):
+            self.set_token(effect, name)
+        return results[:n]
+
+    def emit_regions(self, head, regions, tail, n, closed=False):
+        """Write an operation with regions: ``n`` results = ``head ({region}, {region}) tail``.
+
+        Args:
+          regions: a ``Region`` each, or its first two fields.
+          closed: whether a region may not use values from outside, so that its constants stand in it.
+        """
+        function = self._function
+        name = function.fresh()
+        shown = f"{name}:{n} = " if n > 1 else f"{name} = " if n == 1 else ""
+        function.lines.append((f"{shown}{head} ({{", ""))
+        for i, region in enumerate(regions):
+            if i:
+                function.lines.append(("}, {", ""))
+            self._write_region(Region(*region), closed)
+        function.lines.append((f"}}) {tail}", function.loc))
+        return [name] if n == 1 else [f"{name}#{i}" for i in range(n)]
+
+    def _write_region(self, region, closed):
+        function, (jaxpr, names, takes, gives) = self._function, region
+        own = [(function.fresh(), v.aval.mlir) for v in jaxpr.invars[len(names) :]]
+        taken = [(function.fresh(), TOKEN) for _ in takes]
+        if own or taken:
+            function.lines.append((f"^bb0({', '.join([f'{a}: {t}' for a, t in own + taken])}):", ""))
+        outside = function.tokens
+        function.tokens = outside.within(region, [a for a, _ in taken], repr(self.primitive.name))
+        names = [*names, *[a for a, _ in own]]
+        outs = function.inline_closed(jaxpr, names) if closed else function.inline(jaxpr, names)
+        outs += [function.tokens[e] for e in gives]
+        function.tokens = outside
+        types = types_of(jaxpr.out_avals, gives)
+        function.lines.append(
+            (f"stablehlo.return {', '.join(outs)} : {types}" if outs else "stablehlo.return", "")
+        )
+
+    def constant(self, value, aval):
+        """The name of a constant of type ``aval``; ``value`` is a scalar or a small NumPy array."""
+        return self._function.constant(value, aval)
+
+    def inline(self, jaxpr, names):
+        """Write a body in place; return the names of its outputs."""
+        return self._function.inline(jaxpr, names)
+
+    def write(self, parts, avals, names):
+        """Write what ``parts`` computes with operations, in place.
+
+        Args:
+          parts: from arrays of types ``avals`` to a list of arrays.
+          names: of the values that it is given.
+
+        Returns:
+          the names of the results.
+        """
+        return self._function.inline(stage(parts, avals, self.primitive.name).jaxpr, names)
+
+    def function(self, jaxpr, name):
+        """Write a body as a private function; return its symbol."""
+        return self._function.module.function_of(jaxpr, name)
+
+    def call(self, jaxpr, names, name="f", attributes=""):
+        """Write a body as a private function and call it; return the names of its outputs.
+
+        Args:
+          attributes: of the call, as MLIR text in braces.
+        """
+        symbol = self._function.module.function_of(jaxpr, name)
+        threaded = effects.ordered(jaxpr.effects)
+        ins = types_of([v.aval for v in (*jaxpr.constvars, *jaxpr.invars)], threaded)
+        outs = types_of(jaxpr.out_avals, threaded)
+        names = [*names, *[self.token(e) for e in threaded]]
+        attributes = f"{attributes} " if attributes else ""
+        text = f"func.call @{symbol}({', '.join(names)}) {attributes}: ({ins}) -> ({outs})"
+        return self.take_tokens(threaded, self.emit_all(text, len(jaxpr.outvars) + len(threaded)))
+
+    def broadcast_operand(self, name, aval, shape):
+        """``name`` spread to ``shape`` if it is a scalar beside arrays, as elementwise operations allow."""
+        if aval.shape == shape:
+            return name
+        wide = ShapedArray(shape, aval.dtype)
+        return self.emit(f"stablehlo.broadcast_in_dim {name}, dims = [] : ({aval.mlir}) -> {wide.mlir}")

@@ -1,0 +1,1 @@
+"""Who, where, and what next: source positions, tracebacks, names of arguments."""

@@ -1,0 +1,212 @@
+"""Whose line was that? Positions in the user's program, and names of functions and packages for messages.
+
+Every equation remembers the user's line that asked for it, so finding it must cost next to nothing:
+``caller`` walks frames outward to the first file that is not *internal* and keeps the code object and the
+instruction's offset, a few hundred nanoseconds. Only ``position`` turns that pair into file, line and
+column, when a message, a profile or a ``loc`` is printed.
+
+Internal are the folders of core and of the plugins (the plugin manager calls ``add_internal_root``), and
+the two modules of the standard library whose frames stand between a decorated function and its caller.
+"""
+
+import contextlib
+import functools
+import os
+import sys
+from itertools import islice
+from typing import NamedTuple
+
+__all__ = [
+    "Position", "Site", "add_internal_root", "address", "caller", "definition_site", "describe_function",
+    "is_internal", "named_like", "position", "short_path", "stacklevel",
+]  # fmt: skip
+
+_positions = {}
+_POSITIONS_KEPT = 1 << 15
+
+
+class Position(NamedTuple):
+    """A place in a source file. ``line`` and ``column`` count from 1; 0 means that Python does not know."""
+
+    file: str
+    line: int
+    column: int
+    function: str
+
+    def __str__(self):
+        return f"{short_path(self.file)}:{self.line}"
+
+
+class Site(NamedTuple):
+    """Where an object was defined: the file and line, and the name of the module."""
+
+    file: str
+    line: int
+    module: str
+
+    def __str__(self):
+        return f"{short_path(self.file)}:{self.line}"
+
+
+# Who is internal ----------------------------------------------------------------------------------
+
+
+def _forms(path):
+    """The beginnings of file names that mean ``path``: as it was given, and with links resolved."""
+    forms = {os.path.abspath(path), os.path.realpath(path)}
+    return [os.path.join(form, "") if os.path.isdir(form) else form for form in forms]
+
+
+_roots = [
+    form
+    for path in (os.path.dirname(os.path.dirname(__file__)), contextlib.__file__, functools.__file__)
+    for form in _forms(path)
+]
+_verdicts = {}
+DOORS = "<rabbet>"  # the file name of the doors that ``tracebacks.folded`` makes
+
+
+def add_internal_root(path):
+    """Count every file under ``path`` (a folder, or one file) as internal, from now on."""
+    _roots.extend(form for form in _forms(path) if form not in _roots)
+    _verdicts.clear()
+
+
+def is_internal(file):
+    """Whether a frame of this file is Rabbet's business rather than the user's."""
+    verdict = _verdicts.get(file)
+    if verdict is None:
+        verdict = _verdicts[file] = file.startswith((*_roots, "<frozen importlib", DOORS))
+    return verdict
+
+
+# Where are we -------------------------------------------------------------------------------------
+
+
+def caller():
+    """``(code, lasti)`` of the nearest frame outside the internal roots; of the outermost one if all are
+    inside.
+    """
+    frame = sys._getframe(1)
+    while True:
+        code = frame.f_code
+        try:
+            internal = _verdicts[code.co_filename]
+        except KeyError:
+            internal = is_internal(code.co_filename)
+        if not internal:
+            return code, frame.f_lasti
+        outer = frame.f_back
+        if outer is None:
+            return code, frame.f_lasti
+        frame = outer
+
+
+def stacklevel():
+    """What ``warnings.warn`` takes, in the function that calls this, to point at the user's line: the nearest
+    frame outside the internal roots, or the outermost one.
+    """
+    frame, level = sys._getframe(1), 1
+    while is_internal(frame.f_code.co_filename) and frame.f_back is not None:
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def position(where):
+    """The ``Position`` of a pair that ``caller`` returned."""
+    code, lasti = where
+    # By the identity of the code, because hashing a code object reads all of it. The entry keeps the code
+    # alive.
+    known = _positions.get((id(code), lasti))
+    if known is not None:
+        return known[0]
+    line, _, column, _ = next(islice(code.co_positions(), lasti // 2, None), (None,) * 4)
+    line = code.co_firstlineno if line is None else line
+    found = Position(code.co_filename, line, 0 if column is None else column + 1, code.co_qualname)
+    if len(_positions) >= _POSITIONS_KEPT:
+        _positions.clear()
+    _positions[id(code), lasti] = found, code
+    return found
+
+
+def definition_site(skip=(), maker_of=None):
+    """The ``Site`` of the statement that makes an object, when called in the object's ``__init__``.
+
+    Frames of the modules named in ``skip`` are passed over too, and functions that were given the name
+    ``maker_of`` as their first argument: they make such objects for whoever called them.
+    """
+    frame = sys._getframe(2)
+    while frame.f_back is not None and (
+        frame.f_code.co_name in ("__init__", "__new__")
+        or frame.f_globals.get("__name__") in skip
+        or (maker_of is not None and _first_argument(frame) == maker_of)
+    ):
+        frame = frame.f_back
+    return Site(frame.f_code.co_filename, frame.f_lineno, frame.f_globals.get("__name__", "?"))
+
+
+def owner(module):
+    """`` of rabbet-core 0.1.0`` for a module of an installed package that bears its name, else nothing; for
+    messages.
+    """
+    import importlib.metadata  # only where something went wrong: it takes longer than all of core
+
+    first, *rest = module.split(".")
+    for name in (f"{first}-{rest[0]}" if rest else first, f"{first}-core", first):
+        try:
+            return f" of {name.replace('_', '-')} {importlib.metadata.version(name)}"
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return ""
+
+
+def _first_argument(frame):
+    code = frame.f_code
+    value = frame.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
+    return value if type(value) is str else None
+
+
+def address(function):
+    """``file:line`` of a function (seen through ``functools.wraps`` and ``partial``), for messages."""
+    while True:
+        inner = getattr(function, "__wrapped__", None) or getattr(function, "func", None)
+        if inner is None or inner is function:
+            break
+        function = inner
+    code = getattr(function, "__code__", None)
+    if code is None:  # an object with a __call__ written in Python
+        code = getattr(vars(type(function)).get("__call__"), "__code__", None)
+    if code is not None:
+        return f"{short_path(code.co_filename)}:{code.co_firstlineno}"
+    return f"{getattr(function, '__module__', None) or type(function).__module__} (no source)"
+
+
+def describe_function(function):
+    """``name (file:line)`` of a function, for messages."""
+    name = getattr(function, "__qualname__", None) or getattr(function, "__name__", None)
+    if name is None and isinstance(function, functools.partial):
+        name = f"partial of {getattr(function.func, '__qualname__', type(function.func).__name__)}"
+    return f"{name or type(function).__qualname__} ({address(function)})"
+
+
+def named_like(wrapper, function):
+    """Let messages name ``function`` where they meet ``wrapper``; returns ``wrapper``."""
+    wrapper.__wrapped__ = function
+    name = getattr(function, "__qualname__", None) or getattr(function, "__name__", None)
+    if name is not None:
+        wrapper.__qualname__ = name
+    return wrapper
+
+
+def short_path(file):
+    """``file`` as seen from the import path or the working folder, whichever says it shortest."""
+    return _short_path(file, tuple(p for p in sys.path if p))
+
+
+@functools.lru_cache(maxsize=4096)
+def _short_path(file, import_path):
+    try:
+        places = {os.path.join(os.path.abspath(p), "") for p in (*import_path, os.getcwd())}
+    except OSError:  # the working folder is gone
+        return file
+    return min((file[len(p) :] for p in places if file.startswith(p) and p != os.sep), key=len, default=file)

@@ -1,0 +1,1 @@
+"""Programs as data: types of arrays, equations, effects; how a program is printed and checked."""

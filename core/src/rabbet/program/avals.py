@@ -1,0 +1,202 @@
+"""Abstract values: what is known of an array before it exists.
+
+A ``ShapedArray`` is interned, so equal abstract values are one object. Caches all over Rabbet use that: a
+signature is a tuple of these objects and comparing two of them costs an identity test. Its StableHLO type
+text is computed once.
+"""
+
+from math import prod
+from typing import Any
+
+from rabbet import dtypes
+from rabbet.messages.tracebacks import folded
+
+_interned = {}
+_ADOPTING = {
+    "b": frozenset([bool]),
+    "i": frozenset([int]),
+    "u": frozenset([int]),
+    "f": frozenset([int, float]),
+    "c": frozenset([int, float, complex]),
+}
+
+
+class ShapedArray:
+    """The shape and dtype of an array, and whether its dtype came from a bare Python scalar.
+
+    Args:
+      shape: a tuple of non-negative ints.
+      dtype: a NumPy dtype, anything that names one, or an ``ExtendedDType``.
+      weak_type: True if the dtype gives way to the other operand's in promotion.
+
+    Two equal calls return the same object; compare with ``is`` or ``==`` alike.
+    """
+
+    __slots__ = (
+        "shape", "dtype", "weak_type", "ndim", "size", "kind", "adopting", "arithmetic", "is_extended",
+        "_mlir", "_scalar", "__weakref__",
+    )  # fmt: skip
+    shape: tuple
+    dtype: Any
+    weak_type: bool
+    ndim: int
+    size: int
+    kind: str
+    adopting: frozenset
+    arithmetic: bool
+    is_extended: bool
+    _mlir: Any
+    _scalar: Any
+
+    def __new__(cls, shape, dtype, weak_type=False):
+        key = (shape, dtype, weak_type)
+        try:
+            return _interned[key]
+        except (KeyError, TypeError):
+            return _intern(
+                tuple([_dimension(d) for d in shape]), dtypes.canonicalize(dtype), bool(weak_type), key
+            )
+
+    @property
+    def mlir(self):
+        """The StableHLO type ``tensor<2x3xf32>``; for a typed key that of its storage."""
+        if self._mlir is None:
+            physical = self.physical
+            dims = "".join([f"{d}x" for d in physical.shape])
+            self._mlir = f"tensor<{dims}{dtypes.mlir_name(physical.dtype)}>"
+        return self._mlir
+
+    @property
+    def scalar(self):
+        """The aval of one element, as weakly typed as this one: what a Python number becomes beside such an
+        array.
+        """
+        if self._scalar is None:
+            self._scalar = ShapedArray((), self.dtype, self.weak_type)
+        return self._scalar
+
+    @property
+    def physical(self):
+        """The aval of the array that stores this one; itself, but for an extended dtype and float0."""
+        dtype = self.dtype
+        if dtype is dtypes.float0:
+            return ShapedArray(self.shape, bool)
+        if self.is_extended:
+            return ShapedArray((*self.shape, *dtype.physical_shape), dtype.physical_dtype)
+        return self
+
+    def update(self, **changes):
+        """The aval that differs from this one in ``shape``, ``dtype`` or ``weak_type``."""
+        return ShapedArray(
+            changes.get("shape", self.shape),
+            changes.get("dtype", self.dtype),
+            changes.get("weak_type", self.weak_type),
+        )
+
+    def strong(self):
+        """The same aval without a weak type."""
+        return ShapedArray(self.shape, self.dtype) if self.weak_type else self
+
+    def str_short(self):
+        """The field's short form, ``f32[2,3]``; a weak type ends in a star there where it is asked for by
+        ``repr``.
+        """
+        return f"{dtypes.short_name(self.dtype)}[{','.join(map(str, self.shape))}]"
+
+    def __repr__(self):
+        return f"ShapedArray({self.str_short()}{', weak_type=True' if self.weak_type else ''})"
+
+    def __len__(self):
+        if not self.shape:
+            raise TypeError("len() of an array without dimensions")
+        return self.shape[0]
+
+    def __reduce__(self):
+        return ShapedArray, (self.shape, self.dtype, self.weak_type)
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+
+def _dimension(size):
+    try:
+        number = size.__index__()
+    except AttributeError:
+        raise TypeError(
+            f"a shape is a tuple of ints, got the dimension {size!r} of type {type(size).__name__}"
+        ) from None
+    if number < 0:
+        raise ValueError(f"a dimension cannot be negative, got {number}")
+    return number
+
+
+def _intern(shape, dtype, weak_type, key):
+    proper = (shape, dtype, weak_type)
+    aval = _interned.get(proper)
+    if aval is None:
+        aval = object.__new__(ShapedArray)
+        aval.shape, aval.dtype, aval.weak_type = shape, dtype, weak_type
+        aval.ndim, aval.size, aval._mlir, aval._scalar = len(shape), prod(shape), None, None
+        aval.is_extended = isinstance(dtype, dtypes.ExtendedDType)
+        aval.kind = dtypes.kind(dtype)
+        aval.arithmetic = aval.kind != "b"
+        # The Python numbers that can stand beside such an array without changing its dtype.
+        aval.adopting = _ADOPTING.get(aval.kind, frozenset())
+        # Two threads may build the same aval: setdefault keeps the first for both.
+        aval = _interned.setdefault(proper, aval)
+    try:
+        _interned[key] = aval
+    except TypeError:
+        pass
+    return aval
+
+
+@folded
+class ShapeDtypeStruct:
+    """A shape and a dtype standing in for an array, as ``eval_shape`` takes and returns.
+
+    Args:
+      shape: a sequence of ints.
+      dtype: anything that names a dtype.
+    """
+
+    __slots__ = ("aval", "sharding")
+
+    def __init__(
+        self, shape, dtype, *, sharding=None, weak_type=False, manual_axis_type=None, is_ref=False
+    ):  # fmt: skip
+        if manual_axis_type is not None or is_ref:
+            name = "is_ref" if is_ref else "manual_axis_type"
+            raise NotImplementedError(
+                f"ShapeDtypeStruct: {name} is not supported in this version, leave it out"
+            )
+        if dtype is None:
+            raise ValueError("ShapeDtypeStruct needs a dtype, got None")
+        # Dimensions are checked here, because the table of avals would find 2.0 under 2.
+        shape = tuple([_dimension(d) for d in shape])
+        self.aval = ShapedArray(shape, dtypes.canonicalize(dtype), weak_type)
+        self.sharding = sharding
+
+    shape = property(lambda self: self.aval.shape)
+    dtype = property(lambda self: self.aval.dtype)
+    weak_type = property(lambda self: self.aval.weak_type)
+    ndim = property(lambda self: self.aval.ndim)
+    size = property(lambda self: self.aval.size)
+
+    def __len__(self):
+        return len(self.aval)
+
+    def __eq__(self, other):
+        return isinstance(other, ShapeDtypeStruct) and (self.aval, self.sharding) == (
+            other.aval,
+            other.sharding,
+        )
+
+    def __hash__(self):
+        return hash((self.aval, self.sharding))
+
+    def __repr__(self):
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name})"

@@ -1,0 +1,113 @@
+"""How Python scalars take part in operations: they adopt the dtype of the arrays beside them.
+
+Rules are written with plain numbers (``mul(x, 2.0)``), whatever the dtype of ``x`` is; the bottom
+interpreters, staging and evaluation, ask here what such a number becomes.
+"""
+
+import numpy as np
+
+from rabbet import dtypes
+from rabbet.program.avals import ShapedArray
+
+PYTHON_SCALARS = (bool, int, float, complex)
+_python_scalars = frozenset(PYTHON_SCALARS)
+
+
+def is_python_scalar(x):
+    """Whether ``x`` is a bare Python number, whose dtype is weak."""
+    return type(x) in _python_scalars
+
+
+def adopted_avals(op, args, type_of):
+    """The avals of ``args``, with each Python scalar typed by the arrays beside it if the primitive says so.
+
+    Args:
+      op: the operator.
+      args: its operands; at least one is a Python scalar.
+      type_of: gives the aval of an operand.
+    """
+    first = op.primitive.adopt
+    if first == 0 and len(args) == 2:
+        # By far the commonest case, x * 2.0, without the ceremony.
+        x, y = args
+        if type(y) in _python_scalars:
+            if type(x) not in _python_scalars:
+                aval = type_of(x)
+                if type(y) in aval.adopting:
+                    return [aval, aval.scalar]
+        else:
+            aval = type_of(y)
+            if type(x) in aval.adopting:
+                return [aval.scalar, aval]
+    avals = [type_of(a) for a in args]
+    if first is None:
+        return avals
+    arrays = [a for x, a in zip(args[first:], avals[first:], strict=True) if type(x) not in _python_scalars]
+    # The decisive operand is the first strongly typed array; weak ones give way to it as they do in
+    # promotion.
+    model = next((a for a in arrays if not a.weak_type), arrays[0] if arrays else None)
+    if model is None:
+        dtype, weak = dtypes.promote(*args[first:])
+        model = ShapedArray((), dtype, weak)
+    for i in range(first, len(args)):
+        if type(args[i]) in _python_scalars and fits(args[i], model.dtype):
+            avals[i] = ShapedArray((), model.dtype, model.weak_type)
+    return avals
+
+
+def fits(value, dtype):
+    """Whether a Python scalar may adopt ``dtype`` without changing its kind, as a float as int would."""
+    if isinstance(dtype, dtypes.ExtendedDType):
+        return False
+    return dtypes.kind_rank(type(value)) <= dtypes.kind_rank(dtype)
+
+
+class TypedScalar:
+    """A number of exactly the dtype of ``aval``, where a NumPy scalar would be narrowed (see ``dtypes``)."""
+
+    __slots__ = ("aval", "value")
+
+    def __init__(self, value, aval):
+        self.value = value
+        self.aval = aval
+
+    shape = property(lambda self: self.aval.shape)
+    dtype = property(lambda self: self.aval.dtype)
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(self.value, self.aval.dtype if dtype is None else dtype)
+
+    def __repr__(self):
+        return str(self.value)
+
+
+def typed(value, dtype):
+    """A scalar operand of exactly ``dtype``: a NumPy scalar, or a ``TypedScalar`` where that is narrowed."""
+    scalar = np.asarray(value).astype(dtype)[()]
+    return scalar if dtypes.narrow(scalar.dtype) == dtype else TypedScalar(scalar, ShapedArray((), dtype))
+
+
+def as_operand(value, aval):
+    """A Python scalar as something whose own type is ``aval``'s dtype: a Python scalar still, where that is
+    the default width.
+    """
+    dtype = aval.dtype
+    if isinstance(dtype, dtypes.ExtendedDType):
+        return value
+    scalar_type = dtypes.scalar_type_of(dtype)
+    if dtypes.scalar_dtype(scalar_type) == dtype:
+        return value if type(value) is scalar_type else scalar_type(value)
+    return typed(value, dtype)
+
+
+def as_numpy(value, aval):
+    """A scalar as a NumPy array of its aval's dtype; an int that does not fit raises ``OverflowError``."""
+    dtype = aval.dtype
+    if type(value) is int and dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        if not info.min <= value <= info.max:
+            raise OverflowError(
+                f"the Python int {value} does not fit {dtype.name} (from {info.min} to {info.max}); "
+                f"give an array of a wider dtype, as in numpy.asarray(..., dtype='int64')"
+            )
+    return np.asarray(value).astype(dtype)

@@ -1,0 +1,1 @@
+"""What is known of operations: primitives, rule tables, the standard payloads."""

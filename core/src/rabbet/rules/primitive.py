@@ -1,0 +1,310 @@
+"""Primitives and operators: the words of the language that every interpreter speaks.
+
+A ``Primitive`` is a name, its kinds (laws it obeys) and a shape rule. With its parameters it becomes an
+``Op``, interned, so that the same operation is the same object and what was computed for it once (shapes,
+compiled programs) stays with it. Calling either one speaks to the current interpreter.
+
+The rules that the owner of a primitive writes stand beside it, under the name of their table: that table
+may come from a package which is not installed.
+"""
+
+import importlib
+import inspect
+import pickle
+
+from rabbet.errors import RuleConflict
+from rabbet.messages import source_positions, tracebacks
+from rabbet.program.context import context
+from rabbet.program.effects import NONE, Effect
+from rabbet.rules import tables
+from rabbet.rules.tables import KINDS
+
+# An eager loop over x[i:i+1] makes an operator per i: past this many the table of one primitive starts anew.
+MOST_OPS = 4096
+
+_registry = {}
+
+
+class Primitive:
+    """One operation, whose meaning each transformation gives by a rule.
+
+    Args:
+      name: unique within its package; shown in programs.
+      abstract: ``abstract(*avals, **params)`` returns the output aval, or a tuple of them with
+        ``multiple_results``.
+      kinds: laws from ``KINDS``, the specific ones first. The first kind for which a table has a rule serves.
+      multiple_results: True if calls return a list.
+      effects: the ``Effect``s of calling it, or a function from its parameters to them; that makes
+        ``effect`` one of its kinds. A primitive of that kind which names none has one of its own name.
+      adopt: from which operand on Python scalars take the dtype of the first array operand; 0 for
+        elementwise ones, None: never.
+      operands: the names of the operands, where callers may also give them by name; ``inspect.signature``
+        shows them. The last one may start with ``*``: any number of them, not by name.
+      doc: one sentence on what it computes.
+
+    Example:
+      >>> triple = Primitive("triple", lambda x: x, kinds=("elementwise", "linear", "increasing"))
+      >>> @triple.decompose
+      ... def triple_parts(op, x):
+      ...     return lax.mul(x, 3.0)
+    """
+
+    def __init__(
+        self, name, abstract, *, kinds=(), multiple_results=False, doc="", adopt=None, effects=None,
+        operands=(),
+    ):  # fmt: skip
+        unknown = [kind for kind in kinds if kind not in KINDS]
+        if unknown:
+            raise ValueError(
+                f"primitive {name!r} declares unknown kinds {unknown}; the kinds are {', '.join(KINDS)}"
+            )
+        self.name = name
+        if effects is not None and "effect" not in kinds:
+            kinds = (*kinds, "effect")
+        self.kinds = tuple(kinds)
+        self.effects = (Effect(name),) if effects is None and "effect" in kinds else effects
+        # Whether it carries bodies or has effects: staging looks closer then.
+        self.special = "body" in kinds or "effect" in kinds
+        self.multiple_results = multiple_results
+        self.abstract = abstract
+        self.adopt = 0 if adopt is None and "elementwise" in kinds else adopt
+        self.operands = tuple(operands)
+        self.rules = {}
+        self.decomposition = None
+        self.__doc__ = doc
+        self.where = source_positions.definition_site(maker_of=name)
+        self.__module__ = self.where.module
+        self._ops = {}
+        self._plain = Op(self, {})
+        _registry.setdefault(name, self)
+
+    def __call__(self, *args, **params):
+        try:
+            if params and self.operands:
+                args, params = self._in_their_places(args, params)
+            op = self.op(**params) if params else self._plain
+            try:
+                return context.interpreter.process(op, args)
+            except ShapesDiffer as error:
+                together = None if self.adopt != 0 else error.aligned(args)
+                if together is None:
+                    raise
+            return context.interpreter.process(op, together)
+        except Exception as error:
+            tracebacks.fold_traceback(error)
+            raise
+
+    def _in_their_places(self, args, params):
+        """Operands that were given by name put behind the others; (operands, what is left of ``params``)."""
+        if params.keys().isdisjoint(self.operands):
+            return args, params
+        names = self.__signature__.replace(parameters=map(_operand, self.operands))
+        params = dict(params)
+        given = {name: params.pop(name) for name in self.operands if name in params}
+        try:
+            return names.bind(*args, **given).args, params
+        except TypeError as error:
+            raise TypeError(f"{self.name}{names}: {error}") from None
+
+    @property
+    def __signature__(self):
+        """The operands by their names, then the parameters that the shape rule takes by keyword."""
+        if not self.operands:
+            return None
+        shape_rule = inspect.signature(self.abstract).parameters.values()
+        parameters = [p for p in shape_rule if p.kind is p.KEYWORD_ONLY]
+        return inspect.Signature([*map(_operand, self.operands), *parameters])
+
+    def op(self, **params):
+        """The operator of this primitive with ``params``; the same object for equal hashable params."""
+        if not params:
+            return self._plain
+        key = tuple(params.items())
+        try:
+            op = self._ops.get(key)
+        except TypeError:
+            return Op(self, params)
+        if op is None:
+            return self._intern(key, params)
+        if op.has_numbers and not _same_numbers(op.params, params):
+            return self._intern((key, _number_types(params)), params)
+        return op
+
+    def _intern(self, key, params):
+        op = self._ops.get(key)
+        if op is None:
+            op = Op(self, params)
+            if "body" in self.kinds:
+                return op
+            if len(self._ops) >= MOST_OPS:
+                self._ops.clear()
+            self._ops[key] = op
+        return op
+
+    def effects_of(self, params):
+        """The set of effects of calling this primitive with ``params``, without those of its bodies."""
+        if self.effects is None:
+            return NONE
+        return frozenset(self.effects(**params) if callable(self.effects) else self.effects)
+
+    def rule(self, table):
+        """Decorator: the owner's rule of this primitive for the table of that name (``"lower:cuda"`` for
+        one platform).
+        """
+
+        def install(function):
+            if table in self.rules:
+                raise RuleConflict(
+                    f"primitive {self.name!r} already has a {table!r} rule at "
+                    f"{source_positions.address(self.rules[table])}; "
+                    f"a second one stands at {source_positions.address(function)}. Keep one of them."
+                )
+            self.rules[table] = function
+            self._rules_changed()
+            return function
+
+        return install
+
+    def decompose(self, function):
+        """Decorator: ``function(op, *args)`` computes this primitive by others; serves every table without
+        a rule.
+        """
+        if self.decomposition is not None:
+            raise RuleConflict(
+                f"primitive {self.name!r} already has a decomposition at "
+                f"{source_positions.address(self.decomposition)}; "
+                f"a second one stands at {source_positions.address(function)}. Keep one of them."
+            )
+        self.decomposition = function
+        self._rules_changed()
+        return function
+
+    def _rules_changed(self):
+        if tables.forget_lookups():
+            self.forget()
+
+    def forget(self):
+        """Drop the interned operators and the programs compiled for eager calls."""
+        for op in (*self._ops.values(), self._plain):
+            op.programs.clear()
+        self._ops.clear()
+
+    def __repr__(self):
+        return self.name
+
+    def __reduce__(self):
+        if find(self.name) is not self:
+            raise pickle.PicklingError(
+                f"primitive {self.name!r} made at {self.where} cannot be pickled: its name was taken "
+                "first by the one made at "
+                f"{find(self.name).where}"
+            )
+        return unpickle, (self.name, self.__module__)
+
+
+class ShapesDiffer(TypeError):
+    """Operands of an elementwise primitive have different shapes.
+
+    Programs know no broadcasting. Where somebody calls such a primitive on arrays of one rank, sizes of 1
+    are spread in front of it: ``aligned(args)`` returns the operands so, or None where that does not help.
+    """
+
+    def __init__(self, message, aligned):
+        super().__init__(message)
+        self.aligned = aligned
+
+
+class Op:
+    """A primitive with its parameters. Calling it speaks to the current interpreter."""
+
+    __slots__ = ("primitive", "params", "programs", "has_numbers", "_outs", "__weakref__")
+
+    def __init__(self, primitive, params):
+        self.primitive = primitive
+        self.params = params
+        self.has_numbers = not _NUMBERS.isdisjoint(map(type, params.values()))
+        self.programs = {}
+        self._outs = {}
+
+    def __call__(self, *args):
+        return context.interpreter.process(self, args)
+
+    def out(self, avals):
+        """The output aval (a tuple of them with multiple results) for a tuple of input avals; computed
+        once.
+        """
+        out = self._outs.get(avals)
+        if out is None:
+            out = self._outs[avals] = self.primitive.abstract(*avals, **self.params)
+        return out
+
+    def outs(self, avals):
+        """The output avals as a tuple, whether there is one or several."""
+        out = self.out(avals)
+        return tuple(out) if self.primitive.multiple_results else (out,)
+
+    def known_count(self, operands):
+        """How many results it has for so many operands, where the shape rule has been asked; else 0."""
+        for avals, outs in self._outs.items():
+            if len(avals) == operands:
+                return len(outs)
+        return 0
+
+    def __getitem__(self, name):
+        return self.params[name]
+
+    def __reduce__(self):
+        return _remake, (self.primitive, self.params)
+
+    def __repr__(self):
+        params = " ".join(f"{k}={v}" for k, v in self.params.items())
+        return f"{self.primitive.name}[{params}]" if params else self.primitive.name
+
+
+# Python finds True and 1.0 under 1, and -0.0 under 0.0, but as parameters they may mean different programs.
+_NUMBERS = frozenset([bool, int, float, complex])
+
+
+def _number_types(params):
+    return tuple(
+        [(type(v), str(v) if v == 0 else "") if type(v) in _NUMBERS else None for v in params.values()]
+    )
+
+
+def _same_numbers(params, others):
+    for v, w in zip(params.values(), others.values(), strict=True):
+        if v is not w and type(v) in _NUMBERS and (type(v) is not type(w) or (v == 0 and str(v) != str(w))):
+            return False
+    return True
+
+
+def _operand(name):
+    kinds = inspect.Parameter
+    if name.startswith("*"):
+        return kinds(name[1:], kinds.VAR_POSITIONAL)
+    return kinds(name, kinds.POSITIONAL_OR_KEYWORD)
+
+
+def _remake(primitive, params):
+    return primitive.op(**params)
+
+
+def unpickle(name, module):
+    """The primitive called ``name``, importing the module that makes it if need be."""
+    if name not in _registry:
+        importlib.import_module(module)
+    if name not in _registry:
+        raise pickle.UnpicklingError(
+            f"there is no primitive {name!r}, and importing {module!r} did not make it"
+        )
+    return _registry[name]
+
+
+def find(name):
+    """The first primitive made under this name, for ``rabbet explain`` and pickles; None if there is none."""
+    return _registry.get(name)
+
+
+def all_primitives():
+    """Every primitive by name, in the order in which they were made."""
+    return dict(_registry)

@@ -1,0 +1,405 @@
+"""Rule tables: how each transformation treats each primitive, and how a rule is found.
+
+Lookup goes down these steps and remembers the answer:
+
+1. the rule that the primitive's owner put beside it under this table's name;
+2. the table's own rule for the primitive;
+3. a ``RuleSet`` of a third package (entry-point group ``rabbet.rules``, looked at only when 1 and 2 miss);
+4. a primitive that carries bodies is interpreted through them (its owner's ``"body"`` rule);
+5. the table's rule for one of the primitive's kinds, in the order in which the primitive lists them;
+6. the table's rule for all primitives with a rule in another table, where it has one (``derived_from``);
+7. the primitive's decomposition into other primitives;
+8. the table's rule for all that is left, where it has one (``otherwise``), or else
+   ``MissingRule``, which names the primitive, the packages that own both sides, and the line to write.
+
+A platform comes first at each of the first three steps: a rule for ``"lower:cuda"`` goes before one for
+``"lower"``.
+"""
+
+import importlib
+import weakref
+from typing import Any, NamedTuple
+
+from rabbet.errors import MissingRule, RuleConflict
+from rabbet.messages import source_positions
+
+KINDS = (
+    "elementwise", "increasing", "decreasing", "linear", "bilinear", "structural", "reduction", "body",
+    "effect",
+)  # fmt: skip
+"""The laws that a primitive can declare and a table can have rules for."""
+
+CORE = "rabbet.primitives."
+"""Where the primitives of the core are made."""
+
+
+class Found(NamedTuple):
+    """A rule and where it came from: ``owner``, ``table``, ``bridge``, ``body``, ``kind``, ``derived``,
+    ``decomposition`` or ``otherwise``.
+    """
+
+    rule: object
+    source: str
+    detail: str = ""
+
+
+class _Rules:
+    """Rules for primitives under one table's name, collected by decorators; a value."""
+
+    def __init__(self, name):
+        self.name = name
+        self.by_primitive = {}
+
+    def primitive(self, *primitives, platform=None):
+        """Decorator: the rule of this table for ``primitives``, on one platform only if it is named."""
+
+        for primitive in primitives:
+            if not hasattr(primitive, "kinds"):
+                raise TypeError(
+                    f"{self!r}: rules are for primitives, got {type(primitive).__name__} "
+                    f"{primitive!r}. A function is interpreted "
+                    f"through the primitives that it is made of; rabbet.make_jaxpr(f)(*args) shows which"
+                )
+
+        def install(function):
+            for primitive in primitives:
+                _refuse_second(
+                    self, self.by_primitive, (primitive, platform), function, f"primitive {primitive.name!r}"
+                )
+            for primitive in primitives:
+                self.by_primitive[primitive, platform] = function
+            forget_lookups()
+            return function
+
+        return install
+
+
+class RuleSet(_Rules):
+    """Rules that a third package ships for a table and primitives that it owns neither of.
+
+    Args:
+      name: the table's name, ``"batch"``.
+    """
+
+    def __init__(self, name):
+        super().__init__(name)
+        self._modules = {}
+
+    def later(self, module, *names):
+        """Announce rules for primitives of Rabbet's core by their names, without importing anything.
+
+        The rule for the primitive ``"lu"`` is the function ``lu`` of ``module`` (a dotted name), which is
+        imported when the first of them is looked for.
+        """
+        self._modules.update(dict.fromkeys(names, module))
+
+    def names(self):
+        """The names of the primitives for which ``later`` has announced rules, sorted."""
+        return sorted(self._modules)
+
+    def find(self, primitive, platform=None):
+        """The rule for ``primitive``, or None; one for no particular platform goes first."""
+        rules = self.by_primitive
+        own = rules.get((primitive, None)) or rules.get((primitive, platform))
+        if own is None and primitive.name in self._modules and primitive.__module__.startswith(CORE):
+            own = getattr(importlib.import_module(self._modules[primitive.name]), primitive.name)
+            rules[primitive, None] = own
+        return own
+
+    def __repr__(self):
+        return f"RuleSet({self.name!r}, {len(self.by_primitive)} rules)"
+
+
+class RuleTable(_Rules):
+    """The rules of one transformation.
+
+    Args:
+      name: unique among tables; what owners of primitives write in ``@primitive.rule(name)``.
+      doc: the payload's shape, ``"(op, *boxes) -> Box"``.
+      bridges: ``bridges(name)`` returns the ``RuleSet`` objects of third packages; by default those of the
+        installed plugins.
+
+    Example:
+      >>> rules = RuleTable("enclose", doc="(op, *boxes) -> Box")
+      >>> @rules.kind("increasing")
+      ... def increasing(op, *boxes):
+      ...     return Box(op(*(b.lo for b in boxes)), op(*(b.hi for b in boxes)))
+    """
+
+    def __init__(self, name, doc="", bridges=None):
+        super().__init__(name)
+        self.__doc__ = doc
+        self.by_kind = {}
+        self.model: Any = None
+        self.from_model: Any = None
+        self.last_resort: Any = None
+        self.where = source_positions.definition_site()
+        self._bridges = bridges
+        self._memo = {}
+        _tables.setdefault(name, self)
+
+    def kind(self, *kinds):
+        """Decorator: the rule for every primitive of these kinds that has none of its own."""
+
+        unknown = [kind for kind in kinds if kind not in KINDS]
+        if unknown:
+            raise ValueError(f"{self!r}: unknown kinds {unknown}; the kinds are {', '.join(KINDS)}")
+
+        def install(function):
+            for kind in kinds:
+                _refuse_second(self, self.by_kind, kind, function, f"kind {kind!r}")
+            for kind in kinds:
+                self.by_kind[kind] = function
+            forget_lookups()
+            return function
+
+        return install
+
+    def derived_from(self, table):
+        """Decorator: the rule for every primitive that has none here, of its own or of its kinds, but one in
+        another table, from which the function makes this table's. It goes before decompositions, as the
+        rule that it is made from does.
+        """
+
+        def install(function):
+            if self.from_model is not None:
+                raise RuleConflict(
+                    f"{self!r} already derives rules from those of {self.model!r} at "
+                    f"{source_positions.address(self.from_model)}; "
+                    f"a second way stands at {source_positions.address(function)}. Keep one of them."
+                )
+            self.model, self.from_model = table, function
+            forget_lookups()
+            return function
+
+        return install
+
+    def otherwise(self, function):
+        """Decorator: the rule for every primitive that has none of its own, of its kinds or by its parts.
+
+        For transformations that can do something with any primitive.
+        """
+        if self.last_resort is not None:
+            raise RuleConflict(
+                f"{self!r} already has a rule for all other primitives at "
+                f"{source_positions.address(self.last_resort)}; "
+                f"a second one stands at {source_positions.address(function)}. Keep one of them."
+            )
+        self.last_resort = function
+        forget_lookups()
+        return function
+
+    def lookup(self, primitive, platform=None):
+        """The rule for ``primitive``. Raises ``MissingRule`` where all steps fail."""
+        try:
+            return self._memo[primitive, platform]
+        except KeyError:
+            found = self.explain(primitive, platform)
+            if found is None:
+                raise self.missing(primitive) from None
+            _remembering.add(self)
+            self._memo[primitive, platform] = found.rule
+            return found.rule
+
+    def explain(self, primitive, platform=None):
+        """What ``lookup`` finds, as ``Found``, or None."""
+        for where in (platform, None) if platform is not None else (None,):
+            own = primitive.rules.get(self.name if where is None else f"{self.name}:{where}")
+            if own is not None:
+                return Found(own, "owner", where or "")
+            own = self.by_primitive.get((primitive, where))
+            if own is not None:
+                return Found(own, "table", where or "")
+            bridge = self._from_bridges(primitive, where)
+            if bridge is not None:
+                return bridge
+        if "body" in primitive.rules:
+            return Found(Through(primitive.rules["body"]), "body")
+        for kind in primitive.kinds:
+            if kind in self.by_kind:
+                return Found(self.by_kind[kind], "kind", kind)
+        if self.from_model is not None:
+            made_from = self.model.explain(primitive, platform)
+            if made_from is not None and made_from.source not in ("decomposition", "otherwise"):
+                return Found(self.from_model, "derived", self.model.name)
+        if primitive.decomposition is not None:
+            return Found(Decomposed(primitive.decomposition), "decomposition")
+        return Found(self.last_resort, "otherwise") if self.last_resort is not None else None
+
+    def _from_bridges(self, primitive, platform):
+        rule_sets = self._bridges(self.name) if self._bridges is not None else find_bridges(self.name)
+        hits = [
+            (s, s.by_primitive[primitive, platform])
+            for s in rule_sets
+            if (primitive, platform) in s.by_primitive
+        ]
+        if len(hits) > 1:
+            addresses = " and ".join(source_positions.address(rule) for _, rule in hits)
+            raise RuleConflict(
+                f"two packages bring a {self.name!r} rule for primitive {primitive.name!r}: {addresses}. "
+                f"Switch one off with RABBET_DISABLE_PLUGINS."
+            )
+        return Found(hits[0][1], "bridge") if hits else None
+
+    def missing(self, primitive):
+        """The ``MissingRule`` to raise: who, where, and what to write. ``reached`` adds to it how it came
+        to this.
+        """
+        kinds = ", ".join(primitive.kinds) or "none"
+        known = ", ".join(self.by_kind) or "none"
+        name = primitive.name
+        error = MissingRule(
+            f"no {self.name!r} rule for primitive {name!r} (kinds: {kinds})\n"
+            f"  primitive {name!r}{source_positions.owner(primitive.where.module)} is defined at "
+            f"{primitive.where}\n"
+            f"  table {self.name!r}{source_positions.owner(self.where.module)} is defined at {self.where}; "
+            "its rules by kind "
+            f"serve: {known}\n"
+            f"  to fix: write one beside the primitive with @{name}.rule({self.name!r}), in the table "
+            f"with @rules.primitive({name}), "
+            f"or in a RuleSet({self.name!r}) of a package of yours{self._by_model(name)}; "
+            "see docs/extend.md#how-a-rule-is-found"
+        )
+        error.missing = self, primitive  # type: ignore[attr-defined]
+        return error
+
+    def _by_model(self, name):
+        return f", or write @{name}.rule({self.model.name!r}), from which it follows" if self.model else ""
+
+    def forget(self):
+        """Drop remembered lookups, as after plugins changed."""
+        self._memo.clear()
+        _remembering.discard(self)
+
+    def __repr__(self):
+        return f"RuleTable({self.name!r})"
+
+
+class Decomposed:
+    """What step 6 finds: ``parts(op, *args)`` computes the primitive by others, under the interpreter that
+    asked.
+    """
+
+    __slots__ = ("parts",)
+
+    def __init__(self, parts):
+        self.parts = parts
+
+
+class Through:
+    """What step 4 finds: ``body(op, interpreter, args)`` takes the interpreter through the bodies (see
+    ``bodies``).
+    """
+
+    __slots__ = ("body",)
+
+    def __init__(self, body):
+        self.body = body
+
+
+def refusing(reason):
+    """A rule for what a transformation cannot do to a primitive: it raises ``MissingRule`` with the reason.
+
+    Args:
+      reason: why, and what to do instead; ``"random bits have no derivative"``.
+
+    Example:
+      >>> bits.rule("jvp")(refusing("random bits have no derivative"))
+    """
+
+    def refuse(op, *payloads):
+        raise MissingRule(f"{op.primitive.name!r}: {reason}")
+
+    refuse.refusal = reason  # type: ignore[attr-defined]
+    return refuse
+
+
+def miscounted(table, primitive, rule, out, wanted, where):
+    """The error for a rule that did not return one payload per result.
+
+    Args:
+      out: what it returned.
+      wanted: how many results the primitive has.
+      where: the user's position, or None.
+    """
+    given = f"a list of {len(out)}" if type(out) in (list, tuple) else f"a {type(out).__name__}"
+    place = None if where is None else source_positions.position(where)
+    called = "" if place is None else f", called at {place}"
+    return TypeError(
+        f"the {table.name!r} rule for primitive {primitive.name!r} ({source_positions.address(rule)}) "
+        f"returned {given}; {primitive.name!r} has {wanted} results{called}. A rule of a primitive with "
+        "several results returns a list of as many payloads"
+    )
+
+
+def reached(error, table, primitive, where):
+    """Extend ``MissingRule`` on its way out: by which rule for which primitive it was reached, and from
+    which user line.
+
+    Args:
+      error: the ``MissingRule``.
+      table, primitive: whose rule was running.
+      where: the user's position, or None.
+    """
+    lines = error.args[0].split("\n")
+    if not hasattr(error, "chain"):
+        # The innermost caller knows the user's line.
+        error.chain = 0
+        if where is not None:
+            lines.insert(1, f"  called at {source_positions.position(where)}")
+    if getattr(error, "missing", None) != (table, primitive):
+        found = table.explain(primitive)
+        if found is not None:
+            error.chain += 1
+            lines.insert(error.chain, f"  reached from {described(found, table, primitive)}")
+    error.args = ("\n".join(lines),)
+
+
+def described(found, table, primitive):
+    """A rule in words, with its address."""
+    if found.source == "body":
+        return f"the body of {primitive.name!r}, which {table.name!r} goes through"
+    if found.source == "decomposition":
+        return f"the decomposition of {primitive.name!r} ({source_positions.address(found.rule.parts)})"
+    kind = f" (by kind {found.detail!r})" if found.source == "kind" else ""
+    kind = f" (from that for {found.detail!r})" if found.source == "derived" else kind
+    return f"the {table.name!r} rule for {primitive.name!r}{kind} ({source_positions.address(found.rule)})"
+
+
+def no_bridges(name):
+    """No third packages: what ``find_bridges`` is until ``rabbet`` is composed."""
+    return ()
+
+
+find_bridges = no_bridges
+_tables = {}
+_remembering = weakref.WeakSet()
+
+
+def forget_lookups():
+    """Drop all remembered lookups, because a rule was added; whether there were any."""
+    tables = list(_remembering)
+    for table in tables:
+        table.forget()
+    return bool(tables)
+
+
+def set_bridges(finder):
+    """Name the function that returns the installed ``RuleSet`` objects for a table name. Called once, by
+    composition.
+    """
+    global find_bridges
+    find_bridges = finder
+
+
+def all_tables():
+    """Every rule table by name, in the order in which they were made."""
+    return dict(_tables)
+
+
+def _refuse_second(table, rules, key, function, what):
+    if key in rules:
+        raise RuleConflict(
+            f"{table!r} already has a rule for {what} at {source_positions.address(rules[key])}; "
+            f"a second one stands at {source_positions.address(function)}. Keep one of them."
+        )

@@ -1,0 +1,1 @@
+"""How a function is run on something other than arrays: interpreters, staging, bodies, axes."""

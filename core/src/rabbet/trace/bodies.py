@@ -1,0 +1,241 @@
+"""How any interpreter goes through primitives that carry programs: calls, branches, loops.
+
+An interpreter gives ``lift`` and ``type_of`` (and ``join``, where static parts differ); from that alone the
+functions here stage a body *under* the interpreter: its payloads, flattened to their leaves, become the
+inputs of a new program, and what comes out is flattened again. The static parts, which say how leaves make
+payloads, stay outside the program.
+
+A value the interpreter never touched is *plain*: it is its own single leaf, and ``PLAIN`` is its static part.
+"""
+
+from typing import Any, NamedTuple
+
+from rabbet import tree
+from rabbet.program.jaxpr import evaluate, open_consts
+from rabbet.trace.interpreter import Tracer, payload_of, run_traced, typeof
+from rabbet.trace.staging import stage
+
+
+class Plain:
+    """The static part of a value that the interpreter has not touched; the bottom of every join."""
+
+    def __repr__(self):
+        return "PLAIN"
+
+
+PLAIN = Plain()
+
+
+class Threaded(NamedTuple):
+    """The static part of the state of an interpreter that ``threads`` one."""
+
+    treedef: Any
+
+
+class State:
+    """Stands among values for the state of their interpreter."""
+
+    def __repr__(self):
+        return "STATE"
+
+
+STATE = State()
+
+
+def entering(interpreter, args):
+    """The operands of a body: ``args``, and ``STATE`` where the interpreter threads one."""
+    return [*args, STATE] if interpreter.threads else list(args)
+
+
+def take_apart(interpreter, values):
+    """Flatten operands: a tracer of ``interpreter`` to its payload's leaves, any other value to itself.
+
+    Returns:
+      (leaves, structures): one structure per value, ``PLAIN`` or the payload's treedef.
+    """
+    leaves, structures = [], []
+    for x in values:
+        if type(x) is Tracer and x.interpreter is interpreter:
+            parts, treedef = tree.flatten(x.payload)
+            leaves += parts
+            structures.append(treedef)
+        elif x is STATE:
+            parts, treedef = tree.flatten(interpreter.state)
+            leaves += parts
+            structures.append(Threaded(treedef))
+        else:
+            leaves.append(x)
+            structures.append(PLAIN)
+    return leaves, tuple(structures)
+
+
+def put_together(interpreter, structures, leaves):
+    """The inverse of ``take_apart``: tracers (by the interpreter's ``wrap``) and plain values. A state is
+    given to the interpreter and is not among the values.
+    """
+    values, at = [], 0
+    for structure in structures:
+        if structure is PLAIN:
+            values.append(leaves[at])
+            at += 1
+        elif type(structure) is Threaded:
+            n = structure.treedef.num_leaves
+            interpreter.state = tree.unflatten(structure.treedef, leaves[at : at + n])
+            at += n
+        else:
+            n = structure.num_leaves
+            values.append(interpreter.wrap(tree.unflatten(structure, leaves[at : at + n])))
+            at += n
+    return values
+
+
+def interpret(interpreter, jaxpr, structures, leaf_avals, outputs=None, state_at=None):
+    """Stage ``jaxpr`` under a fresh copy of ``interpreter``.
+
+    Args:
+      jaxpr: the body.
+      structures: the static part of each of its inputs.
+      leaf_avals: the types of the flattened inputs.
+      outputs: the static part that each output must have (None: whatever it comes to have); values are
+        forced to it.
+      state_at: where the state stands among the outputs, for an interpreter that threads one; by default
+        behind them.
+
+    Returns:
+      (body, out_structures, consts): ``body`` takes ``consts`` and then the leaves of the inputs, and
+      returns the leaves of the outputs. ``consts`` are empty where nothing outside was captured, and then
+      the result is kept with ``jaxpr``.
+    """
+    key = interpreter.key()
+    memo = None if key is None else (key, structures, tuple(leaf_avals), outputs, state_at)
+    if memo is not None and memo in jaxpr.memo:
+        return jaxpr.memo[memo]
+    out_structures = None
+
+    def flat(*leaves):
+        nonlocal out_structures
+        inner = interpreter.fresh()
+
+        def on_values(*_):
+            return evaluate(jaxpr, put_together(inner, structures, leaves))
+
+        outs = run_traced(inner, on_values, [])
+        if inner.threads:
+            outs.insert(len(outs) if state_at is None else state_at, STATE)
+        if outputs is None:
+            leaves, out_structures = take_apart(inner, outs)
+            return leaves
+        out_structures = outputs
+        return [leaf for x, s in zip(outs, outputs, strict=True) for leaf in forced(inner, x, s)]
+
+    closed = stage(flat, leaf_avals, jaxpr.name)
+    result = open_consts(closed), out_structures, list(closed.consts)
+    if memo is not None and not closed.consts:
+        jaxpr.memo[memo] = result
+    return result
+
+
+def follows(interpreter, tables):
+    """Whether the interpreter's rules are made from those of a table with one of these names (see
+    ``RuleTable.derived_from``): then such a rule goes before the body.
+    """
+    model = None if interpreter.table is None else interpreter.table.model
+    return model is not None and model.name in tables
+
+
+def by_model(interpreter, op, args):
+    """The outputs of ``op`` by a rule that ``follows``; for body rules, which run with the parent current."""
+    outs = interpreter.table.from_model(op, *[payload_of(interpreter, x) for x in args])
+    return [interpreter.wrap(payload) for payload in outs]
+
+
+# ---------------------------------------------------------------------------------- joining and forcing
+class Hole:
+    """Stands for a leaf where only a payload's static part is looked at."""
+
+    def __repr__(self):
+        return "*"
+
+
+HOLE = Hole()
+
+
+def skeleton(structure):
+    """A payload with ``HOLE`` for each leaf."""
+    return tree.unflatten(structure, [HOLE] * structure.num_leaves)
+
+
+def join(interpreter, a, b):
+    """The least static part that covers two; ``PLAIN`` is below all others."""
+    if a is PLAIN or a == b:
+        return b
+    if b is PLAIN:
+        return a
+    if type(a) is Threaded:
+        joined = interpreter.join_state(skeleton(a.treedef), skeleton(b.treedef))
+        return Threaded(tree.structure(joined))
+    return tree.structure(interpreter.join(skeleton(a), skeleton(b)))
+
+
+def join_all(interpreter, first, second):
+    """``join`` for each pair of two tuples of static parts."""
+    return tuple([join(interpreter, a, b) for a, b in zip(first, second, strict=True)])
+
+
+def forced(interpreter, x, structure):
+    """The leaves of a value (a tracer of ``interpreter``, alive or finished, or a plain value) brought to a
+    static part.
+    """
+    if x is STATE:
+        return forced_state(interpreter, structure.treedef)
+    mine = type(x) is Tracer and x.interpreter is interpreter
+    if structure is PLAIN:
+        if mine:
+            raise TypeError(
+                f"{interpreter.describe()}: a value that must stay plain depends on a transformed one"
+            )
+        return [x]
+    payload = x.payload if mine else interpreter.lift(x)
+    leaves, have = tree.flatten(payload)
+    if have == structure:
+        return leaves
+    leaves, have = tree.flatten(interpreter.force(payload, skeleton(structure)))
+    if have != structure:
+        raise TypeError(
+            f"{interpreter.describe()}: force gave the static part {have}, {structure} was asked for"
+        )
+    return leaves
+
+
+def forced_state(interpreter, structure):
+    """The leaves of the interpreter's state brought to a static part."""
+    leaves, have = tree.flatten(interpreter.state)
+    if have == structure:
+        return leaves
+    leaves, have = tree.flatten(interpreter.force_state(interpreter.state, skeleton(structure)))
+    if have != structure:
+        raise TypeError(
+            f"{interpreter.describe()}: force_state gave the static part {have}, {structure} was asked for"
+        )
+    return leaves
+
+
+def widened(interpreter, values, body_of):
+    """The static parts of loop carries: the least that hold the initial values and whatever the body makes
+    of them.
+
+    Args:
+      values: the initial values.
+      body_of: from the carries' static parts and leaf avals to the static parts that the body returns for
+        them.
+
+    Returns:
+      (structures, leaves): the static parts, and the initial values' leaves forced to them.
+    """
+    _, structures = take_apart(interpreter, values)
+    while True:
+        leaves = [leaf for x, s in zip(values, structures, strict=True) for leaf in forced(interpreter, x, s)]
+        after = join_all(interpreter, structures, body_of(structures, [typeof(leaf) for leaf in leaves]))
+        if after == structures:
+            return structures, leaves
+        structures = after

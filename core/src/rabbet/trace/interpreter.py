@@ -1,0 +1,416 @@
+"""Tracers and interpreters: how a Python function is run on something other than arrays.
+
+``run(interpreter, fn, payloads)`` makes the interpreter current and calls ``fn`` on tracers that hold the
+payloads. Each operation that meets one of these tracers is looked up in the interpreter's table, and its
+rule runs with the interpreter's parent current, so rules speak to the level below. There is no stack to
+search: an interpreter knows its parent and a tracer knows its interpreter.
+
+A payload is any pytree of arrays. A value the interpreter never touched stays plain: it is an array, a
+scalar or a tracer of a level below, not a tracer of this one.
+"""
+
+import copy
+from typing import Any
+
+import numpy as np
+
+from rabbet import dtypes, tree
+from rabbet.errors import MissingRule, UnexpectedTracerError
+from rabbet.messages import source_positions
+from rabbet.program import python_scalars
+from rabbet.program.avals import ShapedArray, ShapeDtypeStruct
+from rabbet.program.context import context
+from rabbet.rules import tables
+from rabbet.trace import named_axes
+
+PYTHON = frozenset(python_scalars.PYTHON_SCALARS)
+
+
+class Tracer:
+    """Stands for an array while a transformation runs; holds its interpreter's payload."""
+
+    __slots__ = ("interpreter", "payload", "aval", "where", "__weakref__")
+    __array_priority__ = 1000
+
+    def __init__(self, interpreter, payload, aval, where=None):
+        self.interpreter = interpreter
+        self.payload = payload
+        self.aval = aval
+        self.where = where
+
+    shape = property(lambda self: self.aval.shape, doc="The shape, a tuple of ints.")
+    dtype = property(lambda self: self.aval.dtype, doc="The dtype.")
+    ndim = property(lambda self: self.aval.ndim, doc="The number of dimensions.")
+    size = property(lambda self: self.aval.size, doc="The number of elements.")
+    weak_type = property(lambda self: self.aval.weak_type, doc="Whether the dtype gives way in promotion.")
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __repr__(self):
+        return f"Tracer<{self.aval.str_short()}> of {self.interpreter.describe()}"
+
+
+class Interpreter:
+    """A transformation's way of running a program. Subclasses give a ``table`` and three small methods.
+
+    ``lift(value)`` represents a constant as a payload; ``type_of(payload)`` is the aval that the function
+    sees; ``join(a, b)``, where payloads of one value can differ in their static part, is the least payload
+    that covers both (see ``bodies``).
+    """
+
+    __slots__ = ("parent", "fn", "alive", "state", "__dict__")
+    parent: Any
+    fn: Any
+    alive: bool
+    state: Any
+    table: Any = None
+    # Whether it has a ``state``, a pytree of arrays that its ``wrap`` may replace while the program runs:
+    # through branches and loops the state is threaded like a value. Every operation is then its own.
+    threads = False
+    # Whether rules that a function has for other transformations survive this one (see
+    # ``primitives.custom``): then the payload has one leaf, the value itself, and the interpreter gives
+    # ``uniform``, ``collapse`` and ``give_back``. One that ``threads`` a state has plain values then.
+    carries = False
+    # Whether ``lift`` is given numbers in the dtype that they adopt from the arrays beside them, so that it
+    # may compute with them. An interpreter whose ``lift`` only wraps the value does without.
+    lifts_typed = True
+    # The named axes along which this interpreter maps its function, ``((name, size), ...)``: collectives over
+    # them come to its method ``collective``.
+    bound = ()
+
+    def lift(self, value):
+        """The payload of a value that this interpreter has not touched."""
+        raise NotImplementedError(
+            f"{type(self).__name__} must say how to lift a constant: define lift(self, value)"
+        )
+
+    def type_of(self, payload):
+        """The aval that the transformed function sees for this payload."""
+        raise NotImplementedError(
+            f"{type(self).__name__} must give the type of a payload: define type_of(self, payload)"
+        )
+
+    def uniform(self, payload):
+        """The payload with the static part that all values can have; itself where payloads have no choice."""
+        return payload
+
+    def collapse(self, payload):
+        """The value of a uniform payload that stands for an untouched one."""
+        (leaf,) = tree.leaves(payload)
+        return leaf
+
+    def give_back(self, payload, structure):
+        """The leaf of a cotangent for an input of the given static part (``bodies.PLAIN`` where it was not
+        touched).
+        """
+        (leaf,) = tree.leaves(payload)
+        return leaf
+
+    def join(self, a, b):
+        """The least payload that covers two of different static parts; their leaves are placeholders (see
+        ``bodies``).
+        """
+        raise TypeError(
+            f"{self.describe()}: a loop or branch brings together values whose representations differ "
+            f"({a} and {b}); "
+            f"{type(self).__name__} must define join(a, b) and force(payload, like)"
+        )
+
+    def force(self, payload, like):
+        """``payload`` with the static part of ``like``, which covers its own; the leaves of ``like`` are
+        placeholders.
+        """
+        raise TypeError(
+            f"{self.describe()}: {type(self).__name__} must define force(payload, like) to "
+            "go through this loop"
+        )
+
+    def join_state(self, a, b):
+        """The least state that covers two of different static parts; their leaves are placeholders. Only
+        for an interpreter that ``threads`` one.
+        """
+        raise TypeError(
+            f"{self.describe()}: a loop or branch brings together the states {a} and {b}; "
+            f"{type(self).__name__} must define join_state(a, b) and force_state(state, like)"
+        )
+
+    def force_state(self, state, like):
+        """``state`` with the static part of ``like``, which covers its own; the leaves of ``like`` are
+        placeholders.
+        """
+        raise TypeError(
+            f"{self.describe()}: {type(self).__name__} must define force_state(state, like) to "
+            "go through this loop"
+        )
+
+    def sliced(self, payload):
+        """For a scanned input: (payload whose leaves have the scanned dimension in front, payload of one
+        slice with placeholders).
+        """
+        return payload, payload
+
+    def stacked(self, slice_payload):
+        """For a scanned output: the payload (of placeholders) that stacking such slices along a new first
+        dimension makes.
+        """
+        return slice_payload
+
+    def predicate(self, op, args):
+        """What to do where a branch or loop is decided by a value of this interpreter; by default an error
+        that says so.
+
+        Called with this interpreter current; ``args`` are the operands of ``op``. Returns its outputs.
+        """
+        decider = args[0] if op.primitive.name == "cond" else None
+        value = "a value" if decider is None else f"a value of type {typeof(decider).str_short()}"
+        made = getattr(decider, "where", None)
+        raise TypeError(
+            f"{self.describe()}: {op.primitive.name!r} is decided by {value} that depends on "
+            f"transformed inputs{'' if made is None else f' (made at {source_positions.position(made)})'}"
+            f"{'' if context.where is None else f', at {source_positions.position(context.where)}'}. "
+            f"Decide by values that do not, or give {type(self).__name__} a method predicate(op, args)"
+        )
+
+    def collective(self, op, args):
+        """What a collective (``lax.psum``) over an axis that this interpreter binds does.
+
+        Called with the level below current; ``args`` are the operands of ``op``, of which any or none may be
+        this interpreter's tracers. Returns what the function sees.
+        """
+        raise NotImplementedError(
+            f"{self.describe()} binds the axis {op.params['axis']!r}: {type(self).__name__} must define "
+            "collective(op, args)"
+        )
+
+    def binds(self, names):
+        """Whether this interpreter binds one of these axes."""
+        return any(name in names for name, _ in self.bound)
+
+    def observed(self, payload):
+        """What ``debug.print`` and ``debug.callback`` see of a payload: a pytree of arrays, by default the
+        payload itself.
+        """
+        return payload
+
+    def at_this_level(self, method, *args):
+        """Call ``method`` with this interpreter current; for rules, which run with the parent current."""
+        ctx = context
+        previous = ctx.interpreter
+        ctx.interpreter = self
+        try:
+            return method(*args)
+        finally:
+            ctx.interpreter = previous
+
+    def at_parent(self, method, *args):
+        """Call ``method`` with the level below current; for hooks, which run at this level."""
+        ctx = context
+        previous = ctx.interpreter
+        ctx.interpreter = self.parent
+        try:
+            return method(*args)
+        finally:
+            ctx.interpreter = previous
+
+    def fresh(self):
+        """A new interpreter of the same settings, for running a body; by default a shallow copy."""
+        return copy.copy(self)
+
+    def aside(self):
+        """Like ``fresh``, for running a function's derivative rule, whose state is left behind; an
+        interpreter that ``threads`` a state can do without what would only change it.
+        """
+        return self.fresh()
+
+    def key(self):
+        """What ``fresh`` copies, hashable: bodies interpreted under equal keys are shared. None: never
+        shared.
+        """
+        return type(self) if not self.__dict__ else None
+
+    def wrap(self, payload):
+        """The tracer of a payload that a rule returned. A subclass may return a plain value instead."""
+        return Tracer(self, payload, self.type_of(payload), context.where)
+
+    def process(self, op, args):
+        """Run one operation: by its rule if an argument is this interpreter's tracer, else on the parent."""
+        mine = False
+        payloads = []
+        for a in args:
+            if type(a) is Tracer and a.interpreter is self:
+                payloads.append(a.payload)
+                mine = True
+            else:
+                payloads.append(a)
+        ctx = context
+        outermost = ctx.where is None
+        if outermost:
+            ctx.where = source_positions.caller()
+        ctx.interpreter = self.parent
+        try:
+            if self.bound and self.binds(named_axes.used_by(op)):
+                if named_axes.is_collective(op):
+                    op.out(tuple([typeof(a) for a in args]))  # refuses operands that do not fit
+                    return self.collective(op, args)
+                mine = True  # a program that communicates along our axis concerns us whatever its operands
+            if not mine and not self.threads:
+                return op(*args)
+            if self.table is None:
+                raise NotImplementedError(
+                    f"{type(self).__name__} met primitive {op.primitive.name!r} and has no rules: "
+                    "write `table = rules` in the class, "
+                    f"where rules is a RuleTable"
+                )
+            rule = self.table.lookup(op.primitive)
+            if type(rule) is tables.Decomposed:
+                ctx.interpreter = self
+                return rule.parts(op, *args)
+            if type(rule) is tables.Through:
+                return rule.body(op, self, args)
+            for i, a in enumerate(args):
+                if payloads[i] is a:
+                    if self.lifts_typed and type(a) in PYTHON:
+                        a = python_scalars.as_operand(a, python_scalars.adopted_avals(op, args, typeof)[i])
+                    payloads[i] = self.lift(a)
+            out = rule(op, *payloads)
+            if op.primitive.multiple_results:
+                wanted = op.known_count(len(args))
+                wanted = wanted or len(op.outs(tuple(python_scalars.adopted_avals(op, args, typeof))))
+                if type(out) not in (list, tuple) or len(out) != wanted:
+                    raise tables.miscounted(self.table, op.primitive, rule, out, wanted, ctx.where)
+                return [self.wrap(p) for p in out]
+            return self.wrap(out)
+        except MissingRule as error:
+            if mine or self.threads:
+                tables.reached(error, self.table, op.primitive, ctx.where)
+            raise
+        finally:
+            ctx.interpreter = self
+            if outermost:
+                ctx.where = None
+
+    def describe(self):
+        """A few words for messages: the transformation and the function that it runs."""
+        fn = getattr(self, "fn", None)
+        return f"{type(self).__name__}" + (
+            f" of {source_positions.describe_function(fn)}" if fn is not None else ""
+        )
+
+
+def run(interpreter, fn, payloads):
+    """Call ``fn`` on one tracer per payload with ``interpreter`` current; return its results as payloads.
+
+    Args:
+      interpreter: a new ``Interpreter``; it is finished when ``run`` returns, and its tracers with it.
+      fn: takes one array per payload and returns a pytree of arrays.
+      payloads: a sequence of payloads.
+
+    Returns:
+      what ``fn`` returned, each array replaced by its payload.
+    """
+    outs = run_traced(interpreter, fn, payloads)
+    return tree.map(lambda x: payload_of(interpreter, x), outs, is_leaf=is_tracer)
+
+
+def run_traced(interpreter, fn, payloads):
+    """Like ``run``, but return what ``fn`` returned as it is: tracers of the (now finished) interpreter and
+    plain values.
+    """
+    ctx = context
+    parent = ctx.interpreter
+    where = ctx.where
+    around = ctx.axes
+    interpreter.parent = parent
+    interpreter.fn = fn
+    interpreter.alive = True
+    tracers = [Tracer(interpreter, p, interpreter.type_of(p), where) for p in payloads]
+    ctx.interpreter = interpreter
+    ctx.where = None
+    if interpreter.bound:
+        ctx.axes = named_axes.with_more(around, interpreter.bound)
+    try:
+        return fn(*tracers)
+    finally:
+        ctx.interpreter = parent
+        ctx.where = where
+        ctx.axes = around
+        interpreter.alive = False
+
+
+def payload_of(interpreter, x):
+    """The payload of ``x`` under ``interpreter``: its own if it is one of its tracers, else ``x`` lifted."""
+    if type(x) is Tracer and x.interpreter is interpreter:
+        return x.payload
+    return interpreter.lift(x)
+
+
+def is_tracer(x):
+    """Whether ``x`` is a tracer: an array that a transformation has not computed yet."""
+    return type(x) is Tracer
+
+
+_scalar_avals = {
+    bool: ShapedArray((), np.dtype(bool)),
+    int: ShapedArray((), np.dtype("int32"), True),
+    float: ShapedArray((), np.dtype("float32"), True),
+    complex: ShapedArray((), np.dtype("complex64"), True),
+}
+
+
+def typeof(x):
+    """The ``ShapedArray`` of an array, a tracer, a ``ShapeDtypeStruct``, a Python or NumPy scalar, or a
+    NumPy array.
+
+    Raises:
+      TypeError: if ``x`` is none of these.
+    """
+    try:
+        return x.aval
+    except AttributeError:
+        pass
+    aval = _scalar_avals.get(type(x))
+    if aval is not None:
+        return (
+            aval
+            if not dtypes.wide_scalars()
+            else ShapedArray((), dtypes.scalar_dtype(type(x)), aval.weak_type)
+        )
+    if isinstance(x, (np.ndarray, np.generic)):
+        return ShapedArray(x.shape, dtypes.narrow(x.dtype))
+    if isinstance(x, (bool, int, float, complex)):
+        base = next(t for t in (bool, int, float, complex) if isinstance(x, t))
+        return _scalar_avals[base]
+    raise TypeError(
+        f"{type(x).__name__} is not an array: expected an array, a NumPy array or a scalar, got "
+        f"{_shorten(repr(x))}"
+    )
+
+
+def _shorten(text, most=60):
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
+def leaked(tracer):
+    """The error for a tracer that outlived its transformation."""
+    line = f"It was made at {source_positions.position(tracer.where)}. " if tracer.where is not None else ""
+    if tracer.interpreter.alive:
+        return UnexpectedTracerError(
+            f"a value of type {tracer.aval.str_short()} of {tracer.interpreter.describe()} was used by "
+            "a rule that runs below "
+            f"this transformation and closes over the value. {line}A function with rules of its own "
+            "(custom_jvp, custom_vjp) must "
+            f"take every value that is transformed as an argument."
+        )
+    return UnexpectedTracerError(
+        f"a value of type {tracer.aval.str_short()} was used outside the transformation that made it: "
+        f"{tracer.interpreter.describe()}, which has finished. {line}"
+        "Return it from the transformed function instead of storing it in a global, an attribute or a "
+        "closure."
+    )
+
+
+__all__ = ["Interpreter", "ShapeDtypeStruct", "Tracer", "context", "is_tracer", "payload_of", "run", "typeof"]

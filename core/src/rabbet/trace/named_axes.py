@@ -1,0 +1,89 @@
+"""Named axes: which names are bound where a function runs, to what sizes, and which programs use them.
+
+An interpreter that maps a function along an axis may give the axis a name (``Interpreter.bound``). While
+its function runs, also while a part of it is staged, the name stands in ``context.axes``, so that
+collectives know the axis's size. A staged program keeps the name in its equations; the interpreter that
+bound it gives them their meaning when the program is interpreted.
+"""
+
+import contextlib
+
+from rabbet.errors import UnboundAxisError
+from rabbet.program.context import context
+from rabbet.program.jaxpr import bodies_of
+
+COLLECTIVE = "collective"
+"""The name of the table whose rules say what a collective means to the interpreter that binds its axis."""
+
+
+def bound():
+    """The axes bound here: ``((name, size), ...)``, hashable, outermost first."""
+    return context.axes
+
+
+def size_of(name, who):
+    """The size of the axis of that name.
+
+    Raises:
+      UnboundAxisError: (a ``NameError``) no axis around has the name; ``who`` is asking.
+    """
+    for known, size in reversed(context.axes):
+        if known == name:
+            return size
+    raise UnboundAxisError(
+        f"{who}: no axis is called {name!r} here; {shown()}\n"
+        f"  to fix: name the axis where the function is mapped, as in rb.vmap(f, axis_name={name!r})"
+    )
+
+
+def shown():
+    """The bound axes in words."""
+    if not context.axes:
+        return "no axis has a name here"
+    return "the axes around are " + ", ".join([f"{name!r} (size {size})" for name, size in context.axes])
+
+
+def with_more(axes, more):
+    """``axes`` with further ones inside; one of the same name hides the outer one."""
+    if all(pair in axes for pair in more):
+        return axes
+    names = {name for name, _ in more}
+    return (*[pair for pair in axes if pair[0] not in names], *more)
+
+
+@contextlib.contextmanager
+def named(more):
+    """Within the ``with`` block the axes ``((name, size), ...)`` are bound: for tracing only, since nobody
+    gives them a meaning.
+    """
+    previous = context.axes
+    context.axes = with_more(previous, tuple(more))
+    try:
+        yield
+    finally:
+        context.axes = previous
+
+
+def is_collective(op):
+    """Whether an operator itself communicates along a named axis (its parameter ``axis``)."""
+    return COLLECTIVE in op.primitive.rules
+
+
+def used_by(op):
+    """The names of the axes along which an operator, or a program that it carries, communicates."""
+    if COLLECTIVE in op.primitive.rules:
+        return frozenset([op.params["axis"]])
+    if not op.primitive.special:
+        return NONE
+    return frozenset().union(*[used_in(body) for _, body in bodies_of(op)])
+
+
+NONE = frozenset()
+
+
+def used_in(jaxpr):
+    """The names of the axes along which a program communicates; found once."""
+    return jaxpr.once("axis names", lambda: frozenset().union(*[used_by(e.op) for e in jaxpr.equations]))
+
+
+__all__ = ["bound", "is_collective", "named", "shown", "size_of", "used_by", "used_in", "with_more"]

@@ -1,0 +1,134 @@
+"""From a Python function to a program: run it once on tracers that record each operation as an equation.
+
+Every operation is recorded, also one whose operands are all known: what a function computes is what the
+program computes. Arrays that the function captured become inputs of the program; bare numbers stand in it
+as literals.
+"""
+
+import numpy as np
+
+from rabbet import dtypes
+from rabbet.config import config
+from rabbet.messages import source_positions
+from rabbet.program import python_scalars
+from rabbet.program.checking import check
+from rabbet.program.context import context
+from rabbet.program.effects import NONE
+from rabbet.program.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var, effects_of
+from rabbet.trace.interpreter import Interpreter, Tracer, leaked, typeof
+
+PYTHON = frozenset(python_scalars.PYTHON_SCALARS)
+
+
+class Stage(Interpreter):
+    """Records operations. Its payload is the variable (or literal) of the program under construction."""
+
+    __slots__ = ("equations", "captured", "effects")
+
+    def __init__(self):
+        self.equations = []
+        self.captured = {}
+        self.effects = NONE
+
+    def process(self, op, args):
+        """Append one equation; its outputs are typed by the operator's shape rule."""
+        inputs, avals = [], []
+        loose = False
+        for a in args:
+            if type(a) is Tracer and a.interpreter is self:
+                v = a.payload
+            elif type(a) in PYTHON:
+                loose = True
+                inputs.append(a)
+                continue
+            else:
+                v = self.constant(a)
+            inputs.append(v)
+            avals.append(v.aval)
+        if loose:
+            avals = python_scalars.adopted_avals(op, args, typeof)
+            for i, v in enumerate(inputs):
+                if type(v) in PYTHON:
+                    inputs[i] = Literal(v, avals[i])
+        where = context.where or source_positions.caller()
+        out = op.out(tuple(avals))
+        primitive = op.primitive
+        if primitive.special:
+            self.effects |= effects_of(op)
+        if primitive.multiple_results:
+            outputs = [Var(a) for a in out]
+            self.equations.append(Equation(op, inputs, outputs, where))
+            return [Tracer(self, v, v.aval, where) for v in outputs]
+        v = Var(out)
+        self.equations.append(Equation(op, inputs, [v], where))
+        return Tracer(self, v, out, where)
+
+    def constant(self, x):
+        """The atom of a value that is not this interpreter's tracer: a literal for a scalar, else a captured
+        input.
+        """
+        if isinstance(x, (np.generic, python_scalars.TypedScalar, *python_scalars.PYTHON_SCALARS)):
+            return Literal(x, typeof(x))
+        if isinstance(x, np.ndarray) and x.ndim == 0 and x.dtype != dtypes.float0:
+            return Literal(x[()], typeof(x))
+        return self.capture(x)
+
+    def capture(self, x):
+        """The variable of a captured array; the same object is captured once."""
+        held = self.captured.get(id(x))
+        if held is None:
+            if type(x) is Tracer and not x.interpreter.alive:
+                raise leaked(x)
+            held = self.captured[id(x)] = (Var(typeof(x)), x)
+        return held[0]
+
+    def atom(self, x):
+        """The variable or literal that a returned value became."""
+        if type(x) is Tracer and x.interpreter is self:
+            return x.payload
+        return self.constant(x)
+
+    def lift(self, value):
+        return self.atom(value)
+
+    def type_of(self, payload):
+        return payload.aval
+
+    def describe(self):
+        return f"the trace of {source_positions.describe_function(self.fn)}"
+
+
+def stage(fn, avals, name=None):
+    """Trace ``fn`` on arrays of the given types.
+
+    Args:
+      fn: takes ``len(avals)`` arrays and returns a list of arrays.
+      avals: a sequence of ``ShapedArray``.
+      name: the program's name, by default the function's.
+
+    Returns:
+      a ``ClosedJaxpr``.
+    """
+    stager = Stage()
+    invars = [Var(a) for a in avals]
+    ctx = context
+    previous, where = ctx.interpreter, ctx.where
+    stager.parent, stager.fn, stager.alive = None, fn, True
+    ctx.interpreter, ctx.where = stager, None
+    try:
+        outs = fn(*[Tracer(stager, v, v.aval, where) for v in invars])
+        outvars = [stager.atom(x) for x in outs]
+    finally:
+        ctx.interpreter, ctx.where = previous, where
+        stager.alive = False
+    held = list(stager.captured.values())
+    jaxpr = Jaxpr(
+        invars,
+        outvars,
+        stager.equations,
+        [v for v, _ in held],
+        stager.effects,
+        name or getattr(fn, "__name__", "f"),
+    )
+    closed = ClosedJaxpr(jaxpr, [x for _, x in held])
+    return check(closed) if config.enable_checks else closed
