@@ -8,9 +8,10 @@ that looks among the installed packages when it is first asked.
 import contextlib
 import functools
 
-from rabbet import dtypes, passes
+from rabbet import dtypes, log_levels, passes
 from rabbet.config import Config, config
 from rabbet.errors import PluginError
+from rabbet.jax_settings import CONTEXTS
 from rabbet.lax import operators
 from rabbet.messages.tracebacks import folded
 from rabbet.primitives import standard
@@ -43,6 +44,7 @@ def compose():
     for name in ("debug_nans", "debug_infs"):
         # What is compiled checks its results, or does not, for good.
         config.watch(name, clear_caches)
+    log_levels.follow()
 
 
 def manager():
@@ -101,13 +103,7 @@ def notify_hooks(hook, **facts):
 def public_name(name):
     """The object behind ``rabbet.<name>``: a setting's context manager of core, or what a plugin offers."""
     if name in CONTEXTS:
-        return folded(config.context(name))
+        return folded(config.context("check_tracer_leaks" if name == "checking_leaks" else name))
     from rabbet.plugins import api
 
     return api.resolve(name)
-
-
-CONTEXTS = frozenset({
-    "debug_nans", "debug_infs", "default_device", "default_matmul_precision", "disable_jit",
-    "enable_checks", "enable_x64", "log_compiles", "numpy_rank_promotion",
-})  # fmt: skip

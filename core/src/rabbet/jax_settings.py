@@ -57,7 +57,8 @@ CONTEXTS = frozenset({
 INERT = (
     ("it chooses between two implementations inside JAX, and Rabbet has its own.", {
         "accurate_erf_inv": False, "bcoo_cusparse_lowering": False, "compiler_enable_remat_pass": True,
-        "custom_jvp3": False, "custom_vjp3": False, "disable_bwd_checks": False, "eager_constant_folding": False,
+        "custom_jvp3": False, "custom_vjp3": False, "disable_bwd_checks": False,
+        "eager_constant_folding": False,
         "embedded_constants_max_bytes": 32, "ragged_dot_use_ragged_dot_instruction": True,
         "raise_on_ppermute_sort_diff": True, "remat3": False, "remat_barrier_no_cotangents": False,
         "scan3": False, "softmax_custom_jvp": False, "threefry_gpu_kernel_lowering": False,
@@ -121,6 +122,7 @@ INERT = (
 UNMET = (
     ("arrays in reference cycles are not looked for.", {"array_garbage_collection_guard": None}),
     ("computations on several threads are allowed.", {"thread_guard": False}),
+    ("nobody follows which keys were used up.", {"debug_key_reuse": False}),
     ("programs are executed.", {"no_execution": False}),
     ("random numbers are those of the partitionable Threefry.", {"threefry_partitionable": True}),
     ("use rabbet.experimental.checkify.", {

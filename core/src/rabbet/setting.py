@@ -20,7 +20,7 @@ class Setting:
     a traced program means, so it is part of the key under which compiled programs are kept. ``env``
     defaults to ``RABBET_<NAME>``. ``jax``: JAX has a setting of this name that takes the same values, so
     ``JAX_<NAME>`` is read where ``RABBET_<NAME>`` is not set. An ``inert`` one is accepted and changes
-    nothing.
+    nothing. ``lenient``: a bad value in the environment is a warning and not an error.
     """
 
     name: str
@@ -31,6 +31,7 @@ class Setting:
     traced: bool = False
     jax: bool = False
     inert: bool = False
+    lenient: bool = False
 
     @property
     def variable(self):
@@ -45,28 +46,27 @@ class Setting:
             raise ConfigError(f"{source} cannot be {value!r}: {error}\n  {self.name}: {self.doc}") from None
 
     def initial(self, aliases=()):
-        """The value given by the environment, else the default. The variables of JAX come last: a value in
+        """The value given by the environment, else the default. JAX's own variables come last: a value in
         one of them that means nothing here is a warning, because it may be meant for JAX alone.
         """
-        text = os.environ.get(self.variable)
-        if text is not None:
-            return self.read(text, f"environment variable {self.variable}")
-        ways = [(alias.name, alias.given) for alias in aliases if alias.setting == self.name]
-        for name, given in ways:
-            variable = f"RABBET_{name.upper()}"
-            text = os.environ.get(variable)
-            if text is not None:
-                return self.read(text, f"environment variable {variable}", given)
-        if self.jax:
-            ways.append((self.name, lambda value: value))
-        for name, given in ways:
-            variable = f"JAX_{name.upper()}"
-            text = os.environ.get(variable)
-            if text is not None:
+        ways = [(self.name, None), *((a.name, a.given) for a in aliases if a.setting == self.name)]
+        foreign = ways if self.jax else ways[1:]
+        for prefix, names in (("RABBET", ways), ("JAX", foreign)):
+            for name, given in names:
+                variable = (
+                    self.variable if (prefix, name) == ("RABBET", self.name) else f"{prefix}_{name.upper()}"
+                )
+                text = os.environ.get(variable)
+                if text is None:
+                    continue
                 try:
-                    return self.parse(given(text))
-                except (ValueError, TypeError) as error:
-                    warnings.warn(f"{variable}={text!r} is ignored by Rabbet: {error}", stacklevel=2)
+                    return self.read(text, f"environment variable {variable}", given)
+                except ConfigError as error:
+                    if prefix == "RABBET" and not self.lenient:
+                        raise
+                    from rabbet.messages.source_positions import stacklevel  # above this module
+
+                    warnings.warn(f"Rabbet ignores {variable}: {error}", stacklevel=stacklevel())
         return self.default
 
 

@@ -6,10 +6,14 @@ from rabbet.jax_settings import INERT, UNMET, kind_of
 from rabbet.setting import Setting, boolean, choice, names, number, path, place, precision, seconds, size
 
 GUARDS = choice("allow", "log", "disallow", "log_explicit", "disallow_explicit", none=True)
-EFFORT = choice("UNKNOWN", "O0", "O1", "O2", "O3")
+LEVEL_NAMES = choice("UNKNOWN", "O0", "O1", "O2", "O3")
 LEVELS = choice("NOTSET", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 GENERATORS = choice("threefry2x32", "rbg", "unsafe_rbg")
 
+
+def effort(value):
+    """A level by its name, or a ``CompilerEffortLevel``."""
+    return LEVEL_NAMES(getattr(value, "name", value))
 
 
 def warning(name, default, reason):
@@ -19,7 +23,10 @@ def warning(name, default, reason):
     def read(value):
         value = parse(value)
         if value != default:
-            warnings.warn(f"config.{name}={value!r} has no effect in Rabbet: {reason}", stacklevel=5)
+            from rabbet.messages.source_positions import stacklevel  # above this module
+
+            message = f"config.{name}={value!r} has no effect in Rabbet: {reason}"
+            warnings.warn(message, stacklevel=stacklevel())
         return value
 
     return read
@@ -57,7 +64,7 @@ CORE_SETTINGS = (
             doc="Folder for compiled programs; None: 'rabbet' in the user's cache folder (XDG_CACHE_HOME)."),
     Setting("cache_max_bytes", 4 * 2**30, size,
             doc="Size limit of the folder of compiled programs; the least recently used go first."),
-    Setting("traceback", "fold", choice("fold", "full"),
+    Setting("traceback", "fold", choice("fold", "full"), lenient=True,
             doc="Whether errors hide Rabbet's own frames: fold or full."),
     Setting("cpu_asynchronous", False, boolean,
             doc="Let calls on CPU return before their result is there; read when the CPU client is made."),
@@ -66,7 +73,7 @@ CORE_SETTINGS = (
     Setting("explicit_x64_dtypes", "allow", choice("allow", "warn", "error"), traced=True, jax=True,
             doc="What a 64-bit dtype that is written out means while enable_x64 is off: itself, 32 bits with "
             "a warning, or an error."),
-    Setting("check_tracer_leaks", False, boolean, jax=True,
+    Setting("check_tracer_leaks", False, boolean, traced=True, jax=True,
             doc="Raise an error where a tracer outlives the transformation that made it (slow)."),
     Setting("no_tracing", False, boolean, jax=True,
             doc="Raise an error where a jitted function would be traced."),
@@ -80,9 +87,9 @@ CORE_SETTINGS = (
             "transfer."),
     Setting("captured_constants_warn_bytes", 2_000_000_000, number, jax=True,
             doc="Warn of a compiled function that captures arrays of more bytes in all; -1: never."),
-    Setting("optimization_level", "UNKNOWN", EFFORT, traced=True, jax=True,
+    Setting("optimization_level", "UNKNOWN", effort, traced=True, jax=True,
             doc="How much the compiler shall do for speed: O0 to O3, or UNKNOWN, its own choice."),
-    Setting("memory_fitting_level", "UNKNOWN", EFFORT, traced=True, jax=True,
+    Setting("memory_fitting_level", "UNKNOWN", effort, traced=True, jax=True,
             doc="How much the compiler shall do to fit programs into memory, as optimization_level."),
     Setting("disable_most_optimizations", False, boolean, traced=True, jax=True,
             doc="Compile without most optimizations: quick to compile, slow to run."),
@@ -90,7 +97,8 @@ CORE_SETTINGS = (
             doc="Folder for the programs that are lowered, a file each."),
     Setting("dump_ir_modes", ("stablehlo",), names, jax=True,
             doc="What dump_ir_to writes: stablehlo, jaxpr, or both, separated by commas."),
-    Setting("logging_level", "NOTSET", LEVELS, jax=True, doc="The level of the logger 'rabbet'."),
+    Setting("logging_level", "NOTSET", LEVELS, jax=True, lenient=True,
+            doc="The level of the logger 'rabbet'."),
     Setting("debug_log_modules", None, names, jax=True,
             doc="Loggers that show everything, by name, separated by commas, such as 'rabbet'."),
     Setting("default_prng_impl", "threefry2x32", GENERATORS, traced=True, jax=True,
@@ -103,8 +111,8 @@ CORE_SETTINGS = (
             doc="A number that is added to every seed."),
     Setting("high_dynamic_range_gumbel", False, boolean, traced=True, jax=True,
             doc="random.gumbel, and what draws by it, reaches further into the tail by default."),
-    Setting("debug_key_reuse", False, boolean, traced=True, jax=True,
-            doc="Raise KeyReuseError where a typed key is used up twice by calls outside traced functions."),
+    # Measured on CPU: the smallest program compiles in 19 ms, is stored in 0.6 ms and loaded in 0.9 ms; one
+    # of 50 matrix products in 58, 3.5 and 11 ms. So nearly everything is worth keeping.
     Setting("cache_min_seconds", 0.003, seconds,
             doc="Programs that took less time to compile are not kept on disk."),
     Setting("cache_min_bytes", 0, number, doc="Programs of fewer bytes are not kept on disk."),

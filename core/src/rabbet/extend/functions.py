@@ -30,6 +30,7 @@ from rabbet.messages.source_positions import (
     describe_function,
     named_like,
     position,
+    stacklevel,
 )
 from rabbet.messages.tracebacks import (
     fold_public,
@@ -102,6 +103,7 @@ __all__ = [
     "promoted",
     "shown",
     "spread",
+    "stacklevel",
     "to_array",
     "traceable",
 ]

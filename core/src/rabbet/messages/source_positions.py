@@ -13,6 +13,7 @@ import contextlib
 import functools
 import os
 import sys
+import threading
 from itertools import islice
 from typing import NamedTuple
 
@@ -95,11 +96,59 @@ def caller():
         except KeyError:
             internal = is_internal(code.co_filename)
         if not internal:
-            return code, frame.f_lasti
+            break
         outer = frame.f_back
         if outer is None:
-            return code, frame.f_lasti
+            break
         frame = outer
+    if _scoped and _scopes.names:
+        return Scoped((code, frame.f_lasti), _scopes.names)
+    return code, frame.f_lasti
+
+
+# Named parts of a program -------------------------------------------------------------------------
+
+
+class Scoped(tuple):
+    """``(code, lasti)`` within the named scopes ``scopes``, a tuple of names from the outermost."""
+
+    scopes: tuple
+
+    def __new__(cls, where, scopes):
+        made = super().__new__(cls, where)
+        made.scopes = scopes
+        return made
+
+    def __eq__(self, other):
+        return type(other) is Scoped and tuple.__eq__(self, other) and self.scopes == other.scopes
+
+    def __ne__(self, other):
+        return not self == other
+
+    def __hash__(self):
+        return hash((tuple.__hash__(self), self.scopes))
+
+
+class _Scopes(threading.local):
+    names = ()
+
+
+_scopes = _Scopes()
+_scoped = 0  # how many scopes are open, in any thread: ``caller`` looks no further where there is none
+
+
+def enter_scope(name):
+    """From now on this thread's operations stand in the scope ``name``, too."""
+    global _scoped
+    _scopes.names += (name,)
+    _scoped += 1
+
+
+def leave_scope():
+    """The scope that was entered last is left."""
+    global _scoped
+    _scopes.names = _scopes.names[:-1]
+    _scoped -= 1
 
 
 def stacklevel():

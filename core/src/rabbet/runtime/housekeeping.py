@@ -8,7 +8,7 @@ from rabbet import dtypes, tree
 from rabbet.messages.tracebacks import folded
 from rabbet.program.avals import ShapedArray
 from rabbet.rules import primitive
-from rabbet.runtime import program, values
+from rabbet.runtime import program, transfer_guards, values
 from rabbet.runtime.array import Array
 from rabbet.runtime.devices import default_clients
 from rabbet.runtime.placement import placement
@@ -21,7 +21,8 @@ def device_get(x):
     for leaf in leaves:
         if type(leaf) is Array:
             leaf.copy_to_host_async()
-    return tree.unflatten(treedef, [np.asarray(v) if hasattr(v, "__array__") else v for v in leaves])
+    with transfer_guards.explicit():
+        return tree.unflatten(treedef, [np.asarray(v) if hasattr(v, "__array__") else v for v in leaves])
 
 
 @folded

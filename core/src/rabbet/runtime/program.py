@@ -21,6 +21,7 @@ from rabbet.runtime import (
     cache,
     callbacks,
     compile_options,
+    dumps,
     effects,
     exhausted,
     hook_calls,
@@ -98,6 +99,8 @@ def lower(jaxpr, platform, name="main", *, donated=(), keep_unused=False, option
     except Exception:
         passes.blame(jaxpr, context)
         raise
+    if config.dump_ir_to is not None:
+        dumps.dump(name, trimmed, module)
     finished = time.perf_counter()
     hook_calls.tell(
         "lower_finished", name=name, platform=platform, pass_seconds=passed - started,

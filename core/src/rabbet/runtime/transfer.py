@@ -17,7 +17,7 @@ import numpy as np
 from rabbet import tree
 from rabbet.messages.tracebacks import fold_traceback, folded, folds_itself
 from rabbet.program.avals import ShapedArray
-from rabbet.runtime import adapter, dlpack
+from rabbet.runtime import adapter, dlpack, transfer_guards
 from rabbet.runtime.array import Array, from_host
 from rabbet.runtime.backends import default_registry
 from rabbet.runtime.devices import Device, default_device, device_count
@@ -150,8 +150,9 @@ def put_leaf(x, device, may_alias=True):
         if not x.interpreter.alive:
             raise leaked(x)
         return x
-    array = to_array(x, device)
-    out = array if device is None else moved(array, device, True)
+    with transfer_guards.explicit():
+        array = to_array(x, device)
+        out = array if device is None else moved(array, device, True)
     return out if may_alias else out.__deepcopy__({})
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from rabbet.messages.source_positions import describe_function
 from rabbet.program import python_scalars
 from rabbet.program.avals import ShapedArray
-from rabbet.runtime import adapter, failures
+from rabbet.runtime import adapter, failures, transfer_guards
 from rabbet.runtime.array import Array, from_host
 from rabbet.runtime.devices import default_device
 from rabbet.runtime.placement import placement
@@ -151,6 +151,7 @@ def moved(array, device, committed):
     spec = placement(array.aval, device, committed)
     if array.spec.device is device:
         return Array(array.raw, spec)
+    transfer_guards.between(array.aval, device)
     return Array(failures.translated(adapter.copy_to_device, array.raw, device.raw, spec.sharding), spec)
 
 

@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 
 from rabbet import dtypes, tree
+from rabbet.config import config
 from rabbet.errors import MissingRule, UnexpectedTracerError
 from rabbet.messages import source_positions
 from rabbet.program import python_scalars
 from rabbet.program.avals import ShapedArray, ShapeDtypeStruct
 from rabbet.program.context import context
 from rabbet.rules import tables
-from rabbet.trace import named_axes
+from rabbet.trace import leaks, named_axes
 
 PYTHON = frozenset(python_scalars.PYTHON_SCALARS)
 
@@ -81,6 +82,9 @@ class Interpreter:
     # The named axes along which this interpreter maps its function, ``((name, size), ...)``: collectives over
     # them come to its method ``collective``.
     bound = ()
+    # Whether user's code sees its tracers. False for one half of a transformation, which keeps tracers in the
+    # payloads of the other.
+    outermost = True
 
     def lift(self, value):
         """The payload of a value that this interpreter has not touched."""
@@ -333,12 +337,17 @@ def run_traced(interpreter, fn, payloads):
     if interpreter.bound:
         ctx.axes = named_axes.with_more(around, interpreter.bound)
     try:
-        return fn(*tracers)
+        outs = fn(*tracers)
     finally:
         ctx.interpreter = parent
         ctx.where = where
         ctx.axes = around
         interpreter.alive = False
+    # Without payloads the tracers were made by others, who still hold them; so are those of an inner half.
+    if config.check_tracer_leaks and payloads and interpreter.outermost:
+        del tracers
+        leaks.check(interpreter, outs)
+    return outs
 
 
 def payload_of(interpreter, x):

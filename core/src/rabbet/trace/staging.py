@@ -15,6 +15,7 @@ from rabbet.program.checking import check
 from rabbet.program.context import context
 from rabbet.program.effects import NONE
 from rabbet.program.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var, effects_of
+from rabbet.trace import leaks
 from rabbet.trace.interpreter import Interpreter, Tracer, leaked, typeof
 
 PYTHON = frozenset(python_scalars.PYTHON_SCALARS)
@@ -121,6 +122,9 @@ def stage(fn, avals, name=None):
     finally:
         ctx.interpreter, ctx.where = previous, where
         stager.alive = False
+    if config.check_tracer_leaks:
+        outs = None
+        leaks.check(stager, ())
     held = list(stager.captured.values())
     jaxpr = Jaxpr(
         invars,

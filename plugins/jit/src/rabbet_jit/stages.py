@@ -18,7 +18,7 @@ from rabbet.extend.passes import ClosedJaxpr, open_consts
 from rabbet.extend.primitive import ShapeDtypeStruct
 from rabbet.extend.transform import is_tracer
 
-from rabbet_jit import explain
+from rabbet_jit import explain, notices
 from rabbet_jit.measures import Measures
 
 # The structure of a function that returns one array.
@@ -128,6 +128,8 @@ class Lowered(Stage):
             keep_unused=self.jitted.keep_unused,
             options=self.jitted.options,
         )
+        notices.of_captured(self.fun_name, closed.consts)
+        notices.of_donated(self, offset)
         if config.explain:
             explain.lowered(self.lowering)
 

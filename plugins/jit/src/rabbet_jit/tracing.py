@@ -4,7 +4,7 @@ signature.
 
 from typing import NamedTuple
 
-from rabbet import tree
+from rabbet import config, tree
 from rabbet.extend.functions import converted, describe_function, leaf_path, named_like, shown, traceable
 from rabbet.extend.passes import ClosedJaxpr, stage
 from rabbet.extend.primitive import ShapeDtypeStruct
@@ -25,6 +25,11 @@ class Program(NamedTuple):
 
 def trace(fun, leaves_to_args, avals, name):
     """Trace ``fun`` for arguments that ``leaves_to_args`` builds from tracers of the given types."""
+    if config.no_tracing:
+        types = ", ".join([a.str_short() for a in avals])
+        raise RuntimeError(
+            f"{describe_function(fun)} would be traced for ({types}), which config.no_tracing forbids"
+        )
     out_tree = None
 
     def flat(*tracers):

@@ -7,12 +7,13 @@ is.
 """
 
 import math
+import warnings
 
 import numpy as np
 
-from rabbet import dtypes, lax
+from rabbet import config, dtypes, lax
 from rabbet.extend.dtype import ExtendedDType, from_physical, to_physical
-from rabbet.extend.functions import Array, fused, to_array
+from rabbet.extend.functions import Array, fused, stacklevel, to_array
 from rabbet.extend.primitive import threefry2x32
 from rabbet.extend.transform import is_tracer, typeof
 from rabbet.random.arguments import scalar, shape_of
@@ -36,7 +37,8 @@ KEY = KeyDType()
 
 def key_dtype(impl_spec=None):
     """The dtype of the typed keys of a generator; by default, and for now only, ``"threefry2x32"``."""
-    if impl_spec is None or impl_spec in (THREEFRY, KEY):
+    impl_spec = config.default_prng_impl if impl_spec is None else impl_spec
+    if impl_spec in (THREEFRY, KEY):
         return KEY
     raise ValueError(f"unknown generator {impl_spec!r}: rabbet.random has {THREEFRY!r}")
 
@@ -70,7 +72,11 @@ def chosen_dtype(impl, dtype, who):
 
 
 def PRNGKey(seed, *, impl=None):
-    """A key in the older form, ``uint32[2]``; the same bits as ``key(seed)`` has."""
+    """A key in the older form, ``uint32[2]``; the same bits as ``key(seed)`` has. With
+    ``config.enable_custom_prng`` it is ``key(seed)``.
+    """
+    if config.enable_custom_prng:
+        return key(seed, impl=impl)
     key_dtype(impl)
     words = seed_words(seed, "PRNGKey")
     return to_array(words) if isinstance(words, np.ndarray) else words
@@ -78,6 +84,8 @@ def PRNGKey(seed, *, impl=None):
 
 def seed_words(seed, who):
     """The two words of a key, the high one first, as an array (of NumPy, if the seed is a plain number)."""
+    if config.random_seed_offset:
+        seed = seed + config.random_seed_offset
     if isinstance(seed, (int, np.integer)):
         narrow = not isinstance(seed, int) and seed.dtype.itemsize < 8
         return host_words(int(seed), wide=dtypes.wide_scalars() and not narrow, who=who)
@@ -178,6 +186,7 @@ def words_of(key, who):
         key = to_physical(key)
     else:
         check_words(key, who)
+        legacy(who)
     shape = typeof(key).shape
     if len(shape) != 1:
         raise ValueError(
@@ -185,6 +194,16 @@ def words_of(key, who):
             "with rabbet.vmap"
         )
     return unpack(key)
+
+
+def legacy(who):
+    """What ``config.legacy_prng_key`` says of a key that is an array of numbers."""
+    if config.legacy_prng_key == "allow":
+        return
+    message = f"{who} got a key that is an array of numbers; make keys with rabbet.random.key(seed)"
+    if config.legacy_prng_key == "error":
+        raise ValueError(f"{message}, or set config.legacy_prng_key to 'allow'")
+    warnings.warn(message, stacklevel=stacklevel())
 
 
 def unpack(vector):

@@ -1,0 +1,59 @@
+"""``config.check_tracer_leaks``: an error where a tracer outlives its transformation, as soon as that ends.
+
+Without it such a tracer is found where it is used, if it ever is.
+"""
+
+import gc
+
+from rabbet import tree
+from rabbet.errors import UnexpectedTracerError
+from rabbet.messages.source_positions import position
+from rabbet.program.context import context
+
+
+def check(interpreter, outs):
+    """Raise ``UnexpectedTracerError`` for tracers of a finished interpreter that somebody still holds;
+    ``outs``, a pytree, are those that it returned.
+    """
+    from rabbet.trace.interpreter import Tracer  # which imports this module
+
+    returned = {id(x) for x in tree.leaves(outs, is_leaf=lambda x: type(x) is Tracer)}
+    gc.collect()
+    kept = [
+        x for x in gc.get_objects()
+        if type(x) is Tracer and x.interpreter is interpreter and id(x) not in returned
+    ]  # fmt: skip
+    if not kept:
+        return
+    lines = [
+        f"  {x.aval.str_short()}{'' if x.where is None else f', made at {position(x.where)}'}"
+        f"{'' if (owner := holder(x, kept)) is None else f', held by {owner}'}"
+        for x in kept[:5]
+    ]
+    more = [f"  and {len(kept) - 5} more"] if len(kept) > 5 else []
+    where = "" if context.where is None else f" at {position(context.where)}"
+    raise UnexpectedTracerError(
+        "\n".join(
+            [
+                f"{interpreter.describe()} has finished{where}, and values of it are still held "
+                "(config.check_tracer_leaks):",
+                *lines,
+                *more,
+                "Return them from the transformed function instead of storing them.",
+            ]
+        )
+    )
+
+
+def holder(x, kept):
+    """A few words about the object that holds a tracer, or None."""
+    for owner in gc.get_referrers(x):
+        if owner is kept or type(owner).__name__ == "frame":
+            continue
+        text = f"a {type(owner).__name__}"
+        names = [k for k, v in owner.items() if v is x and isinstance(k, str)] if type(owner) is dict else []
+        return f"{text} under {names[0]!r}" if names else text
+    return None
+
+
+__all__ = ["check"]
