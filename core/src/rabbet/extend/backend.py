@@ -6,6 +6,7 @@ from rabbet.config import (
 )
 from rabbet.runtime.adapter import (
     gpu_plugin_options,
+    hlo_module,
     load_pjrt_plugin,
     make_c_api_client,
     make_cpu_client,
@@ -34,6 +35,14 @@ from rabbet.runtime.compile_options import (
 from rabbet.runtime.compiled import (
     compile_program,
     lower_program,
+    pack_executable,
+    text_cost,
+    unpack_executable,
+)
+from rabbet.runtime.profiling import (
+    memory_profile,
+    profile_data_of,
+    profiler,
 )
 from rabbet.runtime.memory import (
     is_glibc,
@@ -61,6 +70,7 @@ __all__ = [
     "compile_program",
     "config",
     "gpu_plugin_options",
+    "hlo_module",
     "is_glibc",
     "jaxlib_version",
     "keep_freed_memory",
@@ -70,10 +80,16 @@ __all__ = [
     "make_c_api_client",
     "make_cpu_client",
     "make_topology",
+    "memory_profile",
     "moved",
+    "pack_executable",
     "plain_options",
+    "profile_data_of",
+    "profiler",
     "provide_lapack",
     "register_ffi_target",
     "register_plugin_calls",
+    "text_cost",
     "topology_of",
+    "unpack_executable",
 ]

@@ -417,6 +417,17 @@ def register_ffi_target(name, capsule, platform, api_version=1):
     xla_client.register_custom_call_target(name, capsule, platform=platform, api_version=api_version)
 
 
+def hlo_module(text):
+    """Return a StableHLO module as an HLO module, before any pass of the compiler."""
+    computation = _jax.mlir.mlir_module_to_xla_computation(text, use_tuple_args=False, return_tuple=False)
+    return computation.get_hlo_module()
+
+
+def heap_profile(client):
+    """Return what holds the memory of a raw client's devices, gzipped for pprof."""
+    return client.heap_profile()
+
+
 def text_cost(client, text):
     """Return XLA's estimates ('flops', 'bytes accessed', ...) for a StableHLO module as it is written, before
     it is optimized, or None. `client` is a raw CPU client. Native functions count as nothing.

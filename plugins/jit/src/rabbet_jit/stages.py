@@ -1,6 +1,7 @@
 """The stages of a compiled function: ``Traced``, ``Lowered``, ``Compiled``."""
 
 import copy
+from dataclasses import dataclass
 
 from rabbet import local_devices, tree
 from rabbet.extend.backend import (
@@ -8,9 +9,11 @@ from rabbet.extend.backend import (
     common_device,
     compile_program,
     config,
+    hlo_module,
     lower_program,
     moved,
     plain_options,
+    text_cost,
 )
 from rabbet.extend.functions import Array, describe_function, folded, is_python_scalar, to_array
 from rabbet.extend.hooks import PluginError
@@ -44,6 +47,15 @@ def owned(arrays, given):
     return [copy.deepcopy(a) if is_python_scalar(x) else a for a, x in zip(arrays, given, strict=True)]
 
 
+@dataclass(frozen=True)
+class ArgInfo:
+    """What a program knows of one array among its arguments."""
+
+    shape: tuple
+    dtype: object
+    donated: bool
+
+
 @folded
 class Stage:
     """What all stages know: the structure and types of arguments and results."""
@@ -63,9 +75,23 @@ class Stage:
         return self.program.out_tree
 
     @property
+    def in_avals(self):
+        """The types of ``(args, kwargs)``, as ``ShapedArray`` in a pytree."""
+        return tree.unflatten(self.in_tree, self.avals)
+
+    @property
+    def donate_argnums(self):
+        """The positions of the argument leaves whose memory the program may take."""
+        if not self.jitted.donated:
+            return ()
+        return tuple(self.signature.donated_leaves(self.jitted.donated))
+
+    @property
     def args_info(self):
-        """The shapes and dtypes of ``(args, kwargs)``."""
-        return tree.unflatten(self.in_tree, [ShapeDtypeStruct(a.shape, a.dtype) for a in self.avals])
+        """The shapes and dtypes of ``(args, kwargs)``, and which are donated: an ``ArgInfo`` each."""
+        given = frozenset(self.donate_argnums)
+        infos = [ArgInfo(a.shape, a.dtype, i in given) for i, a in enumerate(self.avals)]
+        return tree.unflatten(self.in_tree, infos)
 
     @property
     def out_info(self):
@@ -134,23 +160,28 @@ class Lowered(Stage):
             explain.lowered(self.lowering)
 
     def as_text(self, dialect=None, *, debug_info=False):
-        """The module's text: StableHLO, with source locations if ``debug_info``."""
+        """The module's text: StableHLO, with source locations if ``debug_info``; or ``dialect="hlo"``, the
+        same program as HLO, which no pass of the compiler has seen yet.
+        """
+        if dialect == "hlo":
+            return hlo_module(self.lowering.module.text).to_string()
         if dialect not in (None, "stablehlo"):
-            raise ValueError(
-                f"as_text knows the dialect 'stablehlo', got {dialect!r}; compiled programs offer their HLO "
-                "text"
-            )
+            raise ValueError(f"as_text knows the dialects 'stablehlo' and 'hlo', got {dialect!r}")
         return self.lowering.module.text if debug_info else self.lowering.module.key_text
 
     def compiler_ir(self, dialect=None):
-        """The module's text."""
-        return self.as_text(dialect)
+        """The module for tools: the text of StableHLO, or with ``dialect="hlo"`` an HLO module, with methods
+        such as ``to_string`` and ``as_serialized_hlo_module_proto``.
+        """
+        return hlo_module(self.lowering.module.text) if dialect == "hlo" else self.as_text(dialect)
 
     def cost_analysis(self):
-        """The compiler's estimates (a dict with ``flops``, ``bytes accessed``, ...); compiles the
-        program.
+        """Estimates of the program before it is optimized, a dict with ``flops``, ``bytes accessed`` and
+        others, in which native functions count as nothing. Where nobody counts these, those of the compiled
+        program, which is compiled for it.
         """
-        return self.compile().cost_analysis()
+        found = text_cost(self.lowering.module.text)
+        return self.compile().cost_analysis() if found is None else found
 
     def compile(self, compiler_options=None, *, device=None, topology=None, device_assignment=None):
         """Compile the program.

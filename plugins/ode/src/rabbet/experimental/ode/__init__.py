@@ -1,0 +1,8 @@
+"""Ordinary differential equations: ``odeint``. See ``solver`` for the method, ``adjoint`` for the derivative."""
+
+from rabbet.experimental.ode.adjoint import odeint
+from rabbet.extend.functions import fold_public as _fold_public
+
+__all__ = ["odeint"]
+
+_fold_public(globals())
