@@ -26,11 +26,13 @@ DOORS = {
     "rabbet.extend.backend", "rabbet.extend.passes", "rabbet.extend.hooks", "rabbet.extend.functions",
     "rabbet.lax", "rabbet.testing", "rabbet.tree", "rabbet.tree_util",
     "rabbet.errors", "rabbet.dlpack", "rabbet.dtypes", "rabbet.ad_checkpoint", "rabbet.checkpoint_policies",
-    "rabbet.custom_batching",
+    "rabbet.custom_batching", "rabbet.flatten_util",
 }  # fmt: skip
 MODULE_OF = {
     "rabbet-numpy": "rabbet.numpy", "rabbet-nn": "rabbet.nn", "rabbet-random": "rabbet.random",
     "rabbet-jet": "rabbet.experimental.jet", "rabbet-checkify": "rabbet.experimental.checkify",
+    "rabbet-profiler": "rabbet.profiler", "rabbet-ffi": "rabbet.ffi", "rabbet-test-util": "rabbet.test_util",
+    "rabbet-ode": "rabbet.experimental.ode",
 }  # fmt: skip
 
 

@@ -21,6 +21,11 @@ INSIDE_RABBET = {
     "plugins/random": "rabbet/random/",
     "plugins/jet": "rabbet/experimental/jet/",
     "plugins/checkify": "rabbet/experimental/checkify/",
+    "plugins/jit": ("rabbet_jit/", "rabbet/stages.py", "rabbet/experimental/serialize_executable.py"),
+    "plugins/profiler": "rabbet/profiler/",
+    "plugins/ffi": "rabbet/ffi/",
+    "plugins/test_util": "rabbet/test_util/",
+    "plugins/ode": "rabbet/experimental/ode/",
     "core": "rabbet/",
 }
 
@@ -48,6 +53,10 @@ def test_the_distributions_are_those_of_the_design():
         "rabbet-progress",
         "rabbet-jet",
         "rabbet-checkify",
+        "rabbet-profiler",
+        "rabbet-ffi",
+        "rabbet-test-util",
+        "rabbet-ode",
         "rabbet-passes",
         "rabbet-pjrt-cpu",
         "rabbet-pjrt-cuda",
@@ -135,6 +144,10 @@ def test_the_root_project_ships_no_code_and_requires_the_standard_plugins(wheel)
         "rabbet-progress",
         "rabbet-jet",
         "rabbet-checkify",
+        "rabbet-profiler",
+        "rabbet-ffi",
+        "rabbet-test-util",
+        "rabbet-ode",
         "rabbet-passes",
         "rabbet-pjrt-cpu",
     }

@@ -103,7 +103,7 @@ def notify_hooks(hook, **facts):
 def public_name(name):
     """The object behind ``rabbet.<name>``: a setting's context manager of core, or what a plugin offers."""
     if name in CONTEXTS:
-        return folded(config.context("check_tracer_leaks" if name == "checking_leaks" else name))
+        return folded(config.context(name))
     from rabbet.plugins import api
 
     return api.resolve(name)

@@ -70,7 +70,8 @@ class Config:
         return super().__new__(type(cls.__name__, (cls,), {"__doc__": cls.__doc__}))
 
     def __init__(self, settings=(), aliases=(), groups=None):
-        values = type("Values", (threading.local,), {"traced_key": None})()
+        reduce = {"__reduce__": lambda values: (operator.attrgetter("values"), (self,))}
+        values = type("Values", (threading.local,), {"traced_key": None, **reduce})()
         make_key = self._make_key
 
         def traced_key():
@@ -128,6 +129,9 @@ class Config:
     def settings(self):
         """All settings by name."""
         return dict(self._settings)
+
+    def __reduce__(self):
+        return "config"
 
     def __repr__(self):
         changed = {n: getattr(self, n) for n, s in self._settings.items() if getattr(self, n) != s.default}

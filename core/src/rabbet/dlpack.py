@@ -4,7 +4,6 @@ import numpy as np
 
 from rabbet import dtypes
 from rabbet.messages.tracebacks import fold_public as _fold_public
-from rabbet.program.avals import ShapedArray
 from rabbet.runtime import dlpack as _dlpack
 from rabbet.runtime.transfer import from_dlpack as _from_dlpack
 
@@ -13,8 +12,8 @@ def from_dlpack(external_array, device=None, copy=None):
     """An array over the memory of a tensor of another library.
 
     Args:
-      external_array: an object with ``__dlpack__`` and ``__dlpack_device__``, such as a torch tensor, a CuPy or
-        NumPy array.
+      external_array: an object with ``__dlpack__`` and ``__dlpack_device__``, such as a torch tensor, a CuPy
+        or NumPy array.
       device: the ``Device`` (or a ``SingleDeviceSharding``) to put it on; None: where its memory is.
       copy: True always copies; False never does; None copies where it has to.
 

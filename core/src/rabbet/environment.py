@@ -3,9 +3,9 @@
 import platform
 import sys
 
-import jaxlib
 import numpy as np
 
+from rabbet.runtime.adapter import version as jaxlib_version
 from rabbet.runtime.devices import devices, local_device_count, process_count
 
 
@@ -16,7 +16,7 @@ def print_environment_info(return_string=False):
     kinds = sorted({device.device_kind for device in devices()})
     lines = [
         f"rabbet: {rabbet.__version__}",
-        f"jaxlib: {jaxlib.__version__}",
+        f"jaxlib: {jaxlib_version()}",
         f"numpy:  {np.__version__}",
         f"python: {sys.version}",
         f"device info: {', '.join(kinds)}, {local_device_count()} local devices",

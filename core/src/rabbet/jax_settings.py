@@ -32,6 +32,7 @@ ALIASES = (
     Alias("persistent_cache_min_entry_size_bytes", "cache_min_bytes", lambda v: max(int(v), 0)),
     Alias("explain_cache_misses", "explain"),
     Alias("cpu_enable_async_dispatch", "cpu_asynchronous"),
+    Alias("checking_leaks", "check_tracer_leaks"),
     Alias("platform_name", "platforms", lambda v: v or None, lambda v: v[0] if v else ""),
 )
 

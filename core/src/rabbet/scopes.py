@@ -5,7 +5,6 @@ of compiled programs show it. ``ensure_compile_time_eval`` computes at once what
 """
 
 import contextlib
-import functools
 
 from rabbet.messages import source_positions
 from rabbet.program.context import Context, context
@@ -45,9 +44,9 @@ class named_scope(contextlib.ContextDecorator):
 def named_call(fun, *, name=None):
     """``fun`` within a ``named_scope`` of its own name, or of ``name``."""
     if name is None:
-        name = getattr(fun, "__name__", type(fun).__name__)
+        name = source_positions.name_of(fun)
 
-    @functools.wraps(fun)
+    @source_positions.wraps(fun)
     def call(*args, **kwargs):
         with named_scope(name):
             return fun(*args, **kwargs)
@@ -70,7 +69,7 @@ class KnownFirst:
     def process(self, op, args):
         """Run one operation."""
         ctx = context
-        ctx.interpreter = self.around if any([type(a) is Tracer for a in args]) else Context.interpreter
+        ctx.interpreter = self.around if any(type(a) is Tracer for a in args) else Context.interpreter
         try:
             return ctx.interpreter.process(op, args)
         finally:

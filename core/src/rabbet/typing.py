@@ -1,10 +1,10 @@
 """Types for annotations.
 
-``Array`` is what functions return; ``ArrayLike`` and ``DTypeLike`` are what they take. ``isinstance(x, Array)``
-holds for arrays and for the traced values that stand for them in transformed functions.
+``Array`` is what functions return; ``ArrayLike`` and ``DTypeLike`` are what they take. ``isinstance(x,
+Array)`` holds for arrays and for the traced values that stand for them in transformed functions.
 """
 
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -21,6 +21,6 @@ class SupportsDType(Protocol):
 
 
 ArrayLike = Array | np.ndarray | np.bool_ | np.number | bool | int | float | complex
-DTypeLike = str | type[Any] | np.dtype | ExtendedDType | SupportsDType
+DTypeLike = str | type | np.dtype | ExtendedDType | SupportsDType
 
 __all__ = ["Array", "ArrayLike", "DTypeLike", "SupportsDType"]

@@ -16,9 +16,12 @@ def pendulum(y, t, friction, pull):
 
 def test_against_scipy():
     ts = np.linspace(0.0, 6.0, 13)
-    angle, speed = odeint(pendulum, (np.pi - 0.1, 0.0), rnp.asarray(ts, "float32"), 0.25, 5.0, rtol=1e-6, atol=1e-6)
+    angle, speed = odeint(
+        pendulum, (np.pi - 0.1, 0.0), rnp.asarray(ts, "float32"), 0.25, 5.0, rtol=1e-6, atol=1e-6
+    )
     exact = integrate.solve_ivp(
-        lambda t, y: [y[1], -0.25 * y[1] - 5.0 * np.sin(y[0]) + 0.1 * t], (0, 6), (np.pi - 0.1, 0.0), t_eval=ts,
+        lambda t, y: [y[1], -0.25 * y[1] - 5.0 * np.sin(y[0]) + 0.1 * t],
+        (0, 6), (np.pi - 0.1, 0.0), t_eval=ts,
         rtol=1e-10, atol=1e-10,
     )  # fmt: skip
     np.testing.assert_allclose(angle, exact.y[0], atol=2e-3)
@@ -28,13 +31,16 @@ def test_against_scipy():
 def test_in_double_precision_it_is_exact_to_the_tolerance():
     with rb.enable_x64():
         ts = rnp.linspace(0.0, 5.0, 21)
-        y = odeint(lambda y, t, rate: {"a": -rate * y["a"], "b": 1j * y["b"]}, {"a": 1.0, "b": 1 + 0j}, ts, 0.7)
+        y = odeint(
+            lambda y, t, rate: {"a": -rate * y["a"], "b": 1j * y["b"]}, {"a": 1.0, "b": 1 + 0j}, ts, 0.7
+        )
         np.testing.assert_allclose(y["a"], np.exp(-0.7 * np.asarray(ts)), rtol=1e-7)
         np.testing.assert_allclose(y["b"], np.exp(1j * np.asarray(ts)), rtol=1e-6)
         between = odeint(lambda y, t: rnp.cos(t), 0.0, ts[:2])  # one long step, read inside
         np.testing.assert_allclose(between, np.sin(np.asarray(ts[:2])), atol=1e-8)
 
 
+@pytest.mark.needs("jit")
 def test_gradients_are_those_of_the_closed_form():
     with rb.enable_x64():
         ts = rnp.asarray([0.3, 0.5, 1.1])
@@ -58,7 +64,9 @@ def test_gradients_of_what_func_closes_over_and_of_trees():
         ts = rnp.linspace(0.0, 1.0, 4)
 
         def loss(p):
-            y = odeint(lambda y, t, n: (p["w"] @ y[0] + t, -p["c"] * y[1] * n), (rnp.ones(2), rnp.ones(())), ts, 2)
+            y = odeint(
+                lambda y, t, n: (p["w"] @ y[0] + t, -p["c"] * y[1] * n), (rnp.ones(2), rnp.ones(())), ts, 2
+            )
             return rnp.sum(y[0][-1] ** 2) + y[1][-1] + rnp.sum(y[1])
 
         p = {"w": rnp.asarray([[0.1, -0.4], [0.3, 0.2]]), "c": rnp.asarray(0.6)}
@@ -70,6 +78,7 @@ def test_gradients_of_what_func_closes_over_and_of_trees():
             np.testing.assert_allclose(found[name][at], difference, rtol=1e-6)
 
 
+@pytest.mark.needs("vmap")
 def test_vmap_is_a_loop():
     ts, rates = rnp.linspace(0.0, 2.0, 5), rnp.asarray([0.2, 1.0, 3.0])
     many = rb.vmap(lambda r: odeint(lambda y, t: -r * y, 1.0, ts, rtol=1e-5, atol=1e-6))(rates)

@@ -7,14 +7,11 @@ import pathlib
 import socket
 
 import pytest
-import rabbet as rb
 from rabbet import lax, profiler
 
 
-@rb.jit
 def program(x):
-    with rb.named_scope("a_scope_of_mine"):
-        return lax.sin(x) * x
+    return lax.sin(x) * x
 
 
 def durations(data):
@@ -23,7 +20,7 @@ def durations(data):
 
 
 def facts_of(data, name):
-    """What is known of the event ``name``. jaxlib's events do not outlive the planes that they are read from."""
+    """What is known of the event ``name``; jaxlib's events do not outlive their planes."""
     for plane in data.planes:
         for line in plane.lines:
             for event in line.events:

@@ -7,7 +7,7 @@ import weakref
 from rabbet import tree
 from rabbet.config import config
 from rabbet.messages.argument_names import argument_name, converted, leaf_path, shown
-from rabbet.messages.source_positions import describe_function, named_like
+from rabbet.messages.source_positions import describe_function, name_of, named_like, wraps
 from rabbet.messages.tracebacks import folded
 from rabbet.primitives.checkpoint import checkpoint_of
 from rabbet.program.jaxpr import ClosedJaxpr, open_consts
@@ -70,10 +70,10 @@ def checkpoint(
     numbers, names = _static(fun, static_argnums, static_argnames)
     params = {
         "prevent_cse": bool(prevent_cse), "policy": policy, "differentiated": False,
-        "name": getattr(fun, "__name__", type(fun).__name__),
+        "name": name_of(fun),
     }  # fmt: skip
 
-    @functools.wraps(fun)
+    @wraps(fun)
     @folded
     def checkpointed(*args, **kwargs):
         if is_evaluating():

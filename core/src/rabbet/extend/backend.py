@@ -7,13 +7,17 @@ from rabbet.config import (
 from rabbet.runtime.adapter import (
     gpu_plugin_options,
     hlo_module,
+    include_dir,
     load_pjrt_plugin,
     make_c_api_client,
     make_cpu_client,
     make_topology,
     provide_lapack,
+    register_batch_partitionable,
     register_ffi_target,
+    register_ffi_type,
     register_plugin_calls,
+    registered_targets,
     topology_of,
 )
 from rabbet.runtime.adapter import (
@@ -39,14 +43,14 @@ from rabbet.runtime.compiled import (
     text_cost,
     unpack_executable,
 )
+from rabbet.runtime.memory import (
+    is_glibc,
+    keep_freed_memory,
+)
 from rabbet.runtime.profiling import (
     memory_profile,
     profile_data_of,
     profiler,
-)
-from rabbet.runtime.memory import (
-    is_glibc,
-    keep_freed_memory,
 )
 from rabbet.runtime.sharding import (
     SingleDeviceSharding,
@@ -71,6 +75,7 @@ __all__ = [
     "config",
     "gpu_plugin_options",
     "hlo_module",
+    "include_dir",
     "is_glibc",
     "jaxlib_version",
     "keep_freed_memory",
@@ -87,8 +92,11 @@ __all__ = [
     "profile_data_of",
     "profiler",
     "provide_lapack",
+    "register_batch_partitionable",
     "register_ffi_target",
+    "register_ffi_type",
     "register_plugin_calls",
+    "registered_targets",
     "text_cost",
     "topology_of",
     "unpack_executable",

@@ -28,9 +28,11 @@ from rabbet.messages.source_positions import (
     address,
     caller,
     describe_function,
+    name_of,
     named_like,
     position,
     stacklevel,
+    wraps,
 )
 from rabbet.messages.tracebacks import (
     fold_public,
@@ -94,6 +96,7 @@ __all__ = [
     "is_evaluating",
     "is_python_scalar",
     "leaf_path",
+    "name_of",
     "named_like",
     "on_clear_caches",
     "parameter_name",
@@ -106,4 +109,5 @@ __all__ = [
     "stacklevel",
     "to_array",
     "traceable",
+    "wraps",
 ]

@@ -12,7 +12,7 @@ from rabbet.primitives import custom, elementwise, zeros
 from rabbet.primitives.branches import transposed_whole, with_all_consts
 from rabbet.primitives.linear_solve import linear_solve
 from rabbet.program.context import Context, context
-from rabbet.program.jaxpr import evaluate
+from rabbet.program.jaxpr import evaluate, open_consts
 from rabbet.rules.payloads import tangent_aval, zero_for
 from rabbet.runtime.values import traceable
 from rabbet.trace.interpreter import typeof
@@ -171,9 +171,10 @@ class _Transposed:
     def __init__(self, body):
         n = len(body.consts)
         size = len(body.program.invars) - n
-        self.consts = body.consts
         flags = (False,) * n + (True,) * size
-        self.program = transposed_whole(body.program, flags, (True,) * size)
+        closed = transposed_whole(body.program, flags, (True,) * size)
+        self.consts = [*closed.consts, *body.consts]
+        self.program = open_consts(closed)
 
 
 @folded

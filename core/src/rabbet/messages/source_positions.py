@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 __all__ = [
     "Position", "Site", "add_internal_root", "address", "caller", "definition_site", "describe_function",
-    "is_internal", "named_like", "position", "short_path", "stacklevel",
+    "is_internal", "name_of", "named_like", "position", "short_path", "stacklevel", "wraps",
 ]  # fmt: skip
 
 _positions = {}
@@ -161,6 +161,26 @@ def stacklevel():
     return level
 
 
+def name_of(function):
+    """The ``__name__`` of a callable, or of its type where it has none that is a text."""
+    function = getattr(function, "func", function)  # of a functools.partial
+    name = getattr(function, "__name__", None)
+    return name if isinstance(name, str) else type(function).__name__
+
+
+def wraps(function):
+    """``functools.wraps`` for any callable: a ``__name__`` or docstring that is no text is left out."""
+
+    def decorate(wrapper):
+        names = [
+            name for name in functools.WRAPPER_ASSIGNMENTS
+            if name not in ("__name__", "__qualname__") or isinstance(getattr(function, name, None), str)
+        ]  # fmt: skip
+        return functools.update_wrapper(wrapper, function, names)
+
+    return decorate
+
+
 def position(where):
     """The ``Position`` of a pair that ``caller`` returned."""
     code, lasti = where
@@ -242,7 +262,7 @@ def named_like(wrapper, function):
     """Let messages name ``function`` where they meet ``wrapper``; returns ``wrapper``."""
     wrapper.__wrapped__ = function
     name = getattr(function, "__qualname__", None) or getattr(function, "__name__", None)
-    if name is not None:
+    if isinstance(name, str):
         wrapper.__qualname__ = name
     return wrapper
 

@@ -19,7 +19,8 @@ GROUP = "rabbet.api"
 # told what it lacks. A test compares this table with the packages' entry points; strangers'
 # packages need no line here.
 KNOWN = {
-    "rabbet-jit": "jit make_jaxpr eval_shape disable_jit precompile",
+    "rabbet-jit": "jit make_jaxpr eval_shape disable_jit precompile stages "
+    "experimental.serialize_executable",
     "rabbet-autodiff": "grad value_and_grad jvp vjp linearize linear_transpose jacfwd jacrev jacobian "
     "hessian custom_jvp custom_vjp custom_gradient custom_derivatives closure_convert fwd_and_bwd "
     "stop_gradient ad_checkpoint.print_saved_residuals ad_checkpoint.saved_residuals",
@@ -29,6 +30,10 @@ KNOWN = {
     "rabbet-random": "random",
     "rabbet-jet": "experimental.jet",
     "rabbet-checkify": "experimental.checkify",
+    "rabbet-profiler": "profiler",
+    "rabbet-ffi": "ffi",
+    "rabbet-test-util": "test_util",
+    "rabbet-ode": "experimental.ode",
 }
 
 

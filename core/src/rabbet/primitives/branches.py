@@ -8,7 +8,7 @@ hook.
 from rabbet.lowering.known_values import Known
 from rabbet.lowering.regions import Region, types_of
 from rabbet.primitives import transposition, zeros
-from rabbet.program.jaxpr import evaluate
+from rabbet.program.jaxpr import evaluate, open_consts
 from rabbet.rules.payloads import Linear, Zero
 from rabbet.rules.primitive import Primitive
 from rabbet.trace import bodies
@@ -94,14 +94,19 @@ def with_all_consts(programs, counts):
 def transpose_cond(op, cts, index, *operands):
     linear = tuple([type(x) is Linear for x in operands])
     nonzero = tuple([type(ct) is not Zero for ct in cts])
-    branches = tuple([transposed_whole(branch, linear, nonzero) for branch in op.params["branches"]])
+    made = [transposed_whole(branch, linear, nonzero) for branch in op.params["branches"]]
+    captured = [c for closed in made for c in closed.consts]
+    branches = tuple(with_all_consts([open_consts(c) for c in made], [len(c.consts) for c in made]))
     known = [x for x in operands if type(x) is not Linear]
-    results = iter(cond(index, *known, *[ct for ct in cts if type(ct) is not Zero], branches=branches))
+    given = [ct for ct in cts if type(ct) is not Zero]
+    results = iter(cond(index, *captured, *known, *given, branches=branches))
     return None, *[next(results) if lin else None for lin in linear]
 
 
 def transposed_whole(jaxpr, linear, nonzero):
-    """The transposed program with a cotangent for every linear input, zeros where none arises."""
+    """The transposed program, a ``ClosedJaxpr``, with a cotangent for every linear input, zeros where none
+    arises.
+    """
 
     def make():
         known = [v.aval for v, lin in zip(jaxpr.invars, linear, strict=True) if not lin]
@@ -116,6 +121,7 @@ def transposed_whole(jaxpr, linear, nonzero):
                 zeros.full(a.strong(), 0) if r is None else r for r, a in zip(results, targets, strict=True)
             ]
 
-        return stage(flat, known + given, f"transpose_{jaxpr.name}").jaxpr
+        return stage(flat, known + given, f"transpose_{jaxpr.name}")
 
-    return jaxpr.once(("transposed whole", linear, nonzero), make)
+    key = "transposed whole", linear, nonzero
+    return transposition.lasting(jaxpr, key, jaxpr.once(key, make))

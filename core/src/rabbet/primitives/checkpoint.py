@@ -66,9 +66,10 @@ def body_checkpoint(op, interpreter, args):
 def transpose_checkpoint(op, cts, *operands):
     linear = tuple([type(x) is Linear for x in operands])
     nonzero = tuple([type(ct) is not Zero for ct in cts])
-    body, produced = transposition.transposed(op.params["jaxpr"], linear, nonzero)
+    body, produced, captured = transposition.transposed(op.params["jaxpr"], linear, nonzero)
     known = [x for x in operands if type(x) is not Linear]
-    results = iter(checkpoint_of(body, op.params)(*known, *[ct for ct in cts if type(ct) is not Zero]))
+    given = [ct for ct in cts if type(ct) is not Zero]
+    results = iter(checkpoint_of(body, op.params)(*captured, *known, *given))
     kept = iter(produced)
     return tuple([next(results) if lin and next(kept) else None for lin in linear])
 

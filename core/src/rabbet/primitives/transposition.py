@@ -102,10 +102,20 @@ def transposed(jaxpr, linear, nonzero):
       nonzero: a bool per output, whether its cotangent is given.
 
     Returns:
-      (program, produced): the program takes the inputs that are not linear, then the nonzero cotangents,
-      and returns the cotangents of the linear inputs whose entry in ``produced`` is true.
+      (program, produced, captured): the program takes the arrays that derivative rules close over, those in
+      ``captured``, then the inputs that are not linear, then the nonzero cotangents, and returns the
+      cotangents of the linear inputs whose entry in ``produced`` is true.
     """
-    return jaxpr.once(("transposed", linear, nonzero), lambda: _transpose(jaxpr, linear, nonzero))
+    key = "transposed", linear, nonzero
+    return lasting(jaxpr, key, jaxpr.once(key, lambda: _transpose(jaxpr, linear, nonzero)), 2)
+
+
+def lasting(jaxpr, key, made, at=None):
+    """What was made once for ``jaxpr``; it is forgotten where it captured what does not last, a tracer."""
+    captured = made.consts if at is None else made[at]
+    if any(type(c) is Tracer for c in captured):
+        jaxpr.memo.pop(key, None)
+    return made
 
 
 def _transpose(jaxpr, linear, nonzero):
@@ -121,8 +131,7 @@ def _transpose(jaxpr, linear, nonzero):
         return [r for r in results if r is not None]
 
     closed = stage(flat, known_avals + ct_avals, f"transpose_{jaxpr.name}")
-    assert not closed.consts, "a body captures nothing"
-    return closed.jaxpr, produced
+    return open_consts(closed), produced, closed.consts
 
 
 def transpose_program(jaxpr, linear, known, nonzero, given):

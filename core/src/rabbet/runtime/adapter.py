@@ -29,6 +29,7 @@ import numpy as np
 # setdefault, so that whoever set it keeps control.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 
+import jaxlib
 from jaxlib import _jax, xla_client
 from jaxlib import version as jaxlib_version
 
@@ -415,6 +416,26 @@ def memory_analysis(exe):
 def register_ffi_target(name, capsule, platform, api_version=1):
     """Register a custom call for `platform`; harmless if jax registers the same one."""
     xla_client.register_custom_call_target(name, capsule, platform=platform, api_version=api_version)
+
+
+def include_dir():
+    """Return the folder of the C++ headers that come with jaxlib."""
+    return os.path.join(os.path.dirname(jaxlib.__file__), "include")
+
+
+def registered_targets(platform):
+    """Return the names of the native functions that are registered for a platform of XLA's."""
+    return frozenset(xla_client.custom_call_targets(platform))
+
+
+def register_ffi_type(name, registration, platform):
+    """Register a type that functions of the typed FFI keep as state."""
+    xla_client.register_custom_type(name, registration, platform=platform)
+
+
+def register_batch_partitionable(name):
+    """Say that a native function treats each member of a leading dimension alike."""
+    xla_client.register_custom_call_as_batch_partitionable(name)
 
 
 def hlo_module(text):

@@ -59,8 +59,8 @@ def pack_executable(executable):
 
 
 def text_cost(text):
-    """Estimates of a StableHLO module before it is optimized (a dict with ``flops`` and others), or None where
-    there is no CPU backend to count with.
+    """Estimates of a StableHLO module before it is optimized (a dict with ``flops`` and others), or None
+    where there is no CPU backend to count with.
     """
     try:
         client = devices.client_of("cpu")
@@ -87,8 +87,8 @@ def unpack_executable(packed, device=None):
     here = adapter.version(), machine(device)
     if packed["versions"] != here:
         raise ValueError(
-            f"the program was compiled by jaxlib {packed['versions'][0]} for {packed['versions'][1][0]}, and this "
-            f"is jaxlib {here[0]} on {here[1][0]}, or another processor; compile it again"
+            f"the program was compiled by jaxlib {packed['versions'][0]} for {packed['versions'][1][0]}, and "
+            f"this is jaxlib {here[0]} on {here[1][0]}, or another processor; compile it again"
         )
     module = Lowered(*packed["module"])
     lowering = program.Lowering(jaxpr=None, module=module, effects=frozenset(), **packed["lowering"])

@@ -205,4 +205,4 @@ def look(info, tensor, owner):
 def is_known(dtype):
     """Whether DLPack and NumPy both have this dtype."""
     numbers = dtype.kind in "iufc" and dtype.isbuiltin == 1 and dtype.itemsize <= 16
-    return dtype == bool or numbers or dtype.name in EXTENDED.values()
+    return dtype.kind == "b" or numbers or dtype.name in EXTENDED.values()

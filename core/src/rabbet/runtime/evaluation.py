@@ -100,6 +100,9 @@ class Evaluation:
             known = op.programs[key] = (*getattr(runner, "direct", (None, None, None)), runner)
         return known[-1](arrays)
 
+    def __reduce__(self):
+        return "EVALUATION"
+
     def describe(self):
         return "evaluation"
 

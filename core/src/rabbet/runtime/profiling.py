@@ -8,8 +8,10 @@ from rabbet.runtime import adapter, devices
 @functools.cache
 def profiler():
     """jaxlib's profiler module."""
-    from jaxlib import _profile_data  # noqa: F401  # registers a type that the profiler returns
-    from jaxlib import _profiler
+    from jaxlib import (
+        _profile_data,  # noqa: F401  # registers a type that the profiler returns
+        _profiler,
+    )
 
     return _profiler
 

@@ -60,10 +60,33 @@ def to_array(x, device=None, dtype=None):
     if dtype is not None:
         host = np.asarray(x)
         return host_array(host, ShapedArray(host.shape, dtype), device or default_device())
+    if not isinstance(x, NUMBERS):
+        x = foreign(x)
+        if type(x) is Array:
+            return x
     aval = typeof(x)
     if python_scalars.is_python_scalar(x) and type(x) is not complex:
         return scalar_array(x, aval, device or default_device())
     return host_array(x, aval, device or default_device())
+
+
+NUMBERS = (bool, int, float, complex, np.ndarray, np.generic, python_scalars.TypedScalar)
+
+
+def foreign(x):
+    """An array of another library, copied, by DLPack or NumPy's protocols; anything else as it is."""
+    if hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__"):
+        from rabbet.runtime.transfer import from_dlpack  # which imports this module
+
+        try:
+            return from_dlpack(x, copy=True)
+        except (BufferError, TypeError, ValueError, RuntimeError):
+            pass  # such as a tensor that requires a gradient; perhaps NumPy can read it
+    if hasattr(x, "__array__") or hasattr(x, "__array_interface__"):
+        host = np.asarray(x)
+        if host.dtype.kind in "biufcV":
+            return host
+    return x
 
 
 def traceable(x):

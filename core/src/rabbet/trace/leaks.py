@@ -32,17 +32,9 @@ def check(interpreter, outs):
     ]
     more = [f"  and {len(kept) - 5} more"] if len(kept) > 5 else []
     where = "" if context.where is None else f" at {position(context.where)}"
-    raise UnexpectedTracerError(
-        "\n".join(
-            [
-                f"{interpreter.describe()} has finished{where}, and values of it are still held "
-                "(config.check_tracer_leaks):",
-                *lines,
-                *more,
-                "Return them from the transformed function instead of storing them.",
-            ]
-        )
-    )
+    first = f"{interpreter.describe()} has finished{where}, and values of it are still held"
+    last = "Return them from the transformed function instead of storing them."
+    raise UnexpectedTracerError("\n".join([f"{first} (config.check_tracer_leaks):", *lines, *more, last]))
 
 
 def holder(x, kept):

@@ -5,10 +5,11 @@ It is a closure, not a method of an object: every attribute access saved counts 
 is running) goes to ``Jitted.slowly``.
 """
 
-import functools
+
+import operator
 
 from rabbet.extend.backend import config
-from rabbet.extend.functions import EVALUATION, Array, fold_traceback
+from rabbet.extend.functions import EVALUATION, Array, fold_traceback, wraps
 from rabbet.extend.transform import context
 from rabbet.tree import registry
 
@@ -20,12 +21,32 @@ NOT_SEEN = (None, None, None, "not seen")
 TREES = (None, None, None, "trees")
 
 
+class Quick(dict):
+    """The programs of a function by what the fast path sees. Where the function is sent to another process,
+    they stay here.
+    """
+
+    __slots__ = ("owner",)
+
+    def __init__(self, owner):
+        super().__init__()
+        self.owner = owner
+
+    def __reduce__(self):
+        return operator.attrgetter("quick"), (self.owner,)
+
+
+def flatten(args):
+    """The leaves and the structure of a pytree, without the options of ``tree.flatten``."""
+    return registry.flatten(args)
+
+
 def caller(jitted):
     """The function that users call, with the stages as its attributes."""
     slowly, quick, has_statics = jitted.slowly, jitted.quick, bool(jitted.statics)
-    flatten, settings, current, evaluation = registry.flatten, config.values, context, EVALUATION
+    settings, current, evaluation = config.values, context, EVALUATION
 
-    @functools.wraps(jitted.fun)
+    @wraps(jitted.fun)
     def call(*args, **kwargs):
         try:
             if kwargs or has_statics or current.interpreter is not evaluation:
@@ -70,6 +91,6 @@ def caller(jitted):
             run = None
         return slowly(args, {}) if run is None else run(leaves)
 
-    names = ("trace", "lower", "eval_shape", "clear_cache")
+    names = ("trace", "lower", "eval_shape", "clear_cache", "_cache_size")
     vars(call).update(jitted=jitted, **{name: getattr(jitted, name) for name in names})
     return call

@@ -3,7 +3,6 @@
 from types import SimpleNamespace
 
 import numpy as np
-
 from rabbet import devices
 from rabbet.extend.backend import pack_executable, unpack_executable
 from rabbet.extend.functions import to_array
@@ -16,7 +15,8 @@ def packed(compiled):
     """What ``unpacked`` needs, as values that pickle, without the two structures."""
     if type(compiled) is not Compiled:
         raise ValueError(
-            f"serialize takes a compiled function, rb.jit(f).lower(...).compile(), got {type(compiled).__name__}"
+            "serialize takes a compiled function, rb.jit(f).lower(...).compile(), got "
+            f"{type(compiled).__name__}"
         )
     consts = [np.asarray(c) for c in compiled.program.closed.consts]
     names = [compiled.signature.name_of(i) for i in range(len(compiled.avals))]

@@ -4,10 +4,19 @@ signature.
 
 from typing import NamedTuple
 
-from rabbet import config, tree
-from rabbet.extend.functions import converted, describe_function, leaf_path, named_like, shown, traceable
+import numpy as np
+from rabbet import config, dtypes, tree
+from rabbet.extend.functions import (
+    Array,
+    converted,
+    describe_function,
+    leaf_path,
+    named_like,
+    shown,
+    traceable,
+)
 from rabbet.extend.passes import ClosedJaxpr, stage
-from rabbet.extend.primitive import ShapeDtypeStruct
+from rabbet.extend.primitive import ShapedArray
 from rabbet.extend.transform import is_tracer, typeof
 from rabbet.tree_util import keystr
 
@@ -70,5 +79,11 @@ def arguments(signature, convert):
 
 
 def leaf_aval(x):
-    """The type of an argument leaf."""
-    return x.aval if type(x) is ShapeDtypeStruct else typeof(x)
+    """The type of an argument leaf: of an array, or of what has a shape and a dtype."""
+    if type(x) is ShapedArray:
+        return x
+    if not isinstance(x, Array) and not isinstance(x, np.generic | np.ndarray):
+        shape, dtype = getattr(x, "shape", None), getattr(x, "dtype", None)
+        if isinstance(shape, tuple) and dtype is not None:
+            return ShapedArray(shape, dtypes.canonicalize(dtype), bool(getattr(x, "weak_type", False)))
+    return typeof(x)

@@ -3,9 +3,10 @@
 import pickle
 from typing import Any
 
+from rabbet_jit.serializing import packed, unpacked
+
 from rabbet.extend.backend import as_device
 from rabbet.extend.functions import fold_public
-from rabbet_jit.serializing import packed, unpacked
 
 FORMAT = 1
 

@@ -16,7 +16,8 @@ from rabbet.profiler.tracing import ProfileOptions, ProfileSession, start_trace,
 
 __all__ = [
     "ProfileOptions", "ProfileSession", "StepTraceAnnotation", "TraceAnnotation", "annotate_function",
-    "device_memory_profile", "register_subprocess", "save_device_memory_profile", "start_server", "start_trace",
+    "device_memory_profile", "register_subprocess", "save_device_memory_profile", "start_server",
+    "start_trace",
     "stop_server", "stop_trace", "trace",
 ]  # fmt: skip
 

@@ -7,8 +7,8 @@ from rabbet.extend.backend import memory_profile
 
 
 def device_memory_profile(backend: str | None = None) -> bytes:
-    """What holds the memory of a platform's devices, by array and by compiled program: a gzipped profile, which
-    ``pprof`` shows.
+    """What holds the memory of a platform's devices, by array and by compiled program: a gzipped profile,
+    which ``pprof`` shows.
 
     Args:
       backend: the platform; by default the default one.

@@ -33,8 +33,8 @@ def start_server(port: int, requires_backend: bool = True, *, all_interfaces: bo
         raise ValueError("start_server: a server is running already; end it first, with stop_server()")
     if not all_interfaces:
         warnings.warn(
-            f"start_server: XLA's profile server at port {port} listens on all interfaces of this machine, so "
-            "others may reach it; all_interfaces=True says that this is known",
+            f"start_server: XLA's profile server at port {port} listens on all interfaces of this machine, "
+            "so others may reach it; all_interfaces=True says that this is known",
             stacklevel=stacklevel(),
         )
     if requires_backend:

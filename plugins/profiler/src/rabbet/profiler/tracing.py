@@ -92,8 +92,8 @@ def start_trace(
     """Begin to record; ``stop_trace`` ends it.
 
     Args:
-      log_dir: the folder for the files, below which they lie in ``plugins/profile/<time>``; None keeps what is
-        recorded in memory.
+      log_dir: the folder for the files, below which they lie in ``plugins/profile/<time>``; None keeps what
+        is recorded in memory.
       create_perfetto_link: serve the trace to https://ui.perfetto.dev once, and wait until it was opened.
       create_perfetto_trace: write ``perfetto_trace.json.gz``, which that page opens, beside the others.
       profiler_options: what ``ProfileOptions()`` made, changed.

@@ -1,9 +1,10 @@
 """Derivatives against finite differences, in one random direction: for the tests of your own functions and of
 rules that you gave them.
 
-A central difference of step ``h`` is off by about ``h**2`` and by ``e / h``, where ``e`` is the precision of the
-dtype. So test in float64 where you can: with a float32 argument three digits are certain, and with a float64 one
-seven.
+A central difference of step ``h`` is off by about ``h**2`` and by ``e / h``, where ``e`` is the precision of
+the
+dtype. So test in float64 where you can: with a float32 argument three digits are certain, and with a float64
+one seven.
 """
 
 from collections.abc import Callable, Sequence
@@ -69,12 +70,19 @@ def _check(f, args, order, modes, atol, rtol, eps, path):
         if order > 1:
             directions = _directions(args, draws)
             _check(
-                lambda *xs: rb.jvp(f, xs, directions), args, order - 1, modes, atol, rtol, eps, f"jvp of {path}"
+                lambda *xs: rb.jvp(f, xs, directions),
+                args,
+                order - 1,
+                modes,
+                atol,
+                rtol,
+                eps,
+                f"jvp of {path}",
             )
     if "rev" in modes:
         check_vjp(f, partial(rb.vjp, f), args, atol, rtol, eps, f"vjp of {path}")
         if order > 1:
-            cotangent = _directions(rb.eval_shape(f, *args) if hasattr(rb, "eval_shape") else f(*args), draws)
+            cotangent = _directions(f(*args), draws)
 
             def pulled(*xs):
                 out, pull = rb.vjp(f, *xs)
@@ -97,7 +105,8 @@ def check_jvp(
 
     Args:
       f: the function.
-      f_jvp: ``f_jvp(args, tangents)`` returns ``(out, out_tangent)``, as ``functools.partial(rb.jvp, f)`` does.
+      f_jvp: ``f_jvp(args, tangents)`` returns ``(out, out_tangent)``, as ``functools.partial(rb.jvp, f)``
+        does.
       args, atol, rtol, eps: as for ``check_grads``.
       err_msg: what the message begins with.
 
@@ -145,7 +154,9 @@ def check_vjp(
     # Sums of many products, which may cancel: what may be off grows with their size.
     expected, scale = _product(cotangents, change)
     found, other = _product(pull(cotangents), tangents)
-    _compare(f"{what}: the product with a direction", found, expected, max(atol, rtol * max(scale, other)), rtol)
+    _compare(
+        f"{what}: the product with a direction", found, expected, max(atol, rtol * max(scale, other)), rtol
+    )
 
 
 def _bits(values):

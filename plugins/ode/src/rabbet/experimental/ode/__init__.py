@@ -1,4 +1,4 @@
-"""Ordinary differential equations: ``odeint``. See ``solver`` for the method, ``adjoint`` for the derivative."""
+"""Ordinary differential equations: see ``solver`` for the method, ``adjoint`` for ``odeint`` itself."""
 
 from rabbet.experimental.ode.adjoint import odeint
 from rabbet.extend.functions import fold_public as _fold_public

@@ -1,8 +1,9 @@
 """``odeint`` and its derivative.
 
-Reverse mode solves the adjoint equation backwards from one time to the one before, beside the equation itself,
-so that memory is that of the solution at ``t`` alone (L. S. Pontryagin and others, 1962; R. T. Q. Chen and others,
-Neural Ordinary Differential Equations, 2018).
+Reverse mode solves the adjoint equation backwards from one time to the one before, beside the equation
+itself,
+so that memory is that of the solution at ``t`` alone (L. S. Pontryagin and others, 1962; R. T. Q. Chen and
+others, Neural Ordinary Differential Equations, 2018).
 """
 
 import functools
@@ -14,7 +15,8 @@ import rabbet as rb
 import rabbet.numpy as rnp
 from rabbet import dtypes, lax, tree
 from rabbet.experimental.ode.solver import Tolerances, solve
-from rabbet.extend.functions import describe_function
+from rabbet.extend.functions import describe_function, named_like
+from rabbet.extend.passes import stage
 from rabbet.extend.transform import typeof
 from rabbet.flatten_util import ravel_pytree
 
@@ -31,7 +33,8 @@ def odeint(
 ) -> Any:
     """The solution of ``y' = func(y, t, *args)`` from ``y0`` at the time ``t[0]``.
 
-    Steps are of fifth order (Dormand and Prince) and as long as the tolerances allow; float32 reaches about 1e-6.
+    Steps are of fifth order (Dormand and Prince) and as long as the tolerances allow; float32 reaches about
+    1e-6.
 
     Args:
       func: ``func(y, t, *args)`` returns the derivative, with the structure and shapes of ``y``.
@@ -48,7 +51,8 @@ def odeint(
     Raises:
       TypeError: for times that are no vector of real numbers, or a ``func`` whose result is no derivative.
 
-    Reverse mode differentiates with respect to ``y0``, ``t``, ``args`` and the arrays that ``func`` closes over.
+    Reverse mode differentiates with respect to ``y0``, ``t``, ``args`` and the arrays that ``func`` closes
+    over.
 
     Example:
       >>> odeint(lambda y, t: -y, 1.0, rnp.linspace(0.0, 1.0, 3))
@@ -63,19 +67,49 @@ def odeint(
     if ts.ndim != 1 or dtypes.kind(ts.dtype) not in "fiu" or not ts.size:
         raise TypeError(f"odeint: t must be a vector of real times, got {ts.aval.str_short()}")
     ts = ts.astype(real)
-    derivative = rb.eval_shape(func, unravel(flat), ts[0], *args)
-    expected = rb.eval_shape(lambda y: y, unravel(flat))
-    if tree.structure(derivative) != tree.structure(expected) or [
-        x.shape for x in tree.leaves(derivative)
-    ] != [x.shape for x in tree.leaves(expected)]:
-        raise TypeError(
-            f"odeint: {describe_function(func)} must return a derivative like the state, {expected}, it "
-            f"returned {derivative}"
-        )
+    check_derivative(func, unravel(flat), ts[0], args)
     converted, captured = rb.closure_convert(func, unravel(flat), ts[0], *args)
     most = int(min(mxstep, 2**31 - 1))
     limits = Tolerances(float(rtol), float(atol), most, float(hmax))
-    return rb.vmap(unravel)(_solved(converted, unravel, limits, flat, ts, (args, tuple(captured))))
+    return in_rows(_solved(converted, unravel, limits, flat, ts, (args, tuple(captured))), unravel(flat))
+
+
+def check_derivative(func, y, t, args):
+    """Refuse a function whose result has not the structure and shapes of the state."""
+    leaves, structure = tree.flatten((y, t, args))
+    found = None
+
+    def on_leaves(*leaves):
+        nonlocal found
+        y, t, args = tree.unflatten(structure, leaves)
+        outs, found = tree.flatten(func(y, t, *args))
+        return outs
+
+    avals = stage(named_like(on_leaves, func), [typeof(x) for x in leaves]).out_avals
+    wanted = [typeof(x) for x in tree.leaves(y)]
+    if found != tree.structure(y) or [a.shape for a in avals] != [a.shape for a in wanted]:
+        raise TypeError(
+            f"odeint: {describe_function(func)} must return a derivative like the state, "
+            f"{tree.structure(y)} of {_shown(wanted)}; it returned {found} of {_shown(avals)}"
+        )
+
+
+def _shown(avals):
+    return ", ".join([a.str_short() for a in avals])
+
+
+def in_rows(rows, like):
+    """The pytree whose leaves have the rows' numbers behind a first dimension."""
+    leaves, structure = tree.flatten(like)
+    out, start = [], 0
+    for x in leaves:
+        aval = typeof(x)
+        part = rows[:, start : start + aval.size].reshape(rows.shape[0], *aval.shape)
+        if dtypes.kind(part.dtype) == "c" and dtypes.kind(aval.dtype) != "c":
+            part = rnp.real(part)
+        out.append(part.astype(aval.dtype))
+        start += aval.size
+    return tree.unflatten(structure, out)
 
 
 def _inexact(x):
@@ -136,7 +170,9 @@ def _solved_backward(func, unravel, limits, residuals, g):
     grads = [None] * len(leaves)
     for i, x in zip(moving, restore(gathered)):
         grads[i] = x
-    grads = [rb.custom_derivatives.zero_from_primal(x) if one is None else one for x, one in zip(leaves, grads)]
+    grads = [
+        rb.custom_derivatives.zero_from_primal(x) if one is None else one for x, one in zip(leaves, grads)
+    ]
     return adjoint + g[0], to_ts, tree.unflatten(structure, grads)
 
 

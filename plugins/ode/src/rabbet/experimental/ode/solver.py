@@ -1,8 +1,8 @@
 """The method of Dormand and Prince on flat vectors: steps of fifth order whose size follows the error.
 
 Source: E. Hairer, S. P. Nørsett, G. Wanner, Solving Ordinary Differential Equations I, 2nd edition, Springer
-1993: the coefficients and the continuous extension in II.4 to II.6, the first step and the control of the step
-in II.4.
+1993: the coefficients and the continuous extension in II.4 to II.6, the first step and the control of the
+step in II.4.
 """
 
 from typing import Any, NamedTuple
@@ -98,9 +98,7 @@ def one_step(f, state, tolerances):
     polynomial = rnp.stack(
         [state.y, change, curve, change - h * stages[-1] - curve, h * combined(BETWEEN, stages)]
     )
-    moved = State(
-        y, stages[-1], state.t + h, h, state.t, h, polynomial, state.steps
-    )
+    moved = State(y, stages[-1], state.t + h, h, state.t, h, polynomial, state.steps)
     kept = State(*[rnp.where(good, new, old) for new, old in zip(moved, state)])
     step = rnp.minimum(h * factor, tolerances.longest).astype(h.dtype)
     return kept._replace(step=step, steps=state.steps + 1)
