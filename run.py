@@ -5,12 +5,14 @@
     python3 run.py test               run the tests: every environment of tox.ini whose interpreter is here
     python3 run.py test lint docs     run some of them
     python3 run.py tox ARGUMENTS      tox itself, e.g. `python3 run.py tox run -e bench`
+    python3 run.py environments       the names of tox.ini's list; --json: as a list for other programs
 
 Needs Python 3.11 or newer and pip. The first call makes .venv with tox and uv in it; nothing is installed
 elsewhere.
 """
 
 import configparser
+import json
 import os
 import pathlib
 import re
@@ -67,14 +69,20 @@ def tox(*arguments):
     return subprocess.run([PYTHON, "-m", "tox", *arguments], cwd=ROOT, env=env).returncode
 
 
-def environments():
-    """The environments of tox.ini's list, and which of them lack an interpreter here."""
+def listed():
+    """The environments of tox.ini's list."""
     parser = configparser.ConfigParser(interpolation=None)
     parser.read(ROOT / "tox.ini")
     names = []
     for line in parser["tox"]["env_list"].split():
         factors = re.fullmatch(r"(.*)\{(.*)\}", line)
         names += [factors[1] + each for each in factors[2].split(",")] if factors else [line]
+    return names
+
+
+def environments():
+    """The environments of tox.ini's list whose interpreter is here, and those that lack one."""
+    names = listed()
     lacking = [name for name in names if not has_interpreter(name)]
     return [name for name in names if name not in lacking], lacking
 
@@ -97,8 +105,11 @@ def main(arguments):
     if sys.version_info < (3, 11):  # noqa: UP036  (whoever runs this may have an older one)
         sys.exit(f"Rabbet needs Python 3.11 or newer; this is {sys.version.split()[0]} at {sys.executable}")
     command, *rest = arguments or ["help"]
-    if command not in ("digits", "test", "tox"):
+    if command not in ("digits", "test", "tox", "environments"):
         sys.exit(__doc__)
+    if command == "environments":
+        names = listed()
+        return print(json.dumps(names) if rest == ["--json"] else "\n".join(names))
     bootstrap()
     if command == "digits":
         return tox("run", "-q", "-e", "digits", *(["--", *rest] if rest else []))

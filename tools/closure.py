@@ -10,7 +10,6 @@ under the inner transformation and asks the outer one for every operation that c
 import argparse
 import importlib
 import pathlib
-import pkgutil
 import sys
 
 import numpy as np
@@ -29,8 +28,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "closure.md"
 sys.path.insert(0, str(ROOT / "examples" / "third_party" / "rabbet-enclose" / "src"))
 
-FAMILIES = [importlib.import_module(f"{rows.__name__}.{m.name}") for m in pkgutil.iter_modules(rows.__path__)]
-ROWS = [row for family in FAMILIES for row in family.ROWS]
+ROWS = [row for family in rows.families().values() for row in family]
 
 
 def plugin_tables():
@@ -90,7 +88,7 @@ def shown(cell):
 def own_platforms(primitive):
     """The platforms whose backend brings a lowering of its own for a primitive."""
     for platform in ("cpu", "cuda", "tpu"):
-        own = backends.lowerings(platform)
+        own = backends.default_registry().get(platform).lowerings
         if f"lower:{platform}" in primitive.rules or (own is not None and own.find(primitive, platform)):
             yield platform
 

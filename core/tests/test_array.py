@@ -14,8 +14,8 @@ import pytest
 import rabbet as rb
 from rabbet import lax, typeof
 from rabbet.errors import DeletedArrayError
-from rabbet.extend.functions import EVALUATION
 from rabbet.extend.transform import context
+from rabbet.runtime.evaluation import EVALUATION
 
 from .toys import DTYPES, array, put, small
 

@@ -9,11 +9,11 @@ import rabbet as rb
 from rabbet import composition, dtypes, lax
 from rabbet.errors import MissingRule, PluginError
 from rabbet.extend.dtype import DTypeSpec
-from rabbet.extend.functions import EVALUATION
 from rabbet.extend.primitive import Primitive
 from rabbet.extend.transform import RuleSet, context
 from rabbet.passes import pipeline
 from rabbet.rules import tables
+from rabbet.runtime.evaluation import EVALUATION
 
 
 class Manager:

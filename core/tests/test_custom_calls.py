@@ -8,8 +8,7 @@ from rabbet.lowering.module import lower_program
 from rabbet.program.avals import ShapedArray
 from rabbet.rules.primitive import Primitive
 from rabbet.rules.tables import RuleSet
-from rabbet.runtime import backends
-from rabbet.runtime.backends import Backend, BackendRegistry
+from rabbet.runtime.backends import Backend
 from rabbet.trace.staging import stage
 
 MATRIX = ShapedArray((2, 3, 3), np.float32)
@@ -84,26 +83,18 @@ def test_a_call_is_written_with_the_operations_own_types():
     assert targets(text) == {"plain"}
 
 
-def test_the_backend_is_asked_to_provide_what_is_called(monkeypatch):
+def test_the_backend_is_asked_to_provide_what_is_called():
     asked = []
-
-    class Manager:
-        def names(self, group):
-            return ["toaster"]
-
-        def get(self, group, name):
-            return Backend("toaster", 0, lambda options: None, provide_calls=asked.append)
-
-    monkeypatch.setattr(backends, "default_registry", lambda: BackendRegistry(Manager()))
-    backends.provide_calls("toaster", frozenset())
+    backend = Backend("toaster", 0, lambda options: None, provide_calls=asked.append)
+    backend.provide(frozenset())
     assert asked == []
-    backends.provide_calls("toaster", frozenset(["brown"]))
+    backend.provide(frozenset(["brown"]))
     assert asked == [{"brown"}]
 
 
 def test_programs_ask_before_they_are_compiled(monkeypatch):
     asked = []
-    monkeypatch.setattr(backends, "provide_calls", lambda platform, names: asked.append((platform, names)))
+    monkeypatch.setattr(Backend, "provide", lambda self, names: asked.append((self.platform, names)))
     with pytest.raises(Exception, match="not_there_of_test"):
         calling("not_there_of_test")(lax.full((2,), 1.0))
     assert asked[-1] == ("cpu", {"not_there_of_test"})

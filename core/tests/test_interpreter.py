@@ -11,7 +11,6 @@ import pytest
 import rabbet as rb
 from rabbet import lax, typeof
 from rabbet.errors import UnexpectedTracerError
-from rabbet.extend.functions import EVALUATION
 from rabbet.extend.primitive import Primitive
 from rabbet.extend.transform import (
     Interpreter,
@@ -24,6 +23,7 @@ from rabbet.extend.transform import (
     run_traced,
 )
 from rabbet.messages.source_positions import short_path as short
+from rabbet.runtime.evaluation import EVALUATION
 
 from . import toys
 from .toys import Box, count, enclose, slope

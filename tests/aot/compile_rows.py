@@ -7,7 +7,6 @@ program, each with results of its own, in its main dtype; a group that is refuse
 line is written before a group is begun, so that whoever reads them knows which one ended the process.
 """
 
-import importlib
 import json
 import sys
 
@@ -16,7 +15,7 @@ from rabbet.testing import rows
 
 
 def main(platform, topology, family):
-    table = importlib.import_module(f"{rows.__name__}.{family}").ROWS
+    table = rows.family(family)
     groups = json.load(sys.stdin)
     while groups:
         group = groups.pop(0)

@@ -1,9 +1,7 @@
 """What became of every row of the conformance table when it was compiled for hardware that is not here."""
 
-import importlib
 import json
 import os
-import pkgutil
 import re
 import subprocess
 import sys
@@ -12,7 +10,7 @@ from pathlib import Path
 from rabbet.testing import rows
 
 SCRIPT = Path(__file__).with_name("compile_rows.py")
-FAMILIES = [m.name for m in pkgutil.iter_modules(rows.__path__)]
+FAMILIES = rows.names()
 TOPOLOGIES = {"tpu": "v5e:2x2", "cuda": "h100"}
 # How a compiler begins the line in which it says why it ends the process.
 LAST_WORDS = re.compile(r"^(?:F\d{4} [\d:.]+ +\d+ |LLVM ERROR: )(?P<words>.*)", re.MULTILINE)
@@ -23,7 +21,7 @@ LIMIT = 300
 
 def names(family):
     """The names of a family's rows."""
-    return [row.name for row in importlib.import_module(f"{rows.__name__}.{family}").ROWS]
+    return [row.name for row in rows.family(family)]
 
 
 def failures(platform, family):

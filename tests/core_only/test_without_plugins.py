@@ -23,9 +23,9 @@ PROVIDED = {
 }
 
 
-def test_only_core_and_the_cpu_are_installed():
+def test_only_core_the_cpu_and_the_kit_that_tests_them_are_installed():
     ours = {d.name for d in importlib.metadata.distributions() if d.name.startswith("rabbet")}
-    assert ours == {"rabbet-core", "rabbet-pjrt-cpu"}
+    assert ours == {"rabbet-core", "rabbet-pjrt-cpu", "rabbet-testing"}
 
 
 def test_primitives_run():

@@ -2,6 +2,9 @@
 
 import importlib.metadata
 import os
+import pathlib
+import re
+import tomllib
 
 import numpy as np
 import pytest
@@ -9,14 +12,28 @@ import rabbet as rb
 from rabbet import lax
 
 PLUGIN = os.environ.get("RABBET_ONE_PLUGIN", "")
-DECLARED = {"autodiff": {"rabbet-vmap"}, "nn": {"rabbet-numpy"}}
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 only = lambda name: pytest.mark.skipif(name != PLUGIN, reason=f"this environment is about {PLUGIN}")
 
 
+def declared(folder):
+    """The first-party distributions that a folder's project is and requires, and so on from these."""
+    found, queue = set(), [folder]
+    while queue:
+        project = tomllib.loads((queue.pop() / "pyproject.toml").read_text())["project"]
+        found.add(project["name"])
+        names = [re.match(r"[A-Za-z0-9._-]+", line).group() for line in project["dependencies"]]
+        ours = [n for n in names if n.startswith("rabbet-") and n not in found]
+        queue += [ROOT / "core" if n == "rabbet-core" else ROOT / "plugins" / n[7:] for n in ours]
+    return found
+
+
+@pytest.mark.skipif(not PLUGIN, reason="only where one plugin is installed")
 def test_nothing_else_is_installed():
     ours = {d.name for d in importlib.metadata.distributions() if d.name.startswith("rabbet")}
-    assert ours == {"rabbet-core", "rabbet-pjrt-cpu", f"rabbet-{PLUGIN}"} | DECLARED.get(PLUGIN, set())
+    always = {"rabbet-pjrt-cpu", "rabbet-testing"}  # the kit is what tests are written with
+    assert ours == always | declared(ROOT / "plugins" / PLUGIN)
 
 
 @only("jit")
@@ -129,3 +146,13 @@ def test_ode():
     from rabbet.experimental.ode import odeint
 
     assert abs(float(odeint(lambda y, t: -y, 1.0, np.float32([0, 1]))[1]) - np.exp(-1)) < 1e-5
+
+
+@only("testing")
+def test_testing():
+    from rabbet.testing import LawError, Row, check_primitive
+    from rabbet.testing.draws import some
+
+    check_primitive(Row(lax.sin, np.sin, (some(2),), ("float32", "float64"), orders=1))
+    with pytest.raises(LawError, match="sin in float32"):
+        check_primitive(Row(lax.sin, np.cos, (some(2),), ("float32",)))

@@ -26,6 +26,7 @@ INSIDE_RABBET = {
     "plugins/ffi": "rabbet/ffi/",
     "plugins/test_util": "rabbet/test_util/",
     "plugins/ode": "rabbet/experimental/ode/",
+    "plugins/testing": "rabbet/testing/",
     "core": "rabbet/",
 }
 
@@ -58,6 +59,7 @@ def test_the_distributions_are_those_of_the_design():
         "rabbet-test-util",
         "rabbet-ode",
         "rabbet-passes",
+        "rabbet-testing",
         "rabbet-pjrt-cpu",
         "rabbet-pjrt-cuda",
         "rabbet-pjrt-tpu",
@@ -151,7 +153,7 @@ def test_the_root_project_ships_no_code_and_requires_the_standard_plugins(wheel)
         "rabbet-passes",
         "rabbet-pjrt-cpu",
     }
-    assert {"cuda12", "cuda13", "tpu", "cli"} <= set(metadata(archive).get_all("Provides-Extra"))
+    assert {"cuda12", "cuda13", "tpu", "cli", "testing"} <= set(metadata(archive).get_all("Provides-Extra"))
 
 
 @pytest.mark.parametrize("folder", FOLDERS)

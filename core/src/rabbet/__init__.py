@@ -53,6 +53,7 @@ from rabbet.lax.indexing.dynamic_slices import ds
 from rabbet.scopes import ensure_compile_time_eval, named_call, named_scope
 
 composition.compose()
+_own = frozenset(globals())  # what core has itself, before plugins add their names
 
 
 def __getattr__(name):

@@ -9,10 +9,11 @@ import contextlib
 import functools
 
 from rabbet import dtypes, log_levels, passes
-from rabbet.config import Config, config
+from rabbet.config import config
 from rabbet.errors import PluginError
 from rabbet.jax_settings import CONTEXTS
 from rabbet.lax import operators
+from rabbet.messages import source_positions, tracebacks
 from rabbet.messages.tracebacks import folded
 from rabbet.primitives import standard
 from rabbet.program import context
@@ -35,12 +36,12 @@ def compose():
     dtypes.use_finder(find_dtype)
     provided.use_finder(public_name)
     tables.set_bridges(find_rule_sets)
-    passes.set_finder(find_passes)
+    passes.set_finder(find_passes, refuse_pass)
     backends.set_manager(manager)
     config.use_finder(load_backends)
+    source_positions.find_packages_with(plugin_packages)
+    tracebacks.full_if(lambda: config.traceback == "full")
     hook_calls.set_notifier(notify_hooks, has_hooks)
-    for method in ("__getattr__", "__setattr__", "context", "override", "update"):
-        setattr(Config, method, folded(getattr(Config, method)))  # tracebacks have settings of their own
     for name in ("debug_nans", "debug_infs"):
         # What is compiled checks its results, or does not, for good.
         config.watch(name, clear_caches)
@@ -52,6 +53,16 @@ def manager():
     from rabbet.plugins.manager import default_manager
 
     return default_manager()
+
+
+@functools.cache
+def plugin_packages():
+    """The import packages of the installed plugins, without the namespaces that they share."""
+    from rabbet.plugins import discovery
+
+    plugins = manager()
+    records = [one for group in discovery.GROUPS for one in plugins.listed(group)]
+    return frozenset(one.entry_point.module.partition(".")[0] for one in records) - {"rabbet"}
 
 
 def load_backends():
@@ -85,6 +96,14 @@ def find_rule_sets(table):
 def find_passes():
     """The ``Pass`` objects of installed packages; a broken one is left out (``rabbet doctor`` shows it)."""
     return manager().objects("rabbet.passes")
+
+
+def refuse_pass(name, reason):
+    """Leave out an installed pass, and say so."""
+    for record in manager().records("rabbet.passes", name):
+        error = PluginError(f"the pass {name!r} of {record.title} is left out: {reason}")
+        manager().fail(record, error, "invalid")
+        manager().warn(record, error)
 
 
 def has_hooks():

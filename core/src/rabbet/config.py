@@ -17,6 +17,7 @@ import threading
 
 from rabbet.errors import PluginConflictError
 from rabbet.jax_settings import ALIASES, GROUPS
+from rabbet.messages.tracebacks import folded
 from rabbet.setting import Setting, boolean, choice, size
 from rabbet.settings import CORE_SETTINGS
 
@@ -140,6 +141,7 @@ class Config:
     def __dir__(self):
         return sorted({*super().__dir__(), *self._settings})
 
+    @folded
     def __getattr__(self, name):
         # Only reached for a name that neither this thread nor the process has a value for yet.
         if name.startswith("__"):
@@ -157,6 +159,7 @@ class Config:
                 setattr(type(self.values), name, value)
         return getattr(self.values, name)
 
+    @folded
     def __setattr__(self, name, value):
         self._setting(name)
         raise AttributeError(
@@ -165,6 +168,7 @@ class Config:
             f"  block:   with config.override({name}={value!r}):"
         )
 
+    @folded
     def update(self, name, val):
         """Set ``name`` for the whole process. Where a thread overrides it, the override stays in force."""
         changes = self._parsed({name: val})
@@ -183,6 +187,7 @@ class Config:
         """Another name of ``enable_x64``."""
         return self.enable_x64
 
+    @folded
     def override(self, **changes):
         """A context manager (and decorator) that changes settings for the current thread."""
         return Override(self, self._parsed(changes))
@@ -194,6 +199,7 @@ class Config:
         mine = self.values.__dict__
         return {name: mine[name] for name in self._settings if name in mine}
 
+    @folded
     def context(self, name):
         """The context-manager function of one setting: ``disable_jit = config.context("disable_jit")``.
 
@@ -203,14 +209,17 @@ class Config:
         setting = self._setting(alias.setting if alias else self._groups.get(name, [name])[0], name)
         if name == "disable_jit":  # the argument has the field's name, here another one than elsewhere
 
+            @folded
             def context(disable=True):
                 return self.override(disable_jit=disable)
         elif isinstance(setting.default, bool):
 
+            @folded
             def context(new_val=True):
                 return self.override(**{name: new_val})
         else:
 
+            @folded
             def context(new_val):
                 return self.override(**{name: new_val})
 

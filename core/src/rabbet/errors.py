@@ -81,6 +81,10 @@ class MissingPluginError(PluginError, AttributeError):
     """
 
 
+class PluginWarning(UserWarning):
+    """A plugin is left out or has failed; everything else goes on without it."""
+
+
 class PluginConflictError(PluginError):
     """Two packages provide the same name. The message names both, and the setting that chooses between
     them.

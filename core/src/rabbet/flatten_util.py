@@ -4,13 +4,12 @@ import math
 
 from rabbet import dtypes, tree
 from rabbet.errors import TreeError
-from rabbet.messages.tracebacks import folded
+from rabbet.messages.tracebacks import fold_public, folded
 from rabbet.trace.interpreter import typeof
 
 __all__ = ["ravel_pytree"]
 
 
-@folded
 def ravel_pytree(pytree):
     """All numbers of a tree in one vector.
 
@@ -75,3 +74,6 @@ def _back(part, dtype):
     if dtypes.kind(typeof(part).dtype) == "c" and dtypes.kind(dtype) != "c":
         part = lax.real(part)
     return lax.convert_element_type(part, dtype)
+
+
+fold_public(globals())

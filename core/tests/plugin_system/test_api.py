@@ -99,7 +99,7 @@ def stumbling(x):
 
 
 def test_a_function_of_a_plugin_folds_without_its_doing(monkeypatch):
-    monkeypatch.setattr(tracebacks, "is_internal", lambda file: file == "<rabbet>")
+    monkeypatch.setattr(tracebacks, "is_internal", lambda file, module=None: file == tracebacks.__file__)
     door = api.for_users("stumbling", stumbling)
     with pytest.raises(ZeroDivisionError) as caught:
         door(0)

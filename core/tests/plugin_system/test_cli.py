@@ -251,7 +251,7 @@ def test_its_metadata_announces_what_its_module_defines(kind, tmp_path, monkeypa
         sys.modules.pop("rabbet_thing", None)
 
 
-NEEDS = {"transformation": ["jit"], "primitive": ["jit", "vmap", "grad"], "pass": ["jit"]}
+NEEDS = {"transformation": ["jit"], "primitive": ["jit", "vmap", "grad", "testing"], "pass": ["jit"]}
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import textwrap
 import threading
 
 import pytest
-from rabbet.errors import MissingPluginError, PluginConflictError, PluginError
+from rabbet.errors import MissingPluginError, PluginConflictError, PluginError, PluginWarning
 from rabbet.plugins import discovery
 from rabbet.plugins.manager import PluginManager
 from rabbet.plugins.selection import Selection
@@ -146,9 +146,12 @@ def test_a_claim_that_is_switched_off_is_no_claim(module):
 
 
 def test_rule_sets_for_one_table_add_up_and_a_broken_one_is_left_out(module):
-    one, two, bad = module("r = 1", "one"), module("r = 2", "two"), module("raise ValueError", "bad")
+    rules = "from rabbet.extend.transform import RuleSet\nr = RuleSet('batch')"
+    one, two, bad = module(rules, "one"), module(rules, "two"), module("raise ValueError", "bad")
     manager = make(*(offer(f"d-{name}", "rabbet.rules", batch=f"{name}:r") for name in (one, two, bad)))
-    assert manager.get_all("rabbet.rules", "batch") == [1, 2]
+    with pytest.warns(PluginWarning, match="ValueError"):
+        found = manager.get_all("rabbet.rules", "batch")
+    assert [one.name for one in found] == ["batch", "batch"]
     assert manager.get_all("rabbet.rules", "enclose") == []
     assert sorted(one.status for one in manager.records()) == ["failed", "loaded", "loaded"]
 

@@ -13,12 +13,11 @@ import numpy as np
 
 from rabbet.lax.callbacks import debug_callback as callback
 from rabbet.lax.callbacks import look
-from rabbet.messages.tracebacks import folded
+from rabbet.messages.tracebacks import fold_public
 
 LOG = logging.getLogger("rabbet")
 
 
-@folded
 def print(fmt=None, *args, ordered=False, partitioned=False, skip_format_check=False, **kwargs):
     """Print values of a program when it gets there.
 
@@ -43,7 +42,6 @@ def print(fmt=None, *args, ordered=False, partitioned=False, skip_format_check=F
     return _print(_write, "print", fmt, args, kwargs, ordered, skip_format_check)
 
 
-@folded
 def log(fmt=None, *args, ordered=False, partitioned=False, skip_format_check=False, **kwargs):
     """Like ``print``, to the logger ``rabbet`` at the level INFO."""
     if fmt is None and not args and not kwargs:
@@ -137,7 +135,6 @@ def check_format(who, fmt, args, kwargs):
         raise ValueError(f"{who}: {fmt!r} does not use the arguments {unused}; {hint}")
 
 
-@folded
 def breakpoint(*, backend=None, filter_frames=True, num_frames=None, ordered=False, token=None, **kwargs):
     """Stop the program here and give the user a prompt, with the values of the functions that were running.
 
@@ -165,10 +162,11 @@ def breakpoint(*, backend=None, filter_frames=True, num_frames=None, ordered=Fal
     return token
 
 
-@folded
 def inspect_array_sharding(value, *, callback):
     """Call ``callback`` on the sharding of an array when the program gets there."""
     look("debug.inspect_array_sharding", lambda x: callback(x.sharding), (value,), {}, False)
 
 
 __all__ = ["breakpoint", "callback", "check_format", "inspect_array_sharding", "log", "print"]
+
+fold_public(globals())

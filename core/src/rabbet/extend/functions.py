@@ -46,13 +46,8 @@ from rabbet.program.python_scalars import (
 from rabbet.runtime.array import (
     Array,
 )
-from rabbet.runtime.compiled import (
-    is_evaluating,
-)
-from rabbet.runtime.evaluation import (
-    EVALUATION,
-    at_once,
-)
+from rabbet.runtime.compiled import call_by_placements, is_evaluating, program_entry
+from rabbet.runtime.evaluation import at_once
 from rabbet.runtime.fused import (
     fused,
 )
@@ -72,7 +67,6 @@ from rabbet.tree import (
 )
 
 __all__ = [
-    "EVALUATION",
     "Array",
     "ConcretizationTypeError",
     "RabbetError",
@@ -82,6 +76,7 @@ __all__ = [
     "as_weak",
     "at_once",
     "broadcast_prefix",
+    "call_by_placements",
     "caller",
     "cast",
     "check_format",
@@ -103,6 +98,7 @@ __all__ = [
     "placeable",
     "placed",
     "position",
+    "program_entry",
     "promoted",
     "shown",
     "spread",

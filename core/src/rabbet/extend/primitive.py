@@ -83,6 +83,7 @@ from rabbet.primitives.transposition import (
 from rabbet.primitives.zeros import (
     add_tangents,
     instantiate,
+    no_tangent,
 )
 from rabbet.primitives.zeros import (
     full as full_of,
@@ -133,6 +134,7 @@ __all__ = [
     "matrices",
     "move_axis",
     "new_axis",
+    "no_tangent",
     "row_major",
     "scan_call",
     "scatter_calls",

@@ -35,6 +35,7 @@ from rabbet.rules.payloads import (
 from rabbet.rules.tables import (
     RuleSet,
     RuleTable,
+    all_tables,
     refusing,
 )
 from rabbet.trace.bodies import (
@@ -78,6 +79,7 @@ __all__ = [
     "UnexpectedTracerError",
     "Zero",
     "adopted_avals",
+    "all_tables",
     "bound_axes",
     "call_with_rules",
     "context",

@@ -9,13 +9,11 @@ import operator
 from rabbet import tree
 from rabbet.lax import shapes
 from rabbet.messages.source_positions import describe_function
-from rabbet.messages.tracebacks import folded
 from rabbet.runtime.values import traceable
 from rabbet.trace.interpreter import typeof
 from rabbet.tree_util import keystr
 
 
-@folded
 def associative_scan(fn, elems, reverse=False, axis=0):
     """The results of combining the first ``k`` elements along an axis, for every ``k``, in parallel.
 

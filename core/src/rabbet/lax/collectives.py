@@ -13,7 +13,6 @@ import numpy as np
 from rabbet import dtypes, tree
 from rabbet.lax import shapes
 from rabbet.lax.values import convert_element_type, select
-from rabbet.messages.tracebacks import folded
 from rabbet.primitives import collectives, logic, zeros
 from rabbet.primitives.batching import move_axis
 from rabbet.program.python_scalars import is_python_scalar
@@ -80,7 +79,6 @@ def _place(axis, ndim, who, what="axis"):
 
 
 # ----------------------------------------------------------------------------------------------- reductions
-@folded
 def psum(x, axis_name, *, axis_index_groups=None):
     """The sum over the members of a named axis; every member gets it.
 
@@ -111,7 +109,6 @@ def psum(x, axis_name, *, axis_index_groups=None):
     return tree.map(one, x)
 
 
-@folded
 def pmean(x, axis_name, *, axis_index_groups=None):
     """The mean over the members of a named axis; every member gets it. Arguments as for ``psum``."""
     groups_of(axis_index_groups, _names(axis_name, "pmean"), "pmean", equal=False)  # errors name pmean
@@ -126,20 +123,17 @@ def _extreme(primitive, x, axis_name, axis_index_groups):
     return tree.map(lambda leaf: _each(primitive, traceable(leaf), pairs, groups), x)
 
 
-@folded
 def pmax(x, axis_name, *, axis_index_groups=None):
     """The elementwise maximum over the members of a named axis. Arguments as for ``psum``."""
     return _extreme(collectives.pmax, x, axis_name, axis_index_groups)
 
 
-@folded
 def pmin(x, axis_name, *, axis_index_groups=None):
     """The elementwise minimum over the members of a named axis. Arguments as for ``psum``."""
     return _extreme(collectives.pmin, x, axis_name, axis_index_groups)
 
 
 # ------------------------------------------------------------------------------- gathering and scattering
-@folded
 def all_gather(x, axis_name, *, axis_index_groups=None, axis=0, tiled=False, to="varying"):
     """The values of all members of a named axis.
 
@@ -197,7 +191,6 @@ def _members_in_front(leaf, place, count, pairs, tiled, who):
     return shapes.reshape(leaf, (*sizes, *typeof(leaf).shape[1:]))
 
 
-@folded
 def psum_scatter(x, axis_name, *, scatter_dimension=0, axis_index_groups=None, tiled=False):
     """Of the sum over the members of a named axis, the slice of each member's own index.
 
@@ -224,7 +217,6 @@ def psum_scatter(x, axis_name, *, scatter_dimension=0, axis_index_groups=None, t
 
 
 # ------------------------------------------------------------------------------------------- permutations
-@folded
 def all_to_all(x, axis_name, split_axis, concat_axis, *, axis_index_groups=None, tiled=False):
     """Exchange a named axis with a dimension: slice ``k`` of member ``m`` becomes slice ``m`` of ``k``.
 
@@ -256,13 +248,11 @@ def all_to_all(x, axis_name, split_axis, concat_axis, *, axis_index_groups=None,
     return tree.map(one, x)
 
 
-@folded
 def pswapaxes(x, axis_name, axis, *, axis_index_groups=None):
     """``x`` with the named axis and the dimension ``axis``, which must be as long, exchanged."""
     return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
 
 
-@folded
 def ppermute(x, axis_name, perm):
     """Send values between the members of a named axis.
 
@@ -288,7 +278,6 @@ def ppermute(x, axis_name, perm):
     return tree.map(lambda leaf: collectives.ppermute(traceable(leaf), axis=name, size=size, perm=pairs), x)
 
 
-@folded
 def pshuffle(x, axis_name, perm):
     """Reorder the members of a named axis: member ``i`` gets the value of member ``perm[i]``."""
     name, size = one_name(axis_name, "pshuffle")
@@ -300,7 +289,6 @@ def pshuffle(x, axis_name, perm):
     return ppermute(x, name, [(source, destination) for destination, source in enumerate(perm)])
 
 
-@folded
 def pbroadcast(x, axis_name, source):
     """The value of one member, for all members of a named axis.
 
@@ -321,7 +309,6 @@ def pbroadcast(x, axis_name, source):
 
 
 # ------------------------------------------------------------------------------------------ index and size
-@folded
 def axis_index(axis_name):
     """A member's index along a named axis, an int32 scalar; of several axes, in row-major order."""
     index = None
@@ -331,7 +318,6 @@ def axis_index(axis_name):
     return index
 
 
-@folded
 def axis_size(axis_name):
     """The size of a named axis, a Python int; of several axes, their product."""
     return math.prod([size for _, size in _names(axis_name, "axis_size")])

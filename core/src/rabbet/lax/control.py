@@ -10,7 +10,6 @@ from rabbet.config import config
 from rabbet.lax import shapes
 from rabbet.lax.values import convert_element_type
 from rabbet.messages.source_positions import describe_function, named_like
-from rabbet.messages.tracebacks import folded
 from rabbet.primitives import branches as _branches
 from rabbet.primitives import logic, loops
 from rabbet.program import python_scalars
@@ -110,7 +109,6 @@ def _convert_output(body, i, dtype):
     body.out_avals = body.program.out_avals
 
 
-@folded
 def switch(index, branches, *operands, operand=NOT_GIVEN):
     """Run one of several functions, chosen by an integer.
 
@@ -160,7 +158,6 @@ def branch(what, index, functions, operands):
     return tree.unflatten(made[0].out_tree, outs)
 
 
-@folded
 def cond(pred, true_fun, false_fun, *operands, operand=NOT_GIVEN):
     """Run ``true_fun(*operands)`` or ``false_fun(*operands)``.
 
@@ -248,7 +245,6 @@ def stronger(body, leaves, count):
                 _convert_output(body, i, aval.dtype)
 
 
-@folded
 def while_loop(cond_fun, body_fun, init_val):
     """Repeat ``val = body_fun(val)`` as long as ``cond_fun(val)``.
 
@@ -290,7 +286,6 @@ def repeat(what, cond_fun, body_fun, init_val):
     return tree.unflatten(treedef, outs)
 
 
-@folded
 def scan(f, init, xs=None, length=None, reverse=False, unroll=1, _split_transpose=False):
     """Run ``carry, y = f(carry, x)`` over the slices of ``xs`` along their first dimension.
 
@@ -380,7 +375,6 @@ def _scan_in_python(f, init, xs, n, reverse):
     return carry, tree.map(lambda *parts: shapes.stack([traceable(p) for p in parts]), *ys) if ys else None
 
 
-@folded
 def fori_loop(lower, upper, body_fun, init_val, *, unroll=None):
     """``val = body_fun(i, val)`` for ``i`` from ``lower`` up to ``upper``.
 

@@ -2,13 +2,11 @@
 
 from rabbet import tree
 from rabbet.lax import control
-from rabbet.messages.tracebacks import folded
 from rabbet.primitives.platforms import OTHERS, place_of, platform_index
 from rabbet.program.context import Context, context
 from rabbet.runtime.values import common_device
 
 
-@folded
 def platform_dependent(*args, default=None, **per_platform):
     """Run one of several functions, chosen by the platform for which the program is lowered.
 

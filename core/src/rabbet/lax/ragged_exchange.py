@@ -8,12 +8,10 @@ import numpy as np
 
 from rabbet.lax import collectives, shapes
 from rabbet.lax.values import convert_element_type, select
-from rabbet.messages.tracebacks import folded
 from rabbet.primitives import gather, logic, reductions
 from rabbet.trace.interpreter import typeof
 
 
-@folded
 def ragged_all_to_all(
     operand, output, input_offsets, send_sizes, output_offsets, recv_sizes, *, axis_name,
     axis_index_groups=None,

@@ -64,7 +64,7 @@ _roots = [
     for form in _forms(path)
 ]
 _verdicts = {}
-DOORS = "<rabbet>"  # the file name of the doors that ``tracebacks.folded`` makes
+DOORS = "rabbet.messages.tracebacks"  # a function is called by its door
 
 
 def add_internal_root(path):
@@ -73,12 +73,36 @@ def add_internal_root(path):
     _verdicts.clear()
 
 
-def is_internal(file):
-    """Whether a frame of this file is Rabbet's business rather than the user's."""
+def is_internal(file, module=None):
+    """Whether a frame of this file is Rabbet's business rather than the user's.
+
+    Args:
+      file: the file's name, as code objects have it.
+      module: the name of the frame's module, where it is known: packages of plugins are internal, too.
+    """
     verdict = _verdicts.get(file)
     if verdict is None:
-        verdict = _verdicts[file] = file.startswith((*_roots, "<frozen importlib", DOORS))
+        verdict = file.startswith((*_roots, "<frozen importlib"))
+        if not verdict and module:
+            verdict = module.partition(".")[0] in _packages()
+        _verdicts[file] = verdict
     return verdict
+
+
+def no_packages():
+    """No plugins: what ``_packages`` is until ``rabbet`` is composed."""
+    return ()
+
+
+_packages = no_packages
+
+
+def find_packages_with(function):
+    """Name the function that returns the import packages of the installed plugins. Called once, by
+    composition; it is asked when a file is met for the first time.
+    """
+    global _packages
+    _packages = function
 
 
 # Where are we -------------------------------------------------------------------------------------
@@ -94,7 +118,7 @@ def caller():
         try:
             internal = _verdicts[code.co_filename]
         except KeyError:
-            internal = is_internal(code.co_filename)
+            internal = is_internal(code.co_filename, frame.f_globals.get("__name__"))
         if not internal:
             break
         outer = frame.f_back
@@ -156,7 +180,7 @@ def stacklevel():
     frame outside the internal roots, or the outermost one.
     """
     frame, level = sys._getframe(1), 1
-    while is_internal(frame.f_code.co_filename) and frame.f_back is not None:
+    while is_internal(frame.f_code.co_filename, frame.f_globals.get("__name__")) and frame.f_back is not None:
         frame, level = frame.f_back, level + 1
     return level
 
@@ -207,7 +231,7 @@ def definition_site(skip=(), maker_of=None):
     frame = sys._getframe(2)
     while frame.f_back is not None and (
         frame.f_code.co_name in ("__init__", "__new__")
-        or frame.f_globals.get("__name__") in skip
+        or frame.f_globals.get("__name__") in (*skip, DOORS)
         or (maker_of is not None and _first_argument(frame) == maker_of)
     ):
         frame = frame.f_back

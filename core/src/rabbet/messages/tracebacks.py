@@ -1,20 +1,36 @@
 """Tracebacks without Rabbet's own frames: an exception leaves through a *door*, which folds it.
 
-A door is a public function that takes the internal frames out of the traceback and raises again. ``folded``
-puts one in front of a function, ``fold_public`` in front of all public functions of a module, and
-``folds_itself`` says that a function is one already.
+A door is a function that takes the internal frames out of the traceback and raises again. ``fold_public``
+puts one in front of every public function of a module; ``folded`` in front of one function, or of the methods
+of a class. Code inside imports functions from the modules that define them, and pays for no door.
+
+A door costs a call of a tenth of a microsecond. The functions that are called most have its ``try`` in their
+own bodies (``rules.primitive``, ``runtime.dispatch``, operators and indexing) and say so with
+``folds_itself``.
 """
 
 import functools
-from inspect import CO_VARARGS, CO_VARKEYWORDS
-from types import CellType, FunctionType, TracebackType
+from types import FunctionType, TracebackType
 
-from rabbet.config import config
-from rabbet.messages.source_positions import DOORS, is_internal
+from rabbet.messages.source_positions import is_internal
 
-__all__ = ["fold_public", "fold_traceback", "folded", "folds_itself"]
+__all__ = ["fold_public", "fold_traceback", "folded", "folds_itself", "full_if"]
 
 _NOTE = "(frames inside Rabbet are hidden; RABBET_TRACEBACK=full shows them)"
+
+
+def never():
+    """The default of ``full_if``: tracebacks are folded."""
+    return False
+
+
+_is_full = never
+
+
+def full_if(function):
+    """Name the function that says whether tracebacks are left as they are. Called once, by composition."""
+    global _is_full
+    _is_full = function
 
 
 def fold_traceback(exception):
@@ -24,7 +40,7 @@ def fold_traceback(exception):
     note on the exception says that frames are hidden. With ``config.traceback`` at "full" this does
     nothing.
     """
-    if config.traceback == "full":
+    if _is_full():
         return exception
     seen, pending, hidden = set(), [exception], 0
     while pending:
@@ -48,9 +64,10 @@ def fold_traceback(exception):
 def folded(function):
     """Decorator: exceptions leave ``function`` without internal frames. A class folds in all its methods.
 
-    The door that is put in front of a function has the parameters of the function, because a call with
-    ``*args, **kwargs`` would cost several times the thirty nanoseconds that this one does. Where even these
-    are too many, write the ``try`` of ``_DOOR`` into the function itself and say so with ``folds_itself``.
+    Example:
+      >>> @folded
+      ... def half(x):
+      ...     return x / 2
     """
     if isinstance(function, type):
         for name, value in list(vars(function).items()):
@@ -59,29 +76,16 @@ def folded(function):
         return function
     if _folds(function):
         return function
-    if isinstance(function, FunctionType):
-        code, defaults, names = function.__code__, function.__defaults__, function.__globals__
-    else:
-        code, defaults, names = _ANYTHING, None, globals()
-    several = code.co_argcount <= _MOST_PARAMETERS
-    count = code.co_argcount if several else 0
-    keywords = code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount]
-    stars = not several or len(keywords) > _MOST_KEYWORDS or bool(code.co_flags & _STARS)
-    keywords = () if stars else keywords
-    own = _door(count, len(keywords), stars)
-    parameters = code.co_varnames[:count] + keywords
-    own = own.replace(
-        co_name=code.co_name,
-        co_qualname=code.co_qualname,
-        co_posonlyargcount=code.co_posonlyargcount if several else 0,
-        co_varnames=parameters + own.co_varnames[len(parameters) :],
-        co_consts=tuple([keywords if type(const) is tuple else const for const in own.co_consts]),
-    )
-    cells = CellType(fold_traceback), CellType(function)  # in the order of their names
-    door = FunctionType(own, names, code.co_name, defaults if several else None, cells)
-    if keywords:
-        door.__kwdefaults__ = function.__kwdefaults__
-    return folds_itself(functools.update_wrapper(door, function))
+
+    @functools.wraps(function)
+    def door(*args, **kwargs):
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            fold_traceback(error)
+            raise
+
+    return folds_itself(door)
 
 
 def folds_itself(function):
@@ -115,38 +119,6 @@ def fold_public(namespace):
             namespace[name] = doors[value]
 
 
-_DOOR = """
-def of(function, fold_traceback):
-    def door({parameters}):
-        try:
-            return {call}
-        except Exception as error:
-            fold_traceback(error)
-            raise
-    return door
-"""
-_MOST_PARAMETERS, _MOST_KEYWORDS = 6, 2
-_STARS = CO_VARARGS | CO_VARKEYWORDS
-_ANYTHING = (lambda *args, **kwargs: None).__code__
-
-
-@functools.cache
-def _door(count, keywords, stars):
-    """The code of a door for so many parameters by position and by keyword, under names that ``folded``
-    replaces: one compilation serves all functions of a form. ``stars`` stand for any others; to hand them on
-    costs most of all, so that is only done if something is given that way.
-    """
-    positions, names = [f"a{i}" for i in range(count)], [f"k{i}" for i in range(keywords)]
-    parameters = ", ".join([*positions, *(["*"] if names else []), *names])
-    call = f"function({', '.join([*positions, *[f'{name}={name}' for name in names]])})"
-    if stars:
-        parameters = ", ".join([*positions, "*rest", "**keywords"])
-        call = f"function({parameters}) if rest or keywords else {call}"
-    made: dict = {}
-    exec(compile(_DOOR.format(parameters=parameters, call=call), DOORS, "exec"), made)
-    return made["of"](None, None).__code__
-
-
 def _folds(function):
     return getattr(function, "__folds__", None) is getattr(function, "__code__", function)
 
@@ -161,6 +133,10 @@ def _fold_member(cls, name, value):
         setattr(cls, name, property(getter, setter, deleter, value.__doc__))
 
 
+def _is_internal(frame):
+    return is_internal(frame.f_code.co_filename, frame.f_globals.get("__name__"))
+
+
 def _user_frames(traceback):
     """A copy of the traceback with the frames of users only (None if there are none), and how many were
     left out.
@@ -169,7 +145,7 @@ def _user_frames(traceback):
     while traceback is not None:
         frames.append(traceback)
         traceback = traceback.tb_next
-    users = [t for t in frames if not is_internal(t.tb_frame.f_code.co_filename)]
+    users = [t for t in frames if not _is_internal(t.tb_frame)]
     kept = None
     for t in reversed(users):
         kept = TracebackType(kept, t.tb_frame, t.tb_lasti, t.tb_lineno)

@@ -67,15 +67,23 @@ def no_plugins():
     return ()
 
 
+def raise_it(name, reason):
+    """What happens to a pass whose order cannot be: the default of ``set_finder``."""
+    raise PluginError(reason)
+
+
 _finder = no_plugins
+_refuse = raise_it
 _ordered = None
 _watch = None
 
 
-def set_finder(finder):
-    """Name the function that returns the installed ``Pass`` objects. Called once, by composition."""
-    global _finder, _ordered
-    _finder, _ordered = finder, None
+def set_finder(finder, refuse=raise_it):
+    """Name the function that returns the installed ``Pass`` objects, and one that is told of those that are
+    left out: ``refuse(name, reason)``. Called once, by composition.
+    """
+    global _finder, _refuse, _ordered
+    _finder, _refuse, _ordered = finder, refuse, None
 
 
 def set_watch(watch):
@@ -91,8 +99,32 @@ def all_passes():
     """Every pass in the order in which it runs; plugins are loaded when this is first asked."""
     global _ordered
     if _ordered is None:
-        _ordered = tuple(ordered([DEAD_CODE, *_finder()]))
+        _ordered = tuple(without_circles([DEAD_CODE, *_finder()], _refuse))
     return _ordered
+
+
+def without_circles(passes, refuse):
+    """Passes sorted by their constraints, without those that ask for an order that cannot be: ``refuse(name,
+    reason)`` is told of each.
+    """
+    while True:
+        try:
+            return ordered(passes)
+        except PassCircle as error:
+            for name in error.names:
+                refuse(name, str(error))
+            passes = [p for p in passes if p.name not in error.names]
+
+
+class PassCircle(PluginError):
+    """Passes that each ask to run before the next, in a circle."""
+
+    def __init__(self, names):
+        super().__init__(
+            f"the passes {' -> '.join(names)} each ask to run before the next\n"
+            "  to fix: take a name out of `after` or `before` of one of them"
+        )
+        self.names = frozenset(names)
 
 
 def ordered(passes):
@@ -111,9 +143,7 @@ def ordered(passes):
     try:
         return [by_name[n] for n in TopologicalSorter(graph).static_order()]
     except CycleError as error:
-        raise PluginError(
-            f"the passes {' -> '.join(error.args[1])} each ask to run before the next"
-        ) from None
+        raise PassCircle(error.args[1]) from None
 
 
 def is_on(p):

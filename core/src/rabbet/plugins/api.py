@@ -34,6 +34,7 @@ KNOWN = {
     "rabbet-ffi": "ffi",
     "rabbet-test-util": "test_util",
     "rabbet-ode": "experimental.ode",
+    "rabbet-testing": "testing",
 }
 
 
@@ -51,7 +52,7 @@ def resolve(name, manager=None):
     namespace, _, short = f"rabbet.{name}".rpartition(".")
     if short.startswith("_"):  # what inspect and copy probe for; never a plugin
         raise AttributeError(f"module {namespace!r} has no attribute {short!r}")
-    if _is_core_module(name):
+    if is_core_module(name):
         return importlib.import_module(f"rabbet.{name}")
     manager = manager or _default()
     try:
@@ -94,7 +95,8 @@ def distribution_of(name):
     return None
 
 
-def _is_core_module(name):
+def is_core_module(name):
+    """Whether core has a module of this name, which no plugin can then offer."""
     # `from rabbet import extend` asks for the attribute before Python looks for the file, and that shall not
     # start the plugin system. Modules of plugins may lie in the same folder; they come through the manager.
     path = os.path.join(os.path.dirname(os.path.dirname(__file__)), name)

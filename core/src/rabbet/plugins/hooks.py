@@ -9,15 +9,11 @@ import functools
 import threading
 import warnings
 
-from rabbet.errors import PluginError
+from rabbet.errors import PluginError, PluginWarning
 from rabbet.messages.source_positions import stacklevel
 from rabbet.plugins.records import cause
 
 GROUP = "rabbet.hooks"
-
-
-class PluginWarning(UserWarning):
-    """A hook plugin failed. What it was watching goes on as if the plugin were not installed."""
 
 
 class Hooks:
@@ -97,7 +93,8 @@ class Hooks:
         try:
             plugin = manager.get(GROUP, name)
         except PluginError as error:
-            self._report(name, str(error))
+            for record in manager.records(GROUP, name):
+                manager.warn(record, error)
             return
         try:
             registry.register(plugin, name)

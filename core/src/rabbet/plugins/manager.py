@@ -16,17 +16,18 @@ first result is the one that is kept.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
 import sys
 import threading
+import warnings
 from collections import defaultdict
 from collections.abc import Iterable
 from importlib.metadata import Distribution, EntryPoint
 
-from rabbet.errors import MissingPluginError, PluginConflictError, PluginError
-from rabbet.plugins import discovery
+from rabbet.errors import MissingPluginError, PluginConflictError, PluginError, PluginWarning
+from rabbet.messages.source_positions import stacklevel
+from rabbet.plugins import discovery, validation
 from rabbet.plugins.records import Record, cause
 from rabbet.plugins.selection import Selection
 
@@ -57,6 +58,7 @@ class PluginManager:
         self._lock = threading.RLock()
         self._groups: dict[str, dict[str, list[Record]]] = {}
         self._rescanned: set[str] = set()
+        self._warned: set[str] = set()
         # By entry point, its distribution; by distribution, what it requires and is not met. To
         # read metadata takes longer than to import a small plugin, and one distribution brings several.
         self._owners: dict[tuple, Distribution] = {}
@@ -68,6 +70,10 @@ class PluginManager:
         """The names that ``group`` offers, sorted, without those that the settings switch off."""
         offers = self._offers(group)
         return sorted(n for n, records in offers.items() if any(r.status != "disabled" for r in records))
+
+    def listed(self, group: str) -> list[Record]:
+        """The records of ``group`` as the listing has them; nothing else is read."""
+        return [record for records in self._offers(group).values() for record in records]
 
     def records(self, group: str | None = None, name: str | None = None) -> list[Record]:
         """What is known about each entry point (of one group, of one name), sorted, with owners looked up.
@@ -84,7 +90,7 @@ class PluginManager:
         """Load every plugin that the settings allow, keep every failure, and return all records."""
         for group in discovery.GROUPS:
             for name in self.names(group):
-                self.get_all(group, name)
+                self.get_all(group, name, quiet=True)
         return self.records()
 
     # Loading ------------------------------------------------------------------------------------
@@ -100,18 +106,21 @@ class PluginManager:
         """
         return self._load(self._candidates(group, name)[0])
 
-    def get_all(self, group: str, name: str) -> list:
+    def get_all(self, group: str, name: str, *, quiet: bool = False) -> list:
         """The objects of every usable provider of ``name``; those that fail are left out and kept
         in `records`.
 
         For groups in which several packages add to one name (``rabbet.rules``), and for listings.
-        Never raises for what a plugin does.
+        Never raises for what a plugin does, and warns once, unless ``quiet``.
         """
         loaded = []
         for record in self._offers(group).get(name, ()):
             if record.status in ("found", "loaded"):
-                with contextlib.suppress(PluginError):
+                try:
                     loaded.append(self._load(record))
+                except PluginError as error:
+                    if not quiet:
+                        self.warn(record, error)
         return loaded
 
     def objects(self, group: str) -> list:
@@ -126,6 +135,13 @@ class PluginManager:
         with self._lock:
             if not record.broken:
                 record.status, record.error = status, error
+
+    def warn(self, record: Record, error: PluginError) -> None:
+        """Say that a plugin is left out, once for all that its package brings."""
+        if record.package not in self._warned:
+            self._warned.add(record.package)
+            text = f"{error}\n  everything else goes on without it"
+            warnings.warn(text, PluginWarning, stacklevel=stacklevel())
 
     # Steps of the journey -----------------------------------------------------------------------
 
@@ -252,6 +268,10 @@ class PluginManager:
                 if record.status != "loaded":  # by another thread, meanwhile
                     self.fail(record, error)
             return
+        wrong = validation.problem(record.group, record.name, loaded)
+        if wrong is not None:
+            self.fail(record, PluginError(wrong), "invalid")
+            return
         with self._lock:
             if record.status != "loaded":
                 record.object, record.status = loaded, "loaded"
@@ -306,6 +326,11 @@ def _failure(record) -> str:
         lines += [
             f"  {record.error}; it was not imported",
             f"  to fix: python -m pip install --upgrade {record.package} rabbet-core",
+        ]
+    elif record.status == "invalid":
+        lines += [
+            f"  {record.error}",
+            f"  to go on without it: RABBET_DISABLE_PLUGINS={record.package}",
         ]
     else:
         lines += [

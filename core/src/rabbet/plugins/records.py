@@ -21,11 +21,12 @@ STATUSES = {
     "loaded": "imported and in use",
     "failed": "its import raised",
     "incompatible": "made for another version of rabbet-core; not imported",
+    "invalid": "what it names is not what its group is for",
     "conflict": "another package offers the same name; neither is used",
     "disabled": "switched off by RABBET_PLUGINS or RABBET_DISABLE_PLUGINS",
     "passed over": "RABBET_PREFER chose another package",
 }
-BROKEN = frozenset({"failed", "incompatible", "conflict"})
+BROKEN = frozenset({"failed", "incompatible", "invalid", "conflict"})
 
 
 @dataclass

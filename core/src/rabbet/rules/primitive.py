@@ -187,6 +187,7 @@ class Primitive:
         """Drop the interned operators and the programs compiled for eager calls."""
         for op in (*self._ops.values(), self._plain):
             op.programs.clear()
+            op.executables.clear()
         self._ops.clear()
 
     def __repr__(self):
@@ -217,13 +218,16 @@ class ShapesDiffer(TypeError):
 class Op:
     """A primitive with its parameters. Calling it speaks to the current interpreter."""
 
-    __slots__ = ("primitive", "params", "programs", "has_numbers", "_outs", "__weakref__")
+    __slots__ = ("primitive", "params", "programs", "executables", "has_numbers", "_outs", "__weakref__")
 
     def __init__(self, primitive, params):
         self.primitive = primitive
         self.params = params
         self.has_numbers = not _NUMBERS.isdisjoint(map(type, params.values()))
+        # What runs it, by the placements of its operands (of none: by the device), and what was compiled for
+        # it, by types and device.
         self.programs = {}
+        self.executables = {}
         self._outs = {}
 
     def __call__(self, *args):

@@ -79,7 +79,7 @@ def compile_ahead(lowering, topology, options=None):
         )
     raw = adapter.compile_only_devices(backend.topology(topology))[0]
     text = lowering.module.key_text
-    backends.provide_calls(platform, custom_calls.targets(text))
+    backend.provide(custom_calls.targets(text))
     device = SimpleNamespace(id=raw.id, client=SimpleNamespace(backend=backend))
     build = compile_options.build_options(device, text=text)
     overrides = compile_options.merge(dict(build.env_option_overrides), named(options))

@@ -89,6 +89,11 @@ class Backend:
     lacks: Callable[[Any], str | None] | None = None
     build: Callable[[], str] = unknown_build
 
+    def provide(self, targets):
+        """Register the native functions of these names that the platform knows; nothing to do for none."""
+        if targets:
+            self.provide_calls(targets)
+
 
 class BackendRegistry:
     """The installed backends, by platform. `manager` offers `names(group)` and `get(group, name)`."""
@@ -192,35 +197,14 @@ def default_registry():
     return BackendRegistry(find_manager())
 
 
-def lowerings(platform):
-    """Return the `RuleSet` of lowering rules that the backend of `platform` brings; None without one."""
-    backend = for_text(platform)
-    return backend and backend.lowerings
-
-
-def lacks(platform):
-    """Return `Backend.lacks` of the backend of `platform`; None without one."""
-    backend = for_text(platform)
-    return backend and backend.lacks
-
-
-def for_text(platform):
-    """Return the `Backend` to write programs for, None for a platform that is not installed: its text can
-    be written all the same, in the common rules.
+def writing_for(platform):
+    """Return ``(platform, backend)`` to write programs for: the installed platform that a name stands for
+    ('gpu' may be 'cuda') and its `Backend`. For a platform that is not installed the name as it is and None:
+    its text can be written all the same, in the common rules.
     """
     registry = default_registry()
-    return registry.get(platform) if platform in registry.installed() else None
-
-
-def known_as(platform):
-    """Return the installed platform that a name stands for ('gpu' may be 'cuda'), else the name as it is."""
     try:
-        return default_registry().resolve(platform)
+        platform = registry.resolve(platform)
     except MissingPluginError:
-        return platform
-
-
-def provide_calls(platform, targets):
-    """Have the backend of `platform` register the native functions `targets` (names) that it knows."""
-    if targets:
-        default_registry().get(platform).provide_calls(targets)
+        return platform, None
+    return platform, registry.get(platform)

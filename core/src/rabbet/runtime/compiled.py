@@ -1,10 +1,11 @@
 """Programs for plugins to compile: what ``rabbet.extend`` offers of the runtime."""
 
+from rabbet.config import config
 from rabbet.errors import PluginError
 from rabbet.lowering import custom_calls
 from rabbet.lowering.module import Lowered
 from rabbet.program.context import context
-from rabbet.runtime import adapter, backends, devices, program
+from rabbet.runtime import adapter, devices, dispatch, program
 from rabbet.runtime.devices import default_device
 from rabbet.runtime.evaluation import EVALUATION
 from rabbet.runtime.fingerprint import host_fingerprint
@@ -38,8 +39,34 @@ def compile_program(lowering, device=None, options=None):
     return program.compile(lowering, device or default_device(), options)
 
 
-def pack_executable(executable):
+def call_by_placements(function, programs, *, traced, slowly, of_others):
+    """A function that finds its compiled program by its arguments in one lookup, for what compiles on demand.
+
+    Args:
+      function: what it stands for.
+      programs: a dict that the caller fills, of ``program_entry(run)`` by the placements of the arguments and
+        ``config.traced_key()`` behind them: ``(*[x.spec for x in arrays], config.traced_key())``.
+      traced: ``(*args, **kwargs)``, called under a transformation.
+      slowly: ``(args, kwargs)``, where the program is not known yet, and where there are keywords.
+      of_others: ``(args)``, where an argument is no array: a pytree, a number.
+    """
+    return dispatch.function(
+        function, programs, config.values, EVALUATION, traced=traced, slowly=slowly, of_others=of_others
+    )
+
+
+def program_entry(run):
+    """What ``call_by_placements`` finds, for ``run``, the runner of an ``Executable``."""
+    return dispatch.known(run)
+
+
+def pack_executable(executable, options=None):
     """What another process needs to run a compiled program: a dict that pickles; see ``unpack_executable``.
+
+    One that came from disk is compiled again: written out a second time it would lack functions.
+
+    Args:
+      options: those that it was compiled with.
 
     Raises:
       ValueError: for a program that calls Python functions or has effects.
@@ -50,9 +77,12 @@ def pack_executable(executable):
             f"{lowering.name!r} calls Python functions or has effects, which bytes cannot hold; compile it "
             "where it is to run"
         )
+    exe = executable.exe
+    if executable.loaded.origin != "compiler":
+        exe = program.compiled_anew(lowering, executable.device, options)
     return {
         "versions": (adapter.version(), machine(executable.device)),
-        "blob": adapter.serialize(executable.exe),
+        "blob": adapter.serialize(exe),
         "module": tuple(lowering.module),
         "lowering": {f: getattr(lowering, f) for f in KEPT},
     }
@@ -92,7 +122,7 @@ def unpack_executable(packed, device=None):
         )
     module = Lowered(*packed["module"])
     lowering = program.Lowering(jaxpr=None, module=module, effects=frozenset(), **packed["lowering"])
-    backends.provide_calls(device.platform, custom_calls.targets(module.key_text))
+    device.client.backend.provide(custom_calls.targets(module.key_text))
     try:
         exe = adapter.deserialize(device.raw.client, packed["blob"], device.device_list)
     except adapter.XlaRuntimeError as error:

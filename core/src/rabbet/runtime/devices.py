@@ -113,7 +113,6 @@ def device(platform, id):
         raise ValueError(f"no device {platform}:{id}; there are {known}") from None
 
 
-@folded
 def devices(backend=None):
     """Return all devices of a platform ('cpu', 'cuda' or 'gpu', 'tpu', ...), of the default one for None.
 
@@ -141,7 +140,6 @@ def default_device():
     )
 
 
-@folded
 def local_devices(process_index=None, backend=None, host_id=None):
     """Return the devices of one process, of this one for None. `host_id` is an older name of the process."""
     client = client_of(backend)
@@ -153,31 +151,26 @@ def local_devices(process_index=None, backend=None, host_id=None):
     return [each for each in client.devices if each.process_index == process_index]
 
 
-@folded
 def device_count(backend=None):
     """Return how many devices a platform has over all processes."""
     return len(client_of(backend).devices)
 
 
-@folded
 def local_device_count(backend=None):
     """Return how many devices of a platform belong to this process."""
     return len(client_of(backend).local_devices)
 
 
-@folded
 def default_backend():
     """Return the name of the platform that computations run on when nothing says otherwise."""
     return client_of(None).platform
 
 
-@folded
 def process_index(backend=None):
     """Return the number of this process, 0 where there is only one."""
     return client_of(backend).process_index
 
 
-@folded
 def process_count(backend=None):
     """Return how many processes share the devices of a platform."""
     return client_of(backend).process_count

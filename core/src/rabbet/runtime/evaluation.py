@@ -1,24 +1,60 @@
 """The bottom interpreter: operations on arrays, executed at once.
 
 Each operator keeps the programs compiled for it by the placements of its arguments, so that the second ``x
-+ y`` of a kind is: one dict lookup, one PJRT execute, one wrap. The placement of a single argument is the key
-itself, those of several are a tuple.
++ y`` of a kind is: one dict lookup, one PJRT execute, one wrap (see ``dispatch``).
 """
 
 from math import copysign
-from typing import Any
 
 from rabbet.messages import source_positions
-from rabbet.messages.tracebacks import fold_traceback, folds_itself
 from rabbet.program.context import context
 from rabbet.program.effects import ordered
 from rabbet.program.jaxpr import Equation, Jaxpr, Var
-from rabbet.runtime import callbacks, effects, program, values
+from rabbet.runtime import callbacks, dispatch, effects, program, values
 from rabbet.runtime.array import Array
 
 # Per placement; a loop over x + i would otherwise keep them all.
 MOST_NUMBERS = 256
-new = object.__new__
+
+
+def with_number(op, args):
+    """The fast path for ``x + 1.0``: the number's array is kept with the placement of ``x``."""
+    if len(args) == 2 and op.primitive.adopt == 0:
+        x, y = args
+        if type(x) is Array:
+            spec, number = x.spec, y
+        elif type(y) is Array:
+            spec, number = y.spec, x
+        else:
+            return first(op, args)
+        if type(number) in spec.aval.adopting:
+            key = (number, copysign(1.0, number)) if number == 0 and type(number) is float else number
+            known = spec.numbers.get((type(number), key))
+            if known is None:
+                known = values.scalar_array(number, spec.aval.scalar, spec.device)
+                if len(spec.numbers) >= MOST_NUMBERS:
+                    spec.numbers.clear()
+                spec.numbers[type(number), key] = known
+            args = (x, known) if number is y else (known, y)
+            found = op.programs.get((args[0].spec, args[1].spec))
+            if found is not None:
+                return found[-1](args)
+    return first(op, args)
+
+
+def first(op, args):
+    """The slow path: make arrays of the arguments, compile if need be."""
+    arrays, device, committed = values.operands(op, args)
+    key = tuple([a.spec for a in arrays]) or (device,)
+    found = op.programs.get(key)
+    if found is None:
+        own = op.primitive.rules.get("evaluate")
+        if own is not None:
+            return on_host(op, own, arrays, device, committed)
+        avals = tuple([a.aval for a in arrays])
+        runner = executable(op, avals, device).runner(committed, single=not op.primitive.multiple_results)
+        found = op.programs[key] = dispatch.known(runner)
+    return found[-1](arrays)
 
 
 class Evaluation:
@@ -28,77 +64,7 @@ class Evaluation:
     parent = None
     alive = True
     table = None
-
-    def process(self, op, args):
-        """Run one operation on arrays; a list with multiple results."""
-        try:
-            # Most have one operand or two, for which a comprehension is a tenth of all that this costs.
-            if len(args) == 1:
-                (x,) = args
-                known = op.programs.get(x.spec)
-                raws = [x.raw]
-            elif len(args) == 2:
-                x, y = args
-                known = op.programs.get((x.spec, y.spec))
-                raws = [x.raw, y.raw]
-            else:
-                known = op.programs.get(tuple([a.spec for a in args]))
-                raws = [a.raw for a in args]
-        except AttributeError:
-            return self.with_number(op, args)
-        if known is None:
-            return self.first(op, args)
-        execute, handlers, spec, runner = known
-        if execute is None:
-            return runner(args)
-        # What the runner would do, without the call; and Array(raw, spec), without that of __init__.
-        try:
-            raw = execute(raws).consume_with_handlers(handlers)[0]
-        except Exception:  # again through the runner, which knows how to say what is wrong with the arguments
-            return runner(args)
-        out = new(Array)
-        out.raw, out.spec, out.aval = raw, spec, spec.aval
-        return out
-
-    def with_number(self, op, args):
-        """The fast path for ``x + 1.0``: the number's array is kept with the placement of ``x``."""
-        if len(args) == 2 and op.primitive.adopt == 0:
-            x, y = args
-            if type(x) is Array:
-                spec, number = x.spec, y
-            elif type(y) is Array:
-                spec, number = y.spec, x
-            else:
-                return self.first(op, args)
-            if type(number) in spec.aval.adopting:
-                key = (number, copysign(1.0, number)) if number == 0 and type(number) is float else number
-                known = spec.numbers.get((type(number), key))
-                if known is None:
-                    known = values.scalar_array(number, spec.aval.scalar, spec.device)
-                    if len(spec.numbers) >= MOST_NUMBERS:
-                        spec.numbers.clear()
-                    spec.numbers[type(number), key] = known
-                args = (x, known) if number is y else (known, y)
-                runner = op.programs.get((args[0].spec, args[1].spec))
-                if runner is not None:
-                    return runner[-1](args)
-        return self.first(op, args)
-
-    def first(self, op, args):
-        """The slow path: make arrays of the arguments, compile if need be."""
-        arrays, device, committed = values.operands(op, args)
-        key = arrays[0].spec if len(arrays) == 1 else tuple([a.spec for a in arrays])
-        if not arrays:
-            key = (device,)
-        known = op.programs.get(key)
-        if known is None:
-            own = op.primitive.rules.get("evaluate")
-            if own is not None:
-                return on_host(op, own, arrays, device, committed)
-            avals = tuple([a.aval for a in arrays])
-            runner = executable(op, avals, device).runner(committed, single=not op.primitive.multiple_results)
-            known = op.programs[key] = (*getattr(runner, "direct", (None, None, None)), runner)
-        return known[-1](arrays)
+    process = dispatch.operations(first, with_number)
 
     def __reduce__(self):
         return "EVALUATION"
@@ -116,30 +82,7 @@ def at_once(op, kinds, otherwise):
       otherwise: a function, called on everything else: other dtypes, what is no array, an operation not seen
         before, and under transformations.
     """
-    programs, current = op.programs, context
-
-    def call(x, /):
-        try:
-            if type(x) is not Array or x.aval.kind not in kinds or current.interpreter is not EVALUATION:
-                return otherwise(x)
-            execute, handlers, spec, _ = programs.get(x.spec) or NOT_SEEN
-            if execute is None:
-                return otherwise(x)
-            try:
-                raw = execute((x.raw,)).consume_with_handlers(handlers)[0]
-            except Exception:  # again by the long way, which knows how to say what is wrong with the argument
-                return otherwise(x)
-            out = new(Array)
-            out.raw, out.spec, out.aval = raw, spec, spec.aval
-            return out
-        except Exception as error:
-            fold_traceback(error)
-            raise
-
-    return folds_itself(call)
-
-
-NOT_SEEN: Any = (None, None, None, None)
+    return dispatch.unary(op, kinds, otherwise, EVALUATION)
 
 
 def on_host(op, rule, arrays, device, committed):
@@ -155,12 +98,12 @@ def on_host(op, rule, arrays, device, committed):
 def executable(op, avals, device):
     """The compiled program of one operator for argument types; made once per device."""
     key = (avals, device)
-    made = op.programs.get(key)
+    made = op.executables.get(key)
     if made is None:
         lowering = program.lower(
             as_program(op, avals), device.platform, op.params.get("name", op.primitive.name)
         )
-        made = op.programs[key] = program.compile(lowering, device)
+        made = op.executables[key] = program.compile(lowering, device)
     return made
 
 

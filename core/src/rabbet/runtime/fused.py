@@ -15,12 +15,10 @@ from rabbet import tree
 from rabbet.config import config
 from rabbet.dtypes.table import DEFAULTS
 from rabbet.messages.argument_names import argument_name
-from rabbet.messages.tracebacks import fold_traceback, folds_itself
 from rabbet.program import python_scalars
 from rabbet.program.avals import ShapedArray
-from rabbet.program.context import context
 from rabbet.program.jaxpr import open_consts
-from rabbet.runtime import program, values
+from rabbet.runtime import dispatch, program, values
 from rabbet.runtime.array import Array
 from rabbet.runtime.evaluation import EVALUATION
 from rabbet.runtime.housekeeping import on_clear_caches
@@ -30,7 +28,6 @@ from rabbet.trace.staging import stage
 # Of one function; a loop over f(x, i) would otherwise keep an entry for every i.
 MOST_PROGRAMS = 1024
 LEAF = tree.structure(0)
-new = object.__new__
 
 
 def fused(function=None, *, static=()):
@@ -55,43 +52,20 @@ def fused(function=None, *, static=()):
         [i for i, name in enumerate(code.co_varnames[: code.co_argcount]) if name in static]
     )
     static = frozenset(static)
-    programs, quick, settings = {}, {}, config.values
+    programs, quick = {}, {}
     on_clear_caches(programs.clear)
     on_clear_caches(quick.clear)
 
-    @functools.wraps(function)
-    def call(*args, **kwargs):
+    def slowly(args, kwargs):
         try:
-            if context.interpreter is not EVALUATION:
-                return function(*args, **kwargs)
-            try:
-                if kwargs:
-                    known = quick.get(_quick_key(args, kwargs))
-                elif len(args) == 1:  # a comprehension costs a twentieth of a call
-                    known = quick.get((args[0].spec, settings.traced_key))
-                else:
-                    known = quick.get((*[a.spec for a in args], settings.traced_key))
-            except AttributeError:  # an argument that is no array
-                known = quick.get(key) if (key := _hashable_key(args, kwargs)) else None
-            except (TypeError, ValueError):  # an argument that cannot be part of a key
-                known = None
-            if known is None:
-                return first(args, kwargs)
-            execute, handlers, spec, run = known
-            if execute is None:
-                return run(args)
-            # What run would do, without the call; and Array(raw, spec), without that of __init__.
-            try:
-                raws = [args[0].raw] if len(args) == 1 else [a.raw for a in args]
-                raw = execute(raws).consume_with_handlers(handlers)[0]
-            except Exception:  # run it again: it knows how to say what is wrong with the arguments
-                return run(args)
-            out = new(Array)
-            out.raw, out.spec, out.aval = raw, spec, spec.aval
-            return out
-        except Exception as error:
-            fold_traceback(error)
-            raise
+            found = quick.get(_quick_key(args, kwargs)) if kwargs else None
+        except (TypeError, ValueError, AttributeError):  # an argument that cannot be part of a key
+            found = None
+        return first(args, kwargs) if found is None else found[-1](args)
+
+    def of_others(args):
+        found = quick.get(key) if (key := _hashable_key(args, {})) else None
+        return first(args, {}) if found is None else found[-1](args)
 
     def first(args, kwargs):
         if config.disable_jit:
@@ -108,8 +82,11 @@ def fused(function=None, *, static=()):
             quick[key] = run.positional(found.fixed, all(type(a) is Array for a in args))
         return run(found.arrays)
 
+    call = dispatch.function(
+        function, quick, config.values, EVALUATION, traced=function, slowly=slowly, of_others=of_others
+    )
     call.__wrapped__ = function
-    return folds_itself(call)
+    return call
 
 
 class _Dynamic:
@@ -259,8 +236,8 @@ class _Compiled:
         they are, statics among them ignored, numbers as the arrays that were made of them. Where there are
         arrays alone and one result, the caller can do the same by the others; else they are None.
         """
-        if only_arrays and hasattr(self.runner, "direct"):
-            return *self.runner.direct, self.runner
+        if only_arrays and self.single:
+            return dispatch.known(self.runner)
         if any(x is not None for x in fixed):
 
             def run_with_numbers(args):

@@ -5,7 +5,6 @@ was compiled.
 import numpy as np
 
 from rabbet import dtypes, tree
-from rabbet.messages.tracebacks import folded
 from rabbet.program.avals import ShapedArray
 from rabbet.rules import primitive
 from rabbet.runtime import program, transfer_guards, values
@@ -14,7 +13,6 @@ from rabbet.runtime.devices import default_clients
 from rabbet.runtime.placement import placement
 
 
-@folded
 def device_get(x):
     """The arrays of a pytree as NumPy arrays, waiting for their values; other leaves stay as they are."""
     leaves, treedef = tree.flatten(x)
@@ -25,7 +23,6 @@ def device_get(x):
         return tree.unflatten(treedef, [np.asarray(v) if hasattr(v, "__array__") else v for v in leaves])
 
 
-@folded
 def copy_to_host_async(x):
     """Begin copying the arrays of a pytree to the host; return the pytree."""
     for leaf in tree.leaves(x):
@@ -34,7 +31,6 @@ def copy_to_host_async(x):
     return x
 
 
-@folded
 def block_until_ready(x):
     """Wait until every array in a pytree is computed; return the pytree. Errors of the computations are
     raised here.
@@ -45,7 +41,6 @@ def block_until_ready(x):
     return x
 
 
-@folded
 def live_arrays(platform=None):
     """All arrays of this process that hold memory, on one platform or on all that are in use."""
     found = []
@@ -64,7 +59,6 @@ def _aval(aval):
     return ShapedArray(tuple(aval.shape), dtypes.canonicalize(aval.dtype), bool(aval.weak_type))
 
 
-@folded
 def clear_caches():
     """Forget every traced and compiled program of this process (the persistent cache stays)."""
     for p in primitive.all_primitives().values():

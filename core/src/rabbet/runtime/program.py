@@ -21,6 +21,7 @@ from rabbet.runtime import (
     cache,
     callbacks,
     compile_options,
+    dispatch,
     dumps,
     effects,
     exhausted,
@@ -68,7 +69,7 @@ def lower(jaxpr, platform, name="main", *, donated=(), keep_unused=False, option
       options: compiler options by name, for passes that ask.
     """
     started = time.perf_counter()
-    platform = backends.known_as(platform)
+    platform, backend = backends.writing_for(platform)
     context = passes.PassContext(platform, options or {})
     optimized = passes.run(jaxpr, context)
     passed = time.perf_counter()
@@ -93,8 +94,8 @@ def lower(jaxpr, platform, name="main", *, donated=(), keep_unused=False, option
             platform,
             name=name,
             donated=given,
-            bridges=backends.lowerings(platform),
-            lacks=backends.lacks(platform),
+            bridges=backend and backend.lowerings,
+            lacks=backend and backend.lacks,
         )
     except Exception:
         passes.blame(jaxpr, context)
@@ -148,44 +149,15 @@ class Executable:
 
         Args:
           committed: whether results count as put on the device on purpose.
-          single: return the only result itself. Where the program reads all of its arguments, the function
-            then has an attribute ``direct``: ``(execute, handlers, spec)``, with which a dispatcher can do
-            the same in its own frame.
+          single: return the only result itself.
         """
         specs = [placement(a, self.device, committed) for a in self.lowering.out_avals]
         if effects.is_special(self.lowering):
             special = effects.runner(self, specs, single)
             return self.checking(special) if config.debug_nans or config.debug_infs else special
-        execute = self.exe.execute_sharded
-        handlers = [s.handler for s in specs]
-        kept, diagnose, device = self.lowering.kept, self.diagnose, self.device
-        every = self.lowering.keeps_all
-
-        def run(args, last=False):
-            try:
-                raws = execute([a.raw for a in args] if every else [args[i].raw for i in kept])
-                return list(map(Array, raws.consume_with_handlers(handlers), specs))
-            except Exception as error:
-                if last or not exhausted.made_room(error, device):
-                    raise diagnose(error, args) from None
-            return run(args, last=True)
-
-        if single:
-            (spec,) = specs
-
-            def run_single(args, last=False):
-                try:
-                    raws = execute([a.raw for a in args] if every else [args[i].raw for i in kept])
-                    return Array(raws.consume_with_handlers(handlers)[0], spec)
-                except Exception as error:
-                    if last or not exhausted.made_room(error, device):
-                        raise diagnose(error, args) from None
-                return run_single(args, last=True)
-
-            run = run_single  # type: ignore[assignment]
-            if every:
-                # For dispatchers that count every call: what run_single does, taken apart.
-                run_single.direct = execute, handlers, spec  # type: ignore[attr-defined]
+        run = dispatch.runner(
+            self.exe.execute_sharded, specs, self.lowering, self.device, self.diagnose, single=single
+        )
         return self.checking(run) if config.debug_nans or config.debug_infs else run
 
     def checking(self, run):
@@ -259,7 +231,7 @@ def compile(lowering, device, options=None):
     started = time.perf_counter()
     name, client = lowering.name, device.raw.client
     # Also for a program from the cache: a call of a function that is not there would end the process.
-    backends.provide_calls(device.platform, custom_calls.targets(lowering.module.key_text))
+    device.client.backend.provide(custom_calls.targets(lowering.module.key_text))
     build = compile_options.build_options(device, extra=options, text=lowering.module.key_text)
     key = cache.key(lowering.module.key_text, adapter.option_bytes(build), device)
     if lowering.module.callbacks:  # Python functions belong to their program, whatever its text
@@ -294,6 +266,12 @@ def _load(client, lowering, device, build, key):
     finally:
         hook_calls.tell("compile_finished", name=name, seconds=time.perf_counter() - started, cached=cached)
     return Loaded(exe, "disk" if cached else "compiler")
+
+
+def compiled_anew(lowering, device, options=None):
+    """What the compiler makes of a program without callbacks, whatever is kept of it."""
+    build = compile_options.build_options(device, extra=options, text=lowering.module.key_text)
+    return _compiled(device.raw.client, lowering, device.device_list, build, [])
 
 
 def _compiled(client, lowering, devices, build, calls):

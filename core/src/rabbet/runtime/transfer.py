@@ -15,7 +15,7 @@ import sys
 import numpy as np
 
 from rabbet import tree
-from rabbet.messages.tracebacks import fold_traceback, folded, folds_itself
+from rabbet.messages.tracebacks import fold_traceback, folds_itself
 from rabbet.program.avals import ShapedArray
 from rabbet.runtime import adapter, dlpack, transfer_guards
 from rabbet.runtime.array import Array, from_host
@@ -28,7 +28,6 @@ from rabbet.runtime.values import moved, to_array
 from rabbet.trace.interpreter import Tracer, leaked
 
 
-@folded
 def device_put(x, device=None, *, src=None, donate=False, may_alias=None):
     """Return `x` as arrays on `device`, which they are then committed to.
 

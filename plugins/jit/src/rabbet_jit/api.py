@@ -11,6 +11,7 @@ from rabbet.extend.functions import (
     is_evaluating,
     name_of,
     on_clear_caches,
+    program_entry,
     to_array,
     traceable,
     wraps,
@@ -174,7 +175,7 @@ class Jitted:
             return
         key = (*[x.spec for x in leaves], config.traced_key())
         if all(type(a) is Array for a in args):
-            self.quick[key] = run, *getattr(run, "direct", (None, None, None))
+            self.quick[key] = program_entry(run)
         else:
             self.quick.setdefault(tree.structure(args), {})[key] = run
 

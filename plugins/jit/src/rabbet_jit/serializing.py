@@ -22,7 +22,7 @@ def packed(compiled):
     names = [compiled.signature.name_of(i) for i in range(len(compiled.avals))]
     static = bool(compiled.signature.static_args or compiled.signature.static_kwargs)
     return (
-        pack_executable(compiled.executable), consts, compiled.fun_name, compiled.avals,
+        pack_executable(compiled.executable, compiled.options), consts, compiled.fun_name, compiled.avals,
         compiled.program.closed.out_avals, names, static, compiled.lowered.donated,
     )  # fmt: skip
 
@@ -44,7 +44,7 @@ def unpacked(
     lowered = SimpleNamespace(
         jitted=jitted, signature=signature, program=program, avals=tuple(avals), key=None, donated=donated
     )
-    return Compiled(lowered, loaded)
+    return Compiled(lowered, loaded, None)
 
 
 __all__ = ["packed", "unpacked"]

@@ -228,7 +228,7 @@ class Lowered(Stage):
         executable = compile_program(self.lowering, device, options)
         if config.explain:
             explain.compiled(executable)
-        return Compiled(self, executable)
+        return Compiled(self, executable, options)
 
     def local_device(self):
         """The device to compile for if nobody named one."""
@@ -247,9 +247,9 @@ class Lowered(Stage):
 class Compiled(Measures, Stage):
     """A compiled function: call it with arguments of the types that it was compiled for."""
 
-    def __init__(self, lowered, executable):
+    def __init__(self, lowered, executable, options):
         super().__init__(lowered.jitted, lowered.signature, lowered.program, lowered.avals, lowered.key)
-        self.lowered, self.executable = lowered, executable
+        self.lowered, self.executable, self.options = lowered, executable, options
         self.device = executable.device
         self.runners = {}
         self.quick = {}  # runners by what was seen of flat arguments that passed all checks

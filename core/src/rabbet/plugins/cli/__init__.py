@@ -8,6 +8,7 @@ terminal shows its tables with lines and colours.
 import argparse
 import sys
 
+import rabbet
 from rabbet.errors import RabbetError
 from rabbet.plugins.cli import cache, devices, doctor, explain, new_plugin, passes, plugins
 
@@ -44,6 +45,7 @@ def main(argv=None) -> int:
 
 def _parser():
     parser = argparse.ArgumentParser(prog="rabbet", description="Look after an installation of Rabbet.")
+    parser.add_argument("--version", action="version", version=f"rabbet {rabbet.__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     for name, module in COMMANDS.items():
         command = commands.add_parser(name, help=module.HELP, description=_sentence(module.HELP))

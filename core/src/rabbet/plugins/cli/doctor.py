@@ -6,6 +6,7 @@ backend which takes the process down with it is the last thing on the screen.
 """
 
 import difflib
+import json
 import os
 import platform
 import sys
@@ -14,7 +15,7 @@ from typing import NamedTuple
 
 from rabbet.config import config
 from rabbet.errors import ConfigError
-from rabbet.plugins import discovery, selection
+from rabbet.plugins import api, discovery, selection
 from rabbet.plugins.cli import cache, devices, trial
 from rabbet.plugins.hooks import default_hooks
 from rabbet.plugins.manager import default_manager
@@ -33,16 +34,23 @@ class Check(NamedTuple):
 
 def add_arguments(parser):
     parser.add_argument("--quiet", action="store_true", help="print only what is broken")
+    parser.add_argument(
+        "--verbose", action="store_true", help="a line for every plugin, also where all is well"
+    )
+    parser.add_argument("--json", action="store_true", help="print the checks as JSON, for other programs")
 
 
 def run(args):
     manager = default_manager()
-    broken = 0
-    for check in checks(manager, default_hooks()):
+    found, broken = [], 0
+    for check in checks(manager, default_hooks(), verbose=args.verbose or args.json):
         broken += check.ok is False
-        if check.ok is False or not args.quiet:
+        found.append(check)
+        if not args.json and (check.ok is False or not args.quiet):
             print(line(check), flush=True)
-    if broken or not args.quiet:
+    if args.json:
+        print(json.dumps({"broken": broken, "checks": [check._asdict() for check in found]}, indent=2))
+    elif broken or not args.quiet:
         print(f"\n{broken} broken" if broken else "\nall is well")
     return 1 if broken else 0
 
@@ -53,13 +61,15 @@ def line(check):
     return f"{mark}  {check.label}: {check.detail}".replace("\n", "\n          ")
 
 
-def checks(manager, hooks):
+def checks(manager, hooks, verbose=True):
     """All checks, in the order in which they are worth reading; devices come late because they load
-    native code.
+    native code. Unless ``verbose``, plugins that are well share one line a group.
     """
     yield from versions()
     yield from settings(manager)
-    yield from plugins(manager)
+    yield from plugins(manager) if verbose else collapsed(plugins(manager))
+    yield from unreachable(manager)
+    yield from unknown_groups()
     yield from compilation_cache()
     yield from backends()
     for plugin, answers in hooks.collect("doctor_checks"):
@@ -113,6 +123,43 @@ def plugins(manager):
         else:
             quiet = record.status in ("disabled", "passed over")
             yield Check(label, None if quiet else True, f"{record.title}, {record.status}")
+
+
+def collapsed(checks):
+    """Checks of plugins with those that are well in one line a group, in front of the others of the group."""
+    groups: dict[str, list] = {}
+    for check in checks:
+        groups.setdefault(check.label.partition(".")[0], []).append(check)
+    for group, found in groups.items():
+        well = [check for check in found if check.ok]
+        packages = {check.detail.split()[0] for check in well}
+        if well:
+            yield Check(group, True, f"{len(well)} names from {', '.join(sorted(packages))}")
+        yield from [check for check in found if not check.ok]
+
+
+def unreachable(manager):
+    """Public names that core has itself, so that a plugin's is never looked up."""
+    import rabbet
+
+    for record in manager.records("rabbet.api"):
+        if record.name in rabbet._own or api.is_core_module(record.name):
+            detail = f"{record.title} offers rb.{record.name}, which core has itself: it is never used"
+            yield Check(f"api.{record.name}", False, f"{detail}\n  to fix: give the entry point another name")
+
+
+def unknown_groups():
+    """Entry-point groups of installed packages that look like Rabbet's and are none."""
+    for distribution in metadata.distributions():
+        for point in distribution.entry_points:
+            if point.group in discovery.GROUPS or not point.group.lower().startswith(("rabbet.", "rabbet_")):
+                continue
+            near = difflib.get_close_matches(point.group, discovery.GROUPS, n=1, cutoff=0.5)
+            known = f"did you mean {near[0]}?" if near else f"the groups are {', '.join(discovery.GROUPS)}"
+            detail = (
+                f"{distribution.name} has an entry point {point.name!r} in a group that nobody reads: {known}"
+            )
+            yield Check(point.group, False, detail)
 
 
 def explanation(record):

@@ -5,7 +5,7 @@ import pytest
 import rabbet as rb
 from rabbet import lax
 from rabbet.extend.primitive import Primitive, full_of, lower
-from rabbet.extend.transform import Batched, Dual, RuleSet, RuleTable, typeof
+from rabbet.extend.transform import Batched, Dual, RuleSet, RuleTable, is_tracer, typeof
 from rabbet.testing import (
     LawError,
     Row,
@@ -120,7 +120,7 @@ def test_a_transformation_that_loses_its_way_is_found():
     """Outside jit it answers with ones."""
 
     def forgetful(fn):
-        return lambda x: fn(x) if rb.extend.is_tracer(x) else full_of(typeof(x), 1)
+        return lambda x: fn(x) if is_tracer(x) else full_of(typeof(x), 1)
 
     with pytest.raises(LawError, match="straight: compiled"):
         check_transformation(forgetful, lambda x: x)

@@ -6,9 +6,9 @@ what: call them from your tests.
 
 import numpy as np
 
-from rabbet import dtypes, tree
-from rabbet.config import config
-from rabbet.rules.tables import RuleTable, all_tables
+import rabbet
+from rabbet import config, dtypes, tree
+from rabbet.extend.transform import RuleTable, all_tables
 from rabbet.testing import checks, closure, driver
 from rabbet.testing.draws import device_array
 from rabbet.testing.laws import LawError
@@ -107,7 +107,7 @@ def check_transformation(transform, payload, programs=PROGRAMS, system=None, tol
             checks.compare(f"{name}: {law}", a, b, tolerance)
 
     for program in programs:
-        if any(name not in _installed() for name in program.needs):
+        if not all(hasattr(rabbet, name) for name in program.needs):
             continue
         name, run = program.name, transform(program.fn)
         outs = [run(p) for p in payloads]
@@ -115,12 +115,6 @@ def check_transformation(transform, payload, programs=PROGRAMS, system=None, tol
         agree(name, "compiled", _flat(system.jit, run, payloads[0]), outs[0])
         wanted = tree.map(lambda *leaves: np.stack([np.asarray(v) for v in leaves]), *outs)
         agree(name, "a batch of payloads", _flat(_mapped(system), run, stacked), wanted)
-
-
-def _installed():
-    from rabbet.plugins import api
-
-    return api.names()
 
 
 def _mapped(system):
@@ -151,9 +145,7 @@ def check_backend(platform, rows):
     Raises:
       LawError: an array came back different, on another device, or a result is wrong.
     """
-    from rabbet.runtime import devices, transfer
-
-    found = devices.devices(platform)
+    found = rabbet.devices(platform)
     if len({(d.platform, d.id) for d in found}) != len(found):
         raise LawError(f"two devices of {platform!r} have one id: {found}")
     device = found[0]
@@ -161,7 +153,7 @@ def check_backend(platform, rows):
     for spec in list(dtypes.table.specs()):
         for shape in ((), (0, 3), (3, 5)):
             host = _bits(rng, spec.dtype, shape)
-            there = transfer.device_put(device_array(host), device)
+            there = rabbet.device_put(device_array(host), device)
             if there.device != device:
                 raise LawError(f"{spec.name}{list(shape)} was put on {device} and is on {there.device}")
             if np.asarray(there).tobytes() != host.tobytes():

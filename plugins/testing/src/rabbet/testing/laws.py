@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rabbet import dtypes, lax
-from rabbet.rules.payloads import tangent_aval
+from rabbet.extend.primitive import tangent_aval
+from rabbet.extend.transform import typeof
 from rabbet.testing.draws import device_array
-from rabbet.trace.interpreter import typeof
 
 # Step of the finite differences. Central differences in float64 are then exact to about nine digits.
 STEP = 1e-5

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rabbet import dtypes
+from rabbet.extend.functions import to_array
 
 
 class Draw(NamedTuple):
@@ -58,12 +59,8 @@ def among(values, *shape, dtype=None):
 
 def device_array(host):
     """A NumPy array as an ``Array`` of exactly its dtype; nothing is narrowed."""
-    from rabbet.program.avals import ShapedArray
-    from rabbet.runtime.array import from_host
-    from rabbet.runtime.devices import default_device
-
     host = np.asarray(host)
-    return from_host(host, ShapedArray(host.shape, host.dtype), default_device(), False)
+    return to_array(host, dtype=host.dtype)
 
 
 class Matrices(NamedTuple):

@@ -3,15 +3,13 @@
 import numpy as np
 
 from rabbet import dtypes
-from rabbet.program import checking
-from rabbet.program.jaxpr import open_consts
-from rabbet.runtime import compiled
+from rabbet.extend.backend import compile_program, lower_program
+from rabbet.extend.passes import check, open_consts, stage
+from rabbet.extend.transform import typeof
 from rabbet.testing import kinds, laws
 from rabbet.testing.draws import device_array
 from rabbet.testing.driver import CORE
 from rabbet.testing.laws import LawError
-from rabbet.trace.interpreter import typeof
-from rabbet.trace.staging import stage
 
 # Relative tolerances: what a few roundings in the dtype amount to.
 TOLERANCES = {
@@ -121,9 +119,9 @@ def check_laws(row, names, system=CORE, dtype=None, seed=0, staged=True):
 
 def evaluated(fn, args, label):
     """Run ``fn``, which returns a list of arrays, as one program, checked against the grammar of programs."""
-    closed = checking.check(stage(fn, [typeof(a) for a in args], "laws"))
-    lowering = compiled.lower_program(open_consts(closed), name=f"laws of {label}")
-    run = compiled.compile_program(lowering, options=COMPILE_FAST).runner(False)
+    closed = check(stage(fn, [typeof(a) for a in args], "laws"))
+    lowering = lower_program(open_consts(closed), name=f"laws of {label}")
+    run = compile_program(lowering, options=COMPILE_FAST).runner(False)
     return run([*closed.consts, *args])
 
 

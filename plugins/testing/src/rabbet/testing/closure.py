@@ -13,9 +13,8 @@ know. ``made_of`` finds them by staging, so that ``unknown`` can say for a pair 
 import inspect
 from typing import NamedTuple
 
-from rabbet.primitives.zeros import no_tangent
-from rabbet.program.jaxpr import Var, bodies_of
-from rabbet.trace.staging import stage
+from rabbet.extend.passes import Var, bodies_of, stage
+from rabbet.extend.primitive import no_tangent
 
 WORDS = {
     "owner": "own", "table": "own", "bridge": "bridge", "body": "bodies", "kind": "kind",

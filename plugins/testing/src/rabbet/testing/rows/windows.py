@@ -3,6 +3,8 @@
 import numpy as np
 
 from rabbet import dtypes
+from rabbet.extend.passes import stage
+from rabbet.extend.primitive import ShapedArray
 from rabbet.primitives import (
     elementwise,
     logic,
@@ -13,10 +15,8 @@ from rabbet.primitives import (
     windows,
 )  # fmt: skip
 from rabbet.primitives.windows import Window
-from rabbet.program.avals import ShapedArray
 from rabbet.testing.draws import some
 from rabbet.testing.table import Row
-from rabbet.trace.staging import stage
 
 
 def covered(shape, window):

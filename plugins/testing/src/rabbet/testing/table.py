@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from rabbet import dtypes
-from rabbet.trace.interpreter import typeof
+from rabbet.extend.transform import typeof
 
 FLOATS = ("float32", "float64", "float16", "bfloat16")
 INEXACT = (*FLOATS, "complex64")

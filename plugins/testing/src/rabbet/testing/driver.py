@@ -6,12 +6,19 @@ They serve core's own tests, which have no plugins, and show how little a transf
 from collections.abc import Callable
 from typing import NamedTuple
 
-from rabbet.primitives import batching, calls, standard, zeros
-from rabbet.primitives.transposition import transpose_program
-from rabbet.program.jaxpr import open_consts
-from rabbet.rules.payloads import Batched, Dual, Zero, zero_for
-from rabbet.trace.interpreter import Interpreter, payload_of, run_traced, typeof
-from rabbet.trace.staging import stage
+from rabbet.extend.passes import open_consts, stage
+from rabbet.extend.primitive import (
+    batch,
+    call_of,
+    full_of,
+    instantiate,
+    move_axis,
+    new_axis,
+    transpose_program,
+    zero_for,
+)  # fmt: skip
+from rabbet.extend.primitive import jvp as jvp_table
+from rabbet.extend.transform import Batched, Dual, Interpreter, Zero, payload_of, run_traced, typeof
 
 
 class System(NamedTuple):
@@ -33,7 +40,7 @@ class System(NamedTuple):
 class Forward(Interpreter):
     """Payload: ``Dual``. A value whose tangent is zero is plain."""
 
-    table = standard.jvp
+    table = jvp_table
 
     def lift(self, value):
         return Dual(value, zero_for(typeof(value)))
@@ -48,7 +55,7 @@ class Forward(Interpreter):
 class Batching(Interpreter):
     """Payload: ``Batched``. A value without the batch dimension is plain."""
 
-    table = standard.batch
+    table = batch
 
     def lift(self, value):
         return Batched(value, None)
@@ -66,7 +73,7 @@ def jvp(fn, primals, tangents):
     interpreter = Forward()
     outs = run_traced(interpreter, fn, [Dual(x, t) for x, t in zip(primals, tangents, strict=True)])
     duals = [payload_of(interpreter, x) for x in outs]
-    return tuple([d.primal for d in duals]), tuple([zeros.instantiate(d.tangent) for d in duals])
+    return tuple([d.primal for d in duals]), tuple([instantiate(d.tangent) for d in duals])
 
 
 def vjp(fn, *primals):
@@ -83,7 +90,7 @@ def vjp(fn, *primals):
         results = transpose_program(jaxpr, linear, closed.consts, (True,) * len(jaxpr.outvars), cotangents)
         return tuple(
             [
-                zeros.full(typeof(x).strong(), 0) if ct is None else ct
+                full_of(typeof(x).strong(), 0) if ct is None else ct
                 for ct, x in zip(results, primals, strict=True)
             ]
         )
@@ -97,16 +104,21 @@ def vmap(fn, in_axes):
     def mapped(*args):
         interpreter = Batching()
         mine = [Batched(x, axis) for x, axis in zip(args, in_axes, strict=True) if axis is not None]
-        size = batching.size_of(*mine)
+        size = typeof(mine[0].value).shape[mine[0].axis]
 
         def of_all(*tracers):
             each = iter(tracers)
             return fn(*[x if axis is None else next(each) for x, axis in zip(args, in_axes, strict=True)])
 
         outs = [payload_of(interpreter, x) for x in run_traced(interpreter, of_all, mine)]
-        return tuple([batching.at(b, 0, size) for b in outs])
+        return tuple([_in_front(b, size) for b in outs])
 
     return mapped
+
+
+def _in_front(b, size):
+    """The value of a ``Batched`` with its batch dimension in front, repeated there if it has none."""
+    return new_axis(b.value, 0, size) if b.axis is None else move_axis(b.value, b.axis, 0)
 
 
 def jit(fn):
@@ -115,7 +127,7 @@ def jit(fn):
     def compiled(*args):
         closed = stage(fn, [typeof(x) for x in args])
         name = getattr(fn, "__name__", "compiled")
-        return tuple(calls.call_of(open_consts(closed), name)(*closed.consts, *args))
+        return tuple(call_of(open_consts(closed), name)(*closed.consts, *args))
 
     return compiled
 

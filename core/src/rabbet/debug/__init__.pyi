@@ -1,0 +1,26 @@
+# Written by tools/stubs.py: change the function, or tools/stub_types.toml, and write it again.
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar, overload
+
+import numpy as np
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Tree = TypeVar("Tree")
+
+from rabbet import Array, ArrayLike, Device, DTypeLike
+
+LOG: Any
+def breakpoint(*, backend: Any = ..., filter_frames: Any = ..., num_frames: Any = ..., ordered: bool = ..., token: Any = ..., **kwargs: Any) -> Array: ...
+def callback(callback: Callable[..., Any] | None = ..., *args: Any, ordered: bool = ..., partitioned: bool = ..., **kwargs: Any) -> None: ...
+def check_format(who: str, fmt: str, args: Any, kwargs: Any) -> Array: ...
+def fold_public(namespace: str) -> Array: ...
+import functools as functools
+def inspect_array_sharding(value: ArrayLike, *, callback: Callable[..., Any]) -> Array: ...
+def log(fmt: str | None = ..., *args: Any, ordered: bool = ..., partitioned: bool = ..., skip_format_check: bool = ..., **kwargs: Any) -> None: ...
+import logging as logging
+def look(who: str, callback: Callable[..., Any], args: Any, kwargs: Any, ordered: bool, numbers: Any = ...) -> Array: ...
+import numpy as np
+def print(fmt: str | None = ..., *args: Any, ordered: bool = ..., partitioned: bool = ..., skip_format_check: bool = ..., **kwargs: Any) -> None: ...
+import string as string
+import sys as sys

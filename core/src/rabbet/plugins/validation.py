@@ -1,0 +1,166 @@
+"""Whether what an entry point names is what its group is for: asked once, when the object is loaded.
+
+A plugin that fails here is skipped like one whose import failed: everybody else works, and whoever asks for
+its name, or runs ``rabbet doctor``, is told what to change.
+"""
+
+from __future__ import annotations
+
+import inspect
+from types import ModuleType
+from typing import Any
+
+
+def problem(group: str, name: str, loaded: Any) -> str | None:
+    """What is wrong with the object behind an entry point, and what to change; None if nothing is.
+
+    Args:
+      group: the entry-point group, ``"rabbet.passes"``.
+      name: the entry point's name.
+      loaded: the object that it names.
+    """
+    check = CHECKS.get(group)
+    return None if check is None else check(name, loaded)
+
+
+def wrong_type(loaded, wanted, door, example):
+    """The sentence for an object of another type."""
+    return (
+        f"it names a {type(loaded).__name__}, {_shortened(loaded)}, and must name a {wanted} "
+        f"(rabbet.extend.{door}.{wanted})\n  to fix: let the entry point name an object such as {example}"
+    )
+
+
+def another_name(loaded_name, name, what):
+    """The sentence for an object that has another name than its entry point."""
+    return (
+        f"the {what} that it names is called {loaded_name!r}, the entry point {name!r}\n"
+        f"  to fix: give both the same name"
+    )
+
+
+def check_api(name, loaded):
+    """A public name: a function, a class, a module, or any other value but None."""
+    if loaded is None:
+        return (
+            "it names None, and must name a function, a class or a module\n"
+            "  to fix: the value of the entry point is `module:function` or `module`"
+        )
+    return None
+
+
+def check_backend(name, loaded):
+    """A platform: a ``Backend`` of that name."""
+    from rabbet.runtime.backends import Backend
+
+    if not isinstance(loaded, Backend):
+        return wrong_type(loaded, "Backend", "backend", f'BACKEND = Backend("{name}", priority=10, ...)')
+    return another_name(loaded.platform, name, "Backend") if loaded.platform != name else None
+
+
+def check_dtype(name, loaded):
+    """A dtype: a ``DTypeSpec`` of that name."""
+    from rabbet.dtypes import DTypeSpec
+
+    if not isinstance(loaded, DTypeSpec):
+        return wrong_type(loaded, "DTypeSpec", "dtype", f'{name} = DTypeSpec("{name}", ...)')
+    return another_name(loaded.name, name, "DTypeSpec") if loaded.name != name else None
+
+
+def check_rules(name, loaded):
+    """Rules for a table: a ``RuleSet`` of the table's name, whose rules can be called as rules are."""
+    from rabbet.rules.tables import RuleSet
+
+    if not isinstance(loaded, RuleSet):
+        return wrong_type(loaded, "RuleSet", "transform", f'rules = RuleSet("{name}")')
+    if loaded.name != name:
+        return another_name(loaded.name, name, "RuleSet")
+    for (primitive, _), rule in loaded.by_primitive.items():
+        if not takes(rule, 1):
+            return (
+                f"its rule for {primitive!r} ({address(rule)}) cannot be called as rule(op, *payloads)\n"
+                "  to fix: let it take the operator first and then one payload for each operand"
+            )
+    return None
+
+
+def check_pass(name, loaded):
+    """A pass: a ``Pass`` of that name whose function takes a program and a context."""
+    from rabbet.passes.pipeline import Pass
+
+    if not isinstance(loaded, Pass):
+        return wrong_type(loaded, "Pass", "passes", f'PASS = Pass("{name}", run)')
+    if loaded.name != name:
+        return another_name(loaded.name, name, "Pass")
+    if not callable(loaded.run) or not takes(loaded.run, 2):
+        return (
+            f"its function ({address(loaded.run)}) cannot be called as run(jaxpr, context)\n"
+            "  to fix: let it take a Jaxpr and a PassContext, and return a Jaxpr"
+        )
+    for field in ("after", "before", "platforms"):
+        value = getattr(loaded, field)
+        if isinstance(value, str) or not all(isinstance(one, str) for one in value or ()):
+            return f"its {field!r} is {value!r}\n  to fix: write a tuple of names, such as ({value!r},)"
+    return None
+
+
+def check_hooks(name, loaded):
+    """Hook implementations: a module or an object with functions marked as such, of hooks that there are."""
+    from rabbet.plugins import hooks
+
+    known, found = hooks.hook_names(), []
+    for attribute in dir(loaded):
+        if getattr(getattr(loaded, attribute, None), "rabbet_impl", None) is not None:
+            found.append(attribute)
+    if not found:
+        return (
+            f"{_shortened(loaded)} has no function marked with @rabbet.extend.hooks.hookimpl\n"
+            f"  the hooks are {', '.join(known)}"
+        )
+    unknown = [one for one in found if one not in known]
+    if unknown:
+        import difflib
+
+        near = difflib.get_close_matches(unknown[0], known, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"the hooks are {', '.join(known)}"
+        return f"there is no hook {unknown[0]!r}\n  to fix: {hint}"
+    return None
+
+
+CHECKS = {
+    "rabbet.api": check_api,
+    "rabbet.backends": check_backend,
+    "rabbet.dtypes": check_dtype,
+    "rabbet.rules": check_rules,
+    "rabbet.passes": check_pass,
+    "rabbet.hooks": check_hooks,
+}
+
+
+def takes(function, count):
+    """Whether a function can be called with ``count`` positional arguments, or with more."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # written in C: nothing is known of it
+        return callable(function)
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    any_number = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    needs = any(p.kind is p.KEYWORD_ONLY and p.default is p.empty for p in parameters)
+    return (any_number or len(positional) >= count) and not needs
+
+
+def address(function):
+    """Where a function stands, for messages."""
+    from rabbet.messages.source_positions import address
+
+    return address(function)
+
+
+def _shortened(value):
+    if isinstance(value, ModuleType):
+        return f"the module {value.__name__}"
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+__all__ = ["problem"]

@@ -1,0 +1,189 @@
+"""Dispatch: from a call on arrays to its program in one lookup, then execute and wrap.
+
+An eager operation, a library function and a compiled function differ in how they find their program; what
+follows is the same eight lines. A call of its own for these lines would cost a twentieth of a small
+operation, so each kind of caller gets a *frame*, a function that finds the program and runs it at once. All
+frames stand here, and so do the functions that they fall back on.
+
+What a frame finds is a ``Known``: ``(execute, handlers, spec, run)``. ``run(arrays)`` does the whole work
+and says what is wrong where something is; the first three are its parts, for a program that reads all its
+arguments and has one result, else None.
+"""
+
+from typing import Any
+
+from rabbet.messages.source_positions import wraps
+from rabbet.messages.tracebacks import fold_traceback, folds_itself
+from rabbet.program.context import context
+from rabbet.runtime import exhausted
+from rabbet.runtime.array import Array
+
+new = object.__new__
+NOT_SEEN: Any = (None, None, None, None)
+
+
+def known(run):
+    """What a frame finds, for a function that ``runner`` made."""
+    return (*getattr(run, "parts", (None, None, None)), run)
+
+
+def runner(execute, specs, lowering, device, diagnose, *, single):
+    """A function from a sequence of ``Array`` arguments to a list of results.
+
+    Args:
+      execute: the program, as jaxlib runs it.
+      specs: the placements of its results.
+      lowering: says which arguments the program reads.
+      device: where it runs.
+      diagnose: ``(error, args) -> error``, what to raise where running it failed.
+      single: return the only result itself. The function then has an attribute ``parts``, if the program
+        reads all of its arguments.
+    """
+    handlers = [s.handler for s in specs]
+    kept, every = lowering.kept, lowering.keeps_all
+
+    def run(args, last=False):
+        try:
+            raws = execute([a.raw for a in args] if every else [args[i].raw for i in kept])
+            outs = list(map(Array, raws.consume_with_handlers(handlers), specs))
+            return outs[0] if single else outs
+        except Exception as error:
+            if last or not exhausted.made_room(error, device):
+                raise diagnose(error, args) from None
+        return run(args, last=True)
+
+    if single and every:
+        run.parts = execute, handlers, specs[0]  # type: ignore[attr-defined]
+    return run
+
+
+def operations(first, with_number):
+    """The frame of the bottom interpreter: ``process(op, args)``.
+
+    Args:
+      first: ``(op, args)``, where the program is not known yet.
+      with_number: ``(op, args)``, where an argument is no array.
+    """
+
+    def process(self, op, args):
+        """Run one operation on arrays; a list with multiple results."""
+        try:
+            # Most have one operand or two, for which a comprehension is a tenth of all that this costs.
+            if len(args) == 1:
+                (x,) = args
+                found = op.programs.get((x.spec,))
+                raws = [x.raw]
+            elif len(args) == 2:
+                x, y = args
+                found = op.programs.get((x.spec, y.spec))
+                raws = [x.raw, y.raw]
+            else:
+                found = op.programs.get(tuple([a.spec for a in args]))
+                raws = [a.raw for a in args]
+        except AttributeError:
+            return with_number(op, args)
+        if found is None:
+            return first(op, args)
+        execute, handlers, spec, run = found
+        if execute is None:
+            return run(args)
+        try:
+            raw = execute(raws).consume_with_handlers(handlers)[0]
+        except Exception:  # again through run, which knows how to say what is wrong with the arguments
+            return run(args)
+        out = new(Array)  # Array(raw, spec), without that of __init__
+        out.raw, out.spec, out.aval = raw, spec, spec.aval
+        return out
+
+    return process
+
+
+def unary(op, kinds, otherwise, evaluation):
+    """The frame of a function of one array that is one operation.
+
+    Args:
+      op: an operator of one operand.
+      kinds: dtype kinds (``ShapedArray.kind``) of the arrays on which to execute it here.
+      otherwise: a function, called on everything else: other dtypes, what is no array, an operation not seen
+        before, and under transformations.
+      evaluation: the interpreter that executes operations at once.
+    """
+    programs, current = op.programs, context
+
+    def call(x, /):
+        try:
+            if type(x) is not Array or x.aval.kind not in kinds or current.interpreter is not evaluation:
+                return otherwise(x)
+            execute, handlers, spec, _ = programs.get((x.spec,)) or NOT_SEEN
+            if execute is None:
+                return otherwise(x)
+            try:
+                raw = execute((x.raw,)).consume_with_handlers(handlers)[0]
+            except Exception:  # again by the long way, which knows how to say what is wrong with the argument
+                return otherwise(x)
+            out = new(Array)
+            out.raw, out.spec, out.aval = raw, spec, spec.aval
+            return out
+        except Exception as error:
+            fold_traceback(error)
+            raise
+
+    return folds_itself(call)
+
+
+def function(like, programs, settings, evaluation, *, traced, slowly, of_others):
+    """The frame of a function that has many programs: a library function, or what ``jit`` returns.
+
+    Args:
+      like: the function that it stands for.
+      programs: ``Known`` by the placements of the arguments, with ``settings.traced_key`` behind them.
+      settings: the values of ``rabbet.config``.
+      evaluation: the interpreter that executes operations at once.
+      traced: ``(*args, **kwargs)``, called under any other interpreter.
+      slowly: ``(args, kwargs)``, where the program is not known yet, and where there are keywords.
+      of_others: ``(args)``, where an argument is no array.
+    """
+    current = context
+
+    @wraps(like)
+    def call(*args, **kwargs):
+        try:
+            if current.interpreter is not evaluation:
+                return traced(*args, **kwargs)
+            if kwargs:
+                return slowly(args, kwargs)
+            try:
+                # Written out for two arguments and one: a comprehension costs a twentieth of a call.
+                if len(args) == 2:
+                    x, y = args
+                    found, raws = programs[x.spec, y.spec, settings.traced_key], [x.raw, y.raw]
+                elif len(args) == 1:
+                    (x,) = args
+                    found, raws = programs[x.spec, settings.traced_key], [x.raw]
+                else:
+                    found = programs[(*[a.spec for a in args], settings.traced_key)]
+                    raws = [a.raw for a in args]
+            except KeyError:
+                found = None
+            except AttributeError:
+                return of_others(args)
+            if found is None:
+                return slowly(args, kwargs)
+            execute, handlers, spec, run = found
+            if execute is None:
+                return run(args)
+            try:
+                raw = execute(raws).consume_with_handlers(handlers)[0]
+            except Exception:  # run it again: it knows how to say what is wrong with the arguments
+                return run(args)
+            out = new(Array)
+            out.raw, out.spec, out.aval = raw, spec, spec.aval
+            return out
+        except Exception as error:  # show the user's frames only, not this one
+            fold_traceback(error)
+            raise
+
+    return folds_itself(call)
+
+
+__all__ = ["function", "known", "operations", "runner", "unary"]

@@ -1,0 +1,42 @@
+"""Lines as users write them, for pyright in strict mode: none is an error, and none is of unknown type."""
+
+import numpy as np
+import rabbet as rb
+import rabbet.numpy as rnp
+from rabbet import lax
+
+
+@rb.jit
+def step(w: rb.Array, x: rb.Array) -> rb.Array:
+    h = rnp.tanh(w @ x)
+    return rnp.sum(h * 2.0 + x[0]) / h.size
+
+
+w = rnp.ones((3, 3))
+x = rnp.arange(3.0)
+slope = rb.grad(step)
+print(slope(w, x), step(w, x).shape, step.lower(w, x))
+
+ys = rb.vmap(lambda v: lax.sin(v) + 1)(x)
+value, d = rb.value_and_grad(step)(w, x)
+second = rb.jit(rb.hessian(lambda v: (v**3).sum()))(x)
+
+key = rb.random.key(0)
+key, other = rb.random.split(key)
+z = rb.random.normal(other, (3,))
+print(z.dtype, (z + 1).astype("float16"), -z, z.at[0].set(1.0), rb.device_put(z).block_until_ready())
+print(z[::2], z[None], 1 - z, z > 0, abs(z), float(z[0]), np.asarray(z), z.T @ w, z.reshape(3, 1).ndim)
+
+print(lax.fori_loop(0, 10, lambda i, c: c + i, x))
+print(lax.while_loop(lambda c: rnp.all(c < 10), lambda c: c * 2, x))
+carry, stacked = lax.scan(lambda c, v: (c + v, c * v), 0.0, x)
+print(rb.nn.relu(x), rb.nn.softmax(x, axis=-1), rnp.where(x > 1, x, 0.0), rnp.linalg.norm(x))
+print(rb.devices()[0].platform, rb.make_jaxpr(step)(w, x))
+
+
+@rb.checkpoint
+def layer(w: rb.Array, x: rb.Array) -> rb.Array:
+    return rnp.maximum(w @ x, 0)
+
+
+print(rb.grad(lambda w: layer(w, x).sum())(w))

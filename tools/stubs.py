@@ -1,0 +1,229 @@
+"""Write the type stubs of Rabbet's faces: what type checkers and editors see of names that are found when
+they are used.
+
+    python tools/stubs.py            # writes the .pyi files beside the faces
+    python tools/stubs.py --check    # fails if one is not what would be written
+
+Names and signatures are those of the running packages; types come from `stub_types.toml`.
+"""
+
+import argparse
+import importlib
+import inspect
+import pathlib
+import sys
+import tomllib
+import types
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+TYPES = tomllib.loads((ROOT / "tools" / "stub_types.toml").read_text())
+PARAMETERS = {name: kind for kind, names in TYPES["parameters"].items() for name in names.split()}
+RETURNS = {name: kind.rstrip("@") for kind, names in TYPES["returns"].items() for name in names.split()}
+FACES = (
+    "rabbet", "rabbet.lax", "rabbet.lax.linalg", "rabbet.numpy", "rabbet.numpy.fft", "rabbet.numpy.linalg",
+    "rabbet.nn", "rabbet.nn.initializers", "rabbet.random", "rabbet.debug",
+)  # fmt: skip
+HEAD = """\
+# Written by tools/stubs.py: change the function, or tools/stub_types.toml, and write it again.
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar, overload
+
+import numpy as np
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Tree = TypeVar("Tree")
+"""
+ALIASES = """\
+Number: TypeAlias = np.generic | bool | int | float | complex
+ArrayLike: TypeAlias = Array | np.ndarray[Any, Any] | Number | Sequence[Any]
+DTypeLike: TypeAlias = Any
+"""
+DEVICE = '''
+class Device:
+    """A place where arrays are and programs run."""
+    id: int
+    platform: str
+    device_kind: str
+    process_index: int
+    def memory_stats(self) -> Any: ...
+'''
+JITTED = '''
+class Jitted(Generic[P, R]):
+    """What ``jit`` returns: the function, and its stages."""
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+    def trace(self, *args: P.args, **kwargs: P.kwargs) -> Any: ...
+    def lower(self, *args: P.args, **kwargs: P.kwargs) -> Any: ...
+    def eval_shape(self, *args: P.args, **kwargs: P.kwargs) -> Any: ...
+    def clear_cache(self) -> None: ...
+'''
+BINARY = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift".split()
+COMPARE = "lt le gt ge".split()
+UNARY = "neg pos abs invert".split()
+ATTRIBUTES = {
+    "shape": "tuple[int, ...]", "dtype": "Any", "ndim": "int", "size": "int", "itemsize": "int",
+    "nbytes": "int",
+    "T": "Array", "mT": "Array", "real": "Array", "imag": "Array", "at": "IndexUpdate", "aval": "Any",
+    "sharding": "Any", "weak_type": "bool", "committed": "bool", "device": "Any", "flat": "Any",
+    "is_fully_addressable": "bool", "is_fully_replicated": "bool", "global_shards": "Any",
+    "addressable_shards": "Any", "format": "Any",
+}  # fmt: skip
+METHOD_RETURNS = {
+    "tolist": "Any", "item": "Any", "devices": "set[Device]", "is_deleted": "bool", "is_ready": "bool",
+    "delete": "None", "copy_to_host_async": "None", "tobytes": "bytes", "nonzero": "tuple[Array, ...]",
+    "block_until_ready": "Array", "unsafe_buffer_pointer": "int", "addressable_data": "Array",
+    "on_device_size_in_bytes": "int",
+}  # fmt: skip
+UPDATES = "set add subtract multiply mul divide power min max".split()
+
+
+def class_of_arrays(array):
+    """The class ``Array``: its operators, attributes and methods."""
+    doc = '    """An array on a device, or what stands for one while a function is traced."""'
+    lines = ["class Array:", doc]
+    for name in BINARY:
+        lines += [f"    def __{name}__(self, other: ArrayLike, /) -> Array: ..."]
+        lines += [f"    def __r{name}__(self, other: ArrayLike, /) -> Array: ..."]
+    lines += [f"    def __{name}__(self, other: ArrayLike, /) -> Array: ..." for name in COMPARE]
+    lines += [
+        f"    def __{name}__(self, other: Any, /) -> Array: ...  # type: ignore[override]"
+        for name in ("eq", "ne")
+    ]
+    lines += [f"    def __{name}__(self) -> Array: ..." for name in UNARY]
+    lines += [
+        "    def __divmod__(self, other: ArrayLike, /) -> tuple[Array, Array]: ...",
+        "    def __round__(self, ndigits: int | None = None) -> Array: ...",
+        "    def __getitem__(self, index: Any, /) -> Array: ...",
+        "    def __len__(self) -> int: ...",
+        "    def __iter__(self) -> Iterator[Array]: ...",
+        "    def __contains__(self, x: Any, /) -> bool: ...",
+        "    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]: ...",
+        "    def __hash__(self) -> int: ...",
+    ]
+    lines += [f"    def __{name}__(self) -> {name}: ..." for name in ("bool", "int", "float", "complex")] + [
+        "    def __index__(self) -> int: ..."
+    ]
+    inner = ("raw", "spec", "deleted")
+    for name in sorted(n for n in dir(array) if not n.startswith("_") and n not in inner):
+        if name in ATTRIBUTES:
+            lines += ["    @property", f"    def {name}(self) -> {ATTRIBUTES[name]}: ..."]
+        else:
+            returns = METHOD_RETURNS.get(name, "Array")
+            lines += [f"    def {name}(self, *args: Any, **kwargs: Any) -> {returns}: ..."]
+    lines += ["", "class IndexUpdate:", '    """``x.at``, and ``x.at[index]``."""']
+    lines += ["    def __getitem__(self, index: Any, /) -> IndexUpdate: ..."]
+    lines += [f"    def {name}(self, values: ArrayLike, **kwargs: Any) -> Array: ..." for name in UPDATES]
+    lines += ["    def get(self, **kwargs: Any) -> Array: ..."]
+    lines += ["    def apply(self, func: Callable[[Array], Any], **kwargs: Any) -> Array: ...", ""]
+    return "\n".join(lines)
+
+
+def parameter(p):
+    """One parameter with its type."""
+    kind = PARAMETERS.get(p.name, "Any")
+    if p.kind is p.VAR_POSITIONAL:
+        return f"*{p.name}: Any"
+    if p.kind is p.VAR_KEYWORD:
+        return f"**{p.name}: Any"
+    if p.default is p.empty:
+        return f"{p.name}: {kind}"
+    if p.default is None and kind != "Any" and "None" not in kind:
+        kind += " | None"
+    return f"{p.name}: {kind} = ..."
+
+
+def signature(name, thing, returns):
+    """``def name(...) -> returns: ...`` from the function's own signature."""
+    try:
+        parameters = list(inspect.signature(thing).parameters.values())
+    except (TypeError, ValueError):
+        return f"def {name}(*args: Any, **kwargs: Any) -> {returns}: ..."
+    written, after_star = [], False
+    for i, p in enumerate(parameters):
+        if p.kind is p.KEYWORD_ONLY and not after_star:
+            after_star = True
+            written.append("*")
+        after_star |= p.kind is p.VAR_POSITIONAL
+        written.append(parameter(p))
+        last = i + 1 == len(parameters) or parameters[i + 1].kind is not p.POSITIONAL_ONLY
+        if p.kind is p.POSITIONAL_ONLY and last:
+            written.append("/")
+    return f"def {name}({', '.join(written)}) -> {returns}: ..."
+
+
+def line_for(face, name, thing):
+    """The text for one name."""
+    own = TYPES["signatures"].get(face, {}).get(name)
+    if own is not None:
+        return own.strip()
+    full = f"{face}.{name}"
+    home = getattr(thing, "__module__", None)
+    if isinstance(thing, types.ModuleType):
+        parent, _, last = thing.__name__.rpartition(".")
+        if not parent.startswith("rabbet"):
+            return f"import {thing.__name__} as {name}"
+        return f"from {parent} import {last} as {name}"
+    if isinstance(thing, type):
+        if home in ("rabbet", face) or home is None or not home.startswith("rabbet"):
+            return f"{name}: type[Any]"
+        return f"from {home} import {thing.__qualname__} as {name}"
+    if isinstance(thing, (bool, int, float)):
+        return f"{name}: {type(thing).__name__}"
+    if type(thing).__name__ in ("Primitive", "Product"):
+        operands = getattr(thing, "operands", ())
+        returns = "list[Array]" if thing.multiple_results else "Array"
+        if getattr(thing, "__signature__", None) is None or not operands:
+            return f"def {name}(*operands: ArrayLike, **parameters: Any) -> {returns}: ..."
+        return signature(name, thing, RETURNS.get(full, returns))
+    if callable(thing):
+        return signature(name, thing, RETURNS.get(full, "Array"))
+    return f"{name}: Any"
+
+
+def public(module):
+    """The public names of a face, in order."""
+    return [n for n in sorted(dir(module)) if not n.startswith("_")]
+
+
+def stub(face):
+    """The whole stub of one face."""
+    module = importlib.import_module(face)
+    lines = [HEAD]
+    if face == "rabbet":
+        lines += [class_of_arrays(module.Array), ALIASES, JITTED, "__version__: str"]
+        lines += [DEVICE]
+    else:
+        lines += ["from rabbet import Array, ArrayLike, Device, DTypeLike", ""]
+        if face.startswith("rabbet.nn"):
+            lines += ["from rabbet.nn.initializers import Initializer", ""] if face == "rabbet.nn" else []
+    children = [one.rpartition(".")[2] for one in FACES if one.rpartition(".")[0] == face]
+    lines += [f"from {face} import {name} as {name}" for name in children if face != "rabbet"]
+    for name in public(module):
+        if name in children and face != "rabbet":
+            continue
+        if face == "rabbet" and name in ("Array", "Device"):
+            continue
+        lines.append(line_for(face, name, getattr(module, name)))
+    return "\n".join(lines) + "\n"
+
+
+def place(face):
+    """Where the stub of a face lies: beside its module."""
+    source = pathlib.Path(importlib.import_module(face).__file__)
+    return source.with_suffix(".pyi")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true")
+    check = parser.parse_args().check
+    for face in FACES:
+        path, text = place(face), stub(face)
+        if not check:
+            path.write_text(text)
+        elif not path.exists() or path.read_text() != text:
+            sys.exit(f"{path} is out of date: run python tools/stubs.py")
+
+
+if __name__ == "__main__":
+    main()
