@@ -22,7 +22,7 @@ def first_sentence(thing):
     return re.split(r"(?<=\.) (?=[A-Z`])", paragraph)[0].replace("``", "`").replace("|", "\\|")
 
 
-DOORS = ("transform", "primitive", "dtype", "backend", "passes", "hooks", "functions")
+DOORS = ("transform", "primitive", "dtype", "backend", "passes", "hooks", "functions", "bodies")
 
 
 def names():

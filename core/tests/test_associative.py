@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import rabbet as rb
 from rabbet import lax
 
 R = np.random.RandomState(0)
@@ -67,37 +66,8 @@ def test_each_level_calls_the_function_twice():
             r"the output is bool\[1\] for f32\[1\]",
         ),
         (lambda: lax.associative_scan(3, np.ones(3)), "takes a function"),
-        (lambda: lax.map(lambda x: x, np.ones(3), batch_size=-1), "must not be negative"),
-        (lambda: lax.map(lambda x: x, (np.ones(3), np.ones(4)), batch_size=2), "map of .*3 by xs"),
     ],
 )
-@pytest.mark.needs("vmap")
 def test_what_is_refused(call, message):
     with pytest.raises((TypeError, ValueError), match=message):
         call()
-
-
-@pytest.mark.needs("vmap")
-@pytest.mark.parametrize("size", [0, 1, 2, 3, 7, 9])
-def test_map_by_batches(size):
-    xs = {"a": R.randn(7, 3).astype("f4"), "b": np.arange(7)}
-    seen = []
-
-    def f(x):
-        seen.append(x["a"].shape)
-        return x["a"] * x["b"], lax.reduce_sum(x["a"], axes=(0,))
-
-    got = lax.map(f, xs, batch_size=size)
-    np.testing.assert_allclose(got[0], xs["a"] * xs["b"][:, None], rtol=1e-6)
-    np.testing.assert_allclose(got[1], xs["a"].sum(1), rtol=1e-5)
-    assert set(seen) == {(3,)}
-
-
-def test_batches_need_vmap(monkeypatch):
-    def resolve(name):
-        raise rb.errors.MissingPluginError(f"rb.{name} is provided by the package rabbet-vmap")
-
-    monkeypatch.setattr("rabbet.trace.provided.find", resolve)
-    assert lax.map(lambda x: x * 2, np.arange(3)).tolist() == [0, 2, 4]
-    with pytest.raises(rb.errors.MissingPluginError, match="rabbet-vmap"):
-        lax.map(lambda x: x * 2, np.arange(3), batch_size=2)

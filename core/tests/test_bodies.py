@@ -6,19 +6,17 @@ import numpy as np
 import pytest
 import rabbet as rb
 from rabbet import lax
+from rabbet.extend.bodies import PLAIN, interpret, put_together, take_apart
 from rabbet.extend.passes import check, evaluate, stage
 from rabbet.extend.primitive import jit_call
 from rabbet.extend.transform import (
-    PLAIN,
     Interpreter,
+    PayloadRule,
     Tracer,
     call_with_rules,
-    interpret,
     payload_of,
-    put_together,
     run,
     run_traced,
-    take_apart,
     typeof,
 )
 from rabbet.program.avals import ShapedArray
@@ -289,7 +287,7 @@ def clipped(x):
         (box,) = payloads
         return [Box(lax.full_like(box.lo, -1.0), lax.full_like(box.hi, 1.0))]
 
-    (out,) = call_with_rules(function, {"enclose": rule}, [x], "clipped")
+    (out,) = call_with_rules(function, {"enclose": PayloadRule(rule)}, [x], "clipped")
     return out, seen
 
 

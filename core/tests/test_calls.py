@@ -1,78 +1,14 @@
-"""checkpoint and custom_rules by core alone: strangers' transformations go through them or have a say."""
+"""custom_rules by core alone: strangers' transformations go through such functions or have a say."""
 
 import numpy as np
 import pytest
 import rabbet as rb
-from rabbet import ad_checkpoint, lax
-from rabbet.errors import MissingPluginError
-from rabbet.extend.passes import stage
-from rabbet.extend.transform import typeof
+from rabbet import lax
+from rabbet.calls import custom_rules
+from rabbet.extend.transform import CustomRule, PayloadRule, call_with_rules, rule_on_payloads, run
 
 from . import toys
 from .toys import Box, enclose, slope
-
-
-def wave(x):
-    return lax.mul(lax.sin(x), 2.0)
-
-
-def program(fn, *args):
-    return stage(lambda *xs: [fn(*xs)], [typeof(x) for x in args])
-
-
-# ---------------------------------------------------------------------------------------------- checkpoint
-def test_checkpoint_changes_no_value():
-    f = rb.checkpoint(wave)
-    assert float(f(0.5)) == pytest.approx(2 * np.sin(0.5))
-    assert float(toys.jit(f)(0.5)) == pytest.approx(2 * np.sin(0.5))
-    assert float(slope(f)(0.5)) == pytest.approx(2 * np.cos(0.5))
-    assert float(slope(toys.jit(f))(0.5)) == pytest.approx(2 * np.cos(0.5))
-    assert rb.remat is rb.checkpoint
-
-
-def test_a_stranger_goes_through_checkpoint():
-    f = rb.checkpoint(lambda x, y: lax.sub(lax.exp(x), y))
-    plain = enclose(lambda x: lax.sub(lax.exp(x), 2.0))((0.0, 1.0))
-    assert enclose(lambda x: f(x, 2.0))((0.0, 1.0)) == plain
-    assert enclose(toys.jit(lambda x: f(x, 2.0)))((0.0, 1.0)) == plain
-
-
-def test_checkpoint_is_one_equation():
-    (eqn,) = program(rb.checkpoint(wave, policy=rb.checkpoint_policies.dots_saveable), 1.0).jaxpr.equations
-    assert eqn.primitive.name == "checkpoint"
-    assert eqn.params["prevent_cse"] and not eqn.params["differentiated"]
-    assert eqn.params["policy"] is rb.checkpoint_policies.dots_saveable
-    assert [e.primitive.name for e in eqn.params["jaxpr"].equations] == ["sin", "mul"]
-
-
-def test_a_name_is_an_identity():
-    named = lambda x: ad_checkpoint.checkpoint_name({"x": x, "n": 3}, "a name")["x"]
-    assert float(named(0.5)) == 0.5
-    assert float(toys.jit(named)(0.5)) == 0.5
-    assert enclose(named)((0.0, 1.0)) == Box(0.0, 1.0)
-    assert float(slope(lambda x: lax.mul(named(x), 3.0))(0.5)) == 3
-    (first, *_) = program(named, 1.0).jaxpr.equations
-    assert repr(first.op) == "name[name=a name]"
-
-
-def test_what_looks_at_reverse_mode_says_where_it_comes_from(monkeypatch):
-    monkeypatch.setattr("rabbet.plugins.api._installed", lambda distribution: False)
-
-    class Nobody:
-        def get(self, group, name):
-            raise MissingPluginError("nobody offers it")
-
-        def records(self, group, name):
-            return []
-
-        def names(self, group):
-            return []
-
-    monkeypatch.setattr("rabbet.plugins.api._default", Nobody)
-    with pytest.raises(MissingPluginError, match=r"ad_checkpoint.print_saved_residuals .*rabbet-autodiff"):
-        ad_checkpoint.print_saved_residuals  # noqa: B018
-    with pytest.raises(AttributeError):
-        ad_checkpoint.no_such_name  # noqa: B018
 
 
 # --------------------------------------------------------------------------------------------- custom_rules
@@ -86,9 +22,9 @@ def test_a_rule_for_a_strangers_table():
         most = lax.max(lax.abs(y.lo), lax.abs(y.hi))
         return {"out": Box(lax.neg(most), most), "same": y}
 
-    for g in (f, rb.checkpoint(f)):
-        assert enclose(lambda x, g=g: g({"x": x}, 3.0)["out"])((0.0, 1.0)) == Box(-3.0, 3.0)
-        assert enclose(lambda x, g=g: g({"x": x}, x)["same"])((0.0, 1.0)) == Box(0.0, 1.0)
+    for through in (lambda g: g, toys.jit):
+        assert enclose(through(lambda x: f({"x": x}, 3.0)["out"]))((0.0, 1.0)) == Box(-3.0, 3.0)
+        assert enclose(through(lambda x: f({"x": x}, x)["same"]))((0.0, 1.0)) == Box(0.0, 1.0)
     assert float(f({"x": 0.5}, 3.0)["out"]) == pytest.approx(3 * np.sin(0.5))
     assert float(slope(lambda x: f({"x": x}, 3.0)["out"])(0.5)) == pytest.approx(3 * np.cos(0.5))
 
@@ -106,3 +42,76 @@ def test_the_function_does_not_run_where_its_rule_does():
 
     f.def_rule("enclose", lambda box: box)
     assert enclose(f)((0.0, 1.0)) == Box(0.0, 1.0)
+
+
+def sine_with(rules):
+    return lambda x: call_with_rules(lambda x: [lax.sin(x)], rules, [x], "f")[0]
+
+
+class Widened(CustomRule):
+    """A rule that serves another table's interpreter, and survives it where it is told to."""
+
+    def __init__(self, table, scale=1.0):
+        self.table, self.scale = table, scale
+
+    def serves(self, interpreter):
+        return interpreter.table is self.table
+
+    def apply(self, interpreter, rules, args, name, wanted):
+        return [interpreter.wrap(Box(lax.neg(self.scale), lax.full_like(a, self.scale))) for a in args]
+
+
+def test_who_owns_a_table_says_how_its_rules_are_made(monkeypatch):
+    made = []
+
+    def maker(call, rule):
+        made.append(rule)
+        return PayloadRule(rule_on_payloads(call, "enclose", lambda box: rule(box, 2.0)))
+
+    finders = {"enclose": maker, "absent": lambda call, rule: None}
+    monkeypatch.setattr(custom_rules, "find_maker", finders.get)
+    f = rb.custom_rules(lambda x: lax.sin(x))
+    rule = f.def_rule("enclose", lambda box, scale: Box(lax.neg(scale), lax.full_like(box.hi, scale)))
+    f.def_rule("absent", lambda *_: pytest.fail("nobody uses it"))
+    assert enclose(f)((0.0, 1.0)) == Box(-2.0, 2.0)
+    assert set(made) == {rule}
+
+
+def test_a_rule_serves_whom_it_says():
+    f = sine_with({"elsewhere": Widened(toys.boxes, 5.0)})
+    assert enclose(f)((0.0, 1.0)) == Box(-5.0, 5.0)
+    assert enclose(toys.jit(f))((0.0, 1.0)) == Box(-5.0, 5.0)
+    assert float(slope(f)(0.5)) == pytest.approx(np.cos(0.5))
+
+
+class Tagged(CustomRule):
+    """A rule for boxes that survives slopes: the box of a rate is asked for like that of a value."""
+
+    def __init__(self, seen):
+        self.seen = seen
+
+    def survives(self, interpreter):
+        return interpreter.table is toys.slopes
+
+    def under(self, passage):
+        known = passage.last - passage.first
+        self.seen.append((len(passage.inputs), len(passage.outputs), passage.name, known))
+        return self
+
+    def apply(self, interpreter, rules, args, name, wanted):
+        return [interpreter.wrap(Box(lax.full_like(a, -1.0), lax.full_like(a, 1.0))) for a in args]
+
+
+def test_a_rule_survives_what_it_says():
+    seen = []
+    f = sine_with({"enclose": Tagged(seen)})
+    both = lambda x: run(toys.Differentiate(), f, [toys.Slope(x, x)])
+    boxed = run(toys.Enclose(), lambda x: list(both(x)), [Box(0.0, 1.0)])
+    assert [tuple(map(float, box)) for box in boxed] == [(-1.0, 1.0), (-1.0, 1.0)]
+    assert seen == [(1, 1, "f", 2)]
+
+
+def test_a_rule_that_says_too_little_says_what_to_define():
+    f = sine_with({"enclose": CustomRule()})
+    with pytest.raises(NotImplementedError, match="CustomRule must say how it is applied: define apply"):
+        enclose(f)((0.0, 1.0))

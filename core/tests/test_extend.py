@@ -11,7 +11,7 @@ import rabbet as rb
 from rabbet import extend
 
 ROOT = pathlib.Path(__file__).parents[2]
-DOORS = ("transform", "primitive", "dtype", "backend", "passes", "hooks", "functions")
+DOORS = ("transform", "primitive", "dtype", "backend", "passes", "hooks", "functions", "bodies")
 NAMES = [(door, name) for door in DOORS for name in importlib.import_module(f"rabbet.extend.{door}").__all__]
 
 
@@ -45,6 +45,7 @@ def test_no_first_party_plugin_imports_what_is_private():
         "rabbet.extend.passes",
         "rabbet.extend.hooks",
         "rabbet.extend.functions",
+        "rabbet.extend.bodies",
         "rabbet.lax",
         "rabbet.tree",
         "rabbet.tree_util",

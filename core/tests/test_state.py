@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 import rabbet as rb
 from rabbet import lax, tree_util
+from rabbet.extend.bodies import HOLE
 from rabbet.extend.functions import traceable
 from rabbet.extend.passes import stage
 from rabbet.extend.primitive import full_of
-from rabbet.extend.transform import HOLE, Interpreter, RuleTable, run, typeof
+from rabbet.extend.transform import Interpreter, RuleTable, run, typeof
 
 rules = RuleTable("tally_of_test_state", doc="(op, *values) -> value")
 

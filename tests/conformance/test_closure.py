@@ -5,8 +5,10 @@ table knows it or says why not.
 import pathlib
 
 import pytest
+import rabbet.ad_checkpoint
 import rabbet.debug
 import rabbet.lax.linalg  # noqa: F401 - makes its primitives
+from rabbet import lax
 from rabbet.extend.primitive import batch, jvp, lower, transpose
 from rabbet.rules.primitive import all_primitives
 from rabbet.runtime import backends
@@ -14,7 +16,9 @@ from rabbet.testing import closure, rows
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 WITH_ROWS = {row.primitive for family in rows.families().values() for row in family}
-PRIMITIVES = [p for p in all_primitives().values() if p.where.module.startswith("rabbet.primitives")]
+lax.custom_root  # noqa: B018 - makes its primitives
+OURS = ("rabbet.primitives.", "rabbet_autodiff.primitives.")
+PRIMITIVES = [p for p in all_primitives().values() if p.where.module.startswith(OURS)]
 
 # What no row can try, because it carries programs, has effects, or answers differently each time; the tests
 # that do, and the word by which they speak of it.

@@ -16,7 +16,12 @@ PROVIDED = {
     "grad": "rabbet-autodiff",
     "value_and_grad": "rabbet-autodiff",
     "custom_vjp": "rabbet-autodiff",
+    "checkpoint": "rabbet-autodiff",
+    "remat": "rabbet-autodiff",
+    "checkpoint_policies": "rabbet-autodiff",
+    "ad_checkpoint": "rabbet-autodiff",
     "vmap": "rabbet-vmap",
+    "custom_batching": "rabbet-vmap",
     "numpy": "rabbet-numpy",
     "nn": "rabbet-nn",
     "random": "rabbet-random",
@@ -59,6 +64,31 @@ def test_a_missing_module_says_what_to_install():
     done = subprocess.run([sys.executable, "-c", "import rabbet.numpy"], capture_output=True, text=True)
     assert done.returncode == 1
     assert "ModuleNotFoundError" in done.stderr
+
+
+def test_a_missing_function_of_lax_says_what_to_install():
+    offered = {"map": "vmap", "custom_root": "autodiff", "custom_linear_solve": "autodiff"}
+    for name, package in offered.items():
+        said = rf"rb\.lax\.{name} is provided by the package rabbet-{package}"
+        with pytest.raises(MissingPluginError, match=said):
+            getattr(lax, name)
+    with pytest.raises(AttributeError, match=r"'rabbet\.lax' has no attribute 'consine'"):
+        lax.consine  # noqa: B018
+
+
+def test_a_missing_method_of_arrays_says_what_to_install():
+    with pytest.raises(MissingPluginError, match="the package rabbet-numpy"):
+        lax.add(1.0, 2.0).sum()
+
+
+def test_core_has_no_derivative_rules():
+    """A function may have some: they wait for a package that knows of them."""
+    import rabbet.extend.transform as door
+
+    assert not {"Pullback", "Pushforward", "pullback", "pushforward"} & set(dir(door))
+    double = rb.custom_rules(lambda x: lax.add(x, x))
+    double.def_rule("jvp", lambda primals, tangents: None)
+    assert double(2.0).tolist() == 4
 
 
 def test_doctor_is_content():

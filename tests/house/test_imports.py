@@ -24,9 +24,8 @@ PLUGINS = sorted(
 DOORS = {
     "rabbet", "rabbet.extend", "rabbet.extend.transform", "rabbet.extend.primitive", "rabbet.extend.dtype",
     "rabbet.extend.backend", "rabbet.extend.passes", "rabbet.extend.hooks", "rabbet.extend.functions",
-    "rabbet.lax", "rabbet.tree", "rabbet.tree_util",
-    "rabbet.errors", "rabbet.dlpack", "rabbet.dtypes", "rabbet.ad_checkpoint", "rabbet.checkpoint_policies",
-    "rabbet.custom_batching", "rabbet.flatten_util",
+    "rabbet.extend.bodies", "rabbet.lax", "rabbet.tree", "rabbet.tree_util",
+    "rabbet.errors", "rabbet.dlpack", "rabbet.dtypes", "rabbet.flatten_util",
 }  # fmt: skip
 # The rows of core's primitives name each where it stands.
 ROWS_OF_CORE = ROOT / "plugins/testing/src/rabbet/testing/rows"

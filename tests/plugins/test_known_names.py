@@ -1,18 +1,18 @@
-"""The table of first-party names in core, against what the packages really offer."""
+"""Core's catalogue of what first-party packages offer, against the packages themselves."""
 
+import importlib.util
+import json
 import pathlib
-import tomllib
-
-from rabbet.plugins.api import KNOWN
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
-def test_the_table_of_known_names_is_that_of_the_packages():
-    offered = {}
-    for file in ROOT.glob("plugins/*/pyproject.toml"):
-        project = tomllib.loads(file.read_text())["project"]
-        names = project.get("entry-points", {}).get("rabbet.api")
-        if names:
-            offered[project["name"]] = set(names)
-    assert {distribution: set(names.split()) for distribution, names in KNOWN.items()} == offered
+def test_the_catalogue_is_what_the_packages_say():
+    spec = importlib.util.spec_from_file_location("catalogue_tool", ROOT / "tools/catalogue.py")
+    tool = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    assert tool.CATALOGUE.read_text() == tool.as_text(), "run: python tools/catalogue.py"
+    offers = json.loads(tool.as_text())
+    assert offers["rabbet.api"]["grad"] == "rabbet-autodiff"
+    assert offers["rabbet.backends"]["cuda"] == "rabbet[cuda13]"
+    assert offers["rabbet.backends"]["cpu"] == "rabbet-pjrt-cpu"

@@ -26,7 +26,6 @@ for _folder in __path__:
     add_internal_root(_folder)
 
 from rabbet import composition
-from rabbet.calls.checkpoint import checkpoint, remat
 from rabbet.calls.custom_rules import custom_rules
 from rabbet.program.avals import ShapeDtypeStruct
 from rabbet.choices import CompilerEffortLevel, Inline

@@ -9,20 +9,21 @@ import contextlib
 import functools
 
 from rabbet import dtypes, log_levels, passes
+from rabbet.calls import custom_rules
 from rabbet.config import config
 from rabbet.errors import PluginError
 from rabbet.jax_settings import CONTEXTS
 from rabbet.lax import operators
+from rabbet.lowering import extended
 from rabbet.messages import source_positions, tracebacks
 from rabbet.messages.tracebacks import folded
-from rabbet.primitives import standard
+from rabbet.primitives import batching, standard
 from rabbet.program import context
 from rabbet.rules import tables
 from rabbet.runtime import backends, hook_calls
 from rabbet.runtime.array import Array
 from rabbet.runtime.evaluation import EVALUATION
 from rabbet.runtime.housekeeping import clear_caches
-from rabbet.trace import provided
 from rabbet.trace.interpreter import Tracer
 
 # The standard tables exist as soon as core does: interpreters of plugins look them up by name.
@@ -32,12 +33,13 @@ STANDARD_TABLES = (standard.lower, standard.jvp, standard.transpose, standard.ba
 def compose():
     """Fill the places that the lower tiers leave open."""
     context.set_bottom(EVALUATION)
-    operators.give_to(Array, Tracer, numpy_module)
+    operators.give_to(Array, Tracer, array_methods)
     dtypes.use_finder(find_dtype)
-    provided.use_finder(public_name)
+    custom_rules.set_makers(find_rule_maker)
+    extended.use_batching(standard.batch, batching.move_axis)
     tables.set_bridges(find_rule_sets)
     passes.set_finder(find_passes, refuse_pass)
-    backends.set_manager(manager)
+    backends.set_manager(manager, providers)
     config.use_finder(load_backends)
     source_positions.find_packages_with(plugin_packages)
     tracebacks.full_if(lambda: config.traceback == "full")
@@ -74,11 +76,27 @@ def load_backends():
 
 
 @functools.cache
-def numpy_module():
-    """The module ``rabbet.numpy``, from the package that provides it; asked for by every method such as
-    ``x.sum``.
+def array_methods():
+    """The object whose functions are the methods of arrays, such as ``x.sum``; asked for by each of them."""
+    return public_name("Array.methods")
+
+
+def providers(group):
+    """What to install for the names of an entry-point group, as far as Rabbet's own packages offer them."""
+    from rabbet.plugins import catalogue
+
+    return catalogue.offers()[group]
+
+
+@functools.cache
+def find_rule_maker(table):
+    """How rules of ``custom_rules`` functions for a table are made, where a package says so; None: on
+    payloads. Where that package is not installed nobody will ask for the rule, and it is dropped.
     """
-    return public_name("numpy")
+    plugins, group = manager(), "rabbet.custom_rules"
+    if table in plugins.names(group):
+        return plugins.get(group, table)
+    return (lambda call, rule: None) if table in providers(group) else None
 
 
 def find_dtype(name):

@@ -1,15 +1,16 @@
 """Common subexpressions: what is merged, and what never is."""
 
 import numpy as np
+import pytest
+import rabbet as rb
 from rabbet import lax
 from rabbet.extend.passes import check, stage
-from rabbet.extend.primitive import Primitive, ShapedArray, call_of, checkpoint_of
+from rabbet.extend.primitive import Primitive, ShapedArray, call_of
 from rabbet_passes.cse import merge_equal
 
 from .programs import names, results
 
 F = ShapedArray((3,), "float32")
-KEPT = {"prevent_cse": True, "policy": None, "name": "f"}
 
 
 def merged(fn, *avals):
@@ -62,9 +63,10 @@ def test_calls_are_merged_by_what_is_in_them():
     assert names(after.equations[0].op.params["jaxpr"]) == ["sin", "mul"]
 
 
+@pytest.mark.needs("checkpoint")
 def test_what_checkpoint_computes_again_is_computed_again():
-    body = stage(lambda x: [lax.sin(x)], [F]).jaxpr
-    again = checkpoint_of(body, KEPT, True)
+    (eqn,) = stage(lambda x: [rb.checkpoint(lax.sin)(x)], [F]).jaxpr.equations
+    again = eqn.op.replaced(differentiated=True)
     assert merged(lambda x: [*again(x), *again(x)]) == ["checkpoint"] * 2
 
 

@@ -1,14 +1,30 @@
 """``custom_rules``: a function whose author says how transformations treat it."""
 
 from rabbet import tree
-from rabbet.calls.derivatives import pullback_by_closure, pushforward
 from rabbet.calls.ruled import RuledFunction
 from rabbet.errors import RuleConflict
 from rabbet.messages.source_positions import address, describe_function
 from rabbet.messages.tracebacks import folded
 from rabbet.runtime.values import traceable
+from rabbet.trace.custom_rules import PayloadRule
 from rabbet.trace.interpreter import payload_of
 from rabbet.trace.staging import stage
+
+
+def no_makers(table):
+    """Nobody has a way of their own: what ``find_maker`` is until ``rabbet`` is composed."""
+    return
+
+
+find_maker = no_makers
+"""``find_maker(table)``: how rules for a table are made, ``(call, function) -> CustomRule``, by the package
+that knows of more than payloads; None where none does."""
+
+
+def set_makers(finder):
+    """Name the function that finds how rules are made. Called once, by composition."""
+    global find_maker
+    find_maker = finder
 
 
 @folded
@@ -76,19 +92,17 @@ class custom_rules(RuledFunction):
         return True
 
     def rules(self, call):
-        made = {
-            name: _by_payloads(call, name, rule)
-            for name, rule in self.by_table.items()
-            if name not in ("jvp", "vjp")
-        }
-        if "jvp" in self.by_table:
-            made["jvp"] = pushforward(call, self.by_table["jvp"])
-        if "vjp" in self.by_table:
-            made["vjp"] = pullback_by_closure(call, self.by_table["vjp"])
-        return made
+        found = {table: made(call, table, rule) for table, rule in self.by_table.items()}
+        return {table: rule for table, rule in found.items() if rule is not None}
 
 
-def _by_payloads(call, table, rule):
+def made(call, table, rule):
+    """The ``CustomRule`` of what a user gave as the rule for a table; None for one that nobody will use."""
+    maker = find_maker(table)
+    return PayloadRule(rule_on_payloads(call, table, rule)) if maker is None else maker(call, rule)
+
+
+def rule_on_payloads(call, table, rule):
     """The flat rule of one on payloads: ``(interpreter, payloads) -> payloads``."""
 
     def flat(interpreter, payloads):

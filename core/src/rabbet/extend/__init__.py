@@ -8,6 +8,7 @@
 ``backend``            ``Backend`` or ``CApiBackend`` and an entry point in ``rabbet.backends``
 ``passes``             ``Pass`` and an entry point in ``rabbet.passes``; programs as data
 ``hooks``              ``hookimpl`` and an entry point in ``rabbet.hooks``
+``bodies``             programs within programs, for transformations and primitives that carry some
 ``functions``          a library of public functions such as ``rabbet.numpy``
 =====================  ===============================================================================
 

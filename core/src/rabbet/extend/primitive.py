@@ -23,21 +23,11 @@ from rabbet.primitives.calls import (
 from rabbet.primitives.calls import (
     jit as jit_call,
 )
-from rabbet.primitives.checkpoint import (
-    checkpoint as checkpoint_call,
-)
-from rabbet.primitives.checkpoint import (
-    checkpoint_of,
-    value_or_rule,
-)
 from rabbet.primitives.collectives import (
     collective,
 )
 from rabbet.primitives.custom import (
     custom_call,
-)
-from rabbet.primitives.custom_linear import (
-    custom_linear,
 )
 from rabbet.primitives.dynamic import (
     dynamic_slice as dynamic_slice_call,
@@ -47,9 +37,6 @@ from rabbet.primitives.dynamic import (
 )
 from rabbet.primitives.gather import (
     gather as gather_call,
-)
-from rabbet.primitives.linear_solve import (
-    linear_solve as linear_solve_call,
 )
 from rabbet.primitives.loops import (
     scan as scan_call,
@@ -115,13 +102,10 @@ __all__ = [
     "backward",
     "batch",
     "call_of",
-    "checkpoint_call",
-    "checkpoint_of",
     "collective",
     "column_major",
     "cond_call",
     "custom_call",
-    "custom_linear",
     "dynamic_slice_call",
     "dynamic_update_slice_call",
     "full_of",
@@ -129,7 +113,6 @@ __all__ = [
     "instantiate",
     "jit_call",
     "jvp",
-    "linear_solve_call",
     "lower",
     "matrices",
     "move_axis",
@@ -144,7 +127,6 @@ __all__ = [
     "threefry2x32",
     "transpose",
     "transpose_program",
-    "value_or_rule",
     "while_call",
     "write_call",
     "zero_for",

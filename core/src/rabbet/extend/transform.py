@@ -1,10 +1,7 @@
 """A transformation: an ``Interpreter``, a ``RuleTable``, ``run``, payloads, custom rules."""
 
-from rabbet.calls.derivatives import (
-    CustomVJPPrimal,
-    SymbolicZero,
-    pullback,
-    pushforward,
+from rabbet.calls.custom_rules import (
+    rule_on_payloads,
 )
 from rabbet.calls.ruled import (
     RuledFunction,
@@ -33,17 +30,15 @@ from rabbet.rules.payloads import (
     Zero,
 )
 from rabbet.rules.tables import (
+    Role,
     RuleSet,
     RuleTable,
     all_tables,
     refusing,
 )
-from rabbet.trace.bodies import (
-    HOLE,
-    PLAIN,
-    interpret,
-    put_together,
-    take_apart,
+from rabbet.trace.custom_rules import (
+    CustomRule,
+    PayloadRule,
 )
 from rabbet.trace.interpreter import (
     Interpreter,
@@ -62,19 +57,18 @@ from rabbet.trace.named_axes import (
 )
 
 __all__ = [
-    "HOLE",
-    "PLAIN",
     "Batched",
-    "CustomVJPPrimal",
+    "CustomRule",
     "Dual",
     "Interpreter",
     "Linear",
     "MissingRule",
+    "PayloadRule",
+    "Role",
     "RuleConflict",
     "RuleSet",
     "RuleTable",
     "RuledFunction",
-    "SymbolicZero",
     "Tracer",
     "UnexpectedTracerError",
     "Zero",
@@ -83,17 +77,13 @@ __all__ = [
     "bound_axes",
     "call_with_rules",
     "context",
-    "interpret",
     "is_tracer",
     "listed_effects",
     "named_axes",
     "payload_of",
-    "pullback",
-    "pushforward",
-    "put_together",
     "refusing",
+    "rule_on_payloads",
     "run",
     "run_traced",
-    "take_apart",
     "typeof",
 ]

@@ -10,8 +10,6 @@ Where functions make or combine arrays, ``sharding`` and ``out_sharding`` are No
 whole, and on one device.
 """
 
-import importlib
-
 from rabbet.messages.tracebacks import fold_public as _fold_public
 from rabbet.lax.associative import associative_scan
 from rabbet.lax.collectives import (
@@ -41,7 +39,6 @@ from rabbet.lax.gathering import (
     GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers, gather, scatter, scatter_add,
     scatter_max, scatter_min, scatter_mul, scatter_sub,
 )  # fmt: skip
-from rabbet.lax.mapping import map
 from rabbet.lax.placing import with_sharding_constraint
 from rabbet.lax.platforms import platform_dependent
 from rabbet.lax.random_bits import RandomAlgorithm, rng_bit_generator, rng_uniform
@@ -54,7 +51,6 @@ from rabbet.lax.shapes import (
     collapse, concatenate, empty, expand_dims, full, full_like, iota, pad, reshape, rev, slice,
     slice_in_dim, split, squeeze, stack, tile, transpose, unstack,
 )  # fmt: skip
-from rabbet.lax.solvers import custom_linear_solve, custom_root
 from rabbet.lax.sorting import approx_max_k, approx_min_k, sort, sort_key_val, top_k
 from rabbet.lax.taking import index_take
 from rabbet.lax.tokens import after_all, create_token
@@ -87,10 +83,18 @@ from rabbet.lax.values import integer_pow, reciprocal, round, RoundingMethod
 
 
 def __getattr__(name):
-    # A module of its own, which most programs do not use.
-    if name == "linalg":
-        return importlib.import_module("rabbet.lax.linalg")
-    raise AttributeError(f"module 'rabbet.lax' has no attribute {name!r}")
+    # A module of its own, which most programs do not use, or what a plugin adds.
+    from rabbet.plugins import api
+
+    in_full = f"lax.{name}"
+    value = globals()[name] = api.for_users(in_full, api.resolve(in_full))
+    return value
+
+
+def __dir__():
+    from rabbet.plugins import api
+
+    return sorted({*globals(), *api.names(within="lax")})
 
 
 _fold_public(globals())

@@ -139,17 +139,16 @@ def switch(index, branches, *operands, operand=NOT_GIVEN):
     return branch("switch", index, branches, operands)
 
 
-def branch(what, index, functions, operands):
+def branch(what, index, functions, operands, last_first=False):
     """The function number ``index`` (an int32 scalar in range, or a boolean for two) of several, on
-    ``operands``; ``what`` for messages.
+    ``operands``; ``what`` for messages, in which the last function comes first where the user wrote it so.
     """
     leaves, in_tree = _flat(operands)
     avals = [typeof(x) for x in leaves]
     made = [Body(f, in_tree, avals) for f in functions]
     if len({b.out_tree for b in made}) == 1:
         _joined_weak_types(made)
-    # Of a cond the first branch that the user wrote is the last one here.
-    in_order = made[::-1] if what == "cond" else made
+    in_order = made[::-1] if last_first else made
     for other in in_order[1:]:
         _same_outputs(what, in_order[0], other)
     programs = _branches.with_all_consts([b.program for b in made], [len(b.consts) for b in made])
@@ -184,7 +183,7 @@ def cond(pred, true_fun, false_fun, *operands, operand=NOT_GIVEN):
         return (true_fun if pred else false_fun)(*operands)
     if dtypes.kind(aval.dtype) != "b":
         pred = logic.ne(pred, 0)
-    return branch("cond", pred, [false_fun, true_fun], operands)
+    return branch("cond", pred, [false_fun, true_fun], operands, last_first=True)
 
 
 def settled(what, fun, init, in_tree, extra=()):
@@ -304,16 +303,16 @@ def scan(f, init, xs=None, length=None, reverse=False, unroll=1, _split_transpos
       TypeError, ValueError: for a carry that changes its type or lengths that differ; the message names the
         leaf.
     """
-    return scan_as("scan", f, init, xs, length, reverse, unroll)
+    return scan_as("scan", f, init, xs, length, reverse, unroll, advice="; give it xs or length")
 
 
-def scan_as(what, f, init, xs=None, length=None, reverse=False, unroll=1):
+def scan_as(what, f, init, xs=None, length=None, reverse=False, unroll=1, advice=""):
     """``scan``, by the name ``what`` in messages."""
     if int(unroll) < 0:
         raise ValueError(f"{what} of {describe_function(f)}: unroll must not be negative, got {unroll}")
     init_leaves, init_tree = _flat(init)
     x_leaves, x_tree = _flat(xs)
-    n = steps_of(f, x_leaves, x_tree, length, what)
+    n = steps_of(f, x_leaves, x_tree, length, what, advice)
     if config.disable_jit:
         return _scan_in_python(f, init, xs, n, reverse)
     in_tree = tree.structure(
@@ -338,8 +337,10 @@ def _pair(f, out_tree):
     return tree.structure(result[0]), tree.structure(result[1])
 
 
-def steps_of(f, leaves, treedef, length, what="scan"):
-    """The number of slices of arrays that are scanned together, and the length that was asked for."""
+def steps_of(f, leaves, treedef, length, what="scan", advice=""):
+    """The number of slices of arrays that are scanned together, and the length that was asked for; ``what``
+    for messages, and ``advice`` for the one that there are no arrays.
+    """
     places = tree.unflatten(treedef, list(range(len(leaves))))
     who = f"{what} of {describe_function(f)}"
     sizes = {}
@@ -358,7 +359,7 @@ def steps_of(f, leaves, treedef, length, what="scan"):
             raise ValueError(f"{who}: length must not be negative, got {length}")
         sizes.setdefault(length, "length")
     if not sizes:
-        raise ValueError(f"{who} needs xs or length" if what == "scan" else f"{who}: xs holds no arrays")
+        raise ValueError(f"{who}: xs holds no arrays{advice}")
     if len(sizes) > 1:
         shown = "; ".join(f"{size} by {name}" for size, name in sizes.items())
         raise ValueError(f"{who}: the number of steps is not clear: {shown}")

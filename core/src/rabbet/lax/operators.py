@@ -2,8 +2,8 @@
 front of the primitives.
 
 ``give_to`` puts these methods on ``Array`` and ``Tracer`` when ``rabbet`` is composed. Methods that are
-more than one operation (``x.sum()``) come from whichever package provides ``rabbet.numpy``, looked up when
-one is first used.
+more than one operation (``x.sum()``) are functions of the package that announces them, an object under the
+name ``Array.methods``, looked up when one is first used.
 """
 
 import operator
@@ -182,7 +182,7 @@ def shift_right(x, y):
 
 
 def round_(self, ndigits=None):
-    return numpy_function("round")(self, ndigits or 0)
+    return library_function("round")(self, ndigits or 0)
 
 
 # What each operator is. Those that promote by themselves take their operands as they come.
@@ -199,7 +199,7 @@ COMPARISONS = {"eq": logic.eq, "ne": logic.ne, "lt": logic.lt, "le": logic.le, "
 
 def matmul(x, y):
     """``x @ y``."""
-    return numpy_function("matmul")(x, y)
+    return library_function("matmul")(x, y)
 
 
 def promoting(function, name, reflected=False):
@@ -225,21 +225,21 @@ def promoting(function, name, reflected=False):
     return folds_itself(method)
 
 
-def numpy_function(name):
-    """A function of the package that provides ``rabbet.numpy``."""
-    return getattr(numpy_module(), name)
+def library_function(name):
+    """The function that the package with the methods of arrays has under a method's name."""
+    return getattr(find_methods(), name)
 
 
-def no_numpy():
-    """No ``rabbet.numpy``: what ``numpy_module`` is until ``rabbet`` is composed."""
+def no_methods():
+    """No methods: what ``find_methods`` is until ``rabbet`` is composed."""
     raise ImportError("rabbet has not been composed: import rabbet")
 
 
-numpy_module = no_numpy
+find_methods = no_methods
 
 
 class Method:
-    """A method that ``rabbet.numpy`` provides: ``x.sum(axis)`` is ``numpy.sum(x, axis)``. Found when first
+    """A method that a package provides: ``x.sum(axis)`` is its function ``sum(x, axis)``. Found when first
     used.
     """
 
@@ -253,8 +253,8 @@ class Method:
         if instance is None:
             return self
         try:
-            function = numpy_function(self.name)
-        except Exception as error:  # there is no rabbet.numpy
+            function = library_function(self.name)
+        except Exception as error:  # no package provides them
             fold_traceback(error)
             raise
         return (
@@ -264,7 +264,7 @@ class Method:
         )
 
     def __repr__(self):
-        return f"<array method {self.name}, provided by rabbet.numpy>"
+        return f"<array method {self.name}, found when it is first used>"
 
 
 METHODS = (
@@ -289,7 +289,7 @@ def reshape(self, *new_shape, order="C", out_sharding=None):
     -1.
     """
     shape = new_shape[0] if len(new_shape) == 1 else new_shape
-    return numpy_function("reshape")(self, shape, order=order, out_sharding=out_sharding)
+    return library_function("reshape")(self, shape, order=order, out_sharding=out_sharding)
 
 
 def transpose(self, *axes):
@@ -318,18 +318,18 @@ def matrix_transpose(self):
 
 def flatten(self, order="C", *, out_sharding=None):
     """The elements in one dimension."""
-    return numpy_function("ravel")(self, order=order, out_sharding=out_sharding)
+    return library_function("ravel")(self, order=order, out_sharding=out_sharding)
 
 
 def compress(self, condition, axis=None, *, out=None, size=None, fill_value=0):
     """The elements, or the slices along ``axis``, for which a vector of booleans holds."""
-    function = numpy_function("compress")
+    function = library_function("compress")
     return function(condition, self, axis, out=out, size=size, fill_value=fill_value)
 
 
 def copy(self):
     """A copy with memory of its own."""
-    return numpy_function("copy")(self)
+    return library_function("copy")(self)
 
 
 def real(self):
@@ -340,10 +340,10 @@ def imag(self):
     return convert.imag(self) if dtypes.kind(self.aval.dtype) == "c" else shapes.full_like(self, 0)
 
 
-def give_to(array, tracer, find_numpy):
-    """Put the methods on both classes; ``find_numpy()`` returns the module ``rabbet.numpy``."""
-    global numpy_module
-    numpy_module = find_numpy
+def give_to(array, tracer, methods):
+    """Put the methods on both classes; ``methods()`` returns the object whose functions the others are."""
+    global find_methods
+    find_methods = methods
     for cls in (array, tracer):
         for name, function in PLAIN.items():
             setattr(cls, f"__{name}__", binary(function, f"__{name}__"))

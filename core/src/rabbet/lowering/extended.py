@@ -6,14 +6,27 @@ keys about is the same operation on the stored array, batched over the trailing 
 (``eq``) says by a rule named ``extended`` what it computes from the stored arrays.
 """
 
+from typing import Any
+
 from rabbet import dtypes
 from rabbet.rules import primitive
 from rabbet.rules.payloads import Batched
-from rabbet.rules.tables import all_tables
 from rabbet.trace.staging import stage
 
 EXTENDED = "extended"
 """The name of the rule ``(op, *stored arrays) -> stored array`` that a primitive may have."""
+
+
+batching: Any = None
+move_axis: Any = None
+
+
+def use_batching(table, mover):
+    """Name the table whose rules add a dimension, and ``mover(x, source, destination)``, which moves one.
+    Called once, by composition.
+    """
+    global batching, move_axis
+    batching, move_axis = table, mover
 
 
 def as_it_is(op, *stored):
@@ -53,8 +66,8 @@ def batched_over_last(op, args, ranks):
     """``op`` batched over the last dimension of those ``args`` whose rank of storage is 1."""
     if not any(ranks):
         return op(*args)
-    batch = all_tables()["batch"].lookup(op.primitive)
-    out = batch(op, *[Batched(x, x.ndim - 1 if rank else None) for x, rank in zip(args, ranks)])
+    mapped = [Batched(x, x.ndim - 1 if rank else None) for x, rank in zip(args, ranks)]
+    out = batching.lookup(op.primitive)(op, *mapped)
     return [_last(b) for b in out] if op.primitive.multiple_results else _last(out)
 
 
@@ -63,8 +76,7 @@ def _last(batched):
     value, axis = batched.value, batched.axis
     if axis is None or axis == value.ndim - 1:
         return value
-    order = [i for i in range(value.ndim) if i != axis] + [axis]
-    return primitive.find("transpose")(value, permutation=tuple(order))
+    return move_axis(value, axis, value.ndim - 1)
 
 
 def _stored_dimensions(dtype):

@@ -16,12 +16,13 @@ from rabbet.lowering.operation import Site
 from rabbet.lowering.regions import TOKEN, Tokens, types_of
 from rabbet.program import effects, python_scalars
 from rabbet.program.jaxpr import Var
-from rabbet.rules.tables import Decomposed, RuleTable, Through, reached
+from rabbet.rules.tables import Decomposed, Role, RuleTable, Through, reached
 from rabbet.trace.staging import stage
 
 lower = RuleTable(
-    "lower", doc="(op, *names) -> name or list of names, of StableHLO values that op.emit wrote"
-)
+    "lower", doc="(op, *names) -> name or list of names, of StableHLO values that op.emit wrote",
+    roles=(Role.WRITES,),
+)  # fmt: skip
 
 
 class Lowered(NamedTuple):

@@ -8,34 +8,14 @@ touched, neither package metadata nor stevedore nor pluggy is imported.
 import difflib
 import importlib
 import os
+import sys
 from types import FunctionType
 
 from rabbet.errors import MissingPluginError
 from rabbet.messages import tracebacks
+from rabbet.plugins import catalogue
 
 GROUP = "rabbet.api"
-
-# The names that Rabbet's own packages add to `rb`, so that a program on a small installation is
-# told what it lacks. A test compares this table with the packages' entry points; strangers'
-# packages need no line here.
-KNOWN = {
-    "rabbet-jit": "jit make_jaxpr eval_shape disable_jit precompile stages "
-    "experimental.serialize_executable",
-    "rabbet-autodiff": "grad value_and_grad jvp vjp linearize linear_transpose jacfwd jacrev jacobian "
-    "hessian custom_jvp custom_vjp custom_gradient custom_derivatives closure_convert fwd_and_bwd "
-    "stop_gradient ad_checkpoint.print_saved_residuals ad_checkpoint.saved_residuals",
-    "rabbet-vmap": "vmap",
-    "rabbet-numpy": "numpy",
-    "rabbet-nn": "nn",
-    "rabbet-random": "random",
-    "rabbet-jet": "experimental.jet",
-    "rabbet-checkify": "experimental.checkify",
-    "rabbet-profiler": "profiler",
-    "rabbet-ffi": "ffi",
-    "rabbet-test-util": "test_util",
-    "rabbet-ode": "experimental.ode",
-    "rabbet-testing": "testing",
-}
 
 
 def resolve(name, manager=None):
@@ -62,7 +42,7 @@ def resolve(name, manager=None):
         # switch off.
         if manager.records(GROUP, name):
             raise
-    home = distribution_of(name)
+    home = catalogue.provider(GROUP, name)
     if home is not None and not _installed(home):
         raise MissingPluginError(
             f"rb.{name} is provided by the package {home}, which is not installed\n"
@@ -87,21 +67,13 @@ def names(manager=None, within=""):
     return [short for namespace, _, short in found if namespace == within]
 
 
-def distribution_of(name):
-    """The first-party distribution that provides ``rb.<name>``, or None."""
-    for distribution, known in KNOWN.items():
-        if name in known.split():
-            return distribution
-    return None
-
-
 def is_core_module(name):
     """Whether core has a module of this name, which no plugin can then offer."""
     # `from rabbet import extend` asks for the attribute before Python looks for the file, and that shall not
     # start the plugin system. Modules of plugins may lie in the same folder; they come through the manager.
-    path = os.path.join(os.path.dirname(os.path.dirname(__file__)), name)
+    path = os.path.join(os.path.dirname(os.path.dirname(__file__)), *name.split("."))
     is_module = os.path.isfile(path + ".py") or os.path.isfile(os.path.join(path, "__init__.py"))
-    return is_module and distribution_of(name) is None
+    return is_module and catalogue.provider(GROUP, name) is None
 
 
 def _installed(distribution):
@@ -115,10 +87,11 @@ def _installed(distribution):
 
 
 def _suggestion(name, manager):
-    import rabbet
-
-    candidates = {*vars(rabbet), *manager.names(GROUP), *" ".join(KNOWN.values()).split()}
-    public = sorted(one for one in candidates if not one.startswith("_"))
+    namespace = name.rpartition(".")[0]
+    module = sys.modules.get(f"rabbet.{namespace}" if namespace else "rabbet")
+    own = [f"{namespace}.{one}" if namespace else one for one in vars(module or object)]
+    candidates = {*own, *manager.names(GROUP), *catalogue.names(GROUP)}
+    public = sorted(one for one in candidates if not one.rpartition(".")[2].startswith("_"))
     close = difflib.get_close_matches(name, public, n=3)
     if not close:
         return "; `rabbet plugins` lists what the installed plugins provide"

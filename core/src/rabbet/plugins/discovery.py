@@ -25,6 +25,7 @@ GROUPS = {
     "rabbet.backends": "a Backend for each platform",
     "rabbet.dtypes": "a DTypeSpec for each dtype name",
     "rabbet.rules": "RuleSets that bring other packages' primitives and tables together",
+    "rabbet.custom_rules": "for a table, how a rule that `rb.custom_rules` has for it is made",
     "rabbet.passes": "jaxpr -> jaxpr passes, run before lowering",
     "rabbet.hooks": "pluggy hook implementations (see hookspecs.py)",
 }

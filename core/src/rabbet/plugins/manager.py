@@ -28,7 +28,7 @@ from importlib.metadata import Distribution, EntryPoint
 from rabbet.errors import MissingPluginError, PluginConflictError, PluginError, PluginWarning
 from rabbet.messages.source_positions import stacklevel
 from rabbet.plugins import discovery, validation
-from rabbet.plugins.records import Record, cause
+from rabbet.plugins.records import Record, cause, last_frames
 from rabbet.plugins.selection import Selection
 
 
@@ -135,6 +135,7 @@ class PluginManager:
         with self._lock:
             if not record.broken:
                 record.status, record.error = status, error
+                record.cause, record.frames = cause(error), last_frames(error)
 
     def warn(self, record: Record, error: PluginError) -> None:
         """Say that a plugin is left out, once for all that its package brings."""
@@ -334,7 +335,7 @@ def _failure(record) -> str:
         ]
     else:
         lines += [
-            f"  {cause(record.error)}",
+            f"  {record.cause}",
             f"  the whole story: rabbet doctor; to go on without it: RABBET_DISABLE_PLUGINS={record.package}",
         ]
     return "\n".join(lines)

@@ -40,6 +40,8 @@ class Record:
       error: the exception that explains the status (an import's own error, as it was raised); None
         where all is well.
       object: what was loaded, once the status is ``loaded``.
+      cause, frames: what the error says and where it was raised, kept because a traceback that has been
+        shown to a user has lost the plugin's lines.
     """
 
     entry_point: EntryPoint
@@ -47,6 +49,8 @@ class Record:
     status: str = "found"
     error: BaseException | None = None
     object: object = field(default=None, repr=False)
+    cause: str = ""
+    frames: list[str] = field(default_factory=list, repr=False)
 
     @property
     def group(self) -> str:

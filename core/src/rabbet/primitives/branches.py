@@ -34,6 +34,7 @@ cond = Primitive(
     cond_aval,
     kinds=("body",),
     multiple_results=True,
+    decider=0,
     doc="the branch number index, clamped to those there are; a boolean takes the second one if true",
 )
 

@@ -9,7 +9,6 @@ from rabbet.primitives import transposition
 from rabbet.rules.payloads import Linear, Zero
 from rabbet.rules.primitive import Primitive
 from rabbet.trace import bodies
-from rabbet.trace.interpreter import typeof
 
 
 def jit_aval(*avals, jaxpr, name, inline=False):
@@ -21,7 +20,9 @@ def jit_aval(*avals, jaxpr, name, inline=False):
     return jaxpr.out_avals
 
 
-jit = Primitive("jit", jit_aval, kinds=("body",), multiple_results=True, doc="a program called as one unit")
+jit = Primitive(
+    "jit", jit_aval, kinds=("body",), multiple_results=True, is_call=True, doc="a program called as one unit"
+)
 
 
 def call_of(jaxpr, name, inline=False):
@@ -38,11 +39,8 @@ def lower_jit(op, *names):
 
 @jit.rule("body")
 def body_jit(op, interpreter, args):
-    leaves, structures = bodies.take_apart(interpreter, bodies.entering(interpreter, args))
-    avals = [typeof(x) for x in leaves]
-    body, out_structures, consts = bodies.interpret(interpreter, op.params["jaxpr"], structures, avals)
-    outs = call_of(body, op.params["name"], op.params.get("inline", False))(*consts, *leaves)
-    return bodies.put_together(interpreter, out_structures, outs)
+    body, operands, finish = bodies.through(interpreter, op.params["jaxpr"], args)
+    return finish(call_of(body, op.params["name"], op.params.get("inline", False))(*operands))
 
 
 @jit.rule("transpose")

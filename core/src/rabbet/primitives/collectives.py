@@ -23,10 +23,9 @@ from rabbet.rules.payloads import Batched, Dual
 from rabbet.rules.primitive import Primitive
 from rabbet.rules.tables import RuleTable
 from rabbet.trace.interpreter import typeof
-from rabbet.trace.named_axes import COLLECTIVE
 
 collective = RuleTable(
-    COLLECTIVE, doc="(op, *batched) -> Batched; the batch dimension is the axis that op communicates along"
+    "collective", doc="(op, *batched) -> Batched; the batch dimension is the axis that op communicates along"
 )
 
 INDEX = dtypes.canonicalize("int32")
@@ -100,14 +99,14 @@ def all_reduce(name, accepts, reduce, doc, kinds):
         checks.accept(name, accepts, x)
         return x
 
-    primitive = Primitive(name, abstract, kinds=kinds, doc=doc)
+    primitive = Primitive(name, abstract, kinds=kinds, axis="axis", doc=doc)
     primitive.rule("lower")(lower_unbound)
 
     @primitive.rule("batch")
     def batch_all_reduce(op, x):
         return Batched(op(x.value), x.axis)
 
-    @primitive.rule(COLLECTIVE)
+    @primitive.rule("collective")
     def reduce_members(op, x):
         groups, size = op.params["groups"], op.params["size"]
         if x.axis is None and groups is None:
@@ -162,7 +161,7 @@ def all_gather_aval(x, axis, size, groups):
 
 
 all_gather = Primitive(
-    "all_gather", all_gather_aval, kinds=("structural", "linear"),
+    "all_gather", all_gather_aval, kinds=("structural", "linear"), axis="axis",
     doc="the values of all members of a named axis, stacked in front",
 )  # fmt: skip
 all_gather.rule("lower")(lower_unbound)
@@ -173,7 +172,7 @@ def batch_all_gather(op, x):
     return Batched(op(x.value), x.axis + 1)
 
 
-@all_gather.rule(COLLECTIVE)
+@all_gather.rule("collective")
 def gather_members(op, x):
     groups, size = op.params["groups"], op.params["size"]
     if groups is None:
@@ -201,7 +200,7 @@ def leading_is_members(name, x, size, groups):
 
 
 reduce_scatter = Primitive(
-    "reduce_scatter", reduce_scatter_aval, kinds=("increasing", "linear"),
+    "reduce_scatter", reduce_scatter_aval, kinds=("increasing", "linear"), axis="axis",
     doc="of the sum over the members of a named axis the slice of each member's own index",
 )  # fmt: skip
 reduce_scatter.rule("lower")(lower_unbound)
@@ -212,7 +211,7 @@ def batch_reduce_scatter(op, x):
     return Batched(op(move_axis(x.value, x.axis, 1)), 0)
 
 
-@reduce_scatter.rule(COLLECTIVE)
+@reduce_scatter.rule("collective")
 def scatter_to_members(op, x):
     groups, size = op.params["groups"], op.params["size"]
     if groups is None:
@@ -235,7 +234,7 @@ def all_to_all_aval(x, axis, size, groups):
 
 
 all_to_all = Primitive(
-    "all_to_all", all_to_all_aval, kinds=("structural", "linear"),
+    "all_to_all", all_to_all_aval, kinds=("structural", "linear"), axis="axis",
     doc="slice k of member m becomes slice m of member k, along a named axis and the first dimension",
 )  # fmt: skip
 all_to_all.rule("lower")(lower_unbound)
@@ -246,7 +245,7 @@ def batch_all_to_all(op, x):
     return Batched(op(move_axis(x.value, x.axis, 1)), 1)
 
 
-@all_to_all.rule(COLLECTIVE)
+@all_to_all.rule("collective")
 def exchange(op, x):
     groups = op.params["groups"]
     stacked = at(x, 0, op.params["size"])
@@ -261,7 +260,7 @@ def transpose_all_to_all(op, ct, x):
 
 
 ppermute = Primitive(
-    "ppermute", lambda x, axis, size, perm: x, kinds=("linear",),
+    "ppermute", lambda x, axis, size, perm: x, kinds=("linear",), axis="axis",
     doc="for each pair (source, destination) of perm the source's value at the destination, else zeros",
 )  # fmt: skip
 ppermute.rule("lower")(lower_unbound)
@@ -272,7 +271,7 @@ def batch_ppermute(op, x):
     return Batched(op(x.value), x.axis)
 
 
-@ppermute.rule(COLLECTIVE)
+@ppermute.rule("collective")
 def permute_members(op, x):
     size = op.params["size"]
     source = {destination: source for source, destination in op.params["perm"]}
@@ -292,12 +291,13 @@ def transpose_ppermute(op, ct, x):
 
 # ------------------------------------------------------------------------------------------------- index
 axis_index = Primitive(
-    "axis_index", lambda *, axis, size: ShapedArray((), INDEX), doc="a member's index along a named axis"
-)
+    "axis_index", lambda *, axis, size: ShapedArray((), INDEX), axis="axis",
+    doc="a member's index along a named axis",
+)  # fmt: skip
 axis_index.rule("lower")(lower_unbound)
 
 
-@axis_index.rule(COLLECTIVE)
+@axis_index.rule("collective")
 def index_of_members(op):
     return Batched(shape.iota(dtype=INDEX, shape=(op.params["size"],), dimension=0), 0)
 

@@ -8,16 +8,22 @@ rule.
 from rabbet.lowering.module import lower
 from rabbet.primitives import batching, reductions, shape, zeros
 from rabbet.rules.payloads import Batched, Dual, Zero
-from rabbet.rules.tables import RuleTable
+from rabbet.rules.tables import Role, RuleTable
 from rabbet.trace.interpreter import typeof
 
-jvp = RuleTable("jvp", doc="(op, *duals) -> Dual, or a list of them; called when some tangent is not Zero")
+jvp = RuleTable(
+    "jvp",
+    doc="(op, *duals) -> Dual, or a list of them; called when some tangent is not Zero",
+    roles=(Role.FORWARD,),
+)
 transpose = RuleTable(
-    "transpose", doc="(op, cotangent, *operands) -> a cotangent per operand, None where it is not Linear"
-)
+    "transpose", doc="(op, cotangent, *operands) -> a cotangent per operand, None where it is not Linear",
+    roles=(Role.TRANSPOSES,),
+)  # fmt: skip
 batch = RuleTable(
-    "batch", doc="(op, *batched) -> Batched, or a list of them; called when some operand has a batch axis"
-)
+    "batch", doc="(op, *batched) -> Batched, or a list of them; called when some operand has a batch axis",
+    roles=(Role.BATCHES,),
+)  # fmt: skip
 
 
 @jvp.kind("bilinear")

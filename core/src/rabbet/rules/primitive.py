@@ -16,6 +16,7 @@ from rabbet.errors import RuleConflict
 from rabbet.messages import source_positions, tracebacks
 from rabbet.program.context import context
 from rabbet.program.effects import NONE, Effect
+from rabbet.program.jaxpr import Jaxpr
 from rabbet.rules import tables
 from rabbet.rules.tables import KINDS
 
@@ -40,6 +41,10 @@ class Primitive:
         elementwise ones, None: never.
       operands: the names of the operands, where callers may also give them by name; ``inspect.signature``
         shows them. The last one may start with ``*``: any number of them, not by name.
+      is_call: calling it runs the program in its parameter ``jaxpr``, and nothing else: who compiles it alone
+        compiles that program.
+      decider: the place of the operand that decides which of its programs run, where it has such an operand.
+      axis: the name of the parameter that names the mapped axis along which it communicates, where it does.
       doc: one sentence on what it computes.
 
     Example:
@@ -51,7 +56,7 @@ class Primitive:
 
     def __init__(
         self, name, abstract, *, kinds=(), multiple_results=False, doc="", adopt=None, effects=None,
-        operands=(),
+        operands=(), is_call=False, decider=None, axis=None,
     ):  # fmt: skip
         unknown = [kind for kind in kinds if kind not in KINDS]
         if unknown:
@@ -69,6 +74,7 @@ class Primitive:
         self.abstract = abstract
         self.adopt = 0 if adopt is None and "elementwise" in kinds else adopt
         self.operands = tuple(operands)
+        self.is_call, self.decider, self.axis = is_call, decider, axis
         self.rules = {}
         self.decomposition = None
         self.__doc__ = doc
@@ -246,6 +252,25 @@ class Op:
         """The output avals as a tuple, whether there is one or several."""
         out = self.out(avals)
         return tuple(out) if self.primitive.multiple_results else (out,)
+
+    def replaced(self, **params):
+        """This operator with some parameters replaced, as a transformation makes it of new programs.
+
+        The same object each time for equal parameters, where a program is among them: what was compiled for
+        it is kept with that program.
+
+        Example:
+          >>> again = eqn.op.replaced(jaxpr=simplified)
+        """
+        made = {**self.params, **params}
+        body = next((v for v in params.values() if type(v) is Jaxpr), None)
+        if body is None:
+            return self.primitive.op(**made)
+        key = self.primitive, *[(k, v) for k, v in made.items() if v is not body]
+        try:
+            return body.once(key, lambda: self.primitive.op(**made))
+        except TypeError:  # a parameter that cannot be hashed
+            return self.primitive.op(**made)
 
     def known_count(self, operands):
         """How many results it has for so many operands, where the shape rule has been asked; else 0."""

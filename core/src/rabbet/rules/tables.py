@@ -16,6 +16,7 @@ A platform comes first at each of the first three steps: a rule for ``"lower:cud
 ``"lower"``.
 """
 
+import enum
 import importlib
 import weakref
 from typing import Any, NamedTuple
@@ -28,6 +29,21 @@ KINDS = (
     "effect",
 )  # fmt: skip
 """The laws that a primitive can declare and a table can have rules for."""
+
+
+class Role(enum.StrEnum):
+    """What a table can declare that it does, for those who need to know it of an interpreter: they ask for
+    the role (``Interpreter.plays``) and never for a table's name.
+
+    Example:
+      >>> interpreter.plays(Role.FORWARD)
+    """
+
+    FORWARD = "differentiates forward"
+    TRANSPOSES = "transposes"
+    BATCHES = "adds a dimension"
+    WRITES = "writes programs"
+
 
 CORE = "rabbet.primitives."
 """Where the primitives of the core are made."""
@@ -116,6 +132,7 @@ class RuleTable(_Rules):
     Args:
       name: unique among tables; what owners of primitives write in ``@primitive.rule(name)``.
       doc: the payload's shape, ``"(op, *boxes) -> Box"``.
+      roles: what the transformation does that others may need to know: each a ``Role``.
       bridges: ``bridges(name)`` returns the ``RuleSet`` objects of third packages; by default those of the
         installed plugins.
 
@@ -126,9 +143,13 @@ class RuleTable(_Rules):
       ...     return Box(op(*(b.lo for b in boxes)), op(*(b.hi for b in boxes)))
     """
 
-    def __init__(self, name, doc="", bridges=None):
+    def __init__(self, name, doc="", bridges=None, roles=()):
         super().__init__(name)
         self.__doc__ = doc
+        self.roles = frozenset(roles)
+        unknown = [role for role in roles if role not in set(Role)]
+        if unknown:
+            raise ValueError(f"{self!r}: unknown roles {unknown}; the roles are {', '.join(Role)}")
         self.by_kind = {}
         self.model: Any = None
         self.from_model: Any = None

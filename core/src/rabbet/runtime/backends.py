@@ -16,9 +16,8 @@ from rabbet.errors import MissingPluginError, PluginError
 
 GROUP = "rabbet.backends"
 
-# Names that people use for a platform, and how to get one that is not installed.
+# Names that people use for whichever of several platforms there is.
 ALIASES = {"gpu": ("cuda", "rocm")}
-INSTALL = {"cpu": "rabbet-pjrt-cpu", "cuda": "rabbet[cuda13]", "gpu": "rabbet[cuda13]", "tpu": "rabbet[tpu]"}
 
 
 def no_obstacle():
@@ -173,7 +172,8 @@ class BackendRegistry:
 def unknown_platform(name, installed):
     """Return the message for a platform that no installed package offers."""
     present = f"installed platforms: {', '.join(installed)}" if installed else "no backend is installed"
-    package = INSTALL.get(name)
+    known = find_providers(GROUP)
+    package = next((known[one] for one in (name, *ALIASES.get(name, ())) if one in known), None)
     advice = (
         f'to get it: python -m pip install "{package}"'
         if package
@@ -185,10 +185,20 @@ def unknown_platform(name, installed):
 find_manager = None
 
 
-def set_manager(function):
-    """Name the function that returns the process's plugin manager. Called once, by composition."""
-    global find_manager
-    find_manager = function
+def no_providers(group):
+    """Nobody knows what to install: what ``find_providers`` is until ``rabbet`` is composed."""
+    return {}
+
+
+find_providers = no_providers
+
+
+def set_manager(function, providers):
+    """Name the functions that return the process's plugin manager, and, for an entry-point group, what to
+    install for each name that is known. Called once, by composition.
+    """
+    global find_manager, find_providers
+    find_manager, find_providers = function, providers
 
 
 @functools.cache

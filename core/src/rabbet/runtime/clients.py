@@ -16,7 +16,7 @@ from functools import partial
 from rabbet.config import config
 from rabbet.errors import PluginError, RabbetError
 from rabbet.messages.source_positions import stacklevel
-from rabbet.runtime import adapter
+from rabbet.runtime import adapter, backends
 
 
 class ForkedProcessError(RabbetError, RuntimeError):
@@ -226,9 +226,11 @@ def does_not_start(backend, error, others):
 
 def nothing_works(broken):
     if not broken:
+        known = backends.find_providers(backends.GROUP).values()
+        offers = " or ".join([f'"{package}"' for package in known])
         return (
             "no backend is installed, so there is no device to compute on\n"
-            '  to get one: python -m pip install "rabbet-pjrt-cpu" (or "rabbet[cuda13]", "rabbet[tpu]")'
+            f"  to get one: python -m pip install {offers}"
         )
     reasons = "".join(f"\n  {platform}: {error}" for platform, error in broken.items())
     return f"none of the installed backends works on this machine:{reasons}\n  the whole story: rabbet doctor"

@@ -109,7 +109,7 @@ def executable(op, avals, device):
 
 def as_program(op, avals):
     """The program of one operator: one equation; a call's own body."""
-    if op.primitive.name == "jit":
+    if op.primitive.is_call:
         op.outs(avals)  # checks the types against those it was traced for
         return op.params["jaxpr"]
     invars = [Var(a) for a in avals]

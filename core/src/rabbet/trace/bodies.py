@@ -135,18 +135,37 @@ def interpret(interpreter, jaxpr, structures, leaf_avals, outputs=None, state_at
     return result
 
 
-def follows(interpreter, tables):
-    """Whether the interpreter's rules are made from those of a table with one of these names (see
-    ``RuleTable.derived_from``): then such a rule goes before the body.
+def through(interpreter, jaxpr, args):
+    """An interpreter's way through a program that is called, for the ``body`` rule of a primitive.
+
+    Returns:
+      (body, operands, finish): bind ``body`` on ``operands``, which begin with what it captured;
+      ``finish(results)`` makes values of the interpreter of what that gives.
+    """
+    leaves, structures = take_apart(interpreter, entering(interpreter, args))
+    body, outs, consts = interpret(interpreter, jaxpr, structures, [typeof(x) for x in leaves])
+    return body, [*consts, *leaves], lambda results: put_together(interpreter, outs, results)
+
+
+def follows(interpreter, rules):
+    """Whether the interpreter's rules are made from those of a table (see ``RuleTable.derived_from``) for
+    which there is one in the dict ``rules``: then it goes before the body.
     """
     model = None if interpreter.table is None else interpreter.table.model
-    return model is not None and model.name in tables
+    return model is not None and model.name in rules
 
 
 def by_model(interpreter, op, args):
-    """The outputs of ``op`` by a rule that ``follows``; for body rules, which run with the parent current."""
+    """The outputs of ``op`` by the rule that the interpreter's table makes from one of its model; for body
+    rules, which run with the parent current.
+    """
     outs = interpreter.table.from_model(op, *[payload_of(interpreter, x) for x in args])
     return [interpreter.wrap(payload) for payload in outs]
+
+
+def number_of_leaves(structures):
+    """How many leaves payloads of these static parts have."""
+    return sum(1 if s is PLAIN else s.num_leaves for s in structures)
 
 
 # ---------------------------------------------------------------------------------- joining and forcing

@@ -79,6 +79,12 @@ class Interpreter:
     # Whether ``lift`` is given numbers in the dtype that they adopt from the arrays beside them, so that it
     # may compute with them. An interpreter whose ``lift`` only wraps the value does without.
     lifts_typed = True
+    # Whether it writes a program down: a function with rules of its own becomes an equation in it, whatever
+    # its arguments are.
+    stages = False
+    # Whether operations concern it only where an argument is its own: a function that it does not meet by its
+    # arguments has captured nothing of it either.
+    concerns_only_its_own = False
     # The named axes along which this interpreter maps its function, ``((name, size), ...)``: collectives over
     # them come to its method ``collective``.
     bound = ()
@@ -169,7 +175,8 @@ class Interpreter:
 
         Called with this interpreter current; ``args`` are the operands of ``op``. Returns its outputs.
         """
-        decider = args[0] if op.primitive.name == "cond" else None
+        place = op.primitive.decider
+        decider = None if place is None else args[place]
         value = "a value" if decider is None else f"a value of type {typeof(decider).str_short()}"
         made = getattr(decider, "where", None)
         raise TypeError(
@@ -189,6 +196,23 @@ class Interpreter:
             f"{self.describe()} binds the axis {op.params['axis']!r}: {type(self).__name__} must define "
             "collective(op, args)"
         )
+
+    def plays(self, role):
+        """Whether the transformation does this, by what its table declares (``rules.tables.Role``)."""
+        return self.table is not None and role in self.table.roles
+
+    def custom_rule(self, rules):
+        """The rule by which this interpreter treats a function with rules of its own (a ``CustomRule``), or
+        None: it goes through the function.
+
+        Args:
+          rules: dict from the name of a table to a rule: the one for this interpreter's table, else the first
+            that serves this interpreter too.
+        """
+        if self.table is None:
+            return None
+        own = rules.get(self.table.name)
+        return own if own is not None else next((r for r in rules.values() if r.serves(self)), None)
 
     def binds(self, names):
         """Whether this interpreter binds one of these axes."""

@@ -12,9 +12,6 @@ from rabbet.errors import UnboundAxisError
 from rabbet.program.context import context
 from rabbet.program.jaxpr import bodies_of
 
-COLLECTIVE = "collective"
-"""The name of the table whose rules say what a collective means to the interpreter that binds its axis."""
-
 
 def bound():
     """The axes bound here: ``((name, size), ...)``, hashable, outermost first."""
@@ -65,14 +62,14 @@ def named(more):
 
 
 def is_collective(op):
-    """Whether an operator itself communicates along a named axis (its parameter ``axis``)."""
-    return COLLECTIVE in op.primitive.rules
+    """Whether an operator itself communicates along a named axis (see ``Primitive.axis``)."""
+    return op.primitive.axis is not None
 
 
 def used_by(op):
     """The names of the axes along which an operator, or a program that it carries, communicates."""
-    if COLLECTIVE in op.primitive.rules:
-        return frozenset([op.params["axis"]])
+    if op.primitive.axis is not None:
+        return frozenset([op.params[op.primitive.axis]])
     if not op.primitive.special:
         return NONE
     return frozenset().union(*[used_in(body) for _, body in bodies_of(op)])

@@ -25,6 +25,7 @@ class Stage(Interpreter):
     """Records operations. Its payload is the variable (or literal) of the program under construction."""
 
     __slots__ = ("equations", "captured", "effects")
+    stages = True
 
     def __init__(self):
         self.equations = []

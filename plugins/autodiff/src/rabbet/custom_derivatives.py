@@ -2,11 +2,12 @@
 
 from rabbet.extend.functions import fold_public
 from rabbet.extend.primitive import full_of, tangent_aval
-from rabbet.extend.transform import CustomVJPPrimal, SymbolicZero, typeof
+from rabbet.extend.transform import typeof
 from rabbet.tree_util import tree_map
 from rabbet_autodiff.custom import custom_gradient, custom_jvp, custom_vjp
 from rabbet_autodiff.linear import linear_call
 from rabbet_autodiff.passing import closure_convert
+from rabbet_autodiff.user_rules import CustomVJPPrimal, SymbolicZero
 
 __all__ = [
     "CustomVJPPrimal", "SymbolicZero", "closure_convert", "custom_gradient", "custom_jvp", "custom_vjp",

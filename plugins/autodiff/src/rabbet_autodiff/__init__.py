@@ -11,12 +11,13 @@ from rabbet_autodiff.api import grad, jvp, linear_transpose, linearize, stop_gra
 from rabbet_autodiff.custom import custom_gradient, custom_jvp, custom_vjp
 from rabbet_autodiff.jacobians import hessian, jacfwd, jacobian, jacrev
 from rabbet_autodiff.passing import closure_convert, fwd_and_bwd
+from rabbet_autodiff.checkpoint import checkpoint, remat
 from rabbet_autodiff.residuals import print_saved_residuals, saved_residuals
 
 __all__ = [
-    "closure_convert", "custom_gradient", "custom_jvp", "custom_vjp", "fwd_and_bwd", "grad", "hessian",
-    "jacfwd", "jacobian", "jacrev", "jvp", "linear_transpose", "linearize", "print_saved_residuals",
-    "saved_residuals", "stop_gradient", "value_and_grad", "vjp",
+    "checkpoint", "closure_convert", "custom_gradient", "custom_jvp", "custom_vjp", "fwd_and_bwd", "grad",
+    "hessian", "jacfwd", "jacobian", "jacrev", "jvp", "linear_transpose", "linearize", "print_saved_residuals",
+    "remat", "saved_residuals", "stop_gradient", "value_and_grad", "vjp",
 ]  # fmt: skip
 
 _fold_public(globals())

@@ -2,9 +2,10 @@
 
 from rabbet.extend.functions import position
 from rabbet.extend.passes import evaluate, stage
-from rabbet.extend.primitive import cond_call, full_of, linear_solve_call, scan_call, while_call
+from rabbet.extend.primitive import cond_call, full_of, scan_call, while_call
 from rabbet.extend.transform import MissingRule, context
 
+from rabbet_autodiff.primitives.linear_solve import linear_solve
 from rabbet_autodiff.splitting import Halves, is_needed, split, splits
 
 
@@ -172,7 +173,7 @@ def split_while(op, flags):
     )
 
 
-@splits.primitive(linear_solve_call)
+@splits.primitive(linear_solve)
 def split_linear_solve(op, flags):
     """Forward mode has made it linear in the right-hand side: nothing of it is known before."""
     if any(flags[: op.params["consts"]]):

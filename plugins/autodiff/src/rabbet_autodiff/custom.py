@@ -8,7 +8,10 @@ import functools
 from rabbet import custom_rules, tree
 from rabbet.extend.functions import describe_function, folded, named_like
 from rabbet.extend.primitive import instantiate, zero_for
-from rabbet.extend.transform import RuledFunction, pullback, pushforward, typeof
+from rabbet.extend.transform import RuledFunction, typeof
+
+from rabbet_autodiff.derivative_rules import PULL, PUSH
+from rabbet_autodiff.user_rules import pullback, pushforward
 
 
 @folded
@@ -79,7 +82,7 @@ class custom_jvp(_Custom):
         return self.jvp is not None
 
     def rules(self, call):
-        return {"jvp": pushforward(call, self.jvp, self.symbolic_zeros)}
+        return {PUSH: pushforward(call, self.jvp, self.symbolic_zeros)}
 
 
 @folded
@@ -126,7 +129,7 @@ class custom_vjp(_Custom):
         return self.fwd is not None
 
     def rules(self, call):
-        return {"vjp": pullback(call, self.fwd, self.bwd, self.symbolic_zeros, self.optimize_remat)}
+        return {PULL: pullback(call, self.fwd, self.bwd, self.symbolic_zeros, self.optimize_remat)}
 
 
 def custom_gradient(fun=None, *, with_logs=False, remat=False, with_accums=None):
@@ -168,7 +171,7 @@ def custom_gradient(fun=None, *, with_logs=False, remat=False, with_accums=None)
         return out, named_like(pulled, pull)
 
     ruled = custom_rules(functools.wraps(fun)(value))
-    ruled.def_rule("vjp", with_pull)
+    ruled.def_rule(PULL, with_pull)
     return ruled
 
 

@@ -3,10 +3,10 @@
 from rabbet import tree
 from rabbet.extend.functions import converted, describe_function, folded, is_evaluating, shown, traceable
 from rabbet.extend.passes import stage
-from rabbet.extend.primitive import custom_linear
 from rabbet.extend.transform import typeof
 
 from rabbet_autodiff import checks
+from rabbet_autodiff.primitives.custom_linear import custom_linear
 
 
 @folded

@@ -3,14 +3,9 @@ cost where nobody wants them.
 """
 
 from rabbet.extend.passes import Equation, Jaxpr, Var, effects_of
-from rabbet.extend.primitive import (
-    call_of,
-    checkpoint_call,
-    checkpoint_of,
-    jit_call,
-    scan_call,
-    value_or_rule,
-)
+from rabbet.extend.primitive import call_of, jit_call, scan_call
+
+from rabbet_autodiff.primitives.checkpoint import checkpoint, value_or_rule
 
 
 def pruned(jaxpr, wanted=None):
@@ -47,8 +42,7 @@ def _jit(eqn, live):
 
 
 def _checkpoint(eqn, live):
-    params = eqn.op.params
-    return _with(eqn, checkpoint_of(pruned(params["jaxpr"], live), params), live)
+    return _with(eqn, eqn.op.replaced(jaxpr=pruned(eqn.op.params["jaxpr"], live)), live)
 
 
 def _scan(eqn, live):
@@ -68,5 +62,5 @@ def _value_or_rule(eqn, live):
 
 
 SHRINKS = {
-    jit_call: _jit, checkpoint_call: _checkpoint, scan_call: _scan, value_or_rule: _value_or_rule,
+    jit_call: _jit, checkpoint: _checkpoint, scan_call: _scan, value_or_rule: _value_or_rule,
 }  # fmt: skip

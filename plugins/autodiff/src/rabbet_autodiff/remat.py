@@ -10,19 +10,17 @@ from typing import NamedTuple
 from rabbet.extend.passes import Equation, Jaxpr, Var, effects_of
 from rabbet.extend.primitive import (
     call_of,
-    checkpoint_call,
-    checkpoint_of,
     custom_call,
     jit_call,
     scan_call,
-    value_or_rule,
 )
 
+from rabbet_autodiff.primitives.checkpoint import checkpoint, value_or_rule
 from rabbet_autodiff.pruning import pruned
 from rabbet_autodiff.splitting import Halves, is_needed, split, split_jit, splits
 
 
-@splits.primitive(checkpoint_call)
+@splits.primitive(checkpoint)
 def split_checkpoint(op, flags):
     jaxpr = op.params["jaxpr"]
     halves = jaxpr.once(("checkpoint", flags, op.params["policy"]), lambda: _halves(op, flags))
@@ -32,9 +30,9 @@ def split_checkpoint(op, flags):
     linear_in += [("operand", i) for i, lin in enumerate(flags) if lin]
     known_outs = halves.out_linear.count(False)
     return Halves(
-        known=checkpoint_of(halves.known, op.params) if is_needed(halves.known) else None,
+        known=op.replaced(jaxpr=halves.known) if is_needed(halves.known) else None,
         known_in=known_in,
-        linear=checkpoint_of(halves.linear, op.params, differentiated=True)
+        linear=op.replaced(jaxpr=halves.linear, differentiated=True)
         if any(halves.out_linear)
         else None,
         linear_in=tuple(linear_in),

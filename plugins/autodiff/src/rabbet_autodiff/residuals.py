@@ -8,6 +8,7 @@ from rabbet.tree_util import keystr
 
 from rabbet_autodiff import checks, modes
 from rabbet_autodiff.functions import Flat
+from rabbet_autodiff.primitives.checkpoint import name
 
 
 @folded
@@ -71,7 +72,7 @@ def _origin(program, v):
             if any(inner in e.outputs for e in body.equations):
                 return _origin(body, inner)
         at = f" from {_place(eqn.where)}" if eqn.where is not None else ""
-        if eqn.op.primitive.name == "name":
+        if eqn.op.primitive is name:
             return f"named {eqn.op.params['name']!r}{at}"
         return f"output of {eqn.op.primitive.name}{at}"
     return "from a constant"

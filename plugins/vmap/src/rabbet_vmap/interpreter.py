@@ -5,8 +5,9 @@ dimension is plain.
 """
 
 from rabbet import lax, tree
+from rabbet.extend.bodies import HOLE, PLAIN
 from rabbet.extend.primitive import batch, collective, full_of, move_axis, new_axis
-from rabbet.extend.transform import HOLE, PLAIN, Batched, Interpreter, payload_of, typeof
+from rabbet.extend.transform import Batched, Interpreter, payload_of, typeof
 
 from rabbet_vmap import predicates
 

@@ -5,19 +5,11 @@ whole batch, until the last example is done; those that are done earlier keep th
 """
 
 from rabbet import lax, tree
+from rabbet.extend.bodies import PLAIN, put_together, take_apart
 from rabbet.extend.functions import position
 from rabbet.extend.passes import effects_of, evaluate, open_consts, stage
 from rabbet.extend.primitive import cond_call, while_call
-from rabbet.extend.transform import (
-    PLAIN,
-    Batched,
-    context,
-    listed_effects,
-    put_together,
-    run_traced,
-    take_apart,
-    typeof,
-)
+from rabbet.extend.transform import Batched, context, listed_effects, run_traced, typeof
 
 
 def decide(interpreter, op, args):

@@ -19,7 +19,7 @@ from rabbet.plugins import api, discovery, selection
 from rabbet.plugins.cli import cache, devices, trial
 from rabbet.plugins.hooks import default_hooks
 from rabbet.plugins.manager import default_manager
-from rabbet.plugins.records import cause, last_frames
+from rabbet.plugins.records import cause
 
 HELP = "check the installation and show the real cause of every failure"
 
@@ -166,7 +166,7 @@ def explanation(record):
     """Why a record is broken: the error as the plugin raised it, and the last lines that led there."""
     if record.status != "failed":
         return str(record.error).split("\n")
-    return [cause(record.error), *(f"  at {frame}" for frame in last_frames(record.error))]
+    return [record.cause, *(f"  at {frame}" for frame in record.frames)]
 
 
 def compilation_cache():

@@ -68,7 +68,7 @@ def rows(primitive):
                 yield name, "none", "", "", f"the table stands at {table.where}"
             else:
                 yield name, *describe(found)
-        if table.name == "lower":
+        if tables.Role.WRITES in table.roles:
             for platform, rule in of_backends(primitive):
                 where = package(rule), source_positions.address(rule)
                 yield f"lower:{platform}", rule.__name__, "by the backend", *where

@@ -12,9 +12,10 @@ import numpy as np
 
 from rabbet import lax, tree_util
 from rabbet.experimental.checkify import sites
+from rabbet.extend.bodies import HOLE
 from rabbet.extend.functions import as_weak, folded, traceable
 from rabbet.extend.primitive import ShapedArray, full_of
-from rabbet.extend.transform import HOLE, typeof
+from rabbet.extend.transform import typeof
 
 
 @folded

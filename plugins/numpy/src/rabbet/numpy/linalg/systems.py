@@ -40,8 +40,11 @@ def solve(a, b):
 
 
 def by_factors(a, b):
-    """The solution for equally long batches. Its derivatives are solutions with the same factors."""
-    factors, _, permutation = lax.linalg.lu(lax.stop_gradient(a))
+    """The solution for equally long batches. Its derivatives are solutions with the same factors; where no
+    package for such derivatives is installed, transformations go through the factorization.
+    """
+    by_equation = getattr(lax, "custom_linear_solve", None)
+    factors, _, permutation = lax.linalg.lu(a if by_equation is None else lax.stop_gradient(a))
 
     def solve(_, b):
         b = matrices.rows_at(b, permutation)
@@ -56,7 +59,9 @@ def by_factors(a, b):
         places = lax.broadcasted_iota("int32", permutation.shape, permutation.ndim - 1)
         return matrices.rows_at(b, lax.sort_key_val(permutation, places)[1])
 
-    return lax.custom_linear_solve(lambda x: matrices.product(a, x), b, solve, transpose_solve)
+    if by_equation is None:
+        return solve(None, b)
+    return by_equation(lambda x: matrices.product(a, x), b, solve, transpose_solve)
 
 
 @fused

@@ -1,7 +1,7 @@
 """The primitive ``checkpoint``, a call whose intermediate values reverse mode computes again; and ``name``,
 which gives a value a name for policies to speak of.
 
-Any interpreter goes through the body. Reverse mode splits it in its own package: the half that runs forward
+Any interpreter goes through the body. Reverse mode splits it (``remat``): the half that runs forward
 hands over what the policy allows, and the linear half, a ``checkpoint`` marked ``differentiated``, computes
 the rest again. That half begins with a barrier (``prevent_cse``), or else the compiler would find out that it
 computed all this before, and keep it.
@@ -11,15 +11,19 @@ computed all this before, and keep it.
 function instead.
 """
 
-from rabbet.primitives import transposition
-from rabbet.primitives.branches import with_all_consts
-from rabbet.primitives.carrying import number_of_leaves
-from rabbet.program.jaxpr import evaluate, open_consts
-from rabbet.rules.payloads import Linear, Zero
-from rabbet.rules.primitive import Primitive
-from rabbet.trace import bodies
-from rabbet.trace.interpreter import typeof
-from rabbet.trace.staging import stage
+from rabbet.extend.bodies import (
+    interpret,
+    join_all,
+    number_of_leaves,
+    put_together,
+    take_apart,
+    through,
+    transposed,
+    with_all_consts,
+)
+from rabbet.extend.passes import evaluate, open_consts, stage
+from rabbet.extend.primitive import Primitive
+from rabbet.extend.transform import Linear, Zero, typeof
 
 
 def checkpoint_aval(*avals, jaxpr, prevent_cse, policy, differentiated, name):
@@ -30,17 +34,6 @@ checkpoint = Primitive(
     "checkpoint", checkpoint_aval, kinds=("body",), multiple_results=True,
     doc="a program whose intermediate values reverse mode computes again",
 )  # fmt: skip
-
-
-def checkpoint_of(jaxpr, params, differentiated=None):
-    """The operator that calls ``jaxpr`` as a ``checkpoint`` of these parameters does; the same object each
-    time.
-    """
-    if differentiated is None:
-        differentiated = params["differentiated"]
-    kept = {k: params[k] for k in ("prevent_cse", "policy", "name")}
-    key = "checkpoint", differentiated, *kept.values()
-    return jaxpr.once(key, lambda: checkpoint.op(jaxpr=jaxpr, differentiated=differentiated, **kept))
 
 
 @checkpoint.rule("lower")
@@ -55,21 +48,18 @@ def lower_checkpoint(op, *names):
 
 @checkpoint.rule("body")
 def body_checkpoint(op, interpreter, args):
-    leaves, structures = bodies.take_apart(interpreter, bodies.entering(interpreter, args))
-    avals = [typeof(x) for x in leaves]
-    body, out_structures, consts = bodies.interpret(interpreter, op.params["jaxpr"], structures, avals)
-    outs = checkpoint_of(body, op.params)(*consts, *leaves)
-    return bodies.put_together(interpreter, out_structures, outs)
+    body, operands, finish = through(interpreter, op.params["jaxpr"], args)
+    return finish(op.replaced(jaxpr=body)(*operands))
 
 
 @checkpoint.rule("transpose")
 def transpose_checkpoint(op, cts, *operands):
     linear = tuple([type(x) is Linear for x in operands])
     nonzero = tuple([type(ct) is not Zero for ct in cts])
-    body, produced, captured = transposition.transposed(op.params["jaxpr"], linear, nonzero)
+    body, produced, captured = transposed(op.params["jaxpr"], linear, nonzero)
     known = [x for x in operands if type(x) is not Linear]
     given = [ct for ct in cts if type(ct) is not Zero]
-    results = iter(checkpoint_of(body, op.params)(*captured, *known, *given))
+    results = iter(op.replaced(jaxpr=body)(*captured, *known, *given))
     kept = iter(produced)
     return tuple([next(results) if lin and next(kept) else None for lin in linear])
 
@@ -120,14 +110,14 @@ def lower_value_or_rule(op, *names):
 def body_value_or_rule(op, interpreter, args):
     if interpreter.threads:
         return interpreter.at_this_level(evaluate, op.params["jaxpr"], args)
-    leaves, structures = bodies.take_apart(interpreter, args)
+    leaves, structures = take_apart(interpreter, args)
     avals, n = [typeof(x) for x in leaves], op.params["outs"]
     both = [op.params["jaxpr"], op.params["value"]]
-    found = [bodies.interpret(interpreter, body, structures, avals)[1] for body in both]
-    outs = bodies.join_all(interpreter, found[0][:n], found[1])
+    found = [interpret(interpreter, body, structures, avals)[1] for body in both]
+    outs = join_all(interpreter, found[0][:n], found[1])
     wanted = [(*outs, *found[0][n:]), outs]
     made = [
-        bodies.interpret(interpreter, b, structures, avals, outputs=w)
+        interpret(interpreter, b, structures, avals, outputs=w)
         for b, w in zip(both, wanted, strict=True)
     ]
     programs = with_all_consts([body for body, _, _ in made], [len(captured) for _, _, captured in made])
@@ -136,7 +126,7 @@ def body_value_or_rule(op, interpreter, args):
         *consts, *leaves, jaxpr=programs[0], value=programs[1], outs=number_of_leaves(outs),
         name=op.params["name"],
     )  # fmt: skip
-    return bodies.put_together(interpreter, wanted[0], results)
+    return put_together(interpreter, wanted[0], results)
 
 
 # ------------------------------------------------------------------------------------------------ name

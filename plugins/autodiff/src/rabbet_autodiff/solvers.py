@@ -2,22 +2,17 @@
 ``custom_root``.
 """
 
-from rabbet import tree
-from rabbet.errors import MissingPluginError
-from rabbet.lax import control
-from rabbet.lax.values import convert_element_type
-from rabbet.messages.source_positions import describe_function
-from rabbet.messages.tracebacks import folded
-from rabbet.primitives import custom, elementwise, zeros
-from rabbet.primitives.branches import transposed_whole, with_all_consts
-from rabbet.primitives.linear_solve import linear_solve
-from rabbet.program.context import Context, context
-from rabbet.program.jaxpr import evaluate, open_consts
-from rabbet.rules.payloads import tangent_aval, zero_for
-from rabbet.runtime.values import traceable
-from rabbet.trace.interpreter import typeof
-from rabbet.trace.provided import by_plugin
+from rabbet import lax, tree
+from rabbet.extend.bodies import Body, settled, stronger, transposed_whole, with_all_consts
+from rabbet.extend.functions import describe_function, folded, is_evaluating, traceable
+from rabbet.extend.passes import evaluate, open_consts
+from rabbet.extend.primitive import instantiate, tangent_aval, zero_for
+from rabbet.extend.transform import call_with_rules, typeof
 from rabbet.tree_util import keystr
+
+from rabbet_autodiff.api import jvp
+from rabbet_autodiff.derivative_rules import PUSH, Pushforward
+from rabbet_autodiff.primitives.linear_solve import linear_solve
 
 
 def same_structure(who, what, fun, out_tree, treedef):
@@ -77,14 +72,14 @@ class Vectors:
         leaves, self.treedef = tree.flatten(vector)
         leaves = [traceable(x) for x in leaves]
         self.one_argument = tree.structure((tree.unflatten(self.treedef, [0] * len(leaves)),))
-        _, self.leaves = control.settled(who, fun, leaves, self.one_argument)
+        _, self.leaves = settled(who, fun, leaves, self.one_argument)
         self.avals = [typeof(x) for x in self.leaves]
         self.map = self.staged(fun)
         self.check(what, fun, self.map)
 
     def staged(self, fun):
         """``fun`` of one vector as a ``Body``."""
-        return control.Body(fun, self.one_argument, self.avals)
+        return Body(fun, self.one_argument, self.avals)
 
     def check(self, what, fun, body, aux=False):
         """Refuse a function that does not return a vector of this space (and ``aux``: a pair of that and
@@ -97,7 +92,7 @@ class Vectors:
                 raise not_a_pair(self.who, what, fun, out_tree)
             out_tree, rest = tree.structure(result[0]), tree.structure(result[1])
         same_structure(self.who, what, fun, out_tree, self.treedef)
-        control.stronger(body, self.leaves, len(self.leaves))
+        stronger(body, self.leaves, len(self.leaves))
         same_types(self.who, what, fun, body.out_avals, self.avals, self.treedef)
         return rest
 
@@ -140,7 +135,7 @@ def custom_linear_solve(matvec, b, solve, transpose_solve=None, symmetric=False,
     Raises:
       TypeError: if a function returns other types than ``b`` has; the message names the leaf.
     """
-    if context.interpreter is Context.interpreter:  # nothing is differentiated or recorded
+    if is_evaluating():  # nothing is differentiated or recorded
         return as_wanted("custom_linear_solve", solve, solve(matvec, b), b, has_aux)
     space = Vectors("custom_linear_solve", "matvec", matvec, b)
     a = space.map
@@ -199,17 +194,11 @@ def custom_root(f, initial_guess, solve, tangent_solve, has_aux=False):
       TypeError: if a function returns another structure or other types than ``initial_guess`` has; the
         message names the leaf.
     """
-    if context.interpreter is Context.interpreter:  # nothing is differentiated or recorded
+    if is_evaluating():  # nothing is differentiated or recorded
         return as_wanted("custom_root", solve, solve(f, initial_guess), initial_guess, has_aux)
     space = Vectors("custom_root", "f", f, initial_guess)
     root = _Root(space, solve, tangent_solve, has_aux)
     return space.result(root.call(*root.consts, *space.leaves), root.aux_tree, has_aux)
-
-
-class Nothing:
-    """In place of a ``Body`` that is not needed."""
-
-    program, consts = None, ()
 
 
 class _Root:
@@ -228,25 +217,20 @@ class _Root:
     def _tangents(self, tangent_solve):
         """The program from a root and a right-hand side to the solution of the linearized equation."""
         space, f = self.space, self.f
-        try:
-            jvp = by_plugin("jvp")
-        except MissingPluginError:  # then nobody will ask for derivatives
-            return Nothing
-
         def at_root(*flat):
             root, y = flat[: len(space.avals)], flat[len(space.avals) :]
 
             def linearized(v):
                 leaves, _ = tree.flatten(v)
                 pairs = zip(leaves, space.avals, strict=True)
-                leaves = [convert_element_type(x, tangent_aval(aval).dtype) for x, aval in pairs]
+                leaves = [lax.convert_element_type(x, tangent_aval(aval).dtype) for x, aval in pairs]
                 call = lambda *xs: evaluate(f.program, [*f.consts, *xs])
                 return tree.unflatten(space.treedef, jvp(call, tuple(root), tuple(leaves))[1])
 
             return tangent_solve(linearized, tree.unflatten(space.treedef, list(y)))
 
         twice = tree.structure(tuple([0] * (2 * len(space.avals))))
-        body = control.Body(at_root, twice, [*space.avals, *[tangent_aval(a) for a in space.avals]])
+        body = Body(at_root, twice, [*space.avals, *[tangent_aval(a) for a in space.avals]])
         space.check("tangent_solve", tangent_solve, body)
         return body
 
@@ -261,7 +245,7 @@ class _Root:
 
     def call(self, *args):
         """The root by ``solved``, with its derivative."""
-        return custom.call(self.solved, {"jvp": custom.Pushforward(self.jvp)}, args, "custom_root")
+        return call_with_rules(self.solved, {PUSH: Pushforward(self.jvp)}, args, "custom_root")
 
     def jvp(self, values, tangents):
         """The rule of forward mode."""
@@ -270,13 +254,13 @@ class _Root:
         root = outs[:size]
         f_consts, t_consts, _, _ = self._parts(values)
         moving = self._parts(tangents)[0]
-        still = [zeros.instantiate(zero_for(typeof(x))) for x in outs]
+        still = [instantiate(zero_for(typeof(x))) for x in outs]
         if not f_consts:
             return outs, still
         on_consts = lambda *consts: evaluate(self.f.program, [*consts, *root])
-        _, pushed = by_plugin("jvp")(on_consts, tuple(f_consts), tuple(moving))
+        _, pushed = jvp(on_consts, tuple(f_consts), tuple(moving))
         change = evaluate(self.tangents.program, [*t_consts, *root, *pushed])
-        return outs, [*[elementwise.neg(t) for t in change], *still[size:]]
+        return outs, [*[lax.neg(t) for t in change], *still[size:]]
 
 
 __all__ = ["custom_linear_solve", "custom_root"]

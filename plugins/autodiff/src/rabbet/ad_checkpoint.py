@@ -1,16 +1,13 @@
 """``rb.checkpoint`` and what belongs to it: names for values, and a look at what reverse mode keeps."""
 
 from rabbet import tree
-from rabbet.calls.checkpoint import checkpoint, remat
-from rabbet.messages.tracebacks import folded
-from rabbet.primitives.checkpoint import name as _named
-from rabbet.runtime.compiled import is_evaluating
-from rabbet.runtime.values import traceable
+from rabbet.extend.functions import fold_public, is_evaluating, traceable
+from rabbet_autodiff import checkpoint, print_saved_residuals, remat, saved_residuals
+from rabbet_autodiff.primitives.checkpoint import name as _named
 
-__all__ = ["checkpoint", "checkpoint_name", "remat"]
+__all__ = ["checkpoint", "checkpoint_name", "print_saved_residuals", "remat", "saved_residuals"]
 
 
-@folded
 def checkpoint_name(x, name):
     """``x`` (a pytree of arrays), under a name that policies such as ``save_only_these_names`` speak of.
 
@@ -27,17 +24,4 @@ def checkpoint_name(x, name):
     return tree.map(lambda leaf: _named(traceable(leaf), name=name), x)
 
 
-@folded
-def __getattr__(name):
-    # What looks at reverse mode comes from the package that provides it.
-    if not name.startswith("_"):
-        from rabbet.plugins import api
-
-        return api.resolve(f"ad_checkpoint.{name}")
-    raise AttributeError(f"module 'rabbet.ad_checkpoint' has no attribute {name!r}")
-
-
-def __dir__():
-    from rabbet.plugins import api
-
-    return sorted({*globals(), *api.names(within="ad_checkpoint")})
+fold_public(globals())

@@ -1,15 +1,13 @@
-"""Functions that say themselves how they are mapped by ``vmap``."""
+"""``custom_vmap``: functions that say themselves how they are mapped."""
 
 import functools
 
-from rabbet import lax, tree
-from rabbet.calls.ruled import RuledFunction
-from rabbet.messages.source_positions import describe_function, named_like
-from rabbet.messages.tracebacks import folded
-from rabbet.primitives.batching import at
-from rabbet.rules.payloads import Batched
-from rabbet.runtime.values import traceable
-from rabbet.trace.interpreter import typeof
+from rabbet import tree
+from rabbet.extend.functions import describe_function, folded, named_like, traceable
+from rabbet.extend.transform import Batched, RuledFunction, typeof
+
+from rabbet_vmap.batch_rules import BATCH, BatchRule
+from rabbet_vmap.mapping import map
 
 __all__ = ["custom_vmap", "sequential_vmap"]
 
@@ -60,11 +58,11 @@ class custom_vmap(RuledFunction):
         )
 
     def rules(self, call):
-        return {"batch": functools.partial(self._map, call)}
+        return {BATCH: BatchRule(functools.partial(self._map, call))}
 
     def _map(self, call, interpreter, payloads):
         size = interpreter.size
-        values = [p.value if p.axis is None else at(p, 0, size) for p in payloads]
+        values = [p.value if p.axis is None else interpreter.at_axis(p, 0) for p in payloads]
         batched = tree.unflatten(call.in_tree, [p.axis is not None for p in payloads])
         name = f"the vmap rule of {describe_function(self.fun)}"
         result = self.vmap_rule(size, list(batched), *call.arguments(values))
@@ -107,6 +105,6 @@ def sequential_vmap(f):
                 )
             )
 
-        return lax.map(named_like(one, f), moving), True
+        return map(named_like(one, f), moving), True
 
     return mapped

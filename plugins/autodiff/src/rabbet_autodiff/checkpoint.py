@@ -4,19 +4,25 @@ import functools
 import inspect
 import weakref
 
-from rabbet import tree
-from rabbet.config import config
-from rabbet.messages.argument_names import argument_name, converted, leaf_path, shown
-from rabbet.messages.source_positions import describe_function, name_of, named_like, wraps
-from rabbet.messages.tracebacks import folded
-from rabbet.primitives.checkpoint import checkpoint_of
-from rabbet.program.jaxpr import ClosedJaxpr, open_consts
-from rabbet.runtime.compiled import is_evaluating
-from rabbet.runtime.housekeeping import on_clear_caches
-from rabbet.runtime.values import traceable
-from rabbet.trace import named_axes
-from rabbet.trace.interpreter import Tracer, typeof
-from rabbet.trace.staging import stage
+from rabbet import config, tree
+from rabbet.extend.functions import (
+    argument_name,
+    converted,
+    describe_function,
+    folded,
+    is_evaluating,
+    leaf_path,
+    name_of,
+    named_like,
+    on_clear_caches,
+    shown,
+    traceable,
+    wraps,
+)
+from rabbet.extend.passes import ClosedJaxpr, open_consts, stage
+from rabbet.extend.transform import bound_axes, is_tracer, typeof
+
+from rabbet_autodiff.primitives import checkpoint as primitive
 
 # Of one function; traced again where there are more.
 MOST_PROGRAMS = 256
@@ -80,8 +86,8 @@ def checkpoint(
             return fun(*args, **kwargs)
         call = _Call(fun, args, kwargs, numbers, names)
         closed, out_tree = _program(call)
-        op = checkpoint_of(open_consts(closed), params)
-        return tree.unflatten(out_tree, op(*closed.consts, *call.leaves))
+        outs = primitive.checkpoint(*closed.consts, *call.leaves, jaxpr=open_consts(closed), **params)
+        return tree.unflatten(out_tree, outs)
 
     return checkpointed
 
@@ -145,7 +151,7 @@ class _Call:
         """What a program is remembered by; None if a static argument cannot be hashed."""
         key = (
             self.in_tree, self.avals, self.static, tuple(self.positions), config.traced_key(),
-            named_axes.bound(),
+            bound_axes(),
         )  # fmt: skip
         try:
             hash(key)
@@ -165,7 +171,7 @@ def _program(call):
     if known is not None:
         return known
     made = _traced(call)
-    if key is not None and not any(type(c) is Tracer for c in made[0].consts):
+    if key is not None and not any(is_tracer(c) for c in made[0].consts):
         if len(programs) >= MOST_PROGRAMS:
             programs.clear()
         programs[key] = made

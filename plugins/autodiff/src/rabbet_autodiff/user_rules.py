@@ -6,18 +6,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from rabbet import dtypes, tree
-from rabbet.messages.argument_names import converted, parameter_name, shown
-from rabbet.messages.source_positions import describe_function, named_like
-from rabbet.primitives import zeros
-from rabbet.primitives.carrying import is_float0
-from rabbet.primitives.checkpoint import rule_or_value
-from rabbet.primitives.custom import Pullback, Pushforward
-from rabbet.program.jaxpr import evaluate
-from rabbet.rules.payloads import Zero, tangent_aval, zero_for
-from rabbet.runtime.values import traceable
-from rabbet.trace.interpreter import Tracer, typeof
-from rabbet.trace.staging import stage
+from rabbet.extend.functions import (
+    converted,
+    describe_function,
+    named_like,
+    parameter_name,
+    shown,
+    traceable,
+)
+from rabbet.extend.passes import evaluate, stage
+from rabbet.extend.primitive import full_of, instantiate, tangent_aval, zero_for
+from rabbet.extend.transform import Tracer, Zero, typeof
 from rabbet.tree_util import keystr
+
+from rabbet_autodiff.carried import is_float0
+from rabbet_autodiff.derivative_rules import Pullback, Pushforward
+from rabbet_autodiff.primitives.checkpoint import rule_or_value
 
 
 class SymbolicZero:
@@ -177,7 +181,7 @@ def pullback_by_closure(call, rule):
 
         def pull(*given):
             each = iter(given)
-            cts = [zeros.full(a, 0) if a.dtype == dtypes.float0 else next(each) for a in moving]
+            cts = [full_of(a, 0) if a.dtype == dtypes.float0 else next(each) for a in moving]
             # Zeros of integers are nothing that a program could return.
             found = known.cotangents(result[1](tree.unflatten(call.out_tree, cts)))
             return [x for x in found if not is_float0(x)]
@@ -190,7 +194,7 @@ def pullback_by_closure(call, rule):
         given = [ct for ct in cotangents if not is_float0(ct)]
         found = iter(evaluate(program, given, list(residuals)))
         zeros_or = [zero_for(a) for a in known.avals]
-        return [zeros.full(z.aval, 0) if z.aval.dtype == dtypes.float0 else next(found) for z in zeros_or]
+        return [full_of(z.aval, 0) if z.aval.dtype == dtypes.float0 else next(found) for z in zeros_or]
 
     return Pullback(forward, backward)
 
@@ -236,7 +240,7 @@ def _spread(entry, places, what):
 def _cotangent(ct, aval, what):
     wanted = tangent_aval(aval)
     if ct is None or type(ct) is SymbolicZero or wanted.dtype == dtypes.float0:
-        return zeros.instantiate(zero_for(aval))
+        return instantiate(zero_for(aval))
     (ct,) = arrays([ct], what)
     have = typeof(ct)
     if have.shape != wanted.shape or is_float0(ct):

@@ -8,7 +8,7 @@ Some policies of the field move what they keep to the memory of the host. Here t
 only one that programs know, so these values stay there; the arguments are accepted.
 """
 
-from rabbet.messages.tracebacks import folded
+from rabbet.extend.functions import folded
 
 __all__ = [
     "checkpoint_dots", "checkpoint_dots_with_no_batch_dims", "dots_saveable",

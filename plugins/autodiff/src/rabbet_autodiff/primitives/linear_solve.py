@@ -8,16 +8,28 @@ Its parameters are programs that take the same ``consts`` arrays and then the le
 The solvers may return further arrays behind the solution, which have no derivative.
 """
 
-from rabbet import tree
-from rabbet.errors import MissingRule
-from rabbet.primitives import elementwise, zeros
-from rabbet.primitives.branches import with_all_consts
-from rabbet.program.jaxpr import evaluate, open_consts
-from rabbet.rules.payloads import Dual, Linear, Zero, zero_for
-from rabbet.rules.primitive import Primitive
-from rabbet.trace import bodies
-from rabbet.trace.interpreter import Tracer, payload_of, run_traced, typeof
-from rabbet.trace.staging import stage
+from rabbet import lax, tree
+from rabbet.extend.bodies import (
+    STATE,
+    by_model,
+    interpret,
+    is_mine,
+    put_together,
+    take_apart,
+    with_all_consts,
+)
+from rabbet.extend.passes import evaluate, open_consts, stage
+from rabbet.extend.primitive import Primitive, instantiate, jvp, zero_for
+from rabbet.extend.transform import (
+    Dual,
+    Linear,
+    MissingRule,
+    Role,
+    Zero,
+    payload_of,
+    run_traced,
+    typeof,
+)
 
 PROGRAMS = ("matvec", "solve", "vecmat", "transpose_solve")
 
@@ -48,7 +60,7 @@ def transpose_linear_solve(op, cts, *operands):
         )
     if any(type(x) is Linear for x in operands[:n]):
         raise TypeError("the solution of a linear equation is not linear in its matrix")
-    given = [zeros.instantiate(ct) for ct in cts[:size]]
+    given = [instantiate(ct) for ct in cts[:size]]
     params = op.params
     turned = linear_solve.op(
         matvec=params["vecmat"], solve=params["transpose_solve"], vecmat=params["matvec"],
@@ -62,10 +74,10 @@ def body_linear_solve(op, interpreter, args):
     """Forward mode, and what follows it, differentiates implicitly; an interpreter that carries rules takes
     all programs along; any other one goes through the solver.
     """
-    if interpreter.table.name == "jvp":
+    if interpreter.plays(Role.FORWARD):
         return differentiated(op, interpreter, args)
-    if bodies.follows(interpreter, ["jvp"]):
-        return bodies.by_model(interpreter, op, args)
+    if interpreter.table.model is jvp:
+        return by_model(interpreter, op, args)
     if interpreter.threads and interpreter.carries:
         return carried_with_state(op, interpreter, args)
     if interpreter.carries:
@@ -77,7 +89,7 @@ def differentiated(op, interpreter, args):
     """Solve for the values, then once more for the tangents."""
     n = op.params["consts"]
     size = len(args) - n
-    duals = [payload_of(interpreter, x) if _mine(interpreter, x) else Dual(x, None) for x in args]
+    duals = [payload_of(interpreter, x) if is_mine(x, interpreter) else Dual(x, None) for x in args]
     values = [d.primal for d in duals]
     outs = op(*values)
     solution = outs[:size]
@@ -88,18 +100,14 @@ def differentiated(op, interpreter, args):
     ]
     if all(type(t) is Zero for t in changes):
         return outs
-    tangents = op(*values[:n], *[zeros.instantiate(t) for t in changes])[:size]
+    tangents = op(*values[:n], *[instantiate(t) for t in changes])[:size]
     solution = [interpreter.wrap(Dual(x, t)) for x, t in zip(solution, tangents, strict=True)]
     return [*solution, *outs[size:]]
 
 
-def _mine(interpreter, x):
-    return type(x) is Tracer and x.interpreter is interpreter
-
-
 def _tangent(interpreter, x):
     """The tangent of a value of forward mode, or None where there is none."""
-    return x.payload.tangent if _mine(interpreter, x) else None
+    return x.payload.tangent if is_mine(x, interpreter) else None
 
 
 def _difference(a, b, aval):
@@ -107,13 +115,13 @@ def _difference(a, b, aval):
     a = zero_for(aval) if a is None else a
     if b is None or type(b) is Zero:
         return a
-    return elementwise.neg(b) if type(a) is Zero else elementwise.sub(a, b)
+    return lax.neg(b) if type(a) is Zero else lax.sub(a, b)
 
 
 def carried(op, interpreter, args):
     """The same equation on uniform payloads: every program is interpreted, vectors have one static part."""
     n = op.params["consts"]
-    leaves, structures = bodies.take_apart(interpreter, args[:n])
+    leaves, structures = take_apart(interpreter, args[:n])
     vectors = [interpreter.uniform(payload_of(interpreter, x)) for x in args[n:]]
     structure = tree.structure(vectors[0])
     vector_leaves = [leaf for payload in vectors for leaf in tree.leaves(payload)]
@@ -122,11 +130,11 @@ def carried(op, interpreter, args):
     def through(name, program):
         outputs = (structure,) * len(program.outvars)
         inputs = (*structures, *[structure] * len(vectors))
-        made, _, consts = bodies.interpret(interpreter, program, inputs, avals, outputs=outputs)
+        made, _, consts = interpret(interpreter, program, inputs, avals, outputs=outputs)
         return made, consts
 
     outs = remade(op, through, leaves, vector_leaves)
-    return bodies.put_together(interpreter, (structure,) * len(outs), outs)
+    return put_together(interpreter, (structure,) * len(outs), outs)
 
 
 def carried_with_state(op, interpreter, args):
@@ -134,7 +142,7 @@ def carried_with_state(op, interpreter, args):
     goes out behind the solution. The other programs serve derivatives, and leave no state.
     """
     n = op.params["consts"]
-    leaves, structures = bodies.take_apart(interpreter, bodies.entering(interpreter, args))
+    leaves, structures = take_apart(interpreter, [*args, STATE])
     values, state, state_structure = leaves[: len(args)], leaves[len(args) :], structures[-1]
     avals = [typeof(x) for x in (*state, *values)]
     out_structures = None
@@ -143,17 +151,17 @@ def carried_with_state(op, interpreter, args):
         def run(*flat):
             nonlocal out_structures
             inner = interpreter.fresh() if name == "solve" else interpreter.aside()
-            given = bodies.put_together(inner, (state_structure, *structures[:-1]), flat)
+            given = put_together(inner, (state_structure, *structures[:-1]), flat)
             outs = run_traced(inner, lambda: evaluate(program, given), [])
             if name == "solve":
-                outs, out_structures = bodies.take_apart(inner, [*outs, bodies.STATE])
+                outs, out_structures = take_apart(inner, [*outs, STATE])
             return outs
 
         closed = stage(run, avals, program.name)
         return open_consts(closed), list(closed.consts)
 
     outs = remade(op, through, [*state, *values[:n]], values[n:])
-    return bodies.put_together(interpreter, out_structures, outs)
+    return put_together(interpreter, out_structures, outs)
 
 
 def remade(op, through, consts, vectors):

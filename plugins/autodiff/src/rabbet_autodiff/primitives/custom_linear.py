@@ -5,15 +5,12 @@ operands are known values (residuals) and then what it is linear in.
 """
 
 import numpy as np
+from rabbet.extend.bodies import PLAIN, is_mine, put_together, take_apart
+from rabbet.extend.passes import stage
+from rabbet.extend.primitive import Primitive, instantiate
+from rabbet.extend.transform import Dual, Linear, MissingRule, Role, Tracer, payload_of, typeof
 
-from rabbet.errors import MissingRule
-from rabbet.primitives import zeros
-from rabbet.primitives.carrying import at, is_mine, payload_or_plain, under
-from rabbet.rules.payloads import Dual, Linear
-from rabbet.rules.primitive import Primitive
-from rabbet.trace import bodies
-from rabbet.trace.interpreter import Tracer, typeof
-from rabbet.trace.staging import stage
+from rabbet_autodiff.carried import UnderWithZeros
 
 
 def custom_linear_aval(*avals, forward, backward, residuals, moving, out_avals, symbolic, name):
@@ -37,7 +34,7 @@ def transpose_custom_linear(op, cts, *operands):
     n, moving = op.params["residuals"], op.params["moving"]
     if op.params["forward"] is not None and all(moving) and all(type(x) is Linear for x in operands[n:]):
         return (None,) * n + tuple(turned_around(op, cts, operands))
-    given = list(cts) if op.params["symbolic"] else [zeros.instantiate(ct) for ct in cts]
+    given = list(cts) if op.params["symbolic"] else [instantiate(ct) for ct in cts]
     results = op.params["backward"](list(operands[:n]), given)
     kept = [r for r, m in zip(results, moving, strict=True) if m]
     return (None,) * n + tuple(
@@ -51,7 +48,7 @@ def turned_around(op, cts, operands):
     params["forward"], params["backward"] = params["backward"], params["forward"]
     params["out_avals"] = tuple([x.aval for x in operands[n:]])
     params["moving"] = (True,) * len(cts)
-    return custom_linear(*operands[:n], *[zeros.instantiate(ct) for ct in cts], **params)
+    return custom_linear(*operands[:n], *[instantiate(ct) for ct in cts], **params)
 
 
 def forward_of(op):
@@ -76,30 +73,29 @@ def lower_custom_linear(op, *names):
 @custom_linear.rule("body")
 def body_custom_linear(op, interpreter, args):
     n, forward = op.params["residuals"], forward_of(op)
-    is_forward_mode = interpreter.table is not None and interpreter.table.name == "jvp"
-    if is_forward_mode and not any(is_mine(x, interpreter) for x in args[:n]):
-        duals = [payload_or_plain(interpreter, x) for x in args[n:]]
+    if interpreter.plays(Role.FORWARD) and not any(is_mine(x, interpreter) for x in args[:n]):
+        duals = [payload_of(interpreter, x) for x in args[n:]]
         outs = op(*args[:n], *[d.primal for d in duals])
-        tangents = op(*args[:n], *[zeros.instantiate(d.tangent) for d in duals])
+        tangents = op(*args[:n], *[instantiate(d.tangent) for d in duals])
         return [interpreter.wrap(Dual(o, t)) for o, t in zip(outs, tangents, strict=True)]
     if interpreter.carries:
         return carried(op, interpreter, args)
-    return at(interpreter, lambda: forward(list(args[:n]), list(args[n:])))
+    return interpreter.at_this_level(forward, list(args[:n]), list(args[n:]))
 
 
 def carried(op, interpreter, args):
     """The function and its transpose, both under an interpreter such as vmap."""
     n, params = op.params["residuals"], dict(op.params)
-    leaves, structures = bodies.take_apart(interpreter, args)
+    leaves, structures = take_apart(interpreter, args)
     forward, backward = params["forward"], params["backward"]
-    run = under(interpreter, lambda *xs: (forward(list(xs[:n]), list(xs[n:])),), structures)
+    run = UnderWithZeros(interpreter, lambda *xs: (forward(list(xs[:n]), list(xs[n:])),), structures)
     avals = stage(lambda *flat: run(flat)[0], [typeof(x) for x in leaves], params["name"]).jaxpr.out_avals
     structure = run.structure
     places = iter(structures[n:])
-    given_back = [next(places) if m else bodies.PLAIN for m in params["moving"]]
+    given_back = [next(places) if m else PLAIN for m in params["moving"]]
 
     def transposed(residuals, cotangents):
-        inner = under(
+        inner = UnderWithZeros(
             interpreter, lambda *xs: (list(backward(list(xs[:n]), list(xs[n:]))),),
             (*structures[:n], *[structure] * len(cotangents)),
         )  # fmt: skip
@@ -108,7 +104,7 @@ def carried(op, interpreter, args):
     params["forward"] = lambda residuals, linear: run([*residuals, *linear])[0]
     params["backward"], params["out_avals"] = transposed, avals
     outs = custom_linear(*leaves, **params)
-    return bodies.put_together(interpreter, (structure,) * len(outs), outs)
+    return put_together(interpreter, (structure,) * len(outs), outs)
 
 
 def forward_mode_error(name):

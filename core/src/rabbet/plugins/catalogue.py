@@ -1,0 +1,32 @@
+"""What Rabbet's own packages offer, installed or not: so that a program on a small installation is told what
+it lacks.
+
+The list is data, ``catalogue.json``, which ``tools/catalogue.py`` makes of the packages' metadata; a test
+compares them. It is read when something is missing. Strangers' packages need no line in it.
+"""
+
+import functools
+import json
+import os
+
+
+@functools.cache
+def offers():
+    """``{group: {name: what to install}}``."""
+    with open(os.path.join(os.path.dirname(__file__), "catalogue.json"), encoding="utf-8") as file:
+        return json.load(file)
+
+
+def provider(group, name):
+    """What to install for a name of an entry-point group, ``"rabbet-autodiff"``; None where no first-party
+    package offers it.
+    """
+    return offers().get(group, {}).get(name)
+
+
+def names(group):
+    """The names that first-party packages offer in a group."""
+    return list(offers().get(group, ()))
+
+
+__all__ = ["names", "offers", "provider"]

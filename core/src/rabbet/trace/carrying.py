@@ -1,0 +1,144 @@
+"""Functions with rules of their own, under an interpreter that goes through them.
+
+``vmap`` of a function with a derivative rule is a function with a derivative rule: the rule is interpreted in
+the same way. ``Under`` runs a flat function under a fresh copy of an interpreter, leaves in and leaves out;
+``through`` makes of a call of such a function the call to bind instead, and each rule that survives says what
+it is under the interpreter (``CustomRule.under``).
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from rabbet import tree
+from rabbet.program.jaxpr import Jaxpr, evaluate, open_consts
+from rabbet.trace import bodies
+from rabbet.trace.interpreter import Tracer, payload_of, run_traced, typeof
+from rabbet.trace.staging import stage
+
+
+def is_mine(x, interpreter):
+    """Whether ``x`` is a tracer of ``interpreter``."""
+    return type(x) is Tracer and x.interpreter is interpreter
+
+
+class Passage(NamedTuple):
+    """A function under an interpreter, as its rules see it.
+
+    Attributes:
+      interpreter: goes through the function.
+      inputs: the static parts of the inputs that the rules know, and of the state, if there is one, behind.
+      outputs: the static parts of the outputs, and of the state behind.
+      body: the program on leaves.
+      first, last: which inputs of ``body`` the rules know; those before were captured, a state is behind.
+      name: the function's.
+    """
+
+    interpreter: Any
+    inputs: tuple
+    outputs: tuple
+    body: Jaxpr
+    first: int
+    last: int
+    name: str
+
+
+class Carried(NamedTuple):
+    """A function with rules on the leaves of payloads: what to bind, and ``finish``, which makes values of an
+    interpreter of its results. The first ``consts`` operands are what it captured.
+    """
+
+    operands: list
+    body: Any
+    rules: dict
+    consts: int
+    finish: Callable
+
+
+class Under:
+    """A flat function run under a fresh copy of an interpreter: leaves in, leaves of uniform payloads out.
+
+    The function returns a tuple of lists of values. ``structure`` is the static part that every output has,
+    ``plain`` says which outputs of the first list the interpreter had not touched; both are known after the
+    first call.
+    """
+
+    def __init__(self, interpreter, function, structures):
+        self.interpreter, self.function, self.structures = interpreter, function, structures
+        self.structure: Any = None
+        self.plain: Any = None
+
+    def __call__(self, flat):
+        inner, groups = self.run(flat)
+        self.plain = [not is_mine(x, inner) for x in groups[0]]
+        return [self.leaves(inner, values) for values in groups]
+
+    def run(self, flat):
+        """The interpreter that ran the function, and what it returned."""
+        inner = self.interpreter.fresh()
+        return inner, run_traced(inner, lambda: self.function(*self.values(inner, list(flat))), [])
+
+    def values(self, inner, flat):
+        """What the function is called on."""
+        return bodies.put_together(inner, self.structures, flat)
+
+    def leaves(self, inner, values):
+        """The leaves of the uniform payloads of values."""
+        found = []
+        for x in values:
+            parts, self.structure = tree.flatten(inner.uniform(payload_of(inner, x)))
+            found += parts
+        return found
+
+
+def through(interpreter, op, args):
+    """A ``custom_call`` under an interpreter that goes through it, with the rules that survive."""
+    if interpreter.carries and not interpreter.threads:
+        return _uniformly(interpreter, op, args)
+    return _as_it_is(interpreter, op, args)
+
+
+def _surviving(op, passage):
+    rules = op.params["rules"].items()
+    return {name: rule.under(passage) for name, rule in rules if rule.survives(passage.interpreter)}
+
+
+def _uniformly(interpreter, op, args):
+    """All outputs have one static part, which rules know before they run; payloads have one leaf each."""
+    leaves, structures = bodies.take_apart(interpreter, args)
+    n, body = op.params["consts"], op.params["jaxpr"]
+    uniform = Under(interpreter, lambda *values: (evaluate(body, values),), structures)
+    closed = stage(lambda *flat: uniform(flat)[0], [typeof(x) for x in leaves], op.params["name"])
+    outputs = (uniform.structure,) * len(body.outvars)
+    first = len(closed.consts) + bodies.number_of_leaves(structures[:n])
+    last = len(closed.consts) + len(leaves)
+    made = open_consts(closed)
+    passage = Passage(interpreter, structures[n:], outputs, made, first, last, op.params["name"])
+
+    def finish(outs):
+        values = bodies.put_together(interpreter, outputs, outs)
+        return [
+            interpreter.collapse(x.payload) if plain else x
+            for x, plain in zip(values, uniform.plain, strict=True)
+        ]
+
+    return Carried([*closed.consts, *leaves], made, _surviving(op, passage), first, finish)
+
+
+def _as_it_is(interpreter, op, args):
+    """Payloads keep their static parts. A state comes in and goes out beside the values; then rules are given
+    all inputs, since they have to say what becomes of it.
+    """
+    leaves, structures = bodies.take_apart(interpreter, bodies.entering(interpreter, args))
+    n, name = op.params["consts"], op.params["name"]
+    avals = [typeof(x) for x in leaves]
+    body, outs, consts = bodies.interpret(interpreter, op.params["jaxpr"], structures, avals)
+    first = len(consts) + bodies.number_of_leaves(structures[:n])
+    last = len(consts) + bodies.number_of_leaves(structures[: len(args)])
+    passage = Passage(interpreter, structures[n:], outs, body, first, last, name)
+    return Carried(
+        [*consts, *leaves], body, _surviving(op, passage), 0 if interpreter.threads else first,
+        lambda results: bodies.put_together(interpreter, outs, results),
+    )  # fmt: skip
+
+
+__all__ = ["Carried", "Passage", "Under", "is_mine", "through"]

@@ -1,0 +1,131 @@
+"""What a function with derivative rules of its own holds: ``Pushforward`` for forward mode, ``Pullback`` for
+reverse mode. Forward mode can use either.
+
+Where there are both, the derivative is one linear equation (``custom_linear``) that knows its value and its
+transpose.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from rabbet.extend.primitive import instantiate, tangent_aval, zero_for
+from rabbet.extend.transform import CustomRule, Dual, Role, Tracer, Zero, payload_of, typeof
+
+from rabbet_autodiff import carried
+from rabbet_autodiff.primitives.custom_linear import custom_linear
+
+PUSH, PULL = "jvp", "vjp"
+"""The names under which a function's rules hold a ``Pushforward`` and a ``Pullback``."""
+
+
+@dataclass(frozen=True, eq=False)
+class Derivative(CustomRule):
+    """What both have in common: they survive what carries them."""
+
+    def survives(self, interpreter):
+        return interpreter.carries
+
+    def apply(self, interpreter, rules, args, name, wanted):
+        duals = [payload_of(interpreter, a) for a in args]
+        primals, tangents = [d.primal for d in duals], [d.tangent for d in duals]
+        push, pull = rules.get(PUSH), rules.get(PULL)
+        by_push = pull is None or (push is not None and not to_be_transposed(tangents))
+        outs, out_tangents = (
+            pushed(push, primals, tangents) if by_push else pulled(pull, push, primals, tangents, name)
+        )
+        check_outputs(outs, wanted, name)
+        return [interpreter.wrap(Dual(p, _tangent(t, p))) for p, t in zip(outs, out_tangents, strict=True)]
+
+
+@dataclass(frozen=True, eq=False)
+class Pushforward(Derivative):
+    """The rule of forward mode: ``rule(primals, tangents) -> (outs, tangents)``, all of them lists.
+
+    ``symbolic``: whether zero tangents reach the rule as ``Zero``, not as arrays; it may return such, too.
+    """
+
+    rule: Callable
+    symbolic: bool = False
+
+    def under(self, passage):
+        if passage.interpreter.threads:
+            return replace(self, rule=carried.Stateful(passage).pushforward(self), symbolic=True)
+        return replace(self, rule=carried.pushforward(passage, self.rule))
+
+
+@dataclass(frozen=True, eq=False)
+class Pullback(Derivative):
+    """The rules of reverse mode: ``forward(primals, perturbed) -> (outs, residuals)``, where ``perturbed``
+    says of each input whether it is differentiated, and ``backward(residuals, cotangents) -> cotangents``.
+
+    ``symbolic``: whether zero cotangents reach ``backward`` as ``Zero``.
+    """
+
+    forward: Callable
+    backward: Callable
+    symbolic: bool = False
+
+    def serves(self, interpreter):
+        return interpreter.plays(Role.FORWARD)
+
+    def under(self, passage):
+        of = carried.Stateful(passage).pullback if passage.interpreter.threads else carried.pullback(passage)
+        forward, backward = of(self)
+        return replace(self, forward=forward, backward=backward)
+
+
+def to_be_transposed(tangents):
+    """Whether what is computed from these tangents may end in a transposition: they are being recorded."""
+    found = [t.interpreter for t in tangents if type(t) is Tracer]
+    return any(i.stages or i.plays(Role.TRANSPOSES) for i in found)
+
+
+def pushed(push, primals, tangents):
+    """Outputs and their tangents by the rule of forward mode."""
+    return push.rule(primals, tangents if push.symbolic else [instantiate(t) for t in tangents])
+
+
+def pulled(pull, push, primals, tangents, name):
+    """Outputs by the rule of reverse mode, and their tangents as a linear equation that it transposes."""
+    outs, residuals = pull.forward(primals, tuple([type(t) is not Zero for t in tangents]))
+    moving = tuple([_differentiable(p) for p in primals])
+    out_avals = tuple([tangent_aval(typeof(o)) for o in outs])
+    known, backward, forwards = list(residuals), pull.backward, None
+    if push is not None:
+        # A rule for each mode: the derivative is a linear operation that knows its value and its transpose.
+        known += primals
+        n = len(residuals)
+        backward = lambda values, cts: pull.backward(values[:n], cts)
+        forwards = lambda values, given: _tangents_alone(push, values[n:], moving, given)
+    linear = custom_linear(
+        *known, *[instantiate(t) for t, m in zip(tangents, moving, strict=True) if m],
+        forward=forwards, backward=backward, residuals=len(known), moving=moving, out_avals=out_avals,
+        symbolic=pull.symbolic, name=name,
+    )  # fmt: skip
+    return outs, linear
+
+
+def _tangents_alone(push, primals, moving, given):
+    """The tangents of the outputs by the rule of forward mode, from those that there are of the inputs."""
+    given = iter(given)
+    tangents = [next(given) if m else zero_for(typeof(p)) for p, m in zip(primals, moving, strict=True)]
+    return [instantiate(t) for t in pushed(push, primals, tangents)[1]]
+
+
+def check_outputs(outs, wanted, name):
+    """Refuse a rule whose outputs are not of the function's types."""
+    for i, (out, aval) in enumerate(zip(outs, wanted or (), strict=bool(wanted))):
+        have = typeof(out)
+        if (have.shape, have.dtype) != (aval.shape, aval.dtype):
+            raise TypeError(
+                f"the derivative rule of {name!r} returned {have.str_short()} for output number {i}, which "
+                f"the function returns as {aval.str_short()}"
+            )
+
+
+def _differentiable(x):
+    return tangent_aval(typeof(x)).dtype == typeof(x).dtype
+
+
+def _tangent(t, primal):
+    return zero_for(typeof(primal)) if type(t) is Zero or not _differentiable(primal) else t

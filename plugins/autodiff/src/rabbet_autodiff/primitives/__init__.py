@@ -1,0 +1,1 @@
+"""The primitives that differentiation brings, each with all its rules beside it."""

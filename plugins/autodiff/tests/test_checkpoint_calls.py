@@ -1,0 +1,88 @@
+"""checkpoint and strangers: it changes no value, is one equation, and any transformation goes through it."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+import rabbet as rb
+from rabbet import ad_checkpoint, lax
+from rabbet.extend.passes import stage
+from rabbet.extend.transform import Interpreter, RuleTable, run, typeof
+
+
+class Slope(NamedTuple):
+    value: Any
+    rate: Any
+
+
+slopes = RuleTable("slope-through-checkpoint", doc="(op, *slopes) -> Slope")
+
+
+@slopes.kind("linear", "structural", "bilinear")
+def linear(op, x, *numbers):
+    return Slope(op(x.value, *[n.value for n in numbers]), op(x.rate, *[n.value for n in numbers]))
+
+
+@slopes.primitive(lax.sin)
+def sin(op, x):
+    return Slope(op(x.value), lax.mul(lax.cos(x.value), x.rate))
+
+
+class Differentiate(Interpreter):
+    table = slopes
+
+    def lift(self, value):
+        return Slope(value, lax.full_like(value, 0))
+
+    def type_of(self, slope):
+        return typeof(slope.value)
+
+
+def slope(fn):
+    return lambda x: run(Differentiate(), fn, [Slope(np.float32(x), np.float32(1))]).rate
+
+
+def wave(x):
+    return lax.mul(lax.sin(x), 2.0)
+
+
+def program(fn, *args):
+    return stage(lambda *xs: [fn(*xs)], [typeof(x) for x in args])
+
+
+def test_checkpoint_changes_no_value():
+    f = rb.checkpoint(wave)
+    assert float(f(0.5)) == pytest.approx(2 * np.sin(0.5))
+    assert float(slope(f)(0.5)) == pytest.approx(2 * np.cos(0.5))
+    assert float(rb.grad(f)(0.5)) == pytest.approx(2 * np.cos(0.5))
+    assert rb.remat is rb.checkpoint
+
+
+def test_checkpoint_is_one_equation():
+    (eqn,) = program(rb.checkpoint(wave, policy=rb.checkpoint_policies.dots_saveable), 1.0).jaxpr.equations
+    assert eqn.primitive.name == "checkpoint"
+    assert eqn.params["policy"] is rb.checkpoint_policies.dots_saveable
+    assert [e.primitive.name for e in eqn.params["jaxpr"].equations] == ["sin", "mul"]
+
+
+def test_an_operator_with_another_program_is_found_again():
+    (eqn,) = program(rb.checkpoint(wave), 1.0).jaxpr.equations
+    body = program(lax.cos, 1.0).jaxpr
+    again = eqn.op.replaced(jaxpr=body)
+    assert again is eqn.op.replaced(jaxpr=body)
+    assert again is not eqn.op.replaced(jaxpr=body, differentiated=True)
+    assert again.params == {**eqn.params, "jaxpr": body}
+    assert float(again(np.float32(0.5))[0]) == pytest.approx(np.cos(0.5))
+
+
+def test_a_name_is_an_identity():
+    named = lambda x: ad_checkpoint.checkpoint_name({"x": x, "n": 3}, "a name")["x"]
+    assert float(named(0.5)) == 0.5
+    assert float(slope(lambda x: lax.mul(named(x), 3.0))(0.5)) == 3
+    (first, *_) = program(named, 1.0).jaxpr.equations
+    assert repr(first.op) == "name[name=a name]"
+
+
+def test_what_is_not_there():
+    with pytest.raises(AttributeError):
+        ad_checkpoint.no_such_name  # noqa: B018

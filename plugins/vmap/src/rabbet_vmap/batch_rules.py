@@ -1,0 +1,57 @@
+"""The rule of a function for being mapped: on ``Batched`` payloads, and under forward mode."""
+
+from rabbet.extend.bodies import PLAIN, forced, put_together
+from rabbet.extend.primitive import batch, move_axis, new_axis
+from rabbet.extend.transform import Batched, PayloadRule, Role, rule_on_payloads, run_traced
+
+BATCH = batch.name
+
+
+class BatchRule(PayloadRule):
+    """``function(interpreter, payloads) -> payloads``. The derivative of a function that has such a rule is
+    mapped by the rule's own derivative.
+    """
+
+    def survives(self, interpreter):
+        return interpreter.plays(Role.FORWARD)
+
+    def under(self, passage):
+        interpreter, inputs, outputs = passage.interpreter, passage.inputs, passage.outputs
+
+        def batched(mapped, payloads):
+            inner = interpreter.fresh()
+            values = [whole(mapped, inner, *x) for x in grouped(inputs, payloads)]
+            found = run_traced(inner, lambda: self.function(mapped, values), [])
+            return [
+                Batched(leaf, b.axis)
+                for b, s in zip(found, outputs, strict=True)
+                for leaf in forced(inner, b.value, s)
+            ]
+
+        return BatchRule(batched)
+
+
+def by_user(call, function):
+    """The rule that a ``custom_rules`` function has for being mapped."""
+    return BatchRule(rule_on_payloads(call, BATCH, function))
+
+
+def grouped(structures, payloads):
+    """Batched leaves by the value that they belong to, each with its static part."""
+    given = iter(payloads)
+    return [(s, [next(given) for _ in range(1 if s is PLAIN else s.num_leaves)]) for s in structures]
+
+
+def whole(mapped, inner, structure, parts):
+    """The batched value of an interpreter from its batched leaves, some of which may be the same for all."""
+    if structure is PLAIN:
+        return parts[0]
+    if all(b.axis is None for b in parts):
+        return Batched(put_together(inner, (structure,), [b.value for b in parts])[0], None)
+    leaves = [
+        new_axis(b.value, 0, mapped.size) if b.axis is None else move_axis(b.value, b.axis, 0) for b in parts
+    ]
+    return Batched(put_together(inner, (structure,), leaves)[0], 0)
+
+
+__all__ = ["BATCH", "BatchRule", "by_user"]
