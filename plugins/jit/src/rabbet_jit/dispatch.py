@@ -6,9 +6,9 @@ transformation that is running) goes to ``Jitted.slowly``.
 
 import operator
 
+from rabbet import tree as trees
 from rabbet.extend.backend import config
 from rabbet.extend.functions import call_by_placements
-from rabbet.tree import registry
 
 
 class Quick(dict):
@@ -26,11 +26,6 @@ class Quick(dict):
         return operator.attrgetter("quick"), (self.owner,)
 
 
-def flatten(args):
-    """The leaves and the structure of a pytree, without the options of ``tree.flatten``."""
-    return registry.flatten(args)
-
-
 def caller(jitted):
     """The function that users call, with the stages as its attributes."""
     slowly, quick, settings = jitted.slowly, jitted.quick, config.values
@@ -43,7 +38,8 @@ def caller(jitted):
 
     def of_trees(args):
         """The fast path for pytrees of arrays."""
-        leaves, treedef = flatten(args)
+        # By the module: a function that is sent to another process can name that, and not the registry itself.
+        leaves, treedef = trees.registry.flatten(args)
         try:
             run = quick[treedef][(*[x.spec for x in leaves], settings.traced_key)]
         except (KeyError, AttributeError):
