@@ -38,7 +38,7 @@ def caller(jitted):
 
     def of_trees(args):
         """The fast path for pytrees of arrays."""
-        # By the module: a function that is sent to another process can name that, and not the registry itself.
+        # By the module: a function that is sent to another process can name that, not the registry itself.
         leaves, treedef = trees.registry.flatten(args)
         try:
             run = quick[treedef][(*[x.spec for x in leaves], settings.traced_key)]
