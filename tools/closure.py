@@ -15,8 +15,7 @@ import sys
 import numpy as np
 import rabbet as rb
 import rabbet.extend.dtype  # makes the primitives of extended dtypes
-from rabbet.extend.primitive import batch, jvp, lower, transpose
-from rabbet.extend.transform import typeof
+from rabbet.extend.transform import batch, jvp, lower, transpose, typeof
 from rabbet.rules.primitive import all_primitives
 from rabbet.rules.tables import all_tables
 from rabbet.runtime import backends
@@ -25,6 +24,7 @@ from rabbet.testing.draws import device_array
 from rabbet.testing.laws import inexact
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+OURS = ("rabbet.primitives.", "rabbet.lax.linalg.", "rabbet_special.")
 PAGE = ROOT / "docs" / "closure.md"
 sys.path.insert(0, str(ROOT / "examples" / "third_party" / "rabbet-enclose" / "src"))
 

@@ -11,6 +11,7 @@ import argparse
 import importlib
 import inspect
 import pathlib
+import re
 import sys
 import tomllib
 import types
@@ -23,8 +24,8 @@ FACES = (
     "rabbet", "rabbet.lax", "rabbet.lax.linalg", "rabbet.numpy", "rabbet.numpy.fft", "rabbet.numpy.linalg",
     "rabbet.nn", "rabbet.nn.initializers", "rabbet.random", "rabbet.debug",
 )  # fmt: skip
-HEAD = """\
-# Written by tools/stubs.py: change the function, or tools/stub_types.toml, and write it again.
+FIRST = "# Written by tools/stubs.py: change the function, or tools/stub_types.toml, and write it again.\n"
+HEAD = FIRST + """\
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar, overload
 
@@ -204,7 +205,11 @@ def stub(face):
         if face == "rabbet" and name in ("Array", "Device"):
             continue
         lines.append(line_for(face, name, getattr(module, name)))
-    return "\n".join(lines) + "\n"
+    text = "\n".join(lines) + "\n"
+    if "bool" in public(module):  # the dtype: annotations mean the class
+        text = re.sub(r"(?<!def )\bbool\b", "builtins.bool", text).replace(HEAD, "import builtins\n" + HEAD)
+        text = text.replace("import builtins\n" + FIRST, FIRST + "import builtins\n")
+    return text
 
 
 def place(face):

@@ -64,6 +64,22 @@ def test_numpy():
     assert rnp.sum(rnp.arange(4) * 2).tolist() == 12
 
 
+@only("linalg")
+def test_linalg():
+    from rabbet.lax.linalg import cholesky
+
+    assert lax.linalg.cholesky is cholesky
+    assert cholesky(np.float32([[4, 2], [2, 5]])).tolist() == [[2, 0], [1, 2]]
+
+
+@only("special")
+def test_special():
+    from rabbet.lax import lgamma
+
+    assert lax.lgamma is lgamma and "igamma" in dir(lax)
+    assert abs(float(lgamma(5.0)) - np.log(24)) < 1e-6
+
+
 @only("nn")
 def test_nn():
     assert rb.nn.relu(np.float32([-1, 2])).tolist() == [0, 2]

@@ -27,6 +27,7 @@ INSIDE_RABBET = {
     "plugins/test_util": "rabbet/test_util/",
     "plugins/ode": "rabbet/experimental/ode/",
     "plugins/testing": "rabbet/testing/",
+    "plugins/linalg": "rabbet/lax/linalg/",
     "core": "rabbet/",
 }
 
@@ -47,6 +48,8 @@ def test_the_distributions_are_those_of_the_design():
         "rabbet-jit",
         "rabbet-autodiff",
         "rabbet-vmap",
+        "rabbet-linalg",
+        "rabbet-special",
         "rabbet-numpy",
         "rabbet-nn",
         "rabbet-random",
@@ -122,8 +125,8 @@ def test_a_plugin_says_for_which_core_it_was_built(folder):
 def test_all_distributions_have_one_version():
     first_party = [".", *(folder for folder in FOLDERS if not folder.startswith("examples"))]
     assert {project(folder)["version"] for folder in first_party} == {project("core")["version"]}
-    init = (ROOT / "core/src/rabbet/__init__.py").read_text()
-    assert f'__version__ = "{project("core")["version"]}"' in init
+    module = (ROOT / "core/src/rabbet/version.py").read_text()
+    assert f'VERSION = "{project("core")["version"]}"' in module
 
 
 def test_the_root_project_ships_no_code_and_requires_the_standard_plugins(wheel):
@@ -139,6 +142,8 @@ def test_the_root_project_ships_no_code_and_requires_the_standard_plugins(wheel)
         "rabbet-jit",
         "rabbet-autodiff",
         "rabbet-vmap",
+        "rabbet-linalg",
+        "rabbet-special",
         "rabbet-numpy",
         "rabbet-nn",
         "rabbet-random",

@@ -8,7 +8,7 @@ import traceback
 import pytest
 import rabbet as rb
 import rabbet.numpy as rnp
-from rabbet.extend.backend import config
+from rabbet import config
 from rabbet.messages.source_positions import is_internal
 
 MODULES = """

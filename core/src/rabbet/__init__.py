@@ -17,13 +17,13 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 # other folders.
 __path__ = pkgutil.extend_path(__path__, __name__)
 
-__version__ = "0.1.0"
+from rabbet.version import VERSION as __version__
 
-from rabbet.messages.source_positions import add_internal_root
-from rabbet.messages.tracebacks import fold_public as _fold_public
+from rabbet.messages.source_positions import add_internal_root as _add_internal_root
+from rabbet.messages.tracebacks import public_module as _public_module
 
 for _folder in __path__:
-    add_internal_root(_folder)
+    _add_internal_root(_folder)
 
 from rabbet import composition
 from rabbet.calls.custom_rules import custom_rules
@@ -63,10 +63,17 @@ def __getattr__(name):
     return value
 
 
-def __dir__():
+# Public modules of core; those that are not imported above are when they are first used.
+_MODULES = (
+    "debug", "dtypes", "errors", "experimental", "extend", "flatten_util", "lax", "tree", "tree_util",
+)  # fmt: skip
+
+
+def _found_when_asked():
+    from rabbet.composition import CONTEXTS
     from rabbet.plugins import api
 
-    return sorted({*globals(), *api.names()})
+    return ("__version__", *CONTEXTS, *api.names())
 
 
-_fold_public(globals())
+_public_module(globals(), _MODULES, _found_when_asked)

@@ -34,7 +34,7 @@ def compose():
     """Fill the places that the lower tiers leave open."""
     context.set_bottom(EVALUATION)
     operators.give_to(Array, Tracer, array_methods)
-    dtypes.use_finder(find_dtype)
+    dtypes.use_finder(find_dtype, dtype_names)
     custom_rules.set_makers(find_rule_maker)
     extended.use_batching(standard.batch, batching.move_axis)
     tables.set_bridges(find_rule_sets)
@@ -103,6 +103,11 @@ def find_dtype(name):
     """The ``DTypeSpec`` that an installed package offers under this name, or None."""
     plugins = manager()
     return plugins.get("rabbet.dtypes", name) if name in plugins.names("rabbet.dtypes") else None
+
+
+def dtype_names():
+    """The names of the dtypes that installed packages offer."""
+    return manager().names("rabbet.dtypes")
 
 
 def find_rule_sets(table):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from rabbet import dtypes
-from rabbet.messages.tracebacks import fold_public as _fold_public
+from rabbet.messages.tracebacks import public_module as _public_module
 from rabbet.runtime import dlpack as _dlpack
 from rabbet.runtime.transfer import from_dlpack as _from_dlpack
 
@@ -40,4 +40,4 @@ def is_supported_dtype(dtype):
         return False
 
 
-_fold_public(globals())
+_public_module(globals())

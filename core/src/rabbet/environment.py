@@ -7,15 +7,14 @@ import numpy as np
 
 from rabbet.runtime.adapter import version as jaxlib_version
 from rabbet.runtime.devices import devices, local_device_count, process_count
+from rabbet.version import VERSION
 
 
 def print_environment_info(return_string=False):
     """Print the versions, the devices and the machine; with ``return_string`` return the text instead."""
-    import rabbet
-
     kinds = sorted({device.device_kind for device in devices()})
     lines = [
-        f"rabbet: {rabbet.__version__}",
+        f"rabbet: {VERSION}",
         f"jaxlib: {jaxlib_version()}",
         f"numpy:  {np.__version__}",
         f"python: {sys.version}",

@@ -286,3 +286,7 @@ class CacheWarning(UserWarning):
     """The persistent compilation cache could not use an entry or its folder. Results are right; compiling
     takes longer.
     """
+
+
+def __dir__():
+    return sorted(__all__)

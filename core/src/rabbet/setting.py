@@ -21,6 +21,12 @@ class Setting:
     defaults to ``RABBET_<NAME>``. ``jax``: JAX has a setting of this name that takes the same values, so
     ``JAX_<NAME>`` is read where ``RABBET_<NAME>`` is not set. An ``inert`` one is accepted and changes
     nothing. ``lenient``: a bad value in the environment is a warning and not an error.
+
+    Example:
+      >>> from rabbet.extend.backend import Setting
+      >>> SLOTS = Setting("toaster_slots", 2, int, "how many slices at once")
+      >>> SLOTS.parse("4")
+      4
     """
 
     name: str

@@ -29,6 +29,13 @@ FlattenedIndexKey = cpp.FlattenedIndexKey
 KeyEntry = TypeVar("KeyEntry")
 KeyPath = tuple[KeyEntry, ...]
 
+__all__ = [
+    "DictKey", "FlattenedIndexKey", "GetAttrKey", "KeyEntry", "KeyPath", "PyTreeDef", "SequenceKey", "all",
+    "broadcast", "broadcast_prefix", "flatten", "flatten_with_path", "leaf_path", "leaves",
+    "leaves_with_path", "map", "map_with_path", "reduce", "reduce_associative", "register_dataclass_node",
+    "register_node", "static", "structure", "transpose", "unflatten",
+]  # fmt: skip
+
 registry = cpp.PyTreeRegistry(
     enable_none=True, enable_tuple=True, enable_namedtuple=True, enable_list=True, enable_dict=True
 )
@@ -157,6 +164,18 @@ def leaves_with_path(tree, is_leaf=None, is_leaf_takes_path=False):
 
 
 # Whole trees --------------------------------------------------------------------------------------
+
+
+def leaf_path(structure, index):
+    """The key path of leaf number ``index`` of a pytree of this structure.
+
+    Example:
+      >>> structure = rb.tree.structure({"w": [1.0, 2.0]})
+      >>> rb.tree_util.keystr(rb.tree.leaf_path(structure, 1))
+      "['w'][1]"
+    """
+    path, _ = leaves_with_path(unflatten(structure, list(range(structure.num_leaves))))[index]
+    return path
 
 
 def map(f, tree, *rest, is_leaf=None):
@@ -335,4 +354,4 @@ def _shorten(x, limit=400):
     return text if len(text) <= limit else f"{text[: limit // 2]} ... {text[-limit // 2 :]}"
 
 
-tracebacks.fold_public(globals())
+tracebacks.public_module(globals())

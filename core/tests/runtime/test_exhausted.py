@@ -85,7 +85,7 @@ def test_copies_and_results_that_come_late(monkeypatch):
     second = rb.devices("cpu")[-1]
     monkeypatch.setattr(adapter, "copy_to_device", fail)
     with pytest.raises(OutOfMemoryError, match=r"4\.0 KiB could not"):
-        values.moved(x, Elsewhere(second), True)
+        values.copy_to_device(x, Elsewhere(second), True)
     monkeypatch.setattr(adapter, "put", fail)
     with pytest.raises(OutOfMemoryError, match=r"4\.0 KiB could not be allocated\n  on cpu:0"):
         rb.device_put(np.ones(5, "f4"))

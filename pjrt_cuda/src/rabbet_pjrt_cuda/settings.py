@@ -1,6 +1,7 @@
 """The settings of the CUDA backend, and what the plugin is told of them."""
 
-from rabbet.extend.backend import Setting, config, gpu_plugin_options
+from rabbet import config
+from rabbet.extend.backend import Setting, gpu_plugin_options
 
 # By our names, and by the plugin's.
 ALLOCATORS = {"bfc": "bfc", "async": "cuda_async", "platform": "platform"}

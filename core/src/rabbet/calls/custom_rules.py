@@ -5,7 +5,7 @@ from rabbet.calls.ruled import RuledFunction
 from rabbet.errors import RuleConflict
 from rabbet.messages.source_positions import address, describe_function
 from rabbet.messages.tracebacks import folded
-from rabbet.runtime.values import traceable
+from rabbet.runtime.values import array_or_tracer
 from rabbet.trace.custom_rules import PayloadRule
 from rabbet.trace.interpreter import payload_of
 from rabbet.trace.staging import stage
@@ -119,7 +119,7 @@ def rule_on_payloads(call, table, rule):
                     f"{name} returned the structure {out_tree}, the function returns {call.out_tree}"
                 )
             call.out_tree = out_tree
-        return [x if type(x) in kinds else payload_of(interpreter, traceable(x)) for x in outs]
+        return [x if type(x) in kinds else payload_of(interpreter, array_or_tracer(x)) for x in outs]
 
     return flat
 

@@ -12,7 +12,7 @@ from rabbet.messages.source_positions import describe_function, wraps
 from rabbet.messages.tracebacks import folded
 from rabbet.primitives import custom
 from rabbet.runtime.compiled import is_evaluating
-from rabbet.runtime.values import traceable
+from rabbet.runtime.values import array_or_tracer
 
 
 @folded
@@ -88,7 +88,7 @@ class RuledFunction:
         moving = [a for i, a in enumerate(args) if i not in static]
         leaves, in_tree = tree.flatten(tuple(moving))
         call = RuledCall(self.fun, args, static, in_tree)
-        outs = custom.call(call, self.rules(call), [traceable(x) for x in leaves], call.__name__)
+        outs = custom.call(call, self.rules(call), [array_or_tracer(x) for x in leaves], call.__name__)
         return tree.unflatten(call.out_tree, outs)
 
 
@@ -129,4 +129,4 @@ class RuledCall:
 
     def __call__(self, *leaves):
         outs, self.out_tree = tree.flatten(self.fun(*self.arguments(leaves)))
-        return [traceable(x) for x in outs]
+        return [array_or_tracer(x) for x in outs]

@@ -40,8 +40,9 @@ class DTypeTable:
       find_spec: ``find_spec(name)`` returns the DTypeSpec of a name that the table lacks, or None.
     """
 
-    def __init__(self, specs=CORE_SPECS, find_spec=None):
+    def __init__(self, specs=CORE_SPECS, find_spec=None, installed_names=tuple):
         self.find_spec = find_spec
+        self.installed_names = installed_names
         self._lock = threading.RLock()
         self._by_name = {spec.name: spec for spec in specs}
         self._by_dtype = {spec.dtype: spec for spec in specs}
@@ -77,6 +78,10 @@ class DTypeTable:
     def specs(self):
         """The rows that are known so far, in the order in which they came."""
         return tuple(self._by_name.values())
+
+    def names(self):
+        """The names of all dtypes, those that installed packages offer included; nothing is imported."""
+        return sorted({*self._by_name, *self.installed_names()})
 
     def find(self, name):
         """The row of ``name``, from the table or from the plugin that has it; None if there is none."""

@@ -13,9 +13,7 @@ from rabbet.primitives.branches import (
     transposed_whole,
     with_all_consts,
 )
-from rabbet.primitives.transposition import (
-    transposed,
-)
+from rabbet.primitives.transposition import add_to, backward, transpose_program, transposed
 from rabbet.trace.bodies import (
     HOLE,
     PLAIN,
@@ -42,6 +40,8 @@ __all__ = [
     "Body",
     "Passage",
     "Under",
+    "add_to",
+    "backward",
     "by_model",
     "forced",
     "interpret",
@@ -55,7 +55,12 @@ __all__ = [
     "stronger",
     "take_apart",
     "through",
+    "transpose_program",
     "transposed",
     "transposed_whole",
     "with_all_consts",
 ]
+
+
+def __dir__():
+    return list(__all__)

@@ -13,8 +13,8 @@ from rabbet.messages.source_positions import describe_function, named_like
 from rabbet.primitives import branches as _branches
 from rabbet.primitives import logic, loops
 from rabbet.program import python_scalars
-from rabbet.program.jaxpr import evaluate, open_consts
-from rabbet.runtime.values import traceable
+from rabbet.program.jaxpr import consts_as_inputs, evaluate
+from rabbet.runtime.values import array_or_tracer
 from rabbet.trace.interpreter import is_tracer, typeof
 from rabbet.trace.staging import stage
 from rabbet.tree_util import keystr
@@ -34,10 +34,10 @@ class Body:
         def flat(*leaves):
             result = fun(*tree.unflatten(in_tree, list(leaves)))
             outs, self.out_tree = tree.flatten(result)
-            return [traceable(x) for x in outs]
+            return [array_or_tracer(x) for x in outs]
 
         closed = stage(named_like(flat, fun), avals, getattr(fun, "__name__", "body"))
-        self.program, self.consts = open_consts(closed), list(closed.consts)
+        self.program, self.consts = consts_as_inputs(closed), list(closed.consts)
         self.out_avals = self.program.out_avals
 
     def named_out(self, i):
@@ -50,7 +50,7 @@ class Body:
 def _flat(values):
     leaves, treedef = tree.flatten(values)
     # Python numbers stay: in a program they are literals, whose value the compiler knows.
-    return [x if python_scalars.is_python_scalar(x) else traceable(x) for x in leaves], treedef
+    return [x if python_scalars.is_python_scalar(x) else array_or_tracer(x) for x in leaves], treedef
 
 
 def _scalar(who, value, kinds, wanted):
@@ -373,7 +373,9 @@ def _scan_in_python(f, init, xs, n, reverse):
         carry, y = f(carry, tree.map(lambda x, i=i: x[i], xs))
         ys.append(y)
     ys = ys[::-1] if reverse else ys
-    return carry, tree.map(lambda *parts: shapes.stack([traceable(p) for p in parts]), *ys) if ys else None
+    return carry, tree.map(
+        lambda *parts: shapes.stack([array_or_tracer(p) for p in parts]), *ys
+    ) if ys else None
 
 
 def fori_loop(lower, upper, body_fun, init_val, *, unroll=None):

@@ -14,7 +14,9 @@ import numpy as np
 from rabbet import dtypes
 from rabbet.lax import refusals, shapes, values
 from rabbet.lax.indexing import reads
-from rabbet.lax.promotion import beside, cast, is_array_like, promoted, spread
+from rabbet.lax.indexing.updates import Indexer
+from rabbet.lax.powers import power, strong
+from rabbet.lax.promotion import beside, broadcast_operands, cast_operand, is_array_like, promote_operands
 from rabbet.messages.tracebacks import fold_traceback, folded, folds_itself
 from rabbet.primitives import convert, elementwise, logic, powers
 from rabbet.program import python_scalars
@@ -62,7 +64,7 @@ def true_divide(x, y):
     dtype = typeof(y if python_scalars.is_python_scalar(x) else x).dtype
     if dtypes.kind(dtype) in "biu":
         wide = dtypes.to_inexact(dtype)
-        x, y = cast(x, typeof(x), wide), cast(y, typeof(y), wide)
+        x, y = cast_operand(x, typeof(x), wide), cast_operand(y, typeof(y), wide)
     return elementwise.div(x, y)
 
 
@@ -102,64 +104,16 @@ def _float_divmod(x, y):
     return elementwise.round_even(quotient), logic.select_n(below, rest, elementwise.add(rest, y))
 
 
-def power(x, y):
-    """``x ** y``; a static int exponent becomes repeated squaring."""
-    if type(y) is int and not python_scalars.is_python_scalar(x):
-        kind = dtypes.kind(typeof(x).dtype)
-        if kind in "fc" or (kind in "iu" and y >= 0):
-            return powers.integer_pow(x, y=y)
-        if kind in "iu":
-            raise TypeError(
-                f"integers cannot be raised to the negative power {y}; convert the base to a float dtype"
-            )
-    x, y = promoted(x, y)
-    dtype = typeof(x).dtype if not python_scalars.is_python_scalar(x) else typeof(y).dtype
-    if dtypes.kind(dtype) in "fc":
-        return powers.pow(x, y)
-    return integer_power(x, y, dtype)
-
-
-def integer_power(x, y, dtype):
-    """``x ** y`` for integer arrays, by squaring over the bits of the exponent; 0 for negative exponents,
-    as NumPy wraps.
-    """
-    if dtypes.kind(dtype) == "b":
-        dtype = np.dtype("int32")
-        x, y = cast(x, typeof(x), dtype), cast(y, typeof(y), dtype)
-    x, y = spread([_strong(x, dtype), _strong(y, dtype)])
-    weak = typeof(x).weak_type and typeof(y).weak_type
-    one = shapes.full_like(x, 1, None if weak else dtype)
-    result, square = one, x
-    for bit in range(dtypes.itemsize_bits(dtype)):
-        odd = logic.ne(logic.bitwise_and(logic.shift_right_logical(y, bit), 1), 0)
-        result = logic.select_n(odd, result, elementwise.mul(result, square))
-        square = elementwise.mul(square, square)
-    if dtypes.kind(dtype) == "i":
-        result = logic.select_n(logic.lt(y, 0), result, shapes.full_like(result, 0))
-    return result
-
-
-def _strong(x, dtype):
-    """``x``, a bare Python number as a NumPy scalar of ``dtype``: for functions that treat their operands
-    one by one.
-    """
-    return (
-        python_scalars.typed(dtypes.numpy_scalar(x, dtype), dtype)
-        if python_scalars.is_python_scalar(x)
-        else x
-    )
-
-
 def together(x, y):
     """``(x, y, kind)``: both promoted, bare numbers made scalars of the common dtype, and the kind of that
     dtype.
     """
-    x, y = promoted(x, y)
+    x, y = promote_operands(x, y)
     dtype = typeof(y if python_scalars.is_python_scalar(x) else x).dtype
     if dtypes.kind(dtype) == "b":  # truth values count as integers here
         dtype = np.dtype("int32")
-        x, y = cast(x, typeof(x), dtype), cast(y, typeof(y), dtype)
-    return _strong(x, dtype), _strong(y, dtype), dtypes.kind(dtype)
+        x, y = cast_operand(x, typeof(x), dtype), cast_operand(y, typeof(y), dtype)
+    return strong(x, dtype), strong(y, dtype), dtypes.kind(dtype)
 
 
 def absolute(self):
@@ -176,7 +130,7 @@ def divmod_(x, y):
 
 def shift_right(x, y):
     """``x >> y``: signed integers keep their sign."""
-    x, y = promoted(x, y)
+    x, y = promote_operands(x, y)
     signed = dtypes.kind(typeof(y if python_scalars.is_python_scalar(x) else x).dtype) == "i"
     return (logic.shift_right_arithmetic if signed else logic.shift_right_logical)(x, y)
 
@@ -340,6 +294,21 @@ def imag(self):
     return convert.imag(self) if dtypes.kind(self.aval.dtype) == "c" else shapes.full_like(self, 0)
 
 
+def to_device(self, device, *, stream=None):
+    """The array on another device."""
+    return device_put(self, device)
+
+
+# What arrays and tracers are made of, which users have no use for.
+PARTS = frozenset({"raw", "spec", "deleted", "interpreter", "payload", "where"})
+
+
+def listed(self):
+    """What ``dir`` shows of an array: everything but its parts and private methods."""
+    names = object.__dir__(self)
+    return sorted([n for n in names if n not in PARTS and (not n.startswith("_") or n.endswith("__"))])
+
+
 def give_to(array, tracer, methods):
     """Put the methods on both classes; ``methods()`` returns the object whose functions the others are."""
     global find_methods
@@ -365,7 +334,12 @@ def give_to(array, tracer, methods):
         cls.imag = property(folded(imag), doc="The imaginary part.")
         for name in METHODS:
             setattr(cls, name, Method(name))
-    reads.give_to(array, tracer)
+        cls.__dir__ = listed
+        cls.__getitem__, cls.__setitem__, cls.__iter__ = reads.getitem, reads.setitem, reads.iterate
+        cls.at = property(
+            Indexer, doc="``x.at[index].set(value)`` and its like: changed copies. See ``IndexedArray``."
+        )
+    array.to_device = to_device
     array.__hash__ = ARRAY_HASH
     tracer.__hash__ = lambda self: id(self) >> 4
     refusals.give_to(tracer)
@@ -382,4 +356,4 @@ def _is_own(name):
 
 ARRAY_HASH = Array.__hash__
 
-__all__ = ["give_to", "promoted", "spread"]
+__all__ = ["broadcast_operands", "give_to", "promote_operands"]

@@ -17,13 +17,23 @@ from rabbet.runtime.values import to_array
 from rabbet.trace.interpreter import Tracer, typeof
 
 
-def promoted(*operands):
-    """The operands in their common dtype and shape, by the promotion lattice and NumPy's broadcasting;
-    scalars stay scalars.
+def promote_operands(*operands, to=None):
+    """The operands in their common dtype and shape, a list; bare numbers stay numbers.
+
+    Args:
+      operands: arrays, NumPy arrays and numbers.
+      to: ``(dtype, weak)``, the dtype to take instead and whether it is weak; by default what the operands
+        promote to.
+
+    Example:
+      >>> from rabbet.extend.functions import promote_operands
+      >>> x, y, z = promote_operands(np.ones((2, 1), np.float16), np.ones(3, np.float32), 2.0)
+      >>> rb.typeof(x).str_short(), rb.typeof(y).str_short(), z
+      ('f32[2,3]', 'f32[2,3]', 2.0)
     """
     avals = [typeof(x) for x in operands]
-    dtype, weak = dtypes.promote(*operands)
-    return spread([cast(x, a, dtype, weak) for x, a in zip(operands, avals, strict=True)])
+    dtype, weak = dtypes.promote(*operands) if to is None else to
+    return broadcast_operands([cast_operand(x, a, dtype, weak) for x, a in zip(operands, avals, strict=True)])
 
 
 def beside(x, y):
@@ -33,11 +43,11 @@ def beside(x, y):
     a, b = typeof(x), typeof(y)
     if a.dtype != b.dtype or a.weak_type != b.weak_type:
         dtype, weak = dtypes.promote(x, y)
-        x, y = cast(x, a, dtype, weak), cast(y, b, dtype, weak)
-    return (x, y) if a.shape == b.shape or not a.shape or not b.shape else spread([x, y])
+        x, y = cast_operand(x, a, dtype, weak), cast_operand(y, b, dtype, weak)
+    return (x, y) if a.shape == b.shape or not a.shape or not b.shape else broadcast_operands([x, y])
 
 
-def cast(x, aval, dtype, weak=False):
+def cast_operand(x, aval, dtype, weak=False):
     """``x`` in ``dtype``; Python scalars stay as they are, they adopt it."""
     if python_scalars.is_python_scalar(x) and python_scalars.fits(x, dtype):
         return x
@@ -52,8 +62,14 @@ def cast(x, aval, dtype, weak=False):
     return convert.convert_element_type(x, new_dtype=dtype, weak_type=weak)
 
 
-def spread(operands):
-    """The operands broadcast to one shape, Python scalars aside."""
+def broadcast_operands(operands):
+    """The operands broadcast to one shape, Python scalars aside.
+
+    Example:
+      >>> from rabbet.extend.functions import broadcast_operands
+      >>> [np.shape(x) for x in broadcast_operands([np.ones((2, 1)), np.ones(3), 1.0])]
+      [(2, 3), (2, 3), ()]
+    """
     operands = list(operands)
     sizes = [typeof(x).shape for x in operands]
     if len(set(sizes)) > 1:
@@ -77,5 +93,11 @@ def rank_promotion(x, have, full):
 
 
 def is_array_like(x):
-    """Whether ``x`` may stand beside an array in arithmetic: arrays, NumPy arrays and numbers."""
+    """Whether ``x`` may stand beside an array in arithmetic: arrays, NumPy arrays and numbers.
+
+    Example:
+      >>> from rabbet.extend.functions import is_array_like
+      >>> is_array_like(np.ones(3)), is_array_like([1.0, 2.0])
+      (True, False)
+    """
     return isinstance(x, (bool, int, float, complex, np.ndarray, np.generic, Tracer, Array))

@@ -7,8 +7,9 @@ import numpy as np
 from rabbet import dtypes, tree
 from rabbet.primitives import convert, elementwise, logic, powers
 from rabbet.program import python_scalars
+from rabbet.runtime import values
 from rabbet.runtime.array import Array
-from rabbet.runtime.values import to_array, with_weak_type
+from rabbet.runtime.values import to_array
 from rabbet.trace.interpreter import typeof
 
 
@@ -37,10 +38,17 @@ def convert_element_type(operand, new_dtype):
     return convert.convert_element_type(operand, new_dtype=dtype, weak_type=weak)
 
 
-def as_weak(operand, weak=True):
-    """``operand`` with a weak type, or without one; an array keeps its memory."""
+def with_weak_type(operand, weak=True):
+    """``operand`` with a weak type, or without one; an array keeps its memory.
+
+    Example:
+      >>> from rabbet.extend.functions import with_weak_type
+      >>> x = rb.device_put(np.float32(1))
+      >>> with_weak_type(x).weak_type, with_weak_type(2.0, False).weak_type
+      (True, False)
+    """
     if type(operand) is Array:
-        return with_weak_type(operand, weak)
+        return values.with_weak_type(operand, weak)
     aval = typeof(operand)
     if aval.weak_type == weak:
         return operand

@@ -19,7 +19,7 @@ class Locations:
         try:
             return self._names[where]
         except KeyError:
-            position = source_positions.position(where)
+            position = source_positions.source_position(where)
             symbol = self._symbol(f'"{_escape(position.file)}":{position.line}:{position.column or 0}')
             if type(where) is source_positions.Scoped:
                 symbol = self._symbol(f'"{_escape("/".join(where.scopes))}"({symbol})')

@@ -18,8 +18,20 @@ from itertools import islice
 from typing import NamedTuple
 
 __all__ = [
-    "Position", "Site", "add_internal_root", "address", "caller", "definition_site", "describe_function",
-    "is_internal", "name_of", "named_like", "position", "short_path", "stacklevel", "wraps",
+    "Position",
+    "Site",
+    "add_internal_root",
+    "address",
+    "caller",
+    "definition_site",
+    "describe_function",
+    "is_internal",
+    "name_of",
+    "named_like",
+    "short_path",
+    "source_position",
+    "stacklevel",
+    "wraps",
 ]  # fmt: skip
 
 _positions = {}
@@ -205,9 +217,21 @@ def wraps(function):
     return decorate
 
 
-def position(where):
-    """The ``Position`` of a pair that ``caller`` returned."""
-    code, lasti = where
+def source_position(where=None):
+    """Where in the user's program something stands, as file, line, column and function; its text is
+    ``file:line``.
+
+    Args:
+      where: what an ``Equation`` or ``context`` has as its ``where``; None: the user's line that runs now.
+
+    Example:
+      >>> from rabbet.extend.functions import source_position
+      >>> def whose_line():
+      ...     return source_position().function
+      >>> whose_line()
+      'whose_line'
+    """
+    code, lasti = where or caller()
     # By the identity of the code, because hashing a code object reads all of it. The entry keeps the code
     # alive.
     known = _positions.get((id(code), lasti))
@@ -275,7 +299,15 @@ def address(function):
 
 
 def describe_function(function):
-    """``name (file:line)`` of a function, for messages."""
+    """``name (file:line)`` of a function, for messages.
+
+    Example:
+      >>> from rabbet.extend.functions import describe_function
+      >>> def layer(x):
+      ...     return x
+      >>> describe_function(layer).partition(" ")[0]
+      'layer'
+    """
     name = getattr(function, "__qualname__", None) or getattr(function, "__name__", None)
     if name is None and isinstance(function, functools.partial):
         name = f"partial of {getattr(function.func, '__qualname__', type(function.func).__name__)}"
@@ -283,7 +315,15 @@ def describe_function(function):
 
 
 def named_like(wrapper, function):
-    """Let messages name ``function`` where they meet ``wrapper``; returns ``wrapper``."""
+    """Let messages name ``function`` where they meet ``wrapper``; returns ``wrapper``.
+
+    Example:
+      >>> from rabbet.extend.functions import describe_function, named_like
+      >>> def layer(x):
+      ...     return x
+      >>> describe_function(named_like(lambda x: layer(x), layer)).partition(" ")[0]
+      'layer'
+    """
     wrapper.__wrapped__ = function
     name = getattr(function, "__qualname__", None) or getattr(function, "__name__", None)
     if isinstance(name, str):

@@ -53,13 +53,14 @@ def scan(group: str) -> list[EntryPoint]:
 def owner(entry_point: EntryPoint) -> Distribution | None:
     """The distribution that declares ``entry_point``, or None where no installed one does.
 
-    Packages usually carry their distribution's name, so that guess is verified first; only when it fails are
-    all installed packages read.
+    Packages usually carry their distribution's name (``rabbet_jit``, or ``rabbet.lax.linalg`` of
+    rabbet-linalg), so that guess is verified first; only when it fails are all installed packages read.
     """
     if entry_point.dist is not None:
         return entry_point.dist
     try:
-        guess = importlib.metadata.distribution(package_of(entry_point).replace(".", "-"))
+        first, *inside = package_of(entry_point).split(".")
+        guess = importlib.metadata.distribution("-".join([first, *inside[-1:]]))
         if _declares(guess, entry_point):
             return guess
     except importlib.metadata.PackageNotFoundError:
@@ -79,10 +80,17 @@ def key(entry_point: EntryPoint) -> tuple[str, str, str]:
     return entry_point.name, entry_point.value, entry_point.group
 
 
+# Packages of core's in whose folder plugins may have modules of their own.
+NAMESPACES = frozenset(["rabbet", "rabbet.experimental", "rabbet.lax"])
+
+
 def package_of(entry_point: EntryPoint) -> str:
-    """The package behind an entry point: ``rabbet_jit`` or, in rabbet's own folder, ``rabbet.numpy``."""
+    """The package behind an entry point: ``rabbet_jit`` or, in rabbet's own folders, ``rabbet.numpy`` and
+    ``rabbet.lax.linalg``.
+    """
     parts = entry_point.module.split(".")
-    return ".".join(parts[:2]) if parts[0] == "rabbet" else parts[0]
+    names = [".".join(parts[: i + 1]) for i in range(len(parts))]
+    return next((name for name in names if name not in NAMESPACES), entry_point.module)
 
 
 def normalise(name: str) -> str:

@@ -8,7 +8,7 @@ hook.
 from rabbet.lowering.known_values import Known
 from rabbet.lowering.regions import Region, types_of
 from rabbet.primitives import transposition, zeros
-from rabbet.program.jaxpr import evaluate, open_consts
+from rabbet.program.jaxpr import consts_as_inputs, evaluate
 from rabbet.rules.payloads import Linear, Zero
 from rabbet.rules.primitive import Primitive
 from rabbet.trace import bodies
@@ -97,7 +97,7 @@ def transpose_cond(op, cts, index, *operands):
     nonzero = tuple([type(ct) is not Zero for ct in cts])
     made = [transposed_whole(branch, linear, nonzero) for branch in op.params["branches"]]
     captured = [c for closed in made for c in closed.consts]
-    branches = tuple(with_all_consts([open_consts(c) for c in made], [len(c.consts) for c in made]))
+    branches = tuple(with_all_consts([consts_as_inputs(c) for c in made], [len(c.consts) for c in made]))
     known = [x for x in operands if type(x) is not Linear]
     given = [ct for ct in cts if type(ct) is not Zero]
     results = iter(cond(index, *captured, *known, *given, branches=branches))
@@ -119,7 +119,8 @@ def transposed_whole(jaxpr, linear, nonzero):
                 jaxpr, linear, args[: len(known)], nonzero, args[len(known) :]
             )
             return [
-                zeros.full(a.strong(), 0) if r is None else r for r, a in zip(results, targets, strict=True)
+                zeros.full_of_type(a.strong(), 0) if r is None else r
+                for r, a in zip(results, targets, strict=True)
             ]
 
         return stage(flat, known + given, f"transpose_{jaxpr.name}")

@@ -15,7 +15,7 @@ from it (``RuleTable.derived_from``), the function is staged and becomes an equa
 
 from rabbet.primitives import transposition
 from rabbet.program.context import Context, context
-from rabbet.program.jaxpr import evaluate, open_consts
+from rabbet.program.jaxpr import consts_as_inputs, evaluate
 from rabbet.rules.payloads import Linear, Zero
 from rabbet.rules.primitive import Primitive
 from rabbet.trace import bodies, carrying, named_axes
@@ -82,7 +82,7 @@ def is_bottom(interpreter):
 def staged(function, rules, args, name):
     """The call as an equation; what the function captured becomes its first operands."""
     closed = stage(function, [typeof(a) for a in args], name)
-    return bind([*closed.consts, *args], open_consts(closed), rules, len(closed.consts), name)
+    return bind([*closed.consts, *args], consts_as_inputs(closed), rules, len(closed.consts), name)
 
 
 def bind(operands, body, rules, consts, name):

@@ -10,7 +10,7 @@ from rabbet.errors import MissingRule
 from rabbet.primitives import barrier, elementwise
 from rabbet.primitives.standard import transpose
 from rabbet.program.context import context
-from rabbet.program.jaxpr import Var, open_consts
+from rabbet.program.jaxpr import Var, consts_as_inputs
 from rabbet.rules.payloads import Linear, Zero
 from rabbet.rules.tables import Decomposed, reached
 from rabbet.trace.interpreter import Tracer, typeof
@@ -76,7 +76,7 @@ def transposed_parts(parts, op, ct, operands):
     known = [*closed.consts, *[x for x in operands if type(x) is not Linear]]
     flags = (False,) * len(closed.consts) + linear
     given = [c for c in cts if type(c) is not Zero]
-    results = iter(transpose_program(open_consts(closed), flags, known, nonzero, given))
+    results = iter(transpose_program(consts_as_inputs(closed), flags, known, nonzero, given))
     return tuple([next(results) if lin else None for lin in linear])
 
 
@@ -131,7 +131,7 @@ def _transpose(jaxpr, linear, nonzero):
         return [r for r in results if r is not None]
 
     closed = stage(flat, known_avals + ct_avals, f"transpose_{jaxpr.name}")
-    return open_consts(closed), produced, closed.consts
+    return consts_as_inputs(closed), produced, closed.consts
 
 
 def transpose_program(jaxpr, linear, known, nonzero, given):

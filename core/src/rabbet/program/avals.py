@@ -30,6 +30,12 @@ class ShapedArray:
       weak_type: True if the dtype gives way to the other operand's in promotion.
 
     Two equal calls return the same object; compare with ``is`` or ``==`` alike.
+
+    Example:
+      >>> from rabbet.extend.primitive import ShapedArray
+      >>> aval = ShapedArray((2, 3), "float32")
+      >>> aval.str_short(), aval.size, aval is ShapedArray((2, 3), np.float32)
+      ('f32[2,3]', 6, True)
     """
 
     __slots__ = (

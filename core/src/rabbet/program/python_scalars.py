@@ -14,17 +14,28 @@ _python_scalars = frozenset(PYTHON_SCALARS)
 
 
 def is_python_scalar(x):
-    """Whether ``x`` is a bare Python number, whose dtype is weak."""
+    """Whether ``x`` is a bare Python number, whose dtype is weak.
+
+    Example:
+      >>> from rabbet.extend.functions import is_python_scalar
+      >>> is_python_scalar(2.0), is_python_scalar(np.float32(2))
+      (True, False)
+    """
     return type(x) in _python_scalars
 
 
-def adopted_avals(op, args, type_of):
+def operand_avals(op, args, type_of):
     """The avals of ``args``, with each Python scalar typed by the arrays beside it if the primitive says so.
 
     Args:
       op: the operator.
       args: its operands; at least one is a Python scalar.
       type_of: gives the aval of an operand.
+
+    Example:
+      >>> from rabbet.extend.primitive import operand_avals
+      >>> [a.str_short() for a in operand_avals(lax.mul.op(), [np.ones(2, np.float16), 2.0], rb.typeof)]
+      ['f16[2]', 'f16[]']
     """
     first = op.primitive.adopt
     if first == 0 and len(args) == 2:

@@ -10,7 +10,8 @@ from numpy import asarray
 from rabbet import dtypes
 from rabbet.errors import DeletedArrayError
 from rabbet.messages.tracebacks import fold_traceback, folds_itself
-from rabbet.runtime import adapter, dlpack, failures, transfer_guards
+from rabbet.runtime import adapter, dlpack, failures, reading, transfer_guards
+from rabbet.runtime.devices import default_device
 from rabbet.runtime.placement import placement
 from rabbet.runtime.sharding import SingleDeviceSharding
 from rabbet.trace.interpreter import Tracer
@@ -96,12 +97,6 @@ class Array(metaclass=ArrayType):
             raise self.deleted()
         adapter.start_copy_to_host([self.raw])
 
-    def to_device(self, device, *, stream=None):
-        """The array on another device."""
-        from rabbet.runtime.transfer import device_put
-
-        return device_put(self, device)
-
     # ----------------------------------------------------------------------------------------- to the host
     def _value(self):
         lent = self.spec.lent
@@ -122,7 +117,7 @@ class Array(metaclass=ArrayType):
         if self.aval.dtype == dtypes.float0:
             return np.zeros(self.aval.shape, dtypes.float0)
         transfer_guards.to_host(self.aval, self.spec.device)
-        return failures.translated(adapter.to_numpy, self.raw)
+        return failures.translated(reading.to_numpy, self.raw)
 
     def deleted(self):
         """The error for using this array after it was deleted or donated."""
@@ -224,7 +219,7 @@ class Array(metaclass=ArrayType):
             return f"Array({self.aval.str_short()}, deleted)"
         if isinstance(self.aval.dtype, dtypes.ExtendedDType):
             return (
-                f"Array({self.aval.shape}, dtype={self.aval.dtype}) overlaying:\n{adapter.to_numpy(self.raw)}"
+                f"Array({self.aval.shape}, dtype={self.aval.dtype}) overlaying:\n{reading.to_numpy(self.raw)}"
             )
         weak = ", weak_type=True" if self.aval.weak_type else ""
         tail = f"dtype={self.aval.dtype.name}{weak})"
@@ -246,7 +241,7 @@ class Array(metaclass=ArrayType):
 
     def __reduce__(self):
         if isinstance(self.aval.dtype, dtypes.ExtendedDType):
-            return _unpickle_physical, (adapter.to_numpy(self.raw), self.aval)
+            return _unpickle_physical, (reading.to_numpy(self.raw), self.aval)
         return _unpickle, (self._value(), self.aval.weak_type)
 
     def __copy__(self):
@@ -255,7 +250,7 @@ class Array(metaclass=ArrayType):
     def __deepcopy__(self, memo):
         if self.raw.is_deleted():
             raise self.deleted()
-        raw = adapter.copy_to_device(self.raw, self.spec.device.raw, self.spec.sharding, always_copy=True)
+        raw = reading.copy_to_device(self.raw, self.spec.device.raw, self.spec.sharding, always_copy=True)
         return Array(raw, self.spec)
 
     def addressable_data(self, index):
@@ -289,6 +284,4 @@ def _unpickle(value, weak_type):
 
 
 def _unpickle_physical(value, aval):
-    from rabbet.runtime.devices import default_device
-
     return from_host(np.ascontiguousarray(value).reshape(aval.physical.shape), aval, default_device(), False)

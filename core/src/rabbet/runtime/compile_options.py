@@ -71,9 +71,14 @@ def merge(base, extra):
     return merged
 
 
-def plain_options(extra):
+def normalize_compiler_options(extra):
     """Return options with their values as XLA wants them; ConfigError for what is no mapping of names to
     values.
+
+    Example:
+      >>> from rabbet.extend.backend import normalize_compiler_options
+      >>> normalize_compiler_options({"xla_llvm_disable_expensive_passes": True})
+      {'xla_llvm_disable_expensive_passes': True}
     """
     if not isinstance(extra, Mapping):
         raise ConfigError(f"compiler options are a dict of name and value, got {type(extra).__name__}")
@@ -82,7 +87,7 @@ def plain_options(extra):
 
 def checked_extra(device, extra):
     """Return `extra` with its values as XLA wants them, or raise ConfigError."""
-    values = plain_options(extra)
+    values = normalize_compiler_options(extra)
     for name, value in values.items():
         check(device, name, value, type(value))  # type: ignore[arg-type]  # a type has a hash
     return values

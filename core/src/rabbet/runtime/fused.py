@@ -17,7 +17,7 @@ from rabbet.dtypes.table import DEFAULTS
 from rabbet.messages.argument_names import argument_name
 from rabbet.program import python_scalars
 from rabbet.program.avals import ShapedArray
-from rabbet.program.jaxpr import open_consts
+from rabbet.program.jaxpr import consts_as_inputs
 from rabbet.runtime import dispatch, program, values
 from rabbet.runtime.array import Array
 from rabbet.runtime.evaluation import EVALUATION
@@ -40,9 +40,12 @@ def fused(function=None, *, static=()):
         themselves.
 
     Example:
+      >>> from rabbet.extend.functions import fused
       >>> @fused(static=("axis",))
-      ... def center(x, axis=None):
-      ...     return x - x.mean(axis)
+      ... def center(x, axis=0):
+      ...     return x - lax.reduce_sum(x, (axis,)) / x.shape[axis]
+      >>> center(np.float32([1, 2, 6]))
+      Array([-2., -1.,  3.], dtype=float32)
     """
     if function is None:
         return functools.partial(fused, static=static)
@@ -211,7 +214,7 @@ def _is_wide(dtype):
 
 def _array(x, device, wide):
     if type(x) is Array:
-        return x if x.spec.device is device else values.moved(x, device, x.spec.committed)
+        return x if x.spec.device is device else values.copy_to_device(x, device, x.spec.committed)
     if wide and type(x) in (int, float, complex):
         return values.scalar_array(x, ShapedArray((), DEFAULTS[True][type(x)], True), device)
     if wide and isinstance(x, (np.ndarray, np.generic)):
@@ -260,6 +263,6 @@ def _compile(function, signature):
     name = getattr(function, "__name__", "fused")
     closed = stage(flat, [typeof(a) for a in signature.arrays], name)
     consts = [values.to_array(c, signature.device) for c in closed.consts]
-    lowering = program.lower(open_consts(closed), signature.device.platform, name)
+    lowering = program.lower(consts_as_inputs(closed), signature.device.platform, name)
     made = program.compile(lowering, signature.device)
     return _Compiled(made, signature.committed, consts, treedef)

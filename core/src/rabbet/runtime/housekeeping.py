@@ -9,7 +9,7 @@ from rabbet.program.avals import ShapedArray
 from rabbet.rules import primitive
 from rabbet.runtime import program, transfer_guards, values
 from rabbet.runtime.array import Array
-from rabbet.runtime.devices import default_clients
+from rabbet.runtime.devices import default_clients, forget_when_forked
 from rabbet.runtime.placement import placement
 
 
@@ -68,8 +68,18 @@ def clear_caches():
 
 
 _forgetters = [values._scalars.clear, program.shared.clear]
+forget_when_forked.append(clear_caches)
 
 
 def on_clear_caches(forget):
-    """Call ``forget()`` whenever ``clear_caches`` is called; for whoever keeps compiled programs."""
+    """Call ``forget()`` whenever ``clear_caches`` is called; for whoever keeps compiled programs.
+
+    Example:
+      >>> from rabbet.extend.functions import on_clear_caches
+      >>> kept = {"program": 1}
+      >>> on_clear_caches(kept.clear)
+      >>> rb.clear_caches()
+      >>> kept
+      {}
+    """
     _forgetters.append(forget)

@@ -2,7 +2,7 @@
 
 import functools
 
-from rabbet.runtime import adapter, devices
+from rabbet.runtime import devices
 
 
 @functools.cache
@@ -25,4 +25,4 @@ def profile_data_of(serialized):
 
 def memory_profile(backend=None):
     """What holds the memory of a platform's devices, as a gzipped profile for ``pprof``."""
-    return adapter.heap_profile(devices.client_of(backend).raw)
+    return devices.client_of(backend).raw.heap_profile()

@@ -31,7 +31,7 @@ class HostAval:
 
 
 def to_numpy(raw):
-    """`adapter.to_numpy`, for an array that is not deleted."""
+    """`reading.to_numpy`, for an array that is not deleted."""
     devices = adapter.devices_of(raw)
     if len(devices) > 1:
         return assemble(raw)

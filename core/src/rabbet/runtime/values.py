@@ -7,7 +7,7 @@ import numpy as np
 from rabbet.messages.source_positions import describe_function
 from rabbet.program import python_scalars
 from rabbet.program.avals import ShapedArray
-from rabbet.runtime import adapter, failures, transfer_guards
+from rabbet.runtime import dlpack, failures, reading, transfer_guards
 from rabbet.runtime.array import Array, from_host
 from rabbet.runtime.devices import default_device
 from rabbet.runtime.placement import placement
@@ -50,6 +50,11 @@ def to_array(x, device=None, dtype=None):
     Raises:
       UnexpectedTracerError: if ``x`` is a tracer of a transformation that has finished.
       TypeError: if ``x`` is not array-like.
+
+    Example:
+      >>> from rabbet.extend.functions import to_array
+      >>> to_array(np.arange(3)).dtype.name, to_array(np.arange(3), dtype="int64").dtype.name
+      ('int32', 'int64')
     """
     if type(x) is Array:
         return x
@@ -62,8 +67,6 @@ def to_array(x, device=None, dtype=None):
         return host_array(host, ShapedArray(host.shape, dtype), device or default_device())
     if not isinstance(x, NUMBERS):
         x = foreign(x)
-        if type(x) is Array:
-            return x
     aval = typeof(x)
     if python_scalars.is_python_scalar(x) and type(x) is not complex:
         return scalar_array(x, aval, device or default_device())
@@ -74,12 +77,20 @@ NUMBERS = (bool, int, float, complex, np.ndarray, np.generic, python_scalars.Typ
 
 
 def foreign(x):
-    """An array of another library, copied, by DLPack or NumPy's protocols; anything else as it is."""
-    if hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__"):
-        from rabbet.runtime.transfer import from_dlpack  # which imports this module
+    """An array of another library as one of NumPy's, by DLPack or NumPy's protocols; anything else as it is.
 
+    Raises:
+      TypeError: for one on another device than the processor.
+    """
+    if hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__"):
+        kind, _ = x.__dlpack_device__()
+        if kind not in dlpack.CPU_LIKE:
+            raise TypeError(
+                f"{type(x).__name__} lies in a device's memory; take it by rb.dlpack.from_dlpack(x), which "
+                "shares it"
+            )
         try:
-            return from_dlpack(x, copy=True)
+            return dlpack.consume(x.__dlpack__())
         except (BufferError, TypeError, ValueError, RuntimeError):
             pass  # such as a tensor that requires a gradient; perhaps NumPy can read it
     if hasattr(x, "__array__") or hasattr(x, "__array_interface__"):
@@ -89,12 +100,20 @@ def foreign(x):
     return x
 
 
-def traceable(x):
+def array_or_tracer(x):
     """``x`` as transformations take it: arrays and tracers as they are, NumPy arrays and scalars as arrays
     on the default device.
 
     Raises:
       TypeError: if ``x`` is not array-like.
+
+    Example:
+      >>> from rabbet.extend.functions import array_or_tracer
+      >>> array_or_tracer(np.arange(3))
+      Array([0, 1, 2], dtype=int32)
+      >>> x = rb.device_put(np.float32(1))
+      >>> array_or_tracer(x) is x
+      True
     """
     return x if type(x) is Array or type(x) is Tracer else to_array(x)
 
@@ -111,12 +130,12 @@ def operands(op, args):
         for a in args:
             if type(a) is Tracer:
                 raise leaked(a)
-        avals = python_scalars.adopted_avals(op, args, typeof)
+        avals = python_scalars.operand_avals(op, args, typeof)
     device, committed = common_device(args, op.primitive.name)
     arrays = []
     for i, a in enumerate(args):
         if type(a) is Array:
-            arrays.append(a if a.spec.device is device else moved(a, device, a.spec.committed))
+            arrays.append(a if a.spec.device is device else copy_to_device(a, device, a.spec.committed))
         elif avals is not None and python_scalars.is_python_scalar(a):
             arrays.append(scalar_array(a, avals[i], device))
         else:
@@ -138,6 +157,12 @@ def common_device(values, what, name="argument {}".format):
 
     Raises:
       ValueError: for arrays that were put on different devices; names two of them.
+
+    Example:
+      >>> from rabbet.extend.backend import common_device
+      >>> x = rb.device_put(np.float32(1), rb.devices()[0])
+      >>> common_device([x, 2.0], "my function") == (rb.devices()[0], True)
+      True
     """
     first = found = None
     for x in values:
@@ -167,15 +192,22 @@ def different_devices(values, what, name):
     )
 
 
-def moved(array, device, committed):
-    """``array`` copied to ``device`` (the same memory if it is there)."""
+def copy_to_device(array, device, committed):
+    """``array`` copied to ``device`` (the same memory if it is there).
+
+    Example:
+      >>> from rabbet.extend.backend import copy_to_device
+      >>> x = rb.device_put(np.float32(1))
+      >>> copy_to_device(x, rb.devices()[0], True).committed
+      True
+    """
     if array.raw.is_deleted():
         raise array.deleted()
     spec = placement(array.aval, device, committed)
     if array.spec.device is device:
         return Array(array.raw, spec)
     transfer_guards.between(array.aval, device)
-    return Array(failures.translated(adapter.copy_to_device, array.raw, device.raw, spec.sharding), spec)
+    return Array(failures.translated(reading.copy_to_device, array.raw, device.raw, spec.sharding), spec)
 
 
 def with_weak_type(array, weak_type):
@@ -187,12 +219,12 @@ def with_weak_type(array, weak_type):
 
 
 __all__ = [
+    "array_or_tracer",
     "common_device",
+    "copy_to_device",
     "host_array",
-    "moved",
     "operands",
     "scalar_array",
     "to_array",
-    "traceable",
     "with_weak_type",
 ]

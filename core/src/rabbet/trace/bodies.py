@@ -11,13 +11,19 @@ A value the interpreter never touched is *plain*: it is its own single leaf, and
 from typing import Any, NamedTuple
 
 from rabbet import tree
-from rabbet.program.jaxpr import evaluate, open_consts
+from rabbet.program.jaxpr import consts_as_inputs, evaluate
 from rabbet.trace.interpreter import Tracer, payload_of, run_traced, typeof
 from rabbet.trace.staging import stage
 
 
 class Plain:
-    """The static part of a value that the interpreter has not touched; the bottom of every join."""
+    """The static part of a value that the interpreter has not touched; the bottom of every join.
+
+    Example:
+      >>> from rabbet.extend.transform import PLAIN, Interpreter, take_apart
+      >>> take_apart(Interpreter(), [1.0])[1] == (PLAIN,)
+      True
+    """
 
     def __repr__(self):
         return "PLAIN"
@@ -52,6 +58,12 @@ def take_apart(interpreter, values):
 
     Returns:
       (leaves, structures): one structure per value, ``PLAIN`` or the payload's treedef.
+
+    Example:
+      >>> from rabbet.extend.transform import PLAIN, Interpreter, take_apart
+      >>> leaves, structures = take_apart(Interpreter(), [1.0, 2.0])
+      >>> leaves, structures == (PLAIN, PLAIN)
+      ([1.0, 2.0], True)
     """
     leaves, structures = [], []
     for x in values:
@@ -72,6 +84,13 @@ def take_apart(interpreter, values):
 def put_together(interpreter, structures, leaves):
     """The inverse of ``take_apart``: tracers (by the interpreter's ``wrap``) and plain values. A state is
     given to the interpreter and is not among the values.
+
+    Example:
+      >>> from rabbet.extend.transform import Interpreter, put_together, take_apart
+      >>> interpreter = Interpreter()
+      >>> leaves, structures = take_apart(interpreter, [1.0, 2.0])
+      >>> put_together(interpreter, structures, leaves)
+      [1.0, 2.0]
     """
     values, at = [], 0
     for structure in structures:
@@ -129,7 +148,7 @@ def interpret(interpreter, jaxpr, structures, leaf_avals, outputs=None, state_at
         return [leaf for x, s in zip(outs, outputs, strict=True) for leaf in forced(inner, x, s)]
 
     closed = stage(flat, leaf_avals, jaxpr.name)
-    result = open_consts(closed), out_structures, list(closed.consts)
+    result = consts_as_inputs(closed), out_structures, list(closed.consts)
     if memo is not None and not closed.consts:
         jaxpr.memo[memo] = result
     return result
@@ -170,7 +189,13 @@ def number_of_leaves(structures):
 
 # ---------------------------------------------------------------------------------- joining and forcing
 class Hole:
-    """Stands for a leaf where only a payload's static part is looked at."""
+    """Stands for a leaf where only a payload's static part is looked at.
+
+    Example:
+      >>> from rabbet.extend.transform import HOLE
+      >>> rb.tree.leaves((HOLE, HOLE)) == [HOLE, HOLE]
+      True
+    """
 
     def __repr__(self):
         return "*"

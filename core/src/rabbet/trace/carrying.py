@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from rabbet import tree
-from rabbet.program.jaxpr import Jaxpr, evaluate, open_consts
+from rabbet.program.jaxpr import Jaxpr, consts_as_inputs, evaluate
 from rabbet.trace import bodies
 from rabbet.trace.interpreter import Tracer, payload_of, run_traced, typeof
 from rabbet.trace.staging import stage
@@ -111,7 +111,7 @@ def _uniformly(interpreter, op, args):
     outputs = (uniform.structure,) * len(body.outvars)
     first = len(closed.consts) + bodies.number_of_leaves(structures[:n])
     last = len(closed.consts) + len(leaves)
-    made = open_consts(closed)
+    made = consts_as_inputs(closed)
     passage = Passage(interpreter, structures[n:], outputs, made, first, last, op.params["name"])
 
     def finish(outs):

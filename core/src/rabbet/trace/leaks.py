@@ -7,31 +7,29 @@ import gc
 
 from rabbet import tree
 from rabbet.errors import UnexpectedTracerError
-from rabbet.messages.source_positions import position
+from rabbet.messages.source_positions import source_position
 from rabbet.program.context import context
 
 
-def check(interpreter, outs):
+def check(interpreter, outs, kind):
     """Raise ``UnexpectedTracerError`` for tracers of a finished interpreter that somebody still holds;
-    ``outs``, a pytree, are those that it returned.
+    ``outs``, a pytree, are those that it returned, and ``kind`` is their class.
     """
-    from rabbet.trace.interpreter import Tracer  # which imports this module
-
-    returned = {id(x) for x in tree.leaves(outs, is_leaf=lambda x: type(x) is Tracer)}
+    returned = {id(x) for x in tree.leaves(outs, is_leaf=lambda x: type(x) is kind)}
     gc.collect()
     kept = [
         x for x in gc.get_objects()
-        if type(x) is Tracer and x.interpreter is interpreter and id(x) not in returned
+        if type(x) is kind and x.interpreter is interpreter and id(x) not in returned
     ]  # fmt: skip
     if not kept:
         return
     lines = [
-        f"  {x.aval.str_short()}{'' if x.where is None else f', made at {position(x.where)}'}"
+        f"  {x.aval.str_short()}{'' if x.where is None else f', made at {source_position(x.where)}'}"
         f"{'' if (owner := holder(x, kept)) is None else f', held by {owner}'}"
         for x in kept[:5]
     ]
     more = [f"  and {len(kept) - 5} more"] if len(kept) > 5 else []
-    where = "" if context.where is None else f" at {position(context.where)}"
+    where = "" if context.where is None else f" at {source_position(context.where)}"
     first = f"{interpreter.describe()} has finished{where}, and values of it are still held"
     last = "Return them from the transformed function instead of storing them."
     raise UnexpectedTracerError("\n".join([f"{first} (config.check_tracer_leaks):", *lines, *more, last]))

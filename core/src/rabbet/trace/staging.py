@@ -48,7 +48,7 @@ class Stage(Interpreter):
             inputs.append(v)
             avals.append(v.aval)
         if loose:
-            avals = python_scalars.adopted_avals(op, args, typeof)
+            avals = python_scalars.operand_avals(op, args, typeof)
             for i, v in enumerate(inputs):
                 if type(v) in PYTHON:
                     inputs[i] = Literal(v, avals[i])
@@ -110,6 +110,14 @@ def stage(fn, avals, name=None):
 
     Returns:
       a ``ClosedJaxpr``.
+
+    Example:
+      >>> from rabbet.extend.passes import stage
+      >>> stage(lambda x: [lax.sin(x) * 2.0], [rb.typeof(np.ones(3, np.float32))]).jaxpr
+      { lambda ; a:f32[3]. let
+          b:f32[3] = sin a
+          c:f32[3] = mul b 2.0:f32[]
+        in (c,) }
     """
     stager = Stage()
     invars = [Var(a) for a in avals]
@@ -125,7 +133,7 @@ def stage(fn, avals, name=None):
         stager.alive = False
     if config.check_tracer_leaks:
         outs = None
-        leaks.check(stager, ())
+        leaks.check(stager, (), Tracer)
     held = list(stager.captured.values())
     jaxpr = Jaxpr(
         invars,

@@ -3,10 +3,11 @@
 from typing import NamedTuple
 
 from rabbet import dtypes, lax, tree
-from rabbet.extend.functions import describe_function, folded, traceable, wraps
+from rabbet.errors import MissingRule
+from rabbet.extend.functions import array_or_tracer, describe_function, folded, wraps
 from rabbet.extend.passes import evaluate
-from rabbet.extend.primitive import ShapedArray, full_of, instantiate, tangent_aval, zero_for
-from rabbet.extend.transform import MissingRule, Zero, typeof
+from rabbet.extend.primitive import ShapedArray, Zero, full_of_type, instantiate, tangent_aval, zero_tangent
+from rabbet.extend.transform import typeof
 
 from rabbet_autodiff import checks, modes
 from rabbet_autodiff.functions import Flat, aval_of, given, given_back, of_chosen, taken
@@ -53,7 +54,7 @@ def _value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, what):
         flat = Flat(of_chosen(fun, args, kwargs, numbers), treedef, has_aux)
         outs, recording = modes.record(flat, leaves)
         value = checks.scalar_output(what, fun, outs, holomorphic)
-        grads = recording.pull([full_of(typeof(value).strong(), 1)])
+        grads = recording.pull([full_of_type(typeof(value).strong(), 1)])
         grads = [given_back(g, typeof(x)) for g, x in zip(grads, leaves, strict=True)]
         gradient = tree.unflatten(treedef, grads)
         gradient = gradient[0] if isinstance(argnums, int) else gradient
@@ -319,7 +320,7 @@ class PushAgain:
 
     def outs(self):
         """The outputs; forward mode is tried with tangents that are zeros."""
-        zeros = [zero_for(typeof(x)) for x in self.leaves]
+        zeros = [zero_tangent(typeof(x)) for x in self.leaves]
         pairs = zip(zeros, self.leaves, strict=True)
         moving = [instantiate(z) if z.aval.dtype == typeof(x).dtype else z for z, x in pairs]
         outs, tangents = modes.forward(self.flat, self.leaves, moving)
@@ -336,7 +337,7 @@ class PushAgain:
         name = checks.tangent_name(self.flat.fun, self.in_tree)
         checks.same_types("linearize", self.flat.fun, [aval_of(t) for t in directions], wanted, name)
         if self.moves is not None:
-            zeros = [zero_for(typeof(x)) for x in self.leaves]
+            zeros = [zero_tangent(typeof(x)) for x in self.leaves]
             directions = [d if m else z for d, m, z in zip(directions, self.moves, zeros, strict=True)]
         outs, pushed = modes.forward(self.flat, self.leaves, directions)
         return tree.unflatten(
@@ -375,7 +376,7 @@ def linear_transpose(fun, *primals, reduce_axes=()):
         checks.same_structure(
             "linear_transpose", fun, ct_tree, flat.out_tree, ("the cotangent", "the output")
         )
-        leaves = [traceable(ct) for ct in leaves]
+        leaves = [array_or_tracer(ct) for ct in leaves]
         types = [typeof(c) for c in leaves], [typeof(o) for o in outs]
         checks.same_types("linear_transpose", fun, *types, checks.cotangent_name(flat.out_tree))
         results = recording.pull(leaves)

@@ -4,9 +4,9 @@
 
 from rabbet import lax, tree
 from rabbet.extend.bodies import Body, settled, stronger, transposed_whole, with_all_consts
-from rabbet.extend.functions import describe_function, folded, is_evaluating, traceable
-from rabbet.extend.passes import evaluate, open_consts
-from rabbet.extend.primitive import instantiate, tangent_aval, zero_for
+from rabbet.extend.functions import array_or_tracer, describe_function, folded, is_evaluating
+from rabbet.extend.passes import consts_as_inputs, evaluate
+from rabbet.extend.primitive import instantiate, tangent_aval, zero_tangent
 from rabbet.extend.transform import call_with_rules, typeof
 from rabbet.tree_util import keystr
 
@@ -70,7 +70,7 @@ class Vectors:
     def __init__(self, who, what, fun, vector):
         self.who = who
         leaves, self.treedef = tree.flatten(vector)
-        leaves = [traceable(x) for x in leaves]
+        leaves = [array_or_tracer(x) for x in leaves]
         self.one_argument = tree.structure((tree.unflatten(self.treedef, [0] * len(leaves)),))
         _, self.leaves = settled(who, fun, leaves, self.one_argument)
         self.avals = [typeof(x) for x in self.leaves]
@@ -169,7 +169,7 @@ class _Transposed:
         flags = (False,) * n + (True,) * size
         closed = transposed_whole(body.program, flags, (True,) * size)
         self.consts = [*closed.consts, *body.consts]
-        self.program = open_consts(closed)
+        self.program = consts_as_inputs(closed)
 
 
 @folded
@@ -217,6 +217,7 @@ class _Root:
     def _tangents(self, tangent_solve):
         """The program from a root and a right-hand side to the solution of the linearized equation."""
         space, f = self.space, self.f
+
         def at_root(*flat):
             root, y = flat[: len(space.avals)], flat[len(space.avals) :]
 
@@ -254,7 +255,7 @@ class _Root:
         root = outs[:size]
         f_consts, t_consts, _, _ = self._parts(values)
         moving = self._parts(tangents)[0]
-        still = [instantiate(zero_for(typeof(x))) for x in outs]
+        still = [instantiate(zero_tangent(typeof(x))) for x in outs]
         if not f_consts:
             return outs, still
         on_consts = lambda *consts: evaluate(self.f.program, [*consts, *root])

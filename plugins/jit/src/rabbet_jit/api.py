@@ -2,23 +2,21 @@
 
 import functools
 
-from rabbet import devices, tree
-from rabbet.extend.backend import SingleDeviceSharding, as_device, config, plain_options
+from rabbet import Array, config, devices, tree
+from rabbet.extend.backend import SingleDeviceSharding, as_device, normalize_compiler_options, program_entry
 from rabbet.extend.functions import (
-    Array,
+    array_or_tracer,
     describe_function,
     folded,
     is_evaluating,
     name_of,
     on_clear_caches,
-    program_entry,
     to_array,
-    traceable,
     wraps,
 )
-from rabbet.extend.passes import open_consts
-from rabbet.extend.primitive import call_of
-from rabbet.extend.transform import bound_axes, named_axes, typeof
+from rabbet.extend.passes import consts_as_inputs
+from rabbet.extend.primitive import call_op
+from rabbet.extend.transform import bind_axes, bound_axes, typeof
 
 from rabbet_jit import explain, stages
 from rabbet_jit.dispatch import Quick, caller
@@ -90,7 +88,7 @@ def jit(
     if both:
         raise ValueError(f"jit of {describe_function(fun)}: {sorted(both)} cannot be both static and donated")
     if compiler_options is not None:
-        compiler_options = plain_options(compiler_options)
+        compiler_options = normalize_compiler_options(compiler_options)
     return caller(Jitted(fun, statics, donated, keep_unused, device, inline, compiler_options))
 
 
@@ -181,11 +179,11 @@ class Jitted:
 
     def within(self, signature):
         """A call inside a transformation: bind the traced program as one equation."""
-        leaves = arguments(signature, traceable)
+        leaves = arguments(signature, array_or_tracer)
         avals = tuple([typeof(x) for x in leaves])
         program = self.program(signature, avals)
-        body = open_consts(program.closed)
-        call = call_of(body, self.name, self.inline)
+        body = consts_as_inputs(program.closed)
+        call = call_op(body, self.name, self.inline)
         operands = [*program.closed.consts, *leaves]
         if self.inline:
             from rabbet.extend.passes import evaluate
@@ -308,7 +306,7 @@ def make_jaxpr(fun, static_argnums=(), axis_env=None, return_shape=False, abstra
     @wraps(fun)
     @folded
     def program_of(*args, **kwargs):
-        with named_axes(axis_env or ()):
+        with bind_axes(axis_env or ()):
             traced = jitted.trace(*args, **kwargs)
         return (traced.jaxpr, traced.out_info) if return_shape else traced.jaxpr
 

@@ -6,9 +6,9 @@ transformation that is running) goes to ``Jitted.slowly``.
 
 import operator
 
+from rabbet import config
 from rabbet import tree as trees
-from rabbet.extend.backend import config
-from rabbet.extend.functions import call_by_placements
+from rabbet.extend.backend import call_by_placements
 
 
 class Quick(dict):

@@ -4,7 +4,7 @@ import math
 import warnings
 from collections import Counter
 
-from rabbet.extend.backend import config
+from rabbet import config
 from rabbet.extend.functions import stacklevel
 
 

@@ -3,22 +3,20 @@
 import copy
 from dataclasses import dataclass
 
-from rabbet import local_devices, tree
+from rabbet import Array, ShapeDtypeStruct, config, local_devices, tree
+from rabbet.errors import PluginError
 from rabbet.extend.backend import (
     as_device,
     common_device,
     compile_program,
-    config,
+    copy_to_device,
     hlo_module,
     lower_program,
-    moved,
-    plain_options,
+    normalize_compiler_options,
     text_cost,
 )
-from rabbet.extend.functions import Array, describe_function, folded, is_python_scalar, to_array
-from rabbet.extend.hooks import PluginError
-from rabbet.extend.passes import ClosedJaxpr, open_consts
-from rabbet.extend.primitive import ShapeDtypeStruct
+from rabbet.extend.functions import describe_function, folded, is_python_scalar, to_array
+from rabbet.extend.passes import ClosedJaxpr, consts_as_inputs
 from rabbet.extend.transform import is_tracer
 
 from rabbet_jit import explain, notices
@@ -36,7 +34,7 @@ def settle(leaves, device, what, name):
       (device, committed, leaves)
     """
     chosen, committed = common_device(leaves, what, name) if device is None else (device, True)
-    leaves = [x if x.device is chosen else moved(x, chosen, x.committed) for x in leaves]
+    leaves = [x if x.device is chosen else copy_to_device(x, chosen, x.committed) for x in leaves]
     return chosen, committed, leaves
 
 
@@ -147,7 +145,7 @@ class Lowered(Stage):
         donated = self.signature.donated_leaves(self.jitted.donated) if self.jitted.donated else ()
         self.donated = tuple([i + offset for i in donated])
         self.lowering = lower_program(
-            open_consts(closed),
+            consts_as_inputs(closed),
             platform,
             self.program.name,
             donated=self.donated,
@@ -200,7 +198,10 @@ class Lowered(Stage):
           CompileError: for a program that the compiler refuses.
           NotImplementedError: for several devices.
         """
-        options = {**(self.jitted.options or {}), **plain_options(compiler_options or {})} or None
+        options = {
+            **(self.jitted.options or {}),
+            **normalize_compiler_options(compiler_options or {}),
+        } or None
         device = as_device(device)
         if device_assignment is not None:
             if not isinstance(device_assignment, (tuple, list)):
@@ -362,4 +363,4 @@ class Compiled(Measures, Stage):
 
 
 def _there(x, device):
-    return x if x.device is device else moved(x, device, x.committed)
+    return x if x.device is device else copy_to_device(x, device, x.committed)

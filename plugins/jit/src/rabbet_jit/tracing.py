@@ -5,19 +5,18 @@ signature.
 from typing import NamedTuple
 
 import numpy as np
-from rabbet import config, dtypes, tree
+from rabbet import Array, config, dtypes, tree
 from rabbet.extend.functions import (
-    Array,
-    converted,
+    array_or_tracer,
+    convert_leaves,
     describe_function,
-    leaf_path,
+    describe_value,
     named_like,
-    shown,
-    traceable,
 )
 from rabbet.extend.passes import ClosedJaxpr, stage
 from rabbet.extend.primitive import ShapedArray
 from rabbet.extend.transform import is_tracer, typeof
+from rabbet.tree import leaf_path
 from rabbet.tree_util import keystr
 
 
@@ -46,14 +45,14 @@ def trace(fun, leaves_to_args, avals, name):
         args, kwargs = leaves_to_args(tracers)
         result = fun(*args, **kwargs)
         outs, out_tree = tree.flatten(result)
-        converted(typeof, outs, lambda i, x: _no_result(fun, out_tree, i, x))
+        convert_leaves(typeof, outs, lambda i, x: _no_result(fun, out_tree, i, x))
         return outs
 
     flat.__name__ = name
     named_like(flat, fun)
     jaxpr, consts = stage(flat, avals, name)
     # A captured NumPy array is what it was when the function was traced, whatever is written to it later.
-    closed = ClosedJaxpr(jaxpr, [traceable(c) for c in consts])
+    closed = ClosedJaxpr(jaxpr, [array_or_tracer(c) for c in consts])
     return Program(closed, out_tree, name, any(is_tracer(c) for c in consts))
 
 
@@ -61,7 +60,7 @@ def _no_result(fun, out_tree, index, x):
     path = leaf_path(out_tree, index)
     return (
         f"{describe_function(fun)} must return arrays (or a pytree of them) to be compiled, it returned a "
-        f"leaf{f' at {keystr(path)}' if path else ''} of type {shown(x)}"
+        f"leaf{f' at {keystr(path)}' if path else ''} of type {describe_value(x)}"
     )
 
 
@@ -71,11 +70,11 @@ def arguments(signature, convert):
     def refusal(index, x):
         return (
             f"jit of {describe_function(signature.fun)}: {signature.name_of(index)} is not an array: got "
-            f"{shown(x)}. Arguments are arrays, numbers or pytrees of them; mark others as static "
+            f"{describe_value(x)}. Arguments are arrays, numbers or pytrees of them; mark others as static "
             "(static_argnums or static_argnames)"
         )
 
-    return converted(convert, signature.leaves, refusal)
+    return convert_leaves(convert, signature.leaves, refusal)
 
 
 def leaf_aval(x):

@@ -2,21 +2,20 @@
 
 import operator
 
-from rabbet import dtypes, lax, tree
+from rabbet import Array, dtypes, lax, tree
 from rabbet.extend.functions import (
-    Array,
     argument_name,
-    broadcast_prefix,
-    converted,
+    array_or_tracer,
+    convert_leaves,
     describe_function,
+    describe_value,
     folded,
-    leaf_path,
     named_like,
-    shown,
-    traceable,
     wraps,
 )
-from rabbet.extend.transform import Batched, payload_of, run_traced, typeof
+from rabbet.extend.primitive import Batched
+from rabbet.extend.transform import payload_of, run_traced, typeof
+from rabbet.tree import broadcast_prefix, leaf_path
 from rabbet.tree_util import keystr
 
 from rabbet_vmap.interpreter import Vmap
@@ -72,7 +71,7 @@ def vmap(
             values = [x if axis is None else next(mine) for x, axis in zip(leaves, axes, strict=True)]
             inner_args, inner_kwargs = tree.unflatten(treedef, values)
             outs, out_tree = tree.flatten(fun(*inner_args, **inner_kwargs))
-            return converted(traceable, outs, lambda i, x: _no_result(fun, out_tree, i, x))
+            return convert_leaves(array_or_tracer, outs, lambda i, x: _no_result(fun, out_tree, i, x))
 
         named_like(flat, fun)
         outs = [payload_of(interpreter, x) for x in run_traced(interpreter, flat, payloads)]
@@ -103,7 +102,7 @@ def _check_names(axis_name, axis_size, spmd_axis_name):
 def _array_or_not(x):
     """An argument leaf as an array; what is none stays, and may be passed on under ``in_axes=None``."""
     try:
-        return traceable(x)
+        return array_or_tracer(x)
     except TypeError:
         return x
 
@@ -114,7 +113,8 @@ def _is_none(x):
 
 def _no_argument(fun, treedef, index, x):
     return (
-        f"vmap of {describe_function(fun)}: {_name(fun, treedef, index)} is not an array: got {shown(x)}; "
+        f"vmap of {describe_function(fun)}: {_name(fun, treedef, index)} is not an array: got "
+        f"{describe_value(x)}; "
         "arguments are arrays, numbers or pytrees of them"
     )
 
@@ -122,7 +122,7 @@ def _no_argument(fun, treedef, index, x):
 def _no_result(fun, out_tree, index, x):
     return (
         f"vmap of {describe_function(fun)}: the function must return arrays, {_output(out_tree, index)} is "
-        f"{shown(x)}"
+        f"{describe_value(x)}"
     )
 
 

@@ -1,8 +1,8 @@
 """The rule of a function for being mapped: on ``Batched`` payloads, and under forward mode."""
 
 from rabbet.extend.bodies import PLAIN, forced, put_together
-from rabbet.extend.primitive import batch, move_axis, new_axis
-from rabbet.extend.transform import Batched, PayloadRule, Role, rule_on_payloads, run_traced
+from rabbet.extend.primitive import Batched, move_axis, new_axis
+from rabbet.extend.transform import PayloadRule, Role, batch, rule_on_payloads, run_traced
 
 BATCH = batch.name
 

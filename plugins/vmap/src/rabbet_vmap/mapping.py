@@ -4,7 +4,7 @@ import operator
 
 from rabbet import lax, tree
 from rabbet.extend.bodies import scan_as, steps_of
-from rabbet.extend.functions import folded, named_like, traceable
+from rabbet.extend.functions import array_or_tracer, folded, named_like
 from rabbet.extend.transform import typeof
 
 from rabbet_vmap.api import vmap
@@ -30,7 +30,7 @@ def map(f, xs, *, batch_size=None):
     if size < 0:
         raise ValueError(f"map: batch_size must not be negative, got {batch_size}")
     leaves, treedef = tree.flatten(xs)
-    leaves = [traceable(x) for x in leaves]
+    leaves = [array_or_tracer(x) for x in leaves]
     n = steps_of(f, leaves, treedef, None, "map")
     if size == 0 or size >= n:
         return batched(tree.unflatten(treedef, leaves))

@@ -20,7 +20,7 @@ import numpy as np
 from rabbet import dtypes
 from rabbet.errors import NonConcreteBooleanIndexError
 from rabbet.lax.indexing.dynamic_slices import Slice
-from rabbet.messages.source_positions import position
+from rabbet.messages.source_positions import source_position
 from rabbet.runtime.array import Array
 from rabbet.trace.interpreter import Tracer, typeof
 
@@ -257,7 +257,7 @@ def known_mask(mask, aval):
 
 def made_at(tracer):
     """Where a tracer was made, in parentheses; empty if that is not known."""
-    return f" (made at {position(tracer.where)})" if tracer.where is not None else ""
+    return f" (made at {source_position(tracer.where)})" if tracer.where is not None else ""
 
 
 def is_mask(item):

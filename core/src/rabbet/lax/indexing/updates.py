@@ -18,6 +18,7 @@ from rabbet.lax.indexing import boxes
 from rabbet.lax.indexing.arrays import lifted, put_arrays
 from rabbet.lax.indexing.plans import ARRAY, SCALAR, is_mask, parse, proper
 from rabbet.lax.indexing.reads import is_eager, on_device, take, take_traced
+from rabbet.lax.powers import power
 from rabbet.messages.source_positions import stacklevel
 from rabbet.messages.tracebacks import folded
 from rabbet.primitives import convert, elementwise, logic
@@ -26,7 +27,7 @@ from rabbet.primitives.gather import GatherScatterMode
 from rabbet.program import python_scalars
 from rabbet.program.avals import ShapedArray
 from rabbet.runtime.fused import fused
-from rabbet.runtime.transfer import placed
+from rabbet.runtime.transfer import obey_sharding
 from rabbet.runtime.values import scalar_array, to_array
 from rabbet.trace.interpreter import typeof
 
@@ -113,7 +114,7 @@ class IndexedArray:
             out = take(x, *on_device(plan.operands, x.spec.device), entries=plan.entries, **options)
         else:
             out = take_traced(x, *plan.operands, entries=plan.entries, **options)
-        return out if out_sharding is None else placed("x.at[...].get", out, out_sharding)
+        return out if out_sharding is None else obey_sharding("x.at[...].get", out, out_sharding)
 
     def apply(self, func, **options):
         """``func`` of the elements, an elementwise function; of an element named twice, ``func`` of that.
@@ -144,7 +145,7 @@ def changing(how, doc):
             indices_are_sorted=bool(indices_are_sorted), unique_indices=bool(unique_indices),
             wrap=bool(wrap_negative_indices),
         )  # fmt: skip
-        return out if out_sharding is None else placed(f"x.at[...].{how}", out, out_sharding)
+        return out if out_sharding is None else obey_sharding(f"x.at[...].{how}", out, out_sharding)
 
     method.__name__ = how
     method.__qualname__ = f"IndexedArray.{how}"
@@ -261,13 +262,6 @@ def combined(how, old, new):
     if how == "power":
         return power(old, new)
     return COMBINE[how](old, new)
-
-
-def power(x, y):
-    """``x ** y`` in their common dtype."""
-    from rabbet.lax import operators
-
-    return operators.power(x, y)
 
 
 COMBINE = {

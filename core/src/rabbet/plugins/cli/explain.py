@@ -50,8 +50,6 @@ def load_everything():
     """Import core's primitives and every plugin: a table or a primitive is known once its package
     is imported.
     """
-    import rabbet.lax.linalg  # noqa: F401
-
     default_manager().load_all()
 
 

@@ -21,9 +21,9 @@ from rabbet.extend.bodies import (
     transposed,
     with_all_consts,
 )
-from rabbet.extend.passes import evaluate, open_consts, stage
-from rabbet.extend.primitive import Primitive
-from rabbet.extend.transform import Linear, Zero, typeof
+from rabbet.extend.passes import consts_as_inputs, evaluate, stage
+from rabbet.extend.primitive import Linear, Primitive, Zero
+from rabbet.extend.transform import typeof
 
 
 def checkpoint_aval(*avals, jaxpr, prevent_cse, policy, differentiated, name):
@@ -95,7 +95,7 @@ def rule_or_value(rule, value, args, name):
 
     avals = [typeof(x) for x in args]
     made = [stage(flat, avals, name), stage(value, avals, name)]
-    programs = with_all_consts([open_consts(c) for c in made], [len(c.consts) for c in made])
+    programs = with_all_consts([consts_as_inputs(c) for c in made], [len(c.consts) for c in made])
     consts = [c for closed in made for c in closed.consts]
     results = value_or_rule(*consts, *args, jaxpr=programs[0], value=programs[1], outs=count, name=name)
     return results[:count], results[count:]
@@ -117,8 +117,7 @@ def body_value_or_rule(op, interpreter, args):
     outs = join_all(interpreter, found[0][:n], found[1])
     wanted = [(*outs, *found[0][n:]), outs]
     made = [
-        interpret(interpreter, b, structures, avals, outputs=w)
-        for b, w in zip(both, wanted, strict=True)
+        interpret(interpreter, b, structures, avals, outputs=w) for b, w in zip(both, wanted, strict=True)
     ]
     programs = with_all_consts([body for body, _, _ in made], [len(captured) for _, _, captured in made])
     consts = [c for _, _, captured in made for c in captured]

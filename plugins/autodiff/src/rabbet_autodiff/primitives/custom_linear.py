@@ -5,10 +5,11 @@ operands are known values (residuals) and then what it is linear in.
 """
 
 import numpy as np
+from rabbet.errors import MissingRule
 from rabbet.extend.bodies import PLAIN, is_mine, put_together, take_apart
 from rabbet.extend.passes import stage
-from rabbet.extend.primitive import Primitive, instantiate
-from rabbet.extend.transform import Dual, Linear, MissingRule, Role, Tracer, payload_of, typeof
+from rabbet.extend.primitive import Dual, Linear, Primitive, instantiate
+from rabbet.extend.transform import Role, Tracer, payload_of, typeof
 
 from rabbet_autodiff.carried import UnderWithZeros
 

@@ -9,6 +9,7 @@ The solvers may return further arrays behind the solution, which have no derivat
 """
 
 from rabbet import lax, tree
+from rabbet.errors import MissingRule
 from rabbet.extend.bodies import (
     STATE,
     by_model,
@@ -18,18 +19,9 @@ from rabbet.extend.bodies import (
     take_apart,
     with_all_consts,
 )
-from rabbet.extend.passes import evaluate, open_consts, stage
-from rabbet.extend.primitive import Primitive, instantiate, jvp, zero_for
-from rabbet.extend.transform import (
-    Dual,
-    Linear,
-    MissingRule,
-    Role,
-    Zero,
-    payload_of,
-    run_traced,
-    typeof,
-)
+from rabbet.extend.passes import consts_as_inputs, evaluate, stage
+from rabbet.extend.primitive import Dual, Linear, Primitive, Zero, instantiate, zero_tangent
+from rabbet.extend.transform import Role, jvp, payload_of, run_traced, typeof
 
 PROGRAMS = ("matvec", "solve", "vecmat", "transpose_solve")
 
@@ -112,7 +104,7 @@ def _tangent(interpreter, x):
 
 def _difference(a, b, aval):
     """The tangent ``a - b``, either of which may be missing or a symbolic zero."""
-    a = zero_for(aval) if a is None else a
+    a = zero_tangent(aval) if a is None else a
     if b is None or type(b) is Zero:
         return a
     return lax.neg(b) if type(a) is Zero else lax.sub(a, b)
@@ -158,7 +150,7 @@ def carried_with_state(op, interpreter, args):
             return outs
 
         closed = stage(run, avals, program.name)
-        return open_consts(closed), list(closed.consts)
+        return consts_as_inputs(closed), list(closed.consts)
 
     outs = remade(op, through, [*state, *values[:n]], values[n:])
     return put_together(interpreter, out_structures, outs)

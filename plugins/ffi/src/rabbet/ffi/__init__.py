@@ -8,7 +8,7 @@ under a name with ``register_ffi_target(name, pycapsule(library.Function))``, an
 """
 
 from rabbet.extend.backend import include_dir
-from rabbet.extend.functions import fold_public as _fold_public
+from rabbet.extend.functions import public_module as _public_module
 from rabbet.ffi.calls import ffi_call
 from rabbet.ffi.lowering import ffi_lowering
 from rabbet.ffi.tokens import abstract_token
@@ -22,4 +22,4 @@ __all__ = [
     "register_ffi_target_as_batch_partitionable", "register_ffi_type", "register_ffi_type_id",
 ]  # fmt: skip
 
-_fold_public(globals())
+_public_module(globals())

@@ -4,9 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rabbet import dtypes, lax
-from rabbet.extend.functions import traceable
-from rabbet.extend.primitive import Effect, Primitive, ShapedArray, move_axis, new_axis
-from rabbet.extend.transform import Batched, MissingRule, refusing, typeof
+from rabbet.errors import MissingRule
+from rabbet.extend.functions import array_or_tracer
+from rabbet.extend.primitive import Batched, Effect, Primitive, ShapedArray, move_axis, new_axis
+from rabbet.extend.transform import refusing, typeof
 from rabbet.ffi.lowering import ffi_lowering
 from rabbet.ffi.tokens import abstract_token
 
@@ -82,7 +83,7 @@ def ffi_call(
     def ffi(*args, **attributes):
         if legacy_backend_config is not None and attributes:
             raise ValueError("ffi_call: attributes go into legacy_backend_config here")
-        arrays = [traceable(x) for x in args]
+        arrays = [array_or_tracer(x) for x in args]
         outs = iter(call(*arrays, attributes=Attributes(attributes), **params))
         results = [lax.create_token() if token else next(outs) for token in tokens]
         return results if several else results[0]

@@ -6,7 +6,7 @@ from typing import Any
 from rabbet_jit.serializing import packed, unpacked
 
 from rabbet.extend.backend import as_device
-from rabbet.extend.functions import fold_public
+from rabbet.extend.functions import public_module
 
 FORMAT = 1
 
@@ -60,4 +60,4 @@ def deserialize_and_load(
 
 
 __all__ = ["deserialize_and_load", "serialize"]
-fold_public(globals())
+public_module(globals())

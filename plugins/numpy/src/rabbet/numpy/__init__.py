@@ -10,7 +10,7 @@ looked up when they are first used.
 
 import importlib
 
-from rabbet.extend.functions import fold_public as _fold_public
+from rabbet.extend.functions import public_module as _public_module
 from rabbet.numpy.arithmetic import *
 from rabbet.numpy.conversion import *
 from rabbet.numpy.creation import *
@@ -55,4 +55,11 @@ def __getattr__(name):
     raise AttributeError(f"module 'rabbet.numpy' has no attribute {name!r}: {known}")
 
 
-_fold_public(globals())
+def _found_when_asked():
+    from rabbet import dtypes
+    from rabbet.numpy.types import DEFAULTS
+
+    return *DEFAULTS, "uint", *dtypes.names()
+
+
+_public_module(globals(), modules=("fft", "linalg"), more=_found_when_asked)

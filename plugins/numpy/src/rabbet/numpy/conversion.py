@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from rabbet import dtypes, lax
-from rabbet.extend.functions import Array, is_python_scalar, placeable, to_array
+from rabbet import Array, dtypes, lax
+from rabbet.extend.functions import is_python_scalar, obeys_out_sharding, to_array
 from rabbet.extend.transform import Tracer, typeof
 
 
-@placeable
+@obeys_out_sharding
 def array(object, dtype=None, *, copy=True, order="K", ndmin=0, device=None, out_sharding=None):
     """An array of the values of ``object``.
 
@@ -39,7 +39,7 @@ def array(object, dtype=None, *, copy=True, order="K", ndmin=0, device=None, out
     return out if device is None else out.to_device(device) if type(out) is Array else out
 
 
-@placeable
+@obeys_out_sharding
 def asarray(a, dtype=None, order=None, *, copy=None, device=None, out_sharding=None):
     """``a`` as an array: itself if it is one of the dtype, else as ``array`` makes it.
 

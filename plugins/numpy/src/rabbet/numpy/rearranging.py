@@ -6,7 +6,7 @@ import operator
 import numpy as np
 
 from rabbet import lax
-from rabbet.extend.functions import fused, placeable
+from rabbet.extend.functions import fused, obeys_out_sharding
 from rabbet.extend.transform import Tracer, typeof
 from rabbet.numpy.arguments import as_array, axes_of, axis_of, check, shape_of
 from rabbet.numpy.conversion import asarray
@@ -135,7 +135,7 @@ def tile(A, reps):
     return lax.tile(A, (1,) * (rank - len(reps)) + reps)
 
 
-@placeable
+@obeys_out_sharding
 def repeat(a, repeats, axis=None, *, total_repeat_length=None, out_sharding=None):
     """``a`` with each element repeated, next to itself.
 

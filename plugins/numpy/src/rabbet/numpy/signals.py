@@ -5,7 +5,7 @@ import operator
 import numpy as np
 
 from rabbet import dtypes, lax
-from rabbet.extend.functions import fused, placeable
+from rabbet.extend.functions import fused, obeys_out_sharding
 from rabbet.extend.transform import typeof
 from rabbet.numpy.arguments import check, kind_of
 from rabbet.numpy.arithmetic import divide
@@ -175,7 +175,7 @@ def even_edges(a, low=None, high=None, *, bins):
     return linspace(low, high, bins + 1, dtype=dtype)
 
 
-@placeable
+@obeys_out_sharding
 def histogram(a, bins=10, range=None, weights=None, density=None, out_sharding=None):
     """How many elements fall into each bin, as floats, and the bins' edges.
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from rabbet import dtypes
-from rabbet.extend.functions import Array, folded, is_python_scalar
+from rabbet import Array, dtypes
+from rabbet.extend.functions import folded, is_python_scalar
 from rabbet.extend.transform import typeof
 from rabbet.numpy.conversion import asarray
 

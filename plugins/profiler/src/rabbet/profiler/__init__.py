@@ -8,7 +8,7 @@ files that TensorBoard's profile plugin (xprof) and Perfetto open::
         step(params, batch).block_until_ready()
 """
 
-from rabbet.extend.functions import fold_public as _fold_public
+from rabbet.extend.functions import public_module as _public_module
 from rabbet.profiler.annotations import StepTraceAnnotation, TraceAnnotation, annotate_function
 from rabbet.profiler.memory import device_memory_profile, save_device_memory_profile
 from rabbet.profiler.server import register_subprocess, start_server, stop_server
@@ -21,4 +21,4 @@ __all__ = [
     "stop_server", "stop_trace", "trace",
 ]  # fmt: skip
 
-_fold_public(globals())
+_public_module(globals())

@@ -12,7 +12,7 @@ The bits are those of Threefry-2x32 at counters 0, 1, 2, ... and what is made of
 formulas, so the numbers are those that other implementations give for the same key.
 """
 
-from rabbet.extend.functions import fold_public as _fold_public
+from rabbet.extend.functions import public_module as _public_module
 from rabbet.random.continuous import (
     bits, cauchy, exponential, gumbel, laplace, logistic, lognormal, maxwell, normal, pareto, rayleigh,
     triangular, truncated_normal, uniform, weibull_min,
@@ -35,4 +35,4 @@ def __getattr__(name):
     raise AttributeError(f"rabbet.random has no {name!r} (yet); it has {', '.join(__all__)}")
 
 
-_fold_public(globals())
+_public_module(globals())

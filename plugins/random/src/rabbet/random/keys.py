@@ -11,10 +11,10 @@ import warnings
 
 import numpy as np
 
-from rabbet import config, dtypes, lax
-from rabbet.extend.dtype import ExtendedDType, from_physical, to_physical
-from rabbet.extend.functions import Array, fused, stacklevel, to_array
-from rabbet.extend.primitive import threefry2x32
+from rabbet import Array, config, dtypes, lax
+from rabbet.extend.dtype import ExtendedDType
+from rabbet.extend.functions import fused, stacklevel, to_array
+from rabbet.extend.primitive import from_physical, threefry2x32, to_physical
 from rabbet.extend.transform import is_tracer, typeof
 from rabbet.random.arguments import scalar, shape_of
 

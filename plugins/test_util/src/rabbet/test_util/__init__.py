@@ -15,7 +15,8 @@ import numpy as np
 
 import rabbet as rb
 from rabbet import dtypes, tree
-from rabbet.extend.functions import describe_function, fold_public, leaf_path
+from rabbet.extend.functions import describe_function, public_module
+from rabbet.tree import leaf_path
 from rabbet.extend.primitive import tangent_aval
 from rabbet.extend.transform import typeof
 from rabbet.tree_util import keystr
@@ -241,4 +242,4 @@ def _compare(what, found, expected, atol, rtol):
         )
 
 
-fold_public(globals())
+public_module(globals())

@@ -1,8 +1,8 @@
 """Ordinary differential equations: see ``solver`` for the method, ``adjoint`` for ``odeint`` itself."""
 
 from rabbet.experimental.ode.adjoint import odeint
-from rabbet.extend.functions import fold_public as _fold_public
+from rabbet.extend.functions import public_module as _public_module
 
 __all__ = ["odeint"]
 
-_fold_public(globals())
+_public_module(globals())
