@@ -20,7 +20,7 @@ import rabbet.numpy as rnp
 MODULES = [
     "", "ad_checkpoint", "checkpoint_policies", "custom_batching", "custom_derivatives", "debug", "dtypes",
     "experimental.checkify", "experimental.jet", "flatten_util", "lax", "lax.linalg", "nn", "nn.initializers",
-    "numpy", "numpy.fft", "numpy.linalg", "random", "tree", "tree_util",
+    "numpy", "numpy.fft", "numpy.linalg", "random", "scipy.special", "tree", "tree_util",
 ]  # fmt: skip
 
 NO_UFUNCS = "a function, no ufunc object, and neither package writes to out or leaves out elements"

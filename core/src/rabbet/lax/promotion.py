@@ -48,7 +48,21 @@ def beside(x, y):
 
 
 def cast_operand(x, aval, dtype, weak=False):
-    """``x`` in ``dtype``; Python scalars stay as they are, they adopt it."""
+    """``x`` in ``dtype``; Python scalars stay as they are, they adopt it.
+
+    Args:
+      x: an array, a tracer, a NumPy array or a number.
+      aval: its type, ``typeof(x)``.
+      dtype: the dtype to bring it to.
+      weak: whether the result gives way in promotion.
+
+    Example:
+      >>> from rabbet.extend.functions import cast_operand
+      >>> from rabbet.extend.transform import typeof
+      >>> x = rnp.arange(3)
+      >>> cast_operand(x, typeof(x), np.dtype("float32")).dtype.name
+      'float32'
+    """
     if python_scalars.is_python_scalar(x) and python_scalars.fits(x, dtype):
         return x
     if aval.dtype == dtype and (weak or not aval.weak_type or aval.ndim == 0):

@@ -1,49 +1,27 @@
-"""``config.check_tracer_leaks``: an error where a tracer outlives its transformation, as soon as that ends.
+"""What to say of a tracer that outlived its transformation."""
 
-Without it such a tracer is found where it is used, if it ever is.
-"""
-
-import gc
-
-from rabbet import tree
 from rabbet.errors import UnexpectedTracerError
-from rabbet.messages.source_positions import source_position
-from rabbet.program.context import context
+from rabbet.messages import source_positions
 
 
-def check(interpreter, outs, kind):
-    """Raise ``UnexpectedTracerError`` for tracers of a finished interpreter that somebody still holds;
-    ``outs``, a pytree, are those that it returned, and ``kind`` is their class.
-    """
-    returned = {id(x) for x in tree.leaves(outs, is_leaf=lambda x: type(x) is kind)}
-    gc.collect()
-    kept = [
-        x for x in gc.get_objects()
-        if type(x) is kind and x.interpreter is interpreter and id(x) not in returned
-    ]  # fmt: skip
-    if not kept:
-        return
-    lines = [
-        f"  {x.aval.str_short()}{'' if x.where is None else f', made at {source_position(x.where)}'}"
-        f"{'' if (owner := holder(x, kept)) is None else f', held by {owner}'}"
-        for x in kept[:5]
-    ]
-    more = [f"  and {len(kept) - 5} more"] if len(kept) > 5 else []
-    where = "" if context.where is None else f" at {source_position(context.where)}"
-    first = f"{interpreter.describe()} has finished{where}, and values of it are still held"
-    last = "Return them from the transformed function instead of storing them."
-    raise UnexpectedTracerError("\n".join([f"{first} (config.check_tracer_leaks):", *lines, *more, last]))
-
-
-def holder(x, kept):
-    """A few words about the object that holds a tracer, or None."""
-    for owner in gc.get_referrers(x):
-        if owner is kept or type(owner).__name__ == "frame":
-            continue
-        text = f"a {type(owner).__name__}"
-        names = [k for k, v in owner.items() if v is x and isinstance(k, str)] if type(owner) is dict else []
-        return f"{text} under {names[0]!r}" if names else text
-    return None
-
-
-__all__ = ["check"]
+def leaked(tracer):
+    """The error for a tracer that outlived its transformation."""
+    line = (
+        f"It was made at {source_positions.source_position(tracer.where)}. "
+        if tracer.where is not None
+        else ""
+    )
+    if tracer.interpreter.alive:
+        return UnexpectedTracerError(
+            f"a value of type {tracer.aval.str_short()} of {tracer.interpreter.describe()} was used by "
+            "a rule that runs below "
+            f"this transformation and closes over the value. {line}A function with rules of its own "
+            "(custom_jvp, custom_vjp) must "
+            f"take every value that is transformed as an argument."
+        )
+    return UnexpectedTracerError(
+        f"a value of type {tracer.aval.str_short()} was used outside the transformation that made it: "
+        f"{tracer.interpreter.describe()}, which has finished. {line}"
+        "Return it from the transformed function instead of storing it in a global, an attribute or a "
+        "closure."
+    )

@@ -15,8 +15,9 @@ from rabbet.program.checking import check
 from rabbet.program.context import context
 from rabbet.program.effects import NONE
 from rabbet.program.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var, effects_of
-from rabbet.trace import leaks
-from rabbet.trace.interpreter import Interpreter, Tracer, leaked, typeof
+from rabbet.trace import leak_check
+from rabbet.trace.interpreter import Interpreter, Tracer, typeof
+from rabbet.trace.leaks import leaked
 
 PYTHON = frozenset(python_scalars.PYTHON_SCALARS)
 
@@ -133,7 +134,7 @@ def stage(fn, avals, name=None):
         stager.alive = False
     if config.check_tracer_leaks:
         outs = None
-        leaks.check(stager, (), Tracer)
+        leak_check.check(stager, (), Tracer)
     held = list(stager.captured.values())
     jaxpr = Jaxpr(
         invars,

@@ -1,6 +1,7 @@
 """Sampled signals and data: interpolation, convolution, windows, histograms, covariance."""
 
 import operator
+from typing import Any
 
 import numpy as np
 
@@ -232,7 +233,8 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
         raise ValueError(f"cov: dtype must be a float or complex dtype, got {dtype}")
     x = lax.concatenate([converted(r, dtype) for r in rows], 0)
     ddof = (0 if bias else 1) if ddof is None else ddof
-    weights, total = None, float(x.shape[1])
+    weights: Any = None
+    total: Any = float(x.shape[1])
     for w in (fweights, aweights):
         if w is not None:
             w = converted(w, dtype)
