@@ -39,8 +39,8 @@ def caller(jitted):
     def of_trees(args):
         """The fast path for pytrees of arrays."""
         # By the module: a function that is sent to another process can name that, not the registry itself.
-        leaves, treedef = trees.registry.flatten(args)
         try:
+            leaves, treedef = trees.registry.flatten(args)
                 run = quick[treedef][(*[x.spec for x in leaves], settings.traced_key)]
         except (KeyError, AttributeError, SystemError):  # the last for a tree that is too deep
             run = None
