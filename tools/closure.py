@@ -24,7 +24,6 @@ from rabbet.testing.draws import device_array
 from rabbet.testing.laws import inexact
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-OURS = ("rabbet.primitives.", "rabbet.lax.linalg.", "rabbet_special.")
 PAGE = ROOT / "docs" / "closure.md"
 sys.path.insert(0, str(ROOT / "examples" / "third_party" / "rabbet-enclose" / "src"))
 

@@ -35,7 +35,7 @@ from rabbet.runtime.devices import (
     Device, default_backend, device_count, devices, local_device_count, local_devices, process_count,
     process_index,
 )  # fmt: skip
-from rabbet import dtypes, errors, lax, tree, tree_util
+from rabbet import dlpack, dtypes, errors, lax, tree, tree_util
 from rabbet.runtime.housekeeping import (
     block_until_ready,
     clear_caches,

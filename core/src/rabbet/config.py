@@ -400,6 +400,8 @@ CORE_SETTINGS = (
             doc="Passes to run that are off by default, by name, separated by commas."),
     Setting("platforms", None, names,
             doc="Platforms to use, in order of preference, separated by commas; None: every one installed."),
+    Setting("check_narrowing", True, boolean,
+            doc="Refuse 64-bit integers that do not fit 32 bits; warn of floats that become infinite there."),
     Setting("cache", True, boolean, doc="Keep compiled programs on disk."),
     Setting("cache_dir", None, path,
             doc="Folder for compiled programs; None: 'rabbet' in the user's cache folder (XDG_CACHE_HOME)."),

@@ -17,6 +17,7 @@ __all__ = [
     "KeyReuseError",
     "MissingPluginError",
     "MissingRule",
+    "NestingError",
     "NonConcreteBooleanIndexError",
     "NotOfferedError",
     "OutOfMemoryError",
@@ -56,6 +57,10 @@ class RabbetError(Exception):
 
 class ConfigError(RabbetError, ValueError):
     """A setting got a value that it cannot have. The message lists the values it accepts."""
+
+
+class NestingError(RabbetError, RecursionError):
+    """Functions were traced inside each other, deeper than Python can go. The message names the depth."""
 
 
 class TreeError(RabbetError, ValueError):

@@ -33,6 +33,8 @@ def test_an_import_shares_the_memory(put, raw_device):
 def test_integers_without_a_dlpack_form_are_refused(put, name):
     with pytest.raises(adapter.XlaRuntimeError, match="DLPack"):
         adapter.to_dlpack(put(some(name, (4,))))
+    with pytest.raises(BufferError, match="DLPack"):
+        reading.to_dlpack(put(some(name, (4,))))
 
 
 def test_numpy_reads_what_we_export(put):

@@ -27,6 +27,7 @@ from rabbet.dtypes.specs import (
     RANKS,
     SCALARS,
 )
+from rabbet.dtypes.narrowing import narrowed
 from rabbet.dtypes.table import DTypeTable
 from rabbet.errors import TypePromotionError
 
@@ -128,7 +129,8 @@ def numpy_scalar(value, dtype):
                 f"the Python int {value} does not fit {dtype.name} (from {info.min} to {info.max})\n"
                 f"  ask for a wider dtype, as in array({value}, dtype={wide!r})"
             )
-    return np.asarray(value).astype(dtype)
+    host = np.asarray(value)
+    return narrowed(host, dtype) if host.dtype.kind == "f" else host.astype(dtype)
 
 
 def __getattr__(name):

@@ -7,6 +7,7 @@ import numpy as np
 
 from rabbet import dtypes, tree
 from rabbet.config import config
+from rabbet.errors import ConcretizationTypeError
 from rabbet.lax import shapes
 from rabbet.lax.values import convert_element_type
 from rabbet.messages.source_positions import describe_function, named_like
@@ -284,10 +285,15 @@ def while_loop(cond_fun, body_fun, init_val):
 def repeat(what, cond_fun, body_fun, init_val):
     """``while_loop``, by the name ``what`` in messages."""
     if config.disable_jit:
-        val = init_val
-        while cond_fun(val):
-            val = body_fun(val)
-        return val
+        # A value that no Python loop can decide by, as under vmap, is left to the primitive from there on.
+        while True:
+            try:
+                more = bool(cond_fun(init_val))
+            except ConcretizationTypeError:
+                break
+            if not more:
+                return init_val
+            init_val = body_fun(init_val)
     init, treedef = _flat(init_val)
     in_tree = tree.structure((tree.unflatten(treedef, [0] * len(init)),))
     body, leaves = stage_loop_body(what, body_fun, init, in_tree)

@@ -6,13 +6,14 @@ more than one operation (``x.sum()``) are functions of the package that announce
 name ``Array.methods``, looked up when one is first used.
 """
 
+import math
 import operator
 from types import FunctionType
 
 import numpy as np
 
 from rabbet import dtypes
-from rabbet.lax import refusals, shapes, values
+from rabbet.lax import refusals, shapes, values, views
 from rabbet.lax.indexing import reads
 from rabbet.lax.indexing.updates import Indexer
 from rabbet.lax.powers import power, strong
@@ -69,39 +70,64 @@ def true_divide(x, y):
 
 
 def floor_divide(x, y):
-    """``floor(x / y)`` in the operands' common dtype."""
+    """``floor(x / y)`` in the operands' common dtype. As in NumPy, integers give 0 for ``y`` = 0."""
     x, y, kind = together(x, y)
-    if kind == "u":
-        return elementwise.div(x, y)
+    if kind == "c":
+        raise TypeError("complex numbers have no floor division")
+    if kind not in "iu":
+        return _float_floor_divide(x, y)
+    quotient = elementwise.div(x, y)
     if kind == "i":
-        quotient = elementwise.div(x, y)
         inexact = logic.bitwise_and(
             logic.ne(elementwise.sign(x), elementwise.sign(y)), logic.ne(elementwise.rem(x, y), 0)
         )
-        return logic.select_n(inexact, quotient, elementwise.sub(quotient, 1))
-    if kind == "c":
-        raise TypeError("complex numbers have no floor division")
-    return _float_divmod(x, y)[0]
+        quotient = logic.select_n(inexact, quotient, elementwise.sub(quotient, 1))
+    return _zero_if_zero(y, quotient)
 
 
 def remainder(x, y):
-    """``x - floor(x / y) * y``: the remainder with the sign of ``y``."""
+    """``x - floor(x / y) * y``: the remainder with the sign of ``y``, also where it is zero. As in NumPy,
+    integers give 0 for ``y`` = 0.
+    """
     x, y, kind = together(x, y)
     if kind == "c":
         raise TypeError("complex numbers have no remainder")
     rest = elementwise.rem(x, y)
-    if kind == "u":
-        return rest
-    fix = logic.bitwise_and(logic.ne(logic.lt(rest, 0), logic.lt(y, 0)), logic.ne(rest, 0))
-    return logic.select_n(fix, rest, elementwise.add(rest, y))
+    if kind != "u":
+        fix = logic.bitwise_and(logic.ne(logic.lt(rest, 0), logic.lt(y, 0)), logic.ne(rest, 0))
+        fixed = logic.select_n(fix, rest, elementwise.add(rest, y))
+    if kind in "iu":
+        return _zero_if_zero(y, rest if kind == "u" else fixed)
+    # A zero with the sign of y, and with the derivative of rest.
+    known = _number(y)
+    zero = elementwise.mul(elementwise.sign(y), 0.0) if known is None else math.copysign(0.0, known)
+    zero = elementwise.sub(zero, elementwise.sub(values.stop_gradient(rest), rest))
+    return logic.select_n(logic.eq(rest, 0), fixed, zero)
 
 
-def _float_divmod(x, y):
-    rest = elementwise.rem(x, y)
+def _number(y):
+    """The value of a bare number, None for an array."""
+    y = y.value if type(y) is python_scalars.TypedScalar else y
+    return y if python_scalars.is_python_scalar(y) or isinstance(y, np.generic) else None
+
+
+def _zero_if_zero(y, result):
+    """An integer result, but 0 where the divisor is, for which XLA has values of its own."""
+    if _number(y):
+        return result
+    return logic.select_n(logic.eq(y, 0), result, elementwise.mul(result, 0))
+
+
+def _float_floor_divide(x, y):
+    rest, ratio = elementwise.rem(x, y), elementwise.div(x, y)
     quotient = elementwise.div(elementwise.sub(x, rest), y)
-    below = logic.bitwise_and(logic.ne(rest, 0), logic.ne(elementwise.sign(y), elementwise.sign(rest)))
-    quotient = logic.select_n(below, quotient, elementwise.sub(quotient, 1))
-    return elementwise.round_even(quotient), logic.select_n(below, rest, elementwise.add(rest, y))
+    below = logic.bitwise_and(logic.ne(rest, 0), logic.ne(logic.lt(y, 0), logic.lt(rest, 0)))
+    quotient = elementwise.round_even(logic.select_n(below, quotient, elementwise.sub(quotient, 1)))
+    # Of a divisor of zero the ratio knows all; and a zero has the sign of the ratio.
+    quotient = logic.select_n(logic.eq(quotient, 0), quotient, elementwise.mul(elementwise.sign(ratio), 0.0))
+    if _number(y):
+        return quotient
+    return logic.select_n(logic.eq(y, 0), quotient, elementwise.round_even(ratio))
 
 
 def together(x, y):
@@ -232,7 +258,7 @@ def astype(self, dtype, copy=False, device=None):
     """The array as another dtype, if asked for with memory of its own, or on another device. Complex to real
     drops the imaginary part.
     """
-    out = values.convert_element_type(self, dtype)
+    out = values.convert_element_type(self, dtype if dtype is None else dtypes.canonicalize(dtype))
     if copy and out is self and type(out) is Array:
         out = out.__deepcopy__({})
     return out if device is None else device_put(out, device)
@@ -286,6 +312,15 @@ def copy(self):
     return library_function("copy")(self)
 
 
+def array_namespace(self, *, api_version=None):
+    """The module of functions for such arrays, of a version of the array API standard."""
+    module = find_methods()
+    offered = getattr(module, "__array_api_version__", None)
+    if api_version not in (None, offered):
+        raise ValueError(f"the array API standard is offered in version {offered!r}, not {api_version!r}")
+    return module
+
+
 def real(self):
     return convert.real(self) if dtypes.kind(self.aval.dtype) == "c" else self
 
@@ -332,6 +367,8 @@ def give_to(array, tracer, methods):
         cls.mT = property(folded(matrix_transpose), doc="The array with its last two dimensions swapped.")
         cls.real = property(folded(real), doc="The real part.")
         cls.imag = property(folded(imag), doc="The imaginary part.")
+        cls.view, cls.byteswap, cls.__array_namespace__ = views.view, views.byteswap, array_namespace
+        cls.flat = property(folded(views.flat), doc="The elements in one dimension.")
         for name in METHODS:
             setattr(cls, name, Method(name))
         cls.__dir__ = listed

@@ -201,7 +201,7 @@ def owner(module):
     for name in (f"{first}-{rest[0]}" if rest else first, f"{first}-core", first):
         try:
             return f" of {name.replace('_', '-')} {importlib.metadata.version(name)}"
-        except importlib.metadata.PackageNotFoundError:
+        except Exception:  # it is not there, or its metadata cannot be read
             continue
     return ""
 

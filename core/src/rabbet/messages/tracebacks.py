@@ -10,8 +10,10 @@ own bodies (``rules.primitive``, ``runtime.dispatch``, operators and indexing) a
 """
 
 import functools
+import threading
 from types import FunctionType, ModuleType, TracebackType
 
+from rabbet.errors import ConfigError
 from rabbet.messages.source_positions import is_internal
 
 __all__ = ["fold_traceback", "folded", "folds_itself", "full_if", "public_module"]
@@ -51,7 +53,7 @@ def fold_traceback(exception):
       >>> root(4)
       2.0
     """
-    if _is_full():
+    if _shows_all(exception):
         return exception
     seen, pending, hidden = set(), [exception], 0
     while pending:
@@ -70,6 +72,25 @@ def fold_traceback(exception):
     if hidden and _NOTE not in getattr(exception, "__notes__", ()):
         exception.add_note(_NOTE)
     return exception
+
+
+def _shows_all(exception):
+    """Whether the setting says so; if it cannot be read, which is no reason to lose what went wrong, a note
+    says that.
+    """
+    if getattr(_asking, "now", False):  # the setting's own error comes by here too
+        return True
+    _asking.now = True
+    try:
+        return _is_full()
+    except ConfigError as error:
+        exception.add_note(str(error))
+        return True
+    finally:
+        _asking.now = False
+
+
+_asking = threading.local()
 
 
 def folded(function):

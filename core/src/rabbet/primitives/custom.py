@@ -77,7 +77,10 @@ def call(function, rules, args, name):
 
 def survive(interpreter, rules):
     """Whether rules for other tables are to be had after this interpreter, too."""
-    return any(rule.survives(interpreter) for rule in rules.values()) or bodies.follows(interpreter, rules)
+    for rule in rules.values():
+        if rule.survives(interpreter):
+            return True
+    return bodies.follows(interpreter, rules)
 
 
 def is_bottom(interpreter):

@@ -7,6 +7,7 @@ interpreters, staging and evaluation, ask here what such a number becomes.
 import numpy as np
 
 from rabbet import dtypes
+from rabbet.dtypes.narrowing import narrowed
 from rabbet.program.avals import ShapedArray
 
 PYTHON_SCALARS = (bool, int, float, complex)
@@ -94,7 +95,8 @@ class TypedScalar:
 
 def typed(value, dtype):
     """A scalar operand of exactly ``dtype``: a NumPy scalar, or a ``TypedScalar`` where that is narrowed."""
-    scalar = np.asarray(value).astype(dtype)[()]
+    host = np.asarray(value)
+    scalar = (narrowed(host, dtype) if host.dtype.kind == "f" else host.astype(dtype))[()]
     return scalar if dtypes.narrow(scalar.dtype) == dtype else TypedScalar(scalar, ShapedArray((), dtype))
 
 
@@ -114,6 +116,8 @@ def as_operand(value, aval):
 def as_numpy(value, aval):
     """A scalar as a NumPy array of its aval's dtype; an int that does not fit raises ``OverflowError``."""
     dtype = aval.dtype
+    if isinstance(value, np.number):
+        return narrowed(np.asarray(value), dtype)
     if type(value) is int and dtype.kind in "iu":
         info = np.iinfo(dtype)
         if not info.min <= value <= info.max:
@@ -121,4 +125,4 @@ def as_numpy(value, aval):
                 f"the Python int {value} does not fit {dtype.name} (from {info.min} to {info.max}); "
                 f"give an array of a wider dtype, as in numpy.asarray(..., dtype='int64')"
             )
-    return np.asarray(value).astype(dtype)
+    return narrowed(np.asarray(value), dtype)

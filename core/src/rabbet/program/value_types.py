@@ -3,6 +3,7 @@
 import numpy as np
 
 from rabbet import dtypes
+from rabbet.dtypes.narrowing import refuse_masked
 from rabbet.program.avals import ShapedArray
 
 _scalar_avals = {
@@ -14,8 +15,8 @@ _scalar_avals = {
 
 
 def typeof(x):
-    """The ``ShapedArray`` of an array, a tracer, a ``ShapeDtypeStruct``, a Python or NumPy scalar, or a
-    NumPy array.
+    """The ``ShapedArray`` of an array, a tracer, a ``ShapeDtypeStruct``, a Python or NumPy scalar, a
+    NumPy array, or an object that gives an array by ``__jax_array__``.
 
     Raises:
       TypeError: if ``x`` is none of these.
@@ -39,10 +40,14 @@ def typeof(x):
             else ShapedArray((), dtypes.scalar_dtype(type(x)), aval.weak_type)
         )
     if isinstance(x, (np.ndarray, np.generic)):
+        if type(x) is not np.ndarray:
+            refuse_masked(x)
         return ShapedArray(x.shape, dtypes.narrow(x.dtype))
     if isinstance(x, (bool, int, float, complex)):
         base = next(t for t in (bool, int, float, complex) if isinstance(x, t))
         return _scalar_avals[base]
+    if hasattr(x, "__jax_array__"):
+        return typeof(x.__jax_array__())
     raise TypeError(
         f"{type(x).__name__} is not an array: expected an array, a NumPy array or a scalar, got "
         f"{_shorten(repr(x))}"

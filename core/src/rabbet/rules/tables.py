@@ -87,7 +87,7 @@ class RuleTable(Rules):
     def __init__(self, name, doc="", bridges=None, roles=()):
         super().__init__(name)
         self.__doc__ = doc
-        self.roles = frozenset(roles)
+        self.roles = tuple(roles)
         unknown = [role for role in roles if role not in set(Role)]
         if unknown:
             raise ValueError(f"{self!r}: unknown roles {unknown}; the roles are {', '.join(Role)}")

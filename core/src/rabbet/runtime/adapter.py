@@ -286,6 +286,9 @@ def start_copy_to_host(raws):
 def to_dlpack(raw, stream=None):
     """Return a DLPack capsule that shares the memory of a single-device raw array.
 
+    The process ends if the array is deleted or donated while the capsule or what was made of it lives; on a
+    CPU `reading.to_dlpack` avoids that.
+
     Raises DeletedArrayError, and ValueError for an array on several devices (jaxlib would hand out the first
     shard). 2- and 4-bit integers have no DLPack form: jaxlib raises XlaRuntimeError.
     """

@@ -81,6 +81,8 @@ class Array(metaclass=ArrayType):
 
     def is_ready(self):
         """Whether the values are computed."""
+        if self.raw.is_deleted():
+            raise self.deleted()
         return self.raw.is_ready()
 
     def is_deleted(self):
@@ -233,10 +235,19 @@ class Array(metaclass=ArrayType):
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         if self.raw.is_deleted():
             raise self.deleted()
-        return adapter.to_dlpack(self.raw, stream)
+        return reading.to_dlpack(self.raw, stream)
 
     def __dlpack_device__(self):
         return dlpack.device_of(self.raw)
+
+    def unsafe_buffer_pointer(self):
+        """The address of the values in the device's memory, for foreign code; it waits for them. Unsafe: the
+        memory must not be written to, and lives as long as the array.
+        """
+        if self.raw.is_deleted():
+            raise self.deleted()
+        self.block_until_ready()
+        return self.raw.unsafe_buffer_pointer()
 
     def __reduce__(self):
         if isinstance(self.aval.dtype, dtypes.ExtendedDType):
@@ -244,7 +255,9 @@ class Array(metaclass=ArrayType):
         return _unpickle, (self._value(), self.aval.weak_type)
 
     def __copy__(self):
-        return self
+        from rabbet.runtime.ownership import alias  # not at the top: it stands above this module
+
+        return alias(self)
 
     def __deepcopy__(self, memo):
         if self.raw.is_deleted():

@@ -2,8 +2,8 @@
 
 Entries are native code, so the folder must be ours alone: it is made with mode 0700, and a folder or file
 that somebody else owns or may write to is not used. An entry is named by a hash of everything that its code
-depends on (`key`), and starts with a checksum of its contents: XLA does not notice a flipped byte in
-machine code.
+depends on (`key`), and starts with a checksum of that name and of its contents: XLA does not notice a flipped
+byte in machine code, and files can come to bear each other's names.
 
 Nothing here ever fails a computation. What cannot be read is a miss, what cannot be written is left out,
 and a CacheWarning says so once. Many processes may share a folder: a file appears complete (`os.replace`)
@@ -28,7 +28,7 @@ from rabbet.messages.source_positions import stacklevel
 from rabbet.runtime import adapter
 from rabbet.runtime.fingerprint import host_fingerprint
 
-FORMAT = b"rabbet-program-1\n"
+FORMAT = b"rabbet-program-2\n"
 DIGEST = hashlib.sha256
 SUFFIX, TEMPORARY, COUNTED = ".program", ".tmp-", ".counted"
 STALE_SECONDS = 3600  # a temporary file that is older was left by a process that died
@@ -104,7 +104,7 @@ class ProgramCache:
 
     def put(self, key, blob):
         """Keep `blob` under `key`; return whether that worked. An entry larger than the limit is not kept."""
-        content = pack(blob)
+        content = pack(key, blob)
         if self._unwritable or len(content) > self.max_bytes or not self._usable(make=True):
             return False
         try:
@@ -207,9 +207,9 @@ class ProgramCache:
         if problem:
             self._warn(key, f"entry {key[:12]} is not used, because it {problem}")
             return None
-        blob = unpack(content)
+        blob = unpack(key, content)
         if blob is None:
-            self.discard(key, "it is damaged")
+            self.discard(key, "it is damaged, or the file of another entry")
             return None
         with contextlib.suppress(OSError):
             os.utime(self._path(key))  # used just now: the last to be removed
@@ -272,7 +272,11 @@ class ProgramCache:
 
 def read_if_ours(path):
     """Return (content of the file, None), or (None, why it cannot be trusted). Follows no link."""
-    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0))
+    # Without O_NONBLOCK a pipe in place of a file would be waited for, for ever.
+    flags = os.O_RDONLY
+    for name in ("O_NOFOLLOW", "O_CLOEXEC", "O_NONBLOCK"):
+        flags |= getattr(os, name, 0)
+    handle = os.open(path, flags)
     try:
         problem = not_ours(os.fstat(handle), stat.S_ISREG)
         if problem:
@@ -294,18 +298,27 @@ def not_ours(status, is_kind):
     return None
 
 
-def pack(blob):
-    """Return the content of the file for `blob`: format, checksum of the rest, the rest."""
+def pack(key, blob):
+    """Return the content of the file that keeps `blob` under `key`: format, checksum, compressed blob."""
     body = zlib.compress(blob, COMPRESSION)
-    return FORMAT + DIGEST(body).digest() + body
+    return FORMAT + checksum(key, body) + body
 
 
-def unpack(content):
-    """Return the blob in a file's content, or None if the file is not whole."""
+def unpack(key, content):
+    """Return the blob in the content of the file of `key`; None if it is not whole, or another's."""
     start = len(FORMAT) + DIGEST().digest_size
     body = content[start:]
-    whole = content.startswith(FORMAT) and content[len(FORMAT) : start] == DIGEST(body).digest()
-    return zlib.decompress(body) if whole else None
+    if not content.startswith(FORMAT) or content[len(FORMAT) : start] != checksum(key, body):
+        return None
+    try:
+        return zlib.decompress(body)
+    except zlib.error:
+        return None
+
+
+def checksum(key, body):
+    """Return the checksum of an entry, which binds the contents to their name."""
+    return DIGEST(key.encode() + b"\n" + body).digest()
 
 
 def default_folder():

@@ -25,6 +25,7 @@ from rabbet.runtime import (
     effects,
     exhausted,
     hook_calls,
+    interruptible,
 )
 from rabbet.runtime.array import Array
 from rabbet.runtime.compile_failure import compile_failure
@@ -152,9 +153,8 @@ class Executable:
         if effects.is_special(self.lowering):
             special = effects.runner(self, specs, single)
             return self.checking(special) if config.debug_nans or config.debug_infs else special
-        run = dispatch.runner(
-            self.exe.execute_sharded, specs, self.lowering, self.device, self.diagnose, single=single
-        )
+        execute = interruptible.execute(self.exe, self.lowering)
+        run = dispatch.runner(execute, specs, self.lowering, self.device, self.diagnose, single=single)
         return self.checking(run) if config.debug_nans or config.debug_infs else run
 
     def checking(self, run):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rabbet.runtime import adapter, reads_on_jaxlib_010
+from rabbet.runtime import adapter, dlpack, reads_on_jaxlib_010
 
 
 def to_numpy(raw, dtype=None):
@@ -35,3 +35,20 @@ def copy_to_device(raw, raw_device, sharding=None, *, always_copy=False):
     if raw_device.client is not adapter.devices_of(raw)[0].client:
         return adapter.put(to_numpy(raw), raw.aval, raw_device, sharding)
     return adapter.copy_within_client(raw, raw_device, sharding, always_copy)
+
+
+def to_dlpack(raw, stream=None):
+    """Return a DLPack capsule that shares the memory of a single-device raw array.
+
+    On the CPU it is NumPy's, over a view of the memory, because a capsule of jaxlib's own ends the process as
+    soon as its array is deleted or donated. Elsewhere it is jaxlib's.
+
+    Raises DeletedArrayError, ValueError for an array on several devices, and on the CPU BufferError for 2-
+    and 4-bit integers, which have no DLPack form.
+    """
+    if raw.is_deleted():
+        raise adapter.deleted(raw)
+    devices = adapter.devices_of(raw)
+    if len(devices) > 1 or devices[0].platform != "cpu":
+        return adapter.to_dlpack(raw, stream)
+    return dlpack.lend(to_numpy(raw))  # waits: host consumers have no stream to wait on

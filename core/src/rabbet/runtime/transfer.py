@@ -174,6 +174,8 @@ def put_leaf(x, device, may_alias=True):
             raise leaked(x)
         return x
     array = to_array(x, device)
+    if array.raw.is_deleted():
+        raise array.deleted()
     out = array if device is None else copy_to_device(array, device, True)
     return out if may_alias else out.__deepcopy__({})
 

@@ -4,10 +4,11 @@ import math
 
 import numpy as np
 
+from rabbet.dtypes.narrowing import narrowed, refuse_masked
 from rabbet.messages.source_positions import describe_function
 from rabbet.program import python_scalars
 from rabbet.program.avals import ShapedArray
-from rabbet.runtime import failures, reading
+from rabbet.runtime import failures, ownership, reading
 from rabbet.runtime.array import Array, from_host
 from rabbet.runtime.devices import default_device
 from rabbet.runtime.placement import placement
@@ -20,33 +21,50 @@ _scalars = {}
 
 
 def scalar_array(value, aval, device):
-    """The (uncommitted) array of a Python scalar; made once per value, type and device."""
-    key = (value, math.copysign(1.0, value) if value == 0 and type(value) is float else 0, aval, device)
+    """The (uncommitted) array of a Python scalar; made once per value, type and device.
+
+    It goes into programs and to nobody else: a user who deleted it would delete it for all (see
+    ``ownership``).
+    """
+    key = (value, _signs(value) if value == 0 else 0, aval, device)
     try:
         return _scalars[key]
     except KeyError:
-        array = from_host(python_scalars.as_numpy(value, aval), aval, device, False, private=True)
+        array = ownership.internal(fresh_scalar(value, aval, device))
         if len(_scalars) >= MOST_SCALARS:
             _scalars.clear()
         _scalars[key] = array
         return array
 
 
+def _signs(zero):
+    """What tells one zero from another, which Python holds to be equal."""
+    return (math.copysign(1.0, zero.real), math.copysign(1.0, zero.imag))
+
+
+def fresh_scalar(value, aval, device):
+    """The (uncommitted) array of a Python scalar, with memory of its own."""
+    return from_host(python_scalars.as_numpy(value, aval), aval, device, False, private=True)
+
+
 def host_array(x, aval, device, committed=False):
     """An array from a NumPy array or scalar, narrowed to the aval's dtype; the caller's memory is copied."""
+    if type(x) is not np.ndarray:
+        refuse_masked(x)
     host = np.asarray(x)
     if host.dtype != aval.dtype:
-        return from_host(host.astype(aval.dtype), aval, device, committed, private=True)
+        return from_host(narrowed(host, aval.dtype), aval, device, committed, private=True)
     if not host.dtype.isnative:
         host = host.astype(host.dtype.newbyteorder("="))
     return from_host(host, aval, device, committed)
 
 
-def to_array(x, device=None, dtype=None):
+def to_array(x, device=None, dtype=None, *, shared=False):
     """``x`` as an ``Array``: itself, or a copy on ``device`` (by default the default device), uncommitted.
 
     A NumPy array or scalar takes ``dtype`` if it is given, in full width; else 64 bits are narrowed (see
-    ``dtypes``).
+    ``dtypes``). With ``shared``, a Python number may be an array that Rabbet keeps: only for what goes into
+    a program, is not donated and is not handed out.
 
     Raises:
       UnexpectedTracerError: if ``x`` is a tracer of a transformation that has finished.
@@ -64,17 +82,21 @@ def to_array(x, device=None, dtype=None):
     if hasattr(x, "__jax_array__"):
         return to_array(x.__jax_array__(), device)
     if dtype is not None:
+        refuse_masked(x)
         host = np.asarray(x)
         return host_array(host, ShapedArray(host.shape, dtype), device or default_device())
     aval = typeof(x)
     if python_scalars.is_python_scalar(x) and type(x) is not complex:
-        return scalar_array(x, aval, device or default_device())
+        return (scalar_array if shared else fresh_scalar)(x, aval, device or default_device())
     return host_array(x, aval, device or default_device())
 
 
-def array_or_tracer(x):
+def array_or_tracer(x, *, captured=False):
     """``x`` as transformations take it: arrays and tracers as they are, NumPy arrays and scalars as arrays
     on the default device.
+
+    With ``captured``, an array gets a handle of its own, so that the program that captured it works on
+    whatever becomes of the user's array.
 
     Raises:
       TypeError: if ``x`` is not array-like.
@@ -87,7 +109,9 @@ def array_or_tracer(x):
       >>> array_or_tracer(x) is x
       True
     """
-    return x if type(x) is Array or type(x) is Tracer else to_array(x)
+    if type(x) is not Array and type(x) is not Tracer:
+        x = to_array(x)
+    return ownership.captured(x) if captured else x
 
 
 def operands(op, args):

@@ -231,7 +231,12 @@ class Interpreter:
         if self.table is None:
             return None
         own = rules.get(self.table.name)
-        return own if own is not None else next((r for r in rules.values() if r.serves(self)), None)
+        if own is not None:
+            return own
+        for rule in rules.values():
+            if rule.serves(self):
+                return rule
+        return None
 
     def binds(self, names):
         """Whether this interpreter binds one of these axes."""

@@ -1,7 +1,7 @@
 """How branches and loops split into known and linear halves (see ``splitting``)."""
 
 from rabbet.errors import MissingRule
-from rabbet.extend.functions import source_position
+from rabbet.extend.functions import source_position, with_weak_type
 from rabbet.extend.passes import evaluate, stage
 from rabbet.extend.primitive import cond as cond_call
 from rabbet.extend.primitive import full_of_type
@@ -52,7 +52,11 @@ def _with_zeros(known, count, types, mine):
         outs = evaluate(known, args)
         residuals = []
         for b, group in enumerate(types):
-            residuals += outs[count:] if b == mine else [full_of_type(a, 0) for a in group]
+            residuals += (
+                outs[count:]
+                if b == mine
+                else [with_weak_type(full_of_type(a, 0), a.weak_type) for a in group]
+            )
         return outs[:count] + residuals
 
     return stage(wide, known.in_avals, known.name).jaxpr

@@ -5,7 +5,7 @@ import functools
 import numpy as np
 import rabbet
 from rabbet import tree
-from rabbet.extend.functions import folded, to_array
+from rabbet.extend.functions import folded, to_array, with_weak_type
 from rabbet.extend.transform import typeof
 
 from rabbet_autodiff import checks
@@ -78,14 +78,19 @@ def _jacobian(fun, argnums, has_aux, holomorphic, args, kwargs, *, forward, allo
     flat = of_chosen(fun, args, kwargs, numbers)
     aux = None
     if forward:
+        weak = None
 
         def push(tangents):
-            return jvp(
+            nonlocal weak
+            value, *pushed = jvp(
                 flat, tree.unflatten(in_tree, leaves), tree.unflatten(in_tree, tangents), has_aux=has_aux
-            )[1:]
+            )
+            weak = tree.map(lambda y: typeof(y).weak_type, value)  # derivatives are as weakly typed
+            return tuple(pushed)
 
         pushed = rabbet.vmap(push, out_axes=(-1, None) if has_aux else (-1,))(_basis(leaves))
         columns, aux = pushed if has_aux else (pushed[0], None)
+        columns = tree.map(with_weak_type, columns, weak)
         out = tree.map(lambda c: _split(c, leaves, -1, in_tree, argnums), columns)
     else:
         result = vjp(flat, *tree.unflatten(in_tree, leaves), has_aux=has_aux)

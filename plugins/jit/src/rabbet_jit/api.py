@@ -21,6 +21,7 @@ from rabbet_jit.dispatch import caller
 from rabbet_jit.signature import Signature, Statics
 from rabbet_jit.tracing import arguments, leaf_aval, trace
 
+shared_array = functools.partial(to_array, shared=True)
 disable_jit = config.context("disable_jit")
 
 
@@ -147,9 +148,8 @@ class Jitted:
         signature = Signature(self, args, kwargs)
         if not is_evaluating():
             return self.within(signature)
-        leaves = arguments(signature, to_array)
-        if self.donated:
-            leaves = stages.owned(leaves, signature.leaves)
+        # An array that was made of a number here may be donated; else it is shared with all that take it.
+        leaves = arguments(signature, to_array if self.donated else shared_array)
         if self.device is not None:
             leaves = [_on(x, self.device) for x in leaves]
         key = signature.key([x.spec for x in leaves])

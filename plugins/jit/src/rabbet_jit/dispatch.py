@@ -21,10 +21,10 @@ def caller(jitted):
 
     def of_trees(args):
         """The fast path for pytrees of arrays."""
-        leaves, treedef = flatten(args)
         try:
+            leaves, treedef = flatten(args)
             run = quick[treedef][(*[x.spec for x in leaves], settings.traced_key)]
-        except (KeyError, AttributeError):
+        except (KeyError, AttributeError, SystemError):  # the last for a tree that is too deep
             run = None
         return slowly(args, {}) if run is None else run(leaves)
 

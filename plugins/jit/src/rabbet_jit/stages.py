@@ -1,7 +1,5 @@
 """The stages of a compiled function: ``Traced``, ``Lowered``, ``Compiled``."""
 
-import copy
-
 from rabbet import Array, ShapeDtypeStruct, config, local_devices, tree
 from rabbet.errors import PluginError
 from rabbet.extend.backend import (
@@ -12,7 +10,7 @@ from rabbet.extend.backend import (
     lower_program,
     normalize_compiler_options,
 )
-from rabbet.extend.functions import describe_function, folded, is_python_scalar, to_array
+from rabbet.extend.functions import describe_function, folded, to_array
 from rabbet.extend.passes import ClosedJaxpr, consts_as_inputs
 from rabbet.extend.transform import is_tracer
 
@@ -33,13 +31,6 @@ def settle(leaves, device, what, name):
     chosen, committed = common_device(leaves, what, name) if device is None else (device, True)
     leaves = [x if x.device is chosen else copy_to_device(x, chosen, x.committed) for x in leaves]
     return chosen, committed, leaves
-
-
-def owned(arrays, given):
-    """``arrays`` with those that stand for Python numbers copied: numbers are shared, and donating one
-    would delete it for all.
-    """
-    return [copy.deepcopy(a) if is_python_scalar(x) else a for a, x in zip(arrays, given, strict=True)]
 
 
 @folded
@@ -304,8 +295,6 @@ class Compiled(Measures, Stage):
                 "function there instead"
             )
         given, leaves = leaves, [x if type(x) is Array else to_array(x) for x in leaves]
-        if self.lowered.donated:
-            leaves = owned(leaves, given)
         for i, (x, aval) in enumerate(zip(leaves, self.avals, strict=True)):
             if x.shape != aval.shape or x.dtype != aval.dtype:
                 raise TypeError(

@@ -2,9 +2,12 @@
 signature.
 """
 
+import sys
+import threading
 from typing import NamedTuple
 
 from rabbet import ShapeDtypeStruct, tree
+from rabbet.errors import NestingError
 from rabbet.extend.functions import (
     array_or_tracer,
     convert_leaves,
@@ -43,10 +46,43 @@ def trace(fun, leaves_to_args, avals, name):
 
     flat.__name__ = name
     named_like(flat, fun)
-    jaxpr, consts = stage(flat, avals, name)
-    # A captured NumPy array is what it was when the function was traced, whatever is written to it later.
-    closed = ClosedJaxpr(jaxpr, [array_or_tracer(c) for c in consts])
+    jaxpr, consts = _depth.nested(fun, stage, flat, avals, name)
+    # A captured NumPy array is what it was when the function was traced, whatever is written to it later; and
+    # the program keeps a captured array whatever becomes of the user's.
+    closed = ClosedJaxpr(jaxpr, [array_or_tracer(c, captured=True) for c in consts])
     return Program(closed, out_tree, name, any(is_tracer(c) for c in consts))
+
+
+class Depth(threading.local):
+    """How many functions are being traced inside each other in a thread."""
+
+    now = deepest = 0
+
+    def nested(self, fun, function, *args):
+        """``function(*args)``, one level deeper.
+
+        Raises:
+          NestingError: instead of a ``RecursionError`` where many functions are traced inside each other.
+        """
+        self.deepest = self.now = self.now + 1
+        try:
+            return function(*args)
+        except RecursionError:
+            if self.now > 1 or self.deepest < MANY_LEVELS:
+                raise
+        finally:
+            self.now -= 1
+        raise NestingError(
+            f"jit of {describe_function(fun)}: {self.deepest} jitted functions were called inside each other "
+            f"when Python's stack was full, at a recursion limit of {sys.getrecursionlimit()}\n"
+            "  to fix: call the plain function inside (one jit around the whole is enough), or raise "
+            "sys.setrecursionlimit"
+        )
+
+
+_depth = Depth()
+# With fewer functions inside each other it is the user's own recursion that is too deep.
+MANY_LEVELS = 20
 
 
 def _no_result(fun, out_tree, index, x):

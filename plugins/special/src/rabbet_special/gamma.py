@@ -5,7 +5,7 @@ derivatives are in NIST DLMF: 5.2 and 5.15 for the gamma family, 25.11.17 for Hu
 """
 
 import numpy as np
-from rabbet import dtypes
+from rabbet import dtypes, lax
 from rabbet.lax import add, mul, neg
 
 from rabbet_special import gamma_parts
@@ -25,12 +25,17 @@ def simple_lgamma(op, x):
 
 @lgamma.rule("lower")
 def lower_lgamma(op, x):
-    """In double precision XLA's version, mended where it loses digits; halves are computed in more of them
-    anyway.
+    """In double precision XLA's version, mended where it loses digits; halves are computed in single
+    precision.
     """
     width = dtypes.itemsize_bits(op.out.dtype)
     if width < 32:
-        return simple_lgamma(op, x)
+
+        def in_single(x):
+            wide = lax.convert_element_type(x, np.dtype("float32"))
+            return [lax.convert_element_type(gamma_parts.log_gamma(wide), op.out.dtype)]
+
+        return op.write(in_single, [op.out.strong()], [x])[0]
     operands = [x] if width == 32 else [x, simple_lgamma(op, x)]
     avals = [op.out.strong()] * len(operands)
     return op.write(lambda *args: [gamma_parts.log_gamma(*args)], avals, operands)[0]

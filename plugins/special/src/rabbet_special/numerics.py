@@ -1,5 +1,7 @@
 """What decompositions of special functions are built of: precision, polynomials, loops."""
 
+from typing import Any
+
 import numpy as np
 from rabbet import dtypes, lax
 from rabbet.extend.functions import is_python_scalar
@@ -92,7 +94,8 @@ def chebyshev(x, coefficients):
     least = 0.05 * epsilon(x) * abs(coefficients[0])
     kept = [i for i, c in enumerate(coefficients) if abs(c) > least]
     double = mul(x, 2.0)
-    one, two = coefficients[kept[-1]], 0.0
+    one: Any = coefficients[kept[-1]]
+    two: Any = 0.0
     for c in coefficients[kept[-1] - 1 : 0 : -1]:
         one, two = add(sub(mul(double, one), two), c), one
     return add(sub(mul(x, one), two), coefficients[0])

@@ -13,13 +13,19 @@ from rabbet.extend.primitive import cond as cond_call
 from rabbet.extend.primitive import while_ as while_call
 from rabbet.extend.transform import Interpreter, context, run_traced, typeof
 
+from rabbet_vmap.guards import guarded
+
 
 def decide(interpreter, op, args):
     """The outputs of ``op``, whose predicate is batched, with ``interpreter`` current."""
     refuse_effects(interpreter, op)
     if op.primitive is cond_call:
         index, *operands = args
-        outcomes = [evaluate(branch, operands) for branch in op.params["branches"]]
+        branches = op.params["branches"]
+        outcomes = [
+            evaluate(branch, guarded(index, len(branches), branch, number, operands))
+            for number, branch in enumerate(branches)
+        ]
         return [lax.select_n(index, *cases) for cases in zip(*outcomes, strict=True)]
     if op.primitive is while_call:
         return interpreter.at_parent(loop, interpreter, op, args)

@@ -25,6 +25,8 @@ def sizes_of(a, shape):
     """
     aval = typeof(a)
     shape = shape_of("reshape", shape)
+    if min(shape, default=0) < -1:
+        raise ValueError(f"reshape: a dimension cannot be negative, apart from one -1, got {shape}")
     unknown = [d for d, n in enumerate(shape) if n < 0]
     if not unknown:
         return shape
