@@ -24,11 +24,10 @@ from rabbet.testing.draws import device_array
 from rabbet.testing.laws import inexact
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-OURS = ("rabbet.primitives.", "rabbet.lax.linalg.", "rabbet_special.")
 PAGE = ROOT / "docs" / "closure.md"
 sys.path.insert(0, str(ROOT / "examples" / "third_party" / "rabbet-enclose" / "src"))
 
-OURS = ("rabbet.primitives.", "rabbet_autodiff.primitives.")
+OURS = ("rabbet.primitives.", "rabbet_autodiff.primitives.", "rabbet.lax.linalg.", "rabbet_special.")
 rb.lax.custom_root  # noqa: B018 - makes its primitives
 ROWS = [row for family in rows.families().values() for row in family]
 

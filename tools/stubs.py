@@ -25,9 +25,11 @@ FACES = (
     "rabbet.nn", "rabbet.nn.initializers", "rabbet.random", "rabbet.debug",
 )  # fmt: skip
 FIRST = "# Written by tools/stubs.py: change the function, or tools/stub_types.toml, and write it again.\n"
-HEAD = FIRST + """\
+HEAD = (
+    FIRST
+    + """\
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar, overload
+from typing import Any, Generic, ParamSpec, Protocol, TypeAlias, TypeVar, overload
 
 import numpy as np
 
@@ -35,9 +37,15 @@ P = ParamSpec("P")
 R = TypeVar("R")
 Tree = TypeVar("Tree")
 """
+)
 ALIASES = """\
+class HasShape(Protocol):  # arrays of other libraries, tracers
+    @property
+    def shape(self) -> Any: ...
+    @property
+    def dtype(self) -> Any: ...
 Number: TypeAlias = np.generic | bool | int | float | complex
-ArrayLike: TypeAlias = Array | np.ndarray[Any, Any] | Number | Sequence[Any]
+ArrayLike: TypeAlias = Array | np.ndarray[Any, Any] | HasShape | Number | Sequence[Any]
 DTypeLike: TypeAlias = Any
 """
 DEVICE = '''
@@ -46,6 +54,7 @@ class Device:
     id: int
     platform: str
     device_kind: str
+    raw: Any
     process_index: int
     def memory_stats(self) -> Any: ...
 '''
@@ -100,6 +109,7 @@ def class_of_arrays(array):
         "    def __contains__(self, x: Any, /) -> bool: ...",
         "    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]: ...",
         "    def __hash__(self) -> int: ...",
+        "    def __deepcopy__(self, memo: Any) -> Array: ...",
     ]
     lines += [f"    def __{name}__(self) -> {name}: ..." for name in ("bool", "int", "float", "complex")] + [
         "    def __index__(self) -> int: ..."
@@ -191,7 +201,7 @@ def stub(face):
     module = importlib.import_module(face)
     lines = [HEAD]
     if face == "rabbet":
-        lines += [class_of_arrays(module.Array), ALIASES, JITTED, "__version__: str"]
+        lines += [class_of_arrays(module.Array), ALIASES, JITTED, "__version__: str", "_own: frozenset[str]"]
         lines += [DEVICE]
     else:
         lines += ["from rabbet import Array, ArrayLike, Device, DTypeLike", ""]

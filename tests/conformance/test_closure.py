@@ -6,8 +6,7 @@ import pathlib
 
 import pytest
 import rabbet.ad_checkpoint
-import rabbet.debug
-import rabbet.lax.linalg  # noqa: F401 - makes its primitives
+import rabbet.debug  # noqa: F401 - makes its primitives
 from rabbet import lax
 from rabbet.extend.transform import batch, jvp, lower, transpose
 from rabbet.rules.primitive import all_primitives

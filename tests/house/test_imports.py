@@ -32,7 +32,8 @@ DOORS = {
 ROWS_OF_WINDOWS = ROOT / "plugins/testing/src/rabbet/testing/rows/windows.py"
 MODULE_OF = {
     "rabbet-numpy": "rabbet.numpy", "rabbet-nn": "rabbet.nn", "rabbet-random": "rabbet.random",
-    "rabbet-testing": "rabbet.testing", "rabbet-linalg": "rabbet.lax.linalg",
+    "rabbet-image": "rabbet.image", "rabbet-ops": "rabbet.ops",
+    "rabbet-testing": "rabbet.testing", "rabbet-linalg": "rabbet.lax.linalg", "rabbet-scipy": "rabbet.scipy",
     "rabbet-jet": "rabbet.experimental.jet", "rabbet-checkify": "rabbet.experimental.checkify",
 }  # fmt: skip
 

@@ -92,6 +92,23 @@ def test_random():
     assert rb.random.uniform(key, (3,)).tolist() == rb.random.uniform(key, (3,)).tolist()
 
 
+@only("scipy")
+def test_scipy():
+    assert abs(float(rb.scipy.special.gamma(4.5)) - 11.631728) < 1e-5
+    assert abs(float(rb.grad(rb.scipy.stats.norm.cdf)(0.0)) - 0.39894228) < 1e-6
+
+
+@only("image")
+def test_image():
+    halves = rb.image.resize(np.float32([0, 2, 4, 6]), (2,), "linear", antialias=False)
+    assert halves.tolist() == [1, 5]
+
+
+@only("ops")
+def test_ops():
+    assert rb.ops.segment_max(np.int32([3, 1, 2]), np.int32([1, 0, 1]), 2).tolist() == [1, 3]
+
+
 @only("bfloat16")
 def test_bfloat16():
     x = lax.convert_element_type(np.float32([1.00390625, 2.0]), "bfloat16")

@@ -12,7 +12,7 @@ from rabbet import dtypes, passes
 from rabbet.calls import custom_rules
 from rabbet.config import config
 from rabbet.errors import PluginError
-from rabbet.lax import operators
+from rabbet.lax import from_plugins, operators
 from rabbet.lowering import extended
 from rabbet.messages import source_positions, tracebacks
 from rabbet.messages.tracebacks import folded
@@ -34,6 +34,7 @@ def compose():
     context.set_bottom(EVALUATION)
     operators.give_to(Array, Tracer, array_methods)
     dtypes.use_finder(find_dtype, dtype_names)
+    from_plugins.use_finder(lax_function, lax_names)
     custom_rules.set_makers(find_rule_maker)
     extended.use_batching(standard.batch, batching.move_axis)
     tables.set_bridges(find_rule_sets)
@@ -77,6 +78,20 @@ def load_backends():
 def array_methods():
     """The object whose functions are the methods of arrays, such as ``x.sum``; asked for by each of them."""
     return public_name("Array.methods")
+
+
+def lax_function(name):
+    """What ``rabbet.lax.<name>`` is: a module of core that nobody has used yet, or what a plugin offers."""
+    from rabbet.plugins import api
+
+    return api.for_users(f"lax.{name}", api.resolve(f"lax.{name}"))
+
+
+def lax_names():
+    """The names that plugins add to ``rabbet.lax``."""
+    from rabbet.plugins import api
+
+    return api.names(within="lax")
 
 
 def providers(group):

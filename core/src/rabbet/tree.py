@@ -79,9 +79,14 @@ def register_dataclass_node(cls, data_fields, meta_fields):
 
 
 def _refuse_second(cls):
-    if registry.is_node(cls):
+    if registry.is_node(cls) and not _is_unregistered_namedtuple(cls):
         place = f"registered at {_sites[cls]}" if cls in _sites else "built in"
         raise TreeError(f"{cls.__qualname__} is a node of trees already, {place}; register a class once")
+
+
+def _is_unregistered_namedtuple(cls):
+    """Whether a class is a node as a named tuple alone; its own registration wins over that."""
+    return cls not in _sites and issubclass(cls, tuple) and hasattr(cls, "_fields")
 
 
 def _flatten_ordered(node):

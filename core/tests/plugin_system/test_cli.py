@@ -7,8 +7,8 @@ import tomllib
 import types
 
 import pytest
+from rabbet.cli import doctor, new_plugin, output, plugins, trial
 from rabbet.plugins import cli, discovery
-from rabbet.plugins.cli import doctor, new_plugin, output, plugins, trial
 from rabbet.plugins.hooks import Hooks
 from rabbet.plugins.hookspecs import hookimpl
 from rabbet.plugins.manager import PluginManager

@@ -103,7 +103,18 @@ def made(call, table, rule):
 
 
 def rule_on_payloads(call, table, rule):
-    """The flat rule of one on payloads: ``(interpreter, payloads) -> payloads``."""
+    """The flat rule of one on payloads: ``(interpreter, payloads) -> payloads``.
+
+    Example:
+      >>> from rabbet.extend.transform import Interpreter, PayloadRule, RuledFunction, rule_on_payloads
+      >>> class Doubled(RuledFunction):
+      ...     def has_rule(self):
+      ...         return True
+      ...     def rules(self, call):
+      ...         return {"pairs": PayloadRule(rule_on_payloads(call, "pairs", lambda x: x))}
+      >>> float(Doubled(lambda x: x * 2.0)(3.0))
+      6.0
+    """
 
     def flat(interpreter, payloads):
         kinds = {type(p) for p in payloads}

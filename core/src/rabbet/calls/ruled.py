@@ -22,6 +22,19 @@ class RuledFunction:
     Args:
       fun: takes arguments by position and returns a pytree of arrays.
       nondiff_argnums, nondiff_argnames: arguments that are static: no rule sees them as arrays.
+
+    Example:
+      >>> from rabbet.extend.transform import RuledFunction
+      >>> class WithoutRules(RuledFunction):
+      ...     def has_rule(self):
+      ...         return True
+      ...     def rules(self, call):
+      ...         return {}
+      >>> @WithoutRules
+      ... def double(x):
+      ...     return {"double": x * 2.0}
+      >>> float(double(3.0)["double"])
+      6.0
     """
 
     def __init__(self, fun, nondiff_argnums=(), nondiff_argnames=()):

@@ -222,6 +222,8 @@ class DTypeTable:
             pass
         if isinstance(value, (np.ndarray, np.generic)):
             return self.narrow(value.dtype), False
+        if hasattr(value, "__jax_array__") and not isinstance(value, type):
+            return self._typing(value.__jax_array__())
         if isinstance(value, tuple(PYTHON)):  # a subclass, such as an IntEnum
             return DEFAULTS[config.enable_x64][_python_type(value)], True
         return self.canonicalize(value), value is int or value is float or value is complex

@@ -1,6 +1,6 @@
 """A library of functions, such as ``rabbet.numpy``: fused programs, operands, results and messages."""
 
-from rabbet.lax.promotion import broadcast_operands, is_array_like, promote_operands
+from rabbet.lax.promotion import broadcast_operands, cast_operand, is_array_like, promote_operands
 from rabbet.lax.values import with_weak_type
 from rabbet.messages.argument_names import (
     argument_name,
@@ -22,6 +22,7 @@ __all__ = [
     "argument_name",
     "array_or_tracer",
     "broadcast_operands",
+    "cast_operand",
     "convert_leaves",
     "describe_function",
     "describe_value",

@@ -2,7 +2,7 @@
 
 ``extend.primitive.dot_general``, ``extend.primitive.reduce_sum`` and so on are the primitives themselves, for
 ``@rules.primitive(...)`` and for comparing with ``equation.primitive``; ``dir`` lists them. One whose name is
-a word of Python has an underscore behind it: ``while_``, ``and_``.
+a word of Python has another here, that of ``lax`` or with an underscore: ``bitwise_and``, ``while_``.
 """
 
 from rabbet.lowering.custom_calls import column_major, row_major

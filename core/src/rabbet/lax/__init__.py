@@ -18,6 +18,7 @@ import pkgutil
 # Packages ship modules inside this one (rabbet/lax/linalg from rabbet-linalg).
 __path__ = pkgutil.extend_path(__path__, __name__)
 
+from rabbet.lax import from_plugins as _from_plugins
 from rabbet.messages.tracebacks import public_module as _public_module
 from rabbet.lax.associative import associative_scan
 from rabbet.lax.collectives import (
@@ -88,18 +89,9 @@ from rabbet.lax.values import integer_pow, reciprocal, round, RoundingMethod
 
 
 def __getattr__(name):
-    # What packages of their own bring: linalg, lgamma, igamma, ...
-    from rabbet.plugins import api
-
-    in_full = f"lax.{name}"
-    value = globals()[name] = api.for_users(in_full, api.resolve(in_full))
+    # What plugins add: linalg, lgamma, custom_root, ...
+    value = globals()[name] = _from_plugins.find(name)
     return value
 
 
-def __dir__():
-    from rabbet.plugins import api
-
-    return sorted({*globals(), *api.names(within="lax")})
-
-
-_public_module(globals(), modules=("linalg",))
+_public_module(globals(), more=lambda: _from_plugins.names())

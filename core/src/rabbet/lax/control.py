@@ -26,6 +26,13 @@ NOT_GIVEN = object()
 class Body:
     """A function of pytrees staged for given types: its program, what it captured, the structure of its
     result.
+
+    Example:
+      >>> from rabbet.extend.bodies import Body
+      >>> leaves, in_tree = rb.tree.flatten((1.0,))
+      >>> body = Body(lambda x: {"twice": x * 2.0}, in_tree, [rb.typeof(x) for x in leaves])
+      >>> [eqn.primitive for eqn in body.program.equations], body.named_out(0)
+      ([mul], "the output['twice']")
     """
 
     def __init__(self, fun, in_tree, avals):
@@ -152,7 +159,7 @@ def branch(what, index, functions, operands, last_first=False):
     in_order = made[::-1] if last_first else made
     for other in in_order[1:]:
         _same_outputs(what, in_order[0], other)
-    programs = _branches.with_all_consts([b.program for b in made], [len(b.consts) for b in made])
+    programs = _branches.share_consts([b.program for b in made], [len(b.consts) for b in made])
     consts = [c for b in made for c in b.consts]
     outs = _branches.cond(index, *consts, *leaves, branches=tuple(programs))
     return tree.unflatten(made[0].out_tree, outs)
@@ -187,9 +194,16 @@ def cond(pred, true_fun, false_fun, *operands, operand=NOT_GIVEN):
     return branch("cond", pred, [false_fun, true_fun], operands, last_first=True)
 
 
-def settled(what, fun, init, in_tree, extra=()):
+def stage_loop_body(what, fun, init, in_tree, extra=()):
     """The body staged for its carry, whose weak types give way to what the body returns; (body, carry
     leaves).
+
+    Example:
+      >>> from rabbet.extend.bodies import stage_loop_body
+      >>> leaves, in_tree = rb.tree.flatten((1,))
+      >>> body, leaves = stage_loop_body("my_loop", lambda x: x * np.float32(2), leaves, in_tree)
+      >>> leaves
+      [Array(1., dtype=float32)]
     """
     leaves = list(init)
     while True:
@@ -233,9 +247,17 @@ def _check_carry(what, fun, body, in_tree, leaves, out_tree):
             )
 
 
-def stronger(body, leaves, count):
+def convert_weak_outputs(body, leaves, count):
     """The program with the first ``count`` outputs converted to the carries' dtypes, where only weak types
     differ.
+
+    Example:
+      >>> from rabbet.extend.bodies import Body, convert_weak_outputs
+      >>> leaves, in_tree = rb.tree.flatten((np.float32(1),))
+      >>> body = Body(lambda x: 2, in_tree, [rb.typeof(leaves[0])])
+      >>> convert_weak_outputs(body, leaves, 1)
+      >>> body.out_avals[0].str_short()
+      'f32[]'
     """
     for i in range(count):
         out, aval = body.out_avals[i], typeof(leaves[i])
@@ -274,8 +296,8 @@ def repeat(what, cond_fun, body_fun, init_val):
             init_val = body_fun(init_val)
     init, treedef = _flat(init_val)
     in_tree = tree.structure((tree.unflatten(treedef, [0] * len(init)),))
-    body, leaves = settled(what, body_fun, init, in_tree)
-    stronger(body, leaves, len(leaves))
+    body, leaves = stage_loop_body(what, body_fun, init, in_tree)
+    convert_weak_outputs(body, leaves, len(leaves))
     _check_carry(what, body_fun, body, treedef, leaves, body.out_tree)
     avals = [typeof(x) for x in leaves]
     test = Body(cond_fun, in_tree, avals)
@@ -309,25 +331,32 @@ def scan(f, init, xs=None, length=None, reverse=False, unroll=1, _split_transpos
       TypeError, ValueError: for a carry that changes its type or lengths that differ; the message names the
         leaf.
     """
-    return scan_as("scan", f, init, xs, length, reverse, unroll, advice="; give it xs or length")
+    return named_scan("scan", f, init, xs, length, reverse, unroll, advice="; give it xs or length")
 
 
-def scan_as(what, f, init, xs=None, length=None, reverse=False, unroll=1, advice=""):
-    """``scan``, by the name ``what`` in messages."""
+def named_scan(what, f, init, xs=None, length=None, reverse=False, unroll=1, advice=""):
+    """``scan``, by the name ``what`` in messages.
+
+    Example:
+      >>> from rabbet.extend.bodies import named_scan
+      >>> total, _ = named_scan("my_sum", lambda c, x: (c + x, None), 0.0, np.float32([1, 2, 3]))
+      >>> float(total)
+      6.0
+    """
     if int(unroll) < 0:
         raise ValueError(f"{what} of {describe_function(f)}: unroll must not be negative, got {unroll}")
     init_leaves, init_tree = _flat(init)
     x_leaves, x_tree = _flat(xs)
-    n = steps_of(f, x_leaves, x_tree, length, what, advice)
+    n = number_of_steps(f, x_leaves, x_tree, length, what, advice)
     if config.disable_jit:
         return _scan_in_python(f, init, xs, n, reverse)
     in_tree = tree.structure(
         (tree.unflatten(init_tree, [0] * len(init_leaves)), tree.unflatten(x_tree, [0] * len(x_leaves)))
     )
     slices = [typeof(x).update(shape=typeof(x).shape[1:]) for x in x_leaves]
-    body, leaves = settled(what, f, init_leaves, in_tree, slices)
+    body, leaves = stage_loop_body(what, f, init_leaves, in_tree, slices)
     parts = _pair(f, body.out_tree)
-    stronger(body, leaves, len(leaves))
+    convert_weak_outputs(body, leaves, len(leaves))
     _check_carry(what, f, body, init_tree, leaves, parts[0])
     outs = loops.scan(
         *body.consts, *leaves, *x_leaves, jaxpr=body.program, length=n, reverse=bool(reverse),
@@ -343,9 +372,15 @@ def _pair(f, out_tree):
     return tree.structure(result[0]), tree.structure(result[1])
 
 
-def steps_of(f, leaves, treedef, length, what="scan", advice=""):
+def number_of_steps(f, leaves, treedef, length, what="scan", advice=""):
     """The number of slices of arrays that are scanned together, and the length that was asked for; ``what``
     for messages, and ``advice`` for the one that there are no arrays.
+
+    Example:
+      >>> from rabbet.extend.bodies import number_of_steps
+      >>> leaves, treedef = rb.tree.flatten({"x": np.ones((3, 2)), "y": np.ones(3)})
+      >>> number_of_steps(lambda row: row, leaves, treedef, None)
+      3
     """
     places = tree.unflatten(treedef, list(range(len(leaves))))
     who = f"{what} of {describe_function(f)}"
@@ -411,7 +446,7 @@ def fori_loop(lower, upper, body_fun, init_val, *, unroll=None):
         if typeof(first).dtype != dtype:
             first = convert_element_type(first, dtype)
         step = named_like(step, body_fun)
-        (_, val), _ = scan_as("fori_loop", step, (first, init_val), None, steps, unroll=unroll or 1)
+        (_, val), _ = named_scan("fori_loop", step, (first, init_val), None, steps, unroll=unroll or 1)
         return val
     start, stop = convert_element_type(lower, dtype), convert_element_type(upper, dtype)
     if typeof(lower).weak_type and typeof(lower).dtype == dtype:

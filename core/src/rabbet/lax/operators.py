@@ -13,7 +13,7 @@ from types import FunctionType
 import numpy as np
 
 from rabbet import dtypes
-from rabbet.lax import refusals, shapes, values
+from rabbet.lax import refusals, shapes, values, views
 from rabbet.lax.indexing import reads
 from rabbet.lax.indexing.updates import Indexer
 from rabbet.lax.powers import power, strong
@@ -312,6 +312,15 @@ def copy(self):
     return library_function("copy")(self)
 
 
+def array_namespace(self, *, api_version=None):
+    """The module of functions for such arrays, of a version of the array API standard."""
+    module = find_methods()
+    offered = getattr(module, "__array_api_version__", None)
+    if api_version not in (None, offered):
+        raise ValueError(f"the array API standard is offered in version {offered!r}, not {api_version!r}")
+    return module
+
+
 def real(self):
     return convert.real(self) if dtypes.kind(self.aval.dtype) == "c" else self
 
@@ -358,6 +367,8 @@ def give_to(array, tracer, methods):
         cls.mT = property(folded(matrix_transpose), doc="The array with its last two dimensions swapped.")
         cls.real = property(folded(real), doc="The real part.")
         cls.imag = property(folded(imag), doc="The imaginary part.")
+        cls.view, cls.byteswap, cls.__array_namespace__ = views.view, views.byteswap, array_namespace
+        cls.flat = property(folded(views.flat), doc="The elements in one dimension.")
         for name in METHODS:
             setattr(cls, name, Method(name))
         cls.__dir__ = listed

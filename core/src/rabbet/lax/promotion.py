@@ -31,9 +31,17 @@ def promote_operands(*operands, to=None):
       >>> rb.typeof(x).str_short(), rb.typeof(y).str_short(), z
       ('f32[2,3]', 'f32[2,3]', 2.0)
     """
+    operands = [opened(x) for x in operands]
     avals = [typeof(x) for x in operands]
     dtype, weak = dtypes.promote(*operands) if to is None else to
     return broadcast_operands([cast_operand(x, a, dtype, weak) for x, a in zip(operands, avals, strict=True)])
+
+
+def opened(x):
+    """The array that an object gives by ``__jax_array__``; everything else as it is."""
+    if type(x) is Array or type(x) is Tracer or not hasattr(x, "__jax_array__"):
+        return x
+    return x.__jax_array__()
 
 
 def beside(x, y):
@@ -48,7 +56,21 @@ def beside(x, y):
 
 
 def cast_operand(x, aval, dtype, weak=False):
-    """``x`` in ``dtype``; Python scalars stay as they are, they adopt it."""
+    """``x`` in ``dtype``; Python scalars stay as they are, they adopt it.
+
+    Args:
+      x: an array, a tracer, a NumPy array or a number.
+      aval: its type, ``typeof(x)``.
+      dtype: the dtype to bring it to.
+      weak: whether the result gives way in promotion.
+
+    Example:
+      >>> from rabbet.extend.functions import cast_operand
+      >>> from rabbet.extend.transform import typeof
+      >>> x = rnp.arange(3)
+      >>> cast_operand(x, typeof(x), np.dtype("float32")).dtype.name
+      'float32'
+    """
     if python_scalars.is_python_scalar(x) and python_scalars.fits(x, dtype):
         return x
     if aval.dtype == dtype and (weak or not aval.weak_type or aval.ndim == 0):
@@ -93,11 +115,14 @@ def rank_promotion(x, have, full):
 
 
 def is_array_like(x):
-    """Whether ``x`` may stand beside an array in arithmetic: arrays, NumPy arrays and numbers.
+    """Whether ``x`` may stand beside an array in arithmetic: arrays, NumPy arrays, numbers, and objects that
+    give an array by ``__jax_array__``.
 
     Example:
       >>> from rabbet.extend.functions import is_array_like
       >>> is_array_like(np.ones(3)), is_array_like([1.0, 2.0])
       (True, False)
     """
-    return isinstance(x, (bool, int, float, complex, np.ndarray, np.generic, Tracer, Array))
+    return isinstance(x, (bool, int, float, complex, np.ndarray, np.generic, Tracer, Array)) or (
+        hasattr(x, "__jax_array__") and not isinstance(x, type)
+    )

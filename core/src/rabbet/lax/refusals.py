@@ -10,7 +10,8 @@ from rabbet.errors import (
     TracerIntegerConversionError,
 )  # fmt: skip
 from rabbet.messages.source_positions import source_position
-from rabbet.trace.interpreter import Tracer, leaked
+from rabbet.trace.interpreter import Tracer
+from rabbet.trace.leaks import leaked
 
 
 def place(self):

@@ -32,6 +32,9 @@ GROUPS = {
     "rabbet.hooks": "pluggy hook implementations (see hookspecs.py)",
 }
 
+# Groups that other packages of Rabbet's read, for themselves.
+GROUPS_OF_OTHERS = frozenset({"rabbet.rows"})  # rabbet-testing: rows of the conformance table
+
 # Two packages may both bridge the table `batch`: their RuleSets add up, and the rule tables themselves
 # refuse two rules for one primitive. Everywhere else one name means one object.
 ADDITIVE_GROUPS = frozenset({"rabbet.rules"})

@@ -84,3 +84,8 @@ def device_lost(device, error):
 @hookspec
 def doctor_checks():
     """Checks for ``rabbet doctor``: an iterable of ``(label, ok, detail)``, two strings and a bool."""
+
+
+def hook_names():
+    """The names of all hooks on this page."""
+    return [name for name, value in globals().items() if hasattr(value, "rabbet_spec")]

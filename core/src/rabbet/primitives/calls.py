@@ -46,7 +46,7 @@ def lower_jit(op, *names):
 
 @jit.rule("body")
 def body_jit(op, interpreter, args):
-    body, operands, finish = bodies.through(interpreter, op.params["jaxpr"], args)
+    body, operands, finish = bodies.interpret_call(interpreter, op.params["jaxpr"], args)
     return finish(call_op(body, op.params["name"], op.params.get("inline", False))(*operands))
 
 
@@ -54,7 +54,7 @@ def body_jit(op, interpreter, args):
 def transpose_jit(op, cts, *operands):
     linear = tuple([type(x) is Linear for x in operands])
     nonzero = tuple([type(ct) is not Zero for ct in cts])
-    body, produced = transposition.transposed(op.params["jaxpr"], linear, nonzero)
+    body, produced = transposition.transposed_program(op.params["jaxpr"], linear, nonzero)
     known = [x for x in operands if type(x) is not Linear]
     call = call_op(body, f"transpose_{op.params['name']}", op.params.get("inline", False))
     results = iter(call(*known, *[ct for ct in cts if type(ct) is not Zero]))

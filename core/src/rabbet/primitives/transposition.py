@@ -24,6 +24,17 @@ def backward(equations, cotangents):
       equations: objects with ``op, inputs, outputs, where``; inputs are ``Var`` where linear, else values.
       cotangents: dict from ``Var`` to its cotangent; it is used up, and holds the cotangents of the inputs
         in the end.
+
+    Example:
+      >>> from rabbet.extend.bodies import backward
+      >>> from rabbet.extend.passes import stage
+      >>> program = stage(lambda x: [3.0 * x], [rb.typeof(np.float32(1))]).jaxpr
+      >>> (eqn,) = program.equations
+      >>> eqn = type(eqn)(eqn.op, [getattr(v, "value", v) for v in eqn.inputs], eqn.outputs, eqn.where)
+      >>> cotangents = {program.outvars[0]: np.float32(2)}
+      >>> backward([eqn], cotangents)
+      >>> float(cotangents[program.invars[0]])
+      6.0
     """
     ctx = context
     outer = ctx.where
@@ -88,12 +99,22 @@ def kept_apart(ct):
 
 
 def add_to(cotangents, v, contribution):
-    """Add one more cotangent of ``v``."""
+    """Add one more cotangent of ``v``.
+
+    Example:
+      >>> from rabbet.extend.bodies import add_to
+      >>> from rabbet.extend.passes import Var
+      >>> x, cotangents = Var(rb.typeof(1.0)), {}
+      >>> add_to(cotangents, x, 2.0)
+      >>> add_to(cotangents, x, 3.0)
+      >>> float(cotangents[x])
+      5.0
+    """
     known = cotangents.get(v)
     cotangents[v] = contribution if known is None else elementwise.add(known, contribution)
 
 
-def transposed(jaxpr, linear, nonzero):
+def transposed_program(jaxpr, linear, nonzero):
     """The program that transposes ``jaxpr`` in some of its inputs; made once.
 
     Args:
@@ -104,6 +125,14 @@ def transposed(jaxpr, linear, nonzero):
     Returns:
       (program, produced): the program takes the inputs that are not linear, then the nonzero cotangents,
       and returns the cotangents of the linear inputs whose entry in ``produced`` is true.
+
+    Example:
+      >>> from rabbet.extend.bodies import transposed_program
+      >>> from rabbet.extend.passes import evaluate, stage
+      >>> program = stage(lambda x, y: [x * y], [rb.typeof(np.float32(1))] * 2).jaxpr
+      >>> backwards, produced = transposed_program(program, (False, True), (True,))
+      >>> evaluate(backwards, [np.float32(3), np.float32(2)]), produced
+      ([Array(6., dtype=float32)], (True,))
     """
     return jaxpr.once(("transposed", linear, nonzero), lambda: _transpose(jaxpr, linear, nonzero))
 
@@ -126,7 +155,16 @@ def _transpose(jaxpr, linear, nonzero):
 
 
 def transpose_program(jaxpr, linear, known, nonzero, given):
-    """Transpose ``jaxpr`` under the current interpreter; a cotangent or None per linear input."""
+    """Transpose ``jaxpr`` under the current interpreter; a cotangent or None per linear input.
+
+    Example:
+      >>> from rabbet.extend.bodies import transpose_program
+      >>> from rabbet.extend.passes import stage
+      >>> program = stage(lambda x, y: [x * y], [rb.typeof(np.float32(1))] * 2).jaxpr
+      >>> (ct,) = transpose_program(program, (False, True), [np.float32(3)], (True,), [np.float32(2)])
+      >>> float(ct)
+      6.0
+    """
     values = dict(
         zip([v for v, lin in zip(jaxpr.invars, linear, strict=True) if not lin], known, strict=True)
     )
@@ -153,4 +191,4 @@ def transpose_program(jaxpr, linear, known, nonzero, given):
     return [cotangents.get(v) for v in linear_vars]
 
 
-__all__ = ["add_to", "backward", "transpose_program", "transposed"]
+__all__ = ["add_to", "backward", "transpose_program", "transposed_program"]

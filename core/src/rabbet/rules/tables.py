@@ -17,7 +17,6 @@ A platform comes first at each of the first three steps: a rule for ``"lower:cud
 """
 
 import enum
-import keyword
 import sys
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -39,7 +38,11 @@ class Role(enum.StrEnum):
     the role (``Interpreter.plays``) and never for a table's name.
 
     Example:
-      >>> interpreter.plays(Role.FORWARD)
+      >>> from rabbet.extend.transform import Interpreter, Role, RuleTable
+      >>> class Forward(Interpreter):
+      ...     table = RuleTable("my_forward", doc="(op, *duals) -> dual", roles=(Role.FORWARD,))
+      >>> Forward().plays(Role.FORWARD), Forward().plays(Role.BATCHES)
+      (True, False)
     """
 
     FORWARD = "differentiates forward"
@@ -84,7 +87,7 @@ class RuleTable(Rules):
     def __init__(self, name, doc="", bridges=None, roles=()):
         super().__init__(name)
         self.__doc__ = doc
-        self.roles = frozenset(roles)
+        self.roles = tuple(roles)
         unknown = [role for role in roles if role not in set(Role)]
         if unknown:
             raise ValueError(f"{self!r}: unknown roles {unknown}; the roles are {', '.join(Role)}")
@@ -329,21 +332,23 @@ def described(found, table, primitive):
 
 
 def public_name(primitive):
-    """The name of a primitive as an attribute: a word of Python, such as ``while``, gets an underscore."""
-    return f"{primitive.name}_" if keyword.iskeyword(primitive.name) else primitive.name
+    """The name of a primitive as an attribute: its own, or where that is a word of Python the one that the
+    module has for it, such as ``while_`` and ``bitwise_and``.
+    """
+    home = vars(sys.modules.get(primitive.__module__, sys))
+    names = [name for name, value in home.items() if value is primitive and not name.startswith("_")]
+    return names[0] if names and primitive.name not in names else primitive.name
 
 
 def written(primitive):
     """How a program names a primitive, for messages: ``rabbet.extend.primitive.mul`` if it is core's, else by
     the module that made it.
     """
-    home = primitive.__module__
+    home, name = primitive.__module__, public_name(primitive)
     if home.startswith(CORE):
-        return f"rabbet.extend.primitive.{public_name(primitive)}"
-    for name, value in vars(sys.modules.get(home, sys)).items():
-        if value is primitive:
-            return name if home == "__main__" else f"{home}.{name}"
-    return primitive.name
+        return f"rabbet.extend.primitive.{name}"
+    known = getattr(sys.modules.get(home), name, None) is primitive and home != "__main__"
+    return f"{home}.{name}" if known else name
 
 
 def no_bridges(name):

@@ -240,6 +240,15 @@ class Array(metaclass=ArrayType):
     def __dlpack_device__(self):
         return dlpack.device_of(self.raw)
 
+    def unsafe_buffer_pointer(self):
+        """The address of the values in the device's memory, for foreign code; it waits for them. Unsafe: the
+        memory must not be written to, and lives as long as the array.
+        """
+        if self.raw.is_deleted():
+            raise self.deleted()
+        self.block_until_ready()
+        return self.raw.unsafe_buffer_pointer()
+
     def __reduce__(self):
         if isinstance(self.aval.dtype, dtypes.ExtendedDType):
             return _unpickle_physical, (reading.to_numpy(self.raw), self.aval)

@@ -23,7 +23,7 @@ from rabbet.runtime.array import Array
 from rabbet.runtime.evaluation import EVALUATION
 from rabbet.runtime.housekeeping import on_clear_caches
 from rabbet.runtime.ownership import captured
-from rabbet.trace.interpreter import typeof
+from rabbet.trace.interpreter import Tracer, typeof
 from rabbet.trace.staging import stage
 
 # Of one function; a loop over f(x, i) would otherwise keep an entry for every i.
@@ -72,6 +72,8 @@ def fused(function=None, *, static=()):
         return first(args, {}) if found is None else found[-1](args)
 
     def first(args, kwargs):
+        args = [opened(a) for a in args]
+        kwargs = {name: opened(a) for name, a in kwargs.items()}
         if config.disable_jit:
             return function(*args, **kwargs)
         found = _Signature(function, args, kwargs, by_position, static)
@@ -86,11 +88,31 @@ def fused(function=None, *, static=()):
             quick[key] = run.positional(found.fixed, all(type(a) is Array for a in args))
         return run(found.arrays)
 
+    def traced(*args, **kwargs):
+        for a in args:
+            if type(a) not in PLAIN:
+                args = [opened(x) for x in args]
+                break
+        return function(*args, **kwargs)
+
     call = dispatch.function(
-        function, quick, config.values, EVALUATION, traced=function, slowly=slowly, of_others=of_others
+        function, quick, config.values, EVALUATION, traced=traced, slowly=slowly, of_others=of_others
     )
     call.__wrapped__ = function
     return call
+
+
+PLAIN = frozenset((Array, Tracer, bool, int, float, complex, str, type(None)))
+
+
+def opened(x):
+    """An argument with the arrays that objects give by ``__jax_array__`` in their places, also in a list."""
+    kind = type(x)
+    if kind in PLAIN:
+        return x
+    if kind is list or kind is tuple:
+        return kind([opened(v) for v in x]) if any(type(v) not in PLAIN for v in x) else x
+    return x.__jax_array__() if hasattr(x, "__jax_array__") and not isinstance(x, type) else x
 
 
 class _Dynamic:

@@ -15,12 +15,19 @@ from rabbet.runtime.placement import placement
 
 
 def device_get(x):
-    """The arrays of a pytree as NumPy arrays, waiting for their values; other leaves stay as they are."""
+    """The arrays of a pytree as NumPy arrays, waiting for their values; other leaves, and
+    typed keys, stay as they are.
+    """
     leaves, treedef = tree.flatten(x)
     for leaf in leaves:
         if type(leaf) is Array:
             leaf.copy_to_host_async()
-    return tree.unflatten(treedef, [np.asarray(v) if hasattr(v, "__array__") else v for v in leaves])
+    return tree.unflatten(treedef, [np.asarray(v) if is_readable(v) else v for v in leaves])
+
+
+def is_readable(x):
+    """Whether a value has a NumPy form; arrays of keys have none."""
+    return hasattr(x, "__array__") and not (type(x) is Array and x.aval.is_extended)
 
 
 def copy_to_host_async(x):

@@ -25,7 +25,8 @@ from rabbet.runtime.devices import device as device_numbered
 from rabbet.runtime.placement import placement
 from rabbet.runtime.sharding import SingleDeviceSharding
 from rabbet.runtime.values import copy_to_device, to_array
-from rabbet.trace.interpreter import Tracer, leaked
+from rabbet.trace.interpreter import Tracer
+from rabbet.trace.leaks import leaked
 
 
 def device_put(x, device=None, *, src=None, donate=False, may_alias=None):

@@ -12,15 +12,13 @@ scalar or a tracer of a level below, not a tracer of this one.
 import copy
 from typing import Any
 
-import numpy as np
-
-from rabbet import dtypes, tree
-from rabbet.dtypes.narrowing import refuse_masked
-from rabbet.errors import MissingRule, UnexpectedTracerError
+from rabbet import tree
+from rabbet.errors import MissingRule
 from rabbet.messages import source_positions
 from rabbet.program import python_scalars
-from rabbet.program.avals import ShapedArray, ShapeDtypeStruct
+from rabbet.program.avals import ShapeDtypeStruct
 from rabbet.program.context import context
+from rabbet.program.value_types import typeof
 from rabbet.rules import tables
 from rabbet.trace import named_axes
 
@@ -233,7 +231,12 @@ class Interpreter:
         if self.table is None:
             return None
         own = rules.get(self.table.name)
-        return own if own is not None else next((r for r in rules.values() if r.serves(self)), None)
+        if own is not None:
+            return own
+        for rule in rules.values():
+            if rule.serves(self):
+                return rule
+        return None
 
     def binds(self, names):
         """Whether this interpreter binds one of these axes."""
@@ -447,79 +450,6 @@ def is_tracer(x):
       True
     """
     return type(x) is Tracer
-
-
-_scalar_avals = {
-    bool: ShapedArray((), np.dtype(bool)),
-    int: ShapedArray((), np.dtype("int32"), True),
-    float: ShapedArray((), np.dtype("float32"), True),
-    complex: ShapedArray((), np.dtype("complex64"), True),
-}
-
-
-def typeof(x):
-    """The ``ShapedArray`` of an array, a tracer, a ``ShapeDtypeStruct``, a Python or NumPy scalar, or a
-    NumPy array.
-
-    Raises:
-      TypeError: if ``x`` is none of these.
-
-    Example:
-      >>> from rabbet.extend.transform import typeof
-      >>> typeof(np.ones((2, 3), np.float32)).str_short()
-      'f32[2,3]'
-      >>> typeof(2.0).weak_type
-      True
-    """
-    try:
-        return x.aval
-    except AttributeError:
-        pass
-    aval = _scalar_avals.get(type(x))
-    if aval is not None:
-        return (
-            aval
-            if not dtypes.wide_scalars()
-            else ShapedArray((), dtypes.scalar_dtype(type(x)), aval.weak_type)
-        )
-    if isinstance(x, (np.ndarray, np.generic)):
-        if type(x) is not np.ndarray:
-            refuse_masked(x)
-        return ShapedArray(x.shape, dtypes.narrow(x.dtype))
-    if isinstance(x, (bool, int, float, complex)):
-        base = next(t for t in (bool, int, float, complex) if isinstance(x, t))
-        return _scalar_avals[base]
-    raise TypeError(
-        f"{type(x).__name__} is not an array: expected an array, a NumPy array or a scalar, got "
-        f"{_shorten(repr(x))}"
-    )
-
-
-def _shorten(text, most=60):
-    return text if len(text) <= most else text[: most - 3] + "..."
-
-
-def leaked(tracer):
-    """The error for a tracer that outlived its transformation."""
-    line = (
-        f"It was made at {source_positions.source_position(tracer.where)}. "
-        if tracer.where is not None
-        else ""
-    )
-    if tracer.interpreter.alive:
-        return UnexpectedTracerError(
-            f"a value of type {tracer.aval.str_short()} of {tracer.interpreter.describe()} was used by "
-            "a rule that runs below "
-            f"this transformation and closes over the value. {line}A function with rules of its own "
-            "(custom_jvp, custom_vjp) must "
-            f"take every value that is transformed as an argument."
-        )
-    return UnexpectedTracerError(
-        f"a value of type {tracer.aval.str_short()} was used outside the transformation that made it: "
-        f"{tracer.interpreter.describe()}, which has finished. {line}"
-        "Return it from the transformed function instead of storing it in a global, an attribute or a "
-        "closure."
-    )
 
 
 __all__ = ["Interpreter", "ShapeDtypeStruct", "Tracer", "context", "is_tracer", "payload_of", "run", "typeof"]

@@ -15,7 +15,8 @@ from rabbet.program.checking import check
 from rabbet.program.context import context
 from rabbet.program.effects import NONE
 from rabbet.program.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var, effects_of
-from rabbet.trace.interpreter import Interpreter, Tracer, leaked, typeof
+from rabbet.trace.interpreter import Interpreter, Tracer, typeof
+from rabbet.trace.leaks import leaked
 
 PYTHON = frozenset(python_scalars.PYTHON_SCALARS)
 

@@ -84,13 +84,19 @@ def checkpoint(
             return fun(*args, **kwargs)
         call = _Call(fun, args, kwargs, numbers, names)
         closed, out_tree = _program(call)
-        outs = primitive.checkpoint(*closed.consts, *call.leaves, jaxpr=consts_as_inputs(closed), **params)
-        return tree.unflatten(out_tree, outs)
+        op = _operator(consts_as_inputs(closed), params)
+        return tree.unflatten(out_tree, op(*closed.consts, *call.leaves))
 
     return checkpointed
 
 
 remat = checkpoint
+
+
+def _operator(jaxpr, params):
+    """The operator that calls a program; the same one each time, so that what was compiled for it stays."""
+    key = primitive.checkpoint, *params.values()
+    return jaxpr.once(key, lambda: primitive.checkpoint.op(jaxpr=jaxpr, **params))
 
 
 def _static(fun, argnums, argnames):

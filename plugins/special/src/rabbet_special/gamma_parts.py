@@ -83,6 +83,7 @@ def stirling_error(a):
     terms = [float(c) for c in STIRLING[: 8 if is_double(a) else 4]]
     series = mul(inverse, polynomial(mul(inverse, inverse), terms))
     back = sub(mul(sub(a, 0.5), log1p(div(float(n), a))), float(n))
+    assert ratios is not None  # n is at least 1
     return add(series, add(back, log(ratios)))
 
 

@@ -153,9 +153,7 @@ def _regularized(a, x, upper):
     scale = factor(r)
     p = mul(scale, series(r, False)[0])
     q = mul(mul(scale, r.a), fraction(r, False)[0])
-    out = (
-        lax.select_n(r.by_series, q, sub(1.0, p)) if upper else lax.select_n(r.by_series, sub(1.0, q), p)
-    )
+    out = lax.select_n(r.by_series, q, sub(1.0, p)) if upper else lax.select_n(r.by_series, sub(1.0, q), p)
     large, _, eta, _, (total, *_) = uniform(r)
     tail = mul(eta, sqrt(mul(large, 0.5)))
     rest = mul(mul(exp(neg(mul(tail, tail))), rsqrt(mul(large, 2.0 * math.pi))), total)

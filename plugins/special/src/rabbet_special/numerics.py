@@ -1,5 +1,7 @@
 """What decompositions of special functions are built of: precision, polynomials, loops."""
 
+from typing import Any
+
 import numpy as np
 from rabbet import dtypes, lax
 from rabbet.extend.functions import is_python_scalar
@@ -41,10 +43,7 @@ def typed(op, *args):
     if not any(is_python_scalar(x) for x in args):
         return args
     avals = operand_avals(op, args, typeof)
-    return [
-        full_of_type(a, x) if is_python_scalar(x) else x
-        for x, a in zip(args, avals, strict=True)
-    ]
+    return [full_of_type(a, x) if is_python_scalar(x) else x for x, a in zip(args, avals, strict=True)]
 
 
 def in_single(fn, op, *args):
@@ -95,7 +94,8 @@ def chebyshev(x, coefficients):
     least = 0.05 * epsilon(x) * abs(coefficients[0])
     kept = [i for i, c in enumerate(coefficients) if abs(c) > least]
     double = mul(x, 2.0)
-    one, two = coefficients[kept[-1]], 0.0
+    one: Any = coefficients[kept[-1]]
+    two: Any = 0.0
     for c in coefficients[kept[-1] - 1 : 0 : -1]:
         one, two = add(sub(mul(double, one), two), c), one
     return add(sub(mul(x, one), two), coefficients[0])
@@ -123,9 +123,7 @@ def repeat(count, step, state, held):
 
     test = stage(lambda i, *_: [lax.gt(i, 0.0)], avals, "more").jaxpr
     body = stage(four, [*[typeof(x) for x in held], *avals], "step").jaxpr
-    return while_(
-        *held, counter, *state, cond_jaxpr=test, body_jaxpr=body, cond_consts=0, body_consts=n
-    )[1:]
+    return while_(*held, counter, *state, cond_jaxpr=test, body_jaxpr=body, cond_consts=0, body_consts=n)[1:]
 
 
 def repeat_while(more, step, state, held):

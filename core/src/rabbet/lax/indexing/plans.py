@@ -19,7 +19,10 @@ import numpy as np
 
 from rabbet import dtypes
 from rabbet.errors import NonConcreteBooleanIndexError
+from rabbet.lax import shapes
+from rabbet.lax.promotion import opened
 from rabbet.messages.source_positions import source_position
+from rabbet.primitives import convert
 from rabbet.runtime.array import Array
 from rabbet.trace.interpreter import Tracer, typeof
 
@@ -109,7 +112,9 @@ def proper(item, aval):
         if dtypes.kind(item.aval.dtype) in "biu":
             return item
         raise not_an_index(item.aval.str_short(), aval)
-    if isinstance(item, (list, np.ndarray, np.generic, bool)):
+    if isinstance(item, (list, tuple, range)):
+        return proper_sequence(item, aval)
+    if isinstance(item, (np.ndarray, np.generic, bool)):
         return proper_host(item, aval)
     if hasattr(item, "__jax_array__"):
         return proper(item.__jax_array__(), aval)
@@ -118,16 +123,51 @@ def proper(item, aval):
     raise not_an_index(f"{kind.__name__} {item!r}", aval)
 
 
+def proper_sequence(item, aval):
+    """A list, tuple or range of integers, of arrays of them, or of such sequences, as one array."""
+    leaves = list(leaves_in(item))
+    if any(type(x) is Tracer for x in leaves):
+        for x in leaves:
+            if dtypes.kind(typeof(x).dtype) not in "iu":
+                raise not_an_index(f"a sequence that holds {typeof(x).str_short()}", aval)
+        return stacked(item, dtypes.result_type(*leaves))
+    try:
+        host = np.asarray(on_host(item))
+    except ValueError:
+        raise not_an_index(f"a sequence whose parts differ in length, {item!r:.60},", aval) from None
+    return proper_host(host.astype(np.int32) if not host.size else host, aval)
+
+
+def leaves_in(item):
+    """What nested sequences hold; objects with ``__jax_array__`` as their arrays."""
+    for x in item:
+        if isinstance(x, (list, tuple, range)):
+            yield from leaves_in(x)
+        else:
+            yield opened(x)
+
+
+def on_host(item):
+    """Nested sequences with the values of their arrays."""
+    if isinstance(item, (list, tuple, range)):
+        return [on_host(x) for x in item]
+    item = opened(item)
+    return np.asarray(item) if type(item) is Array else item
+
+
+def stacked(item, dtype):
+    """Nested sequences as one traced array of a dtype."""
+    if isinstance(item, (list, tuple, range)):
+        return shapes.stack([stacked(x, dtype) for x in item])
+    item = opened(item)
+    if type(item) is int:
+        return np.asarray(item, dtype)
+    return convert.to_dtype(item, dtype)
+
+
 def proper_host(item, aval):
-    """A list, NumPy array or scalar as an int or a NumPy array."""
-    if isinstance(item, list) and any(type(x) in (Array, Tracer) for x in item):
-        raise TypeError(
-            f"a list that holds arrays cannot index {aval.str_short()}; stack them first, as in "
-            f"x[rabbet.numpy.array([i, j])], or write x[i, j] for one index per dimension"
-        )
+    """A NumPy array or scalar as an int or a NumPy array."""
     host = np.asarray(item)
-    if host.size == 0 and isinstance(item, list):
-        host = host.astype(np.int32)
     if host.dtype.kind not in "biu":
         raise not_an_index(f"{type(item).__name__} of {host.dtype}", aval)
     return int(host) if host.ndim == 0 and host.dtype.kind != "b" else host

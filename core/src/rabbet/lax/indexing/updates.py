@@ -129,7 +129,7 @@ class IndexedArray:
 
 def names_several(item):
     """Whether an index is an array of positions or a mask, which may name an element twice."""
-    return isinstance(item, list) or getattr(item, "ndim", 0) > 0
+    return isinstance(item, (list, tuple, range)) or getattr(item, "ndim", 0) > 0
 
 
 def changing(how, doc):
@@ -195,6 +195,8 @@ def proper_values(values, x, eager):
     dtype = x.aval.dtype
     if isinstance(values, (list, tuple)):
         values = np.asarray(values)
+    elif not hasattr(values, "aval") and hasattr(values, "__jax_array__"):
+        values = values.__jax_array__()
     if python_scalars.is_python_scalar(values):
         if not python_scalars.fits(values, dtype):
             values = np.asarray(values)

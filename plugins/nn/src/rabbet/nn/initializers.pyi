@@ -1,6 +1,6 @@
 # Written by tools/stubs.py: change the function, or tools/stub_types.toml, and write it again.
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar, overload
+from typing import Any, Generic, ParamSpec, Protocol, TypeAlias, TypeVar, overload
 
 import numpy as np
 
@@ -10,7 +10,7 @@ Tree = TypeVar("Tree")
 
 from rabbet import Array, ArrayLike, Device, DTypeLike
 
-Initializer: type[Any]
+Initializer: TypeAlias = Callable[..., Array]
 def constant(value: ArrayLike, dtype: DTypeLike | None = ...) -> Initializer: ...
 def glorot_normal(in_axis: Any = ..., out_axis: Any = ..., batch_axis: Any = ..., dtype: DTypeLike | None = ...) -> Initializer: ...
 def glorot_uniform(in_axis: Any = ..., out_axis: Any = ..., batch_axis: Any = ..., dtype: DTypeLike | None = ...) -> Initializer: ...

@@ -70,6 +70,8 @@ def as_array(x):
     """
     if hasattr(x, "aval"):
         return x
+    if hasattr(x, "__jax_array__"):
+        return as_array(x.__jax_array__())
     return lax.convert_element_type(x, type(x) if type(x) in (int, float, complex) else typeof(x).dtype)
 
 

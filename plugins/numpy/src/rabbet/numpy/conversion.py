@@ -63,7 +63,7 @@ def converted(x, dtype):
         return to_array(dtypes.numpy_scalar(x, dtype), dtype=dtype)
     if isinstance(x, (np.ndarray, np.generic)):
         return from_numpy(x, dtype)
-    if isinstance(x, (list, tuple)):
+    if isinstance(x, (list, tuple, range)):
         return from_sequence(x, dtype)
     if hasattr(x, "__jax_array__"):
         return converted(x.__jax_array__(), dtype)
@@ -162,22 +162,27 @@ def dtype_of_leaves(leaves):
 def flattened(x):
     """The leaves of nested sequences."""
     for v in x:
-        if isinstance(v, (list, tuple)):
+        if isinstance(v, (list, tuple, range)):
             yield from flattened(v)
         else:
-            yield v
+            yield opened(v)
 
 
 def on_host(x):
     """Nested sequences with their arrays as NumPy arrays."""
-    if isinstance(x, (list, tuple)):
+    if isinstance(x, (list, tuple, range)):
         return [on_host(v) for v in x]
-    return x if is_python_scalar(x) else np.asarray(x)
+    return x if is_python_scalar(x) else np.asarray(opened(x))
+
+
+def opened(x):
+    """The array that an object gives by ``__jax_array__``; everything else as it is."""
+    return x.__jax_array__() if not hasattr(x, "aval") and hasattr(x, "__jax_array__") else x
 
 
 def stacked(x, dtype):
     """Nested sequences with tracers in them: stacked level by level."""
-    parts = [stacked(v, dtype) if isinstance(v, (list, tuple)) else as_type(v, dtype) for v in x]
+    parts = [stacked(v, dtype) if isinstance(v, (list, tuple, range)) else as_type(v, dtype) for v in x]
     shapes = {p.aval.shape for p in parts}
     if len(shapes) > 1:
         raise ValueError(

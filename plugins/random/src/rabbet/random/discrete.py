@@ -164,9 +164,13 @@ def _bernoulli(key, p, shape, mode):
 def rademacher(key, shape=(), dtype=None, *, out_sharding=None):
     """-1 or 1, equally likely; ``dtype`` is that of a Python int unless another one is given."""
     shape = shape_of(shape, "rademacher")
-    dtype = dtype_of(dtype, int, "iufc", "rademacher")
+    return signs(words_of(key, "rademacher"), shape, dtype_of(dtype, int, "iufc", "rademacher"))
+
+
+def signs(words, shape, dtype):
+    """-1 or 1, equally likely."""
     drawn = np.dtype("float64") if index_dtype().itemsize == 8 else np.dtype("float32")
-    heads = lax.lt(unit(words_of(key, "rademacher"), shape, drawn), 0.5)
+    heads = lax.lt(unit(words, shape, drawn), 0.5)
     return lax.sub(lax.mul(lax.convert_element_type(heads, dtype), 2), 1)
 
 

@@ -5,7 +5,6 @@ are computed in float32. The module is imported when ``lax.linalg`` is first use
 """
 
 from rabbet.extend.functions import public_module
-from rabbet.lax.linalg import matrices
 from rabbet.lax.linalg.factors import (
     cholesky, cholesky_update, lu, lu_pivots_to_permutation, symmetric_product,
 )  # fmt: skip
@@ -17,8 +16,8 @@ from rabbet.lax.linalg.spectral import EighImplementation, EigImplementation, Sv
 
 __all__ = [
     "EigImplementation", "EighImplementation", "SvdAlgorithm", "cholesky", "cholesky_update", "eig", "eigh",
-    "geqp3", "geqrf", "hessenberg", "householder_product", "lu", "lu_pivots_to_permutation", "matrices",
-    "ormqr", "qdwh", "qr", "schur", "svd", "symmetric_product", "triangular_solve", "tridiagonal",
+    "geqp3", "geqrf", "hessenberg", "householder_product", "lu", "lu_pivots_to_permutation", "ormqr",
+    "qdwh", "qr", "schur", "svd", "symmetric_product", "triangular_solve", "tridiagonal",
     "tridiagonal_solve",
 ]  # fmt: skip
 

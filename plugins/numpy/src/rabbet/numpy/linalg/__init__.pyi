@@ -1,6 +1,6 @@
 # Written by tools/stubs.py: change the function, or tools/stub_types.toml, and write it again.
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar, overload
+from typing import Any, Generic, ParamSpec, Protocol, TypeAlias, TypeVar, overload
 
 import numpy as np
 

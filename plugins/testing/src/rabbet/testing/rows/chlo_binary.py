@@ -24,4 +24,3 @@ ROWS = [
     Row(family.mulhi, high_half, (between(-(2**30), 2**30),) * 2, ("int32", "int64", "uint32")),
     Row(family.mulhi, high_half, (between(0, 100), scalar(0, 100)), INTEGERS, note="scalar right"),
 ]
-

@@ -1,0 +1,141 @@
+"""Functions of matrices by their Schur form: the square root, and any function of numbers."""
+
+from collections.abc import Callable
+
+from rabbet_autodiff import custom_jvp
+
+import rabbet.numpy as rnp
+from rabbet import Array, lax
+from rabbet.extend.functions import fused
+from rabbet.scipy.inputs import where
+from rabbet.scipy.linalg.matrices import adjoint, diagonal, identity_like, norm1, product, square, wide
+from rabbet.scipy.linalg.schur_forms import column, column_by_column, schur_of, shifted_solve, with_column
+from rabbet.scipy.linalg.sylvester import from_schur, implicitly
+
+
+@fused(static=("blocksize",))
+def sqrtm(A: Array, blocksize: int = 1) -> Array:
+    """The principal square root of matrices: ``x x = A``, no eigenvalue of ``x`` with a negative real part
+    (CPU only).
+
+    Args:
+      A: of shape ``(..., n, n)``.
+      blocksize: not used.
+
+    Returns:
+      of the shape of ``A``, complex. For a singular ``A`` there may be no root; the result is not finite then
+      or not exact.
+
+    Derivatives are solutions of ``x dx + dx x = dA``, which exist where no two eigenvalues of ``x`` add up to
+    zero.
+
+    By the Schur form, column by column (A. Bjorck and S. Hammarling, A Schur method for the square root of a
+    matrix, 1983).
+
+    Example:
+      >>> print(sqrtm(rnp.array([[4.0, 0.0], [0.0, 9.0]])).real)
+      [[2. 0.]
+       [0. 3.]]
+    """
+    A = square("sqrtm", A, "A")
+    return root(wide(A))
+
+
+def root_parts(A):
+    """The square root of the Schur form of complex matrices, and its vectors."""
+    t, z = schur_of(A)
+    n = t.shape[-1]
+    d = diagonal(t)
+    # A negative number has the root with a positive imaginary part, whatever the sign of its zero is.
+    d = rnp.sqrt(lax.complex(d.real, where(d.imag == 0, 0, d.imag)))
+    places = rnp.arange(n)
+
+    def step(j, r):
+        x = shifted_solve(r, column(d[..., None, :], j)[..., 0], column(t, j), places < j)
+        x = where(places == j, d, x)
+        return with_column(r, x, j)
+
+    return column_by_column(n, identity_like(t) * d[..., None, :], step), z
+
+
+@custom_jvp
+def root(A):
+    """The square root of real or complex matrices, complex."""
+    r, z = root_parts(A)
+    return product(z, r, adjoint(z))
+
+
+@root.defjvp
+def jvp_root(primals, tangents):
+    """Sylvester's equation, with the Schur form of the root, which is at hand."""
+    (A,), (change,) = primals, tangents
+    r, z = root_parts(lax.stop_gradient(A))
+    x = root(A)
+
+    def solve(C):
+        return from_schur((r, z), (r, z), C)
+
+    return x, implicitly(x, x, rnp.asarray(change, x.dtype), solve, solve)
+
+
+@fused(static=("func", "disp"))
+def funm(A: Array, func: Callable[[Array], Array], disp: bool = True) -> Array | tuple[Array, Array]:
+    """A function of numbers applied to matrices, through their eigenvalues (CPU only).
+
+    Args:
+      A: of shape ``(..., n, n)``.
+      func: takes and returns an array of complex numbers, element by element; analytic.
+      disp: False: return ``(f, error)``, an estimate of the relative error of each matrix.
+
+    Returns:
+      of the shape of ``A``, complex.
+
+    By the Schur form and B. Parlett's recurrence (A recurrence among the elements of functions of triangular
+    matrices, 1976), which divides by differences of eigenvalues: matrices with eigenvalues that are nearly
+    equal get a large error. Derivatives are those of these steps, so all eigenvalues must differ.
+
+    Example:
+      >>> print(np.asarray(funm(rnp.array([[0.0, 1.0], [0.0, 1.0]]), rnp.exp).real).round(3) + 0.0)
+      [[1.    1.718]
+       [0.    2.718]]
+    """
+    A = square("funm", A, "A")
+    t, z = schur_of(A)
+    n = t.shape[-1]
+    d = diagonal(t)
+    f = rnp.asarray(func(d), t.dtype)
+    if f.shape != d.shape:
+        raise ValueError(f"funm: func must keep the shape of its argument, {d.shape}, but returned {f.shape}")
+    places = rnp.arange(n)
+
+    def step(j, out):
+        """From ``f t = t f``: a triangular system for what is above the diagonal."""
+        tj, fj = column(t, j), column(f[..., None, :], j)
+        above = where(places < j, tj, 0)
+        right = product(out, above[..., None])[..., 0] - above * fj
+        x = shifted_solve(t, -column(d[..., None, :], j)[..., 0], right, places < j)
+        return with_column(out, where(places == j, f, x), j)
+
+    inner = column_by_column(n, identity_like(t) * f[..., None, :], step)
+    out = product(z, inner, adjoint(z))
+    return out if disp else (out, error_of(t, inner))
+
+
+def error_of(t, f):
+    """The estimate of G. Golub and C. van Loan (Matrix computations, chapter 9): roundings are enlarged by
+    the smallest difference of eigenvalues that lie in one block.
+    """
+    d = diagonal(t)
+    n = t.shape[-1]
+    eps = float(rnp.finfo(t.dtype).eps)
+    apart = rnp.abs(d[..., :, None] - d[..., None, :])
+    if not n:
+        return rnp.full(t.shape[:-2], eps, apart.dtype)
+    off = rnp.triu(rnp.ones((n, n), bool), 1)
+    least = rnp.minimum(rnp.min(where(off, apart, rnp.inf), (-2, -1)), rnp.abs(t[..., 0, 0]))
+    error = eps / where(least == 0, eps, least) * norm1(rnp.triu(t, 1))
+    error = rnp.minimum(1.0, rnp.maximum(eps, error))
+    return where(rnp.all(rnp.isfinite(f), (-2, -1)), error, rnp.inf)
+
+
+__all__ = ["funm", "sqrtm"]

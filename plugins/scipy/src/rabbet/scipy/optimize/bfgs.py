@@ -1,0 +1,103 @@
+"""The method of Broyden, Fletcher, Goldfarb and Shanno."""
+
+import math
+from typing import Any, NamedTuple
+
+from rabbet_autodiff import value_and_grad
+
+import rabbet.numpy as rnp
+from rabbet import lax
+from rabbet.scipy.inputs import where
+from rabbet.scipy.optimize.line_search import line_search
+
+CONVERGED, TOO_MANY_STEPS, NO_STEP, TOO_MANY_TRIES = 0, 1, 3, 5
+RUNNING = -1
+
+
+class State(NamedTuple):
+    x: Any
+    value: Any
+    gradient: Any
+    before: Any  # the value before the last step
+    inverse: Any
+    status: Any
+    steps: Any
+    tries: Any
+
+
+def size_of(gradient, norm):
+    """The norm of a gradient."""
+    if norm == math.inf:
+        return rnp.max(rnp.abs(gradient), initial=0.0)
+    if norm == -math.inf:
+        return rnp.min(rnp.abs(gradient))
+    return rnp.sum(rnp.abs(gradient) ** norm) ** (1.0 / norm)
+
+
+def first_step(value, before, slope):
+    """The length to try first: the one that would bring the last decrease again, but not above 1."""
+    step = 1.01 * 2 * (value - before) / where(slope == 0, 1, slope)
+    return where((slope == 0) | ~(step > 0), 1.0, rnp.minimum(1.0, step))
+
+
+def status_of(step, size, gtol, most, steps, maxiter):
+    """What to say after a step."""
+    failed = where(step.tries >= most, TOO_MANY_TRIES, NO_STEP)
+    running = where(steps >= maxiter, TOO_MANY_STEPS, RUNNING)
+    return where(size <= gtol, CONVERGED, where(step.down, running, failed))
+
+
+def bfgs(
+    fun: Any,
+    x0: Any,
+    *,
+    maxiter: int | None = None,
+    gtol: float = 1e-5,
+    norm: float = math.inf,
+    line_search_maxiter: int = 10,
+) -> Any:
+    """Minimize ``fun`` from ``x0``; returns ``(x, the other results by name)``.
+
+    J. Nocedal and S. Wright, Numerical optimization, 2006, algorithm 6.1. A step along which the slope does
+    not increase leaves the approximation as it is, so that it stays positive definite.
+    """
+    n = x0.size
+    maxiter = 200 * n if maxiter is None else maxiter
+    function = value_and_grad(fun)
+    eye = rnp.eye(n, dtype=x0.dtype)
+
+    def step(state):
+        direction = -state.inverse @ state.gradient
+        first = first_step(state.value, state.before, rnp.sum(direction * state.gradient))
+        found = line_search(
+            function, state.x, state.value, state.gradient, direction, first, line_search_maxiter
+        )
+        place = found.place
+        s, y = place.step * direction, place.gradient - state.gradient
+        product = rnp.sum(s * y)
+        bent = product > 0
+        rho = 1 / where(bent, product, 1)
+        left = eye - rho * rnp.outer(s, y)
+        inverse = left @ state.inverse @ left.T + rho * rnp.outer(s, s)
+        size = size_of(place.gradient, norm)
+        return State(
+            state.x + s, place.value, place.gradient, state.value, where(bent, inverse, state.inverse),
+            status_of(found, size, gtol, line_search_maxiter, state.steps + 1, maxiter),
+            state.steps + where(found.down, 1, 0), state.tries + found.tries,
+        )  # fmt: skip
+
+    value, gradient = function(x0)
+    zero = rnp.zeros((), "int32")
+    start = where(size_of(gradient, norm) <= gtol, CONVERGED, where(maxiter <= zero, TOO_MANY_STEPS, RUNNING))
+    before = value + rnp.sqrt(rnp.sum(gradient * gradient)) / 2
+    state = State(x0, value, gradient, before, eye, start, zero, zero + 1)
+    state = lax.while_loop(lambda state: state.status == RUNNING, step, state)
+    return state.x, results(state, state.inverse)
+
+
+def results(state, inverse):
+    """All of the results but ``x`` and ``fun``."""
+    return {
+        "success": state.status == CONVERGED, "status": state.status, "jac": state.gradient,
+        "hess_inv": inverse, "nfev": state.tries, "njev": state.tries, "nit": state.steps,
+    }  # fmt: skip

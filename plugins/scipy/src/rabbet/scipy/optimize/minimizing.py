@@ -1,0 +1,124 @@
+"""``minimize``: the method is chosen, and derivatives of the minimum are those of the equation that it
+solves.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from rabbet_autodiff import grad, jacfwd
+
+import rabbet.numpy as rnp
+from rabbet import Array, dtypes, lax
+from rabbet.scipy.inputs import array
+from rabbet.scipy.optimize.bfgs import bfgs
+from rabbet.scipy.optimize.lbfgs import lbfgs
+from rabbet.scipy.sparse.linalg import cg
+
+METHODS = {
+    "bfgs": bfgs, "l-bfgs": lbfgs, "l-bfgs-b": lbfgs, "l-bfgs-experimental-do-not-rely-on-this": lbfgs,
+}  # fmt: skip
+DENSE = 200  # up to how many unknowns the derivative of a minimum is found by the whole matrix
+
+
+class OptimizeResults(NamedTuple):
+    """What ``minimize`` returns.
+
+    Attributes:
+      x: the point that was reached.
+      success: whether the gradient is small enough there.
+      status: 0: yes; 1: there were as many steps as allowed; 3: no step goes down any more, often because
+        rounding does not allow it; 5: the same, after as many tries as allowed.
+      fun, jac: the function and its gradient at ``x``.
+      hess_inv: the last approximation of the inverse Hessian; None for L-BFGS.
+      nfev, njev: how often the function and its gradient were computed.
+      nit: how many steps were made.
+    """
+
+    x: Array
+    success: bool | Array
+    status: int | Array
+    fun: Array
+    jac: Array
+    hess_inv: Array | None
+    nfev: int | Array
+    njev: int | Array
+    nit: int | Array
+
+
+def minimize(
+    fun: Callable[..., Array],
+    x0: Array,
+    args: tuple = (),
+    *,
+    method: str,
+    tol: float | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> OptimizeResults:
+    """Find a local minimum of a function of a vector.
+
+    Args:
+      fun: ``fun(x, *args)`` returns a number; it can be differentiated.
+      x0: of shape ``(n,)``, floating: where to start.
+      args: a tuple of further arguments.
+      method: ``"BFGS"``: with the whole approximation of the inverse Hessian; ``"L-BFGS"`` (or
+        ``"l-bfgs-experimental-do-not-rely-on-this"``, ``"L-BFGS-B"``): with the last ``maxcor`` steps, for
+        many unknowns. Bounds are not offered.
+      tol: how small the gradient's largest component must be, 1e-5 by default (``gtol``).
+      options: ``maxiter`` (200 times ``n``), ``gtol``, ``norm`` (of the gradient; infinity) and
+        ``line_search_maxiter`` (10); for L-BFGS ``maxcor`` (10), ``ftol`` (2.22e-9: how little the function
+        may still change, relative to its size), ``maxls`` in place of ``line_search_maxiter``, ``maxfun`` and
+        ``maxgrad``.
+
+    Returns:
+      ``OptimizeResults``.
+
+    ``x`` and ``fun`` have derivatives with respect to ``args`` and to arrays that ``fun`` closes over: those
+    of the minimum (by ``lax.custom_root``), which are right where the gradient is zero and the Hessian
+    definite; they do not depend on ``x0`` and the steps. For more than 200 unknowns the equations for them
+    are solved by conjugate gradients.
+
+    The methods are those of J. Nocedal and S. Wright, Numerical optimization, 2006, chapters 3, 6 and 7;
+    steps fulfil the strong Wolfe conditions, or near the minimum, where differences of values are rounding,
+    the approximate ones of W. Hager and H. Zhang, 2005.
+
+    Raises:
+      TypeError: if ``args`` is no tuple, ``x0`` is not floating, or an option is unknown.
+      ValueError: for an unknown method, or ``x0`` that is no vector.
+
+    Example:
+      >>> out = minimize(lambda x: ((x - rnp.array([1.0, 2.0])) ** 2).sum(), rnp.zeros(2), method="BFGS")
+      >>> print(np.asarray(out.x).round(3) + 0.0, out.success)
+      [1. 2.] True
+    """
+    if not isinstance(args, tuple):
+        raise TypeError(f"minimize: args must be a tuple, got {args!r}; write (args,)")
+    steps = METHODS.get(method.lower()) if isinstance(method, str) else None
+    if steps is None:
+        raise ValueError(f"minimize: method must be 'BFGS' or 'L-BFGS', got {method!r}")
+    x0 = array("minimize", x0)
+    if dtypes.kind(x0.dtype) != "f":
+        raise TypeError(f"minimize: x0 must be floating, got {x0.dtype}")
+    if x0.ndim != 1:
+        raise ValueError(f"minimize: x0 must be a vector, got shape {x0.shape}; reshape it inside of fun")
+    settings = dict(options or {})
+    if tol is not None:
+        settings.setdefault("gtol", tol)
+
+    def of_vector(x):
+        value = fun(x, *args)
+        if value.shape:
+            raise ValueError(f"minimize: fun must return a number, got shape {value.shape}")
+        return value
+
+    x0 = lax.stop_gradient(rnp.asarray(x0, x0.dtype))
+    x, rest = lax.custom_root(
+        grad(of_vector), x0, lambda _, x0: steps(of_vector, x0, **settings), tangents_of, has_aux=True
+    )
+    return OptimizeResults(x=x, fun=of_vector(x), **rest)
+
+
+def tangents_of(hessian, y):
+    """Solve ``hessian(x) = y`` for a symmetric linear function."""
+    if y.size > DENSE:
+        return cg(hessian, y, tol=float(dtypes.finfo(y.dtype).eps) ** 0.75)[0]
+    return rnp.linalg.solve(jacfwd(hessian)(rnp.zeros_like(y)), y)

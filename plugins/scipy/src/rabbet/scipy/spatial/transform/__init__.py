@@ -1,0 +1,6 @@
+"""Rotations in space: the field's ``jax.scipy.spatial.transform``."""
+
+from rabbet.scipy.spatial.transform.rotation import Rotation
+from rabbet.scipy.spatial.transform.slerp import Slerp
+
+__all__ = ["Rotation", "Slerp"]

@@ -1,0 +1,222 @@
+"""Beta, Bessel, hypergeometric and Legendre functions."""
+
+import numpy as np
+
+import rabbet.numpy as rnp
+from rabbet import Array, lax
+from rabbet.extend.functions import fused
+from rabbet.scipy.arguments import ArrayLike, as_array, concrete, elementwise, real
+from rabbet.scipy.special.beta_values import betas, incomplete_betas, log_betas
+from rabbet.scipy.special.hypergeometric_values import hyp1f1s, hyp2f1s
+from rabbet.scipy.special.legendre_values import sphericals, table
+
+
+# ----------------------------------------------------------------------------------------------------- beta
+@fused
+def beta(a: ArrayLike, b: ArrayLike) -> Array:
+    """The beta function ``gamma(a) gamma(b) / gamma(a + b)``, elementwise.
+
+    >>> round(float(special.beta(2.0, 3.0)), 4)
+    0.0833
+    """
+    return betas(*real("beta", a, b))
+
+
+@fused
+def betaln(a: ArrayLike, b: ArrayLike) -> Array:
+    """``log |beta(a, b)|``, elementwise.
+
+    >>> round(float(special.betaln(100.0, 200.0)), 3)
+    -192.134
+    """
+    return log_betas(*real("betaln", a, b))
+
+
+@fused
+def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
+    """The regularized incomplete beta function: the probability that a beta variable with shapes ``a, b > 0``
+    is below ``x``, from 0 to 1.
+
+    Differentiable by all three, by the shapes once; JAX refuses the shapes.
+
+    >>> round(float(special.betainc(2.0, 3.0, 0.5)), 4)
+    0.6875
+    """
+    return incomplete_betas(*real("betainc", a, b, x))
+
+
+# --------------------------------------------------------------------------------------------------- Bessel
+@fused
+def i0e(x: ArrayLike) -> Array:
+    """``exp(-|x|) i0(x)``, which does not overflow.
+
+    >>> round(float(special.i0e(100.0)), 4)
+    0.0399
+    """
+    return lax.bessel_i0e(*real("i0e", x))
+
+
+@fused
+def i1e(x: ArrayLike) -> Array:
+    """``exp(-|x|) i1(x)``, which does not overflow.
+
+    >>> round(float(special.i1e(100.0)), 4)
+    0.0397
+    """
+    return lax.bessel_i1e(*real("i1e", x))
+
+
+def _unscaled(x, scaled):
+    half = lax.exp(0.5 * lax.abs(x))
+    return half * scaled * half
+
+
+@elementwise
+def i0(x: ArrayLike) -> Array:
+    """The modified Bessel function of the first kind of order 0.
+
+    >>> round(float(special.i0(1.0)), 4)
+    1.2661
+    """
+    (x,) = real("i0", x)
+    return _unscaled(x, lax.bessel_i0e(x))
+
+
+@elementwise
+def i1(x: ArrayLike) -> Array:
+    """The modified Bessel function of the first kind of order 1.
+
+    >>> round(float(special.i1(1.0)), 4)
+    0.5652
+    """
+    (x,) = real("i1", x)
+    return _unscaled(x, lax.bessel_i1e(x))
+
+
+# ------------------------------------------------------------------------------------------- hypergeometric
+@fused
+def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
+    """Kummer's confluent hypergeometric function, elementwise, of real numbers; differentiable by all three.
+
+    Large parameters of other sign than ``x`` cost digits; a sum that does not converge is NaN.
+
+    >>> round(float(special.hyp1f1(1.0, 2.0, 1.0)), 4)
+    1.7183
+    """
+    return hyp1f1s(*real("hyp1f1", a, b, x))
+
+
+@fused
+def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
+    """Gauss's hypergeometric function, elementwise, of real numbers ``x <= 1``; differentiable by all four.
+    Infinite beyond 1, as in SciPy, unless it is a polynomial.
+
+    Where ``c - a - b`` is nearly whole and ``x`` nearly 1 many terms are summed; beyond 20,000 the value is
+    NaN.
+
+    >>> round(float(special.hyp2f1(1.0, 1.0, 2.0, 0.5)), 4)
+    1.3863
+    """
+    return hyp2f1s(*real("hyp2f1", a, b, c, x))
+
+
+# ------------------------------------------------------------------------------------------------- Legendre
+@fused(static=("diff_n", "n_max"))
+def sph_harm_y(
+    n: ArrayLike, m: ArrayLike, theta: ArrayLike, phi: ArrayLike, diff_n: int | None = None,
+    n_max: int | None = None,
+) -> Array:  # fmt: skip
+    """Spherical harmonics, complex, of norm 1 on the sphere, with the sign of Condon and Shortley.
+
+    Args:
+      n: degrees, whole numbers from 0 on; NaN for others.
+      m: orders, whole numbers; 0 where ``|m| > n``.
+      theta: the polar angle, 0 to pi.
+      phi: the azimuth.
+      diff_n: SciPy's number of derivatives in the result; 0 or None. ``rabbet.jvp`` differentiates by the
+      angles.
+      n_max: JAX's bound of the degrees. They need none here; it changes nothing.
+
+    >>> round(float(special.sph_harm_y(1, 0, 0.0, 0.0).real), 4)
+    0.4886
+    """
+    if diff_n not in (None, 0):
+        raise NotImplementedError(
+            "sph_harm_y: diff_n must be None or 0; take derivatives with rabbet.jvp or jacfwd"
+        )
+    n, m, theta, phi = real("sph_harm_y", n, m, theta, phi)
+    if n.dtype != "float64":  # there are no complex numbers of halves
+        n, m, theta, phi = (lax.convert_element_type(x, "float32") for x in (n, m, theta, phi))
+    size = sphericals(n, m, theta)
+    return lax.complex(size * lax.cos(m * phi), size * lax.sin(m * phi))
+
+
+def _argument(name, z):
+    z = rnp.asarray(z)
+    z = as_array(z, real(name, z)[0].dtype)
+    if z.ndim != 1:
+        raise ValueError(f"{name}: z must be an array of one dimension, got the shape {z.shape}")
+    return z
+
+
+@fused(static=("m", "n"))
+def lpmn(m: int, n: int, z: ArrayLike) -> tuple[Array, Array]:
+    """The associated Legendre functions of all orders up to ``m`` and degrees up to ``n``, and their
+    derivatives.
+
+    Args:
+      m, n: Python ints from 0 on.
+      z: real numbers of one dimension, between -1 and 1.
+
+    Returns:
+      two arrays of shape ``(m + 1, n + 1, len(z))``, with the sign of Condon and Shortley. At -1 and 1 the
+      derivatives of odd orders are infinite or NaN.
+
+    >>> [x.shape for x in special.lpmn(2, 3, rnp.array([0.5]))]
+    [(3, 4, 1), (3, 4, 1)]
+    """
+    m, n = concrete("lpmn", "m", m), concrete("lpmn", "n", n)
+    z = _argument("lpmn", z)
+    values = table(m, n, z, False)
+    # (z^2 - 1) P' = l z P(l) - (l + m) P(l - 1), DLMF 14.10.5.
+    degree = np.arange(n + 1, dtype=np.float32)[None, :, None]
+    order = np.arange(m + 1, dtype=np.float32)[:, None, None]
+    degree, order = (lax.convert_element_type(x, z.dtype) for x in (degree, order))
+    before = rnp.concatenate([lax.full_like(values[:, :1], 0), values[:, :-1]], 1)
+    slopes = (degree * z * values - (degree + order) * before) / (z * z - 1.0)
+    return values, slopes
+
+
+@fused(static=("m", "n", "is_normalized"))
+def lpmn_values(m: int, n: int, z: ArrayLike, is_normalized: bool) -> Array:
+    """The associated Legendre functions of all orders up to ``m`` and degrees up to ``n``.
+
+    Args:
+      m, n: Python ints from 0 on.
+      z: real numbers of one dimension, between -1 and 1.
+      is_normalized: whether to normalize them so that ``exp(i m phi)`` times them has norm 1 on the sphere.
+
+    Returns:
+      an array of shape ``(m + 1, n + 1, len(z))``.
+
+    >>> special.lpmn_values(1, 1, rnp.array([0.5]), False)[0].tolist()
+    [[1.0], [0.5]]
+    """
+    m, n = concrete("lpmn_values", "m", m), concrete("lpmn_values", "n", n)
+    return table(m, n, _argument("lpmn_values", z), bool(is_normalized))
+
+
+__all__ = [
+    "beta",
+    "betainc",
+    "betaln",
+    "hyp1f1",
+    "hyp2f1",
+    "i0",
+    "i0e",
+    "i1",
+    "i1e",
+    "lpmn",
+    "lpmn_values",
+    "sph_harm_y",
+]

@@ -1,0 +1,37 @@
+"""The number of successes in ``n`` trials of the probability ``p``."""
+
+import math
+
+from rabbet import Array, lax
+from rabbet.scipy.arguments import ArrayLike, elementwise
+from rabbet.scipy.special.elementary import times_log, times_log1p
+from rabbet.scipy.special.numerics import choose, whole
+from rabbet.scipy.stats.frame import counted, log_choose, within
+
+
+@elementwise
+def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
+    """The logarithm of the probability of ``k``.
+
+    >>> round(float(stats.binom.logpmf(2.0, 5.0, 0.3)), 4)
+    -1.1754
+    """
+    k, n, p, valid = counted("binom.logpmf", k, n, p, loc)
+    right = (n >= 0.0) & whole(n) & (p >= 0.0) & (p <= 1.0)
+    inside = valid & (k <= n) & right
+    j, m = choose(inside, k, 0.0), choose(right, n, 0.0)
+    value = log_choose(m, j) + times_log(j, p) + times_log1p(m - j, -p)
+    return within(choose(right, k * n * p, math.nan), inside, value, -math.inf)
+
+
+@elementwise
+def pmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
+    """The probability of ``k``.
+
+    >>> round(float(stats.binom.pmf(2.0, 5.0, 0.3)), 4)
+    0.3087
+    """
+    return lax.exp(logpmf(k, n, p, loc))
+
+
+__all__ = ["logpmf", "pmf"]

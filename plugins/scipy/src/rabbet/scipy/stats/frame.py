@@ -1,0 +1,55 @@
+"""What the distributions share: standardized arguments, supports, probabilities.
+
+What is invalid becomes NaN at the beginning, and formulas carry it to the end. Inside a selection stand
+arguments that are valid, so that the derivatives of what is not selected are numbers.
+"""
+
+import math
+
+from rabbet import lax
+from rabbet.scipy.arguments import real
+from rabbet.scipy.special.beta_values import log_betas
+from rabbet.scipy.special.numerics import choose, whole
+
+
+def standardized(name, x, *rest):
+    """``(z, *shapes, scale)`` of ``(x, *shapes, loc, scale)``: ``z`` is ``(x - loc) / scale``, and a scale
+    that is not positive NaN.
+    """
+    x, *shapes, loc, scale = real(name, x, *rest)
+    scale = choose(scale > 0.0, scale, math.nan)
+    return (x - loc) / scale, *shapes, scale
+
+
+def counted(name, k, *rest):
+    """``(k - loc, *shapes, valid)`` of ``(k, *shapes, loc)``: valid are whole numbers from 0 on."""
+    k, *shapes, loc = real(name, k, *rest)
+    k = k - loc
+    return k, *shapes, (k >= 0.0) & whole(k)
+
+
+def within(known, inside, value, outside):
+    """``value`` inside a support, ``outside`` elsewhere, NaN where ``known`` is."""
+    if not hasattr(value, "aval"):
+        value = lax.full_like(known, value)
+    return choose(known != known, math.nan, inside, value, outside)
+
+
+def probability(q):
+    """``q``, NaN outside 0 to 1."""
+    return choose((q >= 0.0) & (q <= 1.0), q, math.nan)
+
+
+def log_one_less(u):
+    """``log(1 - exp(-u))`` for ``u > 0``, without cancellation."""
+    small = u < math.log(2.0)
+    near = lax.log(-lax.expm1(-choose(small, u, 0.5)))
+    return choose(small, near, lax.log1p(-lax.exp(-choose(small, 1.0, u))))
+
+
+def log_choose(n, k):
+    """The logarithm of the binomial coefficient."""
+    return -lax.log1p(n) - log_betas(n - k + 1.0, k + 1.0)
+
+
+__all__ = ["counted", "log_choose", "log_one_less", "probability", "standardized", "within"]

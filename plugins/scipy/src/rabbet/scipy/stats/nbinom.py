@@ -1,0 +1,39 @@
+"""The number of failures before ``n`` successes of the probability ``p``; ``n`` may be any positive
+number.
+"""
+
+import math
+
+from rabbet import Array, lax
+from rabbet.scipy.arguments import ArrayLike, elementwise
+from rabbet.scipy.special.beta_values import log_betas
+from rabbet.scipy.special.elementary import times_log, times_log1p
+from rabbet.scipy.special.numerics import choose
+from rabbet.scipy.stats.frame import counted, within
+
+
+@elementwise
+def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
+    """The logarithm of the probability of ``k``.
+
+    >>> round(float(stats.nbinom.logpmf(2.0, 5.0, 0.6)), 4)
+    -1.6787
+    """
+    k, n, p, inside = counted("nbinom.logpmf", k, n, p, loc)
+    right = (n > 0.0) & (p > 0.0) & (p <= 1.0)
+    j, m, chance = choose(inside, k, 0.0), choose(right, n, 1.0), choose(right, p, 0.5)
+    value = -lax.log(m + j) - log_betas(j + 1.0, m) + times_log(m, chance) + times_log1p(j, -chance)
+    return within(choose(right, k, math.nan), inside, value, -math.inf)
+
+
+@elementwise
+def pmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
+    """The probability of ``k``.
+
+    >>> round(float(stats.nbinom.pmf(2.0, 5.0, 0.6)), 4)
+    0.1866
+    """
+    return lax.exp(logpmf(k, n, p, loc))
+
+
+__all__ = ["logpmf", "pmf"]

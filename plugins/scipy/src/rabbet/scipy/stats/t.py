@@ -1,0 +1,39 @@
+"""Student's distribution with ``df > 0`` degrees of freedom; with infinitely many the normal one."""
+
+import math
+
+from rabbet import Array, lax
+from rabbet.scipy.arguments import ArrayLike, elementwise
+from rabbet.scipy.special.beta_values import log_betas
+from rabbet.scipy.special.numerics import choose
+from rabbet.scipy.stats.frame import standardized
+
+
+@elementwise
+def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The logarithm of the density at ``x``.
+
+    >>> round(float(stats.t.logpdf(0.5, 3.0)), 4)
+    -1.161
+    """
+    z, df, scale = standardized("t.logpdf", x, df, loc, scale)
+    df = choose(df > 0.0, df, math.nan)
+    endless = df == math.inf
+    free = choose(endless, 1.0, df)
+    value = -log_betas(lax.full_like(free, 0.5), 0.5 * free) - 0.5 * lax.log(free)
+    value = value - 0.5 * (free + 1.0) * lax.log1p(z * z / free)
+    normal = -0.5 * z * z - 0.5 * math.log(2.0 * math.pi)
+    return choose(endless, normal, value) - lax.log(scale)
+
+
+@elementwise
+def pdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The density at ``x``.
+
+    >>> round(float(stats.t.pdf(0.5, 3.0)), 4)
+    0.3132
+    """
+    return lax.exp(logpdf(x, df, loc, scale))
+
+
+__all__ = ["logpdf", "pdf"]

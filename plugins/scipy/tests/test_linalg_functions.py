@@ -1,0 +1,133 @@
+"""Functions of matrices: the exponential, roots, Schur forms, Sylvester's equation."""
+
+import numpy as np
+import pytest
+import rabbet as rb
+import rabbet.numpy as rnp
+import scipy.linalg
+from oracles import check_batches, check_gradient, close, ours, random
+from rabbet.scipy import linalg
+
+A = random.normal(size=(4, 4))
+C = A + 1j * random.normal(size=(4, 4))
+E = random.normal(size=(4, 4))
+
+
+# --------------------------------------------------------------------------------------------- the exponential
+@pytest.mark.parametrize("size", [0.0, 1e-3, 0.05, 0.4, 1.0, 10.0])
+def test_exponential_at_every_degree(size):
+    for a in (A * size, C * size):
+        wanted = scipy.linalg.expm(a)
+        scale = np.abs(wanted).max()
+        close(linalg.expm(ours(a)) / scale, wanted / scale, rtol=0, atol=1e-12)
+        narrow = a.astype("complex64" if a.dtype.kind == "c" else "float32")
+        close(linalg.expm(narrow) / scale, wanted / scale, rtol=0, atol=2e-5)
+    change = scipy.linalg.expm_frechet(A * size, E)
+    scale = [np.abs(x).max() for x in change]
+    found = linalg.expm_frechet(ours(A * size), ours(E))
+    close([x / s for x, s in zip(found, scale)], [x / s for x, s in zip(change, scale)], rtol=0, atol=1e-12)
+
+
+def test_exponential_far_from_normal():
+    steep = np.array([[1.0, 1e6], [0.0, -1.0]])
+    for a in (steep, np.diag([1e20, 1.0], 1), np.triu(A) * 5):
+        close(linalg.expm(ours(a)), scipy.linalg.expm(a), rtol=1e-11)
+        close(linalg.expm(ours(a), upper_triangular=True), scipy.linalg.expm(a), rtol=1e-11)
+    assert np.isnan(linalg.expm(ours(A * 100), max_squarings=2)).all()
+    assert np.isnan(linalg.expm(ours(A * np.nan))).all()
+    assert linalg.expm(rnp.zeros((2, 0, 0))).shape == (2, 0, 0)
+    assert linalg.expm(rnp.zeros((2, 2), "bfloat16")).dtype == rnp.bfloat16
+    assert linalg.expm(np.zeros((2, 2), int)).dtype == "float32"
+
+
+def test_derivatives_of_the_exponential():
+    check_gradient(linalg.expm, A, second=True)
+    check_gradient(linalg.expm, C)
+    check_gradient(lambda a: linalg.expm(a, upper_triangular=True), A)
+    check_gradient(lambda a, e: linalg.expm_frechet(a, e, compute_expm=False), A, E)
+
+
+def test_batches_of_exponentials():
+    many = np.stack([A * 0.01, A, A * 20])  # of different degrees and numbers of squarings
+    wanted = scipy.linalg.expm(many)
+    np.testing.assert_allclose(linalg.expm(ours(many)), wanted, rtol=1e-9)
+    check_batches(linalg.expm, many)
+    found = rb.vmap(lambda e: linalg.expm_frechet(ours(A), e, compute_expm=False))(ours(many))
+    np.testing.assert_allclose(found[1], scipy.linalg.expm_frechet(A, A, compute_expm=False), rtol=1e-9)
+
+
+# ----------------------------------------------------------------------------------------------- Schur's form
+def test_schur_and_hessenberg():
+    for a in (A, C):
+        close(linalg.schur(ours(a)), scipy.linalg.schur(a))
+        close(linalg.schur(ours(a), "complex"), scipy.linalg.schur(a, "complex"))
+        close(linalg.hessenberg(ours(a), calc_q=True), scipy.linalg.hessenberg(a, calc_q=True))
+    close(linalg.hessenberg(ours(A[:1, :1]), calc_q=True), (A[:1, :1], np.eye(1)))
+    t, z = scipy.linalg.schur(random.normal(size=(6, 6)))
+    close(linalg.rsf2csf(ours(t), ours(z)), scipy.linalg.rsf2csf(t, z))
+    check_batches(linalg.rsf2csf, np.stack([t, t.T]), np.stack([z, z]))
+
+
+def test_derivatives_of_schur():
+    """Of what does not depend on the phases of the vectors."""
+
+    def parts(a):
+        t, z = linalg.schur(a, "complex")
+        projections = [z[:, i : i + 1] @ z[:, i : i + 1].conj().T for i in range(4)]
+        return rnp.diagonal(t), rnp.abs(t), projections
+
+    check_gradient(parts, C)
+
+
+# ------------------------------------------------------------------------------------------------- functions
+def test_square_roots():
+    for a in (A, C, A @ A.T):
+        found = linalg.sqrtm(ours(a))
+        close(found, scipy.linalg.sqrtm(a).astype(complex), rtol=1e-8)
+    close(linalg.sqrtm(ours(np.eye(3))), np.eye(3).astype(complex))
+    check_gradient(linalg.sqrtm, A, second=True)
+    check_gradient(linalg.sqrtm, C)
+    check_batches(linalg.sqrtm, np.stack([A, E]))
+    assert linalg.sqrtm(np.eye(2, dtype="float32")).dtype == "complex64"
+
+
+def test_functions_of_matrices():
+    for a in (A, C):
+        close(linalg.funm(ours(a), rnp.sin), scipy.linalg.sinm(a).astype(complex), rtol=1e-8)
+        found, error = linalg.funm(ours(a), rnp.exp, disp=False)
+        wanted, wanted_error = scipy.linalg.funm(a, np.exp, disp=False)
+        close((found, error), (wanted.astype(complex), np.array(wanted_error)), rtol=1e-6)
+    close(
+        linalg.funm(ours(np.diag([1.0, 1.0, 2.0])), rnp.exp), np.diag(np.exp([1.0, 1.0, 2.0])).astype(complex)
+    )
+    check_gradient(lambda a: linalg.funm(a, rnp.exp), C, rtol=1e-5)
+    check_batches(lambda a: linalg.funm(a, rnp.cos), np.stack([A, E]))
+
+
+def test_sylvester():
+    shifted = E[:3, :3] + 5 * np.eye(3)
+    for a, b, c in ((A, shifted, E[:, :3]), (C, shifted, E[:, :3])):
+        # SciPy takes the real Schur form of a real matrix beside a complex one, which is not right there.
+        wanted = scipy.linalg.solve_sylvester(a, b.astype(a.dtype), c)
+        for method in ("schur", "eigen"):
+            close(linalg.solve_sylvester(ours(a), ours(b), ours(c), method=method), wanted)
+    check_gradient(linalg.solve_sylvester, A, shifted, E[:, :3], second=True)
+    check_gradient(lambda *x: linalg.solve_sylvester(*x, method="eigen"), C, shifted + 0j, C[:, :3])
+    check_batches(linalg.solve_sylvester, np.stack([A, E]), np.stack([shifted] * 2), np.stack([E[:, :3]] * 2))
+    assert np.isnan(linalg.solve_sylvester(ours(A), ours(-A), ours(E))).all()
+
+
+def test_messages():
+    for wrong, words in (
+        (lambda: linalg.expm(A[:2]), "expm: A must be square"),
+        (lambda: linalg.expm_frechet(A, A[:2, :2]), "of one size"),
+        (lambda: linalg.schur(A, "x"), "output must be"),
+        (lambda: linalg.rsf2csf(A, A[:2, :2]), "of one size"),
+        (lambda: linalg.funm(A, rnp.sum), "keep the shape"),
+        (lambda: linalg.solve_sylvester(A, A, A[:2]), "solve_sylvester takes"),
+        (lambda: linalg.solve_sylvester(A, A, A, method="x"), "method must be"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            wrong()
+    with pytest.raises(NotImplementedError, match="no derivative is known"):
+        rb.grad(lambda a: linalg.schur(a)[0].sum())(ours(A))
