@@ -6,6 +6,7 @@
 Each is a compiled function on f32 arrays that fill a few megabytes. Prints one JSON line: milliseconds per
 call (minimum of repeats), checksums of the results to compare, and the seconds that compiling all took.
 """
+
 import importlib
 import json
 import sys

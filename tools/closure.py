@@ -15,8 +15,7 @@ import sys
 import numpy as np
 import rabbet as rb
 import rabbet.extend.dtype  # makes the primitives of extended dtypes
-from rabbet.extend.primitive import batch, jvp, lower, transpose
-from rabbet.extend.transform import typeof
+from rabbet.extend.transform import batch, jvp, lower, transpose, typeof
 from rabbet.rules.primitive import all_primitives
 from rabbet.rules.tables import all_tables
 from rabbet.runtime import backends
@@ -28,7 +27,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "closure.md"
 sys.path.insert(0, str(ROOT / "examples" / "third_party" / "rabbet-enclose" / "src"))
 
-OURS = ("rabbet.primitives.", "rabbet_autodiff.primitives.")
+OURS = ("rabbet.primitives.", "rabbet_autodiff.primitives.", "rabbet.lax.linalg.", "rabbet_special.")
 rb.lax.custom_root  # noqa: B018 - makes its primitives
 ROWS = [row for family in rows.families().values() for row in family]
 

@@ -6,7 +6,7 @@
     python tools/release.py publish --dry-run   # what would be uploaded; without --dry-run it is
 
 `build` needs hatchling, `publish` needs uv. The version stands in every pyproject.toml and in
-`rabbet.__version__`; requirements among our own packages are `>=MAJOR.MINOR,<NEXT`.
+`rabbet.version`; requirements among our own packages are `>=MAJOR.MINOR,<NEXT`.
 """
 
 import argparse
@@ -19,7 +19,7 @@ import tomllib
 import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-INIT = ROOT / "core" / "src" / "rabbet" / "__init__.py"
+VERSION = ROOT / "core" / "src" / "rabbet" / "version.py"
 
 
 def folders():
@@ -48,15 +48,15 @@ def write(version):
             r'"(rabbet-[a-z0-9-]+(?:\[[a-z0-9]+\])?)>=[0-9.]+,<[0-9.]+', rf'"\1{range_of(version)}', text
         )
         path.write_text(text)
-    INIT.write_text(re.sub(r'__version__ = "[^"]*"', f'__version__ = "{version}"', INIT.read_text()))
+    VERSION.write_text(re.sub(r'VERSION = "[^"]*"', f'VERSION = "{version}"', VERSION.read_text()))
 
 
 def disagreements():
     """Lines that say which file has another version, or requires another range, than the core."""
     core = tomllib.loads((ROOT / "core" / "pyproject.toml").read_text())["project"]["version"]
     found = []
-    if f'__version__ = "{core}"' not in INIT.read_text():
-        found.append(f"{INIT.relative_to(ROOT)}: __version__ is not {core}")
+    if f'VERSION = "{core}"' not in VERSION.read_text():
+        found.append(f"{VERSION.relative_to(ROOT)}: VERSION is not {core}")
     for path in files():
         project = tomllib.loads(path.read_text())["project"]
         name = path.relative_to(ROOT)

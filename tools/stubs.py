@@ -11,6 +11,7 @@ import argparse
 import importlib
 import inspect
 import pathlib
+import re
 import sys
 import tomllib
 import types
@@ -21,12 +22,14 @@ PARAMETERS = {name: kind for kind, names in TYPES["parameters"].items() for name
 RETURNS = {name: kind.rstrip("@") for kind, names in TYPES["returns"].items() for name in names.split()}
 FACES = (
     "rabbet", "rabbet.lax", "rabbet.lax.linalg", "rabbet.numpy", "rabbet.numpy.fft", "rabbet.numpy.linalg",
-    "rabbet.nn", "rabbet.nn.initializers", "rabbet.random", "rabbet.debug",
+    "rabbet.nn", "rabbet.nn.initializers", "rabbet.random", "rabbet.image", "rabbet.ops", "rabbet.debug",
 )  # fmt: skip
-HEAD = """\
-# Written by tools/stubs.py: change the function, or tools/stub_types.toml, and write it again.
+FIRST = "# Written by tools/stubs.py: change the function, or tools/stub_types.toml, and write it again.\n"
+HEAD = (
+    FIRST
+    + """\
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar, overload
+from typing import Any, Generic, ParamSpec, Protocol, TypeAlias, TypeVar, overload
 
 import numpy as np
 
@@ -34,9 +37,15 @@ P = ParamSpec("P")
 R = TypeVar("R")
 Tree = TypeVar("Tree")
 """
+)
 ALIASES = """\
+class HasShape(Protocol):  # arrays of other libraries, tracers
+    @property
+    def shape(self) -> Any: ...
+    @property
+    def dtype(self) -> Any: ...
 Number: TypeAlias = np.generic | bool | int | float | complex
-ArrayLike: TypeAlias = Array | np.ndarray[Any, Any] | Number | Sequence[Any]
+ArrayLike: TypeAlias = Array | np.ndarray[Any, Any] | HasShape | Number | Sequence[Any]
 DTypeLike: TypeAlias = Any
 """
 DEVICE = '''
@@ -45,6 +54,7 @@ class Device:
     id: int
     platform: str
     device_kind: str
+    raw: Any
     process_index: int
     def memory_stats(self) -> Any: ...
 '''
@@ -99,6 +109,7 @@ def class_of_arrays(array):
         "    def __contains__(self, x: Any, /) -> bool: ...",
         "    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]: ...",
         "    def __hash__(self) -> int: ...",
+        "    def __deepcopy__(self, memo: Any) -> Array: ...",
     ]
     lines += [f"    def __{name}__(self) -> {name}: ..." for name in ("bool", "int", "float", "complex")] + [
         "    def __index__(self) -> int: ..."
@@ -190,7 +201,7 @@ def stub(face):
     module = importlib.import_module(face)
     lines = [HEAD]
     if face == "rabbet":
-        lines += [class_of_arrays(module.Array), ALIASES, JITTED, "__version__: str"]
+        lines += [class_of_arrays(module.Array), ALIASES, JITTED, "__version__: str", "_own: frozenset[str]"]
         lines += [DEVICE]
     else:
         lines += ["from rabbet import Array, ArrayLike, Device, DTypeLike", ""]
@@ -204,7 +215,11 @@ def stub(face):
         if face == "rabbet" and name in ("Array", "Device"):
             continue
         lines.append(line_for(face, name, getattr(module, name)))
-    return "\n".join(lines) + "\n"
+    text = "\n".join(lines) + "\n"
+    if "bool" in public(module):  # the dtype: annotations mean the class
+        text = re.sub(r"(?<!def )\bbool\b", "builtins.bool", text).replace(HEAD, "import builtins\n" + HEAD)
+        text = text.replace("import builtins\n" + FIRST, FIRST + "import builtins\n")
+    return text
 
 
 def place(face):

@@ -5,8 +5,8 @@ import pytest
 import rabbet as rb
 from rabbet import lax
 from rabbet.extend.passes import stage
-from rabbet.extend.primitive import collective
-from rabbet.extend.transform import Batched, Interpreter, RuleTable, context, run, typeof
+from rabbet.extend.primitive import Batched
+from rabbet.extend.transform import Interpreter, RuleTable, collective, context, run, typeof
 from rabbet.primitives import calls
 from rabbet.trace import named_axes
 
@@ -63,7 +63,7 @@ def test_also_from_within_a_program():
     def f(x):
         body = stage(lambda y: [lax.psum(y, "two"), lax.axis_index("two")], [typeof(np.float32(1))]).jaxpr
         assert named_axes.used_in(body) == {"two"}
-        return calls.call_of(body, "inner")(rb.device_put(np.float32(4)))
+        return calls.call_op(body, "inner")(rb.device_put(np.float32(4)))
 
     total, index = two(f, (X, Y))
     assert (float(total[0]), [int(i) for i in index]) == (8.0, [0, 1])
@@ -73,22 +73,22 @@ def test_names_are_known_while_the_function_runs():
     seen = []
 
     def f(x):
-        seen.append(named_axes.bound())
-        stage(lambda y: [seen.append(named_axes.bound()) or y], [typeof(x)])
+        seen.append(named_axes.bound_axes())
+        stage(lambda y: [seen.append(named_axes.bound_axes()) or y], [typeof(x)])
         return x
 
     two(f, (X, Y))
     assert seen == [(("two", 2),)] * 2
-    assert named_axes.bound() == ()
+    assert named_axes.bound_axes() == ()
     with pytest.raises(ZeroDivisionError):
         two(lambda x: 1 / 0, (X, Y))
     assert context.axes == ()
 
 
 def test_names_for_tracing():
-    with named_axes.named([("a", 2)]), named_axes.named([("b", 3)]):
+    with named_axes.bind_axes([("a", 2)]), named_axes.bind_axes([("b", 3)]):
         assert lax.axis_size(("a", "b")) == 6
-        with named_axes.named([("a", 5)]):
+        with named_axes.bind_axes([("a", 5)]):
             assert lax.axis_size("a") == 5
     with pytest.raises(rb.errors.UnboundAxisError, match="no axis has a name here"):
         lax.axis_size("a")
@@ -105,7 +105,7 @@ def test_an_interpreter_that_binds_an_axis_must_say_what_it_means():
 def test_a_program_by_itself_cannot_communicate():
     from rabbet.extend.backend import lower_program
 
-    with named_axes.named([("a", 2)]):
+    with named_axes.bind_axes([("a", 2)]):
         program = stage(lambda x: [lax.psum(x, "a")], [typeof(X)]).jaxpr
     with pytest.raises(NameError, match=r"(?s)along the axis 'a', but nothing around .*rb.jit\(rb.vmap"):
         lower_program(program)

@@ -8,7 +8,7 @@ import rabbet as rb
 from rabbet import lax
 from rabbet.extend.bodies import PLAIN, interpret, put_together, take_apart
 from rabbet.extend.passes import check, evaluate, stage
-from rabbet.extend.primitive import jit_call
+from rabbet.extend.primitive import jit as jit_call
 from rabbet.extend.transform import (
     Interpreter,
     PayloadRule,

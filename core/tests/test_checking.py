@@ -6,7 +6,8 @@ import rabbet as rb
 from rabbet import lax
 from rabbet.errors import JaxprTypeError
 from rabbet.extend.passes import ClosedJaxpr, Equation, Jaxpr, Literal, Var, check, stage
-from rabbet.extend.primitive import Primitive, jit_call
+from rabbet.extend.primitive import Primitive
+from rabbet.extend.primitive import jit as jit_call
 from rabbet.program.avals import ShapedArray
 from rabbet.program.effects import Effect
 

@@ -5,7 +5,7 @@ import pytest
 import rabbet as rb
 from rabbet import lax
 from rabbet.extend.passes import Equation, Jaxpr, Var, stage
-from rabbet.extend.primitive import Effect, Primitive, write_call
+from rabbet.extend.primitive import Effect, Primitive, write_python_call
 from rabbet.lowering.module import lower_program
 from rabbet.passes.dead_code import eliminate_dead_code
 from rabbet.program.avals import ShapedArray
@@ -29,7 +29,7 @@ def log_now(op, x):
 
 @log.rule("lower")
 def lower_log(op, x):
-    return write_call(op, lambda arrays: log_now(op, *arrays), [x], LOG)
+    return write_python_call(op, lambda arrays: log_now(op, *arrays), [x], LOG)
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ import types
 import pytest
 from rabbet import lax, tree
 from rabbet.messages import source_positions
-from rabbet.messages.tracebacks import fold_public, fold_traceback, folded, folds_itself
+from rabbet.messages.tracebacks import fold_traceback, folded, folds_itself, public_module
 
 HERE = __file__
 
@@ -129,7 +129,7 @@ def test_the_public_functions_of_a_module(internal):
     bare = module.inner
     module.missing = lambda x: x  # of another module
     missing = module.missing
-    fold_public(vars(module))
+    public_module(vars(module))
     assert module.inner is module.other is not bare
     assert module.missing is missing
     assert files(lambda: module.inner(0)) == files(lambda: module.no_such) == {HERE}
@@ -140,7 +140,7 @@ def test_the_public_functions_of_a_module(internal):
 def test_all_says_what_is_public(internal):
     module = internal("__all__ = ['g']\ndef f(x): return 1 / x\ndef g(x): return 1 / x\n")
     bare = module.f
-    fold_public(vars(module))
+    public_module(vars(module))
     assert module.f is bare
     assert files(lambda: module.g(0)) == {HERE}
 
@@ -172,8 +172,8 @@ def test_one_note_for_all_causes(internal):
 def test_a_position_is_that_of_the_user(internal):
     module = internal("@folded\ndef inner(*, k=None): return where()\n")
     module.where = source_positions.caller
-    assert source_positions.position(module.inner()).file == HERE
-    assert source_positions.position(module.inner(k=1)).file == HERE
+    assert source_positions.source_position(module.inner()).file == HERE
+    assert source_positions.source_position(module.inner(k=1)).file == HERE
 
 
 def test_nodes_are_registered_where_the_user_says_so():

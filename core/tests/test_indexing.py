@@ -364,7 +364,7 @@ def test_iteration_in_a_program(x):
         (lambda a: a[np.ones(4, bool)], IndexError, "a mask of the shape"),
         (lambda a: a.at[np.ones(4, bool)].set(0), IndexError, "a mask of the shape"),
         (lambda a: a[0:0][np.array([0])], IndexError, "it is empty"),
-        (lambda a: a[[a[0, 0, 0]]], TypeError, "stack them first"),
+        (lambda a: a[[a[0, 0, 0]]], TypeError, r"astype\(int\)"),
         (lambda a: a[np.array([0, 1]), np.array([0, 1, 2])], ValueError, "do not broadcast"),
         (lambda a: a.at[0].set(np.ones(7, np.float32)), ValueError, r"shape \(7,\) do not broadcast"),
         (lambda a: a.__setitem__(0, 1), TypeError, r"x = x.at\[index\].set\(value\)"),
@@ -386,5 +386,5 @@ def test_messages(x, read, error, words):
 def test_shapes_cannot_depend_on_values(x):
     with pytest.raises(errors.NonConcreteBooleanIndexError, match=r"rabbet.numpy.where\(mask, x, other\)"):
         traced(lambda a: a[a > 5], x)
-    with pytest.raises(IndexError, match=r"lax\.dynamic_slice_in_dim"):
+    with pytest.raises(IndexError, match=r"rb\.ds\(start, size\)"):
         traced(lambda a, i: a[i:], x, device_array(np.int32(1)))

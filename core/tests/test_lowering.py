@@ -12,8 +12,8 @@ from rabbet import lax
 from rabbet.errors import MissingRule
 from rabbet.extend.backend import compile_program
 from rabbet.extend.backend import lower_program as trimmed
-from rabbet.extend.passes import Equation, Jaxpr, Literal, Var, check, open_consts, stage
-from rabbet.extend.primitive import Primitive, call_of
+from rabbet.extend.passes import Equation, Jaxpr, Literal, Var, check, consts_as_inputs, stage
+from rabbet.extend.primitive import Primitive, call_op
 from rabbet.extend.transform import RuleSet
 from rabbet.lowering import constants
 from rabbet.lowering.module import lower_program
@@ -30,7 +30,7 @@ ONES = np.ones(3, np.float32)
 def lowered(fn, *avals, **how):
     """The module of a function of arrays, parsed by MLIR as it goes."""
     closed = check(stage(lambda *xs: _listed(fn(*xs)), avals))
-    module = lower_program(open_consts(closed), "cpu", **how)
+    module = lower_program(consts_as_inputs(closed), "cpu", **how)
     mlir_modules.parse(module.text).operation.verify()
     mlir_modules.parse(module.key_text).operation.verify()
     return module
@@ -282,8 +282,8 @@ def test_a_constant_is_written_once_per_function():
 
 # ---------------------------------------------------------------------------------------------- the calls
 def test_a_body_is_one_function_however_often_it_is_called():
-    body = open_consts(stage(lambda x: [lax.sin(x) * 2.0], [F]))
-    call = call_of(body, "step")
+    body = consts_as_inputs(stage(lambda x: [lax.sin(x) * 2.0], [F]))
+    call = call_op(body, "step")
     module = lowered(lambda x: call(call(call(x)[0])[0])[0], F)
     assert module.key_text.count("func.func private @step(") == 1
     assert module.key_text.count("func.call @step(") == 3
@@ -475,5 +475,5 @@ def test_captured_arrays_are_arguments_not_text():
 def test_an_output_may_be_a_literal_an_input_and_the_same_value_twice():
     a = Var(F)
     jaxpr = check(Jaxpr([a], [Literal(2.5, F), a, a], []))
-    out = call_of(jaxpr, "f")(rb.device_put(np.float32(7)))
+    out = call_op(jaxpr, "f")(rb.device_put(np.float32(7)))
     assert [float(v) for v in out] == [2.5, 7.0, 7.0]

@@ -8,10 +8,19 @@ import sys
 import numpy as np
 import pytest
 import rabbet as rb
-from rabbet import lax
+from rabbet import config, lax
 from rabbet.errors import JaxprTypeError, PluginError
-from rabbet.extend.backend import config
-from rabbet.extend.passes import Equation, Jaxpr, Pass, PassContext, Var, check, evaluate, open_consts, stage
+from rabbet.extend.passes import (
+    Equation,
+    Jaxpr,
+    Pass,
+    PassContext,
+    Var,
+    check,
+    consts_as_inputs,
+    evaluate,
+    stage,
+)
 from rabbet.extend.primitive import Primitive
 from rabbet.passes import pipeline
 from rabbet.passes.dead_code import eliminate_dead_code
@@ -281,7 +290,7 @@ def test_dead_code_changes_no_value():
         return [b - y]
 
     ONES = np.ones(3, np.float32)
-    body = open_consts(stage(fn, [ShapedArray((3,), "float32")] * 2))
+    body = consts_as_inputs(stage(fn, [ShapedArray((3,), "float32")] * 2))
     args = [ONES, ONES * 2, ONES * 3]
     assert evaluate(eliminate_dead_code(body), args)[0].tolist() == evaluate(body, args)[0].tolist()
     assert type(eliminate_dead_code(body).invars[0]) is Var

@@ -108,6 +108,37 @@ def test_elementwise_primitives_let_numbers_adopt():
     assert fresh(kinds=("elementwise",), adopt=1).adopt == 1
 
 
+# -------------------------------------------------------------------------------------------------- names
+def test_a_second_primitive_of_one_name_is_a_conflict_that_shows_both_places():
+    p = fresh("contested")
+    with pytest.raises(RuleConflict) as caught:
+        Primitive(p.name, lambda x: x)
+    assert "there is already a primitive 'contested_for_this_test', made at" in str(caught.value)
+    assert str(caught.value).count("test_primitive.py:") == 2
+    assert primitive.find(p.name) is p
+    with pytest.raises(RuleConflict, match=r"'sin', made at .*elementwise.py"):
+        Primitive("sin", lambda x: x)
+
+
+def test_a_primitive_that_is_made_again_takes_the_place_of_the_first():
+    """As where a module is imported anew; a cell of a notebook may also move."""
+    first = fresh("again")
+    second = fresh("again")
+    assert primitive.find(first.name) is second
+    cells = {"__name__": "__main__", "Primitive": Primitive}
+    for lines in ("", "\n\n"):
+        exec(f"{lines}p = Primitive('again_in_a_cell_for_this_test', lambda x: x)", cells)
+    assert primitive.find("again_in_a_cell_for_this_test") is cells["p"]
+
+
+def test_a_primitive_that_is_gone_gives_its_name_free():
+    def made_here():
+        return Primitive("gone_for_this_test", lambda x: x).name
+
+    name = made_here()
+    assert Primitive(name, lambda x: x).name == name
+
+
 # -------------------------------------------------------------------------------------------------- rules
 def test_a_second_rule_is_a_conflict_that_shows_both_addresses():
     p = fresh()
@@ -233,8 +264,8 @@ def test_operands_may_be_given_by_their_names():
     assert lax.sub(x, y=2.0).tolist() == lax.sub(y=2.0, x=x).tolist() == [-1, 2]
     assert lax.clamp(min=2.0, x=x, max=3.0).tolist() == [2, 3]
     assert lax.sqrt(x=x, accuracy=lax.AccuracyMode.DEFAULT).tolist() == [1, 2]
-    shown = [str(inspect.signature(f)) for f in (lax.exp, lax.igamma, lax.nextafter, lax.select_n)]
-    assert shown == ["(x, *, accuracy=None)", "(a, x)", "(x1, x2)", "(which, *cases)"]
+    shown = [str(inspect.signature(f)) for f in (lax.exp, lax.atan2, lax.nextafter, lax.select_n)]
+    assert shown == ["(x, *, accuracy=None)", "(x, y)", "(x1, x2)", "(which, *cases)"]
     with pytest.raises(TypeError, match=r"sub\(x, y\): missing a required argument: 'x'"):
         lax.sub(y=x)
     with pytest.raises(TypeError, match=r"sub\(x, y\): multiple values for argument 'x'"):

@@ -2,6 +2,8 @@
 found.
 """
 
+import sys
+
 import numpy as np
 import pytest
 import rabbet as rb
@@ -142,12 +144,12 @@ def test_lookups_of_two_platforms_are_remembered_apart(table):
 # ---------------------------------------------------------------------------------- memory and late rules
 def test_a_lookup_is_remembered(table, sets):
     calls = []
-    counting = RuleTable("wanted", bridges=lambda name: calls.append(name) or ())
+    counting = RuleTable("counting", bridges=lambda name: calls.append(name) or ())
     p = primitive("memo", kinds=("linear",))
     counting.kind("linear")(rule("linear"))
     first = counting.lookup(p)
     assert counting.lookup(p) is first
-    assert calls == ["wanted"]
+    assert calls == ["counting"]
     counting.forget()
     counting.lookup(p)
     assert len(calls) == 2
@@ -237,6 +239,118 @@ def test_a_rule_for_what_is_no_primitive_is_refused(table):
         table.primitive(lambda x: x)(rule("not a primitive"))
 
 
+# ------------------------------------------------------------------------------- rules announced by name
+@pytest.fixture
+def announcing(tmp_path, monkeypatch):
+    """Writes a module of rules and returns its name; importing it is noted in its text alone."""
+    monkeypatch.syspath_prepend(tmp_path)
+    made = []
+
+    def write(**rules):
+        name = f"announced_{len(made)}_of_test_rules"
+        lines = [f"def {rule}(op, *x): return {answer!r}" for rule, answer in rules.items()]
+        (tmp_path / f"{name}.py").write_text("\n".join(lines))
+        made.append(name)
+        return name
+
+    yield write
+    for name in made:
+        sys.modules.pop(name, None)
+
+
+def test_a_bridge_may_announce_its_rules(table, sets, announcing):
+    p = primitive("announced")
+    bridge = RuleSet("wanted")
+    module = announcing(announced_of_test_rules="by name")
+    bridge.later(module, p.name, owner=p.__module__)
+    sets.append(bridge)
+    assert module not in sys.modules
+    assert table.lookup(p)(None) == "by name"
+    assert found(table, p) == ("bridge", "")
+
+
+def test_announced_rules_are_for_primitives_of_the_package_that_is_named(announcing):
+    module = announcing(owned_of_test_rules="mine", sin="core's")
+    rules = RuleSet("lower")
+    rules.later(module, "owned_of_test_rules", owner="some.package")
+    rules.later(module, "sin")
+    p = primitive("owned")
+    assert rules.find(p) is None
+    assert rules.find(lax.cos) is None
+    assert module not in sys.modules
+    assert rules.find(lax.sin)(None) == "core's"
+    p.__module__ = "some.package.inside"
+    assert rules.find(p)(None) == "mine"
+    q = primitive("owned_too")
+    q.__module__ = "some.packaged"  # begins like it and is another
+    rules.later(module, q.name, owner="some.package")
+    assert rules.find(q) is None
+
+
+def test_announced_rules_may_be_for_one_platform(table, sets, announcing):
+    p = primitive("on_one")
+    bridge = RuleSet("wanted")
+    bridge.later(announcing(on_one_of_test_rules="cuda"), p.name, owner=p.__module__, platform="cuda")
+    sets.append(bridge)
+    assert found(table, p, "cpu") is None
+    assert table.lookup(p, "cuda")(None) == "cuda"
+
+
+def test_a_set_prefers_the_rule_of_the_platform():
+    p = primitive("preferred")
+    rules = RuleSet("lower")
+    rules.primitive(p)(rule("any"))
+    rules.primitive(p, platform="cuda")(rule("cuda"))
+    assert rules.find(p, "cuda")(None) == "cuda"
+    assert rules.find(p, "cpu")(None) == "any"
+    assert rules.find(p)(None) == "any"
+
+
+def test_two_announced_rules_are_a_conflict_that_names_both_modules(announcing):
+    rules = RuleSet("lower")
+    rules.later("first.rules", "twice", owner="some.package")
+    with pytest.raises(RuleConflict, match=r"'twice' of some.package, in first.rules; .*in second.rules"):
+        rules.later("second.rules", "once", "twice", owner="some.package.inside")
+    assert rules.names() == ["twice"]
+    rules.later("second.rules", "twice", owner="another")
+    rules.later("second.rules", "twice", owner="some.package", platform="cuda")
+    p = primitive("announced_and_written")
+    rules.later("third.rules", p.name, owner=p.__module__)
+    with pytest.raises(RuleConflict, match=r"in third.rules; a second one stands at .*test_rules.py"):
+        rules.primitive(p)(rule("written"))
+    q = primitive("written_and_announced")
+    rules.primitive(q)(rule("written"))
+    with pytest.raises(RuleConflict, match=r"at .*test_rules.py:\d+; .* announced in fourth.rules"):
+        rules.later("fourth.rules", q.name, owner=q.__module__)
+
+
+# ------------------------------------------------------------------------------------- one name, one thing
+def test_a_second_table_of_one_name_is_a_conflict_that_shows_both_places(table):
+    with pytest.raises(RuleConflict) as caught:
+        RuleTable("wanted")
+    assert "there is already a rule table 'wanted', made at" in str(caught.value)
+    assert str(caught.value).count("test_rules.py:") == 2
+    assert tables.all_tables()["wanted"] is table
+
+
+def test_a_table_that_is_gone_gives_its_name_free():
+    first = RuleTable("short_lived")
+    first.itself = first  # so that it is cleared away later
+    del first
+    assert RuleTable("short_lived").name == "short_lived"
+
+
+def test_rules_cannot_be_taken_out_past_the_check_for_conflicts(table):
+    p = primitive("kept")
+    p.rule("wanted")(rule("beside"))
+    table.kind("linear")(rule("linear"))
+    table.primitive(p)(rule("own"))
+    for mapping in (p.rules, lax.sign.rules, table.by_kind, table.by_primitive):
+        assert not hasattr(mapping, "clear") and not hasattr(mapping, "pop")
+        with pytest.raises(TypeError):
+            mapping["wanted"] = rule("put past it")
+
+
 # -------------------------------------------------------------------------------------------- the message
 class Reluctant(Interpreter):
     """A table with a rule for mul only, which is written with min."""
@@ -268,7 +382,8 @@ def test_the_message_names_the_primitive_its_kinds_both_places_and_what_to_write
     assert owner.startswith("  primitive 'sin' of rabbet-core ") and "elementwise.py:" in owner
     assert table.startswith("  table 'enclose' is defined at ") and "toys.py:" in table
     assert table.endswith("its rules by kind serve: increasing, structural, decreasing")
-    assert "@sin.rule('enclose')" in fix and "@rules.primitive(sin)" in fix and "docs/extend.md#" in fix
+    assert "@rabbet.extend.primitive.sin.rule('enclose')" in fix and "docs/extend.md#" in fix
+    assert "@rules.primitive(rabbet.extend.primitive.sin)" in fix
 
 
 def test_the_line_of_the_call_is_exact():
@@ -357,6 +472,6 @@ def test_a_primitive_without_lowering_is_named_with_the_users_line():
 def test_tables_and_sets_say_what_they_are(table):
     assert repr(table) == "RuleTable('wanted')"
     assert table.__doc__ == "(op, *payloads) -> payload"
-    assert repr(RuleSet("batch")) == "RuleSet('batch', 0 rules)"
+    assert repr(RuleSet("batch")) == "RuleSet('batch', 0 rules, 0 announced)"
     assert {"lower", "jvp", "transpose", "batch"} <= set(tables.all_tables())
     assert table.where.file.endswith("test_rules.py")

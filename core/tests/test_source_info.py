@@ -35,7 +35,7 @@ def line_of(frame_function):
 
 def test_caller_is_the_line_that_calls():
     where = source_positions.caller()
-    position = source_positions.position(where)
+    position = source_positions.source_position(where)
     assert position.file == HERE
     assert position.line == sys._getframe().f_lineno - 3
     assert position.column == len("    where = ") + 1
@@ -46,7 +46,7 @@ def test_caller_skips_internal_frames(internal):
     inner = internal(
         "def inner(n):\n    return inner(n - 1) if n else caller()\n", "inner", caller=source_positions.caller
     )
-    position = source_positions.position(inner(5))
+    position = source_positions.source_position(inner(5))
     assert (position.file, position.line) == (HERE, sys._getframe().f_lineno - 1)
 
 
@@ -58,12 +58,14 @@ def test_caller_skips_the_frames_of_a_decorator(internal):
     )
     with inner() as where:
         pass
-    assert source_positions.position(where).file == HERE
+    assert source_positions.source_position(where).file == HERE
 
 
 def test_caller_finds_the_user_inside_a_callback(internal):
     inner = internal("def inner(f):\n    return f()\n", "inner")
-    assert source_positions.position(inner(lambda: source_positions.caller())).function.endswith("<lambda>")
+    assert source_positions.source_position(inner(lambda: source_positions.caller())).function.endswith(
+        "<lambda>"
+    )
 
 
 @pytest.mark.filterwarnings("always")
@@ -109,12 +111,12 @@ def test_position_of_an_expression_over_several_lines():
             source_positions.caller(),
         )
 
-    assert source_positions.position(f()[1]).line == line_of(f) + 3
+    assert source_positions.source_position(f()[1]).line == line_of(f) + 3
 
 
 def test_position_prints_short():
     line = sys._getframe().f_lineno + 1
-    position = source_positions.position(source_positions.caller())
+    position = source_positions.source_position(source_positions.caller())
     assert str(position).endswith(f"test_source_info.py:{line}")
     assert len(str(position)) < len(f"{HERE}:{line}")
 

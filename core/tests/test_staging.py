@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import rabbet as rb
 from rabbet import lax
-from rabbet.extend.functions import position
-from rabbet.extend.passes import Literal, Var, check, evaluate, open_consts, stage
+from rabbet.extend.functions import source_position
+from rabbet.extend.passes import Literal, Var, check, consts_as_inputs, evaluate, stage
 from rabbet.extend.primitive import Primitive
 from rabbet.extend.transform import is_tracer, typeof
 from rabbet.messages.source_positions import short_path
@@ -70,7 +70,7 @@ def test_each_equation_knows_the_users_line():
         return y + 1.0
 
     closed = staged(fn, F)
-    places = [position(eqn.where) for eqn in closed.eqns]
+    places = [source_position(eqn.where) for eqn in closed.eqns]
     first = fn.__code__.co_firstlineno
     assert [p.line for p in places] == [first + 1, first + 2]
     assert {short_path(p.file) for p in places} == {short_path(__file__)}
@@ -202,12 +202,12 @@ def test_a_trace_within_an_interpreter_captures_its_tracers():
 
 def test_open_consts_makes_captured_arrays_inputs():
     closed = staged(lambda x: x + ONES, F3)
-    body = check(open_consts(closed))
+    body = check(consts_as_inputs(closed))
     assert body.constvars == [] and len(body.invars) == 2
-    assert open_consts(closed) is body
+    assert consts_as_inputs(closed) is body
     assert evaluate(body, [ONES, ONES])[0].tolist() == [2, 2, 2]
     plain = staged(lambda x: x, F3)
-    assert open_consts(plain) is plain.jaxpr
+    assert consts_as_inputs(plain) is plain.jaxpr
 
 
 # ------------------------------------------------------------------------------------------------ effects

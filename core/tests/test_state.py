@@ -5,9 +5,9 @@ import pytest
 import rabbet as rb
 from rabbet import lax, tree_util
 from rabbet.extend.bodies import HOLE
-from rabbet.extend.functions import traceable
+from rabbet.extend.functions import array_or_tracer
 from rabbet.extend.passes import stage
-from rabbet.extend.primitive import full_of
+from rabbet.extend.primitive import full_of_type
 from rabbet.extend.transform import Interpreter, RuleTable, run, typeof
 
 rules = RuleTable("tally_of_test_state", doc="(op, *values) -> value")
@@ -26,7 +26,7 @@ class Tally(Interpreter):
     lifts_typed = False
 
     def __init__(self):
-        self.state = traceable(np.int32(0))
+        self.state = array_or_tracer(np.int32(0))
 
     def key(self):
         return Tally
@@ -48,7 +48,7 @@ class Tally(Interpreter):
 
 def additions(fn, *args):
     interpreter = Tally()
-    out = run(interpreter, fn, [traceable(np.float32(x)) for x in args])
+    out = run(interpreter, fn, [array_or_tracer(np.float32(x)) for x in args])
     return float(out), int(interpreter.state)
 
 
@@ -169,13 +169,13 @@ class Collect(Tally):
 
     def force_state(self, state, like):
         known = dict(zip(state.names, state.counts, strict=True))
-        zero = full_of(typeof(np.int32(0)), 0)
+        zero = full_of_type(typeof(np.int32(0)), 0)
         return Names(like.names, tuple([known.get(n, zero) for n in like.names]))
 
 
 def collected(fn, x):
     interpreter = Collect()
-    run(interpreter, fn, [traceable(np.float32(x))])
+    run(interpreter, fn, [array_or_tracer(np.float32(x))])
     return {n: int(c) for n, c in zip(interpreter.state.names, interpreter.state.counts, strict=True)}
 
 
@@ -203,7 +203,11 @@ def test_without_the_methods_the_error_says_which():
 
     interpreter = Lacking()
     with pytest.raises(TypeError, match=r"Lacking must define join_state\(a, b\)"):
-        run(interpreter, lambda x: lax.cond(lax.gt(x, 0.0), lax.sin, lax.exp, x), [traceable(np.float32(1))])
+        run(
+            interpreter,
+            lambda x: lax.cond(lax.gt(x, 0.0), lax.sin, lax.exp, x),
+            [array_or_tracer(np.float32(1))],
+        )
 
 
 @pytest.mark.needs("grad", "custom_jvp")

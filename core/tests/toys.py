@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from rabbet import lax, tree
-from rabbet.extend.functions import to_array, traceable
-from rabbet.extend.passes import open_consts, stage
-from rabbet.extend.primitive import call_of
+from rabbet.extend.functions import array_or_tracer, to_array
+from rabbet.extend.passes import consts_as_inputs, stage
+from rabbet.extend.primitive import call_op
 from rabbet.extend.transform import Interpreter, RuleTable, run, typeof
 
 DTYPES = (
@@ -35,7 +35,7 @@ def jit(fn):
     """A function called as one unit, by core alone: arrays in, one array or a list of them out."""
 
     def call(*args):
-        args = [traceable(a) for a in args]
+        args = [array_or_tracer(a) for a in args]
         single = False
 
         def flat(*inner):
@@ -47,7 +47,7 @@ def jit(fn):
         flat.__wrapped__ = fn
         name = getattr(fn, "__name__", "f")
         closed = stage(flat, [typeof(a) for a in args], name)
-        outs = call_of(open_consts(closed), name)(*closed.consts, *args)
+        outs = call_op(consts_as_inputs(closed), name)(*closed.consts, *args)
         return outs[0] if single else outs
 
     return call
@@ -144,7 +144,7 @@ class Differentiate(Interpreter):
 
 def slope(fn):
     """The derivative of a function of one number."""
-    return lambda x: run(Differentiate(), fn, [Slope(traceable(x), 1.0)]).rate
+    return lambda x: run(Differentiate(), fn, [Slope(array_or_tracer(x), 1.0)]).rate
 
 
 # ---------------------------------------------------------------- numbers as integers with a static scale
@@ -229,5 +229,5 @@ class Count(Interpreter):
 def count(fn, *args):
     """The names of the primitives that ``fn`` binds on its arguments."""
     counter = Count()
-    run(counter, fn, [Counted(traceable(a)) for a in args])
+    run(counter, fn, [Counted(array_or_tracer(a)) for a in args])
     return counter.seen

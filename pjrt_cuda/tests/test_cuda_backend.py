@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import rabbet as rb
 import rabbet_pjrt_cuda as cuda
+from rabbet import config
 from rabbet.errors import ConfigError, PluginError
-from rabbet.extend.backend import config
 from rabbet_pjrt_cuda import BACKEND, installed, kernels, settings, targets
 
 

@@ -6,10 +6,9 @@ import pathlib
 
 import pytest
 import rabbet.ad_checkpoint
-import rabbet.debug
-import rabbet.lax.linalg  # noqa: F401 - makes its primitives
+import rabbet.debug  # noqa: F401 - makes its primitives
 from rabbet import lax
-from rabbet.extend.primitive import batch, jvp, lower, transpose
+from rabbet.extend.transform import batch, jvp, lower, transpose
 from rabbet.rules.primitive import all_primitives
 from rabbet.runtime import backends
 from rabbet.testing import closure, rows
@@ -17,7 +16,7 @@ from rabbet.testing import closure, rows
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 WITH_ROWS = {row.primitive for family in rows.families().values() for row in family}
 lax.custom_root  # noqa: B018 - makes its primitives
-OURS = ("rabbet.primitives.", "rabbet_autodiff.primitives.")
+OURS = ("rabbet.primitives.", "rabbet_autodiff.primitives.", "rabbet.lax.linalg.", "rabbet_special.")
 PRIMITIVES = [p for p in all_primitives().values() if p.where.module.startswith(OURS)]
 
 # What no row can try, because it carries programs, has effects, or answers differently each time; the tests

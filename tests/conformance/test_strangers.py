@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import rabbet as rb
 from rabbet import lax
-from rabbet.extend.functions import traceable
+from rabbet.extend.functions import array_or_tracer
 from rabbet.extend.transform import Interpreter, RuleTable, run
 
 pytestmark = pytest.mark.needs("jit", "grad", "vmap")
@@ -123,7 +123,9 @@ class FixedPoint(Interpreter):
 
 def fixed_point(fn, *numbers):
     """The float that ``fn`` computes in fixed point."""
-    out = run(FixedPoint(), fn, [Fixed(traceable(np.int32(digits)), scale) for digits, scale in numbers])
+    out = run(
+        FixedPoint(), fn, [Fixed(array_or_tracer(np.int32(digits)), scale) for digits, scale in numbers]
+    )
     return float(out.digits) / 2**out.scale
 
 
@@ -248,7 +250,7 @@ def test_scanned_payloads_keep_their_scale():
     def fn(xs):
         return lax.scan(lambda c, x: (c + x, c), 0, xs)[0]
 
-    out = run(FixedPoint(), fn, [Fixed(traceable(np.int32([1, 2, 3])), 2)])
+    out = run(FixedPoint(), fn, [Fixed(array_or_tracer(np.int32([1, 2, 3])), 2)])
     assert (int(out.digits), out.scale) == (6, 2)
 
 
@@ -270,7 +272,7 @@ def test_an_interpreter_without_join_is_told_what_to_write():
         run(
             Joinless(),
             lambda x: lax.fori_loop(0, 4, lambda i, c: c * x, x),
-            [Fixed(traceable(np.int32(3)), 1)],
+            [Fixed(array_or_tracer(np.int32(3)), 1)],
         )
 
 
@@ -332,7 +334,7 @@ class Count(Interpreter):
 
 def test_what_a_gradient_computes_can_be_counted():
     counter = Count()
-    out = run(counter, rb.grad(lambda x: lax.sin(x) * x), [Counted(traceable(0.5))])
+    out = run(counter, rb.grad(lambda x: lax.sin(x) * x), [Counted(array_or_tracer(0.5))])
     assert float(out.value) == pytest.approx(np.cos(0.5) * 0.5 + np.sin(0.5))
     assert counter.seen.count("sin") == counter.seen.count("cos") == 1
     assert {"sin", "cos", "mul"} <= set(counter.seen)

@@ -18,11 +18,19 @@ INSIDE_RABBET = {
     "plugins/autodiff": ("rabbet_autodiff/", "rabbet/custom_derivatives.py"),
     "plugins/numpy": "rabbet/numpy/",
     "plugins/nn": "rabbet/nn/",
-    "plugins/random": "rabbet/random/",
+    "plugins/random": ("rabbet/random/", "rabbet/experimental/random/"),
+    "plugins/image": "rabbet/image/",
+    "plugins/ops": "rabbet/ops/",
     "plugins/scipy": "rabbet/scipy/",
     "plugins/jet": "rabbet/experimental/jet/",
     "plugins/checkify": "rabbet/experimental/checkify/",
+    "plugins/jit": ("rabbet_jit/", "rabbet/stages.py", "rabbet/experimental/serialize_executable.py"),
+    "plugins/profiler": "rabbet/profiler/",
+    "plugins/ffi": "rabbet/ffi/",
+    "plugins/test_util": "rabbet/test_util/",
+    "plugins/ode": "rabbet/experimental/ode/",
     "plugins/testing": "rabbet/testing/",
+    "plugins/linalg": "rabbet/lax/linalg/",
     "core": "rabbet/",
 }
 
@@ -43,14 +51,22 @@ def test_the_distributions_are_those_of_the_design():
         "rabbet-jit",
         "rabbet-autodiff",
         "rabbet-vmap",
+        "rabbet-linalg",
+        "rabbet-special",
         "rabbet-numpy",
         "rabbet-nn",
         "rabbet-random",
+        "rabbet-image",
+        "rabbet-ops",
         "rabbet-scipy",
         "rabbet-bfloat16",
         "rabbet-progress",
         "rabbet-jet",
         "rabbet-checkify",
+        "rabbet-profiler",
+        "rabbet-ffi",
+        "rabbet-test-util",
+        "rabbet-ode",
         "rabbet-passes",
         "rabbet-testing",
         "rabbet-pjrt-cpu",
@@ -115,8 +131,8 @@ def test_a_plugin_says_for_which_core_it_was_built(folder):
 def test_all_distributions_have_one_version():
     first_party = [".", *(folder for folder in FOLDERS if not folder.startswith("examples"))]
     assert {project(folder)["version"] for folder in first_party} == {project("core")["version"]}
-    init = (ROOT / "core/src/rabbet/__init__.py").read_text()
-    assert f'__version__ = "{project("core")["version"]}"' in init
+    module = (ROOT / "core/src/rabbet/version.py").read_text()
+    assert f'VERSION = "{project("core")["version"]}"' in module
 
 
 def test_the_root_project_ships_no_code_and_requires_the_standard_plugins(wheel):
@@ -132,14 +148,22 @@ def test_the_root_project_ships_no_code_and_requires_the_standard_plugins(wheel)
         "rabbet-jit",
         "rabbet-autodiff",
         "rabbet-vmap",
+        "rabbet-linalg",
+        "rabbet-special",
         "rabbet-numpy",
         "rabbet-nn",
         "rabbet-random",
+        "rabbet-image",
+        "rabbet-ops",
         "rabbet-scipy",
         "rabbet-bfloat16",
         "rabbet-progress",
         "rabbet-jet",
         "rabbet-checkify",
+        "rabbet-profiler",
+        "rabbet-ffi",
+        "rabbet-test-util",
+        "rabbet-ode",
         "rabbet-passes",
         "rabbet-pjrt-cpu",
     }

@@ -37,6 +37,8 @@ def cases():
         yield "weibull_min", 1, {"scale": 1.5, "concentration": 0.7, "shape": SHAPE, "dtype": dtype}
     yield from discrete()
     yield from of_arrays()
+    yield from of_gammas()
+    yield from of_counts_and_vectors()
 
 
 def discrete():
@@ -64,6 +66,34 @@ def discrete():
     yield "bernoulli", 4, {"p": 0.3, "shape": [4, 5], "mode": "high"}
     yield "rademacher", 4, {"shape": [4, 5], "dtype": "int32"}
     yield "geometric", 4, {"p": 0.3, "shape": SHAPE, "dtype": "int32"}
+
+
+def of_gammas():
+    shapes = [[0.01, 0.3, 0.9], [1.0, 2.5, 70.0]]
+    yield "gamma", 2, {"a": shapes}
+    yield "loggamma", 2, {"a": shapes}
+    yield "gamma", 2, {"a": 2.5, "shape": SHAPE, "dtype": "float64"}
+    yield "gamma", 2, {"a": 2.5, "shape": SHAPE, "dtype": "float16"}
+    yield "beta", 2, {"a": shapes, "b": [2.0, 0.5, 1.0]}
+    yield "dirichlet", 2, {"alpha": [0.5, 1.0, 3.0], "shape": [2]}
+    yield "chisquare", 2, {"df": 3.0, "shape": SHAPE}
+    yield "f", 2, {"dfnum": 3.0, "dfden": [4.0, 5.0, 6.0], "shape": SHAPE}
+    yield "t", 2, {"df": 3.0, "shape": SHAPE}
+    yield "generalized_normal", 2, {"p": 3.0, "shape": SHAPE}
+    yield "ball", 2, {"d": 3, "p": 1.5, "shape": [2]}
+
+
+def of_counts_and_vectors():
+    yield "poisson", 8, {"lam": [0.5, 9.0, 0.0, 10.0, 30.0, 200.0], "dtype": "int32"}
+    yield "poisson", 8, {"lam": 4.0, "shape": SHAPE, "dtype": "int8"}
+    yield "binomial", 8, {"n": [10.0, 10.0, 20.0, 100.0, 500.0], "p": [0.3, 0.7, 0.5, 0.3, 0.9]}
+    yield "multinomial", 8, {"n": 60.0, "p": [0.2, 0.3, 0.5], "shape": [4]}
+    yield "wald", 8, {"mean": 2.0, "shape": SHAPE}
+    yield "double_sided_maxwell", 8, {"loc": 1.0, "scale": 2.0, "shape": SHAPE}
+    mean, cov = [1.0, 2.0], [[2.0, 0.5], [0.5, 1.0]]
+    yield "multivariate_normal", 8, {"mean": mean, "cov": cov, "shape": [3]}
+    yield "orthogonal", 8, {"n": 3, "shape": [2]}
+    yield "orthogonal", 8, {"n": 2, "m": 4, "shape": []}
 
 
 def of_arrays():

@@ -19,11 +19,13 @@ import rabbet.numpy as rnp
 
 MODULES = [
     "", "ad_checkpoint", "checkpoint_policies", "custom_batching", "custom_derivatives", "debug", "dtypes",
-    "experimental.checkify", "experimental.jet", "flatten_util", "lax", "lax.linalg", "nn", "nn.initializers",
-    "numpy", "numpy.fft", "numpy.linalg", "random", "scipy.special", "tree", "tree_util",
+    "experimental.checkify", "experimental.jet", "experimental.random", "flatten_util", "image", "lax",
+    "lax.linalg", "nn", "nn.initializers", "numpy", "numpy.fft", "numpy.linalg", "ops", "random",
+    "scipy.special", "tree", "tree_util",
 ]  # fmt: skip
 
-NO_UFUNCS = "a function, no ufunc object, and neither package writes to out or leaves out elements"
+NO_UFUNCS = "a function with a ufunc's methods; neither package writes to out or leaves out elements"
+NUMPYS = "NumPy's arguments by name; jax's accepts any, and refuses or passes them on"
 CALLED = "called by checkpoint, by position; the operation's name for the argument"
 NOTHING_TO_SET = "without a value jax, too, raises when it is called"
 POSITIONAL = "the method of the structure itself, which has no argument names"
@@ -37,6 +39,7 @@ DIFFERENT = {
     **{f"checkpoint_policies.{name}": CALLED for name in POLICIES.split()},
     **dict.fromkeys(["default_device", "default_matmul_precision", "numpy_rank_promotion"], NOTHING_TO_SET),
     **dict.fromkeys(["tree.unflatten", "tree_util.tree_unflatten"], POSITIONAL),
+    **{f"numpy.{name}": NUMPYS for name in ("fromfile", "fromiter", "set_printoptions")},
     "experimental.jet.jet": "an argument that it does not know is an error here",
     "lax.random_gamma_grad": "it has two arguments, and says so",
 }

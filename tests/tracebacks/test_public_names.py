@@ -8,14 +8,15 @@ import traceback
 import pytest
 import rabbet as rb
 import rabbet.numpy as rnp
-from rabbet.extend.backend import config
+from rabbet import config
 from rabbet.messages.source_positions import is_internal
 
 MODULES = """
     rabbet rabbet.ad_checkpoint rabbet.checkpoint_policies rabbet.custom_batching rabbet.custom_derivatives
-    rabbet.debug rabbet.experimental rabbet.experimental.checkify rabbet.experimental.jet rabbet.flatten_util
-    rabbet.lax rabbet.lax.linalg rabbet.nn rabbet.nn.initializers rabbet.numpy rabbet.numpy.fft
-    rabbet.numpy.linalg rabbet.random rabbet.scipy.special rabbet.tree rabbet.tree_util
+    rabbet.debug rabbet.experimental rabbet.experimental.checkify rabbet.experimental.jet
+    rabbet.experimental.random rabbet.flatten_util
+    rabbet.image rabbet.lax rabbet.lax.linalg rabbet.nn rabbet.nn.initializers rabbet.numpy rabbet.numpy.fft
+    rabbet.numpy.linalg rabbet.ops rabbet.random rabbet.scipy.special rabbet.tree rabbet.tree_util
 """.split()
 PROVIDED = (
     "custom_gradient custom_jvp custom_vjp eval_shape closure_convert fwd_and_bwd grad hessian jacfwd "

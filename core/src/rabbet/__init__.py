@@ -17,25 +17,27 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 # other folders.
 __path__ = pkgutil.extend_path(__path__, __name__)
 
-__version__ = "0.1.0"
+from rabbet.version import VERSION as __version__
 
-from rabbet.messages.source_positions import add_internal_root
-from rabbet.messages.tracebacks import fold_public as _fold_public
+from rabbet.messages.source_positions import add_internal_root as _add_internal_root
+from rabbet.messages.tracebacks import public_module as _public_module
 
 for _folder in __path__:
-    add_internal_root(_folder)
+    _add_internal_root(_folder)
 
 from rabbet import composition
 from rabbet.calls.custom_rules import custom_rules
 from rabbet.program.avals import ShapeDtypeStruct
+from rabbet.choices import CompilerEffortLevel, Inline
 from rabbet.config import config
+from rabbet.environment import print_environment_info, process_indices
 from rabbet.trace.interpreter import typeof
 from rabbet.runtime.array import Array
 from rabbet.runtime.devices import (
     Device, default_backend, device_count, devices, local_device_count, local_devices, process_count,
     process_index,
 )  # fmt: skip
-from rabbet import dtypes, errors, lax, tree, tree_util
+from rabbet import dlpack, dtypes, errors, lax, tree, tree_util
 from rabbet.runtime.housekeeping import (
     block_until_ready,
     clear_caches,
@@ -46,6 +48,8 @@ from rabbet.runtime.housekeeping import (
 from rabbet.runtime.transfer import device_put
 from rabbet.runtime.effects import effects_barrier
 from rabbet.lax.callbacks import io_callback, pure_callback
+from rabbet.lax.indexing.dynamic_slices import ds
+from rabbet.scopes import ensure_compile_time_eval, named_call, named_scope
 
 composition.compose()
 _own = frozenset(globals())  # what core has itself, before plugins add their names
@@ -59,10 +63,17 @@ def __getattr__(name):
     return value
 
 
-def __dir__():
+# Public modules of core; those that are not imported above are when they are first used.
+_MODULES = (
+    "debug", "dtypes", "errors", "experimental", "extend", "flatten_util", "lax", "tree", "tree_util",
+)  # fmt: skip
+
+
+def _found_when_asked():
+    from rabbet.composition import CONTEXTS
     from rabbet.plugins import api
 
-    return sorted({*globals(), *api.names()})
+    return ("__version__", *CONTEXTS, *api.names())
 
 
-_fold_public(globals())
+_public_module(globals(), _MODULES, _found_when_asked)

@@ -8,11 +8,12 @@ that looks among the installed packages when it is first asked.
 import contextlib
 import functools
 
-from rabbet import dtypes, passes
+from rabbet import dtypes, log_levels, passes
 from rabbet.calls import custom_rules
 from rabbet.config import config
 from rabbet.errors import PluginError
-from rabbet.lax import operators
+from rabbet.jax_settings import CONTEXTS
+from rabbet.lax import from_plugins, operators
 from rabbet.lowering import extended
 from rabbet.messages import source_positions, tracebacks
 from rabbet.messages.tracebacks import folded
@@ -33,7 +34,8 @@ def compose():
     """Fill the places that the lower tiers leave open."""
     context.set_bottom(EVALUATION)
     operators.give_to(Array, Tracer, array_methods)
-    dtypes.use_finder(find_dtype)
+    dtypes.use_finder(find_dtype, dtype_names)
+    from_plugins.use_finder(lax_function, lax_names)
     custom_rules.set_makers(find_rule_maker)
     extended.use_batching(standard.batch, batching.move_axis)
     tables.set_bridges(find_rule_sets)
@@ -46,6 +48,7 @@ def compose():
     for name in ("debug_nans", "debug_infs"):
         # What is compiled checks its results, or does not, for good.
         config.watch(name, clear_caches)
+    log_levels.follow()
 
 
 def manager():
@@ -79,6 +82,20 @@ def array_methods():
     return public_name("Array.methods")
 
 
+def lax_function(name):
+    """What ``rabbet.lax.<name>`` is: a module of core that nobody has used yet, or what a plugin offers."""
+    from rabbet.plugins import api
+
+    return api.for_users(f"lax.{name}", api.resolve(f"lax.{name}"))
+
+
+def lax_names():
+    """The names that plugins add to ``rabbet.lax``."""
+    from rabbet.plugins import api
+
+    return api.names(within="lax")
+
+
 def providers(group):
     """What to install for the names of an entry-point group, as far as Rabbet's own packages offer them."""
     from rabbet.plugins import catalogue
@@ -101,6 +118,11 @@ def find_dtype(name):
     """The ``DTypeSpec`` that an installed package offers under this name, or None."""
     plugins = manager()
     return plugins.get("rabbet.dtypes", name) if name in plugins.names("rabbet.dtypes") else None
+
+
+def dtype_names():
+    """The names of the dtypes that installed packages offer."""
+    return manager().names("rabbet.dtypes")
 
 
 def find_rule_sets(table):
@@ -142,9 +164,3 @@ def public_name(name):
     from rabbet.plugins import api
 
     return api.resolve(name)
-
-
-CONTEXTS = frozenset({
-    "debug_nans", "debug_infs", "default_device", "default_matmul_precision", "disable_jit",
-    "enable_checks", "enable_x64", "log_compiles", "numpy_rank_promotion",
-})  # fmt: skip

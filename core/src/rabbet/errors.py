@@ -17,6 +17,7 @@ __all__ = [
     "KeyReuseError",
     "MissingPluginError",
     "MissingRule",
+    "NestingError",
     "NonConcreteBooleanIndexError",
     "NotOfferedError",
     "OutOfMemoryError",
@@ -27,6 +28,7 @@ __all__ = [
     "TracerArrayConversionError",
     "TracerBoolConversionError",
     "TracerIntegerConversionError",
+    "TransferError",
     "TreeError",
     "TypePromotionError",
     "UnboundAxisError",
@@ -56,6 +58,10 @@ class RabbetError(Exception):
 
 class ConfigError(RabbetError, ValueError):
     """A setting got a value that it cannot have. The message lists the values it accepts."""
+
+
+class NestingError(RabbetError, RecursionError):
+    """Functions were traced inside each other, deeper than Python can go. The message names the depth."""
 
 
 class TreeError(RabbetError, ValueError):
@@ -253,6 +259,10 @@ class DeletedArrayError(RabbetError, RuntimeError):
     """
 
 
+class TransferError(RabbetError, RuntimeError):
+    """Values went from the host to a device, between devices or back, which a ``transfer_guard`` forbids."""
+
+
 class OutOfMemoryError(RabbetError, MemoryError):
     """A device had no room for an array. The message has the size that was asked for, and the largest arrays
     that live there. The process goes on: arrays are as they were.
@@ -281,3 +291,7 @@ class CacheWarning(UserWarning):
     """The persistent compilation cache could not use an entry or its folder. Results are right; compiling
     takes longer.
     """
+
+
+def __dir__():
+    return sorted(__all__)

@@ -4,7 +4,7 @@ import math
 
 from rabbet import dtypes, tree
 from rabbet.errors import TreeError
-from rabbet.messages.tracebacks import fold_public, folded
+from rabbet.messages.tracebacks import folded, public_module
 from rabbet.trace.interpreter import typeof
 
 __all__ = ["ravel_pytree"]
@@ -76,4 +76,4 @@ def _back(part, dtype):
     return lax.convert_element_type(part, dtype)
 
 
-fold_public(globals())
+public_module(globals())

@@ -13,6 +13,7 @@ of its structure. Structures (``PyTreeDef``) can be compared, hashed and pickled
 import builtins
 import dataclasses
 import functools
+import operator
 from collections import OrderedDict, defaultdict
 from typing import TypeVar
 
@@ -29,13 +30,19 @@ FlattenedIndexKey = cpp.FlattenedIndexKey
 KeyEntry = TypeVar("KeyEntry")
 KeyPath = tuple[KeyEntry, ...]
 
+__all__ = [
+    "DictKey", "FlattenedIndexKey", "GetAttrKey", "KeyEntry", "KeyPath", "PyTreeDef", "SequenceKey", "all",
+    "broadcast", "broadcast_prefix", "flatten", "flatten_with_path", "leaf_path", "leaves",
+    "leaves_with_path", "map", "map_with_path", "reduce", "reduce_associative", "register_dataclass_node",
+    "register_node", "static", "structure", "transpose", "unflatten",
+]  # fmt: skip
+
 registry = cpp.PyTreeRegistry(
     enable_none=True, enable_tuple=True, enable_namedtuple=True, enable_list=True, enable_dict=True
 )
 # A registry is pickled as the place where it can be imported from, and a PyTreeDef with it.
 registry.__module__, registry.__name__ = __name__, "registry"
 
-_flatten = registry.flatten
 _sites = {}
 _MISSING = object()
 _DIFFER = "{}: the trees differ in structure"
@@ -72,9 +79,14 @@ def register_dataclass_node(cls, data_fields, meta_fields):
 
 
 def _refuse_second(cls):
-    if registry.is_node(cls):
+    if registry.is_node(cls) and not _is_unregistered_namedtuple(cls):
         place = f"registered at {_sites[cls]}" if cls in _sites else "built in"
         raise TreeError(f"{cls.__qualname__} is a node of trees already, {place}; register a class once")
+
+
+def _is_unregistered_namedtuple(cls):
+    """Whether a class is a node as a named tuple alone; its own registration wins over that."""
+    return cls not in _sites and issubclass(cls, tuple) and hasattr(cls, "_fields")
 
 
 def _flatten_ordered(node):
@@ -117,6 +129,48 @@ def static(**kwargs):
     return dataclasses.field(metadata=metadata, **kwargs)
 
 
+# What Python can go down, whatever the limit of the process is.
+MOST_LEVELS = 400
+
+
+def depth_problem(tree, is_leaf=None):
+    """What is wrong with a tree that could not be taken apart: text, or None if it is neither deep nor
+    contains itself. Looks without recursion.
+    """
+    line, above = [], set()  # the nodes on the way down to the current one, by identity
+    deepest = 0, None
+    waiting = [(tree, 0, None)]  # a node, its depth, and the way to it: (the way to its parent, its key)
+    while waiting:
+        node, depth, way = waiting.pop()
+        above.difference_update(line[depth:])
+        del line[depth:]
+        level = None if is_leaf is not None and is_leaf(node) else one_level(node)
+        if level is None:
+            continue
+        if id(node) in above:
+            place = "".join(map(str, _path(way))) if depth < 20 else f"a depth of {depth}"
+            return f"the tree contains itself, at {place}, so it has no end"
+        line.append(id(node))
+        above.add(id(node))
+        deepest = max(deepest, (depth, way), key=operator.itemgetter(0))
+        waiting += [(child, depth + 1, (way, key)) for key, child in zip(level[0], level[1])]
+    if deepest[0] < MOST_LEVELS:
+        return None
+    start = _shorten("".join(map(str, _path(deepest[1])[:5])))
+    return (
+        f"the tree has {deepest[0] + 1} levels of containers, more than can be taken apart; the deepest are "
+        f"at {start}...\n  to fix: make a list of what is nested, or raise sys.setrecursionlimit"
+    )
+
+
+def _path(way):
+    keys = []
+    while way is not None:
+        way, key = way
+        keys.append(key)
+    return keys[::-1]
+
+
 # Apart and together -------------------------------------------------------------------------------
 
 
@@ -125,9 +179,16 @@ def flatten(tree, is_leaf=None):
 
     ``is_leaf(node)`` may stop at a node and make it a leaf.
     """
-    return _flatten(tree, is_leaf)
+    try:
+        return registry.flatten(tree, is_leaf)
+    except (RecursionError, SystemError):  # jaxlib says SystemError for a RecursionError inside
+        problem = depth_problem(tree, is_leaf)
+        if problem is None:
+            raise
+    raise TreeError(problem)
 
 
+_flatten = flatten
 unflatten = PyTreeDef.unflatten  # unflatten(treedef, leaves) -> tree
 
 
@@ -146,9 +207,14 @@ def flatten_with_path(tree, is_leaf=None, is_leaf_takes_path=False):
 
     With ``is_leaf_takes_path`` it is called as ``is_leaf(path, node)``.
     """
+    leaf = is_leaf
     if is_leaf is not None and not is_leaf_takes_path:
-        return registry.flatten_with_path(tree, lambda path, node: is_leaf(node))
-    return registry.flatten_with_path(tree, is_leaf)
+        leaf = lambda path, node: is_leaf(node)
+    try:
+        return registry.flatten_with_path(tree, leaf)
+    except (RecursionError, SystemError):
+        flatten(tree, None if is_leaf_takes_path else is_leaf)  # says what is wrong, if it is the depth
+        raise
 
 
 def leaves_with_path(tree, is_leaf=None, is_leaf_takes_path=False):
@@ -157,6 +223,18 @@ def leaves_with_path(tree, is_leaf=None, is_leaf_takes_path=False):
 
 
 # Whole trees --------------------------------------------------------------------------------------
+
+
+def leaf_path(structure, index):
+    """The key path of leaf number ``index`` of a pytree of this structure.
+
+    Example:
+      >>> structure = rb.tree.structure({"w": [1.0, 2.0]})
+      >>> rb.tree_util.keystr(rb.tree.leaf_path(structure, 1))
+      "['w'][1]"
+    """
+    path, _ = leaves_with_path(unflatten(structure, list(range(structure.num_leaves))))[index]
+    return path
 
 
 def map(f, tree, *rest, is_leaf=None):
@@ -335,4 +413,4 @@ def _shorten(x, limit=400):
     return text if len(text) <= limit else f"{text[: limit // 2]} ... {text[-limit // 2 :]}"
 
 
-tracebacks.fold_public(globals())
+tracebacks.public_module(globals())

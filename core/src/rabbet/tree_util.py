@@ -9,7 +9,7 @@ import functools
 
 from rabbet import tree
 from rabbet.errors import TreeError
-from rabbet.messages.tracebacks import fold_public, folded
+from rabbet.messages.tracebacks import folded, public_module
 from rabbet.tree import (
     DictKey,
     FlattenedIndexKey,
@@ -250,4 +250,4 @@ register_pytree_with_keys(
 )
 
 
-fold_public(globals())
+public_module(globals())

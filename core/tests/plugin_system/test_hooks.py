@@ -7,7 +7,7 @@ import warnings
 
 import pytest
 from rabbet.errors import PluginWarning
-from rabbet.plugins import hooks, hookspecs
+from rabbet.plugins import hookspecs
 from rabbet.plugins.hooks import Hooks
 from rabbet.plugins.manager import PluginManager
 
@@ -48,13 +48,13 @@ def make(*plugins):
 
 
 def test_every_hook_has_a_row_here_with_the_arguments_of_its_specification():
-    assert set(FACTS) == set(hooks.hook_names())
+    assert set(FACTS) == set(hookspecs.hook_names())
     for name, facts in FACTS.items():
         assert set(facts) == set(inspect.signature(getattr(hookspecs, name)).parameters)
 
 
 def test_every_hook_is_described_and_its_arguments_are_mentioned():
-    for name in hooks.hook_names():
+    for name in hookspecs.hook_names():
         text = inspect.getdoc(getattr(hookspecs, name))
         assert text.endswith(".")
         for argument in FACTS[name]:

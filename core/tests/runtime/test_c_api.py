@@ -6,7 +6,7 @@ import struct
 import pytest
 from rabbet.errors import PluginError
 from rabbet.runtime import adapter
-from rabbet.runtime.c_api import CApiBackend, foreign, library_in
+from rabbet.runtime.c_api import CApiBackend, find_library, foreign
 
 ADVICE = "install it with: python -m pip install toaster-sdk"
 
@@ -132,6 +132,6 @@ def test_builds_differ(here):
 
 
 def test_a_file_of_an_installed_package():
-    assert library_in("rabbet.runtime", "c_api.py").name == "c_api.py"
-    assert library_in("rabbet.runtime", "no_such_file.so") is None
-    assert library_in("no_such_package", "x.so") is library_in("no_such.package", "x.so") is None
+    assert find_library("rabbet.runtime", "c_api.py").name == "c_api.py"
+    assert find_library("rabbet.runtime", "no_such_file.so") is None
+    assert find_library("no_such_package", "x.so") is find_library("no_such.package", "x.so") is None

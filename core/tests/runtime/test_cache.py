@@ -5,6 +5,7 @@ import stat
 import subprocess
 import sys
 import warnings
+import zlib
 from types import SimpleNamespace
 
 import pytest
@@ -290,7 +291,7 @@ def test_a_folder_that_cannot_be_made(tmp_path):
 
 
 def test_the_least_recently_used_go_first(tmp_path):
-    size = len(cache.pack(BLOB))
+    size = len(cache.pack(KEY, BLOB))
     programs = cache.ProgramCache(tmp_path / "programs", 10 * size)
     keys = [f"{i:064x}" for i in range(10)]
     for age, key in enumerate(keys):
@@ -384,3 +385,36 @@ def test_store_keeps_what_took_long(tmp_path):
             cache.reject(KEY, "it does not load")
         assert cache.get(KEY) is None
         assert cache.clear() == 0
+
+
+# Entries in each other's place ----------------------------------------------------------------------------
+
+
+def test_entries_whose_files_were_exchanged_are_misses(programs):
+    programs.put(KEY, BLOB)
+    programs.put(OTHER, b"another program")
+    one, other = programs._path(KEY), programs._path(OTHER)
+    aside = one.with_suffix(".aside")
+    one.rename(aside), other.rename(one), aside.rename(other)
+    for key in (KEY, OTHER):
+        with pytest.warns(CacheWarning, match="the file of another entry"):
+            assert programs.get(key) is None
+
+
+def test_a_right_checksum_around_a_damaged_body_is_a_miss(programs):
+    programs.put(KEY, BLOB)
+    for body in (b"no compressed bytes", zlib.compress(BLOB)[:-4], b""):
+        programs._path(KEY).write_bytes(cache.FORMAT + cache.checksum(KEY, body) + body)
+        programs._warned.clear()
+        with pytest.warns(CacheWarning, match="damaged"):
+            assert programs.get(KEY) is None
+        assert not programs._path(KEY).exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
+def test_a_pipe_in_place_of_an_entry_is_a_miss(programs):
+    programs.put(KEY, BLOB)
+    programs._path(KEY).unlink()
+    os.mkfifo(programs._path(KEY), 0o600)
+    with pytest.warns(CacheWarning, match="another kind of file"):
+        assert programs.get(KEY) is None

@@ -6,9 +6,9 @@ import rabbet as rb
 from rabbet import lax, tree
 from rabbet.errors import MissingRule
 from rabbet.extend.backend import compile_program, lower_program
-from rabbet.extend.functions import traceable
-from rabbet.extend.passes import open_consts, stage
-from rabbet.extend.primitive import call_of
+from rabbet.extend.functions import array_or_tracer
+from rabbet.extend.passes import consts_as_inputs, stage
+from rabbet.extend.primitive import call_op
 from rabbet.extend.transform import typeof
 from rabbet.runtime import adapter, failures
 
@@ -25,8 +25,8 @@ def jit(f):
             return outs
 
         closed = stage(flat, [typeof(a) for a in args])
-        operands = [*closed.consts, *[traceable(a) for a in args]]
-        return tree.unflatten(treedef, call_of(open_consts(closed), "f")(*operands))
+        operands = [*closed.consts, *[array_or_tracer(a) for a in args]]
+        return tree.unflatten(treedef, call_op(consts_as_inputs(closed), "f")(*operands))
 
     return call
 

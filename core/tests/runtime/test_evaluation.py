@@ -7,7 +7,7 @@ import pytest
 import rabbet as rb
 from rabbet import lax
 from rabbet.errors import DeletedArrayError
-from rabbet.extend.functions import at_once
+from rabbet.extend.functions import eager_unary
 from rabbet.trace.staging import stage
 
 
@@ -23,7 +23,7 @@ def negated(asked):
         asked.append(x)
         return lax.neg(x)
 
-    return at_once(lax.neg.op(), "f", otherwise)
+    return eager_unary(lax.neg.op(), "f", otherwise)
 
 
 def test_an_operation_that_was_seen_before_is_executed_at_once(negated, asked):
@@ -73,7 +73,7 @@ def test_threads_and_forgotten_programs(negated, asked):
 
 
 def test_results_are_checked_where_that_is_asked_for():
-    log = at_once(lax.log.op(), "f", lax.log)
+    log = eager_unary(lax.log.op(), "f", lax.log)
     x = rb.device_put(np.float32([-1]))
     assert np.isnan(log(x)).all() and np.isnan(log(x)).all()
     with rb.debug_nans(True), pytest.raises(FloatingPointError, match="'log'"):

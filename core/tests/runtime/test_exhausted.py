@@ -7,7 +7,7 @@ import pytest
 import rabbet as rb
 from rabbet import lax
 from rabbet.errors import OutOfMemoryError
-from rabbet.runtime import adapter, exhausted, failures, values
+from rabbet.runtime import adapter, exhausted, failures, reading, values
 
 pytestmark = pytest.mark.needs("cpu")
 
@@ -83,9 +83,9 @@ def test_copies_and_results_that_come_late(monkeypatch):
     with pytest.raises(OutOfMemoryError, match=r"computing or copying an array: 4\.0 KiB could not"):
         failures.translated(fail)
     second = rb.devices("cpu")[-1]
-    monkeypatch.setattr(adapter, "copy_to_device", fail)
+    monkeypatch.setattr(reading, "copy_to_device", fail)
     with pytest.raises(OutOfMemoryError, match=r"4\.0 KiB could not"):
-        values.moved(x, Elsewhere(second), True)
+        values.copy_to_device(x, Elsewhere(second), True)
     monkeypatch.setattr(adapter, "put", fail)
     with pytest.raises(OutOfMemoryError, match=r"4\.0 KiB could not be allocated\n  on cpu:0"):
         rb.device_put(np.ones(5, "f4"))

@@ -17,9 +17,9 @@ programs on the calling thread, which is the default too (RABBET_CPU_ASYNCHRONOU
 import os
 import re
 
+from rabbet import config
 from rabbet.extend.backend import (
     Backend,
-    config,
     is_glibc,
     jaxlib_version,
     keep_freed_memory,
@@ -54,8 +54,9 @@ def allocator(value):
 
 
 NUM_DEVICES = Setting(
-    "num_cpu_devices", 1, count, doc="How many CPU devices one process has; read when the CPU client is made."
-)
+    "num_cpu_devices", 1, count, jax=True,
+    doc="How many CPU devices one process has; read when the CPU client is made.",
+)  # fmt: skip
 THREADS = Setting(
     "cpu_threads", None, threads,
     doc="How many threads programs on the CPU may use; None: as many as there are processors. "
@@ -133,12 +134,15 @@ def has_barrier_in_region(text):
     return False
 
 
+LINALG = "rabbet.lax.linalg"
 LOWERINGS = RuleSet("lower")
-LOWERINGS.later("rabbet_pjrt_cpu.lowering.factors", "cholesky", "lu")
-LOWERINGS.later("rabbet_pjrt_cpu.lowering.orthogonal", "geqp3", "geqrf", "householder_product", "ormqr")
-LOWERINGS.later("rabbet_pjrt_cpu.lowering.reductions", "hessenberg", "schur", "tridiagonal")
-LOWERINGS.later("rabbet_pjrt_cpu.lowering.solving", "triangular_solve", "tridiagonal_solve")
-LOWERINGS.later("rabbet_pjrt_cpu.lowering.spectral", "eig", "eigh", "svd")
+LOWERINGS.later("rabbet_pjrt_cpu.lowering.factors", "cholesky", "lu", owner=LINALG)
+LOWERINGS.later(
+    "rabbet_pjrt_cpu.lowering.orthogonal", "geqp3", "geqrf", "householder_product", "ormqr", owner=LINALG
+)  # fmt: skip
+LOWERINGS.later("rabbet_pjrt_cpu.lowering.reductions", "hessenberg", "schur", "tridiagonal", owner=LINALG)
+LOWERINGS.later("rabbet_pjrt_cpu.lowering.solving", "triangular_solve", "tridiagonal_solve", owner=LINALG)
+LOWERINGS.later("rabbet_pjrt_cpu.lowering.spectral", "eig", "eigh", "svd", owner=LINALG)
 
 BACKEND = Backend(
     platform="cpu",

@@ -43,11 +43,16 @@ def lacks(op):
     return None
 
 
+LINALG = "rabbet.lax.linalg"
 LOWERINGS = RuleSet("lower")
-LOWERINGS.later("rabbet_pjrt_cuda.lowering.factors", "cholesky", "lu", "lu_pivots_to_permutation")
-LOWERINGS.later("rabbet_pjrt_cuda.lowering.orthogonal", "geqp3", "geqrf", "householder_product", "ormqr")
-LOWERINGS.later("rabbet_pjrt_cuda.lowering.solving", "tridiagonal_solve")
-LOWERINGS.later("rabbet_pjrt_cuda.lowering.spectral", "eig", "eigh", "svd", "tridiagonal")
+LOWERINGS.later(
+    "rabbet_pjrt_cuda.lowering.factors", "cholesky", "lu", "lu_pivots_to_permutation", owner=LINALG
+)
+LOWERINGS.later(
+    "rabbet_pjrt_cuda.lowering.orthogonal", "geqp3", "geqrf", "householder_product", "ormqr", owner=LINALG
+)  # fmt: skip
+LOWERINGS.later("rabbet_pjrt_cuda.lowering.solving", "tridiagonal_solve", owner=LINALG)
+LOWERINGS.later("rabbet_pjrt_cuda.lowering.spectral", "eig", "eigh", "svd", "tridiagonal", owner=LINALG)
 
 BACKEND = CApiBackend(
     NAME,

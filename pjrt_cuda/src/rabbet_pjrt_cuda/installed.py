@@ -5,7 +5,7 @@ import re
 from glob import glob
 from importlib import metadata
 
-from rabbet.extend.backend import jaxlib_version, library_in
+from rabbet.extend.backend import find_library, jaxlib_version
 
 LIBRARY = "xla_cuda_plugin.so"
 # The newest first: of each CUDA version the oldest driver that runs it.
@@ -16,7 +16,7 @@ DRIVER_FILE = "/proc/driver/nvidia/version"
 
 def libraries():
     """Return the PJRT libraries that are installed, by their version of CUDA, the newest first."""
-    found = {cuda: library_in(f"jax_plugins.xla_cuda{cuda}", LIBRARY) for cuda in OLDEST_DRIVER}
+    found = {cuda: find_library(f"jax_plugins.xla_cuda{cuda}", LIBRARY) for cuda in OLDEST_DRIVER}
     return {cuda: path for cuda, path in found.items() if path is not None}
 
 

@@ -3,8 +3,8 @@
 import functools
 import importlib
 
+from rabbet.errors import PluginError
 from rabbet.extend.backend import jaxlib_version, register_plugin_calls
-from rabbet.extend.hooks import PluginError
 
 from rabbet_pjrt_cuda import installed
 

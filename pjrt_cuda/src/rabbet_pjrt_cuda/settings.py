@@ -1,6 +1,7 @@
 """The settings of the CUDA backend, and what the plugin is told of them."""
 
-from rabbet.extend.backend import Setting, config, gpu_plugin_options
+from rabbet import config
+from rabbet.extend.backend import Setting, gpu_plugin_options
 
 # By our names, and by the plugin's.
 ALLOCATORS = {"bfc": "bfc", "async": "cuda_async", "platform": "platform"}
@@ -25,7 +26,7 @@ def allocator(value):
 
 def numbers(value):
     """Parse the numbers of GPUs: `'0,2'`, or a sequence of ints; none is all of them."""
-    if value is None:
+    if value is None or value == "all":
         return None
     parts = value.split(",") if isinstance(value, str) else value
     found = tuple([int(part) for part in parts])
@@ -59,7 +60,7 @@ SETTINGS = (
         doc=f"Take the memory at the start and not as it is needed. {WHEN}",
     ),
     Setting(
-        "cuda_visible_devices", None, numbers,
+        "cuda_visible_devices", None, numbers, jax=True,
         doc=f"The numbers of the GPUs to use; all if not set. {WHEN}",
     ),
 )  # fmt: skip

@@ -7,7 +7,7 @@ import os
 from glob import glob
 from pathlib import Path
 
-from rabbet.extend.backend import CApiBackend, library_in, make_topology
+from rabbet.extend.backend import CApiBackend, find_library, make_topology
 from rabbet.extend.transform import RuleSet
 
 from rabbet_pjrt_tpu import topologies
@@ -33,7 +33,7 @@ WITHOUT_A_TPU = {
 def library():
     """Return the path of libtpu.so, or None. Imports none of it."""
     given = os.environ.get("TPU_LIBRARY_PATH")
-    return Path(given) if given else library_in(PACKAGE, "libtpu.so")
+    return Path(given) if given else find_library(PACKAGE, "libtpu.so")
 
 
 def tpu_present():
@@ -88,9 +88,10 @@ def lacks(op):
     return None
 
 
+LINALG = "rabbet.lax.linalg"
 LOWERINGS = RuleSet("lower")
 LOWERINGS.later("rabbet_pjrt_tpu.lowering.converting", "convert_element_type")
-LOWERINGS.later("rabbet_pjrt_tpu.lowering.factors", "lu", "householder_product")
+LOWERINGS.later("rabbet_pjrt_tpu.lowering.factors", "lu", "householder_product", owner=LINALG)
 
 BACKEND = CApiBackend(
     NAME,

@@ -65,6 +65,12 @@ def test_checkpoint_is_one_equation():
     assert [e.primitive.name for e in eqn.params["jaxpr"].equations] == ["sin", "mul"]
 
 
+def test_a_call_is_the_same_operator_each_time():
+    f = rb.checkpoint(wave)
+    ops = [program(f, 1.0).jaxpr.equations[0].op for _ in range(2)]
+    assert ops[0] is ops[1]
+
+
 def test_an_operator_with_another_program_is_found_again():
     (eqn,) = program(rb.checkpoint(wave), 1.0).jaxpr.equations
     body = program(lax.cos, 1.0).jaxpr

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import rabbet as rb
 from rabbet import lax
-from rabbet.extend.transform import Batched
+from rabbet.extend.primitive import Batched
 
 X = np.array([-1.0, 0.5, 2.0], "f4")
 

@@ -5,8 +5,8 @@ import pytest
 from rabbet import lax
 from rabbet.errors import MissingRule
 from rabbet.experimental.jet import jet
-from rabbet.extend.primitive import Primitive, lower, zero_for
-from rabbet.extend.transform import Dual, Zero, typeof
+from rabbet.extend.primitive import Dual, Primitive, Zero, zero_tangent
+from rabbet.extend.transform import lower, typeof
 from rabbet.testing.draws import device_array
 
 
@@ -69,7 +69,7 @@ def test_a_derivative_is_looked_at_once_for_operands_of_one_type():
 def test_a_derivative_that_is_zero_makes_a_constant():
     step = Primitive("step_of_test_derived", lambda x: x)
     step.rule("lower")(lambda op, x: lower.lookup(lax.floor)(op, x))
-    step.rule("jvp")(lambda op, x: Dual(op(x.primal), zero_for(typeof(x.primal))))
+    step.rule("jvp")(lambda op, x: Dual(op(x.primal), zero_tangent(typeof(x.primal))))
     value, terms = jet(lambda x: lax.mul(step(x), x), (2.5,), ([1.0, 0.0],))
     assert [float(t) for t in (value, *terms)] == [5.0, 2.0, 0.0]
 
@@ -99,7 +99,7 @@ def test_several_results():
     both = Primitive("both_of_test_derived", lambda x: (x, x), multiple_results=True)
     both.rule("lower")(lambda op, x: [x, x])
     both.rule("jvp")(
-        lambda op, x: [Dual(p, t) for p, t in zip(op(x.primal), [x.tangent, zero_for(typeof(x.primal))])]
+        lambda op, x: [Dual(p, t) for p, t in zip(op(x.primal), [x.tangent, zero_tangent(typeof(x.primal))])]
     )
     _, (first, second) = jet(lambda x: both(x), (2.0,), ([1.0, 3.0],))
     assert [float(t) for t in first + second] == [1, 3, 0, 0]

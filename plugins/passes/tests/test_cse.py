@@ -5,7 +5,7 @@ import pytest
 import rabbet as rb
 from rabbet import lax
 from rabbet.extend.passes import check, stage
-from rabbet.extend.primitive import Primitive, ShapedArray, call_of
+from rabbet.extend.primitive import Primitive, ShapedArray, call_op
 from rabbet_passes.cse import merge_equal
 
 from .programs import names, results
@@ -52,10 +52,10 @@ def test_effects_hidden_state_and_barriers_stay_apart():
 
 
 def test_calls_are_merged_by_what_is_in_them():
-    pure = call_of(stage(lambda x: [lax.sin(x) * lax.sin(x)], [F]).jaxpr, "pure")
+    pure = call_op(stage(lambda x: [lax.sin(x) * lax.sin(x)], [F]).jaxpr, "pure")
     limits = stage(lambda x: [lax.rng_uniform(x[0], x[1], (2,))], [F]).jaxpr
-    random = call_of(limits, "random")
-    nested = call_of(stage(lambda x: random(x), [F]).jaxpr, "nested")
+    random = call_op(limits, "random")
+    nested = call_op(stage(lambda x: random(x), [F]).jaxpr, "nested")
     jaxpr = stage(lambda x: [*pure(x), *pure(x), *nested(x), *nested(x)], [F]).jaxpr
     after = check(merge_equal(jaxpr))
     calls = [eqn.op.params["name"] for eqn in after.equations]
@@ -72,7 +72,7 @@ def test_what_checkpoint_computes_again_is_computed_again():
 
 def test_bodies_of_loops_are_rewritten_once_for_all_their_callers():
     body = stage(lambda x: [lax.sin(x) + lax.sin(x)], [F]).jaxpr
-    call = call_of(body, "f")
+    call = call_op(body, "f")
     after = merge_equal(stage(lambda x: [*call(x), *call(x + 1.0)], [F]).jaxpr)
     one, two = [e.op.params["jaxpr"] for e in after.equations if e.op.primitive.name == "jit"]
     assert one is two and names(one) == ["sin", "add"]

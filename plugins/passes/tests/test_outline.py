@@ -4,11 +4,11 @@ blocks, not with their number.
 
 import numpy as np
 import pytest
-from rabbet import lax
-from rabbet.extend.backend import compile_program, config, lower_program
+from rabbet import config, lax
+from rabbet.extend.backend import compile_program, lower_program
 from rabbet.extend.functions import to_array
 from rabbet.extend.passes import check, stage
-from rabbet.extend.primitive import Primitive, ShapedArray, call_of
+from rabbet.extend.primitive import Primitive, ShapedArray, call_op
 from rabbet_passes.outline import outline
 from rabbet_passes.repeats import Repeat, repeats
 
@@ -146,7 +146,7 @@ def test_calls_with_equal_bodies_are_equal():
     def fn(x, w):
         for _ in range(4):
             body = stage(lambda y: [lax.sin(y) * 2.0], [F]).jaxpr
-            (x,) = call_of(body, "f")(layer(x, w))
+            (x,) = call_op(body, "f")(layer(x, w))
         return x
 
     assert [times for _, times in blocks(outline(staged(fn), None))] == [4]

@@ -82,8 +82,8 @@ def test_forms():
 
 def test_generator_by_name():
     assert words(random.key(1, impl="threefry2x32")) == words(random.key(1, impl=random.key_dtype()))
-    with pytest.raises(ValueError, match=r"unknown generator 'rbg': rabbet.random has 'threefry2x32'"):
-        random.key(1, impl="rbg")
+    with pytest.raises(ValueError, match=r"unknown generator 'rgb': rabbet.random has threefry2x32, rbg"):
+        random.key(1, impl="rgb")
 
 
 @pytest.mark.parametrize("make", [random.key, random.PRNGKey])
@@ -179,8 +179,8 @@ def test_fold_in_takes_a_word():
 
 
 def test_absent_names_say_so():
-    with pytest.raises(AttributeError, match=r"rabbet.random has no 'gamma' .*normal"):
-        _ = random.gamma
+    with pytest.raises(AttributeError, match=r"rabbet.random has no 'gama' .*normal"):
+        _ = random.gama
 
 
 def test_the_generator_may_be_named_by_its_dtype():

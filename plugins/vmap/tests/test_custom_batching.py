@@ -76,7 +76,7 @@ def test_nested_maps_ask_the_rule_once_for_each_level():
 @pytest.mark.parametrize(
     "wrap",
     [
-        rb.checkpoint,
+        pytest.param(lambda f: rb.checkpoint(f), marks=pytest.mark.needs("checkpoint")),
         lambda f: lambda x: lax.cond(True, f, f, x),
         lambda f: lambda x: lax.scan(lambda c, _: (f(c), None), x, None, length=1)[0],
         lambda f: rb.jit(f),

@@ -5,7 +5,7 @@ from rabbet.calls.ruled import RuledFunction
 from rabbet.errors import RuleConflict
 from rabbet.messages.source_positions import address, describe_function
 from rabbet.messages.tracebacks import folded
-from rabbet.runtime.values import traceable
+from rabbet.runtime.values import array_or_tracer
 from rabbet.trace.custom_rules import PayloadRule
 from rabbet.trace.interpreter import payload_of
 from rabbet.trace.staging import stage
@@ -103,7 +103,18 @@ def made(call, table, rule):
 
 
 def rule_on_payloads(call, table, rule):
-    """The flat rule of one on payloads: ``(interpreter, payloads) -> payloads``."""
+    """The flat rule of one on payloads: ``(interpreter, payloads) -> payloads``.
+
+    Example:
+      >>> from rabbet.extend.transform import Interpreter, PayloadRule, RuledFunction, rule_on_payloads
+      >>> class Doubled(RuledFunction):
+      ...     def has_rule(self):
+      ...         return True
+      ...     def rules(self, call):
+      ...         return {"pairs": PayloadRule(rule_on_payloads(call, "pairs", lambda x: x))}
+      >>> float(Doubled(lambda x: x * 2.0)(3.0))
+      6.0
+    """
 
     def flat(interpreter, payloads):
         kinds = {type(p) for p in payloads}
@@ -119,7 +130,7 @@ def rule_on_payloads(call, table, rule):
                     f"{name} returned the structure {out_tree}, the function returns {call.out_tree}"
                 )
             call.out_tree = out_tree
-        return [x if type(x) in kinds else payload_of(interpreter, traceable(x)) for x in outs]
+        return [x if type(x) in kinds else payload_of(interpreter, array_or_tracer(x)) for x in outs]
 
     return flat
 

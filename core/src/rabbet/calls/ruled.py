@@ -8,11 +8,11 @@ import functools
 import inspect
 
 from rabbet import tree
-from rabbet.messages.source_positions import describe_function
+from rabbet.messages.source_positions import describe_function, wraps
 from rabbet.messages.tracebacks import folded
 from rabbet.primitives import custom
 from rabbet.runtime.compiled import is_evaluating
-from rabbet.runtime.values import traceable
+from rabbet.runtime.values import array_or_tracer
 
 
 @folded
@@ -22,12 +22,25 @@ class RuledFunction:
     Args:
       fun: takes arguments by position and returns a pytree of arrays.
       nondiff_argnums, nondiff_argnames: arguments that are static: no rule sees them as arrays.
+
+    Example:
+      >>> from rabbet.extend.transform import RuledFunction
+      >>> class WithoutRules(RuledFunction):
+      ...     def has_rule(self):
+      ...         return True
+      ...     def rules(self, call):
+      ...         return {}
+      >>> @WithoutRules
+      ... def double(x):
+      ...     return {"double": x * 2.0}
+      >>> float(double(3.0)["double"])
+      6.0
     """
 
     def __init__(self, fun, nondiff_argnums=(), nondiff_argnames=()):
         if not callable(fun):
             raise TypeError(f"{type(self).__name__} takes a function, got {type(fun).__name__}: {fun!r:.60}")
-        functools.update_wrapper(self, fun)
+        wraps(fun)(self)
         self.fun = fun
         self.nondiff_argnums = (
             (nondiff_argnums,) if isinstance(nondiff_argnums, int) else tuple(nondiff_argnums)
@@ -88,7 +101,7 @@ class RuledFunction:
         moving = [a for i, a in enumerate(args) if i not in static]
         leaves, in_tree = tree.flatten(tuple(moving))
         call = RuledCall(self.fun, args, static, in_tree)
-        outs = custom.call(call, self.rules(call), [traceable(x) for x in leaves], call.__name__)
+        outs = custom.call(call, self.rules(call), [array_or_tracer(x) for x in leaves], call.__name__)
         return tree.unflatten(call.out_tree, outs)
 
 
@@ -99,7 +112,9 @@ class RuledCall:
     """
 
     def __init__(self, fun, args, static, in_tree):
-        self.fun, self.args, self.static, self.in_tree = fun, args, static, in_tree
+        # Not the arrays: a program keeps the call, and shall not keep the tracers of one trace.
+        self.args = [a if i in static else None for i, a in enumerate(args)]
+        self.fun, self.static, self.in_tree = fun, static, in_tree
         self.out_tree = None
         self.__name__ = getattr(fun, "__name__", "custom")
 
@@ -127,4 +142,4 @@ class RuledCall:
 
     def __call__(self, *leaves):
         outs, self.out_tree = tree.flatten(self.fun(*self.arguments(leaves)))
-        return [traceable(x) for x in outs]
+        return [array_or_tracer(x) for x in outs]

@@ -13,7 +13,7 @@ import numpy as np
 
 from rabbet.lax.callbacks import debug_callback as callback
 from rabbet.lax.callbacks import look
-from rabbet.messages.tracebacks import fold_public
+from rabbet.messages.tracebacks import public_module
 
 LOG = logging.getLogger("rabbet")
 
@@ -169,4 +169,4 @@ def inspect_array_sharding(value, *, callback):
 
 __all__ = ["breakpoint", "callback", "check_format", "inspect_array_sharding", "log", "print"]
 
-fold_public(globals())
+public_module(globals())

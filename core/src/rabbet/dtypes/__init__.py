@@ -27,16 +27,17 @@ from rabbet.dtypes.specs import (
     RANKS,
     SCALARS,
 )
+from rabbet.dtypes.narrowing import narrowed
 from rabbet.dtypes.table import DTypeTable
 from rabbet.errors import TypePromotionError
 
 __all__ = [
-    "DTypeSpec", "DTypeTable", "ExtendedDType", "TypePromotionError", "add", "canonicalize",
+    "DTypeSpec", "ExtendedDType", "TypePromotionError", "add", "canonicalize",
     "canonicalize_dtype", "extended", "find", "finfo", "float0", "iinfo", "inexact", "issubdtype",
-    "itemsize_bits", "kind", "kind_rank", "mlir_name", "narrow", "numpy_scalar", "prng_key",
-    "promote", "promote_types", "result_type", "scalar_dtype", "scalar_type_of", "short_name", "spec",
-    "table", "to_complex",
-    "to_inexact", "use_finder", "wide_scalars",
+    "itemsize_bits", "kind", "kind_rank", "mlir_name", "names", "narrow", "numpy_scalar", "prng_key",
+    "promote", "promote_types", "requested", "result_type", "scalar_dtype", "scalar_type_of",
+    "short_name", "spec",
+    "to_complex", "to_inexact", "wide_scalars",
 ]  # fmt: skip
 
 inexact = np.inexact
@@ -48,7 +49,9 @@ add = table.add
 find = table.find
 spec = table.spec
 canonicalize = table.canonicalize
+requested = table.requested
 kind = table.kind
+names = table.names
 mlir_name = table.mlir_name
 short_name = table.short_name
 itemsize_bits = table.itemsize_bits
@@ -76,11 +79,11 @@ def canonicalize_dtype(dtype, allow_extended_dtype=False):
     return found
 
 
-def use_finder(find_spec):
+def use_finder(find_spec, installed_names=tuple):
     """Name the function that returns the DTypeSpec of an unknown name, or None. Called once, by
     composition.
     """
-    table.find_spec = find_spec
+    table.find_spec, table.installed_names = find_spec, installed_names
 
 
 # Python scalars -----------------------------------------------------------------------------------
@@ -128,7 +131,8 @@ def numpy_scalar(value, dtype):
                 f"the Python int {value} does not fit {dtype.name} (from {info.min} to {info.max})\n"
                 f"  ask for a wider dtype, as in array({value}, dtype={wide!r})"
             )
-    return np.asarray(value).astype(dtype)
+    host = np.asarray(value)
+    return narrowed(host, dtype) if host.dtype.kind == "f" else host.astype(dtype)
 
 
 def __getattr__(name):
@@ -139,3 +143,7 @@ def __getattr__(name):
             f"module {__name__!r} has no attribute {name!r}, and no plugin has a dtype of that name"
         )
     return row.dtype.type
+
+
+def __dir__():
+    return sorted(__all__)

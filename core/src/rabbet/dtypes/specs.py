@@ -27,6 +27,13 @@ class ExtendedDType:
 
     An array of it is stored as an array of ``physical_dtype`` with ``physical_shape`` appended to its shape.
     Subclasses set ``type``, an abstract class below ``extended``, for ``issubdtype``.
+
+    Example:
+      >>> from rabbet.extend.dtype import ExtendedDType
+      >>> class Money(ExtendedDType):
+      ...     type = rb.dtypes.extended
+      >>> Money("euro", np.dtype("int64"), (2,)) == Money("euro", np.dtype("int64"), (2,))
+      True
     """
 
     type = extended
@@ -66,6 +73,16 @@ class DTypeSpec:
       finfo: what ``finfo`` (for an integer: ``iinfo``) answers, or a function that makes it. None:
       NumPy's answer. compute: name of the dtype to calculate in where a backend stores this one but
       cannot calculate in it. bits: bits of one element, where that is not ``8 * itemsize``.
+
+    Example:
+      >>> import ml_dtypes
+      >>> from rabbet.extend.dtype import DTypeSpec
+      >>> BFLOAT16 = DTypeSpec(
+      ...     "bfloat16", ml_dtypes.bfloat16, "bf16", "f", above=("float32",), below=("float*",),
+      ...     compute="float32", finfo=lambda: ml_dtypes.finfo(ml_dtypes.bfloat16),
+      ... )
+      >>> BFLOAT16.mlir
+      'bf16'
     """
 
     name: str

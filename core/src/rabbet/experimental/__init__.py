@@ -9,7 +9,7 @@ import pkgutil
 __path__ = pkgutil.extend_path(__path__, __name__)
 
 from rabbet.lax.callbacks import io_callback
-from rabbet.messages.tracebacks import fold_public as _fold_public
+from rabbet.messages.tracebacks import public_module as _public_module
 
 
 def __getattr__(name):
@@ -20,10 +20,10 @@ def __getattr__(name):
     return value
 
 
-def __dir__():
+def _found_when_asked():
     from rabbet.plugins import api
 
-    return sorted({*globals(), *api.names(within="experimental")})
+    return api.names(within="experimental")
 
 
-_fold_public(globals())
+_public_module(globals(), more=_found_when_asked)

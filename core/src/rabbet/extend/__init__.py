@@ -3,7 +3,7 @@
 =====================  ===============================================================================
 ``transform``          ``Interpreter``, ``run``, ``RuleTable``, and an entry point in ``rabbet.api``;
                        ``RuleSet`` and an entry point in ``rabbet.rules`` for rules between two others
-``primitive``          ``Primitive`` with its rules beside it
+``primitive``          ``Primitive`` with its rules beside it; every primitive of core by its name
 ``dtype``              ``DTypeSpec`` (``rabbet.dtypes``) or ``ExtendedDType``
 ``backend``            ``Backend`` or ``CApiBackend`` and an entry point in ``rabbet.backends``
 ``passes``             ``Pass`` and an entry point in ``rabbet.passes``; programs as data
@@ -12,5 +12,19 @@
 ``functions``          a library of public functions such as ``rabbet.numpy``
 =====================  ===============================================================================
 
-What is not in these modules is private and may change. Importing one of them loads nothing else.
+What is not in these modules is private and may change. Importing one of them loads no other.
 """
+
+import importlib
+
+DOORS = ("transform", "primitive", "dtype", "backend", "passes", "hooks", "bodies", "functions")
+
+
+def __getattr__(name):
+    if name in DOORS:
+        return importlib.import_module(f"rabbet.extend.{name}")
+    raise AttributeError(f"rabbet.extend has no {name!r}; its modules are {', '.join(DOORS)}")
+
+
+def __dir__():
+    return [*DOORS]

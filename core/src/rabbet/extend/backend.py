@@ -1,54 +1,41 @@
-"""A backend: ``Backend`` or ``CApiBackend``, its settings and lowerings, and the compiler's doors."""
+"""A backend: ``Backend`` or ``CApiBackend``, its settings and lowerings, and compiling by hand."""
 
-from rabbet.config import (
-    Setting,
-    config,
-)
+from rabbet.config import Setting
 from rabbet.runtime.adapter import (
     gpu_plugin_options,
-    load_pjrt_plugin,
-    make_c_api_client,
     make_cpu_client,
     make_topology,
     provide_lapack,
-    register_ffi_target,
     register_plugin_calls,
     topology_of,
 )
-from rabbet.runtime.adapter import (
-    version as jaxlib_version,
-)
-from rabbet.runtime.ahead import (
-    compile_ahead,
-)
-from rabbet.runtime.backends import (
-    Backend,
-)
-from rabbet.runtime.c_api import (
-    CApiBackend,
-    library_in,
-)
-from rabbet.runtime.compile_options import (
-    plain_options,
-)
+from rabbet.runtime.adapter import version as jaxlib_version
+from rabbet.runtime.ahead import compile_ahead
+from rabbet.runtime.backends import Backend
+from rabbet.runtime.c_api import CApiBackend, find_library
+from rabbet.runtime.compile_options import normalize_compiler_options
 from rabbet.runtime.compiled import (
+    call_by_placements,
     compile_program,
     lower_program,
+    pack_executable,
+    program_entry,
+    text_cost,
+    unpack_executable,
 )
-from rabbet.runtime.memory import (
-    is_glibc,
-    keep_freed_memory,
+from rabbet.runtime.hlo import hlo_module
+from rabbet.runtime.memory import is_glibc, keep_freed_memory
+from rabbet.runtime.native_functions import (
+    include_dir,
+    register_batch_partitionable,
+    register_ffi_target,
+    register_ffi_type,
+    registered_targets,
 )
-from rabbet.runtime.sharding import (
-    SingleDeviceSharding,
-)
-from rabbet.runtime.transfer import (
-    as_device,
-)
-from rabbet.runtime.values import (
-    common_device,
-    moved,
-)
+from rabbet.runtime.profiling import memory_profile, profile_data_of, profiler
+from rabbet.runtime.sharding import SingleDeviceSharding
+from rabbet.runtime.transfer import as_device
+from rabbet.runtime.values import common_device, copy_to_device
 
 __all__ = [
     "Backend",
@@ -56,24 +43,38 @@ __all__ = [
     "Setting",
     "SingleDeviceSharding",
     "as_device",
+    "call_by_placements",
     "common_device",
     "compile_ahead",
     "compile_program",
-    "config",
+    "copy_to_device",
+    "find_library",
     "gpu_plugin_options",
+    "hlo_module",
+    "include_dir",
     "is_glibc",
     "jaxlib_version",
     "keep_freed_memory",
-    "library_in",
-    "load_pjrt_plugin",
     "lower_program",
-    "make_c_api_client",
     "make_cpu_client",
     "make_topology",
-    "moved",
-    "plain_options",
+    "memory_profile",
+    "normalize_compiler_options",
+    "pack_executable",
+    "profile_data_of",
+    "profiler",
+    "program_entry",
     "provide_lapack",
+    "register_batch_partitionable",
     "register_ffi_target",
+    "register_ffi_type",
     "register_plugin_calls",
+    "registered_targets",
+    "text_cost",
     "topology_of",
+    "unpack_executable",
 ]
+
+
+def __dir__():
+    return list(__all__)

@@ -1,39 +1,22 @@
-"""Programs within programs: staging the functions that a primitive carries, and taking interpreters through
-them.
-"""
+"""Programs within programs: what primitives that carry some are made of, and ways through them."""
 
-from rabbet.lax.control import (
-    Body,
-    scan_as,
-    settled,
-    steps_of,
-    stronger,
-)
-from rabbet.primitives.branches import (
-    transposed_whole,
-    with_all_consts,
-)
-from rabbet.primitives.transposition import (
-    transposed,
-)
+from rabbet.lax.control import Body, convert_weak_outputs, named_scan, number_of_steps, stage_loop_body
+from rabbet.primitives.branches import fully_transposed, share_consts
+from rabbet.primitives.transposition import add_to, backward, transpose_program, transposed_program
 from rabbet.trace.bodies import (
     HOLE,
     PLAIN,
     STATE,
-    by_model,
-    forced,
+    apply_derived_rule,
+    count_leaves,
+    force_payload,
     interpret,
-    join_all,
-    number_of_leaves,
+    interpret_call,
+    join_structures,
     put_together,
     take_apart,
-    through,
 )
-from rabbet.trace.carrying import (
-    Passage,
-    Under,
-    is_mine,
-)
+from rabbet.trace.carrying import Passage, Under, is_tracer_of
 
 __all__ = [
     "HOLE",
@@ -42,20 +25,27 @@ __all__ = [
     "Body",
     "Passage",
     "Under",
-    "by_model",
-    "forced",
+    "add_to",
+    "apply_derived_rule",
+    "backward",
+    "convert_weak_outputs",
+    "count_leaves",
+    "force_payload",
+    "fully_transposed",
     "interpret",
-    "is_mine",
-    "join_all",
-    "number_of_leaves",
+    "interpret_call",
+    "is_tracer_of",
+    "join_structures",
+    "named_scan",
+    "number_of_steps",
     "put_together",
-    "scan_as",
-    "settled",
-    "steps_of",
-    "stronger",
+    "share_consts",
+    "stage_loop_body",
     "take_apart",
-    "through",
-    "transposed",
-    "transposed_whole",
-    "with_all_consts",
+    "transpose_program",
+    "transposed_program",
 ]
+
+
+def __dir__():
+    return list(__all__)

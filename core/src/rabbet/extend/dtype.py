@@ -1,17 +1,12 @@
 """A dtype: ``DTypeSpec`` for a number format, ``ExtendedDType`` for elements that are no numbers."""
 
-from rabbet.dtypes import (
-    DTypeSpec,
-    ExtendedDType,
-)
-from rabbet.primitives.keys import (
-    from_physical,
-    to_physical,
-)
+from rabbet.dtypes import DTypeSpec, ExtendedDType
 
 __all__ = [
     "DTypeSpec",
     "ExtendedDType",
-    "from_physical",
-    "to_physical",
 ]
+
+
+def __dir__():
+    return list(__all__)

@@ -1,85 +1,39 @@
-"""A library of functions: making one compiled program of several operations, taking arguments, and errors."""
+"""A library of functions, such as ``rabbet.numpy``: fused programs, operands, results and messages."""
 
-from rabbet.debug import (
-    check_format,
-)
-from rabbet.errors import (
-    ConcretizationTypeError,
-    RabbetError,
-    TreeError,
-)
-from rabbet.lax.promotion import (
-    cast,
-    is_array_like,
-    promoted,
-    spread,
-)
-from rabbet.lax.values import (
-    as_weak,
-)
+from rabbet.lax.promotion import broadcast_operands, cast_operand, is_array_like, promote_operands
+from rabbet.lax.values import with_weak_type
 from rabbet.messages.argument_names import (
     argument_name,
-    converted,
-    leaf_path,
+    convert_leaves,
+    describe_value,
     parameter_name,
-    shown,
 )
 from rabbet.messages.source_positions import (
-    address,
-    caller,
     describe_function,
+    name_of,
     named_like,
-    position,
+    source_position,
+    stacklevel,
+    wraps,
 )
-from rabbet.messages.tracebacks import (
-    fold_public,
-    fold_traceback,
-    folded,
-    folds_itself,
-)
-from rabbet.program.python_scalars import (
-    is_python_scalar,
-)
-from rabbet.runtime.array import (
-    Array,
-)
-from rabbet.runtime.compiled import call_by_placements, is_evaluating, program_entry
-from rabbet.runtime.evaluation import at_once
-from rabbet.runtime.fused import (
-    fused,
-)
-from rabbet.runtime.housekeeping import (
-    on_clear_caches,
-)
-from rabbet.runtime.transfer import (
-    placeable,
-    placed,
-)
-from rabbet.runtime.values import (
-    to_array,
-    traceable,
-)
-from rabbet.tree import (
-    broadcast_prefix,
-)
+from rabbet.messages.tracebacks import fold_traceback, folded, folds_itself, public_module
+from rabbet.program.python_scalars import is_python_scalar
+from rabbet.runtime.compiled import is_evaluating
+from rabbet.runtime.evaluation import eager_unary
+from rabbet.runtime.fused import fused
+from rabbet.runtime.housekeeping import on_clear_caches
+from rabbet.runtime.transfer import obey_sharding, obeys_out_sharding
+from rabbet.runtime.values import array_or_tracer, to_array
 
 __all__ = [
-    "Array",
-    "ConcretizationTypeError",
-    "RabbetError",
-    "TreeError",
-    "address",
     "argument_name",
-    "as_weak",
-    "at_once",
-    "broadcast_prefix",
-    "call_by_placements",
-    "caller",
-    "cast",
-    "check_format",
-    "converted",
+    "array_or_tracer",
+    "broadcast_operands",
+    "cast_operand",
+    "convert_leaves",
     "describe_function",
-    "fold_public",
+    "describe_value",
+    "eager_unary",
     "fold_traceback",
     "folded",
     "folds_itself",
@@ -87,17 +41,21 @@ __all__ = [
     "is_array_like",
     "is_evaluating",
     "is_python_scalar",
-    "leaf_path",
+    "name_of",
     "named_like",
+    "obey_sharding",
+    "obeys_out_sharding",
     "on_clear_caches",
     "parameter_name",
-    "placeable",
-    "placed",
-    "position",
-    "program_entry",
-    "promoted",
-    "shown",
-    "spread",
+    "promote_operands",
+    "public_module",
+    "source_position",
+    "stacklevel",
     "to_array",
-    "traceable",
+    "with_weak_type",
+    "wraps",
 ]
+
+
+def __dir__():
+    return list(__all__)

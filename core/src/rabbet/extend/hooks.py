@@ -1,20 +1,10 @@
-"""Hooks: ``hookimpl`` and how hook plugins are told."""
+"""Hooks: ``hookimpl`` marks functions that are told what happens; ``tell_hooks`` tells them."""
 
-from rabbet.errors import (
-    MissingPluginError,
-    PluginError,
-)
-from rabbet.runtime.hook_calls import (
-    listening as hooks_listen,
-)
-from rabbet.runtime.hook_calls import (
-    tell as tell_hooks,
-)
+from rabbet.runtime.hook_calls import hooks_are_listening, tell_hooks
 
 __all__ = [
-    "MissingPluginError",
-    "PluginError",
-    "hooks_listen",
+    "hookimpl",  # noqa: F822 (by __getattr__)
+    "hooks_are_listening",
     "tell_hooks",
 ]
 
@@ -26,3 +16,7 @@ def __getattr__(name):
 
         return hookimpl
     raise AttributeError(f"rabbet.extend.hooks has no {name!r}; its __all__ lists what plugins may use")
+
+
+def __dir__():
+    return list(__all__)

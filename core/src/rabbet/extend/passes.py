@@ -1,12 +1,7 @@
 """A pass: ``Pass``, and programs as data."""
 
-from rabbet.passes import (
-    Pass,
-    PassContext,
-)
-from rabbet.program.checking import (
-    check,
-)
+from rabbet.passes import Pass, PassContext
+from rabbet.program.checking import check
 from rabbet.program.jaxpr import (
     ClosedJaxpr,
     Equation,
@@ -14,13 +9,11 @@ from rabbet.program.jaxpr import (
     Literal,
     Var,
     bodies_of,
+    consts_as_inputs,
     effects_of,
     evaluate,
-    open_consts,
 )
-from rabbet.trace.staging import (
-    stage,
-)
+from rabbet.trace.staging import stage
 
 __all__ = [
     "ClosedJaxpr",
@@ -32,8 +25,12 @@ __all__ = [
     "Var",
     "bodies_of",
     "check",
+    "consts_as_inputs",
     "effects_of",
     "evaluate",
-    "open_consts",
     "stage",
 ]
+
+
+def __dir__():
+    return list(__all__)

@@ -1,133 +1,61 @@
-"""A primitive: ``Primitive`` with its rules beside it, and the standard tables."""
+"""A primitive: ``Primitive`` with its rules beside it, what rules are made of, and all primitives of core.
 
-from rabbet.lowering.custom_calls import (
-    column_major,
-    row_major,
-)
-from rabbet.lowering.host_callbacks import (
-    write_call,
-)
-from rabbet.primitives import (
-    matrices,
-)
-from rabbet.primitives.batching import (
-    move_axis,
-    new_axis,
-)
-from rabbet.primitives.branches import (
-    cond as cond_call,
-)
-from rabbet.primitives.calls import (
-    call_of,
-)
-from rabbet.primitives.calls import (
-    jit as jit_call,
-)
-from rabbet.primitives.collectives import (
-    collective,
-)
-from rabbet.primitives.custom import (
-    custom_call,
-)
-from rabbet.primitives.dynamic import (
-    dynamic_slice as dynamic_slice_call,
-)
-from rabbet.primitives.dynamic import (
-    dynamic_update_slice as dynamic_update_slice_call,
-)
-from rabbet.primitives.gather import (
-    gather as gather_call,
-)
-from rabbet.primitives.loops import (
-    scan as scan_call,
-)
-from rabbet.primitives.loops import (
-    while_ as while_call,
-)
-from rabbet.primitives.scatter import (
-    scatter_calls,
-)
-from rabbet.primitives.scatter import (
-    window_sizes as scatter_window_sizes,
-)
-from rabbet.primitives.sort import (
-    sort as sort_call,
-)
-from rabbet.primitives.standard import (
-    batch,
-    jvp,
-    lower,
-    transpose,
-)
-from rabbet.primitives.threefry import (
-    threefry2x32,
-)
-from rabbet.primitives.transposition import (
-    add_to,
-    backward,
-    transpose_program,
-)
-from rabbet.primitives.zeros import (
-    add_tangents,
-    instantiate,
-    no_tangent,
-)
-from rabbet.primitives.zeros import (
-    full as full_of,
-)
-from rabbet.program.avals import (
-    ShapedArray,
-    ShapeDtypeStruct,
-)
-from rabbet.program.effects import (
-    Effect,
-)
-from rabbet.rules.payloads import (
-    tangent_aval,
-    zero_for,
-)
-from rabbet.rules.primitive import (
-    Op,
-    Primitive,
-)
+``extend.primitive.dot_general``, ``extend.primitive.reduce_sum`` and so on are the primitives themselves, for
+``@rules.primitive(...)`` and for comparing with ``equation.primitive``; ``dir`` lists them. One whose name is
+a word of Python has another here, that of ``lax`` or with an underscore: ``bitwise_and``, ``while_``.
+"""
+
+from rabbet.lowering.custom_calls import column_major, row_major
+from rabbet.lowering.host_callbacks import write_python_call
+from rabbet.primitives.batching import move_axis, new_axis
+from rabbet.primitives.calls import call_op
+from rabbet.primitives.checks import elementwise_aval
+from rabbet.primitives.zeros import add_tangents, full_of_type, instantiate, no_tangent
+from rabbet.program.avals import ShapedArray
+from rabbet.program.effects import Effect, effect_names
+from rabbet.program.python_scalars import operand_avals
+from rabbet.rules.payloads import Batched, Dual, Linear, Zero, tangent_aval, zero_tangent
+from rabbet.rules.primitive import Op, Primitive
 
 __all__ = [
+    "Batched",
+    "Dual",
     "Effect",
+    "Linear",
     "Op",
     "Primitive",
-    "ShapeDtypeStruct",
     "ShapedArray",
+    "Zero",
     "add_tangents",
-    "add_to",
-    "backward",
-    "batch",
-    "call_of",
-    "collective",
+    "call_op",
     "column_major",
-    "cond_call",
-    "custom_call",
-    "dynamic_slice_call",
-    "dynamic_update_slice_call",
-    "full_of",
-    "gather_call",
+    "effect_names",
+    "elementwise_aval",
+    "full_of_type",
     "instantiate",
-    "jit_call",
-    "jvp",
-    "lower",
-    "matrices",
     "move_axis",
     "new_axis",
     "no_tangent",
+    "operand_avals",
     "row_major",
-    "scan_call",
-    "scatter_calls",
-    "scatter_window_sizes",
-    "sort_call",
     "tangent_aval",
-    "threefry2x32",
-    "transpose",
-    "transpose_program",
-    "while_call",
-    "write_call",
-    "zero_for",
+    "write_python_call",
+    "zero_tangent",
 ]
+
+
+def __getattr__(name):
+    from rabbet.primitives import catalogue
+
+    found = catalogue.by_public_name().get(name)
+    if found is None:
+        raise AttributeError(
+            f"rabbet.extend.primitive has no {name!r}; dir() lists it and the primitives of core"
+        )
+    return found
+
+
+def __dir__():
+    from rabbet.primitives import catalogue
+
+    return sorted({*__all__, *catalogue.by_public_name()})

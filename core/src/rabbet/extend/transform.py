@@ -1,89 +1,45 @@
-"""A transformation: an ``Interpreter``, a ``RuleTable``, ``run``, payloads, custom rules."""
+"""A transformation: an ``Interpreter`` with a ``RuleTable``, the standard tables, functions with rules."""
 
-from rabbet.calls.custom_rules import (
-    rule_on_payloads,
-)
-from rabbet.calls.ruled import (
-    RuledFunction,
-)
-from rabbet.errors import (
-    MissingRule,
-    RuleConflict,
-    UnexpectedTracerError,
-)
-from rabbet.primitives.custom import (
-    call as call_with_rules,
-)
-from rabbet.program.context import (
-    context,
-)
-from rabbet.program.effects import (
-    listed as listed_effects,
-)
-from rabbet.program.python_scalars import (
-    adopted_avals,
-)
-from rabbet.rules.payloads import (
-    Batched,
-    Dual,
-    Linear,
-    Zero,
-)
-from rabbet.rules.tables import (
-    Role,
-    RuleSet,
-    RuleTable,
-    all_tables,
-    refusing,
-)
-from rabbet.trace.custom_rules import (
-    CustomRule,
-    PayloadRule,
-)
-from rabbet.trace.interpreter import (
-    Interpreter,
-    Tracer,
-    is_tracer,
-    payload_of,
-    run,
-    run_traced,
-    typeof,
-)
-from rabbet.trace.named_axes import (
-    bound as bound_axes,
-)
-from rabbet.trace.named_axes import (
-    named as named_axes,
-)
+from rabbet.calls.custom_rules import rule_on_payloads
+from rabbet.calls.ruled import RuledFunction
+from rabbet.primitives.collectives import collective
+from rabbet.primitives.custom import call as call_with_rules
+from rabbet.primitives.standard import batch, jvp, lower, transpose
+from rabbet.program.context import context
+from rabbet.rules.rule_sets import RuleSet
+from rabbet.rules.tables import Role, RuleTable, all_tables, refusing
+from rabbet.trace.custom_rules import CustomRule, PayloadRule
+from rabbet.trace.interpreter import Interpreter, Tracer, is_tracer, payload_of, run, run_traced, typeof
+from rabbet.trace.named_axes import bind_axes, bound_axes
 
 __all__ = [
-    "Batched",
     "CustomRule",
-    "Dual",
     "Interpreter",
-    "Linear",
-    "MissingRule",
     "PayloadRule",
     "Role",
-    "RuleConflict",
     "RuleSet",
     "RuleTable",
     "RuledFunction",
     "Tracer",
-    "UnexpectedTracerError",
-    "Zero",
-    "adopted_avals",
     "all_tables",
+    "batch",
+    "bind_axes",
     "bound_axes",
     "call_with_rules",
+    "collective",
     "context",
     "is_tracer",
-    "listed_effects",
-    "named_axes",
+    "jvp",
+    "lower",
     "payload_of",
     "refusing",
     "rule_on_payloads",
     "run",
     "run_traced",
+    "transpose",
     "typeof",
 ]
+
+
+def __dir__():
+    return list(__all__)

@@ -5,12 +5,21 @@ functions check and complete their arguments and bind one or a few primitives. O
 and in shape but for scalars; elementwise primitives called on arrays of one rank spread sizes of 1.
 ``rabbet.numpy`` promotes and broadcasts.
 
+Linear algebra and special functions come from packages of their own, ``rabbet-linalg`` and
+``rabbet-special``, when one of their names is first used.
+
 Where functions make or combine arrays, ``sharding`` and ``out_sharding`` are None or a
 ``SingleDeviceSharding``, to whose device the result is brought, as ``rb.device_put`` does: an array is
 whole, and on one device.
 """
 
-from rabbet.messages.tracebacks import fold_public as _fold_public
+import pkgutil
+
+# Packages ship modules inside this one (rabbet/lax/linalg from rabbet-linalg).
+__path__ = pkgutil.extend_path(__path__, __name__)
+
+from rabbet.lax import from_plugins as _from_plugins
+from rabbet.messages.tracebacks import public_module as _public_module
 from rabbet.lax.associative import associative_scan
 from rabbet.lax.collectives import (
     all_gather, all_to_all, axis_index, axis_size, pbroadcast, pmax, pmean, pmin, ppermute, pshuffle, psum,
@@ -65,36 +74,24 @@ from rabbet.lax.values import (
 from rabbet.lax.ragged import RaggedDotDimensionNumbers, ragged_dot, ragged_dot_general, scaled_dot
 from rabbet.lax.windows import PaddingType, padtype_to_pads, reduce, reduce_window
 from rabbet.primitives.accuracy import AccuracyMode, Tolerance
-from rabbet.primitives.bessel import bessel_i0e, bessel_i1e
+from rabbet.primitives.chlo_binary import mulhi, nextafter
 from rabbet.primitives.convert import complex, conj, imag, real
 from rabbet.primitives.elementwise import (
     acos, acosh, add, asin, asinh, atan, atan2, atanh, cbrt, ceil, cos, cosh, div, exp, expm1, floor, log,
     log1p, logistic, max, min, mul, neg, rem, rsqrt, sign, sin, sinh, sqrt, sub, tan, tanh,
 )  # fmt: skip
-from rabbet.primitives.incomplete_beta import regularized_incomplete_beta as betainc
-from rabbet.primitives.incomplete_gamma import igamma, igamma_grad_a, igammac, random_gamma_grad
 from rabbet.primitives.logic import (
     bitwise_and, bitwise_not, bitwise_or, bitwise_xor, clamp, clz, eq, ge, gt, is_finite, le, lt, ne,
     population_count, select_n, shift_left, shift_right_arithmetic, shift_right_logical,
 )  # fmt: skip
 from rabbet.primitives.powers import abs, erf, erf_inv, erfc, exp2, pow, square
-from rabbet.primitives.special import digamma, lgamma, mulhi, nextafter, polygamma, zeta
 from rabbet.lax.values import integer_pow, reciprocal, round, RoundingMethod
 
 
 def __getattr__(name):
-    # A module of its own, which most programs do not use, or what a plugin adds.
-    from rabbet.plugins import api
-
-    in_full = f"lax.{name}"
-    value = globals()[name] = api.for_users(in_full, api.resolve(in_full))
+    # What plugins add: linalg, lgamma, custom_root, ...
+    value = globals()[name] = _from_plugins.find(name)
     return value
 
 
-def __dir__():
-    from rabbet.plugins import api
-
-    return sorted({*globals(), *api.names(within="lax")})
-
-
-_fold_public(globals())
+_public_module(globals(), more=lambda: _from_plugins.names())

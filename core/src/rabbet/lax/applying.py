@@ -10,8 +10,8 @@ from rabbet.messages.source_positions import describe_function, named_like
 from rabbet.primitives import checks, elementwise, logic, monoids, reductions
 from rabbet.primitives import scatter as scatters
 from rabbet.primitives.gather import GatherScatterMode
-from rabbet.program.jaxpr import open_consts
-from rabbet.runtime.values import traceable
+from rabbet.program.jaxpr import consts_as_inputs
+from rabbet.runtime.values import array_or_tracer
 from rabbet.trace.interpreter import is_tracer, typeof
 from rabbet.trace.staging import stage
 
@@ -25,7 +25,7 @@ def elementwise_function(name, func, dtype_of):
       dtype_of: an aval with the dtype.
     """
     scalar = dtype_of.update(shape=(), weak_type=False)
-    flat = named_like(lambda x: [traceable(func(x))], func)
+    flat = named_like(lambda x: [array_or_tracer(func(x))], func)
     closed = stage(flat, [scalar], getattr(func, "__name__", "func"))
     checks.no_effects(name, closed, func)
     (out,) = closed.out_avals
@@ -34,7 +34,7 @@ def elementwise_function(name, func, dtype_of):
             f"{name}: {describe_function(func)} must return a scalar of the dtype of its argument, "
             f"{scalar.str_short()}, it returned {out.str_short()}"
         )
-    program, consts = monoids.without_calls(open_consts(closed)), list(closed.consts)
+    program, consts = monoids.without_calls(consts_as_inputs(closed)), list(closed.consts)
     return lambda x: monoids.on_arrays(program, [x], consts)[0]
 
 
@@ -79,7 +79,7 @@ def scatter_apply(
     Raises:
       TypeError: if numbers and shapes do not fit together, or ``func`` returns another dtype.
     """
-    operand, indices = traceable(operand), widened(scatter_indices)
+    operand, indices = array_or_tracer(operand), widened(scatter_indices)
     apply = elementwise_function("scatter_apply", func, typeof(operand))
     params = {
         "dimension_numbers": tuples_of(dimension_numbers), "indices_are_sorted": bool(indices_are_sorted),

@@ -9,7 +9,7 @@ import operator
 from rabbet import tree
 from rabbet.lax import shapes
 from rabbet.messages.source_positions import describe_function
-from rabbet.runtime.values import traceable
+from rabbet.runtime.values import array_or_tracer
 from rabbet.trace.interpreter import typeof
 from rabbet.tree_util import keystr
 
@@ -38,12 +38,12 @@ def associative_scan(fn, elems, reverse=False, axis=0):
     if not callable(fn):
         raise TypeError(f"associative_scan takes a function of two arguments, got {type(fn).__name__}")
     leaves, treedef = tree.flatten(elems)
-    leaves = [traceable(x) for x in leaves]
+    leaves = [array_or_tracer(x) for x in leaves]
     places = _places(leaves, treedef, axis)
 
     def combine(a, b):
         outs, out_tree = tree.flatten(fn(tree.unflatten(treedef, a), tree.unflatten(treedef, b)))
-        outs = [traceable(x) for x in outs]
+        outs = [array_or_tracer(x) for x in outs]
         _check(fn, treedef, out_tree, a, outs)
         return outs
 

@@ -2,7 +2,7 @@
 
 from rabbet import tree
 from rabbet.primitives import barrier
-from rabbet.runtime.values import traceable
+from rabbet.runtime.values import array_or_tracer
 
 
 def optimization_barrier(operand):
@@ -14,7 +14,7 @@ def optimization_barrier(operand):
     leaves, treedef = tree.flatten(operand)
     if not leaves:
         return operand
-    return tree.unflatten(treedef, barrier.optimization_barrier(*[traceable(x) for x in leaves]))
+    return tree.unflatten(treedef, barrier.optimization_barrier(*[array_or_tracer(x) for x in leaves]))
 
 
 __all__ = ["optimization_barrier"]

@@ -16,7 +16,7 @@ from rabbet.lax.values import convert_element_type, select
 from rabbet.primitives import collectives, logic, zeros
 from rabbet.primitives.batching import move_axis
 from rabbet.program.python_scalars import is_python_scalar
-from rabbet.runtime.values import traceable
+from rabbet.runtime.values import array_or_tracer
 from rabbet.trace import named_axes
 from rabbet.trace.interpreter import typeof
 
@@ -101,7 +101,7 @@ def psum(x, axis_name, *, axis_index_groups=None):
     def one(leaf):
         if is_python_scalar(leaf) and (groups is None or len({len(g) for g in groups}) == 1):
             return leaf * count_of(pairs, groups)
-        leaf = traceable(leaf)
+        leaf = array_or_tracer(leaf)
         if dtypes.kind(typeof(leaf).dtype) == "b":
             leaf = convert_element_type(leaf, np.int32)
         return _each(collectives.psum, leaf, pairs, groups)
@@ -120,7 +120,7 @@ def pmean(x, axis_name, *, axis_index_groups=None):
 def _extreme(primitive, x, axis_name, axis_index_groups):
     pairs = _names(axis_name, primitive.name)
     groups = groups_of(axis_index_groups, pairs, primitive.name, equal=False)
-    return tree.map(lambda leaf: _each(primitive, traceable(leaf), pairs, groups), x)
+    return tree.map(lambda leaf: _each(primitive, array_or_tracer(leaf), pairs, groups), x)
 
 
 def pmax(x, axis_name, *, axis_index_groups=None):
@@ -156,7 +156,7 @@ def all_gather(x, axis_name, *, axis_index_groups=None, axis=0, tiled=False, to=
     count = count_of(pairs, groups)
 
     def one(leaf):
-        leaf = traceable(leaf)
+        leaf = array_or_tracer(leaf)
         aval = typeof(leaf)
         place = _place(axis, aval.ndim + (not tiled), "all_gather")
         stacked = _each(collectives.all_gather, leaf, pairs, groups)
@@ -206,7 +206,7 @@ def psum_scatter(x, axis_name, *, scatter_dimension=0, axis_index_groups=None, t
     count = count_of(pairs, groups)
 
     def one(leaf):
-        leaf = traceable(leaf)
+        leaf = array_or_tracer(leaf)
         place = _place(scatter_dimension, typeof(leaf).ndim, "psum_scatter", "scatter_dimension")
         leaf = _members_in_front(leaf, place, count, pairs, tiled, "psum_scatter")
         for name, size in pairs:
@@ -234,7 +234,7 @@ def all_to_all(x, axis_name, split_axis, concat_axis, *, axis_index_groups=None,
     count = count_of(pairs, groups)
 
     def one(leaf):
-        leaf = traceable(leaf)
+        leaf = array_or_tracer(leaf)
         ndim = typeof(leaf).ndim
         split = _place(split_axis, ndim, "all_to_all", "split_axis")
         target = _place(concat_axis, ndim, "all_to_all", "concat_axis")
@@ -275,7 +275,9 @@ def ppermute(x, axis_name, perm):
             raise ValueError(
                 f"ppermute: a {what} in perm is no index of the axis {name!r}, of size {size}: {pairs}"
             )
-    return tree.map(lambda leaf: collectives.ppermute(traceable(leaf), axis=name, size=size, perm=pairs), x)
+    return tree.map(
+        lambda leaf: collectives.ppermute(array_or_tracer(leaf), axis=name, size=size, perm=pairs), x
+    )
 
 
 def pshuffle(x, axis_name, perm):
@@ -300,8 +302,8 @@ def pbroadcast(x, axis_name, source):
     here = logic.eq(axis_index(axis_name), convert_element_type(source, np.int32))
 
     def one(leaf):
-        leaf = traceable(leaf)
-        masked = select(here, leaf, zeros.full(typeof(leaf), 0))
+        leaf = array_or_tracer(leaf)
+        masked = select(here, leaf, zeros.full_of_type(typeof(leaf), 0))
         total = psum(masked, axis_name)
         return convert_element_type(total, typeof(leaf).dtype)
 

@@ -7,7 +7,7 @@ from rabbet.lax.control import Body
 from rabbet.lax.platforms import runs_at_once
 from rabbet.messages.tracebacks import folded
 from rabbet.primitives import composite as _composite
-from rabbet.runtime.values import traceable
+from rabbet.runtime.values import array_or_tracer
 from rabbet.trace.interpreter import typeof
 
 
@@ -41,7 +41,7 @@ def composite(decomposition, name, version=0):
             return decomposition(*args, **attributes)
         written = tuple([(k, _composite.attribute(v)) for k, v in attributes.items() if v is not None])
         leaves, in_tree = tree.flatten(args)
-        leaves = [traceable(x) for x in leaves]
+        leaves = [array_or_tracer(x) for x in leaves]
 
         def of_arrays(*args):
             return decomposition(*args, **attributes)

@@ -9,7 +9,7 @@ from rabbet.primitives import contractions
 from rabbet.primitives.checks import axis_in_range
 from rabbet.primitives.convert import to_dtype
 from rabbet.primitives.precision import ALIASES, Precision
-from rabbet.runtime.transfer import placeable, placed
+from rabbet.runtime.transfer import obey_sharding, obeys_out_sharding
 from rabbet.trace.interpreter import typeof
 
 DotDimensionNumbers = tuple
@@ -122,7 +122,7 @@ def dot_general(
     """
     if out_sharding is not None:
         out = dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)
-        return placed("dot_general", out, out_sharding)
+        return obey_sharding("dot_general", out, out_sharding)
     x, y = typeof(lhs), typeof(rhs)
     if x.dtype != y.dtype:
         dtype = dtypes.promote_types(x.dtype, y.dtype)
@@ -152,7 +152,7 @@ def _numbers(dimension_numbers, lhs_rank, rhs_rank):
     )
 
 
-@placeable
+@obeys_out_sharding
 def dot(lhs, rhs, *, dimension_numbers=None, precision=None, preferred_element_type=None, out_sharding=None):
     """The product of vectors and matrices, summed over the last dimension of ``lhs`` and the first of
     ``rhs``.

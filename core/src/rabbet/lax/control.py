@@ -7,14 +7,15 @@ import numpy as np
 
 from rabbet import dtypes, tree
 from rabbet.config import config
+from rabbet.errors import ConcretizationTypeError
 from rabbet.lax import shapes
 from rabbet.lax.values import convert_element_type
 from rabbet.messages.source_positions import describe_function, named_like
 from rabbet.primitives import branches as _branches
 from rabbet.primitives import logic, loops
 from rabbet.program import python_scalars
-from rabbet.program.jaxpr import evaluate, open_consts
-from rabbet.runtime.values import traceable
+from rabbet.program.jaxpr import consts_as_inputs, evaluate
+from rabbet.runtime.values import array_or_tracer
 from rabbet.trace.interpreter import is_tracer, typeof
 from rabbet.trace.staging import stage
 from rabbet.tree_util import keystr
@@ -25,6 +26,13 @@ NOT_GIVEN = object()
 class Body:
     """A function of pytrees staged for given types: its program, what it captured, the structure of its
     result.
+
+    Example:
+      >>> from rabbet.extend.bodies import Body
+      >>> leaves, in_tree = rb.tree.flatten((1.0,))
+      >>> body = Body(lambda x: {"twice": x * 2.0}, in_tree, [rb.typeof(x) for x in leaves])
+      >>> [eqn.primitive for eqn in body.program.equations], body.named_out(0)
+      ([mul], "the output['twice']")
     """
 
     def __init__(self, fun, in_tree, avals):
@@ -34,10 +42,10 @@ class Body:
         def flat(*leaves):
             result = fun(*tree.unflatten(in_tree, list(leaves)))
             outs, self.out_tree = tree.flatten(result)
-            return [traceable(x) for x in outs]
+            return [array_or_tracer(x) for x in outs]
 
         closed = stage(named_like(flat, fun), avals, getattr(fun, "__name__", "body"))
-        self.program, self.consts = open_consts(closed), list(closed.consts)
+        self.program, self.consts = consts_as_inputs(closed), list(closed.consts)
         self.out_avals = self.program.out_avals
 
     def named_out(self, i):
@@ -50,7 +58,7 @@ class Body:
 def _flat(values):
     leaves, treedef = tree.flatten(values)
     # Python numbers stay: in a program they are literals, whose value the compiler knows.
-    return [x if python_scalars.is_python_scalar(x) else traceable(x) for x in leaves], treedef
+    return [x if python_scalars.is_python_scalar(x) else array_or_tracer(x) for x in leaves], treedef
 
 
 def _scalar(who, value, kinds, wanted):
@@ -151,7 +159,7 @@ def branch(what, index, functions, operands, last_first=False):
     in_order = made[::-1] if last_first else made
     for other in in_order[1:]:
         _same_outputs(what, in_order[0], other)
-    programs = _branches.with_all_consts([b.program for b in made], [len(b.consts) for b in made])
+    programs = _branches.share_consts([b.program for b in made], [len(b.consts) for b in made])
     consts = [c for b in made for c in b.consts]
     outs = _branches.cond(index, *consts, *leaves, branches=tuple(programs))
     return tree.unflatten(made[0].out_tree, outs)
@@ -186,9 +194,16 @@ def cond(pred, true_fun, false_fun, *operands, operand=NOT_GIVEN):
     return branch("cond", pred, [false_fun, true_fun], operands, last_first=True)
 
 
-def settled(what, fun, init, in_tree, extra=()):
+def stage_loop_body(what, fun, init, in_tree, extra=()):
     """The body staged for its carry, whose weak types give way to what the body returns; (body, carry
     leaves).
+
+    Example:
+      >>> from rabbet.extend.bodies import stage_loop_body
+      >>> leaves, in_tree = rb.tree.flatten((1,))
+      >>> body, leaves = stage_loop_body("my_loop", lambda x: x * np.float32(2), leaves, in_tree)
+      >>> leaves
+      [Array(1., dtype=float32)]
     """
     leaves = list(init)
     while True:
@@ -232,9 +247,17 @@ def _check_carry(what, fun, body, in_tree, leaves, out_tree):
             )
 
 
-def stronger(body, leaves, count):
+def convert_weak_outputs(body, leaves, count):
     """The program with the first ``count`` outputs converted to the carries' dtypes, where only weak types
     differ.
+
+    Example:
+      >>> from rabbet.extend.bodies import Body, convert_weak_outputs
+      >>> leaves, in_tree = rb.tree.flatten((np.float32(1),))
+      >>> body = Body(lambda x: 2, in_tree, [rb.typeof(leaves[0])])
+      >>> convert_weak_outputs(body, leaves, 1)
+      >>> body.out_avals[0].str_short()
+      'f32[]'
     """
     for i in range(count):
         out, aval = body.out_avals[i], typeof(leaves[i])
@@ -262,14 +285,19 @@ def while_loop(cond_fun, body_fun, init_val):
 def repeat(what, cond_fun, body_fun, init_val):
     """``while_loop``, by the name ``what`` in messages."""
     if config.disable_jit:
-        val = init_val
-        while cond_fun(val):
-            val = body_fun(val)
-        return val
+        # A value that no Python loop can decide by, as under vmap, is left to the primitive from there on.
+        while True:
+            try:
+                more = bool(cond_fun(init_val))
+            except ConcretizationTypeError:
+                break
+            if not more:
+                return init_val
+            init_val = body_fun(init_val)
     init, treedef = _flat(init_val)
     in_tree = tree.structure((tree.unflatten(treedef, [0] * len(init)),))
-    body, leaves = settled(what, body_fun, init, in_tree)
-    stronger(body, leaves, len(leaves))
+    body, leaves = stage_loop_body(what, body_fun, init, in_tree)
+    convert_weak_outputs(body, leaves, len(leaves))
     _check_carry(what, body_fun, body, treedef, leaves, body.out_tree)
     avals = [typeof(x) for x in leaves]
     test = Body(cond_fun, in_tree, avals)
@@ -303,25 +331,32 @@ def scan(f, init, xs=None, length=None, reverse=False, unroll=1, _split_transpos
       TypeError, ValueError: for a carry that changes its type or lengths that differ; the message names the
         leaf.
     """
-    return scan_as("scan", f, init, xs, length, reverse, unroll, advice="; give it xs or length")
+    return named_scan("scan", f, init, xs, length, reverse, unroll, advice="; give it xs or length")
 
 
-def scan_as(what, f, init, xs=None, length=None, reverse=False, unroll=1, advice=""):
-    """``scan``, by the name ``what`` in messages."""
+def named_scan(what, f, init, xs=None, length=None, reverse=False, unroll=1, advice=""):
+    """``scan``, by the name ``what`` in messages.
+
+    Example:
+      >>> from rabbet.extend.bodies import named_scan
+      >>> total, _ = named_scan("my_sum", lambda c, x: (c + x, None), 0.0, np.float32([1, 2, 3]))
+      >>> float(total)
+      6.0
+    """
     if int(unroll) < 0:
         raise ValueError(f"{what} of {describe_function(f)}: unroll must not be negative, got {unroll}")
     init_leaves, init_tree = _flat(init)
     x_leaves, x_tree = _flat(xs)
-    n = steps_of(f, x_leaves, x_tree, length, what, advice)
+    n = number_of_steps(f, x_leaves, x_tree, length, what, advice)
     if config.disable_jit:
         return _scan_in_python(f, init, xs, n, reverse)
     in_tree = tree.structure(
         (tree.unflatten(init_tree, [0] * len(init_leaves)), tree.unflatten(x_tree, [0] * len(x_leaves)))
     )
     slices = [typeof(x).update(shape=typeof(x).shape[1:]) for x in x_leaves]
-    body, leaves = settled(what, f, init_leaves, in_tree, slices)
+    body, leaves = stage_loop_body(what, f, init_leaves, in_tree, slices)
     parts = _pair(f, body.out_tree)
-    stronger(body, leaves, len(leaves))
+    convert_weak_outputs(body, leaves, len(leaves))
     _check_carry(what, f, body, init_tree, leaves, parts[0])
     outs = loops.scan(
         *body.consts, *leaves, *x_leaves, jaxpr=body.program, length=n, reverse=bool(reverse),
@@ -337,9 +372,15 @@ def _pair(f, out_tree):
     return tree.structure(result[0]), tree.structure(result[1])
 
 
-def steps_of(f, leaves, treedef, length, what="scan", advice=""):
+def number_of_steps(f, leaves, treedef, length, what="scan", advice=""):
     """The number of slices of arrays that are scanned together, and the length that was asked for; ``what``
     for messages, and ``advice`` for the one that there are no arrays.
+
+    Example:
+      >>> from rabbet.extend.bodies import number_of_steps
+      >>> leaves, treedef = rb.tree.flatten({"x": np.ones((3, 2)), "y": np.ones(3)})
+      >>> number_of_steps(lambda row: row, leaves, treedef, None)
+      3
     """
     places = tree.unflatten(treedef, list(range(len(leaves))))
     who = f"{what} of {describe_function(f)}"
@@ -373,7 +414,9 @@ def _scan_in_python(f, init, xs, n, reverse):
         carry, y = f(carry, tree.map(lambda x, i=i: x[i], xs))
         ys.append(y)
     ys = ys[::-1] if reverse else ys
-    return carry, tree.map(lambda *parts: shapes.stack([traceable(p) for p in parts]), *ys) if ys else None
+    return carry, tree.map(
+        lambda *parts: shapes.stack([array_or_tracer(p) for p in parts]), *ys
+    ) if ys else None
 
 
 def fori_loop(lower, upper, body_fun, init_val, *, unroll=None):
@@ -403,7 +446,7 @@ def fori_loop(lower, upper, body_fun, init_val, *, unroll=None):
         if typeof(first).dtype != dtype:
             first = convert_element_type(first, dtype)
         step = named_like(step, body_fun)
-        (_, val), _ = scan_as("fori_loop", step, (first, init_val), None, steps, unroll=unroll or 1)
+        (_, val), _ = named_scan("fori_loop", step, (first, init_val), None, steps, unroll=unroll or 1)
         return val
     start, stop = convert_element_type(lower, dtype), convert_element_type(upper, dtype)
     if typeof(lower).weak_type and typeof(lower).dtype == dtype:

@@ -11,7 +11,7 @@ from rabbet.lax.windows import int_tuple, padding_pairs, padtype_to_pads
 from rabbet.primitives import convolution, shape, windows, zeros
 from rabbet.primitives.convert import to_dtype
 from rabbet.primitives.convolution import ConvDimensionNumbers
-from rabbet.runtime.transfer import placeable
+from rabbet.runtime.transfer import obeys_out_sharding
 from rabbet.trace.interpreter import typeof
 
 ConvGeneralDilatedDimensionNumbers = tuple[str, str, str] | ConvDimensionNumbers | None
@@ -66,7 +66,7 @@ def conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers):
     )
 
 
-@placeable
+@obeys_out_sharding
 def conv_general_dilated(
     lhs, rhs, window_strides, padding, lhs_dilation=None, rhs_dilation=None, dimension_numbers=None,
     feature_group_count=1, batch_group_count=1, precision=None, preferred_element_type=None,
@@ -245,10 +245,10 @@ def conv_general_dilated_patches(
         (1, 1, *filter_shape), (1, 1, *strides), ((0, 0), (0, 0), *pads), (1, 1, *base), (1, 1, *dilation)
     )
     windows.check("conv_general_dilated_patches", typeof(moved), window)
-    zero = zeros.full(typeof(moved).update(shape=(), weak_type=False), 0)
+    zero = zeros.full_of_type(typeof(moved).update(shape=(), weak_type=False), 0)
     out = windows.out_shape(sizes, window)
     if 0 in out or not window.places:
-        found = zeros.full(
+        found = zeros.full_of_type(
             typeof(moved).update(shape=(out[0], out[1] * window.places, *out[2:]), weak_type=False), 0
         )
     else:

@@ -6,15 +6,18 @@ more than one operation (``x.sum()``) are functions of the package that announce
 name ``Array.methods``, looked up when one is first used.
 """
 
+import math
 import operator
 from types import FunctionType
 
 import numpy as np
 
 from rabbet import dtypes
-from rabbet.lax import refusals, shapes, values
+from rabbet.lax import refusals, shapes, values, views
 from rabbet.lax.indexing import reads
-from rabbet.lax.promotion import beside, cast, is_array_like, promoted, spread
+from rabbet.lax.indexing.updates import Indexer
+from rabbet.lax.powers import power, strong
+from rabbet.lax.promotion import beside, broadcast_operands, cast_operand, is_array_like, promote_operands
 from rabbet.messages.tracebacks import fold_traceback, folded, folds_itself
 from rabbet.primitives import convert, elementwise, logic, powers
 from rabbet.program import python_scalars
@@ -62,104 +65,81 @@ def true_divide(x, y):
     dtype = typeof(y if python_scalars.is_python_scalar(x) else x).dtype
     if dtypes.kind(dtype) in "biu":
         wide = dtypes.to_inexact(dtype)
-        x, y = cast(x, typeof(x), wide), cast(y, typeof(y), wide)
+        x, y = cast_operand(x, typeof(x), wide), cast_operand(y, typeof(y), wide)
     return elementwise.div(x, y)
 
 
 def floor_divide(x, y):
-    """``floor(x / y)`` in the operands' common dtype."""
+    """``floor(x / y)`` in the operands' common dtype. As in NumPy, integers give 0 for ``y`` = 0."""
     x, y, kind = together(x, y)
-    if kind == "u":
-        return elementwise.div(x, y)
+    if kind == "c":
+        raise TypeError("complex numbers have no floor division")
+    if kind not in "iu":
+        return _float_floor_divide(x, y)
+    quotient = elementwise.div(x, y)
     if kind == "i":
-        quotient = elementwise.div(x, y)
         inexact = logic.bitwise_and(
             logic.ne(elementwise.sign(x), elementwise.sign(y)), logic.ne(elementwise.rem(x, y), 0)
         )
-        return logic.select_n(inexact, quotient, elementwise.sub(quotient, 1))
-    if kind == "c":
-        raise TypeError("complex numbers have no floor division")
-    return _float_divmod(x, y)[0]
+        quotient = logic.select_n(inexact, quotient, elementwise.sub(quotient, 1))
+    return _zero_if_zero(y, quotient)
 
 
 def remainder(x, y):
-    """``x - floor(x / y) * y``: the remainder with the sign of ``y``."""
+    """``x - floor(x / y) * y``: the remainder with the sign of ``y``, also where it is zero. As in NumPy,
+    integers give 0 for ``y`` = 0.
+    """
     x, y, kind = together(x, y)
     if kind == "c":
         raise TypeError("complex numbers have no remainder")
     rest = elementwise.rem(x, y)
-    if kind == "u":
-        return rest
-    fix = logic.bitwise_and(logic.ne(logic.lt(rest, 0), logic.lt(y, 0)), logic.ne(rest, 0))
-    return logic.select_n(fix, rest, elementwise.add(rest, y))
+    if kind != "u":
+        fix = logic.bitwise_and(logic.ne(logic.lt(rest, 0), logic.lt(y, 0)), logic.ne(rest, 0))
+        fixed = logic.select_n(fix, rest, elementwise.add(rest, y))
+    if kind in "iu":
+        return _zero_if_zero(y, rest if kind == "u" else fixed)
+    # A zero with the sign of y, and with the derivative of rest.
+    known = _number(y)
+    zero = elementwise.mul(elementwise.sign(y), 0.0) if known is None else math.copysign(0.0, known)
+    zero = elementwise.sub(zero, elementwise.sub(values.stop_gradient(rest), rest))
+    return logic.select_n(logic.eq(rest, 0), fixed, zero)
 
 
-def _float_divmod(x, y):
-    rest = elementwise.rem(x, y)
+def _number(y):
+    """The value of a bare number, None for an array."""
+    y = y.value if type(y) is python_scalars.TypedScalar else y
+    return y if python_scalars.is_python_scalar(y) or isinstance(y, np.generic) else None
+
+
+def _zero_if_zero(y, result):
+    """An integer result, but 0 where the divisor is, for which XLA has values of its own."""
+    if _number(y):
+        return result
+    return logic.select_n(logic.eq(y, 0), result, elementwise.mul(result, 0))
+
+
+def _float_floor_divide(x, y):
+    rest, ratio = elementwise.rem(x, y), elementwise.div(x, y)
     quotient = elementwise.div(elementwise.sub(x, rest), y)
-    below = logic.bitwise_and(logic.ne(rest, 0), logic.ne(elementwise.sign(y), elementwise.sign(rest)))
-    quotient = logic.select_n(below, quotient, elementwise.sub(quotient, 1))
-    return elementwise.round_even(quotient), logic.select_n(below, rest, elementwise.add(rest, y))
-
-
-def power(x, y):
-    """``x ** y``; a static int exponent becomes repeated squaring."""
-    if type(y) is int and not python_scalars.is_python_scalar(x):
-        kind = dtypes.kind(typeof(x).dtype)
-        if kind in "fc" or (kind in "iu" and y >= 0):
-            return powers.integer_pow(x, y=y)
-        if kind in "iu":
-            raise TypeError(
-                f"integers cannot be raised to the negative power {y}; convert the base to a float dtype"
-            )
-    x, y = promoted(x, y)
-    dtype = typeof(x).dtype if not python_scalars.is_python_scalar(x) else typeof(y).dtype
-    if dtypes.kind(dtype) in "fc":
-        return powers.pow(x, y)
-    return integer_power(x, y, dtype)
-
-
-def integer_power(x, y, dtype):
-    """``x ** y`` for integer arrays, by squaring over the bits of the exponent; 0 for negative exponents,
-    as NumPy wraps.
-    """
-    if dtypes.kind(dtype) == "b":
-        dtype = np.dtype("int32")
-        x, y = cast(x, typeof(x), dtype), cast(y, typeof(y), dtype)
-    x, y = spread([_strong(x, dtype), _strong(y, dtype)])
-    weak = typeof(x).weak_type and typeof(y).weak_type
-    one = shapes.full_like(x, 1, None if weak else dtype)
-    result, square = one, x
-    for bit in range(dtypes.itemsize_bits(dtype)):
-        odd = logic.ne(logic.bitwise_and(logic.shift_right_logical(y, bit), 1), 0)
-        result = logic.select_n(odd, result, elementwise.mul(result, square))
-        square = elementwise.mul(square, square)
-    if dtypes.kind(dtype) == "i":
-        result = logic.select_n(logic.lt(y, 0), result, shapes.full_like(result, 0))
-    return result
-
-
-def _strong(x, dtype):
-    """``x``, a bare Python number as a NumPy scalar of ``dtype``: for functions that treat their operands
-    one by one.
-    """
-    return (
-        python_scalars.typed(dtypes.numpy_scalar(x, dtype), dtype)
-        if python_scalars.is_python_scalar(x)
-        else x
-    )
+    below = logic.bitwise_and(logic.ne(rest, 0), logic.ne(logic.lt(y, 0), logic.lt(rest, 0)))
+    quotient = elementwise.round_even(logic.select_n(below, quotient, elementwise.sub(quotient, 1)))
+    # Of a divisor of zero the ratio knows all; and a zero has the sign of the ratio.
+    quotient = logic.select_n(logic.eq(quotient, 0), quotient, elementwise.mul(elementwise.sign(ratio), 0.0))
+    if _number(y):
+        return quotient
+    return logic.select_n(logic.eq(y, 0), quotient, elementwise.round_even(ratio))
 
 
 def together(x, y):
     """``(x, y, kind)``: both promoted, bare numbers made scalars of the common dtype, and the kind of that
     dtype.
     """
-    x, y = promoted(x, y)
+    x, y = promote_operands(x, y)
     dtype = typeof(y if python_scalars.is_python_scalar(x) else x).dtype
     if dtypes.kind(dtype) == "b":  # truth values count as integers here
         dtype = np.dtype("int32")
-        x, y = cast(x, typeof(x), dtype), cast(y, typeof(y), dtype)
-    return _strong(x, dtype), _strong(y, dtype), dtypes.kind(dtype)
+        x, y = cast_operand(x, typeof(x), dtype), cast_operand(y, typeof(y), dtype)
+    return strong(x, dtype), strong(y, dtype), dtypes.kind(dtype)
 
 
 def absolute(self):
@@ -176,7 +156,7 @@ def divmod_(x, y):
 
 def shift_right(x, y):
     """``x >> y``: signed integers keep their sign."""
-    x, y = promoted(x, y)
+    x, y = promote_operands(x, y)
     signed = dtypes.kind(typeof(y if python_scalars.is_python_scalar(x) else x).dtype) == "i"
     return (logic.shift_right_arithmetic if signed else logic.shift_right_logical)(x, y)
 
@@ -278,7 +258,7 @@ def astype(self, dtype, copy=False, device=None):
     """The array as another dtype, if asked for with memory of its own, or on another device. Complex to real
     drops the imaginary part.
     """
-    out = values.convert_element_type(self, dtype)
+    out = values.convert_element_type(self, dtype if dtype is None else dtypes.canonicalize(dtype))
     if copy and out is self and type(out) is Array:
         out = out.__deepcopy__({})
     return out if device is None else device_put(out, device)
@@ -332,12 +312,36 @@ def copy(self):
     return library_function("copy")(self)
 
 
+def array_namespace(self, *, api_version=None):
+    """The module of functions for such arrays, of a version of the array API standard."""
+    module = find_methods()
+    offered = getattr(module, "__array_api_version__", None)
+    if api_version not in (None, offered):
+        raise ValueError(f"the array API standard is offered in version {offered!r}, not {api_version!r}")
+    return module
+
+
 def real(self):
     return convert.real(self) if dtypes.kind(self.aval.dtype) == "c" else self
 
 
 def imag(self):
     return convert.imag(self) if dtypes.kind(self.aval.dtype) == "c" else shapes.full_like(self, 0)
+
+
+def to_device(self, device, *, stream=None):
+    """The array on another device."""
+    return device_put(self, device)
+
+
+# What arrays and tracers are made of, which users have no use for.
+PARTS = frozenset({"raw", "spec", "deleted", "interpreter", "payload", "where"})
+
+
+def listed(self):
+    """What ``dir`` shows of an array: everything but its parts and private methods."""
+    names = object.__dir__(self)
+    return sorted([n for n in names if n not in PARTS and (not n.startswith("_") or n.endswith("__"))])
 
 
 def give_to(array, tracer, methods):
@@ -363,9 +367,16 @@ def give_to(array, tracer, methods):
         cls.mT = property(folded(matrix_transpose), doc="The array with its last two dimensions swapped.")
         cls.real = property(folded(real), doc="The real part.")
         cls.imag = property(folded(imag), doc="The imaginary part.")
+        cls.view, cls.byteswap, cls.__array_namespace__ = views.view, views.byteswap, array_namespace
+        cls.flat = property(folded(views.flat), doc="The elements in one dimension.")
         for name in METHODS:
             setattr(cls, name, Method(name))
-    reads.give_to(array, tracer)
+        cls.__dir__ = listed
+        cls.__getitem__, cls.__setitem__, cls.__iter__ = reads.getitem, reads.setitem, reads.iterate
+        cls.at = property(
+            Indexer, doc="``x.at[index].set(value)`` and its like: changed copies. See ``IndexedArray``."
+        )
+    array.to_device = to_device
     array.__hash__ = ARRAY_HASH
     tracer.__hash__ = lambda self: id(self) >> 4
     refusals.give_to(tracer)
@@ -382,4 +393,4 @@ def _is_own(name):
 
 ARRAY_HASH = Array.__hash__
 
-__all__ = ["give_to", "promoted", "spread"]
+__all__ = ["broadcast_operands", "give_to", "promote_operands"]

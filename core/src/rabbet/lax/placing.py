@@ -1,7 +1,7 @@
 """``with_sharding_constraint``, for arrays that are whole and on one device."""
 
 from rabbet import tree
-from rabbet.runtime.transfer import each, placed
+from rabbet.runtime.transfer import each, obey_sharding
 
 
 def with_sharding_constraint(x, shardings):
@@ -22,7 +22,7 @@ def with_sharding_constraint(x, shardings):
     leaves, treedef = tree.flatten(x)
     wanted = each(shardings, x, who, "shardings")
     return treedef.unflatten(
-        [placed(who, leaf, s, "shardings") for leaf, s in zip(leaves, wanted, strict=True)]
+        [obey_sharding(who, leaf, s, "shardings") for leaf, s in zip(leaves, wanted, strict=True)]
     )
 
 

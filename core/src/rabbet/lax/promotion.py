@@ -17,13 +17,31 @@ from rabbet.runtime.values import to_array
 from rabbet.trace.interpreter import Tracer, typeof
 
 
-def promoted(*operands):
-    """The operands in their common dtype and shape, by the promotion lattice and NumPy's broadcasting;
-    scalars stay scalars.
+def promote_operands(*operands, to=None):
+    """The operands in their common dtype and shape, a list; bare numbers stay numbers.
+
+    Args:
+      operands: arrays, NumPy arrays and numbers.
+      to: ``(dtype, weak)``, the dtype to take instead and whether it is weak; by default what the operands
+        promote to.
+
+    Example:
+      >>> from rabbet.extend.functions import promote_operands
+      >>> x, y, z = promote_operands(np.ones((2, 1), np.float16), np.ones(3, np.float32), 2.0)
+      >>> rb.typeof(x).str_short(), rb.typeof(y).str_short(), z
+      ('f32[2,3]', 'f32[2,3]', 2.0)
     """
+    operands = [opened(x) for x in operands]
     avals = [typeof(x) for x in operands]
-    dtype, weak = dtypes.promote(*operands)
-    return spread([cast(x, a, dtype, weak) for x, a in zip(operands, avals, strict=True)])
+    dtype, weak = dtypes.promote(*operands) if to is None else to
+    return broadcast_operands([cast_operand(x, a, dtype, weak) for x, a in zip(operands, avals, strict=True)])
+
+
+def opened(x):
+    """The array that an object gives by ``__jax_array__``; everything else as it is."""
+    if type(x) is Array or type(x) is Tracer or not hasattr(x, "__jax_array__"):
+        return x
+    return x.__jax_array__()
 
 
 def beside(x, y):
@@ -33,12 +51,26 @@ def beside(x, y):
     a, b = typeof(x), typeof(y)
     if a.dtype != b.dtype or a.weak_type != b.weak_type:
         dtype, weak = dtypes.promote(x, y)
-        x, y = cast(x, a, dtype, weak), cast(y, b, dtype, weak)
-    return (x, y) if a.shape == b.shape or not a.shape or not b.shape else spread([x, y])
+        x, y = cast_operand(x, a, dtype, weak), cast_operand(y, b, dtype, weak)
+    return (x, y) if a.shape == b.shape or not a.shape or not b.shape else broadcast_operands([x, y])
 
 
-def cast(x, aval, dtype, weak=False):
-    """``x`` in ``dtype``; Python scalars stay as they are, they adopt it."""
+def cast_operand(x, aval, dtype, weak=False):
+    """``x`` in ``dtype``; Python scalars stay as they are, they adopt it.
+
+    Args:
+      x: an array, a tracer, a NumPy array or a number.
+      aval: its type, ``typeof(x)``.
+      dtype: the dtype to bring it to.
+      weak: whether the result gives way in promotion.
+
+    Example:
+      >>> from rabbet.extend.functions import cast_operand
+      >>> from rabbet.extend.transform import typeof
+      >>> x = rnp.arange(3)
+      >>> cast_operand(x, typeof(x), np.dtype("float32")).dtype.name
+      'float32'
+    """
     if python_scalars.is_python_scalar(x) and python_scalars.fits(x, dtype):
         return x
     if aval.dtype == dtype and (weak or not aval.weak_type or aval.ndim == 0):
@@ -52,8 +84,14 @@ def cast(x, aval, dtype, weak=False):
     return convert.convert_element_type(x, new_dtype=dtype, weak_type=weak)
 
 
-def spread(operands):
-    """The operands broadcast to one shape, Python scalars aside."""
+def broadcast_operands(operands):
+    """The operands broadcast to one shape, Python scalars aside.
+
+    Example:
+      >>> from rabbet.extend.functions import broadcast_operands
+      >>> [np.shape(x) for x in broadcast_operands([np.ones((2, 1)), np.ones(3), 1.0])]
+      [(2, 3), (2, 3), ()]
+    """
     operands = list(operands)
     sizes = [typeof(x).shape for x in operands]
     if len(set(sizes)) > 1:
@@ -77,5 +115,14 @@ def rank_promotion(x, have, full):
 
 
 def is_array_like(x):
-    """Whether ``x`` may stand beside an array in arithmetic: arrays, NumPy arrays and numbers."""
-    return isinstance(x, (bool, int, float, complex, np.ndarray, np.generic, Tracer, Array))
+    """Whether ``x`` may stand beside an array in arithmetic: arrays, NumPy arrays, numbers, and objects that
+    give an array by ``__jax_array__``.
+
+    Example:
+      >>> from rabbet.extend.functions import is_array_like
+      >>> is_array_like(np.ones(3)), is_array_like([1.0, 2.0])
+      (True, False)
+    """
+    return isinstance(x, (bool, int, float, complex, np.ndarray, np.generic, Tracer, Array)) or (
+        hasattr(x, "__jax_array__") and not isinstance(x, type)
+    )

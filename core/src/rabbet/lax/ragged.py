@@ -15,8 +15,8 @@ from rabbet.primitives import elementwise, logic, shape
 from rabbet.primitives.checks import axis_in_range
 from rabbet.primitives.contractions import free
 from rabbet.primitives.convert import to_dtype
-from rabbet.runtime.transfer import placeable
-from rabbet.runtime.values import traceable
+from rabbet.runtime.transfer import obeys_out_sharding
+from rabbet.runtime.values import array_or_tracer
 from rabbet.trace.interpreter import typeof
 
 
@@ -33,7 +33,7 @@ class RaggedDotDimensionNumbers(NamedTuple):
     rhs_group_dimensions: tuple
 
 
-@placeable
+@obeys_out_sharding
 def ragged_dot(
     lhs, rhs, group_sizes, precision=None, preferred_element_type=None, group_offset=None, out_sharding=None
 ):
@@ -54,7 +54,7 @@ def ragged_dot(
     return ragged_dot_general(lhs, rhs, group_sizes, numbers, precision, preferred_element_type, group_offset)
 
 
-@placeable
+@obeys_out_sharding
 def ragged_dot_general(
     lhs, rhs, group_sizes, ragged_dot_dimension_numbers, precision=None, preferred_element_type=None,
     group_offset=None, out_sharding=None,
@@ -77,7 +77,7 @@ def ragged_dot_general(
       TypeError, ValueError: if numbers and shapes do not fit.
     """
     numbers = ragged_dot_dimension_numbers
-    lhs, rhs, group_sizes = traceable(lhs), traceable(rhs), traceable(group_sizes)
+    lhs, rhs, group_sizes = array_or_tracer(lhs), array_or_tracer(rhs), array_or_tracer(group_sizes)
     x, y = typeof(lhs), typeof(rhs)
     ragged = _only("lhs_ragged_dimensions", numbers.lhs_ragged_dimensions, x.ndim)
     (contract, other_contract), (batch, other_batch) = [

@@ -6,10 +6,10 @@ from rabbet import dtypes
 from rabbet.lax.shapes import sizes_of
 from rabbet.primitives import random_bits as _random_bits
 from rabbet.primitives.random_bits import RandomAlgorithm
-from rabbet.runtime.transfer import placeable
+from rabbet.runtime.transfer import obeys_out_sharding
 
 
-@placeable
+@obeys_out_sharding
 def rng_bit_generator(
     key, shape, dtype=np.uint32, algorithm=RandomAlgorithm.RNG_DEFAULT, *, out_sharding=None
 ):

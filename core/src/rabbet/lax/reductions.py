@@ -5,7 +5,7 @@ import numpy as np
 from rabbet import dtypes
 from rabbet.primitives import reductions as _reductions
 from rabbet.primitives.checks import axis_in_range
-from rabbet.runtime.transfer import placed
+from rabbet.runtime.transfer import obey_sharding
 from rabbet.trace.interpreter import typeof
 
 
@@ -17,7 +17,7 @@ def _over(primitive, operand, axes):
 
 def reduce_sum(operand, axes, *, out_sharding=None):
     """The sum of the elements over ``axes``, in the operand's dtype."""
-    return placed("reduce_sum", _over(_reductions.reduce_sum, operand, axes), out_sharding)
+    return obey_sharding("reduce_sum", _over(_reductions.reduce_sum, operand, axes), out_sharding)
 
 
 def reduce_prod(operand, axes):
@@ -27,12 +27,12 @@ def reduce_prod(operand, axes):
 
 def reduce_max(operand, axes, *, out_sharding=None):
     """The largest element over ``axes``, NaN if there is one; of none, the least value of the dtype."""
-    return placed("reduce_max", _over(_reductions.reduce_max, operand, axes), out_sharding)
+    return obey_sharding("reduce_max", _over(_reductions.reduce_max, operand, axes), out_sharding)
 
 
 def reduce_min(operand, axes, *, out_sharding=None):
     """The smallest element over ``axes``, NaN if there is one; of none, the largest value of the dtype."""
-    return placed("reduce_min", _over(_reductions.reduce_min, operand, axes), out_sharding)
+    return obey_sharding("reduce_min", _over(_reductions.reduce_min, operand, axes), out_sharding)
 
 
 def reduce_and(operand, axes):

@@ -9,13 +9,14 @@ from rabbet.errors import (
     TracerBoolConversionError,
     TracerIntegerConversionError,
 )  # fmt: skip
-from rabbet.messages.source_positions import position
-from rabbet.trace.interpreter import Tracer, leaked
+from rabbet.messages.source_positions import source_position
+from rabbet.trace.interpreter import Tracer
+from rabbet.trace.leaks import leaked
 
 
 def place(self):
     """Where a tracer was made, for messages."""
-    return f" It was made at {position(self.where)}." if self.where is not None else ""
+    return f" It was made at {source_position(self.where)}." if self.where is not None else ""
 
 
 def refuse(error, what, advice):

@@ -9,7 +9,7 @@ from rabbet import dtypes
 from rabbet.primitives import shape as _shape
 from rabbet.primitives.checks import axis_in_range
 from rabbet.program import python_scalars
-from rabbet.runtime.transfer import placeable, placed
+from rabbet.runtime.transfer import obey_sharding, obeys_out_sharding
 from rabbet.trace.interpreter import typeof
 
 
@@ -45,14 +45,14 @@ def broadcast_in_dim(operand, shape, broadcast_dimensions, *, out_sharding=None)
     """
     if out_sharding is not None:
         out = broadcast_in_dim(operand, shape, broadcast_dimensions)
-        return placed("broadcast_in_dim", out, out_sharding)
+        return obey_sharding("broadcast_in_dim", out, out_sharding)
     shape, dims = sizes_of(shape, "shape"), sizes_of(broadcast_dimensions, "broadcast_dimensions")
     if typeof(operand).shape == shape and not isinstance(operand, (np.ndarray, np.generic, bool, int, float)):
         return operand
     return _shape.broadcast_in_dim(operand, shape=shape, broadcast_dimensions=dims)
 
 
-@placeable
+@obeys_out_sharding
 def broadcast(operand, sizes, *, out_sharding=None):
     """``operand`` repeated along new leading dimensions of the given sizes."""
     sizes = sizes_of(sizes, "sizes")
@@ -93,13 +93,13 @@ def broadcast_to_rank(x, rank):
 def full(shape, fill_value, dtype=None, *, sharding=None):
     """An array of ``shape`` filled with a scalar; its dtype, if none is given, is that of the value."""
     if sharding is not None:
-        return placed("full", full(shape, fill_value, dtype), sharding, "sharding")
+        return obey_sharding("full", full(shape, fill_value, dtype), sharding, "sharding")
     shape = sizes_of(shape, "shape")
     value = typeof(fill_value)
     if value.shape:
         raise TypeError(f"full needs a scalar, got {value.str_short()}")
     weak = dtype is None and value.weak_type
-    wanted = value.dtype if dtype is None else dtypes.canonicalize(dtype)
+    wanted = value.dtype if dtype is None else dtypes.requested(dtype)
     if isinstance(fill_value, (bool, int, float, complex)):
         fill_value = python_scalars.typed(dtypes.numpy_scalar(fill_value, wanted), wanted)
     elif value.dtype != wanted:
@@ -108,13 +108,13 @@ def full(shape, fill_value, dtype=None, *, sharding=None):
         fill_value = convert_element_type(fill_value, wanted)
     out = _shape.broadcast_in_dim(fill_value, shape=shape, broadcast_dimensions=())
     if weak and not typeof(out).weak_type:
-        from rabbet.lax.values import as_weak
+        from rabbet.lax.values import with_weak_type
 
-        return as_weak(out)
+        return with_weak_type(out)
     return out
 
 
-@placeable
+@obeys_out_sharding
 def empty(shape, dtype, *, out_sharding=None):
     """An array whose elements nobody should read before they are written; they are zeros."""
     return full(shape, 0, dtype)
@@ -123,27 +123,27 @@ def empty(shape, dtype, *, out_sharding=None):
 def full_like(x, fill_value, dtype=None, shape=None, sharding=None):
     """An array like ``x``, weak if that is, filled with a scalar; shape and dtype can be changed."""
     if sharding is not None:
-        return placed("full_like", full_like(x, fill_value, dtype, shape), sharding, "sharding")
+        return obey_sharding("full_like", full_like(x, fill_value, dtype, shape), sharding, "sharding")
     aval = typeof(x)
     out = full(aval.shape if shape is None else shape, fill_value, aval.dtype if dtype is None else dtype)
     if dtype is None and aval.weak_type:
-        from rabbet.lax.values import as_weak
+        from rabbet.lax.values import with_weak_type
 
-        return as_weak(out)
+        return with_weak_type(out)
     return out
 
 
 def iota(dtype, size):
     """``[0, 1, ..., size - 1]``."""
-    return _shape.iota(dtype=dtypes.canonicalize(dtype), shape=(size.__index__(),), dimension=0)
+    return _shape.iota(dtype=dtypes.requested(dtype), shape=(size.__index__(),), dimension=0)
 
 
-@placeable
+@obeys_out_sharding
 def broadcasted_iota(dtype, shape, dimension, *, out_sharding=None):
     """An array whose elements are their index along ``dimension``."""
     shape = sizes_of(shape, "shape")
     return _shape.iota(
-        dtype=dtypes.canonicalize(dtype), shape=shape, dimension=axis_in_range("iota", dimension, len(shape))
+        dtype=dtypes.requested(dtype), shape=shape, dimension=axis_in_range("iota", dimension, len(shape))
     )
 
 
@@ -152,7 +152,7 @@ def reshape(operand, new_sizes, dimensions=None, *, out_sharding=None):
     ``new_sizes``.
     """
     if out_sharding is not None:
-        return placed("reshape", reshape(operand, new_sizes, dimensions), out_sharding)
+        return obey_sharding("reshape", reshape(operand, new_sizes, dimensions), out_sharding)
     sizes = sizes_of(new_sizes, "new_sizes")
     if dimensions is not None:
         operand = transpose(operand, dimensions)

@@ -7,8 +7,9 @@ import numpy as np
 from rabbet import dtypes, tree
 from rabbet.primitives import convert, elementwise, logic, powers
 from rabbet.program import python_scalars
+from rabbet.runtime import values
 from rabbet.runtime.array import Array
-from rabbet.runtime.values import to_array, with_weak_type
+from rabbet.runtime.values import to_array
 from rabbet.trace.interpreter import typeof
 
 
@@ -25,11 +26,12 @@ def convert_element_type(operand, new_dtype):
     if new_dtype is None:
         raise TypeError("convert_element_type needs a dtype, got None")
     weak = new_dtype in (int, float, complex) and not isinstance(new_dtype, np.dtype)
-    dtype = dtypes.scalar_dtype(new_dtype) if weak else dtypes.canonicalize(new_dtype)
+    dtype = dtypes.scalar_dtype(new_dtype) if weak else dtypes.requested(new_dtype)
     if aval.dtype == dtype and aval.weak_type == weak and hasattr(operand, "aval"):
         return operand
-    if isinstance(operand, np.ndarray) and operand.dtype == dtype != aval.dtype:
-        return to_array(operand, dtype=dtype)  # 64 bits, asked for by name: not narrowed on the way
+    if isinstance(operand, np.ndarray) and operand.dtype != aval.dtype and dtypes.kind(dtype) in "biuf":
+        # 64 bits, whose dtype is asked for by name: not narrowed on the way.
+        return to_array(operand if operand.dtype == dtype else operand.astype(dtype), dtype=dtype)
     if not hasattr(operand, "aval") and not aval.shape and dtypes.kind(dtype) != "V":
         operand = python_scalars.typed(
             dtypes.numpy_scalar(operand, dtype) if isinstance(operand, int) else operand, dtype
@@ -37,10 +39,17 @@ def convert_element_type(operand, new_dtype):
     return convert.convert_element_type(operand, new_dtype=dtype, weak_type=weak)
 
 
-def as_weak(operand, weak=True):
-    """``operand`` with a weak type, or without one; an array keeps its memory."""
+def with_weak_type(operand, weak=True):
+    """``operand`` with a weak type, or without one; an array keeps its memory.
+
+    Example:
+      >>> from rabbet.extend.functions import with_weak_type
+      >>> x = rb.device_put(np.float32(1))
+      >>> with_weak_type(x).weak_type, with_weak_type(2.0, False).weak_type
+      (True, False)
+    """
     if type(operand) is Array:
-        return with_weak_type(operand, weak)
+        return values.with_weak_type(operand, weak)
     aval = typeof(operand)
     if aval.weak_type == weak:
         return operand

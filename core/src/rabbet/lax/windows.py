@@ -10,9 +10,9 @@ from rabbet.primitives import elementwise, logic, monoids, reductions, window_su
 from rabbet.primitives.checks import axis_in_range, no_effects
 from rabbet.primitives.convert import to_dtype
 from rabbet.program import python_scalars
-from rabbet.program.jaxpr import open_consts
-from rabbet.runtime.transfer import placeable
-from rabbet.runtime.values import traceable
+from rabbet.program.jaxpr import consts_as_inputs
+from rabbet.runtime.transfer import obeys_out_sharding
+from rabbet.runtime.values import array_or_tracer
 from rabbet.trace.interpreter import is_tracer, typeof
 from rabbet.trace.staging import stage
 
@@ -88,7 +88,7 @@ class Computation:
 
     def __init__(self, name, computation, operands, inits):
         leaves, self.tree = tree.flatten(operands)
-        self.operands = [traceable(x) for x in leaves]
+        self.operands = [array_or_tracer(x) for x in leaves]
         starts, init_tree = tree.flatten(inits)
         if init_tree != self.tree:
             raise ValueError(
@@ -115,7 +115,7 @@ class Computation:
                     f"{self.tree}, it returned {out_tree}"
                 )
             return [
-                to_dtype(x, a.dtype) if typeof(x).weak_type else traceable(x)
+                to_dtype(x, a.dtype) if typeof(x).weak_type else array_or_tracer(x)
                 for x, a in zip(outs, elements, strict=True)
             ]
 
@@ -123,7 +123,7 @@ class Computation:
             named_like(flat, computation), elements * 2, getattr(computation, "__name__", "computation")
         )
         no_effects(name, closed, computation)
-        self.program, self.consts = monoids.without_calls(open_consts(closed)), list(closed.consts)
+        self.program, self.consts = monoids.without_calls(consts_as_inputs(closed)), list(closed.consts)
         monoids.check_computation(
             name, _without(self.program, len(self.consts)), avals, [typeof(x) for x in self.inits]
         )
@@ -187,7 +187,7 @@ _REDUCTIONS = {
 }
 
 
-@placeable
+@obeys_out_sharding
 def reduce(operands, init_values, computation, dimensions, out_sharding=None):
     """The elements of arrays along ``dimensions``, combined by ``computation``.
 

@@ -21,12 +21,24 @@ def targets(text):
 
 
 def row_major(ndim):
-    """The default layout of an array: dimensions from the one that varies fastest to the slowest."""
+    """The default layout of an array: dimensions from the one that varies fastest to the slowest.
+
+    Example:
+      >>> from rabbet.extend.primitive import row_major
+      >>> row_major(3)
+      (2, 1, 0)
+    """
     return tuple(range(ndim - 1, -1, -1))
 
 
 def column_major(ndim):
-    """The layout of a batch of matrices stored by columns, as Fortran has it; of a vector, a plain one."""
+    """The layout of a batch of matrices stored by columns, as Fortran has it; of a vector, a plain one.
+
+    Example:
+      >>> from rabbet.extend.primitive import column_major
+      >>> column_major(3)
+      (1, 2, 0)
+    """
     return (ndim - 2, ndim - 1, *range(ndim - 3, -1, -1)) if ndim >= 2 else row_major(ndim)
 
 

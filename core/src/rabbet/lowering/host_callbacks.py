@@ -25,7 +25,7 @@ class HostCallback(NamedTuple):
     tokens: int = 0
 
 
-def write_call(op, function, names, effect=None):
+def write_python_call(op, function, names, effect=None):
     """Write a call of Python as the lowering of an operation.
 
     Args:
@@ -36,6 +36,15 @@ def write_call(op, function, names, effect=None):
 
     Returns:
       the names of the results.
+
+    Example:
+      >>> from rabbet.extend.primitive import Primitive, write_python_call
+      >>> hypot = Primitive("python_hypot", lambda x, y: x, kinds=("elementwise",))
+      >>> @hypot.rule("lower")
+      ... def lower_hypot(op, x, y):
+      ...     return write_python_call(op, lambda arrays: [np.hypot(*arrays)], [x, y])[0]
+      >>> float(hypot(np.float32(3), np.float32(4)))
+      5.0
     """
     threaded = (effect,) if effect is not None and effect.ordered else ()
     callback = HostCallback(function, tuple(op.in_avals), len(threaded))

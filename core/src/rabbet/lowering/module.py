@@ -20,9 +20,21 @@ from rabbet.rules.tables import Decomposed, Role, RuleTable, Through, reached
 from rabbet.trace.staging import stage
 
 lower = RuleTable(
-    "lower", doc="(op, *names) -> name or list of names, of StableHLO values that op.emit wrote",
+    "lower",
+    doc="""(op, *names) -> name or list of names, of StableHLO values that op.emit wrote
+
+    Example:
+      >>> from rabbet.extend.primitive import Primitive
+      >>> from rabbet.extend.transform import lower
+      >>> twice = Primitive("twice", lambda x: x, kinds=("elementwise",))
+      >>> @twice.rule("lower")
+      ... def lower_twice(op, x):
+      ...     return op.emit(f"stablehlo.add {x}, {x} : {op.out.mlir}")
+      >>> float(twice(2.0)), lower.explain(twice).source
+      (4.0, 'owner')
+    """,
     roles=(Role.WRITES,),
-)  # fmt: skip
+)
 
 
 class Lowered(NamedTuple):

@@ -5,15 +5,19 @@ Nothing here runs unless something is wrong.
 
 import inspect
 
-from rabbet import tree
 from rabbet.errors import UnexpectedTracerError
-from rabbet.tree_util import keystr
 
 BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 def parameter_name(fun, position):
-    """The quoted name of the parameter at ``position``, or the position where the function does not tell."""
+    """The quoted name of the parameter at ``position``, or the position where the function does not tell.
+
+    Example:
+      >>> from rabbet.extend.functions import parameter_name
+      >>> parameter_name(lambda params, x: x, 1), parameter_name(max, 1)
+      ("'x'", '1')
+    """
     try:
         names = [p.name for p in inspect.signature(fun).parameters.values() if p.kind in BY_POSITION]
     except (TypeError, ValueError):
@@ -28,23 +32,32 @@ def argument_name(fun, path, positions=None):
       fun: the function that was called.
       path: a key path.
       positions: where the positional arguments stand among the function's own, if some were taken out.
+
+    Example:
+      >>> from rabbet.extend.functions import argument_name
+      >>> leaves, structure = rb.tree.flatten((({"w": 1.0, "b": 2.0}, 3.0), {}))
+      >>> argument_name(lambda params, x: x, rb.tree.leaf_path(structure, 1))
+      "argument 'params'['w']"
     """
     group, which, *rest = path
     if group.idx == 1:
-        return f"keyword argument {which.key!r}{keystr(tuple(rest))}"
+        return f"keyword argument {which.key!r}{''.join(map(str, rest))}"
     position = which.idx if positions is None else positions[which.idx]
-    return f"argument {parameter_name(fun, position)}{keystr(tuple(rest))}"
+    return f"argument {parameter_name(fun, position)}{''.join(map(str, rest))}"
 
 
-def leaf_path(structure, index):
-    """The key path of leaf number ``index`` of a pytree of this structure."""
-    path, _ = tree.leaves_with_path(tree.unflatten(structure, list(range(structure.num_leaves))))[index]
-    return path
-
-
-def converted(convert, leaves, refusal):
+def convert_leaves(convert, leaves, refusal):
     """``convert`` of every leaf; of the first one that ``convert`` refuses with a ``TypeError``,
     ``refusal(index, leaf)`` is the text.
+
+    Example:
+      >>> from rabbet.extend.functions import array_or_tracer, convert_leaves, describe_value
+      >>> def refusal(index, leaf):
+      ...     return f"argument {index} is no array: {describe_value(leaf)}"
+      >>> convert_leaves(array_or_tracer, [1.0, "fast"], refusal)
+      Traceback (most recent call last):
+          ...
+      TypeError: argument 1 is no array: str ('fast')
     """
     try:
         return [convert(x) for x in leaves]
@@ -65,10 +78,16 @@ def _accepted(convert, x):
     return True
 
 
-def shown(x):
-    """``str ('fast')``: the type and the beginning of the text of a value."""
+def describe_value(x):
+    """``str ('fast')``: the type and the beginning of the text of a value.
+
+    Example:
+      >>> from rabbet.extend.functions import describe_value
+      >>> describe_value("fast")
+      "str ('fast')"
+    """
     text = repr(x)
     return f"{type(x).__name__} ({text if len(text) <= 40 else text[:37] + '...'})"
 
 
-__all__ = ["BY_POSITION", "argument_name", "converted", "leaf_path", "parameter_name", "shown"]
+__all__ = ["BY_POSITION", "argument_name", "convert_leaves", "describe_value", "parameter_name"]

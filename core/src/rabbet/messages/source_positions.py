@@ -13,12 +13,25 @@ import contextlib
 import functools
 import os
 import sys
+import threading
 from itertools import islice
 from typing import NamedTuple
 
 __all__ = [
-    "Position", "Site", "add_internal_root", "address", "caller", "definition_site", "describe_function",
-    "is_internal", "named_like", "position", "short_path", "stacklevel",
+    "Position",
+    "Site",
+    "add_internal_root",
+    "address",
+    "caller",
+    "definition_site",
+    "describe_function",
+    "is_internal",
+    "name_of",
+    "named_like",
+    "short_path",
+    "source_position",
+    "stacklevel",
+    "wraps",
 ]  # fmt: skip
 
 _positions = {}
@@ -119,11 +132,59 @@ def caller():
         except KeyError:
             internal = is_internal(code.co_filename, frame.f_globals.get("__name__"))
         if not internal:
-            return code, frame.f_lasti
+            break
         outer = frame.f_back
         if outer is None:
-            return code, frame.f_lasti
+            break
         frame = outer
+    if _scoped and _scopes.names:
+        return Scoped((code, frame.f_lasti), _scopes.names)
+    return code, frame.f_lasti
+
+
+# Named parts of a program -------------------------------------------------------------------------
+
+
+class Scoped(tuple):
+    """``(code, lasti)`` within the named scopes ``scopes``, a tuple of names from the outermost."""
+
+    scopes: tuple
+
+    def __new__(cls, where, scopes):
+        made = super().__new__(cls, where)
+        made.scopes = scopes
+        return made
+
+    def __eq__(self, other):
+        return type(other) is Scoped and tuple.__eq__(self, other) and self.scopes == other.scopes
+
+    def __ne__(self, other):
+        return not self == other
+
+    def __hash__(self):
+        return hash((tuple.__hash__(self), self.scopes))
+
+
+class _Scopes(threading.local):
+    names = ()
+
+
+_scopes = _Scopes()
+_scoped = 0  # how many scopes are open, in any thread: ``caller`` looks no further where there is none
+
+
+def enter_scope(name):
+    """From now on this thread's operations stand in the scope ``name``, too."""
+    global _scoped
+    _scopes.names += (name,)
+    _scoped += 1
+
+
+def leave_scope():
+    """The scope that was entered last is left."""
+    global _scoped
+    _scopes.names = _scopes.names[:-1]
+    _scoped -= 1
 
 
 def stacklevel():
@@ -136,9 +197,41 @@ def stacklevel():
     return level
 
 
-def position(where):
-    """The ``Position`` of a pair that ``caller`` returned."""
-    code, lasti = where
+def name_of(function):
+    """The ``__name__`` of a callable, or of its type where it has none that is a text."""
+    function = getattr(function, "func", function)  # of a functools.partial
+    name = getattr(function, "__name__", None)
+    return name if isinstance(name, str) else type(function).__name__
+
+
+def wraps(function):
+    """``functools.wraps`` for any callable: a ``__name__`` or docstring that is no text is left out."""
+
+    def decorate(wrapper):
+        names = [
+            name for name in functools.WRAPPER_ASSIGNMENTS
+            if name not in ("__name__", "__qualname__") or isinstance(getattr(function, name, None), str)
+        ]  # fmt: skip
+        return functools.update_wrapper(wrapper, function, names)
+
+    return decorate
+
+
+def source_position(where=None):
+    """Where in the user's program something stands, as file, line, column and function; its text is
+    ``file:line``.
+
+    Args:
+      where: what an ``Equation`` or ``context`` has as its ``where``; None: the user's line that runs now.
+
+    Example:
+      >>> from rabbet.extend.functions import source_position
+      >>> def whose_line():
+      ...     return source_position().function
+      >>> whose_line()
+      'whose_line'
+    """
+    code, lasti = where or caller()
     # By the identity of the code, because hashing a code object reads all of it. The entry keeps the code
     # alive.
     known = _positions.get((id(code), lasti))
@@ -179,7 +272,7 @@ def owner(module):
     for name in (f"{first}-{rest[0]}" if rest else first, f"{first}-core", first):
         try:
             return f" of {name.replace('_', '-')} {importlib.metadata.version(name)}"
-        except importlib.metadata.PackageNotFoundError:
+        except Exception:  # it is not there, or its metadata cannot be read
             continue
     return ""
 
@@ -206,7 +299,15 @@ def address(function):
 
 
 def describe_function(function):
-    """``name (file:line)`` of a function, for messages."""
+    """``name (file:line)`` of a function, for messages.
+
+    Example:
+      >>> from rabbet.extend.functions import describe_function
+      >>> def layer(x):
+      ...     return x
+      >>> describe_function(layer).partition(" ")[0]
+      'layer'
+    """
     name = getattr(function, "__qualname__", None) or getattr(function, "__name__", None)
     if name is None and isinstance(function, functools.partial):
         name = f"partial of {getattr(function.func, '__qualname__', type(function.func).__name__)}"
@@ -214,10 +315,18 @@ def describe_function(function):
 
 
 def named_like(wrapper, function):
-    """Let messages name ``function`` where they meet ``wrapper``; returns ``wrapper``."""
+    """Let messages name ``function`` where they meet ``wrapper``; returns ``wrapper``.
+
+    Example:
+      >>> from rabbet.extend.functions import describe_function, named_like
+      >>> def layer(x):
+      ...     return x
+      >>> describe_function(named_like(lambda x: layer(x), layer)).partition(" ")[0]
+      'layer'
+    """
     wrapper.__wrapped__ = function
     name = getattr(function, "__qualname__", None) or getattr(function, "__name__", None)
-    if name is not None:
+    if isinstance(name, str):
         wrapper.__qualname__ = name
     return wrapper
 

@@ -1,6 +1,6 @@
 """Tracebacks without Rabbet's own frames: an exception leaves through a *door*, which folds it.
 
-A door is a function that takes the internal frames out of the traceback and raises again. ``fold_public``
+A door is a function that takes the internal frames out of the traceback and raises again. ``public_module``
 puts one in front of every public function of a module; ``folded`` in front of one function, or of the methods
 of a class. Code inside imports functions from the modules that define them, and pays for no door.
 
@@ -10,11 +10,13 @@ own bodies (``rules.primitive``, ``runtime.dispatch``, operators and indexing) a
 """
 
 import functools
-from types import FunctionType, TracebackType
+import threading
+from types import FunctionType, ModuleType, TracebackType
 
+from rabbet.errors import ConfigError
 from rabbet.messages.source_positions import is_internal
 
-__all__ = ["fold_public", "fold_traceback", "folded", "folds_itself", "full_if"]
+__all__ = ["fold_traceback", "folded", "folds_itself", "full_if", "public_module"]
 
 _NOTE = "(frames inside Rabbet are hidden; RABBET_TRACEBACK=full shows them)"
 
@@ -39,8 +41,19 @@ def fold_traceback(exception):
     Call it in an ``except`` clause and follow it with a bare ``raise``, which adds no frame of its own. A
     note on the exception says that frames are hidden. With ``config.traceback`` at "full" this does
     nothing.
+
+    Example:
+      >>> from rabbet.extend.functions import fold_traceback
+      >>> def root(x):
+      ...     try:
+      ...         return x**0.5
+      ...     except Exception as error:
+      ...         fold_traceback(error)
+      ...         raise
+      >>> root(4)
+      2.0
     """
-    if _is_full():
+    if _shows_all(exception):
         return exception
     seen, pending, hidden = set(), [exception], 0
     while pending:
@@ -61,13 +74,35 @@ def fold_traceback(exception):
     return exception
 
 
+def _shows_all(exception):
+    """Whether the setting says so; if it cannot be read, which is no reason to lose what went wrong, a note
+    says that.
+    """
+    if getattr(_asking, "now", False):  # the setting's own error comes by here too
+        return True
+    _asking.now = True
+    try:
+        return _is_full()
+    except ConfigError as error:
+        exception.add_note(str(error))
+        return True
+    finally:
+        _asking.now = False
+
+
+_asking = threading.local()
+
+
 def folded(function):
     """Decorator: exceptions leave ``function`` without internal frames. A class folds in all its methods.
 
     Example:
+      >>> from rabbet.extend.functions import folded
       >>> @folded
       ... def half(x):
       ...     return x / 2
+      >>> half(4)
+      2.0
     """
     if isinstance(function, type):
         for name, value in list(vars(function).items()):
@@ -91,23 +126,51 @@ def folded(function):
 def folds_itself(function):
     """Say that ``function`` has the ``try`` of a door inside, so that nobody puts a door in front of it.
     Returns it.
+
+    Example:
+      >>> from rabbet.extend.functions import fold_traceback, folded, folds_itself
+      >>> @folds_itself
+      ... def half(x):
+      ...     try:
+      ...         return x / 2
+      ...     except Exception as error:
+      ...         fold_traceback(error)
+      ...         raise
+      >>> folded(half) is half
+      True
     """
     # The code, because functools.wraps hands attributes on to functions that have none.
     function.__folds__ = function.__code__
     return function
 
 
-def fold_public(namespace):
-    """Let the public functions of a module fold: ``fold_public(globals())`` is the last line of the module.
+def public_module(namespace, modules=(), more=None):
+    """Make a module a public one: its functions fold, and ``dir`` lists what users may use. Called as the
+    last line of the module, ``public_module(globals())``.
 
-    Public is what ``__all__`` names, or else every name without an underscore in front, if it is a function
-    that was defined in this module or in one inside it; and the module's ``__getattr__``. The name then
-    stands for its door, while whoever imports the function from the module that defines it gets it bare.
-    Classes are decorated with ``folded`` where they stand.
+    Public is what ``__all__`` names, or else every name without an underscore in front that is no module.
+    The name of a function that was defined in this module, or in one inside it, then stands for its door,
+    while whoever imports the function from the module that defines it gets it bare. So does the module's
+    ``__getattr__``. Classes are decorated with ``folded`` where they stand.
+
+    Args:
+      namespace: the module's ``globals()``.
+      modules: names of modules inside it that are public too.
+      more: ``() -> names`` that its ``__getattr__`` finds when they are asked for.
+
+    Example:
+      >>> from rabbet.extend.functions import public_module
+      >>> def half(x):
+      ...     return x / 2
+      >>> public_module(globals())
+      >>> half(4)
+      2.0
     """
     home = namespace["__name__"]
     doors: dict = {}
-    public = namespace.get("__all__") or [n for n in namespace if not n.startswith("_")]
+    public = namespace.get("__all__") or [
+        n for n, value in namespace.items() if not n.startswith("_") and type(value) is not ModuleType
+    ]
     for name in [*public, "__getattr__"]:
         value = namespace.get(name)
         if type(value) is not FunctionType or _folds(value):
@@ -117,6 +180,7 @@ def fold_public(namespace):
                 doors[value] = folded(value)
                 doors[value].__module__ = home  # where pickle and help find it
             namespace[name] = doors[value]
+    namespace["__dir__"] = lambda: sorted({*public, *modules, *(more() if more else ())})
 
 
 def _folds(function):

@@ -27,6 +27,11 @@ class PassContext:
       platform: what the program is compiled for: ``"cpu"``, ``"cuda"``, ...
       options: the compiler options given for this program, by name.
       constants: the values of those inputs that are known already, by variable.
+
+    Example:
+      >>> from rabbet.extend.passes import PassContext
+      >>> PassContext("cpu").platform
+      'cpu'
     """
 
     platform: str
@@ -46,6 +51,23 @@ class Pass:
       after, before: names of passes that it follows and precedes, installed or not.
       doc: one sentence.
       default: False for a pass that runs only where ``config.enable_passes`` names it.
+
+    Example:
+      >>> from rabbet.extend.passes import Equation, Jaxpr, Pass, PassContext, stage
+      >>> def exp_minus_one(jaxpr, context):
+      ...     made_by = {eqn.outputs[0]: eqn for eqn in jaxpr.equations}
+      ...     equations = []
+      ...     for eqn in jaxpr.equations:
+      ...         inner = made_by.get(eqn.inputs[0])
+      ...         by_one = eqn.primitive is lax.sub and getattr(eqn.inputs[1], "value", None) == 1.0
+      ...         if by_one and inner is not None and inner.primitive is lax.exp:
+      ...             eqn = Equation(lax.expm1.op(), inner.inputs, eqn.outputs, eqn.where)
+      ...         equations.append(eqn)
+      ...     return Jaxpr(jaxpr.invars, jaxpr.outvars, equations, jaxpr.constvars)
+      >>> EXPM1 = Pass("exp-minus-one", exp_minus_one, before=("dead-code",), doc="exp(x) - 1 is expm1(x)")
+      >>> program = stage(lambda x: [lax.exp(x) - 1.0], [rb.typeof(np.float32(1))]).jaxpr
+      >>> [eqn.primitive for eqn in EXPM1.run(program, PassContext("cpu")).equations]
+      [exp, expm1]
     """
 
     name: str

@@ -9,9 +9,11 @@ plugin's name pays for it.
 
 from __future__ import annotations
 
+import functools
 import importlib.metadata
 import operator
 import re
+import warnings
 from collections.abc import Iterable
 from importlib.metadata import Distribution, EntryPoint
 
@@ -30,6 +32,9 @@ GROUPS = {
     "rabbet.hooks": "pluggy hook implementations (see hookspecs.py)",
 }
 
+# Groups that other packages of Rabbet's read, for themselves.
+GROUPS_OF_OTHERS = frozenset({"rabbet.rows"})  # rabbet-testing: rows of the conformance table
+
 # Two packages may both bridge the table `batch`: their RuleSets add up, and the rule tables themselves
 # refuse two rules for one primitive. Everywhere else one name means one object.
 ADDITIVE_GROUPS = frozenset({"rabbet.rules"})
@@ -39,7 +44,10 @@ def cached(group: str) -> list[EntryPoint]:
     """The entry points of ``group`` as stevedore's cache lists them: without owners, none imported."""
     from stevedore import NamedExtensionManager
 
-    return list(NamedExtensionManager(group, names=[]).list_entry_points())
+    try:
+        return list(NamedExtensionManager(group, names=[]).list_entry_points())
+    except Exception:  # the metadata of some package cannot be read, which is nothing to do with us
+        return readable(group)
 
 
 def scan(group: str) -> list[EntryPoint]:
@@ -47,22 +55,56 @@ def scan(group: str) -> list[EntryPoint]:
 
     Slower than `cached`; used where the cache may lag behind (a name it does not list, ``rabbet doctor``).
     """
-    return list(importlib.metadata.entry_points(group=group))
+    try:
+        return list(importlib.metadata.entry_points(group=group))
+    except Exception:
+        return readable(group)
+
+
+def readable(group: str) -> list[EntryPoint]:
+    """The entry points of ``group`` of those packages whose metadata can be read; a warning about the others.
+
+    Python reads the metadata of all packages at once, and one file that is not text makes it fail for all.
+    """
+    found, seen = [], set()
+    for distribution in importlib.metadata.distributions():
+        place = getattr(distribution, "_path", "an unknown place")
+        try:
+            name = normalise(distribution.metadata["Name"] or str(place))
+            mine = [point for point in distribution.entry_points if point.group == group]
+        except Exception as error:
+            _tell_of(str(place), f"{type(error).__name__}: {error}")
+            continue
+        if name not in seen:  # the first on the path is the one that is imported
+            seen.add(name)
+            found += mine
+    return found
+
+
+@functools.cache
+def _tell_of(place, problem):
+    warnings.warn(
+        f"the metadata of an installed package cannot be read, so what it offers is left out: {place} "
+        f"({problem})\n  to fix: install that package again, or delete the folder",
+        RuntimeWarning,
+        stacklevel=2,  # who is a plugin, and so no user, is what is being found out
+    )
 
 
 def owner(entry_point: EntryPoint) -> Distribution | None:
     """The distribution that declares ``entry_point``, or None where no installed one does.
 
-    Packages usually carry their distribution's name, so that guess is verified first; only when it fails are
-    all installed packages read.
+    Packages usually carry their distribution's name (``rabbet_jit``, or ``rabbet.lax.linalg`` of
+    rabbet-linalg), so that guess is verified first; only when it fails are all installed packages read.
     """
     if entry_point.dist is not None:
         return entry_point.dist
     try:
-        guess = importlib.metadata.distribution(package_of(entry_point).replace(".", "-"))
+        first, *inside = package_of(entry_point).split(".")
+        guess = importlib.metadata.distribution("-".join([first, *inside[-1:]]))
         if _declares(guess, entry_point):
             return guess
-    except importlib.metadata.PackageNotFoundError:
+    except Exception:  # it is not there, or cannot be read
         pass
     for candidate in scan(entry_point.group):
         if key(candidate) == key(entry_point):
@@ -79,10 +121,17 @@ def key(entry_point: EntryPoint) -> tuple[str, str, str]:
     return entry_point.name, entry_point.value, entry_point.group
 
 
+# Packages of core's in whose folder plugins may have modules of their own.
+NAMESPACES = frozenset(["rabbet", "rabbet.experimental", "rabbet.lax"])
+
+
 def package_of(entry_point: EntryPoint) -> str:
-    """The package behind an entry point: ``rabbet_jit`` or, in rabbet's own folder, ``rabbet.numpy``."""
+    """The package behind an entry point: ``rabbet_jit`` or, in rabbet's own folders, ``rabbet.numpy`` and
+    ``rabbet.lax.linalg``.
+    """
     parts = entry_point.module.split(".")
-    return ".".join(parts[:2]) if parts[0] == "rabbet" else parts[0]
+    names = [".".join(parts[: i + 1]) for i in range(len(parts))]
+    return next((name for name in names if name not in NAMESPACES), entry_point.module)
 
 
 def normalise(name: str) -> str:

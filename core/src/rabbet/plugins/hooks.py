@@ -87,7 +87,7 @@ class Hooks:
         registry.add_hookspecs(hookspecs)
         for name in names:
             self._register(registry, manager, name)
-        return {hook: _separate_callers(registry, hook) for hook in hook_names()}
+        return {hook: _separate_callers(registry, hook) for hook in hookspecs.hook_names()}
 
     def _register(self, registry, manager, name):
         try:
@@ -117,13 +117,6 @@ def _separate_callers(registry, hook):
         others = [plugin for plugin in everyone if plugin is not implementation.plugin]
         callers.append((implementation.plugin_name, registry.subset_hook_caller(hook, others)))
     return callers
-
-
-def hook_names():
-    """The names of all hooks on the page ``hookspecs.py``."""
-    from rabbet.plugins import hookspecs
-
-    return [name for name, value in vars(hookspecs).items() if hasattr(value, "rabbet_spec")]
 
 
 class Nobody(dict):

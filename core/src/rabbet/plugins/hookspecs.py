@@ -8,7 +8,25 @@ Hooks are called around tracing and compiling, never when a compiled program run
 import pluggy
 
 hookspec = pluggy.HookspecMarker("rabbet")
-hookimpl = pluggy.HookimplMarker("rabbet")
+_marker = pluggy.HookimplMarker("rabbet")
+
+
+def hookimpl(function=None, **options):
+    """Decorator: marks a function of a hook plugin as the implementation of the hook of its name.
+
+    Args:
+      function: takes any of the hook's facts, by their names.
+      options: those of ``pluggy``: ``tryfirst=True``, ``trylast=True``, ``wrapper=True``.
+
+    Example:
+      >>> from rabbet.extend.hooks import hookimpl
+      >>> @hookimpl
+      ... def compile_finished(name, seconds):
+      ...     print(f"{name} took {seconds:.1f} s")
+      >>> compile_finished("step", 2.0)
+      step took 2.0 s
+    """
+    return _marker(function, **options)
 
 
 @hookspec
@@ -66,3 +84,8 @@ def device_lost(device, error):
 @hookspec
 def doctor_checks():
     """Checks for ``rabbet doctor``: an iterable of ``(label, ok, detail)``, two strings and a bool."""
+
+
+def hook_names():
+    """The names of all hooks on this page."""
+    return [name for name, value in globals().items() if hasattr(value, "rabbet_spec")]

@@ -30,6 +30,7 @@ from rabbet.messages.source_positions import stacklevel
 from rabbet.plugins import discovery, validation
 from rabbet.plugins.records import Record, cause, last_frames
 from rabbet.plugins.selection import Selection
+from rabbet.version import VERSION
 
 
 class PluginManager:
@@ -281,19 +282,16 @@ class PluginManager:
                 self._on_load(place)
 
 
-NAMESPACES = frozenset(["rabbet", "rabbet.experimental"])
-
-
 def source_places(module_name: str) -> list[str]:
     """The folders (or, for a plugin that is one module, the file) that hold an imported plugin's code.
 
-    That is the outermost package around the module that is not ``rabbet`` itself, ``rabbet.experimental``
-    nor a namespace, since those hold other people's code too.
+    That is the outermost package around the module that is not one of core's own in which plugins have
+    theirs, since those hold other people's code too.
     """
     for name in _with_parents(module_name):
         module = sys.modules.get(name)
         file = getattr(module, "__file__", None)
-        if name not in NAMESPACES and file:
+        if name not in discovery.NAMESPACES and file:
             return list(getattr(module, "__path__", [file]))
     return []
 
@@ -367,14 +365,12 @@ def default_manager() -> PluginManager:
 
     The settings are read once, here: which plugins exist cannot change under a running program.
     """
-    import rabbet
-
     selection = Selection.from_settings(
         os.environ.get("RABBET_PLUGINS"),
         os.environ.get("RABBET_DISABLE_PLUGINS"),
         os.environ.get("RABBET_PREFER"),
     )
-    return PluginManager(core_version=rabbet.__version__, selection=selection, on_load=_hide_from_tracebacks)
+    return PluginManager(core_version=VERSION, selection=selection, on_load=_hide_from_tracebacks)
 
 
 def _hide_from_tracebacks(place):

@@ -71,8 +71,7 @@ class Record:
     @property
     def package(self) -> str:
         """The distribution's name, or the import package's where no distribution is known."""
-        name = self.distribution and self.distribution.name
-        return name or discovery.package_of(self.entry_point)
+        return _stated(self.distribution, "name") or discovery.package_of(self.entry_point)
 
     @property
     def called(self) -> frozenset[str]:
@@ -82,12 +81,20 @@ class Record:
     @property
     def version(self) -> str:
         """The distribution's version; empty where it is not known."""
-        return self.distribution.version if self.distribution is not None else ""
+        return _stated(self.distribution, "version")
 
     @property
     def title(self) -> str:
         """``rabbet-autodiff 0.3.1 (rabbet_autodiff:grad)``."""
         return " ".join(part for part in (self.package, self.version, f"({self.value})") if part)
+
+
+def _stated(distribution, what) -> str:
+    """What the metadata of a distribution says of itself; empty where it says nothing or cannot be read."""
+    try:
+        return getattr(distribution, what, None) or ""
+    except Exception:
+        return ""
 
 
 def cause(error: BaseException) -> str:

@@ -69,7 +69,7 @@ def check_dtype(name, loaded):
 
 def check_rules(name, loaded):
     """Rules for a table: a ``RuleSet`` of the table's name, whose rules can be called as rules are."""
-    from rabbet.rules.tables import RuleSet
+    from rabbet.rules.rule_sets import RuleSet
 
     if not isinstance(loaded, RuleSet):
         return wrong_type(loaded, "RuleSet", "transform", f'rules = RuleSet("{name}")')
@@ -106,9 +106,9 @@ def check_pass(name, loaded):
 
 def check_hooks(name, loaded):
     """Hook implementations: a module or an object with functions marked as such, of hooks that there are."""
-    from rabbet.plugins import hooks
+    from rabbet.plugins import hookspecs
 
-    known, found = hooks.hook_names(), []
+    known, found = hookspecs.hook_names(), []
     for attribute in dir(loaded):
         if getattr(getattr(loaded, attribute, None), "rabbet_impl", None) is not None:
             found.append(attribute)

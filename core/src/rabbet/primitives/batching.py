@@ -13,7 +13,13 @@ def size_of(*batched):
 
 
 def move_axis(x, source, destination):
-    """``x`` with the dimension ``source`` moved to ``destination``; ``x`` itself if it is there."""
+    """``x`` with the dimension ``source`` moved to ``destination``; ``x`` itself if it is there.
+
+    Example:
+      >>> from rabbet.extend.primitive import move_axis
+      >>> move_axis(np.ones((2, 3, 4)), 0, 2).shape
+      (3, 4, 2)
+    """
     if source == destination:
         return x
     order = [i for i in range(typeof(x).ndim) if i != source]
@@ -22,7 +28,13 @@ def move_axis(x, source, destination):
 
 
 def new_axis(x, axis, size):
-    """``x`` repeated along a new dimension at ``axis``."""
+    """``x`` repeated along a new dimension at ``axis``.
+
+    Example:
+      >>> from rabbet.extend.primitive import new_axis
+      >>> new_axis(np.ones((2, 3)), 1, 5).shape
+      (2, 5, 3)
+    """
     aval = typeof(x)
     full = (*aval.shape[:axis], size, *aval.shape[axis:])
     dims = tuple([i if i < axis else i + 1 for i in range(aval.ndim)])

@@ -8,7 +8,7 @@ hook.
 from rabbet.lowering.known_values import Known
 from rabbet.lowering.regions import Region, types_of
 from rabbet.primitives import transposition, zeros
-from rabbet.program.jaxpr import evaluate
+from rabbet.program.jaxpr import consts_as_inputs, evaluate
 from rabbet.rules.payloads import Linear, Zero
 from rabbet.rules.primitive import Primitive
 from rabbet.trace import bodies
@@ -66,16 +66,26 @@ def body_cond(op, interpreter, args):
     outs = None
     for branch in branches:
         _, found, _ = bodies.interpret(interpreter, branch, structures, avals)
-        outs = found if outs is None else bodies.join_all(interpreter, outs, found)
+        outs = found if outs is None else bodies.join_structures(interpreter, outs, found)
     made = [bodies.interpret(interpreter, branch, structures, avals, outputs=outs) for branch in branches]
     consts = [c for _, _, captured in made for c in captured]
-    widened = with_all_consts([body for body, _, _ in made], [len(captured) for _, _, captured in made])
+    widened = share_consts([body for body, _, _ in made], [len(captured) for _, _, captured in made])
     results = cond(index, *consts, *leaves[1:], branches=tuple(widened))
     return bodies.put_together(interpreter, outs, results)
 
 
-def with_all_consts(programs, counts):
-    """Programs that capture different arrays, as programs that take those of all and then the operands."""
+def share_consts(programs, counts):
+    """Programs that capture different arrays, as programs that take those of all and then the operands.
+
+    Example:
+      >>> from rabbet.extend.bodies import share_consts
+      >>> from rabbet.extend.passes import consts_as_inputs, stage
+      >>> one, two = rb.device_put(np.float32(1)), rb.device_put(np.float32(2))
+      >>> made = [stage(lambda x, c=c: [x + c], [rb.typeof(one)]) for c in (one, two)]
+      >>> programs = share_consts([consts_as_inputs(c) for c in made], [len(c.consts) for c in made])
+      >>> [len(program.invars) for program in programs]
+      [3, 3]
+    """
     if not any(counts):
         return programs
     out = []
@@ -95,14 +105,27 @@ def with_all_consts(programs, counts):
 def transpose_cond(op, cts, index, *operands):
     linear = tuple([type(x) is Linear for x in operands])
     nonzero = tuple([type(ct) is not Zero for ct in cts])
-    branches = tuple([transposed_whole(branch, linear, nonzero) for branch in op.params["branches"]])
+    made = [fully_transposed(branch, linear, nonzero) for branch in op.params["branches"]]
+    captured = [c for closed in made for c in closed.consts]
+    branches = tuple(share_consts([consts_as_inputs(c) for c in made], [len(c.consts) for c in made]))
     known = [x for x in operands if type(x) is not Linear]
-    results = iter(cond(index, *known, *[ct for ct in cts if type(ct) is not Zero], branches=branches))
+    given = [ct for ct in cts if type(ct) is not Zero]
+    results = iter(cond(index, *captured, *known, *given, branches=branches))
     return None, *[next(results) if lin else None for lin in linear]
 
 
-def transposed_whole(jaxpr, linear, nonzero):
-    """The transposed program with a cotangent for every linear input, zeros where none arises."""
+def fully_transposed(jaxpr, linear, nonzero):
+    """The transposed program, a ``ClosedJaxpr``, with a cotangent for every linear input, zeros where none
+    arises; its constants are what derivative rules close over.
+
+    Example:
+      >>> from rabbet.extend.bodies import fully_transposed
+      >>> from rabbet.extend.passes import evaluate, stage
+      >>> program = stage(lambda x, y: [3.0 * x], [rb.typeof(np.float32(1))] * 2).jaxpr
+      >>> backwards, _ = fully_transposed(program, (True, True), (True,))
+      >>> [float(ct) for ct in evaluate(backwards, [np.float32(2)])]
+      [6.0, 0.0]
+    """
 
     def make():
         known = [v.aval for v, lin in zip(jaxpr.invars, linear, strict=True) if not lin]
@@ -114,9 +137,11 @@ def transposed_whole(jaxpr, linear, nonzero):
                 jaxpr, linear, args[: len(known)], nonzero, args[len(known) :]
             )
             return [
-                zeros.full(a.strong(), 0) if r is None else r for r, a in zip(results, targets, strict=True)
+                zeros.full_of_type(a.strong(), 0) if r is None else r
+                for r, a in zip(results, targets, strict=True)
             ]
 
-        return stage(flat, known + given, f"transpose_{jaxpr.name}").jaxpr
+        return stage(flat, known + given, f"transpose_{jaxpr.name}")
 
-    return jaxpr.once(("transposed whole", linear, nonzero), make)
+    key = "transposed whole", linear, nonzero
+    return transposition.lasting(jaxpr, key, jaxpr.once(key, make))

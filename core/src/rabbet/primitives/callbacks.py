@@ -7,7 +7,7 @@ through the runtime. Both ways the results are checked before anybody reads thei
 from rabbet import tree
 from rabbet.errors import MissingRule
 from rabbet.lowering.extended import EXTENDED, as_it_is
-from rabbet.lowering.host_callbacks import write_call
+from rabbet.lowering.host_callbacks import write_python_call
 from rabbet.primitives import batching, loops, shape, zeros
 from rabbet.program.avals import ShapedArray
 from rabbet.program.context import Context, context
@@ -62,7 +62,7 @@ def lower_callback(op, *names):
         )
     callback, out_avals = op["callback"], tuple(op.out_avals)
     (effect,) = op.primitive.effects_of(op.params) or (None,)
-    return write_call(op, lambda arrays: callback.call(arrays, out_avals), names, effect)
+    return write_python_call(op, lambda arrays: callback.call(arrays, out_avals), names, effect)
 
 
 for _primitive in (pure_callback, io_callback, debug_callback):
@@ -169,7 +169,7 @@ def unrolled(op, operands):
     mapped = [b if b.axis is None else batching.move_axis(b.value, b.axis, 0) for b in operands]
     if not size:
         avals = [a.update(shape=(0, *a.shape)) for a in op.params.get("out_avals", ())]
-        return [Batched(zeros.full(a, 0), 0) for a in avals]
+        return [Batched(zeros.full_of_type(a, 0), 0) for a in avals]
     calls = [
         op(*[x.value if type(x) is Batched else loops.element(x, i) for x in mapped]) for i in range(size)
     ]

@@ -25,9 +25,16 @@ jit = Primitive(
 )
 
 
-def call_of(jaxpr, name, inline=False):
+def call_op(jaxpr, name, inline=False):
     """The operator that calls ``jaxpr``; the same object each time, so that what was compiled for it is
     found again.
+
+    Example:
+      >>> from rabbet.extend.passes import stage
+      >>> from rabbet.extend.primitive import call_op
+      >>> program = stage(lambda x: [lax.mul(x, x)], [rb.typeof(1.0)]).jaxpr
+      >>> call_op(program, "square")(3.0)
+      [Array(9., dtype=float32, weak_type=True)]
     """
     return jaxpr.once(("jit", name, inline), lambda: jit.op(jaxpr=jaxpr, name=name, inline=inline))
 
@@ -39,17 +46,17 @@ def lower_jit(op, *names):
 
 @jit.rule("body")
 def body_jit(op, interpreter, args):
-    body, operands, finish = bodies.through(interpreter, op.params["jaxpr"], args)
-    return finish(call_of(body, op.params["name"], op.params.get("inline", False))(*operands))
+    body, operands, finish = bodies.interpret_call(interpreter, op.params["jaxpr"], args)
+    return finish(call_op(body, op.params["name"], op.params.get("inline", False))(*operands))
 
 
 @jit.rule("transpose")
 def transpose_jit(op, cts, *operands):
     linear = tuple([type(x) is Linear for x in operands])
     nonzero = tuple([type(ct) is not Zero for ct in cts])
-    body, produced = transposition.transposed(op.params["jaxpr"], linear, nonzero)
+    body, produced, captured = transposition.transposed_program(op.params["jaxpr"], linear, nonzero)
     known = [x for x in operands if type(x) is not Linear]
-    call = call_of(body, f"transpose_{op.params['name']}", op.params.get("inline", False))
-    results = iter(call(*known, *[ct for ct in cts if type(ct) is not Zero]))
+    call = call_op(body, f"transpose_{op.params['name']}", op.params.get("inline", False))
+    results = iter(call(*captured, *known, *[ct for ct in cts if type(ct) is not Zero]))
     kept = iter(produced)
     return tuple([next(results) if lin and next(kept) else None for lin in linear])

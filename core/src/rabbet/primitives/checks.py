@@ -3,7 +3,7 @@
 from rabbet import dtypes, primitives
 from rabbet.messages.source_positions import describe_function
 from rabbet.program.avals import ShapedArray
-from rabbet.program.effects import listed
+from rabbet.program.effects import effect_names
 from rabbet.rules.primitive import ShapesDiffer
 from rabbet.trace.interpreter import typeof
 
@@ -44,7 +44,7 @@ def no_effects(name, program, function):
     if program.effects:
         raise TypeError(
             f"{name} takes a function that only computes; {describe_function(function)} has effects "
-            f"({listed(program.effects)}), and how often and in which order it is called is not fixed. "
+            f"({effect_names(program.effects)}), and how often and in which order it is called is not fixed. "
             "lax.scan and lax.fori_loop have an order"
         )
 
@@ -62,7 +62,24 @@ def same_dtype(name, *avals):
 
 
 def elementwise_aval(name, *avals):
-    """The aval of an elementwise result: one shape, scalars aside; one dtype; weak if all are."""
+    """The type of an elementwise result: one shape, scalars aside; one dtype; weak if all are.
+
+    For shape rules. Where callers give arrays of one rank with sizes of 1, the operands are spread and the
+    rule is asked again.
+
+    Args:
+      name: of the primitive, for messages.
+      avals: the types of its operands.
+
+    Raises:
+      TypeError: shapes or dtypes differ.
+
+    Example:
+      >>> from rabbet.extend.primitive import ShapedArray, elementwise_aval
+      >>> row, number = ShapedArray((3,), "float32"), ShapedArray((), "float32")
+      >>> elementwise_aval("hypot", row, number) is row
+      True
+    """
     first = avals[0]
     if len(avals) == 1:
         return first

@@ -25,7 +25,16 @@ from rabbet.rules.tables import RuleTable
 from rabbet.trace.interpreter import typeof
 
 collective = RuleTable(
-    "collective", doc="(op, *batched) -> Batched; the batch dimension is the axis that op communicates along"
+    "collective",
+    doc="""(op, *batched) -> Batched; the batch dimension is the axis that op communicates along
+
+    Example:
+      >>> from rabbet.extend.primitive import Batched, psum
+      >>> from rabbet.extend.transform import collective
+      >>> members = Batched(np.float32([1, 2, 3]), 0)
+      >>> float(collective.lookup(psum)(psum.op(axis="i", size=3, groups=None), members).value)
+      6.0
+    """,
 )
 
 INDEX = dtypes.canonicalize("int32")
@@ -278,7 +287,7 @@ def permute_members(op, x):
     stacked = at(x, 0, size)
     if len(source) < size:
         one = typeof(stacked)
-        nothing = zeros.full(one.update(shape=(1, *one.shape[1:])), 0)
+        nothing = zeros.full_of_type(one.update(shape=(1, *one.shape[1:])), 0)
         stacked = shape.concatenate(stacked, nothing, dimension=0)
     return Batched(rows(stacked, [source.get(i, size) for i in range(size)]), 0)
 

@@ -6,7 +6,7 @@ from rabbet import dtypes
 from rabbet.primitives import batching, checks, zeros
 from rabbet.primitives.checks import FLOATS, INEXACT
 from rabbet.program.avals import ShapedArray
-from rabbet.rules.payloads import Batched, Dual, Linear, zero_for
+from rabbet.rules.payloads import Batched, Dual, Linear, zero_tangent
 from rabbet.rules.primitive import Primitive
 from rabbet.trace.interpreter import typeof
 
@@ -51,7 +51,7 @@ def lower_convert(op, x):
 def jvp_convert(op, x):
     out = op(x.primal)
     if dtypes.kind(typeof(out).dtype) not in "fc":
-        return Dual(out, zero_for(typeof(out)))
+        return Dual(out, zero_tangent(typeof(out)))
     return Dual(out, convert_element_type(x.tangent, new_dtype=op.params["new_dtype"], weak_type=False))
 
 
@@ -159,7 +159,7 @@ conj = Primitive(
 @conj.decompose
 def conj_by_parts(op, x):
     if typeof(x).dtype.kind != "c":
-        return complex(x, zeros.full(typeof(x), 0))
+        return complex(x, zeros.full_of_type(typeof(x), 0))
     from rabbet.primitives.elementwise import neg
 
     return complex(real(x), neg(imag(x)))
@@ -169,14 +169,14 @@ def conj_by_parts(op, x):
 # part" is "as a real number", and that of "imaginary part" is multiplication by -i.
 @real.rule("transpose")
 def transpose_real(op, ct, x):
-    return (complex(ct, zeros.full(typeof(ct), 0)),)
+    return (complex(ct, zeros.full_of_type(typeof(ct), 0)),)
 
 
 @imag.rule("transpose")
 def transpose_imag(op, ct, x):
     from rabbet.primitives.elementwise import neg
 
-    return (complex(zeros.full(typeof(ct), 0), neg(ct)),)
+    return (complex(zeros.full_of_type(typeof(ct), 0), neg(ct)),)
 
 
 @complex.rule("transpose")

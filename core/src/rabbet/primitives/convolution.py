@@ -161,7 +161,7 @@ def transpose_conv(op, ct, x, w):
 def _checked(op, ct, aval, other, cotangent):
     """A cotangent in the dtype of its operand; nothing is convolved where something is empty."""
     if not aval.size or not typeof(other).size or not typeof(ct).size:
-        return zeros.full(aval.strong(), 0)
+        return zeros.full_of_type(aval.strong(), 0)
     dtype = dtypes.promote_types(typeof(ct).dtype, typeof(other).dtype)
     out = cotangent(op.params, convert.to_dtype(ct, dtype), aval, convert.to_dtype(other, dtype))
     return convert.to_dtype(out, aval.dtype)
@@ -240,7 +240,7 @@ def cotangent_of_points(params, ct, aval, x):
         ones, for_spatial(params["window_strides"], 1), for_spatial(params["padding"], (0, 0)),
         for_spatial(params["lhs_dilation"], 1), ones,
     )  # fmt: skip
-    zero = zeros.full(typeof(x).update(shape=(), weak_type=False), 0)
+    zero = zeros.full_of_type(typeof(x).update(shape=(), weak_type=False), 0)
     (seen,) = windows.patches(x, zero, window)
     summed = (lhs_spec[0], *lhs_spec[2:]), (out_spec[0], *out_spec[2:])
     exact = {"precision": params.get("precision"), "preferred_element_type": None}
@@ -299,7 +299,7 @@ def _no_examples(op, *operands):
         for a, b in zip(avals, operands, strict=True)
     ]
     out = op.out(tuple([a.update(shape=s) for a, s in zip(avals, shapes, strict=True)]))
-    return Batched(zeros.full(out.update(shape=(0, *out.shape), weak_type=False), 0), 0)
+    return Batched(zeros.full_of_type(out.update(shape=(0, *out.shape), weak_type=False), 0), 0)
 
 
 def within_groups(b, d, groups):

@@ -106,7 +106,7 @@ def by_rows(primitive, params, step, start, x):
     aval, axis = typeof(x), params["axis"]
     n = aval.shape[axis]
     order = (axis, *[d for d in range(aval.ndim) if d != axis])
-    neutral = zeros.full(aval.update(shape=(), weak_type=False), start(aval.dtype))
+    neutral = zeros.full_of_type(aval.update(shape=(), weak_type=False), start(aval.dtype))
     x = shape.transpose(x, permutation=order)
     x = shape.rev(x, dimensions=(0,)) if params["reverse"] else x
     rest = typeof(x).shape[1:]
@@ -115,7 +115,7 @@ def by_rows(primitive, params, step, start, x):
     x = shape.pad(x, neutral, padding_config=((0, rows * ROW - n, 0), *none))
     x = shape.reshape(x, new_sizes=(rows, ROW, *rest))
     across = (1, 0, *range(2, len(rest) + 2))
-    first = zeros.full(typeof(x).update(shape=(rows, *rest), weak_type=False), start(aval.dtype))
+    first = zeros.full_of_type(typeof(x).update(shape=(rows, *rest), weak_type=False), start(aval.dtype))
     column = typeof(first)
     body = stage(lambda a, b: [step(a, b)] * 2, [column, column], primitive.name).jaxpr
     ends, within = primitives.loops.scan(
@@ -155,7 +155,7 @@ def log_add_exp(a, b):
     if typeof(a).dtype.kind == "c":
         return complex_log_add_exp(a, b)
     apart = elementwise.sub(a, b)
-    apart = logic.select_n(logic.ne(apart, apart), powers.abs(apart), zeros.full(typeof(apart), 0))
+    apart = logic.select_n(logic.ne(apart, apart), powers.abs(apart), zeros.full_of_type(typeof(apart), 0))
     return elementwise.add(elementwise.max(a, b), elementwise.log1p(elementwise.exp(elementwise.neg(apart))))
 
 
@@ -165,7 +165,7 @@ def complex_log_add_exp(a, b):
     behind = logic.lt(x, y)
     larger, smaller = logic.select_n(behind, a, b), logic.select_n(behind, b, a)
     apart = elementwise.sub(smaller, larger)
-    none = zeros.full(typeof(x), 0)
+    none = zeros.full_of_type(typeof(x), 0)
     apart = convert.complex(logic.select_n(logic.eq(x, y), convert.real(apart), none), convert.imag(apart))
     return elementwise.add(larger, elementwise.log1p(elementwise.exp(apart)))
 
@@ -187,7 +187,7 @@ def transpose_cumsum(op, ct, x):
 def jvp_cumprod(op, x):
     """``d out[i] = x[i] * d out[i-1] + out[i-1] * d x[i]``: no division, so zeros do no harm."""
     out = op(x.primal)
-    one = zeros.full(typeof(out).update(shape=(), weak_type=False), 1)
+    one = zeros.full_of_type(typeof(out).update(shape=(), weak_type=False), 1)
     before = previous(op, out, one)
     return Dual(out, recurrence(x.primal, elementwise.mul(x.tangent, before), **op.params))
 
@@ -196,13 +196,13 @@ def jvp_cumprod(op, x):
 def jvp_cumlogsumexp(op, x):
     """``d out[i] = exp(out[i-1] - out[i]) * d out[i-1] + exp(x[i] - out[i]) * d x[i]``: weights up to 1."""
     out = op(x.primal)
-    nothing = zeros.full(typeof(out).update(shape=(), weak_type=False), -np.inf)
+    nothing = zeros.full_of_type(typeof(out).update(shape=(), weak_type=False), -np.inf)
 
     def weight(part):
         # Two equal infinities weigh 1; -inf for both means that there is nothing yet, and its weight does
         # not matter.
         apart = logic.select_n(
-            logic.eq(part, out), elementwise.sub(part, out), zeros.full(typeof(out).strong(), 0)
+            logic.eq(part, out), elementwise.sub(part, out), zeros.full_of_type(typeof(out).strong(), 0)
         )
         return elementwise.exp(apart)
 
@@ -233,7 +233,7 @@ def jvp_cumulative_extreme(op, x):
     axis, reverse = op.params["axis"], op.params["reverse"]
     here = logic.bitwise_or(logic.eq(x.primal, out), logic.ne(x.primal, x.primal))
     indices = shape.iota(dtype=np.dtype("int32"), shape=typeof(out).shape, dimension=axis)
-    nowhere = zeros.full(typeof(indices), typeof(out).shape[axis] if reverse else -1)
+    nowhere = zeros.full_of_type(typeof(indices), typeof(out).shape[axis] if reverse else -1)
     nearest = (cummin if reverse else cummax)(
         logic.select_n(here, nowhere, indices), axis=axis, reverse=reverse
     )
@@ -286,7 +286,7 @@ def _slice_along(x, axis, start, stop, stride):
 
 def _interleave(even, odd, axis, n):
     """``even[0], odd[0], even[1], ...``, n elements: both spread with zeros in the gaps and added."""
-    zero = zeros.full(typeof(even).update(shape=(), weak_type=False), 0)
+    zero = zeros.full_of_type(typeof(even).update(shape=(), weak_type=False), 0)
 
     def spread(x, low):
         high = n - low - (2 * typeof(x).shape[axis] - 1)

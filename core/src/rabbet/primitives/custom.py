@@ -15,11 +15,11 @@ from it (``RuleTable.derived_from``), the function is staged and becomes an equa
 
 from rabbet.primitives import transposition
 from rabbet.program.context import Context, context
-from rabbet.program.jaxpr import evaluate, open_consts
+from rabbet.program.jaxpr import consts_as_inputs, evaluate
 from rabbet.rules.payloads import Linear, Zero
 from rabbet.rules.primitive import Primitive
 from rabbet.trace import bodies, carrying, named_axes
-from rabbet.trace.carrying import is_mine
+from rabbet.trace.carrying import is_tracer_of
 from rabbet.trace.interpreter import typeof
 from rabbet.trace.staging import stage
 
@@ -53,11 +53,17 @@ def call(function, rules, args, name):
       rules: dict from the name of a rule table to a ``CustomRule``.
       args: arrays.
       name: for messages and programs.
+
+    Example:
+      >>> from rabbet.extend.transform import PayloadRule, call_with_rules
+      >>> rules = {"pairs": PayloadRule(lambda interpreter, payloads: payloads)}
+      >>> float(call_with_rules(lambda x: [x * 2.0], rules, [np.float32(3)], "double")[0])
+      6.0
     """
     interpreter = context.interpreter
     while not is_bottom(interpreter):
         rule = interpreter.custom_rule(rules)
-        mine = any(is_mine(a, interpreter) for a in args)
+        mine = any(is_tracer_of(a, interpreter) for a in args)
         if rule is not None and mine:
             return at(interpreter.parent, rule.apply, interpreter, rules, args, name, None)
         if rule is not None or (not mine and interpreter.concerns_only_its_own):
@@ -71,7 +77,10 @@ def call(function, rules, args, name):
 
 def survive(interpreter, rules):
     """Whether rules for other tables are to be had after this interpreter, too."""
-    return any(rule.survives(interpreter) for rule in rules.values()) or bodies.follows(interpreter, rules)
+    for rule in rules.values():
+        if rule.survives(interpreter):
+            return True
+    return bodies.follows(interpreter, rules)
 
 
 def is_bottom(interpreter):
@@ -82,7 +91,7 @@ def is_bottom(interpreter):
 def staged(function, rules, args, name):
     """The call as an equation; what the function captured becomes its first operands."""
     closed = stage(function, [typeof(a) for a in args], name)
-    return bind([*closed.consts, *args], open_consts(closed), rules, len(closed.consts), name)
+    return bind([*closed.consts, *args], consts_as_inputs(closed), rules, len(closed.consts), name)
 
 
 def bind(operands, body, rules, consts, name):
@@ -90,7 +99,7 @@ def bind(operands, body, rules, consts, name):
     interpreter = context.interpreter
     names = named_axes.used_in(body) if context.axes else ()
     while interpreter.parent is not None and not (
-        interpreter.threads or interpreter.binds(names) or any(is_mine(a, interpreter) for a in operands)
+        interpreter.threads or interpreter.binds(names) or any(is_tracer_of(a, interpreter) for a in operands)
     ):
         interpreter = interpreter.parent
     if is_bottom(interpreter):
@@ -123,7 +132,7 @@ def body_custom_call(op, interpreter, args):
             refuse_moving(interpreter, x, name)
         return rule.apply(interpreter, rules, args[n:], name, op.params["jaxpr"].out_avals)
     if bodies.follows(interpreter, rules):
-        return bodies.by_model(interpreter, op, args)
+        return bodies.apply_derived_rule(interpreter, op, args)
     if not is_bottom(interpreter.parent) and survive(interpreter, rules):
         made = carrying.through(interpreter, op, args)
         return made.finish(bind(made.operands, made.body, made.rules, made.consts, name))
@@ -132,7 +141,7 @@ def body_custom_call(op, interpreter, args):
 
 def refuse_moving(interpreter, x, name):
     """Refuse a captured value that is being transformed: the rule cannot see it."""
-    if is_mine(x, interpreter):
+    if is_tracer_of(x, interpreter):
         raise TypeError(
             f"{name!r} has a rule of its own for {interpreter.describe()} and closes over a value that is "
             f"being transformed, of type {typeof(x).str_short()}; make that value an argument, so that the "

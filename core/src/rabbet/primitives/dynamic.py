@@ -7,7 +7,7 @@ from rabbet.primitives import batching, checks, gather, scatter, shape, zeros
 from rabbet.primitives.gather import CLIP, GatherDimensionNumbers
 from rabbet.primitives.scatter import ScatterDimensionNumbers
 from rabbet.primitives.shape import ints
-from rabbet.rules.payloads import Batched, Dual, Linear, Zero, tangent_aval, zero_for
+from rabbet.rules.payloads import Batched, Dual, Linear, Zero, tangent_aval, zero_tangent
 from rabbet.rules.primitive import Primitive
 from rabbet.trace.interpreter import typeof
 
@@ -64,12 +64,14 @@ def lower_dynamic_slice(op, x, *starts):
 def jvp_dynamic_slice(op, x, *starts):
     at = [s.primal for s in starts]
     out = op(x.primal, *at)
-    return Dual(out, zero_for(typeof(out)) if type(x.tangent) is Zero else op(x.tangent, *at))
+    return Dual(out, zero_tangent(typeof(out)) if type(x.tangent) is Zero else op(x.tangent, *at))
 
 
 @dynamic_slice.rule("transpose")
 def transpose_dynamic_slice(op, ct, x, *starts):
-    return dynamic_update_slice(zeros.full(tangent_aval(x.aval), 0), ct, *starts), *[None for _ in starts]
+    return dynamic_update_slice(zeros.full_of_type(tangent_aval(x.aval), 0), ct, *starts), *[
+        None for _ in starts
+    ]
 
 
 @dynamic_slice.rule("batch")
@@ -78,7 +80,7 @@ def batch_dynamic_slice(op, x, *starts):
     if all(s.axis is None for s in starts):
         axis, n = x.axis, batching.size_of(x)
         at = [s.value for s in starts]
-        zero = zeros.full(typeof(at[0]).strong(), 0) if at else 0
+        zero = zeros.full_of_type(typeof(at[0]).strong(), 0) if at else 0
         return Batched(
             dynamic_slice(
                 x.value, *at[:axis], zero, *at[axis:], slice_sizes=(*sizes[:axis], n, *sizes[axis:])
@@ -134,7 +136,7 @@ def jvp_dynamic_update_slice(op, x, update, *starts):
     at = [s.primal for s in starts]
     out = op(x.primal, update.primal, *at)
     if type(x.tangent) is Zero and type(update.tangent) is Zero:
-        return Dual(out, zero_for(typeof(out)))
+        return Dual(out, zero_tangent(typeof(out)))
     return Dual(out, op(zeros.instantiate(x.tangent), zeros.instantiate(update.tangent), *at))
 
 
@@ -143,7 +145,7 @@ def transpose_dynamic_update_slice(op, ct, x, update, *starts):
     size = typeof(update) if type(update) is not Linear else update.aval
     of_x = of_update = None
     if type(x) is Linear:
-        of_x = op(ct, zeros.full(size.update(dtype=typeof(ct).dtype, weak_type=False), 0), *starts)
+        of_x = op(ct, zeros.full_of_type(size.update(dtype=typeof(ct).dtype, weak_type=False), 0), *starts)
     if type(update) is Linear:
         of_update = dynamic_slice(ct, *starts, slice_sizes=size.shape)
     return of_x, of_update, *[None for _ in starts]
@@ -155,7 +157,7 @@ def batch_dynamic_update_slice(op, x, update, *starts):
     value = batching.at(x, 0, size)
     if all(s.axis is None for s in starts):
         at = [s.value for s in starts]
-        zero = zeros.full(typeof(at[0]).strong(), 0) if at else 0
+        zero = zeros.full_of_type(typeof(at[0]).strong(), 0) if at else 0
         return Batched(op(value, batching.at(update, 0, size), zero, *at), 0)
     indices = gather_indices(starts)
     dims = tuple(range(len(starts)))

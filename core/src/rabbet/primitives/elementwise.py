@@ -14,20 +14,21 @@ from rabbet import dtypes, primitives
 from rabbet.primitives import accuracy as accuracies
 from rabbet.primitives import checks, zeros
 from rabbet.primitives.checks import FLOATS, INEXACT, NUMBERS
-from rabbet.rules.payloads import Dual, Linear, Zero, zero_for
+from rabbet.rules.payloads import Dual, Linear, Zero, zero_tangent
 from rabbet.rules.primitive import Primitive
 from rabbet.trace.interpreter import typeof
 
 
-def unary(name, hlo, accepts, *, kinds=(), derivative=None, tolerant=False, doc=""):
+def unary(name, hlo, accepts, *, kinds=(), derivative=None, own_jvp=False, tolerant=False, doc=""):
     """Make a unary elementwise primitive.
 
     Args:
       name: the primitive's name.
-      hlo: the StableHLO (or CHLO) operation.
+      hlo: the StableHLO (or CHLO) operation; None: the rule for ``lower``, or the parts, follow the call.
       accepts: the dtype kinds it takes, letters of ``checks``.
       kinds: kinds besides elementwise, more specific first.
       derivative: ``(x, out) -> d out / d x``, or None where it is zero or there is none.
+      own_jvp: True: the rule for ``jvp`` follows the call.
       tolerant: True: there is a parameter ``accuracy``, an ``AccuracyMode`` or a ``Tolerance``.
     """
 
@@ -42,13 +43,14 @@ def unary(name, hlo, accepts, *, kinds=(), derivative=None, tolerant=False, doc=
     rule = tolerant_abstract if tolerant else abstract
     primitive = Primitive(name, rule, kinds=(*kinds, "elementwise"), operands=("x",), doc=doc)
 
-    @primitive.rule("lower")
     def lower_unary(op, x):
         if hlo[0] == "c":
             return op.emit(f"{hlo} {x} : {op.out.mlir} -> {op.out.mlir}")
         asked = accuracies.attribute(op.params.get("accuracy"))
         return op.emit(f"{hlo} {x}{asked} : {op.out.mlir}")
 
+    if hlo is not None:
+        primitive.rule("lower")(lower_unary)
     if derivative is not None:
 
         @primitive.rule("jvp")
@@ -56,7 +58,7 @@ def unary(name, hlo, accepts, *, kinds=(), derivative=None, tolerant=False, doc=
             out = op(x.primal)
             return Dual(out, mul(x.tangent, derivative(x.primal, out)))
 
-    elif "linear" not in kinds:
+    elif not own_jvp and "linear" not in kinds:
         primitive.rule("jvp")(zeros.no_tangent)
     return primitive
 
@@ -79,7 +81,8 @@ class Product(Primitive):
 
 
 def binary(
-    name, hlo, accepts, *, kinds=(), partials=None, own_jvp=False, operands=("x", "y"), doc="", made=Primitive
+    name, hlo, accepts, *, kinds=(), partials=None, own_jvp=False, operands=("x", "y"), doc="",
+    made=Primitive, complex_pick=None,
 ):  # fmt: skip
     """Make a binary elementwise primitive.
 
@@ -89,6 +92,8 @@ def binary(
       own_jvp: True: the rule for ``jvp`` follows the call.
       operands: their names.
       made: the class of the primitive.
+      complex_pick: the function of ``complex_order`` by which complex operands are lowered, where the
+        operation does not take them.
     """
 
     def abstract(x, y):
@@ -103,6 +108,9 @@ def binary(
         out = op.out
         if a.shape != b.shape:
             x, y = op.broadcast_operand(x, a, out.shape), op.broadcast_operand(y, b, out.shape)
+        if complex_pick is not None and out.dtype.kind == "c":
+            pick = getattr(primitives.complex_order, complex_pick)
+            return op.write(lambda x, y: [pick(x, y)], [out.strong()] * 2, [x, y])[0]
         return op.emit(f"{hlo} {x}, {y} : {out.mlir}")
 
     if partials is not None:
@@ -110,7 +118,7 @@ def binary(
         @primitive.rule("jvp")
         def jvp_binary(op, x, y):
             out = op(x.primal, y.primal)
-            tangent = zero_for(typeof(out))
+            tangent = zero_tangent(typeof(out))
             for operand, partial in zip((x, y), partials, strict=True):
                 if type(operand.tangent) is not Zero:
                     term = mul(operand.tangent, partial(x.primal, y.primal, out))
@@ -242,32 +250,17 @@ max = binary(  # the field's name
     "max", "stablehlo.maximum", NUMBERS + "b", kinds=("increasing",),
     partials=(_share_of_larger, lambda x, y, out: _share_of_larger(y, x, out)),
     doc="the larger of x and y; NaN if either is; complex numbers by their real parts first",
+    complex_pick="larger",  # StableHLO compares real parts only
 )  # fmt: skip
 min = binary(  # the field's name
     "min", "stablehlo.minimum", NUMBERS + "b", kinds=("increasing",),
     partials=(_share_of_smaller, lambda x, y, out: _share_of_smaller(y, x, out)),
     doc="the smaller of x and y; NaN if either is; complex numbers by their real parts first",
+    complex_pick="smaller",
 )  # fmt: skip
 
 
-def by_order(primitive, pick):
-    """Lower complex ``max`` or ``min`` by ``pick``'s operations; StableHLO compares real parts only."""
-    simple = primitive.rules.pop("lower")
-
-    @primitive.rule("lower")
-    def lower_extreme(op, x, y):
-        if op.out.dtype.kind != "c":
-            return simple(op, x, y)
-        a, b = op.in_avals
-        both = [op.broadcast_operand(x, a, op.out.shape), op.broadcast_operand(y, b, op.out.shape)]
-        of = primitives.complex_order
-        return op.write(lambda x, y: [getattr(of, pick)(x, y)], [op.out.strong()] * 2, both)[0]
-
-
-by_order(max, "larger")
-by_order(min, "smaller")
-sign = unary("sign", "", NUMBERS, doc="-1, 0 or 1; x / |x| for complex x")
-sign.rules.clear()
+sign = unary("sign", None, NUMBERS, own_jvp=True, doc="-1, 0 or 1; x / |x| for complex x")
 
 
 @sign.rule("lower")
@@ -287,14 +280,14 @@ def jvp_sign(op, x):
     out = op(x.primal)
     aval = typeof(out)
     if aval.dtype.kind != "c":
-        return Dual(out, zero_for(aval))
+        return Dual(out, zero_tangent(aval))
     convert, logic, powers = primitives.convert, primitives.logic, primitives.powers
     size = powers.abs(x.primal)
     nowhere = logic.eq(size, 0.0)
-    size = logic.select_n(nowhere, size, zeros.full(typeof(size).strong(), 1))
+    size = logic.select_n(nowhere, size, zeros.full_of_type(typeof(size).strong(), 1))
     along = convert.real(mul(convert.conj(out), x.tangent))
     across = sub(x.tangent, mul(out, convert.to_dtype(along, aval.dtype)))
-    across = logic.select_n(nowhere, across, zeros.full(aval.strong(), 0))
+    across = logic.select_n(nowhere, across, zeros.full_of_type(aval.strong(), 0))
     return Dual(out, div(across, convert.to_dtype(size, aval.dtype)))
 
 

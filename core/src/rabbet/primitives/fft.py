@@ -95,7 +95,7 @@ def transpose_fft(op, ct, x):
         return (op(ct),)
     size = float(prod(lengths))
     if not size:
-        return (zeros.full(x.aval.strong(), 0),)
+        return (zeros.full_of_type(x.aval.strong(), 0),)
     if fft_type is RFFT:
         spectrum = elementwise.mul(convert.conj(ct), copies(typeof(ct), lengths[-1], size, 0.5 * size))
         return (fft(spectrum, fft_type=IRFFT, fft_lengths=lengths),)
@@ -110,6 +110,6 @@ def copies(aval, length, one, two):
     last = aval.shape[-1]
     alone = last - (length % 2 == 0)
     scalar = aval.update(shape=(), weak_type=False)
-    between = zeros.full(scalar.update(shape=(alone - 1,)), two)
-    row = shape.pad(between, zeros.full(scalar, one), padding_config=((1, last - alone, 0),))
+    between = zeros.full_of_type(scalar.update(shape=(alone - 1,)), two)
+    row = shape.pad(between, zeros.full_of_type(scalar, one), padding_config=((1, last - alone, 0),))
     return shape.broadcast_in_dim(row, shape=aval.shape, broadcast_dimensions=(aval.ndim - 1,))

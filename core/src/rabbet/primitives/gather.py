@@ -15,7 +15,7 @@ from rabbet import dtypes
 from rabbet.primitives import batching, checks, inlining, logic, reductions, scatter, shape, zeros
 from rabbet.primitives.shape import ints
 from rabbet.program.avals import ShapedArray
-from rabbet.rules.payloads import Batched, Dual, Linear, Zero, zero_for
+from rabbet.rules.payloads import Batched, Dual, Linear, Zero, zero_tangent
 from rabbet.rules.primitive import Primitive
 from rabbet.trace.interpreter import typeof
 
@@ -170,7 +170,7 @@ def filled(params, x, indices):
     aval = typeof(out)
     outer = tuple([d for d in range(aval.ndim) if d not in numbers.offset_dims])
     mask = shape.broadcast_in_dim(inside, shape=aval.shape, broadcast_dimensions=outer)
-    return logic.select_n(mask, zeros.full(aval, fill), out)
+    return logic.select_n(mask, zeros.full_of_type(aval, fill), out)
 
 
 def in_bounds(indices, operand_shape, window_sizes, index_map):
@@ -180,7 +180,7 @@ def in_bounds(indices, operand_shape, window_sizes, index_map):
     low_enough = logic.le(indices, highest)
     ok = low_enough
     if aval.dtype.kind == "i":
-        ok = logic.bitwise_and(low_enough, logic.ge(indices, zeros.full(aval, 0)))
+        ok = logic.bitwise_and(low_enough, logic.ge(indices, zeros.full_of_type(aval, 0)))
     return reductions.reduce_and(ok, axes=(aval.ndim - 1,))
 
 
@@ -188,9 +188,9 @@ def highest_starts(aval, operand_shape, window_sizes, index_map):
     """The last position where a window fits, for each entry of index vectors; an array like the indices."""
     most = dtypes.iinfo(aval.dtype).max
     limits = [min(operand_shape[d] - window_sizes[d], most) for d in index_map]
-    columns = [zeros.full(ShapedArray((*aval.shape[:-1], 1), aval.dtype), limit) for limit in limits]
+    columns = [zeros.full_of_type(ShapedArray((*aval.shape[:-1], 1), aval.dtype), limit) for limit in limits]
     if not columns:
-        return zeros.full(aval.strong(), 0)
+        return zeros.full_of_type(aval.strong(), 0)
     return columns[0] if len(columns) == 1 else shape.concatenate(*columns, dimension=aval.ndim - 1)
 
 
@@ -213,7 +213,7 @@ def default_fill(dtype):
 def jvp_gather(op, x, indices):
     out = op(x.primal, indices.primal)
     if type(x.tangent) is Zero:
-        return Dual(out, zero_for(typeof(out)))
+        return Dual(out, zero_tangent(typeof(out)))
     return Dual(out, _without_fill(op)(x.tangent, indices.primal))
 
 
@@ -233,7 +233,7 @@ def transpose_gather(op, ct, x, indices):
         numbers.start_indices_batching_dims,
     )  # fmt: skip
     of_x = scatter.scatter_add(
-        zeros.full(aval.update(dtype=typeof(ct).dtype, weak_type=False), 0), indices, ct,
+        zeros.full_of_type(aval.update(dtype=typeof(ct).dtype, weak_type=False), 0), indices, ct,
         dimension_numbers=back,
         indices_are_sorted=op.params["indices_are_sorted"], unique_indices=op.params["unique_indices"],
         mode=op.params["mode"],

@@ -4,11 +4,11 @@ from rabbet import dtypes, primitives
 from rabbet.lowering.extended import EXTENDED
 from rabbet.primitives import batching, checks, elementwise, zeros
 from rabbet.primitives.checks import ANY, BITS, FLOATS, NUMBERS
-from rabbet.rules.payloads import Batched, Dual, Linear, Zero, zero_for
+from rabbet.rules.payloads import Batched, Dual, Linear, Zero, zero_tangent
 from rabbet.rules.primitive import Primitive
 from rabbet.trace.interpreter import typeof
 
-BOOL = dtypes.canonicalize(bool)
+BOOL = dtypes.canonicalize("bool")  # by name: no setting is read while this is imported
 
 
 def comparison(name, direction, accepts, doc):
@@ -159,18 +159,19 @@ def _select(op, predicate, aval, if_true, if_false):
 def jvp_select_n(op, which, *cases):
     out = op(which.primal, *[c.primal for c in cases])
     if all(type(c.tangent) is Zero for c in cases):
-        return Dual(out, zero_for(typeof(out)))
+        return Dual(out, zero_tangent(typeof(out)))
     aval = typeof(out).strong()
     # A number among the cases has the dtype of the arrays beside it, and its tangent too.
     tangents = [
-        zeros.full(aval, 0) if type(c.tangent) is Zero else zeros.spread(c.tangent, aval.shape) for c in cases
+        zeros.full_of_type(aval, 0) if type(c.tangent) is Zero else zeros.spread(c.tangent, aval.shape)
+        for c in cases
     ]
     return Dual(out, op(which.primal, *tangents))
 
 
 @select_n.rule("transpose")
 def transpose_select_n(op, ct, which, *cases):
-    zero = zeros.full(typeof(ct), 0)
+    zero = zeros.full_of_type(typeof(ct), 0)
 
     def of_case(i, case):
         if type(case) is not Linear:
@@ -256,9 +257,11 @@ def jvp_clamp(op, low, x, high):
     shape = typeof(out).shape
     below, above = _precedes(x.primal, low.primal), _precedes(high.primal, x.primal)
     inside = bitwise_not(bitwise_or(below, above))
-    tangent = zero_for(typeof(out))
+    tangent = zero_tangent(typeof(out))
     for dual, where in ((low, below), (x, inside), (high, above)):
         if type(dual.tangent) is not Zero:
             moved = zeros.spread(dual.tangent, shape)
-            tangent = zeros.add_tangents(tangent, select_n(where, zeros.full(typeof(moved), 0), moved))
+            tangent = zeros.add_tangents(
+                tangent, select_n(where, zeros.full_of_type(typeof(moved), 0), moved)
+            )
     return Dual(out, tangent)

@@ -11,7 +11,7 @@ from rabbet.primitives import convert, dynamic, elementwise, logic, shape, zeros
 from rabbet.primitives.transposition import transpose_program
 from rabbet.program import effects
 from rabbet.program.avals import ShapedArray
-from rabbet.program.jaxpr import Jaxpr, evaluate
+from rabbet.program.jaxpr import Jaxpr, consts_as_inputs, evaluate
 from rabbet.rules.payloads import Linear
 from rabbet.rules.primitive import Primitive
 from rabbet.trace import bodies
@@ -179,8 +179,8 @@ def lower_scan(op, *names):
 def _unwritten(aval):
     """Zeros to write a stack of results into; of float0 too, which ``zeros.full`` knows as NumPy's only."""
     if aval.dtype != dtypes.float0:
-        return zeros.full(aval, 0)
-    stored = zeros.full(aval.physical, 0)
+        return zeros.full_of_type(aval, 0)
+    stored = zeros.full_of_type(aval.physical, 0)
     return convert.convert_element_type(stored, new_dtype=dtypes.float0, weak_type=False)
 
 
@@ -195,7 +195,7 @@ def scan_by_while(op, args):
     unroll = max(1, min(op.params.get("unroll", 1), length))
     while length % unroll:
         unroll -= 1
-    state = [zeros.full(ShapedArray((), INDEX), 0), *carry, *stacks]
+    state = [zeros.full_of_type(ShapedArray((), INDEX), 0), *carry, *stacks]
     held = [*consts, *xs]
 
     def step(*flat):
@@ -282,7 +282,7 @@ def transpose_scan(op, cts, *operands):
     flags = (*linear_consts, *[True] * n, *linear_xs)
     known_consts = [c for c in consts if type(c) is not Linear]
     known_xs = [x for x in xs if type(x) is not Linear]
-    sums = [zeros.full(c.aval.strong(), 0) for c in consts if type(c) is Linear]
+    sums = [zeros.full_of_type(c.aval.strong(), 0) for c in consts if type(c) is Linear]
     slices = [v.aval.strong() for v, lin in zip(jaxpr.invars, flags, strict=True) if lin]
 
     def back(*flat):
@@ -292,7 +292,7 @@ def transpose_scan(op, cts, *operands):
         results = transpose_program(
             jaxpr, flags, [*held, *known], (True,) * len(jaxpr.outvars), [*carried, *stacked]
         )
-        results = [zeros.full(t, 0) if r is None else r for r, t in zip(results, slices, strict=True)]
+        results = [zeros.full_of_type(t, 0) if r is None else r for r, t in zip(results, slices, strict=True)]
         m = len(sums)
         grown = [elementwise.add(t, r) for t, r in zip(totals, results[:m], strict=True)]
         return [*grown, *results[m : m + n], *results[m + n :]]
@@ -300,10 +300,12 @@ def transpose_scan(op, cts, *operands):
     inputs = [*known_consts, *sums, *cts[:n], *known_xs, *cts[n:]]
     first = len(known_consts) + len(sums) + n
     avals = [typeof(x) if i < first else _slice_aval(typeof(x)) for i, x in enumerate(inputs)]
-    body = stage(back, avals, f"transpose_{jaxpr.name}").jaxpr
+    closed = stage(back, avals, f"transpose_{jaxpr.name}")
+    body, captured = consts_as_inputs(closed), closed.consts
     params = _kept(op)
     params["reverse"] = not params["reverse"]
-    outs = scan(*inputs, jaxpr=body, consts=len(known_consts), carry=len(sums) + n, **params)
+    held = len(captured) + len(known_consts)
+    outs = scan(*captured, *inputs, jaxpr=body, consts=held, carry=len(sums) + n, **params)
     m = len(sums)
     const_cts, carry_cts, x_cts = iter(outs[:m]), outs[m : m + n], iter(outs[m + n :])
     return (

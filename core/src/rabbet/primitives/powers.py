@@ -6,7 +6,7 @@ import math
 from rabbet.primitives import checks, convert, elementwise, logic, zeros
 from rabbet.primitives.checks import FLOATS, INEXACT, NUMBERS
 from rabbet.primitives.elementwise import add, div, exp, log, mul, neg, sub, unary
-from rabbet.rules.payloads import Dual, Zero, zero_for
+from rabbet.rules.payloads import Dual, Zero, zero_tangent
 from rabbet.rules.primitive import Primitive
 from rabbet.trace.interpreter import typeof
 
@@ -30,7 +30,7 @@ def integer_pow_by_squaring(op, x):
     """Repeated squaring, about ``2 log2(y)`` products."""
     y = op.params["y"]
     if y == 0:
-        return zeros.full(typeof(x), 1)
+        return zeros.full_of_type(typeof(x), 1)
     result, square, n = None, x, builtins.abs(y)
     while n:
         if n & 1:
@@ -46,10 +46,11 @@ def jvp_integer_pow(op, x):
     y = op.params["y"]
     if y == 0:
         out = op(x.primal)
-        return Dual(out, zero_for(typeof(out)))
+        return Dual(out, zero_tangent(typeof(out)))
     slope = x.primal if y == 2 else integer_pow(x.primal, y=y - 1)
     return Dual(
-        op(x.primal), mul(x.tangent, mul(slope, y) if y != 1 else zeros.full(typeof(x.primal).strong(), 1))
+        op(x.primal),
+        mul(x.tangent, mul(slope, y) if y != 1 else zeros.full_of_type(typeof(x.primal).strong(), 1)),
     )
 
 
@@ -82,25 +83,24 @@ def lower_pow(op, x, y):
 def jvp_pow(op, x, y):
     out = op(x.primal, y.primal)
     shape = typeof(out).shape
-    tangent = zero_for(typeof(out))
+    tangent = zero_tangent(typeof(out))
     exponent = convert.to_dtype(y.primal, typeof(out).dtype)
     if type(x.tangent) is not Zero:
         # y * x ** (y - 1), with 0 where y == 0 even at x == 0.
         is_zero = logic.eq(exponent, 0.0)
-        safe = logic.select_n(is_zero, exponent, zeros.full(typeof(exponent).strong(), 1))
+        safe = logic.select_n(is_zero, exponent, zeros.full_of_type(typeof(exponent).strong(), 1))
         slope = mul(exponent, pow(x.primal, sub(safe, 1.0)))
         tangent = zeros.spread(mul(x.tangent, slope), shape)
     if type(y.tangent) is not Zero:
         # x ** y * log(x), with 0 where x == 0 and y > 0.
         base = x.primal
         is_zero = logic.eq(base, 0.0)
-        safe = logic.select_n(is_zero, base, zeros.full(typeof(base).strong(), 1))
+        safe = logic.select_n(is_zero, base, zeros.full_of_type(typeof(base).strong(), 1))
         tangent = zeros.add_tangents(tangent, zeros.spread(mul(y.tangent, mul(out, log(safe))), shape))
     return Dual(out, tangent)
 
 
-square = unary("square", "", NUMBERS, derivative=lambda x, out: mul(x, 2.0), doc="x * x")
-square.rules.pop("lower")
+square = unary("square", None, NUMBERS, derivative=lambda x, out: mul(x, 2.0), doc="x * x")
 
 
 @square.decompose
@@ -157,14 +157,13 @@ def jvp_abs(op, x):
 
 exp2 = unary(
     "exp2",
-    "",
+    None,
     INEXACT,
     kinds=("increasing",),
     derivative=lambda x, out: mul(out, math.log(2.0)),
     tolerant=True,
     doc="2 ** x",
 )
-exp2.rules.pop("lower")
 
 
 @exp2.decompose

@@ -139,11 +139,11 @@ def jvp_reduce_prod(op, x):
 
     n = prod(aval.shape[a] for a in axes)
     if n == 0:
-        return Dual(out, zeros.full(typeof(out).strong(), 0))
+        return Dual(out, zeros.full_of_type(typeof(out).strong(), 0))
     values = shape.reshape(shape.transpose(x.primal, permutation=order), new_sizes=(*kept, n))
     tangents = shape.reshape(shape.transpose(x.tangent, permutation=order), new_sizes=(*kept, n))
     last = len(kept)
-    one = zeros.full(typeof(out).update(shape=(), weak_type=False), 1)
+    one = zeros.full_of_type(typeof(out).update(shape=(), weak_type=False), 1)
 
     def shifted(v, low, high):
         config = tuple([(low, high, 0) if d == last else (0, 0, 0) for d in range(last + 1)])
@@ -187,7 +187,7 @@ def arg_extreme(name, greatest, doc):
             here = logic.bitwise_or(here, logic.ne(x, x))
         index = aval.update(dtype=op.params["index_dtype"], weak_type=False)
         indices = shape.iota(dtype=index.dtype, shape=aval.shape, dimension=op.params["axes"][0])
-        nowhere = zeros.full(index, dtypes.iinfo(index.dtype).max)
+        nowhere = zeros.full_of_type(index, dtypes.iinfo(index.dtype).max)
         return reduce_min(logic.select_n(here, nowhere, indices), axes=op.params["axes"])
 
     return primitive

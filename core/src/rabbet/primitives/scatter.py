@@ -25,7 +25,7 @@ from rabbet.primitives import (
 )
 from rabbet.primitives.shape import ints
 from rabbet.program.avals import ShapedArray
-from rabbet.rules.payloads import Batched, Dual, Linear, Zero, zero_for
+from rabbet.rules.payloads import Batched, Dual, Linear, Zero, zero_tangent
 from rabbet.rules.primitive import Primitive
 from rabbet.trace.interpreter import typeof
 
@@ -45,12 +45,11 @@ class ScatterDimensionNumbers(NamedTuple):
     operand_batching_dims: tuple = ()
     scatter_indices_batching_dims: tuple = ()
 
-
-def window_sizes(numbers, operand_rank, updates_shape):
-    """The size of the window along each dimension of the operand."""
-    lacking = (*numbers.inserted_window_dims, *numbers.operand_batching_dims)
-    window = iter([updates_shape[d] for d in numbers.update_window_dims])
-    return tuple([1 if d in lacking else next(window) for d in range(operand_rank)])
+    def window_sizes(self, operand_rank, updates_shape):
+        """The size of the window along each dimension of the operand."""
+        lacking = (*self.inserted_window_dims, *self.operand_batching_dims)
+        window = iter([updates_shape[d] for d in self.update_window_dims])
+        return tuple([1 if d in lacking else next(window) for d in range(operand_rank)])
 
 
 def scatter_aval(name, x, indices, updates, numbers):
@@ -82,7 +81,7 @@ def scatter_aval(name, x, indices, updates, numbers):
     outer = tuple([n for d, n in enumerate(updates.shape) if d not in numbers.update_window_dims])
     if outer != indices.shape[:-1]:
         raise TypeError(f"{shown}: the updates have {outer} windows, the indices place {indices.shape[:-1]}")
-    sizes = window_sizes(numbers, x.ndim, updates.shape)
+    sizes = numbers.window_sizes(x.ndim, updates.shape)
     if any(s > n for d, (s, n) in enumerate(zip(sizes, x.shape, strict=True)) if d not in lacking):
         raise TypeError(f"{shown}: windows of the sizes {sizes} are larger than the operand")
     return x if x.weak_type == updates.weak_type else x.strong()
@@ -152,9 +151,9 @@ def _emit(op, combine, x, indices, updates):
 def clipped(primitive, params, x, indices, updates):
     """A scatter whose windows are moved inside first."""
     numbers, aval = params["dimension_numbers"], typeof(indices)
-    sizes = window_sizes(numbers, typeof(x).ndim, typeof(updates).shape)
+    sizes = numbers.window_sizes(typeof(x).ndim, typeof(updates).shape)
     highest = gather.highest_starts(aval, typeof(x).shape, sizes, numbers.scatter_dims_to_operand_dims)
-    inside = logic.clamp(zeros.full(aval.strong(), 0), indices, highest)
+    inside = logic.clamp(zeros.full_of_type(aval.strong(), 0), indices, highest)
     return primitive(x, inside, updates, **{**params, "mode": gather.PROMISE_IN_BOUNDS})
 
 
@@ -165,8 +164,8 @@ def one_window(params, combine, x, indices, updates):
     from rabbet.primitives.dynamic import dynamic_slice, dynamic_update_slice
 
     numbers, have = params["dimension_numbers"], typeof(x)
-    sizes = window_sizes(numbers, have.ndim, typeof(updates).shape)
-    starts = [zeros.full(ShapedArray((), typeof(indices).dtype), 0)] * have.ndim
+    sizes = numbers.window_sizes(have.ndim, typeof(updates).shape)
+    starts = [zeros.full_of_type(ShapedArray((), typeof(indices).dtype), 0)] * have.ndim
     for k, d in enumerate(numbers.scatter_dims_to_operand_dims):
         entry = shape.slice(indices, start_indices=(k,), limit_indices=(k + 1,), strides=None)
         starts[d] = shape.reshape(entry, new_sizes=())
@@ -230,18 +229,13 @@ scatter_max = scattering(
 )
 
 
-def scatter_calls():
-    """The primitives that write windows of updates into an array at computed places."""
-    return scatter, scatter_add, scatter_sub, scatter_mul, scatter_min, scatter_max
-
-
 # -------------------------------------------------------------------------------------------- derivatives
 def gather_back(op, values, indices, updates_shape):
     """What stands in ``values`` at the places that a scatter writes: an array like its updates, zero for
     dropped windows.
     """
     numbers = op.params["dimension_numbers"]
-    sizes = window_sizes(numbers, typeof(values).ndim, updates_shape)
+    sizes = numbers.window_sizes(typeof(values).ndim, updates_shape)
     sizes = tuple([min(s, n) for s, n in zip(sizes, typeof(values).shape, strict=True)])
     reading = gather.GatherDimensionNumbers(
         numbers.update_window_dims, numbers.inserted_window_dims, numbers.scatter_dims_to_operand_dims,
@@ -266,7 +260,7 @@ def jvp_sum(op, x, indices, updates):
     """Sums are linear in both."""
     out = op(x.primal, indices.primal, updates.primal)
     if type(x.tangent) is Zero and type(updates.tangent) is Zero:
-        return Dual(out, zero_for(typeof(out)))
+        return Dual(out, zero_tangent(typeof(out)))
     if type(updates.tangent) is Zero:
         return Dual(out, x.tangent)
     return Dual(out, op(zeros.instantiate(x.tangent), indices.primal, updates.tangent))
@@ -294,7 +288,7 @@ def jvp_scatter(op, x, indices, updates):
     at = indices.primal
     out = op(x.primal, at, updates.primal)
     if type(x.tangent) is Zero and type(updates.tangent) is Zero:
-        return Dual(out, zero_for(typeof(out)))
+        return Dual(out, zero_tangent(typeof(out)))
     of_x = zeros.instantiate(x.tangent)
     if op.params["unique_indices"] or type(updates.tangent) is Zero:
         return Dual(out, op(of_x, at, zeros.instantiate(updates.tangent)))
@@ -302,10 +296,10 @@ def jvp_scatter(op, x, indices, updates):
     numbered = np.dtype("uint32")
     numbers = shape.reshape(shape.iota(dtype=numbered, shape=(have.size,), dimension=0), new_sizes=have.shape)
     numbers = elementwise.add(numbers, 1)
-    winners = op(zeros.full(ShapedArray(typeof(x.primal).shape, numbered), 0), at, numbers)
+    winners = op(zeros.full_of_type(ShapedArray(typeof(x.primal).shape, numbered), 0), at, numbers)
     won = logic.eq(gather_back(op, winners, at, have.shape), numbers)
-    kept = logic.select_n(logic.eq(winners, 0), zeros.full(typeof(of_x), 0), of_x)
-    moved = logic.select_n(won, zeros.full(typeof(updates.tangent), 0), updates.tangent)
+    kept = logic.select_n(logic.eq(winners, 0), zeros.full_of_type(typeof(of_x), 0), of_x)
+    moved = logic.select_n(won, zeros.full_of_type(typeof(updates.tangent), 0), updates.tangent)
     return Dual(out, _same_places(op, scatter_add)(kept, at, moved))
 
 
@@ -314,7 +308,7 @@ def transpose_scatter(op, ct, x, indices, updates):
     aval = updates.aval if type(updates) is Linear else typeof(updates)
     of_x = of_updates = None
     if type(x) is Linear:
-        of_x = op(ct, indices, zeros.full(ShapedArray(aval.shape, typeof(ct).dtype), 0))
+        of_x = op(ct, indices, zeros.full_of_type(ShapedArray(aval.shape, typeof(ct).dtype), 0))
     if type(updates) is Linear:
         if not op.params["unique_indices"]:
             raise NotImplementedError(
@@ -330,7 +324,7 @@ def transpose_scatter(op, ct, x, indices, updates):
 def jvp_scatter_mul(op, x, indices, updates):
     at = indices.primal
     out = op(x.primal, at, updates.primal)
-    tangent = zero_for(typeof(out))
+    tangent = zero_tangent(typeof(out))
     if type(x.tangent) is not Zero:
         tangent = op(x.tangent, at, updates.primal)
     if type(updates.tangent) is not Zero:
@@ -341,7 +335,7 @@ def jvp_scatter_mul(op, x, indices, updates):
             )
         here = gather_back(op, x.primal, at, typeof(updates.primal).shape)
         moved = elementwise.mul(here, updates.tangent)
-        start = zeros.instantiate(zero_for(typeof(out)))
+        start = zeros.instantiate(zero_tangent(typeof(out)))
         tangent = zeros.add_tangents(tangent, _same_places(op, scatter_add)(start, at, moved))
     return Dual(out, tangent)
 
@@ -359,8 +353,8 @@ def jvp_scatter_extreme(op, x, indices, updates):
     out = op(x.primal, at, updates.primal)
     aval = typeof(out)
     if dtypes.kind(aval.dtype) not in "fc" or (type(x.tangent) is Zero and type(updates.tangent) is Zero):
-        return Dual(out, zero_for(aval))
-    start = zeros.instantiate(zero_for(aval))
+        return Dual(out, zero_tangent(aval))
+    start = zeros.instantiate(zero_tangent(aval))
     adding = _same_places(op, scatter_add)
     reached = gather_back(op, out, at, typeof(updates.primal).shape)
     old = convert.to_dtype(logic.eq(x.primal, out), aval.dtype)

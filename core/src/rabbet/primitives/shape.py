@@ -254,7 +254,7 @@ def transpose_slice(op, ct, x):
             for lo, size, span, s in zip(starts, x.shape, spans, steps, strict=True)
         ]
     )
-    return (pad(ct, zeros.full(ShapedArray((), typeof(ct).dtype), 0), padding_config=config),)
+    return (pad(ct, zeros.full_of_type(ShapedArray((), typeof(ct).dtype), 0), padding_config=config),)
 
 
 @slice.rule("batch")
@@ -327,7 +327,7 @@ def transpose_pad(op, ct, x, value):
     config = op.params["padding_config"]
     inner = outer = None
     if type(x) is Linear:
-        zero = zeros.full(ShapedArray((), typeof(ct).dtype), 0)
+        zero = zeros.full_of_type(ShapedArray((), typeof(ct).dtype), 0)
         trimmed = pad(ct, zero, padding_config=tuple([(-lo, -hi, 0) for lo, hi, _ in config]))
         steps = tuple([mid + 1 for _, _, mid in config])
         limits = typeof(trimmed).shape
@@ -358,10 +358,12 @@ def batch_pad(op, x, value):
     # A padding value per example: pad with zeros, and choose by a mask of where the padding went.
     data, padding = batching.at_front(x, value)
     config = ((0, 0, 0), *config)
-    zero = zeros.full(ShapedArray((), typeof(data).dtype), 0)
+    zero = zeros.full_of_type(ShapedArray((), typeof(data).dtype), 0)
     padded = pad(data, zero, padding_config=config)
     inside = pad(
-        zeros.full(ShapedArray(typeof(data).shape, logic.BOOL), True), np.False_, padding_config=config
+        zeros.full_of_type(ShapedArray(typeof(data).shape, logic.BOOL), True),
+        np.False_,
+        padding_config=config,
     )
     spread = broadcast_in_dim(padding, shape=typeof(padded).shape, broadcast_dimensions=(0,))
     return Batched(logic.select_n(inside, spread, padded), 0)

@@ -12,7 +12,7 @@ import numpy as np
 
 from rabbet import dtypes, primitives
 from rabbet.primitives import batching, checks, convert, logic, shape, zeros
-from rabbet.rules.payloads import Batched, Dual, Zero, zero_for
+from rabbet.rules.payloads import Batched, Dual, Zero, zero_tangent
 from rabbet.rules.primitive import Primitive
 from rabbet.trace.interpreter import typeof
 from rabbet.trace.staging import stage
@@ -101,9 +101,9 @@ def ordered(key, signed_zeros=False):
     if bits < 16:
         return ordered(convert.to_dtype(key, np.dtype("float32")), signed_zeros)
     aval = typeof(key).strong()
-    key = logic.select_n(logic.ne(key, key), key, zeros.full(aval, np.nan))
+    key = logic.select_n(logic.ne(key, key), key, zeros.full_of_type(aval, np.nan))
     if not signed_zeros:
-        key = logic.select_n(logic.eq(key, zeros.full(aval, 0)), key, zeros.full(aval, 0))
+        key = logic.select_n(logic.eq(key, zeros.full_of_type(aval, 0)), key, zeros.full_of_type(aval, 0))
     return [_flip_negative(convert.bitcast_convert_type(key, new_dtype=np.dtype(f"int{bits}")))]
 
 
@@ -118,8 +118,8 @@ def unordered(key, dtype):
 def _flip_negative(bits):
     """Negative integers with all bits but the sign flipped; its own inverse."""
     dtype = typeof(bits).dtype
-    flipped = logic.bitwise_xor(bits, zeros.full(typeof(bits), np.iinfo(dtype).max))
-    return logic.select_n(logic.lt(bits, zeros.full(typeof(bits), 0)), bits, flipped)
+    flipped = logic.bitwise_xor(bits, zeros.full_of_type(typeof(bits), np.iinfo(dtype).max))
+    return logic.select_n(logic.lt(bits, zeros.full_of_type(typeof(bits), 0)), bits, flipped)
 
 
 def _lower_integer_sort(op, names, avals):
@@ -157,7 +157,9 @@ def jvp_sort(op, *operands):
     return [
         Dual(
             out,
-            zero_for(typeof(out)) if type(d.tangent) is Zero else take_along(d.tangent, sources, dimension),
+            zero_tangent(typeof(out))
+            if type(d.tangent) is Zero
+            else take_along(d.tangent, sources, dimension),
         )
         for out, d in zip(outs, operands, strict=True)
     ]
@@ -220,4 +222,4 @@ def batch_top_k(op, x):
 def jvp_top_k(op, x):
     values, indices = op(x.primal)
     tangent = take_along(x.tangent, indices, typeof(values).ndim - 1)
-    return [Dual(values, tangent), Dual(indices, zero_for(typeof(indices)))]
+    return [Dual(values, tangent), Dual(indices, zero_tangent(typeof(indices)))]

@@ -13,17 +13,42 @@ from rabbet.trace.interpreter import typeof
 
 jvp = RuleTable(
     "jvp",
-    doc="(op, *duals) -> Dual, or a list of them; called when some tangent is not Zero",
+    doc="""(op, *duals) -> Dual, or a list of them; called when some tangent is not Zero
+
+    Example:
+      >>> from rabbet.extend.primitive import Dual
+      >>> from rabbet.extend.transform import jvp
+      >>> float(jvp.lookup(lax.sin)(lax.sin.op(), Dual(0.0, 2.0)).tangent)
+      2.0
+    """,
     roles=(Role.FORWARD,),
 )
 transpose = RuleTable(
-    "transpose", doc="(op, cotangent, *operands) -> a cotangent per operand, None where it is not Linear",
+    "transpose",
+    doc="""(op, cotangent, *operands) -> a cotangent per operand, None where it is not Linear
+
+    Example:
+      >>> from rabbet.extend.primitive import Linear
+      >>> from rabbet.extend.transform import transpose
+      >>> to_x, to_y = transpose.lookup(lax.mul)(lax.mul.op(), 1.0, Linear(rb.typeof(2.0)), 5.0)
+      >>> float(to_x), to_y
+      (5.0, None)
+    """,
     roles=(Role.TRANSPOSES,),
-)  # fmt: skip
+)
 batch = RuleTable(
-    "batch", doc="(op, *batched) -> Batched, or a list of them; called when some operand has a batch axis",
+    "batch",
+    doc="""(op, *batched) -> Batched, or a list of them; called when some operand has a batch axis
+
+    Example:
+      >>> from rabbet.extend.primitive import Batched
+      >>> from rabbet.extend.transform import batch
+      >>> columns, scale = Batched(np.ones((3, 4)), 1), Batched(2.0, None)
+      >>> batch.lookup(lax.mul)(lax.mul.op(), columns, scale).axis
+      1
+    """,
     roles=(Role.BATCHES,),
-)  # fmt: skip
+)
 
 
 @jvp.kind("bilinear")

@@ -10,7 +10,7 @@ from rabbet.errors import MissingRule
 from rabbet.primitives import barrier, elementwise
 from rabbet.primitives.standard import transpose
 from rabbet.program.context import context
-from rabbet.program.jaxpr import Var, open_consts
+from rabbet.program.jaxpr import Var, consts_as_inputs
 from rabbet.rules.payloads import Linear, Zero
 from rabbet.rules.tables import Decomposed, reached
 from rabbet.trace.interpreter import Tracer, typeof
@@ -24,6 +24,17 @@ def backward(equations, cotangents):
       equations: objects with ``op, inputs, outputs, where``; inputs are ``Var`` where linear, else values.
       cotangents: dict from ``Var`` to its cotangent; it is used up, and holds the cotangents of the inputs
         in the end.
+
+    Example:
+      >>> from rabbet.extend.bodies import backward
+      >>> from rabbet.extend.passes import stage
+      >>> program = stage(lambda x: [3.0 * x], [rb.typeof(np.float32(1))]).jaxpr
+      >>> (eqn,) = program.equations
+      >>> eqn = type(eqn)(eqn.op, [getattr(v, "value", v) for v in eqn.inputs], eqn.outputs, eqn.where)
+      >>> cotangents = {program.outvars[0]: np.float32(2)}
+      >>> backward([eqn], cotangents)
+      >>> float(cotangents[program.invars[0]])
+      6.0
     """
     ctx = context
     outer = ctx.where
@@ -76,7 +87,7 @@ def transposed_parts(parts, op, ct, operands):
     known = [*closed.consts, *[x for x in operands if type(x) is not Linear]]
     flags = (False,) * len(closed.consts) + linear
     given = [c for c in cts if type(c) is not Zero]
-    results = iter(transpose_program(open_consts(closed), flags, known, nonzero, given))
+    results = iter(transpose_program(consts_as_inputs(closed), flags, known, nonzero, given))
     return tuple([next(results) if lin else None for lin in linear])
 
 
@@ -88,12 +99,22 @@ def kept_apart(ct):
 
 
 def add_to(cotangents, v, contribution):
-    """Add one more cotangent of ``v``."""
+    """Add one more cotangent of ``v``.
+
+    Example:
+      >>> from rabbet.extend.bodies import add_to
+      >>> from rabbet.extend.passes import Var
+      >>> x, cotangents = Var(rb.typeof(1.0)), {}
+      >>> add_to(cotangents, x, 2.0)
+      >>> add_to(cotangents, x, 3.0)
+      >>> float(cotangents[x])
+      5.0
+    """
     known = cotangents.get(v)
     cotangents[v] = contribution if known is None else elementwise.add(known, contribution)
 
 
-def transposed(jaxpr, linear, nonzero):
+def transposed_program(jaxpr, linear, nonzero):
     """The program that transposes ``jaxpr`` in some of its inputs; made once.
 
     Args:
@@ -102,10 +123,28 @@ def transposed(jaxpr, linear, nonzero):
       nonzero: a bool per output, whether its cotangent is given.
 
     Returns:
-      (program, produced): the program takes the inputs that are not linear, then the nonzero cotangents,
-      and returns the cotangents of the linear inputs whose entry in ``produced`` is true.
+      (program, produced, captured): the program takes the arrays that derivative rules close over, those in
+      ``captured``, then the inputs that are not linear, then the nonzero cotangents, and returns the
+      cotangents of the linear inputs whose entry in ``produced`` is true.
+
+    Example:
+      >>> from rabbet.extend.bodies import transposed_program
+      >>> from rabbet.extend.passes import evaluate, stage
+      >>> program = stage(lambda x, y: [x * y], [rb.typeof(np.float32(1))] * 2).jaxpr
+      >>> backwards, produced, captured = transposed_program(program, (False, True), (True,))
+      >>> evaluate(backwards, [np.float32(3), np.float32(2)]), produced
+      ([Array(6., dtype=float32)], (True,))
     """
-    return jaxpr.once(("transposed", linear, nonzero), lambda: _transpose(jaxpr, linear, nonzero))
+    key = "transposed", linear, nonzero
+    return lasting(jaxpr, key, jaxpr.once(key, lambda: _transpose(jaxpr, linear, nonzero)), 2)
+
+
+def lasting(jaxpr, key, made, at=None):
+    """What was made once for ``jaxpr``; it is forgotten where it captured what does not last, a tracer."""
+    captured = made.consts if at is None else made[at]
+    if any(type(c) is Tracer for c in captured):
+        jaxpr.memo.pop(key, None)
+    return made
 
 
 def _transpose(jaxpr, linear, nonzero):
@@ -121,12 +160,20 @@ def _transpose(jaxpr, linear, nonzero):
         return [r for r in results if r is not None]
 
     closed = stage(flat, known_avals + ct_avals, f"transpose_{jaxpr.name}")
-    assert not closed.consts, "a body captures nothing"
-    return closed.jaxpr, produced
+    return consts_as_inputs(closed), produced, closed.consts
 
 
 def transpose_program(jaxpr, linear, known, nonzero, given):
-    """Transpose ``jaxpr`` under the current interpreter; a cotangent or None per linear input."""
+    """Transpose ``jaxpr`` under the current interpreter; a cotangent or None per linear input.
+
+    Example:
+      >>> from rabbet.extend.bodies import transpose_program
+      >>> from rabbet.extend.passes import stage
+      >>> program = stage(lambda x, y: [x * y], [rb.typeof(np.float32(1))] * 2).jaxpr
+      >>> (ct,) = transpose_program(program, (False, True), [np.float32(3)], (True,), [np.float32(2)])
+      >>> float(ct)
+      6.0
+    """
     values = dict(
         zip([v for v, lin in zip(jaxpr.invars, linear, strict=True) if not lin], known, strict=True)
     )
@@ -153,4 +200,4 @@ def transpose_program(jaxpr, linear, known, nonzero, given):
     return [cotangents.get(v) for v in linear_vars]
 
 
-__all__ = ["add_to", "backward", "transpose_program", "transposed"]
+__all__ = ["add_to", "backward", "transpose_program", "transposed_program"]

@@ -20,7 +20,7 @@ from rabbet.primitives import (
     zeros,
 )
 from rabbet.primitives.cumulative import array
-from rabbet.rules.payloads import Batched, Dual, Linear, Zero, zero_for
+from rabbet.rules.payloads import Batched, Dual, Linear, Zero, zero_tangent
 from rabbet.rules.primitive import Primitive
 from rabbet.trace.interpreter import typeof
 
@@ -64,7 +64,9 @@ select_and_scatter_add = Primitive(
 def choices(x, window, largest):
     """For each place of the windows, a mask of the windows whose first extreme (or NaN) is there."""
     aval = typeof(x)
-    fill = zeros.full(aval.update(shape=(), weak_type=False), reductions.extreme(aval.dtype, not largest))
+    fill = zeros.full_of_type(
+        aval.update(shape=(), weak_type=False), reductions.extreme(aval.dtype, not largest)
+    )
     parts = windows.patches(x, fill, window)
     best = reduce(elementwise.max if largest else elementwise.min, parts)
     masks, free = [], None
@@ -80,12 +82,12 @@ def gathered(t, x, window, largest):
     """``select_and_gather_add`` by a selection per place; linear in ``t``."""
     aval = typeof(t)
     if 0 in windows.out_shape(aval.shape, window):
-        return zeros.full(gather_aval(aval, typeof(x), window, largest), 0)
-    zero = zeros.full(aval.update(shape=(), weak_type=False), 0)
+        return zeros.full_of_type(gather_aval(aval, typeof(x), window, largest), 0)
+    zero = zeros.full_of_type(aval.update(shape=(), weak_type=False), 0)
     out = None
     parts = windows.patches(t, zero, window)
     for mask, part in zip(choices(x, window, largest), parts, strict=True):
-        rest = zeros.full(typeof(part), 0) if out is None else out
+        rest = zeros.full_of_type(typeof(part), 0) if out is None else out
         out = logic.select_n(mask, rest, part)
     return out
 
@@ -95,9 +97,9 @@ def scattered(source, x, window, largest):
     aval, given = typeof(x), typeof(source)
     out = scatter_aval(given, aval, window, largest)
     if not given.size or not out.size:
-        return zeros.full(out, 0)
-    zero = zeros.full(given.update(shape=(), weak_type=False), 0)
-    nothing = zeros.full(given.strong(), 0)
+        return zeros.full_of_type(out, 0)
+    zero = zeros.full_of_type(given.update(shape=(), weak_type=False), 0)
+    nothing = zeros.full_of_type(given.strong(), 0)
     whole = [
         windows.spread(n, b) + sum(p)
         for n, p, b in zip(aval.shape, window.padding, window.base_dilation, strict=True)
@@ -165,7 +167,7 @@ def jvp_of_first(op, first, x):
     """Linear in the first operand; where the extremes are does not change with the second."""
     out = op(first.primal, x.primal)
     if type(first.tangent) is Zero:
-        return Dual(out, zero_for(typeof(out)))
+        return Dual(out, zero_tangent(typeof(out)))
     return Dual(out, op(first.tangent, x.primal))
 
 

@@ -40,13 +40,13 @@ def select_and_scatter_by_places(op, x, source, init):
     window, select, scatter = op.params["window"], op.params["select"], op.params["scatter"]
     aval, given = typeof(x), typeof(source)
     if not given.size:
-        return zeros.full(aval.strong(), 0) if not aval.size else _filled(init, aval.shape)
+        return zeros.full_of_type(aval.strong(), 0) if not aval.size else _filled(init, aval.shape)
     place = _chosen(select, x, init, window)
     whole = typeof(windows.padded(x, init, window)).shape
     total = _filled(init, whole)
     for i, offset in enumerate(windows.offsets(window)):
         config = windows.place_padding(offset, whole, given.shape, window)
-        here = logic.eq(place, zeros.full(typeof(place), i))
+        here = logic.eq(place, zeros.full_of_type(typeof(place), i))
         mask = shape.pad(here, np.False_, padding_config=config)
         news = shape.pad(source, init, padding_config=config)
         (combined,) = monoids.on_arrays(scatter, [total, news])
@@ -60,12 +60,12 @@ def _filled(value, sizes):
 
 def _chosen(select, x, init, window):
     """For each window the number of the place whose element is chosen; -1 where all is padding."""
-    everywhere = zeros.full(ShapedArray(typeof(x).shape, logic.BOOL), True)
+    everywhere = zeros.full_of_type(ShapedArray(typeof(x).shape, logic.BOOL), True)
     inside = windows.patches(everywhere, np.False_, window)
     place = best = None
     for i, (part, real) in enumerate(zip(windows.patches(x, init, window), inside, strict=True)):
-        number = zeros.full(ShapedArray(typeof(part).shape, np.dtype("int32")), i)
-        nowhere = zeros.full(typeof(number), -1)
+        number = zeros.full_of_type(ShapedArray(typeof(part).shape, np.dtype("int32")), i)
+        nowhere = zeros.full_of_type(typeof(number), -1)
         if best is None:
             best, place = part, logic.select_n(real, nowhere, number)
             continue

@@ -66,13 +66,13 @@ def transpose_window_sum(op, ct, x):
     window, aval = op.params["window"], x.aval
     out = typeof(ct).shape
     if 0 in (*out, *aval.shape):
-        return (zeros.full(aval.strong(), 0),)
+        return (zeros.full_of_type(aval.strong(), 0),)
     back = [
         windows.back_padding(n, o, *per_dim)
         for n, o, per_dim in zip(aval.shape, out, zip(*window, strict=True), strict=True)
     ]
     config = tuple([(lo, hi, s - 1) for (lo, hi), s in zip(back, window.strides, strict=True)])
-    zero = zeros.full(typeof(ct).update(shape=(), weak_type=False), 0)
+    zero = zeros.full_of_type(typeof(ct).update(shape=(), weak_type=False), 0)
     ones = (1,) * aval.ndim
     turned = windows.Window(window.sizes, window.base_dilation, ((0, 0),) * aval.ndim, ones, window.dilation)
     return (reduce_window_sum(shape.pad(ct, zero, padding_config=config), window=turned),)

@@ -11,6 +11,9 @@ from typing import Any
 from rabbet import dtypes
 from rabbet.messages.tracebacks import folded
 
+# What XLA can count.
+MOST_BYTES = 2**63 - 1
+
 _interned = {}
 _ADOPTING = {
     "b": frozenset([bool]),
@@ -30,6 +33,12 @@ class ShapedArray:
       weak_type: True if the dtype gives way to the other operand's in promotion.
 
     Two equal calls return the same object; compare with ``is`` or ``==`` alike.
+
+    Example:
+      >>> from rabbet.extend.primitive import ShapedArray
+      >>> aval = ShapedArray((2, 3), "float32")
+      >>> aval.str_short(), aval.size, aval is ShapedArray((2, 3), np.float32)
+      ('f32[2,3]', 6, True)
     """
 
     __slots__ = (
@@ -133,6 +142,20 @@ def _dimension(size):
     return number
 
 
+def _check_bytes(shape, dtype):
+    """Refuse an array whose size in bytes is no 64-bit number: XLA ends the process over it. As in NumPy,
+    dimensions of size 0 do not excuse the others.
+    """
+    shape_in_all = (*shape, *getattr(dtype, "physical_shape", ()))
+    size = prod([max(d, 1) for d in shape_in_all]) * (getattr(dtype, "physical_dtype", dtype).itemsize or 1)
+    if size > MOST_BYTES:
+        raise ValueError(
+            f"an array of shape {shape} and dtype {getattr(dtype, 'name', dtype)} is too big: it would have "
+            f"about 2**{size.bit_length() - 1} bytes, and memory is addressed with 63 bits\n"
+            "  to fix: look where the shape comes from; a product of dimensions may be meant as one of them"
+        )
+
+
 def _intern(shape, dtype, weak_type, key):
     proper = (shape, dtype, weak_type)
     aval = _interned.get(proper)
@@ -141,6 +164,8 @@ def _intern(shape, dtype, weak_type, key):
         aval.shape, aval.dtype, aval.weak_type = shape, dtype, weak_type
         aval.ndim, aval.size, aval._mlir, aval._scalar = len(shape), prod(shape), None, None
         aval.is_extended = isinstance(dtype, dtypes.ExtendedDType)
+        if aval.size > MOST_BYTES >> 7 or 0 in shape:
+            _check_bytes(shape, dtype)
         aval.kind = dtypes.kind(dtype)
         aval.arithmetic = aval.kind != "b"
         # The Python numbers that can stand beside such an array without changing its dtype.

@@ -22,6 +22,16 @@ def check(program):
 
     Raises:
       JaxprTypeError: names the equation and what is wrong with it.
+
+    Example:
+      >>> from rabbet.extend.passes import Jaxpr, Var, check, stage
+      >>> good = stage(lambda x: [lax.sin(x)], [rb.typeof(1.0)])
+      >>> check(good) is good
+      True
+      >>> check(Jaxpr([], [Var(rb.typeof(1.0))], []))
+      Traceback (most recent call last):
+          ...
+      rabbet.errors.JaxprTypeError: an output reads Var:f32[] before it is defined
     """
     if isinstance(program, ClosedJaxpr):
         _check_consts(program)

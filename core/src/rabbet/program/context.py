@@ -12,11 +12,19 @@ from typing import Any
 class Context(threading.local):
     """``interpreter``: who processes the next bind. ``where``: the user's ``(code, lasti)`` while a rule
     runs, else None. ``axes``: the named axes around, ``((name, size), ...)`` (see ``axes``).
+
+    Example:
+      >>> from rabbet.extend.transform import context
+      >>> context.interpreter.describe(), context.where, context.axes
+      ('evaluation', None, ())
     """
 
     interpreter: Any = None
     where: Any = None
     axes: tuple = ()
+
+    def __reduce__(self):
+        return "context"  # there is one; a function that refers to it can be sent to another process
 
 
 context = Context()

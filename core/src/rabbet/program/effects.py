@@ -19,7 +19,11 @@ class Effect(NamedTuple):
         program says: in both branches of a ``cond`` that ``vmap`` turned into a selection, for instance.
 
     Example:
-      >>> log = Effect("log", ordered=True)
+      >>> from rabbet.extend.primitive import Effect, Primitive
+      >>> LOG = Effect("log", ordered=True)
+      >>> log = Primitive("log_line", lambda x: (), multiple_results=True, effects=[LOG])
+      >>> log.kinds
+      ('effect',)
     """
 
     name: str
@@ -35,11 +39,17 @@ def ordered(effects):
     return tuple(sorted([e for e in effects if e.ordered]))
 
 
-def listed(effects):
-    """Effects in words, sorted."""
+def effect_names(effects):
+    """Effects in words, sorted.
+
+    Example:
+      >>> from rabbet.extend.primitive import Effect, effect_names
+      >>> effect_names({Effect("log", ordered=True), Effect("beep")})
+      'beep, ordered log'
+    """
     return ", ".join([str(e) for e in sorted(effects)])
 
 
 NONE = frozenset()
 
-__all__ = ["NONE", "Effect", "listed", "ordered"]
+__all__ = ["NONE", "Effect", "effect_names", "ordered"]

@@ -5,10 +5,14 @@ that the function captured; they are inputs of the program, not text in it. Scal
 stand in equations as literals.
 """
 
-from typing import Any, NamedTuple
+from itertools import count
+from typing import Any
 
+from rabbet import dtypes
+from rabbet.messages import source_positions
 from rabbet.program.context import context
-from rabbet.program.effects import NONE
+from rabbet.program.effects import NONE, effect_names
+from rabbet.tree import PyTreeDef
 
 
 def _short(aval):
@@ -16,7 +20,15 @@ def _short(aval):
 
 
 class Var:
-    """A value of a program, defined once. Identity is its name."""
+    """A value of a program, defined once. Identity is its name.
+
+    Example:
+      >>> from rabbet.extend.passes import Var, stage
+      >>> program = stage(lambda x: [lax.sin(x)], [rb.typeof(1.0)]).jaxpr
+      >>> (x,) = program.invars
+      >>> type(x) is Var, x.aval.str_short(), program.equations[0].inputs[0] is x
+      (True, 'f32[]', True)
+    """
 
     __slots__ = ("aval",)
 
@@ -28,7 +40,14 @@ class Var:
 
 
 class Literal:
-    """A scalar written into a program: ``value`` is a Python or NumPy scalar, ``aval`` its type."""
+    """A scalar written into a program: ``value`` is a Python or NumPy scalar, ``aval`` its type.
+
+    Example:
+      >>> from rabbet.extend.passes import Literal, stage
+      >>> program = stage(lambda x: [lax.mul(x, 2.0)], [rb.typeof(1.0)]).jaxpr
+      >>> [v.value for v in program.equations[0].inputs if type(v) is Literal]
+      [2.0]
+    """
 
     __slots__ = ("value", "aval")
 
@@ -36,12 +55,24 @@ class Literal:
         self.value = value
         self.aval = aval
 
+    val = property(lambda self: self.value, doc="The field's name for ``value``.")
+
     def __repr__(self):
         return f"{self.value}:{_short(self.aval)}"
 
 
 class Equation:
-    """``outputs = op(inputs)``; ``where`` is the user's ``(code, lasti)`` or None."""
+    """``outputs = op(inputs)``; ``where`` is the user's ``(code, lasti)`` or None.
+
+    Example:
+      >>> from rabbet.extend.passes import Equation, stage
+      >>> program = stage(lambda x: [lax.sin(x)], [rb.typeof(1.0)]).jaxpr
+      >>> (eqn,) = program.equations
+      >>> eqn.primitive, eqn.op.params, len(eqn.inputs), eqn.outputs == program.outvars
+      (sin, {}, 1, True)
+      >>> Equation(lax.cos.op(), eqn.inputs, eqn.outputs, eqn.where).primitive
+      cos
+    """
 
     __slots__ = ("op", "inputs", "outputs", "where")
 
@@ -55,6 +86,15 @@ class Equation:
     params = property(lambda self: self.op.params)
     invars = property(lambda self: self.inputs, doc="The field's name for ``inputs``.")
     outvars = property(lambda self: self.outputs, doc="The field's name for ``outputs``.")
+    effects = property(lambda self: effects_of(self.op), doc="What it does besides computing.")
+
+    @property
+    def source_info(self):
+        """The user's line, a ``Position``, or None."""
+        return None if self.where is None else source_positions.source_position(self.where)
+
+    def __reduce__(self):
+        return Equation, (self.op, self.inputs, self.outputs)  # the user's line is of this process
 
     def __repr__(self):
         return f"{self.outputs} = {self.op} {self.inputs}"
@@ -70,6 +110,14 @@ class Jaxpr:
       constvars: list of ``Var`` for captured arrays, given before the inputs.
       effects: frozenset of the ``Effect``s of its equations; None: to be found.
       name: the traced function's name.
+
+    Example:
+      >>> from rabbet.extend.passes import Equation, Jaxpr, Var, check
+      >>> x, y = Var(rb.typeof(np.float32(1))), Var(rb.typeof(np.float32(1)))
+      >>> check(Jaxpr([x], [y], [Equation(lax.sin.op(), [x], [y])]))
+      { lambda ; a:f32[]. let
+          b:f32[] = sin a
+        in (b,) }
     """
 
     __slots__ = ("invars", "outvars", "equations", "constvars", "effects", "name", "memo", "__weakref__")
@@ -98,16 +146,27 @@ class Jaxpr:
             return made
 
     def __repr__(self):
-        from rabbet.program.printing import text_of
-
         return text_of(self)
 
 
-class ClosedJaxpr(NamedTuple):
-    """A program and the arrays for its ``constvars``."""
+class ClosedJaxpr:
+    """A program and the arrays for its ``constvars``; unpacks into the two. To pytrees it is a leaf.
 
-    jaxpr: Jaxpr
-    consts: list
+    Example:
+      >>> from rabbet.extend.passes import ClosedJaxpr, stage
+      >>> captured = rb.device_put(np.ones(2, np.float32))
+      >>> closed = stage(lambda x: [lax.mul(x, captured)], [rb.typeof(captured)])
+      >>> type(closed) is ClosedJaxpr, len(closed.consts), len(closed.jaxpr.constvars)
+      (True, 1, 1)
+    """
+
+    __slots__ = ("jaxpr", "consts", "__weakref__")
+
+    def __init__(self, jaxpr, consts):
+        self.jaxpr, self.consts = jaxpr, consts
+
+    def __iter__(self):
+        return iter((self.jaxpr, self.consts))
 
     @property
     def eqns(self):
@@ -133,8 +192,16 @@ class ClosedJaxpr(NamedTuple):
         return repr(self.jaxpr)
 
 
-def open_consts(closed):
-    """The same program with its captured arrays as leading inputs, as bodies of other programs have it."""
+def consts_as_inputs(closed):
+    """The same program with its captured arrays as leading inputs, as bodies of other programs have it.
+
+    Example:
+      >>> from rabbet.extend.passes import consts_as_inputs, stage
+      >>> captured = rb.device_put(np.ones(2, np.float32))
+      >>> closed = stage(lambda x: [lax.mul(x, captured)], [rb.typeof(captured)])
+      >>> len(consts_as_inputs(closed).invars)
+      2
+    """
     jaxpr = closed.jaxpr
     if not jaxpr.constvars:
         return jaxpr
@@ -147,7 +214,14 @@ def open_consts(closed):
 
 
 def evaluate(jaxpr, args, consts=()):
-    """Run a program on ``args`` under the current interpreter; a list of outputs."""
+    """Run a program on ``args`` under the current interpreter; a list of outputs.
+
+    Example:
+      >>> from rabbet.extend.passes import evaluate, stage
+      >>> closed = stage(lambda x: [lax.mul(x, x)], [rb.typeof(1.0)])
+      >>> evaluate(closed.jaxpr, [3.0], closed.consts)
+      [Array(9., dtype=float32, weak_type=True)]
+    """
     if len(args) != len(jaxpr.invars) or len(consts) != len(jaxpr.constvars):
         raise TypeError(
             f"program {jaxpr.name!r} takes {len(jaxpr.invars)} arguments and {len(jaxpr.constvars)} "
@@ -187,7 +261,14 @@ def last_uses(jaxpr):
 
 
 def bodies_of(op):
-    """The programs that an operator carries in its parameters, by parameter name."""
+    """The programs that an operator carries in its parameters, by parameter name.
+
+    Example:
+      >>> from rabbet.extend.passes import bodies_of, stage
+      >>> closed = stage(lambda x: [lax.cond(x > 0, lax.sin, lax.cos, x)], [rb.typeof(1.0)])
+      >>> [[str(e.primitive) for e in body.equations] for _, body in bodies_of(closed.eqns[-1].op)]
+      [['cos'], ['sin']]
+    """
     found = []
     for name, value in op.params.items():
         if type(value) is Jaxpr:
@@ -198,7 +279,14 @@ def bodies_of(op):
 
 
 def effects_of(op):
-    """The effects of an operator and of the programs that it carries."""
+    """The effects of an operator and of the programs that it carries.
+
+    Example:
+      >>> from rabbet.extend.passes import effects_of, stage
+      >>> closed = stage(lambda x: [rb.debug.print("{}", x), x][1:], [rb.typeof(1.0)])
+      >>> [effect.name for effect in effects_of(closed.eqns[0].op)]
+      ['debug']
+    """
     effects = op.primitive.effects_of(op.params)
     for _, body in bodies_of(op):
         effects |= body.effects
@@ -214,6 +302,91 @@ def effects_in(equations):
     return effects
 
 
+# Text: programs in JAX's usual form ---------------------------------------------------------------
+def text_of(jaxpr):
+    """The text of a program."""
+    return "\n".join(_lines(jaxpr, _Names()))
+
+
+class _Names:
+    """Gives variables the names a, b, ..., z, ba, bb, ... in the order in which they are met."""
+
+    def __init__(self):
+        self._names = {}
+        self._count = count()
+
+    def __call__(self, v):
+        if type(v) is Literal:
+            return f"{_scalar(v.value, v.aval.dtype)}:{v.aval.str_short()}"
+        if v not in self._names:
+            self._names[v] = _letters(next(self._count))
+        return self._names[v]
+
+    def typed(self, v):
+        return f"{self(v)}:{v.aval.str_short()}{'*' if v.aval.weak_type and type(v) is not Literal else ''}"
+
+
+def _letters(n):
+    digits = ""
+    while True:
+        n, digit = divmod(n, 26)
+        digits = chr(ord("a") + digit) + digits
+        if not n:
+            return digits
+
+
+def _scalar(value, dtype):
+    value = value.item() if hasattr(value, "item") else value
+    return str(float(value)) if type(value) is int and dtypes.kind(dtype) == "f" else str(value)
+
+
+def _binders(variables, names):
+    return " ".join(f"{names(v)}:{v.aval.str_short()}" for v in variables)
+
+
+def _lines(jaxpr, names):
+    consts, ins = _binders(jaxpr.constvars, names), _binders(jaxpr.invars, names)
+    lines = [f"{{ lambda {consts}; {ins}. let" if consts else f"{{ lambda ; {ins}. let"]
+    for eqn in jaxpr.equations:
+        lines += ["    " + line for line in _equation(eqn, names)]
+    outs = ", ".join(names(v) for v in jaxpr.outvars)
+    effects = f" with effects {effect_names(jaxpr.effects)}" if jaxpr.effects else ""
+    lines.append(f"  in ({outs}{',' if len(jaxpr.outvars) == 1 else ''}){effects} }}")
+    return lines
+
+
+def _equation(eqn, names):
+    operands = " ".join(names(v) for v in eqn.inputs)
+    params = {
+        k: v
+        for k, v in eqn.op.params.items()
+        if v is not None and not callable(v) and type(v) is not PyTreeDef
+    }
+    nested = {k: v for k, v in params.items() if _has_body(v)}
+    flat = " ".join(f"{k}={_param(v)}" for k, v in params.items() if k not in nested)
+    bound = f"{_binders(eqn.outputs, names)} = " if eqn.outputs else ""
+    head = f"{bound}{eqn.op.primitive.name}"
+    if not nested:
+        return [f"{head}{f'[{flat}]' if flat else ''} {operands}".rstrip()]
+    lines = [f"{head}["]
+    if flat:
+        lines.append(f"  {flat}")
+    for name, value in nested.items():
+        for body in value if type(value) is tuple else (value,):
+            first, *rest = _lines(body, names)
+            lines += [f"  {name}={first}", *("  " + line for line in rest)]
+    return [*lines, f"] {operands}".rstrip()]
+
+
+def _has_body(value):
+    return type(value) is Jaxpr or (type(value) is tuple and any(type(v) is Jaxpr for v in value))
+
+
+def _param(value):
+    name = getattr(value, "name", None)
+    return name if isinstance(name, str) else str(value)
+
+
 __all__ = [
     "ClosedJaxpr",
     "Equation",
@@ -221,8 +394,8 @@ __all__ = [
     "Literal",
     "Var",
     "bodies_of",
+    "consts_as_inputs",
     "effects_in",
     "effects_of",
     "evaluate",
-    "open_consts",
 ]

@@ -7,6 +7,7 @@ interpreters, staging and evaluation, ask here what such a number becomes.
 import numpy as np
 
 from rabbet import dtypes
+from rabbet.dtypes.narrowing import narrowed
 from rabbet.program.avals import ShapedArray
 
 PYTHON_SCALARS = (bool, int, float, complex)
@@ -14,17 +15,28 @@ _python_scalars = frozenset(PYTHON_SCALARS)
 
 
 def is_python_scalar(x):
-    """Whether ``x`` is a bare Python number, whose dtype is weak."""
+    """Whether ``x`` is a bare Python number, whose dtype is weak.
+
+    Example:
+      >>> from rabbet.extend.functions import is_python_scalar
+      >>> is_python_scalar(2.0), is_python_scalar(np.float32(2))
+      (True, False)
+    """
     return type(x) in _python_scalars
 
 
-def adopted_avals(op, args, type_of):
+def operand_avals(op, args, type_of):
     """The avals of ``args``, with each Python scalar typed by the arrays beside it if the primitive says so.
 
     Args:
       op: the operator.
       args: its operands; at least one is a Python scalar.
       type_of: gives the aval of an operand.
+
+    Example:
+      >>> from rabbet.extend.primitive import operand_avals
+      >>> [a.str_short() for a in operand_avals(lax.mul.op(), [np.ones(2, np.float16), 2.0], rb.typeof)]
+      ['f16[2]', 'f16[]']
     """
     first = op.primitive.adopt
     if first == 0 and len(args) == 2:
@@ -83,7 +95,8 @@ class TypedScalar:
 
 def typed(value, dtype):
     """A scalar operand of exactly ``dtype``: a NumPy scalar, or a ``TypedScalar`` where that is narrowed."""
-    scalar = np.asarray(value).astype(dtype)[()]
+    host = np.asarray(value)
+    scalar = (narrowed(host, dtype) if host.dtype.kind == "f" else host.astype(dtype))[()]
     return scalar if dtypes.narrow(scalar.dtype) == dtype else TypedScalar(scalar, ShapedArray((), dtype))
 
 
@@ -103,6 +116,8 @@ def as_operand(value, aval):
 def as_numpy(value, aval):
     """A scalar as a NumPy array of its aval's dtype; an int that does not fit raises ``OverflowError``."""
     dtype = aval.dtype
+    if isinstance(value, np.number):
+        return narrowed(np.asarray(value), dtype)
     if type(value) is int and dtype.kind in "iu":
         info = np.iinfo(dtype)
         if not info.min <= value <= info.max:
@@ -110,4 +125,4 @@ def as_numpy(value, aval):
                 f"the Python int {value} does not fit {dtype.name} (from {info.min} to {info.max}); "
                 f"give an array of a wider dtype, as in numpy.asarray(..., dtype='int64')"
             )
-    return np.asarray(value).astype(dtype)
+    return narrowed(np.asarray(value), dtype)

@@ -11,6 +11,7 @@ may come from a package which is not installed.
 import importlib
 import inspect
 import pickle
+from types import MappingProxyType
 
 from rabbet.errors import RuleConflict
 from rabbet.messages import source_positions, tracebacks
@@ -18,19 +19,20 @@ from rabbet.program.context import context
 from rabbet.program.effects import NONE, Effect
 from rabbet.program.jaxpr import Jaxpr
 from rabbet.rules import tables
+from rabbet.rules.names import Names
 from rabbet.rules.tables import KINDS
 
 # An eager loop over x[i:i+1] makes an operator per i: past this many the table of one primitive starts anew.
 MOST_OPS = 4096
 
-_registry = {}
+_names = Names("primitive")
 
 
 class Primitive:
     """One operation, whose meaning each transformation gives by a rule.
 
     Args:
-      name: unique within its package; shown in programs.
+      name: unique among all primitives, and shown in programs; two of one name are a ``RuleConflict``.
       abstract: ``abstract(*avals, **params)`` returns the output aval, or a tuple of them with
         ``multiple_results``.
       kinds: laws from ``KINDS``, the specific ones first. The first kind for which a table has a rule serves.
@@ -48,10 +50,13 @@ class Primitive:
       doc: one sentence on what it computes.
 
     Example:
+      >>> from rabbet.extend.primitive import Primitive
       >>> triple = Primitive("triple", lambda x: x, kinds=("elementwise", "linear", "increasing"))
       >>> @triple.decompose
       ... def triple_parts(op, x):
       ...     return lax.mul(x, 3.0)
+      >>> float(triple(2.0))
+      6.0
     """
 
     def __init__(
@@ -75,14 +80,16 @@ class Primitive:
         self.adopt = 0 if adopt is None and "elementwise" in kinds else adopt
         self.operands = tuple(operands)
         self.is_call, self.decider, self.axis = is_call, decider, axis
-        self.rules = {}
+        self._rules = {}
+        # Read only: the way in is `rule`, which refuses a second one.
+        self.rules = MappingProxyType(self._rules)
         self.decomposition = None
         self.__doc__ = doc
         self.where = source_positions.definition_site(maker_of=name)
         self.__module__ = self.where.module
         self._ops = {}
         self._plain = Op(self, {})
-        _registry.setdefault(name, self)
+        _names.take(self)
 
     def __call__(self, *args, **params):
         try:
@@ -165,7 +172,7 @@ class Primitive:
                     f"{source_positions.address(self.rules[table])}; "
                     f"a second one stands at {source_positions.address(function)}. Keep one of them."
                 )
-            self.rules[table] = function
+            self._rules[table] = function
             self._rules_changed()
             return function
 
@@ -202,9 +209,8 @@ class Primitive:
     def __reduce__(self):
         if find(self.name) is not self:
             raise pickle.PicklingError(
-                f"primitive {self.name!r} made at {self.where} cannot be pickled: its name was taken "
-                "first by the one made at "
-                f"{find(self.name).where}"
+                f"primitive {self.name!r} made at {self.where} cannot be pickled: another of this name has "
+                f"taken its place, made at {find(self.name).where}"
             )
         return unpickle, (self.name, self.__module__)
 
@@ -222,7 +228,16 @@ class ShapesDiffer(TypeError):
 
 
 class Op:
-    """A primitive with its parameters. Calling it speaks to the current interpreter."""
+    """A primitive with its parameters. Calling it speaks to the current interpreter.
+
+    Example:
+      >>> from rabbet.extend.primitive import Op, reduce_sum
+      >>> op = reduce_sum.op(axes=(0,))
+      >>> type(op) is Op, op is reduce_sum.op(axes=(0,)), op.primitive, op["axes"]
+      (True, True, reduce_sum, (0,))
+      >>> op(np.ones((3, 2), np.float32))
+      Array([3., 3.], dtype=float32)
+    """
 
     __slots__ = ("primitive", "params", "programs", "executables", "has_numbers", "_outs", "__weakref__")
 
@@ -320,20 +335,21 @@ def _remake(primitive, params):
 
 def unpickle(name, module):
     """The primitive called ``name``, importing the module that makes it if need be."""
-    if name not in _registry:
+    if _names.find(name) is None:
         importlib.import_module(module)
-    if name not in _registry:
+    found = _names.find(name)
+    if found is None:
         raise pickle.UnpicklingError(
             f"there is no primitive {name!r}, and importing {module!r} did not make it"
         )
-    return _registry[name]
+    return found
 
 
 def find(name):
-    """The first primitive made under this name, for ``rabbet explain`` and pickles; None if there is none."""
-    return _registry.get(name)
+    """The primitive of this name, for ``rabbet explain`` and pickles; None if there is none."""
+    return _names.find(name)
 
 
 def all_primitives():
     """Every primitive by name, in the order in which they were made."""
-    return dict(_registry)
+    return _names.all()

@@ -17,12 +17,14 @@ A platform comes first at each of the first three steps: a rule for ``"lower:cud
 """
 
 import enum
-import importlib
-import weakref
+import sys
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from rabbet.errors import MissingRule, RuleConflict
 from rabbet.messages import source_positions
+from rabbet.rules.names import Names
+from rabbet.rules.rule_sets import CORE, REMEMBERING, Rules, forget_lookups, refuse_second
 
 KINDS = (
     "elementwise", "increasing", "decreasing", "linear", "bilinear", "structural", "reduction", "body",
@@ -36,17 +38,17 @@ class Role(enum.StrEnum):
     the role (``Interpreter.plays``) and never for a table's name.
 
     Example:
-      >>> interpreter.plays(Role.FORWARD)
+      >>> from rabbet.extend.transform import Interpreter, Role, RuleTable
+      >>> class Forward(Interpreter):
+      ...     table = RuleTable("my_forward", doc="(op, *duals) -> dual", roles=(Role.FORWARD,))
+      >>> Forward().plays(Role.FORWARD), Forward().plays(Role.BATCHES)
+      (True, False)
     """
 
     FORWARD = "differentiates forward"
     TRANSPOSES = "transposes"
     BATCHES = "adds a dimension"
     WRITES = "writes programs"
-
-
-CORE = "rabbet.primitives."
-"""Where the primitives of the core are made."""
 
 
 class Found(NamedTuple):
@@ -59,74 +61,7 @@ class Found(NamedTuple):
     detail: str = ""
 
 
-class _Rules:
-    """Rules for primitives under one table's name, collected by decorators; a value."""
-
-    def __init__(self, name):
-        self.name = name
-        self.by_primitive = {}
-
-    def primitive(self, *primitives, platform=None):
-        """Decorator: the rule of this table for ``primitives``, on one platform only if it is named."""
-
-        for primitive in primitives:
-            if not hasattr(primitive, "kinds"):
-                raise TypeError(
-                    f"{self!r}: rules are for primitives, got {type(primitive).__name__} "
-                    f"{primitive!r}. A function is interpreted "
-                    f"through the primitives that it is made of; rabbet.make_jaxpr(f)(*args) shows which"
-                )
-
-        def install(function):
-            for primitive in primitives:
-                _refuse_second(
-                    self, self.by_primitive, (primitive, platform), function, f"primitive {primitive.name!r}"
-                )
-            for primitive in primitives:
-                self.by_primitive[primitive, platform] = function
-            forget_lookups()
-            return function
-
-        return install
-
-
-class RuleSet(_Rules):
-    """Rules that a third package ships for a table and primitives that it owns neither of.
-
-    Args:
-      name: the table's name, ``"batch"``.
-    """
-
-    def __init__(self, name):
-        super().__init__(name)
-        self._modules = {}
-
-    def later(self, module, *names):
-        """Announce rules for primitives of Rabbet's core by their names, without importing anything.
-
-        The rule for the primitive ``"lu"`` is the function ``lu`` of ``module`` (a dotted name), which is
-        imported when the first of them is looked for.
-        """
-        self._modules.update(dict.fromkeys(names, module))
-
-    def names(self):
-        """The names of the primitives for which ``later`` has announced rules, sorted."""
-        return sorted(self._modules)
-
-    def find(self, primitive, platform=None):
-        """The rule for ``primitive``, or None; one for no particular platform goes first."""
-        rules = self.by_primitive
-        own = rules.get((primitive, None)) or rules.get((primitive, platform))
-        if own is None and primitive.name in self._modules and primitive.__module__.startswith(CORE):
-            own = getattr(importlib.import_module(self._modules[primitive.name]), primitive.name)
-            rules[primitive, None] = own
-        return own
-
-    def __repr__(self):
-        return f"RuleSet({self.name!r}, {len(self.by_primitive)} rules)"
-
-
-class RuleTable(_Rules):
+class RuleTable(Rules):
     """The rules of one transformation.
 
     Args:
@@ -137,27 +72,34 @@ class RuleTable(_Rules):
         installed plugins.
 
     Example:
-      >>> rules = RuleTable("enclose", doc="(op, *boxes) -> Box")
+      >>> from rabbet.extend.transform import RuleTable
+      >>> rules = RuleTable("signs", doc="(op, *signs) -> sign, -1 or 1")
       >>> @rules.kind("increasing")
-      ... def increasing(op, *boxes):
-      ...     return Box(op(*(b.lo for b in boxes)), op(*(b.hi for b in boxes)))
+      ... def same(op, x):
+      ...     return x
+      >>> @rules.primitive(lax.mul, lax.div)
+      ... def product(op, x, y):
+      ...     return x * y
+      >>> rules.explain(lax.mul).source, rules.explain(lax.exp).source, rules.explain(lax.cos)
+      ('table', 'kind', None)
     """
 
     def __init__(self, name, doc="", bridges=None, roles=()):
         super().__init__(name)
         self.__doc__ = doc
-        self.roles = frozenset(roles)
+        self.roles = tuple(roles)
         unknown = [role for role in roles if role not in set(Role)]
         if unknown:
             raise ValueError(f"{self!r}: unknown roles {unknown}; the roles are {', '.join(Role)}")
-        self.by_kind = {}
+        self._by_kind = {}
+        self.by_kind = MappingProxyType(self._by_kind)  # read only: `kind` is the way in
         self.model: Any = None
         self.from_model: Any = None
         self.last_resort: Any = None
         self.where = source_positions.definition_site()
         self._bridges = bridges
         self._memo = {}
-        _tables.setdefault(name, self)
+        _names.take(self)
 
     def kind(self, *kinds):
         """Decorator: the rule for every primitive of these kinds that has none of its own."""
@@ -168,9 +110,9 @@ class RuleTable(_Rules):
 
         def install(function):
             for kind in kinds:
-                _refuse_second(self, self.by_kind, kind, function, f"kind {kind!r}")
+                refuse_second(self, self.by_kind, kind, function, f"kind {kind!r}")
             for kind in kinds:
-                self.by_kind[kind] = function
+                self._by_kind[kind] = function
             forget_lookups()
             return function
 
@@ -218,7 +160,7 @@ class RuleTable(_Rules):
             found = self.explain(primitive, platform)
             if found is None:
                 raise self.missing(primitive) from None
-            _remembering.add(self)
+            REMEMBERING.add(self)
             self._memo[primitive, platform] = found.rule
             return found.rule
 
@@ -249,11 +191,8 @@ class RuleTable(_Rules):
 
     def _from_bridges(self, primitive, platform):
         rule_sets = self._bridges(self.name) if self._bridges is not None else find_bridges(self.name)
-        hits = [
-            (s, s.by_primitive[primitive, platform])
-            for s in rule_sets
-            if (primitive, platform) in s.by_primitive
-        ]
+        found = [(s, s.rule_for(primitive, platform)) for s in rule_sets]
+        hits = [(s, rule) for s, rule in found if rule is not None]
         if len(hits) > 1:
             addresses = " and ".join(source_positions.address(rule) for _, rule in hits)
             raise RuleConflict(
@@ -268,10 +207,10 @@ class RuleTable(_Rules):
         """
         kinds = ", ".join(primitive.kinds) or "none"
         known = ", ".join(self.by_kind) or "none"
-        name = primitive.name
+        name = written(primitive)
         error = MissingRule(
-            f"no {self.name!r} rule for primitive {name!r} (kinds: {kinds})\n"
-            f"  primitive {name!r}{source_positions.owner(primitive.where.module)} is defined at "
+            f"no {self.name!r} rule for primitive {primitive.name!r} (kinds: {kinds})\n"
+            f"  primitive {primitive.name!r}{source_positions.owner(primitive.where.module)} is defined at "
             f"{primitive.where}\n"
             f"  table {self.name!r}{source_positions.owner(self.where.module)} is defined at {self.where}; "
             "its rules by kind "
@@ -290,7 +229,7 @@ class RuleTable(_Rules):
     def forget(self):
         """Drop remembered lookups, as after plugins changed."""
         self._memo.clear()
-        _remembering.discard(self)
+        REMEMBERING.discard(self)
 
     def __repr__(self):
         return f"RuleTable({self.name!r})"
@@ -325,7 +264,12 @@ def refusing(reason):
       reason: why, and what to do instead; ``"random bits have no derivative"``.
 
     Example:
-      >>> bits.rule("jvp")(refusing("random bits have no derivative"))
+      >>> from rabbet.extend.primitive import Primitive
+      >>> from rabbet.extend.transform import jvp, refusing
+      >>> noise = Primitive("noise", lambda x: x)
+      >>> _ = noise.rule("jvp")(refusing("random numbers have no derivative"))
+      >>> jvp.lookup(noise).refusal
+      'random numbers have no derivative'
     """
 
     def refuse(op, *payloads):
@@ -344,7 +288,7 @@ def miscounted(table, primitive, rule, out, wanted, where):
       where: the user's position, or None.
     """
     given = f"a list of {len(out)}" if type(out) in (list, tuple) else f"a {type(out).__name__}"
-    place = None if where is None else source_positions.position(where)
+    place = None if where is None else source_positions.source_position(where)
     called = "" if place is None else f", called at {place}"
     return TypeError(
         f"the {table.name!r} rule for primitive {primitive.name!r} ({source_positions.address(rule)}) "
@@ -367,7 +311,7 @@ def reached(error, table, primitive, where):
         # The innermost caller knows the user's line.
         error.chain = 0
         if where is not None:
-            lines.insert(1, f"  called at {source_positions.position(where)}")
+            lines.insert(1, f"  called at {source_positions.source_position(where)}")
     if getattr(error, "missing", None) != (table, primitive):
         found = table.explain(primitive)
         if found is not None:
@@ -387,22 +331,33 @@ def described(found, table, primitive):
     return f"the {table.name!r} rule for {primitive.name!r}{kind} ({source_positions.address(found.rule)})"
 
 
+def public_name(primitive):
+    """The name of a primitive as an attribute: its own, or where that is a word of Python the one that the
+    module has for it, such as ``while_`` and ``bitwise_and``.
+    """
+    home = vars(sys.modules.get(primitive.__module__, sys))
+    names = [name for name, value in home.items() if value is primitive and not name.startswith("_")]
+    return names[0] if names and primitive.name not in names else primitive.name
+
+
+def written(primitive):
+    """How a program names a primitive, for messages: ``rabbet.extend.primitive.mul`` if it is core's, else by
+    the module that made it.
+    """
+    home, name = primitive.__module__, public_name(primitive)
+    if home.startswith(CORE):
+        return f"rabbet.extend.primitive.{name}"
+    known = getattr(sys.modules.get(home), name, None) is primitive and home != "__main__"
+    return f"{home}.{name}" if known else name
+
+
 def no_bridges(name):
     """No third packages: what ``find_bridges`` is until ``rabbet`` is composed."""
     return ()
 
 
 find_bridges = no_bridges
-_tables = {}
-_remembering = weakref.WeakSet()
-
-
-def forget_lookups():
-    """Drop all remembered lookups, because a rule was added; whether there were any."""
-    tables = list(_remembering)
-    for table in tables:
-        table.forget()
-    return bool(tables)
+_names = Names("rule table")
 
 
 def set_bridges(finder):
@@ -414,13 +369,11 @@ def set_bridges(finder):
 
 
 def all_tables():
-    """Every rule table by name, in the order in which they were made."""
-    return dict(_tables)
+    """Every rule table by name, in the order in which they were made.
 
-
-def _refuse_second(table, rules, key, function, what):
-    if key in rules:
-        raise RuleConflict(
-            f"{table!r} already has a rule for {what} at {source_positions.address(rules[key])}; "
-            f"a second one stands at {source_positions.address(function)}. Keep one of them."
-        )
+    Example:
+      >>> from rabbet.extend.transform import all_tables, jvp
+      >>> all_tables()["jvp"] is jvp
+      True
+    """
+    return _names.all()

@@ -54,7 +54,13 @@ C_APIS = {}
 
 
 def version():
-    """Return jaxlib's version, such as '0.10.2'."""
+    """Return jaxlib's version, such as '0.10.2'.
+
+    Example:
+      >>> from rabbet.extend.backend import jaxlib_version
+      >>> tuple(int(part) for part in jaxlib_version().split(".")[:2]) >= (0, 10)
+      True
+    """
     return jaxlib_version.__version__
 
 
@@ -66,6 +72,11 @@ def make_cpu_client(num_devices=1, asynchronous=True, **distributed):
 
     `distributed` may hold `distributed_client`, `node_id`, `num_nodes` and `collectives`.
     `asynchronous=False` makes execution block, which keeps temporaries in one thread's heap (see memory.py).
+
+    Example:
+      >>> from rabbet.extend.backend import make_cpu_client
+      >>> make_cpu_client(num_devices=2).local_device_count()
+      2
     """
     return xla_client.make_cpu_client(asynchronous=asynchronous, num_devices=num_devices, **distributed)
 
@@ -89,7 +100,14 @@ def c_api_version(client):
 
 
 def gpu_plugin_options():
-    """Return the options that jaxlib derives for a GPU client from the XLA_PYTHON_CLIENT_* environment."""
+    """Return the options that jaxlib derives for a GPU client from the XLA_PYTHON_CLIENT_* environment.
+
+    Example:
+      >>> from rabbet.extend.backend import gpu_plugin_options
+      >>> options = {**gpu_plugin_options(), "visible_devices": [0]}
+      >>> options["visible_devices"]
+      [0]
+    """
     return xla_client.generate_pjrt_gpu_plugin_options()
 
 
@@ -98,6 +116,11 @@ def make_topology(plugin, name="", **options):
 
     Returns jaxlib's `DeviceTopology`. Compile with `compile_unloaded` for its `compile_only_devices`. Raises
     ConfigError, with the plugin's reason, for a name or options that it does not know.
+
+    Example:
+      >>> from rabbet.extend.backend import make_topology
+      >>> def topology(name, **options):
+      ...     return make_topology("toaster", name, **options)
     """
     try:
         return _jax.get_default_c_api_topology(plugin, name, dict(options))
@@ -106,7 +129,13 @@ def make_topology(plugin, name="", **options):
 
 
 def topology_of(raw_devices):
-    """Describe devices that are present, as `make_topology` describes those that need not be."""
+    """Describe devices that are present, as `make_topology` describes those that need not be.
+
+    Example:
+      >>> from rabbet.extend.backend import make_cpu_client, topology_of
+      >>> topology_of(make_cpu_client().devices()).platform
+      'cpu'
+    """
     return _jax.get_topology_for_devices(list(raw_devices))
 
 
@@ -221,16 +250,8 @@ def put_shards(shards, aval, raw_devices, sharding, *, private=False):
     )
 
 
-def copy_to_device(raw, raw_device, sharding=None, *, always_copy=False):
-    """Copy a single-device raw array to `raw_device`, of the same client or another; returns a raw array.
-
-    Within a client the copy is made by the runtime, asynchronously. Between clients it goes through the host.
-    """
-    if raw.is_deleted():
-        raise deleted(raw)
-    sharding = sharding or SingleSharding(raw_device)
-    if raw_device.client is not devices_of(raw)[0].client:
-        return put(to_numpy(raw), raw.aval, raw_device, sharding)
+def copy_within_client(raw, raw_device, sharding, always_copy):
+    """Copy a single-device raw array to another device of its client, asynchronously."""
     semantics = _jax.ArrayCopySemantics
     how = semantics.ALWAYS_COPY if always_copy else semantics.REUSE_INPUT
     (copied,) = _jax.batched_copy_array_to_devices_with_sharding(
@@ -252,27 +273,6 @@ def deleted(raw):
     )
 
 
-def to_numpy(raw, dtype=None):
-    """Return the values of `raw` as a read-only NumPy array, waiting for them if need be.
-
-    On a CPU device it is a view of the array's own memory where that is possible. Raises DeletedArrayError on
-    a deleted array, and TypeError if `dtype` is given and is not the array's.
-
-    Never imports jax, with two exceptions on jaxlib 0.10: arrays on several devices, and non-CPU devices.
-    """
-    if raw.is_deleted():
-        raise deleted(raw)
-    if READS_ANY_DTYPE:
-        value = raw._to_np_array_did_copy()[0]
-    else:
-        from rabbet.runtime import reads_on_jaxlib_010  # not at the top: it imports this module
-
-        value = reads_on_jaxlib_010.to_numpy(raw)
-    if dtype is not None and value.dtype != dtype:
-        raise TypeError(f"array holds {value.dtype}, not {np.dtype(dtype)}")
-    return value
-
-
 def start_copy_to_host(raws):
     """Begin copying raw arrays to the host, where this jaxlib has a call for it that is free of jax."""
     start = getattr(_jax, "batched_copy_to_host_async", None)
@@ -285,6 +285,9 @@ def start_copy_to_host(raws):
 
 def to_dlpack(raw, stream=None):
     """Return a DLPack capsule that shares the memory of a single-device raw array.
+
+    The process ends if the array is deleted or donated while the capsule or what was made of it lives; on a
+    CPU `reading.to_dlpack` avoids that.
 
     Raises DeletedArrayError, and ValueError for an array on several devices (jaxlib would hand out the first
     shard). 2- and 4-bit integers have no DLPack form: jaxlib raises XlaRuntimeError.
@@ -436,6 +439,14 @@ def register_plugin_calls(platform, plugin, register, registrations):
       plugin: the name under which the plugin was loaded.
       register: `(c_api, name, function, platform, api_version, traits)`, of the package that has them.
       registrations: pairs of a name and a capsule (or a dict of capsules by stage).
+
+    Example:
+      >>> from rabbet.extend.backend import register_plugin_calls
+      >>> def provide_calls(names):
+      ...     import toaster_kernels
+      ...
+      ...     found = [(n, c) for n, c in toaster_kernels.registrations() if n in names]
+      ...     register_plugin_calls("TOASTER", "toaster", toaster_kernels.register, found)
     """
     if plugin in C_APIS:  # else jax loaded it, and told jaxlib how to register
         handler = functools.partial(register, C_APIS[plugin])
@@ -449,6 +460,13 @@ def provide_lapack():
     """Register the LAPACK functions that jaxlib offers on the CPU, `lapack_*_ffi`, once.
 
     They are SciPy's, found when they are initialized (0.2-0.3 s): a call before that ends the process.
+
+    Example:
+      >>> from rabbet.extend.backend import provide_lapack
+      >>> def provide_calls(names):
+      ...     if any(name.startswith("lapack_") for name in names):
+      ...         provide_lapack()
+      >>> provide_calls({"my_own_call"})
     """
     from jaxlib import lapack
 

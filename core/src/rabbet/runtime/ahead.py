@@ -63,6 +63,11 @@ def compile_ahead(lowering, topology, options=None):
       PluginError: its compiler cannot be loaded, or it does not compile for other machines.
       ConfigError: no such topology or option.
       CompileError: what the compiler says against the program, and its largest arrays if memory is short.
+
+    Example:
+      >>> from rabbet.extend.backend import compile_ahead, lower_program
+      >>> def for_one_tpu_core(program):
+      ...     return compile_ahead(lower_program(program, platform="tpu"), "v5e:2x2")
     """
     started = time.perf_counter()
     platform, name = lowering.platform, lowering.name
@@ -84,7 +89,7 @@ def compile_ahead(lowering, topology, options=None):
     build = compile_options.build_options(device, text=text)
     overrides = compile_options.merge(dict(build.env_option_overrides), named(options))
     build.env_option_overrides = sorted(overrides.items())
-    hook_calls.tell("compile_started", name=name, platform=platform, module_size=len(text))
+    hook_calls.tell_hooks("compile_started", name=name, platform=platform, module_size=len(text))
     try:
         exe = adapter.compile_unloaded(raw.client, lowering.module.text, adapter.device_list((raw,)), build)
     except adapter.XlaRuntimeError as error:
@@ -94,7 +99,7 @@ def compile_ahead(lowering, topology, options=None):
         raise compile_failure(lowering, adapter.without_version_guess(message)) from None
     finally:
         seconds = time.perf_counter() - started
-        hook_calls.tell("compile_finished", name=name, seconds=seconds, cached=False)
+        hook_calls.tell_hooks("compile_finished", name=name, seconds=seconds, cached=False)
     out = AheadExecutable(exe, lowering, topology, raw.device_kind, seconds)
     check_memory(out, backend)
     return out

@@ -10,7 +10,8 @@ from numpy import asarray
 from rabbet import dtypes
 from rabbet.errors import DeletedArrayError
 from rabbet.messages.tracebacks import fold_traceback, folds_itself
-from rabbet.runtime import adapter, dlpack, failures
+from rabbet.runtime import adapter, dlpack, failures, reading, transfer_guards
+from rabbet.runtime.devices import default_device
 from rabbet.runtime.placement import placement
 from rabbet.runtime.sharding import SingleDeviceSharding
 from rabbet.trace.interpreter import Tracer
@@ -80,6 +81,8 @@ class Array(metaclass=ArrayType):
 
     def is_ready(self):
         """Whether the values are computed."""
+        if self.raw.is_deleted():
+            raise self.deleted()
         return self.raw.is_ready()
 
     def is_deleted(self):
@@ -95,12 +98,6 @@ class Array(metaclass=ArrayType):
         if self.raw.is_deleted():
             raise self.deleted()
         adapter.start_copy_to_host([self.raw])
-
-    def to_device(self, device, *, stream=None):
-        """The array on another device."""
-        from rabbet.runtime.transfer import device_put
-
-        return device_put(self, device)
 
     # ----------------------------------------------------------------------------------------- to the host
     def _value(self):
@@ -121,7 +118,8 @@ class Array(metaclass=ArrayType):
             raise self.deleted()
         if self.aval.dtype == dtypes.float0:
             return np.zeros(self.aval.shape, dtypes.float0)
-        return failures.translated(adapter.to_numpy, self.raw)
+        transfer_guards.to_host(self.aval, self.spec.device)
+        return failures.translated(reading.to_numpy, self.raw)
 
     def deleted(self):
         """The error for using this array after it was deleted or donated."""
@@ -223,7 +221,7 @@ class Array(metaclass=ArrayType):
             return f"Array({self.aval.str_short()}, deleted)"
         if isinstance(self.aval.dtype, dtypes.ExtendedDType):
             return (
-                f"Array({self.aval.shape}, dtype={self.aval.dtype}) overlaying:\n{adapter.to_numpy(self.raw)}"
+                f"Array({self.aval.shape}, dtype={self.aval.dtype}) overlaying:\n{reading.to_numpy(self.raw)}"
             )
         weak = ", weak_type=True" if self.aval.weak_type else ""
         tail = f"dtype={self.aval.dtype.name}{weak})"
@@ -238,23 +236,34 @@ class Array(metaclass=ArrayType):
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         if self.raw.is_deleted():
             raise self.deleted()
-        return adapter.to_dlpack(self.raw, stream)
+        return reading.to_dlpack(self.raw, stream)
 
     def __dlpack_device__(self):
         return dlpack.device_of(self.raw)
 
+    def unsafe_buffer_pointer(self):
+        """The address of the values in the device's memory, for foreign code; it waits for them. Unsafe: the
+        memory must not be written to, and lives as long as the array.
+        """
+        if self.raw.is_deleted():
+            raise self.deleted()
+        self.block_until_ready()
+        return self.raw.unsafe_buffer_pointer()
+
     def __reduce__(self):
         if isinstance(self.aval.dtype, dtypes.ExtendedDType):
-            return _unpickle_physical, (adapter.to_numpy(self.raw), self.aval)
+            return _unpickle_physical, (reading.to_numpy(self.raw), self.aval)
         return _unpickle, (self._value(), self.aval.weak_type)
 
     def __copy__(self):
-        return self
+        from rabbet.runtime.ownership import alias  # not at the top: it stands above this module
+
+        return alias(self)
 
     def __deepcopy__(self, memo):
         if self.raw.is_deleted():
             raise self.deleted()
-        raw = adapter.copy_to_device(self.raw, self.spec.device.raw, self.spec.sharding, always_copy=True)
+        raw = reading.copy_to_device(self.raw, self.spec.device.raw, self.spec.sharding, always_copy=True)
         return Array(raw, self.spec)
 
     def addressable_data(self, index):
@@ -266,6 +275,8 @@ class Array(metaclass=ArrayType):
 
 def from_host(host, aval, device, committed, *, private=False):
     """An ``Array`` of type ``aval`` from a NumPy array of its physical type (or of float0)."""
+    if aval.shape:  # numbers are part of the operation that they stand in
+        transfer_guards.to_device(aval, device)
     spec = placement(aval, device, committed)
     physical = aval.physical
     if physical is not aval and aval.dtype is dtypes.float0:
@@ -286,6 +297,4 @@ def _unpickle(value, weak_type):
 
 
 def _unpickle_physical(value, aval):
-    from rabbet.runtime.devices import default_device
-
     return from_host(np.ascontiguousarray(value).reshape(aval.physical.shape), aval, default_device(), False)

@@ -67,9 +67,17 @@ class Backend:
       build: `() -> str`, which differs between builds of a native library whose compiled programs cannot be
         exchanged; the client's own version is added to it. Part of every key of the cache on disk.
 
-    Example::
-
-        BACKEND = Backend(platform="toaster", priority=10, make_client=make_client)
+    Example:
+      >>> from rabbet.extend.backend import Backend
+      >>> def make_client(options):
+      ...     import toaster_sdk
+      ...
+      ...     return toaster_sdk.client(**options)
+      >>> def obstacle():
+      ...     return "no toaster is plugged in"
+      >>> BACKEND = Backend(platform="toaster", priority=10, make_client=make_client, obstacle=obstacle)
+      >>> BACKEND.obstacle()
+      'no toaster is plugged in'
     """
 
     platform: str

@@ -8,7 +8,6 @@ this version of jaxlib. Then it is loaded once, when its first device is asked f
 
 import platform as machine
 from functools import partial
-from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -45,9 +44,11 @@ class CApiBackend(Backend):
     Attributes:
       plugin: the `Library`, for code that loads it itself.
 
-    Example::
-
-        BACKEND = CApiBackend("toaster", lambda: library_in("toaster_sdk", "libtoaster_pjrt.so"))
+    Example:
+      >>> from rabbet.extend.backend import CApiBackend, find_library
+      >>> BACKEND = CApiBackend("toaster", lambda: find_library("toaster_sdk", "libtoaster_pjrt.so"))
+      >>> BACKEND.obstacle()
+      "no PJRT library for 'toaster' is installed"
     """
 
     plugin: Any
@@ -92,6 +93,8 @@ class Library:
 
     def version(self):
         """Return the version of the package that brings the library; None if it has or names none."""
+        from importlib import metadata  # only where it is asked for: it takes longer than all of core
+
         try:
             return metadata.version(self.package) if self.package else None
         except metadata.PackageNotFoundError:
@@ -175,8 +178,15 @@ def foreign(path):
     return f"is made for {known.get(found, f'processors of number {found}')}, and this is {machine.machine()}"
 
 
-def library_in(package, file):
-    """Return the path of `file` in an installed package (by its import name), or None; imports nothing."""
+def find_library(package, file):
+    """Return the path of `file` in an installed package (by its import name), or None; imports nothing.
+
+    Example:
+      >>> from rabbet.extend.backend import find_library
+      >>> find_library("rabbet", "config.py").name
+      'config.py'
+      >>> find_library("toaster_sdk", "libtoaster_pjrt.so")
+    """
     try:
         spec = find_spec(package)
     except ModuleNotFoundError:  # the package above it is missing
@@ -188,4 +198,4 @@ def library_in(package, file):
     return None
 
 
-__all__ = ["CApiBackend", "Library", "library_in"]
+__all__ = ["CApiBackend", "Library", "find_library"]

@@ -2,8 +2,8 @@
 
 Entries are native code, so the folder must be ours alone: it is made with mode 0700, and a folder or file
 that somebody else owns or may write to is not used. An entry is named by a hash of everything that its code
-depends on (`key`), and starts with a checksum of its contents: XLA does not notice a flipped byte in
-machine code.
+depends on (`key`), and starts with a checksum of that name and of its contents: XLA does not notice a flipped
+byte in machine code, and files can come to bear each other's names.
 
 Nothing here ever fails a computation. What cannot be read is a miss, what cannot be written is left out,
 and a CacheWarning says so once. Many processes may share a folder: a file appears complete (`os.replace`)
@@ -28,7 +28,7 @@ from rabbet.messages.source_positions import stacklevel
 from rabbet.runtime import adapter
 from rabbet.runtime.fingerprint import host_fingerprint
 
-FORMAT = b"rabbet-program-1\n"
+FORMAT = b"rabbet-program-2\n"
 DIGEST = hashlib.sha256
 SUFFIX, TEMPORARY, COUNTED = ".program", ".tmp-", ".counted"
 STALE_SECONDS = 3600  # a temporary file that is older was left by a process that died
@@ -36,9 +36,6 @@ COUNT_SECONDS = 3600  # the folder is counted at most this often ...
 COUNT_SHARE = 1 / 64  # ... unless this process alone has written so much of the limit since
 KEEP = 0.8  # how much of the size limit stays when the oldest entries are removed
 
-# Measured on CPU: the smallest program compiles in 19 ms, is stored in 0.6 ms and loaded in 0.9 ms; one of 50
-# matrix products in 58, 3.5 and 11 ms. So nearly everything is worth keeping.
-WORTH_KEEPING_SECONDS = 0.003
 # Level 1 makes entries a quarter to a half of their size, for less time than hashing and reading the rest
 # takes.
 COMPRESSION = 1
@@ -104,7 +101,7 @@ class ProgramCache:
 
     def put(self, key, blob):
         """Keep `blob` under `key`; return whether that worked. An entry larger than the limit is not kept."""
-        content = pack(blob)
+        content = pack(key, blob)
         if self._unwritable or len(content) > self.max_bytes or not self._usable(make=True):
             return False
         try:
@@ -207,9 +204,9 @@ class ProgramCache:
         if problem:
             self._warn(key, f"entry {key[:12]} is not used, because it {problem}")
             return None
-        blob = unpack(content)
+        blob = unpack(key, content)
         if blob is None:
-            self.discard(key, "it is damaged")
+            self.discard(key, "it is damaged, or the file of another entry")
             return None
         with contextlib.suppress(OSError):
             os.utime(self._path(key))  # used just now: the last to be removed
@@ -272,7 +269,11 @@ class ProgramCache:
 
 def read_if_ours(path):
     """Return (content of the file, None), or (None, why it cannot be trusted). Follows no link."""
-    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0))
+    # Without O_NONBLOCK a pipe in place of a file would be waited for, for ever.
+    flags = os.O_RDONLY
+    for name in ("O_NOFOLLOW", "O_CLOEXEC", "O_NONBLOCK"):
+        flags |= getattr(os, name, 0)
+    handle = os.open(path, flags)
     try:
         problem = not_ours(os.fstat(handle), stat.S_ISREG)
         if problem:
@@ -294,18 +295,27 @@ def not_ours(status, is_kind):
     return None
 
 
-def pack(blob):
-    """Return the content of the file for `blob`: format, checksum of the rest, the rest."""
+def pack(key, blob):
+    """Return the content of the file that keeps `blob` under `key`: format, checksum, compressed blob."""
     body = zlib.compress(blob, COMPRESSION)
-    return FORMAT + DIGEST(body).digest() + body
+    return FORMAT + checksum(key, body) + body
 
 
-def unpack(content):
-    """Return the blob in a file's content, or None if the file is not whole."""
+def unpack(key, content):
+    """Return the blob in the content of the file of `key`; None if it is not whole, or another's."""
     start = len(FORMAT) + DIGEST().digest_size
     body = content[start:]
-    whole = content.startswith(FORMAT) and content[len(FORMAT) : start] == DIGEST(body).digest()
-    return zlib.decompress(body) if whole else None
+    if not content.startswith(FORMAT) or content[len(FORMAT) : start] != checksum(key, body):
+        return None
+    try:
+        return zlib.decompress(body)
+    except zlib.error:
+        return None
+
+
+def checksum(key, body):
+    """Return the checksum of an entry, which binds the contents to their name."""
+    return DIGEST(key.encode() + b"\n" + body).digest()
 
 
 def default_folder():
@@ -348,13 +358,13 @@ def store(key, make_blob, seconds):
     """Keep `make_blob()` in the default cache, if compiling took long enough; a blob that cannot be made is
     left out."""
     cache = default_cache()
-    if cache is None or seconds < WORTH_KEEPING_SECONDS:
+    if cache is None or seconds < config.cache_min_seconds:
         return False
     try:
         blob = make_blob()
     except adapter.XlaRuntimeError:  # this backend or program has no serialized form
         return False
-    return cache.put(key, blob)
+    return len(blob) >= config.cache_min_bytes and cache.put(key, blob)
 
 
 def reject(key, reason):

@@ -16,7 +16,7 @@ from functools import partial
 from rabbet.config import config
 from rabbet.errors import PluginError, RabbetError
 from rabbet.messages.source_positions import stacklevel
-from rabbet.runtime import adapter, backends
+from rabbet.runtime import adapter, backends, leaving
 
 
 class ForkedProcessError(RabbetError, RuntimeError):
@@ -54,7 +54,10 @@ class Client:
         return self._raw
 
     def check_not_forked(self):
-        """Raise ForkedProcessError in a child of the process that started this client."""
+        """Raise ForkedProcessError in a child of the process that started this client, and SystemExit in a
+        thread that outlives the interpreter.
+        """
+        leaving.check()
         if self.forked:
             raise ForkedProcessError(
                 f"this process was forked after its parent had started the {self.platform!r} backend, whose "
@@ -103,6 +106,11 @@ class Clients:
         """Call `callback()` in every forked child: drop what would use a client without asking
         `Client.raw`."""
         self._on_fork.append(callback)
+
+    def forget(self):
+        """Drop what would use a client without asking `Client.raw`."""
+        for callback in self._on_fork:
+            callback()
 
     def running(self):
         """Return the clients that have been started; starts nothing."""
@@ -185,8 +193,11 @@ class Clients:
             return None
 
     def _watch_forks(self):
-        if not self._watching and hasattr(os, "register_at_fork"):
-            self._watching = True
+        if self._watching:
+            return
+        self._watching = True
+        leaving.watch(self)
+        if hasattr(os, "register_at_fork"):
             this = weakref.ref(self)
             os.register_at_fork(after_in_child=lambda: forked(this()))
 
@@ -198,8 +209,7 @@ def forked(clients):
     clients._lock = threading.RLock()  # another thread of the parent may have held it
     for client in clients._running.values():
         client.forked = True
-    for callback in clients._on_fork:
-        callback()
+    clients.forget()
 
 
 def tell_if_late(setting, told):

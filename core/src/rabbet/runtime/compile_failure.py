@@ -70,8 +70,8 @@ def where(lowering, message):
     equations = [e for e in lowering.jaxpr.equations if e.where is not None]
     for e in equations:
         if mentions(message, e.op.primitive.name):
-            return f"{source_positions.position(e.where)} ({e.op.primitive.name})"
-    lines = list(dict.fromkeys([str(source_positions.position(e.where)) for e in equations]))
+            return f"{source_positions.source_position(e.where)} ({e.op.primitive.name})"
+    lines = list(dict.fromkeys([str(source_positions.source_position(e.where)) for e in equations]))
     if len(lines) > 4:
         return f"one of {len(lines)} lines, from {lines[0]} to {lines[-1]}"
     return ", ".join(lines) or "the program has no operations"

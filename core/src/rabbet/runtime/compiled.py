@@ -1,19 +1,42 @@
 """Programs for plugins to compile: what ``rabbet.extend`` offers of the runtime."""
 
 from rabbet.config import config
+from rabbet.errors import PluginError
+from rabbet.lowering import custom_calls
+from rabbet.lowering.module import Lowered
 from rabbet.program.context import context
-from rabbet.runtime import dispatch, program
+from rabbet.runtime import adapter, devices, dispatch, program
 from rabbet.runtime.devices import default_device
 from rabbet.runtime.evaluation import EVALUATION
+from rabbet.runtime.fingerprint import host_fingerprint
+from rabbet.runtime.shared_programs import Loaded
 
 
 def is_evaluating():
-    """Whether operations on this thread are executed at once: no transformation is running."""
+    """Whether operations on this thread are executed at once: no transformation is running.
+
+    Example:
+      >>> from rabbet.extend.functions import is_evaluating
+      >>> from rabbet.extend.passes import stage
+      >>> is_evaluating()
+      True
+      >>> closed = stage(lambda x: [print(is_evaluating()) or x], [rb.typeof(1.0)])
+      False
+    """
     return context.interpreter is EVALUATION
 
 
 def lower_program(jaxpr, platform=None, name="main", *, donated=(), keep_unused=False, options=None):
-    """Run the passes on a program and write its StableHLO text; see ``compile_program``."""
+    """Run the passes on a program and write its StableHLO text; see ``compile_program``.
+
+    Example:
+      >>> from rabbet.extend.backend import lower_program
+      >>> from rabbet.extend.passes import stage
+      >>> program = stage(lambda x: [lax.sin(x)], [rb.typeof(np.float32(1))]).jaxpr
+      >>> lowering = lower_program(program, platform="cpu")
+      >>> lowering.platform, "stablehlo.sine" in lowering.module.text
+      ('cpu', True)
+    """
     return program.lower(
         jaxpr,
         platform or default_device().platform,
@@ -30,6 +53,14 @@ def compile_program(lowering, device=None, options=None):
     Returns:
       an ``Executable``; its ``runner(committed)`` runs it on arrays of exactly the lowered types on that
       device.
+
+    Example:
+      >>> from rabbet.extend.backend import compile_program, lower_program
+      >>> from rabbet.extend.passes import stage
+      >>> program = stage(lambda x: [lax.mul(x, x)], [rb.typeof(np.float32(1))]).jaxpr
+      >>> run = compile_program(lower_program(program)).runner(False)
+      >>> run([rb.device_put(np.float32(3))])
+      [Array(9., dtype=float32)]
     """
     return program.compile(lowering, device or default_device(), options)
 
@@ -44,6 +75,24 @@ def call_by_placements(function, programs, *, traced, slowly, of_others):
       traced: ``(*args, **kwargs)``, called under a transformation.
       slowly: ``(args, kwargs)``, where the program is not known yet, and where there are keywords.
       of_others: ``(args)``, where an argument is no array: a pytree, a number.
+
+    Example:
+      >>> from rabbet.extend.backend import call_by_placements, compile_program, lower_program, program_entry
+      >>> from rabbet.extend.passes import stage
+      >>> def negated(x):
+      ...     return lax.neg(x)
+      >>> programs = {}
+      >>> def compile_now(args, kwargs):
+      ...     program = stage(lambda x: [negated(x)], [rb.typeof(args[0])]).jaxpr
+      ...     run = compile_program(lower_program(program)).runner(False, single=True)
+      ...     programs[args[0].spec, rb.config.traced_key()] = program_entry(run)
+      ...     return run(args)
+      >>> fast = call_by_placements(
+      ...     negated, programs, traced=negated, slowly=compile_now, of_others=lambda args: negated(*args)
+      ... )
+      >>> x = rb.device_put(np.float32(3))
+      >>> fast(x), fast(x), len(programs)
+      (Array(-3., dtype=float32), Array(-3., dtype=float32), 1)
     """
     return dispatch.function(
         function, programs, config.values, EVALUATION, traced=traced, slowly=slowly, of_others=of_others
@@ -51,5 +100,84 @@ def call_by_placements(function, programs, *, traced, slowly, of_others):
 
 
 def program_entry(run):
-    """What ``call_by_placements`` finds, for ``run``, the runner of an ``Executable``."""
+    """What ``call_by_placements`` finds, for ``run``, the runner of an ``Executable``.
+
+    Example:
+      >>> from rabbet.extend.backend import compile_program, lower_program, program_entry
+      >>> from rabbet.extend.passes import stage
+      >>> program = stage(lambda x: [lax.neg(x)], [rb.typeof(np.float32(1))]).jaxpr
+      >>> entry = program_entry(compile_program(lower_program(program)).runner(False))
+      >>> entry[-1]([rb.device_put(np.float32(3))])
+      [Array(-3., dtype=float32)]
+    """
     return dispatch.known(run)
+
+
+def pack_executable(executable, options=None):
+    """What another process needs to run a compiled program: a dict that pickles; see ``unpack_executable``.
+
+    One that came from disk is compiled again: written out a second time it would lack functions.
+
+    Args:
+      options: those that it was compiled with.
+
+    Raises:
+      ValueError: for a program that calls Python functions or has effects.
+    """
+    lowering = executable.lowering
+    if lowering.module.callbacks or lowering.effects:
+        raise ValueError(
+            f"{lowering.name!r} calls Python functions or has effects, which bytes cannot hold; compile it "
+            "where it is to run"
+        )
+    exe = executable.exe
+    if executable.loaded.origin != "compiler":
+        exe = program.compiled_anew(lowering, executable.device, options)
+    return {
+        "versions": (adapter.version(), machine(executable.device)),
+        "blob": adapter.serialize(exe),
+        "module": tuple(lowering.module),
+        "lowering": {f: getattr(lowering, f) for f in KEPT},
+    }
+
+
+def text_cost(text):
+    """Estimates of a StableHLO module before it is optimized (a dict with ``flops`` and others), or None
+    where there is no CPU backend to count with.
+    """
+    try:
+        client = devices.client_of("cpu")
+    except PluginError:
+        return None
+    return adapter.text_cost(client.raw, text)
+
+
+def machine(device):
+    """The kind of the device, and on a CPU what its code assumes of the processor."""
+    return f"{device.platform} {device.device_kind}", host_fingerprint() if device.platform == "cpu" else ""
+
+
+KEPT = ("name", "platform", "kept", "donated", "out_avals", "keeps_all")
+
+
+def unpack_executable(packed, device=None):
+    """The ``Executable`` that ``pack_executable`` took apart, on ``device``.
+
+    Raises:
+      ValueError: if it was made by another version, for another platform, or is damaged.
+    """
+    device = device or devices.devices(packed["lowering"]["platform"])[0]
+    here = adapter.version(), machine(device)
+    if packed["versions"] != here:
+        raise ValueError(
+            f"the program was compiled by jaxlib {packed['versions'][0]} for {packed['versions'][1][0]}, and "
+            f"this is jaxlib {here[0]} on {here[1][0]}, or another processor; compile it again"
+        )
+    module = Lowered(*packed["module"])
+    lowering = program.Lowering(jaxpr=None, module=module, effects=frozenset(), **packed["lowering"])
+    device.client.backend.provide(custom_calls.targets(module.key_text))
+    try:
+        exe = adapter.deserialize(device.raw.client, packed["blob"], device.device_list)
+    except adapter.XlaRuntimeError as error:
+        raise ValueError(f"the program cannot be loaded: {error}") from None
+    return program.Executable(Loaded(exe, "disk"), lowering, device, "disk", 0.0)

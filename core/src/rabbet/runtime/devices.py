@@ -87,16 +87,12 @@ class Device:
 def default_clients():
     """Return the clients of this process: the runtime's one piece of process-wide state."""
     clients = Clients(default_registry(), Device)
-    clients.on_fork(forget_programs)
+    clients.on_fork(lambda: [forget() for forget in forget_when_forked])
     return clients
 
 
-def forget_programs():
-    """In a forked child: drop the compiled programs, whose next call then comes by `Device.raw`, which
-    raises."""
-    from rabbet.runtime.housekeeping import clear_caches  # not at the top: it stands above this module
-
-    clear_caches()
+forget_when_forked: list = []
+"""What drops compiled programs in a forked child: the next call then comes by `Device.raw`, which raises."""
 
 
 def client_of(backend):

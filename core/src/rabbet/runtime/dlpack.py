@@ -26,6 +26,9 @@ EXTENDED = {
     14: "float8_e8m0fnu",
 }
 
+NUMPY_KINDS = {"b": 6, "i": 0, "u": 1, "f": 2, "c": 5}
+BY_NAME = {name: code for code, name in EXTENDED.items()}
+
 
 class Device(ctypes.Structure):
     _fields_ = [("type", ctypes.c_int32), ("id", ctypes.c_int32)]
@@ -167,6 +170,41 @@ class Owner:
             DELETER(self.deleter)(self.address)
 
 
+def code_of(dtype):
+    """DLPack's type code for a NumPy dtype, or None where there is none."""
+    return NUMPY_KINDS.get(dtype.kind) if dtype.isbuiltin == 1 else BY_NAME.get(dtype.name)
+
+
+def lend(values):
+    """Return a capsule that lends the NumPy array `values`, of any dtype that DLPack has a word for.
+
+    NumPy makes it and takes it back, so whoever has the capsule keeps the array alive and nothing else. It
+    refuses dtypes that it does not know and arrays that are read-only, so it is shown plain numbers, and the
+    dtype is written into the capsule afterwards.
+
+    Raises:
+      BufferError: for a dtype without a word, such as the 2- and 4-bit ones.
+    """
+    dtype = values.dtype
+    code = code_of(dtype)
+    if code is None:
+        raise BufferError(
+            f"DLPack has no word for the dtype {dtype}; convert the array first, as in x.astype('int8')"
+        )
+    numbers = np.dtype("complex128") if dtype.itemsize == 16 else np.dtype(f"u{dtype.itemsize}")
+    interface = {
+        "shape": values.shape,
+        "typestr": numbers.str,
+        "data": (values.ctypes.data, False),
+        "strides": values.strides,
+        "version": 3,
+    }
+    capsule = np.asarray(Memory(interface, values)).__dlpack__()
+    stated = open_capsule(capsule)[1].tensor.dtype
+    stated.code, stated.bits = code, dtype.itemsize * 8
+    return capsule
+
+
 def view(capsule, keep=None):
     """Return a read-only NumPy view of a host tensor; `capsule` is not consumed but kept alive by the
     view."""
@@ -200,3 +238,9 @@ def look(info, tensor, owner):
         "version": 3,
     }
     return np.asarray(Memory(interface, owner)).view(info.dtype)
+
+
+def is_known(dtype):
+    """Whether DLPack and NumPy both have this dtype."""
+    numbers = dtype.kind in "iufc" and dtype.isbuiltin == 1 and dtype.itemsize <= 16
+    return dtype.kind == "b" or numbers or dtype.name in EXTENDED.values()

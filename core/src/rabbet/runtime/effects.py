@@ -6,7 +6,7 @@ import threading
 from collections import deque
 
 from rabbet.program import effects
-from rabbet.runtime import callbacks, failures
+from rabbet.runtime import callbacks, failures, interruptible
 from rabbet.runtime.array import Array
 
 # How many programs with effects may be under way before the next one waits for the oldest.
@@ -24,7 +24,7 @@ def is_special(lowering):
 
 def runner(executable, specs, single):
     """``Executable.runner`` for a program that calls Python or has effects."""
-    execute = executable.exe.execute_sharded
+    execute = interruptible.execute(executable.exe, executable.lowering)
     handlers = [s.handler for s in specs]
     kept, diagnose = executable.lowering.kept, executable.diagnose
     happening = executable.lowering.effects

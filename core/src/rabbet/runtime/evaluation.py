@@ -66,11 +66,14 @@ class Evaluation:
     table = None
     process = dispatch.operations(first, with_number)
 
+    def __reduce__(self):
+        return "EVALUATION"
+
     def describe(self):
         return "evaluation"
 
 
-def at_once(op, kinds, otherwise):
+def eager_unary(op, kinds, otherwise):
     """A function of one array that executes ``op`` in its own frame, which is all that an eager call costs.
 
     Args:
@@ -78,6 +81,14 @@ def at_once(op, kinds, otherwise):
       kinds: dtype kinds (``ShapedArray.kind``) of the arrays on which to do so.
       otherwise: a function, called on everything else: other dtypes, what is no array, an operation not seen
         before, and under transformations.
+
+    Example:
+      >>> from rabbet.extend.functions import eager_unary
+      >>> def general(x):
+      ...     return lax.tanh(lax.convert_element_type(x, "float32"))
+      >>> tanh = eager_unary(lax.tanh.op(), "f", general)
+      >>> float(tanh(rb.device_put(np.float32(0)))), float(tanh(0))
+      (0.0, 0.0)
     """
     return dispatch.unary(op, kinds, otherwise, EVALUATION)
 
@@ -117,4 +128,4 @@ def as_program(op, avals):
 
 EVALUATION = Evaluation()
 
-__all__ = ["EVALUATION", "Evaluation", "as_program", "at_once", "executable"]
+__all__ = ["EVALUATION", "Evaluation", "as_program", "eager_unary", "executable"]

@@ -10,6 +10,7 @@ from math import prod
 
 from rabbet.errors import OutOfMemoryError
 from rabbet.runtime import adapter, memory_report
+from rabbet.runtime.devices import default_clients
 
 # "Out of memory allocating 1024 bytes", "Out of memory while trying to allocate 1.00GiB", "Attempting to
 # allocate 96.00G. That was not possible": the words of XLA on CPU, GPU and TPU.
@@ -100,8 +101,6 @@ def nbytes(raw):
 
 def devices_in_use():
     """The local devices of all clients that run: where it is not known which one ran out of memory."""
-    from rabbet.runtime.devices import default_clients  # not at the top: arrays stand below devices
-
     return [device for client in default_clients().running() for device in client.local_devices]
 
 

@@ -17,12 +17,13 @@ from rabbet.dtypes.table import DEFAULTS
 from rabbet.messages.argument_names import argument_name
 from rabbet.program import python_scalars
 from rabbet.program.avals import ShapedArray
-from rabbet.program.jaxpr import open_consts
+from rabbet.program.jaxpr import consts_as_inputs
 from rabbet.runtime import dispatch, program, values
 from rabbet.runtime.array import Array
 from rabbet.runtime.evaluation import EVALUATION
 from rabbet.runtime.housekeeping import on_clear_caches
-from rabbet.trace.interpreter import typeof
+from rabbet.runtime.ownership import captured
+from rabbet.trace.interpreter import Tracer, typeof
 from rabbet.trace.staging import stage
 
 # Of one function; a loop over f(x, i) would otherwise keep an entry for every i.
@@ -40,9 +41,12 @@ def fused(function=None, *, static=()):
         themselves.
 
     Example:
+      >>> from rabbet.extend.functions import fused
       >>> @fused(static=("axis",))
-      ... def center(x, axis=None):
-      ...     return x - x.mean(axis)
+      ... def center(x, axis=0):
+      ...     return x - lax.reduce_sum(x, (axis,)) / x.shape[axis]
+      >>> center(np.float32([1, 2, 6]))
+      Array([-2., -1.,  3.], dtype=float32)
     """
     if function is None:
         return functools.partial(fused, static=static)
@@ -68,6 +72,8 @@ def fused(function=None, *, static=()):
         return first(args, {}) if found is None else found[-1](args)
 
     def first(args, kwargs):
+        args = [opened(a) for a in args]
+        kwargs = {name: opened(a) for name, a in kwargs.items()}
         if config.disable_jit:
             return function(*args, **kwargs)
         found = _Signature(function, args, kwargs, by_position, static)
@@ -82,11 +88,31 @@ def fused(function=None, *, static=()):
             quick[key] = run.positional(found.fixed, all(type(a) is Array for a in args))
         return run(found.arrays)
 
+    def traced(*args, **kwargs):
+        for a in args:
+            if type(a) not in PLAIN:
+                args = [opened(x) for x in args]
+                break
+        return function(*args, **kwargs)
+
     call = dispatch.function(
-        function, quick, config.values, EVALUATION, traced=function, slowly=slowly, of_others=of_others
+        function, quick, config.values, EVALUATION, traced=traced, slowly=slowly, of_others=of_others
     )
     call.__wrapped__ = function
     return call
+
+
+PLAIN = frozenset((Array, Tracer, bool, int, float, complex, str, type(None)))
+
+
+def opened(x):
+    """An argument with the arrays that objects give by ``__jax_array__`` in their places, also in a list."""
+    kind = type(x)
+    if kind in PLAIN:
+        return x
+    if kind is list or kind is tuple:
+        return kind([opened(v) for v in x]) if any(type(v) not in PLAIN for v in x) else x
+    return x.__jax_array__() if hasattr(x, "__jax_array__") and not isinstance(x, type) else x
 
 
 class _Dynamic:
@@ -211,12 +237,12 @@ def _is_wide(dtype):
 
 def _array(x, device, wide):
     if type(x) is Array:
-        return x if x.spec.device is device else values.moved(x, device, x.spec.committed)
+        return x if x.spec.device is device else values.copy_to_device(x, device, x.spec.committed)
     if wide and type(x) in (int, float, complex):
         return values.scalar_array(x, ShapedArray((), DEFAULTS[True][type(x)], True), device)
     if wide and isinstance(x, (np.ndarray, np.generic)):
         return values.host_array(x, ShapedArray(x.shape, x.dtype), device)
-    return values.to_array(x, device)
+    return values.to_array(x, device, shared=True)
 
 
 class _Compiled:
@@ -259,7 +285,7 @@ def _compile(function, signature):
 
     name = getattr(function, "__name__", "fused")
     closed = stage(flat, [typeof(a) for a in signature.arrays], name)
-    consts = [values.to_array(c, signature.device) for c in closed.consts]
-    lowering = program.lower(open_consts(closed), signature.device.platform, name)
+    consts = [captured(values.to_array(c, signature.device)) for c in closed.consts]
+    lowering = program.lower(consts_as_inputs(closed), signature.device.platform, name)
     made = program.compile(lowering, signature.device)
     return _Compiled(made, signature.committed, consts, treedef)

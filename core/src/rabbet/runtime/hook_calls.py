@@ -12,12 +12,23 @@ def set_notifier(function, listening):
     notify, _listening = function, listening
 
 
-def listening():
-    """Whether it is worth finding out what to tell."""
+def hooks_are_listening():
+    """Whether it is worth finding out what to tell.
+
+    Example:
+      >>> from rabbet.extend.hooks import hooks_are_listening, tell_hooks
+      >>> if hooks_are_listening():
+      ...     tell_hooks("cache_hit", name="step")
+    """
     return notify is not None and _listening()
 
 
-def tell(hook, **facts):
-    """Tell the hook plugins, if there are any."""
+def tell_hooks(hook, **facts):
+    """Tell the hook plugins, if there are any.
+
+    Example:
+      >>> from rabbet.extend.hooks import tell_hooks
+      >>> tell_hooks("compile_finished", name="step", seconds=0.5, cached=False)
+    """
     if notify is not None:
         notify(hook, **facts)

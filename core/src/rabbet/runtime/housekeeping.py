@@ -7,19 +7,28 @@ import numpy as np
 from rabbet import dtypes, tree
 from rabbet.program.avals import ShapedArray
 from rabbet.rules import primitive
-from rabbet.runtime import program, values
+from rabbet.runtime import program, transfer_guards, values
 from rabbet.runtime.array import Array
-from rabbet.runtime.devices import default_clients
+from rabbet.runtime.devices import default_clients, forget_when_forked
+from rabbet.runtime.ownership import is_internal
 from rabbet.runtime.placement import placement
 
 
 def device_get(x):
-    """The arrays of a pytree as NumPy arrays, waiting for their values; other leaves stay as they are."""
+    """The arrays of a pytree as NumPy arrays, waiting for their values; other leaves, and
+    typed keys, stay as they are.
+    """
     leaves, treedef = tree.flatten(x)
     for leaf in leaves:
         if type(leaf) is Array:
             leaf.copy_to_host_async()
-    return tree.unflatten(treedef, [np.asarray(v) if hasattr(v, "__array__") else v for v in leaves])
+    with transfer_guards.explicit():
+        return tree.unflatten(treedef, [np.asarray(v) if is_readable(v) else v for v in leaves])
+
+
+def is_readable(x):
+    """Whether a value has a NumPy form; arrays of keys have none."""
+    return hasattr(x, "__array__") and not (type(x) is Array and x.aval.is_extended)
 
 
 def copy_to_host_async(x):
@@ -41,14 +50,18 @@ def block_until_ready(x):
 
 
 def live_arrays(platform=None):
-    """All arrays of this process that hold memory, on one platform or on all that are in use."""
+    """All arrays of this process that hold memory, on one platform or on all that are in use.
+
+    Those that Rabbet keeps for itself, such as the numbers and the constants of compiled programs, are not
+    among them, so all that are can be deleted.
+    """
     found = []
     for client in default_clients().running():
         if platform is not None and client.platform != platform:
             continue
         for raw in client.live_buffers():
             aval = raw.aval
-            if aval is not None and not raw.is_deleted():
+            if aval is not None and not raw.is_deleted() and not is_internal(raw):
                 device = client.device(next(iter(raw._sharding._internal_device_list)).id)
                 found.append(Array(raw, placement(_aval(aval), device, False)))
     return found
@@ -67,8 +80,18 @@ def clear_caches():
 
 
 _forgetters = [values._scalars.clear, program.shared.clear]
+forget_when_forked.append(clear_caches)
 
 
 def on_clear_caches(forget):
-    """Call ``forget()`` whenever ``clear_caches`` is called; for whoever keeps compiled programs."""
+    """Call ``forget()`` whenever ``clear_caches`` is called; for whoever keeps compiled programs.
+
+    Example:
+      >>> from rabbet.extend.functions import on_clear_caches
+      >>> kept = {"program": 1}
+      >>> on_clear_caches(kept.clear)
+      >>> rb.clear_caches()
+      >>> kept
+      {}
+    """
     _forgetters.append(forget)

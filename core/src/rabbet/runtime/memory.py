@@ -32,7 +32,13 @@ SETTINGS = (
 
 
 def is_glibc():
-    """Return whether this process runs on glibc."""
+    """Return whether this process runs on glibc.
+
+    Example:
+      >>> from rabbet.extend.backend import is_glibc
+      >>> is_glibc() in (True, False)
+      True
+    """
     try:
         return (os.confstr("CS_GNU_LIBC_VERSION") or "").startswith("glibc")
     except (AttributeError, ValueError, OSError):
@@ -41,7 +47,13 @@ def is_glibc():
 
 @functools.cache
 def keep_freed_memory():
-    """Apply the settings, once per process; return whether glibc took them (False elsewhere)."""
+    """Apply the settings, once per process; return whether glibc took them (False elsewhere).
+
+    Example:
+      >>> from rabbet.extend.backend import is_glibc, keep_freed_memory
+      >>> keep_freed_memory() <= is_glibc()
+      True
+    """
     if not is_glibc():
         return False
     mallopt = ctypes.CDLL(None).mallopt

@@ -25,7 +25,7 @@ def largest(jaxpr, count=SHOWN):
 def collect(jaxpr, found):
     """Enter the results of all operations into ``found``."""
     for eqn in jaxpr.equations:
-        where = f", {source_positions.position(eqn.where)}" if eqn.where is not None else ""
+        where = f", {source_positions.source_position(eqn.where)}" if eqn.where is not None else ""
         for v in eqn.outputs:
             found[f"{eqn.op.primitive.name}{where}", v.aval.str_short()] = size(v.aval)
         for value in eqn.op.params.values():

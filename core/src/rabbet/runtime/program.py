@@ -22,9 +22,11 @@ from rabbet.runtime import (
     callbacks,
     compile_options,
     dispatch,
+    dumps,
     effects,
     exhausted,
     hook_calls,
+    interruptible,
 )
 from rabbet.runtime.array import Array
 from rabbet.runtime.compile_failure import compile_failure
@@ -99,8 +101,10 @@ def lower(jaxpr, platform, name="main", *, donated=(), keep_unused=False, option
     except Exception:
         passes.blame(jaxpr, context)
         raise
+    if config.dump_ir_to is not None:
+        dumps.dump(name, trimmed, module)
     finished = time.perf_counter()
-    hook_calls.tell(
+    hook_calls.tell_hooks(
         "lower_finished", name=name, platform=platform, pass_seconds=passed - started,
         seconds=finished - passed,
     )  # fmt: skip
@@ -152,9 +156,8 @@ class Executable:
         if effects.is_special(self.lowering):
             special = effects.runner(self, specs, single)
             return self.checking(special) if config.debug_nans or config.debug_infs else special
-        run = dispatch.runner(
-            self.exe.execute_sharded, specs, self.lowering, self.device, self.diagnose, single=single
-        )
+        execute = interruptible.execute(self.exe, self.lowering)
+        run = dispatch.runner(execute, specs, self.lowering, self.device, self.diagnose, single=single)
         return self.checking(run) if config.debug_nans or config.debug_infs else run
 
     def checking(self, run):
@@ -237,7 +240,7 @@ def compile(lowering, device, options=None):
         loaded, known = shared.get((device, key), lambda: _load(client, lowering, device, build, key))
     seconds = time.perf_counter() - started
     if known:
-        hook_calls.tell("program_shared", name=name)
+        hook_calls.tell_hooks("program_shared", name=name)
     origin = "process" if known else loaded.origin
     if config.log_compiles:
         LOG.warning("%s %r for %s in %.3f s", ORIGINS[origin], name, device, seconds)
@@ -248,7 +251,7 @@ def _load(client, lowering, device, build, key):
     """A program from the persistent cache, or else from the compiler, as ``Loaded``; hooks are told."""
     started = time.perf_counter()
     name, text = lowering.name, lowering.module.text
-    hook_calls.tell("compile_started", name=name, platform=lowering.platform, module_size=len(text))
+    hook_calls.tell_hooks("compile_started", name=name, platform=lowering.platform, module_size=len(text))
     exe = None
     cached = False
     try:
@@ -256,13 +259,21 @@ def _load(client, lowering, device, build, key):
         calls = [callbacks.for_device(c, device) for c in lowering.module.callbacks]
         exe = _revive(client, key, devices, calls)
         cached = exe is not None
-        hook_calls.tell("cache_hit" if cached else "cache_miss", name=name)
+        hook_calls.tell_hooks("cache_hit" if cached else "cache_miss", name=name)
         if exe is None:
             exe = _compiled(client, lowering, devices, build, calls)
             cache.store(key, lambda: adapter.serialize(exe), time.perf_counter() - started)
     finally:
-        hook_calls.tell("compile_finished", name=name, seconds=time.perf_counter() - started, cached=cached)
+        hook_calls.tell_hooks(
+            "compile_finished", name=name, seconds=time.perf_counter() - started, cached=cached
+        )
     return Loaded(exe, "disk" if cached else "compiler")
+
+
+def compiled_anew(lowering, device, options=None):
+    """What the compiler makes of a program without callbacks, whatever is kept of it."""
+    build = compile_options.build_options(device, extra=options, text=lowering.module.key_text)
+    return _compiled(device.raw.client, lowering, device.device_list, build, [])
 
 
 def _compiled(client, lowering, devices, build, calls):

@@ -31,7 +31,7 @@ class HostAval:
 
 
 def to_numpy(raw):
-    """`adapter.to_numpy`, for an array that is not deleted."""
+    """`reading.to_numpy`, for an array that is not deleted."""
     devices = adapter.devices_of(raw)
     if len(devices) > 1:
         return assemble(raw)
@@ -44,7 +44,11 @@ def to_numpy(raw):
         return np.asarray(memoryview(raw))  # memoryview raises where np.asarray makes an object array
     if dtype.name in WIDER:
         return narrow_to_numpy(raw, dtype)
-    return dlpack.view(adapter.to_dlpack(raw), keep=raw).view(dtype)
+    # A copy: jaxlib's capsule must not outlive this call (see adapter.to_dlpack).
+    capsule = adapter.to_dlpack(raw)
+    values = dlpack.view(capsule, keep=raw).view(dtype).copy()
+    values.flags.writeable = False
+    return values
 
 
 def assemble(raw):

@@ -12,6 +12,12 @@ class SingleDeviceSharding(Sharding):
 
     Args:
       device: a ``Device``.
+
+    Example:
+      >>> from rabbet.extend.backend import SingleDeviceSharding
+      >>> here = SingleDeviceSharding(rb.devices()[0])
+      >>> lax.full((2,), 1.0, sharding=here).device == rb.devices()[0]
+      True
     """
 
     __slots__ = ("_device",)

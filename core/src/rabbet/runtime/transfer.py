@@ -17,15 +17,16 @@ import numpy as np
 from rabbet import tree
 from rabbet.messages.tracebacks import fold_traceback, folds_itself
 from rabbet.program.avals import ShapedArray
-from rabbet.runtime import adapter, dlpack
+from rabbet.runtime import adapter, dlpack, reading, transfer_guards
 from rabbet.runtime.array import Array, from_host
 from rabbet.runtime.backends import default_registry
 from rabbet.runtime.devices import Device, default_device, device_count
 from rabbet.runtime.devices import device as device_numbered
 from rabbet.runtime.placement import placement
 from rabbet.runtime.sharding import SingleDeviceSharding
-from rabbet.runtime.values import moved, to_array
-from rabbet.trace.interpreter import Tracer, leaked
+from rabbet.runtime.values import copy_to_device, to_array
+from rabbet.trace.interpreter import Tracer
+from rabbet.trace.leaks import leaked
 
 
 def device_put(x, device=None, *, src=None, donate=False, may_alias=None):
@@ -75,13 +76,20 @@ def is_none(node):
     return node is None
 
 
-def placed(who, x, sharding, name="out_sharding"):
+def obey_sharding(who, x, sharding, name="out_sharding"):
     """`x`, the result of `who`, as its argument called `name` asks: where it is, or on the device of a
     `SingleDeviceSharding`.
 
     Raises:
       NotImplementedError: for any other sharding; arrays are whole, and on one device. In a traced function
         also where there are several devices, because the program runs on that of its arguments.
+
+    Example:
+      >>> from rabbet.extend.functions import obey_sharding
+      >>> def ones(n, *, out_sharding=None):
+      ...     return obey_sharding("ones", lax.full((n,), 1.0), out_sharding)
+      >>> ones(2)
+      Array([1., 1.], dtype=float32, weak_type=True)
     """
     if sharding is None:
         return x
@@ -105,9 +113,18 @@ def is_only(device):
     return device is default_device() and device_count(device.platform) == 1
 
 
-def placeable(function):
+def obeys_out_sharding(function):
     """Decorator: the argument `out_sharding`, which `function` has in its signature and never looks at, is
     obeyed (see `placed`).
+
+    Example:
+      >>> from rabbet.extend.functions import obeys_out_sharding
+      >>> @obeys_out_sharding
+      ... def ones(n, *, out_sharding=None):
+      ...     return lax.full((n,), 1.0)
+      >>> from rabbet.extend.backend import SingleDeviceSharding
+      >>> ones(2, out_sharding=SingleDeviceSharding(rb.devices()[0])).committed
+      True
     """
     code = inspect.unwrap(function).__code__
     position = code.co_varnames.index("out_sharding")
@@ -119,7 +136,7 @@ def placeable(function):
             if len(args) > most:
                 args, out_sharding = args[:most], args[most]
             out = function(*args, **kwargs)
-            return out if out_sharding is None else placed(function.__name__, out, out_sharding)
+            return out if out_sharding is None else obey_sharding(function.__name__, out, out_sharding)
         except Exception as error:
             fold_traceback(error)
             raise
@@ -128,7 +145,14 @@ def placeable(function):
 
 
 def as_device(device, name="device"):
-    """Return the `Device` that an argument called `name` means, or None."""
+    """Return the `Device` that an argument called `name` means, or None.
+
+    Example:
+      >>> from rabbet.extend.backend import as_device
+      >>> device = rb.devices()[0]
+      >>> as_device(device) is device, as_device(None)
+      (True, None)
+    """
     if device is None or isinstance(device, Device):
         return device
     if isinstance(device, SingleDeviceSharding):
@@ -149,8 +173,11 @@ def put_leaf(x, device, may_alias=True):
         if not x.interpreter.alive:
             raise leaked(x)
         return x
-    array = to_array(x, device)
-    out = array if device is None else moved(array, device, True)
+    with transfer_guards.explicit():
+        array = to_array(x, device)
+        if array.raw.is_deleted():
+            raise array.deleted()
+        out = array if device is None else copy_to_device(array, device, True)
     return out if may_alias else out.__deepcopy__({})
 
 
@@ -184,7 +211,7 @@ def from_dlpack(x, device=None, copy=None):
         array = Array(adapter.from_dlpack(capsule, source.raw, aval, spec.sharding), spec)
         if copy and target in (None, source):
             array = Array(
-                adapter.copy_to_device(array.raw, source.raw, spec.sharding, always_copy=True), spec
+                reading.copy_to_device(array.raw, source.raw, spec.sharding, always_copy=True), spec
             )
     if target in (None, source):
         return array
@@ -192,7 +219,7 @@ def from_dlpack(x, device=None, copy=None):
         raise BufferError(
             f"the tensor is on {source}, so bringing it to {target} copies it; leave out copy=False"
         )
-    return moved(array, target, True)
+    return copy_to_device(array, target, True)
 
 
 def owner_of(x):
@@ -211,4 +238,12 @@ def owner_of(x):
     return device_numbered(platform, number)
 
 
-__all__ = ["as_device", "device_put", "from_dlpack", "owner_of", "placeable", "placed", "put_leaf"]
+__all__ = [
+    "as_device",
+    "device_put",
+    "from_dlpack",
+    "obey_sharding",
+    "obeys_out_sharding",
+    "owner_of",
+    "put_leaf",
+]

@@ -4,14 +4,16 @@ import math
 
 import numpy as np
 
+from rabbet.dtypes.narrowing import narrowed, refuse_masked
 from rabbet.messages.source_positions import describe_function
 from rabbet.program import python_scalars
 from rabbet.program.avals import ShapedArray
-from rabbet.runtime import adapter, failures
+from rabbet.runtime import dlpack, failures, ownership, reading, transfer_guards
 from rabbet.runtime.array import Array, from_host
 from rabbet.runtime.devices import default_device
 from rabbet.runtime.placement import placement
-from rabbet.trace.interpreter import Tracer, leaked, typeof
+from rabbet.trace.interpreter import Tracer, typeof
+from rabbet.trace.leaks import leaked
 
 # Buffers of Python scalars are kept, so that x + 1.0 in a loop transfers the 1.0 once.
 MOST_SCALARS = 2048
@@ -19,37 +21,59 @@ _scalars = {}
 
 
 def scalar_array(value, aval, device):
-    """The (uncommitted) array of a Python scalar; made once per value, type and device."""
-    key = (value, math.copysign(1.0, value) if value == 0 and type(value) is float else 0, aval, device)
+    """The (uncommitted) array of a Python scalar; made once per value, type and device.
+
+    It goes into programs and to nobody else: a user who deleted it would delete it for all (see
+    ``ownership``).
+    """
+    key = (value, _signs(value) if value == 0 else 0, aval, device)
     try:
         return _scalars[key]
     except KeyError:
-        array = from_host(python_scalars.as_numpy(value, aval), aval, device, False, private=True)
+        array = ownership.internal(fresh_scalar(value, aval, device))
         if len(_scalars) >= MOST_SCALARS:
             _scalars.clear()
         _scalars[key] = array
         return array
 
 
+def _signs(zero):
+    """What tells one zero from another, which Python holds to be equal."""
+    return (math.copysign(1.0, zero.real), math.copysign(1.0, zero.imag))
+
+
+def fresh_scalar(value, aval, device):
+    """The (uncommitted) array of a Python scalar, with memory of its own."""
+    return from_host(python_scalars.as_numpy(value, aval), aval, device, False, private=True)
+
+
 def host_array(x, aval, device, committed=False):
     """An array from a NumPy array or scalar, narrowed to the aval's dtype; the caller's memory is copied."""
+    if type(x) is not np.ndarray:
+        refuse_masked(x)
     host = np.asarray(x)
     if host.dtype != aval.dtype:
-        return from_host(host.astype(aval.dtype), aval, device, committed, private=True)
+        return from_host(narrowed(host, aval.dtype), aval, device, committed, private=True)
     if not host.dtype.isnative:
         host = host.astype(host.dtype.newbyteorder("="))
     return from_host(host, aval, device, committed)
 
 
-def to_array(x, device=None, dtype=None):
+def to_array(x, device=None, dtype=None, *, shared=False):
     """``x`` as an ``Array``: itself, or a copy on ``device`` (by default the default device), uncommitted.
 
     A NumPy array or scalar takes ``dtype`` if it is given, in full width; else 64 bits are narrowed (see
-    ``dtypes``).
+    ``dtypes``). With ``shared``, a Python number may be an array that Rabbet keeps: only for what goes into
+    a program, is not donated and is not handed out.
 
     Raises:
       UnexpectedTracerError: if ``x`` is a tracer of a transformation that has finished.
       TypeError: if ``x`` is not array-like.
+
+    Example:
+      >>> from rabbet.extend.functions import to_array
+      >>> to_array(np.arange(3)).dtype.name, to_array(np.arange(3), dtype="int64").dtype.name
+      ('int32', 'int64')
     """
     if type(x) is Array:
         return x
@@ -58,22 +82,65 @@ def to_array(x, device=None, dtype=None):
     if hasattr(x, "__jax_array__"):
         return to_array(x.__jax_array__(), device)
     if dtype is not None:
+        refuse_masked(x)
         host = np.asarray(x)
         return host_array(host, ShapedArray(host.shape, dtype), device or default_device())
+    if not isinstance(x, NUMBERS):
+        x = foreign(x)
     aval = typeof(x)
     if python_scalars.is_python_scalar(x) and type(x) is not complex:
-        return scalar_array(x, aval, device or default_device())
+        return (scalar_array if shared else fresh_scalar)(x, aval, device or default_device())
     return host_array(x, aval, device or default_device())
 
 
-def traceable(x):
+NUMBERS = (bool, int, float, complex, np.ndarray, np.generic, python_scalars.TypedScalar)
+
+
+def foreign(x):
+    """An array of another library as one of NumPy's, by DLPack or NumPy's protocols; anything else as it is.
+
+    Raises:
+      TypeError: for one on another device than the processor.
+    """
+    if hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__"):
+        kind, _ = x.__dlpack_device__()
+        if kind not in dlpack.CPU_LIKE:
+            raise TypeError(
+                f"{type(x).__name__} lies in a device's memory; take it by rb.dlpack.from_dlpack(x), which "
+                "shares it"
+            )
+        try:
+            return dlpack.consume(x.__dlpack__())
+        except (BufferError, TypeError, ValueError, RuntimeError):
+            pass  # such as a tensor that requires a gradient; perhaps NumPy can read it
+    if hasattr(x, "__array__") or hasattr(x, "__array_interface__"):
+        host = np.asarray(x)
+        if host.dtype.kind in "biufcV":
+            return host
+    return x
+
+
+def array_or_tracer(x, *, captured=False):
     """``x`` as transformations take it: arrays and tracers as they are, NumPy arrays and scalars as arrays
     on the default device.
 
+    With ``captured``, an array gets a handle of its own, so that the program that captured it works on
+    whatever becomes of the user's array.
+
     Raises:
       TypeError: if ``x`` is not array-like.
+
+    Example:
+      >>> from rabbet.extend.functions import array_or_tracer
+      >>> array_or_tracer(np.arange(3))
+      Array([0, 1, 2], dtype=int32)
+      >>> x = rb.device_put(np.float32(1))
+      >>> array_or_tracer(x) is x
+      True
     """
-    return x if type(x) is Array or type(x) is Tracer else to_array(x)
+    if type(x) is not Array and type(x) is not Tracer:
+        x = to_array(x)
+    return ownership.captured(x) if captured else x
 
 
 def operands(op, args):
@@ -88,12 +155,12 @@ def operands(op, args):
         for a in args:
             if type(a) is Tracer:
                 raise leaked(a)
-        avals = python_scalars.adopted_avals(op, args, typeof)
+        avals = python_scalars.operand_avals(op, args, typeof)
     device, committed = common_device(args, op.primitive.name)
     arrays = []
     for i, a in enumerate(args):
         if type(a) is Array:
-            arrays.append(a if a.spec.device is device else moved(a, device, a.spec.committed))
+            arrays.append(a if a.spec.device is device else copy_to_device(a, device, a.spec.committed))
         elif avals is not None and python_scalars.is_python_scalar(a):
             arrays.append(scalar_array(a, avals[i], device))
         else:
@@ -115,6 +182,12 @@ def common_device(values, what, name="argument {}".format):
 
     Raises:
       ValueError: for arrays that were put on different devices; names two of them.
+
+    Example:
+      >>> from rabbet.extend.backend import common_device
+      >>> x = rb.device_put(np.float32(1), rb.devices()[0])
+      >>> common_device([x, 2.0], "my function") == (rb.devices()[0], True)
+      True
     """
     first = found = None
     for x in values:
@@ -144,14 +217,22 @@ def different_devices(values, what, name):
     )
 
 
-def moved(array, device, committed):
-    """``array`` copied to ``device`` (the same memory if it is there)."""
+def copy_to_device(array, device, committed):
+    """``array`` copied to ``device`` (the same memory if it is there).
+
+    Example:
+      >>> from rabbet.extend.backend import copy_to_device
+      >>> x = rb.device_put(np.float32(1))
+      >>> copy_to_device(x, rb.devices()[0], True).committed
+      True
+    """
     if array.raw.is_deleted():
         raise array.deleted()
     spec = placement(array.aval, device, committed)
     if array.spec.device is device:
         return Array(array.raw, spec)
-    return Array(failures.translated(adapter.copy_to_device, array.raw, device.raw, spec.sharding), spec)
+    transfer_guards.between(array.aval, device)
+    return Array(failures.translated(reading.copy_to_device, array.raw, device.raw, spec.sharding), spec)
 
 
 def with_weak_type(array, weak_type):
@@ -163,12 +244,12 @@ def with_weak_type(array, weak_type):
 
 
 __all__ = [
+    "array_or_tracer",
     "common_device",
+    "copy_to_device",
     "host_array",
-    "moved",
     "operands",
     "scalar_array",
     "to_array",
-    "traceable",
     "with_weak_type",
 ]

@@ -11,13 +11,20 @@ A value the interpreter never touched is *plain*: it is its own single leaf, and
 from typing import Any, NamedTuple
 
 from rabbet import tree
-from rabbet.program.jaxpr import evaluate, open_consts
+from rabbet.program.jaxpr import consts_as_inputs, evaluate
 from rabbet.trace.interpreter import Tracer, payload_of, run_traced, typeof
 from rabbet.trace.staging import stage
 
 
 class Plain:
-    """The static part of a value that the interpreter has not touched; the bottom of every join."""
+    """The static part of a value that the interpreter has not touched; the bottom of every join.
+
+    Example:
+      >>> from rabbet.extend.bodies import PLAIN, take_apart
+      >>> from rabbet.extend.transform import Interpreter
+      >>> take_apart(Interpreter(), [1.0])[1] == (PLAIN,)
+      True
+    """
 
     def __repr__(self):
         return "PLAIN"
@@ -33,7 +40,17 @@ class Threaded(NamedTuple):
 
 
 class State:
-    """Stands among values for the state of their interpreter."""
+    """Stands among values for the state of their interpreter.
+
+    Example:
+      >>> from rabbet.extend.bodies import STATE, take_apart
+      >>> from rabbet.extend.transform import Interpreter
+      >>> counting = Interpreter()
+      >>> counting.state = {"steps": 0}
+      >>> leaves, structures = take_apart(counting, [1.0, STATE])
+      >>> leaves
+      [1.0, 0]
+    """
 
     def __repr__(self):
         return "STATE"
@@ -52,6 +69,13 @@ def take_apart(interpreter, values):
 
     Returns:
       (leaves, structures): one structure per value, ``PLAIN`` or the payload's treedef.
+
+    Example:
+      >>> from rabbet.extend.bodies import PLAIN, take_apart
+      >>> from rabbet.extend.transform import Interpreter
+      >>> leaves, structures = take_apart(Interpreter(), [1.0, 2.0])
+      >>> leaves, structures == (PLAIN, PLAIN)
+      ([1.0, 2.0], True)
     """
     leaves, structures = [], []
     for x in values:
@@ -72,6 +96,14 @@ def take_apart(interpreter, values):
 def put_together(interpreter, structures, leaves):
     """The inverse of ``take_apart``: tracers (by the interpreter's ``wrap``) and plain values. A state is
     given to the interpreter and is not among the values.
+
+    Example:
+      >>> from rabbet.extend.bodies import put_together, take_apart
+      >>> from rabbet.extend.transform import Interpreter
+      >>> interpreter = Interpreter()
+      >>> leaves, structures = take_apart(interpreter, [1.0, 2.0])
+      >>> put_together(interpreter, structures, leaves)
+      [1.0, 2.0]
     """
     values, at = [], 0
     for structure in structures:
@@ -105,6 +137,23 @@ def interpret(interpreter, jaxpr, structures, leaf_avals, outputs=None, state_at
       (body, out_structures, consts): ``body`` takes ``consts`` and then the leaves of the inputs, and
       returns the leaves of the outputs. ``consts`` are empty where nothing outside was captured, and then
       the result is kept with ``jaxpr``.
+
+    Example:
+      >>> from rabbet.extend.bodies import interpret
+      >>> from rabbet.extend.passes import stage
+      >>> from rabbet.extend.primitive import Dual
+      >>> from rabbet.extend.transform import Interpreter, jvp
+      >>> class Forward(Interpreter):
+      ...     table = jvp
+      ...     def lift(self, value):
+      ...         return Dual(value, 0.0)
+      ...     def type_of(self, dual):
+      ...         return rb.typeof(dual.primal)
+      >>> aval = rb.typeof(np.float32(1))
+      >>> program = stage(lambda x: [lax.sin(x)], [aval]).jaxpr
+      >>> body, outs, consts = interpret(Forward(), program, (rb.tree.structure(Dual(0, 0)),), [aval, aval])
+      >>> [eqn.primitive for eqn in body.equations], len(body.outvars)
+      ([sin, cos, mul], 2)
     """
     key = interpreter.key()
     memo = None if key is None else (key, structures, tuple(leaf_avals), outputs, state_at)
@@ -126,21 +175,30 @@ def interpret(interpreter, jaxpr, structures, leaf_avals, outputs=None, state_at
             leaves, out_structures = take_apart(inner, outs)
             return leaves
         out_structures = outputs
-        return [leaf for x, s in zip(outs, outputs, strict=True) for leaf in forced(inner, x, s)]
+        return [leaf for x, s in zip(outs, outputs, strict=True) for leaf in force_payload(inner, x, s)]
 
     closed = stage(flat, leaf_avals, jaxpr.name)
-    result = open_consts(closed), out_structures, list(closed.consts)
+    result = consts_as_inputs(closed), out_structures, list(closed.consts)
     if memo is not None and not closed.consts:
         jaxpr.memo[memo] = result
     return result
 
 
-def through(interpreter, jaxpr, args):
+def interpret_call(interpreter, jaxpr, args):
     """An interpreter's way through a program that is called, for the ``body`` rule of a primitive.
 
     Returns:
       (body, operands, finish): bind ``body`` on ``operands``, which begin with what it captured;
       ``finish(results)`` makes values of the interpreter of what that gives.
+
+    Example:
+      >>> from rabbet.extend.bodies import interpret_call
+      >>> from rabbet.extend.passes import evaluate, stage
+      >>> from rabbet.extend.transform import Interpreter
+      >>> program = stage(lambda x: [lax.mul(x, x)], [rb.typeof(np.float32(1))]).jaxpr
+      >>> body, operands, finish = interpret_call(Interpreter(), program, [np.float32(3)])
+      >>> finish(evaluate(body, operands))
+      [Array(9., dtype=float32)]
     """
     leaves, structures = take_apart(interpreter, entering(interpreter, args))
     body, outs, consts = interpret(interpreter, jaxpr, structures, [typeof(x) for x in leaves])
@@ -155,22 +213,51 @@ def follows(interpreter, rules):
     return model is not None and model.name in rules
 
 
-def by_model(interpreter, op, args):
+def apply_derived_rule(interpreter, op, args):
     """The outputs of ``op`` by the rule that the interpreter's table makes from one of its model; for body
     rules, which run with the parent current.
+
+    Example:
+      >>> from rabbet.extend.bodies import apply_derived_rule
+      >>> from rabbet.extend.transform import Interpreter, RuleTable, jvp
+      >>> rules = RuleTable("largest", doc="(op, *values) -> the largest of them")
+      >>> @rules.derived_from(jvp)
+      ... def largest(op, *values):
+      ...     return [max(values)]
+      >>> class Largest(Interpreter):
+      ...     table = rules
+      ...     def lift(self, value):
+      ...         return value
+      ...     def type_of(self, value):
+      ...         return rb.typeof(value)
+      >>> (found,) = apply_derived_rule(Largest(), lax.mul.op(), [2.0, 5.0])
+      >>> found.payload
+      5.0
     """
     outs = interpreter.table.from_model(op, *[payload_of(interpreter, x) for x in args])
     return [interpreter.wrap(payload) for payload in outs]
 
 
-def number_of_leaves(structures):
-    """How many leaves payloads of these static parts have."""
+def count_leaves(structures):
+    """How many leaves payloads of these static parts have.
+
+    Example:
+      >>> from rabbet.extend.bodies import PLAIN, count_leaves
+      >>> count_leaves((PLAIN, rb.tree.structure((1.0, 2.0))))
+      3
+    """
     return sum(1 if s is PLAIN else s.num_leaves for s in structures)
 
 
 # ---------------------------------------------------------------------------------- joining and forcing
 class Hole:
-    """Stands for a leaf where only a payload's static part is looked at."""
+    """Stands for a leaf where only a payload's static part is looked at.
+
+    Example:
+      >>> from rabbet.extend.bodies import HOLE
+      >>> rb.tree.leaves((HOLE, HOLE)) == [HOLE, HOLE]
+      True
+    """
 
     def __repr__(self):
         return "*"
@@ -196,14 +283,33 @@ def join(interpreter, a, b):
     return tree.structure(interpreter.join(skeleton(a), skeleton(b)))
 
 
-def join_all(interpreter, first, second):
-    """``join`` for each pair of two tuples of static parts."""
+def join_structures(interpreter, first, second):
+    """``join`` for each pair of two tuples of static parts.
+
+    Example:
+      >>> from rabbet.extend.bodies import PLAIN, join_structures
+      >>> from rabbet.extend.transform import Interpreter
+      >>> pair = rb.tree.structure((1.0, 2.0))
+      >>> join_structures(Interpreter(), (PLAIN, PLAIN), (PLAIN, pair)) == (PLAIN, pair)
+      True
+    """
     return tuple([join(interpreter, a, b) for a, b in zip(first, second, strict=True)])
 
 
-def forced(interpreter, x, structure):
+def force_payload(interpreter, x, structure):
     """The leaves of a value (a tracer of ``interpreter``, alive or finished, or a plain value) brought to a
     static part.
+
+    Example:
+      >>> from rabbet.extend.bodies import force_payload
+      >>> from rabbet.extend.transform import Interpreter
+      >>> class Pairs(Interpreter):
+      ...     def lift(self, value):
+      ...         return value, 0.0
+      ...     def type_of(self, pair):
+      ...         return rb.typeof(pair[0])
+      >>> force_payload(Pairs(), 3.0, rb.tree.structure((1.0, 2.0)))
+      [3.0, 0.0]
     """
     if x is STATE:
         return forced_state(interpreter, structure.treedef)
@@ -253,8 +359,12 @@ def widened(interpreter, values, body_of):
     """
     _, structures = take_apart(interpreter, values)
     while True:
-        leaves = [leaf for x, s in zip(values, structures, strict=True) for leaf in forced(interpreter, x, s)]
-        after = join_all(interpreter, structures, body_of(structures, [typeof(leaf) for leaf in leaves]))
+        leaves = [
+            leaf for x, s in zip(values, structures, strict=True) for leaf in force_payload(interpreter, x, s)
+        ]
+        after = join_structures(
+            interpreter, structures, body_of(structures, [typeof(leaf) for leaf in leaves])
+        )
         if after == structures:
             return structures, leaves
         structures = after

@@ -10,14 +10,21 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from rabbet import tree
-from rabbet.program.jaxpr import Jaxpr, evaluate, open_consts
+from rabbet.program.jaxpr import Jaxpr, consts_as_inputs, evaluate
 from rabbet.trace import bodies
 from rabbet.trace.interpreter import Tracer, payload_of, run_traced, typeof
 from rabbet.trace.staging import stage
 
 
-def is_mine(x, interpreter):
-    """Whether ``x`` is a tracer of ``interpreter``."""
+def is_tracer_of(x, interpreter):
+    """Whether ``x`` is a tracer of ``interpreter``.
+
+    Example:
+      >>> from rabbet.extend.bodies import is_tracer_of
+      >>> from rabbet.extend.transform import Interpreter
+      >>> is_tracer_of(1.0, Interpreter())
+      False
+    """
     return type(x) is Tracer and x.interpreter is interpreter
 
 
@@ -31,6 +38,14 @@ class Passage(NamedTuple):
       body: the program on leaves.
       first, last: which inputs of ``body`` the rules know; those before were captured, a state is behind.
       name: the function's.
+
+    Example:
+      >>> from rabbet.extend.bodies import PLAIN, Passage
+      >>> from rabbet.extend.passes import stage
+      >>> from rabbet.extend.transform import Interpreter
+      >>> program = stage(lambda x: [lax.sin(x)], [rb.typeof(1.0)]).jaxpr
+      >>> Passage(Interpreter(), (PLAIN,), (PLAIN,), program, 0, 1, "f").name
+      'f'
     """
 
     interpreter: Any
@@ -60,6 +75,18 @@ class Under:
     The function returns a tuple of lists of values. ``structure`` is the static part that every output has,
     ``plain`` says which outputs of the first list the interpreter had not touched; both are known after the
     first call.
+
+    Example:
+      >>> from rabbet.extend.bodies import PLAIN, Under
+      >>> from rabbet.extend.transform import Interpreter
+      >>> class Pairs(Interpreter):
+      ...     def lift(self, value):
+      ...         return value, 0.0
+      ...     def type_of(self, pair):
+      ...         return rb.typeof(pair[0])
+      >>> under = Under(Pairs(), lambda x, y: ([y, x],), (PLAIN, PLAIN))
+      >>> under([1.0, 2.0]), under.plain
+      ([[2.0, 0.0, 1.0, 0.0]], [True, True])
     """
 
     def __init__(self, interpreter, function, structures):
@@ -69,7 +96,7 @@ class Under:
 
     def __call__(self, flat):
         inner, groups = self.run(flat)
-        self.plain = [not is_mine(x, inner) for x in groups[0]]
+        self.plain = [not is_tracer_of(x, inner) for x in groups[0]]
         return [self.leaves(inner, values) for values in groups]
 
     def run(self, flat):
@@ -109,9 +136,9 @@ def _uniformly(interpreter, op, args):
     uniform = Under(interpreter, lambda *values: (evaluate(body, values),), structures)
     closed = stage(lambda *flat: uniform(flat)[0], [typeof(x) for x in leaves], op.params["name"])
     outputs = (uniform.structure,) * len(body.outvars)
-    first = len(closed.consts) + bodies.number_of_leaves(structures[:n])
+    first = len(closed.consts) + bodies.count_leaves(structures[:n])
     last = len(closed.consts) + len(leaves)
-    made = open_consts(closed)
+    made = consts_as_inputs(closed)
     passage = Passage(interpreter, structures[n:], outputs, made, first, last, op.params["name"])
 
     def finish(outs):
@@ -132,8 +159,8 @@ def _as_it_is(interpreter, op, args):
     n, name = op.params["consts"], op.params["name"]
     avals = [typeof(x) for x in leaves]
     body, outs, consts = bodies.interpret(interpreter, op.params["jaxpr"], structures, avals)
-    first = len(consts) + bodies.number_of_leaves(structures[:n])
-    last = len(consts) + bodies.number_of_leaves(structures[: len(args)])
+    first = len(consts) + bodies.count_leaves(structures[:n])
+    last = len(consts) + bodies.count_leaves(structures[: len(args)])
     passage = Passage(interpreter, structures[n:], outs, body, first, last, name)
     return Carried(
         [*consts, *leaves], body, _surviving(op, passage), 0 if interpreter.threads else first,
@@ -141,4 +168,4 @@ def _as_it_is(interpreter, op, args):
     )  # fmt: skip
 
 
-__all__ = ["Carried", "Passage", "Under", "is_mine", "through"]
+__all__ = ["Carried", "Passage", "Under", "is_tracer_of", "through"]

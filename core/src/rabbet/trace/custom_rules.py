@@ -9,7 +9,16 @@ from rabbet.trace.interpreter import payload_of
 
 
 class CustomRule:
-    """A function's rule for one transformation. Subclasses belong to whoever owns the transformation."""
+    """A function's rule for one transformation. Subclasses belong to whoever owns the transformation.
+
+    Example:
+      >>> from rabbet.extend.transform import CustomRule
+      >>> class Exact(CustomRule):
+      ...     def apply(self, interpreter, rules, args, name, wanted):
+      ...         return [interpreter.wrap(interpreter.lift(0.0))]
+      >>> Exact().serves(None), Exact().survives(None)
+      (False, False)
+    """
 
     def serves(self, interpreter):
         """Whether it is also the rule for an interpreter that has another table, such as the rule of reverse
@@ -47,7 +56,19 @@ class CustomRule:
 
 
 class PayloadRule(CustomRule):
-    """A rule on payloads: ``function(interpreter, payloads) -> payloads``, lists of one per array."""
+    """A rule on payloads: ``function(interpreter, payloads) -> payloads``, lists of one per array.
+
+    Example:
+      >>> from rabbet.extend.transform import Interpreter, PayloadRule
+      >>> class Pairs(Interpreter):
+      ...     def lift(self, value):
+      ...         return value, 0.0
+      ...     def type_of(self, pair):
+      ...         return rb.typeof(pair[0])
+      >>> swapped = PayloadRule(lambda interpreter, payloads: [payloads[1], payloads[0]])
+      >>> [x.payload for x in swapped.apply(Pairs(), {}, [1.0, 2.0], "swap", None)]
+      [(2.0, 0.0), (1.0, 0.0)]
+    """
 
     def __init__(self, function):
         self.function = function

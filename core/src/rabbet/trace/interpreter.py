@@ -12,22 +12,29 @@ scalar or a tracer of a level below, not a tracer of this one.
 import copy
 from typing import Any
 
-import numpy as np
-
-from rabbet import dtypes, tree
-from rabbet.errors import MissingRule, UnexpectedTracerError
+from rabbet import tree
+from rabbet.config import config
+from rabbet.errors import MissingRule
 from rabbet.messages import source_positions
 from rabbet.program import python_scalars
-from rabbet.program.avals import ShapedArray, ShapeDtypeStruct
+from rabbet.program.avals import ShapeDtypeStruct
 from rabbet.program.context import context
+from rabbet.program.value_types import typeof
 from rabbet.rules import tables
-from rabbet.trace import named_axes
+from rabbet.trace import leak_check, named_axes
 
 PYTHON = frozenset(python_scalars.PYTHON_SCALARS)
 
 
 class Tracer:
-    """Stands for an array while a transformation runs; holds its interpreter's payload."""
+    """Stands for an array while a transformation runs; holds its interpreter's payload.
+
+    Example:
+      >>> from rabbet.extend.passes import stage
+      >>> from rabbet.extend.transform import Tracer
+      >>> closed = stage(lambda x: [print(type(x) is Tracer, x.shape) or x], [rb.typeof(np.ones((2, 3)))])
+      True (2, 3)
+    """
 
     __slots__ = ("interpreter", "payload", "aval", "where", "__weakref__")
     __array_priority__ = 1000
@@ -60,6 +67,22 @@ class Interpreter:
     ``lift(value)`` represents a constant as a payload; ``type_of(payload)`` is the aval that the function
     sees; ``join(a, b)``, where payloads of one value can differ in their static part, is the least payload
     that covers both (see ``bodies``).
+
+    Example:
+      >>> from rabbet.extend.transform import Interpreter, RuleTable, run
+      >>> rules = RuleTable("depth", doc="(op, *(value, depth)) -> (value, depth)")
+      >>> @rules.otherwise
+      ... def one_more(op, *args):
+      ...     return op(*[value for value, _ in args]), 1 + max(depth for _, depth in args)
+      >>> class Depth(Interpreter):
+      ...     table = rules
+      ...     def lift(self, value):
+      ...         return value, 0
+      ...     def type_of(self, payload):
+      ...         return rb.typeof(payload[0])
+      >>> value, depth = run(Depth(), lambda x: lax.exp(lax.sin(x) + 1.0), [(0.0, 0)])
+      >>> depth
+      3
     """
 
     __slots__ = ("parent", "fn", "alive", "state", "__dict__")
@@ -87,6 +110,9 @@ class Interpreter:
     # The named axes along which this interpreter maps its function, ``((name, size), ...)``: collectives over
     # them come to its method ``collective``.
     bound = ()
+    # Whether user's code sees its tracers. False for one half of a transformation, which keeps tracers in the
+    # payloads of the other.
+    outermost = True
 
     def lift(self, value):
         """The payload of a value that this interpreter has not touched."""
@@ -177,8 +203,9 @@ class Interpreter:
         made = getattr(decider, "where", None)
         raise TypeError(
             f"{self.describe()}: {op.primitive.name!r} is decided by {value} that depends on "
-            f"transformed inputs{'' if made is None else f' (made at {source_positions.position(made)})'}"
-            f"{'' if context.where is None else f', at {source_positions.position(context.where)}'}. "
+            f"transformed "
+            f"inputs{'' if made is None else f' (made at {source_positions.source_position(made)})'}"
+            f"{'' if context.where is None else f', at {source_positions.source_position(context.where)}'}. "
             f"Decide by values that do not, or give {type(self).__name__} a method predicate(op, args)"
         )
 
@@ -208,7 +235,12 @@ class Interpreter:
         if self.table is None:
             return None
         own = rules.get(self.table.name)
-        return own if own is not None else next((r for r in rules.values() if r.serves(self)), None)
+        if own is not None:
+            return own
+        for rule in rules.values():
+            if rule.serves(self):
+                return rule
+        return None
 
     def binds(self, names):
         """Whether this interpreter binds one of these axes."""
@@ -298,12 +330,12 @@ class Interpreter:
             for i, a in enumerate(args):
                 if payloads[i] is a:
                     if self.lifts_typed and type(a) in PYTHON:
-                        a = python_scalars.as_operand(a, python_scalars.adopted_avals(op, args, typeof)[i])
+                        a = python_scalars.as_operand(a, python_scalars.operand_avals(op, args, typeof)[i])
                     payloads[i] = self.lift(a)
             out = rule(op, *payloads)
             if op.primitive.multiple_results:
                 wanted = op.known_count(len(args))
-                wanted = wanted or len(op.outs(tuple(python_scalars.adopted_avals(op, args, typeof))))
+                wanted = wanted or len(op.outs(tuple(python_scalars.operand_avals(op, args, typeof))))
                 if type(out) not in (list, tuple) or len(out) != wanted:
                     raise tables.miscounted(self.table, op.primitive, rule, out, wanted, ctx.where)
                 return [self.wrap(p) for p in out]
@@ -335,6 +367,21 @@ def run(interpreter, fn, payloads):
 
     Returns:
       what ``fn`` returned, each array replaced by its payload.
+
+    Example:
+      >>> from rabbet.extend.transform import Interpreter, RuleTable, run
+      >>> rules = RuleTable("names", doc="(op, *texts) -> text")
+      >>> @rules.otherwise
+      ... def call(op, *texts):
+      ...     return f"{op.primitive.name}({', '.join(texts)})"
+      >>> class Names(Interpreter):
+      ...     table = rules
+      ...     def lift(self, value):
+      ...         return str(value)
+      ...     def type_of(self, text):
+      ...         return rb.typeof(0.0)
+      >>> run(Names(), lambda x, y: lax.sin(x) * y, ["x", "y"])
+      'mul(sin(x), y)'
     """
     outs = run_traced(interpreter, fn, payloads)
     return tree.map(lambda x: payload_of(interpreter, x), outs, is_leaf=is_tracer)
@@ -343,6 +390,20 @@ def run(interpreter, fn, payloads):
 def run_traced(interpreter, fn, payloads):
     """Like ``run``, but return what ``fn`` returned as it is: tracers of the (now finished) interpreter and
     plain values.
+
+    Example:
+      >>> from rabbet.extend.primitive import Dual
+      >>> from rabbet.extend.transform import Interpreter, jvp, payload_of, run_traced
+      >>> class Forward(Interpreter):
+      ...     table = jvp
+      ...     def lift(self, value):
+      ...         return Dual(value, 0.0)
+      ...     def type_of(self, dual):
+      ...         return rb.typeof(dual.primal)
+      >>> forward = Forward()
+      >>> out = run_traced(forward, lambda x: {"squared": x * x}, [Dual(3.0, 1.0)])
+      >>> float(payload_of(forward, out["squared"]).tangent)
+      6.0
     """
     ctx = context
     parent = ctx.interpreter
@@ -357,84 +418,47 @@ def run_traced(interpreter, fn, payloads):
     if interpreter.bound:
         ctx.axes = named_axes.with_more(around, interpreter.bound)
     try:
-        return fn(*tracers)
+        outs = fn(*tracers)
     finally:
         ctx.interpreter = parent
         ctx.where = where
         ctx.axes = around
         interpreter.alive = False
+    # Without payloads the tracers were made by others, who still hold them; so are those of an inner half.
+    if config.check_tracer_leaks and payloads and interpreter.outermost:
+        del tracers
+        leak_check.check(interpreter, outs, Tracer)
+    return outs
 
 
 def payload_of(interpreter, x):
-    """The payload of ``x`` under ``interpreter``: its own if it is one of its tracers, else ``x`` lifted."""
+    """The payload of ``x`` under ``interpreter``: its own if it is one of its tracers, else ``x`` lifted.
+
+    Example:
+      >>> from rabbet.extend.transform import Interpreter, payload_of
+      >>> class Pairs(Interpreter):
+      ...     def lift(self, value):
+      ...         return value, "a constant"
+      >>> payload_of(Pairs(), 2.0)
+      (2.0, 'a constant')
+    """
     if type(x) is Tracer and x.interpreter is interpreter:
         return x.payload
     return interpreter.lift(x)
 
 
 def is_tracer(x):
-    """Whether ``x`` is a tracer: an array that a transformation has not computed yet."""
-    return type(x) is Tracer
+    """Whether ``x`` is a tracer: an array that a transformation has not computed yet.
 
-
-_scalar_avals = {
-    bool: ShapedArray((), np.dtype(bool)),
-    int: ShapedArray((), np.dtype("int32"), True),
-    float: ShapedArray((), np.dtype("float32"), True),
-    complex: ShapedArray((), np.dtype("complex64"), True),
-}
-
-
-def typeof(x):
-    """The ``ShapedArray`` of an array, a tracer, a ``ShapeDtypeStruct``, a Python or NumPy scalar, or a
-    NumPy array.
-
-    Raises:
-      TypeError: if ``x`` is none of these.
+    Example:
+      >>> from rabbet.extend.passes import stage
+      >>> from rabbet.extend.transform import is_tracer
+      >>> is_tracer(np.ones(3))
+      False
+      >>> closed = stage(lambda x: [print(is_tracer(x)) or x], [rb.typeof(1.0)])
+      True
     """
-    try:
-        return x.aval
-    except AttributeError:
-        pass
-    aval = _scalar_avals.get(type(x))
-    if aval is not None:
-        return (
-            aval
-            if not dtypes.wide_scalars()
-            else ShapedArray((), dtypes.scalar_dtype(type(x)), aval.weak_type)
-        )
-    if isinstance(x, (np.ndarray, np.generic)):
-        return ShapedArray(x.shape, dtypes.narrow(x.dtype))
-    if isinstance(x, (bool, int, float, complex)):
-        base = next(t for t in (bool, int, float, complex) if isinstance(x, t))
-        return _scalar_avals[base]
-    raise TypeError(
-        f"{type(x).__name__} is not an array: expected an array, a NumPy array or a scalar, got "
-        f"{_shorten(repr(x))}"
-    )
-
-
-def _shorten(text, most=60):
-    return text if len(text) <= most else text[: most - 3] + "..."
-
-
-def leaked(tracer):
-    """The error for a tracer that outlived its transformation."""
-    line = f"It was made at {source_positions.position(tracer.where)}. " if tracer.where is not None else ""
-    if tracer.interpreter.alive:
-        return UnexpectedTracerError(
-            f"a value of type {tracer.aval.str_short()} of {tracer.interpreter.describe()} was used by "
-            "a rule that runs below "
-            f"this transformation and closes over the value. {line}A function with rules of its own "
-            "(custom_jvp, custom_vjp) must "
-            f"take every value that is transformed as an argument."
-        )
-    return UnexpectedTracerError(
-        f"a value of type {tracer.aval.str_short()} was used outside the transformation that made it: "
-        f"{tracer.interpreter.describe()}, which has finished. {line}"
-        "Return it from the transformed function instead of storing it in a global, an attribute or a "
-        "closure."
-    )
+    return type(x) is Tracer
 
 
 __all__ = ["Interpreter", "ShapeDtypeStruct", "Tracer", "context", "is_tracer", "payload_of", "run", "typeof"]

@@ -13,8 +13,15 @@ from rabbet.program.context import context
 from rabbet.program.jaxpr import bodies_of
 
 
-def bound():
-    """The axes bound here: ``((name, size), ...)``, hashable, outermost first."""
+def bound_axes():
+    """The axes bound here: ``((name, size), ...)``, hashable, outermost first.
+
+    Example:
+      >>> from rabbet.extend.transform import bind_axes, bound_axes
+      >>> with bind_axes([("i", 4)]):
+      ...     print(bound_axes())
+      (('i', 4),)
+    """
     return context.axes
 
 
@@ -49,9 +56,17 @@ def with_more(axes, more):
 
 
 @contextlib.contextmanager
-def named(more):
+def bind_axes(more):
     """Within the ``with`` block the axes ``((name, size), ...)`` are bound: for tracing only, since nobody
     gives them a meaning.
+
+    Example:
+      >>> from rabbet.extend.passes import stage
+      >>> from rabbet.extend.transform import bind_axes
+      >>> with bind_axes([("i", 4)]):
+      ...     closed = stage(lambda x: [lax.psum(x, "i")], [rb.typeof(1.0)])
+      >>> closed.eqns[0].primitive
+      psum
     """
     previous = context.axes
     context.axes = with_more(previous, tuple(more))
@@ -83,4 +98,4 @@ def used_in(jaxpr):
     return jaxpr.once("axis names", lambda: frozenset().union(*[used_by(e.op) for e in jaxpr.equations]))
 
 
-__all__ = ["bound", "is_collective", "named", "shown", "size_of", "used_by", "used_in", "with_more"]
+__all__ = ["bind_axes", "bound_axes", "is_collective", "shown", "size_of", "used_by", "used_in", "with_more"]

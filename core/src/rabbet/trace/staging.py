@@ -15,7 +15,9 @@ from rabbet.program.checking import check
 from rabbet.program.context import context
 from rabbet.program.effects import NONE
 from rabbet.program.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var, effects_of
-from rabbet.trace.interpreter import Interpreter, Tracer, leaked, typeof
+from rabbet.trace import leak_check
+from rabbet.trace.interpreter import Interpreter, Tracer, typeof
+from rabbet.trace.leaks import leaked
 
 PYTHON = frozenset(python_scalars.PYTHON_SCALARS)
 
@@ -47,7 +49,7 @@ class Stage(Interpreter):
             inputs.append(v)
             avals.append(v.aval)
         if loose:
-            avals = python_scalars.adopted_avals(op, args, typeof)
+            avals = python_scalars.operand_avals(op, args, typeof)
             for i, v in enumerate(inputs):
                 if type(v) in PYTHON:
                     inputs[i] = Literal(v, avals[i])
@@ -109,6 +111,14 @@ def stage(fn, avals, name=None):
 
     Returns:
       a ``ClosedJaxpr``.
+
+    Example:
+      >>> from rabbet.extend.passes import stage
+      >>> stage(lambda x: [lax.sin(x) * 2.0], [rb.typeof(np.ones(3, np.float32))]).jaxpr
+      { lambda ; a:f32[3]. let
+          b:f32[3] = sin a
+          c:f32[3] = mul b 2.0:f32[]
+        in (c,) }
     """
     stager = Stage()
     invars = [Var(a) for a in avals]
@@ -122,6 +132,9 @@ def stage(fn, avals, name=None):
     finally:
         ctx.interpreter, ctx.where = previous, where
         stager.alive = False
+    if config.check_tracer_leaks:
+        outs = None
+        leak_check.check(stager, (), Tracer)
     held = list(stager.captured.values())
     jaxpr = Jaxpr(
         invars,

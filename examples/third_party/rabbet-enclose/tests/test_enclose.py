@@ -1,4 +1,5 @@
 """Laws first: a box contains what sampling finds, alone and under every other transformation.."""
+
 import numpy as np
 import pytest
 import rabbet as rb

@@ -2,7 +2,7 @@
 
 import numpy as np
 from rabbet import lax
-from rabbet.extend.primitive import matrices
+from rabbet.lax.linalg import matrices
 
 from rabbet_pjrt_cpu.lowering import lapack
 

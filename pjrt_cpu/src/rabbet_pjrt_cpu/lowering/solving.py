@@ -1,7 +1,7 @@
 """Systems of linear equations by BLAS and LAPACK."""
 
 from rabbet import lax
-from rabbet.extend.primitive import matrices
+from rabbet.lax.linalg import matrices
 
 from rabbet_pjrt_cpu.lowering import lapack
 

@@ -1,7 +1,8 @@
 """Singular values and eigenvalues by LAPACK. Where it does not converge, a matrix's results are NaN."""
 
 from rabbet import lax
-from rabbet.extend.primitive import ShapedArray, full_of, matrices
+from rabbet.extend.primitive import ShapedArray, full_of_type
+from rabbet.lax.linalg import matrices
 
 from rabbet_pjrt_cpu.lowering import lapack
 
@@ -36,7 +37,7 @@ def svd(op, a):
 
 def nothing(aval, matrix):
     """What a matrix without elements has: an identity, or zeros."""
-    return matrices.identity(aval) if matrix else full_of(aval, 0)
+    return matrices.identity(aval) if matrix else full_of_type(aval, 0)
 
 
 def checked(op, avals, names, info, ok):

@@ -2,7 +2,8 @@
 
 import numpy as np
 from rabbet import lax
-from rabbet.extend.primitive import lower, matrices
+from rabbet.extend.transform import lower
+from rabbet.lax.linalg import matrices
 
 from rabbet_pjrt_cuda.lowering import native
 

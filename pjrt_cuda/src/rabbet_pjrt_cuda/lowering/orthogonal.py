@@ -1,7 +1,8 @@
 """Orthogonal factors: a matrix in reflections, and products of reflections."""
 
 from rabbet import lax
-from rabbet.extend.primitive import ShapedArray, matrices
+from rabbet.extend.primitive import ShapedArray
+from rabbet.lax.linalg import matrices
 
 from rabbet_pjrt_cuda.lowering import native
 

@@ -2,7 +2,8 @@
 
 import numpy as np
 from rabbet import lax
-from rabbet.extend.primitive import ShapedArray, full_of, matrices
+from rabbet.extend.primitive import ShapedArray, full_of_type
+from rabbet.lax.linalg import matrices
 
 from rabbet_pjrt_cuda.lowering import native
 
@@ -32,7 +33,7 @@ def svd(op, a):
 
 def nothing(aval, matrix):
     """What a matrix without elements has: an identity, or zeros."""
-    return matrices.identity(aval) if matrix else full_of(aval, 0)
+    return matrices.identity(aval) if matrix else full_of_type(aval, 0)
 
 
 def by_adjoint(op, a, aval, target, whole):

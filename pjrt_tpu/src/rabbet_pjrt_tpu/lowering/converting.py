@@ -1,6 +1,6 @@
 """Conversions that libtpu's compiler does not survive."""
 
-from rabbet.extend.primitive import lower
+from rabbet.extend.transform import lower
 
 
 def convert_element_type(op, x):

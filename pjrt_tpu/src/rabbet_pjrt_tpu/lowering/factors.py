@@ -1,6 +1,7 @@
 """Factorizations by what libtpu's compiler knows under these names."""
 
-from rabbet.extend.primitive import lower, matrices
+from rabbet.extend.transform import lower
+from rabbet.lax.linalg import matrices
 
 
 def call(op, target, names, version=1):

@@ -1,7 +1,7 @@
 """``rb.checkpoint`` and what belongs to it: names for values, and a look at what reverse mode keeps."""
 
 from rabbet import tree
-from rabbet.extend.functions import fold_public, is_evaluating, traceable
+from rabbet.extend.functions import array_or_tracer, is_evaluating, public_module
 from rabbet_autodiff import checkpoint, print_saved_residuals, remat, saved_residuals
 from rabbet_autodiff.primitives.checkpoint import name as _named
 
@@ -20,8 +20,8 @@ def checkpoint_name(x, name):
     if not isinstance(name, str):
         raise TypeError(f"checkpoint_name takes a name (a string), got {type(name).__name__}: {name!r:.60}")
     if is_evaluating():
-        return tree.map(traceable, x)
-    return tree.map(lambda leaf: _named(traceable(leaf), name=name), x)
+        return tree.map(array_or_tracer, x)
+    return tree.map(lambda leaf: _named(array_or_tracer(leaf), name=name), x)
 
 
-fold_public(globals())
+public_module(globals())

@@ -8,7 +8,7 @@ Some policies of the field move what they keep to the memory of the host. Here t
 only one that programs know, so these values stay there; the arguments are accepted.
 """
 
-from rabbet.extend.functions import folded
+from rabbet.extend.functions import folded, public_module
 
 __all__ = [
     "checkpoint_dots", "checkpoint_dots_with_no_batch_dims", "dots_saveable",
@@ -121,3 +121,6 @@ def _memories(what, *kinds):
                 f"{what}: offload_src and offload_dst name kinds of memory, such as 'device' and "
                 f"'pinned_host'; got {kind!r:.60}"
             )
+
+
+public_module(globals())

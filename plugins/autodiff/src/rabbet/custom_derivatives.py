@@ -1,7 +1,7 @@
 """Everything for derivative rules of one's own: what ``rb.custom_jvp`` and ``rb.custom_vjp`` belong to."""
 
-from rabbet.extend.functions import fold_public
-from rabbet.extend.primitive import full_of, tangent_aval
+from rabbet.extend.functions import public_module
+from rabbet.extend.primitive import full_of_type, tangent_aval
 from rabbet.extend.transform import typeof
 from rabbet.tree_util import tree_map
 from rabbet_autodiff.custom import custom_gradient, custom_jvp, custom_vjp
@@ -25,7 +25,7 @@ def custom_vjp_primal_tree_values(tree):
 def zero_from_primal(val, symbolic_zeros=False):
     """The zero tangent of an array: zeros of its type (float0 for integers), or a ``SymbolicZero``."""
     aval = tangent_aval(typeof(val))
-    return SymbolicZero(aval) if symbolic_zeros else full_of(aval, 0)
+    return SymbolicZero(aval) if symbolic_zeros else full_of_type(aval, 0)
 
 
-fold_public(globals())
+public_module(globals())

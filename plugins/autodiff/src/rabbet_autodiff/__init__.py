@@ -5,7 +5,7 @@ recorder of the linear operations on tangents, walked backwards. See ``interpret
 ``api``.
 """
 
-from rabbet.extend.functions import fold_public as _fold_public
+from rabbet.extend.functions import public_module as _public_module
 
 from rabbet_autodiff.api import grad, jvp, linear_transpose, linearize, stop_gradient, value_and_grad, vjp
 from rabbet_autodiff.custom import custom_gradient, custom_jvp, custom_vjp
@@ -16,8 +16,8 @@ from rabbet_autodiff.residuals import print_saved_residuals, saved_residuals
 
 __all__ = [
     "checkpoint", "closure_convert", "custom_gradient", "custom_jvp", "custom_vjp", "fwd_and_bwd", "grad",
-    "hessian", "jacfwd", "jacobian", "jacrev", "jvp", "linear_transpose", "linearize", "print_saved_residuals",
-    "remat", "saved_residuals", "stop_gradient", "value_and_grad", "vjp",
+    "hessian", "jacfwd", "jacobian", "jacrev", "jvp", "linear_transpose", "linearize",
+    "print_saved_residuals", "remat", "saved_residuals", "stop_gradient", "value_and_grad", "vjp",
 ]  # fmt: skip
 
-_fold_public(globals())
+_public_module(globals())

@@ -5,8 +5,8 @@ threads a state.
 from rabbet import dtypes, tree
 from rabbet.extend.bodies import PLAIN, Under, put_together
 from rabbet.extend.passes import evaluate
-from rabbet.extend.primitive import instantiate, tangent_aval, zero_for
-from rabbet.extend.transform import Tracer, Zero, payload_of, run_traced, typeof
+from rabbet.extend.primitive import Zero, instantiate, tangent_aval, zero_tangent
+from rabbet.extend.transform import Tracer, payload_of, run_traced, typeof
 
 
 def is_float0(x):
@@ -111,7 +111,7 @@ class Stateful:
             given = tangents if push.symbolic else [instantiate(t) for t in tangents]
             outs, moved = self.run(primals, push.rule, self.known(primals), given)
             after = self.state_after(primals)
-            return [*outs, *after], [*moved, *[zero_for(typeof(x)) for x in after]]
+            return [*outs, *after], [*moved, *[zero_tangent(typeof(x)) for x in after]]
 
         return rule
 

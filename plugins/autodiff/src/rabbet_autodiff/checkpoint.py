@@ -7,18 +7,20 @@ import weakref
 from rabbet import config, tree
 from rabbet.extend.functions import (
     argument_name,
-    converted,
+    array_or_tracer,
+    convert_leaves,
     describe_function,
+    describe_value,
     folded,
     is_evaluating,
-    leaf_path,
+    name_of,
     named_like,
     on_clear_caches,
-    shown,
-    traceable,
+    wraps,
 )
-from rabbet.extend.passes import ClosedJaxpr, open_consts, stage
+from rabbet.extend.passes import ClosedJaxpr, consts_as_inputs, stage
 from rabbet.extend.transform import bound_axes, is_tracer, typeof
+from rabbet.tree import leaf_path
 
 from rabbet_autodiff.primitives import checkpoint as primitive
 
@@ -74,23 +76,29 @@ def checkpoint(
     numbers, names = _static(fun, static_argnums, static_argnames)
     params = {
         "prevent_cse": bool(prevent_cse), "policy": policy, "differentiated": False,
-        "name": getattr(fun, "__name__", type(fun).__name__),
+        "name": name_of(fun),
     }  # fmt: skip
 
-    @functools.wraps(fun)
+    @wraps(fun)
     @folded
     def checkpointed(*args, **kwargs):
         if is_evaluating():
             return fun(*args, **kwargs)
         call = _Call(fun, args, kwargs, numbers, names)
         closed, out_tree = _program(call)
-        outs = primitive.checkpoint(*closed.consts, *call.leaves, jaxpr=open_consts(closed), **params)
-        return tree.unflatten(out_tree, outs)
+        op = _operator(consts_as_inputs(closed), params)
+        return tree.unflatten(out_tree, op(*closed.consts, *call.leaves))
 
     return checkpointed
 
 
 remat = checkpoint
+
+
+def _operator(jaxpr, params):
+    """The operator that calls a program; the same one each time, so that what was compiled for it stays."""
+    key = primitive.checkpoint, *params.values()
+    return jaxpr.once(key, lambda: primitive.checkpoint.op(jaxpr=jaxpr, **params))
 
 
 def _static(fun, argnums, argnames):
@@ -126,15 +134,15 @@ class _Call:
         )
         moving = [args[i] for i in self.positions], {k: kwargs[k] for k in self.keywords}
         leaves, self.in_tree = tree.flatten(moving)
-        self.leaves = converted(traceable, leaves, self.refusal)
+        self.leaves = convert_leaves(array_or_tracer, leaves, self.refusal)
         self.avals = tuple([typeof(x) for x in self.leaves])
 
     def refusal(self, index, x):
         """What to say of an argument that is no array."""
         name = argument_name(self.fun, leaf_path(self.in_tree, index), self.positions)
         return (
-            f"checkpoint of {describe_function(self.fun)}: {name} is not an array: got {shown(x)}; mark "
-            "such arguments as static, with static_argnums or static_argnames"
+            f"checkpoint of {describe_function(self.fun)}: {name} is not an array: got {describe_value(x)}; "
+            "mark such arguments as static, with static_argnums or static_argnames"
         )
 
     def rebuilt(self, leaves):
@@ -183,11 +191,12 @@ def _traced(call):
         nonlocal out_tree
         args, kwargs = call.rebuilt(tracers)
         outs, out_tree = tree.flatten(fun(*args, **kwargs))
-        return converted(traceable, outs, lambda i, x: _no_result(fun, x))
+        return convert_leaves(array_or_tracer, outs, lambda i, x: _no_result(fun, x))
 
     closed = stage(named_like(flat, fun), call.avals, getattr(fun, "__name__", "checkpointed"))
-    return ClosedJaxpr(closed.jaxpr, [traceable(c) for c in closed.consts]), out_tree
+    return ClosedJaxpr(closed.jaxpr, [array_or_tracer(c) for c in closed.consts]), out_tree
 
 
 def _no_result(fun, x):
-    return f"checkpoint of {describe_function(fun)}: the function must return arrays, it returned {shown(x)}"
+    who = f"checkpoint of {describe_function(fun)}"
+    return f"{who}: the function must return arrays, it returned {describe_value(x)}"

@@ -1,8 +1,15 @@
 """What the public functions refuse, and how they say it."""
 
 from rabbet import dtypes, tree
-from rabbet.extend.functions import converted, describe_function, leaf_path, parameter_name, shown, traceable
+from rabbet.extend.functions import (
+    array_or_tracer,
+    convert_leaves,
+    describe_function,
+    describe_value,
+    parameter_name,
+)
 from rabbet.extend.transform import typeof
+from rabbet.tree import leaf_path
 from rabbet.tree_util import keystr
 
 
@@ -79,11 +86,12 @@ def array_leaves(what, fun, arguments, argnums=None):
     def refusal(index, x):
         return (
             f"{what} of {describe_function(fun)}: {name_of(fun, treedef, index, argnums)} cannot be "
-            f"differentiated, it is no array: {shown(x)}; pass other things by keyword, or bind them with "
+            f"differentiated, it is no array: {describe_value(x)}; pass other things by keyword, or bind "
+            "them with "
             "functools.partial"
         )
 
-    return converted(traceable, leaves, refusal), treedef
+    return convert_leaves(array_or_tracer, leaves, refusal), treedef
 
 
 def differentiable_leaves(

@@ -1,9 +1,13 @@
 """How branches and loops split into known and linear halves (see ``splitting``)."""
 
-from rabbet.extend.functions import position
+from rabbet.errors import MissingRule
+from rabbet.extend.functions import source_position, with_weak_type
 from rabbet.extend.passes import evaluate, stage
-from rabbet.extend.primitive import cond_call, full_of, scan_call, while_call
-from rabbet.extend.transform import MissingRule, context
+from rabbet.extend.primitive import cond as cond_call
+from rabbet.extend.primitive import full_of_type
+from rabbet.extend.primitive import scan as scan_call
+from rabbet.extend.primitive import while_ as while_call
+from rabbet.extend.transform import context
 
 from rabbet_autodiff.primitives.linear_solve import linear_solve
 from rabbet_autodiff.splitting import Halves, is_needed, split, splits
@@ -48,7 +52,11 @@ def _with_zeros(known, count, types, mine):
         outs = evaluate(known, args)
         residuals = []
         for b, group in enumerate(types):
-            residuals += outs[count:] if b == mine else [full_of(a, 0) for a in group]
+            residuals += (
+                outs[count:]
+                if b == mine
+                else [with_weak_type(full_of_type(a, 0), a.weak_type) for a in group]
+            )
         return outs[:count] + residuals
 
     return stage(wide, known.in_avals, known.name).jaxpr
@@ -163,7 +171,7 @@ def _linear_scan(halves, inner, n, m, carried, keep):
 @splits.primitive(while_call)
 def split_while(op, flags):
     """Only possible where the carried tangents stay out of the loop's outputs."""
-    where = f" at {position(context.where)}" if context.where is not None else ""
+    where = f" at {source_position(context.where)}" if context.where is not None else ""
     raise MissingRule(
         f"reverse-mode differentiation cannot go through a while_loop{where}: its number of steps is "
         "not known, so the values "

@@ -7,7 +7,7 @@ import functools
 
 from rabbet import custom_rules, tree
 from rabbet.extend.functions import describe_function, folded, named_like
-from rabbet.extend.primitive import instantiate, zero_for
+from rabbet.extend.primitive import instantiate, zero_tangent
 from rabbet.extend.transform import RuledFunction, typeof
 
 from rabbet_autodiff.derivative_rules import PULL, PUSH
@@ -73,7 +73,7 @@ class custom_jvp(_Custom):
             terms = [
                 rule(t, out, *primals) for rule, t in zip(jvps, tangents, strict=True) if rule is not None
             ]
-            zero = tree.map(lambda x: instantiate(zero_for(typeof(x))), out)
+            zero = tree.map(lambda x: instantiate(zero_tangent(typeof(x))), out)
             return out, functools.reduce(lambda a, b: tree.map(lambda x, y: x + y, a, b), terms, zero)
 
         self.defjvp(together)

@@ -8,8 +8,8 @@ transpose.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from rabbet.extend.primitive import instantiate, tangent_aval, zero_for
-from rabbet.extend.transform import CustomRule, Dual, Role, Tracer, Zero, payload_of, typeof
+from rabbet.extend.primitive import Dual, Zero, instantiate, tangent_aval, zero_tangent
+from rabbet.extend.transform import CustomRule, Role, Tracer, payload_of, typeof
 
 from rabbet_autodiff import carried
 from rabbet_autodiff.primitives.custom_linear import custom_linear
@@ -108,7 +108,7 @@ def pulled(pull, push, primals, tangents, name):
 def _tangents_alone(push, primals, moving, given):
     """The tangents of the outputs by the rule of forward mode, from those that there are of the inputs."""
     given = iter(given)
-    tangents = [next(given) if m else zero_for(typeof(p)) for p, m in zip(primals, moving, strict=True)]
+    tangents = [next(given) if m else zero_tangent(typeof(p)) for p, m in zip(primals, moving, strict=True)]
     return [instantiate(t) for t in pushed(push, primals, tangents)[1]]
 
 
@@ -128,4 +128,4 @@ def _differentiable(x):
 
 
 def _tangent(t, primal):
-    return zero_for(typeof(primal)) if type(t) is Zero or not _differentiable(primal) else t
+    return zero_tangent(typeof(primal)) if type(t) is Zero or not _differentiable(primal) else t

@@ -2,16 +2,16 @@
 
 from rabbet import dtypes, tree
 from rabbet.extend.functions import (
-    as_weak,
-    converted,
+    array_or_tracer,
+    convert_leaves,
     describe_function,
-    leaf_path,
+    describe_value,
     named_like,
-    shown,
-    traceable,
+    with_weak_type,
 )
-from rabbet.extend.primitive import ShapedArray, full_of, tangent_aval
-from rabbet.extend.transform import Dual, Tracer, Zero, typeof
+from rabbet.extend.primitive import Dual, ShapedArray, Zero, full_of_type, tangent_aval
+from rabbet.extend.transform import Tracer, typeof
+from rabbet.tree import leaf_path
 from rabbet.tree_util import keystr
 
 
@@ -35,14 +35,15 @@ class Flat:
                 )
             out, self.aux = out
         outs, self.out_tree = tree.flatten(out)
-        return converted(traceable, outs, self.no_result)
+        return convert_leaves(array_or_tracer, outs, self.no_result)
 
     def no_result(self, index, x):
         """What to say of an output that is no array."""
         path = leaf_path(self.out_tree, index)
         return (
             f"differentiation of {describe_function(self.fun)}: the function must return arrays, it "
-            f"returned a leaf{f' at {keystr(path)}' if path else ''} of type {shown(x)}; return other "
+            f"returned a leaf{f' at {keystr(path)}' if path else ''} of type {describe_value(x)}; return "
+            "other "
             "things through has_aux"
         )
 
@@ -86,7 +87,7 @@ def aval_of(t):
 
 def taken(t):
     """A tangent as users give it, as the modes take it: float0 becomes a symbolic zero."""
-    return Zero(ShapedArray(t.shape, dtypes.float0)) if is_float0(t) else traceable(t)
+    return Zero(ShapedArray(t.shape, dtypes.float0)) if is_float0(t) else array_or_tracer(t)
 
 
 def given(t, aval):
@@ -94,9 +95,9 @@ def given(t, aval):
     integers.
     """
     if t is not None and type(t) is not Zero:
-        return t if is_float0(t) else traceable(t)
-    t = full_of(tangent_aval(aval), 0)
-    return t if is_float0(t) else as_weak(traceable(t), aval.weak_type)
+        return t if is_float0(t) else array_or_tracer(t)
+    t = full_of_type(tangent_aval(aval), 0)
+    return t if is_float0(t) else with_weak_type(array_or_tracer(t), aval.weak_type)
 
 
 def given_back(ct, aval):
@@ -104,4 +105,4 @@ def given_back(ct, aval):
     updates stay weak.
     """
     ct = given(ct, aval)
-    return ct if is_float0(ct) else as_weak(ct, aval.weak_type)
+    return ct if is_float0(ct) else with_weak_type(ct, aval.weak_type)

@@ -5,8 +5,8 @@ derivatives), or of the recorder (reverse mode). A result whose tangent is known
 plain value.
 """
 
-from rabbet.extend.primitive import instantiate, jvp, zero_for
-from rabbet.extend.transform import Dual, Interpreter, Zero, typeof
+from rabbet.extend.primitive import Dual, Zero, instantiate, zero_tangent
+from rabbet.extend.transform import Interpreter, jvp, typeof
 
 
 class Forward(Interpreter):
@@ -17,7 +17,7 @@ class Forward(Interpreter):
     lifts_typed = False
 
     def lift(self, value):
-        return Dual(value, zero_for(typeof(value)))
+        return Dual(value, zero_tangent(typeof(value)))
 
     def type_of(self, dual):
         return typeof(dual.primal)

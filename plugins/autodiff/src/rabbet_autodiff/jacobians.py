@@ -1,11 +1,10 @@
 """Whole matrices of derivatives: a derivative mapped over a basis by ``vmap``."""
 
-import functools
 
 import numpy as np
 import rabbet
 from rabbet import tree
-from rabbet.extend.functions import folded, to_array
+from rabbet.extend.functions import folded, to_array, with_weak_type, wraps
 from rabbet.extend.transform import typeof
 
 from rabbet_autodiff import checks
@@ -30,7 +29,7 @@ def jacfwd(fun, argnums=0, has_aux=False, holomorphic=False):
 
     checks.function("jacfwd", fun)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     @folded
     def jacobian_of(*args, **kwargs):
         return _jacobian(fun, argnums, has_aux, holomorphic, args, kwargs, forward=True)
@@ -44,7 +43,7 @@ def jacrev(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=False):
     """
     checks.function("jacrev", fun)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     @folded
     def jacobian_of(*args, **kwargs):
         return _jacobian(fun, argnums, has_aux, holomorphic, args, kwargs, forward=False, allow_int=allow_int)
@@ -78,14 +77,19 @@ def _jacobian(fun, argnums, has_aux, holomorphic, args, kwargs, *, forward, allo
     flat = of_chosen(fun, args, kwargs, numbers)
     aux = None
     if forward:
+        weak = None
 
         def push(tangents):
-            return jvp(
+            nonlocal weak
+            value, *pushed = jvp(
                 flat, tree.unflatten(in_tree, leaves), tree.unflatten(in_tree, tangents), has_aux=has_aux
-            )[1:]
+            )
+            weak = tree.map(lambda y: typeof(y).weak_type, value)  # derivatives are as weakly typed
+            return tuple(pushed)
 
         pushed = rabbet.vmap(push, out_axes=(-1, None) if has_aux else (-1,))(_basis(leaves))
         columns, aux = pushed if has_aux else (pushed[0], None)
+        columns = tree.map(with_weak_type, columns, weak)
         out = tree.map(lambda c: _split(c, leaves, -1, in_tree, argnums), columns)
     else:
         result = vjp(flat, *tree.unflatten(in_tree, leaves), has_aux=has_aux)

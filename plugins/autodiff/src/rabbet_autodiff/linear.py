@@ -1,7 +1,14 @@
 """``linear_call``: a linear function whose transpose its author gives."""
 
 from rabbet import tree
-from rabbet.extend.functions import converted, describe_function, folded, is_evaluating, shown, traceable
+from rabbet.extend.functions import (
+    array_or_tracer,
+    convert_leaves,
+    describe_function,
+    describe_value,
+    folded,
+    is_evaluating,
+)
 from rabbet.extend.passes import stage
 from rabbet.extend.transform import typeof
 
@@ -33,7 +40,7 @@ def linear_call(fun, fun_transpose, residual_args, linear_args):
         return fun(residual_args, linear_args)
     residuals, residual_tree = tree.flatten(residual_args)
     moving, in_tree = tree.flatten(linear_args)
-    residuals, moving = [traceable(x) for x in residuals], [traceable(x) for x in moving]
+    residuals, moving = [array_or_tracer(x) for x in residuals], [array_or_tracer(x) for x in moving]
     n, out_tree = len(residuals), None
 
     def forward(known, given):
@@ -63,7 +70,7 @@ def linear_call(fun, fun_transpose, residual_args, linear_args):
 
 def _arrays(fun, leaves):
     what = f"linear_call: {describe_function(fun)} must return arrays, got"
-    return converted(traceable, leaves, lambda i, x: f"{what} {shown(x)}")
+    return convert_leaves(array_or_tracer, leaves, lambda i, x: f"{what} {describe_value(x)}")
 
 
 __all__ = ["linear_call"]

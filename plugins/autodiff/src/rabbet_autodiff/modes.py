@@ -4,10 +4,11 @@ mode).
 
 from typing import NamedTuple
 
+from rabbet.extend.bodies import add_to, backward
 from rabbet.extend.functions import named_like
 from rabbet.extend.passes import Jaxpr, Literal, Var
-from rabbet.extend.primitive import add_to, backward, tangent_aval, zero_for
-from rabbet.extend.transform import Dual, Tracer, Zero, run_traced, typeof
+from rabbet.extend.primitive import Dual, Zero, tangent_aval, zero_tangent
+from rabbet.extend.transform import Tracer, run_traced, typeof
 
 from rabbet_autodiff.interpreter import Forward
 from rabbet_autodiff.recorder import Recorder
@@ -40,7 +41,7 @@ def _on_moving(fun, primals, tangents):
 def _dual(interpreter, x):
     if type(x) is Tracer and x.interpreter is interpreter:
         return x.payload
-    return Dual(x, zero_for(typeof(x)))
+    return Dual(x, zero_tangent(typeof(x)))
 
 
 class Recording(NamedTuple):

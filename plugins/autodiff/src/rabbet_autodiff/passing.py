@@ -4,7 +4,7 @@ import functools
 
 import rabbet
 from rabbet import dtypes, tree
-from rabbet.extend.functions import converted, describe_function, folded, shown, traceable
+from rabbet.extend.functions import array_or_tracer, convert_leaves, describe_function, describe_value, folded
 from rabbet.extend.passes import evaluate, stage
 from rabbet.extend.transform import is_tracer, typeof
 
@@ -48,13 +48,15 @@ def closure_convert(fun, *example_args):
         checks.same_structure(
             "closure_convert", fun, structure, in_tree, ("the arguments", "the example arguments")
         )
-        given = converted(traceable, given, lambda i, x: f"an argument is not an array: {shown(x)}")
+        given = convert_leaves(
+            array_or_tracer, given, lambda i, x: f"an argument is not an array: {describe_value(x)}"
+        )
         checks.same_types(
             "closure_convert", fun, [typeof(x).strong() for x in given], [a.strong() for a in avals],
             lambda i: f"array number {i} of the arguments",
         )  # fmt: skip
         more = iter(args[count:])
-        consts = [traceable(next(more)) if h else c for c, h in zip(captured, hoisted, strict=True)]
+        consts = [array_or_tracer(next(more)) if h else c for c, h in zip(captured, hoisted, strict=True)]
         return tree.unflatten(flat.out_tree, evaluate(program, given, consts))
 
     return functools.wraps(fun)(converted_fun), [c for c, h in zip(captured, hoisted, strict=True) if h]
@@ -67,7 +69,7 @@ def fwd_and_bwd(fun, argnums, has_aux=False, jitted=True):
       fun: takes and returns pytrees of arrays.
       argnums: an int or a sequence of ints: which positional arguments to differentiate.
       has_aux: whether ``fun`` returns a pair (output, auxiliary results).
-      jitted: compile both.
+      jitted: compile both, which takes the package rabbet-jit.
 
     Returns:
       ``(fwd, bwd)``: ``fwd(*args)`` returns ``(out, residuals)``, with ``has_aux`` also the auxiliary
@@ -80,6 +82,7 @@ def fwd_and_bwd(fun, argnums, has_aux=False, jitted=True):
       >>> x_ct, w_ct = bwd(residuals, y_ct)
     """
     checks.function("fwd_and_bwd", fun)
+    compiled = rabbet.jit if jitted else None  # of another package: said before anything is computed
 
     @functools.wraps(fun)
     def fwd(*args):
@@ -91,7 +94,7 @@ def fwd_and_bwd(fun, argnums, has_aux=False, jitted=True):
         cotangents = residuals(cotangent)
         return cotangents[0] if isinstance(argnums, int) else cotangents
 
-    return (rabbet.jit(fwd), rabbet.jit(bwd)) if jitted else (fwd, bwd)
+    return (compiled(fwd), compiled(bwd)) if compiled else (fwd, bwd)
 
 
 __all__ = ["closure_convert", "fwd_and_bwd"]

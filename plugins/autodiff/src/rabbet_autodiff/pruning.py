@@ -3,7 +3,9 @@ cost where nobody wants them.
 """
 
 from rabbet.extend.passes import Equation, Jaxpr, Var, effects_of
-from rabbet.extend.primitive import call_of, jit_call, scan_call
+from rabbet.extend.primitive import call_op
+from rabbet.extend.primitive import jit as jit_call
+from rabbet.extend.primitive import scan as scan_call
 
 from rabbet_autodiff.primitives.checkpoint import checkpoint, value_or_rule
 
@@ -38,7 +40,7 @@ def _with(eqn, op, live):
 def _jit(eqn, live):
     params = eqn.op.params
     body = pruned(params["jaxpr"], live)
-    return _with(eqn, call_of(body, params["name"], params.get("inline", False)), live)
+    return _with(eqn, call_op(body, params["name"], params.get("inline", False)), live)
 
 
 def _checkpoint(eqn, live):
@@ -57,7 +59,7 @@ def _value_or_rule(eqn, live):
     params = eqn.op.params
     if any(i >= params["outs"] for i in live):
         return eqn
-    call = call_of(pruned(params["value"], live), params["name"], inline=True)
+    call = call_op(pruned(params["value"], live), params["name"], inline=True)
     return _with(eqn, call, live)
 
 

@@ -6,10 +6,10 @@ flow on them works) and what reverse mode needs is written down on the way, with
 the equations.
 """
 
-from rabbet.extend.functions import is_python_scalar, position
+from rabbet.extend.functions import is_python_scalar, source_position
 from rabbet.extend.passes import Equation, Var
-from rabbet.extend.primitive import transpose
-from rabbet.extend.transform import Interpreter, Tracer, adopted_avals, context, typeof
+from rabbet.extend.primitive import operand_avals
+from rabbet.extend.transform import Interpreter, Tracer, context, transpose, typeof
 
 from rabbet_autodiff.rules import splits
 from rabbet_autodiff.splitting import refuse_effects
@@ -20,6 +20,7 @@ class Recorder(Interpreter):
 
     __slots__ = ("equations",)
     table = transpose
+    outermost = False  # users' code sees the tracers of forward mode, which hold these
     concerns_only_its_own = True
 
     def __init__(self):
@@ -69,7 +70,7 @@ class Recorder(Interpreter):
         rule = transpose.lookup(primitive)
         if hasattr(rule, "parts"):
             return rule.parts(op, *args)
-        out = op.out(tuple(adopted_avals(op, args, typeof) if loose else avals))
+        out = op.out(tuple(operand_avals(op, args, typeof) if loose else avals))
         if primitive.multiple_results:
             return self.append(op, inputs, out)
         where = context.where
@@ -108,7 +109,7 @@ class Recorder(Interpreter):
 
     def called_at(self):
         """Where the current operation was called, for messages."""
-        return f", at {position(context.where)}" if context.where is not None else ""
+        return f", at {source_position(context.where)}" if context.where is not None else ""
 
     def is_mine(self, x):
         """Whether ``x`` is a linear value of this recording."""

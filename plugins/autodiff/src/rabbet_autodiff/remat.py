@@ -8,12 +8,9 @@ where the policy lets a value be kept; the equations that it passed come once mo
 from typing import NamedTuple
 
 from rabbet.extend.passes import Equation, Jaxpr, Var, effects_of
-from rabbet.extend.primitive import (
-    call_of,
-    custom_call,
-    jit_call,
-    scan_call,
-)
+from rabbet.extend.primitive import call_op, custom_call
+from rabbet.extend.primitive import jit as jit_call
+from rabbet.extend.primitive import scan as scan_call
 
 from rabbet_autodiff.primitives.checkpoint import checkpoint, value_or_rule
 from rabbet_autodiff.pruning import pruned
@@ -32,9 +29,7 @@ def split_checkpoint(op, flags):
     return Halves(
         known=op.replaced(jaxpr=halves.known) if is_needed(halves.known) else None,
         known_in=known_in,
-        linear=op.replaced(jaxpr=halves.linear, differentiated=True)
-        if any(halves.out_linear)
-        else None,
+        linear=op.replaced(jaxpr=halves.linear, differentiated=True) if any(halves.out_linear) else None,
         linear_in=tuple(linear_in),
         out_linear=halves.out_linear,
         residual_types=tuple([v.aval for v in halves.known.outvars[known_outs:]]),
@@ -76,7 +71,7 @@ def _halves(op, flags):
 @splits.primitive(value_or_rule)
 def split_value_or_rule(op, flags):
     """As a call of the rule."""
-    return split_jit(call_of(op.params["jaxpr"], op.params["name"], inline=True), flags)
+    return split_jit(call_op(op.params["jaxpr"], op.params["name"], inline=True), flags)
 
 
 class Again(NamedTuple):

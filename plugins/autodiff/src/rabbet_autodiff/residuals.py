@@ -1,7 +1,7 @@
 """What reverse mode keeps from the forward pass, for people who want to save memory."""
 
 from rabbet import tree
-from rabbet.extend.functions import folded, parameter_name, position
+from rabbet.extend.functions import folded, parameter_name, source_position
 from rabbet.extend.passes import Var, bodies_of, stage
 from rabbet.extend.transform import typeof
 from rabbet.tree_util import keystr
@@ -79,7 +79,7 @@ def _origin(program, v):
 
 
 def _place(where):
-    found = position(where)
+    found = source_position(where)
     return f"{found} ({found.function})"
 
 

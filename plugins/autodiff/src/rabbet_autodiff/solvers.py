@@ -3,10 +3,10 @@
 """
 
 from rabbet import lax, tree
-from rabbet.extend.bodies import Body, settled, stronger, transposed_whole, with_all_consts
-from rabbet.extend.functions import describe_function, folded, is_evaluating, traceable
-from rabbet.extend.passes import evaluate
-from rabbet.extend.primitive import instantiate, tangent_aval, zero_for
+from rabbet.extend.bodies import Body, convert_weak_outputs, fully_transposed, share_consts, stage_loop_body
+from rabbet.extend.functions import array_or_tracer, describe_function, folded, is_evaluating
+from rabbet.extend.passes import consts_as_inputs, evaluate
+from rabbet.extend.primitive import instantiate, tangent_aval, zero_tangent
 from rabbet.extend.transform import call_with_rules, typeof
 from rabbet.tree_util import keystr
 
@@ -70,9 +70,9 @@ class Vectors:
     def __init__(self, who, what, fun, vector):
         self.who = who
         leaves, self.treedef = tree.flatten(vector)
-        leaves = [traceable(x) for x in leaves]
+        leaves = [array_or_tracer(x) for x in leaves]
         self.one_argument = tree.structure((tree.unflatten(self.treedef, [0] * len(leaves)),))
-        _, self.leaves = settled(who, fun, leaves, self.one_argument)
+        _, self.leaves = stage_loop_body(who, fun, leaves, self.one_argument)
         self.avals = [typeof(x) for x in self.leaves]
         self.map = self.staged(fun)
         self.check(what, fun, self.map)
@@ -92,7 +92,7 @@ class Vectors:
                 raise not_a_pair(self.who, what, fun, out_tree)
             out_tree, rest = tree.structure(result[0]), tree.structure(result[1])
         same_structure(self.who, what, fun, out_tree, self.treedef)
-        stronger(body, self.leaves, len(self.leaves))
+        convert_weak_outputs(body, self.leaves, len(self.leaves))
         same_types(self.who, what, fun, body.out_avals, self.avals, self.treedef)
         return rest
 
@@ -155,7 +155,7 @@ def custom_linear_solve(matvec, b, solve, transpose_solve=None, symmetric=False,
     counts = [len(programs[name].consts) for name in there]
     consts = [c for name in there for c in programs[name].consts]
     wide = dict.fromkeys(programs)
-    wide.update(zip(there, with_all_consts([programs[n].program for n in there], counts), strict=True))
+    wide.update(zip(there, share_consts([programs[n].program for n in there], counts), strict=True))
     outs = linear_solve(*consts, *space.leaves, **wide, consts=len(consts))
     return space.result(outs, aux_tree, has_aux)
 
@@ -166,9 +166,10 @@ class _Transposed:
     def __init__(self, body):
         n = len(body.consts)
         size = len(body.program.invars) - n
-        self.consts = body.consts
         flags = (False,) * n + (True,) * size
-        self.program = transposed_whole(body.program, flags, (True,) * size)
+        closed = fully_transposed(body.program, flags, (True,) * size)
+        self.consts = [*closed.consts, *body.consts]
+        self.program = consts_as_inputs(closed)
 
 
 @folded
@@ -216,6 +217,7 @@ class _Root:
     def _tangents(self, tangent_solve):
         """The program from a root and a right-hand side to the solution of the linearized equation."""
         space, f = self.space, self.f
+
         def at_root(*flat):
             root, y = flat[: len(space.avals)], flat[len(space.avals) :]
 
@@ -253,7 +255,7 @@ class _Root:
         root = outs[:size]
         f_consts, t_consts, _, _ = self._parts(values)
         moving = self._parts(tangents)[0]
-        still = [instantiate(zero_for(typeof(x))) for x in outs]
+        still = [instantiate(zero_tangent(typeof(x))) for x in outs]
         if not f_consts:
             return outs, still
         on_consts = lambda *consts: evaluate(self.f.program, [*consts, *root])

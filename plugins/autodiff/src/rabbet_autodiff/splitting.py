@@ -9,10 +9,11 @@ runs now and hands over the intermediate values (residuals) that the rest needs;
 
 from typing import NamedTuple
 
-from rabbet.extend.functions import caller, position
+from rabbet.extend.functions import source_position
 from rabbet.extend.passes import Equation, Jaxpr, Var, effects_of, stage
-from rabbet.extend.primitive import Op, call_of, custom_call, full_of, jit_call
-from rabbet.extend.transform import RuleTable, listed_effects
+from rabbet.extend.primitive import Op, call_op, custom_call, effect_names, full_of_type
+from rabbet.extend.primitive import jit as jit_call
+from rabbet.extend.transform import RuleTable
 
 splits = RuleTable(
     "split", doc="(op, flags) -> Halves: an operator with bodies as a known and a linear operator"
@@ -115,8 +116,8 @@ def refuse_effects(op, where):
     effects = effects_of(op)
     if effects:
         raise TypeError(
-            f"{op.primitive.name}, at {position(where or caller())}, has an effect "
-            f"({listed_effects(effects)}) on a tangent, which reverse-mode differentiation transposes "
+            f"{op.primitive.name}, at {source_position(where)}, has an effect "
+            f"({effect_names(effects)}) on a tangent, which reverse-mode differentiation transposes "
             "instead of computing it\n  to fix: have the effect on values, or differentiate forwards "
             "(rb.jvp, rb.jacfwd)"
         )
@@ -124,7 +125,7 @@ def refuse_effects(op, where):
 
 def _zero(v, equations):
     """The variable of zeros of the type of ``v``, made by an equation of its own."""
-    made = stage(lambda: [full_of(v.aval, 0)], [], "zero").jaxpr
+    made = stage(lambda: [full_of_type(v.aval, 0)], [], "zero").jaxpr
     (out,) = made.outvars
     equations.extend(made.equations)
     return out
@@ -201,9 +202,9 @@ def split_jit(op, flags):
     linear_in += [("residual", k) for k in range(halves.residuals)]
     linear_in += [("operand", i) for i, lin in enumerate(flags) if lin]
     return Halves(
-        known=call_of(halves.known, name, inline) if is_needed(halves.known) else None,
+        known=call_op(halves.known, name, inline) if is_needed(halves.known) else None,
         known_in=tuple([i for i, lin in enumerate(flags) if not lin]),
-        linear=call_of(halves.linear, name, inline) if any(halves.out_linear) else None,
+        linear=call_op(halves.linear, name, inline) if any(halves.out_linear) else None,
         linear_in=tuple(linear_in),
         out_linear=halves.out_linear,
         residual_types=types,
@@ -215,4 +216,4 @@ def split_custom_call(op, flags):
     """Where operands are linear already, the function's own rules have nothing left to say: it is a call
     like any other.
     """
-    return split_jit(call_of(op.params["jaxpr"], op.params["name"], inline=True), flags)
+    return split_jit(call_op(op.params["jaxpr"], op.params["name"], inline=True), flags)

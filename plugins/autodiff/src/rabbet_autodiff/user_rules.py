@@ -7,16 +7,16 @@ from typing import Any
 
 from rabbet import dtypes, tree
 from rabbet.extend.functions import (
-    converted,
+    array_or_tracer,
+    convert_leaves,
     describe_function,
+    describe_value,
     named_like,
     parameter_name,
-    shown,
-    traceable,
 )
 from rabbet.extend.passes import evaluate, stage
-from rabbet.extend.primitive import full_of, instantiate, tangent_aval, zero_for
-from rabbet.extend.transform import Tracer, Zero, typeof
+from rabbet.extend.primitive import Zero, full_of_type, instantiate, tangent_aval, zero_tangent
+from rabbet.extend.transform import Tracer, typeof
 from rabbet.tree_util import keystr
 
 from rabbet_autodiff.carried import is_float0
@@ -116,10 +116,10 @@ def refuse_no_pair(result, what):
 
 def arrays(leaves, what):
     """The results of a rule as arrays (float0 stays NumPy's, symbolic zeros what they are)."""
-    return converted(
-        lambda x: x if type(x) is Zero or is_float0(x) else traceable(x),
+    return convert_leaves(
+        lambda x: x if type(x) is Zero or is_float0(x) else array_or_tracer(x),
         leaves,
-        lambda i, x: f"{what} what is no array: {shown(x)}",
+        lambda i, x: f"{what} what is no array: {describe_value(x)}",
     )
 
 
@@ -128,19 +128,25 @@ def pullback(call, fwd, bwd, symbolic=False, optimize_remat=False):
     """The flat rules of ``fwd(*args) -> (out, residuals)`` and ``bwd(*static, residuals, cotangent)``."""
     known = _Known(call, "the backward rule")
     rule, residual_tree = f"the forward rule of {describe_function(call.fun)}", None
+    static: dict[int, bool] = {}  # residuals that are Python bools stay what they are, so that Python may ask
 
     def forward(primals, perturbed):
-        nonlocal residual_tree
+        nonlocal residual_tree, static
         known.avals = [typeof(x) for x in primals]
         leaves = list(map(CustomVJPPrimal, primals, perturbed)) if symbolic else primals
         result = fwd(*call.arguments(leaves))
         refuse_no_pair(result, f"{rule} must return a pair (output, residuals)")
         outs = call.result(result[0], rule)
         residuals, residual_tree = tree.flatten(result[1])
+        static = {i: x for i, x in enumerate(residuals) if type(x) is bool}
+        residuals = [x for i, x in enumerate(residuals) if i not in static]
         return arrays(outs, f"{rule} returned as output"), arrays(residuals, f"{rule} returned as residual")
 
     def backward(residuals, cotangents):
-        residuals = tree.unflatten(residual_tree, list(residuals))
+        moving = iter(residuals)
+        count = residual_tree.num_leaves
+        leaves = [static[i] if i in static else next(moving) for i in range(count)]
+        residuals = tree.unflatten(residual_tree, leaves)
         cotangent = tree.unflatten(call.out_tree, shown_zeros(cotangents))
         return known.cotangents(bwd(*call.static_args(), residuals, cotangent))
 
@@ -168,27 +174,27 @@ def pullback_by_closure(call, rule):
         if not callable(result[1]):
             raise TypeError(
                 f"{name} must return a pair (output, pull), of which pull is a function from the cotangent "
-                f"of the output to those of the arguments; it returned {shown(result[1])}"
+                f"of the output to those of the arguments; it returned {describe_value(result[1])}"
             )
         outs = arrays(call.result(result[0], name), f"{name} returned as output")
         moving = [tangent_aval(typeof(o)) for o in outs]
 
         def pull(*given):
             each = iter(given)
-            cts = [full_of(a, 0) if a.dtype == dtypes.float0 else next(each) for a in moving]
+            cts = [full_of_type(a, 0) if a.dtype == dtypes.float0 else next(each) for a in moving]
             # Zeros of integers are nothing that a program could return.
             found = known.cotangents(result[1](tree.unflatten(call.out_tree, cts)))
             return [x for x in found if not is_float0(x)]
 
         types = [a for a in moving if a.dtype != dtypes.float0]
         program, residuals = stage(named_like(pull, result[1]), types, call.__name__)
-        return outs, [traceable(x) for x in residuals]
+        return outs, [array_or_tracer(x) for x in residuals]
 
     def backward(residuals, cotangents):
         given = [ct for ct in cotangents if not is_float0(ct)]
         found = iter(evaluate(program, given, list(residuals)))
-        zeros_or = [zero_for(a) for a in known.avals]
-        return [full_of(z.aval, 0) if z.aval.dtype == dtypes.float0 else next(found) for z in zeros_or]
+        zeros_or = [zero_tangent(a) for a in known.avals]
+        return [full_of_type(z.aval, 0) if z.aval.dtype == dtypes.float0 else next(found) for z in zeros_or]
 
     return Pullback(forward, backward)
 
@@ -234,7 +240,7 @@ def _spread(entry, places, what):
 def _cotangent(ct, aval, what):
     wanted = tangent_aval(aval)
     if ct is None or type(ct) is SymbolicZero or wanted.dtype == dtypes.float0:
-        return instantiate(zero_for(aval))
+        return instantiate(zero_tangent(aval))
     (ct,) = arrays([ct], what)
     have = typeof(ct)
     if have.shape != wanted.shape or is_float0(ct):

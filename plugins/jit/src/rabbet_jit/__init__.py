@@ -1,6 +1,6 @@
 """``jit``: a Python function compiled once per signature. See ``tracing``, ``stages``, then ``api``."""
 
-from rabbet.extend.functions import fold_public as _fold_public
+from rabbet.extend.functions import public_module as _public_module
 
 from rabbet_jit.api import disable_jit, eval_shape, jit, make_jaxpr
 from rabbet_jit.precompile import precompile
@@ -8,4 +8,4 @@ from rabbet_jit.stages import Compiled, Lowered, Traced
 
 __all__ = ["Compiled", "Lowered", "Traced", "disable_jit", "eval_shape", "jit", "make_jaxpr", "precompile"]
 
-_fold_public(globals())
+_public_module(globals())

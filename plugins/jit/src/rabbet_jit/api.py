@@ -2,27 +2,28 @@
 
 import functools
 
-from rabbet import devices, tree
-from rabbet.extend.backend import SingleDeviceSharding, as_device, config, plain_options
+from rabbet import Array, config, devices, tree
+from rabbet.extend.backend import SingleDeviceSharding, as_device, normalize_compiler_options, program_entry
 from rabbet.extend.functions import (
-    Array,
+    array_or_tracer,
     describe_function,
     folded,
     is_evaluating,
+    name_of,
     on_clear_caches,
-    program_entry,
     to_array,
-    traceable,
+    wraps,
 )
-from rabbet.extend.passes import open_consts
-from rabbet.extend.primitive import call_of
-from rabbet.extend.transform import bound_axes, named_axes, typeof
+from rabbet.extend.passes import consts_as_inputs
+from rabbet.extend.primitive import call_op
+from rabbet.extend.transform import bind_axes, bound_axes, typeof
 
 from rabbet_jit import explain, stages
-from rabbet_jit.dispatch import caller
+from rabbet_jit.dispatch import Quick, caller
 from rabbet_jit.signature import Signature, Statics
 from rabbet_jit.tracing import arguments, leaf_aval, trace
 
+shared_array = functools.partial(to_array, shared=True)
 disable_jit = config.context("disable_jit")
 
 
@@ -88,7 +89,7 @@ def jit(
     if both:
         raise ValueError(f"jit of {describe_function(fun)}: {sorted(both)} cannot be both static and donated")
     if compiler_options is not None:
-        compiler_options = plain_options(compiler_options)
+        compiler_options = normalize_compiler_options(compiler_options)
     return caller(Jitted(fun, statics, donated, keep_unused, device, inline, compiler_options))
 
 
@@ -135,12 +136,16 @@ class Jitted:
         self.fun = fun
         self.statics, self.donated = statics, donated
         self.keep_unused, self.device, self.inline, self.options = keep_unused, device, inline, options
-        self.name = getattr(fun, "__name__", type(fun).__name__)
+        self.name = name_of(fun)
         self.runners = {}
         self.programs = {}
         self.compiled = {}
-        self.quick = {}
+        self.quick = Quick(self)
         on_clear_caches(_forgetter(self))
+
+    def __reduce__(self):
+        options = self.keep_unused, self.device, self.inline, self.options
+        return Jitted, (self.fun, self.statics, self.donated, *options)
 
     def slowly(self, args, kwargs):
         """The call where the fast path does not apply."""
@@ -149,9 +154,8 @@ class Jitted:
         signature = Signature(self, args, kwargs)
         if not is_evaluating():
             return self.within(signature)
-        leaves = arguments(signature, to_array)
-        if self.donated:
-            leaves = stages.owned(leaves, signature.leaves)
+        # An array that was made of a number here may be donated; else it is shared with all that take it.
+        leaves = arguments(signature, to_array if self.donated else shared_array)
         if self.device is not None:
             leaves = [_on(x, self.device) for x in leaves]
         key = signature.key([x.spec for x in leaves])
@@ -175,11 +179,11 @@ class Jitted:
 
     def within(self, signature):
         """A call inside a transformation: bind the traced program as one equation."""
-        leaves = arguments(signature, traceable)
+        leaves = arguments(signature, array_or_tracer)
         avals = tuple([typeof(x) for x in leaves])
         program = self.program(signature, avals)
-        body = open_consts(program.closed)
-        call = call_of(body, self.name, self.inline)
+        body = consts_as_inputs(program.closed)
+        call = call_op(body, self.name, self.inline)
         operands = [*program.closed.consts, *leaves]
         if self.inline:
             from rabbet.extend.passes import evaluate
@@ -246,6 +250,10 @@ class Jitted:
         """The shapes and dtypes of the result, without computing it."""
         return self.trace(*args, **kwargs).out_info
 
+    def _cache_size(self):
+        """How many programs it keeps, one for each signature that it was called with."""
+        return len(self.runners)
+
     def clear_cache(self):
         """Forget every traced and compiled program of this function."""
         self.runners.clear()
@@ -295,10 +303,10 @@ def make_jaxpr(fun, static_argnums=(), axis_env=None, return_shape=False, abstra
     not_yet("make_jaxpr", abstracted_axes=abstracted_axes)
     jitted = jit(fun, static_argnums=static_argnums)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     @folded
     def program_of(*args, **kwargs):
-        with named_axes(axis_env or ()):
+        with bind_axes(axis_env or ()):
             traced = jitted.trace(*args, **kwargs)
         return (traced.jaxpr, traced.out_info) if return_shape else traced.jaxpr
 

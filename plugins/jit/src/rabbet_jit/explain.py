@@ -8,10 +8,9 @@ import time
 import weakref
 from functools import partial
 
-from rabbet import tree
-from rabbet.extend.backend import config
+from rabbet import config, tree
 from rabbet.extend.functions import describe_function
-from rabbet.extend.hooks import hooks_listen, tell_hooks
+from rabbet.extend.hooks import hooks_are_listening, tell_hooks
 from rabbet.tree_util import keystr
 
 LOG = logging.getLogger("rabbet")
@@ -30,7 +29,7 @@ _lock = threading.Lock()
 
 def wanted():
     """Whether anybody wants to know."""
-    return config.explain or hooks_listen()
+    return config.explain or hooks_are_listening()
 
 
 def say(text):

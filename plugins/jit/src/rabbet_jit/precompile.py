@@ -3,9 +3,8 @@
 import os
 from concurrent import futures
 
-from rabbet import tree
-from rabbet.extend.backend import config
-from rabbet.extend.functions import Array, describe_function, folded
+from rabbet import Array, config, tree
+from rabbet.extend.functions import describe_function, folded
 
 from rabbet_jit.stages import Lowered
 

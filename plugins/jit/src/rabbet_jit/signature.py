@@ -3,10 +3,10 @@
 import copy
 import inspect
 
-from rabbet import tree
-from rabbet.extend.backend import config
-from rabbet.extend.functions import argument_name, describe_function, leaf_path, parameter_name
+from rabbet import config, tree
+from rabbet.extend.functions import argument_name, describe_function, parameter_name
 from rabbet.extend.transform import bound_axes
+from rabbet.tree import leaf_path
 
 
 class Statics:

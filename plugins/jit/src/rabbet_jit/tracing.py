@@ -2,13 +2,24 @@
 signature.
 """
 
+import sys
+import threading
 from typing import NamedTuple
 
-from rabbet import tree
-from rabbet.extend.functions import converted, describe_function, leaf_path, named_like, shown, traceable
+import numpy as np
+from rabbet import Array, config, dtypes, tree
+from rabbet.errors import NestingError
+from rabbet.extend.functions import (
+    array_or_tracer,
+    convert_leaves,
+    describe_function,
+    describe_value,
+    named_like,
+)
 from rabbet.extend.passes import ClosedJaxpr, stage
-from rabbet.extend.primitive import ShapeDtypeStruct
+from rabbet.extend.primitive import ShapedArray
 from rabbet.extend.transform import is_tracer, typeof
+from rabbet.tree import leaf_path
 from rabbet.tree_util import keystr
 
 
@@ -25,6 +36,11 @@ class Program(NamedTuple):
 
 def trace(fun, leaves_to_args, avals, name):
     """Trace ``fun`` for arguments that ``leaves_to_args`` builds from tracers of the given types."""
+    if config.no_tracing:
+        types = ", ".join([a.str_short() for a in avals])
+        raise RuntimeError(
+            f"{describe_function(fun)} would be traced for ({types}), which config.no_tracing forbids"
+        )
     out_tree = None
 
     def flat(*tracers):
@@ -32,22 +48,55 @@ def trace(fun, leaves_to_args, avals, name):
         args, kwargs = leaves_to_args(tracers)
         result = fun(*args, **kwargs)
         outs, out_tree = tree.flatten(result)
-        converted(typeof, outs, lambda i, x: _no_result(fun, out_tree, i, x))
+        convert_leaves(typeof, outs, lambda i, x: _no_result(fun, out_tree, i, x))
         return outs
 
     flat.__name__ = name
     named_like(flat, fun)
-    jaxpr, consts = stage(flat, avals, name)
-    # A captured NumPy array is what it was when the function was traced, whatever is written to it later.
-    closed = ClosedJaxpr(jaxpr, [traceable(c) for c in consts])
+    jaxpr, consts = _depth.nested(fun, stage, flat, avals, name)
+    # A captured NumPy array is what it was when the function was traced, whatever is written to it later; and
+    # the program keeps a captured array whatever becomes of the user's.
+    closed = ClosedJaxpr(jaxpr, [array_or_tracer(c, captured=True) for c in consts])
     return Program(closed, out_tree, name, any(is_tracer(c) for c in consts))
+
+
+class Depth(threading.local):
+    """How many functions are being traced inside each other in a thread."""
+
+    now = deepest = 0
+
+    def nested(self, fun, function, *args):
+        """``function(*args)``, one level deeper.
+
+        Raises:
+          NestingError: instead of a ``RecursionError`` where many functions are traced inside each other.
+        """
+        self.deepest = self.now = self.now + 1
+        try:
+            return function(*args)
+        except RecursionError:
+            if self.now > 1 or self.deepest < MANY_LEVELS:
+                raise
+        finally:
+            self.now -= 1
+        raise NestingError(
+            f"jit of {describe_function(fun)}: {self.deepest} jitted functions were called inside each other "
+            f"when Python's stack was full, at a recursion limit of {sys.getrecursionlimit()}\n"
+            "  to fix: call the plain function inside (one jit around the whole is enough), or raise "
+            "sys.setrecursionlimit"
+        )
+
+
+_depth = Depth()
+# With fewer functions inside each other it is the user's own recursion that is too deep.
+MANY_LEVELS = 20
 
 
 def _no_result(fun, out_tree, index, x):
     path = leaf_path(out_tree, index)
     return (
         f"{describe_function(fun)} must return arrays (or a pytree of them) to be compiled, it returned a "
-        f"leaf{f' at {keystr(path)}' if path else ''} of type {shown(x)}"
+        f"leaf{f' at {keystr(path)}' if path else ''} of type {describe_value(x)}"
     )
 
 
@@ -57,13 +106,19 @@ def arguments(signature, convert):
     def refusal(index, x):
         return (
             f"jit of {describe_function(signature.fun)}: {signature.name_of(index)} is not an array: got "
-            f"{shown(x)}. Arguments are arrays, numbers or pytrees of them; mark others as static "
+            f"{describe_value(x)}. Arguments are arrays, numbers or pytrees of them; mark others as static "
             "(static_argnums or static_argnames)"
         )
 
-    return converted(convert, signature.leaves, refusal)
+    return convert_leaves(convert, signature.leaves, refusal)
 
 
 def leaf_aval(x):
-    """The type of an argument leaf."""
-    return x.aval if type(x) is ShapeDtypeStruct else typeof(x)
+    """The type of an argument leaf: of an array, or of what has a shape and a dtype."""
+    if type(x) is ShapedArray:
+        return x
+    if not isinstance(x, Array) and not isinstance(x, np.generic | np.ndarray):
+        shape, dtype = getattr(x, "shape", None), getattr(x, "dtype", None)
+        if isinstance(shape, tuple) and dtype is not None:
+            return ShapedArray(shape, dtypes.canonicalize(dtype), bool(getattr(x, "weak_type", False)))
+    return typeof(x)

@@ -1,8 +1,8 @@
 """Functions that say themselves how they are mapped by ``vmap``."""
 
-from rabbet.extend.functions import fold_public
+from rabbet.extend.functions import public_module
 from rabbet_vmap.custom import custom_vmap, sequential_vmap
 
 __all__ = ["custom_vmap", "sequential_vmap"]
 
-fold_public(globals())
+public_module(globals())

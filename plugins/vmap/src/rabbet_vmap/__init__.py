@@ -2,10 +2,10 @@
 ``api``.
 """
 
-from rabbet.extend.functions import fold_public as _fold_public
+from rabbet.extend.functions import public_module as _public_module
 
 from rabbet_vmap.api import vmap
 
 __all__ = ["vmap"]
 
-_fold_public(globals())
+_public_module(globals())

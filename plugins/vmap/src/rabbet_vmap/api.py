@@ -1,21 +1,21 @@
 """The public function: arguments and pytrees around ``run``."""
 
-import functools
 import operator
 
-from rabbet import dtypes, lax, tree
+from rabbet import Array, dtypes, lax, tree
 from rabbet.extend.functions import (
     argument_name,
-    broadcast_prefix,
-    converted,
+    array_or_tracer,
+    convert_leaves,
     describe_function,
+    describe_value,
     folded,
-    leaf_path,
     named_like,
-    shown,
-    traceable,
+    wraps,
 )
-from rabbet.extend.transform import Batched, payload_of, run_traced, typeof
+from rabbet.extend.primitive import Batched
+from rabbet.extend.transform import payload_of, run_traced, typeof
+from rabbet.tree import broadcast_prefix, leaf_path
 from rabbet.tree_util import keystr
 
 from rabbet_vmap.interpreter import Vmap
@@ -54,11 +54,11 @@ def vmap(
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     @folded
     def mapped(*args, **kwargs):
         leaves, treedef = tree.flatten((args, kwargs))
-        leaves = converted(traceable, leaves, lambda i, x: _no_argument(fun, treedef, i, x))
+        leaves = [_array_or_not(x) for x in leaves]
         axes = _axes_of_arguments(fun, in_axes, args, kwargs, leaves, treedef)
         size = _size(fun, leaves, axes, axis_size, treedef)
         interpreter = Vmap(size, axis_name, spmd_axis_name)
@@ -71,7 +71,7 @@ def vmap(
             values = [x if axis is None else next(mine) for x, axis in zip(leaves, axes, strict=True)]
             inner_args, inner_kwargs = tree.unflatten(treedef, values)
             outs, out_tree = tree.flatten(fun(*inner_args, **inner_kwargs))
-            return converted(traceable, outs, lambda i, x: _no_result(fun, out_tree, i, x))
+            return convert_leaves(array_or_tracer, outs, lambda i, x: _no_result(fun, out_tree, i, x))
 
         named_like(flat, fun)
         outs = [payload_of(interpreter, x) for x in run_traced(interpreter, flat, payloads)]
@@ -99,13 +99,22 @@ def _check_names(axis_name, axis_size, spmd_axis_name):
         )
 
 
+def _array_or_not(x):
+    """An argument leaf as an array; what is none stays, and may be passed on under ``in_axes=None``."""
+    try:
+        return array_or_tracer(x)
+    except TypeError:
+        return x
+
+
 def _is_none(x):
     return x is None
 
 
 def _no_argument(fun, treedef, index, x):
     return (
-        f"vmap of {describe_function(fun)}: {_name(fun, treedef, index)} is not an array: got {shown(x)}; "
+        f"vmap of {describe_function(fun)}: {_name(fun, treedef, index)} is not an array: got "
+        f"{describe_value(x)}; "
         "arguments are arrays, numbers or pytrees of them"
     )
 
@@ -113,7 +122,7 @@ def _no_argument(fun, treedef, index, x):
 def _no_result(fun, out_tree, index, x):
     return (
         f"vmap of {describe_function(fun)}: the function must return arrays, {_output(out_tree, index)} is "
-        f"{shown(x)}"
+        f"{describe_value(x)}"
     )
 
 
@@ -156,6 +165,8 @@ def _axes_of_arguments(fun, in_axes, args, kwargs, leaves, treedef):
             raise TypeError(
                 f"vmap of {describe_function(fun)}: in_axes must hold ints and None, got {axis!r}"
             )
+        if not isinstance(x, Array):
+            raise TypeError(_no_argument(fun, treedef, i, x))
         aval = typeof(x)
         if not -aval.ndim <= axis < aval.ndim:
             raise ValueError(

@@ -1,8 +1,8 @@
 """The rule of a function for being mapped: on ``Batched`` payloads, and under forward mode."""
 
-from rabbet.extend.bodies import PLAIN, forced, put_together
-from rabbet.extend.primitive import batch, move_axis, new_axis
-from rabbet.extend.transform import Batched, PayloadRule, Role, rule_on_payloads, run_traced
+from rabbet.extend.bodies import PLAIN, force_payload, put_together
+from rabbet.extend.primitive import Batched, move_axis, new_axis
+from rabbet.extend.transform import PayloadRule, Role, batch, rule_on_payloads, run_traced
 
 BATCH = batch.name
 
@@ -25,7 +25,7 @@ class BatchRule(PayloadRule):
             return [
                 Batched(leaf, b.axis)
                 for b, s in zip(found, outputs, strict=True)
-                for leaf in forced(inner, b.value, s)
+                for leaf in force_payload(inner, b.value, s)
             ]
 
         return BatchRule(batched)

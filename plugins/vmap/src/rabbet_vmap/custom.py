@@ -3,8 +3,9 @@
 import functools
 
 from rabbet import tree
-from rabbet.extend.functions import describe_function, folded, named_like, traceable
-from rabbet.extend.transform import Batched, RuledFunction, typeof
+from rabbet.extend.functions import array_or_tracer, describe_function, folded, named_like
+from rabbet.extend.primitive import Batched
+from rabbet.extend.transform import RuledFunction, typeof
 
 from rabbet_vmap.batch_rules import BATCH, BatchRule
 from rabbet_vmap.mapping import map
@@ -70,7 +71,7 @@ class custom_vmap(RuledFunction):
             raise TypeError(
                 f"{name} must return a pair (out, out_batched), it returned {type(result).__name__}"
             )
-        outs = [traceable(x) for x in call.result(result[0], name)]
+        outs = [array_or_tracer(x) for x in call.result(result[0], name)]
         try:
             flags = tree.broadcast_prefix(result[1], tree.unflatten(call.out_tree, outs))
         except ValueError as error:

@@ -6,8 +6,8 @@ dimension is plain.
 
 from rabbet import lax, tree
 from rabbet.extend.bodies import HOLE, PLAIN
-from rabbet.extend.primitive import batch, collective, full_of, move_axis, new_axis
-from rabbet.extend.transform import Batched, Interpreter, payload_of, typeof
+from rabbet.extend.primitive import Batched, full_of_type, move_axis, new_axis
+from rabbet.extend.transform import Interpreter, batch, collective, payload_of, typeof
 
 from rabbet_vmap import predicates
 
@@ -78,7 +78,7 @@ class Vmap(Interpreter):
     def collapse(self, b):
         """All examples are equal: the first one; of no examples, zeros."""
         if self.size == 0:
-            return full_of(self.type_of(b), 0)
+            return full_of_type(self.type_of(b), 0)
         return lax.index_in_dim(b.value, 0, b.axis, keepdims=False)
 
     def give_back(self, b, structure):

@@ -3,8 +3,8 @@
 import operator
 
 from rabbet import lax, tree
-from rabbet.extend.bodies import scan_as, steps_of
-from rabbet.extend.functions import folded, named_like, traceable
+from rabbet.extend.bodies import named_scan, number_of_steps
+from rabbet.extend.functions import array_or_tracer, folded, named_like
 from rabbet.extend.transform import typeof
 
 from rabbet_vmap.api import vmap
@@ -24,20 +24,20 @@ def map(f, xs, *, batch_size=None):
       >>> lax.map(lambda row: row / rnp.sum(row), matrix, batch_size=8)
     """
     if batch_size is None:
-        return scan_as("map", named_like(lambda _, x: ((), f(x)), f), (), xs)[1]
+        return named_scan("map", named_like(lambda _, x: ((), f(x)), f), (), xs)[1]
     batched = vmap(f)
     size = operator.index(batch_size)
     if size < 0:
         raise ValueError(f"map: batch_size must not be negative, got {batch_size}")
     leaves, treedef = tree.flatten(xs)
-    leaves = [traceable(x) for x in leaves]
-    n = steps_of(f, leaves, treedef, None, "map")
+    leaves = [array_or_tracer(x) for x in leaves]
+    n = number_of_steps(f, leaves, treedef, None, "map")
     if size == 0 or size >= n:
         return batched(tree.unflatten(treedef, leaves))
     whole = n // size * size
     chunks = [_chunks(lax.slice_in_dim(x, 0, whole), size) for x in leaves]
     step = named_like(lambda _, x: ((), batched(x)), f)
-    _, ys = scan_as("map", step, (), tree.unflatten(treedef, chunks))
+    _, ys = named_scan("map", step, (), tree.unflatten(treedef, chunks))
     ys = tree.map(lambda y: _joined_chunks(y, whole), ys)
     if whole == n:
         return ys

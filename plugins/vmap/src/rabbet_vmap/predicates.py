@@ -6,10 +6,14 @@ whole batch, until the last example is done; those that are done earlier keep th
 
 from rabbet import lax, tree
 from rabbet.extend.bodies import PLAIN, put_together, take_apart
-from rabbet.extend.functions import position
-from rabbet.extend.passes import effects_of, evaluate, open_consts, stage
-from rabbet.extend.primitive import cond_call, while_call
-from rabbet.extend.transform import Batched, context, listed_effects, run_traced, typeof
+from rabbet.extend.functions import source_position
+from rabbet.extend.passes import consts_as_inputs, effects_of, evaluate, stage
+from rabbet.extend.primitive import Batched, effect_names
+from rabbet.extend.primitive import cond as cond_call
+from rabbet.extend.primitive import while_ as while_call
+from rabbet.extend.transform import Interpreter, context, run_traced, typeof
+
+from rabbet_vmap.guards import guarded
 
 
 def decide(interpreter, op, args):
@@ -17,21 +21,25 @@ def decide(interpreter, op, args):
     refuse_effects(interpreter, op)
     if op.primitive is cond_call:
         index, *operands = args
-        outcomes = [evaluate(branch, operands) for branch in op.params["branches"]]
+        branches = op.params["branches"]
+        outcomes = [
+            evaluate(branch, guarded(index, len(branches), branch, number, operands))
+            for number, branch in enumerate(branches)
+        ]
         return [lax.select_n(index, *cases) for cases in zip(*outcomes, strict=True)]
     if op.primitive is while_call:
         return interpreter.at_parent(loop, interpreter, op, args)
-    return super(type(interpreter), interpreter).predicate(op, args)
+    return Interpreter.predicate(interpreter, op, args)
 
 
 def refuse_effects(interpreter, op):
     """Refuse what would do something for examples for which the program does not say so."""
     effects = [e for e in effects_of(op) if not e.observes]
     if effects:
-        where = f" at {position(context.where)}" if context.where is not None else ""
+        where = f" at {source_position(context.where)}" if context.where is not None else ""
         raise TypeError(
             f"{interpreter.describe()}: {op.primitive.name}{where} is decided by a batched value and has "
-            f"effects ({listed_effects(effects)}), which would happen for every example of the batch, "
+            f"effects ({effect_names(effects)}), which would happen for every example of the batch, "
             "whichever way it decides\n  to fix: use lax.map instead of vmap, or move the effect out of the "
             f"{op.primitive.name}"
         )
@@ -71,7 +79,7 @@ def loop(interpreter, op, args):
     stepped = stage(lambda *flat: under(step, flat), avals, "step")
     outs = while_call(
         *any_left.consts, *held_leaves, *stepped.consts, *held_leaves, *start,
-        cond_jaxpr=open_consts(any_left), body_jaxpr=open_consts(stepped),
+        cond_jaxpr=consts_as_inputs(any_left), body_jaxpr=consts_as_inputs(stepped),
         cond_consts=len(any_left.consts) + count, body_consts=len(stepped.consts) + count,
     )  # fmt: skip
     return put_together(interpreter, (uniform,) * len(outs), outs)

@@ -110,7 +110,7 @@ def dynamic_positions(value, size, dtype, wrap):
     if have.kind == "u":
         # Beyond the signed range a position would turn negative: it is out of bounds anyway.
         if have.itemsize >= dtype.itemsize:
-            value = elementwise.min(value, zeros.full(typeof(value), size))
+            value = elementwise.min(value, zeros.full_of_type(typeof(value), size))
         return convert.to_dtype(value, dtype)
     if have.itemsize > dtype.itemsize:
         value = logic.clamp(-size - 1, value, size)

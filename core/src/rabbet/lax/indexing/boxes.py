@@ -96,7 +96,7 @@ def take_box(x, entries, operands, mode=None, fill_value=None, wrap=True):
     out = shapes.expand_dims(shapes.squeeze(out, where.dropped), where.new)
     if mode is gathers.FILL_OR_DROP and where.loose:
         fill = gathers.default_fill(typeof(x).dtype) if fill_value is None else fill_value
-        out = logic.select_n(inside(where, shape), zeros.full(typeof(out), fill), out)
+        out = logic.select_n(inside(where, shape), zeros.full_of_type(typeof(out), fill), out)
     return out
 
 
@@ -140,10 +140,10 @@ def spread_out(new, old, where):
     """
     config = [(0, 0, abs(s) - 1) for s in where.steps]
     aval = typeof(new)
-    pulled = shapes.pad(new, zeros.full(ShapedArray((), aval.dtype), 0), config)
+    pulled = shapes.pad(new, zeros.full_of_type(ShapedArray((), aval.dtype), 0), config)
     mask = shapes.pad(
-        zeros.full(ShapedArray(aval.shape, logic.BOOL), True),
-        zeros.full(ShapedArray((), logic.BOOL), False),
+        zeros.full_of_type(ShapedArray(aval.shape, logic.BOOL), True),
+        zeros.full_of_type(ShapedArray((), logic.BOOL), False),
         config,
     )
     return logic.select_n(mask, old, pulled)

@@ -19,7 +19,11 @@ import numpy as np
 
 from rabbet import dtypes
 from rabbet.errors import NonConcreteBooleanIndexError
-from rabbet.messages.source_positions import position
+from rabbet.lax import shapes
+from rabbet.lax.indexing.dynamic_slices import Slice
+from rabbet.lax.promotion import opened
+from rabbet.messages.source_positions import source_position
+from rabbet.primitives import convert
 from rabbet.runtime.array import Array
 from rabbet.trace.interpreter import Tracer, typeof
 
@@ -75,7 +79,9 @@ def parse(aval, index, eager):
         if item is None:
             entries.append(NEW)
             continue
-        if kind is slice:
+        if kind is Slice:
+            entry, operand = of_dynamic_slice(item, shape[at])
+        elif kind is slice:
             entry, operand = of_slice(item, shape[at], eager)
         elif kind is int:
             entry, operand = of_int(item, at, aval, eager)
@@ -105,11 +111,15 @@ def proper(item, aval):
     kind = type(item)
     if kind is int or kind is slice or item is None or item is Ellipsis:
         return item
+    if kind is Slice:
+        return item if item.is_dynamic_start else item.as_slice()
     if kind is Array or kind is Tracer:
         if dtypes.kind(item.aval.dtype) in "biu":
             return item
         raise not_an_index(item.aval.str_short(), aval)
-    if isinstance(item, (list, np.ndarray, np.generic, bool)):
+    if isinstance(item, (list, tuple, range)):
+        return proper_sequence(item, aval)
+    if isinstance(item, (np.ndarray, np.generic, bool)):
         return proper_host(item, aval)
     if hasattr(item, "__jax_array__"):
         return proper(item.__jax_array__(), aval)
@@ -118,16 +128,51 @@ def proper(item, aval):
     raise not_an_index(f"{kind.__name__} {item!r}", aval)
 
 
+def proper_sequence(item, aval):
+    """A list, tuple or range of integers, of arrays of them, or of such sequences, as one array."""
+    leaves = list(leaves_in(item))
+    if any(type(x) is Tracer for x in leaves):
+        for x in leaves:
+            if dtypes.kind(typeof(x).dtype) not in "iu":
+                raise not_an_index(f"a sequence that holds {typeof(x).str_short()}", aval)
+        return stacked(item, dtypes.result_type(*leaves))
+    try:
+        host = np.asarray(on_host(item))
+    except ValueError:
+        raise not_an_index(f"a sequence whose parts differ in length, {item!r:.60},", aval) from None
+    return proper_host(host.astype(np.int32) if not host.size else host, aval)
+
+
+def leaves_in(item):
+    """What nested sequences hold; objects with ``__jax_array__`` as their arrays."""
+    for x in item:
+        if isinstance(x, (list, tuple, range)):
+            yield from leaves_in(x)
+        else:
+            yield opened(x)
+
+
+def on_host(item):
+    """Nested sequences with the values of their arrays."""
+    if isinstance(item, (list, tuple, range)):
+        return [on_host(x) for x in item]
+    item = opened(item)
+    return np.asarray(item) if type(item) is Array else item
+
+
+def stacked(item, dtype):
+    """Nested sequences as one traced array of a dtype."""
+    if isinstance(item, (list, tuple, range)):
+        return shapes.stack([stacked(x, dtype) for x in item])
+    item = opened(item)
+    if type(item) is int:
+        return np.asarray(item, dtype)
+    return convert.to_dtype(item, dtype)
+
+
 def proper_host(item, aval):
-    """A list, NumPy array or scalar as an int or a NumPy array."""
-    if isinstance(item, list) and any(type(x) in (Array, Tracer) for x in item):
-        raise TypeError(
-            f"a list that holds arrays cannot index {aval.str_short()}; stack them first, as in "
-            f"x[rabbet.numpy.array([i, j])], or write x[i, j] for one index per dimension"
-        )
+    """A NumPy array or scalar as an int or a NumPy array."""
     host = np.asarray(item)
-    if host.size == 0 and isinstance(item, list):
-        host = host.astype(np.int32)
     if host.dtype.kind not in "biu":
         raise not_an_index(f"{type(item).__name__} of {host.dtype}", aval)
     return int(host) if host.ndim == 0 and host.dtype.kind != "b" else host
@@ -146,7 +191,7 @@ def consumed(item):
     """How many dimensions an index takes: a mask as many as it has."""
     if item is None or item is Ellipsis:
         return 0
-    return item.ndim if type(item) not in (int, slice) and dtypes.kind(item.dtype) == "b" else 1
+    return item.ndim if type(item) not in (int, slice, Slice) and dtypes.kind(item.dtype) == "b" else 1
 
 
 def fill_up(items, aval):
@@ -188,7 +233,7 @@ def of_slice(item, size, eager):
                 f"the bounds of a slice must be known while a function is traced, but one of {item} is not"
                 f"{made_at(bound)}: the shape of the result depends on it. For a slice of a fixed size at a "
                 "computed position "
-                f"use lax.dynamic_slice_in_dim(x, start, size); to leave out elements, rabbet.numpy.where"
+                f"write x[rb.ds(start, size)]; to leave out elements, rabbet.numpy.where"
             )
     try:
         reach = range(*item.indices(size))
@@ -202,6 +247,18 @@ def of_slice(item, size, eager):
     if step == 1 and eager and n:
         return BoxFrom(n), reach.start
     return Box(reach.start if n else 0, n, step), None
+
+
+def of_dynamic_slice(item, size):
+    """The entry and operand of a slice whose start is computed, counted from the end if negative."""
+    start, step = item.start, item.stride
+    if start.ndim or dtypes.kind(start.dtype) not in "iu":
+        raise TypeError(f"ds: the start is an integer without dimensions, got {start.aval.str_short()}")
+    if dtypes.kind(start.dtype) == "i":
+        start = start + size * (start < 0)
+    if step == 1 and item.size <= size:
+        return BoxFrom(item.size), start
+    return ARRAY, start + np.arange(0, item.size, step, dtype=np.int32)
 
 
 def of_mask(mask, axis, aval):
@@ -240,7 +297,7 @@ def known_mask(mask, aval):
 
 def made_at(tracer):
     """Where a tracer was made, in parentheses; empty if that is not known."""
-    return f" (made at {position(tracer.where)})" if tracer.where is not None else ""
+    return f" (made at {source_position(tracer.where)})" if tracer.where is not None else ""
 
 
 def is_mask(item):

@@ -105,7 +105,7 @@ def row(x, index):
 
 def call_for(function, aval):
     """The operator that calls ``function(x, position)`` for an ``x`` of type ``aval``."""
-    return calls.call_of(stage(function, [aval, INT32], "index").jaxpr, "index")
+    return calls.call_op(stage(function, [aval, INT32], "index").jaxpr, "index")
 
 
 # --------------------------------------------------------------------------------------------- row by row
@@ -146,17 +146,4 @@ def setitem(self, index, value):
     )
 
 
-def give_to(array, tracer):
-    """Put ``x[index]``, ``x.at`` and iteration on both classes."""
-    from rabbet.lax.indexing.updates import Indexer
-
-    for cls in (array, tracer):
-        cls.__getitem__ = getitem
-        cls.__setitem__ = setitem
-        cls.__iter__ = iterate
-        cls.at = property(
-            Indexer, doc="``x.at[index].set(value)`` and its like: changed copies. See ``IndexedArray``."
-        )
-
-
-__all__ = ["getitem", "give_to", "iterate", "take_traced"]
+__all__ = ["getitem", "iterate", "setitem", "take_traced"]

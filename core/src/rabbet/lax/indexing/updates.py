@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 
 from rabbet import dtypes
+from rabbet.config import config
 from rabbet.lax import applying, shapes
 from rabbet.lax.gathering import fill_of
 from rabbet.lax.indexing import boxes
 from rabbet.lax.indexing.arrays import lifted, put_arrays
 from rabbet.lax.indexing.plans import ARRAY, SCALAR, is_mask, parse, proper
 from rabbet.lax.indexing.reads import is_eager, on_device, take, take_traced
+from rabbet.lax.powers import power
 from rabbet.messages.source_positions import stacklevel
 from rabbet.messages.tracebacks import folded
 from rabbet.primitives import convert, elementwise, logic
@@ -25,7 +27,7 @@ from rabbet.primitives.gather import GatherScatterMode
 from rabbet.program import python_scalars
 from rabbet.program.avals import ShapedArray
 from rabbet.runtime.fused import fused
-from rabbet.runtime.transfer import placed
+from rabbet.runtime.transfer import obey_sharding
 from rabbet.runtime.values import scalar_array, to_array
 from rabbet.trace.interpreter import typeof
 
@@ -112,7 +114,7 @@ class IndexedArray:
             out = take(x, *on_device(plan.operands, x.spec.device), entries=plan.entries, **options)
         else:
             out = take_traced(x, *plan.operands, entries=plan.entries, **options)
-        return out if out_sharding is None else placed("x.at[...].get", out, out_sharding)
+        return out if out_sharding is None else obey_sharding("x.at[...].get", out, out_sharding)
 
     def apply(self, func, **options):
         """``func`` of the elements, an elementwise function; of an element named twice, ``func`` of that.
@@ -128,7 +130,7 @@ class IndexedArray:
 
 def names_several(item):
     """Whether an index is an array of positions or a mask, which may name an element twice."""
-    return isinstance(item, list) or getattr(item, "ndim", 0) > 0
+    return isinstance(item, (list, tuple, range)) or getattr(item, "ndim", 0) > 0
 
 
 def changing(how, doc):
@@ -143,7 +145,7 @@ def changing(how, doc):
             indices_are_sorted=bool(indices_are_sorted), unique_indices=bool(unique_indices),
             wrap=bool(wrap_negative_indices),
         )  # fmt: skip
-        return out if out_sharding is None else placed(f"x.at[...].{how}", out, out_sharding)
+        return out if out_sharding is None else obey_sharding(f"x.at[...].{how}", out, out_sharding)
 
     method.__name__ = how
     method.__qualname__ = f"IndexedArray.{how}"
@@ -194,6 +196,8 @@ def proper_values(values, x, eager):
     dtype = x.aval.dtype
     if isinstance(values, (list, tuple)):
         values = np.asarray(values)
+    elif not hasattr(values, "aval") and hasattr(values, "__jax_array__"):
+        values = values.__jax_array__()
     if python_scalars.is_python_scalar(values):
         if not python_scalars.fits(values, dtype):
             values = np.asarray(values)
@@ -205,6 +209,8 @@ def proper_values(values, x, eager):
                 else python_scalars.as_numpy(values, aval)[()]
             )
     given = typeof(values).dtype
+    if given != dtype and config.numpy_dtype_promotion == "strict":
+        dtypes.promote(values, x)  # refuses
     if given != dtype and dtypes.kind_rank(given) > dtypes.kind_rank(dtype):
         warnings.warn(
             f"values of dtype {dtypes.short_name(given)} are put into an array {x.aval.str_short()} and lose "
@@ -258,13 +264,6 @@ def combined(how, old, new):
     if how == "power":
         return power(old, new)
     return COMBINE[how](old, new)
-
-
-def power(x, y):
-    """``x ** y`` in their common dtype."""
-    from rabbet.lax import operators
-
-    return operators.power(x, y)
 
 
 COMBINE = {

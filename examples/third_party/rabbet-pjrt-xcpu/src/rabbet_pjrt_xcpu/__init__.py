@@ -6,7 +6,8 @@ to test everything that goes through PJRT's C interface without special hardware
 RABBET_NUM_XCPU_DEVICES=4 gives one process four devices.
 """
 
-from rabbet.extend.backend import CApiBackend, config, library_in, Setting
+from rabbet import config
+from rabbet.extend.backend import CApiBackend, find_library, Setting
 
 NUM_DEVICES = Setting(
     "num_xcpu_devices", 1, int, doc="How many xcpu devices a process has; read when the client is made."
@@ -17,7 +18,7 @@ LAPACK = {"eig", "geqp3", "hessenberg", "schur", "tridiagonal"}
 
 def library():
     """The path of the plugin library, or None."""
-    return library_in("xla_plugins.xla_cpu_pjrt", "xla_cpu_pjrt.so")
+    return find_library("xla_plugins.xla_cpu_pjrt", "xla_cpu_pjrt.so")
 
 
 def options():

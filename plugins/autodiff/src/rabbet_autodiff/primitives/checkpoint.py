@@ -12,18 +12,18 @@ function instead.
 """
 
 from rabbet.extend.bodies import (
+    count_leaves,
     interpret,
-    join_all,
-    number_of_leaves,
+    interpret_call,
+    join_structures,
     put_together,
+    share_consts,
     take_apart,
-    through,
-    transposed,
-    with_all_consts,
+    transposed_program,
 )
-from rabbet.extend.passes import evaluate, open_consts, stage
-from rabbet.extend.primitive import Primitive
-from rabbet.extend.transform import Linear, Zero, typeof
+from rabbet.extend.passes import consts_as_inputs, evaluate, stage
+from rabbet.extend.primitive import Linear, Primitive, Zero
+from rabbet.extend.transform import typeof
 
 
 def checkpoint_aval(*avals, jaxpr, prevent_cse, policy, differentiated, name):
@@ -48,7 +48,7 @@ def lower_checkpoint(op, *names):
 
 @checkpoint.rule("body")
 def body_checkpoint(op, interpreter, args):
-    body, operands, finish = through(interpreter, op.params["jaxpr"], args)
+    body, operands, finish = interpret_call(interpreter, op.params["jaxpr"], args)
     return finish(op.replaced(jaxpr=body)(*operands))
 
 
@@ -56,9 +56,10 @@ def body_checkpoint(op, interpreter, args):
 def transpose_checkpoint(op, cts, *operands):
     linear = tuple([type(x) is Linear for x in operands])
     nonzero = tuple([type(ct) is not Zero for ct in cts])
-    body, produced = transposed(op.params["jaxpr"], linear, nonzero)
+    body, produced, captured = transposed_program(op.params["jaxpr"], linear, nonzero)
     known = [x for x in operands if type(x) is not Linear]
-    results = iter(op.replaced(jaxpr=body)(*known, *[ct for ct in cts if type(ct) is not Zero]))
+    given = [ct for ct in cts if type(ct) is not Zero]
+    results = iter(op.replaced(jaxpr=body)(*captured, *known, *given))
     kept = iter(produced)
     return tuple([next(results) if lin and next(kept) else None for lin in linear])
 
@@ -94,7 +95,7 @@ def rule_or_value(rule, value, args, name):
 
     avals = [typeof(x) for x in args]
     made = [stage(flat, avals, name), stage(value, avals, name)]
-    programs = with_all_consts([open_consts(c) for c in made], [len(c.consts) for c in made])
+    programs = share_consts([consts_as_inputs(c) for c in made], [len(c.consts) for c in made])
     consts = [c for closed in made for c in closed.consts]
     results = value_or_rule(*consts, *args, jaxpr=programs[0], value=programs[1], outs=count, name=name)
     return results[:count], results[count:]
@@ -113,16 +114,15 @@ def body_value_or_rule(op, interpreter, args):
     avals, n = [typeof(x) for x in leaves], op.params["outs"]
     both = [op.params["jaxpr"], op.params["value"]]
     found = [interpret(interpreter, body, structures, avals)[1] for body in both]
-    outs = join_all(interpreter, found[0][:n], found[1])
+    outs = join_structures(interpreter, found[0][:n], found[1])
     wanted = [(*outs, *found[0][n:]), outs]
     made = [
-        interpret(interpreter, b, structures, avals, outputs=w)
-        for b, w in zip(both, wanted, strict=True)
+        interpret(interpreter, b, structures, avals, outputs=w) for b, w in zip(both, wanted, strict=True)
     ]
-    programs = with_all_consts([body for body, _, _ in made], [len(captured) for _, _, captured in made])
+    programs = share_consts([body for body, _, _ in made], [len(captured) for _, _, captured in made])
     consts = [c for _, _, captured in made for c in captured]
     results = value_or_rule(
-        *consts, *leaves, jaxpr=programs[0], value=programs[1], outs=number_of_leaves(outs),
+        *consts, *leaves, jaxpr=programs[0], value=programs[1], outs=count_leaves(outs),
         name=op.params["name"],
     )  # fmt: skip
     return put_together(interpreter, wanted[0], results)

@@ -5,10 +5,11 @@ operands are known values (residuals) and then what it is linear in.
 """
 
 import numpy as np
-from rabbet.extend.bodies import PLAIN, is_mine, put_together, take_apart
+from rabbet.errors import MissingRule
+from rabbet.extend.bodies import PLAIN, is_tracer_of, put_together, take_apart
 from rabbet.extend.passes import stage
-from rabbet.extend.primitive import Primitive, instantiate
-from rabbet.extend.transform import Dual, Linear, MissingRule, Role, Tracer, payload_of, typeof
+from rabbet.extend.primitive import Dual, Linear, Primitive, instantiate
+from rabbet.extend.transform import Role, Tracer, payload_of, typeof
 
 from rabbet_autodiff.carried import UnderWithZeros
 
@@ -73,7 +74,7 @@ def lower_custom_linear(op, *names):
 @custom_linear.rule("body")
 def body_custom_linear(op, interpreter, args):
     n, forward = op.params["residuals"], forward_of(op)
-    if interpreter.plays(Role.FORWARD) and not any(is_mine(x, interpreter) for x in args[:n]):
+    if interpreter.plays(Role.FORWARD) and not any(is_tracer_of(x, interpreter) for x in args[:n]):
         duals = [payload_of(interpreter, x) for x in args[n:]]
         outs = op(*args[:n], *[d.primal for d in duals])
         tangents = op(*args[:n], *[instantiate(d.tangent) for d in duals])

@@ -9,27 +9,19 @@ The solvers may return further arrays behind the solution, which have no derivat
 """
 
 from rabbet import lax, tree
+from rabbet.errors import MissingRule
 from rabbet.extend.bodies import (
     STATE,
-    by_model,
+    apply_derived_rule,
     interpret,
-    is_mine,
+    is_tracer_of,
     put_together,
+    share_consts,
     take_apart,
-    with_all_consts,
 )
-from rabbet.extend.passes import evaluate, open_consts, stage
-from rabbet.extend.primitive import Primitive, instantiate, jvp, zero_for
-from rabbet.extend.transform import (
-    Dual,
-    Linear,
-    MissingRule,
-    Role,
-    Zero,
-    payload_of,
-    run_traced,
-    typeof,
-)
+from rabbet.extend.passes import consts_as_inputs, evaluate, stage
+from rabbet.extend.primitive import Dual, Linear, Primitive, Zero, instantiate, zero_tangent
+from rabbet.extend.transform import Role, jvp, payload_of, run_traced, typeof
 
 PROGRAMS = ("matvec", "solve", "vecmat", "transpose_solve")
 
@@ -77,7 +69,7 @@ def body_linear_solve(op, interpreter, args):
     if interpreter.plays(Role.FORWARD):
         return differentiated(op, interpreter, args)
     if interpreter.table.model is jvp:
-        return by_model(interpreter, op, args)
+        return apply_derived_rule(interpreter, op, args)
     if interpreter.threads and interpreter.carries:
         return carried_with_state(op, interpreter, args)
     if interpreter.carries:
@@ -89,7 +81,7 @@ def differentiated(op, interpreter, args):
     """Solve for the values, then once more for the tangents."""
     n = op.params["consts"]
     size = len(args) - n
-    duals = [payload_of(interpreter, x) if is_mine(x, interpreter) else Dual(x, None) for x in args]
+    duals = [payload_of(interpreter, x) if is_tracer_of(x, interpreter) else Dual(x, None) for x in args]
     values = [d.primal for d in duals]
     outs = op(*values)
     solution = outs[:size]
@@ -107,12 +99,12 @@ def differentiated(op, interpreter, args):
 
 def _tangent(interpreter, x):
     """The tangent of a value of forward mode, or None where there is none."""
-    return x.payload.tangent if is_mine(x, interpreter) else None
+    return x.payload.tangent if is_tracer_of(x, interpreter) else None
 
 
 def _difference(a, b, aval):
     """The tangent ``a - b``, either of which may be missing or a symbolic zero."""
-    a = zero_for(aval) if a is None else a
+    a = zero_tangent(aval) if a is None else a
     if b is None or type(b) is Zero:
         return a
     return lax.neg(b) if type(a) is Zero else lax.sub(a, b)
@@ -158,7 +150,7 @@ def carried_with_state(op, interpreter, args):
             return outs
 
         closed = stage(run, avals, program.name)
-        return open_consts(closed), list(closed.consts)
+        return consts_as_inputs(closed), list(closed.consts)
 
     outs = remade(op, through, [*state, *values[:n]], values[n:])
     return put_together(interpreter, out_structures, outs)
@@ -174,7 +166,7 @@ def remade(op, through, consts, vectors):
             counts.append(len(more))
             captured += more
     there = [name for name in PROGRAMS if made[name] is not None]
-    made.update(zip(there, with_all_consts([made[name] for name in there], counts), strict=True))
+    made.update(zip(there, share_consts([made[name] for name in there], counts), strict=True))
     return linear_solve(*captured, *consts, *vectors, **made, consts=len(captured) + len(consts))
 
 

@@ -7,7 +7,7 @@ is one compiled program.
 
 # ruff: noqa: F403 - each module says in __all__ what it gives
 
-from rabbet.extend.functions import fold_public as _fold_public
+from rabbet.extend.functions import public_module as _public_module
 from rabbet.nn.activations import *
 from rabbet.nn.attention import *
 from rabbet.nn.normalizing import *
@@ -21,4 +21,4 @@ def __getattr__(name):
     raise AttributeError(f"module 'rabbet.nn' has no attribute {name!r}: it is not there, or not yet")
 
 
-_fold_public(globals())
+_public_module(globals(), modules=("initializers",))

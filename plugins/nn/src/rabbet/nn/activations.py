@@ -5,8 +5,8 @@ converted.
 import math
 
 import rabbet.numpy as rnp
-from rabbet import dtypes, lax
-from rabbet.extend.functions import Array, fused, is_array_like
+from rabbet import Array, dtypes, lax
+from rabbet.extend.functions import fused, is_array_like
 from rabbet.extend.transform import Tracer, typeof
 
 ARRAYS = frozenset((Array, Tracer))

@@ -8,8 +8,8 @@ import math
 from typing import Protocol
 
 import rabbet.numpy as rnp
-from rabbet import dtypes, lax
-from rabbet.extend.functions import Array, fold_public, folded
+from rabbet import Array, dtypes, lax
+from rabbet.extend.functions import folded, public_module
 
 
 class Initializer(Protocol):
@@ -214,4 +214,4 @@ def __getattr__(name):
     raise AttributeError(f"module 'rabbet.nn.initializers' has no attribute {name!r}")
 
 
-fold_public(globals())
+public_module(globals())

@@ -9,7 +9,7 @@ import operator
 
 import rabbet.numpy as rnp
 from rabbet import dtypes, lax
-from rabbet.extend.functions import fused, placeable
+from rabbet.extend.functions import fused, obeys_out_sharding
 from rabbet.extend.transform import typeof
 from rabbet.nn.activations import as_float
 
@@ -155,7 +155,7 @@ def standardize(
     return (x - mean) * lax.rsqrt(rnp.add(variance, epsilon))
 
 
-@placeable
+@obeys_out_sharding
 @fused(static=("num_classes", "dtype", "axis"))
 def one_hot(x, num_classes, *, dtype=None, axis=-1, out_sharding=None):
     """Vectors with a 1 at the place that ``x`` names, 0 elsewhere, along a new dimension; all 0 for a place

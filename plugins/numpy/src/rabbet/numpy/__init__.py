@@ -10,18 +10,26 @@ looked up when they are first used.
 
 import importlib
 
-from rabbet.extend.functions import fold_public as _fold_public
+from rabbet.extend.functions import public_module as _public_module
+from rabbet.numpy.array_api import __array_api_version__, __array_namespace_info__
 from rabbet.numpy.arithmetic import *
+from rabbet.numpy.bit_packing import *
+from rabbet.numpy.changing import *
 from rabbet.numpy.conversion import *
 from rabbet.numpy.creation import *
 from rabbet.numpy.cumulative import *
 from rabbet.numpy.einsum import *
+from rabbet.numpy.files import *
+from rabbet.numpy.float_parts import *
+from rabbet.numpy.histograms import *
+from rabbet.numpy.index_tricks import *
 from rabbet.numpy.indexing import *
 from rabbet.numpy.joining import *
 from rabbet.numpy.logic import *
 from rabbet.numpy.matrices import *
 from rabbet.numpy.missing import *
 from rabbet.numpy.padding import *
+from rabbet.numpy.polynomials import *
 from rabbet.numpy.products import *
 from rabbet.numpy.quantiles import *
 from rabbet.numpy.rearranging import *
@@ -35,6 +43,8 @@ from rabbet.numpy.sorting import *
 from rabbet.numpy.statistics import *
 from rabbet.numpy.transcendental import *
 from rabbet.numpy.types import *
+from rabbet.numpy.vectorizing import *
+from rabbet.numpy.ufunc_objects import *
 from rabbet.numpy import fft
 
 
@@ -55,4 +65,11 @@ def __getattr__(name):
     raise AttributeError(f"module 'rabbet.numpy' has no attribute {name!r}: {known}")
 
 
-_fold_public(globals())
+def _found_when_asked():
+    from rabbet import dtypes
+    from rabbet.numpy.types import DEFAULTS
+
+    return *DEFAULTS, "uint", *dtypes.names()
+
+
+_public_module(globals(), modules=("fft", "linalg"), more=_found_when_asked)

@@ -10,7 +10,11 @@ import numpy as np
 
 from rabbet import dtypes, lax
 from rabbet.errors import ConcretizationTypeError
-from rabbet.extend.functions import cast, is_array_like, is_python_scalar, promoted, spread
+from rabbet.extend.functions import (
+    is_array_like,
+    is_python_scalar,
+    promote_operands,
+)
 from rabbet.extend.transform import typeof
 
 
@@ -33,7 +37,7 @@ def check(name, *values):
 def promote(name, *values):
     """The values in their common dtype and shape; numbers beside arrays stay numbers."""
     check(name, *values)
-    return promoted(*values)
+    return promote_operands(*values)
 
 
 def promote_to_float(name, *values):
@@ -49,10 +53,10 @@ def in_dtype(values, dtype, weak=False):
     """The values in one dtype and one shape. At least one of the results is an array of that dtype, not a
     bare number.
     """
-    values = [cast(x, typeof(x), dtype, weak) for x in values]
+    values = promote_operands(*values, to=(dtype, weak))
     if all(is_python_scalar(x) for x in values):
         values[0] = typed(values[0], dtype, weak)
-    return spread(values)
+    return values
 
 
 def typed(x, dtype, weak=False):
@@ -66,6 +70,8 @@ def as_array(x):
     """
     if hasattr(x, "aval"):
         return x
+    if hasattr(x, "__jax_array__"):
+        return as_array(x.__jax_array__())
     return lax.convert_element_type(x, type(x) if type(x) in (int, float, complex) else typeof(x).dtype)
 
 
@@ -147,7 +153,7 @@ def no_out(name, out):
 
 def requested(dtype, default):
     """The dtype asked for, or the default for None."""
-    return default if dtype is None else dtypes.canonicalize(dtype)
+    return default if dtype is None else dtypes.requested(dtype)
 
 
 def integer_dtype(name, dtype):

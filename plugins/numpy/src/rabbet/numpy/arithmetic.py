@@ -177,7 +177,11 @@ def modf(x, /, out=None):
     """The fraction and the whole part of ``x``, both with its sign: a pair of floats."""
     (x,) = promote_to_float("modf", x)
     whole = whole_part(x)
-    return lax.select(lax.eq(lax.abs(x), math.inf), 0.0 * lax.sign(x), lax.sub(x, whole)), whole
+    fraction, zero = lax.sub(x, whole), lax.mul(lax.sign(x), 0.0)
+    # A zero with the sign of x, and with the derivative of the fraction.
+    zero_fraction = lax.sub(zero, lax.sub(lax.stop_gradient(fraction), fraction))
+    fraction = lax.select(lax.eq(fraction, 0.0), zero_fraction, fraction)
+    return lax.select(lax.eq(lax.abs(x), math.inf), zero, fraction), whole
 
 
 @fused
@@ -187,13 +191,11 @@ def hypot(x, y, /):
     if kind_of(x) == "c" or kind_of(y) == "c":
         raise TypeError("hypot is not defined on complex numbers; use abs")
     x, y = lax.abs(x), lax.abs(y)
+    infinite = lax.bitwise_or(lax.eq(x, math.inf), lax.eq(y, math.inf))  # also beside a NaN
     large, small = lax.max(x, y), lax.min(x, y)
     ratio = lax.div(small, lax.select(lax.eq(large, 0.0), lax.full_like(large, 1), large))
     length = lax.mul(large, lax.sqrt(lax.add(lax.square(ratio), 1.0)))
-    infinite = lax.eq(large, math.inf)
-    return lax.select(
-        lax.bitwise_or(infinite, lax.eq(small, math.inf)), lax.full_like(large, math.inf), length
-    )
+    return lax.select(infinite, lax.full_like(large, math.inf), length)
 
 
 @fused

@@ -1,13 +1,15 @@
 """From whatever holds numbers to arrays: ``array``, ``asarray``, ``astype``, ``copy``."""
 
+import sys
+
 import numpy as np
 
-from rabbet import dtypes, lax
-from rabbet.extend.functions import Array, is_python_scalar, placeable, to_array
+from rabbet import Array, dtypes, lax
+from rabbet.extend.functions import is_python_scalar, obeys_out_sharding, to_array
 from rabbet.extend.transform import Tracer, typeof
 
 
-@placeable
+@obeys_out_sharding
 def array(object, dtype=None, *, copy=True, order="K", ndmin=0, device=None, out_sharding=None):
     """An array of the values of ``object``.
 
@@ -30,7 +32,7 @@ def array(object, dtype=None, *, copy=True, order="K", ndmin=0, device=None, out
         raise NotImplementedError(
             f"array: order must be 'K', 'C' or 'A', got {order!r}: arrays have no layout to choose"
         )
-    dtype = None if dtype is None else dtypes.canonicalize(dtype)
+    dtype = None if dtype is None else dtypes.requested(dtype)
     out = converted(object, dtype)
     if copy and out is object and type(out) is Array:
         out = out.__deepcopy__({})
@@ -39,7 +41,7 @@ def array(object, dtype=None, *, copy=True, order="K", ndmin=0, device=None, out
     return out if device is None else out.to_device(device) if type(out) is Array else out
 
 
-@placeable
+@obeys_out_sharding
 def asarray(a, dtype=None, order=None, *, copy=None, device=None, out_sharding=None):
     """``a`` as an array: itself if it is one of the dtype, else as ``array`` makes it.
 
@@ -56,12 +58,12 @@ def converted(x, dtype):
     if type(x) is Array or type(x) is Tracer:
         return x if dtype is None or x.dtype == dtype else lax.convert_element_type(x, dtype)
     if is_python_scalar(x):
-        if dtype is None:  # the arrays of numbers are shared, so that nobody may be given one to donate
-            return to_array(x).__deepcopy__({})
+        if dtype is None:
+            return to_array(x)
         return to_array(dtypes.numpy_scalar(x, dtype), dtype=dtype)
     if isinstance(x, (np.ndarray, np.generic)):
         return from_numpy(x, dtype)
-    if isinstance(x, (list, tuple)):
+    if isinstance(x, (list, tuple, range)):
         return from_sequence(x, dtype)
     if hasattr(x, "__jax_array__"):
         return converted(x.__jax_array__(), dtype)
@@ -93,6 +95,7 @@ def from_numpy(x, dtype):
         raise TypeError(
             f"array: NumPy's dtype {x.dtype} has no equal here; convert it to a number dtype first"
         )
+    typeof(x)  # refuses what is no array of ours, as those with a mask
     if dtype is None or isinstance(dtype, dtypes.ExtendedDType):
         return to_array(x)
     return to_array(cast_numpy(x, dtype), dtype=dtype)
@@ -117,7 +120,15 @@ def is_known(dtype):
 
 def from_sequence(x, dtype):
     """Nested sequences as an array."""
-    leaves = list(flattened(x))
+    try:
+        leaves = list(flattened(x))
+    except RecursionError:
+        leaves = None
+    if leaves is None:
+        raise ValueError(
+            "array: the nested sequences contain themselves, or are deeper than Python's recursion limit of "
+            f"{sys.getrecursionlimit()}"
+        )
     if dtype is None:
         dtype = dtype_of_leaves(leaves)
     if any(type(v) is Tracer or isinstance(getattr(v, "dtype", None), dtypes.ExtendedDType) for v in leaves):
@@ -151,22 +162,27 @@ def dtype_of_leaves(leaves):
 def flattened(x):
     """The leaves of nested sequences."""
     for v in x:
-        if isinstance(v, (list, tuple)):
+        if isinstance(v, (list, tuple, range)):
             yield from flattened(v)
         else:
-            yield v
+            yield opened(v)
 
 
 def on_host(x):
     """Nested sequences with their arrays as NumPy arrays."""
-    if isinstance(x, (list, tuple)):
+    if isinstance(x, (list, tuple, range)):
         return [on_host(v) for v in x]
-    return x if is_python_scalar(x) else np.asarray(x)
+    return x if is_python_scalar(x) else np.asarray(opened(x))
+
+
+def opened(x):
+    """The array that an object gives by ``__jax_array__``; everything else as it is."""
+    return x.__jax_array__() if not hasattr(x, "aval") and hasattr(x, "__jax_array__") else x
 
 
 def stacked(x, dtype):
     """Nested sequences with tracers in them: stacked level by level."""
-    parts = [stacked(v, dtype) if isinstance(v, (list, tuple)) else as_type(v, dtype) for v in x]
+    parts = [stacked(v, dtype) if isinstance(v, (list, tuple, range)) else as_type(v, dtype) for v in x]
     shapes = {p.aval.shape for p in parts}
     if len(shapes) > 1:
         raise ValueError(

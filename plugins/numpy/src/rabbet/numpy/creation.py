@@ -7,7 +7,8 @@ import numpy as np
 
 from rabbet import dtypes, lax
 from rabbet.errors import ConcretizationTypeError
-from rabbet.extend.functions import fused, is_python_scalar, placeable
+from rabbet.extend.functions import fused, is_array_like, is_python_scalar, obeys_out_sharding
+from rabbet.extend.primitive import ShapedArray, from_physical
 from rabbet.extend.transform import Tracer, typeof
 from rabbet.numpy.arguments import as_array, axis_of, check, promote_to_float, shape_of
 from rabbet.numpy.conversion import asarray
@@ -25,7 +26,7 @@ def on_device(x, device):
 
 
 # --------------------------------------------------------------------------------------------- constants
-@placeable
+@obeys_out_sharding
 def zeros(shape, dtype=None, *, device=None, out_sharding=None):
     """An array of zeros, float32 if no dtype is given.
 
@@ -40,7 +41,7 @@ def zeros(shape, dtype=None, *, device=None, out_sharding=None):
     )
 
 
-@placeable
+@obeys_out_sharding
 def ones(shape, dtype=None, *, device=None, out_sharding=None):
     """An array of ones, float32 if no dtype is given. Arguments as for ``zeros``."""
     return on_device(
@@ -48,13 +49,13 @@ def ones(shape, dtype=None, *, device=None, out_sharding=None):
     )
 
 
-@placeable
+@obeys_out_sharding
 def empty(shape, dtype=None, *, device=None, out_sharding=None):
     """An array to be filled; here it holds zeros. Arguments as for ``zeros``."""
     return zeros(shape, dtype, device=device)
 
 
-@placeable
+@obeys_out_sharding
 def full(shape, fill_value, dtype=None, *, device=None, out_sharding=None):
     """An array filled with a value: a number, or an array that broadcasts to ``shape``."""
     shape = shape_of("full", shape)
@@ -68,11 +69,10 @@ def like(name, a, value, dtype, shape, device):
     """An array of one value with the shape and dtype of another, weak if that one is and nothing is asked
     for.
     """
-    check(name, a)
-    aval = typeof(a)
+    aval = described(name, a)
     shape = aval.shape if shape is None else shape_of(name, shape)
     if dtype is None and isinstance(aval.dtype, dtypes.ExtendedDType):
-        raise TypeError(f"{name}: an array of {aval.dtype} has no numbers to fill; give a dtype")
+        return on_device(filled_with_keys(name, aval.update(shape=shape), value), device)
     if typeof(value).shape:
         return on_device(spread_to(asarray(value, aval.dtype if dtype is None else dtype), shape), device)
     weak = dtype is None and aval.weak_type
@@ -82,13 +82,34 @@ def like(name, a, value, dtype, shape, device):
     return on_device(out, device)
 
 
-@placeable
+def described(name, a):
+    """The type of an array, a number, or anything with a shape and a dtype."""
+    if not is_array_like(a) and hasattr(a, "shape") and hasattr(a, "dtype"):
+        return ShapedArray(tuple(a.shape), a.dtype, bool(getattr(a, "weak_type", False)))
+    check(name, a)
+    return typeof(a)
+
+
+def filled_with_keys(name, aval, value):
+    """An array of an extended dtype: of zero bits if it is to be empty, else of the given elements."""
+    if name == "empty_like":
+        physical = aval.physical
+        return from_physical(lax.full(physical.shape, 0, physical.dtype), dtype=aval.dtype)
+    if typeof(value).dtype != aval.dtype:
+        raise TypeError(
+            f"{name}: an array of {aval.dtype} has no numbers to fill, got {typeof(value).str_short()} to "
+            "fill it with; give a dtype"
+        )
+    return spread_to(value, aval.shape)
+
+
+@obeys_out_sharding
 def zeros_like(a, dtype=None, shape=None, *, device=None, out_sharding=None):
     """Zeros of the shape and dtype of ``a``, both of which can be changed."""
     return like("zeros_like", a, 0, dtype, shape, device)
 
 
-@placeable
+@obeys_out_sharding
 def ones_like(a, dtype=None, shape=None, *, device=None, out_sharding=None):
     """Ones of the shape and dtype of ``a``, both of which can be changed."""
     return like("ones_like", a, 1, dtype, shape, device)
@@ -99,7 +120,7 @@ def empty_like(prototype, dtype=None, shape=None, *, device=None):
     return like("empty_like", prototype, 0, dtype, shape, device)
 
 
-@placeable
+@obeys_out_sharding
 def full_like(a, fill_value, dtype=None, shape=None, *, device=None, out_sharding=None):
     """An array of the shape and dtype of ``a`` filled with a value."""
     check("full_like", fill_value)
@@ -125,7 +146,7 @@ def known(name, value):
     return value if is_python_scalar(value) else np.asarray(value)[()]
 
 
-@placeable
+@obeys_out_sharding
 def arange(start, stop=None, step=None, dtype=None, *, device=None, out_sharding=None):
     """The numbers from ``start`` up to, not including, ``stop``, ``step`` apart; ``arange(n)`` counts from
     0.

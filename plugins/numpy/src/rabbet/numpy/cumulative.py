@@ -6,7 +6,7 @@ from rabbet.extend.transform import typeof
 from rabbet.numpy.arguments import axis_of, check, kind_of, no_out, requested
 from rabbet.numpy.joining import concatenate
 from rabbet.numpy.logic import not_equal
-from rabbet.numpy.reductions import computed_in, converted, spread_to
+from rabbet.numpy.reductions import as_terms, converted, spread_to
 from rabbet.numpy.shaping import array_of
 
 STATIC = ("axis", "dtype", "out")
@@ -21,7 +21,7 @@ def running(name, primitive, a, axis, dtype, out):
     dtype = requested(dtype, dtypes.scalar_dtype(int) if kind_of(a) == "b" else have)
     if axis is None or not a.ndim:
         a, axis = lax.reshape(a, (a.size,)), 0
-    return converted(primitive(converted(a, computed_in(dtype)), axis_of(name, axis, a.ndim)), dtype)
+    return converted(primitive(as_terms(a, dtype), axis_of(name, axis, a.ndim)), dtype)
 
 
 @fused(static=STATIC)

@@ -10,7 +10,7 @@ import functools
 import numpy as np
 
 from rabbet import lax
-from rabbet.extend.functions import fused, placed
+from rabbet.extend.functions import fused, obey_sharding
 from rabbet.extend.transform import typeof
 from rabbet.numpy.arguments import as_array, check
 from rabbet.numpy.products import operands as in_one_dtype
@@ -51,7 +51,7 @@ def einsum(
         precision=precision,
         preferred_element_type=preferred_element_type,
     )
-    return result if out_sharding is None else placed("einsum", result, out_sharding)
+    return result if out_sharding is None else obey_sharding("einsum", result, out_sharding)
 
 
 @fused(static=STATIC)

@@ -10,7 +10,7 @@ from math import prod
 import numpy as np
 
 from rabbet import dtypes, lax
-from rabbet.extend.functions import fold_public, fused
+from rabbet.extend.functions import fused, public_module
 from rabbet.extend.transform import typeof
 from rabbet.lax import FftType
 from rabbet.numpy.arguments import axes_of, kind_of
@@ -300,4 +300,4 @@ __all__ = [
     "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn",
 ]  # fmt: skip
 
-fold_public(globals())
+public_module(globals())

@@ -3,8 +3,8 @@
 import operator
 from itertools import pairwise
 
-from rabbet import dtypes, lax
-from rabbet.extend.functions import Array, fused
+from rabbet import Array, dtypes, lax
+from rabbet.extend.functions import fused
 from rabbet.extend.transform import Tracer, typeof
 from rabbet.numpy.arguments import as_array, axis_of, check, in_dtype
 from rabbet.numpy.shaping import array_of, atleast_1d, atleast_2d, atleast_3d

@@ -3,7 +3,7 @@ into shape.
 """
 
 from rabbet import dtypes, lax
-from rabbet.extend.functions import fused, placeable
+from rabbet.extend.functions import fused, obeys_out_sharding
 from rabbet.numpy.arguments import as_array, axes_of, axis_of, check, in_dtype
 from rabbet.numpy.reductions import converted, spread_to
 
@@ -22,7 +22,7 @@ def mismatch(name, x, y, rule):
     return TypeError(f"{name}: the shapes {x.shape} and {y.shape} do not fit together: {rule}")
 
 
-@placeable
+@obeys_out_sharding
 @fused(static=STATIC)
 def dot(a, b, *, precision=None, preferred_element_type=None, out_sharding=None):
     """The product of two arrays over the last dimension of ``a`` and the last but one (of a vector, the
@@ -58,7 +58,7 @@ def dot(a, b, *, precision=None, preferred_element_type=None, out_sharding=None)
     return lax.dot_general(x, y, (((x.ndim - 1,), (over,)), ((), ())), precision, preferred_element_type)
 
 
-@placeable
+@obeys_out_sharding
 @fused(static=STATIC)
 def matmul(a, b, *, precision=None, preferred_element_type=None, out_sharding=None):
     """``a @ b``: the matrix product of the last two dimensions, all others broadcast; vectors are rows or
@@ -178,7 +178,7 @@ def outer(a, b, out=None):
     return lax.mul(lax.broadcast_in_dim(x, shape, (0,)), lax.broadcast_in_dim(y, shape, (1,)))
 
 
-@placeable
+@obeys_out_sharding
 @fused(static=("axes", *STATIC))
 def tensordot(a, b, axes=2, *, precision=None, preferred_element_type=None, out_sharding=None):
     """The product of two arrays over pairs of dimensions.

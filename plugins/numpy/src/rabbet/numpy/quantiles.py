@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from rabbet import dtypes, lax
-from rabbet.extend.functions import fused, placeable
+from rabbet.extend.functions import fused, obeys_out_sharding
 from rabbet.numpy.arguments import axes_of, check, kind_of
 from rabbet.numpy.reductions import converted, spread_to
 from rabbet.numpy.selection import choose_by
@@ -150,7 +150,7 @@ def quantile(
     return quantile_of("quantile", a, q, axis, method, keepdims, False, 1.0, weights)
 
 
-@placeable
+@obeys_out_sharding
 @fused(static=QUANTILE)
 def percentile(
     a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None,

@@ -6,10 +6,10 @@ import operator
 import numpy as np
 
 from rabbet import lax
-from rabbet.extend.functions import fused, placeable
+from rabbet.extend.functions import fused, obeys_out_sharding
 from rabbet.extend.transform import Tracer, typeof
 from rabbet.numpy.arguments import as_array, axes_of, axis_of, check, shape_of
-from rabbet.numpy.conversion import asarray
+from rabbet.numpy.conversion import array, asarray
 from rabbet.numpy.joining import concatenate
 from rabbet.numpy.reductions import spread_to
 from rabbet.numpy.searching import known
@@ -52,6 +52,8 @@ def static_shift(shift):
     """A shift as ints, or None if it is an array."""
     if hasattr(shift, "aval"):
         return None
+    if isinstance(shift, (tuple, list)) and any(type(s) is Tracer for s in shift):
+        return None
     return (
         tuple([operator.index(s) for s in shift]) if hasattr(shift, "__iter__") else (operator.index(shift),)
     )
@@ -62,7 +64,7 @@ def roll(a, shift, axis=None):
 
     Args:
       a: an array.
-      shift: by how many places: an int, an array, or a tuple of ints, one per axis.
+      shift: by how many places: an int, an array, or a tuple of these, one per axis.
       axis: an int or a tuple; None: along all elements in row-major order.
 
     Raises:
@@ -72,6 +74,7 @@ def roll(a, shift, axis=None):
     static = static_shift(shift)
     if static is not None:
         return rolled(a, static, axis)
+    shift = array(shift) if isinstance(shift, (tuple, list)) else shift
     return rolled_by_array(a, shift, axis)
 
 
@@ -135,7 +138,7 @@ def tile(A, reps):
     return lax.tile(A, (1,) * (rank - len(reps)) + reps)
 
 
-@placeable
+@obeys_out_sharding
 def repeat(a, repeats, axis=None, *, total_repeat_length=None, out_sharding=None):
     """``a`` with each element repeated, next to itself.
 

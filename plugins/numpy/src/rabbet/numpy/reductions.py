@@ -39,8 +39,17 @@ def wide_enough(dtype):
 
 
 def computed_in(dtype):
-    """The dtype in which to accumulate: single precision for half."""
+    """The dtype in which to accumulate: single precision for half, integers for booleans."""
+    if dtypes.kind(dtype) == "b":
+        return np.dtype("int32")
     return np.dtype("float32") if dtypes.kind(dtype) == "f" and dtypes.itemsize_bits(dtype) < 32 else dtype
+
+
+def as_terms(x, dtype):
+    """``x`` in the dtype in which its elements are added up or multiplied for a result of ``dtype``."""
+    if dtypes.kind(dtype) == "b":  # truths: their number, or their product, is a truth again
+        x = truth(x)
+    return converted(x, computed_in(dtype))
 
 
 def converted(x, dtype):
@@ -56,6 +65,8 @@ def masked(name, x, where, neutral):
     if where is None:
         return x
     check(name, where)
+    if kind_of(where) != "b":
+        raise ValueError(f"{name}: where must be a boolean array, got {typeof(where).str_short()}")
     shape = lax.broadcast_shapes(typeof(x).shape, typeof(where).shape)
     x, where = spread_to(x, shape), spread_to(truth(where), shape)
     return lax.select(where, x, lax.full_like(x, neutral))
@@ -83,6 +94,8 @@ def with_initial(out, initial, combine):
     if initial is None:
         return out
     check("initial", initial)
+    if typeof(initial).shape:
+        raise ValueError(f"initial must be a number, got an array {typeof(initial).str_short()}")
     return combine(*in_dtype((out, initial), out.aval.dtype))
 
 
@@ -109,7 +122,7 @@ def sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=
     no_out("sum", out)
     have = typeof(a).dtype
     dtype = requested(dtype, wide_enough(have) if promote_integers or kind_of(a) == "b" else have)
-    total = reduced("sum", lax.reduce_sum, converted(a, computed_in(dtype)), axis, keepdims, where, 0)
+    total = reduced("sum", lax.reduce_sum, as_terms(a, dtype), axis, keepdims, where, 0)
     return converted(with_initial(total, initial, lax.add), dtype)
 
 
@@ -120,7 +133,7 @@ def prod(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where
     no_out("prod", out)
     have = typeof(a).dtype
     dtype = requested(dtype, wide_enough(have) if promote_integers or kind_of(a) == "b" else have)
-    total = reduced("prod", lax.reduce_prod, converted(a, computed_in(dtype)), axis, keepdims, where, 1)
+    total = reduced("prod", lax.reduce_prod, as_terms(a, dtype), axis, keepdims, where, 1)
     return converted(with_initial(total, initial, lax.mul), dtype)
 
 

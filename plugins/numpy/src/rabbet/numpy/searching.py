@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rabbet import dtypes, lax
+from rabbet import Array, dtypes, lax
 from rabbet.errors import ConcretizationTypeError
-from rabbet.extend.functions import Array, fused, placeable
+from rabbet.extend.functions import fused, obeys_out_sharding
 from rabbet.extend.transform import Tracer, typeof
 from rabbet.numpy.arguments import as_array, check
 from rabbet.numpy.conversion import asarray
@@ -264,7 +264,7 @@ def isin(element, test_elements, assume_unique=False, invert=False, *, method="a
     return lax.bitwise_not(found) if invert else found
 
 
-@placeable
+@obeys_out_sharding
 def bincount(x, weights=None, minlength=0, *, length=None, out_sharding=None):
     """How often each of 0, 1, 2 ... occurs among non-negative integers; or the sum of its weights.
 

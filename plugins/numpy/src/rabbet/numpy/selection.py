@@ -22,7 +22,7 @@ def choose_by(condition, x, y):
     shape = lax.broadcast_shapes(typeof(condition).shape, typeof(x).shape, typeof(y).shape)
     if shape != typeof(condition).shape:
         condition = spread_to(condition, shape)
-    x, y = [v if is_python_scalar(v) and shape != () else spread_to(v, shape) for v in (x, y)]
+    x, y = [v if is_python_scalar(v) else spread_to(v, shape) for v in (x, y)]
     return lax.select(condition, x, y)
 
 

@@ -4,7 +4,7 @@ import math
 import operator
 
 from rabbet import lax
-from rabbet.extend.functions import fused, placeable
+from rabbet.extend.functions import fused, obeys_out_sharding
 from rabbet.extend.transform import typeof
 from rabbet.numpy.arguments import as_array, axes_of, axis_of, check, integer_dtype, shape_of
 from rabbet.numpy.reductions import spread_to
@@ -25,6 +25,8 @@ def sizes_of(a, shape):
     """
     aval = typeof(a)
     shape = shape_of("reshape", shape)
+    if min(shape, default=0) < -1:
+        raise ValueError(f"reshape: a dimension cannot be negative, apart from one -1, got {shape}")
     unknown = [d for d, n in enumerate(shape) if n < 0]
     if not unknown:
         return shape
@@ -36,7 +38,7 @@ def sizes_of(a, shape):
     return tuple([aval.size // rest if n < 0 else n for n in shape])
 
 
-@placeable
+@obeys_out_sharding
 def reshape(a, shape, order="C", *, copy=None, out_sharding=None):
     """The elements of ``a`` in another shape.
 
@@ -64,7 +66,7 @@ def column_major(a, sizes):
     return lax.transpose(backwards, tuple(reversed(range(len(sizes)))))
 
 
-@placeable
+@obeys_out_sharding
 def ravel(a, order="C", *, out_sharding=None):
     """The elements in one dimension, row-major, or column-major for ``order="F"``."""
     return reshape(a, (-1,) if typeof(a).size else (0,), order)
@@ -163,7 +165,7 @@ def squeeze(a, axis=None):
     return lax.squeeze(a, axes_of("squeeze", axis, a.ndim))
 
 
-@placeable
+@obeys_out_sharding
 def broadcast_to(array, shape, *, out_sharding=None):
     """``array`` repeated to a shape, by NumPy's rule.
 

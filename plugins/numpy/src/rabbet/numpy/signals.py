@@ -1,19 +1,19 @@
 """Sampled signals and data: interpolation, convolution, windows, histograms, covariance."""
 
+import math
 import operator
+from typing import Any
 
 import numpy as np
 
 from rabbet import dtypes, lax
-from rabbet.extend.functions import fused, placeable
-from rabbet.extend.transform import typeof
+from rabbet.extend.functions import fused
 from rabbet.numpy.arguments import check, kind_of
 from rabbet.numpy.arithmetic import divide
 from rabbet.numpy.conversion import asarray
-from rabbet.numpy.creation import default_float, linspace
+from rabbet.numpy.creation import default_float
 from rabbet.numpy.products import operands
 from rabbet.numpy.reductions import converted
-from rabbet.numpy.searching import counted
 from rabbet.numpy.selection import choose_by
 from rabbet.numpy.shaping import array_of
 from rabbet.numpy.sorting import searchsorted
@@ -142,75 +142,6 @@ def kaiser(M, beta):
     return asarray(np.kaiser(operator.index(M), float(beta)), default_float())
 
 
-# -------------------------------------------------------------------------------------------- histograms
-def histogram_bin_edges(a, bins=10, range=None, weights=None):
-    """The edges of ``bins`` equal bins from the smallest to the largest element, or over ``range``; edges
-    given are returned.
-    """
-    a = array_of("histogram_bin_edges", a)
-    if isinstance(bins, str):
-        raise NotImplementedError(f"histogram: bins must be a number or edges, got {bins!r}")
-    if typeof(bins).ndim:
-        return asarray(bins)
-    return even_edges(a, *(() if range is None else tuple(range)), bins=operator.index(bins))
-
-
-@fused(static=("bins",))
-def even_edges(a, low=None, high=None, *, bins):
-    """Edges of equal bins; a range of no width is widened by one half on both sides."""
-    flat = lax.reshape(a, (a.size,))
-    dtype = dtypes.to_inexact(a.dtype)
-    low = (
-        converted(lax.reduce_min(flat, (0,)) if low is None else low, dtype)
-        if a.size or low is not None
-        else lax.full((), 0, dtype)
-    )
-    high = (
-        converted(lax.reduce_max(flat, (0,)) if high is None else high, dtype)
-        if a.size or high is not None
-        else lax.full((), 1, dtype)
-    )
-    empty = lax.eq(low, high)
-    low, high = choose_by(empty, lax.sub(low, 0.5), low), choose_by(empty, lax.add(high, 0.5), high)
-    return linspace(low, high, bins + 1, dtype=dtype)
-
-
-@placeable
-def histogram(a, bins=10, range=None, weights=None, density=None, out_sharding=None):
-    """How many elements fall into each bin, as floats, and the bins' edges.
-
-    Args:
-      a: an array, taken flat.
-      bins: a number of equal bins, or edges, increasing.
-      range: the lowest and the highest edge; what is outside is left out.
-      weights: what each element counts.
-      density: divide by the total and the widths, so that the integral is 1.
-    """
-    a = array_of("histogram", a)
-    edges = histogram_bin_edges(a, bins, range)
-    return filled(a, edges, 1.0 if weights is None else weights, density=bool(density)), edges
-
-
-@fused(static=("density",))
-def filled(a, edges, weights, density):
-    """Counts, given the edges; the last bin includes its right edge."""
-    dtype = dtypes.to_inexact(dtypes.result_type(a, weights))
-    flat = converted(lax.reshape(a, (a.size,)), dtype)
-    n = edges.shape[0] - 1
-    edges = converted(edges, dtype)
-    at = lax.sub(searchsorted(edges, flat, side="right"), 1)
-    at = choose_by(lax.eq(flat, edges[-1]), n - 1, at)
-    at = choose_by(lax.lt(at, 0), n, at)
-    weights = lax.convert_element_type(weights, dtype)
-    counts = counted(at, lax.reshape(weights, (weights.size,)) if typeof(weights).ndim else weights, n)
-    if not density:
-        return counts
-    return lax.div(
-        lax.div(counts, lax.sub(edges[1:], edges[:-1])),
-        lax.broadcast_in_dim(lax.reduce_sum(counts, (0,)), (n,), ()),
-    )
-
-
 # -------------------------------------------------------------------------------------------- covariance
 @fused(static=("rowvar", "bias", "ddof", "dtype"))
 def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None, dtype=None):
@@ -232,7 +163,8 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
         raise ValueError(f"cov: dtype must be a float or complex dtype, got {dtype}")
     x = lax.concatenate([converted(r, dtype) for r in rows], 0)
     ddof = (0 if bias else 1) if ddof is None else ddof
-    weights, total = None, float(x.shape[1])
+    weights: Any = None
+    total: Any = float(x.shape[1])
     for w in (fweights, aweights):
         if w is not None:
             w = converted(w, dtype)
@@ -257,6 +189,8 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
         deviation if weights is None else lax.mul(deviation, lax.broadcast_in_dim(weights, x.shape, (1,)))
     )
     other = lax.conj(weighted) if kind_of(weighted) == "c" else weighted
+    if not x.shape[1]:  # of no observations nothing is known
+        rest = math.nan
     out = divide(lax.dot_general(deviation, other, (((1,), (1,)), ((), ()))), rest)
     return lax.squeeze(out, tuple([d for d, s in enumerate(out.shape) if s == 1]))
 
@@ -291,6 +225,6 @@ def _diagonal(n):
 
 
 __all__ = [
-    "bartlett", "blackman", "convolve", "corrcoef", "correlate", "cov", "hamming", "hanning", "histogram",
-    "histogram_bin_edges", "interp", "kaiser",
+    "bartlett", "blackman", "convolve", "corrcoef", "correlate", "cov", "hamming", "hanning", "interp",
+    "kaiser",
 ]  # fmt: skip

@@ -78,7 +78,7 @@ def average(a, axis=None, weights=None, returned=False, keepdims=False):
     Args:
       a: an array.
       axis: an int or a tuple of ints; None for all.
-      weights: an array like ``a``, or one-dimensional along ``axis``; None: all are equal.
+      weights: an array like ``a``, or one of the sizes of ``a`` along ``axis``; None: all are equal.
       returned: also return the sum of the weights.
       keepdims: keep reduced dimensions with size 1.
 
@@ -108,20 +108,23 @@ def _at_least_one(n):
 
 
 def placed_weights(a, weights, axis):
-    """One-dimensional weights along ``axis``, repeated to the shape of ``a``."""
-    if axis is None or isinstance(axis, tuple):
+    """Weights of the sizes of ``a`` along ``axis``, in the order of its numbers, repeated to the shape of
+    ``a``.
+    """
+    if axis is None:
         raise ValueError(
             f"average: weights of the shape {weights.aval.shape} differ from "
-            f"{a.aval.str_short()}; then axis must be an int"
+            f"{a.aval.str_short()}; then axis must say which dimensions they belong to"
         )
-    at = axis_of("average", axis, a.aval.ndim)
-    if weights.aval.ndim != 1 or weights.aval.shape[0] != a.aval.shape[at]:
+    at = [axis_of("average", d, a.aval.ndim) for d in (axis if isinstance(axis, tuple) else (axis,))]
+    needed = tuple([a.aval.shape[d] for d in at])
+    if weights.aval.shape != needed:
         raise ValueError(
-            f"average: weights along axis {axis} of {a.aval.str_short()} need "
-            f"the shape ({a.aval.shape[at]},), "
+            f"average: weights along axis {axis} of {a.aval.str_short()} need the shape {needed}, "
             f"got {weights.aval.shape}"
         )
-    return lax.broadcast_in_dim(weights, a.aval.shape, (at,))
+    order = sorted(range(len(at)), key=at.__getitem__)
+    return lax.broadcast_in_dim(lax.transpose(weights, order), a.aval.shape, tuple(sorted(at)))
 
 
 VARIANCE = (*STATIC, "ddof", "correction")
@@ -149,7 +152,7 @@ def variance(name, a, axis, dtype, out, ddof, keepdims, where, correction, mean=
     deviation = lax.sub(a, spread_to(center, a.aval.shape))
     if kind_of(a) == "c":
         square = lax.add(lax.square(lax.real(deviation)), lax.square(lax.imag(deviation)))
-        wanted = real_of(wanted)
+        wanted = real_of(wanted) if dtype is None else wanted
     else:
         square = lax.square(deviation)
     total = reduced(name, lax.reduce_sum, square, axis, keepdims, where, 0)

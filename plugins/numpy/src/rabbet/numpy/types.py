@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from rabbet import dtypes
-from rabbet.extend.functions import Array, folded, is_python_scalar
+from rabbet import Array, dtypes
+from rabbet.extend.functions import folded, is_python_scalar
 from rabbet.extend.transform import typeof
 from rabbet.numpy.conversion import asarray
 
@@ -157,12 +157,14 @@ def iinfo(int_type):
 
 def ndim(a):
     """The number of dimensions."""
-    return typeof(a).ndim if not isinstance(a, (list, tuple)) else np.ndim(a)
+    return len(shape(a))
 
 
 def shape(a):
     """The shape."""
-    return typeof(a).shape if not isinstance(a, (list, tuple)) else np.shape(a)
+    if isinstance(a, (list, tuple, range)):
+        return np.shape(a) if not any(hasattr(v, "aval") for v in a) else asarray(a).shape
+    return typeof(a).shape
 
 
 def size(a, axis=None):
@@ -181,7 +183,9 @@ def isscalar(element):
 
 
 def iscomplexobj(x):
-    """Whether the dtype is complex."""
+    """Whether the dtype of an array, or a dtype itself, is complex."""
+    if isinstance(x, (np.dtype, type, ScalarType)):
+        return dtypes.kind(x) == "c"
     return dtypes.kind(typeof(asarray(x) if isinstance(x, (list, tuple)) else x).dtype) == "c"
 
 

@@ -5,7 +5,8 @@ the primitive at once, which is all that an eager ``tanh(x)`` should cost. In ev
 broadcasting and operation are one compiled program.
 """
 
-from rabbet.extend.functions import Array, at_once, fold_traceback, folds_itself, fused
+from rabbet import Array
+from rabbet.extend.functions import eager_unary, fold_traceback, folds_itself, fused
 from rabbet.extend.primitive import Primitive
 from rabbet.extend.transform import Tracer
 from rabbet.numpy.arguments import check, promote, promote_to_float
@@ -53,7 +54,7 @@ def unary(name, primitive, doc, *, kinds=NUMBERS, prepare=None, otherwise=None):
 
     folds_itself(function)
     if isinstance(primitive, Primitive):
-        function = at_once(primitive.op(), kinds, function)
+        function = eager_unary(primitive.op(), kinds, function)
     return named(function, name, doc)
 
 

@@ -12,22 +12,30 @@ The bits are those of Threefry-2x32 at counters 0, 1, 2, ... and what is made of
 formulas, so the numbers are those that other implementations give for the same key.
 """
 
-from rabbet.extend.functions import fold_public as _fold_public
+from rabbet.extend.functions import public_module as _public_module
 from rabbet.random.continuous import (
     bits, cauchy, exponential, gumbel, laplace, logistic, lognormal, maxwell, normal, pareto, rayleigh,
     triangular, truncated_normal, uniform, weibull_min,
 )  # fmt: skip
+from rabbet.random.counts import binomial, multinomial, poisson
 from rabbet.random.discrete import bernoulli, categorical, geometric, rademacher, randint
+from rabbet.random.gamma_family import (
+    ball, beta, chisquare, dirichlet, f, gamma, generalized_normal, loggamma, t,
+)  # fmt: skip
+from rabbet.random.generators import Generator
 from rabbet.random.keys import (
     PRNGKey, clone, fold_in, key, key_data, key_dtype, key_impl, split, wrap_key_data,
 )  # fmt: skip
 from rabbet.random.ordering import choice, permutation
+from rabbet.random.vectors import double_sided_maxwell, multivariate_normal, orthogonal, wald
 
 __all__ = [
-    "PRNGKey", "bernoulli", "bits", "categorical", "cauchy", "choice", "clone", "exponential", "fold_in",
-    "geometric", "gumbel", "key", "key_data", "key_dtype", "key_impl", "laplace", "logistic", "lognormal",
-    "maxwell", "normal", "pareto", "permutation", "rademacher", "randint", "rayleigh", "split", "triangular",
-    "truncated_normal", "uniform", "weibull_min", "wrap_key_data",
+    "Generator", "PRNGKey", "ball", "bernoulli", "beta", "binomial", "bits", "categorical", "cauchy",
+    "chisquare", "choice", "clone", "dirichlet", "double_sided_maxwell", "exponential", "f", "fold_in",
+    "gamma", "generalized_normal", "geometric", "gumbel", "key", "key_data", "key_dtype", "key_impl",
+    "laplace", "loggamma", "logistic", "lognormal", "maxwell", "multinomial", "multivariate_normal",
+    "normal", "orthogonal", "pareto", "permutation", "poisson", "rademacher", "randint", "rayleigh",
+    "split", "t", "triangular", "truncated_normal", "uniform", "wald", "weibull_min", "wrap_key_data",
 ]  # fmt: skip
 
 
@@ -35,4 +43,4 @@ def __getattr__(name):
     raise AttributeError(f"rabbet.random has no {name!r} (yet); it has {', '.join(__all__)}")
 
 
-_fold_public(globals())
+_public_module(globals())

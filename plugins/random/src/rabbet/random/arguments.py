@@ -6,8 +6,8 @@ import numpy as np
 
 import rabbet as rb
 from rabbet import dtypes, lax
-from rabbet.extend.functions import is_evaluating, is_python_scalar, spread, to_array
-from rabbet.extend.primitive import ShapedArray, full_of
+from rabbet.extend.functions import broadcast_operands, is_evaluating, is_python_scalar, to_array
+from rabbet.extend.primitive import ShapedArray, full_of_type
 from rabbet.extend.transform import typeof
 
 
@@ -41,7 +41,7 @@ def wide(dtype):
 
 def scalar(value, dtype):
     """A number as an operand of exactly ``dtype``."""
-    return full_of(ShapedArray((), dtype), value)
+    return full_of_type(ShapedArray((), dtype), value)
 
 
 def parameter(x, dtype):
@@ -79,7 +79,11 @@ def common_shape(shape, who, *parameters):
     """``shape``, or if it is None the shape that the parameters broadcast to."""
     if shape is not None:
         return shape_of(shape, who)
-    return typeof(spread(parameters)[0]).shape if len(parameters) > 1 else typeof(parameters[0]).shape
+    return (
+        typeof(broadcast_operands(parameters)[0]).shape
+        if len(parameters) > 1
+        else typeof(parameters[0]).shape
+    )
 
 
 def index_dtype():

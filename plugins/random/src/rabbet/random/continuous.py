@@ -8,8 +8,8 @@ import math
 
 import numpy as np
 
-from rabbet import dtypes, lax
-from rabbet.extend.functions import fused, placeable
+from rabbet import config, dtypes, lax
+from rabbet.extend.functions import fused, obeys_out_sharding
 from rabbet.extend.transform import typeof
 from rabbet.random.arguments import broadcast, common_shape, dtype_of, operand, parameter, shape_of
 from rabbet.random.generator import above_zero, between, fine_unit, random_bits, unit
@@ -33,7 +33,7 @@ def after_minus_one(dtype):
     return -1.0 + epsilon(dtype) / 2
 
 
-@placeable
+@obeys_out_sharding
 def bits(key, shape=(), dtype=None, *, out_sharding=None):
     """Random bits: every value of an unsigned integer dtype, by default uint32, is equally likely."""
     return _bits(key, shape, dtype)
@@ -47,7 +47,7 @@ def _bits(key, shape, dtype):
     return random_bits(words_of(key, "bits"), shape, dtypes.itemsize_bits(found))
 
 
-@placeable
+@obeys_out_sharding
 def uniform(key, shape=(), dtype=None, minval=0.0, maxval=1.0, *, out_sharding=None):
     """Numbers spread evenly over [minval, maxval).
 
@@ -76,7 +76,7 @@ def _uniform(key, minval, maxval, shape, dtype):
     return between(unit(words_of(key, "uniform"), shape, dtype), low, high)
 
 
-@placeable
+@obeys_out_sharding
 @fused(static=("shape", "dtype"))
 def normal(key, shape=(), dtype=None, *, out_sharding=None):
     """Numbers of mean 0 and variance 1. With a complex dtype, real and imaginary part have variance 1/2
@@ -99,7 +99,7 @@ def gaussian(words, shape, dtype):
     return lax.mul(lax.erf_inv(between(floats, low, high)), SQRT_2)
 
 
-@placeable
+@obeys_out_sharding
 def truncated_normal(key, lower, upper, shape=None, dtype=None, *, out_sharding=None):
     """Normal numbers that lie between ``lower`` and ``upper``."""
     found = dtype_of(dtype, float, "f", "truncated_normal")
@@ -136,7 +136,7 @@ def next_towards(x, direction):
     return lax.select_n(lax.eq(x, direction), moved, x)
 
 
-@placeable
+@obeys_out_sharding
 @fused(static=("shape", "dtype"))
 def exponential(key, shape=(), dtype=None, *, out_sharding=None):
     """Waiting times with mean 1."""
@@ -149,24 +149,24 @@ def waiting_times(words, shape, dtype):
     return lax.neg(lax.log1p(lax.neg(unit(words, shape, dtype))))
 
 
-@placeable
+@obeys_out_sharding
 @fused(static=("shape", "dtype", "mode"))
 def gumbel(key, shape=(), dtype=None, mode=None, *, out_sharding=None):
     """The largest of many: numbers of distribution function exp(-exp(-x)).
 
     Args:
-      mode: ``"low"`` (default), or ``"high"`` for twice as many random bits, so that the far end of large
-        numbers is drawn well.
+      mode: ``"low"``, or ``"high"`` for twice as many random bits, so that the far end of large numbers is
+        drawn well; by default what ``config.high_dynamic_range_gumbel`` says.
     """
     dtype = dtype_of(dtype, float, "f", "gumbel")
     return gumbels(words_of(key, "gumbel"), shape_of(shape, "gumbel"), dtype, high_mode(mode, "gumbel"))
 
 
 def high_mode(mode, who):
-    """Whether ``mode`` is ``"high"``; None means ``"low"``."""
+    """Whether ``mode`` is ``"high"``; None means what ``config.high_dynamic_range_gumbel`` says."""
     if mode not in (None, "low", "high"):
         raise ValueError(f"{who}: mode is 'low' or 'high', got {mode!r}")
-    return mode == "high"
+    return config.high_dynamic_range_gumbel if mode is None else mode == "high"
 
 
 def gumbels(words, shape, dtype, high=False):
@@ -176,7 +176,7 @@ def gumbels(words, shape, dtype, high=False):
     return lax.neg(lax.log(lax.neg(lax.log(above_zero(words, shape, dtype, tiny(dtype))))))
 
 
-@placeable
+@obeys_out_sharding
 @fused(static=("shape", "dtype"))
 def laplace(key, shape=(), dtype=None, *, out_sharding=None):
     """Numbers of density exp(-|x|) / 2."""
@@ -187,7 +187,7 @@ def laplace(key, shape=(), dtype=None, *, out_sharding=None):
     return lax.mul(lax.sign(floats), lax.log1p(lax.neg(lax.abs(floats))))
 
 
-@placeable
+@obeys_out_sharding
 @fused(static=("shape", "dtype"))
 def logistic(key, shape=(), dtype=None, *, out_sharding=None):
     """Numbers of distribution function 1 / (1 + exp(-x))."""
@@ -197,7 +197,7 @@ def logistic(key, shape=(), dtype=None, *, out_sharding=None):
     return lax.sub(lax.log(floats), lax.log1p(lax.neg(floats)))
 
 
-@placeable
+@obeys_out_sharding
 @fused(static=("shape", "dtype"))
 def cauchy(key, shape=(), dtype=None, *, out_sharding=None):
     """Numbers of density 1 / (pi (1 + x**2))."""
@@ -207,7 +207,7 @@ def cauchy(key, shape=(), dtype=None, *, out_sharding=None):
     return lax.tan(lax.mul(lax.sub(floats, 0.5), math.pi))
 
 
-@placeable
+@obeys_out_sharding
 @fused(static=("shape", "dtype"))
 def maxwell(key, shape=(), dtype=None, *, out_sharding=None):
     """The lengths of vectors of three normal numbers."""
@@ -217,7 +217,7 @@ def maxwell(key, shape=(), dtype=None, *, out_sharding=None):
     return lax.sqrt(lax.reduce_sum(lax.mul(vectors, vectors), (len(shape),)))
 
 
-@placeable
+@obeys_out_sharding
 def lognormal(key, sigma=1.0, shape=None, dtype=None, *, out_sharding=None):
     """Numbers whose logarithm is normal with standard deviation ``sigma``."""
     found = dtype_of(dtype, float, "f", "lognormal")
@@ -232,7 +232,7 @@ def _lognormal(key, sigma, shape, dtype):
     return lax.exp(lax.mul(gaussian(words_of(key, "lognormal"), shape, dtype), sigma))
 
 
-@placeable
+@obeys_out_sharding
 def pareto(key, b, shape=None, dtype=None, *, out_sharding=None):
     """Numbers from 1 on of distribution function 1 - x**-b."""
     found = dtype_of(dtype, float, "f", "pareto")
@@ -247,7 +247,7 @@ def _pareto(key, b, shape, dtype):
     return lax.exp(lax.div(times, broadcast(b, shape, "pareto", "b")))
 
 
-@placeable
+@obeys_out_sharding
 def rayleigh(key, scale, shape=None, dtype=None, *, out_sharding=None):
     """The lengths of vectors of two normal numbers of standard deviation ``scale``."""
     found = dtype_of(dtype, float, "f", "rayleigh")
@@ -280,7 +280,7 @@ def _weibull_min(key, scale, exponent, shape, dtype):
     return lax.mul(lax.pow(times, exponent), scale)
 
 
-@placeable
+@obeys_out_sharding
 def triangular(key, left, mode, right, shape=None, dtype=None, *, out_sharding=None):
     """Numbers between ``left`` and ``right`` whose density rises in a line up to ``mode`` and falls in a
     line after it.

@@ -3,7 +3,7 @@
 import numpy as np
 
 from rabbet import dtypes, lax
-from rabbet.extend.functions import fused, is_python_scalar, placeable
+from rabbet.extend.functions import fused, is_python_scalar, obeys_out_sharding
 from rabbet.extend.transform import typeof
 from rabbet.random.arguments import (
     broadcast,
@@ -22,7 +22,7 @@ from rabbet.random.keys import subkeys, words_of
 
 
 # ------------------------------------------------------------------------------------------------ randint
-@placeable
+@obeys_out_sharding
 def randint(key, shape, minval, maxval, dtype=None, *, out_sharding=None):
     """Integers spread evenly over [minval, maxval); where that is empty, ``minval``.
 
@@ -130,7 +130,7 @@ def evenly(words, shape, low, high, through):
 
 
 # --------------------------------------------------------------------------------------------- yes and no
-@placeable
+@obeys_out_sharding
 def bernoulli(key, p=0.5, shape=None, mode="low", *, out_sharding=None):
     """Booleans that are True with probability ``p``.
 
@@ -159,18 +159,22 @@ def _bernoulli(key, p, shape, mode):
     )
 
 
-@placeable
+@obeys_out_sharding
 @fused(static=("shape", "dtype"))
 def rademacher(key, shape=(), dtype=None, *, out_sharding=None):
     """-1 or 1, equally likely; ``dtype`` is that of a Python int unless another one is given."""
     shape = shape_of(shape, "rademacher")
-    dtype = dtype_of(dtype, int, "iufc", "rademacher")
+    return signs(words_of(key, "rademacher"), shape, dtype_of(dtype, int, "iufc", "rademacher"))
+
+
+def signs(words, shape, dtype):
+    """-1 or 1, equally likely."""
     drawn = np.dtype("float64") if index_dtype().itemsize == 8 else np.dtype("float32")
-    heads = lax.lt(unit(words_of(key, "rademacher"), shape, drawn), 0.5)
+    heads = lax.lt(unit(words, shape, drawn), 0.5)
     return lax.sub(lax.mul(lax.convert_element_type(heads, dtype), 2), 1)
 
 
-@placeable
+@obeys_out_sharding
 def geometric(key, p, shape=None, dtype=None, *, out_sharding=None):
     """How many trials it takes, from 1 on, until one of probability ``p`` succeeds."""
     found = dtype_of(dtype, int, "iu", "geometric")
@@ -190,7 +194,7 @@ def _geometric(key, p, shape, dtype):
 
 
 # --------------------------------------------------------------------------------------------- categories
-@placeable
+@obeys_out_sharding
 @fused(static=("axis", "shape", "replace", "mode"))
 def categorical(key, logits, axis=-1, shape=None, replace=True, mode=None, *, out_sharding=None):
     """Categories, drawn with probabilities proportional to ``exp(logits)``.

@@ -7,6 +7,7 @@ program.
 import numpy as np
 
 from rabbet import dtypes, lax
+from rabbet.random.generators import Source
 from rabbet.random.keys import blocks
 
 WIDTHS = (8, 16, 32, 64)
@@ -19,6 +20,8 @@ def unsigned(width):
 
 def random_bits(words, shape, width):
     """An array of ``width`` independent random bits each."""
+    if isinstance(words, Source):
+        return words.generator.random_bits(words.data, shape, width)
     first, second = blocks(words, shape)
     if width == 64:
         high, low = (lax.convert_element_type(w, np.uint64) for w in (first, second))

@@ -1,44 +1,70 @@
 """Keys: what makes random numbers reproducible, and how one key becomes many.
 
-A key is two words of 32 bits. As a *typed* key, from ``key``, it is one element of the dtype ``key<fry>``:
-an array of keys of shape S has shape S, moves through indexing, ``vmap`` and ``jit`` like numbers do, and
-cannot be mistaken for numbers. The older form, ``uint32[2]`` from ``PRNGKey``, is accepted wherever a key
-is.
+A key of the standard generator is two words of 32 bits. As a *typed* key, from ``key``, it is one element of
+the dtype ``key<fry>``: an array of keys of shape S has shape S, moves through indexing, ``vmap`` and ``jit``
+like numbers do, and cannot be mistaken for numbers. The older form, ``uint32[2]`` from ``PRNGKey``, is
+accepted wherever a key is.
 """
 
 import math
+import warnings
 
 import numpy as np
 
-from rabbet import dtypes, lax
-from rabbet.extend.dtype import ExtendedDType, from_physical, to_physical
-from rabbet.extend.functions import Array, fused, to_array
-from rabbet.extend.primitive import threefry2x32
+from rabbet import Array, config, dtypes, lax
+from rabbet.extend.dtype import ExtendedDType
+from rabbet.extend.functions import fused, stacklevel, to_array
+from rabbet.extend.primitive import from_physical, threefry2x32, to_physical
 from rabbet.extend.transform import is_tracer, typeof
 from rabbet.random.arguments import scalar, shape_of
+from rabbet.random.generators import THREEFRY, Generator, Source, compact_threefry, find_generator
 
-THREEFRY = "threefry2x32"
 WORD = np.dtype("uint32")
 
 
 class KeyDType(ExtendedDType):
-    """The dtype of typed keys of the Threefry-2x32 generator."""
+    """The dtype of typed keys of one generator."""
 
     type = dtypes.prng_key
-    impl = THREEFRY
 
-    def __init__(self):
-        super().__init__("key<fry>", WORD, (2,))
+    def __init__(self, generator=THREEFRY):
+        super().__init__(f"key<{generator.tag}>", WORD, generator.key_shape)
+        self.generator = generator
+        self.impl = generator.name
+
+    def __reduce__(self):
+        return KeyDType, (self.generator,)
 
 
 KEY = KeyDType()
 
 
+def default_generator():
+    """The generator of keys for which none is named: the setting ``default_prng_impl``, if there is one."""
+    return find_generator(getattr(config, "default_prng_impl", None) or THREEFRY.name)
+
+
 def key_dtype(impl_spec=None):
-    """The dtype of the typed keys of a generator; by default, and for now only, ``"threefry2x32"``."""
-    if impl_spec is None or impl_spec in (THREEFRY, KEY):
-        return KEY
-    raise ValueError(f"unknown generator {impl_spec!r}: rabbet.random has {THREEFRY!r}")
+    """The dtype of the typed keys of a generator.
+
+    Args:
+      impl_spec: its name, ``"threefry2x32"``, ``"rbg"``, ``"unsafe_rbg"`` or one that a package adds; a
+        ``Generator``; a dtype of keys; None: the standard one.
+
+    Raises:
+      ValueError: if there is no such generator. TypeError: for something else.
+    """
+    if isinstance(impl_spec, KeyDType):
+        return impl_spec
+    if impl_spec is None:
+        generator = default_generator()
+    elif isinstance(impl_spec, Generator):
+        generator = impl_spec
+    elif isinstance(impl_spec, str):
+        generator = find_generator(impl_spec)
+    else:
+        raise TypeError(f"a generator is named by a text, a Generator or a dtype of keys, got {impl_spec!r}")
+    return KEY if generator == THREEFRY else KeyDType(generator)
 
 
 # -------------------------------------------------------------------------------------------- making keys
@@ -49,17 +75,30 @@ def key(seed, *, impl=None, dtype=None):
       seed: an int from -2**63 up to 2**64 - 1, a NumPy integer, or an integer array without dimensions. As
         everywhere, a Python int counts 32 bits, so that seeds which differ by a multiple of 2**32 give the
         same key; with ``config.enable_x64``, and for 64-bit arrays, all 64 bits count.
-      impl: the generator, ``"threefry2x32"``.
+      impl: the generator: ``"threefry2x32"``, the standard one, gives the same bits everywhere. ``"rbg"``
+        asks the compiler for bits and ``"unsafe_rbg"`` also for new keys: quicker on accelerators, and other
+        bits on each platform. See ``key_dtype`` for more.
       dtype: the same, as the dtype of a key.
 
     Returns:
-      a key: an array without dimensions of dtype ``key<fry>``.
+      a key: an array without dimensions of dtype ``key<fry>``, or that of the generator.
 
     Raises:
       TypeError: if the seed is no integer, or an array with dimensions. OverflowError: if it is too large.
       ValueError: if both ``impl`` and ``dtype`` are given, or there is no such generator.
     """
-    return from_physical(seed_words(seed, "key"), dtype=chosen_dtype(impl, dtype, "key"))
+    chosen = chosen_dtype(impl, dtype, "key")
+    return from_physical(seeded(seed_words(seed, "key"), chosen), dtype=chosen)
+
+
+def seeded(words, dtype):
+    """The bits of a key from the words of a seed."""
+    return words if dtype is KEY else _seeded(words, dtype)
+
+
+@fused(static=("dtype",))
+def _seeded(words, dtype):
+    return dtype.generator.seed(lax.convert_element_type(words, WORD))
 
 
 def chosen_dtype(impl, dtype, who):
@@ -70,14 +109,19 @@ def chosen_dtype(impl, dtype, who):
 
 
 def PRNGKey(seed, *, impl=None):
-    """A key in the older form, ``uint32[2]``; the same bits as ``key(seed)`` has."""
-    key_dtype(impl)
-    words = seed_words(seed, "PRNGKey")
+    """A key in the older form, ``uint32[2]``, or ``uint32[4]`` for ``"rbg"``; the same bits as ``key(seed)``
+    has. With ``config.enable_custom_prng`` it is ``key(seed)``.
+    """
+    if config.enable_custom_prng:
+        return key(seed, impl=impl)
+    words = seeded(seed_words(seed, "PRNGKey"), key_dtype(impl))
     return to_array(words) if isinstance(words, np.ndarray) else words
 
 
 def seed_words(seed, who):
     """The two words of a key, the high one first, as an array (of NumPy, if the seed is a plain number)."""
+    if config.random_seed_offset:
+        seed = seed + config.random_seed_offset
     if isinstance(seed, (int, np.integer)):
         narrow = not isinstance(seed, int) and seed.dtype.itemsize < 8
         return host_words(int(seed), wide=dtypes.wide_scalars() and not narrow, who=who)
@@ -115,14 +159,14 @@ def _seed_words(seed):
 # -------------------------------------------------------------------------------------- between the forms
 def wrap_key_data(key_bits_array, *, impl=None, dtype=None):
     """Typed keys from their bits: ``uint32[..., 2]`` to keys of shape ``[...]``. ``impl`` and ``dtype`` are
-    those of ``key``.
+    those of ``key``; the last dimensions are those of the generator.
     """
     dtype = chosen_dtype(impl, dtype, "wrap_key_data")
-    aval = _aval(
-        key_bits_array, f"wrap_key_data takes an array uint32[..., 2], got {type(key_bits_array).__name__}"
-    )
-    if aval.dtype != WORD or aval.shape[-1:] != (2,):
-        raise TypeError(f"wrap_key_data takes an array uint32[..., 2], got {aval.str_short()}")
+    own = dtype.physical_shape
+    wanted = f"an array uint32[..., {', '.join(map(str, own))}]"
+    aval = _aval(key_bits_array, f"wrap_key_data takes {wanted}, got {type(key_bits_array).__name__}")
+    if aval.dtype != WORD or aval.shape[aval.ndim - len(own) :] != own or aval.ndim < len(own):
+        raise TypeError(f"wrap_key_data takes {wanted}, got {aval.str_short()}")
     return from_physical(key_bits_array, dtype=dtype)
 
 
@@ -136,9 +180,10 @@ def key_data(keys):
 
 def key_impl(keys):
     """The name of the generator that keys, of either form, belong to."""
-    if not is_typed(keys):
-        check_words(keys, "key_impl")
-    return THREEFRY
+    if is_typed(keys):
+        return keys.dtype.impl
+    check_words(keys, "key_impl")
+    return default_generator().name
 
 
 def clone(key):
@@ -157,7 +202,8 @@ def check_words(keys, who):
     """Refuse what is no array of keys in the older form."""
     advice = "make one with rabbet.random.key(seed)"
     aval = _aval(keys, f"{who} needs a key, got {type(keys).__name__}: {advice}")
-    if aval.dtype != WORD or aval.shape[-1:] != (2,):
+    own = default_generator().key_shape
+    if aval.dtype != WORD or aval.ndim < len(own) or aval.shape[aval.ndim - len(own) :] != own:
         raise TypeError(f"{who} needs a key, got an array {aval.str_short()}: {advice}")
 
 
@@ -169,22 +215,36 @@ def _aval(x, message):
 
 # ----------------------------------------------------------------------------------------- words of a key
 def words_of(key, who):
-    """The two words of a single key, as scalars.
+    """What a single key draws from: its two words, as scalars, or a ``Source`` for another generator.
 
     Raises:
       TypeError: if ``key`` is none. ValueError: if it is an array of them.
     """
     if is_typed(key):
+        generator = key.dtype.generator
         key = to_physical(key)
     else:
         check_words(key, who)
+        legacy(who)
+        generator = default_generator()
     shape = typeof(key).shape
-    if len(shape) != 1:
+    rank = len(generator.key_shape)
+    if len(shape) != rank:
         raise ValueError(
-            f"{who} takes a single key, got an array of them of the shape {shape[:-1]}: map over it "
-            "with rabbet.vmap"
+            f"{who} takes a single key, got an array of them of the shape {shape[: len(shape) - rank]}: map "
+            "over it with rabbet.vmap"
         )
-    return unpack(key)
+    return unpack(key) if generator == THREEFRY else Source(generator, key)
+
+
+def legacy(who):
+    """What ``config.legacy_prng_key`` says of a key that is an array of numbers."""
+    if config.legacy_prng_key == "allow":
+        return
+    message = f"{who} got a key that is an array of numbers; make keys with rabbet.random.key(seed)"
+    if config.legacy_prng_key == "error":
+        raise ValueError(f"{message}, or set config.legacy_prng_key to 'allow'")
+    warnings.warn(message, stacklevel=stacklevel())
 
 
 def unpack(vector):
@@ -204,21 +264,65 @@ def counters(shape):
     return high, lax.convert_element_type(position, WORD)
 
 
+class Compact(list):
+    """Two words of a key whose bits a small loop computes: for samplers with many draws, whose programs would
+    take long to compile with all of Threefry's rounds written out for each.
+    """
+
+
 def blocks(words, shape):
     """Two words of random bits for each element of an array: the generator at its position."""
+    if isinstance(words, Compact):
+        return compact_threefry(*words, *counters(shape))
     return threefry2x32(*words, *counters(shape))
 
 
 def subkeys(words, count):
-    """The words of ``count`` new keys."""
+    """The words, or sources, of ``count`` new keys."""
+    if isinstance(words, Source):
+        data = words.generator.split(words.data, (count,))
+        return [Source(words.generator, lax.index_in_dim(data, i, keepdims=False)) for i in range(count)]
     first, second = blocks(words, (count,))
-    return list(zip(unpack(first), unpack(second)))
+    made = Compact if isinstance(words, Compact) else tuple
+    return [made(pair) for pair in zip(unpack(first), unpack(second))]
 
 
 def like(key, pair):
     """New keys in the form that ``key`` has, from their first and their second words."""
-    data = lax.stack(pair, axis=typeof(pair[0]).ndim)
+    return form_of(key, lax.stack(pair, axis=typeof(pair[0]).ndim))
+
+
+def form_of(key, data):
+    """The bits of keys in the form that ``key`` has."""
     return from_physical(data, dtype=key.dtype) if is_typed(key) else data
+
+
+# ------------------------------------------------------------------------------------------ keys in programs
+def generator_of(words):
+    """The generator that words, or a source, belong to."""
+    return words.generator if isinstance(words, Source) else THREEFRY
+
+
+def leaves_of(words):
+    """The arrays of a key: what a loop carries, and what is mapped over."""
+    return (words.data,) if isinstance(words, Source) else tuple(words)
+
+
+def with_leaves(generator, leaves):
+    """The key of a generator that has these arrays."""
+    return Compact(leaves) if generator == THREEFRY else Source(generator, *leaves)
+
+
+def compact(words):
+    """The key for a sampler with many draws."""
+    return words if isinstance(words, Source) else Compact(words)
+
+
+def many_leaves(words, count):
+    """The arrays of ``count`` new keys, with a dimension in front."""
+    if isinstance(words, Source):
+        return (words.generator.split(words.data, (count,)),)
+    return tuple(blocks(words, (count,)))
 
 
 # ------------------------------------------------------------------------------------ new keys from a key
@@ -233,7 +337,10 @@ def split(key, num=2):
     Returns:
       an array of keys of shape ``(num,)`` or ``num``, in the form that ``key`` has.
     """
-    return like(key, blocks(words_of(key, "split"), shape_of(num, "split")))
+    words, shape = words_of(key, "split"), shape_of(num, "split")
+    if isinstance(words, Source):
+        return form_of(key, words.generator.split(words.data, shape))
+    return like(key, blocks(words, shape))
 
 
 def fold_in(key, data):
@@ -262,10 +369,14 @@ def _fold_in(key, data):
             f"fold_in takes one integer, got {aval.str_short()}; for many keys use vmap(fold_in, "
             "in_axes=(None, 0))(key, numbers)"
         )
-    return like(key, threefry2x32(*words, scalar(0, WORD), lax.convert_element_type(data, WORD)))
+    data = lax.convert_element_type(data, WORD)
+    if isinstance(words, Source):
+        return form_of(key, words.generator.fold_in(words.data, data))
+    return like(key, threefry2x32(*words, scalar(0, WORD), data))
 
 
 __all__ = [
-    "KEY", "KeyDType", "PRNGKey", "blocks", "clone", "fold_in", "key", "key_data", "key_dtype",
-    "key_impl", "split", "subkeys", "words_of", "wrap_key_data",
+    "KEY", "KeyDType", "PRNGKey", "blocks", "clone", "compact", "fold_in", "generator_of", "key", "key_data",
+    "key_dtype", "key_impl", "leaves_of", "many_leaves", "split", "subkeys", "with_leaves",
+    "words_of", "wrap_key_data",
 ]  # fmt: skip

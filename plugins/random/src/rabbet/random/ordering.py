@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from rabbet import dtypes, lax
-from rabbet.extend.functions import fused, placeable
+from rabbet.extend.functions import fused, obeys_out_sharding
 from rabbet.extend.transform import typeof
 from rabbet.random.arguments import index_dtype, scalar, shape_of
 from rabbet.random.continuous import gumbels, high_mode
@@ -21,7 +21,7 @@ def axis_of(axis, ndim, who):
 
 
 # -------------------------------------------------------------------------------------------- permutation
-@placeable
+@obeys_out_sharding
 def permutation(key, x, axis=0, independent=False, *, out_sharding=None):
     """An array in random order, or the numbers from 0 on.
 

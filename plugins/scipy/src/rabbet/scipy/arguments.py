@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from rabbet import Array, dtypes, lax
-from rabbet.extend.functions import cast, fused, is_array_like, is_python_scalar, spread
+from rabbet.extend.functions import broadcast_operands, cast_operand, fused, is_array_like, is_python_scalar
 from rabbet.extend.transform import Tracer, typeof
 
 if TYPE_CHECKING:  # an array's operators are given to its class when it is made, which checkers cannot see
@@ -55,17 +55,17 @@ def inexact(name, *values):
     """The values as arrays of one float or complex dtype and one shape. Raises: TypeError, as
     ``one_dtype``.
     """
-    return spread(one_dtype(name, *values, kinds="fc"))
+    return broadcast_operands(one_dtype(name, *values, kinds="fc"))
 
 
 def real(name, *values):
     """The values as arrays of one float dtype and one shape. Raises: TypeError, as ``one_dtype``."""
-    return spread(one_dtype(name, *values))
+    return broadcast_operands(one_dtype(name, *values))
 
 
 def as_array(x, dtype, weak=False):
     """One value as an array of a dtype."""
-    x = cast(x, typeof(x), dtype, weak)
+    x = cast_operand(x, typeof(x), dtype, weak)
     if is_python_scalar(x) or not hasattr(x, "aval"):
         return lax.convert_element_type(x, dtypes.scalar_type_of(dtype) if weak else dtype)
     return x

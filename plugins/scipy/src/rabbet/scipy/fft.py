@@ -6,7 +6,7 @@ import numpy as np
 
 import rabbet.numpy as rnp
 from rabbet import Array, dtypes, lax
-from rabbet.extend.functions import fold_public, fused
+from rabbet.extend.functions import fused, public_module
 from rabbet.scipy.inputs import array, axis_of, complex_dtype, is_complex, one_of
 
 NORMS = (None, "backward", "ortho", "forward")
@@ -220,4 +220,4 @@ def idctn(
 
 __all__ = ["dct", "dctn", "idct", "idctn"]
 
-fold_public(globals())
+public_module(globals())

@@ -2,7 +2,7 @@
 
 import rabbet.numpy as rnp
 from rabbet import Array
-from rabbet.extend.functions import fold_public
+from rabbet.extend.functions import public_module
 
 
 def trapezoid(y: Array, x: Array | None = None, dx: float = 1.0, axis: int = -1) -> Array:
@@ -27,4 +27,4 @@ def trapezoid(y: Array, x: Array | None = None, dx: float = 1.0, axis: int = -1)
 
 __all__ = ["trapezoid"]
 
-fold_public(globals())
+public_module(globals())

@@ -4,7 +4,7 @@ import numpy as np
 
 from rabbet import dtypes
 from rabbet.extend.backend import compile_program, lower_program
-from rabbet.extend.passes import check, open_consts, stage
+from rabbet.extend.passes import check, consts_as_inputs, stage
 from rabbet.extend.transform import typeof
 from rabbet.testing import kinds, laws
 from rabbet.testing.draws import device_array
@@ -120,7 +120,7 @@ def check_laws(row, names, system=CORE, dtype=None, seed=0, staged=True):
 def evaluated(fn, args, label):
     """Run ``fn``, which returns a list of arrays, as one program, checked against the grammar of programs."""
     closed = check(stage(fn, [typeof(a) for a in args], "laws"))
-    lowering = lower_program(open_consts(closed), name=f"laws of {label}")
+    lowering = lower_program(consts_as_inputs(closed), name=f"laws of {label}")
     run = compile_program(lowering, options=COMPILE_FAST).runner(False)
     return run([*closed.consts, *args])
 

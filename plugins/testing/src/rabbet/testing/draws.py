@@ -63,6 +63,11 @@ def device_array(host):
     return to_array(host, dtype=host.dtype)
 
 
+def floats(*values):
+    """A float32 array of the numbers given."""
+    return device_array(np.array(values, np.float32))
+
+
 class Matrices(NamedTuple):
     """Square matrices to be drawn: random ones plus ``n`` times the identity, which are well-conditioned.
 

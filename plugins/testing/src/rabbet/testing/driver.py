@@ -6,19 +6,21 @@ They serve core's own tests, which have no plugins, and show how little a transf
 from collections.abc import Callable
 from typing import NamedTuple
 
-from rabbet.extend.passes import open_consts, stage
+from rabbet.extend.bodies import transpose_program
+from rabbet.extend.passes import consts_as_inputs, stage
 from rabbet.extend.primitive import (
-    batch,
-    call_of,
-    full_of,
+    Batched,
+    Dual,
+    Zero,
+    call_op,
+    full_of_type,
     instantiate,
     move_axis,
     new_axis,
-    transpose_program,
-    zero_for,
-)  # fmt: skip
-from rabbet.extend.primitive import jvp as jvp_table
-from rabbet.extend.transform import Batched, Dual, Interpreter, Zero, payload_of, run_traced, typeof
+    zero_tangent,
+)
+from rabbet.extend.transform import Interpreter, batch, payload_of, run_traced, typeof
+from rabbet.extend.transform import jvp as jvp_table
 
 
 class System(NamedTuple):
@@ -43,7 +45,7 @@ class Forward(Interpreter):
     table = jvp_table
 
     def lift(self, value):
-        return Dual(value, zero_for(typeof(value)))
+        return Dual(value, zero_tangent(typeof(value)))
 
     def type_of(self, dual):
         return typeof(dual.primal)
@@ -85,12 +87,12 @@ def vjp(fn, *primals):
     closed = stage(push, [typeof(x).strong() for x in primals], "push")
 
     def pull(cotangents):
-        jaxpr = open_consts(closed)
+        jaxpr = consts_as_inputs(closed)
         linear = (False,) * len(closed.consts) + (True,) * len(primals)
         results = transpose_program(jaxpr, linear, closed.consts, (True,) * len(jaxpr.outvars), cotangents)
         return tuple(
             [
-                full_of(typeof(x).strong(), 0) if ct is None else ct
+                full_of_type(typeof(x).strong(), 0) if ct is None else ct
                 for ct, x in zip(results, primals, strict=True)
             ]
         )
@@ -127,7 +129,7 @@ def jit(fn):
     def compiled(*args):
         closed = stage(fn, [typeof(x) for x in args])
         name = getattr(fn, "__name__", "compiled")
-        return tuple(call_of(open_consts(closed), name)(*closed.consts, *args))
+        return tuple(call_op(consts_as_inputs(closed), name)(*closed.consts, *args))
 
     return compiled
 

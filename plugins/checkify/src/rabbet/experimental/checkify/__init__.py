@@ -4,7 +4,7 @@
 against ``rabbet`` and ``rabbet.extend`` alone.
 """
 
-from rabbet.extend.functions import fold_public as _fold_public
+from rabbet.extend.functions import public_module as _public_module
 from rabbet.experimental.checkify.api import check, check_error, checkify, debug_check
 from rabbet.experimental.checkify.interpreter import Checked, Fault
 from rabbet.experimental.checkify.sites import (
@@ -24,4 +24,4 @@ from rabbet.experimental.checkify.sites import (
 )
 from rabbet.experimental.checkify.state import Error
 
-_fold_public(globals())
+_public_module(globals())

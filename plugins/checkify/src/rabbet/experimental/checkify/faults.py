@@ -5,14 +5,7 @@ import numpy as np
 from rabbet import dtypes, lax
 from rabbet.experimental.checkify.interpreter import Checked, Fault, rules
 from rabbet.experimental.checkify.sites import DivisionByZeroError, NaNError, OOBError
-from rabbet.extend.primitive import (
-    dynamic_slice_call,
-    dynamic_update_slice_call,
-    gather_call,
-    scatter_calls,
-    scatter_window_sizes,
-    sort_call,
-)
+from rabbet.extend import primitive
 from rabbet.extend.transform import typeof
 
 
@@ -28,7 +21,7 @@ def any_primitive(op, *values):
 
 
 @rules.kind("structural")
-@rules.primitive(lax.select_n, lax.max, lax.min, sort_call)
+@rules.primitive(lax.select_n, lax.max, lax.min, primitive.sort)
 def moved(op, *values):
     """What only moves elements makes no NaN."""
     return op(*values)
@@ -59,12 +52,12 @@ def divided(op, x, y):
 
 
 # --------------------------------------------------------------------------------------------------- indices
-@rules.primitive(dynamic_slice_call)
+@rules.primitive(primitive.dynamic_slice)
 def dynamic_slice(op, x, *starts):
     return Checked(op(x, *starts), box_outside(x, starts, op.params["slice_sizes"]))
 
 
-@rules.primitive(dynamic_update_slice_call)
+@rules.primitive(primitive.dynamic_update_slice)
 def dynamic_update_slice(op, x, update, *starts):
     return Checked(op(x, update, *starts), box_outside(x, starts, typeof(update).shape))
 
@@ -82,19 +75,22 @@ def box_outside(x, starts, sizes):
     return outside(x, rows, tuple(range(len(starts))), sizes)
 
 
-@rules.primitive(gather_call)
+@rules.primitive(primitive.gather)
 def gather(op, x, indices):
     numbers = op.params["dimension_numbers"]
     faults = outside(x, lambda: indices, numbers.start_index_map, op.params["slice_sizes"])
     return Checked(op(x, indices), faults)
 
 
-@rules.primitive(*scatter_calls())
+@rules.primitive(
+    primitive.scatter, primitive.scatter_add, primitive.scatter_sub, primitive.scatter_mul,
+    primitive.scatter_min, primitive.scatter_max,
+)  # fmt: skip
 def scatter(op, x, indices, updates):
     out = op(x, indices, updates)
     numbers = op.params["dimension_numbers"]
     aval = typeof(x)
-    sizes = scatter_window_sizes(numbers, aval.ndim, typeof(updates).shape)
+    sizes = numbers.window_sizes(aval.ndim, typeof(updates).shape)
     faults = outside(x, lambda: indices, numbers.scatter_dims_to_operand_dims, sizes)
     return Checked(out, (*faults, *nan_in(op, out)))
 

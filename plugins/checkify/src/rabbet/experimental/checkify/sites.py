@@ -11,7 +11,7 @@ import threading
 from typing import NamedTuple
 
 from rabbet.errors import RabbetError
-from rabbet.extend.functions import caller, position
+from rabbet.extend.functions import source_position
 from rabbet.extend.transform import context
 
 
@@ -104,4 +104,4 @@ def site_of(code):
 
 def where_in_words():
     """The user's line that asked for the operation that is running."""
-    return str(position(context.where or caller()))
+    return str(source_position(context.where))

@@ -13,8 +13,8 @@ import numpy as np
 from rabbet import lax, tree_util
 from rabbet.experimental.checkify import sites
 from rabbet.extend.bodies import HOLE
-from rabbet.extend.functions import as_weak, folded, traceable
-from rabbet.extend.primitive import ShapedArray, full_of
+from rabbet.extend.functions import array_or_tracer, folded, with_weak_type
+from rabbet.extend.primitive import ShapedArray, full_of_type
 from rabbet.extend.transform import typeof
 
 
@@ -85,7 +85,7 @@ def _listed(index):
 
 def none_yet():
     """The state at the start: no error happened, and none can."""
-    return Error(traceable(np.int32(0)))
+    return Error(array_or_tracer(np.int32(0)))
 
 
 def failed(pred_failed, site, values):
@@ -108,7 +108,7 @@ def key_of(values):
 
 def strong(value):
     """An array as a slot holds it: not weak, without a derivative."""
-    return lax.stop_gradient(as_weak(traceable(value), False))
+    return lax.stop_gradient(with_weak_type(array_or_tracer(value), False))
 
 
 # --------------------------------------------------------------------------- the place in a batch, as a slot
@@ -131,7 +131,7 @@ def first_of_batch(error):
         return error
     rank, size = len(shape), math.prod(shape)
     if not size:
-        return Error(traceable(np.int32(0)))
+        return Error(array_or_tracer(np.int32(0)))
     flat = lax.reshape(error.code, (size,))
     at = lax.argmax(lax.ne(flat, np.int32(0)), 0, np.int32)
 
@@ -174,8 +174,8 @@ def earlier(state, error):
 def nothing(key):
     """What a slot holds while no error needs it."""
     if is_mapped(key):
-        return (full_of(ShapedArray((key[1],), np.dtype("int32")), -1),)
-    return tuple([full_of(ShapedArray(shape, np.dtype(name)), 0) for shape, name in key])
+        return (full_of_type(ShapedArray((key[1],), np.dtype("int32")), -1),)
+    return tuple([full_of_type(ShapedArray(shape, np.dtype(name)), 0) for shape, name in key])
 
 
 def covering(a, b):

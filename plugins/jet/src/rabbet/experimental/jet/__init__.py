@@ -4,7 +4,7 @@
 ``rabbet.extend`` alone.
 """
 
-from rabbet.extend.functions import fold_public as _fold_public
+from rabbet.extend.functions import public_module as _public_module
 from rabbet.experimental.jet.api import jet
 
-_fold_public(globals())
+_public_module(globals())

@@ -7,18 +7,18 @@ from rabbet.experimental.jet import derived, laws, recurrences  # noqa: F401  (t
 from rabbet.experimental.jet.interpreter import Jet, Taylor, terms_of
 from rabbet.experimental.jet.recurrences import scaled
 from rabbet.extend.functions import (
-    as_weak,
-    converted,
+    array_or_tracer,
+    convert_leaves,
     describe_function,
+    describe_value,
     folded,
-    leaf_path,
     named_like,
     parameter_name,
-    shown,
-    traceable,
+    with_weak_type,
 )
-from rabbet.extend.primitive import full_of, tangent_aval
+from rabbet.extend.primitive import full_of_type, tangent_aval
 from rabbet.extend.transform import payload_of, run_traced, typeof
+from rabbet.tree import leaf_path
 from rabbet.tree_util import keystr
 
 
@@ -46,12 +46,12 @@ def jet(fun, primals, series, factorial_scaled=True):
       >>> value, (first, second) = jet(rnp.square, (3.0,), ([1.0, 0.0],))  # 9, 6 and 2
     """
     if not callable(fun):
-        raise TypeError(f"jet takes a function, got {shown(fun)}")
+        raise TypeError(f"jet takes a function, got {describe_value(fun)}")
     for name, given in (("primals", primals), ("series", series)):
         if not isinstance(given, (tuple, list)):
             raise TypeError(
                 f"jet of {describe_function(fun)}: {name} must be a tuple or list with one entry for each "
-                f"argument, got {shown(given)}"
+                f"argument, got {describe_value(given)}"
             )
     if len(primals) != len(series):
         raise ValueError(
@@ -65,7 +65,9 @@ def jet(fun, primals, series, factorial_scaled=True):
 def pushed_through(fun, primals, series, factorial_scaled):
     """``jet`` after a look at its arguments."""
     leaves, treedef = tree.flatten(primals)
-    leaves = converted(traceable, leaves, lambda i, x: f"{place(fun, treedef, i)} is no array: {shown(x)}")
+    leaves = convert_leaves(
+        array_or_tracer, leaves, lambda i, x: f"{place(fun, treedef, i)} is no array: {describe_value(x)}"
+    )
     lists = lists_of_terms(fun, primals, treedef, series)
     moving: list = []
     order = None
@@ -89,7 +91,7 @@ def pushed_through(fun, primals, series, factorial_scaled):
         each = iter(tracers)
         flat = [x if m is None else next(each) for x, m in zip(leaves, moving, strict=True)]
         outs, out_tree = tree.flatten(fun(*tree.unflatten(treedef, flat)))
-        return converted(traceable, outs, lambda i, x: not_returned(fun, out_tree, i, x))
+        return convert_leaves(array_or_tracer, outs, lambda i, x: not_returned(fun, out_tree, i, x))
 
     interpreter = Jet()
     outs = run_traced(interpreter, named_like(on_moving, fun), [m for m in moving if m is not None])
@@ -110,7 +112,7 @@ def not_returned(fun, out_tree, index, x):
     where = f" at {keystr(path)}" if path else ""
     return (
         f"jet of {describe_function(fun)}: the function must return arrays, it returned a leaf{where} "
-        f"of type {shown(x)}"
+        f"of type {describe_value(x)}"
     )
 
 
@@ -129,7 +131,7 @@ def lists_of_terms(fun, primals, treedef, series):
 def terms_like(x, terms, who):
     """The terms of one array, checked."""
     if not isinstance(terms, (tuple, list)):
-        raise TypeError(f"{who}: its series must be a list or tuple of terms, got {shown(terms)}")
+        raise TypeError(f"{who}: its series must be a list or tuple of terms, got {describe_value(terms)}")
     wanted = tangent_aval(typeof(x))
     return [term_like(t, wanted, f"{who}: term {k}") for k, t in enumerate(terms, 1)]
 
@@ -137,7 +139,7 @@ def terms_like(x, terms, who):
 def term_like(t, wanted, who):
     """One term, checked: an array of the type ``wanted``, or a number for a scalar."""
     if getattr(t, "dtype", None) != dtypes.float0:
-        (t,) = converted(traceable, [t], lambda _, t: f"{who} is no array: {shown(t)}")
+        (t,) = convert_leaves(array_or_tracer, [t], lambda _, t: f"{who} is no array: {describe_value(t)}")
     have = typeof(t)
     if have.shape != wanted.shape:
         raise ValueError(f"{who} must have the type {wanted.str_short()}, got {have.str_short()}")
@@ -168,6 +170,6 @@ def as_given(y, order, factorial_scaled):
     """The terms of an output as users see them: weak where the output is, float0 for integers."""
     aval = typeof(y.primal)
     if not is_inexact(y.primal):
-        return [full_of(tangent_aval(aval), 0)] * order
+        return [full_of_type(tangent_aval(aval), 0)] * order
     terms = rescaled(y.terms, factorial_scaled) if y.terms else terms_of(y, order)
-    return [as_weak(traceable(t), aval.weak_type) for t in terms]
+    return [with_weak_type(array_or_tracer(t), aval.weak_type) for t in terms]

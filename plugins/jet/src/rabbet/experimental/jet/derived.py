@@ -16,8 +16,8 @@ from rabbet.experimental.jet.interpreter import Jet, Taylor, order_of, rules, te
 from rabbet.experimental.jet.recurrences import scaled
 from rabbet.extend.functions import on_clear_caches
 from rabbet.extend.passes import Jaxpr, Var, evaluate, stage
-from rabbet.extend.primitive import Op, instantiate, jvp, tangent_aval, zero_for
-from rabbet.extend.transform import Dual, Interpreter, Zero, run, typeof
+from rabbet.extend.primitive import Dual, Op, Zero, instantiate, tangent_aval, zero_tangent
+from rabbet.extend.transform import Interpreter, jvp, run, typeof
 
 
 class Derivative(NamedTuple):
@@ -149,7 +149,7 @@ def derivative_of(op, avals, moving):
     def program(*values):
         operands, results, tangents = values[:n], values[n : n + m], iter(values[n + m :])
         duals = [
-            Dual(x, next(tangents) if moves else zero_for(aval))
+            Dual(x, next(tangents) if moves else zero_tangent(aval))
             for x, aval, moves in zip(operands, avals, moving, strict=True)
         ]
         outs = forward(op, duals, operands, results)
@@ -190,7 +190,7 @@ class Forward(Interpreter):
     lifts_typed = False
 
     def lift(self, value):
-        return Dual(value, zero_for(typeof(value)))
+        return Dual(value, zero_tangent(typeof(value)))
 
     def type_of(self, dual):
         return typeof(dual.primal)

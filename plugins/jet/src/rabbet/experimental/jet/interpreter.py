@@ -8,7 +8,7 @@ the payload's structure, and so it costs nothing.
 
 from typing import Any, NamedTuple
 
-from rabbet.extend.primitive import full_of, tangent_aval
+from rabbet.extend.primitive import full_of_type, tangent_aval
 from rabbet.extend.transform import Interpreter, RuleTable, typeof
 
 
@@ -68,4 +68,4 @@ def terms_of(taylor, order):
 
 def nothing(primal):
     """The coefficient zero of a value like ``primal``."""
-    return full_of(tangent_aval(typeof(primal)), 0)
+    return full_of_type(tangent_aval(typeof(primal)), 0)

@@ -5,7 +5,7 @@ floats. The module is imported when ``rabbet.numpy.linalg`` is first used.
 """
 # ruff: noqa: F403 - each module says in __all__ what it gives
 
-from rabbet.extend.functions import fold_public as _fold_public
+from rabbet.extend.functions import public_module as _public_module
 from rabbet.numpy.linalg.decompositions import *
 from rabbet.numpy.linalg.determinants import *
 from rabbet.numpy.linalg.inverses import *
@@ -13,4 +13,4 @@ from rabbet.numpy.linalg.norms import *
 from rabbet.numpy.linalg.products import *
 from rabbet.numpy.linalg.systems import *
 
-_fold_public(globals())
+_public_module(globals())

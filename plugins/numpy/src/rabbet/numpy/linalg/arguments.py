@@ -1,7 +1,7 @@
 """What the functions of this module accept."""
 
 from rabbet import dtypes
-from rabbet.extend.primitive import matrices
+from rabbet.lax.linalg import matrices
 from rabbet.numpy.reductions import converted
 from rabbet.numpy.shaping import array_of
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from rabbet import Array, lax
 from rabbet.extend.functions import fused
-from rabbet.extend.primitive import matrices
+from rabbet.lax.linalg import matrices
 from rabbet.numpy.linalg.arguments import matrix, one_of, square
 from rabbet.numpy.rearranging import flip
 

@@ -4,8 +4,8 @@ singular values are equal, and this one does.
 
 from rabbet import dtypes, lax
 from rabbet.extend.functions import fused
-from rabbet.extend.primitive import Primitive, matrices, move_axis
-from rabbet.extend.transform import Batched, Dual
+from rabbet.extend.primitive import Batched, Dual, Primitive, move_axis
+from rabbet.lax.linalg import matrices
 from rabbet.numpy.linalg.arguments import largest_size, matrix
 
 

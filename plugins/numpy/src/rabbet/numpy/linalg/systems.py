@@ -4,7 +4,7 @@ from math import prod
 
 from rabbet import dtypes, lax
 from rabbet.extend.functions import fused
-from rabbet.extend.primitive import matrices
+from rabbet.lax.linalg import matrices
 from rabbet.numpy.arguments import axes_of
 from rabbet.numpy.linalg.arguments import inexact, largest_size, matrix, square
 from rabbet.numpy.matrices import eye

@@ -2,7 +2,7 @@
 
 import rabbet.numpy as rnp
 from rabbet import Array
-from rabbet.extend.functions import fold_public, fused
+from rabbet.extend.functions import fused, public_module
 from rabbet.scipy.inputs import inexact, where
 
 
@@ -48,4 +48,4 @@ def vq(obs: Array, code_book: Array, check_finite: bool = True) -> tuple[Array, 
 
 __all__ = ["vq"]
 
-fold_public(globals())
+public_module(globals())

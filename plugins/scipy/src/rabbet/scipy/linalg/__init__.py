@@ -7,7 +7,7 @@ arrays do not change, and what is not finite gives results that are not.
 
 # ruff: noqa: F403 - each module says in __all__ what it gives
 
-from rabbet.extend.functions import fold_public as _fold_public
+from rabbet.extend.functions import public_module as _public_module
 from rabbet.scipy.linalg.decompositions import *
 from rabbet.scipy.linalg.eigenvalues import *
 from rabbet.scipy.linalg.exponential import *
@@ -18,4 +18,4 @@ from rabbet.scipy.linalg.structured import *
 from rabbet.scipy.linalg.sylvester import *
 from rabbet.scipy.linalg.systems import *
 
-_fold_public(globals())
+_public_module(globals())

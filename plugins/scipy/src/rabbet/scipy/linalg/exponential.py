@@ -8,8 +8,7 @@ import numpy as np
 import rabbet.numpy as rnp
 from rabbet import Array, lax
 from rabbet.extend.functions import fused
-from rabbet.extend.primitive import Primitive, move_axis
-from rabbet.extend.transform import Batched, Dual, Zero
+from rabbet.extend.primitive import Batched, Dual, Primitive, Zero, move_axis
 from rabbet.scipy.inputs import inexact as in_one_dtype
 from rabbet.scipy.inputs import real_dtype, where
 from rabbet.scipy.linalg.matrices import batches, identity_like, norm1, product, square, transposed, wide

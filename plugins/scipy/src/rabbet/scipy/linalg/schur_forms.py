@@ -3,8 +3,7 @@
 import rabbet.numpy as rnp
 from rabbet import Array, lax
 from rabbet.extend.functions import fused
-from rabbet.extend.primitive import Primitive, move_axis
-from rabbet.extend.transform import Batched, Dual
+from rabbet.extend.primitive import Batched, Dual, Primitive, move_axis
 from rabbet.scipy.inputs import complex_dtype, is_complex, one_of, where
 from rabbet.scipy.linalg.matrices import adjoint, batches, diagonal, product, square, wide
 

@@ -1,8 +1,8 @@
 """Minimization: the field's ``jax.scipy.optimize``."""
 
-from rabbet.extend.functions import fold_public as _fold_public
+from rabbet.extend.functions import public_module as _public_module
 from rabbet.scipy.optimize.minimizing import OptimizeResults, minimize
 
 __all__ = ["OptimizeResults", "minimize"]
 
-_fold_public(globals())
+_public_module(globals())

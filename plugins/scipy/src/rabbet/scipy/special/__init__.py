@@ -7,11 +7,11 @@ docs/scipy.md."""
 
 # ruff: noqa: F403 - each module says in __all__ what it gives
 
-from rabbet.extend.functions import fold_public as _fold_public
+from rabbet.extend.functions import public_module as _public_module
 from rabbet.scipy.special.elementary import *
 from rabbet.scipy.special.error_functions import *
 from rabbet.scipy.special.gamma import *
 from rabbet.scipy.special.integrals import *
 from rabbet.scipy.special.others import *
 
-_fold_public(globals())
+_public_module(globals())

@@ -14,8 +14,8 @@ import numpy as np
 import rabbet as rb
 import rabbet.numpy as rnp
 from rabbet import dtypes, lax
-from rabbet.extend.primitive import Primitive, ShapedArray, zero_for
-from rabbet.extend.transform import Dual, Zero, typeof
+from rabbet.extend.primitive import Dual, Primitive, ShapedArray, Zero, zero_tangent
+from rabbet.extend.transform import typeof
 
 SINGLE = np.dtype("float32")
 
@@ -121,7 +121,7 @@ def chain_rule(op, name, operands, slopes, duals):
             )
         term = lax.mul(x.tangent, widened(slope, [*primals, out]))
         tangent = term if tangent is None else lax.add(tangent, term)
-    return Dual(out, zero_for(typeof(out)) if tangent is None else tangent)
+    return Dual(out, zero_tangent(typeof(out)) if tangent is None else tangent)
 
 
 def widened(function, args):

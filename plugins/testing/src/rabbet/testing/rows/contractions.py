@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rabbet.primitives import contractions as family
+from rabbet.extend import primitive as family
 from rabbet.testing.draws import some
 from rabbet.testing.table import Row
 

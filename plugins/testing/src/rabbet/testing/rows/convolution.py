@@ -2,11 +2,21 @@
 
 import numpy as np
 
-from rabbet.primitives import convolution as family
-from rabbet.primitives.convolution import ConvDimensionNumbers
-from rabbet.primitives.windows import out_size
+from rabbet.extend import primitive as family
+from rabbet.lax import ConvDimensionNumbers
 from rabbet.testing.draws import some
 from rabbet.testing.table import Row
+
+
+def out_size(n, size, stride, padding, base_dilation, dilation):
+    """How many places a window of ``size`` elements has along a dimension of ``n``."""
+    room = spread(n, base_dilation) + sum(padding) - spread(size, dilation)
+    return room // stride + 1 if room >= 0 else 0
+
+
+def spread(n, dilation):
+    """The extent of ``n`` elements that lie ``dilation`` apart."""
+    return (n - 1) * dilation + 1 if n else 0
 
 
 def convolved(x, w, params):

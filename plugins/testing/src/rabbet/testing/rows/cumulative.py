@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rabbet.primitives import cumulative as family
+from rabbet.extend import primitive as family
 from rabbet.testing.draws import among, some
 from rabbet.testing.table import FLOATS, NUMBERS, REALS, Row
 

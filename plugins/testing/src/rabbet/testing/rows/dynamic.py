@@ -1,6 +1,6 @@
 """Rows of ``primitives/dynamic.py``."""
 
-from rabbet.primitives import dynamic as family
+from rabbet.extend import primitive as family
 from rabbet.testing.draws import among, some
 from rabbet.testing.table import Row
 

@@ -2,12 +2,23 @@
 
 import numpy as np
 
-from rabbet.primitives import gather as family
-from rabbet.primitives.gather import CLIP, FILL_OR_DROP, PROMISE_IN_BOUNDS, GatherDimensionNumbers
+from rabbet.extend import primitive as family
+from rabbet.lax import GatherDimensionNumbers, GatherScatterMode
 from rabbet.testing.draws import among, some
 from rabbet.testing.table import Row
 
+CLIP, FILL_OR_DROP, PROMISE_IN_BOUNDS = GatherScatterMode
+
 DTYPES = ("float32", "complex64", "bool")
+
+
+def default_fill(dtype):
+    """What is read outside: NaN, for integers the smallest (signed) or largest (unsigned) value, True."""
+    if dtype.kind in "fcV":
+        return np.nan
+    if dtype.kind == "b":
+        return True
+    return np.iinfo(dtype).min if dtype.kind == "i" else np.iinfo(dtype).max
 
 
 def windows(shape, indices, index_map, sizes, batching=((), ())):
@@ -50,7 +61,7 @@ def row(note, numbers, sizes, shape, positions, indices_shape, *, mode=CLIP, fil
     }  # fmt: skip
 
     def reference(x, indices):
-        shown = fill if fill is not None else family.default_fill(x.dtype) if mode is FILL_OR_DROP else 0
+        shown = fill if fill is not None else default_fill(x.dtype) if mode is FILL_OR_DROP else 0
         return gathered(x, indices, numbers, sizes, mode, shown)
 
     inputs = (some(*shape), among(positions, *indices_shape, dtype="int32"))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rabbet.primitives import logic as family
+from rabbet.extend import primitive as family
 from rabbet.testing.draws import among, between, scalar, some
 from rabbet.testing.table import ANY, BITS, FLOATS, INTEGERS, REALS, Row
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from rabbet.primitives import powers as family
+from rabbet.extend import primitive as family
 from rabbet.testing.draws import among, between, scalar, some
 from rabbet.testing.table import FLOATS, INEXACT, NUMBERS, Row
 

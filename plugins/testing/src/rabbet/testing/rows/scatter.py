@@ -2,12 +2,13 @@
 
 import numpy as np
 
-from rabbet.primitives import scatter as family
-from rabbet.primitives.gather import CLIP, FILL_OR_DROP
-from rabbet.primitives.scatter import ScatterDimensionNumbers, window_sizes
+from rabbet.extend import primitive as family
+from rabbet.lax import GatherScatterMode, ScatterDimensionNumbers
 from rabbet.testing.draws import among, some
 from rabbet.testing.rows.gather import box, windows
 from rabbet.testing.table import Row
+
+CLIP, FILL_OR_DROP = GatherScatterMode.CLIP, GatherScatterMode.FILL_OR_DROP
 
 MOVES = ("float32", "complex64", "bool")
 SUMS = ("float32", "int32")
@@ -17,7 +18,7 @@ ORDERED = ("float32", "uint8")
 def scattered(combine, x, indices, updates, numbers, mode):
     """What a scatter computes, one window after the other."""
     out = x.copy()
-    sizes = window_sizes(numbers, x.ndim, updates.shape)
+    sizes = numbers.window_sizes(x.ndim, updates.shape)
     batching = (numbers.operand_batching_dims, numbers.scatter_indices_batching_dims)
     # The window's dimensions last.
     updates = np.moveaxis(updates, numbers.update_window_dims, range(indices.ndim - 1, updates.ndim))

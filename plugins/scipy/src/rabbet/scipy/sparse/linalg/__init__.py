@@ -4,10 +4,10 @@ Arguments and results may be trees of arrays. Derivatives are those of the solut
 with the same method (``lax.custom_linear_solve``), and not those of the steps that led to it.
 """
 
-from rabbet.extend.functions import fold_public as _fold_public
+from rabbet.extend.functions import public_module as _public_module
 from rabbet.scipy.sparse.linalg.gmres import gmres
 from rabbet.scipy.sparse.linalg.krylov import bicgstab, cg
 
 __all__ = ["bicgstab", "cg", "gmres"]
 
-_fold_public(globals())
+_public_module(globals())

@@ -1,0 +1,23 @@
+"""``rabbet plugins``: every entry point that is installed, without importing any."""
+
+from rabbet.cli import output
+from rabbet.plugins import discovery
+from rabbet.plugins.manager import default_manager
+
+HELP = "list the installed plugins, without importing them"
+
+
+def add_arguments(parser):
+    groups = [group.removeprefix("rabbet.") for group in discovery.GROUPS]
+    parser.add_argument("group", nargs="?", choices=groups, help="only this group")
+
+
+def run(args):
+    group = args.group and f"rabbet.{args.group}"
+    records = default_manager().records(group)
+    rows = [(r.group.removeprefix("rabbet."), r.name, r.package, r.version, r.status) for r in records]
+    output.table(("group", "name", "package", "version", "status"), rows, empty="no plugins are installed")
+    for record in records:
+        if record.status in ("disabled", "conflict"):
+            print(f"\n{record.package}: {record.error}")
+    return 0

@@ -1,0 +1,43 @@
+"""Memory shared with other libraries, by the DLPack protocol."""
+
+import numpy as np
+
+from rabbet import dtypes
+from rabbet.messages.tracebacks import public_module as _public_module
+from rabbet.runtime import dlpack as _dlpack
+from rabbet.runtime.transfer import from_dlpack as _from_dlpack
+
+
+def from_dlpack(external_array, device=None, copy=None):
+    """An array over the memory of a tensor of another library.
+
+    Args:
+      external_array: an object with ``__dlpack__`` and ``__dlpack_device__``, such as a torch tensor, a CuPy
+        or NumPy array.
+      device: the ``Device`` (or a ``SingleDeviceSharding``) to put it on; None: where its memory is.
+      copy: True always copies; False never does; None copies where it has to.
+
+    Returns:
+      an array of the same shape and dtype.
+
+    Raises:
+      TypeError: for an object without the protocol, or a dtype that has no equal here.
+      BufferError: with ``copy=False`` where a copy is needed, or if no device here has that memory.
+
+    Example:
+      >>> rb.dlpack.from_dlpack(np.arange(3))
+      Array([0, 1, 2], dtype=int64)
+    """
+    return _from_dlpack(external_array, device, copy)
+
+
+def is_supported_dtype(dtype):
+    """Whether arrays of this dtype can be exchanged."""
+    try:
+        found = dtypes.canonicalize(dtype)
+        return isinstance(found, np.dtype) and _dlpack.is_known(found)
+    except TypeError:
+        return False
+
+
+_public_module(globals())

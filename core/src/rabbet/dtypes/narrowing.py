@@ -1,0 +1,94 @@
+"""From 64 bits to 32 without losing values unseen.
+
+NumPy's 64-bit values become 32-bit arrays where no dtype was asked for. An integer that does not fit is an
+error, a float that becomes infinite a warning; rounding to the narrower format is what was to be expected.
+`config.check_narrowing` turns both off.
+"""
+
+import warnings
+
+import numpy as np
+
+from rabbet.config import config
+from rabbet.messages.source_positions import stacklevel
+
+
+def narrowed(host, dtype):
+    """The NumPy array `host` as `dtype`, which nobody asked for.
+
+    Raises:
+      OverflowError: for an integer that does not fit; names the first one.
+    """
+    if not config.check_narrowing:
+        with np.errstate(all="ignore"):
+            return host.astype(dtype)
+    if host.dtype.kind in "iu" and getattr(dtype, "kind", "") in "iu":
+        return _narrowed_integers(host, dtype)
+    if host.dtype.kind in "fc" and dtype.itemsize < host.dtype.itemsize:
+        return _narrowed_floats(host, dtype)
+    return host.astype(dtype)
+
+
+# Elements that are converted and looked at while the processor has them at hand.
+BLOCK = 65536
+
+
+def _narrowed_integers(host, dtype):
+    bounds = np.iinfo(dtype)
+    if host.size <= BLOCK or not host.flags.c_contiguous:
+        _check_integers(host, dtype, bounds)
+        return host.astype(dtype)
+    out, flat = np.empty(host.shape, dtype), host.reshape(-1)
+    into = out.reshape(-1)
+    for start in range(0, flat.size, BLOCK):
+        block = flat[start : start + BLOCK]
+        _check_integers(block, dtype, bounds)
+        into[start : start + BLOCK] = block
+    return out
+
+
+def _check_integers(host, dtype, bounds):
+    if not host.size or (host.flags.c_contiguous and _unsigned(host).max() <= bounds.max):
+        return
+    if host.max() > bounds.max or host.min() < bounds.min:
+        outside = host[(host > bounds.max) | (host < bounds.min)] if host.ndim else host.reshape(1)
+        raise OverflowError(
+            f"the {host.dtype} {outside[0]} does not fit {dtype}, which NumPy's 64-bit integers become "
+            f"where no dtype is asked for\n  to fix: rnp.asarray(x, dtype='{host.dtype}') keeps 64 bits, "
+            f"x.astype('{dtype}') cuts them off as NumPy does, and RABBET_CHECK_NARROWING=0 turns this off"
+        )
+
+
+def _unsigned(host):
+    """The bits read as unsigned numbers, among which all negative ones are large: one comparison in place of
+    two where there are none.
+    """
+    return host.view(f"u{host.dtype.itemsize}")
+
+
+def _narrowed_floats(host, dtype):
+    try:
+        with np.errstate(over="raise"):
+            return host.astype(dtype)
+    except FloatingPointError:
+        pass
+    with np.errstate(over="ignore"):
+        out = host.astype(dtype)
+    lost = host[np.isinf(out) & ~np.isinf(host)] if host.ndim else host.reshape(1)
+    warnings.warn(
+        f"the {host.dtype} {lost[0]} is infinite in {dtype}, which NumPy's 64-bit floats become where no "
+        f"dtype is asked for; rnp.asarray(x, dtype='{host.dtype}') keeps 64 bits, and "
+        "RABBET_CHECK_NARROWING=0 turns this off",
+        RuntimeWarning,
+        stacklevel=stacklevel(),
+    )
+    return out
+
+
+def refuse_masked(x):
+    """Raise ValueError for a masked array of NumPy, whose mask would be lost."""
+    if hasattr(x, "_mask") and hasattr(x, "filled"):
+        raise ValueError(
+            f"a masked array of NumPy, shape {x.shape}, would lose its mask\n  to fix: x.filled(value) gives "
+            "an ordinary array, and rnp.where(mask, ...) does what the mask would"
+        )

@@ -1,0 +1,29 @@
+"""Where ``rabbet.lax`` asks for a function that it has not: a plugin may provide it, as ``lax.map``.
+
+The place is open until ``rabbet`` is composed.
+"""
+
+
+def nobody(name):
+    """No plugins: what ``find`` is until ``rabbet`` is composed."""
+    raise AttributeError(f"module 'rabbet.lax' has no attribute {name!r}")
+
+
+def no_names():
+    """No plugins: what ``names`` is until ``rabbet`` is composed."""
+    return []
+
+
+find = nobody
+names = no_names
+
+
+def use_finder(finder, lister):
+    """Name the functions that find what a plugin provides, by its name in ``lax``, and that list such names.
+    Called once, by composition.
+    """
+    global find, names
+    find, names = finder, lister
+
+
+__all__ = ["find", "names", "use_finder"]

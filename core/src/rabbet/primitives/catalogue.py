@@ -1,0 +1,20 @@
+"""Every primitive of core by its public name, as ``rabbet.extend.primitive`` has it."""
+
+import functools
+import importlib
+import pkgutil
+
+from rabbet import primitives
+from rabbet.rules.primitive import all_primitives
+from rabbet.rules.tables import public_name
+
+HOME = f"{primitives.__name__}."
+
+
+@functools.cache
+def by_public_name():
+    """``{name: primitive}`` of all primitives that modules of core make, sorted; imports these modules."""
+    for module in pkgutil.iter_modules(primitives.__path__, HOME):
+        importlib.import_module(module.name)
+    made = [p for p in all_primitives().values() if p.__module__.startswith(HOME)]
+    return {public_name(p): p for p in sorted(made, key=lambda p: p.name)}

@@ -1,0 +1,61 @@
+"""The type of a value: what ``typeof`` says of arrays, tracers and numbers."""
+
+import numpy as np
+
+from rabbet import dtypes
+from rabbet.dtypes.narrowing import refuse_masked
+from rabbet.program.avals import ShapedArray
+
+_scalar_avals = {
+    bool: ShapedArray((), np.dtype(bool)),
+    int: ShapedArray((), np.dtype("int32"), True),
+    float: ShapedArray((), np.dtype("float32"), True),
+    complex: ShapedArray((), np.dtype("complex64"), True),
+}
+
+
+def typeof(x):
+    """The ``ShapedArray`` of an array, a tracer, a ``ShapeDtypeStruct``, a Python or NumPy scalar, a
+    NumPy array, or an object that gives an array by ``__jax_array__``.
+
+    Raises:
+      TypeError: if ``x`` is none of these.
+
+    Example:
+      >>> from rabbet.extend.transform import typeof
+      >>> typeof(np.ones((2, 3), np.float32)).str_short()
+      'f32[2,3]'
+      >>> typeof(2.0).weak_type
+      True
+    """
+    try:
+        return x.aval
+    except AttributeError:
+        pass
+    aval = _scalar_avals.get(type(x))
+    if aval is not None:
+        return (
+            aval
+            if not dtypes.wide_scalars()
+            else ShapedArray((), dtypes.scalar_dtype(type(x)), aval.weak_type)
+        )
+    if isinstance(x, (np.ndarray, np.generic)):
+        if type(x) is not np.ndarray:
+            refuse_masked(x)
+        return ShapedArray(x.shape, dtypes.narrow(x.dtype))
+    if isinstance(x, (bool, int, float, complex)):
+        base = next(t for t in (bool, int, float, complex) if isinstance(x, t))
+        return _scalar_avals[base]
+    if hasattr(x, "__jax_array__"):
+        return typeof(x.__jax_array__())
+    raise TypeError(
+        f"{type(x).__name__} is not an array: expected an array, a NumPy array or a scalar, got "
+        f"{_shorten(repr(x))}"
+    )
+
+
+def _shorten(text, most=60):
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
+__all__ = ["typeof"]

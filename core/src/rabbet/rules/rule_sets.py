@@ -1,0 +1,175 @@
+"""Rules for primitives as values: what tables and sets of rules have in common, and ``RuleSet``, the rules
+that one package ships between two others.
+"""
+
+import importlib
+import weakref
+from types import MappingProxyType
+from typing import NamedTuple
+
+from rabbet.errors import RuleConflict
+from rabbet.messages import source_positions
+
+CORE = "rabbet.primitives"
+"""The package in which the primitives of the core are made."""
+
+REMEMBERING = weakref.WeakSet()
+"""The tables that remember lookups."""
+
+
+class Rules:
+    """Rules for primitives under one table's name, collected by decorators; a value."""
+
+    def __init__(self, name):
+        self.name = name
+        self._by_primitive = {}
+        self.by_primitive = MappingProxyType(self._by_primitive)  # read only: `primitive` is the way in
+
+    def primitive(self, *primitives, platform=None):
+        """Decorator: the rule of this table for ``primitives``, on one platform only if it is named."""
+
+        for primitive in primitives:
+            if not hasattr(primitive, "kinds"):
+                raise TypeError(
+                    f"{self!r}: rules are for primitives, got {type(primitive).__name__} "
+                    f"{primitive!r}. A function is interpreted "
+                    f"through the primitives that it is made of; rabbet.make_jaxpr(f)(*args) shows which"
+                )
+
+        def install(function):
+            for primitive in primitives:
+                self._refuse_second_rule(primitive, platform, function)
+            for primitive in primitives:
+                self._by_primitive[primitive, platform] = function
+            forget_lookups()
+            return function
+
+        return install
+
+    def _refuse_second_rule(self, primitive, platform, function):
+        key, what = (primitive, platform), f"primitive {primitive.name!r}"
+        refuse_second(self, self._by_primitive, key, function, what)
+
+
+class RuleSet(Rules):
+    """Rules that a third package ships for a table and primitives that it owns neither of.
+
+    Args:
+      name: the table's name, ``"batch"``.
+
+    Example:
+      >>> from rabbet.extend.transform import RuleSet, RuleTable
+      >>> ours = RuleSet("weigh")
+      >>> @ours.primitive(lax.sin)
+      ... def weigh_sin(op, x):
+      ...     return x
+      >>> RuleTable("weigh", bridges=lambda name: [ours]).explain(lax.sin).source
+      'bridge'
+    """
+
+    def __init__(self, name):
+        super().__init__(name)
+        self._announced = {}  # by the primitive's name and the platform: owners and modules
+
+    def later(self, module, *names, owner=CORE, platform=None):
+        """Announce rules for primitives by their names, without importing anything.
+
+        The rule for the primitive ``"lu"`` is the function ``lu`` of ``module`` (a dotted name), which is
+        imported when the first of them is looked for.
+
+        Args:
+          owner: the package or module that makes the primitives, ``"rabbet.lax.linalg"``; by default Rabbet's
+            core.
+          platform: for which platform the rules are; None: for all.
+
+        Raises:
+          RuleConflict: there is a rule for one of them already, or one is announced.
+
+        Example:
+          >>> rules.later("my_backend.factors", "cholesky", "lu", owner="rabbet.lax.linalg")
+        """
+        for name in names:
+            for announced in self._announced.get((name, platform), ()):
+                if _lies_in(announced.owner, owner) or _lies_in(owner, announced.owner):
+                    raise RuleConflict(
+                        f"{self!r} already announces a rule for primitive {name!r} of {announced.owner}, in "
+                        f"{announced.module}; a second one is announced in {module}. Keep one of them."
+                    )
+            for (primitive, where), rule in self._by_primitive.items():
+                if primitive.name == name and where == platform and _lies_in(primitive.__module__, owner):
+                    raise RuleConflict(
+                        f"{self!r} already has a rule for primitive {name!r} at "
+                        f"{source_positions.address(rule)}; a second one is announced in {module}. "
+                        "Keep one of them."
+                    )
+        for name in names:
+            self._announced.setdefault((name, platform), []).append(_Announced(owner, module))
+        forget_lookups()
+
+    def names(self):
+        """The names of the primitives for which ``later`` has announced rules, sorted."""
+        return sorted({name for name, _ in self._announced})
+
+    def find(self, primitive, platform=None):
+        """The rule for ``primitive``, or None; one for this very platform goes first."""
+        own = self.rule_for(primitive, platform) if platform is not None else None
+        return own or self.rule_for(primitive, None)
+
+    def rule_for(self, primitive, platform):
+        """The rule for ``primitive`` on exactly this platform (None: on all), or None; one that was announced
+        is imported now.
+        """
+        own = self._by_primitive.get((primitive, platform))
+        if own is None:
+            module = self._module_of(primitive, platform)
+            if module is not None:
+                own = getattr(importlib.import_module(module), primitive.name)
+                self._by_primitive[primitive, platform] = own
+        return own
+
+    def _module_of(self, primitive, platform):
+        for announced in self._announced.get((primitive.name, platform), ()):
+            if _lies_in(primitive.__module__, announced.owner):
+                return announced.module
+        return None
+
+    def _refuse_second_rule(self, primitive, platform, function):
+        super()._refuse_second_rule(primitive, platform, function)
+        module = self._module_of(primitive, platform)
+        if module is not None:
+            raise RuleConflict(
+                f"{self!r} already announces a rule for primitive {primitive.name!r} in {module}; a second "
+                f"one stands at {source_positions.address(function)}. Keep one of them."
+            )
+
+    def __repr__(self):
+        announced = sum(map(len, self._announced.values()))
+        return f"RuleSet({self.name!r}, {len(self.by_primitive)} rules, {announced} announced)"
+
+
+class _Announced(NamedTuple):
+    """Where the rule for a primitive of ``owner`` will be found."""
+
+    owner: str
+    module: str
+
+
+def _lies_in(module, package):
+    """Whether a dotted name is that of a package or of something inside it."""
+    return module == package or module.startswith(f"{package}.")
+
+
+def forget_lookups():
+    """Drop all remembered lookups, because a rule was added; whether there were any."""
+    tables = list(REMEMBERING)
+    for table in tables:
+        table.forget()
+    return bool(tables)
+
+
+def refuse_second(table, rules, key, function, what):
+    if key in rules:
+        raise RuleConflict(
+            f"{table!r} already has a rule for {what} at {source_positions.address(rules[key])}; "
+            f"a second one stands at {source_positions.address(function)}. Keep one of them."
+        )

@@ -1,0 +1,92 @@
+"""The end of the interpreter, while threads still compute.
+
+Python ends daemon threads when they next ask for its lock. One that comes back from jaxlib then would unwind
+C++ that cannot be unwound, and the process would abort instead of exiting. So before Python goes that far
+(`atexit`, when ordinary threads have been waited for), every thread that is inside Rabbet gets a
+`SystemExit`, none may enter any more, and those that are in jaxlib are waited for.
+"""
+
+import atexit
+import contextlib
+import ctypes
+import sys
+import threading
+import time
+import weakref
+
+from rabbet.messages.source_positions import is_internal
+
+# A thread may do something else between two of its calls of Rabbet, or not be given a processor: so long no
+# thread must have been seen inside. Threads that wait for others, by Python's own means, need not be watched.
+QUIET_SECONDS = 0.25
+WAITING = ("threading", "queue", "selectors", "concurrent.futures.thread", "multiprocessing.connection")
+# A program may never end, and then its thread does not come back either.
+MOST_SECONDS = 10.0
+PAUSE = 0.002
+
+# Threads that nobody has to wait for: those of `interruptible`, which are idle then, or never come back.
+excused: set = set()
+
+_leaving: list = []  # the thread that ends the interpreter, once it does
+
+
+def watch(clients):
+    """Stop other threads when the interpreter ends. Called with the first client, once."""
+    atexit.register(_stop, weakref.ref(clients))
+
+
+def check():
+    """Raise SystemExit in a thread that wants to start something while another one ends the interpreter."""
+    if _leaving and threading.get_ident() != _leaving[0]:
+        raise SystemExit
+
+
+def _stop(reference):
+    with contextlib.suppress(KeyboardInterrupt):  # who presses Ctrl-C again does not want to wait
+        _stop_others(reference)
+
+
+def _stop_others(reference):
+    me = threading.get_ident()
+    if not _others(me):
+        return
+    clients = reference()
+    if clients is None or any(client.forked for client in clients.running()):
+        return
+    _leaving.append(me)
+    clients.forget()  # so that calls come by `check`
+    told: set = set()
+    deadline = time.monotonic() + MOST_SECONDS
+    quiet_since = time.monotonic()
+    while time.monotonic() < deadline and time.monotonic() - quiet_since < QUIET_SECONDS:
+        others = _others(me)
+        inside = [thread for thread, frame in others.items() if _inside(frame)]
+        if not inside and all(_waits(frame) for frame in others.values()):
+            return
+        for thread in inside:
+            if thread not in told:
+                told.add(thread)
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(
+                    ctypes.c_ulong(thread), ctypes.py_object(SystemExit)
+                )
+        if inside:
+            quiet_since = time.monotonic()
+        time.sleep(PAUSE)
+
+
+def _others(me):
+    return {thread: frame for thread, frame in sys._current_frames().items() if thread not in (me, *excused)}
+
+
+def _waits(frame):
+    return frame.f_globals.get("__name__") in WAITING
+
+
+def _inside(frame):
+    while frame is not None:
+        file = frame.f_code.co_filename
+        # To import something is no computation: those frames are "<frozen importlib...".
+        if not file.startswith("<") and is_internal(file, frame.f_globals.get("__name__")):
+            return True
+        frame = frame.f_back
+    return False

@@ -1,0 +1,54 @@
+"""The values of jaxlib's arrays: on the host, and copied to another device."""
+
+import numpy as np
+
+from rabbet.runtime import adapter, dlpack, reads_on_jaxlib_010
+
+
+def to_numpy(raw, dtype=None):
+    """Return the values of `raw` as a read-only NumPy array, waiting for them if need be.
+
+    On a CPU device it is a view of the array's own memory where that is possible. Raises DeletedArrayError on
+    a deleted array, and TypeError if `dtype` is given and is not the array's.
+
+    Never imports jax, with two exceptions on jaxlib 0.10: arrays on several devices, and non-CPU devices.
+    """
+    if raw.is_deleted():
+        raise adapter.deleted(raw)
+    if adapter.READS_ANY_DTYPE:
+        value = raw._to_np_array_did_copy()[0]
+    else:
+        value = reads_on_jaxlib_010.to_numpy(raw)
+    if dtype is not None and value.dtype != dtype:
+        raise TypeError(f"array holds {value.dtype}, not {np.dtype(dtype)}")
+    return value
+
+
+def copy_to_device(raw, raw_device, sharding=None, *, always_copy=False):
+    """Copy a single-device raw array to `raw_device`, of the same client or another; returns a raw array.
+
+    Within a client the copy is made by the runtime, asynchronously. Between clients it goes through the host.
+    """
+    if raw.is_deleted():
+        raise adapter.deleted(raw)
+    sharding = sharding or adapter.SingleSharding(raw_device)
+    if raw_device.client is not adapter.devices_of(raw)[0].client:
+        return adapter.put(to_numpy(raw), raw.aval, raw_device, sharding)
+    return adapter.copy_within_client(raw, raw_device, sharding, always_copy)
+
+
+def to_dlpack(raw, stream=None):
+    """Return a DLPack capsule that shares the memory of a single-device raw array.
+
+    On the CPU it is NumPy's, over a view of the memory, because a capsule of jaxlib's own ends the process as
+    soon as its array is deleted or donated. Elsewhere it is jaxlib's.
+
+    Raises DeletedArrayError, ValueError for an array on several devices, and on the CPU BufferError for 2-
+    and 4-bit integers, which have no DLPack form.
+    """
+    if raw.is_deleted():
+        raise adapter.deleted(raw)
+    devices = adapter.devices_of(raw)
+    if len(devices) > 1 or devices[0].platform != "cpu":
+        return adapter.to_dlpack(raw, stream)
+    return dlpack.lend(to_numpy(raw))  # waits: host consumers have no stream to wait on

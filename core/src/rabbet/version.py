@@ -1,0 +1,3 @@
+"""The version of core, which plugins are checked against."""
+
+VERSION = "0.1.0"

@@ -1,0 +1,93 @@
+"""Factorizations: Cholesky and LU, and what goes with them."""
+
+from rabbet import lax
+from rabbet.extend.primitive import full_of_type
+from rabbet.extend.transform import typeof
+from rabbet.lax.linalg import matrices, primitives
+from rabbet.lax.linalg.conversion import in_single
+
+
+@in_single
+def cholesky(x, *, symmetrize_input=True):
+    """The Cholesky factor of a Hermitian positive definite matrix: lower triangular ``l``, ``x = l l^H``.
+
+    Args:
+      x: of shape ``(..., n, n)``, floating or complex.
+      symmetrize_input: True: the mean of ``x`` and its adjoint is used, so that derivatives are Hermitian.
+        False: only the lower triangle is read.
+
+    Returns:
+      ``l`` of shape ``(..., n, n)``; filled with NaN where a matrix is not positive definite.
+    """
+    matrices.square_matrices("cholesky", typeof(x))
+    return primitives.cholesky.cholesky(symmetrized(x) if symmetrize_input else x)
+
+
+def symmetrized(x):
+    """The mean of each matrix and its adjoint."""
+    total = lax.add(x, matrices.adjoint(x))
+    return lax.mul(total, full_of_type(typeof(total).strong(), 0.5))
+
+
+@in_single
+def cholesky_update(r_matrix, w_vector):
+    """The Cholesky factor of ``r^T r + w w^T``, by about ``n^2`` operations.
+
+    Args:
+      r_matrix: upper triangular ``r`` of shape ``(..., n, n)``, real.
+      w_vector: ``w`` of shape ``(..., n)``.
+
+    Returns:
+      an upper triangular matrix of the shape of ``r``.
+    """
+    return primitives.updates.cholesky_update(r_matrix, w_vector)
+
+
+@in_single
+def lu(x):
+    """LU factors with partial pivoting: ``x[permutation] = l u``.
+
+    Args:
+      x: of shape ``(..., m, n)``, floating or complex.
+
+    Returns:
+      ``(lu, pivots, permutation)``: of shape ``(..., m, n)``, ``l`` below the diagonal (its own is ones) and
+      ``u`` on and above it; int32 of shape ``(..., min(m, n))``, with which later row each row was swapped;
+      int32 of shape ``(..., m)``, the same as a permutation.
+    """
+    return tuple(primitives.lu.lu(x))
+
+
+def lu_pivots_to_permutation(pivots, permutation_size):
+    """The permutation that the row swaps of ``lu`` amount to.
+
+    Args:
+      pivots: integers of shape ``(..., k)``: row ``i`` is swapped with row ``pivots[..., i]``, one after the
+        other.
+      permutation_size: of the permutation, at least ``k``.
+
+    Returns:
+      of shape ``(..., permutation_size)`` and the dtype of ``pivots``.
+    """
+    size = permutation_size.__index__()
+    return primitives.lu.lu_pivots_to_permutation(pivots, permutation_size=size)
+
+
+@in_single
+def symmetric_product(a_matrix, c_matrix, *, alpha=1.0, beta=0.0, symmetrize_output=False):
+    """``alpha a a^T + beta c`` for symmetric ``c``.
+
+    Args:
+      a_matrix: of shape ``(..., m, n)``.
+      c_matrix: of shape ``(..., m, m)``.
+      alpha, beta: Python numbers.
+      symmetrize_output: copy the lower triangle to the upper one, so that the result is symmetric to the
+        last bit.
+
+    Returns:
+      of shape ``(..., m, m)``.
+    """
+    out = primitives.updates.symmetric_product(a_matrix, c_matrix, alpha=alpha, beta=beta)
+    if not symmetrize_output:
+        return out
+    return matrices.where_below(out, matrices.transposed(out))

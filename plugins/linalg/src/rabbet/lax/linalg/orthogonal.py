@@ -1,0 +1,84 @@
+"""Orthogonal factors and products of reflections."""
+
+from rabbet.lax.linalg import primitives
+from rabbet.lax.linalg.conversion import in_single
+
+
+@in_single
+def qr(x, *, pivoting=False, full_matrices=True, use_magma=None):
+    """The QR decomposition: ``x = q r``, ``q`` with orthonormal columns, ``r`` upper triangular.
+
+    Args:
+      x: of shape ``(..., m, n)``, floating or complex.
+      pivoting: choose the order of columns so that the diagonal of ``r`` decreases (CPU only).
+      full_matrices: whether ``q`` is square, of shape ``(..., m, m)``, and ``r`` of the shape of ``x``;
+        else ``q`` has ``min(m, n)`` columns and ``r`` as many rows.
+      use_magma: not used.
+
+    Returns:
+      ``(q, r)``; with ``pivoting`` ``(q, r, p)``, ``p`` being int32 of shape ``(..., n)``, ``x[:, p] = q r``.
+
+    Derivatives exist where the first ``min(m, n)`` columns are independent, with ``full_matrices`` only if
+    ``m <= n``.
+    """
+    return tuple(primitives.qr.qr(x, pivoting=bool(pivoting), full_matrices=bool(full_matrices)))
+
+
+@in_single
+def geqrf(a):
+    """The QR decomposition as reflections: ``r`` in the upper triangle, their vectors in the lower one.
+
+    Args:
+      a: of shape ``(..., m, n)``, floating or complex.
+
+    Returns:
+      ``(a, taus)``, what ``householder_product`` and ``ormqr`` take; ``taus`` of shape ``(..., min(m, n))``.
+    """
+    return tuple(primitives.qr.geqrf(a))
+
+
+@in_single
+def geqp3(a):
+    """``geqrf`` of ``a[:, p]``, the order of columns being chosen so that the diagonal of ``r`` decreases.
+
+    Returns:
+      ``(a, p, taus)``; ``p`` is int32, of shape ``(..., n)``.
+    """
+    return tuple(primitives.qr.geqp3(a))
+
+
+@in_single
+def householder_product(a, taus):
+    """The first columns of a product of Householder reflections ``1 - tau v v^H``.
+
+    Args:
+      a: of shape ``(..., m, n)`` with ``m >= n``: the vectors are ones on the diagonal and what is below.
+      taus: of shape ``(..., k)`` with ``k <= n``, the factors.
+
+    Returns:
+      of the shape of ``a``.
+
+    Raises:
+      ValueError: if the shapes do not fit.
+    """
+    return primitives.qr.householder_product(a, taus)
+
+
+@in_single
+def ormqr(a, taus, c, *, left=True, transpose=False):
+    """Multiply by the unitary ``q`` of a QR decomposition without forming it.
+
+    Args:
+      a, taus: the reflections, as ``geqrf`` returns them: of shapes ``(..., m, n)`` and ``(..., k)``.
+      c: of shape ``(..., m, l)``, or ``(..., l, m)`` unless ``left``.
+      left: ``q c`` rather than ``c q``.
+      transpose: the transpose (of complex numbers the adjoint) of ``q`` instead.
+
+    Returns:
+      of the shape of ``c``.
+
+    Raises:
+      ValueError: if the shapes do not fit.
+      TypeError: if dtypes differ.
+    """
+    return primitives.qr.ormqr(a, taus, c, left=bool(left), transpose=bool(transpose))

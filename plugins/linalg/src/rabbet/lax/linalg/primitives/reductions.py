@@ -1,0 +1,63 @@
+"""Simpler forms of a square matrix by unitary transformations: Hessenberg, tridiagonal and Schur form.
+
+A platform has routines for them or does not offer them: there are no common lowerings.
+"""
+
+from rabbet.extend.primitive import Batched, Primitive, ShapedArray, move_axis
+from rabbet.extend.transform import refusing
+from rabbet.lax.linalg import matrices
+from rabbet.lax.linalg.conversion import real_dtype
+
+
+def hessenberg_aval(a):
+    matrices.square_matrices("hessenberg", a)
+    return a.strong(), ShapedArray(reflectors(a), a.dtype)
+
+
+def reflectors(a):
+    """The shape of the factors of the Householder reflections: one less than there are rows."""
+    return (*a.shape[:-2], max(a.shape[-1] - 1, 0))
+
+
+hessenberg = Primitive(
+    "hessenberg", hessenberg_aval, multiple_results=True,
+    doc="the Hessenberg form on and above the first lower diagonal, Householder vectors below it, and the "
+    "factors of the reflections",
+)  # fmt: skip
+
+
+def tridiagonal_aval(a, lower):
+    matrices.square_matrices("tridiagonal", a)
+    real = real_dtype(a.dtype) if a.dtype.kind == "c" else a.dtype
+    e = ShapedArray(reflectors(a), real)
+    return a.strong(), ShapedArray(a.shape[:-1], real), e, ShapedArray(e.shape, a.dtype)
+
+
+tridiagonal = Primitive(
+    "tridiagonal", tridiagonal_aval, multiple_results=True,
+    doc="the tridiagonal form of Hermitian matrices with Householder vectors beyond it, its diagonal, the "
+    "diagonal beside it, and the factors of the reflections",
+)  # fmt: skip
+
+
+def schur_aval(a, compute_schur_vectors=True):
+    matrices.square_matrices("schur", a)
+    return (a.strong(),) * (2 if compute_schur_vectors else 1)
+
+
+schur = Primitive(
+    "schur", schur_aval, multiple_results=True,
+    doc="the Schur form (for real matrices the real one, with blocks of two) and its vectors",
+)  # fmt: skip
+
+
+def batched(op, a):
+    """The batch rule of all three."""
+    return [Batched(out, 0) for out in op(move_axis(a.value, a.axis, 0))]
+
+
+for primitive in (hessenberg, tridiagonal, schur):
+    primitive.rule("batch")(batched)
+    primitive.rule("jvp")(refusing(
+        "no derivative is known for it; differentiate eigenvalues, an LU or a QR factorization instead"
+    ))  # fmt: skip

@@ -1,0 +1,112 @@
+"""Singular values: ``a = u diag(s) vh``, ``u`` and ``v`` with orthonormal columns, ``s`` decreasing."""
+
+import enum
+
+from rabbet import lax
+from rabbet.extend.primitive import Batched, Dual, Primitive, ShapedArray, full_of_type, move_axis
+from rabbet.extend.transform import typeof
+from rabbet.lax.linalg import matrices
+from rabbet.lax.linalg.conversion import converted, real_dtype
+from rabbet.lax.linalg.primitives import factor_parts
+from rabbet.lax.linalg.primitives.polar import svd_by_polar
+
+
+class SvdAlgorithm(enum.Enum):
+    """How to find singular values; which of them there are depends on the platform."""
+
+    DEFAULT = "default"
+    QR = "QR"
+    JACOBI = "Jacobi"
+    POLAR = "polar"
+    DIVIDE_AND_CONQUER = "divide_and_conquer"
+
+
+def svd_aval(a, full_matrices, compute_uv, algorithm):
+    matrices.matrices("svd", a)
+    *lead, m, n = a.shape
+    k = min(m, n)
+    s = ShapedArray((*lead, k), real_dtype(a.dtype))
+    if not compute_uv:
+        return (s,)
+    u = ShapedArray((*lead, m, m if full_matrices else k), a.dtype)
+    return u, s, ShapedArray((*lead, n if full_matrices else k, n), a.dtype)
+
+
+svd = Primitive(
+    "svd", svd_aval, multiple_results=True,
+    doc="u, s, vh with u diag(s) vh = a; s alone unless compute_uv",
+)  # fmt: skip
+
+
+@svd.rule("lower")
+def lower_svd(op, a):
+    """By the polar decomposition, for platforms without a library."""
+    if op["algorithm"] not in (None, SvdAlgorithm.DEFAULT, SvdAlgorithm.POLAR):
+        raise NotImplementedError(
+            f"svd by {op['algorithm']} is not offered on {op.platform}; use DEFAULT or POLAR"
+        )
+    return op.write(lambda x: svd_by_polar(x, op["full_matrices"], op["compute_uv"]), op.in_avals, [a])
+
+
+@svd.rule("batch")
+def batch_svd(op, a):
+    return [Batched(x, 0) for x in op(move_axis(a.value, a.axis, 0))]
+
+
+@svd.rule("jvp")
+def jvp_svd(op, a):
+    """With ``P = u^H da v`` and ``F[i, j] = 1 / (s[j]^2 - s[i]^2)``: ``ds`` is the real diagonal of ``P``,
+    ``u^H du = F (P s + s P^H)`` and ``v^H dv = F (s P + P^H s)``, and what lies beyond the columns follows
+    from ``da v`` and ``da^H u`` (J. Townsend, Differentiating the singular value decomposition, 2016).
+    Complex vectors may turn; here that is given to ``u``, by the imaginary diagonal of ``P`` over ``s``.
+
+    Infinite or NaN where singular values are equal: the vectors are not functions of the matrix there.
+    """
+    aval = typeof(a.primal)
+    m, n = aval.shape[-2:]
+    if op["compute_uv"] and op["full_matrices"] and m != n:
+        raise NotImplementedError(
+            f"svd of {aval.str_short()} with full_matrices=True has no derivative: some columns of u or v "
+            "are any that complete a basis; use full_matrices=False"
+        )
+    thin = svd.op(full_matrices=False, compute_uv=True, algorithm=op["algorithm"])
+    u, s, vh = thin(a.primal)
+    along = matrices.product(matrices.adjoint(u), a.tangent)
+    v = matrices.adjoint(vh)
+    inner = matrices.product(along, v)
+    ds = factor_parts.real_part(factor_parts.diagonal(inner))
+    if not op["compute_uv"]:
+        return [Dual(s, ds)]
+    inner_h = matrices.adjoint(inner)
+    gaps = converted(inverse_square_gaps(s), aval.dtype)
+    right, left = factor_parts.scaled_columns, factor_parts.scaled_rows
+    turn_u = lax.mul(gaps, lax.add(right(inner, s), left(s, inner_h)))
+    turn_v = lax.mul(gaps, lax.add(left(s, inner), right(inner_h, s)))
+    inverse = reciprocal_or_zero(s)
+    if aval.dtype.kind == "c":
+        phase = lax.mul(lax.imag(factor_parts.diagonal(inner)), inverse)
+        turn_u = lax.add(turn_u, factor_parts.imaginary_diagonal(phase, typeof(turn_u)))
+    du, dv = matrices.product(u, turn_u), matrices.product(v, turn_v)
+    if m > n:
+        beside = factor_parts.beyond(matrices.product(a.tangent, v), u)
+        du = lax.add(du, right(beside, inverse))
+    if n > m:
+        beside = factor_parts.beyond(matrices.adjoint(along), v)
+        dv = lax.add(dv, right(beside, inverse))
+    return [Dual(u, du), Dual(s, ds), Dual(vh, matrices.adjoint(dv))]
+
+
+def inverse_square_gaps(s):
+    """``1 / (s[j]^2 - s[i]^2)`` off the diagonal, as ``1 / ((s[j] - s[i]) (s[j] + s[i]))``."""
+    gaps = factor_parts.inverse_differences(s)
+    sizes = typeof(gaps).shape
+    sums = lax.add(factor_parts.as_row(s, sizes), factor_parts.as_column(s, sizes))
+    return factor_parts.without_diagonal(lax.div(gaps, sums))
+
+
+def reciprocal_or_zero(s):
+    """``1 / s``, and 0 for 0: directions in which the matrix has no extent do not move."""
+    nothing = lax.eq(s, 0.0)
+    one = full_of_type(typeof(s).strong(), 1)
+    inverse = lax.div(one, lax.select_n(nothing, s, one))
+    return lax.select_n(nothing, inverse, full_of_type(typeof(s).strong(), 0))

@@ -1,0 +1,136 @@
+"""Singular values, eigenvalues, and their vectors."""
+
+from rabbet import lax
+from rabbet.extend.transform import typeof
+from rabbet.lax.linalg import matrices, primitives
+from rabbet.lax.linalg.conversion import SINGLE, converted, in_single, is_narrow
+from rabbet.lax.linalg.factors import symmetrized
+from rabbet.lax.linalg.primitives.eig import EigImplementation
+from rabbet.lax.linalg.primitives.eigh import EighImplementation
+from rabbet.lax.linalg.primitives.svd import SvdAlgorithm
+
+
+@in_single
+def svd(x, *, full_matrices=True, compute_uv=True, subset_by_index=None, algorithm=None):
+    """The singular value decomposition ``x = u diag(s) vh``.
+
+    Args:
+      x: of shape ``(..., m, n)``, floating or complex.
+      full_matrices: whether ``u`` and ``vh`` are square; else they have ``min(m, n)`` columns and rows.
+      compute_uv: False: only ``s``, which takes less time.
+      subset_by_index: ``(start, end)``: only these singular values and vectors, counted from the largest.
+      algorithm: a ``SvdAlgorithm``; the CPU offers ``DIVIDE_AND_CONQUER``, the default, and ``QR``.
+
+    Returns:
+      ``(u, s, vh)`` of shapes ``(..., m, k)``, ``(..., k)`` and ``(..., k, n)``, or ``s``. ``s`` is real and
+      decreases. NaN where the algorithm does not converge.
+
+    Derivatives of ``u`` and ``vh`` exist where all singular values differ, and with ``full_matrices`` only if
+    ``m == n``; those of ``s`` alone need neither.
+
+    Raises:
+      ValueError: for a range that does not fit, or one together with ``full_matrices`` and ``compute_uv``.
+    """
+    aval = typeof(x)
+    matrices.matrices("svd", aval)
+    algorithm = member("svd", "algorithm", SvdAlgorithm, algorithm)
+    k = min(aval.shape[-2:])
+    chosen = subset("svd", subset_by_index, k)
+    if chosen is not None and compute_uv and full_matrices:
+        raise ValueError("svd: subset_by_index needs full_matrices=False or compute_uv=False")
+    full = bool(full_matrices and compute_uv)
+    out = primitives.svd.svd(x, full_matrices=full, compute_uv=bool(compute_uv), algorithm=algorithm)
+    if chosen is not None:
+        axes = (-1, -1, -2) if compute_uv else (-1,)
+        out = [lax.slice_in_dim(y, *chosen, axis=d) for y, d in zip(out, axes)]
+    return tuple(out) if compute_uv else out[0]
+
+
+@in_single
+def eigh(
+    x, *, lower=True, symmetrize_input=True, sort_eigenvalues=True, subset_by_index=None, implementation=None
+):
+    """Eigenvalues and eigenvectors of Hermitian matrices: ``x v = v diag(w)``.
+
+    Args:
+      x: of shape ``(..., n, n)``, floating or complex.
+      lower: which triangle is read unless ``symmetrize_input``.
+      symmetrize_input: use the mean of ``x`` and its adjoint.
+      sort_eigenvalues: True: in increasing order. False: in whatever order is cheapest.
+      subset_by_index: ``(start, end)``: only these, counted from the smallest eigenvalue.
+      implementation: an ``EighImplementation``; the CPU offers ``QR``.
+
+    Returns:
+      ``(v, w)``: of shape ``(..., n, n)``, with an eigenvector of length 1 in each column; of shape
+      ``(..., n)``, real. NaN where the algorithm does not converge.
+
+    Derivatives of ``v`` exist where all eigenvalues differ.
+
+    Raises:
+      ValueError: for a range that does not fit, or matrices that are not square.
+    """
+    aval = typeof(x)
+    matrices.square_matrices("eigh", aval)
+    chosen = subset("eigh", subset_by_index, aval.shape[-1])
+    v, w = primitives.eigh.eigh(
+        symmetrized(x) if symmetrize_input else x, lower=bool(lower), sort_eigenvalues=bool(sort_eigenvalues),
+        implementation=member("eigh", "implementation", EighImplementation, implementation),
+    )  # fmt: skip
+    if chosen is not None:
+        v, w = lax.slice_in_dim(v, *chosen, axis=-1), lax.slice_in_dim(w, *chosen, axis=-1)
+    return v, w
+
+
+def eig(
+    x, *, compute_left_eigenvectors=True, compute_right_eigenvectors=True, enable_eigvec_derivs=False,
+    implementation=None, use_magma=None,
+):  # fmt: skip
+    """Eigenvalues and eigenvectors of square matrices (CPU only): ``x vr = vr diag(w)`` and
+    ``vl^H x = diag(w) vl^H``.
+
+    Args:
+      x: of shape ``(..., n, n)``, floating or complex.
+      compute_left_eigenvectors, compute_right_eigenvectors: whether to return ``vl`` and ``vr``.
+      enable_eigvec_derivs: allow derivatives of the eigenvectors. They hold where all eigenvalues differ and
+        no eigenvector has two components of largest magnitude.
+      implementation: an ``EigImplementation``; the CPU offers ``LAPACK``.
+      use_magma: not used.
+
+    Returns:
+      ``[w, vl, vr]`` as far as asked for, complex: of shape ``(..., n)`` and ``(..., n, n)``, a vector of
+      length 1 whose largest component is real in each column. NaN where the algorithm does not converge.
+
+    Raises:
+      NotImplementedError: for another implementation, or derivatives of eigenvectors that were not allowed.
+    """
+    matrices.square_matrices("eig", typeof(x))
+    implementation = member("eig", "implementation", EigImplementation, implementation)
+    if implementation not in (None, EigImplementation.LAPACK):
+        raise NotImplementedError(f"eig by {implementation} is not offered; use EigImplementation.LAPACK")
+    wide = converted(x, SINGLE) if is_narrow(typeof(x).dtype) else x
+    return primitives.eig.eig(
+        wide, compute_left_eigenvectors=bool(compute_left_eigenvectors),
+        compute_right_eigenvectors=bool(compute_right_eigenvectors),
+        enable_eigvec_derivs=bool(enable_eigvec_derivs),
+    )  # fmt: skip
+
+
+def member(name, argument, enum, given):
+    """A member of an enum, or None."""
+    if given is None:
+        return None
+    try:
+        return enum(given)
+    except ValueError:
+        known = ", ".join([f"{enum.__name__}.{m}" for m in enum.__members__])
+        raise ValueError(f"{name}: {argument} must be one of {known}, got {given!r}") from None
+
+
+def subset(name, given, n):
+    """A range of indices, or None for all."""
+    if given is None:
+        return None
+    start, end = [i.__index__() for i in given]
+    if not 0 <= start <= end <= n:
+        raise ValueError(f"{name}: subset_by_index must be (start, end) from 0 to {n}, got {(start, end)}")
+    return None if (start, end) == (0, n) else (start, end)

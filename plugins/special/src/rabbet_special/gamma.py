@@ -1,0 +1,91 @@
+"""The gamma function's logarithm and its derivatives, and Hurwitz's zeta function.
+
+CHLO has an operation for each, which XLA expands itself, in single precision for the half types. The
+derivatives are in NIST DLMF: 5.2 and 5.15 for the gamma family, 25.11.17 for Hurwitz's zeta.
+"""
+
+import numpy as np
+from rabbet import dtypes, lax
+from rabbet.lax import add, mul, neg
+
+from rabbet_special import gamma_parts
+from rabbet_special.making import binary, by_second, unary
+
+# ----------------------------------------------------------------------------------------- gamma functions
+lgamma = unary(
+    "lgamma", None, derivative=lambda x, out: digamma(x),
+    doc="log |gamma(x)|; infinite at 0, -1, -2, ...",
+)  # fmt: skip
+
+
+def simple_lgamma(op, x):
+    """XLA's version."""
+    return op.emit(f"chlo.lgamma {x} : {op.out.mlir} -> {op.out.mlir}")
+
+
+@lgamma.rule("lower")
+def lower_lgamma(op, x):
+    """In double precision XLA's version, mended where it loses digits; halves are computed in single
+    precision.
+    """
+    width = dtypes.itemsize_bits(op.out.dtype)
+    if width < 32:
+
+        def in_single(x):
+            wide = lax.convert_element_type(x, np.dtype("float32"))
+            return [lax.convert_element_type(gamma_parts.log_gamma(wide), op.out.dtype)]
+
+        return op.write(in_single, [op.out.strong()], [x])[0]
+    operands = [x] if width == 32 else [x, simple_lgamma(op, x)]
+    avals = [op.out.strong()] * len(operands)
+    return op.write(lambda *args: [gamma_parts.log_gamma(*args)], avals, operands)[0]
+
+
+digamma = unary(
+    "digamma", None, derivative=lambda x, out: polygamma(1.0, x),
+    doc="the derivative of log gamma; -inf at 0, NaN at -1, -2, ...",
+)  # fmt: skip
+
+
+@digamma.rule("lower")
+def lower_digamma(op, x):
+    """With -inf at 0, where XLA's versions differ."""
+    aval = op.out
+    scalar = aval.update(shape=())
+    nought, pole = (op.broadcast_operand(op.constant(v, scalar), scalar, aval.shape) for v in (0, -np.inf))
+    flag = aval.update(dtype=np.dtype(bool), weak_type=False)
+    value = op.emit(f"chlo.digamma {x} : {aval.mlir} -> {aval.mlir}")
+    at_pole = op.emit(f"stablehlo.compare EQ, {x}, {nought} : ({aval.mlir}, {aval.mlir}) -> {flag.mlir}")
+    return op.emit(f"stablehlo.select {at_pole}, {pole}, {value} : {flag.mlir}, {aval.mlir}")
+
+
+polygamma = binary(
+    "polygamma", "chlo.polygamma",
+    "the derivative number m of digamma, for whole m and x > 0",
+    ("m", "x"),
+)  # fmt: skip
+zeta = binary(
+    "zeta", "chlo.zeta",
+    "Hurwitz's zeta function, the sum of (q + k) ** -x over k = 0, 1, ...",
+    ("x", "q"),
+)  # fmt: skip
+
+
+@polygamma.rule("jvp")
+def jvp_polygamma(op, m, x):
+    return by_second(
+        op, m, x, lambda m, x: op(add(m, 1.0), x),
+        "there is no derivative by the order m; take it as a constant (lax.stop_gradient)",
+    )  # fmt: skip
+
+
+@zeta.rule("jvp")
+def jvp_zeta(op, x, q):
+    return by_second(
+        op, x, q, lambda x, q: mul(neg(x), op(add(x, 1.0), q)),
+        "the derivative by the exponent x is not known in closed form and not offered; take it as a "
+        "constant (lax.stop_gradient)",
+    )  # fmt: skip
+
+
+__all__ = ["digamma", "lgamma", "polygamma", "zeta"]

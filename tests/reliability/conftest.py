@@ -1,0 +1,34 @@
+"""What may end a process is tried in a process of its own."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+START = "import numpy as np, rabbet as rb, rabbet.numpy as rnp\nfrom rabbet import lax\n"
+
+
+@pytest.fixture
+def child():
+    """``child(source, **environment)``: what a Python process with the usual imports printed. It
+    must end well.
+
+    Each test gives several attempts to one process: to start one takes most of a second.
+    """
+
+    def run(source, **environment):
+        done = subprocess.run(
+            [sys.executable, "-c", START + textwrap.dedent(source)],
+            env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", **environment},
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert done.returncode == 0, (
+            f"exit status {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
+        )
+        return done.stdout
+
+    return run

@@ -1,0 +1,262 @@
+"""The process lives: what once ended it, each in a child process."""
+
+import os
+
+import pytest
+
+pytestmark = pytest.mark.needs("cpu", "jit", "numpy", "random")
+
+
+def test_exported_memory_outlives_deletion_and_donation(child):
+    assert "done" in child(
+        """
+        step = rb.jit(lambda x: x + 1, donate_argnums=0)
+        for dtype in ("float32", "bool", "complex64", "int8"):
+            w = rnp.ones(4096).astype(dtype)
+            view = np.from_dlpack(w)
+            w.delete()
+            others = [rnp.zeros(4096) + i for i in range(20)]
+            assert (view == 1).all(), view
+            w = rnp.ones(4096).astype(dtype)
+            view = np.from_dlpack(w)
+            step(w)
+            assert (view == 1).all(), view
+            again = rnp.from_dlpack(rnp.ones(3).astype(dtype))
+            assert again.dtype == dtype and (np.asarray(again) == 1).all()
+        w = rnp.arange(64).astype("bfloat16")
+        seen, foreign = np.asarray(w), rnp.from_dlpack(w)
+        w.delete()
+        assert seen[3] == foreign[3] == 3
+        print("done")
+        """
+    )
+
+
+def test_every_question_to_a_deleted_array_is_an_error(child):
+    assert "done" in child(
+        """
+        import copy, pickle
+        from rabbet.errors import DeletedArrayError
+        x = rnp.arange(3.0)
+        x.delete()
+        questions = (
+            x.is_ready, x.block_until_ready, x.copy_to_host_async, x.tolist, x.__dlpack__, x.sum, x.item,
+            lambda: x + 1, lambda: np.asarray(x), lambda: rb.device_put(x), lambda: rb.device_get(x),
+            lambda: x[0], lambda: rb.jit(lambda y: y)(x), x.tobytes,
+            lambda: copy.copy(x), lambda: copy.deepcopy(x), lambda: pickle.dumps(x),
+            lambda: rb.device_put(x, rb.devices()[0]), lambda: float(x.sum()), lambda: list(x),
+        )
+        for n, question in enumerate(questions):
+            try:
+                question()
+            except DeletedArrayError:
+                continue
+            raise AssertionError(n)
+        assert x.is_deleted() and "deleted" in repr(x)
+        print("done")
+        """
+    )
+
+
+def test_shapes_that_no_memory_can_hold_are_refused_at_every_door(child):
+    out = child(
+        """
+        huge, key = 2**62, rb.random.key(0)
+        doors = dict(
+            zeros=lambda: rnp.zeros((huge, 4)), ones=lambda: rnp.ones((2**40, 2**40)),
+            full=lambda: lax.full((huge, 4), 1.0),
+            empty=lambda: rnp.empty((2**61,)),
+            arange=lambda: rnp.arange(huge), linspace=lambda: rnp.linspace(0, 1, huge),
+            eye=lambda: rnp.eye(2**33),
+            iota=lambda: lax.iota("float32", 2**63 - 1),
+            broadcast=lambda: lax.broadcast(1.0, (huge, 4)),
+            broadcast_to=lambda: rnp.broadcast_to(1.0, (huge, 8)), tile=lambda: rnp.tile(rnp.zeros(4), huge),
+            repeat=lambda: rnp.repeat(rnp.zeros(4), huge),
+            pad=lambda: lax.pad(rnp.zeros(4), 0.0, [(huge, huge, 0)]),
+            jitted=lambda: rb.jit(lambda: rnp.zeros((huge, 4)))(),
+            normal=lambda: rb.random.normal(key, (huge, 4)),
+            empty_but_huge=lambda: rnp.zeros((2**31, 2**31, 0)), too_long=lambda: rnp.full((2**63,), 0),
+            conv=lambda: lax.conv_general_dilated(
+                rnp.zeros((1, 1, 4)), rnp.zeros((1, 1, 2)), (1,), [(huge, huge)]),
+            dot=lambda: rb.eval_shape(lambda a, b: lax.dot_general(a, b, (((), ()), ((), ()))),
+                *[rb.ShapeDtypeStruct((2**40,), "float32")] * 2),
+            reshape=lambda: rnp.zeros(8).reshape(2**62, -1),
+            keys=lambda: rb.eval_shape(lambda k: rb.random.split(k, 2**61), key),
+        )
+        for name, door in doors.items():
+            try:
+                door()
+            except (ValueError, TypeError) as error:
+                print(name, "too big" in str(error))
+            else:
+                raise AssertionError(name)
+        """
+    )
+    assert out.count("True") >= 20 and out.count("False") <= 1, out
+
+
+def test_threads_that_compute_and_compile_when_the_interpreter_exits(child):
+    source = """
+        import threading, time
+        def compile():
+            i = 0
+            while True:
+                i += 1
+                rb.jit(lambda x: x * i + rnp.sin(x * i))(rnp.ones(100 + i % 7))
+        def compute():
+            x = rnp.ones((200, 200))
+            while True:
+                x = x @ x
+        compiled = rb.jit(lambda x: x + 1).lower(1.0).compile()
+        def call():
+            while True:
+                np.asarray(compiled(1.0))
+        for target in (compile, compile, compute, call):
+            threading.Thread(target=target, daemon=True).start()
+        time.sleep(0.5)
+        print("leaving")
+        """
+    for _ in range(2):
+        assert "leaving" in child(source, RABBET_CACHE="0")
+
+
+def test_a_loop_without_end_gives_control_back(child):
+    out = child(
+        """
+        import os, signal, threading, time
+        loop = rb.jit(lambda x: lax.while_loop(lambda x: x >= 0, lambda x: x + 1.0, x)).lower(1.0).compile()
+        threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+        try:
+            loop(1.0)
+        except KeyboardInterrupt as error:
+            print(error.__notes__)
+        print(rnp.ones(3) * 2, lax.while_loop(lambda x: x < 9, lambda x: x * 2, 1.0))
+        """
+    )
+    assert "'<lambda>' is running still" in out and "[2. 2. 2.] 16.0" in out
+
+
+def test_a_compilation_that_is_interrupted(child):
+    out = child(
+        """
+        import os, signal, threading
+        def f(x):
+            for i in range(500):
+                x = lax.sin(x) * 1.01 + x[::-1]
+            return x
+        lowered = rb.jit(f).lower(rnp.ones(100))
+        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+        try:
+            lowered.compile()
+        except KeyboardInterrupt:
+            print("interrupted")
+        print(rnp.ones(3) * 2)
+        """,
+        RABBET_CACHE="0",
+    )
+    assert "interrupted" in out and "[2. 2. 2.]" in out
+
+
+def test_trees_without_end_and_functions_deep_inside_each_other(child):
+    out = child(
+        """
+        from rabbet.errors import NestingError, TreeError
+        deep = 1.0
+        for _ in range(5000):
+            deep = [deep]
+        cycle = [1.0]
+        cycle.append(cycle)
+        named = {}
+        named["a"] = named
+        doors = (rb.tree.leaves, rb.tree.structure, rb.jit(lambda t: t), lambda t: rb.tree.map(abs, t),
+                 rb.device_put, rb.tree_util.tree_flatten_with_path)
+        for tree, words in ((deep, "levels"), (cycle, "contains itself, at "), (named, "['a']")):
+            for n, door in enumerate(doors):
+                try:
+                    door(tree)
+                except TreeError as error:
+                    assert words in str(error), error
+                else:
+                    raise AssertionError(n)
+        for tree in (deep, cycle):
+            try:
+                rnp.array(tree)
+            except ValueError as error:
+                assert "deep" in str(error)
+        f = lambda x: x + 1
+        for _ in range(200):
+            f = rb.jit(f)
+        try:
+            f(1.0)
+        except NestingError as error:
+            print(error)
+        print(rnp.ones(3) * 2)
+        """
+    )
+    assert "jitted functions were called inside each other" in out and "[2. 2. 2.]" in out
+
+
+GARBAGE = "\udcff garbage;;=,="
+
+
+def test_unreadable_settings_do_not_stop_the_import(child):
+    every = {f"RABBET_{name.upper()}": GARBAGE for name in settings()}
+    out = child(
+        """
+        import os
+        from rabbet.errors import RabbetError
+        for name in os.environ["NAMES"].split():
+            try:
+                getattr(rb.config, name)
+            except RabbetError as error:
+                assert name.upper() in str(error) or "RABBET" in str(error), error
+        try:
+            rb.jit(lambda x: x)(1.0)
+        except RabbetError:
+            print("refused in words")
+        """,
+        NAMES=" ".join(settings()),
+        RABBET_PLUGINS="",
+        **{name: value for name, value in every.items() if name != "RABBET_PLUGINS"},
+    )
+    assert "refused in words" in out
+
+
+def settings():
+    from rabbet.config import CORE_SETTINGS
+
+    return [*[s.name for s in CORE_SETTINGS], "disable_plugins", "prefer"]
+
+
+METADATA = {
+    "not text": (b"\xff\xfe\x00garbage", b"\xff\xfe[rabbet.api\n\x00=="),
+    "a requirement that is not text": (
+        b"Name: x\nVersion: 1\nRequires-Dist: rabbet-core>=\xff\n",
+        b"[rabbet.api]\nfoo = bar:baz\n",
+    ),
+    "nothing": (b"", b"no section = 1\n"),
+    "half a line": (b"Name: x\nVersion: 1\n", b"[rabbet.backends]\ncpu\n[rabbet.api]\n= x\ny = \n"),
+}
+
+
+@pytest.mark.parametrize("kind", METADATA)
+def test_packages_that_cannot_be_read_are_passed_over(child, kind, tmp_path):
+    folder = tmp_path / "broken-1.0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_bytes(METADATA[kind][0])
+    (folder / "entry_points.txt").write_bytes(METADATA[kind][1])
+    path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    assert "2.0" in child("print(rb.jit(lambda x: x + 1)(1.0))", PYTHONPATH=path)
+
+
+def test_an_unreadable_setting_of_tracebacks_does_not_hide_the_error(child):
+    out = child(
+        """
+        try:
+            rb.jit(lambda x: rnp.reshape(x, (2, 2)))(1.0)
+        except TypeError as error:
+            print(error, error.__notes__)
+        """,
+        RABBET_TRACEBACK="nonsense",
+    )
+    assert "reshape" in out and "RABBET_TRACEBACK" in out

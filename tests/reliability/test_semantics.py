@@ -1,0 +1,163 @@
+"""Single results that were once wrong, and their cousins: what they are in NumPy and JAX."""
+
+import numpy as np
+import pytest
+import rabbet as rb
+import rabbet.numpy as rnp
+from rabbet import lax
+
+pytestmark = pytest.mark.needs("cpu", "jit", "numpy", "grad", "vmap")
+
+
+def test_statistics_of_nothing_are_nan():
+    for value in (
+        rnp.cov(rnp.zeros(0)),
+        rnp.cov(rnp.zeros((2, 0))),
+        rnp.mean(rnp.zeros(0)),
+        rnp.var(rnp.zeros(0)),
+    ):
+        assert np.isnan(value).all()
+
+
+def test_a_dtype_that_is_asked_for_is_that_of_the_result():
+    x = rnp.arange(3.0)
+    for function in (rnp.var, rnp.std):
+        assert (
+            function(x, dtype=complex).dtype == "complex64"
+            and function(x, dtype="float16").dtype == "float16"
+        )
+        assert (
+            function(x + 1j).dtype == "float32" and function(x + 1j, dtype="complex64").dtype == "complex64"
+        )
+    truths = rnp.array([0.0, 0.5, 2.0])
+    for name in ("sum", "prod", "cumsum", "cumprod"):
+        found, expected = (
+            getattr(rnp, name)(truths, dtype=bool),
+            getattr(np, name)(np.asarray(truths), dtype=bool),
+        )
+        assert found.dtype == bool
+        np.testing.assert_array_equal(found, expected, name)
+    assert rnp.cumsum(truths > 0).tolist() == [0, 1, 2] and rnp.cumsum(truths > 0).dtype == "int32"
+
+
+def test_weak_types_stay_where_nothing_strong_came_in():
+    weak = lax.broadcast(rnp.asarray(1.0), (3,))
+    for kept in (
+        weak[1:],
+        weak[0],
+        weak[None],
+        rnp.flip(weak),
+        weak.reshape(3, 1),
+        weak.reshape(3, 1).T,
+        lax.slice(weak, (0,), (2,)),
+        lax.dynamic_slice(weak, (0,), (2,)),
+        rb.jacfwd(lambda x: x)(1.0),
+        rb.jacfwd(lambda x: x * 2)(1.0),
+        rb.hessian(lambda x: x * x)(1.0),
+        rb.grad(lambda x: x)(1.0),
+    ):
+        assert kept.weak_type
+    for strong in (
+        rb.jacfwd(lambda x: x * np.float32(2))(1.0),
+        weak.astype(float),
+        rnp.array([1.5]).astype(int),
+        rnp.sum(weak),
+    ):
+        assert not strong.weak_type
+
+
+def test_loops_without_jit_inside_vmap():
+    fall = lambda x: lax.while_loop(lambda v: v < 5, lambda v: v + 2, x)
+    xs = rnp.arange(4)
+    with rb.disable_jit():
+        assert rb.vmap(fall)(xs).tolist() == [6, 5, 6, 5] and int(fall(0)) == 6
+        assert rb.vmap(lambda x: lax.fori_loop(0, x, lambda i, v: v + 1, 0))(xs).tolist() == [0, 1, 2, 3]
+
+
+def test_averages_with_weights_of_fewer_dimensions():
+    a = np.random.default_rng(0).normal(size=(2, 3, 4)).astype("float32")
+    for axis in (0, 1, -1, (0, 2), (2, 0), (0, 1, 2)):
+        sizes = [a.shape[d] for d in (axis if isinstance(axis, tuple) else (axis,))]
+        weights = np.arange(1.0, 1 + np.prod(sizes)).reshape(sizes).astype("float32")
+        order = np.argsort(axis) if isinstance(axis, tuple) else [0]
+        places = sorted(axis) if isinstance(axis, tuple) else [axis % 3]
+        full = np.broadcast_to(
+            weights.transpose(order).reshape([a.shape[d] if d in places else 1 for d in range(3)]), a.shape
+        )
+        expected = (a * full).sum(axis) / full.sum(axis)
+        np.testing.assert_allclose(rnp.average(a, axis=axis, weights=weights), expected, rtol=1e-5)
+    with pytest.raises(ValueError, match="need the shape"):
+        rnp.average(a, axis=(0, 1), weights=np.ones(3))
+
+
+def test_masks_that_choose_nothing():
+    x = rnp.arange(6).reshape(2, 3)
+    assert (
+        x[np.zeros((2, 3), bool)].shape == (0,)
+        and x[np.zeros(2, bool)].shape == (0, 3)
+        and x[False].shape == (0, 2, 3)
+    )
+    assert rnp.zeros((0, 2))[np.zeros(0, bool)].shape == (0, 2)
+    assert x.at[np.zeros(2, bool)].set(9).tolist() == x.tolist() and rnp.extract(
+        np.zeros(6, bool), x
+    ).shape == (0,)
+
+
+def test_reductions_refuse_initial_values_and_masks_of_the_wrong_kind():
+    x = rnp.arange(3.0)
+    for name in ("sum", "prod", "max", "min"):
+        reduce = getattr(rnp, name)
+        with pytest.raises(ValueError, match="initial must be a number"):
+            reduce(x, initial=rnp.arange(2.0))
+        with pytest.raises(ValueError, match="where must be a boolean"):
+            reduce(x, initial=0.0, where=rnp.arange(3))
+    for reduce in (rnp.mean, rnp.var, rnp.std):
+        with pytest.raises(ValueError, match="where must be a boolean"):
+            reduce(x, where=x)
+
+
+def test_shapes_and_dimension_numbers_are_refused_by_name():
+    x = rnp.arange(6.0).reshape(2, 3)
+    one = rnp.zeros((1, 1), int)
+    refused = {
+        "reshape": lambda: x.reshape(-2, 3),
+        "reshape ": lambda: x.reshape(-1, -1),
+        "negative": lambda: rnp.zeros((-1,)),
+        "negative ": lambda: rnp.broadcast_to(x, (-1, 2, 3)),
+        "gather": lambda: lax.gather(x, one, lax.GatherDimensionNumbers((0,), (5,), (0,)), (1, 3)),
+        "scatter": lambda: lax.scatter(
+            x, one, rnp.ones((1, 3)), lax.ScatterDimensionNumbers((1,), (7,), (0,))
+        ),
+        "dot_general": lambda: lax.dot_general(x, x, (((5,), (0,)), ((), ()))),
+        "transpose": lambda: lax.transpose(x, (0, 0)),
+        "concatenate": lambda: lax.concatenate([x, x[0]], 0),
+        "dynamic_slice": lambda: lax.dynamic_slice(x, (0, 0), (5, 5)),
+        "pad": lambda: lax.pad(x, 0.0, [(-5, 0, 0), (0, 0, 0)]),
+        "top_k": lambda: lax.top_k(x, 9),
+        "rev": lambda: lax.rev(x, (4,)),
+        "clamp": lambda: lax.clamp(x[0], x, x),
+    }
+    for name, call in refused.items():
+        with pytest.raises((ValueError, TypeError, IndexError)) as caught:
+            call()
+        assert name.strip() in str(caught.value), f"{name}: {caught.value}"
+
+
+def test_gradients_of_checkpointed_branches_pass_the_checker():
+    branches = [lambda x: x * 2.0, lambda x: rnp.exp(x), lambda x: x * x]
+    with rb.config.override(enable_checks=True):
+        for function in (
+            lambda x: lax.switch(1, branches, x),
+            lambda x: lax.cond(x > 0, lambda x: lax.sin(x), lambda x: 2.0, x),
+            lambda x: lax.scan(lambda c, y: (lax.switch(y, branches, c), c), x, rnp.arange(3))[0],
+        ):
+            plain = rb.grad(function)(0.5)
+            assert float(rb.grad(rb.checkpoint(function))(0.5)) == pytest.approx(float(plain), rel=1e-6)
+            assert float(rb.jit(rb.grad(rb.checkpoint(function)))(0.5)) == pytest.approx(
+                float(plain), rel=1e-6
+            )
+
+
+def test_halves_of_log_gamma_are_exact_at_one_and_two():
+    for dtype in ("bfloat16", "float16", "float32"):
+        assert lax.lgamma(rnp.array([1.0, 2.0], dtype=dtype)).astype("float32").tolist() == [0, 0]
