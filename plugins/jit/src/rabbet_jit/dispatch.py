@@ -38,10 +38,10 @@ def caller(jitted):
 
     def of_trees(args):
         """The fast path for pytrees of arrays."""
-        # By the module: a function that is sent to another process can name that, not the registry itself.
         try:
+            # By the module: a function sent to another process can name that, not the registry itself.
             leaves, treedef = trees.registry.flatten(args)
-                run = quick[treedef][(*[x.spec for x in leaves], settings.traced_key)]
+            run = quick[treedef][(*[x.spec for x in leaves], settings.traced_key)]
         except (KeyError, AttributeError, SystemError):  # the last for a tree that is too deep
             run = None
         return slowly(args, {}) if run is None else run(leaves)
