@@ -8,17 +8,15 @@ from rabbet.runtime import devices
 @functools.cache
 def profiler():
     """jaxlib's profiler module."""
-    from jaxlib import (
-        _profile_data,  # noqa: F401  # registers a type that the profiler returns
-        _profiler,
-    )
+    # jaxlib ships no stubs of these two. The first registers a type that the profiler returns.
+    from jaxlib import _profile_data, _profiler  # type: ignore[attr-defined]  # noqa: F401
 
     return _profiler
 
 
 def profile_data_of(serialized):
     """A recorded trace, as the profiler's ``stop`` gives it, as planes, lines and events."""
-    from jaxlib import _profile_data
+    from jaxlib import _profile_data  # type: ignore[attr-defined]  # without stubs, too
 
     return _profile_data.ProfileData.from_serialized_xspace(serialized)
 
