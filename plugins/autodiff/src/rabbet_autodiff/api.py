@@ -4,10 +4,11 @@ from typing import NamedTuple
 
 from rabbet import dtypes, lax, tree
 from rabbet.errors import MissingRule
-from rabbet.extend.functions import array_or_tracer, describe_function, folded, wraps
+from rabbet.extend.functions import array_or_tracer, describe_function, folded
 from rabbet.extend.passes import evaluate
 from rabbet.extend.primitive import ShapedArray, Zero, full_of_type, instantiate, tangent_aval, zero_tangent
 from rabbet.extend.transform import typeof
+from rabbet.extend.wrapping import wraps
 
 from rabbet_autodiff import checks, modes
 from rabbet_autodiff.functions import Flat, aval_of, given, given_back, of_chosen, taken

@@ -13,13 +13,12 @@ from rabbet.extend.functions import (
     describe_value,
     folded,
     is_evaluating,
-    name_of,
     named_like,
     on_clear_caches,
-    wraps,
 )
 from rabbet.extend.passes import ClosedJaxpr, consts_as_inputs, stage
 from rabbet.extend.transform import bound_axes, is_tracer, typeof
+from rabbet.extend.wrapping import name_of, wraps
 from rabbet.tree import leaf_path
 
 from rabbet_autodiff.primitives import checkpoint as primitive

@@ -4,8 +4,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from rabbet.extend.backend import profiler
 from rabbet.extend.functions import named_like
+from rabbet.extend.native import profiler
 
 
 class TraceAnnotation:

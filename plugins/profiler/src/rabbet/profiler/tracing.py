@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rabbet import devices
-from rabbet.extend.backend import profile_data_of, profiler
+from rabbet.extend.native import profile_data_of, profiler
 
 
 def ProfileOptions() -> Any:
