@@ -269,7 +269,9 @@ def _load(client, lowering, device, build, key):
 
 def _compiled(client, lowering, devices, build, calls):
     try:
-        return adapter.compile_text(client, lowering.module.text, devices, build, calls)
+        return interruptible.to_the_end(
+            adapter.compile_text, client, lowering.module.text, devices, build, calls
+        )
     except adapter.XlaRuntimeError as error:
         raise compile_failure(lowering, str(error)) from None
 
