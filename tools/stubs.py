@@ -22,7 +22,7 @@ PARAMETERS = {name: kind for kind, names in TYPES["parameters"].items() for name
 RETURNS = {name: kind.rstrip("@") for kind, names in TYPES["returns"].items() for name in names.split()}
 FACES = (
     "rabbet", "rabbet.lax", "rabbet.lax.linalg", "rabbet.numpy", "rabbet.numpy.fft", "rabbet.numpy.linalg",
-    "rabbet.nn", "rabbet.nn.initializers", "rabbet.random", "rabbet.debug",
+    "rabbet.nn", "rabbet.nn.initializers", "rabbet.random", "rabbet.image", "rabbet.ops", "rabbet.debug",
 )  # fmt: skip
 FIRST = "# Written by tools/stubs.py: change the function, or tools/stub_types.toml, and write it again.\n"
 HEAD = (

@@ -92,12 +92,6 @@ def test_random():
     assert rb.random.uniform(key, (3,)).tolist() == rb.random.uniform(key, (3,)).tolist()
 
 
-@only("scipy")
-def test_scipy():
-    assert abs(float(rb.scipy.special.gamma(4.5)) - 11.631728) < 1e-5
-    assert abs(float(rb.grad(rb.scipy.stats.norm.cdf)(0.0)) - 0.39894228) < 1e-6
-
-
 @only("image")
 def test_image():
     halves = rb.image.resize(np.float32([0, 2, 4, 6]), (2,), "linear", antialias=False)
@@ -107,6 +101,12 @@ def test_image():
 @only("ops")
 def test_ops():
     assert rb.ops.segment_max(np.int32([3, 1, 2]), np.int32([1, 0, 1]), 2).tolist() == [1, 3]
+
+
+@only("scipy")
+def test_scipy():
+    assert abs(float(rb.scipy.special.gamma(4.5)) - 11.631728) < 1e-5
+    assert abs(float(rb.grad(rb.scipy.stats.norm.cdf)(0.0)) - 0.39894228) < 1e-6
 
 
 @only("bfloat16")
@@ -147,6 +147,38 @@ def test_passes():
 
     jaxpr = stage(lambda x: [lax.sin(x) + lax.sin(x)], [ShapedArray((), "float32")]).jaxpr
     assert lower_program(jaxpr).module.key_text.count("stablehlo.sine") == 1
+
+
+@only("profiler")
+def test_profiler():
+    from rabbet import profiler
+
+    with profiler.trace() as session, profiler.TraceAnnotation("alone"):
+        lax.sin(1.0)
+    names = {e.name for plane in session.planes for line in plane.lines for e in line.events}
+    assert "alone" in names
+
+
+@only("ffi")
+def test_ffi():
+    from rabbet import ffi
+
+    with pytest.raises(ValueError, match="no function is registered under the name 'nobody'"):
+        ffi.ffi_call("nobody", lax.sin(1.0))(1.0)
+
+
+@only("test_util")
+def test_test_util():
+    from rabbet.test_util import check_grads
+
+    check_grads(lambda x: lax.sin(x) * x, (0.5,), 2)
+
+
+@only("ode")
+def test_ode():
+    from rabbet.experimental.ode import odeint
+
+    assert abs(float(odeint(lambda y, t: -y, 1.0, np.float32([0, 1]))[1]) - np.exp(-1)) < 1e-5
 
 
 @only("testing")

@@ -20,11 +20,11 @@ import rabbet.numpy as rnp
 MODULES = [
     "", "ad_checkpoint", "checkpoint_policies", "custom_batching", "custom_derivatives", "debug", "dtypes",
     "experimental.checkify", "experimental.jet", "experimental.random", "flatten_util", "image", "lax",
-    "lax.linalg", "nn", "nn.initializers", "numpy", "numpy.fft", "numpy.linalg", "ops", "random", "scipy.special", "tree",
-    "tree_util",
+    "lax.linalg", "nn", "nn.initializers", "numpy", "numpy.fft", "numpy.linalg", "ops", "random",
+    "scipy.special", "tree", "tree_util",
 ]  # fmt: skip
 
-NO_UFUNCS = "a plain function that has a ufunc's methods; neither package writes to out or leaves out elements"
+NO_UFUNCS = "a function with a ufunc's methods; neither package writes to out or leaves out elements"
 NUMPYS = "NumPy's arguments by name; jax's accepts any, and refuses or passes them on"
 CALLED = "called by checkpoint, by position; the operation's name for the argument"
 NOTHING_TO_SET = "without a value jax, too, raises when it is called"

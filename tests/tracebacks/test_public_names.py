@@ -16,8 +16,7 @@ MODULES = """
     rabbet.debug rabbet.experimental rabbet.experimental.checkify rabbet.experimental.jet
     rabbet.experimental.random rabbet.flatten_util
     rabbet.image rabbet.lax rabbet.lax.linalg rabbet.nn rabbet.nn.initializers rabbet.numpy rabbet.numpy.fft
-    rabbet.numpy.linalg rabbet.ops rabbet.random rabbet.scipy.special rabbet.tree
-    rabbet.tree_util
+    rabbet.numpy.linalg rabbet.ops rabbet.random rabbet.scipy.special rabbet.tree rabbet.tree_util
 """.split()
 PROVIDED = (
     "custom_gradient custom_jvp custom_vjp eval_shape closure_convert fwd_and_bwd grad hessian jacfwd "

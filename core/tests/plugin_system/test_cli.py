@@ -7,8 +7,9 @@ import tomllib
 import types
 
 import pytest
+from rabbet import cli
 from rabbet.cli import doctor, new_plugin, output, plugins, trial
-from rabbet.plugins import cli, discovery
+from rabbet.plugins import discovery
 from rabbet.plugins.hooks import Hooks
 from rabbet.plugins.hookspecs import hookimpl
 from rabbet.plugins.manager import PluginManager

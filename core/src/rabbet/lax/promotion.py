@@ -67,7 +67,7 @@ def cast_operand(x, aval, dtype, weak=False):
     Example:
       >>> from rabbet.extend.functions import cast_operand
       >>> from rabbet.extend.transform import typeof
-      >>> x = rnp.arange(3)
+      >>> x = rb.device_put(np.arange(3))
       >>> cast_operand(x, typeof(x), np.dtype("float32")).dtype.name
       'float32'
     """

@@ -223,21 +223,38 @@ def _chosen(x, out):
     return primitives.convert.to_dtype(primitives.logic.eq(x, out), typeof(out).dtype)
 
 
-def _share(mine, other, out):
-    won = _chosen(mine, out)
-    tied = mul(won, _chosen(other, out))
-    return sub(won, mul(tied, 0.5))
+def _share(mine, other, out, beyond, level):
+    """1 where ``mine`` is the chosen one, one half on ties, so that both sides of a tie share the derivative.
+
+    The operands are compared with each other and not with the result: a compiler may compute an operand
+    twice, once for each use, and round it in another way (as a fused multiplication and addition), so that
+    neither equals the result and the derivative is lost. Complex numbers have no comparison of this kind.
+    """
+    if typeof(out).dtype.kind == "c":
+        won = _chosen(mine, out)
+        return sub(won, mul(mul(won, _chosen(other, out)), 0.5))
+    dtype = typeof(out).dtype
+    sides = [primitives.convert.to_dtype(compare(mine, other), dtype) for compare in (beyond, level)]
+    return mul(add(*sides), 0.5)
+
+
+def _share_of_larger(mine, other, out):
+    return _share(mine, other, out, primitives.logic.gt, primitives.logic.ge)
+
+
+def _share_of_smaller(mine, other, out):
+    return _share(mine, other, out, primitives.logic.lt, primitives.logic.le)
 
 
 max = binary(  # the field's name
     "max", "stablehlo.maximum", NUMBERS + "b", kinds=("increasing",),
-    partials=(lambda x, y, out: _share(x, y, out), lambda x, y, out: _share(y, x, out)),
+    partials=(_share_of_larger, lambda x, y, out: _share_of_larger(y, x, out)),
     doc="the larger of x and y; NaN if either is; complex numbers by their real parts first",
     complex_pick="larger",  # StableHLO compares real parts only
 )  # fmt: skip
 min = binary(  # the field's name
     "min", "stablehlo.minimum", NUMBERS + "b", kinds=("increasing",),
-    partials=(lambda x, y, out: _share(x, y, out), lambda x, y, out: _share(y, x, out)),
+    partials=(_share_of_smaller, lambda x, y, out: _share_of_smaller(y, x, out)),
     doc="the smaller of x and y; NaN if either is; complex numbers by their real parts first",
     complex_pick="smaller",
 )  # fmt: skip

@@ -40,7 +40,7 @@ def normalized(matrix, where):
     total = matrix.sum(0, keepdims=True)
     least = 1000.0 * float(dtypes.finfo(matrix.dtype).eps)
     matrix = rnp.where(rnp.abs(total) > least, matrix / rnp.where(total != 0, total, 1), 0)
-    return rnp.where(where[None, :], matrix, 0)
+    return matrix if where is True else rnp.where(where[None, :], matrix, 0)
 
 
 def covered(size, places, step):
@@ -53,15 +53,16 @@ def covered(size, places, step):
 
 
 def cubic_to_the_edge(size, places, dtype):
-    """Cubic weights of the four neighbours, of which those outside count for the pixel at the edge."""
+    """Cubic weights of the four neighbours. Those at both edges count twice more, as if they went on."""
     base = rnp.floor(places)
     matrix = rnp.zeros((size, places.shape[0]), dtype)
     pixels = lax.iota(dtype, size)[:, None]
     for offset in (-1, 0, 1, 2):
         at = base + offset
-        weight = cubic(places - at, -0.75)
+        there = rnp.logical_and(at >= -2, at <= size + 1)
+        weight = rnp.where(there, cubic(places - at, -0.75), 0)
         matrix = matrix + rnp.where(rnp.clip(at, 0, size - 1) == pixels, weight, 0)
-    return rnp.where(inside(places, size)[None, :], matrix, 0)
+    return normalized(matrix, True)
 
 
 def along(image, matrix, axis, precision):

@@ -24,8 +24,8 @@ def lu(
       overwrite_a, check_finite: not used.
 
     Returns:
-      ``(p, l, u)`` or ``(p l, u)``: a real permutation of shape ``(..., m, m)``; lower triangular with ones on its
-      diagonal, ``(..., m, k)``; upper triangular, ``(..., k, n)``; ``k`` is ``min(m, n)``.
+      ``(p, l, u)`` or ``(p l, u)``: a real permutation of shape ``(..., m, m)``; lower triangular with ones
+      on its diagonal, ``(..., m, k)``; upper triangular, ``(..., k, n)``; ``k`` is ``min(m, n)``.
 
     Example:
       >>> p, l, u = lu(rnp.array([[0.0, 2.0], [1.0, 3.0]]))

@@ -111,7 +111,7 @@ def _weighed(values, coordinates, order, mode, cval):
 
 
 def _weighed_at_once(values, choices, mode, cval):
-    """The same sum over new dimensions in front, one for each dimension of ``values``: programs stay small."""
+    """The same sum over new dimensions in front, one for each of ``values``: programs stay small."""
     n = values.ndim
     places, weights, inside = [], [], []
     for d, choice in enumerate(choices):

@@ -57,10 +57,10 @@ COMPARISONS = [
 ]
 
 BITWISE = [
-    Row(family.and_, np.bitwise_and, (some(), some()), BITS),
-    Row(family.or_, np.bitwise_or, (some(), scalar()), BITS),
-    Row(family.xor, np.bitwise_xor, (scalar(), some()), BITS),
-    Row(family.not_, np.bitwise_not, (some(),), BITS),
+    Row(family.bitwise_and, np.bitwise_and, (some(), some()), BITS),
+    Row(family.bitwise_or, np.bitwise_or, (some(), scalar()), BITS),
+    Row(family.bitwise_xor, np.bitwise_xor, (scalar(), some()), BITS),
+    Row(family.bitwise_not, np.bitwise_not, (some(),), BITS),
     Row(family.shift_left, np.left_shift, (some(), between(0, 7)), (*INTEGERS, "int64")),
     Row(
         family.shift_right_arithmetic, np.right_shift, (between(-100, 100), between(0, 7)), ("int32", "int8")

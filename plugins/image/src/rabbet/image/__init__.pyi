@@ -1,0 +1,15 @@
+# Written by tools/stubs.py: change the function, or tools/stub_types.toml, and write it again.
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Generic, ParamSpec, Protocol, TypeAlias, TypeVar, overload
+
+import numpy as np
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Tree = TypeVar("Tree")
+
+from rabbet import Array, ArrayLike, Device, DTypeLike
+
+from rabbet.image.kernels import ResizeMethod as ResizeMethod
+def resize(image: Any, shape: Any, method: Any, antialias: Any = ..., precision: Any = ...) -> Array: ...
+def scale_and_translate(image: Any, shape: Any, spatial_dims: Any, scale: ArrayLike, translation: Any, method: Any, antialias: Any = ..., precision: Any = ...) -> Array: ...

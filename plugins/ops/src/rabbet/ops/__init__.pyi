@@ -1,0 +1,16 @@
+# Written by tools/stubs.py: change the function, or tools/stub_types.toml, and write it again.
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Generic, ParamSpec, Protocol, TypeAlias, TypeVar, overload
+
+import numpy as np
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Tree = TypeVar("Tree")
+
+from rabbet import Array, ArrayLike, Device, DTypeLike
+
+def segment_max(data: Any, segment_ids: ArrayLike, num_segments: Any = ..., indices_are_sorted: bool = ..., unique_indices: bool = ..., bucket_size: Any = ..., mode: Any = ..., out_sharding: Any = ...) -> Array: ...
+def segment_min(data: Any, segment_ids: ArrayLike, num_segments: Any = ..., indices_are_sorted: bool = ..., unique_indices: bool = ..., bucket_size: Any = ..., mode: Any = ..., out_sharding: Any = ...) -> Array: ...
+def segment_prod(data: Any, segment_ids: ArrayLike, num_segments: Any = ..., indices_are_sorted: bool = ..., unique_indices: bool = ..., bucket_size: Any = ..., mode: Any = ..., out_sharding: Any = ...) -> Array: ...
+def segment_sum(data: Any, segment_ids: ArrayLike, num_segments: Any = ..., indices_are_sorted: bool = ..., unique_indices: bool = ..., bucket_size: Any = ..., mode: Any = ..., out_sharding: Any = ...) -> Array: ...

@@ -1,0 +1,97 @@
+"""Minimization: the minima of known functions, derivatives of minima, states and messages."""
+
+import numpy as np
+import pytest
+import rabbet as rb
+import rabbet.numpy as rnp
+import scipy.optimize
+from oracles import check_gradient, ours
+from rabbet.scipy.optimize import OptimizeResults, minimize
+
+random = np.random.default_rng(7)
+
+
+def rosenbrock(x):
+    return (100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum()
+
+
+def himmelblau(x):
+    return (x[0] ** 2 + x[1] - 11) ** 2 + (x[0] + x[1] ** 2 - 7) ** 2
+
+
+def flat(x):
+    return ((x - 3) ** 4).sum()
+
+
+@pytest.mark.parametrize("method", ["BFGS", "L-BFGS"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_minima(method, dtype):
+    for function, n, bound in ((rosenbrock, 4, 1e-4), (himmelblau, 2, 1e-5), (flat, 2, 0.05)):
+        out = rb.jit(lambda x, f=function: minimize(f, x, method=method))(rnp.zeros(n, dtype))
+        wanted = scipy.optimize.minimize(
+            lambda x, f=function: float(f(x)), np.zeros(n), method="BFGS", options={"gtol": 1e-7}
+        )
+        assert isinstance(out, OptimizeResults)
+        assert out.x.dtype == dtype
+        assert bool(out.success)
+        assert int(out.status) == 0
+        np.testing.assert_allclose(out.x, wanted.x, atol=bound)
+        assert float(rnp.abs(out.jac).max()) <= 1e-5 or method == "L-BFGS"
+        # About as much work as SciPy's.
+        assert int(out.nit) <= 1.5 * wanted.nit + 5
+        assert (out.hess_inv is None) == (method == "L-BFGS")
+
+
+def test_the_inverse_hessian_and_few_steps():
+    h = np.diag([1.0, 4.0, 9.0])
+    out = minimize(lambda x: 0.5 * x @ ours(h) @ x - x.sum(), ours(np.zeros(3)), method="bfgs", tol=1e-9)
+    np.testing.assert_allclose(out.hess_inv, np.linalg.inv(h), atol=0.05)
+    stopped = minimize(rosenbrock, rnp.zeros(4), method="BFGS", options={"maxiter": 3})
+    assert (int(stopped.status), bool(stopped.success), int(stopped.nit)) == (1, False, 3)
+    there = minimize(flat, rnp.full(2, 3.0), method="L-BFGS")
+    assert (int(there.nit), int(there.nfev), bool(there.success)) == (0, 1, True)
+    uphill = minimize(lambda x: -(x**2).sum() / 0.0 + rnp.nan, rnp.ones(2), method="BFGS")
+    assert not uphill.success
+
+
+def solution(b, a):
+    """The minimum of a convex function, and its value."""
+    out = minimize(
+        lambda x, b: 0.5 * x @ a @ a.T @ x - b @ x + (x**4).sum(),
+        ours(np.zeros(3)),
+        (b,),
+        method="BFGS",
+        tol=1e-10,
+    )
+    return out.x, out.fun
+
+
+def test_derivatives_are_those_of_the_minimum():
+    a, b = random.normal(size=(3, 3)), random.normal(size=3)
+    check_gradient(solution, b, a, rtol=1e-5)
+    many = np.stack([b, 2 * b])
+    found = rb.vmap(lambda b: solution(b, ours(a))[0])(ours(many))
+    np.testing.assert_allclose(found[1], solution(ours(many[1]), ours(a))[0], atol=1e-7)
+    jacobian = rb.jacrev(lambda c: minimize(lambda x: ((x - c) ** 2).sum(), 0.0 * c, method="L-BFGS").x)(
+        ours(b)
+    )
+    np.testing.assert_allclose(jacobian, np.eye(3), atol=1e-9)
+    wide = ours(np.arange(250.0))  # by conjugate gradients
+    slope = rb.grad(lambda c: minimize(lambda x: ((x - c) ** 2).sum(), 0.0 * c, method="L-BFGS").x.sum())(
+        wide
+    )
+    np.testing.assert_allclose(slope, 1.0, rtol=1e-6)
+
+
+def test_messages():
+    x = rnp.zeros(2)
+    for wrong, error, words in (
+        (lambda: minimize(flat, x, method="x"), ValueError, "method must be"),
+        (lambda: minimize(flat, x, 3.0, method="BFGS"), TypeError, "args must be a tuple"),
+        (lambda: minimize(flat, rnp.zeros(2, int), method="BFGS"), TypeError, "x0 must be floating"),
+        (lambda: minimize(flat, rnp.zeros((2, 2)), method="BFGS"), ValueError, "x0 must be a vector"),
+        (lambda: minimize(lambda x: x, x, method="BFGS"), ValueError, "must return a number"),
+        (lambda: minimize(flat, x, method="BFGS", options={"foo": 1}), TypeError, "foo"),
+    ):
+        with pytest.raises(error, match=words):
+            wrong()
