@@ -154,6 +154,7 @@ def test_hooks_are_only_imported_where_there_are_any(offering):
 
 
 # ------------------------------------------------------------------------------------------- public names
+@pytest.mark.filterwarnings("ignore:.*has no effect in Rabbet")
 @pytest.mark.parametrize("name", sorted(composition.CONTEXTS))
 def test_settings_are_context_managers_of_the_same_name(name):
     from rabbet.config import config
@@ -163,7 +164,10 @@ def test_settings_are_context_managers_of_the_same_name(name):
         "default_matmul_precision": "highest",
         "default_device": rb.devices()[0],
         "numpy_rank_promotion": "raise",
-    }.get(name, True)
+        "numpy_dtype_promotion": "strict",
+        "legacy_prng_key": "error",
+        "default_prng_impl": "rbg",
+    }.get(name, "log" if name.startswith("transfer_guard") else True)
     with getattr(rb, name)(value):
         assert getattr(config, name) is not None
         assert getattr(config, name) != before or before == value

@@ -26,7 +26,7 @@ DOORS = {
     "rabbet", "rabbet.extend", "rabbet.extend.transform", "rabbet.extend.primitive", "rabbet.extend.dtype",
     "rabbet.extend.backend", "rabbet.extend.passes", "rabbet.extend.hooks", "rabbet.extend.functions",
     "rabbet.extend.bodies", "rabbet.lax", "rabbet.debug", "rabbet.tree", "rabbet.tree_util",
-    "rabbet.errors", "rabbet.dlpack", "rabbet.dtypes",
+    "rabbet.errors", "rabbet.dlpack", "rabbet.dtypes", "rabbet.flatten_util",
 }  # fmt: skip
 # Rows of primitives whose parameters no door has.
 ROWS_OF_WINDOWS = ROOT / "plugins/testing/src/rabbet/testing/rows/windows.py"
@@ -35,6 +35,8 @@ MODULE_OF = {
     "rabbet-image": "rabbet.image", "rabbet-ops": "rabbet.ops",
     "rabbet-testing": "rabbet.testing", "rabbet-linalg": "rabbet.lax.linalg", "rabbet-scipy": "rabbet.scipy",
     "rabbet-jet": "rabbet.experimental.jet", "rabbet-checkify": "rabbet.experimental.checkify",
+    "rabbet-profiler": "rabbet.profiler", "rabbet-ffi": "rabbet.ffi", "rabbet-test-util": "rabbet.test_util",
+    "rabbet-ode": "rabbet.experimental.ode",
 }  # fmt: skip
 
 

@@ -149,6 +149,38 @@ def test_passes():
     assert lower_program(jaxpr).module.key_text.count("stablehlo.sine") == 1
 
 
+@only("profiler")
+def test_profiler():
+    from rabbet import profiler
+
+    with profiler.trace() as session, profiler.TraceAnnotation("alone"):
+        lax.sin(1.0)
+    names = {e.name for plane in session.planes for line in plane.lines for e in line.events}
+    assert "alone" in names
+
+
+@only("ffi")
+def test_ffi():
+    from rabbet import ffi
+
+    with pytest.raises(ValueError, match="no function is registered under the name 'nobody'"):
+        ffi.ffi_call("nobody", lax.sin(1.0))(1.0)
+
+
+@only("test_util")
+def test_test_util():
+    from rabbet.test_util import check_grads
+
+    check_grads(lambda x: lax.sin(x) * x, (0.5,), 2)
+
+
+@only("ode")
+def test_ode():
+    from rabbet.experimental.ode import odeint
+
+    assert abs(float(odeint(lambda y, t: -y, 1.0, np.float32([0, 1]))[1]) - np.exp(-1)) < 1e-5
+
+
 @only("testing")
 def test_testing():
     from rabbet.testing import LawError, Row, check_primitive

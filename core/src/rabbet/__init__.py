@@ -28,7 +28,9 @@ for _folder in __path__:
 from rabbet import composition
 from rabbet.calls.custom_rules import custom_rules
 from rabbet.program.avals import ShapeDtypeStruct
+from rabbet.choices import CompilerEffortLevel, Inline
 from rabbet.config import config
+from rabbet.environment import print_environment_info, process_indices
 from rabbet.trace.interpreter import typeof
 from rabbet.runtime.array import Array
 from rabbet.runtime.devices import (
@@ -46,6 +48,8 @@ from rabbet.runtime.housekeeping import (
 from rabbet.runtime.transfer import device_put
 from rabbet.runtime.effects import effects_barrier
 from rabbet.lax.callbacks import io_callback, pure_callback
+from rabbet.lax.indexing.dynamic_slices import ds
+from rabbet.scopes import ensure_compile_time_eval, named_call, named_scope
 
 composition.compose()
 _own = frozenset(globals())  # what core has itself, before plugins add their names

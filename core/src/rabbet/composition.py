@@ -8,10 +8,11 @@ that looks among the installed packages when it is first asked.
 import contextlib
 import functools
 
-from rabbet import dtypes, passes
+from rabbet import dtypes, log_levels, passes
 from rabbet.calls import custom_rules
 from rabbet.config import config
 from rabbet.errors import PluginError
+from rabbet.jax_settings import CONTEXTS
 from rabbet.lax import from_plugins, operators
 from rabbet.lowering import extended
 from rabbet.messages import source_positions, tracebacks
@@ -47,6 +48,7 @@ def compose():
     for name in ("debug_nans", "debug_infs"):
         # What is compiled checks its results, or does not, for good.
         config.watch(name, clear_caches)
+    log_levels.follow()
 
 
 def manager():
@@ -162,9 +164,3 @@ def public_name(name):
     from rabbet.plugins import api
 
     return api.resolve(name)
-
-
-CONTEXTS = frozenset({
-    "debug_nans", "debug_infs", "default_device", "default_matmul_precision", "disable_jit",
-    "enable_checks", "enable_x64", "log_compiles", "numpy_rank_promotion",
-})  # fmt: skip

@@ -13,59 +13,17 @@ which Python finds by itself when the thread has none.
 import contextlib
 import difflib
 import operator
-import os
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
 
-from rabbet.errors import ConfigError, PluginConflictError
+from rabbet.errors import PluginConflictError
+from rabbet.jax_settings import ALIASES, GROUPS
 from rabbet.messages.tracebacks import folded
+from rabbet.setting import Setting, boolean, choice, size
+from rabbet.settings import CORE_SETTINGS
 
-__all__ = ["Config", "Setting", "TracedKey", "config"]
+__all__ = ["CORE_SETTINGS", "Config", "Setting", "TracedKey", "boolean", "choice", "config", "size"]
 
 ABSENT = object()
-
-
-@dataclass(frozen=True)
-class Setting:
-    """One setting, as a value.
-
-    ``parse(value)`` takes what a user gave, or the text of the environment variable, and returns the
-    value to keep, or raises ``ValueError`` with the values it accepts. A ``traced`` setting changes what
-    a traced program means, so it is part of the key under which compiled programs are kept. ``env``
-    defaults to ``RABBET_<NAME>``.
-
-    Example:
-      >>> from rabbet.extend.backend import Setting
-      >>> SLOTS = Setting("toaster_slots", 2, int, "how many slices at once")
-      >>> SLOTS.parse("4")
-      4
-    """
-
-    name: str
-    default: Any
-    parse: Callable[[Any], Any]
-    doc: str
-    env: str | None = None
-    traced: bool = False
-
-    @property
-    def variable(self):
-        """The environment variable that sets it."""
-        return self.env or f"RABBET_{self.name.upper()}"
-
-    def read(self, value, source):
-        """``value`` parsed, or a ConfigError that names ``source``."""
-        try:
-            return self.parse(value)
-        except (ValueError, TypeError) as error:
-            raise ConfigError(f"{source} cannot be {value!r}: {error}\n  {self.name}: {self.doc}") from None
-
-    def initial(self):
-        """The value given by the environment, else the default."""
-        text = os.environ.get(self.variable)
-        return self.default if text is None else self.read(text, f"environment variable {self.variable}")
 
 
 class TracedKey:
@@ -103,14 +61,18 @@ class Override(contextlib.ContextDecorator):
 class Config:
     """The settings of a program: ``config.name`` reads, ``config.update(name, value)`` sets for the whole
     process, ``config.override(name=value)`` is a context manager that sets for the current thread.
+
+    The names of JAX mean the same settings, with ``jax_`` in front or without: ``aliases`` are those that are
+    called otherwise here, ``groups`` names that set several at once.
     """
 
-    def __new__(cls, settings=()):
+    def __new__(cls, settings=(), aliases=(), groups=None):
         # A class of its own for each Config, so that its settings can be properties.
         return super().__new__(type(cls.__name__, (cls,), {"__doc__": cls.__doc__}))
 
-    def __init__(self, settings=()):
-        values = type("Values", (threading.local,), {"traced_key": None})()
+    def __init__(self, settings=(), aliases=(), groups=None):
+        reduce = {"__reduce__": lambda values: (operator.attrgetter("values"), (self,))}
+        values = type("Values", (threading.local,), {"traced_key": None, **reduce})()
         make_key = self._make_key
 
         def traced_key():
@@ -123,6 +85,8 @@ class Config:
 
         state = {
             "_settings": {},
+            "_aliases": {alias.name: alias for alias in aliases},
+            "_groups": groups or {},
             "values": values,
             "_keys": {},
             "_overridden": {},
@@ -167,6 +131,9 @@ class Config:
         """All settings by name."""
         return dict(self._settings)
 
+    def __reduce__(self):
+        return "config"
+
     def __repr__(self):
         changed = {n: getattr(self, n) for n, s in self._settings.items() if getattr(self, n) != s.default}
         return f"Config({', '.join([f'{n}={v!r}' for n, v in changed.items()])})"
@@ -179,7 +146,14 @@ class Config:
         # Only reached for a name that neither this thread nor the process has a value for yet.
         if name.startswith("__"):
             raise AttributeError(name)
-        value = self._setting(name).initial()
+        if name not in self._settings:
+            plain = name.removeprefix("jax_")
+            if plain in self._aliases:
+                return self._aliases[plain].shown(getattr(self, self._aliases[plain].setting))
+            member = self._groups.get(plain, [plain])[0]
+            if member != name:
+                return getattr(self, self._setting(member, name).name)
+        value = self._setting(name).initial(self._aliases.values())
         with self._lock:
             if name not in vars(type(self.values)):
                 setattr(type(self.values), name, value)
@@ -197,16 +171,26 @@ class Config:
     @folded
     def update(self, name, val):
         """Set ``name`` for the whole process. Where a thread overrides it, the override stays in force."""
-        value = self._setting(name).read(val, f"config.{name}")
+        changes = self._parsed({name: val})
         with self._lock:
-            setattr(type(self.values), name, value)
+            for changed, value in changes.items():
+                setattr(type(self.values), changed, value)
             self._refresh()
-        self._tell([name])
+        self._tell(changes)
+
+    def read(self, name):
+        """The value of a setting by its name, in any spelling that ``update`` takes."""
+        return getattr(self, name)
+
+    @property
+    def x64_enabled(self):
+        """Another name of ``enable_x64``."""
+        return self.enable_x64
 
     @folded
     def override(self, **changes):
         """A context manager (and decorator) that changes settings for the current thread."""
-        return Override(self, {n: self._setting(n).read(v, f"config.{n}") for n, v in changes.items()})
+        return Override(self, self._parsed(changes))
 
     def overrides(self):
         """The settings that the current thread overrides, by name: ``config.override(**overrides)`` carries
@@ -221,7 +205,8 @@ class Config:
 
         Calling it without a value switches a boolean setting on; the others need their value.
         """
-        setting = self._setting(name)
+        alias = self._aliases.get(name)
+        setting = self._setting(alias.setting if alias else self._groups.get(name, [name])[0], name)
         if name == "disable_jit":  # the argument has the field's name, here another one than elsewhere
 
             @folded
@@ -242,16 +227,30 @@ class Config:
         context.__doc__ = f"Context manager: {setting.doc} Process-wide: ``config.update({name!r}, value)``."
         return context
 
-    def _setting(self, name):
+    def _parsed(self, given):
+        """The values of settings by name, from values that users gave under any of their names."""
+        changes = {}
+        for name, value in given.items():
+            plain = name.removeprefix("jax_")
+            alias = self._aliases.get(plain)
+            for member in [alias.setting] if alias else self._groups.get(plain, [plain]):
+                setting = self._setting(member, name)
+                changes[setting.name] = setting.read(value, f"config.{name}", alias.given if alias else None)
+        return changes
+
+    def _setting(self, name, asked=None):
         if name not in self._settings and self._find_more is not None:
             self._find_more()
         try:
             return self._settings[name]
         except KeyError:
-            near = difflib.get_close_matches(name, self._settings, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
+            known = [name for name, setting in self._settings.items() if not setting.inert]
+            every = [*known, *self._aliases, *self._groups, *self._settings]
+            near = difflib.get_close_matches(name, every, n=1)
+            prefix = "jax_" if (asked or name).startswith("jax_") else ""
+            hint = f" Did you mean {prefix + near[0]!r}?" if near else ""
             raise AttributeError(
-                f"no setting is called {name!r}.{hint}\n  settings: {', '.join(sorted(self._settings))}"
+                f"no setting is called {asked or name!r}.{hint}\n  settings: {', '.join(sorted(known))}"
             ) from None
 
     def _change(self, mine, changes):
@@ -293,124 +292,4 @@ class Config:
         return key
 
 
-# What the core's settings accept ------------------------------------------------------------------
-
-WORDS = {
-    "1": True,
-    "true": True,
-    "yes": True,
-    "on": True,
-    "0": False,
-    "false": False,
-    "no": False,
-    "off": False,
-}
-UNITS = {"": 1, "b": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
-PRECISIONS = (
-    "default", "high", "highest", "fastest", "bfloat16", "bfloat16_3x", "tensorfloat32", "float32",
-    "ANY_F8_ANY_F8_F32", "ANY_F8_ANY_F8_F32_FAST_ACCUM", "ANY_F8_ANY_F8_ANY", "ANY_F8_ANY_F8_ANY_FAST_ACCUM",
-    "F16_F16_F16", "F16_F16_F32", "BF16_BF16_BF16", "BF16_BF16_F32", "BF16_BF16_F32_X3", "BF16_BF16_F32_X6",
-    "BF16_BF16_F32_X9", "TF32_TF32_F32", "TF32_TF32_F32_X3", "F32_F32_F32", "F64_F64_F64",
-)  # fmt: skip
-
-
-def boolean(value):
-    if isinstance(value, str):
-        value = WORDS.get(value.strip().lower(), value)
-    if value not in (True, False) or isinstance(value, str):
-        raise ValueError("it is on or off: True, False, or one of the words " + ", ".join(WORDS))
-    return bool(value)
-
-
-def choice(*words, none=False):
-    """A parser for one of ``words``; with ``none``, None too (also written "" or "none")."""
-    by_lower = {word.lower(): word for word in words}
-
-    def parse(value):
-        if none and (value is None or value in ("", "none")):
-            return None
-        if isinstance(value, str) and value.lower() in by_lower:
-            return by_lower[value.lower()]
-        raise ValueError(f"it is one of {', '.join(words)}{' or None' if none else ''}")
-
-    return parse
-
-
-def size(value):
-    """A number of bytes: an int, or text such as ``512M`` or ``4GB``."""
-    text = str(value).strip().lower()
-    digits = text.rstrip("bkmgt")
-    unit = text[len(digits) :]
-    unit = unit[:-1] if len(unit) == 2 and unit[-1] == "b" else unit
-    if isinstance(value, bool) or not digits.isdecimal() or unit not in UNITS:
-        raise ValueError("it is a number of bytes, such as 1073741824, 512M or 4GB")
-    return int(digits) * UNITS[unit]
-
-
-def path(value):
-    """A folder, or None."""
-    return os.path.expanduser(os.fspath(value)) if value not in (None, "") else None
-
-
-def names(value):
-    """Names in order of preference: a sequence, or text separated by commas; None: no preference."""
-    if value is None:
-        return None
-    parts = value.split(",") if isinstance(value, str) else value
-    return tuple(part.strip() for part in parts if part.strip()) or None
-
-
-def place(value):
-    # Devices stand above this module: what is none of them is told by what they all have.
-    if value is not None and not isinstance(value, str) and not hasattr(value, "device_kind"):
-        raise ValueError("it is a Device (rb.devices() lists them) or the name of a platform, such as 'cpu'")
-    return value or None
-
-
-def precision(value):
-    # An enum member of lax (lax.Precision.HIGH) or a pair of them is passed on as it is; lax checks those.
-    named = value is None or isinstance(value, str)
-    return choice(*PRECISIONS, none=True)(value) if named else value
-
-
-CORE_SETTINGS = (
-    Setting("enable_x64", False, boolean, traced=True,
-            doc="Python scalars and NumPy's 64-bit values keep 64 bits where no dtype was given."),
-    Setting("default_matmul_precision", None, precision, traced=True,
-            doc="Precision of matrix products and convolutions that ask for none."),
-    Setting("numpy_rank_promotion", "allow", choice("allow", "warn", "raise"), traced=True,
-            doc="What to do when an operation broadcasts arrays of different rank."),
-    Setting("disable_jit", False, boolean, traced=True,
-            doc="Run jitted functions and control flow op by op, with values that can be looked at."),
-    Setting("default_device", None, place, traced=True,
-            doc="Device for new arrays: a Device, or a platform such as 'cpu'."),
-    Setting("debug_nans", False, boolean, traced=True,
-            doc="Raise FloatingPointError when a computation returns NaN."),
-    Setting("debug_infs", False, boolean, traced=True,
-            doc="Raise FloatingPointError when a computation returns an infinity."),
-    Setting("log_compiles", False, boolean,
-            doc="Log a line at WARNING for every program that is traced and compiled."),
-    Setting("explain", False, boolean,
-            doc="Say why jitted functions are traced, and how long each stage took, at WARNING."),
-    Setting("enable_checks", False, boolean,
-            doc="Check every jaxpr after every transformation and pass (slow)."),
-    Setting("disable_passes", None, names, traced=True,
-            doc="Passes that do not run, by name, separated by commas ('rabbet passes' lists them)."),
-    Setting("enable_passes", None, names, traced=True,
-            doc="Passes to run that are off by default, by name, separated by commas."),
-    Setting("platforms", None, names,
-            doc="Platforms to use, in order of preference, separated by commas; None: every one installed."),
-    Setting("check_narrowing", True, boolean,
-            doc="Refuse 64-bit integers that do not fit 32 bits; warn of floats that become infinite there."),
-    Setting("cache", True, boolean, doc="Keep compiled programs on disk."),
-    Setting("cache_dir", None, path,
-            doc="Folder for compiled programs; None: 'rabbet' in the user's cache folder (XDG_CACHE_HOME)."),
-    Setting("cache_max_bytes", 4 * 2**30, size,
-            doc="Size limit of the folder of compiled programs; the least recently used go first."),
-    Setting("traceback", "fold", choice("fold", "full"),
-            doc="Whether errors hide Rabbet's own frames: fold or full."),
-    Setting("cpu_asynchronous", False, boolean,
-            doc="Let calls on CPU return before their result is there; read when the CPU client is made."),
-)  # fmt: skip
-
-config = Config(CORE_SETTINGS)
+config = Config(CORE_SETTINGS, ALIASES, GROUPS)

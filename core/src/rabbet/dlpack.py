@@ -1,33 +1,43 @@
-"""Arrays of other libraries by DLPack: memory is shared where that is possible. ``numpy.from_dlpack(x)`` and
-its like read arrays of ours.
-"""
+"""Memory shared with other libraries, by the DLPack protocol."""
+
+import numpy as np
 
 from rabbet import dtypes
-from rabbet.messages.tracebacks import public_module
-from rabbet.runtime import dlpack as capsules
-from rabbet.runtime import transfer
+from rabbet.messages.tracebacks import public_module as _public_module
+from rabbet.runtime import dlpack as _dlpack
+from rabbet.runtime.transfer import from_dlpack as _from_dlpack
 
 
 def from_dlpack(external_array, device=None, copy=None):
-    """Return an array over the memory of another library's tensor.
+    """An array over the memory of a tensor of another library.
 
     Args:
-      external_array: an object with `__dlpack__` and `__dlpack_device__`.
-      device: the `Device` to put it on; None: the one that its memory belongs to.
-      copy: True always copies; False never does.
+      external_array: an object with ``__dlpack__`` and ``__dlpack_device__``, such as a torch tensor, a CuPy
+        or NumPy array.
+      device: the ``Device`` (or a ``SingleDeviceSharding``) to put it on; None: where its memory is.
+      copy: True always copies; False never does; None copies where it has to.
+
+    Returns:
+      an array of the same shape and dtype.
 
     Raises:
-      TypeError: for an object without the protocol, or a dtype without an equal here.
-      BufferError: if the memory belongs to a platform that is not installed, or `copy=False` cannot be kept.
+      TypeError: for an object without the protocol, or a dtype that has no equal here.
+      BufferError: with ``copy=False`` where a copy is needed, or if no device here has that memory.
+
+    Example:
+      >>> rb.dlpack.from_dlpack(np.arange(3))
+      Array([0, 1, 2], dtype=int64)
     """
-    return transfer.from_dlpack(external_array, device, copy)
+    return _from_dlpack(external_array, device, copy)
 
 
 def is_supported_dtype(dtype):
-    """Whether arrays of this dtype can be exchanged by DLPack."""
-    dtype = dtypes.canonicalize(dtype)
-    return not isinstance(dtype, dtypes.ExtendedDType) and capsules.code_of(dtype) is not None
+    """Whether arrays of this dtype can be exchanged."""
+    try:
+        found = dtypes.canonicalize(dtype)
+        return isinstance(found, np.dtype) and _dlpack.is_known(found)
+    except TypeError:
+        return False
 
 
-__all__ = ["from_dlpack", "is_supported_dtype"]
-public_module(globals())
+_public_module(globals())

@@ -28,6 +28,7 @@ __all__ = [
     "TracerArrayConversionError",
     "TracerBoolConversionError",
     "TracerIntegerConversionError",
+    "TransferError",
     "TreeError",
     "TypePromotionError",
     "UnboundAxisError",
@@ -256,6 +257,10 @@ class DeletedArrayError(RabbetError, RuntimeError):
     """An array was used after its memory had been given away, by ``x.delete()`` or by donating it to a
     jitted function.
     """
+
+
+class TransferError(RabbetError, RuntimeError):
+    """Values went from the host to a device, between devices or back, which a ``transfer_guard`` forbids."""
 
 
 class OutOfMemoryError(RabbetError, MemoryError):

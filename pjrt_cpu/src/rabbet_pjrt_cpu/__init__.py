@@ -54,8 +54,9 @@ def allocator(value):
 
 
 NUM_DEVICES = Setting(
-    "num_cpu_devices", 1, count, doc="How many CPU devices one process has; read when the CPU client is made."
-)
+    "num_cpu_devices", 1, count, jax=True,
+    doc="How many CPU devices one process has; read when the CPU client is made.",
+)  # fmt: skip
 THREADS = Setting(
     "cpu_threads", None, threads,
     doc="How many threads programs on the CPU may use; None: as many as there are processors. "

@@ -26,7 +26,7 @@ def allocator(value):
 
 def numbers(value):
     """Parse the numbers of GPUs: `'0,2'`, or a sequence of ints; none is all of them."""
-    if value is None:
+    if value is None or value == "all":
         return None
     parts = value.split(",") if isinstance(value, str) else value
     found = tuple([int(part) for part in parts])
@@ -60,7 +60,7 @@ SETTINGS = (
         doc=f"Take the memory at the start and not as it is needed. {WHEN}",
     ),
     Setting(
-        "cuda_visible_devices", None, numbers,
+        "cuda_visible_devices", None, numbers, jax=True,
         doc=f"The numbers of the GPUs to use; all if not set. {WHEN}",
     ),
 )  # fmt: skip

@@ -55,7 +55,7 @@ def test_lowered_text():
     assert "loc(" not in text
     assert "test_stages.py" in lowered.as_text(debug_info=True)
     assert lowered.as_text(dialect="stablehlo") == text
-    with pytest.raises(ValueError, match="'stablehlo', got 'mhlo'"):
+    with pytest.raises(ValueError, match="dialects 'stablehlo' and 'hlo', got 'mhlo'"):
         lowered.as_text(dialect="mhlo")
 
 

@@ -157,6 +157,15 @@ def test_mapped_traced_and_mixed_calls_agree():
             )
 
 
+@pytest.mark.needs("jit")
+def test_loops_inside_run_without_jit_too():
+    with rb.disable_jit():
+        values = special.zeta(3.0, -1.5), special.expn(2, 0.5), special.hyp1f1(1.0, 2.0, 1.0)
+        slope = rb.grad(special.betainc)(2.0, 3.0, 0.5)
+    np.testing.assert_allclose(list(map(float, values)), [0.118102, 0.3266439, math.e - 1], rtol=1e-5)
+    np.testing.assert_allclose(float(slope), -0.1952887, rtol=1e-5)
+
+
 def test_half_types_are_computed_in_single_precision():
     for dtype in ("float16", "bfloat16"):
         x = rnp.array([0.5, 1.5, 2.5], dtype=dtype)
@@ -354,5 +363,5 @@ def test_errors_say_what_to_do(call, error, words):
 
 @pytest.mark.needs("jit")
 def test_a_traced_size_is_refused():
-    with pytest.raises(TypeError, match="bernoulli: n decides the shape .* make it a static argument"):
+    with pytest.raises(TypeError, match=r"bernoulli: n decides the shape .* make it a static argument"):
         rb.jit(special.bernoulli)(3)

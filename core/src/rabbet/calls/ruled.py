@@ -8,7 +8,7 @@ import functools
 import inspect
 
 from rabbet import tree
-from rabbet.messages.source_positions import describe_function
+from rabbet.messages.source_positions import describe_function, wraps
 from rabbet.messages.tracebacks import folded
 from rabbet.primitives import custom
 from rabbet.runtime.compiled import is_evaluating
@@ -40,7 +40,7 @@ class RuledFunction:
     def __init__(self, fun, nondiff_argnums=(), nondiff_argnames=()):
         if not callable(fun):
             raise TypeError(f"{type(self).__name__} takes a function, got {type(fun).__name__}: {fun!r:.60}")
-        functools.update_wrapper(self, fun)
+        wraps(fun)(self)
         self.fun = fun
         self.nondiff_argnums = (
             (nondiff_argnums,) if isinstance(nondiff_argnums, int) else tuple(nondiff_argnums)
@@ -112,7 +112,9 @@ class RuledCall:
     """
 
     def __init__(self, fun, args, static, in_tree):
-        self.fun, self.args, self.static, self.in_tree = fun, args, static, in_tree
+        # Not the arrays: a program keeps the call, and shall not keep the tracers of one trace.
+        self.args = [a if i in static else None for i, a in enumerate(args)]
+        self.fun, self.static, self.in_tree = fun, static, in_tree
         self.out_tree = None
         self.__name__ = getattr(fun, "__name__", "custom")
 

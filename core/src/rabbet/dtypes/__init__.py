@@ -35,7 +35,8 @@ __all__ = [
     "DTypeSpec", "ExtendedDType", "TypePromotionError", "add", "canonicalize",
     "canonicalize_dtype", "extended", "find", "finfo", "float0", "iinfo", "inexact", "issubdtype",
     "itemsize_bits", "kind", "kind_rank", "mlir_name", "names", "narrow", "numpy_scalar", "prng_key",
-    "promote", "promote_types", "result_type", "scalar_dtype", "scalar_type_of", "short_name", "spec",
+    "promote", "promote_types", "requested", "result_type", "scalar_dtype", "scalar_type_of",
+    "short_name", "spec",
     "to_complex", "to_inexact", "wide_scalars",
 ]  # fmt: skip
 
@@ -48,6 +49,7 @@ add = table.add
 find = table.find
 spec = table.spec
 canonicalize = table.canonicalize
+requested = table.requested
 kind = table.kind
 names = table.names
 mlir_name = table.mlir_name

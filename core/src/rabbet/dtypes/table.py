@@ -6,6 +6,7 @@ which looks among the installed plugins, once for each new name.
 
 import contextlib
 import threading
+import warnings
 from typing import Any
 
 import numpy as np
@@ -135,6 +136,25 @@ class DTypeTable:
             self._known[dtype] = spec.dtype
         return spec.dtype
 
+    def requested(self, dtype):
+        """The dtype that the argument of a call means: as ``canonicalize``, and what
+        ``config.explicit_x64_dtypes`` says of 64 bits that are written out. The types ``int``, ``float`` and
+        ``complex`` are not.
+        """
+        found = self.canonicalize(dtype)
+        if found not in NARROW or config.enable_x64 or config.explicit_x64_dtypes == "allow":
+            return found
+        message = (
+            f"the dtype {found.name} was asked for while config.enable_x64 is off and "
+            f"config.explicit_x64_dtypes is {config.explicit_x64_dtypes!r}"
+        )
+        if config.explicit_x64_dtypes == "error":
+            raise ValueError(f"{message}; ask for {NARROW[found].name}, or change one of the two")
+        from rabbet.messages.source_positions import stacklevel  # above this module
+
+        warnings.warn(f"{message}: it becomes {NARROW[found].name}", stacklevel=stacklevel())
+        return NARROW[found]
+
     def kind(self, dtype):
         """One letter: ``b`` bool, ``i`` int, ``u`` unsigned int, ``f`` float, ``c`` complex, ``V``
         anything else.
@@ -191,6 +211,8 @@ class DTypeTable:
         float). Raises TypePromotionError if there is no common dtype.
         """
         key = config.enable_x64, *[self._typing(v) for v in values]
+        if config.numpy_dtype_promotion == "strict":
+            return self._strictly(*key)
         try:
             return self._promoted[key]
         except KeyError:
@@ -227,6 +249,18 @@ class DTypeTable:
         if isinstance(value, tuple(PYTHON)):  # a subclass, such as an IntEnum
             return DEFAULTS[config.enable_x64][_python_type(value)], True
         return self.canonicalize(value), value is int or value is float or value is complex
+
+    def _strictly(self, wide, *typings):
+        """As ``_promote``, where nothing may change its dtype but Python numbers that fit beside the rest."""
+        strong = {dtype for dtype, weak in typings if not weak}
+        result = self._promote(wide, *typings)
+        if len(strong) > 1 or (strong and result[0] not in strong):
+            named = ", ".join([f"{dtype.name}{' (of a Python number)' * weak}" for dtype, weak in typings])
+            raise TypePromotionError(
+                f"no implicit promotion of {named} while config.numpy_dtype_promotion is 'strict'; convert "
+                "one explicitly: x.astype(dtype)"
+            )
+        return result
 
     def _promote(self, wide, *typings):
         dtypes, weak = {dtype for dtype, _ in typings}, all(weak for _, weak in typings)

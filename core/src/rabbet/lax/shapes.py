@@ -99,7 +99,7 @@ def full(shape, fill_value, dtype=None, *, sharding=None):
     if value.shape:
         raise TypeError(f"full needs a scalar, got {value.str_short()}")
     weak = dtype is None and value.weak_type
-    wanted = value.dtype if dtype is None else dtypes.canonicalize(dtype)
+    wanted = value.dtype if dtype is None else dtypes.requested(dtype)
     if isinstance(fill_value, (bool, int, float, complex)):
         fill_value = python_scalars.typed(dtypes.numpy_scalar(fill_value, wanted), wanted)
     elif value.dtype != wanted:
@@ -135,7 +135,7 @@ def full_like(x, fill_value, dtype=None, shape=None, sharding=None):
 
 def iota(dtype, size):
     """``[0, 1, ..., size - 1]``."""
-    return _shape.iota(dtype=dtypes.canonicalize(dtype), shape=(size.__index__(),), dimension=0)
+    return _shape.iota(dtype=dtypes.requested(dtype), shape=(size.__index__(),), dimension=0)
 
 
 @obeys_out_sharding
@@ -143,7 +143,7 @@ def broadcasted_iota(dtype, shape, dimension, *, out_sharding=None):
     """An array whose elements are their index along ``dimension``."""
     shape = sizes_of(shape, "shape")
     return _shape.iota(
-        dtype=dtypes.canonicalize(dtype), shape=shape, dimension=axis_in_range("iota", dimension, len(shape))
+        dtype=dtypes.requested(dtype), shape=shape, dimension=axis_in_range("iota", dimension, len(shape))
     )
 
 

@@ -26,7 +26,7 @@ def convert_element_type(operand, new_dtype):
     if new_dtype is None:
         raise TypeError("convert_element_type needs a dtype, got None")
     weak = new_dtype in (int, float, complex) and not isinstance(new_dtype, np.dtype)
-    dtype = dtypes.scalar_dtype(new_dtype) if weak else dtypes.canonicalize(new_dtype)
+    dtype = dtypes.scalar_dtype(new_dtype) if weak else dtypes.requested(new_dtype)
     if aval.dtype == dtype and aval.weak_type == weak and hasattr(operand, "aval"):
         return operand
     if isinstance(operand, np.ndarray) and operand.dtype != aval.dtype and dtypes.kind(dtype) in "biuf":

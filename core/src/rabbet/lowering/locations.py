@@ -13,22 +13,26 @@ class Locations:
         self._definitions = {}
 
     def name(self, where):
-        """``loc(#l3)`` for a user position ``(code, lasti)``."""
+        """``loc(#l3)`` for a user position ``(code, lasti)``, in named scopes one that has their names in
+        front.
+        """
         try:
             return self._names[where]
         except KeyError:
             position = source_positions.source_position(where)
-            key = (position.file, position.line, position.column or 0)
-            symbol = self._definitions.setdefault(key, f"#l{len(self._definitions)}")
+            symbol = self._symbol(f'"{_escape(position.file)}":{position.line}:{position.column or 0}')
+            if type(where) is source_positions.Scoped:
+                symbol = self._symbol(f'"{_escape("/".join(where.scopes))}"({symbol})')
             text = self._names[where] = f"loc({symbol})"
             return text
 
+    def _symbol(self, definition):
+        """The name of a location, which stands in the module behind those that it refers to."""
+        return self._definitions.setdefault(definition, f"#l{len(self._definitions)}")
+
     def definitions(self):
         """The lines that define the names, for the end of the module."""
-        return [
-            f'{symbol} = loc("{_escape(file)}":{line}:{column})'
-            for (file, line, column), symbol in self._definitions.items()
-        ]
+        return [f"{symbol} = loc({definition})" for definition, symbol in self._definitions.items()]
 
 
 def _escape(file):

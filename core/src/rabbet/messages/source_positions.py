@@ -13,6 +13,7 @@ import contextlib
 import functools
 import os
 import sys
+import threading
 from itertools import islice
 from typing import NamedTuple
 
@@ -25,10 +26,12 @@ __all__ = [
     "definition_site",
     "describe_function",
     "is_internal",
+    "name_of",
     "named_like",
     "short_path",
     "source_position",
     "stacklevel",
+    "wraps",
 ]  # fmt: skip
 
 _positions = {}
@@ -129,11 +132,59 @@ def caller():
         except KeyError:
             internal = is_internal(code.co_filename, frame.f_globals.get("__name__"))
         if not internal:
-            return code, frame.f_lasti
+            break
         outer = frame.f_back
         if outer is None:
-            return code, frame.f_lasti
+            break
         frame = outer
+    if _scoped and _scopes.names:
+        return Scoped((code, frame.f_lasti), _scopes.names)
+    return code, frame.f_lasti
+
+
+# Named parts of a program -------------------------------------------------------------------------
+
+
+class Scoped(tuple):
+    """``(code, lasti)`` within the named scopes ``scopes``, a tuple of names from the outermost."""
+
+    scopes: tuple
+
+    def __new__(cls, where, scopes):
+        made = super().__new__(cls, where)
+        made.scopes = scopes
+        return made
+
+    def __eq__(self, other):
+        return type(other) is Scoped and tuple.__eq__(self, other) and self.scopes == other.scopes
+
+    def __ne__(self, other):
+        return not self == other
+
+    def __hash__(self):
+        return hash((tuple.__hash__(self), self.scopes))
+
+
+class _Scopes(threading.local):
+    names = ()
+
+
+_scopes = _Scopes()
+_scoped = 0  # how many scopes are open, in any thread: ``caller`` looks no further where there is none
+
+
+def enter_scope(name):
+    """From now on this thread's operations stand in the scope ``name``, too."""
+    global _scoped
+    _scopes.names += (name,)
+    _scoped += 1
+
+
+def leave_scope():
+    """The scope that was entered last is left."""
+    global _scoped
+    _scopes.names = _scopes.names[:-1]
+    _scoped -= 1
 
 
 def stacklevel():
@@ -144,6 +195,26 @@ def stacklevel():
     while is_internal(frame.f_code.co_filename, frame.f_globals.get("__name__")) and frame.f_back is not None:
         frame, level = frame.f_back, level + 1
     return level
+
+
+def name_of(function):
+    """The ``__name__`` of a callable, or of its type where it has none that is a text."""
+    function = getattr(function, "func", function)  # of a functools.partial
+    name = getattr(function, "__name__", None)
+    return name if isinstance(name, str) else type(function).__name__
+
+
+def wraps(function):
+    """``functools.wraps`` for any callable: a ``__name__`` or docstring that is no text is left out."""
+
+    def decorate(wrapper):
+        names = [
+            name for name in functools.WRAPPER_ASSIGNMENTS
+            if name not in ("__name__", "__qualname__") or isinstance(getattr(function, name, None), str)
+        ]  # fmt: skip
+        return functools.update_wrapper(wrapper, function, names)
+
+    return decorate
 
 
 def source_position(where=None):
@@ -255,7 +326,7 @@ def named_like(wrapper, function):
     """
     wrapper.__wrapped__ = function
     name = getattr(function, "__qualname__", None) or getattr(function, "__name__", None)
-    if name is not None:
+    if isinstance(name, str):
         wrapper.__qualname__ = name
     return wrapper
 

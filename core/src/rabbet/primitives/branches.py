@@ -8,7 +8,7 @@ hook.
 from rabbet.lowering.known_values import Known
 from rabbet.lowering.regions import Region, types_of
 from rabbet.primitives import transposition, zeros
-from rabbet.program.jaxpr import evaluate
+from rabbet.program.jaxpr import consts_as_inputs, evaluate
 from rabbet.rules.payloads import Linear, Zero
 from rabbet.rules.primitive import Primitive
 from rabbet.trace import bodies
@@ -105,20 +105,25 @@ def share_consts(programs, counts):
 def transpose_cond(op, cts, index, *operands):
     linear = tuple([type(x) is Linear for x in operands])
     nonzero = tuple([type(ct) is not Zero for ct in cts])
-    branches = tuple([fully_transposed(branch, linear, nonzero) for branch in op.params["branches"]])
+    made = [fully_transposed(branch, linear, nonzero) for branch in op.params["branches"]]
+    captured = [c for closed in made for c in closed.consts]
+    branches = tuple(share_consts([consts_as_inputs(c) for c in made], [len(c.consts) for c in made]))
     known = [x for x in operands if type(x) is not Linear]
-    results = iter(cond(index, *known, *[ct for ct in cts if type(ct) is not Zero], branches=branches))
+    given = [ct for ct in cts if type(ct) is not Zero]
+    results = iter(cond(index, *captured, *known, *given, branches=branches))
     return None, *[next(results) if lin else None for lin in linear]
 
 
 def fully_transposed(jaxpr, linear, nonzero):
-    """The transposed program with a cotangent for every linear input, zeros where none arises.
+    """The transposed program, a ``ClosedJaxpr``, with a cotangent for every linear input, zeros where none
+    arises; its constants are what derivative rules close over.
 
     Example:
       >>> from rabbet.extend.bodies import fully_transposed
       >>> from rabbet.extend.passes import evaluate, stage
       >>> program = stage(lambda x, y: [3.0 * x], [rb.typeof(np.float32(1))] * 2).jaxpr
-      >>> [float(ct) for ct in evaluate(fully_transposed(program, (True, True), (True,)), [np.float32(2)])]
+      >>> backwards, _ = fully_transposed(program, (True, True), (True,))
+      >>> [float(ct) for ct in evaluate(backwards, [np.float32(2)])]
       [6.0, 0.0]
     """
 
@@ -136,6 +141,7 @@ def fully_transposed(jaxpr, linear, nonzero):
                 for r, a in zip(results, targets, strict=True)
             ]
 
-        return stage(flat, known + given, f"transpose_{jaxpr.name}").jaxpr
+        return stage(flat, known + given, f"transpose_{jaxpr.name}")
 
-    return jaxpr.once(("transposed whole", linear, nonzero), make)
+    key = "transposed whole", linear, nonzero
+    return transposition.lasting(jaxpr, key, jaxpr.once(key, make))

@@ -54,9 +54,9 @@ def body_jit(op, interpreter, args):
 def transpose_jit(op, cts, *operands):
     linear = tuple([type(x) is Linear for x in operands])
     nonzero = tuple([type(ct) is not Zero for ct in cts])
-    body, produced = transposition.transposed_program(op.params["jaxpr"], linear, nonzero)
+    body, produced, captured = transposition.transposed_program(op.params["jaxpr"], linear, nonzero)
     known = [x for x in operands if type(x) is not Linear]
     call = call_op(body, f"transpose_{op.params['name']}", op.params.get("inline", False))
-    results = iter(call(*known, *[ct for ct in cts if type(ct) is not Zero]))
+    results = iter(call(*captured, *known, *[ct for ct in cts if type(ct) is not Zero]))
     kept = iter(produced)
     return tuple([next(results) if lin and next(kept) else None for lin in linear])

@@ -8,7 +8,7 @@ from rabbet.rules.payloads import Batched, Dual, Linear, Zero, zero_tangent
 from rabbet.rules.primitive import Primitive
 from rabbet.trace.interpreter import typeof
 
-BOOL = dtypes.canonicalize(bool)
+BOOL = dtypes.canonicalize("bool")  # by name: no setting is read while this is imported
 
 
 def comparison(name, direction, accepts, doc):

@@ -11,7 +11,7 @@ from rabbet.primitives import convert, dynamic, elementwise, logic, shape, zeros
 from rabbet.primitives.transposition import transpose_program
 from rabbet.program import effects
 from rabbet.program.avals import ShapedArray
-from rabbet.program.jaxpr import Jaxpr, evaluate
+from rabbet.program.jaxpr import Jaxpr, consts_as_inputs, evaluate
 from rabbet.rules.payloads import Linear
 from rabbet.rules.primitive import Primitive
 from rabbet.trace import bodies
@@ -300,10 +300,12 @@ def transpose_scan(op, cts, *operands):
     inputs = [*known_consts, *sums, *cts[:n], *known_xs, *cts[n:]]
     first = len(known_consts) + len(sums) + n
     avals = [typeof(x) if i < first else _slice_aval(typeof(x)) for i, x in enumerate(inputs)]
-    body = stage(back, avals, f"transpose_{jaxpr.name}").jaxpr
+    closed = stage(back, avals, f"transpose_{jaxpr.name}")
+    body, captured = consts_as_inputs(closed), closed.consts
     params = _kept(op)
     params["reverse"] = not params["reverse"]
-    outs = scan(*inputs, jaxpr=body, consts=len(known_consts), carry=len(sums) + n, **params)
+    held = len(captured) + len(known_consts)
+    outs = scan(*captured, *inputs, jaxpr=body, consts=held, carry=len(sums) + n, **params)
     m = len(sums)
     const_cts, carry_cts, x_cts = iter(outs[:m]), outs[m : m + n], iter(outs[m + n :])
     return (

@@ -123,18 +123,28 @@ def transposed_program(jaxpr, linear, nonzero):
       nonzero: a bool per output, whether its cotangent is given.
 
     Returns:
-      (program, produced): the program takes the inputs that are not linear, then the nonzero cotangents,
-      and returns the cotangents of the linear inputs whose entry in ``produced`` is true.
+      (program, produced, captured): the program takes the arrays that derivative rules close over, those in
+      ``captured``, then the inputs that are not linear, then the nonzero cotangents, and returns the
+      cotangents of the linear inputs whose entry in ``produced`` is true.
 
     Example:
       >>> from rabbet.extend.bodies import transposed_program
       >>> from rabbet.extend.passes import evaluate, stage
       >>> program = stage(lambda x, y: [x * y], [rb.typeof(np.float32(1))] * 2).jaxpr
-      >>> backwards, produced = transposed_program(program, (False, True), (True,))
+      >>> backwards, produced, captured = transposed_program(program, (False, True), (True,))
       >>> evaluate(backwards, [np.float32(3), np.float32(2)]), produced
       ([Array(6., dtype=float32)], (True,))
     """
-    return jaxpr.once(("transposed", linear, nonzero), lambda: _transpose(jaxpr, linear, nonzero))
+    key = "transposed", linear, nonzero
+    return lasting(jaxpr, key, jaxpr.once(key, lambda: _transpose(jaxpr, linear, nonzero)), 2)
+
+
+def lasting(jaxpr, key, made, at=None):
+    """What was made once for ``jaxpr``; it is forgotten where it captured what does not last, a tracer."""
+    captured = made.consts if at is None else made[at]
+    if any(type(c) is Tracer for c in captured):
+        jaxpr.memo.pop(key, None)
+    return made
 
 
 def _transpose(jaxpr, linear, nonzero):
@@ -150,8 +160,7 @@ def _transpose(jaxpr, linear, nonzero):
         return [r for r in results if r is not None]
 
     closed = stage(flat, known_avals + ct_avals, f"transpose_{jaxpr.name}")
-    assert not closed.consts, "a body captures nothing"
-    return closed.jaxpr, produced
+    return consts_as_inputs(closed), produced, closed.consts
 
 
 def transpose_program(jaxpr, linear, known, nonzero, given):

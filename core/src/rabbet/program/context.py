@@ -23,6 +23,9 @@ class Context(threading.local):
     where: Any = None
     axes: tuple = ()
 
+    def __reduce__(self):
+        return "context"  # there is one; a function that refers to it can be sent to another process
+
 
 context = Context()
 

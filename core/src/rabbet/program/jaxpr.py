@@ -6,9 +6,10 @@ stand in equations as literals.
 """
 
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Any
 
 from rabbet import dtypes
+from rabbet.messages import source_positions
 from rabbet.program.context import context
 from rabbet.program.effects import NONE, effect_names
 from rabbet.tree import PyTreeDef
@@ -54,6 +55,8 @@ class Literal:
         self.value = value
         self.aval = aval
 
+    val = property(lambda self: self.value, doc="The field's name for ``value``.")
+
     def __repr__(self):
         return f"{self.value}:{_short(self.aval)}"
 
@@ -83,6 +86,15 @@ class Equation:
     params = property(lambda self: self.op.params)
     invars = property(lambda self: self.inputs, doc="The field's name for ``inputs``.")
     outvars = property(lambda self: self.outputs, doc="The field's name for ``outputs``.")
+    effects = property(lambda self: effects_of(self.op), doc="What it does besides computing.")
+
+    @property
+    def source_info(self):
+        """The user's line, a ``Position``, or None."""
+        return None if self.where is None else source_positions.source_position(self.where)
+
+    def __reduce__(self):
+        return Equation, (self.op, self.inputs, self.outputs)  # the user's line is of this process
 
     def __repr__(self):
         return f"{self.outputs} = {self.op} {self.inputs}"
@@ -137,8 +149,8 @@ class Jaxpr:
         return text_of(self)
 
 
-class ClosedJaxpr(NamedTuple):
-    """A program and the arrays for its ``constvars``.
+class ClosedJaxpr:
+    """A program and the arrays for its ``constvars``; unpacks into the two. To pytrees it is a leaf.
 
     Example:
       >>> from rabbet.extend.passes import ClosedJaxpr, stage
@@ -148,8 +160,13 @@ class ClosedJaxpr(NamedTuple):
       (True, 1, 1)
     """
 
-    jaxpr: Jaxpr
-    consts: list
+    __slots__ = ("jaxpr", "consts", "__weakref__")
+
+    def __init__(self, jaxpr, consts):
+        self.jaxpr, self.consts = jaxpr, consts
+
+    def __iter__(self):
+        return iter((self.jaxpr, self.consts))
 
     @property
     def eqns(self):

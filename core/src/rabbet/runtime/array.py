@@ -10,7 +10,7 @@ from numpy import asarray
 from rabbet import dtypes
 from rabbet.errors import DeletedArrayError
 from rabbet.messages.tracebacks import fold_traceback, folds_itself
-from rabbet.runtime import adapter, dlpack, failures, reading
+from rabbet.runtime import adapter, dlpack, failures, reading, transfer_guards
 from rabbet.runtime.devices import default_device
 from rabbet.runtime.placement import placement
 from rabbet.runtime.sharding import SingleDeviceSharding
@@ -118,6 +118,7 @@ class Array(metaclass=ArrayType):
             raise self.deleted()
         if self.aval.dtype == dtypes.float0:
             return np.zeros(self.aval.shape, dtypes.float0)
+        transfer_guards.to_host(self.aval, self.spec.device)
         return failures.translated(reading.to_numpy, self.raw)
 
     def deleted(self):
@@ -291,6 +292,8 @@ def alias(array):
 
 def from_host(host, aval, device, committed, *, private=False):
     """An ``Array`` of type ``aval`` from a NumPy array of its physical type (or of float0)."""
+    if aval.shape:  # numbers are part of the operation that they stand in
+        transfer_guards.to_device(aval, device)
     spec = placement(aval, device, committed)
     physical = aval.physical
     if physical is not aval and aval.dtype is dtypes.float0:

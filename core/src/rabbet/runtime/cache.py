@@ -36,9 +36,6 @@ COUNT_SECONDS = 3600  # the folder is counted at most this often ...
 COUNT_SHARE = 1 / 64  # ... unless this process alone has written so much of the limit since
 KEEP = 0.8  # how much of the size limit stays when the oldest entries are removed
 
-# Measured on CPU: the smallest program compiles in 19 ms, is stored in 0.6 ms and loaded in 0.9 ms; one of 50
-# matrix products in 58, 3.5 and 11 ms. So nearly everything is worth keeping.
-WORTH_KEEPING_SECONDS = 0.003
 # Level 1 makes entries a quarter to a half of their size, for less time than hashing and reading the rest
 # takes.
 COMPRESSION = 1
@@ -361,13 +358,13 @@ def store(key, make_blob, seconds):
     """Keep `make_blob()` in the default cache, if compiling took long enough; a blob that cannot be made is
     left out."""
     cache = default_cache()
-    if cache is None or seconds < WORTH_KEEPING_SECONDS:
+    if cache is None or seconds < config.cache_min_seconds:
         return False
     try:
         blob = make_blob()
     except adapter.XlaRuntimeError:  # this backend or program has no serialized form
         return False
-    return cache.put(key, blob)
+    return len(blob) >= config.cache_min_bytes and cache.put(key, blob)
 
 
 def reject(key, reason):

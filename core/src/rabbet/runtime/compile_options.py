@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from rabbet.config import config
 from rabbet.errors import ConfigError
 from rabbet.runtime import adapter
 
@@ -17,6 +18,9 @@ from rabbet.runtime import adapter
 LISTS = {"xla_disable_hlo_passes"}
 # What XLA calls a platform in the names of its options, where that is not our word.
 FAMILIES = {"cuda": "gpu", "rocm": "gpu"}
+# What XLA calls the levels of effort, and what it is told where nearly nothing shall be optimized.
+EFFORT = {"UNKNOWN": 0, "O0": 9, "O1": 19, "O2": 29, "O3": 39}
+UNOPTIMIZED = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
 EMPTY = "func.func public @main() { return }"
 
 
@@ -48,7 +52,11 @@ def build_options(device, *, extra=None, text="", num_partitions=1, num_replicas
     options.device_assignment = adapter.device_assignment(ids)
     backend = device.client.backend
     named = merge(backend.compile_options, backend.program_options(text) if backend.program_options else {})
+    if config.disable_most_optimizations:
+        named = merge(named, UNOPTIMIZED)
     named = merge(named, checked_extra(device, extra) if extra else {})
+    build.optimization_level = EFFORT[config.optimization_level]
+    build.memory_fitting_level = EFFORT[config.memory_fitting_level]
     options.env_option_overrides = sorted(named.items())  # sorted: the bytes are part of the cache key
     return options
 

@@ -1,10 +1,15 @@
 """Programs for plugins to compile: what ``rabbet.extend`` offers of the runtime."""
 
 from rabbet.config import config
+from rabbet.errors import PluginError
+from rabbet.lowering import custom_calls
+from rabbet.lowering.module import Lowered
 from rabbet.program.context import context
-from rabbet.runtime import dispatch, program
+from rabbet.runtime import adapter, devices, dispatch, program
 from rabbet.runtime.devices import default_device
 from rabbet.runtime.evaluation import EVALUATION
+from rabbet.runtime.fingerprint import host_fingerprint
+from rabbet.runtime.shared_programs import Loaded
 
 
 def is_evaluating():
@@ -106,3 +111,73 @@ def program_entry(run):
       [Array(-3., dtype=float32)]
     """
     return dispatch.known(run)
+
+
+def pack_executable(executable, options=None):
+    """What another process needs to run a compiled program: a dict that pickles; see ``unpack_executable``.
+
+    One that came from disk is compiled again: written out a second time it would lack functions.
+
+    Args:
+      options: those that it was compiled with.
+
+    Raises:
+      ValueError: for a program that calls Python functions or has effects.
+    """
+    lowering = executable.lowering
+    if lowering.module.callbacks or lowering.effects:
+        raise ValueError(
+            f"{lowering.name!r} calls Python functions or has effects, which bytes cannot hold; compile it "
+            "where it is to run"
+        )
+    exe = executable.exe
+    if executable.loaded.origin != "compiler":
+        exe = program.compiled_anew(lowering, executable.device, options)
+    return {
+        "versions": (adapter.version(), machine(executable.device)),
+        "blob": adapter.serialize(exe),
+        "module": tuple(lowering.module),
+        "lowering": {f: getattr(lowering, f) for f in KEPT},
+    }
+
+
+def text_cost(text):
+    """Estimates of a StableHLO module before it is optimized (a dict with ``flops`` and others), or None
+    where there is no CPU backend to count with.
+    """
+    try:
+        client = devices.client_of("cpu")
+    except PluginError:
+        return None
+    return adapter.text_cost(client.raw, text)
+
+
+def machine(device):
+    """The kind of the device, and on a CPU what its code assumes of the processor."""
+    return f"{device.platform} {device.device_kind}", host_fingerprint() if device.platform == "cpu" else ""
+
+
+KEPT = ("name", "platform", "kept", "donated", "out_avals", "keeps_all")
+
+
+def unpack_executable(packed, device=None):
+    """The ``Executable`` that ``pack_executable`` took apart, on ``device``.
+
+    Raises:
+      ValueError: if it was made by another version, for another platform, or is damaged.
+    """
+    device = device or devices.devices(packed["lowering"]["platform"])[0]
+    here = adapter.version(), machine(device)
+    if packed["versions"] != here:
+        raise ValueError(
+            f"the program was compiled by jaxlib {packed['versions'][0]} for {packed['versions'][1][0]}, and "
+            f"this is jaxlib {here[0]} on {here[1][0]}, or another processor; compile it again"
+        )
+    module = Lowered(*packed["module"])
+    lowering = program.Lowering(jaxpr=None, module=module, effects=frozenset(), **packed["lowering"])
+    device.client.backend.provide(custom_calls.targets(module.key_text))
+    try:
+        exe = adapter.deserialize(device.raw.client, packed["blob"], device.device_list)
+    except adapter.XlaRuntimeError as error:
+        raise ValueError(f"the program cannot be loaded: {error}") from None
+    return program.Executable(Loaded(exe, "disk"), lowering, device, "disk", 0.0)

@@ -10,9 +10,9 @@ and says what is wrong where something is; the first three are its parts, for a 
 arguments and has one result, else None.
 """
 
-import functools
 from typing import Any
 
+from rabbet.messages.source_positions import wraps
 from rabbet.messages.tracebacks import fold_traceback, folds_itself
 from rabbet.program.context import context
 from rabbet.runtime import exhausted
@@ -145,7 +145,7 @@ def function(like, programs, settings, evaluation, *, traced, slowly, of_others)
     """
     current = context
 
-    @functools.wraps(like)
+    @wraps(like)
     def call(*args, **kwargs):
         try:
             if current.interpreter is not evaluation:

@@ -238,3 +238,9 @@ def look(info, tensor, owner):
         "version": 3,
     }
     return np.asarray(Memory(interface, owner)).view(info.dtype)
+
+
+def is_known(dtype):
+    """Whether DLPack and NumPy both have this dtype."""
+    numbers = dtype.kind in "iufc" and dtype.isbuiltin == 1 and dtype.itemsize <= 16
+    return dtype.kind == "b" or numbers or dtype.name in EXTENDED.values()

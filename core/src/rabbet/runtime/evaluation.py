@@ -66,6 +66,9 @@ class Evaluation:
     table = None
     process = dispatch.operations(first, with_number)
 
+    def __reduce__(self):
+        return "EVALUATION"
+
     def describe(self):
         return "evaluation"
 

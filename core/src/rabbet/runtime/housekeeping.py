@@ -7,7 +7,7 @@ import numpy as np
 from rabbet import dtypes, tree
 from rabbet.program.avals import ShapedArray
 from rabbet.rules import primitive
-from rabbet.runtime import program, values
+from rabbet.runtime import program, transfer_guards, values
 from rabbet.runtime.array import Array
 from rabbet.runtime.devices import default_clients, forget_when_forked
 from rabbet.runtime.ownership import is_internal
@@ -22,7 +22,8 @@ def device_get(x):
     for leaf in leaves:
         if type(leaf) is Array:
             leaf.copy_to_host_async()
-    return tree.unflatten(treedef, [np.asarray(v) if is_readable(v) else v for v in leaves])
+    with transfer_guards.explicit():
+        return tree.unflatten(treedef, [np.asarray(v) if is_readable(v) else v for v in leaves])
 
 
 def is_readable(x):

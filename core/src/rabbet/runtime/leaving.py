@@ -16,8 +16,10 @@ import weakref
 
 from rabbet.messages.source_positions import is_internal
 
-# A thread may compute between two of its calls of Rabbet: so long no thread must have been seen inside.
-QUIET_SECONDS = 0.02
+# A thread may do something else between two of its calls of Rabbet, or not be given a processor: so long no
+# thread must have been seen inside. Threads that wait for others, by Python's own means, need not be watched.
+QUIET_SECONDS = 0.25
+WAITING = ("threading", "queue", "selectors", "concurrent.futures.thread", "multiprocessing.connection")
 # A program may never end, and then its thread does not come back either.
 MOST_SECONDS = 10.0
 PAUSE = 0.002
@@ -57,7 +59,10 @@ def _stop_others(reference):
     deadline = time.monotonic() + MOST_SECONDS
     quiet_since = time.monotonic()
     while time.monotonic() < deadline and time.monotonic() - quiet_since < QUIET_SECONDS:
-        inside = [thread for thread, frame in _others(me).items() if _inside(frame)]
+        others = _others(me)
+        inside = [thread for thread, frame in others.items() if _inside(frame)]
+        if not inside and all(_waits(frame) for frame in others.values()):
+            return
         for thread in inside:
             if thread not in told:
                 told.add(thread)
@@ -71,6 +76,10 @@ def _stop_others(reference):
 
 def _others(me):
     return {thread: frame for thread, frame in sys._current_frames().items() if thread not in (me, *excused)}
+
+
+def _waits(frame):
+    return frame.f_globals.get("__name__") in WAITING
 
 
 def _inside(frame):

@@ -22,6 +22,7 @@ from rabbet.runtime import (
     callbacks,
     compile_options,
     dispatch,
+    dumps,
     effects,
     exhausted,
     hook_calls,
@@ -100,6 +101,8 @@ def lower(jaxpr, platform, name="main", *, donated=(), keep_unused=False, option
     except Exception:
         passes.blame(jaxpr, context)
         raise
+    if config.dump_ir_to is not None:
+        dumps.dump(name, trimmed, module)
     finished = time.perf_counter()
     hook_calls.tell_hooks(
         "lower_finished", name=name, platform=platform, pass_seconds=passed - started,
@@ -265,6 +268,12 @@ def _load(client, lowering, device, build, key):
             "compile_finished", name=name, seconds=time.perf_counter() - started, cached=cached
         )
     return Loaded(exe, "disk" if cached else "compiler")
+
+
+def compiled_anew(lowering, device, options=None):
+    """What the compiler makes of a program without callbacks, whatever is kept of it."""
+    build = compile_options.build_options(device, extra=options, text=lowering.module.key_text)
+    return _compiled(device.raw.client, lowering, device.device_list, build, [])
 
 
 def _compiled(client, lowering, devices, build, calls):

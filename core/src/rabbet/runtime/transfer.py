@@ -17,7 +17,7 @@ import numpy as np
 from rabbet import tree
 from rabbet.messages.tracebacks import fold_traceback, folds_itself
 from rabbet.program.avals import ShapedArray
-from rabbet.runtime import adapter, dlpack, reading
+from rabbet.runtime import adapter, dlpack, reading, transfer_guards
 from rabbet.runtime.array import Array, from_host
 from rabbet.runtime.backends import default_registry
 from rabbet.runtime.devices import Device, default_device, device_count
@@ -173,10 +173,11 @@ def put_leaf(x, device, may_alias=True):
         if not x.interpreter.alive:
             raise leaked(x)
         return x
-    array = to_array(x, device)
-    if array.raw.is_deleted():
-        raise array.deleted()
-    out = array if device is None else copy_to_device(array, device, True)
+    with transfer_guards.explicit():
+        array = to_array(x, device)
+        if array.raw.is_deleted():
+            raise array.deleted()
+        out = array if device is None else copy_to_device(array, device, True)
     return out if may_alias else out.__deepcopy__({})
 
 

@@ -8,7 +8,7 @@ from rabbet.dtypes.narrowing import narrowed, refuse_masked
 from rabbet.messages.source_positions import describe_function
 from rabbet.program import python_scalars
 from rabbet.program.avals import ShapedArray
-from rabbet.runtime import failures, ownership, reading
+from rabbet.runtime import dlpack, failures, ownership, reading, transfer_guards
 from rabbet.runtime.array import Array, from_host
 from rabbet.runtime.devices import default_device
 from rabbet.runtime.placement import placement
@@ -85,10 +85,39 @@ def to_array(x, device=None, dtype=None, *, shared=False):
         refuse_masked(x)
         host = np.asarray(x)
         return host_array(host, ShapedArray(host.shape, dtype), device or default_device())
+    if not isinstance(x, NUMBERS):
+        x = foreign(x)
     aval = typeof(x)
     if python_scalars.is_python_scalar(x) and type(x) is not complex:
         return (scalar_array if shared else fresh_scalar)(x, aval, device or default_device())
     return host_array(x, aval, device or default_device())
+
+
+NUMBERS = (bool, int, float, complex, np.ndarray, np.generic, python_scalars.TypedScalar)
+
+
+def foreign(x):
+    """An array of another library as one of NumPy's, by DLPack or NumPy's protocols; anything else as it is.
+
+    Raises:
+      TypeError: for one on another device than the processor.
+    """
+    if hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__"):
+        kind, _ = x.__dlpack_device__()
+        if kind not in dlpack.CPU_LIKE:
+            raise TypeError(
+                f"{type(x).__name__} lies in a device's memory; take it by rb.dlpack.from_dlpack(x), which "
+                "shares it"
+            )
+        try:
+            return dlpack.consume(x.__dlpack__())
+        except (BufferError, TypeError, ValueError, RuntimeError):
+            pass  # such as a tensor that requires a gradient; perhaps NumPy can read it
+    if hasattr(x, "__array__") or hasattr(x, "__array_interface__"):
+        host = np.asarray(x)
+        if host.dtype.kind in "biufcV":
+            return host
+    return x
 
 
 def array_or_tracer(x, *, captured=False):
@@ -202,6 +231,7 @@ def copy_to_device(array, device, committed):
     spec = placement(array.aval, device, committed)
     if array.spec.device is device:
         return Array(array.raw, spec)
+    transfer_guards.between(array.aval, device)
     return Array(failures.translated(reading.copy_to_device, array.raw, device.raw, spec.sharding), spec)
 
 

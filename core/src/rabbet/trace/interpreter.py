@@ -13,6 +13,7 @@ import copy
 from typing import Any
 
 from rabbet import tree
+from rabbet.config import config
 from rabbet.errors import MissingRule
 from rabbet.messages import source_positions
 from rabbet.program import python_scalars
@@ -20,7 +21,7 @@ from rabbet.program.avals import ShapeDtypeStruct
 from rabbet.program.context import context
 from rabbet.program.value_types import typeof
 from rabbet.rules import tables
-from rabbet.trace import named_axes
+from rabbet.trace import leak_check, named_axes
 
 PYTHON = frozenset(python_scalars.PYTHON_SCALARS)
 
@@ -109,6 +110,9 @@ class Interpreter:
     # The named axes along which this interpreter maps its function, ``((name, size), ...)``: collectives over
     # them come to its method ``collective``.
     bound = ()
+    # Whether user's code sees its tracers. False for one half of a transformation, which keeps tracers in the
+    # payloads of the other.
+    outermost = True
 
     def lift(self, value):
         """The payload of a value that this interpreter has not touched."""
@@ -414,12 +418,17 @@ def run_traced(interpreter, fn, payloads):
     if interpreter.bound:
         ctx.axes = named_axes.with_more(around, interpreter.bound)
     try:
-        return fn(*tracers)
+        outs = fn(*tracers)
     finally:
         ctx.interpreter = parent
         ctx.where = where
         ctx.axes = around
         interpreter.alive = False
+    # Without payloads the tracers were made by others, who still hold them; so are those of an inner half.
+    if config.check_tracer_leaks and payloads and interpreter.outermost:
+        del tracers
+        leak_check.check(interpreter, outs, Tracer)
+    return outs
 
 
 def payload_of(interpreter, x):

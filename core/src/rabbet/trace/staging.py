@@ -15,6 +15,7 @@ from rabbet.program.checking import check
 from rabbet.program.context import context
 from rabbet.program.effects import NONE
 from rabbet.program.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var, effects_of
+from rabbet.trace import leak_check
 from rabbet.trace.interpreter import Interpreter, Tracer, typeof
 from rabbet.trace.leaks import leaked
 
@@ -131,6 +132,9 @@ def stage(fn, avals, name=None):
     finally:
         ctx.interpreter, ctx.where = previous, where
         stager.alive = False
+    if config.check_tracer_leaks:
+        outs = None
+        leak_check.check(stager, (), Tracer)
     held = list(stager.captured.values())
     jaxpr = Jaxpr(
         invars,

@@ -1,12 +1,12 @@
 """The public functions: arguments and pytrees around the two modes."""
 
-import functools
 from typing import NamedTuple
 
-from rabbet import lax, tree
-from rabbet.extend.functions import array_or_tracer, describe_function, folded
+from rabbet import dtypes, lax, tree
+from rabbet.errors import MissingRule
+from rabbet.extend.functions import array_or_tracer, describe_function, folded, wraps
 from rabbet.extend.passes import evaluate
-from rabbet.extend.primitive import full_of_type, instantiate, tangent_aval
+from rabbet.extend.primitive import ShapedArray, Zero, full_of_type, instantiate, tangent_aval, zero_tangent
 from rabbet.extend.transform import typeof
 
 from rabbet_autodiff import checks, modes
@@ -43,7 +43,7 @@ def value_and_grad(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=F
 def _value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, what):
     checks.function(what, fun)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     @folded
     def valued(*args, **kwargs):
         numbers = checks.as_tuple(argnums, fun, len(args), what)
@@ -77,7 +77,7 @@ def grad(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=False, redu
     """
     with_value = _value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, "grad")
 
-    @functools.wraps(fun)
+    @wraps(fun)
     @folded
     def gradient(*args, **kwargs):
         value, g = with_value(*args, **kwargs)
@@ -249,27 +249,107 @@ def linearize(fun, *primals, has_aux=False, in_nzs=None):
 def _linearize(fun, primals, has_aux, in_nzs=None):
     leaves, treedef = checks.array_leaves("linearize", fun, primals)
     flat = Flat(fun, treedef, has_aux)
-    outs, recording = modes.record(flat, leaves, checks.moving("linearize", in_nzs, primals))
-    jaxpr, consts = recording.program()
-    out_avals = [typeof(o) for o in outs]
-
-    @folded
-    def push(*tangents):
-        directions, tangent_tree = tree.flatten(tangents)
-        checks.same_structure("linearize", fun, tangent_tree, treedef, ("tangents", "primals"))
-        directions = [taken(t) for t in directions]
-        wanted = [tangent_aval(typeof(x)) for x in leaves]
-        checks.same_types(
-            "linearize", fun, [aval_of(t) for t in directions], wanted, checks.tangent_name(fun, treedef)
-        )
-        moving = [instantiate(t) for v, t in zip(recording.inputs, directions, strict=True) if v is not None]
-        results = iter(evaluate(jaxpr, moving, consts))
-        pushed = [None if v is None else next(results) for v in recording.outputs]
-        return tree.unflatten(flat.out_tree, [given(t, a) for t, a in zip(pushed, out_avals, strict=True)])
-
-    push.out_nzs = tree.unflatten(flat.out_tree, [v is not None for v in recording.outputs])
+    moves = checks.moving("linearize", in_nzs, primals)
+    try:
+        outs, recording = modes.record(flat, leaves, moves)
+    except MissingRule as error:
+        # Such as a loop whose number of steps is not known, of which nothing can be kept.
+        flat = Flat(fun, treedef, has_aux)
+        push = PushAgain(flat, treedef, leaves, moves)
+        try:
+            outs = push.outs()
+        except MissingRule:
+            raise error from None
+        out = tree.unflatten(flat.out_tree, outs)
+        return (out, push, flat.plain_aux()) if has_aux else (out, push)
+    out_avals, in_avals = [typeof(o) for o in outs], [typeof(x) for x in leaves]
+    push = Push(fun, recording, flat.out_tree, treedef, out_avals, in_avals)
     out = tree.unflatten(flat.out_tree, outs)
     return (out, push, flat.plain_aux()) if has_aux else (out, push)
+
+
+class Push:
+    """What ``linearize`` returns to push tangents forward with. It is a pytree of the values that it keeps,
+    so a compiled function may return and take it.
+    """
+
+    def __init__(self, fun, recording, out_tree, in_tree, out_avals, primals, parts=None):
+        self.kept = fun, out_tree, in_tree, out_avals, primals
+        self.recording = recording
+        self.program, self.values = recording.program() if parts is None else parts
+
+    @property
+    def out_nzs(self):
+        """Which outputs have a tangent that is not zero throughout: bools in a pytree like the output."""
+        return tree.unflatten(self.kept[1], [v is not None for v in self.recording.outputs])
+
+    @folded
+    def __call__(self, *tangents):
+        fun, out_tree, in_tree, out_avals, primals = self.kept
+        directions, tangent_tree = tree.flatten(tangents)
+        checks.same_structure("linearize", fun, tangent_tree, in_tree, ("tangents", "primals"))
+        directions = [taken(t) for t in directions]
+        wanted = [tangent_aval(a) for a in primals]
+        checks.same_types(
+            "linearize", fun, [aval_of(t) for t in directions], wanted, checks.tangent_name(fun, in_tree)
+        )
+        inputs = self.recording.inputs
+        moving = [instantiate(t) for v, t in zip(inputs, directions, strict=True) if v is not None]
+        results = iter(evaluate(self.program, moving, self.values))
+        pushed = [None if v is None else next(results) for v in self.recording.outputs]
+        return tree.unflatten(out_tree, [given(t, a) for t, a in zip(pushed, out_avals, strict=True)])
+
+    def flatten(self):
+        """The values that it keeps, and everything else."""
+        return self.values, _Static(self.recording._replace(equations=[]), self.program, self.kept)
+
+    @classmethod
+    def unflatten(cls, static, values):
+        """The function that pushes with other values in the places of those that were kept."""
+        return cls(*static.kept[:1], static.recording, *static.kept[1:], (static.program, list(values)))
+
+
+tree.register_node(Push, Push.flatten, Push.unflatten)
+
+
+class PushAgain:
+    """What ``linearize`` returns where nothing can be kept: it runs the function again, in forward mode."""
+
+    def __init__(self, flat, in_tree, leaves, moves):
+        self.flat, self.in_tree, self.leaves, self.moves = flat, in_tree, leaves, moves
+
+    def outs(self):
+        """The outputs; forward mode is tried with tangents that are zeros."""
+        zeros = [zero_tangent(typeof(x)) for x in self.leaves]
+        pairs = zip(zeros, self.leaves, strict=True)
+        moving = [instantiate(z) if z.aval.dtype == typeof(x).dtype else z for z, x in pairs]
+        outs, tangents = modes.forward(self.flat, self.leaves, moving)
+        self.out_nzs = tree.unflatten(self.flat.out_tree, [type(t) is not Zero for t in tangents])
+        return outs
+
+    @folded
+    def __call__(self, *tangents):
+        directions, tangent_tree = tree.flatten(tangents)
+        names = "tangents", "primals"
+        checks.same_structure("linearize", self.flat.fun, tangent_tree, self.in_tree, names)
+        directions = [taken(t) for t in directions]
+        wanted = [tangent_aval(typeof(x)) for x in self.leaves]
+        name = checks.tangent_name(self.flat.fun, self.in_tree)
+        checks.same_types("linearize", self.flat.fun, [aval_of(t) for t in directions], wanted, name)
+        if self.moves is not None:
+            zeros = [zero_tangent(typeof(x)) for x in self.leaves]
+            directions = [d if m else z for d, m, z in zip(directions, self.moves, zeros, strict=True)]
+        outs, pushed = modes.forward(self.flat, self.leaves, directions)
+        return tree.unflatten(
+            self.flat.out_tree, [given(t, typeof(o)) for t, o in zip(pushed, outs, strict=True)]
+        )
+
+
+tree.register_node(
+    PushAgain,
+    lambda push: (push.leaves, (push.flat, push.in_tree, None if push.moves is None else tuple(push.moves))),
+    lambda static, leaves: PushAgain(*static[:2], list(leaves), static[2]),
+)
 
 
 def linear_transpose(fun, *primals, reduce_axes=()):
@@ -286,7 +366,7 @@ def linear_transpose(fun, *primals, reduce_axes=()):
       MissingRule: if ``fun`` uses an operation that is not linear.
     """
     leaves, treedef = tree.flatten(primals)
-    avals = [typeof(x).strong() for x in leaves]
+    avals = [abstract(x).strong() for x in leaves]
 
     @folded
     def transposed(cotangent):
@@ -303,6 +383,15 @@ def linear_transpose(fun, *primals, reduce_axes=()):
         return tree.unflatten(treedef, [given(g, a) for g, a in zip(results, avals, strict=True)])
 
     return transposed
+
+
+def abstract(x):
+    """The type of an array, or of what has a shape and a dtype."""
+    if type(x) is ShapedArray:
+        return x
+    if isinstance(getattr(x, "shape", None), tuple) and not hasattr(x, "aval") and hasattr(x, "dtype"):
+        return ShapedArray(x.shape, dtypes.canonicalize(x.dtype))
+    return typeof(x)
 
 
 __all__ = ["grad", "jvp", "linear_transpose", "linearize", "stop_gradient", "value_and_grad", "vjp"]

@@ -13,8 +13,10 @@ from rabbet.extend.functions import (
     describe_value,
     folded,
     is_evaluating,
+    name_of,
     named_like,
     on_clear_caches,
+    wraps,
 )
 from rabbet.extend.passes import ClosedJaxpr, consts_as_inputs, stage
 from rabbet.extend.transform import bound_axes, is_tracer, typeof
@@ -74,10 +76,10 @@ def checkpoint(
     numbers, names = _static(fun, static_argnums, static_argnames)
     params = {
         "prevent_cse": bool(prevent_cse), "policy": policy, "differentiated": False,
-        "name": getattr(fun, "__name__", type(fun).__name__),
+        "name": name_of(fun),
     }  # fmt: skip
 
-    @functools.wraps(fun)
+    @wraps(fun)
     @folded
     def checkpointed(*args, **kwargs):
         if is_evaluating():

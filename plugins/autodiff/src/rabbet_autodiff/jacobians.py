@@ -1,11 +1,9 @@
 """Whole matrices of derivatives: a derivative mapped over a basis by ``vmap``."""
 
-import functools
-
 import numpy as np
 import rabbet
 from rabbet import tree
-from rabbet.extend.functions import folded, to_array, with_weak_type
+from rabbet.extend.functions import folded, to_array, with_weak_type, wraps
 from rabbet.extend.transform import typeof
 
 from rabbet_autodiff import checks
@@ -30,7 +28,7 @@ def jacfwd(fun, argnums=0, has_aux=False, holomorphic=False):
 
     checks.function("jacfwd", fun)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     @folded
     def jacobian_of(*args, **kwargs):
         return _jacobian(fun, argnums, has_aux, holomorphic, args, kwargs, forward=True)
@@ -44,7 +42,7 @@ def jacrev(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=False):
     """
     checks.function("jacrev", fun)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     @folded
     def jacobian_of(*args, **kwargs):
         return _jacobian(fun, argnums, has_aux, holomorphic, args, kwargs, forward=False, allow_int=allow_int)

@@ -20,6 +20,7 @@ class Recorder(Interpreter):
 
     __slots__ = ("equations",)
     table = transpose
+    outermost = False  # users' code sees the tracers of forward mode, which hold these
     concerns_only_its_own = True
 
     def __init__(self):

@@ -5,7 +5,7 @@
 from rabbet import lax, tree
 from rabbet.extend.bodies import Body, convert_weak_outputs, fully_transposed, share_consts, stage_loop_body
 from rabbet.extend.functions import array_or_tracer, describe_function, folded, is_evaluating
-from rabbet.extend.passes import evaluate
+from rabbet.extend.passes import consts_as_inputs, evaluate
 from rabbet.extend.primitive import instantiate, tangent_aval, zero_tangent
 from rabbet.extend.transform import call_with_rules, typeof
 from rabbet.tree_util import keystr
@@ -166,9 +166,10 @@ class _Transposed:
     def __init__(self, body):
         n = len(body.consts)
         size = len(body.program.invars) - n
-        self.consts = body.consts
         flags = (False,) * n + (True,) * size
-        self.program = fully_transposed(body.program, flags, (True,) * size)
+        closed = fully_transposed(body.program, flags, (True,) * size)
+        self.consts = [*closed.consts, *body.consts]
+        self.program = consts_as_inputs(closed)
 
 
 @folded

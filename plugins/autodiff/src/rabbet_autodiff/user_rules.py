@@ -128,19 +128,25 @@ def pullback(call, fwd, bwd, symbolic=False, optimize_remat=False):
     """The flat rules of ``fwd(*args) -> (out, residuals)`` and ``bwd(*static, residuals, cotangent)``."""
     known = _Known(call, "the backward rule")
     rule, residual_tree = f"the forward rule of {describe_function(call.fun)}", None
+    static: dict[int, bool] = {}  # residuals that are Python bools stay what they are, so that Python may ask
 
     def forward(primals, perturbed):
-        nonlocal residual_tree
+        nonlocal residual_tree, static
         known.avals = [typeof(x) for x in primals]
         leaves = list(map(CustomVJPPrimal, primals, perturbed)) if symbolic else primals
         result = fwd(*call.arguments(leaves))
         refuse_no_pair(result, f"{rule} must return a pair (output, residuals)")
         outs = call.result(result[0], rule)
         residuals, residual_tree = tree.flatten(result[1])
+        static = {i: x for i, x in enumerate(residuals) if type(x) is bool}
+        residuals = [x for i, x in enumerate(residuals) if i not in static]
         return arrays(outs, f"{rule} returned as output"), arrays(residuals, f"{rule} returned as residual")
 
     def backward(residuals, cotangents):
-        residuals = tree.unflatten(residual_tree, list(residuals))
+        moving = iter(residuals)
+        count = residual_tree.num_leaves
+        leaves = [static[i] if i in static else next(moving) for i in range(count)]
+        residuals = tree.unflatten(residual_tree, leaves)
         cotangent = tree.unflatten(call.out_tree, shown_zeros(cotangents))
         return known.cotangents(bwd(*call.static_args(), residuals, cotangent))
 

@@ -9,15 +9,17 @@ from rabbet.extend.functions import (
     describe_function,
     folded,
     is_evaluating,
+    name_of,
     on_clear_caches,
     to_array,
+    wraps,
 )
 from rabbet.extend.passes import consts_as_inputs
 from rabbet.extend.primitive import call_op
 from rabbet.extend.transform import bind_axes, bound_axes, typeof
 
 from rabbet_jit import explain, stages
-from rabbet_jit.dispatch import caller
+from rabbet_jit.dispatch import Quick, caller
 from rabbet_jit.signature import Signature, Statics
 from rabbet_jit.tracing import arguments, leaf_aval, trace
 
@@ -134,12 +136,16 @@ class Jitted:
         self.fun = fun
         self.statics, self.donated = statics, donated
         self.keep_unused, self.device, self.inline, self.options = keep_unused, device, inline, options
-        self.name = getattr(fun, "__name__", type(fun).__name__)
+        self.name = name_of(fun)
         self.runners = {}
         self.programs = {}
         self.compiled = {}
-        self.quick = {}
+        self.quick = Quick(self)
         on_clear_caches(_forgetter(self))
+
+    def __reduce__(self):
+        options = self.keep_unused, self.device, self.inline, self.options
+        return Jitted, (self.fun, self.statics, self.donated, *options)
 
     def slowly(self, args, kwargs):
         """The call where the fast path does not apply."""
@@ -244,6 +250,10 @@ class Jitted:
         """The shapes and dtypes of the result, without computing it."""
         return self.trace(*args, **kwargs).out_info
 
+    def _cache_size(self):
+        """How many programs it keeps, one for each signature that it was called with."""
+        return len(self.runners)
+
     def clear_cache(self):
         """Forget every traced and compiled program of this function."""
         self.runners.clear()
@@ -293,7 +303,7 @@ def make_jaxpr(fun, static_argnums=(), axis_env=None, return_shape=False, abstra
     not_yet("make_jaxpr", abstracted_axes=abstracted_axes)
     jitted = jit(fun, static_argnums=static_argnums)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     @folded
     def program_of(*args, **kwargs):
         with bind_axes(axis_env or ()):

@@ -1,5 +1,7 @@
 """The stages of a compiled function: ``Traced``, ``Lowered``, ``Compiled``."""
 
+from dataclasses import dataclass
+
 from rabbet import Array, ShapeDtypeStruct, config, local_devices, tree
 from rabbet.errors import PluginError
 from rabbet.extend.backend import (
@@ -7,14 +9,16 @@ from rabbet.extend.backend import (
     common_device,
     compile_program,
     copy_to_device,
+    hlo_module,
     lower_program,
     normalize_compiler_options,
+    text_cost,
 )
 from rabbet.extend.functions import describe_function, folded, to_array
 from rabbet.extend.passes import ClosedJaxpr, consts_as_inputs
 from rabbet.extend.transform import is_tracer
 
-from rabbet_jit import explain
+from rabbet_jit import explain, notices
 from rabbet_jit.measures import Measures
 
 # The structure of a function that returns one array.
@@ -31,6 +35,15 @@ def settle(leaves, device, what, name):
     chosen, committed = common_device(leaves, what, name) if device is None else (device, True)
     leaves = [x if x.device is chosen else copy_to_device(x, chosen, x.committed) for x in leaves]
     return chosen, committed, leaves
+
+
+@dataclass(frozen=True)
+class ArgInfo:
+    """What a program knows of one array among its arguments."""
+
+    shape: tuple
+    dtype: object
+    donated: bool
 
 
 @folded
@@ -52,9 +65,23 @@ class Stage:
         return self.program.out_tree
 
     @property
+    def in_avals(self):
+        """The types of ``(args, kwargs)``, as ``ShapedArray`` in a pytree."""
+        return tree.unflatten(self.in_tree, self.avals)
+
+    @property
+    def donate_argnums(self):
+        """The positions of the argument leaves whose memory the program may take."""
+        if not self.jitted.donated:
+            return ()
+        return tuple(self.signature.donated_leaves(self.jitted.donated))
+
+    @property
     def args_info(self):
-        """The shapes and dtypes of ``(args, kwargs)``."""
-        return tree.unflatten(self.in_tree, [ShapeDtypeStruct(a.shape, a.dtype) for a in self.avals])
+        """The shapes and dtypes of ``(args, kwargs)``, and which are donated: an ``ArgInfo`` each."""
+        given = frozenset(self.donate_argnums)
+        infos = [ArgInfo(a.shape, a.dtype, i in given) for i, a in enumerate(self.avals)]
+        return tree.unflatten(self.in_tree, infos)
 
     @property
     def out_info(self):
@@ -117,27 +144,34 @@ class Lowered(Stage):
             keep_unused=self.jitted.keep_unused,
             options=self.jitted.options,
         )
+        notices.of_captured(self.fun_name, closed.consts)
+        notices.of_donated(self, offset)
         if config.explain:
             explain.lowered(self.lowering)
 
     def as_text(self, dialect=None, *, debug_info=False):
-        """The module's text: StableHLO, with source locations if ``debug_info``."""
+        """The module's text: StableHLO, with source locations if ``debug_info``; or ``dialect="hlo"``, the
+        same program as HLO, which no pass of the compiler has seen yet.
+        """
+        if dialect == "hlo":
+            return hlo_module(self.lowering.module.text).to_string()
         if dialect not in (None, "stablehlo"):
-            raise ValueError(
-                f"as_text knows the dialect 'stablehlo', got {dialect!r}; compiled programs offer their HLO "
-                "text"
-            )
+            raise ValueError(f"as_text knows the dialects 'stablehlo' and 'hlo', got {dialect!r}")
         return self.lowering.module.text if debug_info else self.lowering.module.key_text
 
     def compiler_ir(self, dialect=None):
-        """The module's text."""
-        return self.as_text(dialect)
+        """The module for tools: the text of StableHLO, or with ``dialect="hlo"`` an HLO module, with methods
+        such as ``to_string`` and ``as_serialized_hlo_module_proto``.
+        """
+        return hlo_module(self.lowering.module.text) if dialect == "hlo" else self.as_text(dialect)
 
     def cost_analysis(self):
-        """The compiler's estimates (a dict with ``flops``, ``bytes accessed``, ...); compiles the
-        program.
+        """Estimates of the program before it is optimized, a dict with ``flops``, ``bytes accessed`` and
+        others, in which native functions count as nothing. Where nobody counts these, those of the compiled
+        program, which is compiled for it.
         """
-        return self.compile().cost_analysis()
+        found = text_cost(self.lowering.module.text)
+        return self.compile().cost_analysis() if found is None else found
 
     def compile(self, compiler_options=None, *, device=None, topology=None, device_assignment=None):
         """Compile the program.
@@ -187,7 +221,7 @@ class Lowered(Stage):
         executable = compile_program(self.lowering, device, options)
         if config.explain:
             explain.compiled(executable)
-        return Compiled(self, executable)
+        return Compiled(self, executable, options)
 
     def local_device(self):
         """The device to compile for if nobody named one."""
@@ -206,9 +240,9 @@ class Lowered(Stage):
 class Compiled(Measures, Stage):
     """A compiled function: call it with arguments of the types that it was compiled for."""
 
-    def __init__(self, lowered, executable):
+    def __init__(self, lowered, executable, options):
         super().__init__(lowered.jitted, lowered.signature, lowered.program, lowered.avals, lowered.key)
-        self.lowered, self.executable = lowered, executable
+        self.lowered, self.executable, self.options = lowered, executable, options
         self.device = executable.device
         self.runners = {}
         self.quick = {}  # runners by what was seen of flat arguments that passed all checks

@@ -6,7 +6,8 @@ import sys
 import threading
 from typing import NamedTuple
 
-from rabbet import ShapeDtypeStruct, tree
+import numpy as np
+from rabbet import Array, config, dtypes, tree
 from rabbet.errors import NestingError
 from rabbet.extend.functions import (
     array_or_tracer,
@@ -16,6 +17,7 @@ from rabbet.extend.functions import (
     named_like,
 )
 from rabbet.extend.passes import ClosedJaxpr, stage
+from rabbet.extend.primitive import ShapedArray
 from rabbet.extend.transform import is_tracer, typeof
 from rabbet.tree import leaf_path
 from rabbet.tree_util import keystr
@@ -34,6 +36,11 @@ class Program(NamedTuple):
 
 def trace(fun, leaves_to_args, avals, name):
     """Trace ``fun`` for arguments that ``leaves_to_args`` builds from tracers of the given types."""
+    if config.no_tracing:
+        types = ", ".join([a.str_short() for a in avals])
+        raise RuntimeError(
+            f"{describe_function(fun)} would be traced for ({types}), which config.no_tracing forbids"
+        )
     out_tree = None
 
     def flat(*tracers):
@@ -107,5 +114,11 @@ def arguments(signature, convert):
 
 
 def leaf_aval(x):
-    """The type of an argument leaf."""
-    return x.aval if type(x) is ShapeDtypeStruct else typeof(x)
+    """The type of an argument leaf: of an array, or of what has a shape and a dtype."""
+    if type(x) is ShapedArray:
+        return x
+    if not isinstance(x, Array) and not isinstance(x, np.generic | np.ndarray):
+        shape, dtype = getattr(x, "shape", None), getattr(x, "dtype", None)
+        if isinstance(shape, tuple) and dtype is not None:
+            return ShapedArray(shape, dtypes.canonicalize(dtype), bool(getattr(x, "weak_type", False)))
+    return typeof(x)

@@ -1,9 +1,8 @@
 """The public function: arguments and pytrees around ``run``."""
 
-import functools
 import operator
 
-from rabbet import dtypes, lax, tree
+from rabbet import Array, dtypes, lax, tree
 from rabbet.extend.functions import (
     argument_name,
     array_or_tracer,
@@ -12,6 +11,7 @@ from rabbet.extend.functions import (
     describe_value,
     folded,
     named_like,
+    wraps,
 )
 from rabbet.extend.primitive import Batched
 from rabbet.extend.transform import payload_of, run_traced, typeof
@@ -54,11 +54,11 @@ def vmap(
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     @folded
     def mapped(*args, **kwargs):
         leaves, treedef = tree.flatten((args, kwargs))
-        leaves = convert_leaves(array_or_tracer, leaves, lambda i, x: _no_argument(fun, treedef, i, x))
+        leaves = [_array_or_not(x) for x in leaves]
         axes = _axes_of_arguments(fun, in_axes, args, kwargs, leaves, treedef)
         size = _size(fun, leaves, axes, axis_size, treedef)
         interpreter = Vmap(size, axis_name, spmd_axis_name)
@@ -97,6 +97,14 @@ def _check_names(axis_name, axis_size, spmd_axis_name):
         raise TypeError(
             f"vmap: spmd_axis_name must be a name of a mesh axis or a tuple of names, got {spmd_axis_name!r}"
         )
+
+
+def _array_or_not(x):
+    """An argument leaf as an array; what is none stays, and may be passed on under ``in_axes=None``."""
+    try:
+        return array_or_tracer(x)
+    except TypeError:
+        return x
 
 
 def _is_none(x):
@@ -157,6 +165,8 @@ def _axes_of_arguments(fun, in_axes, args, kwargs, leaves, treedef):
             raise TypeError(
                 f"vmap of {describe_function(fun)}: in_axes must hold ints and None, got {axis!r}"
             )
+        if not isinstance(x, Array):
+            raise TypeError(_no_argument(fun, treedef, i, x))
         aval = typeof(x)
         if not -aval.ndim <= axis < aval.ndim:
             raise ValueError(

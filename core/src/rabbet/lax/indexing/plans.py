@@ -20,6 +20,7 @@ import numpy as np
 from rabbet import dtypes
 from rabbet.errors import NonConcreteBooleanIndexError
 from rabbet.lax import shapes
+from rabbet.lax.indexing.dynamic_slices import Slice
 from rabbet.lax.promotion import opened
 from rabbet.messages.source_positions import source_position
 from rabbet.primitives import convert
@@ -78,7 +79,9 @@ def parse(aval, index, eager):
         if item is None:
             entries.append(NEW)
             continue
-        if kind is slice:
+        if kind is Slice:
+            entry, operand = of_dynamic_slice(item, shape[at])
+        elif kind is slice:
             entry, operand = of_slice(item, shape[at], eager)
         elif kind is int:
             entry, operand = of_int(item, at, aval, eager)
@@ -108,6 +111,8 @@ def proper(item, aval):
     kind = type(item)
     if kind is int or kind is slice or item is None or item is Ellipsis:
         return item
+    if kind is Slice:
+        return item if item.is_dynamic_start else item.as_slice()
     if kind is Array or kind is Tracer:
         if dtypes.kind(item.aval.dtype) in "biu":
             return item
@@ -186,7 +191,7 @@ def consumed(item):
     """How many dimensions an index takes: a mask as many as it has."""
     if item is None or item is Ellipsis:
         return 0
-    return item.ndim if type(item) not in (int, slice) and dtypes.kind(item.dtype) == "b" else 1
+    return item.ndim if type(item) not in (int, slice, Slice) and dtypes.kind(item.dtype) == "b" else 1
 
 
 def fill_up(items, aval):
@@ -228,7 +233,7 @@ def of_slice(item, size, eager):
                 f"the bounds of a slice must be known while a function is traced, but one of {item} is not"
                 f"{made_at(bound)}: the shape of the result depends on it. For a slice of a fixed size at a "
                 "computed position "
-                f"use lax.dynamic_slice_in_dim(x, start, size); to leave out elements, rabbet.numpy.where"
+                f"write x[rb.ds(start, size)]; to leave out elements, rabbet.numpy.where"
             )
     try:
         reach = range(*item.indices(size))
@@ -242,6 +247,18 @@ def of_slice(item, size, eager):
     if step == 1 and eager and n:
         return BoxFrom(n), reach.start
     return Box(reach.start if n else 0, n, step), None
+
+
+def of_dynamic_slice(item, size):
+    """The entry and operand of a slice whose start is computed, counted from the end if negative."""
+    start, step = item.start, item.stride
+    if start.ndim or dtypes.kind(start.dtype) not in "iu":
+        raise TypeError(f"ds: the start is an integer without dimensions, got {start.aval.str_short()}")
+    if dtypes.kind(start.dtype) == "i":
+        start = start + size * (start < 0)
+    if step == 1 and item.size <= size:
+        return BoxFrom(item.size), start
+    return ARRAY, start + np.arange(0, item.size, step, dtype=np.int32)
 
 
 def of_mask(mask, axis, aval):

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from rabbet import dtypes
+from rabbet.config import config
 from rabbet.lax import applying, shapes
 from rabbet.lax.gathering import fill_of
 from rabbet.lax.indexing import boxes
@@ -208,6 +209,8 @@ def proper_values(values, x, eager):
                 else python_scalars.as_numpy(values, aval)[()]
             )
     given = typeof(values).dtype
+    if given != dtype and config.numpy_dtype_promotion == "strict":
+        dtypes.promote(values, x)  # refuses
     if given != dtype and dtypes.kind_rank(given) > dtypes.kind_rank(dtype):
         warnings.warn(
             f"values of dtype {dtypes.short_name(given)} are put into an array {x.aval.str_short()} and lose "

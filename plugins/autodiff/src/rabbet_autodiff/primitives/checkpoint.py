@@ -56,9 +56,10 @@ def body_checkpoint(op, interpreter, args):
 def transpose_checkpoint(op, cts, *operands):
     linear = tuple([type(x) is Linear for x in operands])
     nonzero = tuple([type(ct) is not Zero for ct in cts])
-    body, produced = transposed_program(op.params["jaxpr"], linear, nonzero)
+    body, produced, captured = transposed_program(op.params["jaxpr"], linear, nonzero)
     known = [x for x in operands if type(x) is not Linear]
-    results = iter(op.replaced(jaxpr=body)(*known, *[ct for ct in cts if type(ct) is not Zero]))
+    given = [ct for ct in cts if type(ct) is not Zero]
+    results = iter(op.replaced(jaxpr=body)(*captured, *known, *given))
     kept = iter(produced)
     return tuple([next(results) if lin and next(kept) else None for lin in linear])
 

@@ -153,7 +153,7 @@ def no_out(name, out):
 
 def requested(dtype, default):
     """The dtype asked for, or the default for None."""
-    return default if dtype is None else dtypes.canonicalize(dtype)
+    return default if dtype is None else dtypes.requested(dtype)
 
 
 def integer_dtype(name, dtype):

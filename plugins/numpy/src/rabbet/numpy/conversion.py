@@ -32,7 +32,7 @@ def array(object, dtype=None, *, copy=True, order="K", ndmin=0, device=None, out
         raise NotImplementedError(
             f"array: order must be 'K', 'C' or 'A', got {order!r}: arrays have no layout to choose"
         )
-    dtype = None if dtype is None else dtypes.canonicalize(dtype)
+    dtype = None if dtype is None else dtypes.requested(dtype)
     out = converted(object, dtype)
     if copy and out is object and type(out) is Array:
         out = out.__deepcopy__({})

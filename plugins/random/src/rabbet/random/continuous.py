@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from rabbet import dtypes, lax
+from rabbet import config, dtypes, lax
 from rabbet.extend.functions import fused, obeys_out_sharding
 from rabbet.extend.transform import typeof
 from rabbet.random.arguments import broadcast, common_shape, dtype_of, operand, parameter, shape_of
@@ -155,18 +155,18 @@ def gumbel(key, shape=(), dtype=None, mode=None, *, out_sharding=None):
     """The largest of many: numbers of distribution function exp(-exp(-x)).
 
     Args:
-      mode: ``"low"`` (default), or ``"high"`` for twice as many random bits, so that the far end of large
-        numbers is drawn well.
+      mode: ``"low"``, or ``"high"`` for twice as many random bits, so that the far end of large numbers is
+        drawn well; by default what ``config.high_dynamic_range_gumbel`` says.
     """
     dtype = dtype_of(dtype, float, "f", "gumbel")
     return gumbels(words_of(key, "gumbel"), shape_of(shape, "gumbel"), dtype, high_mode(mode, "gumbel"))
 
 
 def high_mode(mode, who):
-    """Whether ``mode`` is ``"high"``; None means ``"low"``."""
+    """Whether ``mode`` is ``"high"``; None means what ``config.high_dynamic_range_gumbel`` says."""
     if mode not in (None, "low", "high"):
         raise ValueError(f"{who}: mode is 'low' or 'high', got {mode!r}")
-    return mode == "high"
+    return config.high_dynamic_range_gumbel if mode is None else mode == "high"
 
 
 def gumbels(words, shape, dtype, high=False):

@@ -7,12 +7,13 @@ accepted wherever a key is.
 """
 
 import math
+import warnings
 
 import numpy as np
 
 from rabbet import Array, config, dtypes, lax
 from rabbet.extend.dtype import ExtendedDType
-from rabbet.extend.functions import fused, to_array
+from rabbet.extend.functions import fused, stacklevel, to_array
 from rabbet.extend.primitive import from_physical, threefry2x32, to_physical
 from rabbet.extend.transform import is_tracer, typeof
 from rabbet.random.arguments import scalar, shape_of
@@ -109,14 +110,18 @@ def chosen_dtype(impl, dtype, who):
 
 def PRNGKey(seed, *, impl=None):
     """A key in the older form, ``uint32[2]``, or ``uint32[4]`` for ``"rbg"``; the same bits as ``key(seed)``
-    has.
+    has. With ``config.enable_custom_prng`` it is ``key(seed)``.
     """
+    if config.enable_custom_prng:
+        return key(seed, impl=impl)
     words = seeded(seed_words(seed, "PRNGKey"), key_dtype(impl))
     return to_array(words) if isinstance(words, np.ndarray) else words
 
 
 def seed_words(seed, who):
     """The two words of a key, the high one first, as an array (of NumPy, if the seed is a plain number)."""
+    if config.random_seed_offset:
+        seed = seed + config.random_seed_offset
     if isinstance(seed, (int, np.integer)):
         narrow = not isinstance(seed, int) and seed.dtype.itemsize < 8
         return host_words(int(seed), wide=dtypes.wide_scalars() and not narrow, who=who)
@@ -220,6 +225,7 @@ def words_of(key, who):
         key = to_physical(key)
     else:
         check_words(key, who)
+        legacy(who)
         generator = default_generator()
     shape = typeof(key).shape
     rank = len(generator.key_shape)
@@ -229,6 +235,16 @@ def words_of(key, who):
             "over it with rabbet.vmap"
         )
     return unpack(key) if generator == THREEFRY else Source(generator, key)
+
+
+def legacy(who):
+    """What ``config.legacy_prng_key`` says of a key that is an array of numbers."""
+    if config.legacy_prng_key == "allow":
+        return
+    message = f"{who} got a key that is an array of numbers; make keys with rabbet.random.key(seed)"
+    if config.legacy_prng_key == "error":
+        raise ValueError(f"{message}, or set config.legacy_prng_key to 'allow'")
+    warnings.warn(message, stacklevel=stacklevel())
 
 
 def unpack(vector):

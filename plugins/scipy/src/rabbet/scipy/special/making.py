@@ -6,6 +6,7 @@ any order. Reverse mode never goes through an algorithm, so that what is not sel
 derivative.
 """
 
+import contextlib
 import functools
 
 import numpy as np
@@ -132,7 +133,9 @@ def widened(function, args):
     wide = SINGLE if dtypes.kind(dtype) == "f" and dtypes.itemsize_bits(dtype) < 32 else dtype
     shape = max([a.shape for a in avals], key=len)
     full = [rnp.broadcast_to(lax.convert_element_type(x, wide), shape) for x in args]
-    return lax.convert_element_type(function(*full), dtype)
+    # With disable_jit loops ask for values, which there are none of inside a primitive.
+    with rb.config.override(disable_jit=False) if rb.config.disable_jit else contextlib.nullcontext():
+        return lax.convert_element_type(function(*full), dtype)
 
 
 def type_of(name, kinds, *avals):

@@ -1,0 +1,38 @@
+"""``config.dump_ir_to``: the programs that are lowered, as files that people can read."""
+
+import itertools
+import re
+from pathlib import Path
+
+from rabbet.config import config
+from rabbet.errors import ConfigError
+
+MODES = {
+    "stablehlo": ("mlir", lambda jaxpr, module: module.text),
+    "jaxpr": ("jaxpr.txt", lambda jaxpr, module: str(jaxpr)),
+}
+_numbers = itertools.count()
+
+
+def dump(name, jaxpr, module):
+    """Write a lowered program into the folder that the setting names, in each of ``config.dump_ir_modes``.
+
+    Files are called ``00003-step.mlir``, in the order of lowering.
+
+    Raises:
+      ConfigError: for a mode that does not exist, or a folder that cannot be written.
+    """
+    stem = f"{next(_numbers):05}-{re.sub(r'[^A-Za-z0-9_.]+', '_', name)[:80]}"
+    for mode in config.dump_ir_modes or ():
+        if mode not in MODES:
+            raise ConfigError(f"config.dump_ir_modes cannot have {mode!r}: the modes are {', '.join(MODES)}")
+        ending, write = MODES[mode]
+        try:
+            folder = Path(config.dump_ir_to)
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / f"{stem}.{ending}").write_text(write(jaxpr, module))
+        except OSError as error:
+            raise ConfigError(f"config.dump_ir_to: {folder} cannot be written: {error}") from None
+
+
+__all__ = ["dump"]

@@ -1,0 +1,78 @@
+"""The settings ``transfer_guard_*``: who may move values between the host and devices, and between devices.
+
+A transfer is *explicit* where the program says so, by ``device_put`` or ``device_get``, and implicit where an
+operation needs the value elsewhere. Python numbers are no transfers: they are part of the operation that they
+stand in.
+"""
+
+import contextlib
+import logging
+import threading
+
+from rabbet.config import config
+from rabbet.errors import TransferError
+
+LOG = logging.getLogger("rabbet")
+ADVICE = {
+    "host-to-device": "bring the value to the device first, with rb.device_put",
+    "device-to-device": "bring the array to the other device first, with rb.device_put",
+    "device-to-host": "read it with rb.device_get",
+}
+
+
+class Asked(threading.local):
+    """Whether this thread is inside ``explicit``."""
+
+    explicitly = False
+
+
+asked = Asked()
+
+
+@contextlib.contextmanager
+def explicit():
+    """Transfers in the ``with`` block are what the program asked for."""
+    before, asked.explicitly = asked.explicitly, True
+    try:
+        yield
+    finally:
+        asked.explicitly = before
+
+
+def check(direction, level, aval, device):
+    """Let a transfer pass, log it or raise ``TransferError``, as ``level`` says; None and "allow" are the
+    caller's.
+    """
+    if asked.explicitly and level in ("log", "disallow"):
+        return
+    what = f"{direction} transfer of {aval.str_short()} ({device})"
+    if level.startswith("log"):
+        LOG.warning("%s", what)
+    elif level.startswith("disallow"):
+        name = f"transfer_guard_{direction.replace('-', '_')}"
+        advice = "" if asked.explicitly else f"; {ADVICE[direction]}"
+        raise TransferError(f"{what}, which config.{name}={level!r} forbids{advice}")
+
+
+def to_device(aval, device):
+    """A value of the host becomes an array."""
+    level = config.transfer_guard_host_to_device
+    if level is not None and level != "allow":
+        check("host-to-device", level, aval, device)
+
+
+def between(aval, device):
+    """An array is copied to another device."""
+    level = config.transfer_guard_device_to_device
+    if level is not None and level != "allow":
+        check("device-to-device", level, aval, device)
+
+
+def to_host(aval, device):
+    """An array is read on the host, from a device with a memory of its own."""
+    level = config.transfer_guard_device_to_host
+    if level is not None and level != "allow" and device.platform != "cpu":
+        check("device-to-host", level, aval, device)
+
+
+__all__ = ["between", "explicit", "to_device", "to_host"]

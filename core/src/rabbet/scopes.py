@@ -1,0 +1,102 @@
+"""Names for parts of a program, and parts that are computed while it is traced.
+
+``named_scope`` writes a name into the source positions of the operations inside, where profiles and the text
+of compiled programs show it. ``ensure_compile_time_eval`` computes at once what is known already.
+"""
+
+import contextlib
+
+from rabbet.messages import source_positions
+from rabbet.program.context import Context, context
+from rabbet.trace.interpreter import Tracer
+
+
+class named_scope(contextlib.ContextDecorator):
+    """Within the ``with`` block (or the decorated function) operations carry ``name`` in compiled programs.
+
+    Scopes nest: profiles and ``as_text(debug_info=True)`` show ``outer/inner``.
+
+    Args:
+      name: a str.
+
+    Raises:
+      TypeError: for a name that is none.
+
+    Example:
+      >>> with rb.named_scope("attention"):
+      ...     scores = q @ k.T
+    """
+
+    def __init__(self, name):
+        if not isinstance(name, str):
+            raise TypeError(f"named_scope takes a name, a str, got {type(name).__name__}")
+        self.name = name
+
+    def __enter__(self):
+        source_positions.enter_scope(self.name)
+        return self
+
+    def __exit__(self, *exc_info):
+        source_positions.leave_scope()
+        return False
+
+
+def named_call(fun, *, name=None):
+    """``fun`` within a ``named_scope`` of its own name, or of ``name``."""
+    if name is None:
+        name = source_positions.name_of(fun)
+
+    @source_positions.wraps(fun)
+    def call(*args, **kwargs):
+        with named_scope(name):
+            return fun(*args, **kwargs)
+
+    return source_positions.named_like(call, fun)
+
+
+class KnownFirst:
+    """An interpreter that executes what is known, and leaves what meets a tracer to the one around it."""
+
+    __slots__ = ("around",)
+    alive = True
+
+    def __init__(self, around):
+        self.around = around
+
+    def __getattr__(self, name):
+        return getattr(self.around, name)
+
+    def process(self, op, args):
+        """Run one operation."""
+        ctx = context
+        ctx.interpreter = self.around if any(type(a) is Tracer for a in args) else Context.interpreter
+        try:
+            return ctx.interpreter.process(op, args)
+        finally:
+            ctx.interpreter = self
+
+
+@contextlib.contextmanager
+def ensure_compile_time_eval():
+    """Within the ``with`` block operations on known values are computed at once, also while a function is
+    traced, so that Python can look at them. Operations on traced values are traced as elsewhere.
+
+    Example:
+      >>> @rb.jit
+      ... def f(x):
+      ...     with rb.ensure_compile_time_eval():
+      ...         steps = int(rnp.ceil(rnp.log2(10.0)))
+      ...     for _ in range(steps):
+      ...         x = x * 2
+      ...     return x
+    """
+    ctx = context
+    around = ctx.interpreter
+    ctx.interpreter = around if around is Context.interpreter else KnownFirst(around)
+    try:
+        yield
+    finally:
+        ctx.interpreter = around
+
+
+__all__ = ["ensure_compile_time_eval", "named_call", "named_scope"]

@@ -1,0 +1,189 @@
+"""What a setting is, as a value, and what settings accept: the words, numbers and names of the tables
+``settings`` and ``jax_settings``.
+"""
+
+import os
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from rabbet.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting, as a value.
+
+    ``parse(value)`` takes what a user gave, or the text of the environment variable, and returns the
+    value to keep, or raises ``ValueError`` with the values it accepts. A ``traced`` setting changes what
+    a traced program means, so it is part of the key under which compiled programs are kept. ``env``
+    defaults to ``RABBET_<NAME>``. ``jax``: JAX has a setting of this name that takes the same values, so
+    ``JAX_<NAME>`` is read where ``RABBET_<NAME>`` is not set. An ``inert`` one is accepted and changes
+    nothing. ``lenient``: a bad value in the environment is a warning and not an error.
+
+    Example:
+      >>> from rabbet.extend.backend import Setting
+      >>> SLOTS = Setting("toaster_slots", 2, int, "how many slices at once")
+      >>> SLOTS.parse("4")
+      4
+    """
+
+    name: str
+    default: Any
+    parse: Callable[[Any], Any]
+    doc: str
+    env: str | None = None
+    traced: bool = False
+    jax: bool = False
+    inert: bool = False
+    lenient: bool = False
+
+    @property
+    def variable(self):
+        """The environment variable that sets it."""
+        return self.env or f"RABBET_{self.name.upper()}"
+
+    def read(self, value, source, given=None):
+        """``value`` parsed, or a ConfigError that names ``source``. ``given``: that of an ``Alias``."""
+        try:
+            return self.parse(value if given is None else given(value))
+        except (ValueError, TypeError) as error:
+            raise ConfigError(f"{source} cannot be {value!r}: {error}\n  {self.name}: {self.doc}") from None
+
+    def initial(self, aliases=()):
+        """The value given by the environment, else the default. JAX's own variables come last: a value in
+        one of them that means nothing here is a warning, because it may be meant for JAX alone.
+        """
+        ways = [(self.name, None), *((a.name, a.given) for a in aliases if a.setting == self.name)]
+        foreign = ways if self.jax else ways[1:]
+        for prefix, names in (("RABBET", ways), ("JAX", foreign)):
+            for name, given in names:
+                variable = (
+                    self.variable if (prefix, name) == ("RABBET", self.name) else f"{prefix}_{name.upper()}"
+                )
+                text = os.environ.get(variable)
+                if text is None:
+                    continue
+                try:
+                    return self.read(text, f"environment variable {variable}", given)
+                except ConfigError as error:
+                    if prefix == "RABBET" and not self.lenient:
+                        raise
+                    from rabbet.messages.source_positions import stacklevel  # above this module
+
+                    warnings.warn(f"Rabbet ignores {variable}: {error}", stacklevel=stacklevel())
+        return self.default
+
+
+@dataclass(frozen=True)
+class Alias:
+    """A second name of a setting, whose values may be written in another way: ``given`` takes what a user
+    gave under this name to what the setting accepts, ``shown`` takes the setting's value back.
+    """
+
+    name: str
+    setting: str
+    given: Callable[[Any], Any] = lambda value: value
+    shown: Callable[[Any], Any] = lambda value: value
+
+
+# What settings accept -----------------------------------------------------------------------------
+
+WORDS = {
+    "1": True,
+    "true": True,
+    "yes": True,
+    "on": True,
+    "0": False,
+    "false": False,
+    "no": False,
+    "off": False,
+}
+UNITS = {"": 1, "b": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+PRECISIONS = (
+    "default", "high", "highest", "fastest", "bfloat16", "bfloat16_3x", "tensorfloat32", "float32",
+    "ANY_F8_ANY_F8_F32", "ANY_F8_ANY_F8_F32_FAST_ACCUM", "ANY_F8_ANY_F8_ANY", "ANY_F8_ANY_F8_ANY_FAST_ACCUM",
+    "F16_F16_F16", "F16_F16_F32", "BF16_BF16_BF16", "BF16_BF16_F32", "BF16_BF16_F32_X3", "BF16_BF16_F32_X6",
+    "BF16_BF16_F32_X9", "TF32_TF32_F32", "TF32_TF32_F32_X3", "F32_F32_F32", "F64_F64_F64",
+)  # fmt: skip
+
+
+def boolean(value):
+    if isinstance(value, str):
+        value = WORDS.get(value.strip().lower(), value)
+    if value not in (True, False) or isinstance(value, str):
+        raise ValueError("it is on or off: True, False, or one of the words " + ", ".join(WORDS))
+    return bool(value)
+
+
+def choice(*words, none=False):
+    """A parser for one of ``words``; with ``none``, None too (also written "" or "none")."""
+    by_lower = {word.lower(): word for word in words}
+
+    def parse(value):
+        if none and (value is None or value in ("", "none")):
+            return None
+        if isinstance(value, str) and value.lower() in by_lower:
+            return by_lower[value.lower()]
+        raise ValueError(f"it is one of {', '.join(words)}{' or None' if none else ''}")
+
+    return parse
+
+
+def size(value):
+    """A number of bytes: an int, or text such as ``512M`` or ``4GB``."""
+    text = str(value).strip().lower()
+    digits = text.rstrip("bkmgt")
+    unit = text[len(digits) :]
+    unit = unit[:-1] if len(unit) == 2 and unit[-1] == "b" else unit
+    if isinstance(value, bool) or not digits.isdecimal() or unit not in UNITS:
+        raise ValueError("it is a number of bytes, such as 1073741824, 512M or 4GB")
+    return int(digits) * UNITS[unit]
+
+
+def path(value):
+    """A folder, or None."""
+    return os.path.expanduser(os.fspath(value)) if value not in (None, "") else None
+
+
+def names(value):
+    """Names in order of preference: a sequence, or text separated by commas; None: no preference."""
+    if value is None:
+        return None
+    parts = value.split(",") if isinstance(value, str) else value
+    return tuple(part.strip() for part in parts if part.strip()) or None
+
+
+def place(value):
+    # Devices stand above this module: what is none of them is told by what they all have.
+    if value is not None and not isinstance(value, str) and not hasattr(value, "device_kind"):
+        raise ValueError("it is a Device (rb.devices() lists them) or the name of a platform, such as 'cpu'")
+    return value or None
+
+
+def precision(value):
+    # An enum member of lax (lax.Precision.HIGH) or a pair of them is passed on as it is; lax checks those.
+    named = value is None or isinstance(value, str)
+    return choice(*PRECISIONS, none=True)(value) if named else value
+
+
+def number(value):
+    """A whole number."""
+    try:
+        return int(value)
+    except (ValueError, TypeError):
+        raise ValueError("it is a whole number") from None
+
+
+def seconds(value):
+    """A number of seconds."""
+    try:
+        return float(value)
+    except (ValueError, TypeError):
+        raise ValueError("it is a number of seconds") from None
+
+
+def text(value):
+    """Text, or None."""
+    return None if value is None else str(value)

@@ -1,0 +1,49 @@
+"""``config.check_tracer_leaks``: an error where a tracer outlives its transformation, as soon as that ends.
+
+Without it such a tracer is found where it is used, if it ever is.
+"""
+
+import gc
+
+from rabbet import tree
+from rabbet.errors import UnexpectedTracerError
+from rabbet.messages.source_positions import source_position
+from rabbet.program.context import context
+
+
+def check(interpreter, outs, kind):
+    """Raise ``UnexpectedTracerError`` for tracers of a finished interpreter that somebody still holds;
+    ``outs``, a pytree, are those that it returned, and ``kind`` is their class.
+    """
+    returned = {id(x) for x in tree.leaves(outs, is_leaf=lambda x: type(x) is kind)}
+    gc.collect()
+    kept = [
+        x for x in gc.get_objects()
+        if type(x) is kind and x.interpreter is interpreter and id(x) not in returned
+    ]  # fmt: skip
+    if not kept:
+        return
+    lines = [
+        f"  {x.aval.str_short()}{'' if x.where is None else f', made at {source_position(x.where)}'}"
+        f"{'' if (owner := holder(x, kept)) is None else f', held by {owner}'}"
+        for x in kept[:5]
+    ]
+    more = [f"  and {len(kept) - 5} more"] if len(kept) > 5 else []
+    where = "" if context.where is None else f" at {source_position(context.where)}"
+    first = f"{interpreter.describe()} has finished{where}, and values of it are still held"
+    last = "Return them from the transformed function instead of storing them."
+    raise UnexpectedTracerError("\n".join([f"{first} (config.check_tracer_leaks):", *lines, *more, last]))
+
+
+def holder(x, kept):
+    """A few words about the object that holds a tracer, or None."""
+    for owner in gc.get_referrers(x):
+        if owner is kept or type(owner).__name__ == "frame":
+            continue
+        text = f"a {type(owner).__name__}"
+        names = [k for k, v in owner.items() if v is x and isinstance(k, str)] if type(owner) is dict else []
+        return f"{text} under {names[0]!r}" if names else text
+    return None
+
+
+__all__ = ["check"]

@@ -1,0 +1,27 @@
+"""What to say of a tracer that outlived its transformation."""
+
+from rabbet.errors import UnexpectedTracerError
+from rabbet.messages import source_positions
+
+
+def leaked(tracer):
+    """The error for a tracer that outlived its transformation."""
+    line = (
+        f"It was made at {source_positions.source_position(tracer.where)}. "
+        if tracer.where is not None
+        else ""
+    )
+    if tracer.interpreter.alive:
+        return UnexpectedTracerError(
+            f"a value of type {tracer.aval.str_short()} of {tracer.interpreter.describe()} was used by "
+            "a rule that runs below "
+            f"this transformation and closes over the value. {line}A function with rules of its own "
+            "(custom_jvp, custom_vjp) must "
+            f"take every value that is transformed as an argument."
+        )
+    return UnexpectedTracerError(
+        f"a value of type {tracer.aval.str_short()} was used outside the transformation that made it: "
+        f"{tracer.interpreter.describe()}, which has finished. {line}"
+        "Return it from the transformed function instead of storing it in a global, an attribute or a "
+        "closure."
+    )

@@ -1,0 +1,296 @@
+"""The settings of JAX: each under its name, in every spelling, with the effect that it has here."""
+
+import json
+import logging
+import os
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+import rabbet as rb
+import rabbet.numpy as rnp
+from rabbet import lax, random
+from rabbet.config import CORE_SETTINGS, Config
+from rabbet.errors import ConfigError, TransferError, TypePromotionError, UnexpectedTracerError
+from rabbet.jax_settings import ALIASES, CONTEXTS, GROUPS, NO_LIMIT
+from rabbet.runtime import adapter
+from rabbet.runtime.compile_options import build_options
+
+
+@pytest.fixture
+def config():
+    return Config(CORE_SETTINGS, ALIASES, GROUPS)
+
+
+# Names ---------------------------------------------------------------------------------------------------
+
+
+def test_every_spelling_means_the_same_setting(config):
+    config.update("jax_enable_x64", True)
+    assert (config.enable_x64, config.jax_enable_x64, config.read("jax_enable_x64"), config.x64_enabled) == (
+        True, True, True, True,
+    )  # fmt: skip
+    with config.override(jax_enable_x64="off"):
+        assert config.enable_x64 is False
+
+
+def test_what_is_called_otherwise_here_translates_both_ways(config):
+    for name, value, here, there in (
+        ("jax_traceback_filtering", "off", ("traceback", "full"), "off"),
+        ("traceback_filtering", "tracebackhide", ("traceback", "fold"), "auto"),
+        ("jax_compilation_cache_max_size", -1, ("cache_max_bytes", NO_LIMIT), -1),
+        ("jax_enable_compilation_cache", False, ("cache", False), False),
+        ("jax_platform_name", "cpu", ("platforms", ("cpu",)), "cpu"),
+        ("jax_explain_cache_misses", True, ("explain", True), True),
+        ("jax_persistent_cache_min_entry_size_bytes", -1, ("cache_min_bytes", 0), 0),
+    ):
+        config.update(name, value)
+        assert getattr(config, here[0]) == here[1]
+        assert getattr(config, name) == there
+    with pytest.raises(
+        ConfigError, match="jax_traceback_filtering cannot be 'none': it is one of off, trace"
+    ):
+        config.update("jax_traceback_filtering", "none")
+
+
+def test_a_group_sets_all_of_its_members_and_the_last_word_counts(config):
+    with config.override(jax_transfer_guard_host_to_device="allow"), config.override(transfer_guard="log"):
+        assert config.transfer_guard_host_to_device == config.transfer_guard == "log"
+        with config.override(transfer_guard_host_to_device="allow"):
+            assert (config.transfer_guard_host_to_device, config.transfer_guard_device_to_host) == (
+                "allow",
+                "log",
+            )
+
+
+def test_an_unknown_name_suggests_one_in_the_spelling_that_was_used(config):
+    for ask in (lambda: config.update("jax_enable_x46", True), lambda: config.jax_enable_x46):
+        with pytest.raises(AttributeError, match=r"called 'jax_enable_x46'\. Did you mean 'jax_enable_x64'"):
+            ask()
+
+
+def test_inert_settings_are_accepted_and_say_so(config):
+    inert = [setting for setting in CORE_SETTINGS if setting.inert]
+    assert len(inert) > 60 and all(setting.doc.startswith("Accepted") for setting in inert)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        config.update("jax_use_shardy_partitioner", False)
+    assert config.jax_use_shardy_partitioner is False
+    with pytest.warns(UserWarning, match="thread_guard=True has no effect in Rabbet: computations on sev"):
+        config.update("jax_thread_guard", True)
+
+
+def test_every_context_manager_is_there():
+    for name in CONTEXTS:
+        assert getattr(rb, name).__name__ == name
+
+
+# The environment -----------------------------------------------------------------------------------------
+
+
+def settings_under(**variables):
+    """Values, and warnings, in a process with these environment variables."""
+    code = (
+        "import json, warnings\n"
+        "with warnings.catch_warnings(record=True) as found:\n"
+        "    warnings.simplefilter('always')\n"
+        "    import rabbet as rb\n"
+        "    c = rb.config\n"
+        "    values = [c.enable_x64, c.num_cpu_devices, c.traceback, c.debug_nans]\n"
+        "print(json.dumps([values, [str(w.message) for w in found]]))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return json.loads(done.stdout)
+
+
+def test_variables_of_jax_are_read_where_ours_are_not_set():
+    values, found = settings_under(
+        JAX_ENABLE_X64="1", JAX_NUM_CPU_DEVICES="2", JAX_TRACEBACK_FILTERING="off", JAX_DEBUG_NANS="perhaps",
+        RABBET_ENABLE_X64="0", RABBET_LOGGING_LEVEL="loud",
+    )  # fmt: skip
+    assert values == [False, 2, "full", False]
+    assert any("ignores JAX_DEBUG_NANS" in text and "cannot be 'perhaps'" in text for text in found)
+    assert any("RABBET_LOGGING_LEVEL cannot be 'loud'" in text for text in found)
+
+
+def test_no_variable_stops_the_import():
+    garbage = {setting.variable: "\x01 ?" for setting in CORE_SETTINGS}
+    code = "import rabbet as rb; print(rb.__version__)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, **garbage}, capture_output=True, text=True
+    )
+    assert done.stdout.strip() == rb.__version__, done.stderr
+
+
+# What they do --------------------------------------------------------------------------------------------
+
+INTS, FLOATS = rnp.arange(3), rnp.ones(3)
+
+
+def test_strict_promotion_refuses_what_changes_a_dtype():
+    refused = (
+        lambda: INTS + FLOATS,
+        lambda: INTS + 1.0, lambda: (INTS > 1) + 1, lambda: rnp.where(INTS > 1, INTS, FLOATS),
+        lambda: INTS @ FLOATS, lambda: rnp.concatenate([INTS, FLOATS]), lambda: INTS.at[0].set(FLOATS[0]),
+        lambda: rnp.asarray(1.0) + INTS, lambda: rb.jit(rnp.add)(INTS, FLOATS), lambda: FLOATS + np.int32(1),
+    )  # fmt: skip
+    with rb.numpy_dtype_promotion("strict"):
+        for ask in refused:
+            with pytest.raises(TypePromotionError, match="'strict'"):
+                ask()
+        assert (INTS + 1).dtype == np.int32 and (FLOATS + 1).dtype == (2.0 * FLOATS).dtype == np.float32
+        assert (INTS / INTS).dtype == rnp.mean(INTS).dtype == rnp.sin(INTS).dtype == np.float32
+    assert (INTS + FLOATS).dtype == np.float32
+
+
+def test_64_bits_that_are_written_out():
+    asked = (
+        lambda: rnp.zeros(3, "float64"),
+        lambda: FLOATS.astype("float64"), lambda: rnp.asarray([1.0], "float64"),
+        lambda: rnp.sum(FLOATS, dtype="float64"), lambda: lax.convert_element_type(FLOATS, np.float64),
+        lambda: rnp.full(3, 1.0, np.float64),
+    )  # fmt: skip
+    for ask in asked:
+        assert ask().dtype == np.float64
+        with (
+            rb.config.override(explicit_x64_dtypes="warn"),
+            pytest.warns(UserWarning, match="becomes float32"),
+        ):
+            assert ask().dtype == np.float32
+        with (
+            rb.config.override(explicit_x64_dtypes="error"),
+            pytest.raises(ValueError, match="ask for float32"),
+        ):
+            ask()
+        with rb.config.override(explicit_x64_dtypes="error", enable_x64=True):
+            assert ask().dtype == np.float64
+    with rb.config.override(explicit_x64_dtypes="error"):
+        assert FLOATS.astype(float).dtype == np.asarray(rnp.asarray(np.ones(2))).dtype == np.float32
+
+
+def test_leaks_are_found_where_they_happen():
+    kept = []
+
+    def leaks(x):
+        kept.append(x * 2.0)
+        return x
+
+    def clean(x):
+        return lax.scan(lambda c, t: (rnp.sin(c) * t, c), x, rnp.ones(3))[0]
+
+    twice = rb.custom_vjp(lambda x: 2 * x)
+    twice.defvjp(lambda x: (2 * x, x), lambda x, g: (2 * g,))
+    with rb.checking_leaks():
+        for transform in (rb.jit, rb.grad, rb.make_jaxpr, lambda f: lambda x: rb.vmap(f)(rnp.ones(2))):
+            with pytest.raises(
+                UnexpectedTracerError, match=r"(?s)values of it are still held.*held by a list"
+            ):
+                transform(leaks)(1.0)
+            kept.clear()
+        for f in (clean, twice):
+            for run in (rb.jit(f), rb.grad(f), rb.jit(rb.grad(rb.checkpoint(f))), rb.hessian(f)):
+                run(1.0)
+            rb.vmap(rb.grad(f))(rnp.ones(2))
+            rb.vjp(f, 1.0)[1](1.0)
+    rb.jit(leaks)(1.0)
+
+
+def test_no_tracing():
+    f = rb.jit(lambda x: x + 1)
+    f(1.0)
+    with rb.no_tracing():
+        assert f(2.0) == 3.0
+        with pytest.raises(RuntimeError, match=r"would be traced for \(f32\[3\]\), which config.no_tracing"):
+            f(FLOATS)
+
+
+def test_transfer_guards(caplog):
+    host = np.ones(3, np.float32)
+    implicit = (lambda: FLOATS + host, lambda: rnp.asarray(host), lambda: rb.jit(lambda x: x)(host))
+    with rb.transfer_guard("disallow"):
+        for ask in implicit:
+            with pytest.raises(
+                TransferError, match=r"(?s)host-to-device transfer of f32\[3\].*rb.device_put"
+            ):
+                ask()
+        rb.device_put(host)
+        assert float((FLOATS + 1)[0]) == 2.0 and np.asarray(FLOATS).sum() == rb.device_get(FLOATS).sum() == 3
+        rnp.zeros(4)
+    with rb.transfer_guard_host_to_device("disallow_explicit"), pytest.raises(TransferError):
+        rb.device_put(host)
+    with rb.transfer_guard("log"), caplog.at_level(logging.WARNING, "rabbet"):
+        rnp.asarray(host)
+        rb.device_put(host)
+    assert caplog.text.count("host-to-device transfer of f32[3]") == 1
+
+
+def test_settings_of_random_numbers():
+    with rb.enable_custom_prng():
+        assert random.PRNGKey(0).dtype == random.key(0).dtype
+    old = random.PRNGKey(0)
+    with rb.legacy_prng_key("error"), pytest.raises(ValueError, match="normal got a key that is an array"):
+        random.normal(old)
+    with rb.legacy_prng_key("warn"), pytest.warns(UserWarning, match="split got a key that is an array"):
+        random.split(old)
+    with rb.config.override(random_seed_offset=5):
+        assert list(random.PRNGKey(1)) == list(random.key_data(random.key(rnp.int32(1)))) == [0, 6]
+    high = random.gumbel(random.key(0), (3,), mode="high")
+    with rb.config.override(high_dynamic_range_gumbel=True):
+        assert (random.gumbel(random.key(0), (3,)) == high).all()
+
+
+def test_how_hard_the_compiler_tries():
+    seen = {}
+    for change in ({}, {"optimization_level": "O1"}, {"memory_fitting_level": rb.CompilerEffortLevel.O2},
+                   {"disable_most_optimizations": True}):  # fmt: skip
+        with rb.config.override(**change):
+            np.testing.assert_allclose(
+                rb.jit(lambda x: rnp.sin(x) * 2)(FLOATS), np.sin(np.ones(3)) * 2, rtol=1e-6
+            )
+            seen[str(change)] = adapter.option_bytes(build_options(FLOATS.device))
+    assert len(set(seen.values())) == len(seen)
+
+
+def test_programs_are_dumped(tmp_path):
+    with rb.config.override(dump_ir_to=tmp_path / "ir", dump_ir_modes="stablehlo,jaxpr"):
+        rb.jit(lambda x: x * 3.5).lower(FLOATS)
+    text, program = sorted((tmp_path / "ir").iterdir(), key=lambda path: path.suffix)
+    assert "stablehlo.multiply" in text.read_text() and "mul a 3.5" in program.read_text()
+    with (
+        rb.config.override(dump_ir_to=tmp_path, dump_ir_modes="pdf"),
+        pytest.raises(ConfigError, match="'pdf'"),
+    ):
+        rb.jit(lambda x: x * 4.5).lower(FLOATS)
+
+
+def test_warnings_of_what_a_program_is_given():
+    big = rnp.ones(1000)
+    with (
+        rb.config.override(captured_constants_warn_bytes=1000),
+        pytest.warns(UserWarning, match="4,000 bytes"),
+    ):
+        rb.jit(lambda x: x + big)(1.0)
+    with pytest.warns(UserWarning, match=r"donated arrays of the types f32\[30\] are given up"):
+        rb.jit(lambda x: x[0], donate_argnums=0)(rnp.ones(30))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rb.jit(lambda x, y: (y, x + 1), donate_argnums=0)(rnp.ones(30), rnp.ones(2))
+
+
+def test_levels_of_loggers():
+    logger = logging.getLogger("rabbet")
+    before = logger.level
+    try:
+        rb.config.update("jax_logging_level", "ERROR")
+        assert logger.level == logging.ERROR
+    finally:
+        rb.config.update("logging_level", "NOTSET")
+        logger.setLevel(before)

@@ -1,0 +1,63 @@
+"""Compiled functions as bytes, for another process with the same versions and the same hardware."""
+
+import pickle
+from typing import Any
+
+from rabbet_jit.serializing import packed, unpacked
+
+from rabbet.extend.backend import as_device
+from rabbet.extend.functions import public_module
+
+FORMAT = 1
+
+
+def serialize(compiled: Any) -> tuple[bytes, Any, Any]:
+    """A compiled function as bytes.
+
+    Args:
+      compiled: what ``rb.jit(f).lower(...).compile()`` returned.
+
+    Returns:
+      ``(bytes, in_tree, out_tree)``; the structures are those of ``(args, kwargs)`` and of the result, which
+      pickle as they are.
+
+    Raises:
+      ValueError: for a program that calls Python functions, which bytes cannot hold, or that was compiled for
+        hardware that is not here.
+    """
+    return pickle.dumps((FORMAT, *packed(compiled))), compiled.in_tree, compiled.out_tree
+
+
+def deserialize_and_load(
+    serialized: bytes, in_tree: Any, out_tree: Any, backend: Any = None, execution_devices: Any = None
+) -> Any:
+    """The compiled function of bytes that ``serialize`` made, ready to be called.
+
+    Load only what you trust: the bytes hold native code.
+
+    Args:
+      serialized, in_tree, out_tree: what ``serialize`` returned.
+      backend: the platform to run on; by default the one that it was compiled for.
+      execution_devices: one ``Device`` in a list; by default the first of the platform.
+
+    Returns:
+      a ``Compiled``, which takes arguments of the types that it was compiled for.
+
+    Raises:
+      ValueError: for bytes of another version of Rabbet or jaxlib, or another platform.
+    """
+    made = pickle.loads(serialized)
+    if not isinstance(made, tuple) or made[0] != FORMAT:
+        raise ValueError("deserialize_and_load: these bytes were not made by serialize of this version")
+    device = None
+    if execution_devices is not None:
+        if len(execution_devices) != 1:
+            raise NotImplementedError(
+                f"deserialize_and_load: a program runs on one device, got {len(execution_devices)}"
+            )
+        device = as_device(execution_devices[0])
+    return unpacked(*made[1:], in_tree, out_tree, backend, device)
+
+
+__all__ = ["deserialize_and_load", "serialize"]
+public_module(globals())

@@ -1,0 +1,50 @@
+"""Warnings about what a program was given: large captured arrays, and arrays that are donated in vain."""
+
+import math
+import warnings
+from collections import Counter
+
+from rabbet import config
+from rabbet.extend.functions import stacklevel
+
+
+def of_captured(name, arrays):
+    """Warn of a program that captures arrays of more bytes than ``config.captured_constants_warn_bytes``."""
+    most = config.captured_constants_warn_bytes
+    if most < 0 or not arrays:
+        return
+    found = sum([math.prod(x.shape) * x.dtype.itemsize for x in arrays])
+    if found > most:
+        warnings.warn(
+            f"{name} captured arrays of {found:,} bytes in all, which its programs keep in memory; pass them "
+            "as arguments, or change config.captured_constants_warn_bytes if it is meant",
+            stacklevel=stacklevel(),
+        )
+
+
+def of_donated(lowered, offset):
+    """Warn of donated arguments for which no result has the shape and dtype, so that none gets the memory.
+
+    An argument that the program does not read is dropped and cannot be donated either.
+    """
+    lowering = lowered.lowering
+    if not lowered.donated:
+        return
+    room = Counter([(a.shape, a.dtype) for a in lowering.out_avals])
+    unused = []
+    for i in lowered.donated:
+        aval = lowered.avals[i - offset]
+        key = aval.shape, aval.dtype
+        if room[key]:
+            room[key] -= 1
+        else:
+            unused.append(aval.str_short())
+    if unused:
+        warnings.warn(
+            f"{lowered.fun_name}: donated arrays of the types {', '.join(unused)} are given up, but no "
+            "result of these types is there to use their memory",
+            stacklevel=stacklevel(),
+        )
+
+
+__all__ = ["of_captured", "of_donated"]

@@ -1,0 +1,50 @@
+"""A ``Compiled`` taken apart and put together again, for ``rabbet.experimental.serialize_executable``."""
+
+from types import SimpleNamespace
+
+import numpy as np
+from rabbet import devices
+from rabbet.extend.backend import pack_executable, unpack_executable
+from rabbet.extend.functions import to_array
+from rabbet.extend.passes import ClosedJaxpr
+
+from rabbet_jit.stages import Compiled
+
+
+def packed(compiled):
+    """What ``unpacked`` needs, as values that pickle, without the two structures."""
+    if type(compiled) is not Compiled:
+        raise ValueError(
+            "serialize takes a compiled function, rb.jit(f).lower(...).compile(), got "
+            f"{type(compiled).__name__}"
+        )
+    consts = [np.asarray(c) for c in compiled.program.closed.consts]
+    names = [compiled.signature.name_of(i) for i in range(len(compiled.avals))]
+    static = bool(compiled.signature.static_args or compiled.signature.static_kwargs)
+    return (
+        pack_executable(compiled.executable, compiled.options), consts, compiled.fun_name, compiled.avals,
+        compiled.program.closed.out_avals, names, static, compiled.lowered.donated,
+    )  # fmt: skip
+
+
+def unpacked(
+    executable, consts, name, avals, out_avals, names, static, donated, in_tree, out_tree, backend, device
+):
+    """A ``Compiled`` that runs what was packed."""
+    if device is None and backend is not None:
+        device = devices(backend)[0]
+    loaded = unpack_executable(executable, device)
+    fun = SimpleNamespace(__name__=name)
+    signature = SimpleNamespace(
+        treedef=in_tree, static_args=static, static_kwargs=(), name_of=lambda index: names[index]
+    )
+    closed = ClosedJaxpr(SimpleNamespace(out_avals=out_avals), [to_array(c, dtype=c.dtype) for c in consts])
+    program = SimpleNamespace(closed=closed, out_tree=out_tree, name=name)
+    jitted = SimpleNamespace(fun=fun, options=None, device=loaded.device)
+    lowered = SimpleNamespace(
+        jitted=jitted, signature=signature, program=program, avals=tuple(avals), key=None, donated=donated
+    )
+    return Compiled(lowered, loaded, None)
+
+
+__all__ = ["packed", "unpacked"]

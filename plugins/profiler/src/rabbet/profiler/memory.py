@@ -1,0 +1,26 @@
+"""What holds the memory of devices."""
+
+import gzip
+import os
+
+from rabbet.extend.backend import memory_profile
+
+
+def device_memory_profile(backend: str | None = None) -> bytes:
+    """What holds the memory of a platform's devices, by array and by compiled program: a gzipped profile,
+    which ``pprof`` shows.
+
+    Args:
+      backend: the platform; by default the default one.
+    """
+    return gzip.compress(memory_profile(backend))
+
+
+def save_device_memory_profile(filename: str | os.PathLike, backend: str | None = None) -> None:
+    """Write ``device_memory_profile(backend)`` into a file.
+
+    Example:
+      >>> rb.profiler.save_device_memory_profile("memory.prof")   # then: pprof --web memory.prof
+    """
+    with open(filename, "wb") as file:
+        file.write(device_memory_profile(backend))

@@ -1,0 +1,111 @@
+"""Traces: what is recorded, what is written, and that one runs at a time."""
+
+import glob
+import gzip
+import json
+import pathlib
+import socket
+
+import pytest
+from rabbet import lax, profiler
+
+
+def program(x):
+    return lax.sin(x) * x
+
+
+def durations(data):
+    """The nanoseconds of each event, by name."""
+    return {e.name: e.duration_ns for plane in data.planes for line in plane.lines for e in line.events}
+
+
+def facts_of(data, name):
+    """What is known of the event ``name``; jaxlib's events do not outlive their planes."""
+    for plane in data.planes:
+        for line in plane.lines:
+            for event in line.events:
+                if event.name == name:
+                    return list(event.stats)
+    return []
+
+
+def test_a_trace_in_memory_has_annotations_and_programs():
+    x = lax.iota("float32", 8)
+    program(x)
+
+    @profiler.annotate_function
+    def annotated(x):
+        """Its text."""
+        return program(x)
+
+    with profiler.trace() as session:
+        with profiler.TraceAnnotation("a part of mine", answer=42):
+            assert profiler.TraceAnnotation.is_enabled()
+            annotated(x).block_until_ready()
+        with profiler.StepTraceAnnotation("train", step_num=7):
+            program(x).block_until_ready()
+    names = durations(session.profile_data)
+    assert {"a part of mine", "train"} <= set(names) and any("annotated" in name for name in names)
+    assert names["a part of mine"] > 0 and ("answer", 42) in facts_of(session.profile_data, "a part of mine")
+    assert len(session.planes) >= 1 and annotated.__doc__ == "Its text."
+    assert not profiler.TraceAnnotation.is_enabled()
+
+
+def test_what_is_written(tmp_path):
+    profiler.start_trace(tmp_path, create_perfetto_trace=True)
+    with profiler.TraceAnnotation("written"):
+        program(lax.iota("float32", 8)).block_until_ready()
+    data = profiler.stop_trace()
+    assert "written" in durations(data)
+    (xplane,) = glob.glob(f"{tmp_path}/plugins/profile/*/*.xplane.pb")
+    assert b"written" in pathlib.Path(xplane).read_bytes()
+    (perfetto,) = glob.glob(f"{tmp_path}/plugins/profile/*/perfetto_trace.json.gz")
+    with gzip.open(perfetto, "rt") as file:
+        shown = json.load(file)["traceEvents"]
+    assert any(event.get("name") == "written" for event in shown)
+
+
+def test_one_trace_at_a_time():
+    with pytest.raises(RuntimeError, match="no trace is running; begin one"):
+        profiler.stop_trace()
+    with profiler.trace() as session:
+        with pytest.raises(RuntimeError, match="a trace is running already"):
+            profiler.start_trace()
+        with pytest.raises(RuntimeError, match="still running"):
+            _ = session.planes
+    with pytest.raises(ValueError, match="needs a log_dir"):
+        profiler.start_trace(create_perfetto_trace=True)
+    with profiler.trace(profiler_options=profiler.ProfileOptions()):
+        pass
+
+
+def test_annotations_without_a_trace_and_nested():
+    step = profiler.TraceAnnotation("twice")
+    with step, step:
+        pass
+    with pytest.raises(ZeroDivisionError), step:
+        raise ZeroDivisionError
+
+
+def test_memory(tmp_path):
+    x = lax.iota("float32", 1000).block_until_ready()
+    profile = gzip.decompress(profiler.device_memory_profile())
+    assert b"cpu" in profile.lower() and x.shape == (1000,)
+    profiler.save_device_memory_profile(tmp_path / "memory.prof", "cpu")
+    assert gzip.decompress((tmp_path / "memory.prof").read_bytes())
+
+
+def test_the_server_says_who_can_reach_it():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with pytest.raises(ValueError, match="no server is running"):
+        profiler.stop_server()
+    with pytest.warns(UserWarning, match=f"port {port} listens on all interfaces"):
+        server = profiler.start_server(port)
+    with pytest.raises(ValueError, match="running already"):
+        profiler.start_server(port)
+    with socket.create_connection(("127.0.0.1", port), timeout=10):
+        pass
+    del server
+    profiler.stop_server()
