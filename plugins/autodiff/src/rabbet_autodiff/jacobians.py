@@ -1,6 +1,5 @@
 """Whole matrices of derivatives: a derivative mapped over a basis by ``vmap``."""
 
-
 import numpy as np
 import rabbet
 from rabbet import tree
