@@ -256,8 +256,6 @@ class Array(metaclass=ArrayType):
         return _unpickle, (self._value(), self.aval.weak_type)
 
     def __copy__(self):
-        from rabbet.runtime.ownership import alias  # not at the top: it stands above this module
-
         return alias(self)
 
     def __deepcopy__(self, memo):
@@ -271,6 +269,25 @@ class Array(metaclass=ArrayType):
         if index != 0:
             raise IndexError(f"the array is on one device, there is no part {index}")
         return self
+
+
+def alias(array):
+    """The same memory under a handle of its own: to delete or donate one leaves the other as it is.
+
+    On the CPU nothing is copied: what the new handle keeps alive is a view of the memory. Elsewhere two
+    handles cannot share memory, and the values are copied on the device.
+
+    Raises:
+      DeletedArrayError: if `array` was deleted.
+    """
+    raw, spec = array.raw, array.spec
+    if raw.is_deleted():
+        raise array.deleted()
+    device = spec.device
+    if device.platform == "cpu":
+        view = reading.to_numpy(raw)
+        return Array(adapter.put(view, raw.aval, device.raw, spec.sharding, private=True), spec)
+    return Array(reading.copy_to_device(raw, device.raw, spec.sharding, always_copy=True), spec)
 
 
 def from_host(host, aval, device, committed, *, private=False):

@@ -2,6 +2,7 @@
 
 import functools
 import operator
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -9,7 +10,10 @@ from rabbet import Array, dtypes, lax
 from rabbet.extend.functions import broadcast_operands, cast_operand, fused, is_array_like, is_python_scalar
 from rabbet.extend.transform import Tracer, typeof
 
-ArrayLike = Array | Tracer | np.ndarray | np.generic | bool | int | float | complex
+if TYPE_CHECKING:  # an array's operators are given to its class when it is made, which checkers cannot see
+    ArrayLike: TypeAlias = Any
+else:
+    ArrayLike = Array | Tracer | np.ndarray | np.generic | bool | int | float | complex
 
 
 def check(name, *values):

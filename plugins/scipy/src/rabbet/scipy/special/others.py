@@ -179,9 +179,10 @@ def lpmn(m: int, n: int, z: ArrayLike) -> tuple[Array, Array]:
     z = _argument("lpmn", z)
     values = table(m, n, z, False)
     # (z^2 - 1) P' = l z P(l) - (l + m) P(l - 1), DLMF 14.10.5.
-    degree = np.arange(n + 1, dtype=np.float32)[None, :, None]
-    order = np.arange(m + 1, dtype=np.float32)[:, None, None]
-    degree, order = (lax.convert_element_type(x, z.dtype) for x in (degree, order))
+    degree, order = (
+        lax.convert_element_type(np.arange(k + 1, dtype=np.float32).reshape(shape), z.dtype)
+        for k, shape in ((n, (1, -1, 1)), (m, (-1, 1, 1)))
+    )
     before = rnp.concatenate([lax.full_like(values[:, :1], 0), values[:, :-1]], 1)
     slopes = (degree * z * values - (degree + order) * before) / (z * z - 1.0)
     return values, slopes

@@ -15,7 +15,7 @@ class ModeResult(NamedTuple):
     """The most frequent values, and how often they occur."""
 
     mode: Array
-    count: Array
+    count: Array  # type: ignore[assignment]  # a tuple has a method of that name
 
 
 def _policy(name, nan_policy, offered):
