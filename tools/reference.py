@@ -12,6 +12,7 @@ import re
 import sys
 
 from rabbet.config import CORE_SETTINGS
+from rabbet.extend import DOORS
 
 PAGE = pathlib.Path(__file__).resolve().parent.parent / "docs" / "reference.md"
 
@@ -20,9 +21,6 @@ def first_sentence(thing):
     """The first sentence of a docstring, as one cell of a table."""
     paragraph = " ".join((inspect.getdoc(thing) or "").strip().partition("\n\n")[0].split())
     return re.split(r"(?<=\.) (?=[A-Z`])", paragraph)[0].replace("``", "`").replace("|", "\\|")
-
-
-DOORS = ("transform", "primitive", "dtype", "backend", "passes", "hooks", "functions", "bodies")
 
 
 def names():
