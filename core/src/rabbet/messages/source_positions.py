@@ -166,7 +166,7 @@ class Scoped(tuple):
 
 
 class _Scopes(threading.local):
-    names = ()
+    names: tuple[str, ...] = ()
 
 
 _scopes = _Scopes()

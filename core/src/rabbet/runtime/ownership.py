@@ -3,7 +3,7 @@
 Rabbet keeps arrays that users never see: numbers that programs take again and again, and what a program
 captured. If a user could delete or donate one of these, every later use of it would fail, anywhere in the
 process. So what is given to a user is never one of them, and a captured array is kept under a handle of its
-own (`alias`).
+own (`array.alias`).
 """
 
 from rabbet.runtime.array import Array, alias

@@ -7,6 +7,7 @@ from rabbet.runtime import devices
 
 @functools.cache
 def profiler():
+<<<<<<< HEAD
     """jaxlib's profiler module.
 
     Example:
@@ -18,11 +19,17 @@ def profiler():
         _profile_data,  # noqa: F401  # registers a type that the profiler returns
         _profiler,
     )
+=======
+    """jaxlib's profiler module."""
+    # jaxlib ships no stubs of these two. The first registers a type that the profiler returns.
+    from jaxlib import _profile_data, _profiler  # type: ignore[attr-defined]  # noqa: F401
+>>>>>>> main
 
     return _profiler
 
 
 def profile_data_of(serialized):
+<<<<<<< HEAD
     """A recorded trace, as the profiler's ``stop`` gives it, as planes, lines and events.
 
     Example:
@@ -32,6 +39,10 @@ def profile_data_of(serialized):
       []
     """
     from jaxlib import _profile_data
+=======
+    """A recorded trace, as the profiler's ``stop`` gives it, as planes, lines and events."""
+    from jaxlib import _profile_data  # type: ignore[attr-defined]  # without stubs, too
+>>>>>>> main
 
     return _profile_data.ProfileData.from_serialized_xspace(serialized)
 

@@ -155,7 +155,8 @@ class _Call:
     def key(self):
         """What a program is remembered by; None if a static argument cannot be hashed."""
         key = (
-            self.in_tree, self.avals, self.static, tuple(self.positions), config.traced_key(),
+            self.in_tree, self.avals, self.static, tuple(self.positions),
+            config.traced_key(),  # type: ignore[attr-defined]  # mypy takes the module of that name
             bound_axes(),
         )  # fmt: skip
         try:
