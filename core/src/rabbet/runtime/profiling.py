@@ -1,4 +1,4 @@
-"""jaxlib's profiler: what ``rabbet.extend.backend`` offers of it. Nothing is loaded before it is used."""
+"""jaxlib's profiler: what ``rabbet.extend.native`` offers of it. Nothing is loaded before it is used."""
 
 import functools
 
@@ -7,7 +7,6 @@ from rabbet.runtime import devices
 
 @functools.cache
 def profiler():
-<<<<<<< HEAD
     """jaxlib's profiler module.
 
     Example:
@@ -15,34 +14,22 @@ def profiler():
       >>> with profiler().TraceMe("a part"):  # an event in a trace, where one is recorded
       ...     pass
     """
-    from jaxlib import (
-        _profile_data,  # noqa: F401  # registers a type that the profiler returns
-        _profiler,
-    )
-=======
-    """jaxlib's profiler module."""
     # jaxlib ships no stubs of these two. The first registers a type that the profiler returns.
     from jaxlib import _profile_data, _profiler  # type: ignore[attr-defined]  # noqa: F401
->>>>>>> main
 
     return _profiler
 
 
 def profile_data_of(serialized):
-<<<<<<< HEAD
     """A recorded trace, as the profiler's ``stop`` gives it, as planes, lines and events.
 
     Example:
       >>> from rabbet.extend.native import profile_data_of, profiler
       >>> recorded = profiler().ProfilerSession().stop()
-      >>> [line for plane in profile_data_of(recorded).planes for line in plane.lines if not line.name][:0]
-      []
+      >>> len(list(profile_data_of(recorded).planes)) > 0
+      True
     """
-    from jaxlib import _profile_data
-=======
-    """A recorded trace, as the profiler's ``stop`` gives it, as planes, lines and events."""
     from jaxlib import _profile_data  # type: ignore[attr-defined]  # without stubs, too
->>>>>>> main
 
     return _profile_data.ProfileData.from_serialized_xspace(serialized)
 
