@@ -260,3 +260,23 @@ def test_an_unreadable_setting_of_tracebacks_does_not_hide_the_error(child):
         RABBET_TRACEBACK="nonsense",
     )
     assert "reshape" in out and "RABBET_TRACEBACK" in out
+
+
+def test_an_interrupted_compilation_is_waited_for_at_the_end(child):
+    # jaxlib 0.10 comes back while it is still compiling: what follows at once must not find it half done.
+    source = """
+        import os, signal, threading
+        def f(x):
+            for i in range(200):
+                x = lax.sin(x) * 1.01 + x[::-1]
+            return x
+        lowered = rb.jit(f).lower(rnp.ones(100))
+        threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
+        try:
+            lowered.compile()
+            __import__("time").sleep(1)
+        except KeyboardInterrupt as error:
+            print("interrupted", getattr(error, "__notes__", ""))
+        """
+    for _ in range(2):
+        assert "interrupted" in child(source, RABBET_CACHE="0")

@@ -25,13 +25,33 @@ def execute(exe, lowering):
     def handed_over(raws, **options):
         if threading.get_ident() != main or signal.getsignal(signal.SIGINT) in (signal.SIG_IGN, None):
             return plain(raws, **options)
-        try:
-            helper = _idle.pop()
-        except IndexError:
-            helper = Helper()
-        return helper.run(plain, raws, options, name)
+        return _helper().run(
+            plain,
+            (raws,),
+            options,
+            f"{name!r} is running still, on a thread of its own: it cannot be stopped, and keeps its "
+            "arguments and a processor busy until its loop ends or the process does",
+        )
 
     return handed_over
+
+
+def to_the_end(function, *args):
+    """`function(*args)`, a call of the compiler, which is not left half done where Ctrl-C is pressed: jaxlib
+    0.10 looks for it in between, returns, and goes on compiling with what its caller has given up.
+    """
+    if threading.get_ident() != threading.main_thread().ident:
+        return function(*args)
+    return _helper().run(
+        function, args, {}, "the compiler is still at work, on a thread of its own", ends=True
+    )
+
+
+def _helper():
+    try:
+        return _idle.pop()
+    except IndexError:
+        return Helper()
 
 
 class Helper:
@@ -41,31 +61,37 @@ class Helper:
         self.go, self.done = threading.Lock(), threading.Lock()
         self.go.acquire()
         self.done.acquire()
-        self.task = self.result = self.error = None
+        self.task = self.result = self.error = self.ident = None
+        self.abandoned = False
         threading.Thread(target=self.serve, name="rabbet-helper", daemon=True).start()
 
     def serve(self):
-        leaving.excused.add(threading.get_ident())
-        while True:
-            self.go.acquire()
-            function, raws, options = self.task
+        self.ident = threading.get_ident()
+        leaving.excused.add(self.ident)
+        while self.go.acquire() and not self.abandoned:
+            function, args, options = self.task
             try:
-                self.result = function(raws, **options)
+                self.result = function(*args, **options)
             except BaseException as error:
                 self.error = error
-            self.task = function = raws = options = None
+            self.task = function = args = options = None
             self.done.release()
 
-    def run(self, function, raws, options, name):
-        self.task = function, raws, options
+    def run(self, function, args, options, note, ends=False):
+        """`function(*args, **options)`. An exception that comes meanwhile, such as KeyboardInterrupt, is
+        raised at once, with `note`; what is running goes on, and if it `ends`, the process waits for it at
+        its own end.
+        """
+        self.task = function, args, options
         self.go.release()
         try:
             self.done.acquire()
         except BaseException as error:  # KeyboardInterrupt, or what the user's signal handler raises
-            error.add_note(
-                f"{name!r} is running still, on a thread of its own: it cannot be stopped, and keeps its "
-                "arguments and a processor busy until its loop ends or the process does"
-            )
+            self.abandoned = True
+            self.go.release()  # to leave, when it is done
+            if ends:
+                leaving.excused.discard(self.ident)
+            error.add_note(note)
             raise
         result, error, self.result, self.error = self.result, self.error, None, None
         _idle.append(self)

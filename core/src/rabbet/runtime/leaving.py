@@ -23,6 +23,7 @@ WAITING = ("threading", "queue", "selectors", "concurrent.futures.thread", "mult
 # A program may never end, and then its thread does not come back either.
 MOST_SECONDS = 10.0
 PAUSE = 0.002
+COMPILE = "compile_text"  # of `adapter`
 
 # Threads that nobody has to wait for: those of `interruptible`, which are idle then, or never come back.
 excused: set = set()
@@ -58,8 +59,10 @@ def _stop_others(reference):
     told: set = set()
     deadline = time.monotonic() + MOST_SECONDS
     quiet_since = time.monotonic()
-    while time.monotonic() < deadline and time.monotonic() - quiet_since < QUIET_SECONDS:
+    compiling = True  # the compiler comes to an end, however long it takes
+    while (compiling or time.monotonic() < deadline) and time.monotonic() - quiet_since < QUIET_SECONDS:
         others = _others(me)
+        compiling = any(_is_within(COMPILE, frame) for frame in others.values())
         inside = [thread for thread, frame in others.items() if _inside(frame)]
         if not inside and all(_waits(frame) for frame in others.values()):
             return
@@ -76,6 +79,14 @@ def _stop_others(reference):
 
 def _others(me):
     return {thread: frame for thread, frame in sys._current_frames().items() if thread not in (me, *excused)}
+
+
+def _is_within(name, frame):
+    while frame is not None:
+        if frame.f_code.co_name == name:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _waits(frame):

@@ -278,7 +278,9 @@ def compiled_anew(lowering, device, options=None):
 
 def _compiled(client, lowering, devices, build, calls):
     try:
-        return adapter.compile_text(client, lowering.module.text, devices, build, calls)
+        return interruptible.to_the_end(
+            adapter.compile_text, client, lowering.module.text, devices, build, calls
+        )
     except adapter.XlaRuntimeError as error:
         raise compile_failure(lowering, str(error)) from None
 
