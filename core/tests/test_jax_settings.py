@@ -176,6 +176,13 @@ def test_64_bits_that_are_written_out():
         assert FLOATS.astype(float).dtype == np.asarray(rnp.asarray(np.ones(2))).dtype == np.float32
 
 
+def test_values_of_64_bits_keep_them_where_their_dtype_is_asked_for():
+    real, both = np.array([0.1]), np.array([0.1 + 0.2j])
+    for value, dtype in ((real, "float64"), (both, "complex128"), (real, "complex128"), (both, "float64")):
+        found = lax.convert_element_type(value, dtype)
+        np.testing.assert_array_equal(found, value.real if dtype == "float64" else value)
+
+
 def test_leaks_are_found_where_they_happen():
     kept = []
 

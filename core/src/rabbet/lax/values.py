@@ -29,9 +29,11 @@ def convert_element_type(operand, new_dtype):
     dtype = dtypes.scalar_dtype(new_dtype) if weak else dtypes.requested(new_dtype)
     if aval.dtype == dtype and aval.weak_type == weak and hasattr(operand, "aval"):
         return operand
-    if isinstance(operand, np.ndarray) and operand.dtype != aval.dtype and dtypes.kind(dtype) in "biuf":
+    if isinstance(operand, np.ndarray) and operand.dtype != aval.dtype and dtypes.kind(dtype) in "biufc":
         # 64 bits, whose dtype is asked for by name: not narrowed on the way.
-        return to_array(operand if operand.dtype == dtype else operand.astype(dtype), dtype=dtype)
+        real = operand.dtype.kind == "c" and dtypes.kind(dtype) != "c"
+        host = operand.real if real else operand
+        return to_array(host if host.dtype == dtype else host.astype(dtype), dtype=dtype)
     if not hasattr(operand, "aval") and not aval.shape and dtypes.kind(dtype) != "V":
         operand = python_scalars.typed(
             dtypes.numpy_scalar(operand, dtype) if isinstance(operand, int) else operand, dtype

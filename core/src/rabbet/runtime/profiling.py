@@ -1,4 +1,4 @@
-"""jaxlib's profiler: what ``rabbet.extend.backend`` offers of it. Nothing is loaded before it is used."""
+"""jaxlib's profiler: what ``rabbet.extend.native`` offers of it. Nothing is loaded before it is used."""
 
 import functools
 
@@ -26,8 +26,8 @@ def profile_data_of(serialized):
     Example:
       >>> from rabbet.extend.native import profile_data_of, profiler
       >>> recorded = profiler().ProfilerSession().stop()
-      >>> [line for plane in profile_data_of(recorded).planes for line in plane.lines if not line.name][:0]
-      []
+      >>> len(list(profile_data_of(recorded).planes)) > 0
+      True
     """
     from jaxlib import _profile_data  # type: ignore[attr-defined]  # without stubs, too
 
