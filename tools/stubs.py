@@ -24,6 +24,7 @@ FACES = (
     "rabbet", "rabbet.lax", "rabbet.lax.linalg", "rabbet.numpy", "rabbet.numpy.fft", "rabbet.numpy.linalg",
     "rabbet.nn", "rabbet.nn.initializers", "rabbet.random", "rabbet.image", "rabbet.ops", "rabbet.debug",
 )  # fmt: skip
+CHECKED = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mypy"]["packages"]
 FIRST = "# Written by tools/stubs.py: change the function, or tools/stub_types.toml, and write it again.\n"
 HEAD = (
     FIRST
@@ -162,6 +163,14 @@ def signature(name, thing, returns):
     return f"def {name}({', '.join(written)}) -> {returns}: ..."
 
 
+def seen_by_mypy(module):
+    """Whether mypy finds a module that the namespace ``rabbet`` offers, in an editable installation, too. A
+    lone file that a plugin lays beside core's cannot say that it has types: a package can, by ``py.typed``.
+    """
+    path = pathlib.Path(module.__file__)
+    return path.is_relative_to(ROOT / "core") or module.__name__ in CHECKED or path.name == "__init__.py"
+
+
 def line_for(face, name, thing):
     """The text for one name."""
     own = TYPES["signatures"].get(face, {}).get(name)
@@ -173,6 +182,8 @@ def line_for(face, name, thing):
         parent, _, last = thing.__name__.rpartition(".")
         if not parent.startswith("rabbet"):
             return f"import {thing.__name__} as {name}"
+        if not seen_by_mypy(thing):
+            return f"{name}: Any"
         return f"from {parent} import {last} as {name}"
     if isinstance(thing, type):
         if home in ("rabbet", face) or home is None or not home.startswith("rabbet"):

@@ -12,7 +12,7 @@ from rabbet_pjrt_cuda import BACKEND, installed, kernels, settings, targets
 @pytest.fixture
 def nothing(monkeypatch):
     """Neither the library nor a GPU nor a driver."""
-    monkeypatch.setattr(installed, "library_in", lambda package, file: None)
+    monkeypatch.setattr(installed, "find_library", lambda package, file: None)
     monkeypatch.setattr(installed, "gpu_present", lambda: False)
     monkeypatch.setattr(installed, "DRIVER_FILE", "/nowhere")
 
@@ -24,7 +24,7 @@ def both(nothing, monkeypatch, tmp_path):
         (tmp_path / name).mkdir()
         (tmp_path / name / "xla_cuda_plugin.so").write_bytes(b"nothing native")
     monkeypatch.setattr(
-        installed, "library_in", lambda package, file: tmp_path / package.split(".")[1] / file
+        installed, "find_library", lambda package, file: tmp_path / package.split(".")[1] / file
     )
     monkeypatch.setattr(installed, "gpu_present", lambda: True)
 

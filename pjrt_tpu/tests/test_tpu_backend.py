@@ -12,7 +12,7 @@ from rabbet_pjrt_tpu import BACKEND, topologies
 def nothing(monkeypatch):
     """Neither the library nor a TPU."""
     monkeypatch.delenv("TPU_LIBRARY_PATH", raising=False)
-    monkeypatch.setattr(tpu, "library_in", lambda package, file: None)
+    monkeypatch.setattr(tpu, "find_library", lambda package, file: None)
     monkeypatch.setattr(tpu, "tpu_present", lambda: False)
 
 

@@ -25,7 +25,8 @@ PLUGINS = sorted(
 DOORS = {
     "rabbet", "rabbet.extend", "rabbet.extend.transform", "rabbet.extend.primitive", "rabbet.extend.dtype",
     "rabbet.extend.backend", "rabbet.extend.passes", "rabbet.extend.hooks", "rabbet.extend.functions",
-    "rabbet.extend.bodies", "rabbet.lax", "rabbet.debug", "rabbet.tree", "rabbet.tree_util",
+    "rabbet.extend.bodies", "rabbet.extend.wrapping", "rabbet.extend.native",
+    "rabbet.lax", "rabbet.debug", "rabbet.tree", "rabbet.tree_util",
     "rabbet.errors", "rabbet.dlpack", "rabbet.dtypes", "rabbet.flatten_util",
 }  # fmt: skip
 # Rows of primitives whose parameters no door has.

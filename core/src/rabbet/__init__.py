@@ -65,7 +65,8 @@ def __getattr__(name):
 
 # Public modules of core; those that are not imported above are when they are first used.
 _MODULES = (
-    "debug", "dlpack", "dtypes", "errors", "experimental", "extend", "flatten_util", "lax", "tree", "tree_util",
+    "debug", "dlpack", "dtypes", "errors", "experimental", "extend", "flatten_util", "lax", "tree",
+    "tree_util", "typing",
 )  # fmt: skip
 
 

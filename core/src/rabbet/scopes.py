@@ -7,10 +7,12 @@ of compiled programs show it. ``ensure_compile_time_eval`` computes at once what
 import contextlib
 
 from rabbet.messages import source_positions
+from rabbet.messages.tracebacks import folded
 from rabbet.program.context import Context, context
 from rabbet.trace.interpreter import Tracer
 
 
+@folded
 class named_scope(contextlib.ContextDecorator):
     """Within the ``with`` block (or the decorated function) operations carry ``name`` in compiled programs.
 

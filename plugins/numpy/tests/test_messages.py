@@ -71,7 +71,11 @@ MESSAGES = [
     (lambda: rnp.tril(np.ones(3, "f4")), ValueError, "at least two dimensions"),
     (lambda: rnp.diag(np.ones((2, 2, 2), "f4")), ValueError, "a vector or a matrix"),
     (lambda: rnp.quantile(X, 0.5, method="best"), ValueError, "method must be one of linear"),
-    (lambda: rnp.average(X, weights=np.ones(3, "f4")), ValueError, "then axis must be an int"),
+    (
+        lambda: rnp.average(X, weights=np.ones(3, "f4")),
+        ValueError,
+        "then axis must say which dimensions they belong to",
+    ),
     (lambda: rnp.searchsorted(X, 1.0), ValueError, "looks in a vector"),
     (lambda: rnp.bincount(np.ones(2, "f4")), TypeError, "a vector of integers"),
     (lambda: rnp.choose(np.array([0, 5]), [X[0, :2], X[1, :2]]), ValueError, "numbers must be from 0 to 1"),

@@ -44,7 +44,10 @@ def test_vector_quantization():
 def test_images_between_their_points(mode):
     for order in range(6) if mode == "reflect" else (0, 1, 3):
         found = map_coordinates(ours(IMAGE), ours(PLACES), order, mode, cval=0.7)
-        wanted = scipy.ndimage.map_coordinates(IMAGE, PLACES, order=order, mode=MODES[mode], cval=0.7)
+        image, places, theirs = IMAGE, PLACES, MODES[mode]
+        if mode == "reflect":  # SciPy before 1.18 begins this filter with a sum that is cut off early
+            image, places, theirs = np.pad(IMAGE, 40, mode="symmetric"), PLACES + 40, "mirror"
+        wanted = scipy.ndimage.map_coordinates(image, places, order=order, mode=theirs, cval=0.7)
         close(found, wanted)
 
 

@@ -10,6 +10,8 @@
 ``hooks``              ``hookimpl`` and an entry point in ``rabbet.hooks``
 ``bodies``             programs within programs, for transformations and primitives that carry some
 ``functions``          a library of public functions such as ``rabbet.numpy``
+``wrapping``           functions around functions of users, and warnings that point at their lines
+``native``             jaxlib's profiler, functions of other languages, programs as HLO and as bytes
 =====================  ===============================================================================
 
 What is not in these modules is private and may change. Importing one of them loads no other.
@@ -17,7 +19,10 @@ What is not in these modules is private and may change. Importing one of them lo
 
 import importlib
 
-DOORS = ("transform", "primitive", "dtype", "backend", "passes", "hooks", "bodies", "functions")
+DOORS = (
+    "transform", "primitive", "dtype", "backend", "passes", "hooks", "bodies", "functions", "wrapping",
+    "native",
+)  # fmt: skip
 
 
 def __getattr__(name):

@@ -14,25 +14,8 @@ from rabbet.runtime.ahead import compile_ahead
 from rabbet.runtime.backends import Backend
 from rabbet.runtime.c_api import CApiBackend, find_library
 from rabbet.runtime.compile_options import normalize_compiler_options
-from rabbet.runtime.compiled import (
-    call_by_placements,
-    compile_program,
-    lower_program,
-    pack_executable,
-    program_entry,
-    text_cost,
-    unpack_executable,
-)
-from rabbet.runtime.hlo import hlo_module
+from rabbet.runtime.compiled import call_by_placements, compile_program, lower_program, program_entry
 from rabbet.runtime.memory import is_glibc, keep_freed_memory
-from rabbet.runtime.native_functions import (
-    include_dir,
-    register_batch_partitionable,
-    register_ffi_target,
-    register_ffi_type,
-    registered_targets,
-)
-from rabbet.runtime.profiling import memory_profile, profile_data_of, profiler
 from rabbet.runtime.sharding import SingleDeviceSharding
 from rabbet.runtime.transfer import as_device
 from rabbet.runtime.values import common_device, copy_to_device
@@ -50,29 +33,17 @@ __all__ = [
     "copy_to_device",
     "find_library",
     "gpu_plugin_options",
-    "hlo_module",
-    "include_dir",
     "is_glibc",
     "jaxlib_version",
     "keep_freed_memory",
     "lower_program",
     "make_cpu_client",
     "make_topology",
-    "memory_profile",
     "normalize_compiler_options",
-    "pack_executable",
-    "profile_data_of",
-    "profiler",
     "program_entry",
     "provide_lapack",
-    "register_batch_partitionable",
-    "register_ffi_target",
-    "register_ffi_type",
     "register_plugin_calls",
-    "registered_targets",
-    "text_cost",
     "topology_of",
-    "unpack_executable",
 ]
 
 

@@ -8,14 +8,7 @@ from rabbet.messages.argument_names import (
     describe_value,
     parameter_name,
 )
-from rabbet.messages.source_positions import (
-    describe_function,
-    name_of,
-    named_like,
-    source_position,
-    stacklevel,
-    wraps,
-)
+from rabbet.messages.source_positions import describe_function, named_like, source_position
 from rabbet.messages.tracebacks import fold_traceback, folded, folds_itself, public_module
 from rabbet.program.python_scalars import is_python_scalar
 from rabbet.runtime.compiled import is_evaluating
@@ -41,7 +34,6 @@ __all__ = [
     "is_array_like",
     "is_evaluating",
     "is_python_scalar",
-    "name_of",
     "named_like",
     "obey_sharding",
     "obeys_out_sharding",
@@ -50,10 +42,8 @@ __all__ = [
     "promote_operands",
     "public_module",
     "source_position",
-    "stacklevel",
     "to_array",
     "with_weak_type",
-    "wraps",
 ]
 
 

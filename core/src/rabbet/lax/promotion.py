@@ -31,10 +31,10 @@ def promote_operands(*operands, to=None):
       >>> rb.typeof(x).str_short(), rb.typeof(y).str_short(), z
       ('f32[2,3]', 'f32[2,3]', 2.0)
     """
-    operands = [opened(x) for x in operands]
-    avals = [typeof(x) for x in operands]
-    dtype, weak = dtypes.promote(*operands) if to is None else to
-    return broadcast_operands([cast_operand(x, a, dtype, weak) for x, a in zip(operands, avals, strict=True)])
+    xs = [opened(x) for x in operands]
+    avals = [typeof(x) for x in xs]
+    dtype, weak = dtypes.promote(*xs) if to is None else to
+    return broadcast_operands([cast_operand(x, a, dtype, weak) for x, a in zip(xs, avals, strict=True)])
 
 
 def opened(x):

@@ -166,7 +166,7 @@ class Scoped(tuple):
 
 
 class _Scopes(threading.local):
-    names = ()
+    names: tuple[str, ...] = ()
 
 
 _scopes = _Scopes()
@@ -190,6 +190,11 @@ def leave_scope():
 def stacklevel():
     """What ``warnings.warn`` takes, in the function that calls this, to point at the user's line: the nearest
     frame outside the internal roots, or the outermost one.
+
+    Example:
+      >>> from rabbet.extend.wrapping import stacklevel
+      >>> stacklevel()
+      1
     """
     frame, level = sys._getframe(1), 1
     while is_internal(frame.f_code.co_filename, frame.f_globals.get("__name__")) and frame.f_back is not None:
@@ -198,14 +203,26 @@ def stacklevel():
 
 
 def name_of(function):
-    """The ``__name__`` of a callable, or of its type where it has none that is a text."""
+    """The ``__name__`` of a callable, or of its type where it has none that is a text.
+
+    Example:
+      >>> from rabbet.extend.wrapping import name_of
+      >>> name_of(len), name_of(object())
+      ('len', 'object')
+    """
     function = getattr(function, "func", function)  # of a functools.partial
     name = getattr(function, "__name__", None)
     return name if isinstance(name, str) else type(function).__name__
 
 
 def wraps(function):
-    """``functools.wraps`` for any callable: a ``__name__`` or docstring that is no text is left out."""
+    """``functools.wraps`` for any callable: a ``__name__`` that is no text is left out.
+
+    Example:
+      >>> from rabbet.extend.wrapping import wraps
+      >>> wraps(len)(lambda x: len(x)).__name__
+      'len'
+    """
 
     def decorate(wrapper):
         names = [

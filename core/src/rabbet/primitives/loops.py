@@ -11,7 +11,7 @@ from rabbet.primitives import convert, dynamic, elementwise, logic, shape, zeros
 from rabbet.primitives.transposition import transpose_program
 from rabbet.program import effects
 from rabbet.program.avals import ShapedArray
-from rabbet.program.jaxpr import Jaxpr, consts_as_inputs, evaluate
+from rabbet.program.jaxpr import Jaxpr, Literal, consts_as_inputs, evaluate
 from rabbet.rules.payloads import Linear
 from rabbet.rules.primitive import Primitive
 from rabbet.trace import bodies
@@ -40,11 +40,38 @@ def while_aval(*avals, cond_jaxpr, body_jaxpr, cond_consts, body_consts):
     return tuple(carry)
 
 
+def counts(op):
+    """Whether a ``while`` is a loop over a counter, as ``fori_loop`` makes it: it goes on while one
+    carried integer is less than another, the body adds to the first and leaves the second alone.
+    """
+    params = op.params
+    condition, body = params["cond_jaxpr"], params["body_jaxpr"]
+    if len(condition.equations) != 1 or condition.equations[0].op.primitive is not logic.lt:
+        return False
+    test = condition.equations[0]
+    carried, inner = condition.invars[params["cond_consts"] :], body.invars[params["body_consts"] :]
+    if any(type(x) is Literal or x not in carried for x in test.inputs) or condition.outvars != test.outputs:
+        return False
+    counter, bound = [carried.index(x) for x in test.inputs]
+    if body.outvars[bound] is not inner[bound] or inner[counter].aval.kind not in "iu":
+        return False
+    for step in body.equations:
+        if body.outvars[counter] in step.outputs:
+            return (
+                step.op.primitive is elementwise.add
+                and step.inputs[0] is inner[counter]
+                and type(step.inputs[1]) is Literal
+                and step.inputs[1].value > 0
+            )
+    return False
+
+
 while_ = Primitive(
     "while",
     while_aval,
     kinds=("body",),
     multiple_results=True,
+    endless=lambda op: not counts(op),
     doc="a program repeated while a condition holds",
 )
 

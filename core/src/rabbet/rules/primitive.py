@@ -47,6 +47,8 @@ class Primitive:
         compiles that program.
       decider: the place of the operand that decides which of its programs run, where it has such an operand.
       axis: the name of the parameter that names the mapped axis along which it communicates, where it does.
+      endless: where it is a loop, a function from its operator to whether that may run for ever: such
+        programs are run so that Ctrl-C gives control back.
       doc: one sentence on what it computes.
 
     Example:
@@ -61,7 +63,7 @@ class Primitive:
 
     def __init__(
         self, name, abstract, *, kinds=(), multiple_results=False, doc="", adopt=None, effects=None,
-        operands=(), is_call=False, decider=None, axis=None,
+        operands=(), is_call=False, decider=None, axis=None, endless=None,
     ):  # fmt: skip
         unknown = [kind for kind in kinds if kind not in KINDS]
         if unknown:
@@ -79,7 +81,7 @@ class Primitive:
         self.abstract = abstract
         self.adopt = 0 if adopt is None and "elementwise" in kinds else adopt
         self.operands = tuple(operands)
-        self.is_call, self.decider, self.axis = is_call, decider, axis
+        self.is_call, self.decider, self.axis, self.endless = is_call, decider, axis, endless
         self._rules = {}
         # Read only: the way in is `rule`, which refuses a second one.
         self.rules = MappingProxyType(self._rules)

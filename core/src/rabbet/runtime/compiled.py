@@ -5,6 +5,7 @@ from rabbet.errors import PluginError
 from rabbet.lowering import custom_calls
 from rabbet.lowering.module import Lowered
 from rabbet.program.context import context
+from rabbet.program.jaxpr import Jaxpr
 from rabbet.runtime import adapter, devices, dispatch, program
 from rabbet.runtime.devices import default_device
 from rabbet.runtime.evaluation import EVALUATION
@@ -123,6 +124,15 @@ def pack_executable(executable, options=None):
 
     Raises:
       ValueError: for a program that calls Python functions or has effects.
+
+    Example:
+      >>> from rabbet.extend.backend import compile_program, lower_program
+      >>> from rabbet.extend.native import pack_executable, unpack_executable
+      >>> from rabbet.extend.passes import stage
+      >>> program = stage(lambda x: [lax.mul(x, x)], [rb.typeof(np.float32(3))]).jaxpr
+      >>> packed = pack_executable(compile_program(lower_program(program)))
+      >>> unpack_executable(packed).runner(False)([rb.device_put(np.float32(3))])
+      [Array(9., dtype=float32)]
     """
     lowering = executable.lowering
     if lowering.module.callbacks or lowering.effects:
@@ -144,6 +154,11 @@ def pack_executable(executable, options=None):
 def text_cost(text):
     """Estimates of a StableHLO module before it is optimized (a dict with ``flops`` and others), or None
     where there is no CPU backend to count with.
+
+    Example:
+      >>> from rabbet.extend.native import text_cost
+      >>> text_cost(rb.jit(lambda x: x @ x).lower(np.ones((4, 4), np.float32)).as_text())["flops"]
+      128.0
     """
     try:
         client = devices.client_of("cpu")
@@ -165,16 +180,26 @@ def unpack_executable(packed, device=None):
 
     Raises:
       ValueError: if it was made by another version, for another platform, or is damaged.
+
+    Example:
+      >>> from rabbet.extend.native import unpack_executable
+      >>> unpack_executable({"versions": (), "lowering": {"platform": "cpu"}})
+      Traceback (most recent call last):
+      ...
+      ValueError: the program was packed by another version; compile it again
     """
     device = device or devices.devices(packed["lowering"]["platform"])[0]
     here = adapter.version(), machine(device)
+    if len(packed["versions"]) != len(here):
+        raise ValueError("the program was packed by another version; compile it again")
     if packed["versions"] != here:
         raise ValueError(
             f"the program was compiled by jaxlib {packed['versions'][0]} for {packed['versions'][1][0]}, and "
             f"this is jaxlib {here[0]} on {here[1][0]}, or another processor; compile it again"
         )
     module = Lowered(*packed["module"])
-    lowering = program.Lowering(jaxpr=None, module=module, effects=frozenset(), **packed["lowering"])
+    unknown = Jaxpr([], [], [])
+    lowering = program.Lowering(jaxpr=unknown, module=module, effects=frozenset(), **packed["lowering"])
     device.client.backend.provide(custom_calls.targets(module.key_text))
     try:
         exe = adapter.deserialize(device.raw.client, packed["blob"], device.device_list)

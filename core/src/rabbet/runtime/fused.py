@@ -91,8 +91,7 @@ def fused(function=None, *, static=()):
     def traced(*args, **kwargs):
         for a in args:
             if type(a) not in PLAIN:
-                args = [opened(x) for x in args]
-                break
+                return function(*[opened(x) for x in args], **kwargs)
         return function(*args, **kwargs)
 
     call = dispatch.function(

@@ -7,9 +7,11 @@ def hlo_module(text):
     """A StableHLO module as an HLO module, with methods such as ``to_string``.
 
     Example:
-      >>> from rabbet.extend.backend import hlo_module
-      >>> hlo_module(rb.jit(lax.sin).lower(1.0).as_text()).to_string().partition(",")[0]
-      'HloModule sin'
+      >>> from rabbet.extend.native import hlo_module
+      >>> def double(x):
+      ...     return 2 * x
+      >>> hlo_module(rb.jit(double).lower(1.0).as_text()).to_string().partition(",")[0]
+      'HloModule double'
     """
     computation = _jax.mlir.mlir_module_to_xla_computation(text, use_tuple_args=False, return_tuple=False)
     return computation.get_hlo_module()

@@ -9,7 +9,7 @@ That costs some 15 us a call. Loops that count (`fori_loop`, `scan`) are not han
 import signal
 import threading
 
-from rabbet.program.jaxpr import Literal, bodies_of
+from rabbet.program.jaxpr import bodies_of
 from rabbet.runtime import leaving
 
 _idle: list = []
@@ -103,34 +103,9 @@ class Helper:
 def may_run_for_ever(jaxpr):
     """Whether a program has a loop of which it is not known that it ends."""
     for eqn in jaxpr.equations:
-        if "cond_jaxpr" in eqn.op.params and not counts(eqn):  # a loop that goes on while a program says so
+        endless = eqn.op.primitive.endless
+        if endless is not None and endless(eqn.op):
             return True
         if any(may_run_for_ever(body) for _, body in bodies_of(eqn.op)):
             return True
-    return False
-
-
-def counts(eqn):
-    """Whether a `while` equation is a loop over a counter, as `fori_loop` makes it: it goes on while one
-    carried integer is less than another, the body adds to the first and leaves the second alone.
-    """
-    params = eqn.op.params
-    condition, body = params["cond_jaxpr"], params["body_jaxpr"]
-    if len(condition.equations) != 1 or condition.equations[0].op.primitive.name != "lt":
-        return False
-    test = condition.equations[0]
-    carried, inner = condition.invars[params["cond_consts"] :], body.invars[params["body_consts"] :]
-    if any(type(x) is Literal or x not in carried for x in test.inputs) or condition.outvars != test.outputs:
-        return False
-    counter, bound = [carried.index(x) for x in test.inputs]
-    if body.outvars[bound] is not inner[bound] or inner[counter].aval.kind not in "iu":
-        return False
-    for step in body.equations:
-        if body.outvars[counter] in step.outputs:
-            return (
-                step.op.primitive.name == "add"
-                and step.inputs[0] is inner[counter]
-                and type(step.inputs[1]) is Literal
-                and step.inputs[1].value > 0
-            )
     return False

@@ -10,7 +10,7 @@ def include_dir():
     """The folder of the C++ headers that come with jaxlib.
 
     Example:
-      >>> from rabbet.extend.backend import include_dir
+      >>> from rabbet.extend.native import include_dir
       >>> import pathlib
       >>> (pathlib.Path(include_dir()) / "xla" / "ffi" / "api" / "ffi.h").exists()
       True
@@ -22,7 +22,7 @@ def registered_targets(platform):
     """The names of the native functions that are registered for a platform, as XLA calls it.
 
     Example:
-      >>> from rabbet.extend.backend import registered_targets
+      >>> from rabbet.extend.native import registered_targets
       >>> "nobody" in registered_targets("cpu")
       False
     """
@@ -33,7 +33,7 @@ def register_ffi_target(name, capsule, platform, api_version=1):
     """Register a native function, a capsule or a dict of capsules by stage, for a platform.
 
     Example:
-      >>> from rabbet.extend.backend import register_ffi_target
+      >>> from rabbet.extend.native import register_ffi_target
       >>> register_ffi_target("norm", capsule, "cpu")  # doctest: +SKIP
     """
     xla_client.register_custom_call_target(name, capsule, platform=platform, api_version=api_version)
@@ -43,7 +43,7 @@ def register_ffi_type(name, registration, platform):
     """Register a type that native functions keep as state.
 
     Example:
-      >>> from rabbet.extend.backend import register_ffi_type
+      >>> from rabbet.extend.native import register_ffi_type
       >>> register_ffi_type("counter", {"type_id": capsule}, "cpu")  # doctest: +SKIP
     """
     xla_client.register_custom_type(name, registration, platform=platform)
@@ -53,7 +53,7 @@ def register_batch_partitionable(name):
     """Say that a native function treats each member of a leading dimension alike.
 
     Example:
-      >>> from rabbet.extend.backend import register_batch_partitionable
+      >>> from rabbet.extend.native import register_batch_partitionable
       >>> register_batch_partitionable("norm")  # doctest: +SKIP
     """
     xla_client.register_custom_call_as_batch_partitionable(name)

@@ -4,10 +4,11 @@ from typing import NamedTuple
 
 from rabbet import dtypes, lax, tree
 from rabbet.errors import MissingRule
-from rabbet.extend.functions import array_or_tracer, describe_function, folded, wraps
+from rabbet.extend.functions import array_or_tracer, describe_function, folded
 from rabbet.extend.passes import evaluate
 from rabbet.extend.primitive import ShapedArray, Zero, full_of_type, instantiate, tangent_aval, zero_tangent
 from rabbet.extend.transform import typeof
+from rabbet.extend.wrapping import wraps
 
 from rabbet_autodiff import checks, modes
 from rabbet_autodiff.functions import Flat, aval_of, given, given_back, of_chosen, taken
@@ -255,13 +256,13 @@ def _linearize(fun, primals, has_aux, in_nzs=None):
     except MissingRule as error:
         # Such as a loop whose number of steps is not known, of which nothing can be kept.
         flat = Flat(fun, treedef, has_aux)
-        push = PushAgain(flat, treedef, leaves, moves)
+        again = PushAgain(flat, treedef, leaves, moves)
         try:
-            outs = push.outs()
+            outs = again.outs()
         except MissingRule:
             raise error from None
         out = tree.unflatten(flat.out_tree, outs)
-        return (out, push, flat.plain_aux()) if has_aux else (out, push)
+        return (out, again, flat.plain_aux()) if has_aux else (out, again)
     out_avals, in_avals = [typeof(o) for o in outs], [typeof(x) for x in leaves]
     push = Push(fun, recording, flat.out_tree, treedef, out_avals, in_avals)
     out = tree.unflatten(flat.out_tree, outs)
@@ -306,7 +307,8 @@ class Push:
     @classmethod
     def unflatten(cls, static, values):
         """The function that pushes with other values in the places of those that were kept."""
-        return cls(*static.kept[:1], static.recording, *static.kept[1:], (static.program, list(values)))
+        fun, *others = static.kept
+        return cls(fun, static.recording, *others, parts=(static.program, list(values)))
 
 
 tree.register_node(Push, Push.flatten, Push.unflatten)
@@ -348,7 +350,7 @@ class PushAgain:
 tree.register_node(
     PushAgain,
     lambda push: (push.leaves, (push.flat, push.in_tree, None if push.moves is None else tuple(push.moves))),
-    lambda static, leaves: PushAgain(*static[:2], list(leaves), static[2]),
+    lambda static, leaves: PushAgain(static[0], static[1], list(leaves), static[2]),
 )
 
 

@@ -13,13 +13,12 @@ from rabbet.extend.functions import (
     describe_value,
     folded,
     is_evaluating,
-    name_of,
     named_like,
     on_clear_caches,
-    wraps,
 )
 from rabbet.extend.passes import ClosedJaxpr, consts_as_inputs, stage
 from rabbet.extend.transform import bound_axes, is_tracer, typeof
+from rabbet.extend.wrapping import name_of, wraps
 from rabbet.tree import leaf_path
 
 from rabbet_autodiff.primitives import checkpoint as primitive
@@ -156,7 +155,8 @@ class _Call:
     def key(self):
         """What a program is remembered by; None if a static argument cannot be hashed."""
         key = (
-            self.in_tree, self.avals, self.static, tuple(self.positions), config.traced_key(),
+            self.in_tree, self.avals, self.static, tuple(self.positions),
+            config.traced_key(),  # type: ignore[attr-defined]  # mypy takes the module of that name
             bound_axes(),
         )  # fmt: skip
         try:

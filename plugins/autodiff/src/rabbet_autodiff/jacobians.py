@@ -1,11 +1,11 @@
 """Whole matrices of derivatives: a derivative mapped over a basis by ``vmap``."""
 
-
 import numpy as np
 import rabbet
 from rabbet import tree
-from rabbet.extend.functions import folded, to_array, with_weak_type, wraps
+from rabbet.extend.functions import folded, to_array, with_weak_type
 from rabbet.extend.transform import typeof
+from rabbet.extend.wrapping import wraps
 
 from rabbet_autodiff import checks
 from rabbet_autodiff.api import jvp, vjp

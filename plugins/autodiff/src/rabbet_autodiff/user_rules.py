@@ -127,7 +127,8 @@ def arrays(leaves, what):
 def pullback(call, fwd, bwd, symbolic=False, optimize_remat=False):
     """The flat rules of ``fwd(*args) -> (out, residuals)`` and ``bwd(*static, residuals, cotangent)``."""
     known = _Known(call, "the backward rule")
-    rule, residual_tree = f"the forward rule of {describe_function(call.fun)}", None
+    rule = f"the forward rule of {describe_function(call.fun)}"
+    residual_tree: Any = None  # until the forward rule has run
     static: dict[int, bool] = {}  # residuals that are Python bools stay what they are, so that Python may ask
 
     def forward(primals, perturbed):

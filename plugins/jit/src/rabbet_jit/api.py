@@ -9,14 +9,13 @@ from rabbet.extend.functions import (
     describe_function,
     folded,
     is_evaluating,
-    name_of,
     on_clear_caches,
     to_array,
-    wraps,
 )
 from rabbet.extend.passes import consts_as_inputs
 from rabbet.extend.primitive import call_op
 from rabbet.extend.transform import bind_axes, bound_axes, typeof
+from rabbet.extend.wrapping import name_of, wraps
 
 from rabbet_jit import explain, stages
 from rabbet_jit.dispatch import Quick, caller

@@ -5,7 +5,7 @@ import warnings
 from collections import Counter
 
 from rabbet import config
-from rabbet.extend.functions import stacklevel
+from rabbet.extend.wrapping import stacklevel
 
 
 def of_captured(name, arrays):

@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import numpy as np
 from rabbet import devices
-from rabbet.extend.backend import pack_executable, unpack_executable
 from rabbet.extend.functions import to_array
+from rabbet.extend.native import pack_executable, unpack_executable
 from rabbet.extend.passes import ClosedJaxpr
 
 from rabbet_jit.stages import Compiled

@@ -9,12 +9,11 @@ from rabbet.extend.backend import (
     common_device,
     compile_program,
     copy_to_device,
-    hlo_module,
     lower_program,
     normalize_compiler_options,
-    text_cost,
 )
 from rabbet.extend.functions import describe_function, folded, to_array
+from rabbet.extend.native import hlo_module, text_cost
 from rabbet.extend.passes import ClosedJaxpr, consts_as_inputs
 from rabbet.extend.transform import is_tracer
 

@@ -11,10 +11,10 @@ from rabbet.extend.functions import (
     describe_value,
     folded,
     named_like,
-    wraps,
 )
 from rabbet.extend.primitive import Batched
 from rabbet.extend.transform import payload_of, run_traced, typeof
+from rabbet.extend.wrapping import wraps
 from rabbet.tree import broadcast_prefix, leaf_path
 from rabbet.tree_util import keystr
 

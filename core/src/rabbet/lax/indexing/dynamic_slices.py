@@ -29,14 +29,10 @@ class Slice:
     def __eq__(self, other):
         if type(other) is not Slice:
             return NotImplemented
-        return (
-            ((self.size, self.stride) == (other.size, other.stride)
-            and self.start is other.start)
-            or (
-                not self.is_dynamic_start
-                and not other.is_dynamic_start
-                and (self.start, self.size, self.stride) == (other.start, other.size, other.stride)
-            )
+        return ((self.size, self.stride) == (other.size, other.stride) and self.start is other.start) or (
+            not self.is_dynamic_start
+            and not other.is_dynamic_start
+            and (self.start, self.size, self.stride) == (other.start, other.size, other.stride)
         )
 
     def __hash__(self):

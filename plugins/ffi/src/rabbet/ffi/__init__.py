@@ -7,7 +7,7 @@ under a name with ``register_ffi_target(name, pycapsule(library.Function))``, an
     out = ffi_call("norm", rb.ShapeDtypeStruct(x.shape, x.dtype))(x, eps=np.float32(1e-5))
 """
 
-from rabbet.extend.backend import include_dir
+from rabbet.extend.native import include_dir
 from rabbet.extend.functions import public_module as _public_module
 from rabbet.ffi.calls import ffi_call
 from rabbet.ffi.lowering import ffi_lowering

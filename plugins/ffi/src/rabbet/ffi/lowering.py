@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from rabbet.extend.backend import registered_targets
+from rabbet.extend.native import registered_targets
 from rabbet.extend.primitive import row_major
 from rabbet.ffi.registration import PLATFORMS
 

@@ -3,15 +3,9 @@
 import ctypes
 from typing import Any
 
-from rabbet.extend.backend import (
-    register_batch_partitionable,
-)
-from rabbet.extend.backend import (
-    register_ffi_target as register_target,
-)
-from rabbet.extend.backend import (
-    register_ffi_type as register_type,
-)
+from rabbet.extend.native import register_batch_partitionable
+from rabbet.extend.native import register_ffi_target as register_target
+from rabbet.extend.native import register_ffi_type as register_type
 
 # What XLA calls the platforms, where that is not our word.
 PLATFORMS = {"cuda": "CUDA", "gpu": "CUDA", "rocm": "ROCM"}

@@ -121,9 +121,9 @@ def scale_and_translate(
     method = method_of(method)
     if method is ResizeMethod.NEAREST:
         raise ValueError("scale_and_translate: 'nearest' has no weights; use another method, or resize")
-    dims = [operator.index(d) for d in spatial_dims]
+    dims = tuple([operator.index(d) for d in spatial_dims])
     if any(not -image.ndim <= d < image.ndim for d in dims):
-        raise ValueError(f"scale_and_translate: spatial_dims {tuple(dims)} of {image.aval.str_short()}")
+        raise ValueError(f"scale_and_translate: spatial_dims {dims} of {image.aval.str_short()}")
     dims = tuple([d % image.ndim for d in dims])
     fixed = [d for d in range(image.ndim) if d not in dims and shape[d] != image.shape[d]]
     if fixed:

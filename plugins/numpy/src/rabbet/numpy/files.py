@@ -14,7 +14,7 @@ from rabbet.numpy.searching import known
 try:
     from numpy.exceptions import ComplexWarning
 except ImportError:  # NumPy 1
-    from numpy import ComplexWarning
+    from numpy import ComplexWarning  # type: ignore[attr-defined, no-redef]  # the stubs are NumPy 2's
 
 get_printoptions = np.get_printoptions
 printoptions = np.printoptions

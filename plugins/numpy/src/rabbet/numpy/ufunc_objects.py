@@ -7,6 +7,7 @@ ufunc)`` holds.
 """
 
 import operator
+from typing import Any
 
 import numpy as np
 
@@ -248,6 +249,11 @@ class ufunc(metaclass=UfuncType):
       nin, nout: numbers of arguments and results; nargs: of arguments that can be given.
       identity: what leaves the other argument unchanged, or None.
     """
+
+    nin: int
+    nout: int
+    nargs: int
+    identity: Any
 
     def __init__(self, func, /, nin, nout, *, name=None, nargs=None, identity=None):
         self.__name__ = name or getattr(func, "__name__", "ufunc")

@@ -71,8 +71,8 @@ def vectorize(pyfunc, *, excluded=frozenset(), signature=None):
         mapped = [x for i, x in enumerate(args) if i not in kept]
 
         def call(*values):
-            values = iter(values)
-            return pyfunc(*[kept[i] if i in kept else next(values) for i in range(len(args))], **kwargs)
+            remaining = iter(values)
+            return pyfunc(*[kept[i] if i in kept else next(remaining) for i in range(len(args))], **kwargs)
 
         arrays = [sequence_or_array("vectorize", x) for x in mapped]
         return mapped_over(call, arrays, without(parsed, kept), signature)
@@ -138,7 +138,7 @@ def core_sizes(sizes, core, aval, where):
 def check_results(out, outputs, sizes, where):
     """Results compared with the signature."""
     if len(outputs) == 1:
-        results = [out]
+        results: list | tuple = [out]
     elif isinstance(out, (tuple, list)) and len(out) == len(outputs):
         results = out
     else:

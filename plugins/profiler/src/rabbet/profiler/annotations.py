@@ -4,8 +4,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from rabbet.extend.backend import profiler
 from rabbet.extend.functions import named_like
+from rabbet.extend.native import profiler
 
 
 class TraceAnnotation:
@@ -67,7 +67,7 @@ def annotate_function(func: Callable, name: str | None = None, **decorator_kwarg
       name: how the event is called; by default the function's ``__qualname__``.
       decorator_kwargs: facts to show with it.
     """
-    shown = name or getattr(func, "__qualname__", None) or getattr(func, "__name__", type(func).__name__)
+    shown: Any = name or getattr(func, "__qualname__", None) or getattr(func, "__name__", type(func).__name__)
 
     @functools.wraps(func)
     def call(*args, **kwargs):

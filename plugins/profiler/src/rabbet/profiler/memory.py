@@ -3,7 +3,7 @@
 import gzip
 import os
 
-from rabbet.extend.backend import memory_profile
+from rabbet.extend.native import memory_profile
 
 
 def device_memory_profile(backend: str | None = None) -> bytes:

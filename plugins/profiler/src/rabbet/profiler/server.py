@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 from rabbet import devices
-from rabbet.extend.backend import profiler
-from rabbet.extend.functions import stacklevel
+from rabbet.extend.native import profiler
+from rabbet.extend.wrapping import stacklevel
 
 _server: list[Any] = []
 

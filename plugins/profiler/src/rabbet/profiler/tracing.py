@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rabbet import devices
-from rabbet.extend.backend import profile_data_of, profiler
+from rabbet.extend.native import profile_data_of, profiler
 
 
 def ProfileOptions() -> Any:
@@ -174,21 +174,23 @@ def serve(path):
     import http.server
     import socketserver
 
+    class Server(socketserver.TCPServer):
+        seen: str | None = None  # what was asked for last
+
     class Handler(http.server.SimpleHTTPRequestHandler):
         def end_headers(self):
             self.send_header("Access-Control-Allow-Origin", "https://ui.perfetto.dev")
             super().end_headers()
 
         def do_GET(self):
-            self.server.seen = self.path
+            server.seen = self.path
             return super().do_GET()
 
         def log_message(self, *args):
             pass
 
     folder, name = os.path.split(path)
-    with socketserver.TCPServer(("127.0.0.1", 9001), functools.partial(Handler, directory=folder)) as server:
+    with Server(("127.0.0.1", 9001), functools.partial(Handler, directory=folder)) as server:
         print(f"open this link: https://ui.perfetto.dev/#!/?url=http://127.0.0.1:9001/{name}", flush=True)
-        server.seen = None
         while server.seen != f"/{name}":
             server.handle_request()

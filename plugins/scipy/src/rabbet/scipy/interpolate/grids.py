@@ -136,7 +136,8 @@ def _check_bounds(grid, xi):
 @fused(static=("method", "filled"))
 def _interpolated(grid, values, xi, fill, *, method, filled):
     """The values at places of shape ``(..., d)``."""
-    sides, outside = [], None
+    sides: list[list[tuple[Array, Any]]] = []  # per dimension: places, and their weights (None: 1)
+    outside = None
     for i, p in enumerate(grid):
         dtype = dtypes.to_inexact(dtypes.result_type(xi, p))
         x, p = rnp.asarray(xi[..., i], dtype), rnp.asarray(p, dtype)

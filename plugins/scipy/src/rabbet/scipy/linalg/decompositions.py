@@ -53,7 +53,7 @@ def qr(
     mode: str = "full",
     pivoting: bool = False,
     check_finite: bool = True,
-) -> tuple[Array, ...]:
+) -> tuple[Any, ...]:
     """The QR decomposition: ``a = q r``, ``q`` with orthonormal columns, ``r`` upper triangular.
 
     Args:

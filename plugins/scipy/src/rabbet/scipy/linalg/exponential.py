@@ -173,21 +173,22 @@ def exponential(a, change, most, upper):
     index = sum(rnp.asarray(size > limits[m], "int32") for m in lower)
     index = where(rnp.any(s > 0), len(lower), index)
     branches = [lambda pair, m=m: pade_parts(pair, m) for m in limits]
-    pair = divided(*lax.switch(index, branches, pair), upper)
+    odd, even = lax.switch(index, branches, pair)
+    pair = divided(odd, even, upper)
 
     def square_again(state):
         i, pair = state
         again = pair.times(pair)
         more = (i < s)[..., None, None]
-        return i + 1.0, Pair(
-            *[None if x is None else where(more, x, y) for x, y in zip(again, pair, strict=True)]
-        )
+        change = None if pair.change is None else where(more, again.change, pair.change)
+        return i + 1.0, Pair(where(more, again.value, pair.value), change)
 
     _, pair = lax.while_loop(
         lambda state: rnp.any(state[0] < s), square_again, (rnp.zeros((), s.dtype), pair)
     )
     bad = (too_many | ~rnp.isfinite(norm1(a)))[..., None, None]
-    return Pair(*[None if x is None else where(bad, rnp.nan, x) for x in pair])
+    change = None if pair.change is None else where(bad, rnp.nan, pair.change)
+    return Pair(where(bad, rnp.nan, pair.value), change)
 
 
 # ----------------------------------------------------------------------------------------------- primitives

@@ -153,9 +153,11 @@ def pascal(n: int, kind: str | None = None) -> Array:
     """
     n = size_of("pascal", n)
     one_of("pascal", "kind", kind, KINDS)
-    element = {"lower": lambda i, j: comb(i, j), "upper": lambda i, j: comb(j, i)}.get(
-        kind, lambda i, j: comb(i + j, i)
-    )
+    element = lambda i, j: comb(i + j, i)
+    if kind == "lower":
+        element = lambda i, j: comb(i, j)
+    elif kind == "upper":
+        element = lambda i, j: comb(j, i)
     return floats([[float(element(i, j)) for j in range(n)] for i in range(n)], n)
 
 
@@ -172,8 +174,8 @@ def invpascal(n: int, kind: str | None = None) -> Array:
     one_of("invpascal", "kind", kind, KINDS)
     if kind in ("lower", "upper"):
         rows = [[float((-1) ** (i - j) * comb(i, j)) for j in range(n)] for i in range(n)]
-        rows = np.array(rows, "float64").reshape(n, n)
-        return floats(rows if kind == "lower" else rows.T, n)
+        lower = np.array(rows, "float64").reshape(n, n)
+        return floats(lower if kind == "lower" else lower.T, n)
 
     def element(i, j):
         return (-1) ** (i - j) * sum(comb(k, i) * comb(k, j) for k in range(max(i, j), n))

@@ -65,7 +65,7 @@ def lbfgs(
         s, y = place.step * direction, place.gradient - state.gradient
         product = rnp.sum(s * y)
         bent = product > 0
-        kept = [
+        steps, changes, rho = [
             where(bent, rnp.concatenate([old[1:], rnp.asarray(new, old.dtype)[None]]), old)
             for old, new in ((state.s, s), (state.y, y), (state.rho, 1 / where(bent, product, 1)))
         ]
@@ -78,7 +78,7 @@ def lbfgs(
         if limit != math.inf:
             status = where((status == RUNNING) & (tries >= limit), TOO_MANY_STEPS, status)
         return State(
-            state.x + s, place.value, place.gradient, state.value, *kept, status,
+            state.x + s, place.value, place.gradient, state.value, steps, changes, rho, status,
             state.steps + where(found.down, 1, 0), tries,
         )  # fmt: skip
 

@@ -1,6 +1,6 @@
 """Convolution and correlation in any number of dimensions."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import rabbet.numpy as rnp
@@ -189,7 +189,7 @@ def fftconvolve(in1: Array, in2: Array, mode: str = "full", axes: Sequence[int] 
     one_of(name, "mode", mode, MODES)
     if axes is None:
         axes = range(a.ndim)
-    axes = [axis_of(name, d, a.ndim) for d in (axes if hasattr(axes, "__iter__") else (axes,))]
+    axes = [axis_of(name, d, a.ndim) for d in (axes if isinstance(axes, Iterable) else (axes,))]
     if len(set(axes)) != len(axes):
         raise ValueError(f"{name}: axes name one twice: {tuple(axes)}")
     for d in range(a.ndim):

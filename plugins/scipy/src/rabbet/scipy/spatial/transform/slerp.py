@@ -40,7 +40,8 @@ class Slerp(NamedTuple):
                 "Slerp.init takes n >= 2 times and as many rotations, got times of shape "
                 f"{times.shape} and quaternions of shape {rotations.quat.shape}"
             )
-        before = rotations[:-1]
+        # Its class is a tuple's, so mypy reads a slice of it as a tuple.
+        before: Rotation = rotations[:-1]  # type: ignore[assignment]
         return cls(times, times[1:] - times[:-1], before, (before.inv() * rotations[1:]).as_rotvec())
 
     def __call__(self, times: Array) -> Rotation:
