@@ -11,7 +11,7 @@ START = "import numpy as np, rabbet as rb, rabbet.numpy as rnp\nfrom rabbet impo
 
 
 @pytest.fixture
-def child():
+def child(tmp_path):
     """``child(source, **environment)``: what a Python process with the usual imports printed. It
     must end well.
 
@@ -21,6 +21,7 @@ def child():
     def run(source, **environment):
         done = subprocess.run(
             [sys.executable, "-c", START + textwrap.dedent(source)],
+            cwd=tmp_path,
             env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", **environment},
             capture_output=True,
             text=True,

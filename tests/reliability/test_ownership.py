@@ -56,6 +56,7 @@ def test_whatever_a_user_deletes_fresh_programs_work():
     works_as_ever()
 
 
+@pytest.mark.filterwarnings("ignore:.*donated arrays of the types:UserWarning")
 def test_whatever_a_user_donates_fresh_programs_work():
     give = rb.jit(lambda t: rb.tree.map(lambda x: x * 2, t), donate_argnums=0)
     for _ in range(2):

@@ -11,7 +11,7 @@ import functools
 from rabbet import dtypes, log_levels, passes
 from rabbet.calls import custom_rules
 from rabbet.config import config
-from rabbet.errors import PluginError
+from rabbet.errors import ConfigError, PluginError
 from rabbet.jax_settings import CONTEXTS
 from rabbet.lax import from_plugins, operators
 from rabbet.lowering import extended
@@ -63,7 +63,10 @@ def plugin_packages():
     """The import packages of the installed plugins, without the namespaces that they share."""
     from rabbet.plugins import discovery
 
-    plugins = manager()
+    try:
+        plugins = manager()
+    except ConfigError:  # a setting that cannot be read is an error where a plugin is asked for
+        return frozenset()
     records = [one for group in discovery.GROUPS for one in plugins.listed(group)]
     return frozenset(one.entry_point.module.partition(".")[0] for one in records) - {"rabbet"}
 
