@@ -126,7 +126,8 @@ def squarings(a, limit, degree):
         steps = by_norm(eta * unit)
         return rnp.minimum(plain, steps + for_roundings(one, unit, steps, degree))
 
-    return lax.cond(rnp.any(plain > 1), finer, lambda _: plain, None)
+    # The powers cost as much as a few halvings, so these must be many before it pays to look.
+    return lax.cond(rnp.any(plain > 4), finer, lambda _: plain, None)
 
 
 def for_roundings(one, size, steps, degree):
