@@ -10,13 +10,15 @@ import warnings
 import numpy as np
 import pytest
 import rabbet as rb
-import rabbet.numpy as rnp
-from rabbet import lax, random
+from rabbet import lax
 from rabbet.config import CORE_SETTINGS, Config
 from rabbet.errors import ConfigError, TransferError, TypePromotionError, UnexpectedTracerError
 from rabbet.jax_settings import ALIASES, CONTEXTS, GROUPS, NO_LIMIT
 from rabbet.runtime import adapter
 from rabbet.runtime.compile_options import build_options
+
+rnp = pytest.importorskip("rabbet.numpy")
+random = pytest.importorskip("rabbet.random")
 
 
 @pytest.fixture

@@ -15,7 +15,13 @@ FOLDERS = sorted(
 )
 # What the wheel of each folder may install; a package of its own name unless it stands here.
 INSIDE_RABBET = {
-    "plugins/autodiff": ("rabbet_autodiff/", "rabbet/custom_derivatives.py"),
+    "plugins/autodiff": (
+        "rabbet_autodiff/",
+        "rabbet/custom_derivatives.py",
+        "rabbet/ad_checkpoint.py",
+        "rabbet/checkpoint_policies.py",
+    ),
+    "plugins/vmap": ("rabbet_vmap/", "rabbet/custom_batching.py"),
     "plugins/numpy": "rabbet/numpy/",
     "plugins/nn": "rabbet/nn/",
     "plugins/random": ("rabbet/random/", "rabbet/experimental/random/"),
