@@ -31,6 +31,8 @@ def test_the_environment_is_the_one_that_is_meant():
         "rabbet-vmap",
         "rabbet-autodiff",
         "rabbet-numpy",
+        "rabbet-linalg",  # which rabbet-numpy requires, as the next one
+        "rabbet-special",
         "rabbet-enclose",
         "rabbet-roots",
     }
