@@ -17,12 +17,14 @@ def test_every_use_of_triangular_solve(flags):
     checks.check_value(triangular(flags, batch=(2,)), "complex64")
 
 
+@pytest.mark.needs("numpy")
 def test_one_triangle_and_the_diagonal_as_it_is_told():
     a = floats(np.nan, 5.0, 2.0, np.nan).reshape(2, 2)
     x = lax.linalg.triangular_solve(a, floats(1.0, 4.0), left_side=True, lower=True, unit_diagonal=True)
     assert np.asarray(x).tolist() == [1.0, 2.0]
 
 
+@pytest.mark.needs("numpy")
 def test_vectors_on_both_sides():
     a, b = floats(2.0, 0.0, 1.0, 4.0).reshape(2, 2), floats(2.0, 5.0)
     assert np.asarray(lax.linalg.triangular_solve(a, b, left_side=True, lower=True)).tolist() == [1.0, 1.0]
@@ -36,6 +38,7 @@ def test_systems_without_unknowns():
     assert lax.linalg.tridiagonal_solve(none, none, none, lax.full((0, 2), 1.0)).shape == (0, 2)
 
 
+@pytest.mark.needs("numpy")
 def test_narrow_floats_are_solved_in_single_precision():
     a = lax.convert_element_type(floats(2.0, 0.0, 1.0, 4.0).reshape(2, 2), np.float16)
     b = lax.convert_element_type(floats(2.0, 5.0), np.float16)
@@ -43,6 +46,7 @@ def test_narrow_floats_are_solved_in_single_precision():
     assert x.dtype == np.float16 and np.asarray(x).tolist() == [1.0, 1.0]
 
 
+@pytest.mark.needs("numpy")
 def test_a_singular_tridiagonal_matrix():
     ones, b = floats(1.0, 1.0), floats(1.0, 2.0).reshape(2, 1)
     assert np.isnan(np.asarray(lax.linalg.tridiagonal_solve(ones, ones, ones, b))).all()
@@ -50,6 +54,7 @@ def test_a_singular_tridiagonal_matrix():
     assert np.isfinite(np.asarray(near)).all()
 
 
+@pytest.mark.needs("numpy")
 def test_tridiagonal_systems_are_solved_with_row_swaps():
     d, off = floats(0.0, 1.0, 1.0), floats(1.0, 1.0, 1.0)
     x = lax.linalg.tridiagonal_solve(off, d, off, floats(2.0, 6.0, 5.0).reshape(3, 1))

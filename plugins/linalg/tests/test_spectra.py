@@ -238,6 +238,7 @@ def test_a_batch_is_one_call():
     assert calls_in(linalg.qr, 5, 4, 3) == 2
 
 
+@pytest.mark.needs("numpy")
 # --------------------------------------------------------------------------------------- failures, messages
 def test_half_precision_is_computed_in_single():
     x = lax.convert_element_type(floats(1.0, 2.0, 3.0, 4.0).reshape(2, 2), np.float16)

@@ -131,6 +131,7 @@ def test_as_in_numpy(name):
             np.testing.assert_array_equal(x, y)
 
 
+@pytest.mark.needs("jit", "grad")
 def test_roots_are_where_the_polynomial_vanishes():
     p = np.float32([0, 0, 2, -3, 1, 5, 0])
     found = np.asarray(rnp.roots(p))
@@ -142,6 +143,7 @@ def test_roots_are_where_the_polynomial_vanishes():
         rb.jit(rnp.roots)(p)
 
 
+@pytest.mark.needs("jit", "grad")
 def test_files_and_back(tmp_path):
     for dtype in ("float32", "float64", "int8", "bool", "complex64", "bfloat16"):
         if rb.dtypes.find(dtype) is None:
@@ -182,6 +184,7 @@ def test_index_expressions():
     assert rnp.s_[2] == 2 and rnp.index_exp[2] == (2,)
 
 
+@pytest.mark.needs("jit", "grad")
 def test_float_parts_are_exact_inverses_and_traced():
     x = (RNG.normal(size=50) * 10.0 ** RNG.integers(-37, 38, 50)).astype("f4")
     part, exponent = rb.jit(rnp.frexp)(x)
@@ -194,6 +197,7 @@ def test_float_parts_are_exact_inverses_and_traced():
             getattr(rnp, name)(*[1j] * (2 if name == "nextafter" else 1))
 
 
+@pytest.mark.needs("jit", "grad")
 def test_polynomials_under_transformations():
     slope = rb.grad(lambda p: rnp.polyval(rnp.polymul(p, p), 2.0))(P)
     wanted = 2 * np.polyval(P, 2.0) * 2.0 ** np.arange(3, -1, -1)

@@ -25,6 +25,7 @@ def test_vectorize_is_numpys():
             np.testing.assert_allclose(x, y, rtol=1e-5)
 
 
+@pytest.mark.needs("jit", "grad")
 def test_vectorize_of_elements():
     @rnp.vectorize
     def add(x, y, scale=1):
@@ -86,6 +87,7 @@ def test_truths_and_negation():
     assert rnp.add.reduce(TABLE > 3, axis=None) == 8
 
 
+@pytest.mark.needs("jit", "grad")
 def test_methods_are_traced_and_differentiated():
     segments = rb.jit(lambda x, at: rnp.add.reduceat(x, at))(np.arange(8), np.int32([0, 4, 1, 5, 2, 6, 3, 7]))
     np.testing.assert_array_equal(segments, np.add.reduceat(np.arange(8), [0, 4, 1, 5, 2, 6, 3, 7]))
