@@ -67,6 +67,7 @@ COUNTING = random.Generator(
 )  # fmt: skip
 
 
+@pytest.mark.needs("jit")
 def test_a_generator_of_ones_own():
     key = random.key(5, impl=COUNTING)
     assert str(key.dtype) == "key<count>" and words(key) == [5]
