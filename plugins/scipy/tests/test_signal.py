@@ -39,6 +39,7 @@ def test_convolution(mode):
     compare("correlate2d", B, A, mode)
 
 
+@pytest.mark.needs("bfloat16")
 def test_dtypes_derivatives_and_batches_of_convolution():
     assert signal.convolve(np.arange(3), np.arange(2)).tolist() == [0, 0, 1, 2]
     assert signal.convolve(np.arange(3), np.arange(2)).dtype == "float32"

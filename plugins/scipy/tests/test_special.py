@@ -166,6 +166,7 @@ def test_loops_inside_run_without_jit_too():
     np.testing.assert_allclose(float(slope), -0.1952887, rtol=1e-5)
 
 
+@pytest.mark.needs("bfloat16")
 def test_half_types_are_computed_in_single_precision():
     for dtype in ("float16", "bfloat16"):
         x = rnp.array([0.5, 1.5, 2.5], dtype=dtype)

@@ -20,6 +20,10 @@ from rabbet.testing.draws import some
 from rabbet.testing.programs import PROGRAMS
 from rabbet.testing.rows import elementwise, shape
 
+for package in ("rabbet_autodiff", "rabbet_jit", "rabbet_vmap"):
+    pytest.importorskip(package)  # laws are about their transformations
+
+
 pytestmark = pytest.mark.needs("jit", "grad", "vmap")
 
 
