@@ -46,8 +46,6 @@ DIFFERENT = {
             "legacy_prng_key",
             "numpy_dtype_promotion",
             "numpy_rank_promotion",
-            "thread_guard",
-            "transfer_guard",
             "transfer_guard_device_to_device",
             "transfer_guard_device_to_host",
             "transfer_guard_host_to_device",
