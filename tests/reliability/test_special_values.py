@@ -100,6 +100,8 @@ def test_special_values_in_single_precision(names):
 @pytest.mark.parametrize("names", [BINARY, UNARY], ids=["binary", "unary"])
 @pytest.mark.parametrize("dtype", ["float16", "float64"])
 def test_special_values_in_other_precisions(dtype, names):
+    if dtype == "float16":  # NumPy's spacing of negative numbers differs between its versions there
+        names = [name for name in names if name != "spacing"]
     check(dtype, names)
 
 
