@@ -35,7 +35,12 @@ def test_every_name_has_an_example_and_types():
             assert "return" in inspect.get_annotations(inspect.unwrap(thing)), f"{name} has no types"
 
 
-@pytest.mark.parametrize("family", sorted({name.rpartition(".")[0] for name in ALL}))
+FAMILIES = sorted({name.rpartition(".")[0] for name in ALL})
+
+
+@pytest.mark.parametrize(
+    "family", [pytest.param(f, marks=pytest.mark.exhaustive if "." in f else ()) for f in FAMILIES]
+)
 def test_examples(family):
     runner = doctest.DocTestRunner(verbose=False)
     for name, thing in ALL.items():
