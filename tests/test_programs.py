@@ -1,4 +1,4 @@
-"""Programs written for the field's API that must run here after changing only their imports.
+"""Programs written for JAX's API that must run here after changing only their imports.
 
 Each test is one program as its author would write it, with the numbers that it must give. They cross every
 package, so a failure here that no other test shows is a seam that does not meet.

@@ -1,4 +1,4 @@
-"""Programs as data and as text: evaluation, the parts, and the field's printed form to the letter."""
+"""Programs as data and as text: evaluation, the parts, and JAX's printed form to the letter."""
 
 import gc
 import weakref

@@ -1,7 +1,7 @@
 """The same programs under jax and under rabbet, in one process: values, dtypes and weakness must agree.
 
 Integers agree bit for bit, floats within a few units in the last place (the two frameworks may lower one
-function differently). Texts of small programs agree too, for the printed form is the field's own.
+function differently). Texts of small programs agree too, for the printed form is JAX's.
 """
 
 import json

@@ -1,6 +1,6 @@
 """Derivatives under jax and under rabbet: values, dtypes, weakness, structures, and what raises.
 
-Complex functions follow the field's convention: `grad` of a real function of complex values is the
+Complex functions follow JAX's convention: `grad` of a real function of complex values is the
 conjugate of the steepest ascent, `vjp` does not conjugate, holomorphic functions have one complex
 derivative.
 """

@@ -1,4 +1,4 @@
-"""Who calls as the field documents it is understood: the signatures of the functions and methods
+"""Who calls as JAX documents it is understood: the signatures of the functions and methods
 that both have, beside jax's.
 
 A signature here takes every call that jax's takes, with the same names and the same defaults; it may take

@@ -207,7 +207,7 @@ class Config:
         """
         alias = self._aliases.get(name)
         setting = self._setting(alias.setting if alias else self._groups.get(name, [name])[0], name)
-        if name == "disable_jit":  # the argument has the field's name, here another one than elsewhere
+        if name == "disable_jit":  # the argument has JAX's name, here another one than elsewhere
 
             @folded
             def context(disable=True):

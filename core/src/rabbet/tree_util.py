@@ -1,4 +1,4 @@
-"""Pytrees under the field's longer names, and the ways to register classes as nodes.
+"""Pytrees under JAX's longer names, and the ways to register classes as nodes.
 
 ``rabbet.tree`` has the short names (``tree.map``); this module has ``tree_map`` and its relatives, paths,
 ``Partial``, and the registration of dataclasses, static objects and classes that flatten themselves.

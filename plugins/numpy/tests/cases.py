@@ -1,4 +1,4 @@
-"""Calls of ``rabbet.numpy`` that mean the same in NumPy and in the field's other implementation.
+"""Calls of ``rabbet.numpy`` that mean the same in NumPy and in JAX.
 
 ``CASES[family][name]`` takes the module and returns arrays. The operands are NumPy arrays of 32-bit dtypes,
 so that every module starts from the same.

@@ -40,7 +40,7 @@ def test_as_in_numpy(name):
     case = cases.CASES[name]
     with np.errstate(all="ignore"):
         wanted = case(np)
-    if "histogram" in name:  # counts are floats here, as in the field
+    if "histogram" in name:  # counts are floats here, as in JAX
         wanted = wanted[0].astype("f4"), wanted[1]
     same(case(rnp), wanted)
 

@@ -26,7 +26,7 @@ def print(fmt=None, *args, ordered=False, partitioned=False, skip_format_check=F
         Without one, a function with these options, of the format string and its arguments, is returned.
       args, kwargs: pytrees of arrays, and anything else that can be formatted.
       ordered: whether such lines are printed in the order of the program.
-      partitioned: accepted for the field's sake; arrays lie on one device.
+      partitioned: accepted as in JAX; arrays lie on one device.
       skip_format_check: do not check now that ``fmt`` uses every argument.
 
     Raises:
@@ -143,7 +143,7 @@ def breakpoint(*, backend=None, filter_frames=True, num_frames=None, ordered=Fal
       filter_frames: whether frames inside Rabbet are left out.
       num_frames: how many frames, from this one outward; None: all.
       ordered: whether breakpoints, prints and callbacks happen in the order of the program.
-      token: accepted for the field's sake, and returned.
+      token: accepted as in JAX, and returned.
       kwargs: ``stdin`` and ``stdout``, files for the prompt.
     """
     from rabbet.debug.prompt import captured_frames, open_prompt

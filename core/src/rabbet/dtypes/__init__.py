@@ -1,6 +1,6 @@
 """Dtypes: which are known, what they are called, and what two of them promote to.
 
-Promotion is the field's. Python numbers are *weak*: they have a kind (int, float, complex) but no width, and
+Promotion is JAX's. Python numbers are *weak*: they have a kind (int, float, complex) but no width, and
 give way to the other operand's dtype. In the order of dtypes they are ``int*``, ``float*`` and
 ``complex*``::
 

@@ -1,4 +1,4 @@
-"""The functional interface to the primitives: the field's ``lax``.
+"""The functional interface to the primitives: JAX's ``lax``.
 
 Where a name needs no handling of its arguments it *is* the primitive (``lax.add``, ``lax.sin``); the other
 functions check and complete their arguments and bind one or a few primitives. Operands must agree in dtype,

@@ -1,4 +1,4 @@
-"""Python functions inside programs: ``pure_callback`` and ``io_callback``, with the field's signatures."""
+"""Python functions inside programs: ``pure_callback`` and ``io_callback``, with JAX's signatures."""
 
 import functools
 
@@ -77,7 +77,7 @@ def debug_callback(callback=None, *args, ordered=False, partitioned=False, **kwa
         are passed on. Without one, a function with these options, of the function and its arguments, is
         returned.
       ordered: whether the calls happen in the order of the program.
-      partitioned: accepted for the field's sake; arrays lie on one device.
+      partitioned: accepted as in JAX; arrays lie on one device.
     """
     if callback is None and not args and not kwargs:
         return functools.partial(debug_callback, ordered=ordered)

@@ -143,7 +143,7 @@ def all_gather(x, axis_name, *, axis_index_groups=None, axis=0, tiled=False, to=
       axis_index_groups: groups of indices, of one size, that gather within themselves.
       axis: where the members' dimension goes.
       tiled: concatenate along the dimension ``axis`` instead of stacking along a new one.
-      to: ``"varying"``, ``"reduced"`` or ``"invarying"``: what the field's typed axes say of the result.
+      to: ``"varying"``, ``"reduced"`` or ``"invarying"``: what JAX's typed axes say of the result.
         Every member has the same values in any case.
 
     Returns:

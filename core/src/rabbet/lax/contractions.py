@@ -36,7 +36,7 @@ class DotAlgorithm(NamedTuple):
 
 
 class DotAlgorithmPreset(enum.Enum):
-    """Algorithms by the field's names, operand types first and the type of sums last. Not every device has
+    """Algorithms by JAX's names, operand types first and the type of sums last. Not every device has
     every one.
     """
 

@@ -1,6 +1,6 @@
 """Products of arrays summed over shared dimensions: dot_general.
 
-Its parameters are the field's: ``dimension_numbers=((lhs_contracting, rhs_contracting), (lhs_batch,
+Its parameters are JAX's: ``dimension_numbers=((lhs_contracting, rhs_contracting), (lhs_batch,
 rhs_batch))``. The result has the batch dimensions first, then what is left of the left operand, then what is
 left of the right one.
 """

@@ -246,13 +246,13 @@ def _share_of_smaller(mine, other, out):
     return _share(mine, other, out, primitives.logic.lt, primitives.logic.le)
 
 
-max = binary(  # the field's name
+max = binary(  # JAX's name
     "max", "stablehlo.maximum", NUMBERS + "b", kinds=("increasing",),
     partials=(_share_of_larger, lambda x, y, out: _share_of_larger(y, x, out)),
     doc="the larger of x and y; NaN if either is; complex numbers by their real parts first",
     complex_pick="larger",  # StableHLO compares real parts only
 )  # fmt: skip
-min = binary(  # the field's name
+min = binary(  # JAX's name
     "min", "stablehlo.minimum", NUMBERS + "b", kinds=("increasing",),
     partials=(_share_of_smaller, lambda x, y, out: _share_of_smaller(y, x, out)),
     doc="the smaller of x and y; NaN if either is; complex numbers by their real parts first",

@@ -149,7 +149,7 @@ def lower_abs(op, x):
 def jvp_abs(op, x):
     out = op(x.primal)
     if typeof(x.primal).dtype.kind != "c":
-        # The slope at 0 is 1, as in the field.
+        # The slope at 0 is 1, as in JAX.
         return Dual(out, logic.select_n(logic.ge(x.primal, 0), elementwise.neg(x.tangent), x.tangent))
     direction = elementwise.sign(x.primal)
     return Dual(out, convert.real(mul(x.tangent, convert.conj(direction))))

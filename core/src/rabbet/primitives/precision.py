@@ -6,7 +6,7 @@ import enum
 class Precision(enum.Enum):
     """How exactly a product of matrices is computed where the hardware offers a choice (TPUs, TF32 on GPUs).
 
-    ``Precision("float32")`` and the other names of the field are understood: default, fastest, bfloat16;
+    ``Precision("float32")`` and the other names of JAX are understood: default, fastest, bfloat16;
     high, bfloat16_3x, tensorfloat32; highest, float32.
     """
 

@@ -4,7 +4,7 @@ A policy is a function ``(primitive, *avals, **params) -> bool``: whether the re
 inputs of these types may be kept for the backward pass. What may not be kept is computed again, from the
 inputs of the checkpointed function and from what is kept.
 
-Some policies of the field move what they keep to the memory of the host. Here the memory of the device is the
+Some policies of JAX move what they keep to the memory of the host. Here the memory of the device is the
 only one that programs know, so these values stay there; the arguments are accepted.
 """
 

@@ -1,6 +1,6 @@
 """Functions with derivative rules of their own: ``custom_jvp``, ``custom_vjp`` and ``custom_gradient``.
 
-They are core's functions with rules (``rb.custom_rules``) with the field's ways of giving the rules.
+They are core's functions with rules (``rb.custom_rules``) with JAX's ways of giving the rules.
 """
 
 import functools
@@ -119,7 +119,7 @@ class custom_vjp(_Custom):
           optimize_remat: under ``rb.checkpoint``, run ``fun`` and not ``fwd`` in the forward pass, which
             needs no residuals. The compiler finds that out by itself unless ``fwd`` is opaque to it, as a
             callback is.
-          generic_batching: taken for the field's sake. Results that ``vmap`` shares among its examples have
+          generic_batching: accepted as in JAX. Results that ``vmap`` shares among its examples have
             the right derivative with it and without.
         """
         self.fwd, self.bwd = fwd, bwd

@@ -117,7 +117,7 @@ def the_device(device, **shardings):
 
 
 def not_yet(what, **arguments):
-    """Refuse arguments of the field's signature that nothing stands behind yet."""
+    """Refuse arguments of JAX's signature that nothing stands behind yet."""
     for name, value in arguments.items():
         if value is not None:
             raise NotImplementedError(

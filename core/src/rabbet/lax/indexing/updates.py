@@ -94,7 +94,7 @@ class IndexedArray:
         """``x[index]`` with a choice of what is read out of range: see the class.
 
         ``fill_value`` is a scalar known before the program runs; by default NaN, the smallest (signed) or
-        largest (unsigned) integer, or True. ``strategy`` is one of the field's names for how it is done; here
+        largest (unsigned) integer, or True. ``strategy`` is one of JAX's names for how it is done; here
         the index decides.
         """
         if strategy not in STRATEGIES:

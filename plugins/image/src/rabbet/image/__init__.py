@@ -1,4 +1,4 @@
-"""Images in other sizes: the field's ``jax.image``."""
+"""Images in other sizes: ``jax.image``."""
 
 from rabbet.extend.functions import public_module as _public_module
 from rabbet.image.kernels import ResizeMethod

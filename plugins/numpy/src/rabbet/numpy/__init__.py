@@ -1,4 +1,4 @@
-"""NumPy's functions on Rabbet arrays: the field's ``jax.numpy``.
+"""NumPy's functions on Rabbet arrays: ``jax.numpy``.
 
 Functions promote dtypes by the lattice in ``rabbet.dtypes``, broadcast, and never change their arguments.
 Called on arrays, a function is one compiled program; under a transformation it is the primitives that it

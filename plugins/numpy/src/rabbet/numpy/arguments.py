@@ -1,6 +1,6 @@
 """What functions accept, checked in one place: arrays and numbers, axes, shapes, dtypes.
 
-An argument is an array, a tracer, a NumPy array or a number. Lists are refused, as in the field: converting
+An argument is an array, a tracer, a NumPy array or a number. Lists are refused, as in JAX: converting
 one costs a transfer for each element, which a call should not hide.
 """
 

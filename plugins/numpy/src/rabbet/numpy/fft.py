@@ -1,4 +1,4 @@
-"""Discrete Fourier transforms: the field's ``jax.numpy.fft``.
+"""Discrete Fourier transforms: ``jax.numpy.fft``.
 
 All of them are one function: dimensions are cut or filled up with zeros, moved to the end, and transformed up
 to three at a time; then the result is scaled. Integers and half precision are computed in float32.

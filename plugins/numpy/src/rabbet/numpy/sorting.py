@@ -140,7 +140,7 @@ def searchsorted(a, v, side="left", sorter=None, *, method="scan"):
       v: what to look for.
       side: ``"left"``: before equal elements, ``"right"``: after them.
       sorter: positions that sort ``a``, if it is not sorted.
-      method: of the field's names any; all give one result.
+      method: any of JAX's names; all give one result.
 
     Raises:
       ValueError: if ``a`` is no vector, or for another ``side``.

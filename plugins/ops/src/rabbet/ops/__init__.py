@@ -1,4 +1,4 @@
-"""Sums, products and extremes of segments: the field's ``jax.ops``.
+"""Sums, products and extremes of segments: ``jax.ops``.
 
 Each element, or slice along the first dimension, of an array belongs to a segment that an integer names.
 """

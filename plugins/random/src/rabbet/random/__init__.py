@@ -8,7 +8,7 @@ others::
     first, second = random.split(key)
     x = random.normal(first, (3,))
 
-The bits are those of Threefry-2x32 at counters 0, 1, 2, ... and what is made of them are the field's
+The bits are those of Threefry-2x32 at counters 0, 1, 2, ... and what is made of them are JAX's
 formulas, so the numbers are those that other implementations give for the same key.
 """
 

@@ -124,7 +124,7 @@ def gammas(words, a, shape, dtype, log_space=False):
 
 
 def check_method(method, who):
-    """Refuse what is neither of the two names that the field has."""
+    """Refuse what is neither of the two names that JAX has."""
     if method not in ("exact", "approximate"):
         raise ValueError(f"{who}: method must be 'exact' or 'approximate', got {method!r}")
 

@@ -1,4 +1,4 @@
-"""SciPy's functions on Rabbet arrays: the field's ``jax.scipy``.
+"""SciPy's functions on Rabbet arrays: ``jax.scipy``.
 
 Each module is imported when it is first named, so ``import rabbet.scipy`` costs nothing.
 """

@@ -1,4 +1,4 @@
-"""Discrete cosine transforms: the field's ``jax.scipy.fft``, and all four types of SciPy's."""
+"""Discrete cosine transforms: ``jax.scipy.fft``, and all four types of SciPy's."""
 
 from collections.abc import Sequence
 

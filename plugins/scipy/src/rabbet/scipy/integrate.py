@@ -1,4 +1,4 @@
-"""Integrals of sampled functions: the field's ``jax.scipy.integrate``."""
+"""Integrals of sampled functions: ``jax.scipy.integrate``."""
 
 import rabbet.numpy as rnp
 from rabbet import Array

@@ -1,4 +1,4 @@
-"""Linear algebra with NumPy's names: the field's ``jax.numpy.linalg``.
+"""Linear algebra with NumPy's names: ``jax.numpy.linalg``.
 
 Arrays of more than two dimensions are batches of matrices, which stand in the last two. Integers become
 floats. The module is imported when ``rabbet.numpy.linalg`` is first used.

@@ -1,4 +1,4 @@
-"""Clustering: the field's ``jax.scipy.cluster``, with the one module ``vq``."""
+"""Clustering: ``jax.scipy.cluster``, with the one module ``vq``."""
 
 import importlib
 

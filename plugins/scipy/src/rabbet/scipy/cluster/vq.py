@@ -1,4 +1,4 @@
-"""Vector quantization: the field's ``jax.scipy.cluster.vq``."""
+"""Vector quantization: ``jax.scipy.cluster.vq``."""
 
 import rabbet.numpy as rnp
 from rabbet import Array

@@ -1,4 +1,4 @@
-"""Interpolation: the field's ``jax.scipy.interpolate``."""
+"""Interpolation: ``jax.scipy.interpolate``."""
 
 from rabbet.extend.functions import public_module as _public_module
 from rabbet.scipy.interpolate.grids import RegularGridInterpolator

@@ -1,4 +1,4 @@
-"""Linear algebra with SciPy's names: the field's ``jax.scipy.linalg``.
+"""Linear algebra with SciPy's names: ``jax.scipy.linalg``.
 
 Arrays of more than two dimensions are batches of matrices, which stand in the last two. Integers become
 floats. Arguments like ``overwrite_a`` and ``check_finite`` are there for SciPy's callers and do nothing:

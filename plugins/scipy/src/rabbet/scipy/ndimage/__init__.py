@@ -1,4 +1,4 @@
-"""Images of any number of dimensions: the field's ``jax.scipy.ndimage``."""
+"""Images of any number of dimensions: ``jax.scipy.ndimage``."""
 
 from rabbet.extend.functions import public_module as _public_module
 from rabbet.scipy.ndimage.coordinates import map_coordinates

@@ -1,4 +1,4 @@
-"""Minimization: the field's ``jax.scipy.optimize``."""
+"""Minimization: ``jax.scipy.optimize``."""
 
 from rabbet.extend.functions import public_module as _public_module
 from rabbet.scipy.optimize.minimizing import OptimizeResults, minimize

@@ -1,4 +1,4 @@
-"""Signals: the field's ``jax.scipy.signal``: convolution, trends, spectra."""
+"""Signals: ``jax.scipy.signal``: convolution, trends, spectra."""
 
 # ruff: noqa: F403 - each module says in __all__ what it gives
 

@@ -1,4 +1,4 @@
-"""Sparse problems: the field's ``jax.scipy.sparse``, with the one module ``linalg``."""
+"""Sparse problems: ``jax.scipy.sparse``, with the one module ``linalg``."""
 
 import importlib
 

@@ -1,4 +1,4 @@
-"""Space: the field's ``jax.scipy.spatial``, with the one module ``transform``."""
+"""Space: ``jax.scipy.spatial``, with the one module ``transform``."""
 
 import importlib
 

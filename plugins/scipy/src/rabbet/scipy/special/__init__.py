@@ -1,4 +1,4 @@
-"""SciPy's special functions on Rabbet arrays: the field's ``jax.scipy.special``.
+"""SciPy's special functions on Rabbet arrays: ``jax.scipy.special``.
 
 All are elementwise unless they say otherwise: they promote dtypes, broadcast, and return floats of the
 promoted dtype. float16 and bfloat16 are computed in single precision. Every function is differentiable by

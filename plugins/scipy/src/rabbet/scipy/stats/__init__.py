@@ -1,4 +1,4 @@
-"""SciPy's distributions and functions of samples on Rabbet arrays: the field's ``jax.scipy.stats``.
+"""SciPy's distributions and functions of samples on Rabbet arrays: ``jax.scipy.stats``.
 
 A distribution is a module of functions, ``norm.pdf(x, loc, scale)``; SciPy's frozen ones, ``norm(loc,
 scale)``, are not there. All functions promote dtypes and broadcast, and are differentiable by every real

@@ -1,4 +1,4 @@
-"""Linear systems solved by products with the matrix alone: the field's ``jax.scipy.sparse.linalg``.
+"""Linear systems solved by products with the matrix alone: ``jax.scipy.sparse.linalg``.
 
 Arguments and results may be trees of arrays. Derivatives are those of the solution, found by another solve
 with the same method (``lax.custom_linear_solve``), and not those of the steps that led to it.

@@ -1,4 +1,4 @@
-"""Rotations in space: the field's ``jax.scipy.spatial.transform``."""
+"""Rotations in space: ``jax.scipy.spatial.transform``."""
 
 from rabbet.scipy.spatial.transform.rotation import Rotation
 from rabbet.scipy.spatial.transform.slerp import Slerp
