@@ -60,6 +60,7 @@ INVALID = {
     ("rabbet.rules", "batch"): ({}, "names a dict, .* must name a RuleSet"),
     ("rabbet.rules", "jvp"): (RuleSet("jpv"), "called 'jpv', the entry point 'jvp'"),
     ("rabbet.rules", "batch2"): (RuleSet("batch"), "give both the same name"),
+    ("rabbet.custom_rules", "jvp"): ("no function", "cannot be called as make"),
     ("rabbet.dtypes", "posit8"): ("posit8", "names a str, 'posit8', and must name a DTypeSpec"),
     ("rabbet.backends", "toaster"): (object, "must name a Backend"),
     ("rabbet.hooks", "nothing"): (types.ModuleType("empty"), "no function marked with @rabbet.extend.hooks"),
@@ -143,3 +144,13 @@ def test_a_group_that_nobody_reads(monkeypatch):
     monkeypatch.setattr(doctor.metadata, "distributions", lambda: [point.dist])
     (check,) = doctor.unknown_groups()
     assert check.ok is False and "rabbet-typo" in check.detail and "did you mean rabbet." in check.detail
+
+
+def test_a_group_that_a_package_reads_itself(monkeypatch):
+    reader = offer("rabbet-reader", "rabbet.groups", recipes="m")
+    (point,) = offer("rabbet-cook", "rabbet.recipes", soup="m:soup")
+    (rows,) = offer("rabbet-rows", "rabbet.rows", mine="m:ROWS")  # of a package of Rabbet's, installed or not
+    monkeypatch.setattr(doctor.metadata, "distributions", lambda: [point.dist, rows.dist])
+    assert [check.label for check in doctor.unknown_groups()] == ["rabbet.recipes"]
+    monkeypatch.setattr(doctor.discovery, "scan", lambda group: reader if group == "rabbet.groups" else [])
+    assert list(doctor.unknown_groups()) == []

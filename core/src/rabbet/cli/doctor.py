@@ -150,10 +150,10 @@ def unreachable(manager):
 
 def unknown_groups():
     """Entry-point groups of installed packages that look like Rabbet's and are none."""
+    read = discovery.GROUPS.keys() | discovery.announced()
     for distribution in metadata.distributions():
         for point in distribution.entry_points:
-            known_here = point.group in discovery.GROUPS or point.group in discovery.GROUPS_OF_OTHERS
-            if known_here or not point.group.lower().startswith(("rabbet.", "rabbet_")):
+            if point.group in read or not point.group.lower().startswith(("rabbet.", "rabbet_")):
                 continue
             near = difflib.get_close_matches(point.group, discovery.GROUPS, n=1, cutoff=0.5)
             known = f"did you mean {near[0]}?" if near else f"the groups are {', '.join(discovery.GROUPS)}"

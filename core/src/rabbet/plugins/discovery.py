@@ -18,6 +18,7 @@ from collections.abc import Iterable
 from importlib.metadata import Distribution, EntryPoint
 
 from rabbet.errors import ConfigError
+from rabbet.plugins import catalogue
 
 CORE_DISTRIBUTION = "rabbet-core"
 
@@ -32,8 +33,9 @@ GROUPS = {
     "rabbet.hooks": "pluggy hook implementations (see hookspecs.py)",
 }
 
-# Groups that other packages of Rabbet's read, for themselves.
-GROUPS_OF_OTHERS = frozenset({"rabbet.rows"})  # rabbet-testing: rows of the conformance table
+# A package that reads a group of entry points itself announces it here: the entry point ``rows`` says that
+# somebody reads ``rabbet.rows``.
+ANNOUNCED = "rabbet.groups"
 
 # Two packages may both bridge the table `batch`: their RuleSets add up, and the rule tables themselves
 # refuse two rules for one primitive. Everywhere else one name means one object.
@@ -89,6 +91,12 @@ def _tell_of(place, problem):
         RuntimeWarning,
         stacklevel=2,  # who is a plugin, and so no user, is what is being found out
     )
+
+
+def announced() -> set[str]:
+    """The groups that packages read themselves, as they announce them, installed or not yet."""
+    names = {point.name for point in scan(ANNOUNCED)} | set(catalogue.names(ANNOUNCED))
+    return {f"rabbet.{name}" for name in names} | {ANNOUNCED}
 
 
 def owner(entry_point: EntryPoint) -> Distribution | None:

@@ -84,6 +84,16 @@ def check_rules(name, loaded):
     return None
 
 
+def check_rule_maker(name, loaded):
+    """How rules of ``rb.custom_rules`` for a table are made: a function of a call and what the user wrote."""
+    if not callable(loaded) or not takes(loaded, 2):
+        return (
+            f"it names {_shortened(loaded)}, which cannot be called as make(call, function)\n"
+            "  to fix: let it name a function of the call and the user's rule that returns a CustomRule"
+        )
+    return None
+
+
 def check_pass(name, loaded):
     """A pass: a ``Pass`` of that name whose function takes a program and a context."""
     from rabbet.passes.pipeline import Pass
@@ -132,6 +142,7 @@ CHECKS = {
     "rabbet.backends": check_backend,
     "rabbet.dtypes": check_dtype,
     "rabbet.rules": check_rules,
+    "rabbet.custom_rules": check_rule_maker,
     "rabbet.passes": check_pass,
     "rabbet.hooks": check_hooks,
 }
