@@ -12,8 +12,8 @@ import pytest
 import rabbet as rb
 from rabbet import lax
 from rabbet.config import CORE_SETTINGS, Config
+from rabbet.config.jax_settings import ALIASES, CONTEXTS, GROUPS, NO_LIMIT
 from rabbet.errors import ConfigError, TransferError, TypePromotionError, UnexpectedTracerError
-from rabbet.jax_settings import ALIASES, CONTEXTS, GROUPS, NO_LIMIT
 from rabbet.runtime import adapter
 from rabbet.runtime.compile_options import build_options
 

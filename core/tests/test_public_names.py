@@ -15,8 +15,8 @@ from rabbet.plugins import api
 ROOT = pathlib.Path(rb.lax.__file__).parents[1]
 # The modules of core that are no user's business; plugin authors have rabbet.extend.
 INTERNAL = {
-    "__init__", "__main__", "calls", "choices", "cli", "composition", "environment", "jax_settings",
-    "log_levels", "lowering", "messages", "passes", "plugins", "scopes", "setting", "settings",
+    "__init__", "__main__", "calls", "cli", "composition", "environment",
+    "lowering", "messages", "passes", "plugins", "scopes",
     "primitives",
     "program", "rules", "runtime", "trace", "version",
 }  # fmt: skip

@@ -28,7 +28,7 @@ for _folder in __path__:
 from rabbet import composition
 from rabbet.calls.custom_rules import custom_rules
 from rabbet.program.avals import ShapeDtypeStruct
-from rabbet.choices import CompilerEffortLevel, Inline
+from rabbet.config.choices import CompilerEffortLevel, Inline
 from rabbet.config import config
 from rabbet.environment import print_environment_info, process_indices
 from rabbet.trace.interpreter import typeof

@@ -196,8 +196,8 @@ class Device:
     process_index: int
     def memory_stats(self) -> Any: ...
 
-from rabbet.choices import CompilerEffortLevel as CompilerEffortLevel
-from rabbet.choices import Inline as Inline
+from rabbet.config.choices import CompilerEffortLevel as CompilerEffortLevel
+from rabbet.config.choices import Inline as Inline
 from rabbet.program.avals import ShapeDtypeStruct as ShapeDtypeStruct
 ad_checkpoint: Any
 def allow_f16_reductions(new_val: Any = ...) -> Array: ...

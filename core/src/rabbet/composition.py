@@ -8,11 +8,11 @@ that looks among the installed packages when it is first asked.
 import contextlib
 import functools
 
-from rabbet import dtypes, log_levels, passes
+from rabbet import dtypes, passes
 from rabbet.calls import custom_rules
-from rabbet.config import config
+from rabbet.config import config, log_levels
+from rabbet.config.jax_settings import CONTEXTS
 from rabbet.errors import ConfigError, PluginError
-from rabbet.jax_settings import CONTEXTS
 from rabbet.lax import from_plugins, operators
 from rabbet.lowering import extended
 from rabbet.messages import source_positions, tracebacks

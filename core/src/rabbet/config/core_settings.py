@@ -2,8 +2,19 @@
 
 import warnings
 
-from rabbet.jax_settings import INERT, UNMET, kind_of
-from rabbet.setting import Setting, boolean, choice, names, number, path, place, precision, seconds, size
+from rabbet.config.jax_settings import INERT, UNMET, kind_of
+from rabbet.config.setting import (
+    Setting,
+    boolean,
+    choice,
+    names,
+    number,
+    path,
+    place,
+    precision,
+    seconds,
+    size,
+)
 
 GUARDS = choice("allow", "log", "disallow", "log_explicit", "disallow_explicit", none=True)
 LEVEL_NAMES = choice("UNKNOWN", "O0", "O1", "O2", "O3")

@@ -1,11 +1,11 @@
 """The settings of JAX that Rabbet calls otherwise, has no use for, or cannot follow, as tables.
 
 Programs set them by ``config.update("jax_...", value)`` and by ``JAX_...`` variables, and shall run without a
-change. What Rabbet has under the same name stands in ``settings`` (or in the backend that it belongs to) with
-``jax=True``.
+change. What Rabbet has under the same name stands in ``core_settings`` (or in the backend that it belongs to)
+with ``jax=True``.
 """
 
-from rabbet.setting import Alias, boolean, size
+from rabbet.config.setting import Alias, boolean, size
 
 NO_LIMIT = 2**62
 

@@ -1,5 +1,5 @@
 """What a setting is, as a value, and what settings accept: the words, numbers and names of the tables
-``settings`` and ``jax_settings``.
+``core_settings`` and ``jax_settings``.
 """
 
 import os

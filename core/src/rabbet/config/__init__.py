@@ -16,10 +16,10 @@ import operator
 import threading
 
 from rabbet.errors import PluginConflictError
-from rabbet.jax_settings import ALIASES, GROUPS
+from rabbet.config.jax_settings import ALIASES, GROUPS
 from rabbet.messages.tracebacks import folded
-from rabbet.setting import Setting, boolean, choice, size
-from rabbet.settings import CORE_SETTINGS
+from rabbet.config.setting import Setting, boolean, choice, size
+from rabbet.config.core_settings import CORE_SETTINGS
 
 __all__ = ["CORE_SETTINGS", "Config", "Setting", "TracedKey", "boolean", "choice", "config", "size"]
 
