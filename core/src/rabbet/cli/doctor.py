@@ -134,7 +134,8 @@ def collapsed(checks):
         well = [check for check in found if check.ok]
         packages = {check.detail.split()[0] for check in well}
         if well:
-            yield Check(group, True, f"{len(well)} names from {', '.join(sorted(packages))}")
+            count = f"{len(well)} name{'s' if len(well) > 1 else ''}"
+            yield Check(group, True, f"{count} from {', '.join(sorted(packages))}")
         yield from [check for check in found if not check.ok]
 
 
