@@ -9,6 +9,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from rabbet.dtypes import ExtendedDType
+from rabbet.messages.tracebacks import public_module
 from rabbet.runtime.array import Array
 
 
@@ -24,3 +25,5 @@ ArrayLike = Array | np.ndarray | np.bool_ | np.number | bool | int | float | com
 DTypeLike = str | type | np.dtype | ExtendedDType | SupportsDType
 
 __all__ = ["Array", "ArrayLike", "DTypeLike", "SupportsDType"]
+
+public_module(globals())

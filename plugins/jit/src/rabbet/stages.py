@@ -6,6 +6,8 @@ from typing import Any, Protocol, runtime_checkable
 
 from rabbet_jit.stages import ArgInfo, Compiled, Lowered, Traced
 
+from rabbet.extend.functions import public_module
+
 CompilerOptions = dict[str, Any]
 
 
@@ -24,3 +26,5 @@ class Wrapped(Protocol):
 
 
 __all__ = ["ArgInfo", "Compiled", "CompilerOptions", "Lowered", "Traced", "Wrapped"]
+
+public_module(globals())

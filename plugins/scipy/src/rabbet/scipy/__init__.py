@@ -30,7 +30,7 @@ def __getattr__(name):
 
 
 def __dir__():
-    return [*globals(), *MODULES]
+    return list(__all__)
 
 
 __all__ = list(MODULES)

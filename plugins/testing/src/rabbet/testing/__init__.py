@@ -12,6 +12,7 @@ The laws are written against a ``System``: four functions ``jvp, vjp, vmap, jit`
 that needs no plugin, ``driver.plugins()`` the one that users see.
 """
 
+from rabbet.extend.functions import public_module
 from rabbet.testing.kit import (
     check_backend,
     check_dtype,
@@ -26,3 +27,5 @@ __all__ = [
     "LawError", "Row", "check_backend", "check_dtype", "check_primitive", "check_rules",
     "check_transformation",
 ]  # fmt: skip
+
+public_module(globals())

@@ -10,7 +10,7 @@ def __getattr__(name):
 
 
 def __dir__():
-    return [*globals(), "vq"]
+    return list(__all__)
 
 
 __all__ = ["vq"]

@@ -3,6 +3,7 @@
 import math
 
 from rabbet import Array, lax
+from rabbet.extend.functions import public_module
 from rabbet.scipy.arguments import ArrayLike, elementwise, real
 from rabbet.scipy.special.elementary import times_log, times_log1p
 from rabbet.scipy.special.numerics import choose
@@ -60,3 +61,5 @@ def ppf(q: ArrayLike, p: ArrayLike) -> Array:
 
 
 __all__ = ["cdf", "logpmf", "pmf", "ppf"]
+
+public_module(globals())

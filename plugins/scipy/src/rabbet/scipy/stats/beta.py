@@ -3,6 +3,7 @@
 import math
 
 from rabbet import Array, lax
+from rabbet.extend.functions import public_module
 from rabbet.scipy.arguments import ArrayLike, elementwise
 from rabbet.scipy.special.beta_values import incomplete_betas, log_betas
 from rabbet.scipy.special.elementary import times_log, times_log1p
@@ -90,3 +91,5 @@ def logsf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: A
 
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
+
+public_module(globals())

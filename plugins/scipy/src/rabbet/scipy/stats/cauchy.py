@@ -3,6 +3,7 @@
 import math
 
 from rabbet import Array, lax
+from rabbet.extend.functions import public_module
 from rabbet.scipy.arguments import ArrayLike, elementwise, real
 from rabbet.scipy.special.numerics import choose, cos_pi, sin_pi
 from rabbet.scipy.stats.frame import probability, standardized
@@ -104,3 +105,5 @@ def isf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 
 
 __all__ = ["cdf", "isf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
+
+public_module(globals())

@@ -1,6 +1,7 @@
 """The chi-squared distribution with ``df > 0`` degrees of freedom, from ``loc`` on."""
 
 from rabbet import Array
+from rabbet.extend.functions import public_module
 from rabbet.scipy.arguments import ArrayLike, elementwise, real
 from rabbet.scipy.stats import gamma
 
@@ -72,3 +73,5 @@ def logsf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
 
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
+
+public_module(globals())

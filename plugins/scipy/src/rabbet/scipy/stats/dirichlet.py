@@ -4,6 +4,7 @@ import math
 
 import rabbet.numpy as rnp
 from rabbet import Array, lax
+from rabbet.extend.functions import public_module
 from rabbet.scipy.arguments import ArrayLike, elementwise, one_dtype
 from rabbet.scipy.special.elementary import times_log
 from rabbet.scipy.special.numerics import choose, epsilon
@@ -51,3 +52,5 @@ def pdf(x: ArrayLike, alpha: ArrayLike) -> Array:
 
 
 __all__ = ["logpdf", "pdf"]
+
+public_module(globals())

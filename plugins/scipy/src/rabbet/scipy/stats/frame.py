@@ -7,6 +7,7 @@ arguments that are valid, so that the derivatives of what is not selected are nu
 import math
 
 from rabbet import lax
+from rabbet.extend.functions import public_module
 from rabbet.scipy.arguments import real
 from rabbet.scipy.special.beta_values import log_betas
 from rabbet.scipy.special.numerics import choose, whole
@@ -53,3 +54,5 @@ def log_choose(n, k):
 
 
 __all__ = ["counted", "log_choose", "log_one_less", "probability", "standardized", "within"]
+
+public_module(globals())

@@ -3,6 +3,7 @@
 import math
 
 from rabbet import Array, lax
+from rabbet.extend.functions import public_module
 from rabbet.scipy.arguments import ArrayLike, elementwise, real
 from rabbet.scipy.special.numerics import choose
 
@@ -51,3 +52,5 @@ def cdf(x: ArrayLike, beta: ArrayLike) -> Array:
 
 
 __all__ = ["cdf", "logpdf", "pdf"]
+
+public_module(globals())

@@ -3,6 +3,7 @@
 import math
 
 from rabbet import Array, lax
+from rabbet.extend.functions import public_module
 from rabbet.scipy.arguments import ArrayLike, elementwise, real
 from rabbet.scipy.special.numerics import choose
 from rabbet.scipy.stats.frame import log_one_less, probability, standardized
@@ -86,3 +87,5 @@ def ppf(p: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
+
+public_module(globals())

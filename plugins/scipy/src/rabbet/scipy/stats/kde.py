@@ -5,7 +5,7 @@ from typing import Any
 
 import rabbet.numpy as rnp
 from rabbet import Array, lax, tree_util
-from rabbet.extend.functions import folded
+from rabbet.extend.functions import folded, public_module
 from rabbet.scipy.arguments import ArrayLike, check, one_dtype
 from rabbet.scipy.special.error_values import normal
 from rabbet.scipy.special.numerics import choose
@@ -231,3 +231,5 @@ def _log_mixture(points, dataset, weights, factor):
 
 
 __all__ = ["gaussian_kde"]
+
+public_module(globals())

@@ -3,6 +3,7 @@
 import math
 
 from rabbet import Array, lax
+from rabbet.extend.functions import public_module
 from rabbet.scipy.arguments import ArrayLike, elementwise
 from rabbet.scipy.special.numerics import choose
 from rabbet.scipy.stats.frame import standardized
@@ -42,3 +43,5 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 
 
 __all__ = ["cdf", "logpdf", "pdf"]
+
+public_module(globals())

@@ -3,6 +3,7 @@
 import math
 
 from rabbet import Array, lax
+from rabbet.extend.functions import public_module
 from rabbet.scipy.arguments import ArrayLike, elementwise, real
 from rabbet.scipy.special.elementary import logit
 from rabbet.scipy.special.numerics import choose
@@ -75,3 +76,5 @@ def isf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 
 
 __all__ = ["cdf", "isf", "logpdf", "pdf", "ppf", "sf"]
+
+public_module(globals())

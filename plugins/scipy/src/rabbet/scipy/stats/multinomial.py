@@ -4,6 +4,7 @@ import math
 
 import rabbet.numpy as rnp
 from rabbet import Array, lax
+from rabbet.extend.functions import public_module
 from rabbet.scipy.arguments import ArrayLike, elementwise, one_dtype
 from rabbet.scipy.special.elementary import times_log
 from rabbet.scipy.special.numerics import choose, whole
@@ -46,3 +47,5 @@ def pmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
 
 
 __all__ = ["logpmf", "pmf"]
+
+public_module(globals())

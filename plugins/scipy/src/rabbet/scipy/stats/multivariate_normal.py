@@ -4,6 +4,7 @@ import math
 
 import rabbet.numpy as rnp
 from rabbet import Array, lax
+from rabbet.extend.functions import public_module
 from rabbet.scipy.arguments import ArrayLike, elementwise, one_dtype
 
 
@@ -70,3 +71,5 @@ def pdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike) -> Array:
 
 
 __all__ = ["logpdf", "pdf"]
+
+public_module(globals())

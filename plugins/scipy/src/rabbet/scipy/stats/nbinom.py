@@ -5,6 +5,7 @@ number.
 import math
 
 from rabbet import Array, lax
+from rabbet.extend.functions import public_module
 from rabbet.scipy.arguments import ArrayLike, elementwise
 from rabbet.scipy.special.beta_values import log_betas
 from rabbet.scipy.special.elementary import times_log, times_log1p
@@ -37,3 +38,5 @@ def pmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
 
 
 __all__ = ["logpmf", "pmf"]
+
+public_module(globals())

@@ -3,6 +3,7 @@
 import math
 
 from rabbet import Array, lax
+from rabbet.extend.functions import public_module
 from rabbet.scipy.arguments import ArrayLike, elementwise, real
 from rabbet.scipy.special.elementary import times_log
 from rabbet.scipy.special.making import BY_DIFFERENTIATION, define
@@ -89,3 +90,5 @@ def entropy(mu: ArrayLike, loc: ArrayLike = 0) -> Array:
 
 
 __all__ = ["cdf", "entropy", "logpmf", "pmf"]
+
+public_module(globals())

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import rabbet.numpy as rnp
 from rabbet import Array, dtypes, lax
-from rabbet.extend.functions import fused
+from rabbet.extend.functions import fused, public_module
 from rabbet.scipy.arguments import ArrayLike, check, concrete, inexact
 
 METHODS = ("average", "min", "max", "dense", "ordinal")
@@ -168,3 +168,5 @@ def sem(
 
 
 __all__ = ["ModeResult", "mode", "rankdata", "sem"]
+
+public_module(globals())

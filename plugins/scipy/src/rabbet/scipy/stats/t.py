@@ -3,6 +3,7 @@
 import math
 
 from rabbet import Array, lax
+from rabbet.extend.functions import public_module
 from rabbet.scipy.arguments import ArrayLike, elementwise
 from rabbet.scipy.special.beta_values import log_betas
 from rabbet.scipy.special.numerics import choose
@@ -37,3 +38,5 @@ def pdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -
 
 
 __all__ = ["logpdf", "pdf"]
+
+public_module(globals())

@@ -3,6 +3,7 @@
 import math
 
 from rabbet import Array, lax
+from rabbet.extend.functions import public_module
 from rabbet.scipy.arguments import ArrayLike, elementwise, real
 from rabbet.scipy.special.numerics import choose
 from rabbet.scipy.stats.frame import probability, standardized, within
@@ -53,3 +54,5 @@ def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 
 
 __all__ = ["cdf", "logpdf", "pdf", "ppf"]
+
+public_module(globals())

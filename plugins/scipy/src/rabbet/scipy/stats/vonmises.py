@@ -3,6 +3,7 @@
 import math
 
 from rabbet import Array, lax
+from rabbet.extend.functions import public_module
 from rabbet.scipy.arguments import ArrayLike, elementwise, real
 from rabbet.scipy.special.numerics import choose
 
@@ -31,3 +32,5 @@ def pdf(x: ArrayLike, kappa: ArrayLike) -> Array:
 
 
 __all__ = ["logpdf", "pdf"]
+
+public_module(globals())

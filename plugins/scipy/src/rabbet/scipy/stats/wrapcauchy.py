@@ -3,6 +3,7 @@
 import math
 
 from rabbet import Array, lax
+from rabbet.extend.functions import public_module
 from rabbet.scipy.arguments import ArrayLike, elementwise, real
 from rabbet.scipy.special.numerics import choose
 from rabbet.scipy.stats.frame import within
@@ -35,3 +36,5 @@ def pdf(x: ArrayLike, c: ArrayLike) -> Array:
 
 
 __all__ = ["logpdf", "pdf"]
+
+public_module(globals())
