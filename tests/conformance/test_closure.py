@@ -16,7 +16,10 @@ from rabbet.testing import closure, rows
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 WITH_ROWS = {row.primitive for family in rows.families().values() for row in family}
 lax.custom_root  # noqa: B018 - makes its primitives
-OURS = ("rabbet.primitives.", "rabbet_autodiff.primitives.", "rabbet.lax.linalg.", "rabbet_special.")
+OURS = (
+    "rabbet.primitives.", "rabbet_autodiff.primitives.", "rabbet.lax.linalg.", "rabbet_special.",
+    "rabbet_convolution.primitives.", "rabbet_fft.",
+)  # fmt: skip
 PRIMITIVES = [p for p in all_primitives().values() if p.where.module.startswith(OURS)]
 
 # What no row can try, because it carries programs, has effects, or answers differently each time; the tests

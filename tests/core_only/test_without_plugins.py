@@ -29,6 +29,9 @@ PROVIDED = {
     "random": "rabbet-random",
     "lax.linalg": "rabbet-linalg",
     "lax.lgamma": "rabbet-special",
+    "lax.conv_general_dilated": "rabbet-convolution",
+    "lax.reduce_window": "rabbet-convolution",
+    "lax.fft": "rabbet-fft",
     "scipy": "rabbet-scipy",
 }
 
