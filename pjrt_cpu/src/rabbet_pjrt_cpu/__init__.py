@@ -136,6 +136,7 @@ def has_barrier_in_region(text):
 
 LINALG = "rabbet.lax.linalg"
 LOWERINGS = RuleSet("lower")
+LOWERINGS.later("rabbet_pjrt_cpu.lowering.convolutions", "conv_general_dilated")
 LOWERINGS.later("rabbet_pjrt_cpu.lowering.factors", "cholesky", "lu", owner=LINALG)
 LOWERINGS.later(
     "rabbet_pjrt_cpu.lowering.orthogonal", "geqp3", "geqrf", "householder_product", "ormqr", owner=LINALG
