@@ -31,7 +31,7 @@ WIDE = {"float16": "float32", "bfloat16": "float32", "float32": "float32", "floa
 
 def conv_general_dilated(op, x, w):
     """The rule for ``conv_general_dilated`` on the CPU: the best form for these shapes."""
-    form = form_of(op.params, *op.in_avals, op.out)
+    form = form_of(op.params, op.in_avals[0], op.in_avals[1], op.out)
     if form is None:
         return lower.lookup(primitive.conv_general_dilated)(op, x, w)
 
