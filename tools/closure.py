@@ -28,9 +28,14 @@ PAGE = ROOT / "docs" / "closure.md"
 sys.path.insert(0, str(ROOT / "examples" / "third_party" / "rabbet-enclose" / "src"))
 
 OURS = (
-    "rabbet.primitives.", "rabbet_autodiff.primitives.", "rabbet.lax.linalg.", "rabbet_special.",
-    "rabbet_convolution.primitives.", "rabbet_fft.",
-)  # fmt: skip
+    "rabbet.primitives.",
+    "rabbet_autodiff.primitives.",
+    "rabbet.lax.linalg.",
+    "rabbet.random.",
+    "rabbet_special.",
+    "rabbet_convolution.primitives.",
+    "rabbet_fft.",
+)
 rb.lax.custom_root  # noqa: B018 - makes its primitives
 ROWS = [row for family in rows.families().values() for row in family]
 

@@ -1,6 +1,5 @@
 """Dtypes: converting to one, and the ends of its range."""
 
-import numpy as np
 from rabbet import dtypes, lax
 from rabbet.extend.transform import typeof
 
@@ -11,11 +10,6 @@ def converted(x, dtype):
 
 
 def extreme(dtype, largest):
-    """The largest or smallest value of a real or boolean dtype: an infinity for floats."""
-    kind = dtypes.kind(dtype)
-    if kind == "b":
-        return np.bool_(largest)
-    if kind in "iu":
-        info = dtypes.iinfo(dtype)
-        return info.max if largest else info.min
-    return np.inf if largest else -np.inf
+    """The largest or smallest value of a dtype: an infinity for floats that have one."""
+    spec = dtypes.spec(dtype)
+    return spec.highest if largest else spec.lowest
