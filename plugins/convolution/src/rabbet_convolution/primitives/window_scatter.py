@@ -5,6 +5,8 @@ chosen so far with the next one of its window (true keeps it), and ``scatter`` c
 chosen place with the source's element for that window.
 """
 
+from typing import Any
+
 import numpy as np
 from rabbet import lax
 from rabbet.extend.passes import at_each_place
@@ -67,7 +69,8 @@ def _chosen(select, x, init, window):
     """For each window the number of the place whose element is chosen; -1 where all is padding."""
     everywhere = full_of_type(ShapedArray(typeof(x).shape, BOOL), True)
     inside = windows.patches(everywhere, np.False_, window)
-    place = best = None
+    place: Any = None
+    best: Any = None
     for i, (part, real) in enumerate(zip(windows.patches(x, init, window), inside, strict=True)):
         number = full_of_type(ShapedArray(typeof(part).shape, np.dtype("int32")), i)
         nowhere = full_of_type(typeof(number), -1)
