@@ -8,10 +8,8 @@ instruction beats, and the bits are the same on every backend.
 
 import numpy as np
 
-from rabbet.primitives import checks, zeros
-from rabbet.primitives.elementwise import add
-from rabbet.primitives.logic import bitwise_or, bitwise_xor, shift_left, shift_right_logical
-from rabbet.rules.primitive import Primitive
+from rabbet.extend.primitive import Primitive, elementwise_aval, no_tangent
+from rabbet.lax import add, bitwise_or, bitwise_xor, shift_left, shift_right_logical
 
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 """By how many bits each of four rounds rotates; the two rows take turns."""
@@ -29,7 +27,7 @@ def threefry2x32_aval(key0, key1, count0, count1):
         raise TypeError(
             f"threefry2x32 takes four arrays of uint32: two words of key, two of counter; got {shown}"
         )
-    out = checks.elementwise_aval("threefry2x32", *words).strong()
+    out = elementwise_aval("threefry2x32", *words).strong()
     return out, out
 
 
@@ -37,7 +35,7 @@ threefry2x32 = Primitive(
     "threefry2x32", threefry2x32_aval, kinds=("elementwise",), multiple_results=True,
     doc="two words of random bits for a key (two words) and a counter (two words)",
 )  # fmt: skip
-threefry2x32.rule("jvp")(zeros.no_tangent)
+threefry2x32.rule("jvp")(no_tangent)
 
 
 @threefry2x32.decompose

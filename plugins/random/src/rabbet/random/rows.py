@@ -1,8 +1,8 @@
-"""Rows of ``primitives/threefry.py``."""
+"""Rows of ``threefry.py``."""
 
 import numpy as np
 
-from rabbet.extend import primitive as family
+from rabbet.random.threefry import threefry2x32
 from rabbet.testing.draws import among
 from rabbet.testing.table import Row
 
@@ -34,7 +34,7 @@ def _block(key0, key1, x, y):
 ARRAY, SCALAR = among(WORDS, 3, 4), among(WORDS, *())._replace(shape=())
 
 ROWS = [
-    Row(family.threefry2x32, by_hand, (ARRAY, ARRAY, ARRAY, ARRAY), ("uint32",)),
-    Row(family.threefry2x32, by_hand, (SCALAR, SCALAR, SCALAR, ARRAY), ("uint32",), note="one key"),
-    Row(family.threefry2x32, by_hand, (ARRAY, ARRAY, SCALAR, SCALAR), ("uint32",), note="one counter"),
+    Row(threefry2x32, by_hand, (ARRAY, ARRAY, ARRAY, ARRAY), ("uint32",)),
+    Row(threefry2x32, by_hand, (SCALAR, SCALAR, SCALAR, ARRAY), ("uint32",), note="one key"),
+    Row(threefry2x32, by_hand, (ARRAY, ARRAY, SCALAR, SCALAR), ("uint32",), note="one counter"),
 ]

@@ -1,9 +1,9 @@
-"""The laws of ``primitives/threefry.py``, the published answers, then messages."""
+"""The laws of ``threefry.py``, the published answers, then messages."""
 
 import numpy as np
 import pytest
-from rabbet.primitives.threefry import threefry2x32
-from rabbet.testing.rows.threefry import ROWS
+from rabbet.random.rows import ROWS
+from rabbet.random.threefry import threefry2x32
 from rabbet.testing.suite import law_tests
 
 test_value, test_extremes, test_mapping, test_derivatives, test_kinds = law_tests(ROWS)

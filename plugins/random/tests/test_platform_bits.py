@@ -6,9 +6,8 @@ from rabbet import lax
 from rabbet.errors import MissingRule
 from rabbet.lax import RandomAlgorithm
 from rabbet.testing import driver
-from rabbet.testing.draws import device_array
-
-from .helpers import floats, slope
+from rabbet.testing.draws import device_array, floats
+from rabbet.testing.slopes import slope
 
 KEYS = device_array(np.arange(8, dtype=np.uint32).reshape(2, 4))
 KEY = device_array(np.arange(4, dtype=np.uint32))

@@ -1,20 +1,19 @@
-"""The compiler's own random generators: ``rng_bit_generator`` and ``rng_uniform``.
+"""The backends' own random generators: ``lax.rng_bit_generator`` and ``lax.rng_uniform``.
 
-``rabbet.random`` does not use them: its generator is made of ordinary operations and gives the same bits
-everywhere. These are here for programs that ask for a backend's generator by name.
+Threefry, the standard generator of ``rabbet.random``, does not need them: it is made of ordinary operations
+and gives the same bits everywhere. These are here for keys of ``impl="rbg"``, and for programs that ask for a
+backend's generator by name.
 """
 
 import enum
 
 import numpy as np
 
-from rabbet.primitives import batching, checks, loops, zeros
-from rabbet.program.avals import ShapedArray
-from rabbet.rules.payloads import Batched
-from rabbet.rules.primitive import Primitive
-from rabbet.rules.tables import refusing
-from rabbet.trace.interpreter import typeof
-from rabbet.trace.staging import stage
+from rabbet import dtypes, lax
+from rabbet.extend.functions import obeys_out_sharding
+from rabbet.extend.primitive import Batched, Primitive, ShapedArray, move_axis, new_axis, no_tangent
+from rabbet.extend.transform import refusing, typeof
+from rabbet.random.arguments import shape_of
 
 
 class RandomAlgorithm(enum.IntEnum):
@@ -37,17 +36,21 @@ def rng_bit_generator_aval(key, shape, dtype, algorithm):
             "rabbet.random are for rabbet.random.bits"
         )
     out = ShapedArray(shape, dtype)
-    checks.accept("rng_bit_generator, as dtype,", checks.INTEGERS, out)
+    if dtypes.kind(out.dtype) not in "iu":
+        raise TypeError(
+            "rng_bit_generator, as dtype, takes signed integer or unsigned integer arrays, got "
+            f"{out.str_short()}"
+        )
     return key, out
 
 
-rng_bit_generator = Primitive(
+bits_primitive = Primitive(
     "rng_bit_generator", rng_bit_generator_aval, multiple_results=True,
     doc="random integers from a key, and the key to use next",
 )  # fmt: skip
 
 
-@rng_bit_generator.rule("lower")
+@bits_primitive.rule("lower")
 def lower_rng_bit_generator(op, key):
     (aval,) = op.in_avals
     state = ShapedArray((2,), STATE)
@@ -73,22 +76,28 @@ def lower_rng_bit_generator(op, key):
     return key, value
 
 
-rng_bit_generator.rule("jvp")(zeros.no_tangent)
+bits_primitive.rule("jvp")(no_tangent)
 
 
 # -------------------------------------------------------------------------------------------- rng_uniform
 def rng_uniform_aval(a, b, shape):
-    checks.accept("rng_uniform", checks.REALS, a, b)
-    checks.same_dtype("rng_uniform", a, b)
+    for bound in (a, b):
+        if dtypes.kind(bound.dtype) not in "iuf":
+            raise TypeError(f"rng_uniform takes bounds that are integers or floats, got {bound.str_short()}")
+    if a.dtype != b.dtype:
+        raise TypeError(
+            f"rng_uniform takes bounds of one dtype, got {a.str_short()}, {b.str_short()}; convert one of "
+            "them with astype"
+        )
     if a.shape or b.shape:
         raise TypeError(f"rng_uniform: the bounds must be scalars, got {a.str_short()}, {b.str_short()}")
     return ShapedArray(shape, a.dtype)
 
 
-rng_uniform = Primitive(
+uniform_primitive = Primitive(
     "rng_uniform", rng_uniform_aval, adopt=0, doc="random numbers from a to b, new ones at each call"
 )
-rng_uniform.rule("jvp")(
+uniform_primitive.rule("jvp")(
     refusing(
         "the numbers of a generator with hidden state have no derivative; use rabbet.random.uniform, or "
         "stop_gradient on the bounds"
@@ -96,7 +105,7 @@ rng_uniform.rule("jvp")(
 )
 
 
-@rng_uniform.rule("lower")
+@uniform_primitive.rule("lower")
 def lower_rng_uniform(op, a, b):
     sizes = ShapedArray((len(op.out.shape),), np.dtype("int64"))
     extent = op.constant(np.array(op.out.shape, np.int64), sizes)
@@ -104,19 +113,52 @@ def lower_rng_uniform(op, a, b):
     return op.emit(f"stablehlo.rng {a}, {b}, {extent}, distribution = UNIFORM : ({types}) -> {op.out.mlir}")
 
 
-@rng_bit_generator.rule("batch")
-@rng_uniform.rule("batch")
+@bits_primitive.rule("batch")
+@uniform_primitive.rule("batch")
 def one_by_one(op, *operands):
     """Each example's own numbers: a loop, so that mapping over keys gives what each key gives."""
-    rows = batching.at_front(*operands)
-    several = op.primitive.multiple_results
-    body = stage(
-        lambda *args: list(op(*args)) if several else [op(*args)],
-        [typeof(x).update(shape=typeof(x).shape[1:]) for x in rows],
-        op.primitive.name,
-    ).jaxpr
-    outs = loops.scan(*rows, jaxpr=body, length=batching.size_of(*operands), reverse=False, consts=0, carry=0)
-    return [Batched(x, 0) for x in outs] if several else Batched(outs[0], 0)
+    size = next(typeof(b.value).shape[b.axis] for b in operands if b.axis is not None)
+    rows = [new_axis(b.value, 0, size) if b.axis is None else move_axis(b.value, b.axis, 0) for b in operands]
+    _, outs = lax.scan(lambda carry, row: (carry, op(*row)), (), tuple(rows), length=size)
+    return [Batched(x, 0) for x in outs] if op.primitive.multiple_results else Batched(outs, 0)
+
+
+# -------------------------------------------------------------------------------- the functions of lax
+@obeys_out_sharding
+def rng_bit_generator(
+    key, shape, dtype=np.uint32, algorithm=RandomAlgorithm.RNG_DEFAULT, *, out_sharding=None
+):
+    """Random bits from a key.
+
+    Args:
+      key: ``uint32[4]`` or ``uint64[2]``.
+      shape: of the result.
+      dtype: an integer dtype; all its values are equally likely.
+      algorithm: a ``RandomAlgorithm``; the default one is the platform's, so its bits differ between
+        platforms.
+
+    Returns:
+      (key, bits): the key to use next, and an array of ``shape``. Mapped by ``vmap``, each key gives what it
+      gives alone.
+
+    Raises:
+      TypeError: if the key or the dtype is of another kind.
+    """
+    return tuple(
+        bits_primitive(
+            key,
+            shape=shape_of(shape, "rng_bit_generator"),
+            dtype=dtypes.canonicalize(dtype),
+            algorithm=RandomAlgorithm(algorithm),
+        )
+    )
+
+
+def rng_uniform(a, b, shape):
+    """Random numbers from ``a`` to below ``b`` (integers or floats, scalars of one dtype): other ones each
+    time that the program runs, because the backend's generator keeps a state of its own.
+    """
+    return uniform_primitive(a, b, shape=shape_of(shape, "rng_uniform"))
 
 
 __all__ = ["RandomAlgorithm", "rng_bit_generator", "rng_uniform"]
