@@ -39,7 +39,8 @@ class Body:
         touched = self.touched if takes_cells else None
         closed = stage(named_like(flat, fun), avals, getattr(fun, "__name__", "body"), touched)
         self.program, self.consts = consts_as_inputs(closed), list(closed.consts)
-        self.out_avals = self.program.out_avals[: self.out_tree.num_leaves]
+        out_tree: Any = self.out_tree
+        self.out_avals = self.program.out_avals[: out_tree.num_leaves]
 
     def named_out(self, i):
         """How output leaf number ``i`` is called in a message."""

@@ -5,6 +5,8 @@ program computes. Arrays that the function captured become inputs of the program
 as literals.
 """
 
+from typing import Any
+
 import numpy as np
 
 from rabbet import dtypes
@@ -32,7 +34,7 @@ class Stage(Interpreter):
         self.equations = []
         self.captured = {}
         self.effects = NONE
-        self.cells = {} if takes_cells else None
+        self.cells: Any = {} if takes_cells else None
 
     def process(self, op, args):
         """Append one equation; its outputs are typed by the operator's shape rule."""
