@@ -5,8 +5,7 @@
 
 Both are installed into environments of their own, with the same jaxlib. A figure is the least of all rounds,
 and its ratio is new / old. What takes over a tenth longer is measured a second time; only what is slower both
-times is a failure (exit status 1). Run it on a machine that does nothing else: on a busy one its verdict means
-nothing.
+times is a failure (exit status 1). Run it on a machine that does nothing else: a busy one misleads.
 """
 
 import argparse
