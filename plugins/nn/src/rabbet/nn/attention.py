@@ -70,9 +70,11 @@ def dot_product_attention(
         None if mask is None else by_group(mask, batch, key_heads, group),
         query_seq_lengths, key_value_seq_lengths, return_residual,
     )  # fmt: skip
-    out = in_blocks(lax.reshape(query, (batch, time, key_heads, group, size)), key, value, asked)
-    shapes = [(batch, time, heads, value.shape[-1]), (batch, time, heads)]
-    results = [lax.reshape(x, shape) for x, shape in zip(out, shapes)]
+    # Heads before places, once for all blocks.
+    query = lax.reshape(lax.transpose(query, (0, 2, 1, 3)), (batch, key_heads, group, time, size))
+    key, value = [lax.transpose(x, (0, 2, 1, 3)) for x in (key, value)]
+    results = [lax.reshape(x, (batch, heads, *x.shape[3:])) for x in in_blocks(query, key, value, asked)]
+    results = [rnp.moveaxis(x, 1, 2) for x in results]
     if query_seq_lengths is not None:
         rows = rnp.arange(time)[None] < rnp.asarray(query_seq_lengths)[:, None]
         results[0] = rnp.where(rows[:, :, None, None], results[0], 0)
@@ -94,20 +96,20 @@ class Asked(NamedTuple):
 
 
 def in_blocks(query, key, value, asked):
-    """The results for all queries, ``(batch, time, key heads, group, ...)`` each."""
-    time, other = query.shape[1], key.shape[1]
+    """The results for all queries, ``(batch, key heads, group, time, ...)`` each."""
+    time, other = query.shape[3], key.shape[2]
     limited = asked.is_causal or asked.window is not None
     rows = -(-time // BLOCKS) if limited and time >= FROM_LENGTH else time
     results = []
     for start in range(0, time, rows):
         stop = min(start + rows, time)
         low, high = seen_keys(start, stop, other, asked)
-        part = query[:, start:stop]
+        part = query[:, :, :, start:stop]
         compute = in_parts if (stop - start) * (high - low) > MOST_PRODUCTS else attend
         results.append(compute(part, start, key, value, low, high, asked))
     if len(results) == 1:
         return results[0]
-    return [lax.concatenate(pieces, 1) for pieces in zip(*results)]
+    return [lax.concatenate(pieces, 3) for pieces in zip(*results)]
 
 
 def seen_keys(start, stop, other, asked):
@@ -124,11 +126,11 @@ def seen_keys(start, stop, other, asked):
 
 def in_parts(query, start, key, value, low, high, asked):
     """``attend`` for many products: `PART` queries at a time, in a loop."""
-    batch, time = query.shape[:2]
+    *heads, time, size = query.shape
     parts = -(-time // PART)
     spare = parts * PART - time
-    query = rnp.pad(query, [(0, 0), (0, spare), *[(0, 0)] * 3])
-    query = lax.reshape(query, (batch, parts, PART, *query.shape[2:]))
+    query = rnp.pad(query, [*[(0, 0)] * 3, (0, spare), (0, 0)])
+    query = lax.reshape(query, (*heads, parts, PART, size))
     bias, mask = [padded_rows(x, start, start + time, spare) for x in (asked.bias, asked.mask)]
     positions = PART * rnp.arange(parts)
 
@@ -139,9 +141,9 @@ def in_parts(query, start, key, value, low, high, asked):
 
     # Without rb.checkpoint nothing is differentiated.
     body = getattr(rb, "checkpoint", lambda f: f)(one)
-    _, results = lax.scan(body, None, (rnp.moveaxis(query, 1, 0), positions))
-    results = [rnp.moveaxis(x, 0, 1) for x in results]
-    return [lax.reshape(x, (batch, parts * PART, *x.shape[3:]))[:, :time] for x in results]
+    _, results = lax.scan(body, None, (rnp.moveaxis(query, 3, 0), positions))
+    results = [rnp.moveaxis(x, 0, 3) for x in results]
+    return [lax.reshape(x, (*heads, parts * PART, *x.shape[5:]))[:, :, :, :time] for x in results]
 
 
 def padded_rows(x, start, stop, spare):
@@ -159,22 +161,23 @@ def attend(query, start, key, value, low, high, asked, sliced=False):
     """Attention of some queries to the keys from ``low`` to ``high``.
 
     Args:
-      query: ``(batch, rows, key heads, group, size)``.
+      query: ``(batch, key heads, group, rows, size)``.
+      key, value: ``(batch, key heads, other time, size)``.
       start: the position of its first row.
       sliced: whether the rows of bias and mask are those of these queries already.
 
     Returns:
-      a list of the means, ``(batch, rows, key heads, group, size)``, and, if asked for, the logarithms.
+      a list of the means, ``(batch, key heads, group, rows, size)``, and, if asked for, the logarithms.
     """
-    rows = query.shape[1]
-    key, value = key[:, low:high], value[:, low:high]
+    rows = query.shape[3]
+    key, value = key[:, :, low:high], value[:, :, low:high]
 
     def of_block(x):
         if x.shape[3] != 1 and not sliced:
             x = x[:, :, :, start : start + rows]
         return x if x.shape[4] == 1 else x[..., low:high]
 
-    scores = rnp.einsum("btkgd,bskd->bkgts", query, key, preferred_element_type=accumulator(query.dtype))
+    scores = rnp.einsum("bkgtd,bksd->bkgts", query, key, preferred_element_type=accumulator(query.dtype))
     scores = scores * asked.scale
     if asked.bias is not None:
         scores = scores + of_block(asked.bias)
@@ -191,10 +194,9 @@ def attend(query, start, key, value, low, high, asked, sliced=False):
     if allowed is not None:
         scores = rnp.where(allowed, scores, 0.7 * float(dtypes.finfo(scores.dtype).min))
     weights = lax.convert_element_type(softmax(scores), value.dtype)
-    results = [rnp.einsum("bkgts,bskd->btkgd", weights, value)]
+    results = [rnp.einsum("bkgts,bksd->bkgtd", weights, value)]
     if asked.residual:
-        sums = lax.convert_element_type(logsumexp(scores, axis=-1), query.dtype)
-        results.append(lax.transpose(sums, (0, 3, 1, 2)))
+        results.append(lax.convert_element_type(logsumexp(scores, axis=-1), query.dtype))
     return results
 
 
