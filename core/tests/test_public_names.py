@@ -21,7 +21,7 @@ INTERNAL = {
     "program", "rules", "runtime", "trace", "version",
 }  # fmt: skip
 FACES = (
-    "rabbet", "rabbet.lax", "rabbet.debug", "rabbet.dtypes", "rabbet.errors",
+    "rabbet", "rabbet.lax", "rabbet.dtypes", "rabbet.errors",
     "rabbet.tree", "rabbet.tree_util", "rabbet.flatten_util", "rabbet.experimental",
 )  # fmt: skip
 

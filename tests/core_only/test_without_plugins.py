@@ -31,6 +31,9 @@ PROVIDED = {
     "lax.lgamma": "rabbet-special",
     "lax.rng_bit_generator": "rabbet-random",
     "scipy": "rabbet-scipy",
+    "debug": "rabbet-callbacks",
+    "pure_callback": "rabbet-callbacks",
+    "experimental.io_callback": "rabbet-callbacks",
 }
 
 

@@ -47,7 +47,6 @@ from rabbet.runtime.housekeeping import (
 )
 from rabbet.runtime.transfer import device_put
 from rabbet.runtime.effects import effects_barrier
-from rabbet.lax.callbacks import io_callback, pure_callback
 from rabbet.lax.indexing.dynamic_slices import ds
 from rabbet.scopes import ensure_compile_time_eval, named_call, named_scope
 
@@ -65,7 +64,7 @@ def __getattr__(name):
 
 # Public modules of core; those that are not imported above are when they are first used.
 _MODULES = (
-    "debug", "dlpack", "dtypes", "errors", "experimental", "extend", "flatten_util", "lax", "tree",
+    "dlpack", "dtypes", "errors", "experimental", "extend", "flatten_util", "lax", "tree",
     "tree_util", "typing",
 )  # fmt: skip
 

@@ -91,6 +91,11 @@ def is_internal(file, module=None):
     Args:
       file: the file's name, as code objects have it.
       module: the name of the frame's module, where it is known: packages of plugins are internal, too.
+
+    Example:
+      >>> from rabbet.extend.wrapping import is_internal
+      >>> is_internal(rb.__file__), is_internal("/home/me/model.py")
+      (True, False)
     """
     verdict = _verdicts.get(file)
     if verdict is None:
@@ -349,7 +354,13 @@ def named_like(wrapper, function):
 
 
 def short_path(file):
-    """``file`` as seen from the import path or the working folder, whichever says it shortest."""
+    """``file`` as seen from the import path or the working folder, whichever says it shortest.
+
+    Example:
+      >>> from rabbet.extend.wrapping import short_path
+      >>> short_path("/somewhere/else/model.py")
+      '/somewhere/else/model.py'
+    """
     return _short_path(file, tuple(p for p in sys.path if p))
 
 
