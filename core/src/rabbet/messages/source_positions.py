@@ -268,16 +268,17 @@ def source_position(where=None):
     return found
 
 
-def definition_site(skip=(), maker_of=None):
+def definition_site(skip=None, maker_of=None):
     """The ``Site`` of the statement that makes an object, when called in the object's ``__init__``.
 
-    Frames of the modules named in ``skip`` are passed over too, and functions that were given the name
-    ``maker_of`` as their first argument: they make such objects for whoever called them.
+    Frames of modules whose names begin with ``skip`` are passed over too, and functions that were given the
+    name ``maker_of`` as their first argument: they make such objects for whoever called them.
     """
     frame = sys._getframe(2)
     while frame.f_back is not None and (
         frame.f_code.co_name in ("__init__", "__new__")
-        or frame.f_globals.get("__name__") in (*skip, DOORS)
+        or (module := frame.f_globals.get("__name__") or "?") == DOORS
+        or (skip is not None and module.startswith(skip))
         or (maker_of is not None and _first_argument(frame) == maker_of)
     ):
         frame = frame.f_back

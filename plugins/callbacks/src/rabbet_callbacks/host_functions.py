@@ -8,7 +8,7 @@ import numpy as np
 from rabbet import dtypes, tree
 from rabbet.extend.functions import describe_function, is_python_scalar
 from rabbet.extend.transform import typeof
-from rabbet.tree_util import keystr
+from rabbet.tree import keystr
 
 
 class Hole:
