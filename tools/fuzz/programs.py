@@ -1,7 +1,7 @@
 """Whole programs, each with a number, as Python source.
 
-The source defines ``program(rb, fnp, lax, np, row)``, which returns a function, and ``ARGUMENTS``; so the same
-text runs under Rabbet and under jax.
+The source defines ``program(rb, fnp, lax, np, row)``, which returns a function, and ``ARGUMENTS``. So the
+same text runs under Rabbet and under jax.
 """
 
 import random

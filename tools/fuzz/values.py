@@ -2,8 +2,8 @@
 
 Two ways of running a program round differently, and a comparison, a ``floor`` or a maximum makes a large
 difference of a small one. So the generator knows of each float whether it is *exact*: a multiple of
-``2**-places`` that is at most ``size`` and fits the significand, so that every way of running computes the same
-bits. Only exact numbers are compared, rounded or sorted.
+``2**-places`` that is at most ``size`` and fits the significand, so that every way of running computes the
+same bits. Only exact numbers are compared, rounded or sorted.
 """
 
 import math
