@@ -116,8 +116,8 @@ def transpose_reduce_sum(op, ct, x):
 def jvp_reduce_extreme(op, x):
     """The mean of the tangents at the places where the extreme is taken.
 
-    The operand is kept apart: a compiler that computes it twice, once to reduce and once to compare, may round
-    it in two ways, and then no place has the extreme.
+    The operand is kept apart: a compiler that computes it twice, once to reduce and once to compare, may
+    round it in two ways, and then no place has the extreme.
     """
     aval = typeof(x.primal)
     primal = barrier.keep_apart(x.primal) if dtypes.kind(aval.dtype) in "fc" else x.primal
