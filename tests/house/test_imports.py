@@ -36,6 +36,7 @@ MODULE_OF = {
     "rabbet-image": "rabbet.image", "rabbet-ops": "rabbet.ops",
     "rabbet-testing": "rabbet.testing", "rabbet-linalg": "rabbet.lax.linalg", "rabbet-scipy": "rabbet.scipy",
     "rabbet-jet": "rabbet.experimental.jet", "rabbet-checkify": "rabbet.experimental.checkify",
+    "rabbet-float8": "rabbet_float8", "rabbet-int4": "rabbet_int4",
     "rabbet-profiler": "rabbet.profiler", "rabbet-ffi": "rabbet.ffi", "rabbet-test-util": "rabbet.test_util",
     "rabbet-ode": "rabbet.experimental.ode",
 }  # fmt: skip

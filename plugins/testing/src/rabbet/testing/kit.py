@@ -13,6 +13,7 @@ from rabbet.testing import checks, closure, driver
 from rabbet.testing.draws import device_array
 from rabbet.testing.laws import LawError
 from rabbet.testing.programs import PROGRAMS
+from rabbet.testing.rows import core_families
 from rabbet.testing.table import typeof_dtype
 
 STANDARD = ("lower", "jvp", "transpose", "batch")
@@ -168,17 +169,20 @@ def _bits(rng, dtype, shape):
     return np.asarray(rng.integers(0, 2 if np.dtype(dtype).kind == "b" else 8, shape)).astype(dtype)
 
 
-def check_dtype(dtype, rows=()):
-    """A dtype is found by every spelling, has a place in promotion, survives storage, and computes.
+def check_dtype(dtype, rows=None, *, apart=()):
+    """A dtype is found by every spelling, has a place in promotion, survives storage, has the limits that it
+    says, and computes.
 
     Args:
       dtype: its name or scalar type.
-      rows: rows to try in it, as floats or integers; those of core are ``rabbet.testing.rows``.
+      rows: rows to try in it, in full; by default all of core's for dtypes of its kind, values alone.
+      apart: names of rows by default that make no sense in it.
 
     Raises:
       LawError: names the promise.
     """
     spec = dtypes.spec(dtype)
+    check_facts(spec)
     for spelling in (spec.name, spec.dtype, spec.dtype.type, np.zeros((), spec.dtype)):
         if dtypes.canonicalize(spelling) != spec.dtype:
             raise LawError(f"{spec.name}: spelled {spelling!r} it is {dtypes.canonicalize(spelling)}")
@@ -190,12 +194,76 @@ def check_dtype(dtype, rows=()):
         raise LawError(f"{spec.name}: an array came back from the device as {np.asarray(there)!r}")
     if spec.kind == "f":
         _check_limits(spec)
-    for row in rows:
+    if rows is None:
+        _check_rows([row for row in rows_for(spec) if row.name not in apart], spec.name)
+    for row in rows or ():
         if spec.name not in row.dtypes:
             raise LawError(f"{row.name} is not a row for {spec.name}")
         checks.check_value(row, spec.name)
         laws = ["batching", "compiled"] if row.inputs else ["compiled"]
         checks.check_laws(row, laws, driver.CORE, spec.name)
+
+
+# Whoever has a row for one of these has one for every dtype of the kind.
+MODELS = {
+    "f": ("bfloat16", "float16"), "i": ("int32",), "u": ("uint8",), "c": ("complex64",), "b": ("bool",),
+}  # fmt: skip
+
+AT_ONCE = 40  # rows in a program
+
+
+def rows_for(spec):
+    """Core's rows for dtypes of a kind, each tried in that dtype."""
+    models = (spec.name, *MODELS.get(spec.kind, ()))
+    core = [row for family in core_families() for row in family]
+    return [row for row in core if any(name in row.dtypes for name in models)]
+
+
+def _check_rows(rows, name):
+    for start in range(0, len(rows), AT_ONCE):
+        some = rows[start : start + AT_ONCE]
+        try:
+            checks.check_rows_in(some, name)
+        except LawError:
+            raise
+        except Exception:  # which of them it was
+            for row in some:
+                try:
+                    checks.check_rows_in([row], name)
+                except Exception as error:
+                    raise LawError(f"{row.name} in {name}: {type(error).__name__}: {error}") from error
+
+
+def check_facts(spec):
+    """What a ``DTypeSpec`` says of its format is what the NumPy dtype does.
+
+    Raises:
+      LawError: names the fact.
+    """
+    unknown = [n for n in (*spec.above, *spec.below) if n[-1] != "*" and dtypes.find(n) is None]
+    if unknown:
+        raise LawError(f"{spec.name} is placed beside {unknown[0]!r}, which no installed package has")
+    if spec.kind not in "fiu":
+        return
+    ends = np.array([spec.smallest, spec.largest], np.float64)
+    if spec.kind == "f" and not np.array_equal(ends.astype(spec.dtype).astype(np.float64), ends):
+        raise LawError(f"{spec.name} cannot hold its smallest and largest numbers, {ends.tolist()}")
+    if spec.kind != "f":
+        return
+    with np.errstate(all="ignore"):
+        special = np.array([np.inf, np.nan, -0.0, 0.0], np.float64).astype(spec.dtype).astype(np.float64)
+        beyond = np.array([4.0 * spec.largest], np.float64).astype(spec.dtype).astype(np.float64)[0]
+    found = {
+        "infinities": bool(np.isinf(special[0])),
+        "nan": bool(np.isnan(special[1])),
+        "negative_zero": bool(special[2] == 0 and np.signbit(special[2])),
+        "zero": bool(special[3] == 0),
+        "overflow": "infinity" if np.isinf(beyond) else "nan" if np.isnan(beyond) else "saturate",
+    }
+    for fact, value in found.items():
+        if getattr(spec, fact) != value:
+            said = getattr(spec, fact)
+            raise LawError(f"{spec.name} says {fact}={said!r}, and its NumPy dtype has {value!r}")
 
 
 def _check_promotion(spec):
@@ -231,4 +299,11 @@ def _check_limits(spec):
         raise LawError(f"{spec.name}: finfo gives the largest number {info.max}")
 
 
-__all__ = ["check_backend", "check_dtype", "check_primitive", "check_rules", "check_transformation"]
+__all__ = [
+    "check_backend",
+    "check_dtype",
+    "check_facts",
+    "check_primitive",
+    "check_rules",
+    "check_transformation",
+]

@@ -100,8 +100,12 @@ class Row:
 
 
 def widened(array):
-    """Floats as float64, complex numbers as complex128, all others as they are."""
-    kind = dtypes.kind(typeof_dtype(array))
+    """Floats as float64, complex numbers as complex128, integers of plugins as int64, all others as they
+    are."""
+    dtype = typeof_dtype(array)
+    kind = dtypes.kind(dtype)
+    if kind in "iu" and dtype.isbuiltin != 1:  # a plugin's, of which NumPy knows little
+        return array.astype(np.int64)
     return array.astype(np.float64) if kind == "f" else array.astype(np.complex128) if kind == "c" else array
 
 
