@@ -10,7 +10,7 @@ from rabbet.testing import check_dtype
 from rabbet.testing.draws import device_array
 
 NAMES = ["int2", "int4", "uint2", "uint4"]
-# Their NumPy references are computed in 64 bits, where these mean something else; convolutions are not for them.
+# Their NumPy references are computed in 64 bits, where these mean something else; there are no convolutions.
 APART = (
     "bitcast_convert_type-int32-float32", "bitcast_convert_type-uint8-int32", "gather-or default",
     "shift_right_logical", "population_count", "clz", "mulhi-scalar right", "mulhi", "mulhi-scalar left",
