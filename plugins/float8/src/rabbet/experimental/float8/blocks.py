@@ -70,8 +70,8 @@ def get_scaled_dot_general_config(mode, global_scale=None):
     if mode == "nvfp4" and global_scale is None:
         global_scale = rnp.ones((1,), "float32")
     size, data, scale = RECIPES[mode]
-    kinds = [dtypes.canonicalize(name).type for name in (data, scale)]
-    return BlockScaleConfig(mode, size, *kinds, global_scale)
+    data_type, scale_type = [dtypes.canonicalize(name).type for name in (data, scale)]
+    return BlockScaleConfig(mode, size, data_type, scale_type, global_scale)
 
 
 def power_of_two_above(x):
