@@ -9,7 +9,6 @@ from rabbet.program.avals import ShapedArray
 from rabbet.program.jaxpr import effects_of
 from rabbet.trace.staging import stage
 
-
 # The type of the result at the end of a line, where the line is one whole operation.
 ONE_TYPE = re.compile(r"\A[^\n]* (?::|->) (tensor<(?:[^<>\n]|<[^<>\n]*>)*>)\Z")
 

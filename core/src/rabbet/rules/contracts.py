@@ -43,7 +43,8 @@ def checked_parts(primitive, parts, types_of):
     def checked_decomposition(op, *args):
         out = parts(op, *args)
         if config.enable_checks:
-            problem = differing(out, *types_of(op, args, out), primitive.multiple_results)
+            have, expected = types_of(op, args, out)
+            problem = differing(out, have, expected, primitive.multiple_results)
             if problem is not None:
                 raise broken(f"the decomposition of primitive {primitive.name!r}", parts, problem)
         return out
@@ -51,13 +52,13 @@ def checked_parts(primitive, parts, types_of):
     return checked_decomposition
 
 
-def differing(out, have, wanted, several):
-    """What is wrong with results of types ``have`` where ``wanted`` are expected; None if nothing."""
-    shown = ", ".join([a.str_short() for a in wanted])
+def differing(out, have, expected, several):
+    """What is wrong with results of types ``have`` where ``expected`` are due; None if nothing."""
+    shown = ", ".join([a.str_short() for a in expected])
     if have is None:
-        kind = f"a list of {len(wanted)} arrays" if several else "one array"
+        kind = f"a list of {len(expected)} arrays" if several else "one array"
         return f"returned {described(out)}, and the shape rule says {kind}: {shown}"
-    if [(a.shape, a.dtype) for a in have] != [(a.shape, a.dtype) for a in wanted]:
+    if [(a.shape, a.dtype) for a in have] != [(a.shape, a.dtype) for a in expected]:
         return f"returned {', '.join([a.str_short() for a in have])}, and the shape rule says {shown}"
     return None
 
