@@ -83,6 +83,14 @@ class Pass:
     default: bool = True
     bodies: bool = True
 
+    def apply(self, jaxpr, context="cpu"):
+        """What the pass makes of a program and, where it sees bodies, of the programs that it carries.
+
+        Args:
+          context: a ``PassContext``, or the name of a platform where that is all there is to say.
+        """
+        return whole_run(self, jaxpr, PassContext(context) if type(context) is str else context)
+
 
 DEAD_CODE = Pass(
     "dead-code", lambda jaxpr, context: eliminate_dead_code(jaxpr), doc="drop what no output needs"

@@ -149,8 +149,17 @@ def check_kinds(row, seed=0):
     """The primitive obeys the laws of the kinds that it declares, by sampling."""
     for kind in row.primitive.kinds:
         law = kinds.KIND_LAWS.get(kind)
-        if law is not None and kind not in row.apart:
+        if law is None or kind in row.apart:
+            continue
+        try:
             law(row, seed)
+        except LawError:
+            raise
+        except Exception as error:  # such as a reduction of two operands
+            raise LawError(
+                f"{row.name} declares the kind {kind!r}, and trying its law raised "
+                f"{type(error).__name__}: {error}"
+            ) from error
 
 
 def tolerance(dtype, out):

@@ -4,17 +4,19 @@ Each returns nothing and raises ``LawError``, an ``AssertionError``, that says w
 what: call them from your tests.
 """
 
+import functools
+
 import numpy as np
 
 import rabbet
-from rabbet import config, dtypes, tree
+from rabbet import config, dtypes
 from rabbet.extend.transform import RuleTable, all_tables
 from rabbet.testing import checks, closure, driver
 from rabbet.testing.draws import device_array
 from rabbet.testing.laws import LawError
-from rabbet.testing.programs import PROGRAMS
 from rabbet.testing.rows import core_families
 from rabbet.testing.table import typeof_dtype
+from rabbet.testing.transformations import check_transformation
 
 STANDARD = ("lower", "jvp", "transpose", "batch")
 # The laws of a row that try the rules of a standard table.
@@ -23,6 +25,20 @@ LAWS_OF = {
 }  # fmt: skip
 
 
+def with_checks(check_it):
+    """A check that runs with ``config.enable_checks``: what rules return is looked at where they return it,
+    and every program is checked.
+    """
+
+    @functools.wraps(check_it)
+    def checked(*args, **kwargs):
+        with config.override(enable_checks=True):
+            return check_it(*args, **kwargs)
+
+    return checked
+
+
+@with_checks
 def check_primitive(row, system=driver.CORE):
     """A primitive obeys every law, in every dtype of its row, under every standard transformation.
 
@@ -39,16 +55,23 @@ def check_primitive(row, system=driver.CORE):
     for name in STANDARD:
         if name != "transpose" and closure.accidents(tables[name], [row.primitive]):
             raise LawError(f"{row.primitive.name!r} has no {name!r} rule, by hand, kind or decomposition")
+    inexact = [name for name in row.known_dtypes() if dtypes.kind(name) in "fc"]
+    if row.orders is None and inexact and row.inputs:
+        raise LawError(
+            f"the row of {row.name!r} does not say how many derivatives to check: orders=2 for a smooth one, "
+            "0 if it has none"
+        )
     checks.check_dtypes(row)
     if row.extremes:
         checks.check_extremes(row)
+    checks.check_kinds(row)
     checks.check_laws(row, ["batching", "nested", "compiled"] if row.inputs else ["compiled"], system)
     laws = ["forward", "reverse", "second_order"][: row.orders + 1 if row.orders else 0]
     for dtype in row.smooth_dtypes():
         checks.check_laws(row, [*laws, "nested_derivatives"], system, dtype)
-    checks.check_kinds(row)
 
 
+@with_checks
 def check_rules(rules, rows, system=driver.CORE):
     """Every rule of a ``RuleTable`` or ``RuleSet`` is the one that a lookup finds, and is right where the
     table is a standard one.
@@ -80,62 +103,7 @@ def check_rules(rules, rows, system=driver.CORE):
                 checks.check_law(row, law, system, dtype)
 
 
-def check_transformation(transform, payload, programs=PROGRAMS, system=None, tolerance=1e-5):
-    """A transformation goes through control flow as through straight lines, and composes with ``jit``,
-    ``vmap`` on both sides.
-
-    Args:
-      transform: ``transform(fn)`` takes payloads and returns a payload, for ``fn`` from one array to one.
-      payload: ``payload(x)`` represents a NumPy array as a payload, a pytree of arrays.
-      programs: what to try, ``rabbet.testing.programs.Program`` values; leave out those with operations
-        that the transformation does not know.
-      system: where ``jit`` and ``vmap`` come from; by default the installed plugins.
-      tolerance: relative, in float32.
-
-    Raises:
-      LawError: names the program and the law.
-    """
-    system = system or driver.plugins()
-    points = [np.array(v, np.float32) for v in ([0.5, 1.25, -0.75], [1.5, 0.25, 2.0])]
-    payloads = [tree.map(device_array, payload(x)) for x in points]
-    stacked = tree.map(lambda *leaves: device_array(np.stack([np.asarray(v) for v in leaves])), *payloads)
-
-    def agree(name, law, got, wanted):
-        if tree.structure(got) != tree.structure(wanted):
-            shown = f"{tree.structure(got)}, wanted {tree.structure(wanted)}"
-            raise LawError(f"{name}: {law}: the payload's structure is {shown}")
-        for a, b in zip(tree.leaves(got), tree.leaves(wanted), strict=True):
-            checks.compare(f"{name}: {law}", a, b, tolerance)
-
-    for program in programs:
-        if not all(hasattr(rabbet, name) for name in program.needs):
-            continue
-        name, run = program.name, transform(program.fn)
-        outs = [run(p) for p in payloads]
-        agree(name, "as written out", outs[0], transform(program.plain)(payloads[0]))
-        agree(name, "compiled", _flat(system.jit, run, payloads[0]), outs[0])
-        wanted = tree.map(lambda *leaves: np.stack([np.asarray(v) for v in leaves]), *outs)
-        agree(name, "a batch of payloads", _flat(_mapped(system), run, stacked), wanted)
-
-
-def _mapped(system):
-    return lambda fn: lambda *leaves: system.vmap(fn, (0,) * len(leaves))(*leaves)
-
-
-def _flat(transformed, run, payload):
-    """Apply a transformation of functions of flat arrays to a function of payloads."""
-    leaves, treedef = tree.flatten(payload)
-    out_tree = None
-
-    def flat(*leaves):
-        nonlocal out_tree
-        outs, out_tree = tree.flatten(run(tree.unflatten(treedef, leaves)))
-        return tuple(outs)
-
-    outs = transformed(flat)(*leaves)
-    return tree.unflatten(out_tree, outs)
-
-
+@with_checks
 def check_backend(platform, rows):
     """A backend stores every dtype without changing a bit, and computes the rows as NumPy does.
 
@@ -169,6 +137,7 @@ def _bits(rng, dtype, shape):
     return np.asarray(rng.integers(0, 2 if np.dtype(dtype).kind == "b" else 8, shape)).astype(dtype)
 
 
+@with_checks
 def check_dtype(dtype, rows=None, *, apart=()):
     """A dtype is found by every spelling, has a place in promotion, survives storage, has the limits that it
     says, and computes.
