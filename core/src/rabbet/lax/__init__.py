@@ -31,7 +31,8 @@ from rabbet.lax.contractions import (
     dot_general,
 )  # fmt: skip
 from rabbet.lax.composite import composite
-from rabbet.lax.control import cond, fori_loop, scan, switch, while_loop
+from rabbet.lax.branching import cond, switch
+from rabbet.lax.loops import fori_loop, scan, while_loop
 from rabbet.lax.applying import scatter_apply
 from rabbet.lax.convolution import (
     ConvDimensionNumbers, ConvGeneralDilatedDimensionNumbers, conv, conv_dimension_numbers,

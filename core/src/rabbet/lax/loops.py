@@ -1,7 +1,6 @@
-"""Control flow inside programs: cond, switch, while_loop, fori_loop, scan."""
+"""Loops inside programs: while_loop, fori_loop, scan."""
 
 import operator
-from typing import Any
 
 import numpy as np
 
@@ -9,192 +8,18 @@ from rabbet import dtypes, tree
 from rabbet.config import config
 from rabbet.errors import ConcretizationTypeError
 from rabbet.lax import shapes
+from rabbet.lax.staged import Body, convert_output, flat_operands, scalar_type
 from rabbet.lax.values import convert_element_type
 from rabbet.messages.source_positions import describe_function, named_like
-from rabbet.primitives import branches as _branches
 from rabbet.primitives import logic, loops
-from rabbet.program import python_scalars
-from rabbet.program.jaxpr import consts_as_inputs, evaluate
+from rabbet.program.avals import ShapeDtypeStruct
 from rabbet.runtime.values import array_or_tracer
+from rabbet.trace.cells import Cell, Threading
 from rabbet.trace.interpreter import is_tracer, typeof
-from rabbet.trace.staging import stage
 from rabbet.tree import keystr
 
-NOT_GIVEN = object()
 
-
-class Body:
-    """A function of pytrees staged for given types: its program, what it captured, the structure of its
-    result.
-
-    Example:
-      >>> from rabbet.extend.bodies import Body
-      >>> leaves, in_tree = rb.tree.flatten((1.0,))
-      >>> body = Body(lambda x: {"twice": x * 2.0}, in_tree, [rb.typeof(x) for x in leaves])
-      >>> [eqn.primitive for eqn in body.program.equations], body.named_out(0)
-      ([mul], "the output['twice']")
-    """
-
-    def __init__(self, fun, in_tree, avals):
-        self.fun = fun
-        self.out_tree: Any = None
-
-        def flat(*leaves):
-            result = fun(*tree.unflatten(in_tree, list(leaves)))
-            outs, self.out_tree = tree.flatten(result)
-            return [array_or_tracer(x) for x in outs]
-
-        closed = stage(named_like(flat, fun), avals, getattr(fun, "__name__", "body"))
-        self.program, self.consts = consts_as_inputs(closed), list(closed.consts)
-        self.out_avals = self.program.out_avals
-
-    def named_out(self, i):
-        """How output leaf number ``i`` is called in a message."""
-        places = tree.unflatten(self.out_tree, list(range(self.out_tree.num_leaves)))
-        path, _ = tree.leaves_with_path(places)[i]
-        return f"the output{keystr(path)}"
-
-
-def _flat(values):
-    leaves, treedef = tree.flatten(values)
-    # Python numbers stay: in a program they are literals, whose value the compiler knows.
-    return [x if python_scalars.is_python_scalar(x) else array_or_tracer(x) for x in leaves], treedef
-
-
-def _scalar(who, value, kinds, wanted):
-    """The type of ``value``, or an error unless it is a scalar of one of the dtype kinds."""
-    try:
-        aval = typeof(value)
-    except TypeError:
-        raise TypeError(f"{who} must be {wanted}, got {type(value).__name__} {value!r:.60}") from None
-    if aval.shape or dtypes.kind(aval.dtype) not in kinds:
-        raise TypeError(f"{who} must be {wanted}, got {aval.str_short()}")
-    return aval
-
-
-def _same_outputs(what, first, other):
-    """Refuse branches that return different structures, shapes or dtypes."""
-    if first.out_tree != other.out_tree:
-        raise TypeError(
-            f"{what}: all branches must return the same structure; {describe_function(first.fun)} "
-            f"returns {first.out_tree}, "
-            f"{describe_function(other.fun)} returns {other.out_tree}"
-        )
-    for i, (a, b) in enumerate(zip(first.out_avals, other.out_avals, strict=True)):
-        if (a.shape, a.dtype) != (b.shape, b.dtype):
-            repair = f"convert one of them with .astype('{a.dtype}')" if a.shape == b.shape else (
-                "bring them to one shape, as with rabbet.numpy.broadcast_to"
-            )  # fmt: skip
-            raise TypeError(
-                f"{what}: all branches must return the same types; {first.named_out(i)} is "
-                f"{a.str_short()} in "
-                f"{describe_function(first.fun)} and {b.str_short()} in {describe_function(other.fun)}"
-                f"\n  to fix: {repair}"
-            )
-
-
-def _joined_weak_types(bodies):
-    """Promote weakly typed outputs that another branch returns with a strong type."""
-    for i in range(len(bodies[0].out_avals)):
-        avals = [b.out_avals[i] for b in bodies]
-        if len({(a.shape, a.dtype) for a in avals}) == 1 or not any(a.weak_type for a in avals):
-            continue
-        dtype, _ = dtypes.promote(*avals)
-        for b, a in zip(bodies, avals, strict=True):
-            if a.weak_type and a.dtype != dtype:
-                _convert_output(b, i, dtype)
-
-
-def _convert_output(body, i, dtype):
-    program = body.program
-
-    def converted(*args):
-        outs = evaluate(program, args)
-        outs[i] = convert_element_type(outs[i], dtype)
-        return outs
-
-    body.program = stage(converted, program.in_avals, program.name).jaxpr
-    body.out_avals = body.program.out_avals
-
-
-def switch(index, branches, *operands, operand=NOT_GIVEN):
-    """Run one of several functions, chosen by an integer.
-
-    Args:
-      index: an integer scalar, clamped to the branches there are.
-      branches: a sequence of functions of ``operands`` that return pytrees of one structure and the same
-        types.
-      operands: pytrees of arrays.
-      operand: one more operand, by name, which may be None.
-
-    Returns:
-      what the chosen function returns.
-
-    Raises:
-      TypeError: if the branches' results differ; the message names the leaf.
-    """
-    if operand is not NOT_GIVEN:
-        operands = (*operands, operand)
-    branches = list(branches)
-    if not branches:
-        raise ValueError("switch needs at least one branch")
-    _scalar("switch: the index", index, "iu", "an integer scalar")
-    if len(branches) == 1:
-        return branches[0](*operands)
-    if not is_tracer(index) and (config.disable_jit):
-        return branches[min(max(int(index), 0), len(branches) - 1)](*operands)
-    index = logic.clamp(np.int32(0), convert_element_type(index, np.int32), np.int32(len(branches) - 1))
-    return branch("switch", index, branches, operands)
-
-
-def branch(what, index, functions, operands, last_first=False):
-    """The function number ``index`` (an int32 scalar in range, or a boolean for two) of several, on
-    ``operands``; ``what`` for messages, in which the last function comes first where the user wrote it so.
-    """
-    leaves, in_tree = _flat(operands)
-    avals = [typeof(x) for x in leaves]
-    made = [Body(f, in_tree, avals) for f in functions]
-    if len({b.out_tree for b in made}) == 1:
-        _joined_weak_types(made)
-    in_order = made[::-1] if last_first else made
-    for other in in_order[1:]:
-        _same_outputs(what, in_order[0], other)
-    programs = _branches.share_consts([b.program for b in made], [len(b.consts) for b in made])
-    consts = [c for b in made for c in b.consts]
-    outs = _branches.cond(index, *consts, *leaves, branches=tuple(programs))
-    return tree.unflatten(made[0].out_tree, outs)
-
-
-def cond(pred, true_fun, false_fun, *operands, operand=NOT_GIVEN):
-    """Run ``true_fun(*operands)`` or ``false_fun(*operands)``.
-
-    Args:
-      pred: a boolean (or integer) scalar.
-      true_fun, false_fun: functions of ``operands`` that return pytrees of one structure and the same types.
-      operands: pytrees of arrays.
-      operand: one more operand, by name, which may be None.
-
-    Returns:
-      what the chosen function returns.
-
-    Raises:
-      TypeError: if ``pred`` is not a scalar, or the results differ; the message names the leaf.
-    """
-    if operand is not NOT_GIVEN:
-        operands = (*operands, operand)
-    if not callable(true_fun) or not callable(false_fun):
-        raise TypeError(
-            "cond takes a predicate and two functions: cond(pred, true_fun, false_fun, *operands)"
-        )
-    aval = _scalar("cond: the predicate", pred, "biuf", "a boolean scalar")
-    if config.disable_jit and not is_tracer(pred):
-        return (true_fun if pred else false_fun)(*operands)
-    if dtypes.kind(aval.dtype) != "b":
-        pred = logic.ne(pred, 0)
-    return branch("cond", pred, [false_fun, true_fun], operands, last_first=True)
-
-
-def stage_loop_body(what, fun, init, in_tree, extra=()):
+def stage_loop_body(what, fun, init, in_tree, extra=(), takes_cells=False):
     """The body staged for its carry, whose weak types give way to what the body returns; (body, carry
     leaves).
 
@@ -207,7 +32,7 @@ def stage_loop_body(what, fun, init, in_tree, extra=()):
     """
     leaves = list(init)
     while True:
-        body = Body(fun, in_tree, [*[typeof(x) for x in leaves], *extra])
+        body = Body(fun, in_tree, [*[typeof(x) for x in leaves], *extra], takes_cells)
         changed = False
         for i, (x, out) in enumerate(zip(leaves, body.out_avals[: len(leaves)], strict=False)):
             aval = typeof(x)
@@ -264,7 +89,7 @@ def convert_weak_outputs(body, leaves, count):
         if out.weak_type and out.dtype != aval.dtype and out.shape == aval.shape:
             promoted, _ = dtypes.promote(out, aval)
             if promoted == aval.dtype:
-                _convert_output(body, i, aval.dtype)
+                convert_output(body, i, aval.dtype)
 
 
 def while_loop(cond_fun, body_fun, init_val):
@@ -294,18 +119,30 @@ def repeat(what, cond_fun, body_fun, init_val):
             if not more:
                 return init_val
             init_val = body_fun(init_val)
-    init, treedef = _flat(init_val)
+    init, treedef = flat_operands(init_val)
     in_tree = tree.structure((tree.unflatten(treedef, [0] * len(init)),))
-    body, leaves = stage_loop_body(what, body_fun, init, in_tree)
+    body, leaves = stage_loop_body(what, body_fun, init, in_tree, takes_cells=True)
     convert_weak_outputs(body, leaves, len(leaves))
     _check_carry(what, body_fun, body, treedef, leaves, body.out_tree)
     avals = [typeof(x) for x in leaves]
-    test = Body(cond_fun, in_tree, avals)
+    test = Body(cond_fun, in_tree, avals, takes_cells=True)
     if len(test.out_avals) != 1 or test.out_avals[0].shape or dtypes.kind(test.out_avals[0].dtype) != "b":
         shown = ", ".join(a.str_short() for a in test.out_avals)
         raise TypeError(
             f"while_loop: {describe_function(cond_fun)} must return one boolean scalar, it returns {shown}"
         )
+    threading = Threading(body.touched, test.touched)
+    if threading:
+        if any(t.written for t in test.touched):
+            raise TypeError(f"while_loop: {describe_function(cond_fun)} writes to a Ref; only the body may")
+        contents, val = repeat(
+            what,
+            named_like(lambda state: threading.run(state[0], cond_fun, state[1])[0], cond_fun),
+            named_like(lambda state: threading.run(state[0], body_fun, state[1])[::-1], body_fun),
+            (threading.enter(), init_val),
+        )
+        threading.leave(contents)
+        return val
     outs = loops.while_(
         *test.consts, *body.consts, *leaves, cond_jaxpr=test.program, body_jaxpr=body.program,
         cond_consts=len(test.consts), body_consts=len(body.consts),
@@ -345,8 +182,10 @@ def named_scan(what, f, init, xs=None, length=None, reverse=False, unroll=1, adv
     """
     if int(unroll) < 0:
         raise ValueError(f"{what} of {describe_function(f)}: unroll must not be negative, got {unroll}")
-    init_leaves, init_tree = _flat(init)
-    x_leaves, x_tree = _flat(xs)
+    init_leaves, init_tree = flat_operands(init)
+    if any(isinstance(x, Cell) for x in tree.leaves(xs)):
+        f, xs, length = _over_cells(f, xs, length, what)
+    x_leaves, x_tree = flat_operands(xs)
     n = number_of_steps(f, x_leaves, x_tree, length, what, advice)
     if config.disable_jit:
         return _scan_in_python(f, init, xs, n, reverse)
@@ -354,15 +193,42 @@ def named_scan(what, f, init, xs=None, length=None, reverse=False, unroll=1, adv
         (tree.unflatten(init_tree, [0] * len(init_leaves)), tree.unflatten(x_tree, [0] * len(x_leaves)))
     )
     slices = [typeof(x).update(shape=typeof(x).shape[1:]) for x in x_leaves]
-    body, leaves = stage_loop_body(what, f, init_leaves, in_tree, slices)
+    body, leaves = stage_loop_body(what, f, init_leaves, in_tree, slices, takes_cells=True)
     parts = _pair(f, body.out_tree)
     convert_weak_outputs(body, leaves, len(leaves))
     _check_carry(what, f, body, init_tree, leaves, parts[0])
+    threading = Threading(body.touched)
+    if threading:
+
+        def threaded(carry, x):
+            (after, y), contents = threading.run(carry[0], f, carry[1], x)
+            return (contents, after), y
+
+        start = threading.enter(), init
+        (contents, last), ys = named_scan(what, named_like(threaded, f), start, xs, n, reverse, unroll)
+        threading.leave(contents)
+        return last, ys
     outs = loops.scan(
         *body.consts, *leaves, *x_leaves, jaxpr=body.program, length=n, reverse=bool(reverse),
         consts=len(body.consts), carry=len(leaves), unroll=n if unroll is True else max(int(unroll), 1),
     )  # fmt: skip
     return tree.unflatten(init_tree, outs[: len(leaves)]), tree.unflatten(parts[1], outs[len(leaves) :])
+
+
+def _over_cells(f, xs, length, what):
+    """The loop over slices of cells as one over their numbers: the function, arrays to scan, and length."""
+    leaves, x_tree = tree.flatten(xs)
+    like = [ShapeDtypeStruct(x.type.shape, x.type.dtype) if isinstance(x, Cell) else x for x in leaves]
+    n = number_of_steps(f, like, x_tree, length, what)
+
+    def of_numbers(carry, numbered):
+        i, arrays = numbered
+        mine = iter(arrays)
+        slices = [x.slices(i) if isinstance(x, Cell) else next(mine) for x in leaves]
+        return f(carry, tree.unflatten(x_tree, slices))
+
+    arrays = [x for x in leaves if not isinstance(x, Cell)]
+    return named_like(of_numbers, f), (np.arange(n, dtype=np.int32), arrays), n
 
 
 def _pair(f, out_tree):
@@ -433,7 +299,7 @@ def fori_loop(lower, upper, body_fun, init_val, *, unroll=None):
       the last value.
     """
     for name, bound in (("lower", lower), ("upper", upper)):
-        _scalar(f"fori_loop: {name}", bound, "iu", "an integer scalar")
+        scalar_type(f"fori_loop: {name}", bound, "iu", "an integer scalar")
     dtype = dtypes.promote_types(typeof(lower).dtype, typeof(upper).dtype)
     if not is_tracer(lower) and not is_tracer(upper):
 
@@ -455,4 +321,4 @@ def fori_loop(lower, upper, body_fun, init_val, *, unroll=None):
     return repeat("fori_loop", lambda state: logic.lt(*state[:2]), step, (start, stop, init_val))[2]
 
 
-__all__ = ["cond", "fori_loop", "scan", "switch", "while_loop"]
+__all__ = ["fori_loop", "scan", "while_loop"]
