@@ -19,8 +19,8 @@ class Setting:
     a traced program means, so it is part of the key under which compiled programs are kept. ``env``
     defaults to ``RABBET_<NAME>``. ``jax``: JAX has a setting of this name that takes the same values, so
     ``JAX_<NAME>`` is read where ``RABBET_<NAME>`` is not set. An ``inert`` one is accepted and changes
-    nothing. ``lenient``: a bad value in the environment is a warning and not an error. ``context``: ``rb.<name>``
-    is a context manager too, of a setting of core.
+    nothing. ``lenient``: a bad value in the environment is a warning and not an error. ``context``: it is one
+    of core's, and ``rb.<name>`` is a context manager.
 
     Example:
       >>> from rabbet.extend.backend import Setting
