@@ -63,6 +63,8 @@ INVALID = {
     ("rabbet.custom_rules", "jvp"): ("no function", "cannot be called as make"),
     ("rabbet.dtypes", "posit8"): ("posit8", "names a str, 'posit8', and must name a DTypeSpec"),
     ("rabbet.backends", "toaster"): (object, "must name a Backend"),
+    ("rabbet.settings", "mine"): ([3], "names 3 among its settings.*a list of rabbet.extend.backend.Setting"),
+    ("rabbet.settings", "one"): ("loud", "names 'loud' among its settings"),
     ("rabbet.hooks", "nothing"): (types.ModuleType("empty"), "no function marked with @rabbet.extend.hooks"),
     ("rabbet.hooks", "misspelt"): (misspelt(), "no hook .*did you mean 'compile_finished'"),
     ("rabbet.api", "nothing"): (None, "must name a function, a class or a module"),
