@@ -29,6 +29,7 @@ PROVIDED = {
     "random": "rabbet-random",
     "lax.linalg": "rabbet-linalg",
     "lax.lgamma": "rabbet-special",
+    "lax.associative_scan": "rabbet-algorithms",
     "lax.rng_bit_generator": "rabbet-random",
     "scipy": "rabbet-scipy",
     "debug": "rabbet-callbacks",
