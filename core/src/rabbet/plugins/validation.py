@@ -151,6 +151,23 @@ def check_settings(name, loaded):
     return None
 
 
+def check_command(name, loaded):
+    """A subcommand: a module, or another object, with its help and two functions."""
+    needed = "HELP", "add_arguments", "run"
+    lacks = [one for one in needed if not hasattr(loaded, one)]
+    if (
+        lacks
+        or not isinstance(loaded.HELP, str)
+        or not callable(loaded.add_arguments)
+        or not callable(loaded.run)
+    ):
+        return (
+            f"{_shortened(loaded)} is no command{': it lacks ' + ', '.join(lacks) if lacks else ''}\n"
+            "  to fix: give it HELP, a text, add_arguments(parser) and run(args), which returns the exit status"
+        )
+    return None
+
+
 CHECKS = {
     "rabbet.api": check_api,
     "rabbet.backends": check_backend,
@@ -159,6 +176,7 @@ CHECKS = {
     "rabbet.custom_rules": check_rule_maker,
     "rabbet.passes": check_pass,
     "rabbet.settings": check_settings,
+    "rabbet.commands": check_command,
     "rabbet.hooks": check_hooks,
 }
 
