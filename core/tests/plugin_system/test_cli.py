@@ -213,11 +213,8 @@ def test_errors_of_ours_are_one_message_and_status_one(capsys, monkeypatch):
 
 def test_commands_of_packages(capsys, monkeypatch):
     made = types.ModuleType("rabbet_fake_toast")
-    made.HELP, made.add_arguments, made.run = (
-        "make toast",
-        lambda parser: None,
-        lambda args: print("toast") or 3,
-    )
+    made.HELP, made.add_arguments = "make toast", lambda parser: None
+    made.run = lambda args: print("toast") or 3
     monkeypatch.setitem(sys.modules, made.__name__, made)
     broken = types.ModuleType("rabbet_fake_burnt")
     monkeypatch.setitem(sys.modules, broken.__name__, broken)

@@ -153,17 +153,12 @@ def check_settings(name, loaded):
 
 def check_command(name, loaded):
     """A subcommand: a module, or another object, with its help and two functions."""
-    needed = "HELP", "add_arguments", "run"
-    lacks = [one for one in needed if not hasattr(loaded, one)]
-    if (
-        lacks
-        or not isinstance(loaded.HELP, str)
-        or not callable(loaded.add_arguments)
-        or not callable(loaded.run)
-    ):
+    functions = [name for name in ("add_arguments", "run") if not callable(getattr(loaded, name, None))]
+    lacks = functions if isinstance(getattr(loaded, "HELP", None), str) else ["HELP", *functions]
+    if lacks:
         return (
-            f"{_shortened(loaded)} is no command{': it lacks ' + ', '.join(lacks) if lacks else ''}\n"
-            "  to fix: give it HELP, a text, add_arguments(parser) and run(args), which returns the exit status"
+            f"{_shortened(loaded)} is no command: it lacks {', '.join(lacks)}\n"
+            "  to fix: give it HELP, a text, add_arguments(parser), and run(args) -> exit status"
         )
     return None
 
