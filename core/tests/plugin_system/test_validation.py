@@ -65,6 +65,7 @@ INVALID = {
     ("rabbet.backends", "toaster"): (object, "must name a Backend"),
     ("rabbet.settings", "mine"): ([3], "names 3 among its settings.*a list of rabbet.extend.backend.Setting"),
     ("rabbet.settings", "one"): ("loud", "names 'loud' among its settings"),
+    ("rabbet.commands", "toast"): (types.ModuleType("toast"), "it lacks HELP, add_arguments, run"),
     ("rabbet.hooks", "nothing"): (types.ModuleType("empty"), "no function marked with @rabbet.extend.hooks"),
     ("rabbet.hooks", "misspelt"): (misspelt(), "no hook .*did you mean 'compile_finished'"),
     ("rabbet.api", "nothing"): (None, "must name a function, a class or a module"),

@@ -151,6 +151,18 @@ def check_settings(name, loaded):
     return None
 
 
+def check_command(name, loaded):
+    """A subcommand: a module, or another object, with its help and two functions."""
+    functions = [name for name in ("add_arguments", "run") if not callable(getattr(loaded, name, None))]
+    lacks = functions if isinstance(getattr(loaded, "HELP", None), str) else ["HELP", *functions]
+    if lacks:
+        return (
+            f"{_shortened(loaded)} is no command: it lacks {', '.join(lacks)}\n"
+            "  to fix: give it HELP, a text, add_arguments(parser), and run(args) -> exit status"
+        )
+    return None
+
+
 CHECKS = {
     "rabbet.api": check_api,
     "rabbet.backends": check_backend,
@@ -159,6 +171,7 @@ CHECKS = {
     "rabbet.custom_rules": check_rule_maker,
     "rabbet.passes": check_pass,
     "rabbet.settings": check_settings,
+    "rabbet.commands": check_command,
     "rabbet.hooks": check_hooks,
 }
 
