@@ -29,7 +29,7 @@ class Gain(NamedTuple):
     programs: int
 
 
-UNARY = (
+UNARY: tuple = (
     lax.sin,
     lax.tanh,
     lax.neg,
@@ -38,7 +38,7 @@ UNARY = (
     lambda x: lax.mul(x, 1.0),
     lambda x: lax.neg(lax.neg(x)),
 )
-BINARY = (lax.add, lax.sub, lax.mul, lax.max)
+BINARY: tuple = (lax.add, lax.sub, lax.mul, lax.max)
 
 
 def random_program(seed, size=8, depth=2):
@@ -73,8 +73,8 @@ def plain(rng, made, depth):
     if rng.random() < 0.5:
         f, back = UNARY[rng.integers(len(UNARY))], int(rng.integers(1, 4))
         return lambda values: f(lax.tanh(values[-min(back, len(values))]))
-    f, i, j = BINARY[rng.integers(len(BINARY))], int(rng.integers(1, 5)), int(rng.integers(1, 5))
-    return lambda values: f(values[-min(i, len(values))], values[-min(j, len(values))])
+    combine, i, j = BINARY[rng.integers(len(BINARY))], int(rng.integers(1, 5)), int(rng.integers(1, 5))
+    return lambda values: combine(values[-min(i, len(values))], values[-min(j, len(values))])
 
 
 def nested(rng, made, depth):
