@@ -72,6 +72,8 @@ def jit(
       >>> @rb.jit
       ... def step(w, x):
       ...     return w - 0.1 * x
+      >>> step(rnp.ones(2), rnp.array([0.0, 10.0]))
+      Array([1., 0.], dtype=float32)
     """
     if fun is None:
         options = {name: value for name, value in locals().items() if name != "fun"}
@@ -329,5 +331,9 @@ def eval_shape(fun, *args, **kwargs):
 
     Returns:
       a pytree of ``ShapeDtypeStruct``.
+
+    Example:
+      >>> rb.eval_shape(lambda x: x @ x.T, rb.ShapeDtypeStruct((1000, 10), "float32"))
+      ShapeDtypeStruct(shape=(1000, 1000), dtype=float32)
     """
     return (fun if hasattr(fun, "jitted") else jit(fun)).eval_shape(*args, **kwargs)

@@ -19,7 +19,10 @@ def packed(compiled):
             f"{type(compiled).__name__}"
         )
     if compiled.program.cells or compiled.signature.cells:
-        raise ValueError(f"{compiled.fun_name!r} reads or writes references, which bytes cannot hold")
+        raise ValueError(
+            f"serialize of {compiled.fun_name}: it reads or writes references (rabbet.ref), which belong to "
+            "this process; take their contents as arguments and return the new ones"
+        )
     consts = [np.asarray(c) for c in compiled.program.closed.consts]
     names = [compiled.signature.name_of(i) for i in range(len(compiled.avals))]
     static = bool(compiled.signature.static_args or compiled.signature.static_kwargs)
@@ -38,9 +41,8 @@ def unpacked(
     loaded = unpack_executable(executable, device)
     fun = SimpleNamespace(__name__=name)
     signature = SimpleNamespace(
-        treedef=in_tree, static_args=static, static_kwargs=(), cells=(),
-        name_of=lambda index: names[index],
-    )  # fmt: skip
+        treedef=in_tree, static_args=static, static_kwargs=(), cells=(), name_of=lambda index: names[index]
+    )
     closed = ClosedJaxpr(SimpleNamespace(out_avals=out_avals), [to_array(c, dtype=c.dtype) for c in consts])
     program = SimpleNamespace(closed=closed, out_tree=out_tree, name=name, cells=())
     jitted = SimpleNamespace(fun=fun, options=None, device=loaded.device)
