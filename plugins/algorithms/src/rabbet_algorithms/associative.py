@@ -31,7 +31,7 @@ def associative_scan(fn, elems, reverse=False, axis=0):
 
     Example:
       >>> lax.associative_scan(lax.mul, rnp.array([2.0, 3.0, 4.0]))
-      [ 2.  6. 24.]
+      Array([ 2.,  6., 24.], dtype=float32)
     """
     if not callable(fn):
         raise TypeError(f"associative_scan takes a function of two arguments, got {type(fn).__name__}")
