@@ -36,7 +36,7 @@ MODULE_OF = {
     "rabbet-jet": "rabbet.experimental.jet", "rabbet-checkify": "rabbet.experimental.checkify",
     "rabbet-profiler": "rabbet.profiler", "rabbet-ffi": "rabbet.ffi", "rabbet-test-util": "rabbet.test_util",
     "rabbet-ode": "rabbet.experimental.ode", "rabbet-callbacks": "rabbet.debug",
-    "rabbet-jax-names": "rabbet.flatten_util",
+    "rabbet-jax-names": "rabbet.flatten_util", "rabbet-jax-compat": "rabbet_jax",
 }  # fmt: skip
 
 
