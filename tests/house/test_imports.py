@@ -37,7 +37,7 @@ MODULE_OF = {
     "rabbet-float8": "rabbet.experimental.float8", "rabbet-int4": "rabbet.experimental.int4",
     "rabbet-profiler": "rabbet.profiler", "rabbet-ffi": "rabbet.ffi", "rabbet-test-util": "rabbet.test_util",
     "rabbet-ode": "rabbet.experimental.ode", "rabbet-callbacks": "rabbet.debug",
-    "rabbet-jax-names": "rabbet.flatten_util",
+    "rabbet-jax-names": "rabbet.flatten_util", "rabbet-jax-compat": "rabbet_jax",
 }  # fmt: skip
 
 

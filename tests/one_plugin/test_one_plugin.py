@@ -159,6 +159,13 @@ def test_progress_is_silent_where_there_is_no_terminal(capfd):
     assert capfd.readouterr().err == ""
 
 
+@only("jax_compat")
+def test_jax_compat():
+    import rabbet_jax
+
+    assert not rabbet_jax.installed() and rabbet_jax.report() == []
+
+
 @only("checkify")
 def test_checkify():
     from rabbet.experimental import checkify

@@ -62,5 +62,21 @@ def test_messages(key, init):
         init.variance_scaling(1.0, "fan", "normal")
     with pytest.raises(TypeError, match="real floating numbers, got the dtype int32"):
         init.normal()(key, (3,), "int32")
-    with pytest.raises(AttributeError, match="QR decomposition"):
-        _ = init.orthogonal
+    with pytest.raises(ValueError, match="two dimensions or more"):
+        init.orthogonal()(key, (3,))
+    with pytest.raises(ValueError, match="3 to 5 dimensions"):
+        init.delta_orthogonal()(key, (3, 3))
+    with pytest.raises(ValueError, match="at least as many outputs as inputs"):
+        init.delta_orthogonal()(key, (3, 3, 2))
+
+
+def test_orthogonal(key, init):
+    for shape, axis in (((3, 5), -1), ((5, 3), -1), ((2, 3, 4), 0), ((2, 2, 3), 1)):
+        drawn = np.moveaxis(init.orthogonal(2.0, axis)(key, shape), axis, -1)
+        matrix = drawn.reshape(-1, shape[axis])
+        matrix = matrix if matrix.shape[0] >= matrix.shape[1] else matrix.T
+        np.testing.assert_allclose(matrix.T @ matrix, 4 * np.eye(matrix.shape[1]), atol=1e-5)
+    kernel = np.array(init.delta_orthogonal()(key, (3, 3, 2, 4)))
+    np.testing.assert_allclose(kernel[1, 1] @ kernel[1, 1].T, np.eye(2), atol=1e-5)
+    kernel[1, 1] = 0
+    assert not kernel.any()

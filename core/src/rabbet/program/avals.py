@@ -106,6 +106,16 @@ class ShapedArray:
         """The same aval without a weak type."""
         return ShapedArray(self.shape, self.dtype) if self.weak_type else self
 
+    strip_weak_type = strong
+
+    def to_tangent_aval(self):
+        """The aval of a tangent: the same for floating and complex dtypes, float0 for all others."""
+        if dtypes.issubdtype(self.dtype, dtypes.inexact):
+            return self.strong()
+        return ShapedArray(self.shape, dtypes.float0)
+
+    sharding = property(lambda self: None, doc="None: no axis of a mesh is part of the type.")
+
     def str_short(self):
         """The field's short form, ``f32[2,3]``; a weak type ends in a star there where it is asked for by
         ``repr``.

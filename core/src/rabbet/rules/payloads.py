@@ -7,8 +7,7 @@ leaves, and a batch axis is part of the tree's structure, not one of its leaves.
 import functools
 from typing import Any, NamedTuple
 
-from rabbet import dtypes, tree
-from rabbet.program.avals import ShapedArray
+from rabbet import tree
 
 
 class Zero:
@@ -117,9 +116,7 @@ def tangent_aval(aval):
       >>> tangent_aval(rb.typeof(True)).dtype == rb.dtypes.float0
       True
     """
-    if dtypes.issubdtype(aval.dtype, dtypes.inexact):
-        return aval.strong()
-    return ShapedArray(aval.shape, dtypes.float0)
+    return aval.to_tangent_aval()
 
 
 def zero_tangent(aval):

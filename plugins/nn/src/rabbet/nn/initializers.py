@@ -221,9 +221,82 @@ he_normal = kaiming_normal = scaled(
     "he_normal", 2.0, "fan_in", "truncated_normal", "Normally, of variance 2 / inputs."
 )
 
+
+def orthogonal(scale=1.0, column_axis=-1, dtype=None):
+    """An initializer of matrices whose columns are orthonormal, times ``scale``; rows where they are fewer.
+
+    The orthogonal factor of a matrix of normal numbers, with signs that make it unique, so that all such
+    matrices are equally likely (Saxe, McClelland and Ganguli 2014; Mezzadri 2007). Arrays of more dimensions
+    are matrices of which ``column_axis`` is one dimension and all others together are the other.
+
+    Raises:
+      ValueError: for shapes of fewer than two dimensions.
+
+    Examples:
+      >>> import rabbet as rb
+      >>> import rabbet.numpy as rnp
+      >>> w = rb.nn.initializers.orthogonal()(rb.random.key(0), (5, 3))
+      >>> bool(rnp.allclose(w.T @ w, rnp.eye(3), atol=1e-5))
+      True
+    """
+
+    @folded
+    def init(key, shape, dtype=dtype):
+        if len(shape) < 2:
+            raise ValueError(
+                f"orthogonal makes matrices, so a shape has two dimensions or more; got {tuple(shape)}"
+            )
+        dtype = dtypes.canonicalize(float if dtype is None else dtype)
+        columns = shape[column_axis]
+        rows = math.prod(shape) // columns if columns else 0
+        drawn = random().normal(key, (max(rows, columns), min(rows, columns)), dtype)
+        factor, triangle = rnp.linalg.qr(drawn)
+        factor = factor * rnp.sign(rnp.diagonal(triangle))
+        factor = factor if columns > rows else factor.T
+        others = list(shape)
+        del others[column_axis]
+        return scale * rnp.moveaxis(factor.reshape(columns, *others), 0, column_axis)
+
+    return init
+
+
+def delta_orthogonal(scale=1.0, column_axis=-1, dtype=None):
+    """An initializer of kernels of convolutions that keep distances: an orthogonal matrix in the middle of
+    the window, zeros elsewhere (Xiao et al. 2018).
+
+    Shapes are ``(window..., inputs, outputs)`` with one to three window dimensions.
+
+    Raises:
+      ValueError: for shapes of other numbers of dimensions, or with more inputs than outputs.
+
+    Examples:
+      >>> import rabbet as rb
+      >>> rb.nn.initializers.delta_orthogonal()(rb.random.key(0), (3, 2, 4)).shape
+      (3, 2, 4)
+    """
+
+    @folded
+    def init(key, shape, dtype=dtype):
+        if not 3 <= len(shape) <= 5:
+            raise ValueError(
+                f"delta_orthogonal makes kernels of 3 to 5 dimensions; got the shape {tuple(shape)}"
+            )
+        inputs, outputs = shape[-2:]
+        if inputs > outputs:
+            raise ValueError(
+                f"delta_orthogonal needs at least as many outputs as inputs; got {inputs} and {outputs}"
+            )
+        matrix = orthogonal(scale, column_axis, dtype)(key, (inputs, outputs))
+        middle = tuple([(n - 1) // 2 for n in shape[:-2]])
+        return rnp.zeros(shape, matrix.dtype).at[middle].set(matrix)
+
+    return init
+
+
 __all__ = [
     "Initializer",
     "constant",
+    "delta_orthogonal",
     "glorot_normal",
     "glorot_uniform",
     "he_normal",
@@ -234,6 +307,7 @@ __all__ = [
     "lecun_uniform",
     "normal",
     "ones",
+    "orthogonal",
     "truncated_normal",
     "uniform",
     "variance_scaling",
@@ -241,15 +315,6 @@ __all__ = [
     "xavier_uniform",
     "zeros",
 ]
-
-
-def __getattr__(name):
-    if name in ("orthogonal", "delta_orthogonal"):
-        raise AttributeError(
-            f"rabbet.nn.initializers.{name} needs a QR decomposition, which "
-            f"rabbet.numpy.linalg does not have yet"
-        )
-    raise AttributeError(f"module 'rabbet.nn.initializers' has no attribute {name!r}")
 
 
 public_module(globals())

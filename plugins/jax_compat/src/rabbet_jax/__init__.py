@@ -1,0 +1,17 @@
+"""Programs and libraries written for JAX, on Rabbet, without a change. Not affiliated with JAX.
+
+    python -m rabbet_jax train.py --steps 100      # a program, with its arguments
+
+    import rabbet_jax                              # or as the first lines of it
+    rabbet_jax.install()
+
+From then on ``import jax`` and every ``jax.numpy``, ``jax.lax``, ... are modules that Rabbet serves. Whether
+JAX is installed beside it makes no difference: it is never loaded. A name that Rabbet lacks raises when it is
+called, not when it is imported; ``rabbet_jax.report()`` lists such names that a program has touched.
+"""
+
+from rabbet_jax.finder import install, installed
+from rabbet_jax.level import JAX_VERSION
+from rabbet_jax.touched import report
+
+__all__ = ["JAX_VERSION", "install", "installed", "report"]

@@ -1,0 +1,159 @@
+"""Answers ``import jax``: each module ``jax.x`` has the names of an overlay, then those of ``rabbet.x``.
+
+Private modules of jax (``jax._src.x``) have what an overlay gives them, and stand-ins for every other name.
+Modules are made afresh, so that Rabbet's own are not changed; classes and functions are Rabbet's, so that
+``isinstance`` holds across both. A name is kept once it was read.
+"""
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import sys
+import types
+
+from rabbet_jax.level import JAX_VERSION
+from rabbet_jax.touched import absent
+
+OVERLAY = "rabbet_jax.overlay"
+# Modules of Rabbet that are shown under jax's name: the documented ones.
+SHOWN = frozenset(
+    "ad_checkpoint checkpoint_policies custom_batching custom_derivatives debug dlpack dtypes errors "
+    "experimental ffi flatten_util image lax nn numpy ops profiler random ref scipy sharding stages "
+    "test_util tree tree_util typing".split()
+)
+_missing = object()
+
+
+class Served(types.ModuleType):
+    """A module of ``jax`` that Rabbet serves."""
+
+    def __getattr__(self, name):
+        if name in ("__path__", "__file__", "__wrapped__"):
+            raise AttributeError(name)
+        for source in self.__dict__.get("_sources", ()):
+            value = getattr(source, name, _missing)
+            if value is _missing:
+                continue
+            if isinstance(value, types.ModuleType) and _ours(value):
+                break  # it goes by jax's name
+            self.__dict__[name] = value
+            return value
+        full = f"{self.__name__}.{name}"
+        if name.startswith("__"):
+            raise AttributeError(name)
+        private = self.__name__.startswith("jax._src.")
+        found = None if private and not _overlay(full[4:]) else _import_if_there(full)
+        if found is not None:
+            return found
+        if private or self.__dict__.get("_open") or name in self.__dict__.get("_absent", ()):
+            self.__dict__[name] = absent(full)
+            return self.__dict__[name]
+        raise AttributeError(f"module {self.__name__!r}, served by Rabbet, has no attribute {name!r}")
+
+    def __dir__(self):
+        public = {name for source in self._sources for name in dir(source) if not name.startswith("_")}
+        return sorted(public | {name for name in self.__dict__ if not name.startswith("_")})
+
+
+def _ours(module):
+    return module.__name__.partition(".")[0] in ("rabbet", "rabbet_jax")
+
+
+def _import_if_there(name):
+    """The module of that name, or None; what fails inside it is raised."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name and (name == error.name or name.startswith(f"{error.name}.")):
+            return None
+        raise
+
+
+def _overlay(rest):
+    """What the package has for ``jax.<rest>`` itself, or None."""
+    return _import_if_there(f"{OVERLAY}.{rest}" if rest else OVERLAY)
+
+
+def _of_rabbet(rest):
+    """The module of Rabbet that ``jax.<rest>`` shows, or None."""
+    if not rest:
+        return importlib.import_module("rabbet")
+    if rest.partition(".")[0] not in SHOWN:
+        return None
+    found = _import_if_there(f"rabbet.{rest}")
+    if found is None:
+        parent, _, leaf = rest.rpartition(".")
+        holder = _of_rabbet(parent)
+        value = getattr(holder, leaf, None) if holder is not None else None
+        found = value if isinstance(value, types.ModuleType) else None
+    return found
+
+
+class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds and makes the modules of ``jax``."""
+
+    def find_spec(self, fullname, path=None, target=None):
+        if fullname != "jax" and not fullname.startswith("jax."):
+            return None
+        rest = fullname[4:]
+        sources = [module for module in (_overlay(rest), _of_rabbet(rest)) if module is not None]
+        if not sources and not rest.startswith("_src."):
+            raise ModuleNotFoundError(
+                f"No module named {fullname!r} (jax is served by Rabbet, which has no such module)",
+                name=fullname,
+            )
+        spec = importlib.machinery.ModuleSpec(fullname, self, is_package=True)
+        spec.loader_state = sources
+        return spec
+
+    def create_module(self, spec):
+        module = Served(spec.name)
+        module.__dict__["_sources"] = spec.loader_state
+        module.__dict__["_absent"] = frozenset(
+            " ".join([getattr(source, "ABSENT", "") for source in spec.loader_state]).split()
+        )
+        module.__dict__["_open"] = any(getattr(source, "OPEN", False) for source in spec.loader_state)
+        return module
+
+    def exec_module(self, module):
+        sources = module._sources
+        for source in sources:
+            if source.__doc__:
+                module.__doc__ = source.__doc__
+            if getattr(source, "__all__", None):
+                module.__all__ = [*getattr(module, "__all__", []), *source.__all__]
+        if module.__name__ == "jax":
+            module.__version__ = JAX_VERSION
+            module.__version_info__ = tuple(map(int, JAX_VERSION.split(".")))
+
+
+def installed():
+    """Whether ``import jax`` is answered by Rabbet.
+
+    Example:
+      >>> import rabbet_jax
+      >>> rabbet_jax.installed()
+      False
+    """
+    return any(isinstance(finder, Finder) for finder in sys.meta_path)
+
+
+def install():
+    """Answer every ``import jax`` from here on; a second call does nothing.
+
+    Raises:
+      ImportError: if jax itself is loaded already: two frameworks would be mixed.
+
+    Example:
+      >>> import rabbet_jax
+      >>> rabbet_jax.install()  # doctest: +SKIP
+      >>> import jax.numpy as jnp  # doctest: +SKIP
+    """
+    loaded = sys.modules.get("jax")
+    if loaded is not None and not isinstance(loaded, Served):
+        raise ImportError(
+            "jax itself is loaded already, so Rabbet cannot take its place; call rabbet_jax.install() before "
+            "the first `import jax`, or run the program by `python -m rabbet_jax`"
+        )
+    if not installed():
+        sys.meta_path.insert(0, Finder())

@@ -1,0 +1,27 @@
+"""What ``jax`` has beside ``rabbet``'s names."""
+
+import functools
+
+import rabbet as rb
+
+ABSENT = (
+    "P NamedSharding make_mesh set_mesh shard_map smap distributed export make_array_from_callback "
+    "make_array_from_process_local_data make_array_from_single_device_arrays process_index "
+    "process_count process_indices reshard"
+)
+
+
+def _pmap(fun, *args, **kwargs):
+    """Libraries make mapped functions while they are imported; without rabbet-parallel calling one fails."""
+
+    @functools.wraps(fun)
+    def mapped(*args, **kwargs):
+        raise NotImplementedError("jax.pmap needs the package rabbet-parallel: pip install rabbet-parallel")
+
+    return mapped
+
+
+def __getattr__(name):
+    if name == "pmap" and not hasattr(rb, "pmap"):
+        return _pmap
+    raise AttributeError(name)

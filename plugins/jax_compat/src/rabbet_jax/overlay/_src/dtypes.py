@@ -1,0 +1,19 @@
+"""``jax._src.dtypes``, from which flax derives a dtype of its own."""
+
+import numpy as np
+
+DType = np.dtype
+ABSENT = "TypePromotionError"
+
+
+class extended:
+    """What dtypes beside NumPy's are kinds of."""
+
+
+class ExtendedDType:
+    """What dtypes beside NumPy's are instances of."""
+
+
+def supports_inf(dtype):
+    """Whether a floating dtype has infinities."""
+    return bool(np.isinf(np.asarray(np.inf, dtype).astype("float32")))

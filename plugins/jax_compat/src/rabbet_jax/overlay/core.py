@@ -1,0 +1,112 @@
+"""``jax.core``: types, programs and the current trace, as Rabbet has them."""
+
+from typing import Any
+
+import rabbet as rb
+from rabbet.extend.functions import is_evaluating
+from rabbet.extend.passes import ClosedJaxpr, Equation, Jaxpr, Literal, Var, evaluate
+from rabbet.extend.primitive import ShapedArray
+from rabbet.extend.transform import Interpreter, Tracer, context, is_tracer
+
+from rabbet_jax.primitives import Primitive
+
+Atom = Var | Literal
+JaxprEqn, Trace = Equation, Interpreter
+AxisSize = Any
+
+ABSENT = "ParamDict ensure_compile_time_eval eval_context max_dim min_dim pytype_aval_mappings"
+
+
+class _Avals(type):
+    def __instancecheck__(cls, x):
+        return isinstance(x, ShapedArray)
+
+    def __subclasscheck__(cls, c):
+        return c is cls or issubclass(c, ShapedArray)
+
+
+class AbstractValue(metaclass=_Avals):
+    """What every abstract array is an instance of."""
+
+
+def eval_jaxpr(jaxpr, consts, *args, propagate_source_info=True):
+    """Run a program: a list of its outputs."""
+    return evaluate(jaxpr, list(args), list(consts))
+
+
+def jaxpr_as_fun(closed_jaxpr):
+    """A closed program as a function of its inputs."""
+    return lambda *args: evaluate(closed_jaxpr.jaxpr, list(args), list(closed_jaxpr.consts))
+
+
+def get_aval(x):
+    """The type of an array or a number."""
+    return rb.typeof(x)
+
+
+def valid_jaxtype(x):
+    """Whether something may be an argument of a transformed function."""
+    try:
+        rb.typeof(x)
+    except TypeError:
+        return False
+    return True
+
+
+def is_concrete(x):
+    """Whether a value is known now."""
+    return not is_tracer(x)
+
+
+def trace_state_clean():
+    """Whether nothing is being traced."""
+    return is_evaluating()
+
+
+class OpaqueTraceState:
+    """Which trace is current, for comparing."""
+
+    def __init__(self, interpreter):
+        self._interpreter = interpreter
+
+    def __eq__(self, other):
+        return isinstance(other, OpaqueTraceState) and self._interpreter is other._interpreter
+
+    def __hash__(self):
+        return id(self._interpreter)
+
+
+def get_opaque_trace_state(convention=None):
+    """The current trace, as something that can be compared."""
+    return OpaqueTraceState(context.interpreter)
+
+
+def mapped_aval(size, axis, aval):
+    """The type of one example."""
+    if axis is None:
+        return aval
+    return aval.update(shape=(*aval.shape[:axis], *aval.shape[axis + 1 :]))
+
+
+def unmapped_aval(size, axis, aval, explicit_mesh_axis=None):
+    """The type of a batch of ``size`` examples."""
+    if axis is None:
+        return aval
+    return aval.update(shape=(*aval.shape[:axis], size, *aval.shape[axis:]))
+
+
+def find_top_trace(xs):
+    """The innermost trace among those of the values."""
+    found = {id(x.interpreter) for x in xs if isinstance(x, Tracer)}
+    level = context.interpreter
+    while id(level) not in found and level.parent is not None:
+        level = level.parent
+    return level
+
+
+__all__ = [
+    "AbstractValue", "Atom", "AxisSize", "ClosedJaxpr", "Jaxpr", "JaxprEqn", "Literal", "OpaqueTraceState",
+    "Primitive", "ShapedArray", "Trace", "Tracer", "Var", "eval_jaxpr", "find_top_trace", "get_aval",
+    "get_opaque_trace_state", "is_concrete", "jaxpr_as_fun", "mapped_aval", "trace_state_clean",
+    "unmapped_aval", "valid_jaxtype",
+]  # fmt: skip

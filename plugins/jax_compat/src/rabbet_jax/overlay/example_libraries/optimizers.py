@@ -1,0 +1,3 @@
+"""``jax.example_libraries.optimizers``: use optax."""
+
+OPEN = True  # every name can be read

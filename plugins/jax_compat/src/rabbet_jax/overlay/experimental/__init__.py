@@ -1,0 +1,6 @@
+"""``jax.experimental``."""
+
+from rabbet import io_callback
+
+
+__all__ = ["io_callback"]

@@ -1,0 +1,3 @@
+"""``jax.experimental.checkify``."""
+
+ABSENT = "ErrorCategory Error"

@@ -1,0 +1,3 @@
+"""``jax.experimental.layout``."""
+
+ABSENT = "Format Layout with_layout_constraint"

@@ -1,0 +1,1 @@
+"""``jax.interpreters``: views on Rabbet's rule tables."""

@@ -1,0 +1,3 @@
+"""``jax.interpreters.pxla``."""
+
+ABSENT = "thread_resources"

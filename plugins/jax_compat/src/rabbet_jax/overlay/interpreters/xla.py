@@ -1,0 +1,3 @@
+"""``jax.interpreters.xla``."""
+
+ABSENT = "Backend canonicalize_dtype_handlers apply_primitive"

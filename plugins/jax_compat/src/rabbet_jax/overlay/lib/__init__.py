@@ -1,0 +1,3 @@
+"""``jax.lib``."""
+
+from jaxlib.version import __version__

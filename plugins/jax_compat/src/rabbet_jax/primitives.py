@@ -1,0 +1,192 @@
+"""JAX's way to make a primitive, on Rabbet's: entries in tables become rules beside the primitive.
+
+A rule of JAX takes values and parameters; a rule of Rabbet takes the operation and payloads. ``Table`` turns
+the first into the second. ``Zero`` is Rabbet's, and ``UndefinedPrimal`` is its ``Linear``.
+"""
+
+import sys
+
+import numpy as np
+from rabbet.errors import RuleConflict
+from rabbet.extend import primitive as primitives
+from rabbet.extend.functions import is_evaluating
+from rabbet.extend.primitive import Batched, Dual, Linear, Zero, write_python_call
+from rabbet.extend.transform import is_tracer, typeof
+
+
+class Primitive(primitives.Primitive):
+    """``Primitive(name)``, to be completed by ``def_impl``, ``def_abstract_eval`` and the tables."""
+
+    def __init__(self, name):
+        try:
+            super().__init__(name, self._type)
+        except RuleConflict:  # Rabbet, or another library, has one of that name
+            super().__init__(f"{sys._getframe(1).f_globals.get('__name__', 'jax')}.{name}", self._type)
+        self._implementation = self._abstract = None
+
+    def _type(self, *avals, **params):
+        if self._abstract is None:
+            raise NotImplementedError(
+                f"primitive {self.name!r} has no abstract evaluation rule: def_abstract_eval"
+            )
+        out = self._abstract(*avals, **params)
+        return tuple(out) if self.multiple_results else out
+
+    def def_impl(self, impl):
+        self._implementation = impl
+        return impl
+
+    def def_abstract_eval(self, rule):
+        self._abstract = rule
+        return rule
+
+    def def_effectful_abstract_eval(self, rule):
+        self._abstract = lambda *avals, **params: rule(*avals, **params)[0]
+        return rule
+
+    def impl(self, *args, **params):
+        """What runs outside of every transformation."""
+        if self._implementation is None:
+            return self(*args, **params)
+        return self._implementation(*args, **params)
+
+    def bind(self, *args, **params):
+        if self._implementation and is_evaluating() and not any(is_tracer(a) for a in args):
+            return self._implementation(*args, **params)
+        return self(*args, **params)
+
+    def get_bind_params(self, params):
+        return dict(params)
+
+
+class Table:
+    """A mapping from primitives to JAX's rules, each written into Rabbet's table too."""
+
+    def __init__(self, name, translate):
+        self.name, self.translate, self.given = name, translate, {}
+
+    def __setitem__(self, primitive, rule):
+        known = primitive in self.given
+        self.given[primitive] = self.translate(primitive, rule), rule
+        if not known:  # a rule given later takes the place of an earlier one
+            primitive.rule(self.name)(lambda *payloads: self.given[primitive][0](*payloads))
+
+    def __getitem__(self, primitive):
+        return self.given[primitive][1]
+
+    def __contains__(self, primitive):
+        return primitive in self.given
+
+    def get(self, primitive, default=None):
+        return self.given[primitive][1] if primitive in self.given else default
+
+
+def jvp_rule(primitive, rule):
+    def translated(op, *duals):
+        primals, tangents = tuple([d.primal for d in duals]), tuple([d.tangent for d in duals])
+        out, tangent = rule(primals, tangents, **op.params)
+        if primitive.multiple_results:
+            return [Dual(o, t) for o, t in zip(out, tangent, strict=True)]
+        return Dual(out, tangent)
+
+    return translated
+
+
+def transpose_rule(primitive, rule):
+    def translated(op, ct, *operands):
+        found = rule(list(ct) if primitive.multiple_results else ct, *operands, **op.params)
+        if found is Zero:  # the class itself: no operand has a cotangent
+            found = [None] * len(operands)
+        return tuple(
+            [
+                c if type(x) is Linear and c is not None and type(c) is not Zero else None
+                for c, x in zip(found, operands, strict=True)
+            ]
+        )
+
+    return translated
+
+
+def _batched(primitive, out, axes):
+    if primitive.multiple_results:
+        return [Batched(o, d) for o, d in zip(out, axes, strict=True)]
+    return Batched(out, axes)
+
+
+def batch_rule(primitive, rule):
+    def translated(op, *operands):
+        values, axes = tuple([b.value for b in operands]), tuple([b.axis for b in operands])
+        return _batched(primitive, *rule(values, axes, **op.params))
+
+    return translated
+
+
+def axis_batch_rule(primitive, rule):
+    """For rules that are told the size of the axis too; its name is not known to them here."""
+
+    def translated(op, *operands):
+        values, axes = tuple([b.value for b in operands]), tuple([b.axis for b in operands])
+        size = next(typeof(b.value).shape[b.axis] for b in operands if b.axis is not None)
+        return _batched(primitive, *rule(size, None, None, values, axes, **op.params))
+
+    return translated
+
+
+primitive_jvps = Table("jvp", jvp_rule)
+primitive_transposes = Table("transpose", transpose_rule)
+primitive_batchers = Table("batch", batch_rule)
+axis_primitive_batchers = Table("batch", axis_batch_rule)
+
+
+class LowerFun:
+    """``lower_fun(f)``: a lowering that is a function of arrays."""
+
+    def __init__(self, fun, multiple_results=True):
+        self.fun, self.multiple_results = fun, multiple_results
+
+
+def register_lowering(primitive, rule, platform=None, **ignored):
+    """A lowering: a ``LowerFun`` becomes a decomposition; one that builds MLIR is replaced by a call of the
+    primitive's implementation on the host, with NumPy arrays.
+    """
+    if isinstance(rule, LowerFun):
+        primitive.decompose(lambda op, *args: rule.fun(*args, **op.params))
+        return rule
+
+    def lower(op, *names):
+        def call(arrays):
+            out = primitive.impl(*arrays, **op.params)
+            return [np.asarray(o) for o in (out if primitive.multiple_results else [out])]
+
+        return write_python_call(op, call, list(names))
+
+    if "lower" not in primitive.rules:
+        primitive.rule("lower")(lower)
+    return rule
+
+
+def deflinear(primitive, rule):
+    """A linear primitive with its transposition."""
+    primitive_jvps[primitive] = lambda primals, tangents, **params: (
+        primitive.bind(*primals, **params),
+        tangents[0] if type(tangents[0]) is Zero else primitive.bind(*tangents, **params),
+    )
+    primitive_transposes[primitive] = lambda ct, *operands, **params: rule(ct, **params)
+
+
+def defjvp(primitive, *rules):
+    """One rule for each operand, which may be None: ``rule(tangent, *primals, **params)``."""
+
+    def rule(primals, tangents, **params):
+        out = primitive.bind(*primals, **params)
+        terms = [
+            f(t, *primals, **params)
+            for f, t in zip(rules, tangents, strict=True)
+            if f and type(t) is not Zero
+        ]
+        total = None
+        for term in terms:
+            total = term if total is None else total + term
+        return out, Zero(primitives.tangent_aval(typeof(out))) if total is None else total
+
+    primitive_jvps[primitive] = rule

@@ -1,0 +1,179 @@
+"""``import jax`` answered by Rabbet: in processes of their own, for that holds for a whole process."""
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+
+@pytest.fixture
+def child(tmp_path):
+    """Run a program in a new process; what it printed."""
+
+    def run(program, *command, status=0):
+        file = tmp_path / "program.py"
+        file.write_text(textwrap.dedent(program))
+        ran = subprocess.run(
+            [sys.executable, *(command or ["-m", "rabbet_jax"]), file, "7"],
+            capture_output=True, text=True, timeout=120, check=False, cwd=tmp_path,
+        )  # fmt: skip
+        assert ran.returncode == status, ran.stderr
+        return ran.stdout + ran.stderr
+
+    return run
+
+
+def test_a_program_written_for_jax(child):
+    out = child(
+        """
+        import sys
+        import jax, jax.numpy as jnp
+        from jax import lax
+        import jax.lax as also_lax
+        import rabbet, rabbet.numpy
+
+        @jax.jit
+        def loss(w, x):
+            return jnp.sum(jnp.tanh(x @ w) ** 2)
+
+        gradient = jax.vmap(jax.grad(loss), (None, 0))(jnp.ones(3), jnp.arange(6.0).reshape(2, 3))
+        assert gradient.shape == (2, 3), gradient.shape
+        assert isinstance(gradient, jax.Array) and jax.Array is rabbet.Array
+        assert lax is also_lax and lax is not rabbet.lax and jnp.sum is rabbet.numpy.sum
+        assert jax.__version_info__ == tuple(map(int, jax.__version__.split(".")))
+        assert sys.argv[1:] == ["7"]
+        print("done")
+        """
+    )
+    assert "done" in out
+
+
+def test_install_as_the_first_lines_and_twice(child):
+    out = child(
+        """
+        import rabbet_jax
+        assert not rabbet_jax.installed()
+        rabbet_jax.install()
+        rabbet_jax.install()
+        assert rabbet_jax.installed()
+        import jax.numpy as jnp
+        print(float(jnp.sum(jnp.ones(3))), jnp.__name__)
+        """,
+        "-u",
+    )
+    assert "3.0 jax.numpy" in out
+
+
+def test_jax_that_is_loaded_already_is_refused(child):
+    out = child(
+        """
+        import sys, types
+        sys.modules["jax"] = types.ModuleType("jax")
+        import rabbet_jax
+        rabbet_jax.install()
+        """,
+        "-u",
+        status=1,
+    )
+    assert "ImportError: jax itself is loaded already" in out
+
+
+def test_what_is_absent_raises_when_it_is_called_and_is_reported(child):
+    out = child(
+        """
+        import jax, rabbet_jax
+        from jax.interpreters import partial_eval
+        from jax._src.something import anything
+        trace = partial_eval.trace_to_jaxpr_nounits
+        assert isinstance(anything, type)
+        class Derived(anything):
+            pass
+        try:
+            trace(None)
+        except NotImplementedError as error:
+            assert "jax.interpreters.partial_eval.trace_to_jaxpr_nounits is not there" in str(error)
+            assert "report" in str(error)
+        names = [name for name, _ in rabbet_jax.report()]
+        assert "jax._src.something.anything" in names and len(names) == 2, names
+        assert not hasattr(jax, "no_such_name") and not hasattr(jax.numpy, "no_such_name")
+        try:
+            import jax.no_such_module
+        except ModuleNotFoundError as error:
+            print(error)
+        """
+    )
+    assert "jax is served by Rabbet, which has no such module" in out
+
+
+def test_primitives_made_as_for_jax(child):
+    """With rules from JAX's tables: evaluated, differentiated twice, transposed, mapped, jitted."""
+    out = child(
+        """
+        import numpy as np
+        import jax, jax.numpy as jnp
+        from jax.extend.core import Primitive
+        from jax.interpreters import ad, batching, mlir
+
+        scaled_p = Primitive("scaled")
+        scaled = lambda x, by: scaled_p.bind(x, by=by)
+        scaled_p.def_impl(lambda x, *, by: jnp.asarray(np.asarray(x) * by))
+        scaled_p.def_abstract_eval(lambda x, *, by: jax.core.ShapedArray(x.shape, x.dtype))
+        ad.deflinear(scaled_p, lambda ct, *, by: [scaled(ct, by)])
+        batching.primitive_batchers[scaled_p] = lambda args, axes, by: (scaled(args[0], by), axes[0])
+        mlir.register_lowering(scaled_p, mlir.lower_fun(lambda x, by: x * by, multiple_results=False))
+
+        cube_p = Primitive("cube")
+        cube = lambda x: cube_p.bind(x)
+        cube_p.def_impl(lambda x: x * x * x)
+        cube_p.def_abstract_eval(lambda x: jax.core.ShapedArray(x.shape, x.dtype))
+        ad.primitive_jvps[cube_p] = lambda xs, ts: (cube(*xs), 3 * xs[0] ** 2 * ts[0])
+        batching.defvectorized(cube_p)
+        # One that builds MLIR: the implementation is called instead.
+        mlir.register_lowering(cube_p, lambda ctx, x: None)
+
+        x, n = jnp.arange(1.0, 4.0), np.arange(1.0, 4.0)
+        f = lambda x: jnp.sum(scaled(cube(x), 2.0))
+        np.testing.assert_allclose(f(x), 2 * np.sum(n ** 3))
+        np.testing.assert_allclose(jax.grad(f)(x), 6 * n ** 2)
+        np.testing.assert_allclose(jax.jit(jax.grad(lambda x: jax.grad(f)(x).sum()))(x), 12 * n)
+        np.testing.assert_allclose(jax.vmap(lambda x: scaled(cube(x), 2.0))(x), 2 * n ** 3)
+        np.testing.assert_allclose(jax.jit(cube)(x), n ** 3)
+        assert "scaled" in str(jax.make_jaxpr(f)(x))
+        second = Primitive("scaled")  # another library's
+        assert second is not scaled_p
+        print("done")
+        """
+    )
+    assert "done" in out
+
+
+def test_programs_that_libraries_walk(child):
+    out = child(
+        """
+        import jax, jax.numpy as jnp
+        from jax import core, api_util
+        from jax.extend import linear_util as lu
+        closed = jax.make_jaxpr(lambda x: jnp.sin(x) + 1)(1.0)
+        assert [eqn.primitive.name for eqn in closed.jaxpr.eqns] == ["sin", "add"]
+        assert float(core.jaxpr_as_fun(closed)(0.0)[0]) == 1.0
+        assert float(core.eval_jaxpr(closed.jaxpr, closed.consts, 0.0)[0]) == 1.0
+        assert closed.jaxpr.eqns[0].primitive is jax.lax.sin_p
+        aval = core.get_aval(1.0)
+        assert isinstance(aval, core.ShapedArray) and isinstance(aval, core.AbstractValue)
+        wrapped = lu.wrap_init(lambda t: {"a": t["x"] * 2})
+        flat, tree = api_util.flatten_fun_nokwargs(wrapped, jax.tree.structure(({"x": 0},)))
+        assert flat.call_wrapped(3) == [6] and tree() == jax.tree.structure({"a": 0})
+        seen = []
+        jax.jit(lambda x: (seen.append(core.trace_state_clean()), x)[1])(1.0)
+        assert core.trace_state_clean() and seen == [False]
+        assert jax.lax.cond(True, 1.0, lambda x: x + 1, 2.0, lambda x: x) == 2.0
+        print("done")
+        """
+    )
+    assert "done" in out
+
+
+def test_the_command_says_how_it_is_used():
+    ran = subprocess.run([sys.executable, "-m", "rabbet_jax"], capture_output=True, text=True, check=False)
+    assert ran.returncode == 2 and "PROGRAM.py" in ran.stdout
