@@ -5,8 +5,8 @@ functions check and complete their arguments and bind one or a few primitives. O
 and in shape but for scalars; elementwise primitives called on arrays of one rank spread sizes of 1.
 ``rabbet.numpy`` promotes and broadcasts.
 
-Linear algebra and special functions come from packages of their own, ``rabbet-linalg`` and
-``rabbet-special``, when one of their names is first used.
+Linear algebra, special functions and the backends' random generators come from packages of their own,
+``rabbet-linalg``, ``rabbet-special`` and ``rabbet-random``, when one of their names is first used.
 
 Where functions make or combine arrays, ``sharding`` and ``out_sharding`` are None or a
 ``SingleDeviceSharding``, to whose device the result is brought, as ``rb.device_put`` does: an array is
@@ -31,7 +31,8 @@ from rabbet.lax.contractions import (
     dot_general,
 )  # fmt: skip
 from rabbet.lax.composite import composite
-from rabbet.lax.control import cond, fori_loop, scan, switch, while_loop
+from rabbet.lax.branching import cond, switch
+from rabbet.lax.loops import fori_loop, scan, while_loop
 from rabbet.lax.applying import scatter_apply
 from rabbet.lax.convolution import (
     ConvDimensionNumbers, ConvGeneralDilatedDimensionNumbers, conv, conv_dimension_numbers,
@@ -50,7 +51,6 @@ from rabbet.lax.gathering import (
 )  # fmt: skip
 from rabbet.lax.placing import with_sharding_constraint
 from rabbet.lax.platforms import platform_dependent
-from rabbet.lax.random_bits import RandomAlgorithm, rng_bit_generator, rng_uniform
 from rabbet.lax.ragged_exchange import ragged_all_to_all
 from rabbet.lax.reductions import (
     argmax, argmin, reduce_and, reduce_max, reduce_min, reduce_or, reduce_prod, reduce_sum, reduce_xor,

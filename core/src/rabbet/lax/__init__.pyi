@@ -24,7 +24,7 @@ from rabbet.lax.windows import PaddingType as PaddingType
 from rabbet.primitives.precision import Precision as Precision
 PrecisionLike: Any
 from rabbet.lax.ragged import RaggedDotDimensionNumbers as RaggedDotDimensionNumbers
-from rabbet.primitives.random_bits import RandomAlgorithm as RandomAlgorithm
+from rabbet.random.platform_bits import RandomAlgorithm as RandomAlgorithm
 from rabbet.lax.values import RoundingMethod as RoundingMethod
 from rabbet.primitives.scatter import ScatterDimensionNumbers as ScatterDimensionNumbers
 from rabbet.primitives.accuracy import Tolerance as Tolerance

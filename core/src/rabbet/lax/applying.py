@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from rabbet.lax.control import while_loop
 from rabbet.lax.dynamic import widened
 from rabbet.lax.gathering import tuples_of
+from rabbet.lax.loops import while_loop
 from rabbet.lax.shapes import full
 from rabbet.messages.source_positions import describe_function, named_like
 from rabbet.primitives import checks, elementwise, logic, monoids, reductions

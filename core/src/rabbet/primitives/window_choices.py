@@ -124,7 +124,7 @@ def lower_gather(op, t, x):
     worst = op.constant(reductions.extreme(b.dtype, not largest), seen)
     m, s = moved.mlir, seen.mlir
     values = b.update(shape=op.out.shape).mlir
-    kind = "SIGNED" if b.dtype.kind == "i" else "UNSIGNED" if b.dtype.kind == "u" else "FLOAT"
+    kind = "SIGNED" if b.kind == "i" else "UNSIGNED" if b.kind == "u" else "FLOAT"
     return op.emit_many(
         f'"stablehlo.reduce_window"({x}, {t}, {worst}, {zero}) <{{{windows.attributes(window)}}}> ({{\n'
         f"  ^bb0(%a: {s}, %at: {m}, %b: {s}, %bt: {m}):\n"

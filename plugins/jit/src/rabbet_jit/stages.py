@@ -85,7 +85,7 @@ class Stage:
     @property
     def out_info(self):
         """The shapes and dtypes of the result."""
-        outs = self.program.closed.out_avals
+        outs = self.program.closed.out_avals[: self.out_tree.num_leaves]
         return tree.unflatten(
             self.out_tree, [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in outs]
         )
@@ -254,6 +254,12 @@ class Compiled(Measures, Stage):
         """The executable underneath."""
         return self.executable.exe
 
+    def flat_runner(self, committed):
+        """A function from all inputs of the program, but those that it captured, to a list of its outputs."""
+        consts = [_there(to_array(c), self.device) for c in self.program.closed.consts]
+        run = self.executable.runner(committed, single=False)
+        return lambda leaves: run([*consts, *leaves])
+
     def runner(self, committed):
         """A function from array leaves to the result, for arguments whose types were checked by the
         caller.
@@ -312,6 +318,13 @@ class Compiled(Measures, Stage):
     def _checked(self, args, kwargs):
         """The result for arguments that were not seen before."""
         leaves, treedef = tree.flatten((args, kwargs))
+        uses_cells = self.program.cells or self.signature.cells
+        given = leaves
+        if uses_cells:
+            from rabbet_jit import cells  # not at the top: it imports this module
+
+            signature = self.signature.with_leaves(leaves)
+            leaves = cells.with_contents(signature)
         if treedef != self.in_tree:
             if self.signature.static_args or self.signature.static_kwargs:
                 hint = "; static arguments were fixed when it was compiled, leave them out"
@@ -327,7 +340,7 @@ class Compiled(Measures, Stage):
                 "transformation, on a traced array; compiled programs take values only, call the jitted "
                 "function there instead"
             )
-        given, leaves = leaves, [x if type(x) is Array else to_array(x) for x in leaves]
+        leaves = [x if type(x) is Array else to_array(x) for x in leaves]
         for i, (x, aval) in enumerate(zip(leaves, self.avals, strict=True)):
             if x.shape != aval.shape or x.dtype != aval.dtype:
                 raise TypeError(
@@ -341,8 +354,13 @@ class Compiled(Measures, Stage):
                     f"{self.device}, and {self.signature.name_of(i)} was put on {x.device}; bring it there "
                     "with device_put, or call the jitted function, which runs where its arguments are"
                 )
+        if uses_cells:
+            leaves = cells.operands(signature, self.program, leaves)
         leaves = [_there(x, self.device) for x in leaves]
         committed = any(x.committed for x in leaves)
+        if uses_cells:
+            outs = cells.finish(signature, self.program, self.flat_runner(committed)(leaves))
+            return tree.unflatten(self.out_tree, outs)
         run = self.runners.get(committed)
         if run is None:
             run = self.runners[committed] = self.runner(committed)
