@@ -37,7 +37,7 @@ MODULE_OF = {
     "rabbet-testing": "rabbet.testing", "rabbet-linalg": "rabbet.lax.linalg", "rabbet-scipy": "rabbet.scipy",
     "rabbet-jet": "rabbet.experimental.jet", "rabbet-checkify": "rabbet.experimental.checkify",
     "rabbet-profiler": "rabbet.profiler", "rabbet-ffi": "rabbet.ffi", "rabbet-test-util": "rabbet.test_util",
-    "rabbet-ode": "rabbet.experimental.ode", "rabbet-callbacks": "rabbet.debug",
+    "rabbet-ode": "rabbet.experimental.ode", "rabbet-sparse": "rabbet.experimental.sparse", "rabbet-callbacks": "rabbet.debug",
     "rabbet-jax-names": "rabbet.flatten_util",
 }  # fmt: skip
 

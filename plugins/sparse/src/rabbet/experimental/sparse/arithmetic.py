@@ -8,24 +8,23 @@ from rabbet.experimental.sparse import entries
 from rabbet.experimental.sparse.base import DensifyError, JAXSparse, is_sparse, needs
 from rabbet.experimental.sparse.structure import bcoo_broadcast_in_dim
 from rabbet.experimental.sparse.sums import bcoo_sum_duplicates, bcoo_update_layout
-
-TO_ALLOW = (
-    "to fix: make it dense first with sparse.todense(x), or allow it in a whole function with "
-    "sparse.sparsify(f, densify=True)"
-)
+from rabbet.extend.functions import fused
 
 
-def refuse(what, mat):
-    """Say which dense array an operation would make."""
+def refuse(what, mat, name=True):
+    """Say which dense array an operation would make, and how to allow it; ``name`` is the primitive's."""
     size = mat.size * mat.dtype.itemsize
     amount = f"{size / 2**20:.1f} MiB" if size > 2**20 else f"{size} bytes"
     shape = ", ".join(map(str, mat.shape))
+    allowed = name if name is True else f"({name!r},)"
     raise DensifyError(
         f"{what} would give a dense array, {mat.dtype.name}[{shape}] of {amount}, where {mat.nse} values are "
-        f"stored\n  {TO_ALLOW}"
+        f"stored\n  to fix: make it dense first with sparse.todense(x), or allow it in a function with "
+        f"sparse.sparsify(f, densify={allowed})"
     )
 
 
+@fused
 def taken_at(mat, array):
     """A dense array, broadcast to the shape of ``mat``, at the stored places: like ``mat.data``."""
     n_batch, n_sparse = mat.n_batch, mat.n_sparse
@@ -84,6 +83,7 @@ def bcoo_multiply_dense(sp_mat: JAXSparse, v: rb.Array) -> rb.Array:
     return sp_mat.data * taken_at(sp_mat, v)
 
 
+@fused
 def bcoo_multiply_sparse(lhs: JAXSparse, rhs: JAXSparse) -> JAXSparse:
     """The elementwise product of two BCOOs of one shape.
 
@@ -133,6 +133,7 @@ def broadcast(mat, shape):
     return bcoo_broadcast_in_dim(mat, shape=shape, broadcast_dimensions=tuple(places))
 
 
+@fused(static=("assume_unique",))
 def bcoo_extract(sparr: JAXSparse, arr: rb.Array, *, assume_unique: bool | None = None) -> JAXSparse:
     """The values of a dense array at the places of a BCOO, as a BCOO.
 
@@ -164,6 +165,7 @@ def firsts_only(data, indices):
     return entries.kept(data, entries.firsts(indices))
 
 
+@fused
 def add_sparse(lhs, rhs):
     """The sum of two BCOOs: the entries of both."""
     lhs, rhs = brought_together(lhs, rhs, "add")
@@ -181,7 +183,12 @@ def add_dense(mat, array):
     shape = tuple(np.broadcast_shapes(mat.shape, np.shape(array)))
     if np.shape(array) != shape:
         refuse(f"adding an array of shape {np.shape(array)}", mat)
-    mat = broadcast(mat, shape)
+    return added_to(broadcast(mat, shape), array)
+
+
+@fused
+def added_to(mat, array):
+    """``array + mat`` for an array of the same shape."""
     dtype = rnp.result_type(mat.data, array)
 
     def one(values, data, indices):

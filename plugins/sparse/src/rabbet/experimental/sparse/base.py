@@ -133,7 +133,7 @@ def needs(kind, who, *mats):
     for mat in mats:
         if type(mat).__name__ != kind or not is_sparse(mat):
             hint = f": call {kind}.fromdense(x) first" if not is_sparse(mat) else ""
-            raise TypeError(f"{who} takes a {kind}, got {type(mat).__name__}{hint}")
+            raise TypeError(f"{who} takes a {kind}, got {kind_of(mat)}{hint}")
 
 
 def known_number(value, who, what):
@@ -154,3 +154,8 @@ def to_dense(x):
 def zeros_like_of(data, shape):
     """Zeros of the dtype of ``data``."""
     return rnp.zeros(shape, data.dtype)
+
+
+def kind_of(x):
+    """What something is, in a word."""
+    return "an array" if is_tracer(x) else type(x).__name__

@@ -10,9 +10,9 @@ import rabbet.numpy as rnp
 from rabbet.experimental.sparse import checks, entries
 from rabbet.experimental.sparse.base import known_number, natural, needs, stored
 from rabbet.experimental.sparse.operators import Operators, register
-from rabbet.experimental.sparse.structure import bcoo_transpose
+from rabbet.experimental.sparse.structure import transposed
 from rabbet.experimental.sparse.sums import bcoo_sort_indices, bcoo_update_layout, summed_duplicates
-from rabbet.extend.functions import folded
+from rabbet.extend.functions import folded, fused
 
 
 @register
@@ -32,7 +32,8 @@ class BCOO(Operators):
 
     Raises:
       ValueError: if the arrays do not fit together, indices are outside (below zero, or above the size, which
-        stands for padding), or a promise is not kept. Where the arrays are being traced only shapes are looked at.
+        stands for padding), or a promise is not kept. Where the arrays are being traced only shapes are
+        looked at.
       TypeError: if indices are not integers.
 
     Batch dimensions are those that ``vmap`` and ``scan`` go over: the arrays are stored with them in front.
@@ -141,7 +142,13 @@ class BCOO(Operators):
 
     @classmethod
     def fromdense(
-        cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32, n_dense: int = 0, n_batch: int = 0
+        cls,
+        mat: Any,
+        *,
+        nse: int | None = None,
+        index_dtype: Any = np.int32,
+        n_dense: int = 0,
+        n_batch: int = 0,
     ) -> "BCOO":
         """``bcoo_fromdense``."""
         return bcoo_fromdense(mat, nse=nse, index_dtype=index_dtype, n_dense=n_dense, n_batch=n_batch)
@@ -186,8 +193,10 @@ class BCOO(Operators):
         return bcoo_todense(self)
 
     def transpose(self, axes: Sequence[int] | None = None) -> "BCOO":
-        """Permute the dimensions; by default the other way round."""
-        return bcoo_transpose(self, permutation=tuple(range(self.ndim))[::-1] if axes is None else axes)
+        """Permute the dimensions; by default the other way round. Where batch, sparse and dense dimensions
+        mix, all become sparse.
+        """
+        return transposed(self, range(self.ndim)[::-1] if axes is None else axes)
 
     def sort_indices(self) -> "BCOO":
         """``bcoo_sort_indices``."""
@@ -206,6 +215,7 @@ class BCOO(Operators):
         return bcoo_update_layout(self, n_batch=n_batch, n_dense=n_dense, on_inefficient=on_inefficient)
 
 
+@fused
 def bcoo_todense(mat: BCOO) -> rb.Array:
     """The array that a BCOO stands for; entries at one place add up.
 
@@ -244,7 +254,8 @@ def bcoo_fromdense(
     n_batch, n_dense = int(n_batch), int(n_dense)
     if n_batch < 0 or n_dense < 0 or n_batch + n_dense > mat.ndim:
         raise ValueError(
-            f"bcoo_fromdense: n_batch={n_batch} and n_dense={n_dense} do not fit an array of {mat.ndim} dimensions"
+            f"bcoo_fromdense: n_batch={n_batch} and n_dense={n_dense} do not fit an array of "
+            f"{mat.ndim} dimensions"
         )
     sizes = mat.shape[n_batch : mat.ndim - n_dense]
     index_dtype = np.dtype(index_dtype)
@@ -254,13 +265,21 @@ def bcoo_fromdense(
         count = mask.sum(tuple(range(n_batch, mask.ndim)))
         nse = known_number(rnp.max(count, initial=0), "bcoo_fromdense", "nse")
 
+    data, indices = found(mat, mask, nse=int(nse), n_batch=n_batch, index_dtype=index_dtype)
+    return BCOO._of(data, indices, mat.shape[n_batch:], n_dense, True, True)
+
+
+@fused(static=("nse", "n_batch", "index_dtype"))
+def found(mat, mask, nse, n_batch, index_dtype):
+    """The values and places where ``mask``, ``nse`` of them."""
+    sizes = mask.shape[n_batch:]
+
     def one(values, mask):
         if not sizes:
-            indices = rnp.zeros((int(nse), 0), index_dtype)
-            return rnp.zeros((int(nse), *values.shape), values.dtype).at[:1].set(values), indices
-        where = rnp.nonzero(mask, size=int(nse), fill_value=sizes)
+            indices = rnp.zeros((nse, 0), index_dtype)
+            return rnp.zeros((nse, *values.shape), values.dtype).at[:1].set(values), indices
+        where = rnp.nonzero(mask, size=nse, fill_value=sizes)
         indices = rnp.stack([w.astype(index_dtype) for w in where], -1)
         return entries.gather_at(values, indices), indices
 
-    data, indices = entries.over_batch(one, n_batch)(mat, mask)
-    return BCOO._of(data, indices, mat.shape[n_batch:], n_dense, True, True)
+    return entries.over_batch(one, n_batch)(mat, mask)

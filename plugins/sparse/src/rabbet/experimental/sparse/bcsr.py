@@ -11,7 +11,7 @@ from rabbet.experimental.sparse import arithmetic, checks, entries, products
 from rabbet.experimental.sparse.base import is_known, is_sparse, natural, needs, stored
 from rabbet.experimental.sparse.bcoo import BCOO, bcoo_fromdense
 from rabbet.experimental.sparse.operators import Operators, register
-from rabbet.extend.functions import folded
+from rabbet.extend.functions import folded, fused
 
 
 @register
@@ -37,7 +37,16 @@ class BCSR(Operators):
       Array([1., 2.], dtype=float32)
     """
 
-    __slots__ = ("_known", "_n_dense", "_tail", "data", "indices", "indices_sorted", "indptr", "unique_indices")
+    __slots__ = (
+        "_known",
+        "_n_dense",
+        "_tail",
+        "data",
+        "indices",
+        "indices_sorted",
+        "indptr",
+        "unique_indices",
+    )
     _stored = ("data", "indices", "indptr")
 
     def __init__(
@@ -96,8 +105,8 @@ class BCSR(Operators):
     def _joined(self, other):
         if type(other) is not BCSR or self._static()[:2] != other._static()[:2]:
             raise TypeError(
-                "a loop or branch brings together a BCSR and a sparse array of another class, shape or layout; "
-                "call to_bcoo() first"
+                "a loop or branch brings together a BCSR and a sparse array of another class, shape or "
+                "layout; call to_bcoo() first"
             )
         mine = [a and b for a, b in zip(self._static()[2:], other._static()[2:])]
         return BCSR._of(*self._arrays(), *self._static()[:2], *mine)
@@ -122,7 +131,8 @@ class BCSR(Operators):
         count = self.indices.ndim - 1
         if count < 0 or self.data.ndim != count + 1 + self._n_dense:
             raise ValueError(
-                "a BCSR was taken apart along a dimension that is no batch dimension (by vmap or scan over it)"
+                "a BCSR was taken apart along a dimension that is no batch dimension (by vmap or scan "
+                "over it)"
             )
         return count
 
@@ -140,7 +150,13 @@ class BCSR(Operators):
 
     @classmethod
     def fromdense(
-        cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32, n_dense: int = 0, n_batch: int = 0
+        cls,
+        mat: Any,
+        *,
+        nse: int | None = None,
+        index_dtype: Any = np.int32,
+        n_dense: int = 0,
+        n_batch: int = 0,
     ) -> "BCSR":
         """``bcsr_fromdense``."""
         return bcsr_fromdense(mat, nse=nse, index_dtype=index_dtype, n_dense=n_dense, n_batch=n_batch)
@@ -154,11 +170,12 @@ class BCSR(Operators):
         """
         needs("BCOO", "BCSR.from_bcoo", arr)
         if arr.n_sparse != 2:
-            raise ValueError(f"BCSR.from_bcoo: must have 2 sparse dimensions, got {arr.n_sparse}; see update_layout")
+            raise ValueError(
+                f"BCSR.from_bcoo: must have 2 sparse dimensions, got {arr.n_sparse}; see update_layout"
+            )
         arr = arr.sort_indices()
         rows = arr.sparse_shape[0]
-        point = lambda indices: entries.pointers_to(indices[:, 0], rows)
-        indptr = entries.over_batch(point, arr.n_batch)(arr.indices)
+        indptr = begins(arr.indices, rows=rows)
         return cls._of(
             arr.data, arr.indices[..., 1], indptr, arr._tail, arr.n_dense, True, arr.unique_indices
         )
@@ -173,7 +190,9 @@ class BCSR(Operators):
         csr = mat.tocsr()
         parts = [csr.data, csr.indices, csr.indptr]
         if index_dtype is not None:
-            checks.check_index_dtype(np.zeros(0, index_dtype), (*csr.shape, csr.nnz), "BCSR.from_scipy_sparse")
+            checks.check_index_dtype(
+                np.zeros(0, index_dtype), (*csr.shape, csr.nnz), "BCSR.from_scipy_sparse"
+            )
             parts[1:] = [x.astype(index_dtype) for x in parts[1:]]
         return cls(
             tuple(parts), shape=csr.shape, indices_sorted=bool(csr.has_sorted_indices),
@@ -189,13 +208,8 @@ class BCSR(Operators):
         places = self._known
         if places is None:
             rows, cols = self._tail[:2]
-
-            def one(indices, indptr):
-                row = entries.rows_of(indptr, indices.shape[0]).astype(indices.dtype)
-                return rnp.stack([row, rnp.where(row < rows, indices, cols)], -1)
-
             checks.check_index_dtype(self.indices, (rows,), "BCSR.to_bcoo")
-            places = entries.over_batch(one, self.n_batch)(self.indices, self.indptr)
+            places = places_of(self.indices, self.indptr, rows=rows, cols=cols)
             if is_known(places):
                 self._known = places
         return BCOO._of(self.data, places, *self._static())
@@ -211,6 +225,24 @@ class BCSR(Operators):
     def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> "BCSR":
         """One entry per place; see ``BCOO.sum_duplicates``."""
         return BCSR.from_bcoo(self.to_bcoo().sum_duplicates(nse, remove_zeros))
+
+
+@fused(static=("rows",))
+def begins(indices, rows):
+    """Where the rows of places in order begin."""
+    point = lambda places: entries.pointers_to(places[:, 0], rows)
+    return entries.over_batch(point, indices.ndim - 2)(indices)
+
+
+@fused(static=("rows", "cols"))
+def places_of(indices, indptr, rows, cols):
+    """Rows and columns of the entries."""
+
+    def one(indices, indptr):
+        row = entries.rows_of(indptr, indices.shape[0]).astype(indices.dtype)
+        return rnp.stack([row, rnp.where(row < rows, indices, cols)], -1)
+
+    return entries.over_batch(one, indices.ndim - 1)(indices, indptr)
 
 
 def bcsr_todense(mat: BCSR) -> rb.Array:
@@ -239,8 +271,8 @@ def bcsr_fromdense(
     mat = rnp.asarray(mat)
     if mat.ndim - n_batch - n_dense != 2:
         raise ValueError(
-            f"bcsr_fromdense: must have 2 sparse dimensions, got {mat.ndim - n_batch - n_dense} of {mat.ndim} "
-            "with this n_batch and n_dense"
+            f"bcsr_fromdense: must have 2 sparse dimensions, got {mat.ndim - n_batch - n_dense} of "
+            f"{mat.ndim} with this n_batch and n_dense"
         )
     return BCSR.from_bcoo(
         bcoo_fromdense(mat, nse=nse, n_batch=n_batch, n_dense=n_dense, index_dtype=index_dtype)
@@ -263,10 +295,8 @@ def bcsr_extract(indices: Any, indptr: Any, mat: Any) -> rb.Array:
     """
     indices, indptr, mat = rnp.asarray(indices), rnp.asarray(indptr), rnp.asarray(mat)
     n_batch = indices.ndim - 1
-    n_dense = mat.ndim - n_batch - 2
     data = rnp.zeros((*indices.shape, *mat.shape[n_batch + 2 :]), mat.dtype)
     places = BCSR((data, indices, indptr), shape=mat.shape)
-    del n_dense
     return arithmetic.taken_at(places.to_bcoo(), mat)
 
 

@@ -100,8 +100,8 @@ def check_different(ordered, bounds, who):
     twice = (ordered[1:] == ordered[:-1]).all(-1) & (ordered[1:] < bounds).all(-1)
     if twice.any():
         raise ValueError(
-            f"{who}: unique_indices=True, and the place {ordered[int(np.argmax(twice))].tolist()} occurs more "
-            "than once; leave the argument out, or call sum_duplicates()"
+            f"{who}: unique_indices=True, and the place {ordered[int(np.argmax(twice))].tolist()} occurs "
+            "more than once; leave the argument out, or call sum_duplicates()"
         )
 
 
@@ -111,9 +111,13 @@ def check_pointers(indptr, indices, rows, cols, who):
         return
     pointers, places = np.asarray(indptr), np.asarray(indices)
     nse = places.shape[-1]
-    if (pointers[..., 0] != 0).any() or (np.diff(pointers, axis=-1) < 0).any() or (pointers[..., -1] > nse).any():
+    if (
+        (pointers[..., 0] != 0).any()
+        or (np.diff(pointers, axis=-1) < 0).any()
+        or (pointers[..., -1] > nse).any()
+    ):
+        shown = pointers.tolist() if pointers.size < 50 else "another array"
         raise ValueError(
-            f"{who}: indptr must start with 0, never fall, and end at nse={nse} at most; got "
-            f"{pointers.reshape(-1, pointers.shape[-1])[0].tolist() if pointers.size < 50 else 'another array'}"
+            f"{who}: indptr must start with 0, never fall, and end at nse={nse} at most; got {shown}"
         )
     check_places(places[..., None], (cols,), who, False, False)

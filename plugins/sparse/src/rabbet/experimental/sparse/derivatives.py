@@ -43,7 +43,9 @@ def restored(args, argnums, places, grads):
     return tuple(with_values(args[i], g) for i, g in zip(places, grads))
 
 
-def value_and_grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any) -> Callable:
+def value_and_grad(
+    fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
+) -> Callable:
     """As ``rabbet.value_and_grad``; of a sparse argument the gradient is by its stored values.
 
     Args:
@@ -51,7 +53,8 @@ def value_and_grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: boo
       argnums, has_aux, **kwargs: as for ``rabbet.value_and_grad``.
 
     Returns:
-      a function that returns ``(value, gradient)``; the gradient of a sparse array is one with the same places.
+      a function that returns ``(value, gradient)``; the gradient of a sparse array has the same
+        places.
 
     Example:
       >>> x = BCOO.fromdense(rnp.array([0.0, 2.0]))
@@ -114,7 +117,9 @@ def dense_results(fun):
     def checked(*args, **kw):
         out = fun(*args, **kw)
         if any(map(is_sparse, tree.leaves(out, is_leaf=is_sparse))):
-            raise TypeError("the function returned a sparse array; return x.todense(), or x.data, for its Jacobian")
+            raise TypeError(
+                "the function returned a sparse array; return x.todense(), or x.data, for its Jacobian"
+            )
         return out
 
     return checked

@@ -6,8 +6,8 @@ has more than 2**31 elements.
 """
 
 import numpy as np
-import rabbet as rb
 
+import rabbet as rb
 import rabbet.numpy as rnp
 from rabbet import lax
 

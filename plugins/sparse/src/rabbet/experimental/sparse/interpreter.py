@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from rabbet import tree
 from rabbet.experimental.sparse.base import DensifyError, JAXSparse, is_sparse, to_dense
 from rabbet.extend.bodies import is_tracer_of
-from rabbet.extend.functions import folded
+from rabbet.extend.functions import folded, named_like
 from rabbet.extend.primitive import Primitive, ShapedArray
 from rabbet.extend.transform import Interpreter, RuleTable, payload_of, run_traced, typeof
 from rabbet.extend.wrapping import wraps
@@ -78,24 +78,16 @@ class Sparsify(Interpreter):
         return to_dense(x.payload) if is_tracer_of(x, self) else x
 
     def join(self, a, b):
-        """One layout with the promises of both; dense where one is, if that is allowed."""
-        if is_sparse(a) and is_sparse(b):
-            return a._joined(b)
-        sparse = a if is_sparse(a) else b
-        if not is_sparse(sparse):
-            return a
-        if self.densify is not True:
-            raise DensifyError(
-                f"{self.describe()}: a loop or branch brings together a {type(sparse).__name__} and a dense "
-                "array of one value; make both sparse, or make both dense with sparse.todense(x), or allow it "
-                "with sparse.sparsify(f, densify=True)"
-            )
-        return Dense(next(iter(tree.leaves(a))))
+        """One layout with the promises of both."""
+        return a._joined(b)
 
     def force(self, payload, like):
-        if not is_sparse(like):
-            return Dense(payload.todense())
-        return payload._promising(like)
+        if is_sparse(payload):
+            return payload._promising(like)
+        raise DensifyError(
+            f"{self.describe()}: a loop or branch brings together a dense array and a {type(like).__name__} "
+            "for one value; make the sparse one dense with sparse.todense(x), before the loop or within"
+        )
 
     def sliced(self, payload):
         """A sparse array is scanned along its first batch dimension."""
@@ -113,13 +105,15 @@ class Sparsify(Interpreter):
         return "sparsify" + super().describe().removeprefix("Sparsify")
 
 
-def sparsify(f: Callable, use_tracer: bool = False, *, densify: bool | str | Iterable[str] = False) -> Callable:
+def sparsify(
+    f: Callable, use_tracer: bool = False, *, densify: bool | str | Iterable[str] = False
+) -> Callable:
     """A function of arrays as one that takes sparse arrays too.
 
     Args:
-      f: a function of arrays, or trees of them, of which any may be sparse. It sees arrays of the same shapes.
-        ``jit``, ``grad``, ``vmap``, ``scan``, ``cond`` and functions of ``rabbet.numpy`` may be in it, and
-        around the result.
+      f: a function of arrays, or trees of them, of which any may be sparse. It sees arrays of the same
+        shapes. ``jit``, ``grad``, ``vmap``, ``scan``, ``cond`` and functions of ``rabbet.numpy``
+        may be in it, and around the result.
       use_tracer: accepted, without effect.
       densify: operations that may make a sparse array dense, which is an error else: True for all, or names
         of primitives, as the error says them.
@@ -156,7 +150,7 @@ def sparsify(f: Callable, use_tracer: bool = False, *, densify: bool | str | Ite
             args, kwargs = tree.unflatten(structure, filled)
             return f(*args, **kwargs)
 
-        out = run_traced(interpreter, on_tracers, [leaves[i] for i in places])
+        out = run_traced(interpreter, named_like(on_tracers, f), [leaves[i] for i in places])
         given = lambda x: payload_of(interpreter, x) if is_tracer_of(x, interpreter) else x
         return tree.map(given, out, is_leaf=is_sparse)
 

@@ -62,15 +62,23 @@ def empty(
         raise TypeError(f"sparse.empty takes no {', '.join(sorted(unknown))}")
     n_batch, n_dense, nse = [int(n) for n in {**options, **kwds}.values()]
     if n_batch < 0 or n_dense < 0 or nse < 0 or n_batch + n_dense > len(shape):
-        raise ValueError(f"sparse.empty: n_batch={n_batch}, n_dense={n_dense}, nse={nse} do not fit shape {shape}")
-    batch, sizes, dense = shape[:n_batch], shape[n_batch : len(shape) - n_dense], shape[len(shape) - n_dense :]
+        raise ValueError(
+            f"sparse.empty: n_batch={n_batch}, n_dense={n_dense}, nse={nse} do not fit shape {shape}"
+        )
+    batch, sizes, dense = (
+        shape[:n_batch],
+        shape[n_batch : len(shape) - n_dense],
+        shape[len(shape) - n_dense :],
+    )
     if sparse_format == "bcsr" and len(sizes) != 2:
         raise ValueError("BCSR sparse.empty: must have 2 sparse dimensions.")
     index_dtype = np.dtype(index_dtype)
     checks.check_index_dtype(np.zeros(0, index_dtype), sizes, "sparse.empty")
     data = rnp.zeros((*batch, nse, *dense), dtype)
     indices = rnp.broadcast_to(entries.bounds_of(sizes, index_dtype), (*batch, nse, len(sizes)))
-    return as_format(BCOO._of(data, rnp.asarray(indices), shape[n_batch:], n_dense, True, True), sparse_format, kwds)
+    return as_format(
+        BCOO._of(data, rnp.asarray(indices), shape[n_batch:], n_dense, True, True), sparse_format, kwds
+    )
 
 
 def eye(
@@ -145,9 +153,13 @@ def random_bcoo(
     n_batch, n_dense = int(n_batch), int(n_dense)
     if n_batch < 0 or n_dense < 0 or n_batch + n_dense > len(shape):
         raise ValueError(f"random_bcoo: n_batch={n_batch} and n_dense={n_dense} do not fit shape {shape}")
-    batch, sizes, dense = shape[:n_batch], shape[n_batch : len(shape) - n_dense], shape[len(shape) - n_dense :]
+    batch, sizes, dense = (
+        shape[:n_batch],
+        shape[n_batch : len(shape) - n_dense],
+        shape[len(shape) - n_dense :],
+    )
     places = math.prod(sizes)
-    count = int(math.ceil(nse * places)) if 0 < nse < 1 else int(nse)
+    count = math.ceil(nse * places) if 0 < nse < 1 else int(nse)
     if not 0 <= count <= places:
         raise ValueError(f"random_bcoo: got nse={nse}, expected to be between 0 and {places}")
     wide = max(sizes, default=0) >= 2**31

@@ -106,7 +106,13 @@ def sparse_with_dense(mat, array, numbers, dtype, precision=None):
     """The product of a BCOO and an array: [batch, free dimensions of mat, free dimensions of array]."""
     (lc, rc), (lb, rb_) = numbers
     plan = Plan(
-        mat.shape, mat.n_batch, mat.n_sparse, tuple(zip(lc, rc)), tuple(zip(lb, rb_)), mat.indices_sorted, dtype
+        mat.shape,
+        mat.n_batch,
+        mat.n_sparse,
+        tuple(zip(lc, rc)),
+        tuple(zip(lb, rb_)),
+        mat.indices_sorted,
+        dtype,
     )
     return planned_product(mat.data, mat.indices, array, plan=plan, precision=precision)
 
@@ -132,7 +138,9 @@ def planned_product(data, indices, array, plan, precision):
 
     def one(values, places, other):
         read = gather_columns(other, places, [d - plan.n_batch for d in taken])
-        product = entry_products(values, read, dense, dense_partners, contract, batch, precision, bool(n_taken))
+        product = entry_products(
+            values, read, dense, dense_partners, contract, batch, precision, bool(n_taken)
+        )
         at = np.array([d - plan.n_batch for d in put], int)
         if put:
             in_order = plan.sorted and [d - plan.n_batch for d in put] == list(range(len(put)))
@@ -143,7 +151,12 @@ def planned_product(data, indices, array, plan, precision):
         one = rb.vmap(one, in_axes=(0, 0, 0 if d in partner else None))
     out = one(data, indices, array)
     # now [layout batch, put, dense batch, dense free, free of the array]
-    names = [*range(plan.n_batch), *put, *[d for d in dense if d in batch], *[d for d in dense if d not in partner]]
+    names = [
+        *range(plan.n_batch),
+        *put,
+        *[d for d in dense if d in batch],
+        *[d for d in dense if d not in partner],
+    ]
     gone = [k for k, d in enumerate(names) if d in contract]
     if gone:
         out = rnp.sum(out, tuple(gone), dtype=out.dtype)
@@ -191,27 +204,14 @@ def sparse_with_sparse(lhs, rhs, numbers, dtype):
     lhs, rhs = [bcoo_update_layout(m, n_batch=n_batch, n_dense=0) for m in (lhs, rhs)]
     lhs, rhs = [m._with_data(m.data.astype(dtype)) for m in (lhs, rhs)]
     match = [(a - n_batch, b - n_batch) for a, b in zip((*lb[n_batch:], *lc), (*rb_[n_batch:], *rc))]
-    sizes = [lhs.sparse_shape[a] for a, _ in match]
     left = [a - n_batch for a in lb[n_batch:]]
     left += [k for k in range(lhs.n_sparse) if k + n_batch not in (*lb, *lc)]
     right = [k for k in range(rhs.n_sparse) if k + n_batch not in (*rb_, *rc)]
-    out_sizes = (*[lhs.sparse_shape[k] for k in left], *[rhs.sparse_shape[k] for k in right])
-    lhs_at, rhs_at = [np.array(list(ks), int) for ks in ([a for a, _ in match], [b for _, b in match])]
-
-    def meetings(i, j):
-        """For each entry of lhs: where the matching entries of rhs begin, and how many there are."""
-        keep_l, keep_r = entries.inside(i, lhs.sparse_shape), entries.inside(j, rhs.sparse_shape)
-        key_l = entries.flat_places(entries.columns(i[:, lhs_at]), sizes) + rnp.zeros(len(i), "int32")
-        key_r = entries.flat_places(entries.columns(j[:, rhs_at]), sizes) + rnp.zeros(len(j), "int32")
-        last = np.iinfo(key_r.dtype).max
-        key_r, order = lax.sort((rnp.where(keep_r, key_r, last), rnp.arange(len(j), dtype="int32")), num_keys=1)
-        begin = rnp.searchsorted(key_r, key_l, side="left").astype("int32")
-        end = rnp.searchsorted(key_r, key_l, side="right").astype("int32")
-        return begin, rnp.where(keep_l, end - begin, 0), order
-
-    begin, count, order = entries.over_batch(meetings, n_batch)(lhs.indices, rhs.indices)
-    bound = lhs.nse * rhs.nse
-    total = bound
+    join = Join(
+        n_batch, tuple(lhs.sparse_shape), tuple(rhs.sparse_shape), tuple(match), tuple(left), tuple(right)
+    )
+    begin, count, order = meetings(lhs.indices, rhs.indices, join=join)
+    total = lhs.nse * rhs.nse
     if is_known(count):
         sums = np.asarray(count).astype("int64").sum(-1)
         total = int(sums.max()) if sums.size else 0
@@ -220,35 +220,84 @@ def sparse_with_sparse(lhs, rhs, numbers, dtype):
             f"bcoo_dot_general: the product of {lhs!r} and {rhs!r} may have {total} terms, more than can be "
             "indexed; outside of jit the number is what the values need"
         )
-    dtype_out = np.result_type(lhs.indices.dtype, rhs.indices.dtype)
+    if total:
+        data, places = terms(
+            lhs.data, lhs.indices, rhs.data, rhs.indices, begin, count, order, join=join, total=total
+        )
+    else:
+        batch, index = lhs.shape[:n_batch], np.result_type(lhs.indices.dtype, rhs.indices.dtype)
+        data, places = rnp.zeros((*batch, 0), dtype), rnp.zeros((*batch, 0, len(join.sizes)), index)
+    out = lhs.rebuilt(data, places, join.sizes, 0, False, False)
+    if is_known(out.indices):
+        return summed_duplicates(out, None, False, "bcoo_dot_general")
+    return bcoo_sum_duplicates(out, nse=min(total, math.prod(join.sizes)))
+
+
+class Join(NamedTuple):
+    """Which sparse dimensions of two operands must match, and which go into the result; hashable."""
+
+    n_batch: int
+    lhs: tuple
+    rhs: tuple
+    match: tuple
+    left: tuple
+    right: tuple
+
+    @property
+    def sizes(self):
+        """The sparse shape of the result."""
+        return (*[self.lhs[k] for k in self.left], *[self.rhs[k] for k in self.right])
+
+
+@fused(static=("join",))
+def meetings(lhs, rhs, join):
+    """For each entry of lhs: where the matching entries of rhs begin in order, how many there
+    are; that order."""
+    sizes = [join.lhs[a] for a, _ in join.match]
+
+    def keys(places, shape, at):
+        keep = entries.inside(places, shape)
+        return entries.flat_places(entries.columns(places[:, np.array(at, int)]), sizes), keep
+
+    def one(i, j):
+        key_l, keep_l = keys(i, join.lhs, [a for a, _ in join.match])
+        key_r, keep_r = keys(j, join.rhs, [b for _, b in join.match])
+        last = np.iinfo(key_r.dtype).max
+        count = rnp.arange(len(j), dtype="int32")
+        key_r, order = lax.sort((rnp.where(keep_r, key_r, last), count), num_keys=1)
+        begin = rnp.searchsorted(key_r, key_l, side="left").astype("int32")
+        end = rnp.searchsorted(key_r, key_l, side="right").astype("int32")
+        some = rnp.broadcast_to(end - begin, (len(i),))
+        return rnp.broadcast_to(begin, (len(i),)), rnp.where(keep_l, some, 0), order
+
+    return entries.over_batch(one, join.n_batch)(lhs, rhs)
+
+
+@fused(static=("join", "total"))
+def terms(a, i, b, j, begin, count, order, join, total):
+    """All products of entries that meet, ``total`` of them: (data, indices)."""
+    dtype = np.result_type(i.dtype, j.dtype)
 
     def one(a, i, b, j, begin, count, order):
         ends = rnp.cumsum(count, dtype="int32")
         term = rnp.arange(total, dtype="int32")
-        mine = rnp.searchsorted(ends, term, side="right").astype("int32")
+        starts = rnp.zeros(total + 1, "int32").at[ends].add(1, mode="drop", indices_are_sorted=True)
+        mine = rnp.cumsum(starts[:total], dtype="int32")
         well = mine < len(a)
-        mine = rnp.minimum(mine, max(len(a) - 1, 0))
+        mine = rnp.minimum(mine, len(a) - 1)
         within = term - (ends[mine] - count[mine])
-        other = order[rnp.clip(begin[mine] + within, 0, max(len(b) - 1, 0))]
-        places = rnp.concatenate([i[mine][:, np.array(left, int)], j[other][:, np.array(right, int)]], -1)
-        places = entries.padded(places.astype(dtype_out), out_sizes, well)
-        return entries.kept(a[mine] * b[other], well), places
+        other = order[rnp.clip(begin[mine] + within, 0, len(b) - 1)]
+        left, right = i[mine][:, np.array(join.left, int)], j[other][:, np.array(join.right, int)]
+        places = rnp.concatenate([left.astype(dtype), right.astype(dtype)], -1)
+        return entries.kept(a[mine] * b[other], well), entries.padded(places, join.sizes, well)
 
-    if not lhs.nse or not rhs.nse:
-        total = 0
-        batch = lhs.shape[:n_batch]
-        data, places = rnp.zeros((*batch, 0), dtype), rnp.zeros((*batch, 0, len(out_sizes)), dtype_out)
-    else:
-        data, places = entries.over_batch(one, n_batch)(
-            lhs.data, lhs.indices, rhs.data, rhs.indices, begin, count, order
-        )
-    out = lhs.rebuilt(data, places, out_sizes, 0, False, False)
-    if is_known(out.indices):
-        return summed_duplicates(out, None, False, "bcoo_dot_general")
-    return bcoo_sum_duplicates(out, nse=min(total, math.prod(out_sizes)))
+    return entries.over_batch(one, join.n_batch)(a, i, b, j, begin, count, order)
 
 
-def bcoo_dot_general_sampled(A: rb.Array, B: rb.Array, indices: rb.Array, *, dimension_numbers: Any) -> rb.Array:
+@fused(static=("dimension_numbers",))
+def bcoo_dot_general_sampled(
+    A: rb.Array, B: rb.Array, indices: rb.Array, *, dimension_numbers: Any
+) -> rb.Array:
     """The values of ``lax.dot_general(A, B)`` at some places only: what gradients of products need.
 
     Args:
@@ -280,8 +329,12 @@ def bcoo_dot_general_sampled(A: rb.Array, B: rb.Array, indices: rb.Array, *, dim
         )
     dtype = rnp.result_type(A, B)
     size = math.prod(A.shape[d] for d in lc)
-    A = rnp.transpose(A.astype(dtype), [*lb, *a_free, *lc]).reshape(*[A.shape[d] for d in (*lb, *a_free)], size)
-    B = rnp.transpose(B.astype(dtype), [*rb_, *b_free, *rc]).reshape(*[B.shape[d] for d in (*rb_, *b_free)], size)
+    A = rnp.transpose(A.astype(dtype), [*lb, *a_free, *lc]).reshape(
+        *[A.shape[d] for d in (*lb, *a_free)], size
+    )
+    B = rnp.transpose(B.astype(dtype), [*rb_, *b_free, *rc]).reshape(
+        *[B.shape[d] for d in (*rb_, *b_free)], size
+    )
     kinds = ["both"] * len(lb) + ["a"] * len(a_free) + ["b"] * len(b_free)
     inner = kinds[n_batch:]
     in_a = np.array([k for k, kind in enumerate(inner) if kind != "b"], int)
@@ -318,16 +371,8 @@ def matmul(x, y):
         n = b - 2
         mine = a - 1
         order = (*range(mine, mine + n), *range(mine), *range(mine + n, mine + n + 1))
-        out = transposed(out, order)
+        out = out.transpose(order) if is_sparse(out) else rnp.transpose(out, order)
     return out
-
-
-def transposed(x, order):
-    from rabbet.experimental.sparse.structure import bcoo_transpose
-
-    if not is_sparse(x):
-        return rnp.transpose(x, order)
-    return bcoo_transpose(bcoo_update_layout(x, n_batch=0), permutation=order)
 
 
 def broadcast_batch(x, batch):

@@ -4,11 +4,8 @@ A rule gets sparse arrays and ``Dense`` values, one of them sparse at least. Wha
 the level below.
 """
 
-import math
-
 import numpy as np
 
-import rabbet.numpy as rnp
 from rabbet.experimental.sparse import arithmetic, products, structure, sums
 from rabbet.experimental.sparse.base import is_sparse
 from rabbet.experimental.sparse.interpreter import Dense, densified, rules
@@ -40,9 +37,7 @@ def first_sparse(payloads):
 @rules.otherwise
 def would_densify(op, *payloads):
     name = op.primitive.name
-    arithmetic.refuse(
-        f"{name!r} has no rule for sparse arrays; in sparsify(f, densify=({name!r},)) it", first_sparse(payloads)
-    )
+    arithmetic.refuse(f"{name!r}, which has no rule for sparse arrays,", first_sparse(payloads), name)
 
 
 @rules.primitive(*KEEP_ZERO)
@@ -96,11 +91,7 @@ def div(op, x, y):
 
 @rules.primitive(p.transpose)
 def transpose(op, x):
-    x, order = x.to_bcoo(), op.params["permutation"]
-    n_batch, first_dense = x.n_batch, x.ndim - x.n_dense
-    if any(d >= n_batch for d in order[:n_batch]) or any(d < first_dense for d in order[first_dense:]):
-        x = sums.bcoo_update_layout(x, **LAYOUT)
-    return structure.bcoo_transpose(x, permutation=order)
+    return structure.transposed(x.to_bcoo(), op.params["permutation"])
 
 
 @rules.primitive(p.reshape)

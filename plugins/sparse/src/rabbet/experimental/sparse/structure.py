@@ -11,7 +11,8 @@ import rabbet.numpy as rnp
 from rabbet import lax
 from rabbet.experimental.sparse import entries
 from rabbet.experimental.sparse.base import JAXSparse, needs
-from rabbet.experimental.sparse.sums import bcoo_sum_duplicates, without_sparse
+from rabbet.experimental.sparse.sums import bcoo_sum_duplicates, bcoo_update_layout, without_sparse
+from rabbet.extend.functions import fused
 
 
 def groups(mat):
@@ -19,6 +20,7 @@ def groups(mat):
     return mat.n_batch, mat.n_sparse, mat.n_dense
 
 
+@fused(static=("permutation",))
 def bcoo_transpose(mat: JAXSparse, *, permutation: Sequence[int]) -> JAXSparse:
     """Permute the dimensions of a BCOO.
 
@@ -59,6 +61,16 @@ def bcoo_transpose(mat: JAXSparse, *, permutation: Sequence[int]) -> JAXSparse:
     )  # fmt: skip
 
 
+def transposed(mat, order):
+    """``mat`` transposed, made sparse in all its dimensions where kinds of dimensions mix."""
+    n_batch, first_dense = mat.n_batch, mat.ndim - mat.n_dense
+    order = tuple(int(d) + (mat.ndim if d < 0 else 0) for d in order)
+    if any(d >= n_batch for d in order[:n_batch]) or any(d < first_dense for d in order[first_dense:]):
+        mat = bcoo_update_layout(mat, n_batch=0, n_dense=0)
+    return bcoo_transpose(mat, permutation=order)
+
+
+@fused(static=("new_sizes", "dimensions", "sharding"))
 def bcoo_reshape(
     mat: JAXSparse, *, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None, sharding: Any = None
 ) -> JAXSparse:
@@ -92,7 +104,9 @@ def bcoo_reshape(
     batch, sparse, dense = mat.shape[:n_batch], mat.sparse_shape, mat.shape[mat.ndim - n_dense :]
     new_batch = prefix_of(sizes, batch)
     new_dense = None if new_batch is None else prefix_of(sizes[len(new_batch) :][::-1], dense[::-1])
-    if new_dense is None or math.prod(sizes[len(new_batch) : len(sizes) - len(new_dense)]) != math.prod(sparse):
+    if new_dense is None or math.prod(sizes[len(new_batch) : len(sizes) - len(new_dense)]) != math.prod(
+        sparse
+    ):
         raise ValueError(
             f"bcoo_reshape: new shape cannot mix batch, sparse and dense dimensions; got {mat.shape} with "
             f"n_batch={n_batch} and n_dense={n_dense}, and {sizes}; see update_layout"
@@ -137,6 +151,7 @@ def stacked(cols, like, dtype):
     return rnp.stack([c.astype(dtype) for c in cols], -1)
 
 
+@fused(static=("dimensions",))
 def bcoo_squeeze(arr: JAXSparse, *, dimensions: Sequence[int]) -> JAXSparse:
     """Leave out dimensions of size 1 of a BCOO.
 
@@ -150,8 +165,10 @@ def bcoo_squeeze(arr: JAXSparse, *, dimensions: Sequence[int]) -> JAXSparse:
     needs("BCOO", "bcoo_squeeze", arr)
     dims = {int(d) + (arr.ndim if d < 0 else 0) for d in dimensions}
     if any(not 0 <= d < arr.ndim or arr.shape[d] != 1 for d in dims):
-        raise ValueError(f"bcoo_squeeze: dimensions {tuple(dimensions)} of shape {arr.shape} are not all of size 1")
-    n_batch, n_sparse, n_dense = groups(arr)
+        raise ValueError(
+            f"bcoo_squeeze: dimensions {tuple(dimensions)} of shape {arr.shape} are not all of size 1"
+        )
+    n_batch, n_sparse, _ = groups(arr)
     data, indices = without_sparse(arr, {d - n_batch for d in dims})
     batch = [n for d, n in enumerate(arr.shape[:n_batch]) if d not in dims]
     dense = [n for d, n in enumerate(arr.shape) if d >= n_batch + n_sparse and d not in dims]
@@ -162,6 +179,7 @@ def bcoo_squeeze(arr: JAXSparse, *, dimensions: Sequence[int]) -> JAXSparse:
     )  # fmt: skip
 
 
+@fused(static=("shape", "broadcast_dimensions", "sharding"))
 def bcoo_broadcast_in_dim(
     mat: JAXSparse, *, shape: Sequence[int], broadcast_dimensions: Sequence[int], sharding: Any = None
 ) -> JAXSparse:
@@ -226,6 +244,7 @@ def bcoo_broadcast_in_dim(
     )
 
 
+@fused(static=("dimension",))
 def bcoo_concatenate(operands: Sequence[JAXSparse], *, dimension: int) -> JAXSparse:
     """Concatenate BCOOs along a dimension of any kind.
 
@@ -288,11 +307,10 @@ def bcoo_concatenate(operands: Sequence[JAXSparse], *, dimension: int) -> JAXSpa
         places.append(entries.padded(indices, sizes, keep))
         before += m.shape[axis]
     sparse_axis = n_batch <= axis < n_batch + n_sparse
-    leading = sparse_axis and (axis == n_batch or len(mats) == 1)
     # padding of one operand stands before the entries of the next
     return first.rebuilt(
         rnp.concatenate(datas, n_batch), rnp.concatenate(places, n_batch), shape[n_batch:], n_dense,
-        leading and len(mats) == 1 and first.indices_sorted,
+        sparse_axis and len(mats) == 1 and first.indices_sorted,
         (sparse_axis or len(mats) == 1) and all(m.unique_indices for m in mats),
     )  # fmt: skip
 
@@ -309,6 +327,7 @@ def with_nse(mat, nse):
     return data, rnp.concatenate([mat.indices, padding], at)
 
 
+@fused(static=("start_indices", "limit_indices", "strides"))
 def bcoo_slice(
     mat: JAXSparse, *, start_indices: Sequence[int], limit_indices: Sequence[int],
     strides: Sequence[int] | None = None,
@@ -336,7 +355,10 @@ def bcoo_slice(
     indices = mat.indices[tuple(cut[:n_batch])]
     shape = [-(-(b - a) // s) for a, b, s in zip(starts, limits, steps)]
     middle = slice(n_batch, n_batch + n_sparse)
-    if any((a, b, s) != (0, n, 1) for a, b, s, n in zip(starts[middle], limits[middle], steps[middle], mat.sparse_shape)):
+    if any(
+        (a, b, s) != (0, n, 1)
+        for a, b, s, n in zip(starts[middle], limits[middle], steps[middle], mat.sparse_shape)
+    ):
         dtype = indices.dtype
         moved = indices - np.array(starts[middle], dtype)
         stride = np.array(steps[middle], dtype)
@@ -356,6 +378,7 @@ def capped(mat):
     return bcoo_sum_duplicates(mat, nse=places) if places < mat.nse else mat
 
 
+@fused(static=("slice_sizes",))
 def bcoo_dynamic_slice(mat: JAXSparse, start_indices: Sequence[Any], slice_sizes: Sequence[int]) -> JAXSparse:
     """A slice of a BCOO whose start may be computed, as ``lax.dynamic_slice`` of an array.
 
@@ -365,9 +388,14 @@ def bcoo_dynamic_slice(mat: JAXSparse, start_indices: Sequence[Any], slice_sizes
     """
     needs("BCOO", "bcoo_dynamic_slice", mat)
     sizes = tuple(int(n) for n in slice_sizes)
-    if len(sizes) != mat.ndim or len(start_indices) != mat.ndim or any(not 0 <= s <= n for s, n in zip(sizes, mat.shape)):
+    if (
+        len(sizes) != mat.ndim
+        or len(start_indices) != mat.ndim
+        or any(not 0 <= s <= n for s, n in zip(sizes, mat.shape))
+    ):
         raise ValueError(
-            f"bcoo_dynamic_slice: {len(start_indices)} starts and sizes {sizes} do not fit the shape {mat.shape}"
+            f"bcoo_dynamic_slice: {len(start_indices)} starts and sizes {sizes} do not fit "
+            f"the shape {mat.shape}"
         )
     n_batch, n_sparse, n_dense = groups(mat)
     # as of arrays, a start before the beginning counts from the end, and the slice is moved inside
@@ -377,9 +405,7 @@ def bcoo_dynamic_slice(mat: JAXSparse, start_indices: Sequence[Any], slice_sizes
     data = lax.dynamic_slice(
         mat.data, (*starts[:n_batch], 0, *starts[n_batch + n_sparse :]), (*sizes[:n_batch], mat.nse, *dense)
     )
-    indices = lax.dynamic_slice(
-        mat.indices, (*starts[:n_batch], 0, 0), (*sizes[:n_batch], mat.nse, n_sparse)
-    )
+    indices = lax.dynamic_slice(mat.indices, (*starts[:n_batch], 0, 0), (*sizes[:n_batch], mat.nse, n_sparse))
     middle = slice(n_batch, n_batch + n_sparse)
     if sizes[middle] != tuple(mat.sparse_shape):
         keep = entries.inside(indices, mat.sparse_shape)
@@ -393,6 +419,7 @@ def bcoo_dynamic_slice(mat: JAXSparse, start_indices: Sequence[Any], slice_sizes
     return mat.rebuilt(data, indices, sizes[n_batch:], n_dense, mat.indices_sorted, mat.unique_indices)
 
 
+@fused(static=("dimensions",))
 def bcoo_rev(operand: JAXSparse, dimensions: Sequence[int]) -> JAXSparse:
     """A BCOO with the elements along some dimensions in the other direction, as ``lax.rev``."""
     needs("BCOO", "bcoo_rev", operand)
@@ -415,6 +442,9 @@ def bcoo_rev(operand: JAXSparse, dimensions: Sequence[int]) -> JAXSparse:
     )  # fmt: skip
 
 
+@fused(
+    static=("dimension_numbers", "slice_sizes", "unique_indices", "indices_are_sorted", "mode", "fill_value")
+)
 def bcoo_gather(
     operand: JAXSparse, start_indices: Any, dimension_numbers: Any, slice_sizes: Sequence[int], *,
     unique_indices: bool = False, indices_are_sorted: bool = False, mode: Any = None, fill_value: Any = None,
@@ -446,8 +476,12 @@ def bcoo_gather(
             f"ones; offered are {offsets}, that is advanced indices in front"
         )
     name = getattr(mode, "name", mode)
-    if fill_value is not None or (name is not None and str(name).upper() not in ("CLIP", "PROMISE_IN_BOUNDS")):
-        raise NotImplementedError(f"bcoo_gather: mode {name} with fill_value {fill_value} is not offered; use 'clip'")
+    if fill_value is not None or (
+        name is not None and str(name).upper() not in ("CLIP", "PROMISE_IN_BOUNDS")
+    ):
+        raise NotImplementedError(
+            f"bcoo_gather: mode {name} with fill_value {fill_value} is not offered; use 'clip'"
+        )
 
     def one(start):
         starts = [0] * operand.ndim

@@ -15,9 +15,11 @@ from rabbet.experimental.sparse.base import (
     known_number,
     needs,
 )
+from rabbet.extend.functions import fused
 from rabbet.extend.wrapping import stacklevel
 
 
+@fused
 def bcoo_sort_indices(mat: JAXSparse) -> JAXSparse:
     """The same BCOO with its entries in lexicographic order of their indices, padding last.
 
@@ -59,23 +61,36 @@ def bcoo_sum_duplicates(mat: JAXSparse, nse: int | None = None) -> JAXSparse:
 
 def summed_duplicates(mat, nse, remove_zeros, who="bcoo_sum_duplicates"):
     needs("BCOO", who, mat)
-    sizes = tuple(mat.sparse_shape)
-
-    def keep_of(data, indices):
-        keep = entries.inside(indices, sizes)
-        if remove_zeros:
-            keep &= (data != 0).any(tuple(range(1, data.ndim)))
-        return keep
-
     if nse is None:
-        count = entries.over_batch(
-            lambda d, i: entries.count_different(i, sizes, keep_of(d, i)), mat.n_batch
-        )(mat.data, mat.indices)
-        nse = known_number(rnp.max(count, initial=0), who, "nse")
+        nse = known_number(most_places(mat, remove_zeros=remove_zeros), who, "nse")
+    return merged_places(mat, nse=int(nse), remove_zeros=remove_zeros)
 
-    def one(data, indices):
-        return entries.merged(data, indices, sizes, int(nse), keep_of(data, indices))
 
+def counting(sizes, remove_zeros):
+    """Which entries count, as a function of values and indices."""
+
+    def keep(data, indices):
+        well = entries.inside(indices, sizes)
+        return well & (data != 0).any(tuple(range(1, data.ndim))) if remove_zeros else well
+
+    return keep
+
+
+@fused(static=("remove_zeros",))
+def most_places(mat, remove_zeros):
+    """The number of places of the member of the batch that has most of them."""
+    sizes = tuple(mat.sparse_shape)
+    keep = counting(sizes, remove_zeros)
+    one = lambda data, indices: entries.count_different(indices, sizes, keep(data, indices))
+    return rnp.max(entries.over_batch(one, mat.n_batch)(mat.data, mat.indices), initial=0)
+
+
+@fused(static=("nse", "remove_zeros"))
+def merged_places(mat, nse, remove_zeros):
+    """One entry per place, in order."""
+    sizes = tuple(mat.sparse_shape)
+    keep = counting(sizes, remove_zeros)
+    one = lambda data, indices: entries.merged(data, indices, sizes, nse, keep(data, indices))
     data, indices = entries.over_batch(one, mat.n_batch)(mat.data, mat.indices)
     return mat.rebuilt(data, indices, mat.shape[mat.n_batch :], mat.n_dense, True, True)
 
@@ -85,6 +100,7 @@ def bcoo_eliminate_zeros(mat: JAXSparse, nse: int | None = None) -> JAXSparse:
     return summed_duplicates(mat, nse, True, "bcoo_eliminate_zeros")
 
 
+@fused(static=("axes",))
 def bcoo_reduce_sum(mat: JAXSparse, *, axes: Sequence[int]) -> JAXSparse:
     """Sum a BCOO over some dimensions; places may occur several times in the result.
 
@@ -109,12 +125,19 @@ def bcoo_reduce_sum(mat: JAXSparse, *, axes: Sequence[int]) -> JAXSparse:
         nse = mat.nse * math.prod(mat.shape[d] for d in batch)
         data = rnp.transpose(data, [*order, *range(n_batch, data.ndim)])
         data = data.reshape(*sizes, nse, *data.shape[n_batch + 1 :])
-        indices = rnp.transpose(indices, [*order, n_batch, n_batch + 1]).reshape(*sizes, nse, indices.shape[-1])
+        indices = rnp.transpose(indices, [*order, n_batch, n_batch + 1]).reshape(
+            *sizes, nse, indices.shape[-1]
+        )
     tail = [n for d, n in enumerate(mat.shape) if d >= n_batch and d not in dims]
     sparse = any(n_batch <= d < n_batch + n_sparse for d in dims)
     same = not batch and not sparse
     return mat.rebuilt(
-        data, indices, tail, mat.n_dense - len(dense), mat.indices_sorted and same, mat.unique_indices and same
+        data,
+        indices,
+        tail,
+        mat.n_dense - len(dense),
+        mat.indices_sorted and same,
+        mat.unique_indices and same,
     )
 
 
@@ -130,7 +153,11 @@ def without_sparse(mat, dims):
 
 
 def bcoo_update_layout(
-    mat: JAXSparse, *, n_batch: int | None = None, n_dense: int | None = None, on_inefficient: str | None = "error"
+    mat: JAXSparse,
+    *,
+    n_batch: int | None = None,
+    n_dense: int | None = None,
+    on_inefficient: str | None = "error",
 ) -> JAXSparse:
     """The same array with other numbers of batch and dense dimensions.
 
@@ -153,7 +180,8 @@ def bcoo_update_layout(
     new_dense = mat.n_dense if n_dense is None else int(n_dense)
     if new_batch < 0 or new_dense < 0 or new_batch + new_dense > mat.ndim:
         raise ValueError(
-            f"bcoo_update_layout: n_batch={new_batch} and n_dense={new_dense} do not fit {mat.ndim} dimensions"
+            f"bcoo_update_layout: n_batch={new_batch} and n_dense={new_dense} do not fit "
+            f"{mat.ndim} dimensions"
         )
     if on_inefficient not in ("error", "warn", None):
         raise ValueError(
@@ -182,6 +210,7 @@ def bcoo_update_layout(
     return mat
 
 
+@fused
 def first_dense_made_sparse(mat):
     n_batch, nse = mat.n_batch, mat.nse
     size = mat.data.shape[n_batch + 1]
@@ -190,27 +219,31 @@ def first_dense_made_sparse(mat):
     data = mat.data.reshape(*batch, nse * size, *rest)
     keep = rnp.repeat(entries.inside(mat.indices, mat.sparse_shape), size, axis=-1)
     indices = rnp.repeat(mat.indices, size, axis=n_batch)
-    last = rnp.broadcast_to(rnp.tile(rnp.arange(size, dtype=indices.dtype), nse)[:, None], (*batch, nse * size, 1))
+    last = rnp.broadcast_to(
+        rnp.tile(rnp.arange(size, dtype=indices.dtype), nse)[:, None], (*batch, nse * size, 1)
+    )
     indices = entries.padded(rnp.concatenate([indices, last], -1), (*mat.sparse_shape, size), keep)
     return mat.rebuilt(
         data, indices, mat.shape[n_batch:], mat.n_dense - 1, mat.indices_sorted, mat.unique_indices
     )
 
 
+@fused
 def last_batch_made_sparse(mat):
     n_batch, nse = mat.n_batch, mat.nse
     batch, size = mat.shape[: n_batch - 1], mat.shape[n_batch - 1]
     keep = entries.inside(mat.indices, mat.sparse_shape)
-    first = rnp.broadcast_to(
-        rnp.arange(size, dtype=mat.indices.dtype)[:, None, None], (*batch, size, nse, 1)
-    )
+    first = rnp.broadcast_to(rnp.arange(size, dtype=mat.indices.dtype)[:, None, None], (*batch, size, nse, 1))
     indices = rnp.concatenate([first, mat.indices], -1)
-    indices = entries.padded(indices, (size, *mat.sparse_shape), keep).reshape(*batch, size * nse, mat.n_sparse + 1)
+    indices = entries.padded(indices, (size, *mat.sparse_shape), keep).reshape(
+        *batch, size * nse, mat.n_sparse + 1
+    )
     data = mat.data.reshape(*batch, size * nse, *mat.data.shape[n_batch + 1 :])
     # padding stands between the members
     return mat.rebuilt(data, indices, mat.shape[n_batch - 1 :], mat.n_dense, False, mat.unique_indices)
 
 
+@fused
 def first_sparse_made_batch(mat):
     n_batch, nse = mat.n_batch, mat.nse
     size, rest = mat.sparse_shape[0], tuple(mat.sparse_shape[1:])
@@ -227,8 +260,9 @@ def first_sparse_made_batch(mat):
     )  # fmt: skip
 
 
+@fused
 def last_sparse_made_dense(mat):
-    n_batch, nse, n_sparse = mat.n_batch, mat.nse, mat.n_sparse
+    n_batch, n_sparse = mat.n_batch, mat.n_sparse
     size = mat.sparse_shape[-1]
     keep = entries.inside(mat.indices, mat.sparse_shape)
     mine = (mat.indices[..., -1:] == rnp.arange(size, dtype=mat.indices.dtype)) & keep[..., None]
