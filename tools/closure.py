@@ -34,6 +34,8 @@ OURS = (
     "rabbet.lax.linalg.",
     "rabbet.random.",
     "rabbet_special.",
+    "rabbet_convolution.primitives.",
+    "rabbet_fft.",
 )
 rb.lax.custom_root, rb.pure_callback  # noqa: B018 - makes their primitives
 ROWS = [row for family in rows.families().values() for row in family]

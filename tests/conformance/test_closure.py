@@ -23,6 +23,8 @@ OURS = (
     "rabbet.lax.linalg.",
     "rabbet.random.",
     "rabbet_special.",
+    "rabbet_convolution.primitives.",
+    "rabbet_fft.",
 )
 PRIMITIVES = [p for p in all_primitives().values() if p.where.module.startswith(OURS)]
 

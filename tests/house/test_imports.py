@@ -29,8 +29,6 @@ DOORS = {
     "rabbet.lax", "rabbet.tree",
     "rabbet.errors", "rabbet.dlpack", "rabbet.dtypes",
 }  # fmt: skip
-# Rows of primitives whose parameters no door has.
-ROWS_OF_WINDOWS = ROOT / "plugins/testing/src/rabbet/testing/rows/windows.py"
 MODULE_OF = {
     "rabbet-numpy": "rabbet.numpy", "rabbet-nn": "rabbet.nn", "rabbet-random": "rabbet.random",
     "rabbet-image": "rabbet.image", "rabbet-ops": "rabbet.ops", "rabbet-ref": "rabbet.ref",
@@ -100,8 +98,7 @@ def test_a_plugin_imports_rabbet_extend_and_what_it_declares(plugin):
         f"{path.relative_to(ROOT)}:{line} imports {name}"
         for path in (plugin / "src").rglob("*.py")
         for line, name in imported(path)
-        if not (is_inside(name, {"rabbet.primitives"}) and path == ROWS_OF_WINDOWS)
-        and is_inside(
+        if is_inside(
             name, {"rabbet"} | {modules_of(d) for d in ("rabbet-jit", "rabbet-vmap", "rabbet-autodiff")}
         )
         and not is_inside(name, allowed)

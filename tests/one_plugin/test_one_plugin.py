@@ -81,6 +81,21 @@ def test_special():
     assert abs(float(lgamma(5.0)) - np.log(24)) < 1e-6
 
 
+@only("convolution")
+def test_convolution():
+    from rabbet.lax import reduce_window
+
+    assert lax.reduce_window is reduce_window and "conv_transpose" in dir(lax)
+    line = np.float32([[[1, 2, 4, 7]]])
+    assert lax.conv(line, np.float32([[[-1, 1]]]), (1,), "VALID").tolist() == [[[1, 2, 3]]]
+    assert lax.reduce(line, 0.0, lax.add, (0, 1, 2)).tolist() == 14
+
+
+@only("fft")
+def test_fft():
+    assert lax.fft(np.float32([1, 0, 0, 0]), lax.FftType.RFFT, (4,)).tolist() == [1, 1, 1]
+
+
 @only("nn")
 def test_nn():
     assert rb.nn.relu(np.float32([-1, 2])).tolist() == [0, 2]

@@ -1,6 +1,7 @@
 """What all sparse arrays have in common, and the errors of this package."""
 
 import math
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,8 +33,11 @@ class JAXSparse:
     __slots__ = ()
     # NumPy leaves arithmetic with it to the methods here.
     __array_ufunc__ = None
-    __hash__ = None
-    data = shape = None
+    __hash__ = None  # type: ignore[assignment]
+
+    if TYPE_CHECKING:  # what the classes store differs
+
+        def __getattr__(self, name: str) -> Any: ...
 
     @property
     def dtype(self):
@@ -96,7 +100,7 @@ class JAXSparse:
     @classmethod
     def tree_unflatten(cls, aux_data, children):
         """The inverse of ``tree_flatten``; checks nothing, as the children may be anything."""
-        return cls._of(*children, *aux_data)
+        return cls._of(*children, *aux_data)  # type: ignore[attr-defined]
 
 
 def is_sparse(x):

@@ -198,7 +198,7 @@ class BCOO(Operators):
         """
         return transposed(self, range(self.ndim)[::-1] if axes is None else axes)
 
-    def sort_indices(self) -> "BCOO":
+    def sort_indices(self) -> Any:
         """``bcoo_sort_indices``."""
         return bcoo_sort_indices(self)
 
@@ -210,7 +210,7 @@ class BCOO(Operators):
 
     def update_layout(
         self, *, n_batch: int | None = None, n_dense: int | None = None, on_inefficient: str | None = "error"
-    ) -> "BCOO":
+    ) -> Any:
         """``bcoo_update_layout``."""
         return bcoo_update_layout(self, n_batch=n_batch, n_dense=n_dense, on_inefficient=on_inefficient)
 

@@ -312,8 +312,9 @@ def bcsr_dot_general(
       Array([1., 1.], dtype=float32)
     """
     needs("BCSR", "bcsr_dot_general", *[x for x in (lhs, rhs) if is_sparse(x)])
+    operands: list[Any] = [lhs, rhs]
     out = products.bcoo_dot_general(
-        *[x.to_bcoo() if is_sparse(x) else x for x in (lhs, rhs)], dimension_numbers=dimension_numbers,
+        *[x.to_bcoo() if is_sparse(x) else x for x in operands], dimension_numbers=dimension_numbers,
         precision=precision, preferred_element_type=preferred_element_type, out_sharding=out_sharding,
     )  # fmt: skip
     return BCSR.from_bcoo(out) if is_sparse(out) and out.n_sparse == 2 else out

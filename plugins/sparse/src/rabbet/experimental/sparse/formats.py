@@ -18,6 +18,7 @@ MATRIX = (((1,), (0,)), ((), ()))
 TRANSPOSED = (((0,), (0,)), ((), ()))
 
 
+@folded
 class Matrix(Operators):
     """What COO, CSR and CSC have in common."""
 
@@ -47,6 +48,13 @@ class Matrix(Operators):
                 f"a loop or branch brings together a {type(self).__name__} and another sparse array; use BCOO"
             )
         return self
+
+    def _set(self, *parts):
+        raise NotImplementedError
+
+    @classmethod
+    def _from_bcoo(cls, mat):
+        raise NotImplementedError
 
     @property
     def nse(self):
@@ -156,6 +164,7 @@ class COO(Matrix):
         return COO._of(self.data, self.col, self.row, (cols, rows), self.cols_sorted, self.rows_sorted)
 
 
+@folded
 class Compressed(Matrix):
     """What CSR and CSC have in common: one of the two index arrays says where rows, or columns, begin."""
 

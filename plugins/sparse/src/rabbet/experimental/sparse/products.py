@@ -88,9 +88,11 @@ def bcoo_dot_general(
         return lax.dot_general(
             lhs, rhs, dimension_numbers, precision=precision, preferred_element_type=preferred_element_type
         )
-    lhs, rhs = [x if is_sparse(x) else rnp.asarray(x) for x in (lhs, rhs)]
+    operands: list[Any] = [x if is_sparse(x) else rnp.asarray(x) for x in (lhs, rhs)]
+    lhs, rhs = operands
     numbers = numbers_of(dimension_numbers, lhs.shape, rhs.shape, "bcoo_dot_general")
-    dtype = result_dtype(*[x.data if is_sparse(x) else x for x in (lhs, rhs)], preferred_element_type)
+    left, right = [x.data if is_sparse(x) else x for x in operands]
+    dtype = result_dtype(left, right, preferred_element_type)
     if is_sparse(lhs) and is_sparse(rhs):
         return sparse_with_sparse(lhs, rhs, numbers, dtype)
     if is_sparse(lhs):

@@ -17,7 +17,6 @@ KEEP_ZERO = [
     p.cbrt, p.square, p.floor, p.ceil, p.round_away, p.round_even, p.erf, p.erf_inv, p.reduce_precision,
 ]  # fmt: skip
 OF_SUMS = [p.neg, p.real, p.imag, p.conj, p.stop_gradient]
-LAYOUT = {"n_batch": 0, "n_dense": 0}
 
 
 def shown(out):
@@ -100,7 +99,7 @@ def reshape(op, x):
     try:
         return structure.bcoo_reshape(x, new_sizes=sizes)
     except ValueError:  # the kinds of dimensions mix
-        return structure.bcoo_reshape(sums.bcoo_update_layout(x, **LAYOUT), new_sizes=sizes)
+        return structure.bcoo_reshape(sums.bcoo_update_layout(x, n_batch=0, n_dense=0), new_sizes=sizes)
 
 
 @rules.primitive(p.expand_dims)
@@ -155,8 +154,8 @@ def concatenate(op, *payloads):
     if not all(map(is_sparse, payloads)):
         return would_densify(op, *payloads)
     mats = [x.to_bcoo() for x in payloads]
-    layout = {"n_batch": min(m.n_batch for m in mats), "n_dense": min(m.n_dense for m in mats)}
-    mats = [sums.bcoo_update_layout(m, **layout) for m in mats]
+    n_batch, n_dense = min(m.n_batch for m in mats), min(m.n_dense for m in mats)
+    mats = [sums.bcoo_update_layout(m, n_batch=n_batch, n_dense=n_dense) for m in mats]
     return structure.bcoo_concatenate(mats, dimension=op.params["dimension"])
 
 

@@ -470,7 +470,7 @@ def bcoo_gather(
     start_indices = rnp.asarray(start_indices)
     outer = start_indices.ndim - 1
     offsets = tuple(range(outer, outer + operand.ndim - len(numbers.collapsed_slice_dims)))
-    if tuple(numbers.offset_dims) != offsets or getattr(numbers, "operand_batching_dims", ()):
+    if tuple(numbers.offset_dims) != offsets or numbers.operand_batching_dims:
         raise NotImplementedError(
             f"bcoo_gather: offset_dims {tuple(numbers.offset_dims)} would put batch dimensions after sparse "
             f"ones; offered are {offsets}, that is advanced indices in front"
@@ -484,7 +484,7 @@ def bcoo_gather(
         )
 
     def one(start):
-        starts = [0] * operand.ndim
+        starts: list[Any] = [0] * operand.ndim
         for k, d in enumerate(numbers.start_index_map):
             starts[d] = rnp.maximum(start[k], 0)
         cut = bcoo_dynamic_slice(operand, starts, slice_sizes)

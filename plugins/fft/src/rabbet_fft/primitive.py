@@ -13,12 +13,9 @@ import enum
 from math import prod
 
 import numpy as np
-
-from rabbet import dtypes
-from rabbet.primitives import batching, checks, convert, elementwise, shape, zeros
-from rabbet.rules.payloads import Batched
-from rabbet.rules.primitive import Primitive
-from rabbet.trace.interpreter import typeof
+from rabbet import dtypes, lax
+from rabbet.extend.primitive import Batched, Primitive, accept, broadcast_in_dim, full_of_type, move_axis, pad
+from rabbet.extend.transform import typeof
 
 
 class FftType(enum.IntEnum):
@@ -36,7 +33,7 @@ MOST_DIMENSIONS = 3
 
 def fft_aval(x, fft_type, fft_lengths):
     name = f"fft ({fft_type.name})"
-    checks.accept(name, "f" if fft_type is RFFT else "c", x)
+    accept(name, "f" if fft_type is RFFT else "c", x)
     if dtypes.canonicalize(x.dtype).itemsize < (4 if fft_type is RFFT else 8):
         raise TypeError(f"{name} is computed in 32 or 64 bit, got {x.str_short()}; convert it first")
     n = len(fft_lengths)
@@ -54,7 +51,7 @@ def fft_aval(x, fft_type, fft_lengths):
             f"{wanted}; cut the array or fill it up with zeros"
         )
     last = half(fft_lengths[-1]) if fft_type is RFFT else fft_lengths[-1]
-    dtype = {RFFT: complex_dtype, IRFFT: convert.real_dtype}.get(fft_type, lambda d: d)(x.dtype)
+    dtype = {RFFT: complex_dtype, IRFFT: real_dtype}.get(fft_type, lambda d: d)(x.dtype)
     return x.update(shape=(*x.shape[:-n], *fft_lengths[:-1], last), dtype=dtype, weak_type=False)
 
 
@@ -66,6 +63,11 @@ def half(length):
 def complex_dtype(dtype):
     """The complex dtype whose parts have a floating dtype."""
     return np.dtype(f"complex{16 * dtype.itemsize}")
+
+
+def real_dtype(dtype):
+    """The dtype of the parts of a complex dtype."""
+    return np.dtype(f"float{4 * dtype.itemsize}")
 
 
 fft = Primitive("fft", fft_aval, kinds=("linear",), doc="the discrete Fourier transform")
@@ -84,7 +86,7 @@ def lower_fft(op, x):
 
 @fft.rule("batch")
 def batch_fft(op, x):
-    return Batched(op(batching.move_axis(x.value, x.axis, 0)), 0)
+    return Batched(op(move_axis(x.value, x.axis, 0)), 0)
 
 
 @fft.rule("transpose")
@@ -95,12 +97,12 @@ def transpose_fft(op, ct, x):
         return (op(ct),)
     size = float(prod(lengths))
     if not size:
-        return (zeros.full_of_type(x.aval.strong(), 0),)
+        return (full_of_type(x.aval.strong(), 0),)
     if fft_type is RFFT:
-        spectrum = elementwise.mul(convert.conj(ct), copies(typeof(ct), lengths[-1], size, 0.5 * size))
+        spectrum = lax.mul(lax.conj(ct), copies(typeof(ct), lengths[-1], size, 0.5 * size))
         return (fft(spectrum, fft_type=IRFFT, fft_lengths=lengths),)
-    spectrum = convert.conj(fft(ct, fft_type=RFFT, fft_lengths=lengths))
-    return (elementwise.mul(spectrum, copies(typeof(spectrum), lengths[-1], 1.0 / size, 2.0 / size)),)
+    spectrum = lax.conj(fft(ct, fft_type=RFFT, fft_lengths=lengths))
+    return (lax.mul(spectrum, copies(typeof(spectrum), lengths[-1], 1.0 / size, 2.0 / size)),)
 
 
 def copies(aval, length, one, two):
@@ -110,6 +112,6 @@ def copies(aval, length, one, two):
     last = aval.shape[-1]
     alone = last - (length % 2 == 0)
     scalar = aval.update(shape=(), weak_type=False)
-    between = zeros.full_of_type(scalar.update(shape=(alone - 1,)), two)
-    row = shape.pad(between, zeros.full_of_type(scalar, one), padding_config=((1, last - alone, 0),))
-    return shape.broadcast_in_dim(row, shape=aval.shape, broadcast_dimensions=(aval.ndim - 1,))
+    between = full_of_type(scalar.update(shape=(alone - 1,)), two)
+    row = pad(between, full_of_type(scalar, one), padding_config=((1, last - alone, 0),))
+    return broadcast_in_dim(row, shape=aval.shape, broadcast_dimensions=(aval.ndim - 1,))

@@ -8,25 +8,27 @@ single operation of StableHLO.
 
 from functools import reduce
 
-from rabbet.primitives import (
-    batching,
-    checks,
-    elementwise,
-    inlining,
-    logic,
-    reductions,
-    shape,
-    windows,
-    zeros,
-)
-from rabbet.primitives.cumulative import array
-from rabbet.rules.payloads import Batched, Dual, Linear, Zero, zero_tangent
-from rabbet.rules.primitive import Primitive
-from rabbet.trace.interpreter import typeof
+from rabbet import lax
+from rabbet.extend.primitive import (
+    Batched,
+    Dual,
+    Linear,
+    Primitive,
+    Zero,
+    accept,
+    full_of_type,
+    pad,
+    zero_tangent,
+)  # fmt: skip
+from rabbet.extend.transform import typeof
+
+from rabbet_convolution.primitives import batches, windows
+from rabbet_convolution.primitives.conversion import extreme
+from rabbet_convolution.primitives.windows import REALS, array
 
 
 def gather_aval(t, x, window, largest):
-    checks.accept("select_and_gather_add", checks.REALS, x)
+    accept("select_and_gather_add", REALS, x)
     windows.check("select_and_gather_add", x, window)
     if t.shape != x.shape:
         raise TypeError(
@@ -43,7 +45,7 @@ select_and_gather_add = Primitive(
 
 
 def scatter_aval(source, x, window, largest):
-    checks.accept("select_and_scatter_add", checks.REALS, x)
+    accept("select_and_scatter_add", REALS, x)
     windows.check("select_and_scatter_add", x, window)
     out = windows.out_shape(x.shape, window)
     if source.shape != out:
@@ -64,17 +66,17 @@ select_and_scatter_add = Primitive(
 def choices(x, window, largest):
     """For each place of the windows, a mask of the windows whose first extreme (or NaN) is there."""
     aval = typeof(x)
-    fill = zeros.full_of_type(
-        aval.update(shape=(), weak_type=False), reductions.extreme(aval.dtype, not largest)
+    fill = full_of_type(
+        aval.update(shape=(), weak_type=False), extreme(aval.dtype, not largest)
     )
     parts = windows.patches(x, fill, window)
-    best = reduce(elementwise.max if largest else elementwise.min, parts)
+    best = reduce(lax.max if largest else lax.min, parts)
     masks, free = [], None
     for part in parts:
-        here = logic.bitwise_or(logic.eq(part, best), logic.ne(part, part))
-        masks.append(here if free is None else logic.bitwise_and(here, free))
-        missed = logic.bitwise_not(here)
-        free = missed if free is None else logic.bitwise_and(free, missed)
+        here = lax.bitwise_or(lax.eq(part, best), lax.ne(part, part))
+        masks.append(here if free is None else lax.bitwise_and(here, free))
+        missed = lax.bitwise_not(here)
+        free = missed if free is None else lax.bitwise_and(free, missed)
     return masks
 
 
@@ -82,13 +84,13 @@ def gathered(t, x, window, largest):
     """``select_and_gather_add`` by a selection per place; linear in ``t``."""
     aval = typeof(t)
     if 0 in windows.out_shape(aval.shape, window):
-        return zeros.full_of_type(gather_aval(aval, typeof(x), window, largest), 0)
-    zero = zeros.full_of_type(aval.update(shape=(), weak_type=False), 0)
+        return full_of_type(gather_aval(aval, typeof(x), window, largest), 0)
+    zero = full_of_type(aval.update(shape=(), weak_type=False), 0)
     out = None
     parts = windows.patches(t, zero, window)
     for mask, part in zip(choices(x, window, largest), parts, strict=True):
-        rest = zeros.full_of_type(typeof(part), 0) if out is None else out
-        out = logic.select_n(mask, rest, part)
+        rest = full_of_type(typeof(part), 0) if out is None else out
+        out = lax.select_n(mask, rest, part)
     return out
 
 
@@ -97,9 +99,9 @@ def scattered(source, x, window, largest):
     aval, given = typeof(x), typeof(source)
     out = scatter_aval(given, aval, window, largest)
     if not given.size or not out.size:
-        return zeros.full_of_type(out, 0)
-    zero = zeros.full_of_type(given.update(shape=(), weak_type=False), 0)
-    nothing = zeros.full_of_type(given.strong(), 0)
+        return full_of_type(out, 0)
+    zero = full_of_type(given.update(shape=(), weak_type=False), 0)
+    nothing = full_of_type(given.strong(), 0)
     whole = [
         windows.spread(n, b) + sum(p)
         for n, p, b in zip(aval.shape, window.padding, window.base_dilation, strict=True)
@@ -107,8 +109,8 @@ def scattered(source, x, window, largest):
     total = None
     for mask, offset in zip(choices(x, window, largest), windows.offsets(window), strict=True):
         config = windows.place_padding(offset, whole, given.shape, window)
-        part = shape.pad(logic.select_n(mask, nothing, source), zero, padding_config=config)
-        total = part if total is None else elementwise.add(total, part)
+        part = pad(lax.select_n(mask, nothing, source), zero, padding_config=config)
+        total = part if total is None else lax.add(total, part)
     return windows.unpadded(total, zero, window)
 
 
@@ -118,10 +120,10 @@ def lower_gather(op, t, x):
     window, largest = op["window"], op["largest"]
     a, b = op.in_avals
     if window.places <= windows.MOST_PLACES or not op.out.size:
-        return inlining.inline(op, lambda t, x: gathered(t, x, window, largest), [t, x])
+        return op.write(lambda t, x: [gathered(t, x, window, largest)], [a, b], [t, x])[0]
     moved, seen = a.update(shape=()), b.update(shape=())
     zero = op.constant(0, moved)
-    worst = op.constant(reductions.extreme(b.dtype, not largest), seen)
+    worst = op.constant(extreme(b.dtype, not largest), seen)
     m, s = moved.mlir, seen.mlir
     values = b.update(shape=op.out.shape).mlir
     kind = "SIGNED" if b.kind == "i" else "UNSIGNED" if b.kind == "u" else "FLOAT"
@@ -144,7 +146,7 @@ def lower_scatter(op, source, x):
     a, b = op.in_avals
     # The one operation of StableHLO knows no dilation, and both its arrays have one dtype.
     if window.places <= windows.MOST_PLACES or window.dilated or a.dtype != b.dtype or not op.out.size:
-        return inlining.inline(op, lambda source, x: scattered(source, x, window, largest), [source, x])
+        return op.write(lambda s, x: [scattered(s, x, window, largest)], [a, b], [source, x])[0]
     scalar = a.update(shape=())
     t = scalar.mlir
     zero = op.constant(0, scalar)
@@ -184,7 +186,7 @@ def transpose_scatter(op, ct, source, x):
 def batch_both(op, first, x):
     """One more dimension, along which the windows have size 1."""
     params = {**op.params, "window": op.params["window"].with_batch(0)}
-    return Batched(op.primitive(*batching.at_front(first, x), **params), 0)
+    return Batched(op.primitive(*batches.at_front(first, x), **params), 0)
 
 
 for _primitive in (select_and_gather_add, select_and_scatter_add):

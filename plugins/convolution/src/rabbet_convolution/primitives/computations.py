@@ -8,76 +8,32 @@ program on whole arrays, pair by pair, or place by place of the window.
 from math import prod
 
 import numpy as np
-
-from rabbet.primitives import (
-    batching,
-    calls,
-    checks,
-    dynamic,
-    elementwise,
-    loops,
-    shape,
-    windows,
+from rabbet import lax
+from rabbet.extend.passes import at_each_place, stage, without_calls
+from rabbet.extend.primitive import (
+    Batched,
+    Primitive,
+    broadcast_in_dim,
+    concatenate,
+    dynamic_slice,
+    iota,
+    pad,
+    reshape,
+    scan,
+    transpose,
 )  # fmt: skip
-from rabbet.primitives.cumulative import array
-from rabbet.program.jaxpr import Var
-from rabbet.rules.payloads import Batched
-from rabbet.rules.primitive import Primitive
-from rabbet.trace.interpreter import typeof
-from rabbet.trace.staging import stage
+from rabbet.extend.primitive import slice as slice_
+from rabbet.extend.transform import batch, typeof
 
-
-# ------------------------------------------------------------------------------- programs of scalars
-def without_calls(program):
-    """The same program with the bodies of calls in their places."""
-    if not any(eqn.op.primitive is calls.jit for eqn in program.equations):
-        return program
-    return program.once(
-        "without calls",
-        lambda: stage(lambda *args: _run(program, args), program.in_avals, program.name).jaxpr,
-    )
-
-
-def _run(program, args):
-    env = dict(zip(program.invars, args, strict=True))
-    for eqn in program.equations:
-        inputs = [env[v] if type(v) is Var else v.value for v in eqn.inputs]
-        if eqn.op.primitive is calls.jit:
-            outs = _run(eqn.op.params["jaxpr"], inputs)
-        else:
-            outs = eqn.op(*inputs)
-            outs = outs if eqn.op.primitive.multiple_results else [outs]
-        env.update(zip(eqn.outputs, outs, strict=True))
-    return [env[v] if type(v) is Var else v.value for v in program.outvars]
-
-
-def is_elementwise(program):
-    """Whether a program of scalars means something on arrays as it stands."""
-    return all("elementwise" in eqn.op.primitive.kinds for eqn in program.equations)
-
-
-def on_arrays(program, args, consts=()):
-    """A program of scalars applied at each place of arrays of one shape.
-
-    Args:
-      program: takes ``consts`` (any arrays) and then scalars.
-      args: arrays of one shape.
-    """
-    aval = typeof(args[0])
-    if not aval.shape or (not consts and is_elementwise(program)):
-        outs = _run(program, [*consts, *args])
-        return [_spread(x, aval.shape) for x in outs]
-    flat = [shape.reshape(x, new_sizes=(aval.size,)) for x in args]
-    outs = loops.scan(
-        *consts, *flat, jaxpr=program, length=aval.size, reverse=False, consts=len(consts), carry=0, unroll=1
-    )
-    return [shape.reshape(x, new_sizes=aval.shape) for x in outs]
+from rabbet_convolution.primitives import batches, windows
+from rabbet_convolution.primitives.checks import axes_valid
+from rabbet_convolution.primitives.windows import array
 
 
 def _spread(x, wanted):
     if typeof(x).shape == wanted:
         return x
-    return shape.broadcast_in_dim(x, shape=wanted, broadcast_dimensions=())
+    return broadcast_in_dim(x, shape=wanted, broadcast_dimensions=())
 
 
 # ---------------------------------------------------------------------------------------- reduce
@@ -106,7 +62,7 @@ def reduce_aval(*args, computation, dimensions):
     n = len(args) // 2
     operands, inits = args[:n], args[n:]
     check_computation("reduce", computation, operands, inits)
-    checks.axes_valid("reduce", dimensions, operands[0].ndim)
+    axes_valid("reduce", dimensions, operands[0].ndim)
     kept = tuple([s for d, s in enumerate(operands[0].shape) if d not in dimensions])
     return tuple([x.update(shape=kept, weak_type=False) for x in operands])
 
@@ -149,11 +105,11 @@ def reduced(program, operands, inits, dimensions, consts=()):
     if not n:
         return inits
     order = (*dimensions, *kept)
-    values = [shape.reshape(shape.transpose(x, permutation=order), new_sizes=(n, *out)) for x in operands]
+    values = [reshape(transpose(x, permutation=order), new_sizes=(n, *out)) for x in operands]
     while n > 1:
         values, n = _halved(program, values, n, consts), (n + 1) // 2
-    folded = [shape.reshape(x, new_sizes=out) for x in values]
-    return on_arrays(program, [*inits, *folded], consts)
+    folded = [reshape(x, new_sizes=out) for x in values]
+    return at_each_place(program, [*inits, *folded], consts)
 
 
 def _halved(program, values, n, consts):
@@ -162,13 +118,13 @@ def _halved(program, values, n, consts):
     evens, odds = [], []
     for x in values:
         rest = typeof(x).shape[1:]
-        pairs = shape.reshape(_rows(x, 0, 2 * half), new_sizes=(half, 2, *rest))
-        evens.append(shape.reshape(_column(pairs, 0), new_sizes=(half, *rest)))
-        odds.append(shape.reshape(_column(pairs, 1), new_sizes=(half, *rest)))
-    outs = on_arrays(program, [*evens, *odds], consts)
+        pairs = reshape(_rows(x, 0, 2 * half), new_sizes=(half, 2, *rest))
+        evens.append(reshape(_column(pairs, 0), new_sizes=(half, *rest)))
+        odds.append(reshape(_column(pairs, 1), new_sizes=(half, *rest)))
+    outs = at_each_place(program, [*evens, *odds], consts)
     if n % 2:
         outs = [
-            shape.concatenate(o, _rows(x, n - 1, n), dimension=0) for o, x in zip(outs, values, strict=True)
+            concatenate(o, _rows(x, n - 1, n), dimension=0) for o, x in zip(outs, values, strict=True)
         ]
     return outs
 
@@ -177,14 +133,14 @@ def _rows(x, start, stop):
     sizes = typeof(x).shape
     if (start, stop) == (0, sizes[0]):
         return x
-    return shape.slice(
+    return slice_(
         x, start_indices=(start, *[0] * (len(sizes) - 1)), limit_indices=(stop, *sizes[1:]), strides=None
     )
 
 
 def _column(x, i):
     sizes = typeof(x).shape
-    return shape.slice(
+    return slice_(
         x, start_indices=(0, i, *[0] * (len(sizes) - 2)), limit_indices=(sizes[0], i + 1, *sizes[2:]),
         strides=None,
     )  # fmt: skip
@@ -195,8 +151,8 @@ def batch_reduce(op, *args):
     n = len(args) // 2
     operands, inits = args[:n], args[n:]
     dimensions = tuple([d + 1 for d in op.params["dimensions"]])
-    size = batching.size_of(*args)
-    values = [batching.at(b, 0, size) for b in operands]
+    size = batches.size_of(*args)
+    values = [batches.at(b, 0, size) for b in operands]
     program = op.params["computation"]
     if all(b.axis is None for b in inits):
         starts = [b.value for b in inits]
@@ -204,7 +160,7 @@ def batch_reduce(op, *args):
     aval = typeof(values[0])
     out = tuple([s for d, s in enumerate(aval.shape) if d not in dimensions])
     starts = [
-        shape.broadcast_in_dim(batching.at(b, 0, size), shape=out, broadcast_dimensions=(0,)) for b in inits
+        broadcast_in_dim(batches.at(b, 0, size), shape=out, broadcast_dimensions=(0,)) for b in inits
     ]
     return [Batched(x, 0) for x in reduced(program, values, starts, dimensions)]
 
@@ -251,7 +207,7 @@ def window_reduced(program, operands, inits, window, out, consts=()):
     if window.places <= windows.MOST_PLACES:
         for offset in windows.offsets(window):
             parts = [windows.patch(x, offset, window, out) for x in operands]
-            total = on_arrays(program, [*total, *parts], consts)
+            total = at_each_place(program, [*total, *parts], consts)
         return total
     return _window_loop(program, operands, total, window, out, consts)
 
@@ -268,16 +224,16 @@ def _window_loop(program, operands, total, window, out, consts):
         carried, starts = args[len(consts) + n : len(consts) + 2 * n], args[len(consts) + 2 * n :]
         parts = []
         for x in arrays:
-            part = dynamic.dynamic_slice(x, *starts, slice_sizes=sizes)
+            part = dynamic_slice(x, *starts, slice_sizes=sizes)
             if strides is not None:
-                part = shape.slice(part, start_indices=(0,) * len(out), limit_indices=sizes, strides=strides)
+                part = slice_(part, start_indices=(0,) * len(out), limit_indices=sizes, strides=strides)
             parts.append(part)
-        return on_arrays(program, [*carried, *parts], captured)
+        return at_each_place(program, [*carried, *parts], captured)
 
     args = [*consts, *operands, *total]
     avals = [typeof(x).strong() for x in args] + [typeof(p).update(shape=()) for p in places]
     body = stage(step, avals, "window").jaxpr
-    return loops.scan(
+    return scan(
         *args, *places, jaxpr=body, length=window.places, reverse=False, consts=len(consts) + n, carry=n,
         unroll=1,
     )  # fmt: skip
@@ -288,9 +244,9 @@ def _positions(window):
     grid = (*window.sizes,)
     columns = []
     for d, step in enumerate(window.dilation):
-        index = shape.iota(dtype=np.dtype("int32"), shape=grid, dimension=d)
-        flat = shape.reshape(index, new_sizes=(window.places,))
-        columns.append(flat if step == 1 else elementwise.mul(flat, step))
+        index = iota(dtype=np.dtype("int32"), shape=grid, dimension=d)
+        flat = reshape(index, new_sizes=(window.places,))
+        columns.append(flat if step == 1 else lax.mul(flat, step))
     return columns
 
 
@@ -299,25 +255,24 @@ def batch_reduce_window(op, *args):
     n = len(args) // 2
     operands, inits = args[:n], args[n:]
     program = op.params["computation"]
-    size = batching.size_of(*args)
+    size = batches.size_of(*args)
     window = op.params["window"].with_batch(0)
-    values = [batching.at(b, 0, size) for b in operands]
+    values = [batches.at(b, 0, size) for b in operands]
     if all(b.axis is None for b in inits):
         starts = [b.value for b in inits]
         return [Batched(x, 0) for x in reduce_window(*values, *starts, computation=program, window=window)]
     out = windows.out_shape(typeof(values[0]).shape, window)
-    starts = [batching.at(b, 0, size) for b in inits]
+    starts = [batches.at(b, 0, size) for b in inits]
     padded = [_padded_each(x, start, window) for x, start in zip(values, starts, strict=True)]
-    totals = [shape.broadcast_in_dim(x, shape=out, broadcast_dimensions=(0,)) for x in starts]
+    totals = [broadcast_in_dim(x, shape=out, broadcast_dimensions=(0,)) for x in starts]
     return [Batched(x, 0) for x in window_reduced(program, padded, totals, window, out)]
 
 
 def _padded_each(x, fills, window):
     """Examples padded with a value each."""
     config = [(lo, hi, b - 1) for (lo, hi), b in zip(window.padding, window.base_dilation, strict=True)]
-    return shape.batch_pad(
-        shape.pad.op(padding_config=tuple(config[1:])), Batched(x, 0), Batched(fills, 0)
-    ).value
+    one = pad.op(padding_config=tuple(config[1:]))
+    return batch.lookup(pad)(one, Batched(x, 0), Batched(fills, 0)).value
 
 
 __all__ = ["reduce", "reduce_window"]

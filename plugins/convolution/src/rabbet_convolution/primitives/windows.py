@@ -9,12 +9,16 @@ from itertools import product
 from math import prod
 from typing import NamedTuple
 
-from rabbet.primitives import shape
-from rabbet.primitives.cumulative import array
-from rabbet.trace.interpreter import typeof
+from rabbet.extend.primitive import pad
+from rabbet.extend.primitive import slice as slice_
+from rabbet.extend.transform import typeof
 
 # Windows of up to this many places are written out, one slice per place; larger ones become a loop.
 MOST_PLACES = 64
+
+# Kinds of dtypes that primitives over windows take.
+REALS = "iuf"
+NUMBERS = "iufc"
 
 
 class Window(NamedTuple):
@@ -77,7 +81,7 @@ def padded(x, fill, window):
     )
     if all(triple == (0, 0, 0) for triple in config):
         return x
-    return shape.pad(x, fill, padding_config=config)
+    return pad(x, fill, padding_config=config)
 
 
 def offsets(window):
@@ -89,7 +93,7 @@ def patch(x, offset, window, out):
     """What stands at one place of every window: a strided slice of the padded ``x``, of the shape ``out``."""
     limits = tuple([o + (n - 1) * s + 1 for o, n, s in zip(offset, out, window.strides, strict=True)])
     strides = None if all(s == 1 for s in window.strides) else window.strides
-    return shape.slice(x, start_indices=offset, limit_indices=limits, strides=strides)
+    return slice_(x, start_indices=offset, limit_indices=limits, strides=strides)
 
 
 def patches(x, fill, window):
@@ -118,11 +122,16 @@ def unpadded(x, fill, window):
     """What is left of an array like the padded operand when padding and dilation are taken away."""
     if any(lo or hi for lo, hi in window.padding):
         # Where the operand was cut, something comes back.
-        x = shape.pad(x, fill, padding_config=tuple([(-lo, -hi, 0) for lo, hi in window.padding]))
+        x = pad(x, fill, padding_config=tuple([(-lo, -hi, 0) for lo, hi in window.padding]))
     if all(b == 1 for b in window.base_dilation):
         return x
     sizes = typeof(x).shape
-    return shape.slice(x, start_indices=(0,) * len(sizes), limit_indices=sizes, strides=window.base_dilation)
+    return slice_(x, start_indices=(0,) * len(sizes), limit_indices=sizes, strides=window.base_dilation)
+
+
+def array(numbers):
+    """``array<i64: 1, 2>``, as MLIR writes dense arrays."""
+    return f"array<i64: {', '.join(map(str, numbers))}>" if numbers else "array<i64>"
 
 
 def attributes(window):

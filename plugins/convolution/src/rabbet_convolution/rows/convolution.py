@@ -1,11 +1,10 @@
 """Rows of ``primitives/convolution.py``: convolutions by loops over places and window."""
 
 import numpy as np
-
-from rabbet.extend import primitive as family
-from rabbet.lax import ConvDimensionNumbers
 from rabbet.testing.draws import some
 from rabbet.testing.table import Row
+
+from rabbet_convolution.primitives.convolution import ConvDimensionNumbers, conv_general_dilated
 
 
 def out_size(n, size, stride, padding, base_dilation, dilation):
@@ -68,7 +67,7 @@ def row(
         "preferred_element_type": None if preferred is None else np.dtype(preferred),
     }  # fmt: skip
     return Row(
-        family.conv_general_dilated, lambda x, w: convolved(x, w, params), (some(*lhs), some(*rhs)), dtypes,
+        conv_general_dilated, lambda x, w: convolved(x, w, params), (some(*lhs), some(*rhs)), dtypes,
         params, note, orders, loose=8.0,
         apart={} if preferred is None else {"bilinear": "sums are rounded to another dtype"},
     )  # fmt: skip

@@ -5,14 +5,28 @@ feature, input feature, spatial...)`` for the kernel. Both of its transposes are
 differ in what dimension plays which part, so no array needs to be moved for them.
 """
 
+from math import prod
 from typing import NamedTuple
 
 from rabbet import dtypes
-from rabbet.primitives import batching, checks, contractions, convert, shape, windows, zeros
-from rabbet.program.avals import ShapedArray
-from rabbet.rules.payloads import Batched, Linear
-from rabbet.rules.primitive import Primitive
-from rabbet.trace.interpreter import typeof
+from rabbet.extend.primitive import (
+    Batched,
+    Linear,
+    Primitive,
+    ShapedArray,
+    accept,
+    dot_general,
+    elementwise_aval,
+    full_of_type,
+    move_axis,
+    reshape,
+    rev,
+)  # fmt: skip
+from rabbet.extend.transform import typeof
+
+from rabbet_convolution.primitives import batches, windows
+from rabbet_convolution.primitives.conversion import converted
+from rabbet_convolution.primitives.windows import NUMBERS
 
 
 class ConvDimensionNumbers(NamedTuple):
@@ -31,8 +45,8 @@ def conv_aval(
     x, w, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers, feature_group_count,
     batch_group_count, precision=None, preferred_element_type=None,
 ):  # fmt: skip
-    checks.accept("conv_general_dilated", checks.NUMBERS + "b", x, w)
-    checks.same_dtype("conv_general_dilated", x, w)
+    accept("conv_general_dilated", NUMBERS + "b", x, w)
+    elementwise_aval("conv_general_dilated", x.update(shape=()), w.update(shape=()))  # one dtype
     shown = f"conv_general_dilated of {x.str_short()} with the kernel {w.str_short()}"
     check_ranks(shown, x, w, dimension_numbers)
     numbers = dimension_numbers
@@ -129,17 +143,22 @@ def lower_conv(op, x, w):
     kernel = _letters(numbers.rhs_spec, "oi")
     pads = ", ".join([f"[{lo}, {hi}]" for lo, hi in op["padding"]])
     precision = op.params.get("precision")
-    pair = ["DEFAULT"] * 2 if not isinstance(precision, tuple) else [p.name for p in precision]
+    pair = ["DEFAULT"] * 2 if type(precision) is not tuple else [p.name for p in precision]
     exact = ", ".join([f"#stablehlo<precision {p}>" for p in pair])
     a, b = op.in_avals
     return op.emit(
         f"stablehlo.convolution({x}, {w}) dim_numbers = {letters[0]}x{kernel}->{letters[1]}, window = "
-        f"{{stride = {shape.ints(op['window_strides'])}, pad = [{pads}], "
-        f"lhs_dilate = {shape.ints(op['lhs_dilation'])}, rhs_dilate = {shape.ints(op['rhs_dilation'])}}} "
+        f"{{stride = {ints(op['window_strides'])}, pad = [{pads}], "
+        f"lhs_dilate = {ints(op['lhs_dilation'])}, rhs_dilate = {ints(op['rhs_dilation'])}}} "
         f"{{batch_group_count = {op['batch_group_count']} : i64, "
         f"feature_group_count = {op['feature_group_count']} : i64, precision_config = [{exact}]}} : "
         f"({a.mlir}, {b.mlir}) -> {op.out.mlir}"
     )
+
+
+def ints(numbers):
+    """``[1, 2]``, as MLIR writes lists of ints."""
+    return f"[{', '.join(map(str, numbers))}]"
 
 
 def _letters(spec, names):
@@ -161,10 +180,10 @@ def transpose_conv(op, ct, x, w):
 def _checked(op, ct, aval, other, cotangent):
     """A cotangent in the dtype of its operand; nothing is convolved where something is empty."""
     if not aval.size or not typeof(other).size or not typeof(ct).size:
-        return zeros.full_of_type(aval.strong(), 0)
+        return full_of_type(aval.strong(), 0)
     dtype = dtypes.promote_types(typeof(ct).dtype, typeof(other).dtype)
-    out = cotangent(op.params, convert.to_dtype(ct, dtype), aval, convert.to_dtype(other, dtype))
-    return convert.to_dtype(out, aval.dtype)
+    out = cotangent(op.params, converted(ct, dtype), aval, converted(other, dtype))
+    return converted(out, aval.dtype)
 
 
 def cotangent_of_lhs(params, ct, aval, w):
@@ -180,7 +199,7 @@ def cotangent_of_lhs(params, ct, aval, w):
         )
     ]  # fmt: skip
     groups, batch_groups = params["feature_group_count"], params["batch_group_count"]
-    w = shape.rev(w, dimensions=tuple(rhs_spec[2:])) if len(rhs_spec) > 2 else w
+    w = rev(w, dimensions=tuple(rhs_spec[2:])) if len(rhs_spec) > 2 else w
     # The kernel's output features are taken in now; of each group only its own.
     w = regrouped(w, rhs_spec[0], rhs_spec[1], groups * batch_groups)
     out = conv_general_dilated(
@@ -190,7 +209,7 @@ def cotangent_of_lhs(params, ct, aval, w):
             out_spec, (rhs_spec[1], rhs_spec[0], *rhs_spec[2:]), lhs_spec
         ),
         feature_group_count=groups * batch_groups, batch_group_count=1,
-        precision=contractions.as_seen(params.get("precision"), True), preferred_element_type=None,
+        precision=params.get("precision"), preferred_element_type=None,
     )  # fmt: skip
     return regrouped(out, lhs_spec[1], lhs_spec[0], batch_groups)
 
@@ -218,7 +237,7 @@ def cotangent_of_rhs(params, ct, aval, x):
             (rhs_spec[1], rhs_spec[0], *rhs_spec[2:]),
         ),
         feature_group_count=params["batch_group_count"], batch_group_count=params["feature_group_count"],
-        precision=contractions.as_seen(params.get("precision"), False), preferred_element_type=None,
+        precision=turned(params.get("precision")), preferred_element_type=None,
     )  # fmt: skip
 
 
@@ -240,16 +259,33 @@ def cotangent_of_points(params, ct, aval, x):
         ones, for_spatial(params["window_strides"], 1), for_spatial(params["padding"], (0, 0)),
         for_spatial(params["lhs_dilation"], 1), ones,
     )  # fmt: skip
-    zero = zeros.full_of_type(typeof(x).update(shape=(), weak_type=False), 0)
+    zero = full_of_type(typeof(x).update(shape=(), weak_type=False), 0)
     (seen,) = windows.patches(x, zero, window)
     summed = (lhs_spec[0], *lhs_spec[2:]), (out_spec[0], *out_spec[2:])
-    exact = {"precision": params.get("precision"), "preferred_element_type": None}
+    precision = params.get("precision")
     if rhs_spec[0] < rhs_spec[1]:
-        exact["precision"] = contractions.as_seen(exact["precision"], False)
-        out = contractions.flat_dot(ct, seen, summed[::-1], ((), ()), exact)
+        out = flat_product(ct, seen, *summed[::-1], turned(precision))
     else:
-        out = contractions.flat_dot(seen, ct, summed, ((), ()), exact)
-    return shape.reshape(out, new_sizes=aval.shape)
+        out = flat_product(seen, ct, *summed, precision)
+    return reshape(out, new_sizes=aval.shape)
+
+
+def flat_product(x, y, lhs, rhs, precision):
+    """Products of ``x`` and ``y`` summed over their dimensions ``lhs`` and ``rhs``, which are made one first
+    where they lie side by side in both: a plain product of matrices is faster.
+    """
+    pairs = sorted(zip(lhs, rhs, strict=True))
+    lhs, rhs = [p[0] for p in pairs], [p[1] for p in pairs]
+    if all(dims == list(range(dims[0], dims[0] + len(dims))) for dims in (lhs, rhs)):
+        x, y = merged(x, lhs[0], len(lhs)), merged(y, rhs[0], len(rhs))
+        lhs, rhs = lhs[:1], rhs[:1]
+    numbers = ((tuple(lhs), tuple(rhs)), ((), ()))
+    return dot_general(x, y, dimension_numbers=numbers, precision=precision, preferred_element_type=None)
+
+
+def turned(precision):
+    """The precision of a product with its operands exchanged."""
+    return precision[::-1] if type(precision) is tuple else precision
 
 
 def regrouped(x, source, target, groups):
@@ -257,14 +293,14 @@ def regrouped(x, source, target, groups):
     if groups == 1:
         return x
     sizes = typeof(x).shape
-    x = shape.reshape(x, new_sizes=(*sizes[:source], groups, sizes[source] // groups, *sizes[source + 1 :]))
-    return merged(batching.move_axis(x, source, target), target)
+    x = reshape(x, new_sizes=(*sizes[:source], groups, sizes[source] // groups, *sizes[source + 1 :]))
+    return merged(move_axis(x, source, target), target)
 
 
-def merged(x, d):
-    """``x`` with dimension ``d`` and the one after it made one."""
+def merged(x, d, count=2):
+    """``x`` with ``count`` dimensions, from ``d`` on, made one."""
     sizes = typeof(x).shape
-    return shape.reshape(x, new_sizes=(*sizes[:d], sizes[d] * sizes[d + 1], *sizes[d + 2 :]))
+    return reshape(x, new_sizes=(*sizes[:d], prod(sizes[d : d + count]), *sizes[d + count :]))
 
 
 # ----------------------------------------------------------------------------------------------- batching
@@ -274,7 +310,7 @@ def batch_conv(op, x, w):
     params = op.params
     lhs_spec, rhs_spec, out_spec = params["dimension_numbers"]
     groups, batch_groups = params["feature_group_count"], params["batch_group_count"]
-    size = batching.size_of(x, w)
+    size = batches.size_of(x, w)
     if not size:
         return _no_examples(op, x, w)
     if w.axis is None:
@@ -299,29 +335,29 @@ def _no_examples(op, *operands):
         for a, b in zip(avals, operands, strict=True)
     ]
     out = op.out(tuple([a.update(shape=s) for a, s in zip(avals, shapes, strict=True)]))
-    return Batched(zeros.full_of_type(out.update(shape=(0, *out.shape), weak_type=False), 0), 0)
+    return Batched(full_of_type(out.update(shape=(0, *out.shape), weak_type=False), 0), 0)
 
 
 def within_groups(b, d, groups):
     """The batch dimension as part of dimension ``d`` of the example: outermost in each of its groups."""
     sizes = list(typeof(b.value).shape)
     del sizes[b.axis]
-    value = batching.move_axis(b.value, b.axis, d)
+    value = move_axis(b.value, b.axis, d)
     if groups == 1:
         return merged(value, d)
     size = typeof(value).shape[d]
-    value = shape.reshape(value, new_sizes=(*sizes[:d], size, groups, sizes[d] // groups, *sizes[d + 1 :]))
-    return merged(merged(batching.move_axis(value, d, d + 1), d), d)
+    value = reshape(value, new_sizes=(*sizes[:d], size, groups, sizes[d] // groups, *sizes[d + 1 :]))
+    return merged(merged(move_axis(value, d, d + 1), d), d)
 
 
 def _split(out, d, size, groups=1):
     """The batched result whose batch dimension is part of dimension ``d``, outermost in each group."""
     sizes = typeof(out).shape
     if groups == 1:
-        return Batched(shape.reshape(out, new_sizes=(*sizes[:d], size, sizes[d] // size, *sizes[d + 1 :])), d)
+        return Batched(reshape(out, new_sizes=(*sizes[:d], size, sizes[d] // size, *sizes[d + 1 :])), d)
     inner = sizes[d] // groups // size
-    out = shape.reshape(out, new_sizes=(*sizes[:d], groups, size, inner, *sizes[d + 1 :]))
-    return Batched(merged(batching.move_axis(out, d + 1, d), d + 1), d)
+    out = reshape(out, new_sizes=(*sizes[:d], groups, size, inner, *sizes[d + 1 :]))
+    return Batched(merged(move_axis(out, d + 1, d), d + 1), d)
 
 
 __all__ = ["ConvDimensionNumbers", "conv_general_dilated"]

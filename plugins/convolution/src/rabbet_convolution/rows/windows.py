@@ -1,22 +1,14 @@
-"""Rows of ``primitives/window_sums.py``, ``window_choices.py`` and ``monoids.py``, by loops over windows."""
+"""Rows of reductions over windows and by any computation, by loops over windows."""
 
 import numpy as np
-
-from rabbet import dtypes
+from rabbet import dtypes, lax
 from rabbet.extend.passes import stage
 from rabbet.extend.primitive import ShapedArray
-from rabbet.primitives import (
-    elementwise,
-    logic,
-    monoids,
-    window_choices,
-    window_scatter,
-    window_sums,
-    windows,
-)  # fmt: skip
-from rabbet.primitives.windows import Window
-from rabbet.testing.draws import some
+from rabbet.testing.draws import Draw, some
 from rabbet.testing.table import Row
+
+from rabbet_convolution.primitives import computations, window_choices, window_scatter, window_sums, windows
+from rabbet_convolution.primitives.windows import Window
 
 
 def covered(shape, window):
@@ -120,12 +112,12 @@ def chosen(primitive, reference, note, window, first, second, orders=1):
 # ------------------------------------------------------------------------------- any computation
 def blend(x, y):
     """``x + y + x y / 2``: associative and commutative, with 0 as its neutral element."""
-    return elementwise.add(elementwise.add(x, y), elementwise.mul(elementwise.mul(x, y), 0.5))
+    return lax.add(lax.add(x, y), lax.mul(lax.mul(x, y), 0.5))
 
 
 def compose(a, b, c, d):
     """``t -> a t + b``, then ``t -> c t + d``: associative, not commutative."""
-    return [elementwise.mul(a, c), elementwise.add(elementwise.mul(b, c), d)]
+    return [lax.mul(a, c), lax.add(lax.mul(b, c), d)]
 
 
 def program(step, count):
@@ -142,13 +134,11 @@ def reduction(note, step, count, reference, dimensions, shape=(2, 3, 2), kinds=(
         return {"computation": made(dtype), "dimensions": dimensions}
 
     inputs = (*[some(*shape)] * len(start), *[among_one(value) for value in start])
-    return Row(monoids.reduce, reference, inputs, kinds, params, note, orders, loose=8.0)
+    return Row(computations.reduce, reference, inputs, kinds, params, note, orders, loose=8.0)
 
 
 def among_one(value):
     """A scalar that is always ``value``."""
-    from rabbet.testing.draws import Draw
-
     return Draw(0, 0, (), None, (value,))
 
 
@@ -170,7 +160,8 @@ def blended_windows(x, init, window):
 def windowed(note, window, kinds=("float32",), orders=2):
     made = program(lambda x, y: [blend(x, y)], 2)
     return Row(
-        monoids.reduce_window, lambda x, init: blended_windows(x, init, window), (some(3, 5), among_one(0.0)),
+        computations.reduce_window, lambda x, init: blended_windows(x, init, window),
+        (some(3, 5), among_one(0.0)),
         kinds, lambda dtype: {"computation": made(dtype), "window": window}, note, orders, loose=64.0,
     )  # fmt: skip
 
@@ -185,7 +176,7 @@ def scattered(x, source, init, window):
 
 
 def scattering(note, window, source, orders=0):
-    select, scatter = program(lambda x, y: [logic.ge(x, y)], 2), program(lambda x, y: [blend(x, y)], 2)
+    select, scatter = program(lambda x, y: [lax.ge(x, y)], 2), program(lambda x, y: [blend(x, y)], 2)
 
     def params(dtype):
         return {"select": select(dtype), "scatter": scatter(dtype), "window": window}

@@ -1,85 +1,25 @@
 """Reductions by any computation: over dimensions, ``reduce``, and over sliding windows, ``reduce_window``."""
 
-import enum
-
 import numpy as np
+from rabbet import dtypes, lax, tree
+from rabbet.extend.functions import array_or_tracer, describe_function, named_like, obeys_out_sharding
+from rabbet.extend.passes import consts_as_inputs, is_elementwise, stage, without_calls
+from rabbet.extend.primitive import (
+    full_of_type,
+    reduce_and,
+    reduce_max,
+    reduce_min,
+    reduce_or,
+    reduce_prod,
+    reduce_sum,
+    reduce_xor,
+)  # fmt: skip
+from rabbet.extend.transform import is_tracer, typeof
 
-from rabbet import dtypes, tree
-from rabbet.messages.source_positions import describe_function, named_like
-from rabbet.primitives import elementwise, logic, monoids, reductions, window_sums, windows
-from rabbet.primitives.checks import axis_in_range, no_effects
-from rabbet.primitives.convert import to_dtype
-from rabbet.program import python_scalars
-from rabbet.program.jaxpr import consts_as_inputs
-from rabbet.runtime.transfer import obeys_out_sharding
-from rabbet.runtime.values import array_or_tracer
-from rabbet.trace.interpreter import is_tracer, typeof
-from rabbet.trace.staging import stage
-
-
-class PaddingType(enum.Enum):
-    """How ``padtype_to_pads`` pads: not at all, or so that only strides shrink an array."""
-
-    VALID = 1
-    SAME = 2
-    SAME_LOWER = 3
-
-
-def padtype_to_pads(in_shape, window_shape, window_strides, padding):
-    """The pairs ``(low, high)`` that ``"VALID"``, ``"SAME"`` or ``"SAME_LOWER"`` stands for.
-
-    Args:
-      in_shape, window_shape, window_strides: ints, one per dimension.
-      padding: ``"VALID"`` for none; ``"SAME"`` for results of the size ``ceil(size / stride)``, an odd
-        element being put after the array, with ``"SAME_LOWER"`` before it.
-
-    Raises:
-      RuntimeError: for another string.
-      TypeError: for anything that is not a string.
-    """
-    if isinstance(padding, str):
-        if padding.upper() not in PaddingType.__members__:
-            raise RuntimeError(
-                f"unknown padding {padding!r}; use 'VALID', 'SAME', 'SAME_LOWER' or pairs (low, high)"
-            )
-        padding = PaddingType[padding.upper()]
-    if not isinstance(padding, PaddingType):
-        raise TypeError(f"padding must be 'VALID', 'SAME' or 'SAME_LOWER', got {padding!r}")
-    if padding is PaddingType.VALID:
-        return [(0, 0)] * len(in_shape)
-    pads = []
-    for n, w, s in zip(in_shape, window_shape, window_strides, strict=True):
-        total = max((-(-int(n) // int(s)) - 1) * int(s) + int(w) - int(n), 0)
-        low = total // 2 if padding is PaddingType.SAME else total - total // 2
-        pads.append((low, total - low))
-    return pads
-
-
-def int_tuple(what, values, ndim, default=1):
-    """``values`` as ``ndim`` ints; all ``default`` if they are None."""
-    if values is None:
-        return (default,) * ndim
-    try:
-        return tuple([v.__index__() for v in values])
-    except (AttributeError, TypeError):
-        raise TypeError(f"{what} must be ints, one per dimension, got {values!r}") from None
-
-
-def padding_pairs(padding, sizes, window, strides, base_dilation, window_dilation):
-    """Padding as a tuple of pairs, whether it is given as a string or as pairs."""
-    if isinstance(padding, (str, PaddingType)):
-        if min(strides, default=1) < 1:
-            raise ValueError(f"window_strides {tuple(strides)} must be positive")
-        spread = [windows.spread(n, d) for n, d in zip(sizes, base_dilation, strict=True)]
-        extent = [windows.spread(w, d) for w, d in zip(window, window_dilation, strict=True)]
-        return tuple(padtype_to_pads(spread, extent, strides, padding))
-    try:
-        return tuple([(low.__index__(), high.__index__()) for low, high in padding])
-    except (AttributeError, TypeError, ValueError):
-        raise TypeError(
-            f"padding must be 'VALID', 'SAME', 'SAME_LOWER' or a pair (low, high) of ints per dimension, "
-            f"got {padding!r}"
-        ) from None
+from rabbet_convolution.padding import int_tuple, padding_pairs
+from rabbet_convolution.primitives import computations, window_sums, windows
+from rabbet_convolution.primitives.checks import axis_in_range, no_effects
+from rabbet_convolution.primitives.conversion import converted, extreme
 
 
 # ------------------------------------------------------------------------------------- computations
@@ -115,7 +55,7 @@ class Computation:
                     f"{self.tree}, it returned {out_tree}"
                 )
             return [
-                to_dtype(x, a.dtype) if typeof(x).weak_type else array_or_tracer(x)
+                converted(x, a.dtype) if typeof(x).weak_type else array_or_tracer(x)
                 for x, a in zip(outs, elements, strict=True)
             ]
 
@@ -123,8 +63,8 @@ class Computation:
             named_like(flat, computation), elements * 2, getattr(computation, "__name__", "computation")
         )
         no_effects(name, closed, computation)
-        self.program, self.consts = monoids.without_calls(consts_as_inputs(closed)), list(closed.consts)
-        monoids.check_computation(
+        self.program, self.consts = without_calls(consts_as_inputs(closed)), list(closed.consts)
+        computations.check_computation(
             name, _without(self.program, len(self.consts)), avals, [typeof(x) for x in self.inits]
         )
 
@@ -141,7 +81,7 @@ class Computation:
     @property
     def is_closed(self):
         """Whether it can be a region of an operation: elementwise, and nothing captured."""
-        return not self.consts and monoids.is_elementwise(self.program)
+        return not self.consts and is_elementwise(self.program)
 
     def starts_with(self, value):
         """Whether the only initial value is known, and is ``value``."""
@@ -156,11 +96,11 @@ class Computation:
 def _initial(value, aval):
     """An initial value in the dtype of its operand, if it is a number that gives way to it."""
     if hasattr(value, "aval"):
-        return to_dtype(value, aval.dtype) if value.aval.weak_type else value
+        return converted(value, aval.dtype) if value.aval.weak_type else value
     if np.ndim(value) == 0:
         scalar = value[()] if isinstance(value, np.ndarray) else value
-        if python_scalars.fits(scalar, aval.dtype):
-            return python_scalars.typed(scalar, aval.dtype)
+        if not aval.is_extended and dtypes.kind_rank(type(scalar)) <= dtypes.kind_rank(aval.dtype):
+            return full_of_type(aval.update(shape=()), scalar)
     return value
 
 
@@ -177,13 +117,13 @@ def _without(program, captured):
 
 # For a computation that is one primitive: its reduction, the neutral element, the kinds of dtypes.
 _REDUCTIONS = {
-    elementwise.add: (reductions.reduce_sum, lambda dtype: 0, "iufc"),
-    elementwise.mul: (reductions.reduce_prod, lambda dtype: 1, "iufc"),
-    elementwise.max: (reductions.reduce_max, lambda dtype: reductions.extreme(dtype, False), "biuf"),
-    elementwise.min: (reductions.reduce_min, lambda dtype: reductions.extreme(dtype, True), "biuf"),
-    logic.bitwise_and: (reductions.reduce_and, lambda dtype: ~np.zeros((), dtype), "biu"),
-    logic.bitwise_or: (reductions.reduce_or, lambda dtype: 0, "biu"),
-    logic.bitwise_xor: (reductions.reduce_xor, lambda dtype: 0, "biu"),
+    lax.add: (reduce_sum, lambda dtype: 0, "iufc"),
+    lax.mul: (reduce_prod, lambda dtype: 1, "iufc"),
+    lax.max: (reduce_max, lambda dtype: extreme(dtype, False), "biuf"),
+    lax.min: (reduce_min, lambda dtype: extreme(dtype, True), "biuf"),
+    lax.bitwise_and: (reduce_and, lambda dtype: ~np.zeros((), dtype), "biu"),
+    lax.bitwise_or: (reduce_or, lambda dtype: 0, "biu"),
+    lax.bitwise_xor: (reduce_xor, lambda dtype: 0, "biu"),
 }
 
 
@@ -218,16 +158,16 @@ def reduce(operands, init_values, computation, dimensions, out_sharding=None):
             out = made.one_primitive(made.inits[0], out)
         return made.rebuilt([out])
     if made.is_closed:
-        outs = monoids.reduce(*made.operands, *made.inits, computation=made.program, dimensions=axes)
+        outs = computations.reduce(*made.operands, *made.inits, computation=made.program, dimensions=axes)
     else:
-        outs = monoids.reduced(made.program, made.operands, made.inits, axes, made.consts)
+        outs = computations.reduced(made.program, made.operands, made.inits, axes, made.consts)
     return made.rebuilt(outs)
 
 
 _WINDOWED = {
-    elementwise.add: (window_sums.reduce_window_sum, lambda dtype: 0, "iufc"),
-    elementwise.max: (window_sums.reduce_window_max, lambda dtype: reductions.extreme(dtype, False), "biuf"),
-    elementwise.min: (window_sums.reduce_window_min, lambda dtype: reductions.extreme(dtype, True), "biuf"),
+    lax.add: (window_sums.reduce_window_sum, lambda dtype: 0, "iufc"),
+    lax.max: (window_sums.reduce_window_max, lambda dtype: extreme(dtype, False), "biuf"),
+    lax.min: (window_sums.reduce_window_min, lambda dtype: extreme(dtype, True), "biuf"),
 }
 
 
@@ -276,12 +216,14 @@ def reduce_window(
     if dtypes.kind(aval.dtype) in kinds and made.starts_with(start(aval.dtype)):
         return made.rebuilt([primitive(made.operands[0], window=window)])
     if made.is_closed:
-        outs = monoids.reduce_window(*made.operands, *made.inits, computation=made.program, window=window)
+        outs = computations.reduce_window(
+            *made.operands, *made.inits, computation=made.program, window=window
+        )
     else:
         padded = [windows.padded(x, i, window) for x, i in zip(made.operands, made.inits, strict=True)]
         out = windows.out_shape(aval.shape, window)
-        outs = monoids.window_reduced(made.program, padded, made.inits, window, out, made.consts)
+        outs = computations.window_reduced(made.program, padded, made.inits, window, out, made.consts)
     return made.rebuilt(outs)
 
 
-__all__ = ["PaddingType", "int_tuple", "padding_pairs", "padtype_to_pads", "reduce", "reduce_window"]
+__all__ = ["reduce", "reduce_window"]

@@ -1,12 +1,15 @@
-"""The discrete Fourier transform."""
+"""The discrete Fourier transform for ``rabbet.lax``.
+
+``rabbet.lax`` finds it here when one of its names is first used.
+"""
 
 from typing import Any
 
-from rabbet import dtypes
-from rabbet.primitives import fft as _fft
-from rabbet.primitives.convert import to_dtype
-from rabbet.primitives.fft import FftType
-from rabbet.trace.interpreter import typeof
+from rabbet import dtypes, lax
+from rabbet.extend.transform import typeof
+
+from rabbet_fft import primitive
+from rabbet_fft.primitive import FftType
 
 
 def fft(x, fft_type, fft_lengths):
@@ -32,9 +35,9 @@ def fft(x, fft_type, fft_lengths):
     if dtypes.kind(dtype) == "f" and dtype.itemsize < 4:
         dtype = dtypes.canonicalize("float32")
     if fft_type is not FftType.RFFT and dtypes.kind(dtype) == "f":
-        dtype = _fft.complex_dtype(dtype)
-    x = to_dtype(x, dtype)
-    return _fft.fft(x, fft_type=fft_type, fft_lengths=lengths) if lengths else x
+        dtype = primitive.complex_dtype(dtype)
+    x = x if typeof(x).dtype == dtype else lax.convert_element_type(x, dtype)
+    return primitive.fft(x, fft_type=fft_type, fft_lengths=lengths) if lengths else x
 
 
 def _type(given):

@@ -3,16 +3,15 @@
 from math import prod
 
 import numpy as np
+from rabbet import dtypes, lax
+from rabbet.extend.functions import obeys_out_sharding
+from rabbet.extend.primitive import canonical_precision, expand_dims, full_of_type
+from rabbet.extend.transform import typeof
 
-from rabbet import dtypes
-from rabbet.lax.contractions import canonical_precision, dot_general
-from rabbet.lax.shapes import concatenate, reshape, rev, transpose
-from rabbet.lax.windows import int_tuple, padding_pairs, padtype_to_pads
-from rabbet.primitives import convolution, shape, windows, zeros
-from rabbet.primitives.convert import to_dtype
-from rabbet.primitives.convolution import ConvDimensionNumbers
-from rabbet.runtime.transfer import obeys_out_sharding
-from rabbet.trace.interpreter import typeof
+from rabbet_convolution.padding import int_tuple, padding_pairs
+from rabbet_convolution.primitives import convolution, windows
+from rabbet_convolution.primitives.conversion import converted
+from rabbet_convolution.primitives.convolution import ConvDimensionNumbers
 
 ConvGeneralDilatedDimensionNumbers = tuple[str, str, str] | ConvDimensionNumbers | None
 """What ``dimension_numbers`` may be: three strings, a ``ConvDimensionNumbers``, or None."""
@@ -74,7 +73,7 @@ def conv_general_dilated(
 ):  # fmt: skip
     """The convolution of ``lhs`` with the kernel ``rhs``: products with each window, summed.
 
-    As usual in this field the kernel is not turned around: this is a cross-correlation.
+    As usual in machine learning the kernel is not turned around: this is a cross-correlation.
 
     Args:
       lhs: an array with a batch, a feature, and any number of spatial dimensions.
@@ -99,7 +98,7 @@ def conv_general_dilated(
     if x.dtype != w.dtype:
         dtype = dtypes.promote_types(x.dtype, w.dtype)
         if x.weak_type or w.weak_type:
-            lhs, rhs = to_dtype(lhs, dtype), to_dtype(rhs, dtype)
+            lhs, rhs = converted(lhs, dtype), converted(rhs, dtype)
     numbers = conv_dimension_numbers(x.shape, w.shape, dimension_numbers)
     convolution.check_ranks(
         f"conv_general_dilated of {x.str_short()} with the kernel {w.str_short()}", x, w, numbers
@@ -198,7 +197,7 @@ def conv_transpose(
         if use_consistent_padding:
             pads = [(k - 1 - lo, k - 1 - hi) for k, (lo, hi) in zip(extent, pads, strict=True)]
     if transpose_kernel:
-        rhs = rev(rhs, numbers.rhs_spec[2:])
+        rhs = lax.rev(rhs, numbers.rhs_spec[2:])
         numbers = numbers._replace(rhs_spec=(numbers.rhs_spec[1], numbers.rhs_spec[0], *numbers.rhs_spec[2:]))
     return conv_general_dilated(
         lhs, rhs, (1,) * n, pads, strides, dilation, numbers, precision=precision,
@@ -238,28 +237,28 @@ def conv_general_dilated_patches(
     filter_shape = int_tuple("filter_shape", filter_shape, n)
     strides = int_tuple("window_strides", window_strides, n)
     base, dilation = int_tuple("lhs_dilation", lhs_dilation, n), int_tuple("rhs_dilation", rhs_dilation, n)
-    moved = transpose(lhs, numbers.lhs_spec)
+    moved = lax.transpose(lhs, numbers.lhs_spec)
     sizes = typeof(moved).shape
     pads = padding_pairs(padding, sizes[2:], filter_shape, strides, base, dilation)
     window = windows.Window(
         (1, 1, *filter_shape), (1, 1, *strides), ((0, 0), (0, 0), *pads), (1, 1, *base), (1, 1, *dilation)
     )
     windows.check("conv_general_dilated_patches", typeof(moved), window)
-    zero = zeros.full_of_type(typeof(moved).update(shape=(), weak_type=False), 0)
+    zero = full_of_type(typeof(moved).update(shape=(), weak_type=False), 0)
     out = windows.out_shape(sizes, window)
     if 0 in out or not window.places:
-        found = zeros.full_of_type(
+        found = full_of_type(
             typeof(moved).update(shape=(out[0], out[1] * window.places, *out[2:]), weak_type=False), 0
         )
     else:
         parts = windows.patches(moved, zero, window)
-        wide = [shape.expand_dims(p, dimensions=(2,)) for p in parts]
-        stacked = wide[0] if len(wide) == 1 else concatenate(wide, 2)
-        found = reshape(stacked, (out[0], out[1] * window.places, *out[2:]))
-    found = transpose(found, tuple(np.argsort(numbers.out_spec)))
+        wide = [expand_dims(p, dimensions=(2,)) for p in parts]
+        stacked = wide[0] if len(wide) == 1 else lax.concatenate(wide, 2)
+        found = lax.reshape(stacked, (out[0], out[1] * window.places, *out[2:]))
+    found = lax.transpose(found, tuple(np.argsort(numbers.out_spec)))
     if preferred_element_type is None:
         return found
-    return to_dtype(found, dtypes.canonicalize(preferred_element_type))
+    return converted(found, dtypes.canonicalize(preferred_element_type))
 
 
 def conv_general_dilated_local(
@@ -281,7 +280,7 @@ def conv_general_dilated_local(
     seen = conv_general_dilated_patches(
         lhs, filter_shape, window_strides, padding, lhs_dilation, rhs_dilation, canonical
     )
-    kernel = transpose(rhs, numbers.rhs_spec)
+    kernel = lax.transpose(rhs, numbers.rhs_spec)
     given, needed = typeof(kernel).shape, typeof(seen).shape
     if given[1:] != needed[1:]:
         raise TypeError(
@@ -290,17 +289,17 @@ def conv_general_dilated_local(
             f"spatial sizes {needed[2:]}, it has {given[1]} and {given[2:]}"
         )
     batch = tuple(range(2, x.ndim))
-    out = dot_general(kernel, seen, (((1,), (1,)), (batch, batch)), precision)
+    out = lax.dot_general(kernel, seen, (((1,), (1,)), (batch, batch)), precision)
     # Spatial dimensions, output features, examples: as the result's numbers say.
     places = (x.ndim - 1, x.ndim - 2, *range(x.ndim - 2))
     order = [0] * x.ndim
     for place, d in zip(places, numbers.out_spec, strict=True):
         order[d] = place
-    return transpose(out, tuple(order))
+    return lax.transpose(out, tuple(order))
 
 
 __all__ = [
     "ConvDimensionNumbers", "ConvGeneralDilatedDimensionNumbers", "conv", "conv_dimension_numbers",
     "conv_general_dilated", "conv_general_dilated_local", "conv_general_dilated_patches", "conv_transpose",
-    "conv_with_general_padding", "padtype_to_pads",
+    "conv_with_general_padding",
 ]  # fmt: skip

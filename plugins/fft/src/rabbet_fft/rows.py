@@ -1,13 +1,12 @@
-"""Rows of ``primitives/fft.py``."""
+"""Rows of ``primitive.py``."""
 
 from typing import Any
 
 import numpy as np
-
-from rabbet.extend import primitive as family
-from rabbet.lax import FftType
 from rabbet.testing.draws import some
 from rabbet.testing.table import Row
+
+from rabbet_fft.primitive import FftType, fft
 
 FFT, IFFT, RFFT, IRFFT = FftType
 
@@ -24,7 +23,7 @@ def transform(fft_type, lengths, *lead, orders=1):
         return ORACLE[fft_type](x, lengths, range(x.ndim - len(lengths), x.ndim))
 
     return Row(
-        family.fft, reference, (some(*lead, *lengths[:-1], last),), REAL if fft_type is RFFT else COMPLEX,
+        fft, reference, (some(*lead, *lengths[:-1], last),), REAL if fft_type is RFFT else COMPLEX,
         {"fft_type": fft_type, "fft_lengths": lengths}, f"{fft_type.name}-{'x'.join(map(str, lengths))}",
         orders,
     )  # fmt: skip

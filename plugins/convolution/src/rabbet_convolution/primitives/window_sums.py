@@ -4,10 +4,13 @@ One parameter, ``window``. The derivative of a sum spreads back by another sum o
 extreme goes to the first element of each window that is the extreme (see ``window_choices``).
 """
 
-from rabbet.primitives import checks, reductions, shape, window_choices, windows, zeros
-from rabbet.rules.payloads import Batched, Dual
-from rabbet.rules.primitive import Primitive
-from rabbet.trace.interpreter import typeof
+
+from rabbet.extend.primitive import Batched, Dual, Primitive, accept, full_of_type, pad
+from rabbet.extend.transform import typeof
+
+from rabbet_convolution.primitives import window_choices, windows
+from rabbet_convolution.primitives.conversion import extreme
+from rabbet_convolution.primitives.windows import NUMBERS, REALS
 
 
 def over_windows(name, hlo, accepts, start, doc, *, kinds=()):
@@ -21,7 +24,7 @@ def over_windows(name, hlo, accepts, start, doc, *, kinds=()):
     """
 
     def abstract(x, window):
-        checks.accept(name, accepts, x)
+        accept(name, accepts, x)
         windows.check(name, x, window)
         return x.update(shape=windows.out_shape(x.shape, window))
 
@@ -47,16 +50,16 @@ def over_windows(name, hlo, accepts, start, doc, *, kinds=()):
 
 
 reduce_window_sum = over_windows(
-    "reduce_window_sum", "stablehlo.add", checks.NUMBERS, lambda dtype: 0, "sums over windows",
+    "reduce_window_sum", "stablehlo.add", NUMBERS, lambda dtype: 0, "sums over windows",
     kinds=("increasing", "linear"),
 )  # fmt: skip
 reduce_window_max = over_windows(
-    "reduce_window_max", "stablehlo.maximum", checks.REALS + "b",
-    lambda dtype: reductions.extreme(dtype, largest=False), "maxima over windows", kinds=("increasing",),
+    "reduce_window_max", "stablehlo.maximum", REALS + "b",
+    lambda dtype: extreme(dtype, largest=False), "maxima over windows", kinds=("increasing",),
 )  # fmt: skip
 reduce_window_min = over_windows(
-    "reduce_window_min", "stablehlo.minimum", checks.REALS + "b",
-    lambda dtype: reductions.extreme(dtype, largest=True), "minima over windows", kinds=("increasing",),
+    "reduce_window_min", "stablehlo.minimum", REALS + "b",
+    lambda dtype: extreme(dtype, largest=True), "minima over windows", kinds=("increasing",),
 )  # fmt: skip
 
 
@@ -66,16 +69,16 @@ def transpose_window_sum(op, ct, x):
     window, aval = op.params["window"], x.aval
     out = typeof(ct).shape
     if 0 in (*out, *aval.shape):
-        return (zeros.full_of_type(aval.strong(), 0),)
+        return (full_of_type(aval.strong(), 0),)
     back = [
         windows.back_padding(n, o, *per_dim)
         for n, o, per_dim in zip(aval.shape, out, zip(*window, strict=True), strict=True)
     ]
     config = tuple([(lo, hi, s - 1) for (lo, hi), s in zip(back, window.strides, strict=True)])
-    zero = zeros.full_of_type(typeof(ct).update(shape=(), weak_type=False), 0)
+    zero = full_of_type(typeof(ct).update(shape=(), weak_type=False), 0)
     ones = (1,) * aval.ndim
     turned = windows.Window(window.sizes, window.base_dilation, ((0, 0),) * aval.ndim, ones, window.dilation)
-    return (reduce_window_sum(shape.pad(ct, zero, padding_config=config), window=turned),)
+    return (reduce_window_sum(pad(ct, zero, padding_config=config), window=turned),)
 
 
 def jvp_window_extreme(op, x):

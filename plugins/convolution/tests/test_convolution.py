@@ -6,8 +6,8 @@ import scipy.signal
 from rabbet import lax
 from rabbet.testing import driver
 from rabbet.testing.draws import device_array
-from rabbet.testing.rows.convolution import ROWS
 from rabbet.testing.suite import law_tests
+from rabbet_convolution.rows.convolution import ROWS
 
 test_value, test_extremes, test_mapping, test_derivatives, test_kinds = law_tests(ROWS)
 
@@ -115,3 +115,8 @@ def test_messages():
         lax.conv(x, w, (1, 1), "FULL")
     with pytest.raises(ValueError, match=r"give dimension_numbers"):
         lax.conv_transpose(drawn(1, 1, 1, 1, 1, 1), drawn(1, 1, 1, 1, 1, 1), (1,) * 4, "SAME")
+
+
+def test_convolutions_of_booleans_say_whether_there_is_a_match():
+    x = device_array(np.array([True, False, True, False]).reshape(1, 1, 4))
+    assert lax.conv_general_dilated(x, x[:, :, :2], (1,), "VALID").tolist() == [[[True, False, True]]]
