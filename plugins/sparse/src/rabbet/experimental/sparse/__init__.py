@@ -56,4 +56,14 @@ from rabbet.experimental.sparse.sums import (
 )
 from rabbet.extend.functions import public_module as _public_module
 
-_public_module(globals())
+
+def __getattr__(name):
+    """``linalg``, which is imported when it is asked for."""
+    if name == "linalg":
+        import importlib
+
+        return importlib.import_module("rabbet.experimental.sparse.linalg")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+_public_module(globals(), modules=("linalg",))
