@@ -17,8 +17,8 @@ def lobpcg_standard(A: Any, X: Any, m: int = 100, tol: Any = None) -> tuple[Any,
         ``X`` [n, j].
       X: where the search starts: a matrix [n, k] of floats, with ``5 k < n``; random numbers will do.
       m: how many steps at most.
-      tol: done when for every pair ``|A u - theta u| <= 10 n tol (|A| + |theta|)``, where ``|A|`` is an
-        estimate from the first products; None: the precision of the dtype.
+      tol: done when for every pair ``|A u - theta u| <= 10 n tol (|A| + |theta|)``, where ``|A|``
+        is an estimate from the first products; None: the precision of the dtype.
 
     Returns:
       ``(theta, U, i)``: the eigenvalues from the largest on, [k]; orthonormal eigenvectors, [n, k]; the number

@@ -28,8 +28,8 @@ def spsolve(data: Any, indices: Any, indptr: Any, b: Any, tol: float = 1e-6, reo
       ValueError: if the shapes do not fit.
       TypeError: if a dtype is not floating point or complex.
 
-    The system is solved on the host by SciPy, also in compiled programs. Derivatives by ``data`` and ``b`` are
-    found by another solve each, and ``vmap`` solves one system after the other.
+    The system is solved on the host by SciPy, also in compiled programs. Derivatives by ``data`` and ``b``
+    are found by another solve each, and ``vmap`` solves one system after the other.
 
     Example:
       >>> A = BCSR.fromdense(rnp.array([[2.0, 1.0], [0.0, 4.0]]))
@@ -38,9 +38,7 @@ def spsolve(data: Any, indices: Any, indptr: Any, b: Any, tol: float = 1e-6, reo
     """
     del tol, reorder
     if importlib.util.find_spec("scipy") is None:
-        raise ImportError(
-            "spsolve needs SciPy, which is not installed: python -m pip install rabbet-sparse[scipy]"
-        )
+        raise ImportError("spsolve needs SciPy: python -m pip install rabbet-sparse[scipy]")
     data, indices, indptr, b = [rnp.asarray(x) for x in (data, indices, indptr, b)]
     if data.ndim != 1 or indices.shape != data.shape or indptr.ndim != 1 or b.ndim not in (1, 2):
         raise ValueError(
