@@ -21,8 +21,8 @@ def lobpcg_standard(A: Any, X: Any, m: int = 100, tol: Any = None) -> tuple[Any,
         is an estimate from the first products; None: the precision of the dtype.
 
     Returns:
-      ``(theta, U, i)``: the eigenvalues from the largest on, [k]; orthonormal eigenvectors, [n, k]; the number
-      of steps.
+      ``(theta, U, i)``: the eigenvalues from the largest on, [k]; orthonormal eigenvectors, [n, k]; the
+      number of steps.
 
     Raises:
       ValueError: if the shapes do not fit.
@@ -48,7 +48,7 @@ def lobpcg_standard(A: Any, X: Any, m: int = 100, tol: Any = None) -> tuple[Any,
     scale = rnp.sqrt(rnp.sum(AX * AX) / k)
 
     def best_of(S, AS):
-        """The Ritz vectors of a space with an orthonormal basis: coordinates and values, the largest first."""
+        """Ritz vectors of a space with an orthonormal basis: values and coordinates, the largest first."""
         G = S.T @ AS
         values, Y = rnp.linalg.eigh((G + G.T) / 2)
         return values[::-1][:k], Y[:, ::-1][:, :k]

@@ -42,17 +42,15 @@ def spsolve(data: Any, indices: Any, indptr: Any, b: Any, tol: float = 1e-6, reo
     data, indices, indptr, b = [rnp.asarray(x) for x in (data, indices, indptr, b)]
     if data.ndim != 1 or indices.shape != data.shape or indptr.ndim != 1 or b.ndim not in (1, 2):
         raise ValueError(
-            "spsolve: data, indices and indptr must have one dimension, the first two of one length, and b one "
-            f"or two; got the shapes {data.shape}, {indices.shape}, {indptr.shape} and {b.shape}"
+            "spsolve: data, indices and indptr must have one dimension, the first two of one length, and b "
+            f"one or two; got the shapes {data.shape}, {indices.shape}, {indptr.shape} and {b.shape}"
         )
     n = indptr.shape[0] - 1
     if b.shape[0] != n:
         raise ValueError(f"spsolve: indptr is that of {n} rows, and b has {b.shape[0]}")
     dtype = rnp.result_type(data, b)
     if not np.issubdtype(dtype, np.inexact):
-        raise TypeError(
-            f"spsolve: data and b must be floating point or complex, got {data.dtype} and {b.dtype}"
-        )
+        raise TypeError(f"spsolve: data and b must be floating point or complex, got {data.dtype}, {b.dtype}")
     data, b = data.astype(dtype), b.astype(dtype)
     matrix = BCSR((data, indices, indptr), shape=(n, n)).to_bcoo()
 
