@@ -10,16 +10,17 @@ import functools
 
 from rabbet import dtypes, passes
 from rabbet.calls import custom_rules
-from rabbet.config import config, log_levels
-from rabbet.config.jax_settings import CONTEXTS
+from rabbet.config import CORE_SETTINGS, config, log_levels
 from rabbet.errors import ConfigError, PluginError
 from rabbet.lax import from_plugins, operators
 from rabbet.lowering import extended
 from rabbet.messages import source_positions, tracebacks
 from rabbet.messages.tracebacks import folded
 from rabbet.primitives import batching, standard
+from rabbet.primitives.contracts import decomposed_types
 from rabbet.program import context
-from rabbet.rules import tables
+from rabbet.rules import contracts, tables
+from rabbet.rules.rule_sets import forget_lookups
 from rabbet.runtime import backends, hook_calls
 from rabbet.runtime.array import Array
 from rabbet.runtime.evaluation import EVALUATION
@@ -29,19 +30,24 @@ from rabbet.trace.interpreter import Tracer
 # The standard tables exist as soon as core does: interpreters of plugins look them up by name.
 STANDARD_TABLES = (standard.lower, standard.jvp, standard.transpose, standard.batch)
 
+# The settings whose names in ``rabbet`` are context managers: ``rb.enable_x64``.
+CONTEXTS = frozenset(setting.name for setting in CORE_SETTINGS if setting.context)
+
 
 def compose():
     """Fill the places that the lower tiers leave open."""
     context.set_bottom(EVALUATION)
     operators.give_to(Array, Tracer, array_methods)
     dtypes.use_finder(find_dtype, dtype_names)
+    tables.set_decomposed_types(decomposed_types)
+    config.watch("enable_checks", check_rules)
     from_plugins.use_finder(lax_function, lax_names)
     custom_rules.set_makers(find_rule_maker)
     extended.use_batching(standard.batch, batching.move_axis)
     tables.set_bridges(find_rule_sets)
     passes.set_finder(find_passes, refuse_pass)
     backends.set_manager(manager, providers)
-    config.use_finder(load_backends)
+    config.use_finder(find_settings, settings_not_installed)
     source_positions.find_packages_with(plugin_packages)
     tracebacks.full_if(lambda: config.traceback == "full")
     hook_calls.set_notifier(notify_hooks, has_hooks)
@@ -71,8 +77,27 @@ def plugin_packages():
     return frozenset(one.entry_point.module.partition(".")[0] for one in records) - {"rabbet"}
 
 
+def find_settings(everything):
+    """Define the settings that packages bring, those of backends only if ``everything`` is asked for. A
+    broken package says so where it is used.
+    """
+    with contextlib.suppress(ConfigError):  # one that cannot be read is an error where a plugin is asked for
+        for name in manager().names("rabbet.settings"):
+            with contextlib.suppress(PluginError):
+                for one in manager().get("rabbet.settings", name):
+                    config.define(one)
+    if everything:
+        load_backends()
+
+
+def settings_not_installed():
+    """The first-party packages that would bring settings."""
+    installed = manager().names("rabbet.settings")
+    return [package for name, package in providers("rabbet.settings").items() if name not in installed]
+
+
 def load_backends():
-    """Load the installed backends for the settings that they bring; a broken one says so where it is used."""
+    """Load the installed backends for the settings that they bring."""
     registry = backends.default_registry()
     for platform in registry.installed():
         with contextlib.suppress(PluginError):
@@ -115,6 +140,12 @@ def find_rule_maker(table):
     if table in plugins.names(group):
         return plugins.get(group, table)
     return (lambda call, rule: None) if table in providers(group) else None
+
+
+def check_rules():
+    """From the first time on that ``config.enable_checks`` is on, rules look at what they return."""
+    if config.enable_checks and contracts.turn_on():
+        forget_lookups()
 
 
 def find_dtype(name):
