@@ -11,15 +11,40 @@ from rabbet.extend.transform import is_tracer
 
 
 class SparseEfficiencyError(ValueError):
-    """What is asked for can be done, and would cost far more than it needs to."""
+    """What is asked for can be done, and would cost far more than it needs to.
+
+    Example:
+      >>> try:
+      ...     BCOO.fromdense(rnp.eye(3)).update_layout(n_batch=1)
+      ... except SparseEfficiencyError as error:
+      ...     print("inefficient")
+      inefficient
+    """
 
 
 class SparseEfficiencyWarning(UserWarning):
-    """What was done costs far more than it needs to."""
+    """What was done costs far more than it needs to.
+
+    Example:
+      >>> import warnings
+      >>> with warnings.catch_warnings(record=True) as caught:
+      ...     warnings.simplefilter("always")
+      ...     _ = BCOO.fromdense(rnp.eye(3)).update_layout(n_batch=1, on_inefficient="warn")
+      >>> caught[0].category.__name__
+      'SparseEfficiencyWarning'
+    """
 
 
 class DensifyError(NotImplementedError):
-    """An operation on sparse arrays would give a dense array, and nobody has allowed it."""
+    """An operation on sparse arrays would give a dense array, and nobody has allowed it.
+
+    Example:
+      >>> try:
+      ...     BCOO.fromdense(rnp.eye(3)) + 1
+      ... except DensifyError as error:
+      ...     print(str(error).partition(",")[0])
+      adding an array of shape () would give a dense array
+    """
 
 
 @folded
@@ -28,6 +53,10 @@ class JAXSparse:
 
     A sparse array is a pytree of the arrays that store it, so ``jit``, ``vmap``, ``scan``, ``device_put`` and
     ``tree.map`` take it as it is. It is no array: functions of ``rabbet.numpy`` take it inside ``sparsify``.
+
+    Example:
+      >>> isinstance(BCOO.fromdense(rnp.eye(3)), JAXSparse)
+      True
     """
 
     __slots__ = ()

@@ -272,23 +272,43 @@ class CSC(Compressed):
 
 
 def coo_fromdense(mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> COO:
-    """``COO.fromdense``."""
+    """``COO.fromdense``.
+
+    Example:
+      >>> coo_fromdense(rnp.eye(2))
+      COO(float32[2, 2], nse=2)
+    """
     return COO.fromdense(mat, nse=nse, index_dtype=index_dtype)
 
 
 def coo_todense(mat: COO) -> rb.Array:
-    """The array that a COO stands for."""
+    """The array that a COO stands for.
+
+    Example:
+      >>> coo_todense(COO.fromdense(rnp.eye(1)))
+      Array([[1.]], dtype=float32)
+    """
     needs("COO", "coo_todense", mat)
     return mat.todense()
 
 
 def csr_fromdense(mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> CSR:
-    """``CSR.fromdense``."""
+    """``CSR.fromdense``.
+
+    Example:
+      >>> csr_fromdense(rnp.eye(2))
+      CSR(float32[2, 2], nse=2)
+    """
     return CSR.fromdense(mat, nse=nse, index_dtype=index_dtype)
 
 
 def csr_todense(mat: CSR) -> rb.Array:
-    """The array that a CSR stands for."""
+    """The array that a CSR stands for.
+
+    Example:
+      >>> csr_todense(CSR.fromdense(rnp.eye(1)))
+      Array([[1.]], dtype=float32)
+    """
     needs("CSR", "csr_todense", mat)
     return mat.todense()
 
@@ -313,15 +333,30 @@ def coo_matvec(mat: COO, v: Any, transpose: bool = False) -> rb.Array:
 
 
 def coo_matmat(mat: COO, B: Any, *, transpose: bool = False) -> rb.Array:
-    """A COO matrix, or its transpose, times a matrix."""
+    """A COO matrix, or its transpose, times a matrix.
+
+    Example:
+      >>> coo_matmat(COO.fromdense(rnp.eye(1)), rnp.ones((1, 2)))
+      Array([[1., 1.]], dtype=float32)
+    """
     return product("COO", "coo_matmat", mat, B, transpose, 2)
 
 
 def csr_matvec(mat: CSR, v: Any, transpose: bool = False) -> rb.Array:
-    """A CSR matrix, or its transpose, times a vector."""
+    """A CSR matrix, or its transpose, times a vector.
+
+    Example:
+      >>> csr_matvec(CSR.fromdense(rnp.eye(2)), rnp.ones(2))
+      Array([1., 1.], dtype=float32)
+    """
     return product("CSR", "csr_matvec", mat, v, transpose, 1)
 
 
 def csr_matmat(mat: CSR, B: Any, *, transpose: bool = False) -> rb.Array:
-    """A CSR matrix, or its transpose, times a matrix."""
+    """A CSR matrix, or its transpose, times a matrix.
+
+    Example:
+      >>> csr_matmat(CSR.fromdense(rnp.eye(1)), rnp.ones((1, 2)))
+      Array([[1., 1.]], dtype=float32)
+    """
     return product("CSR", "csr_matmat", mat, B, transpose, 2)

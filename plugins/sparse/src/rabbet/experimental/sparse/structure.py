@@ -421,7 +421,12 @@ def bcoo_dynamic_slice(mat: JAXSparse, start_indices: Sequence[Any], slice_sizes
 
 @fused(static=("dimensions",))
 def bcoo_rev(operand: JAXSparse, dimensions: Sequence[int]) -> JAXSparse:
-    """A BCOO with the elements along some dimensions in the other direction, as ``lax.rev``."""
+    """A BCOO with the elements along some dimensions in the other direction, as ``lax.rev``.
+
+    Example:
+      >>> bcoo_rev(BCOO.fromdense(rnp.array([1.0, 0.0])), (0,)).todense()
+      Array([0., 1.], dtype=float32)
+    """
     needs("BCOO", "bcoo_rev", operand)
     n_batch, n_sparse, n_dense = groups(operand)
     dims = sorted({int(d) for d in dimensions})
@@ -464,6 +469,12 @@ def bcoo_gather(
 
     Raises:
       NotImplementedError: for what is not offered.
+
+    Example:
+      >>> numbers = lax.GatherDimensionNumbers((1,), (0,), (0,))
+      >>> bcoo_gather(BCOO.fromdense(rnp.eye(3)), rnp.array([[2], [0]]), numbers, (1, 3)).todense()
+      Array([[0., 0., 1.],
+             [1., 0., 0.]], dtype=float32)
     """
     needs("BCOO", "bcoo_gather", operand)
     numbers = dimension_numbers

@@ -96,7 +96,12 @@ def merged_places(mat, nse, remove_zeros):
 
 
 def bcoo_eliminate_zeros(mat: JAXSparse, nse: int | None = None) -> JAXSparse:
-    """As ``bcoo_sum_duplicates``, without entries whose values are all zero."""
+    """As ``bcoo_sum_duplicates``, without entries whose values are all zero.
+
+    Example:
+      >>> bcoo_eliminate_zeros(BCOO.fromdense(rnp.eye(3), nse=5))
+      BCOO(float32[3, 3], nse=3)
+    """
     return summed_duplicates(mat, nse, True, "bcoo_eliminate_zeros")
 
 

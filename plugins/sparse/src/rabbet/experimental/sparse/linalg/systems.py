@@ -32,7 +32,7 @@ def spsolve(data: Any, indices: Any, indptr: Any, b: Any, tol: float = 1e-6, reo
     are found by another solve each, and ``vmap`` solves one system after the other.
 
     Example:
-      >>> A = BCSR.fromdense(rnp.array([[2.0, 1.0], [0.0, 4.0]]))
+      >>> A = rb.experimental.sparse.BCSR.fromdense(rnp.array([[2.0, 1.0], [0.0, 4.0]]))
       >>> spsolve(A.data, A.indices, A.indptr, rnp.array([4.0, 8.0]))
       Array([1., 2.], dtype=float32)
     """
