@@ -123,7 +123,7 @@ def eye(
 
 
 def random_bcoo(
-    key: Any, shape: Sequence[int], *, dtype: Any = float, indices_dtype: Any = None, nse: int | float = 0.2,
+    key: Any, shape: Sequence[int], *, dtype: Any = np.float64, indices_dtype: Any = None, nse: int | float = 0.2,
     n_batch: int = 0, n_dense: int = 0, unique_indices: bool = True, sorted_indices: bool = False,
     generator: Callable = rabbet.random.uniform, **kwds: Any,
 ) -> BCOO:  # fmt: skip
@@ -132,7 +132,7 @@ def random_bcoo(
     Args:
       key: a random key.
       shape: of the array.
-      dtype: of the values.
+      dtype: of the values; ``np.float64`` is the default floating point dtype.
       indices_dtype: of the indices; None: int32, or int64 where a dimension needs it.
       nse: how many entries each member of the batch has, or which part of the places if below 1.
       n_batch, n_dense: as for ``BCOO.fromdense``.
@@ -165,6 +165,8 @@ def random_bcoo(
     wide = max(sizes, default=0) >= 2**31
     index_dtype = np.dtype(("int64" if wide else "int32") if indices_dtype is None else indices_dtype)
     checks.check_index_dtype(np.zeros(0, index_dtype), sizes, "random_bcoo")
+    if dtype is np.float64:
+        dtype = float
     key_data, key_places = rabbet.random.split(key)
 
     def one(key):
