@@ -36,7 +36,8 @@ MODULE_OF = {
     "rabbet-jet": "rabbet.experimental.jet", "rabbet-checkify": "rabbet.experimental.checkify",
     "rabbet-float8": "rabbet.experimental.float8", "rabbet-int4": "rabbet.experimental.int4",
     "rabbet-profiler": "rabbet.profiler", "rabbet-ffi": "rabbet.ffi", "rabbet-test-util": "rabbet.test_util",
-    "rabbet-ode": "rabbet.experimental.ode", "rabbet-sparse": "rabbet.experimental.sparse", "rabbet-callbacks": "rabbet.debug",
+    "rabbet-ode": "rabbet.experimental.ode", "rabbet-sparse": "rabbet.experimental.sparse",
+    "rabbet-callbacks": "rabbet.debug",
     "rabbet-jax-names": "rabbet.flatten_util",
 }  # fmt: skip
 

@@ -124,8 +124,8 @@ def eye(
 
 def random_bcoo(
     key: Any, shape: Sequence[int], *, dtype: Any = np.float64, indices_dtype: Any = None,
-    nse: int | float = 0.2, n_batch: int = 0, n_dense: int = 0, unique_indices: bool = True, sorted_indices: bool = False,
-    generator: Callable = rabbet.random.uniform, **kwds: Any,
+    nse: int | float = 0.2, n_batch: int = 0, n_dense: int = 0, unique_indices: bool = True,
+    sorted_indices: bool = False, generator: Callable = rabbet.random.uniform, **kwds: Any,
 ) -> BCOO:  # fmt: skip
     """A BCOO of random values at random places.
 
