@@ -36,8 +36,9 @@ MODULE_OF = {
     "rabbet-jet": "rabbet.experimental.jet", "rabbet-checkify": "rabbet.experimental.checkify",
     "rabbet-float8": "rabbet.experimental.float8", "rabbet-int4": "rabbet.experimental.int4",
     "rabbet-profiler": "rabbet.profiler", "rabbet-ffi": "rabbet.ffi", "rabbet-test-util": "rabbet.test_util",
-    "rabbet-ode": "rabbet.experimental.ode", "rabbet-callbacks": "rabbet.debug",
-    "rabbet-jax-names": "rabbet.flatten_util", "rabbet-jax-compat": "rabbet_jax",
+    "rabbet-ode": "rabbet.experimental.ode", "rabbet-sparse": "rabbet.experimental.sparse",
+    "rabbet-callbacks": "rabbet.debug", "rabbet-jax-compat": "rabbet_jax",
+    "rabbet-jax-names": "rabbet.flatten_util",
 }  # fmt: skip
 
 

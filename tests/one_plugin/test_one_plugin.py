@@ -175,6 +175,15 @@ def test_checkify():
     assert np.isnan(float(out))
 
 
+@only("sparse")
+def test_sparse():
+    from rabbet.experimental import sparse
+
+    x = sparse.BCOO.fromdense(np.diag([1.0, 2.0]).astype(np.float32))
+    assert (x @ np.ones(2, np.float32)).tolist() == [1, 2]
+    assert sparse.grad(lambda x: (x @ np.ones(2, np.float32)).sum())(x).data.tolist() == [1, 1]
+
+
 @only("passes")
 def test_passes():
     from rabbet.extend.backend import lower_program

@@ -41,6 +41,7 @@ INSIDE_RABBET = {
     "plugins/jax_compat": "rabbet_jax/",
     "plugins/test_util": "rabbet/test_util/",
     "plugins/ode": "rabbet/experimental/ode/",
+    "plugins/sparse": "rabbet/experimental/sparse/",
     "plugins/testing": "rabbet/testing/",
     "plugins/linalg": "rabbet/lax/linalg/",
     "core": "rabbet/",
@@ -88,6 +89,7 @@ def test_the_distributions_are_those_of_the_design():
         "rabbet-ffi",
         "rabbet-test-util",
         "rabbet-ode",
+        "rabbet-sparse",
         "rabbet-passes",
         "rabbet-jax-compat",
         "rabbet-testing",
@@ -197,6 +199,7 @@ def test_the_root_project_ships_no_code_and_requires_the_standard_plugins(wheel)
         "rabbet-ffi",
         "rabbet-test-util",
         "rabbet-ode",
+        "rabbet-sparse",
         "rabbet-passes",
         "rabbet-pjrt-cpu",
     }

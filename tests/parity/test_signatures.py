@@ -19,7 +19,8 @@ import rabbet.numpy as rnp
 
 MODULES = [
     "", "ad_checkpoint", "checkpoint_policies", "custom_batching", "custom_derivatives", "debug", "dtypes",
-    "experimental.checkify", "experimental.jet", "experimental.random", "flatten_util", "image", "lax",
+    "experimental.checkify", "experimental.jet", "experimental.random",
+    "experimental.sparse", "flatten_util", "image", "lax",
     "lax.linalg", "nn", "nn.initializers", "numpy", "numpy.fft", "numpy.linalg", "ops", "random",
     "scipy.special", "tree", "tree_util",
 ]  # fmt: skip

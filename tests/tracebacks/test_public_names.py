@@ -14,7 +14,7 @@ from rabbet.messages.source_positions import is_internal
 MODULES = """
     rabbet rabbet.ad_checkpoint rabbet.checkpoint_policies rabbet.custom_batching rabbet.custom_derivatives
     rabbet.debug rabbet.experimental rabbet.experimental.checkify rabbet.experimental.jet
-    rabbet.experimental.random rabbet.flatten_util
+    rabbet.experimental.random rabbet.experimental.sparse rabbet.flatten_util
     rabbet.image rabbet.lax rabbet.lax.linalg rabbet.nn rabbet.nn.initializers rabbet.numpy rabbet.numpy.fft
     rabbet.numpy.linalg rabbet.ops rabbet.random rabbet.scipy.special rabbet.tree rabbet.tree_util
 """.split()

@@ -20,7 +20,7 @@ def operator(name, argument, given):
             f"{name}: {argument} must be a square matrix or a function, got shape {tuple(shape)}"
         )
     if hasattr(given, "__matmul__"):
-        if shape is not None and not hasattr(given, "aval") and hasattr(given, "__array__"):
+        if isinstance(given, np.ndarray):
             given = rnp.asarray(given)
         return lambda x: given @ x
     raise TypeError(

@@ -1,0 +1,126 @@
+"""Entries without batch dimensions: values ``data[nse, ...]`` at places ``indices[nse, n_sparse]``.
+
+Everything else in this package is made of these. An entry with an index outside its dimension is padding: it
+counts for nothing. No function here makes one number of several indices, so nothing overflows where an array
+has more than 2**31 elements.
+"""
+
+import numpy as np
+
+import rabbet as rb
+import rabbet.numpy as rnp
+from rabbet import lax
+
+
+def over_batch(function, n_batch):
+    """``function`` mapped over the first ``n_batch`` dimensions of all its arguments."""
+    for _ in range(n_batch):
+        function = rb.vmap(function)
+    return function
+
+
+def columns(indices):
+    """The index arrays, one per sparse dimension."""
+    return tuple(indices[..., k] for k in range(indices.shape[-1]))
+
+
+def bounds_of(sizes, dtype):
+    """The sizes as an index array, which stands for padding."""
+    return np.array(sizes, dtype).reshape(len(sizes))
+
+
+def inside(indices, sizes):
+    """Which entries are no padding: bool[nse]."""
+    if not sizes:
+        return rnp.ones(indices.shape[:-1], bool)
+    return ((indices >= 0) & (indices < bounds_of(sizes, indices.dtype))).all(-1)
+
+
+def padded(indices, sizes, keep):
+    """The indices where ``keep``, padding elsewhere."""
+    return rnp.where(keep[..., None], indices, bounds_of(sizes, indices.dtype))
+
+
+def kept(data, keep):
+    """The values where ``keep``, zeros elsewhere."""
+    return rnp.where(keep.reshape(keep.shape + (1,) * (data.ndim - keep.ndim)), data, data.dtype.type(0))
+
+
+def scatter_sum(indices, updates, sizes, indices_are_sorted=False):
+    """``zeros(sizes + ...)`` with each update added at its place; without sparse dimensions their sum."""
+    number = updates.astype("int32") if updates.dtype == bool else updates
+    if sizes:
+        zeros = rnp.zeros(sizes + number.shape[1:], number.dtype)
+        out = zeros.at[columns(indices)].add(
+            number, mode="drop", indices_are_sorted=indices_are_sorted, wrap_negative_indices=False
+        )
+    else:
+        out = rnp.sum(number, axis=0, dtype=number.dtype)
+    return out.astype(bool) if updates.dtype == bool else out
+
+
+def gather_at(array, indices):
+    """``array`` at the places: [nse, ...]; zeros at padding."""
+    if not indices.shape[-1]:
+        return rnp.broadcast_to(array, (indices.shape[0], *array.shape))
+    return array.at[columns(indices)].get(mode="fill", fill_value=0, wrap_negative_indices=False)
+
+
+def in_order(indices):
+    """The indices in lexicographic order, and the permutation that puts them so; equal ones keep theirs."""
+    count = rnp.arange(indices.shape[0], dtype="int32")
+    if not indices.shape[-1]:
+        return indices, count
+    *cols, order = lax.sort((*columns(indices), count), num_keys=indices.shape[-1])
+    return rnp.stack(cols, -1), order
+
+
+def starts_of_runs(indices):
+    """Where indices in order differ from the ones before: bool[nse]."""
+    if not indices.shape[0]:
+        return rnp.zeros(0, bool)
+    new = (indices[1:] != indices[:-1]).any(-1)
+    return rnp.concatenate([rnp.ones(1, bool), new])
+
+
+def count_different(indices, sizes, keep):
+    """How many different places the entries that are kept have."""
+    ordered, _ = in_order(padded(indices, sizes, keep))
+    return (starts_of_runs(ordered) & inside(ordered, sizes)).sum() if sizes else keep.any().astype("int32")
+
+
+def merged(data, indices, sizes, nse, keep):
+    """The entries that are kept, in order, equal places summed: ``nse`` of them, filled up with padding."""
+    ordered, order = in_order(padded(indices, sizes, keep))
+    group = rnp.cumsum(starts_of_runs(ordered), dtype="int32") - 1
+    values = kept(data, keep)[order]
+    summed = scatter_sum(group[:, None], values, (nse,), indices_are_sorted=True)
+    padding = rnp.broadcast_to(bounds_of(sizes, indices.dtype), (nse, len(sizes)))
+    places = padding.at[group].set(ordered, mode="drop", indices_are_sorted=True)
+    return summed, places
+
+
+def firsts(indices):
+    """Which entries are the first at their place: bool[nse]."""
+    ordered, order = in_order(indices)
+    return rnp.zeros(indices.shape[0], bool).at[order].set(starts_of_runs(ordered), unique_indices=True)
+
+
+def flat_places(cols, sizes):
+    """One number for several indices, in 64 bits where 32 are too few."""
+    dtype = "int64" if np.prod([float(n) for n in sizes]) >= 2**31 else "int32"
+    flat = rnp.zeros(cols[0].shape if cols else (), dtype)
+    for col, size in zip(cols, sizes, strict=True):
+        flat = flat * rnp.asarray(size, dtype) + col.astype(dtype)
+    return flat
+
+
+def rows_of(indptr, nse):
+    """The row of each entry of a CSR matrix, int32[nse]; the number of rows for entries past the last."""
+    counts = rnp.zeros(nse + 1, "int32").at[indptr[1:]].add(1, mode="drop", indices_are_sorted=True)
+    return rnp.cumsum(counts[:nse], dtype="int32")
+
+
+def pointers_to(rows, count):
+    """Where each of ``count`` rows begins among rows in order: an indptr array."""
+    return rnp.searchsorted(rows, rnp.arange(count + 1, dtype=rows.dtype)).astype(rows.dtype)
