@@ -61,7 +61,8 @@ def refuse_no_types(primitive, out):
         wanted = "a tuple of types, one for each result" if several else "the type of the result"
         raise TypeError(
             f"the shape rule of primitive {primitive.name!r} "
-            f"({source_positions.address(primitive.abstract)}) returned {out!r:.60}; expected is {wanted}, such as x.update(shape=(3,))"
+            f"({source_positions.address(primitive.abstract)}) returned {out!r:.60}; expected is {wanted}, "
+            "such as x.update(shape=(3,))"
         )
 
 
