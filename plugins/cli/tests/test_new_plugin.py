@@ -41,6 +41,18 @@ def test_a_name_that_cannot_be_one(given, capsys, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("given", ["jit", "rabbet-float8", "core", "testing", "pjrt_cpu"])
+def test_a_name_of_rabbets_own(given, capsys, tmp_path):
+    assert rabbet(given, "--into", str(tmp_path)) == 1
+    assert "is a package of Rabbet's own; choose another name" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_to_type_next_installs_what_its_tests_need(capsys, tmp_path):
+    rabbet("thing", "--into", str(tmp_path))
+    assert f"pip install -e '{tmp_path / 'rabbet-thing'}[test]'" in capsys.readouterr().out
+
+
 def test_an_existing_folder_is_left_alone(capsys, tmp_path):
     (tmp_path / "rabbet-thing").mkdir()
     assert rabbet("thing", "--into", str(tmp_path)) == 1
@@ -79,7 +91,10 @@ def test_its_metadata_announces_what_its_module_defines(kind, tmp_path, monkeypa
         sys.modules.pop("rabbet_thing", None)
 
 
-NEEDS = {"transformation": ["jit"], "primitive": ["jit", "vmap", "grad", "testing"], "pass": ["jit"]}
+NEEDS = {
+    "transformation": ["jit", "vmap", "grad"], "primitive": ["jit", "vmap", "grad"], "pass": ["jit"],
+    "rules": ["vmap"], "dtype": [],
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -87,6 +102,7 @@ NEEDS = {"transformation": ["jit"], "primitive": ["jit", "vmap", "grad", "testin
     [pytest.param(kind, marks=pytest.mark.needs("cpu", *NEEDS.get(kind, ()))) for kind in new_plugin.KINDS],
 )
 def test_its_own_tests_pass(kind, tmp_path):
+    pytest.importorskip("rabbet.testing")
     folder = new_plugin.write("thing", kind, tmp_path)
     project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
     info = folder / "src" / "rabbet_thing-0.1.0.dist-info"
@@ -100,7 +116,8 @@ def test_its_own_tests_pass(kind, tmp_path):
     (info / "entry_points.txt").write_text("\n".join(lines))
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(folder)],
-        capture_output=True, text=True, env=environment_with(folder / "src"),
+        capture_output=True, text=True,
+        env={**environment_with(folder / "src"), "RABBET_DISABLE_PLUGINS": "rabbet-float8"},
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
 

@@ -1,10 +1,12 @@
 """Hooks: ``hookimpl`` marks functions that are told what happens; ``tell_hooks`` tells them."""
 
+from rabbet.plugins.catalogue import official_packages
 from rabbet.runtime.hook_calls import hooks_are_listening, tell_hooks
 
 __all__ = [
     "hookimpl",  # noqa: F822 (by __getattr__)
     "hooks_are_listening",
+    "official_packages",
     "tell_hooks",
 ]
 

@@ -29,4 +29,17 @@ def names(group):
     return list(offers().get(group, ()))
 
 
-__all__ = ["names", "offers", "provider"]
+@functools.cache
+def official_packages():
+    """The names of Rabbet's own distributions, which no other package can have.
+
+    Example:
+      >>> from rabbet.extend.hooks import official_packages
+      >>> "rabbet-jit" in official_packages()
+      True
+    """
+    offering = {package for names in offers().values() for package in names.values()}
+    return frozenset({"rabbet", "rabbet-core", "rabbet-testing", *offering})
+
+
+__all__ = ["names", "offers", "official_packages", "provider"]

@@ -61,10 +61,41 @@ def check_backend(name, loaded):
 def check_dtype(name, loaded):
     """A dtype: a ``DTypeSpec`` of that name."""
     from rabbet.dtypes import DTypeSpec
+    from rabbet.dtypes.specs import KINDS
 
     if not isinstance(loaded, DTypeSpec):
         return wrong_type(loaded, "DTypeSpec", "dtype", f'{name} = DTypeSpec("{name}", ...)')
-    return another_name(loaded.name, name, "DTypeSpec") if loaded.name != name else None
+    if loaded.name != name:
+        return another_name(loaded.name, name, "DTypeSpec")
+    for field in ("above", "below"):
+        value = getattr(loaded, field)
+        if isinstance(value, str) or not all(isinstance(one, str) for one in value):
+            return f"its {field!r} is {value!r}\n  to fix: write a tuple of names, such as ({value!r},)"
+    if loaded.kind not in KINDS:
+        return f"its kind is {loaded.kind!r}\n  to fix: write one of the kinds {', '.join(KINDS)}"
+    if loaded.overflow not in (None, "infinity", "nan", "saturate"):
+        return (
+            f"its overflow is {loaded.overflow!r}\n  to fix: write 'infinity', 'nan' or 'saturate'; without "
+            "it the format's infinities and NaN decide"
+        )
+    try:
+        own = loaded.dtype
+    except TypeError as error:
+        return (
+            f"NumPy does not know its numpy_dtype {loaded.numpy_dtype!r} ({error})\n"
+            "  to fix: give a NumPy dtype or a scalar type that NumPy can store, such as those of ml_dtypes"
+        )
+    if loaded.kind in "iufc":
+        try:
+            ends = loaded.smallest, loaded.largest
+        except Exception as error:
+            return (
+                f"its limits cannot be read ({type(error).__name__}: {error})\n"
+                f"  to fix: give finfo=lambda: ..., what finfo or iinfo of {own} answers: min, max, bits"
+            )
+        if not ends[0] < ends[1]:
+            return f"its smallest number {ends[0]} is not below its largest {ends[1]}\n  to fix: its finfo"
+    return None
 
 
 def check_rules(name, loaded):

@@ -50,6 +50,23 @@ def refuse_without_parameters(name, abstract, kinds):
             )
 
 
+def refuse_no_types(primitive, out):
+    """Raise TypeError where a shape rule returned something that is no type, or not as many as it should."""
+    several = primitive.multiple_results
+    if several and type(out) in (list, tuple):
+        wrong = next((one for one in out if not hasattr(one, "dtype")), None)
+    else:
+        wrong = None if hasattr(out, "dtype") and not several else out
+        wrong = "nothing" if out is None else wrong
+    if wrong is not None:
+        wanted = "a tuple of types, one for each result" if several else "the type of the result"
+        raise TypeError(
+            f"the shape rule of primitive {primitive.name!r} "
+            f"({source_positions.address(primitive.abstract)}) returned {out!r:.60}; expected is {wanted}, "
+            "such as x.update(shape=(3,))"
+        )
+
+
 class Primitive:
     """One operation, whose meaning each transformation gives by a rule.
 
@@ -286,7 +303,9 @@ class Op:
         """
         out = self._outs.get(avals)
         if out is None:
-            out = self._outs[avals] = self.primitive.abstract(*avals, **self.params)
+            out = self.primitive.abstract(*avals, **self.params)
+            refuse_no_types(self.primitive, out)
+            self._outs[avals] = out
         return out
 
     def outs(self, avals):

@@ -225,9 +225,15 @@ def put(host, aval, raw_device, sharding=None, *, private=False):
     check_host(host, aval)
     if sharding is None:
         sharding = SingleSharding(raw_device)
-    return _jax.batched_device_put(
-        aval, sharding, [host], [raw_device], True, False, ZERO_COPY if private else ONLY_DURING_CALL, True
-    )
+    try:
+        semantics = ZERO_COPY if private else ONLY_DURING_CALL
+        return _jax.batched_device_put(aval, sharding, [host], [raw_device], True, False, semantics, True)
+    except XlaRuntimeError as error:
+        if "Unknown NumPy dtype" not in str(error):
+            raise
+        raise TypeError(
+            f"this jaxlib cannot store arrays of {aval.dtype}; keep it in NumPy, or install a newer jaxlib"
+        ) from None
 
 
 def put_shards(shards, aval, raw_devices, sharding, *, private=False):

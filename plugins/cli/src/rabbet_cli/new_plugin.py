@@ -15,6 +15,7 @@ from pathlib import Path
 from string import Template
 
 import rabbet
+from rabbet.extend.hooks import official_packages
 
 HELP = "write a new plugin package: code, tests, README and pyproject.toml"
 
@@ -24,6 +25,7 @@ KINDS = {
     "dtype": "a number format",
     "backend": "devices behind a PJRT plugin library",
     "pass": "a rewrite of programs between tracing and lowering",
+    "rules": "rules for a transformation and primitives of other packages",
     "hooks": "something that watches compilations",
 }
 
@@ -42,7 +44,7 @@ def run(args):
         return 1
     names = forms(args.name)
     print(f"wrote {folder}: {KINDS[args.kind]}")
-    print(f"  try it:   python -m pip install -e {folder} && python -m pytest {folder}")
+    print(f"  try it:   python -m pip install -e '{folder}[test]' && python -m pytest {folder}")
     print(f"  its code: {folder / 'src' / names['package'] / '__init__.py'}")
     return 0
 
@@ -68,6 +70,11 @@ def forms(name):
     if not word.isidentifier() or keyword.iskeyword(word) or not word.isascii():
         raise ValueError(f"{name!r} cannot be a plugin's name; wanted is a word such as `enclose`")
     distribution = f"rabbet-{word.replace('_', '-')}"
+    if distribution in official_packages():
+        raise ValueError(
+            f"{distribution!r} is a package of Rabbet's own; choose another name, since two packages of one "
+            "name cannot be installed together"
+        )
     return {"word": word, "upper": word.upper(), "package": f"rabbet_{word}", "distribution": distribution}
 
 

@@ -119,7 +119,7 @@ def check_backend(platform, rows):
         raise LawError(f"two devices of {platform!r} have one id: {found}")
     device = found[0]
     rng = np.random.default_rng(0)
-    for spec in list(dtypes.table.specs()):
+    for spec in [spec for spec in dtypes.table.specs() if spec.mlir is not None]:
         for shape in ((), (0, 3), (3, 5)):
             host = _bits(rng, spec.dtype, shape)
             there = rabbet.device_put(device_array(host), device)

@@ -120,7 +120,7 @@ def check_pass(one, programs=None, *, platform="cpu", acts=False, tolerance=1e-5
       >>> check_pass(Pass("nothing", lambda jaxpr, context: jaxpr), [lax.sin]).changed
       0
     """
-    programs = [random_program(seed) for seed in range(8)] if programs is None else list(programs)
+    programs = [random_program(seed) for seed in range(4)] if programs is None else list(programs)
     x = device_array(np.array([0.5, -1.25, 2.0], np.float32))
     before_all = after_all = changed = 0
     with config.override(enable_checks=True):

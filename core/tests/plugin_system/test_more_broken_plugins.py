@@ -1,0 +1,156 @@
+"""More ways in which a stranger's package can be wrong: each is named with what to change, at load or where
+its rule or pass returns, and everybody else goes on.
+"""
+
+import sys
+import types
+
+import ml_dtypes
+import numpy as np
+import pytest
+import rabbet as rb
+from rabbet import config, lax
+from rabbet.dtypes import DTypeSpec, DTypeTable
+from rabbet.errors import PluginConflictError, PluginError
+from rabbet.extend.passes import Jaxpr, Pass, stage
+from rabbet.extend.primitive import Primitive
+from rabbet.extend.transform import RuleSet, RuleTable
+from rabbet.passes import pipeline
+from rabbet.plugins.manager import PluginManager
+from rabbet.testing import driver
+
+from .fakes import offer
+
+MODULE = "rabbet_more_invalid_of_tests"
+F8 = ml_dtypes.float8_e3m4
+
+
+@pytest.fixture
+def objects(monkeypatch):
+    """A module whose attributes entry points name."""
+    module = types.ModuleType(MODULE)
+    monkeypatch.setitem(sys.modules, MODULE, module)
+    return module
+
+
+def manager(*entry_points):
+    return PluginManager(entry_points, core_version=rb.__version__)
+
+
+def broken_limits():
+    raise ZeroDivisionError("limits")
+
+
+class Reversed:
+    min, max = 1.0, -1.0
+
+
+DTYPES = {
+    "neighbours": ({"above": "float*"}, r"its 'above' is 'float\*'.*write a tuple of names"),
+    "kind": ({"kind": "float"}, "its kind is 'float'.*one of the kinds b, i"),
+    "stored": ({"numpy_dtype": "posit8"}, "NumPy does not know its numpy_dtype 'posit8'"),
+    "limits": ({"finfo": broken_limits}, r"limits cannot be read \(ZeroDivisionError: limits\)"),
+    "reversed": ({"finfo": Reversed}, "its smallest number 1.0 is not below its largest -1.0"),
+    "overflow": ({"overflow": "wrap"}, "its overflow is 'wrap'.*'infinity', 'nan' or 'saturate'"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DTYPES)
+def test_a_dtype_that_cannot_be(objects, name):
+    changes, message = DTYPES[name]
+    fields = {
+        "numpy_dtype": F8, "mlir": "f8E3M4", "kind": "f", "above": ("float*",),
+        "finfo": lambda: ml_dtypes.finfo(F8),
+    }  # fmt: skip
+    objects.thing = DTypeSpec(name, **{**fields, **changes})
+    plugins = manager(*offer("rabbet-invalid", "rabbet.dtypes", **{name: f"{MODULE}:thing"}))
+    with pytest.raises(PluginError, match=f"(?s)comes from rabbet-invalid 1.0 .*{message}.*RABBET_DISABLE"):
+        plugins.get("rabbet.dtypes", name)
+
+
+def test_a_dtype_that_changes_how_others_promote():
+    table = DTypeTable()
+    greedy = DTypeSpec("float8_e3m4", F8, "f8E3M4", "f", above=("int8", "uint8"), below=("int16",))
+    with pytest.raises(PluginConflictError, match="would change how"):
+        table.add(greedy)
+    assert table.promote_types("int8", "uint8") == "int16"
+
+
+@pytest.mark.parametrize(
+    "raised", [SystemExit(3), RecursionError("deep"), MemoryError(), ImportError("no libfoo.so")]
+)
+def test_a_module_that_raises_whatever_while_it_is_imported(tmp_path, monkeypatch, raised):
+    (tmp_path / "rabbet_raising_of_tests.py").write_text(
+        f"raise {type(raised).__name__}('while importing')\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    plugins = manager(*offer("rabbet-raising", "rabbet.api", raising="rabbet_raising_of_tests:thing"))
+    with pytest.raises(PluginError, match=r"rabbet-raising 1\.0"):
+        plugins.get("rabbet.api", "raising")
+    assert lax.add(1.0, 1.0) == 2.0
+
+
+def test_an_attribute_that_is_not_there(objects):
+    plugins = manager(*offer("rabbet-absent", "rabbet.api", absent=f"{MODULE}:gone"))
+    with pytest.raises(PluginError, match=r"(?s)rabbet-absent 1\.0.*gone"):
+        plugins.get("rabbet.api", "absent")
+
+
+def run_alone(one, monkeypatch):
+    monkeypatch.setattr(pipeline, "_ordered", (one,))
+    program = stage(lambda x: [lax.sin(x)], [rb.typeof(np.float32(1))]).jaxpr
+    return pipeline.run(program, "cpu")
+
+
+@pytest.mark.parametrize(
+    "run, message",
+    [
+        (lambda jaxpr, context: None, "must return a Jaxpr, it returned NoneType"),
+        (lambda jaxpr, context: [jaxpr], "must return a Jaxpr, it returned list"),
+        (lambda jaxpr, context: Jaxpr(jaxpr.invars, [], jaxpr.equations), "changed the inputs or outputs"),
+        (lambda jaxpr, context: Jaxpr(jaxpr.invars, jaxpr.outvars, []), "defin"),
+        (lambda jaxpr, context: jaxpr.nothing, "nothing"),
+    ],
+    ids=["None", "a list", "fewer outputs", "an undefined variable", "an error"],
+)
+def test_a_pass_that_returns_no_program_is_named_with_the_switch(monkeypatch, run, message):
+    with config.override(enable_checks=True), pytest.raises(Exception, match=message) as caught:
+        run_alone(Pass("careless-of-tests", run), monkeypatch)
+    assert any("RABBET_DISABLE_PASSES=careless-of-tests" in note for note in caught.value.__notes__)
+
+
+def test_a_bridge_whose_rule_returns_something_else():
+    """The message names the rule's place and the type that is expected."""
+    primitive = Primitive("bridged_badly_of_tests", lambda x: x)
+    primitive.rule("lower")(lambda op, x: x)
+    bridge = RuleSet("batch")
+    bridge.primitive(primitive)(lambda op, x: x.value)
+    table = driver.batch
+    with config.override(enable_checks=True), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(table, "_bridges", lambda name: [bridge])
+        table.forget()
+        with pytest.raises(
+            TypeError, match=r"test_more_broken_plugins.py:\d+\) returned a \w+; expected is Batched"
+        ):
+            driver.vmap(lambda x: (primitive(x),), (0,))(np.float32([1.0, 2.0]))
+    table.forget()
+
+
+def test_two_bridges_for_one_primitive_are_both_named():
+    primitive = Primitive("bridged_twice_of_tests", lambda x: x)
+    bridges = []
+    for _ in range(2):
+        bridges.append(RuleSet("torn_of_tests"))
+        bridges[-1].primitive(primitive)(lambda op, x: x)
+    table = RuleTable("torn_of_tests", bridges=lambda name: bridges)
+    with pytest.raises(rb.errors.RuleConflict, match="two packages bring a 'torn_of_tests' rule"):
+        table.lookup(primitive)
+
+
+@pytest.mark.parametrize("out, several", [((3,), False), (None, False), ("x", True), ((1, 2), True)])
+def test_a_shape_rule_that_returns_no_type(out, several):
+    name = f"shapeless_{several}_{out}_of_tests"
+    primitive = Primitive(name, lambda x: out, multiple_results=several)
+    primitive.decompose(lambda op, x: x)
+    with pytest.raises(TypeError, match=r"shape rule of primitive 'shapeless.*test_more_broken.*expected is"):
+        stage(lambda x: [primitive(x)], [rb.typeof(np.float32(1))])
