@@ -12,8 +12,9 @@ import json
 import pathlib
 import re
 import sys
+from importlib.metadata import entry_points
 
-from rabbet.config import CORE_SETTINGS
+from rabbet.config import CORE_SETTINGS, Setting
 from rabbet.extend import DOORS
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -41,8 +42,9 @@ def names():
 
 
 def settings():
-    """A table row for each setting of core."""
-    for setting in CORE_SETTINGS:
+    """A table row for each setting of core, and of packages that bring settings and nothing else."""
+    brought = [one for point in entry_points(group="rabbet.settings") for one in point.load()]
+    for setting in (*CORE_SETTINGS, *[one for one in brought if isinstance(one, Setting)]):
         yield f"| `{setting.name}` | `{setting.default}` | {setting.doc} |"
 
 
