@@ -44,8 +44,8 @@ def broken(site, page, address, pages):
         return None  # another site: the tests use no network
     local = urllib.parse.unquote(parts.path)
     target = posixpath.normpath(posixpath.join(posixpath.dirname(page), local)) if local else page
-    if local.endswith("/") or local in (".", ".."):
-        target = posixpath.normpath(f"{target}/index.html")
+    index = posixpath.normpath(f"{target}/index.html")
+    target = index if index in pages else target
     if target not in pages and not (site / target).is_file():
         return f"{page}: {address} is not there"
     if target in pages and parts.fragment not in pages[target].anchors:
