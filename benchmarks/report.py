@@ -62,13 +62,14 @@ def measure(programs, pairs, frameworks):
 
 
 def page(rows, studies, failed, pairs):
-    """What stands between the page's markers."""
-    parts = [where(pairs), *(["\n".join(failed)] if failed else []), table.table(rows)]
+    """What stands between the page's markers: the picture first, then the tables."""
+    parts = [f"{where(pairs)} {table.summary(rows)}", *(["\n".join(failed)] if failed else [])]
     if find_spec("matplotlib"):
         parts.append(f"![Step times as ratios, and how cost grows]({PICTURE.name})")
+    parts += ["### Ratios", table.table(rows)]
     titles = {"ops": "operations", "layers": "layers", "sizes": "elements"}
-    parts += [table.growth_table(titles[study], found) for study, found in studies.items() if found]
-    return "\n\n".join(parts)
+    growth = [table.growth_table(titles[study], found) for study, found in studies.items() if found]
+    return "\n\n".join([*parts, *(["### How cost grows", *growth] if growth else [])])
 
 
 def write(text, path):

@@ -82,6 +82,12 @@ def table(rows):
     return "\n".join(lines + [line(r, others) for r in over + rest])
 
 
+def summary(rows):
+    """How many of the figures with a budget are within it, as a sentence."""
+    judged = [r.excess for r in rows if r.excess is not None]
+    return f"{sum(e <= 1 for e in judged)} of the {len(judged)} figures that have a budget are within it."
+
+
 def curves(results):
     """A growth study's results as `{what: {framework: {n: value}}}`."""
     found = {}

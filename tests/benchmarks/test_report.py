@@ -111,6 +111,18 @@ def test_growth_is_a_line_for_each_figure_and_framework(parts):
     ]
 
 
+def test_the_page_counts_what_is_within_its_budget_and_shows_the_picture_before_the_table(
+    parts, program, monkeypatch
+):
+    monkeypatch.setattr(parts["report"], "find_spec", lambda name: name == "matplotlib")
+    rows = parts["table"].rows_of(program, results())
+    judged = [row.excess for row in rows if row.excess is not None]
+    text = parts["report"].page(rows, {}, [], 3)
+    within = sum(excess <= 1 for excess in judged)
+    assert f"{within} of the {len(judged)} figures that have a budget are within it." in text
+    assert text.index("![") < text.index("| program |")
+
+
 def test_only_what_is_between_the_markers_is_replaced(parts, tmp_path):
     report, path = parts["report"], tmp_path / "page.md"
     path.write_text(f"before\n{report.BEGIN}\nold\n{report.END}\nafter\n")

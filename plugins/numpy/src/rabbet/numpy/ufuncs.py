@@ -24,18 +24,18 @@ def named(function, name, doc):
     return function
 
 
-SHAPE = "Elementwise, in the shape of ``x``. NumPy's ``out`` and ``where`` are not supported."
+SHAPE = "Elementwise, in the shape of ``x``. NumPy's ``out=`` and ``where=`` are not supported."
 IN_FLOATS = (
     "Elementwise, in the shape of ``x``. Floats and complex numbers keep their dtype, integers and booleans\n"
-    "    become floats. NumPy's ``out`` and ``where`` are not supported."
+    "    become floats. NumPy's ``out=`` and ``where=`` are not supported."
 )
 PROMOTED = (
     "Elementwise: the operands are promoted to one dtype (``promote_types``) and broadcast to one shape.\n"
-    "    NumPy's ``out`` and ``where`` are not supported."
+    "    NumPy's ``out=`` and ``where=`` are not supported."
 )
 PROMOTED_TO_FLOAT = (
     "Elementwise, in floats: the operands are promoted to one dtype (``promote_types``), integers and\n"
-    "    booleans to floats, and broadcast to one shape. NumPy's ``out`` and ``where`` are not supported."
+    "    booleans to floats, and broadcast to one shape. NumPy's ``out=`` and ``where=`` are not supported."
 )
 
 

@@ -65,7 +65,7 @@ def dot(x, w, forward=FORWARD, backward=BACKWARD):
       >>> import rabbet.numpy as rnp
       >>> from rabbet.experimental import float8
       >>> float8.dot(rnp.array([[1.0, 2.0]]), rnp.array([[3.0], [4.0]])).tolist()
-      [[11.0]]
+      [[10.85714340209961]]
     """
     x, w = map(_array, (x, w))
     if w.ndim != 2 or not x.ndim or x.shape[-1] != w.shape[0]:
