@@ -147,10 +147,17 @@ square = unary(
     "square", lax.square, "``x * x``; booleans are squared as integers.",
     otherwise=lambda x: lax.square(lax.convert_element_type(x, "int32") if kind_of(x) == "b" else x),
 )  # fmt: skip
-absolute = abs = unary(
-    "abs", lax.abs, "The modulus of ``x``: a real number for complex ``x``.", kinds="ifc",
-    otherwise=lambda x: as_array(x) if kind_of(x) in "bu" else lax.abs(x),
-)  # fmt: skip
+
+
+def _absolute(name):
+    return unary(
+        name, lax.abs, "The modulus of ``x``: a real number for complex ``x``.", kinds="ifc",
+        otherwise=lambda x: as_array(x) if kind_of(x) in "bu" else lax.abs(x),
+    )  # fmt: skip
+
+
+abs = _absolute("abs")
+absolute = _absolute("absolute")
 fabs = float_unary("fabs", lax.abs, "The modulus of a real ``x``, a float.")
 sqrt = float_unary("sqrt", lax.sqrt, "The square root; NaN for negative real numbers.")
 cbrt = float_unary("cbrt", lax.cbrt, "The real cube root.")

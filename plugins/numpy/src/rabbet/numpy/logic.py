@@ -143,6 +143,8 @@ isnan = unary(
         lax.ne(as_array(x), as_array(x)) if kind_of(x) in "fc" else lax.full(typeof(x).shape, False)
     ),
 )
+
+
 def is_infinite(x, infinity):
     """Where ``x`` is that infinity: nowhere in formats that have none, where it would become a number."""
     if not dtypes.spec(x.aval.dtype).infinities:
