@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from rabbet import lax
 from rabbet_pjrt_cpu.lowering import convolutions
 
+pytest.importorskip("rabbet_convolution")
+
 LAYOUTS = [
     ("NHWC", "HWIO", "NHWC"),
     ("NCHW", "OIHW", "NCHW"),

@@ -72,6 +72,11 @@ def canonical_precision(precision):
 
     Raises:
       ValueError: for a name that is not known.
+
+    Example:
+      >>> from rabbet.extend.primitive import canonical_precision
+      >>> canonical_precision("high")
+      (HIGH, HIGH)
     """
     if precision is None:
         precision = config.default_matmul_precision

@@ -107,7 +107,7 @@ def accuracy(precision):
     """The attributes that say how exactly to multiply: a pair of precisions, or a named algorithm."""
     if precision is None:
         return ""
-    if isinstance(precision, tuple):
+    if type(precision) is tuple:  # an algorithm is a named one
         return f", precision = [{', '.join([p.name for p in precision])}]"
     fields = ", ".join([f"{name} = {_mlir(value)}" for name, value in precision.algorithm._asdict().items()])
     return f", precision = [DEFAULT, DEFAULT], algorithm = <{fields}>"
@@ -194,7 +194,7 @@ def _as_seen_from(dimension_numbers, left):
 
 def as_seen(precision, left):
     """A pair of precisions with that of the known operand second."""
-    return precision if left or not isinstance(precision, tuple) else (precision[1], precision[0])
+    return precision if left or type(precision) is not tuple else (precision[1], precision[0])
 
 
 def _swapped(params):

@@ -19,7 +19,6 @@ import functools
 import math
 
 from rabbet import lax
-from rabbet.extend import primitive
 from rabbet.extend.primitive import ShapedArray
 from rabbet.extend.transform import lower
 
@@ -33,7 +32,7 @@ def conv_general_dilated(op, x, w):
     """The rule for ``conv_general_dilated`` on the CPU: the best form for these shapes."""
     form = form_of(op.params, op.in_avals[0], op.in_avals[1], op.out)
     if form is None:
-        return lower.lookup(primitive.conv_general_dilated)(op, x, w)
+        return lower.lookup(op.primitive)(op, x, w)
 
     def parts(x, w):
         wide = WIDE[x.dtype.name]
