@@ -74,7 +74,7 @@ def test_jaxtyping_and_beartype():
 
     @rb.jit
     @jaxtyping.jaxtyped(typechecker=beartype.beartype)
-    def gather(table: Float[rb.Array, "n d"], index: Int[rb.Array, "k"]) -> Float[rb.Array, "k d"]:  # noqa: F722
+    def gather(table: Float[rb.Array, "n d"], index: Int[rb.Array, "k"]) -> Float[rb.Array, "k d"]:  # noqa: F722, F821
         return table[index]
 
     assert gather(rnp.ones((3, 2)), rnp.array([0, 2])).shape == (2, 2)

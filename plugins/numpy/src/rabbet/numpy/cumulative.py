@@ -41,6 +41,14 @@ def cumprod(a, axis=None, dtype=None, out=None):
     return running("cumprod", lax.cumprod, a, axis, dtype, out)
 
 
+def total_dtype(dtype):
+    """The integer dtype of sums, as of ``sum``: not narrower than an int."""
+    wide = dtypes.scalar_dtype(int)
+    if dtype.itemsize >= wide.itemsize:
+        return dtype
+    return wide if dtype.kind == "i" else np.dtype(f"uint{8 * wide.itemsize}")
+
+
 def with_first(name, function, neutral):
     """Make ``cumulative_sum`` or ``cumulative_prod``."""
 
@@ -52,6 +60,8 @@ def with_first(name, function, neutral):
                 raise ValueError(f"{name}: {x.aval.str_short()} has not one dimension, so axis must be given")
             axis = 0
         axis = axis_of(name, axis, x.ndim)
+        if dtype is None and neutral == 0 and kind_of(x) in "iu":
+            dtype = total_dtype(x.dtype)
         out = function(x, axis, dtype)
         if not include_initial:
             return out
@@ -61,7 +71,8 @@ def with_first(name, function, neutral):
     cumulative.__name__ = cumulative.__qualname__ = name
     cumulative.__doc__ = (
         f"``{'cumsum' if neutral == 0 else 'cumprod'}`` along ``axis``, which only "
-        f"vectors may leave out; ``include_initial`` "
+        f"vectors may leave out; {'narrow integers are added up as ints; ' if neutral == 0 else ''}"
+        f"``include_initial`` "
         f"puts {neutral} before the first element."
     )
     return cumulative
