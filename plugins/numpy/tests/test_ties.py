@@ -50,9 +50,7 @@ def test_sums_of_exponentials_are_mapped_and_broadcast():
 def test_lengths(x, y):
     h = math.hypot(x, y)
     first, second = [x / h, y / h], [y * y / h**3, -x * y / h**3, x * x / h**3]
-    np.testing.assert_allclose(
-        all_up_to_third(rnp.hypot, x, y)[:5], [*first, *second], rtol=1e-6, atol=1e-7
-    )
+    np.testing.assert_allclose(all_up_to_third(rnp.hypot, x, y)[:5], [*first, *second], rtol=1e-6, atol=1e-7)
     assert rnp.hypot(3, 4) == 5 and rnp.hypot(np.ones((2, 1)), np.ones(3)).shape == (2, 3)
 
 
