@@ -366,7 +366,7 @@ def length(x, y):
 
 @length.def_rule("jvp")
 def length_jvp(primals, tangents):
-    """The direction times the tangents: a closed form that has all its derivatives where the two are equal."""
+    """The direction times the tangents: a closed form with all its derivatives, at ties too."""
     x, y = primals
     out = length(x, y)
     safe = lax.select(lax.eq(out, 0.0), lax.full_like(out, 1), out)
