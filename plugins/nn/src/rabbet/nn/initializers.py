@@ -183,9 +183,72 @@ he_normal = kaiming_normal = scaled(
     "he_normal", 2.0, "fan_in", "truncated_normal", "Normally, of variance 2 / inputs."
 )
 
+
+def orthogonal(scale=1.0, column_axis=-1, dtype=None):
+    """An initializer that draws matrices with orthonormal columns (or rows, if these are fewer), evenly
+    among all of them (Saxe et al. 2013; the signs as in Mezzadri 2007).
+
+    Args:
+      scale: what they are multiplied by.
+      column_axis: the axis of the columns; the others together are the rows.
+
+    Returns:
+      a function ``(key, shape, dtype)``. It raises a ValueError for fewer than two dimensions.
+
+    Example:
+      >>> w = rb.nn.initializers.orthogonal()(rb.random.key(0), (3, 3))
+      >>> bool(rnp.allclose(w @ w.T, rnp.eye(3), atol=1e-5))
+      True
+    """
+
+    @folded
+    def init(key, shape, dtype=dtype, out_sharding=None):
+        kind = dtypes.canonicalize(float if dtype is None else dtype)
+        if len(shape) < 2:
+            raise ValueError(f"orthogonal draws matrices: the shape has two dimensions or more, got {shape}")
+        columns = shape[column_axis]
+        rows = math.prod(shape) // max(columns, 1)
+        drawn = random().normal(key, (max(rows, columns), min(rows, columns)), kind)
+        q, r = rnp.linalg.qr(drawn)
+        q = q * rnp.sign(rnp.diagonal(r))
+        q = q.T if rows < columns else q
+        others = list(shape)
+        del others[column_axis]
+        return lax.mul(rnp.moveaxis(q.reshape(*others, columns), -1, column_axis), rnp.asarray(scale, kind))
+
+    return init
+
+
+def delta_orthogonal(scale=1.0, column_axis=-1, dtype=None):
+    """An initializer for kernels of convolutions: zeros but for an orthogonal matrix in the middle, so that
+    the convolution keeps lengths (Xiao et al. 2018). Arguments as for ``orthogonal``.
+
+    Returns:
+      a function ``(key, shape, dtype)``, with the inputs and outputs as the last two of three to five
+      dimensions. It raises a ValueError for another number, or more inputs than outputs.
+    """
+
+    @folded
+    def init(key, shape, dtype=dtype, out_sharding=None):
+        kind = dtypes.canonicalize(float if dtype is None else dtype)
+        if not 3 <= len(shape) <= 5:
+            raise ValueError(f"delta_orthogonal draws kernels of 3 to 5 dimensions, got the shape {shape}")
+        if shape[-1] < shape[-2]:
+            raise ValueError(
+                f"delta_orthogonal needs as many outputs as inputs or more, got {shape[-2]} inputs and "
+                f"{shape[-1]} outputs"
+            )
+        matrix = orthogonal(scale, column_axis, kind)(key, tuple(shape[-2:]))
+        middle = tuple([(size - 1) // 2 for size in shape[:-2]])
+        return rnp.zeros(shape, kind).at[middle].set(matrix)
+
+    return init
+
+
 __all__ = [
     "Initializer",
     "constant",
+    "delta_orthogonal",
     "glorot_normal",
     "glorot_uniform",
     "he_normal",
@@ -196,6 +259,7 @@ __all__ = [
     "lecun_uniform",
     "normal",
     "ones",
+    "orthogonal",
     "truncated_normal",
     "uniform",
     "variance_scaling",
@@ -203,15 +267,6 @@ __all__ = [
     "xavier_uniform",
     "zeros",
 ]
-
-
-def __getattr__(name):
-    if name in ("orthogonal", "delta_orthogonal"):
-        raise AttributeError(
-            f"rabbet.nn.initializers.{name} needs a QR decomposition, which "
-            f"rabbet.numpy.linalg does not have yet"
-        )
-    raise AttributeError(f"module 'rabbet.nn.initializers' has no attribute {name!r}")
 
 
 public_module(globals())
