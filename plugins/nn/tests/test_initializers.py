@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import rabbet as rb
 
 pytestmark = pytest.mark.needs("random")
 
@@ -66,17 +67,23 @@ def test_messages(key, init):
         init.orthogonal()(key, (3,))
     with pytest.raises(ValueError, match="3 to 5 dimensions"):
         init.delta_orthogonal()(key, (3, 3))
-    with pytest.raises(ValueError, match="at least as many outputs as inputs"):
-        init.delta_orthogonal()(key, (3, 3, 2))
+    with pytest.raises(ValueError, match="4 inputs and 2 outputs"):
+        init.delta_orthogonal()(key, (3, 4, 2))
 
 
-def test_orthogonal(key, init):
-    for shape, axis in (((3, 5), -1), ((5, 3), -1), ((2, 3, 4), 0), ((2, 2, 3), 1)):
-        drawn = np.moveaxis(init.orthogonal(2.0, axis)(key, shape), axis, -1)
-        matrix = drawn.reshape(-1, shape[axis])
-        matrix = matrix if matrix.shape[0] >= matrix.shape[1] else matrix.T
-        np.testing.assert_allclose(matrix.T @ matrix, 4 * np.eye(matrix.shape[1]), atol=1e-5)
-    kernel = np.array(init.delta_orthogonal()(key, (3, 3, 2, 4)))
-    np.testing.assert_allclose(kernel[1, 1] @ kernel[1, 1].T, np.eye(2), atol=1e-5)
-    kernel[1, 1] = 0
-    assert not kernel.any()
+@pytest.mark.parametrize("shape", [(3, 2), (2, 3), (2, 3, 4), (4, 4)])
+def test_orthogonal_matrices(key, init, shape):
+    for axis in (0, -1):
+        w = np.moveaxis(np.asarray(init.orthogonal(2.0, axis)(key, shape)), axis, -1)
+        w = w.reshape(-1, w.shape[-1])
+        product = w.T @ w if w.shape[0] >= w.shape[1] else w @ w.T
+        np.testing.assert_allclose(product, 4 * np.eye(len(product)), atol=1e-5)
+    kernel = np.asarray(init.delta_orthogonal()(key, (3, 2, 3)))
+    np.testing.assert_allclose(kernel[1] @ kernel[1].T, np.eye(2), atol=1e-6)
+    assert not kernel[[0, 2]].any()
+
+
+def test_orthogonal_is_what_jax_draws(key, init):
+    drawn = init.orthogonal()(rb.random.key(3), (3, 2))
+    wanted = [[-0.8998209, 0.28033638], [0.23798478, 0.95758665], [-0.36563033, -0.06662874]]
+    np.testing.assert_allclose(drawn, wanted, atol=1e-6)

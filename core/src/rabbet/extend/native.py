@@ -3,7 +3,7 @@ HLO and as bytes.
 """
 
 from rabbet.runtime.compiled import pack_executable, text_cost, unpack_executable
-from rabbet.runtime.hlo import hlo_module
+from rabbet.runtime.hlo import hlo_computation, hlo_module
 from rabbet.runtime.native_functions import (
     include_dir,
     register_batch_partitionable,
@@ -14,6 +14,7 @@ from rabbet.runtime.native_functions import (
 from rabbet.runtime.profiling import memory_profile, profile_data_of, profiler
 
 __all__ = [
+    "hlo_computation",
     "hlo_module",
     "include_dir",
     "memory_profile",

@@ -170,7 +170,9 @@ def shift_right(x, y):
 
 
 def round_(self, ndigits=None):
-    return library_function("round")(self, ndigits or 0)
+    """``round(x)`` is an integer, as it is of Python's numbers; ``round(x, 2)`` keeps the dtype."""
+    rounded = library_function("round")(self, ndigits or 0)
+    return rounded.astype(int) if ndigits is None and rounded.dtype.kind == "f" else rounded
 
 
 # What each operator is. Those that promote by themselves take their operands as they come.
@@ -232,10 +234,11 @@ class Method:
     """
 
     def __init__(self, name):
-        self.name = name
+        self.name = self.__name__ = name
+        self.__qualname__ = f"Array.{name}"
 
-    def __set_name__(self, owner, name):
-        self.name = name
+    def __call__(self, array, *args, **kwargs):
+        return library_function(self.name)(array, *args, **kwargs)
 
     def __get__(self, instance, owner):
         if instance is None:

@@ -54,7 +54,7 @@ def concrete(tracer):
 DUNDER = {
     "bool()": "__bool__", "an index": "__index__", "int()": "__int__", "float()": "__float__",
     "complex()": "__complex__", "item()": "item", "tolist()": "tolist", "numpy.asarray()": "__array__",
-    "format()": "__format__",
+    "format()": "__format__", "tobytes()": "tobytes",
 }  # fmt: skip
 
 CHOOSE = (
@@ -86,7 +86,7 @@ def give_to(tracer):
     """Put the methods that need a value on the class of tracers."""
     tracer.__bool__ = refuse(TracerBoolConversionError, "bool()", CHOOSE)
     tracer.__index__ = refuse(TracerIntegerConversionError, "an index", STATIC)
-    for name in ("int()", "float()", "complex()", "item()", "tolist()"):
+    for name in ("int()", "float()", "complex()", "item()", "tolist()", "tobytes()"):
         setattr(tracer, DUNDER[name], refuse(ConcretizationTypeError, name, STATIC))
     tracer.__array__ = refuse(
         TracerArrayConversionError,

@@ -220,8 +220,9 @@ def name_of(function):
     return name if isinstance(name, str) else type(function).__name__
 
 
-def wraps(function):
-    """``functools.wraps`` for any callable: a ``__name__`` that is no text is left out.
+def wraps(function, doc=None):
+    """``functools.wraps`` for any callable: a ``__name__`` that is no text is left out. ``doc`` is a sentence
+    about the new function, in which ``{}`` is the name of the old one; the old docstring follows.
 
     Example:
       >>> from rabbet.extend.wrapping import wraps
@@ -234,7 +235,11 @@ def wraps(function):
             name for name in functools.WRAPPER_ASSIGNMENTS
             if name not in ("__name__", "__qualname__") or isinstance(getattr(function, name, None), str)
         ]  # fmt: skip
-        return functools.update_wrapper(wrapper, function, names)
+        wrapped = functools.update_wrapper(wrapper, function, names)
+        if doc is not None:
+            own = getattr(function, "__doc__", None)
+            wrapped.__doc__ = doc.format(name_of(function)) + (f"\n\n{own}" if own else "")
+        return wrapped
 
     return decorate
 

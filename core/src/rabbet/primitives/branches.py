@@ -54,6 +54,12 @@ def lower_cond(op, index, *operands):
     return op.take_tokens(threaded, outs)
 
 
+@cond.rule("steps")
+def steps_of_cond(op, args, run):
+    branches = op.params["branches"]
+    run(branches[min(max(int(args[0]), 0), len(branches) - 1)], args[1:])
+
+
 @cond.rule("body")
 def body_cond(op, interpreter, args):
     index = args[0]

@@ -123,6 +123,11 @@ def transpose_custom_call(op, cts, *operands):
     return tuple([next(results) if lin else None for lin in linear])
 
 
+@custom_call.rule("steps")
+def steps_of_custom_call(op, args, run):
+    run(op.params["jaxpr"], args)
+
+
 @custom_call.rule("body")
 def body_custom_call(op, interpreter, args):
     rules, name, n = op.params["rules"], op.params["name"], op.params["consts"]

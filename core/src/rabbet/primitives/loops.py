@@ -124,6 +124,13 @@ def deciding(test):
     return Jaxpr(test.invars, test.outvars[:1], test.equations, name=test.name)
 
 
+@while_.rule("steps")
+def steps_of_while(op, args, run):
+    test_consts, body_consts, carry = parts_of_while(op, args)
+    while run(op.params["cond_jaxpr"], [*test_consts, *carry])[0]:
+        carry = run(op.params["body_jaxpr"], [*body_consts, *carry])
+
+
 @while_.rule("body")
 def body_while(op, interpreter, args):
     if interpreter.threads and op.params["cond_jaxpr"].equations:
@@ -192,6 +199,14 @@ def put_element(stack, value, i):
     """``stack`` with ``value`` in the place ``i`` of its first dimension."""
     box = shape.expand_dims(value, dimensions=(0,))
     return dynamic.dynamic_update_slice(stack, box, i, *[0] * typeof(value).ndim)
+
+
+@scan.rule("steps")
+def steps_of_scan(op, args, run):
+    jaxpr, length, reverse = op.params["jaxpr"], op.params["length"], op.params["reverse"]
+    consts, carry, xs = parts_of_scan(op, args)
+    for i in reversed(range(length)) if reverse else range(length):
+        carry = run(jaxpr, [*consts, *carry, *[element(x, i) for x in xs]])[: len(carry)]
 
 
 @scan.rule("lower")

@@ -86,9 +86,10 @@ def jvp_pow(op, x, y):
     tangent = zero_tangent(typeof(out))
     exponent = convert.to_dtype(y.primal, typeof(out).dtype)
     if type(x.tangent) is not Zero:
-        # y * x ** (y - 1), with 0 where y == 0 even at x == 0.
-        is_zero = logic.eq(exponent, 0.0)
-        safe = logic.select_n(is_zero, exponent, zeros.full_of_type(typeof(exponent).strong(), 1))
+        # y * x ** (y - 1), with 0 where both are 0.
+        exponent, base = zeros.spread(exponent, shape), zeros.spread(x.primal, shape)
+        both_zero = logic.bitwise_and(logic.eq(exponent, 0.0), logic.eq(base, 0.0))
+        safe = logic.select_n(both_zero, exponent, zeros.full_of_type(typeof(exponent).strong(), 1))
         slope = mul(exponent, pow(x.primal, sub(safe, 1.0)))
         tangent = zeros.spread(mul(x.tangent, slope), shape)
     if type(y.tangent) is not Zero:

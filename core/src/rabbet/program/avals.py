@@ -94,6 +94,16 @@ class ShapedArray:
             return ShapedArray((*self.shape, *dtype.physical_shape), dtype.physical_dtype)
         return self
 
+    @property
+    def itemsize(self):
+        """Bytes per element."""
+        return getattr(self.dtype, "physical_dtype", self.dtype).itemsize
+
+    @property
+    def nbytes(self):
+        """Bytes in all."""
+        return self.physical.size * self.itemsize
+
     def update(self, **changes):
         """The aval that differs from this one in ``shape``, ``dtype`` or ``weak_type``."""
         return ShapedArray(
@@ -106,8 +116,6 @@ class ShapedArray:
         """The same aval without a weak type."""
         return ShapedArray(self.shape, self.dtype) if self.weak_type else self
 
-    strip_weak_type = strong
-
     def to_tangent_aval(self):
         """The aval of a tangent: the same for floating and complex dtypes, float0 for all others."""
         if dtypes.issubdtype(self.dtype, dtypes.inexact):
@@ -115,6 +123,10 @@ class ShapedArray:
         return ShapedArray(self.shape, dtypes.float0)
 
     sharding = property(lambda self: None, doc="None: no axis of a mesh is part of the type.")
+
+    def strip_weak_type(self):
+        """``strong``, by JAX's name."""
+        return self.strong()
 
     def str_short(self):
         """The field's short form, ``f32[2,3]``; a weak type ends in a star there where it is asked for by
@@ -225,6 +237,17 @@ class ShapeDtypeStruct:
     weak_type = property(lambda self: self.aval.weak_type)
     ndim = property(lambda self: self.aval.ndim)
     size = property(lambda self: self.aval.size)
+    itemsize = property(lambda self: self.aval.itemsize)
+    nbytes = property(lambda self: self.aval.nbytes)
+
+    def update(self, **changes):
+        """The same with another ``shape``, ``dtype``, ``weak_type`` or ``sharding``."""
+        sharding = changes.pop("sharding", self.sharding)
+        unknown = set(changes) - {"shape", "dtype", "weak_type"}
+        if unknown:
+            raise TypeError(f"ShapeDtypeStruct.update: no {sorted(unknown)[0]!r} to change")
+        aval = self.aval.update(**changes)
+        return ShapeDtypeStruct(aval.shape, aval.dtype, sharding=sharding, weak_type=aval.weak_type)
 
     def __len__(self):
         return len(self.aval)

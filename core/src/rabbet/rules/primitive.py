@@ -127,6 +127,7 @@ class Primitive:
         self.rules = MappingProxyType(self._rules)
         self.decomposition = None
         self.__doc__ = doc
+        self.__name__ = self.__qualname__ = name
         self.where = source_positions.definition_site(maker_of=name)
         self.__module__ = self.where.module
         self._ops = {}

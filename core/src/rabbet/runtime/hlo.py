@@ -13,5 +13,17 @@ def hlo_module(text):
       >>> hlo_module(rb.jit(double).lower(1.0).as_text()).to_string().partition(",")[0]
       'HloModule double'
     """
-    computation = _jax.mlir.mlir_module_to_xla_computation(text, use_tuple_args=False, return_tuple=False)
-    return computation.get_hlo_module()
+    return hlo_computation(text).get_hlo_module()
+
+
+def hlo_computation(text):
+    """A StableHLO module as XLA's computation, with methods such as ``as_hlo_text``.
+
+    Example:
+      >>> from rabbet.extend.native import hlo_computation
+      >>> def double(x):
+      ...     return 2 * x
+      >>> hlo_computation(rb.jit(double).lower(1.0).as_text()).as_hlo_text().partition(",")[0]
+      'HloModule double'
+    """
+    return _jax.mlir.mlir_module_to_xla_computation(text, use_tuple_args=False, return_tuple=False)

@@ -9,9 +9,7 @@ import logging
 import time
 from typing import NamedTuple
 
-import numpy as np
-
-from rabbet import dtypes, passes
+from rabbet import passes
 from rabbet.config import config
 from rabbet.lowering import custom_calls
 from rabbet.lowering.module import lower_program
@@ -27,6 +25,7 @@ from rabbet.runtime import (
     exhausted,
     hook_calls,
     interruptible,
+    not_finite,
 )
 from rabbet.runtime.array import Array
 from rabbet.runtime.compile_failure import compile_failure
@@ -167,7 +166,12 @@ class Executable:
 
         def run_checked(args):
             out = run(args)
-            self.check_outputs([out] if type(out) is Array else out)
+            try:
+                not_finite.check(self.lowering.name, [out] if type(out) is Array else out)
+            except FloatingPointError:
+                inputs = [args[i] for i in self.lowering.kept]
+                not_finite.first_operation(self.lowering.name, self.lowering.jaxpr, inputs)
+                raise
             return out
 
         return run_checked
@@ -197,23 +201,6 @@ class Executable:
             what = f"running {self.lowering.name!r}"
             return exhausted.explained(error, what, [self.device], self.lowering.jaxpr)
         return error
-
-    def check_outputs(self, outs):
-        """Raise ``FloatingPointError`` for a NaN or infinity, where ``config.debug_nans`` or ``debug_infs``
-        ask for it.
-        """
-        for out in outs:
-            if dtypes.kind(out.dtype) not in "fc":
-                continue
-            value = np.asarray(out)
-            if config.debug_nans and np.isnan(value).any():
-                raise FloatingPointError(
-                    f"{self.lowering.name!r} produced a NaN in an array {out.aval.str_short()}"
-                )
-            if config.debug_infs and np.isinf(value).any():
-                raise FloatingPointError(
-                    f"{self.lowering.name!r} produced an infinity in an array {out.aval.str_short()}"
-                )
 
 
 def compile(lowering, device, options=None):

@@ -50,6 +50,8 @@ class Tracer:
     ndim = property(lambda self: self.aval.ndim, doc="The number of dimensions.")
     size = property(lambda self: self.aval.size, doc="The number of elements.")
     weak_type = property(lambda self: self.aval.weak_type, doc="Whether the dtype gives way in promotion.")
+    itemsize = property(lambda self: self.aval.itemsize, doc="Bytes per element.")
+    nbytes = property(lambda self: self.aval.nbytes, doc="Bytes in all.")
 
     def __copy__(self):
         return self

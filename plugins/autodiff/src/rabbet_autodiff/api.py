@@ -2,11 +2,11 @@
 
 from typing import NamedTuple
 
-from rabbet import dtypes, lax, tree
+from rabbet import lax, tree
 from rabbet.errors import MissingRule
-from rabbet.extend.functions import array_or_tracer, describe_function, folded
+from rabbet.extend.functions import describe_function, folded
 from rabbet.extend.passes import evaluate
-from rabbet.extend.primitive import ShapedArray, Zero, full_of_type, instantiate, tangent_aval, zero_tangent
+from rabbet.extend.primitive import Zero, full_of_type, instantiate, tangent_aval, zero_tangent
 from rabbet.extend.transform import typeof
 from rabbet.extend.wrapping import wraps
 
@@ -55,7 +55,7 @@ def value_and_grad(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=F
 def _value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, what):
     checks.function(what, fun)
 
-    @wraps(fun)
+    @wraps(fun, f"The value of {{}} and its gradient with respect to argument {argnums}.")
     @folded
     def valued(*args, **kwargs):
         numbers = checks.as_tuple(argnums, fun, len(args), what)
@@ -89,7 +89,7 @@ def grad(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=False, redu
     """
     with_value = _value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, "grad")
 
-    @wraps(fun)
+    @wraps(fun, f"The gradient of {{}} with respect to argument {argnums}.")
     @folded
     def gradient(*args, **kwargs):
         value, g = with_value(*args, **kwargs)
@@ -217,7 +217,7 @@ class Pullback:
         if self.parts is None:
             program, values = self.recording.program()
             kept = self.fun, self.out_tree, self.in_tree, self.out_avals, self.primals
-            self.parts = values, _Static(self.recording._replace(equations=[]), program, kept)
+            self.parts = values, Static(self.recording._replace(equations=[]), program, kept)
         return self.parts
 
     @classmethod
@@ -230,7 +230,7 @@ class Pullback:
         return made
 
 
-class _Static(NamedTuple):
+class Static(NamedTuple):
     """What is the same for all values that a ``Pullback`` may hold; equal to itself only."""
 
     recording: modes.Recording
@@ -327,7 +327,7 @@ class Push:
 
     def flatten(self):
         """The values that it keeps, and everything else."""
-        return self.values, _Static(self.recording._replace(equations=[]), self.program, self.kept)
+        return self.values, Static(self.recording._replace(equations=[]), self.program, self.kept)
 
     @classmethod
     def unflatten(cls, static, values):
@@ -379,51 +379,4 @@ tree.register_node(
 )
 
 
-def linear_transpose(fun, *primals, reduce_axes=()):
-    """The transpose of a linear function.
-
-    Args:
-      fun: linear in all its arguments.
-      primals: arrays or ``ShapeDtypeStruct``, for their types only.
-
-    Returns:
-      a function from a cotangent like the output to a tuple of cotangents, one for each argument.
-
-    Raises:
-      MissingRule: if ``fun`` uses an operation that is not linear.
-
-    Example:
-      >>> f = rb.linear_transpose(lambda x: 3 * x, rnp.ones(2))
-      >>> f(rnp.array([1.0, 2.0]))
-      (Array([3., 6.], dtype=float32),)
-    """
-    leaves, treedef = tree.flatten(primals)
-    avals = [abstract(x).strong() for x in leaves]
-
-    @folded
-    def transposed(cotangent):
-        flat = Flat(fun, treedef)
-        recording, outs = modes.transposed(flat, avals)
-        leaves, ct_tree = tree.flatten(cotangent)
-        checks.same_structure(
-            "linear_transpose", fun, ct_tree, flat.out_tree, ("the cotangent", "the output")
-        )
-        leaves = [array_or_tracer(ct) for ct in leaves]
-        types = [typeof(c) for c in leaves], [typeof(o) for o in outs]
-        checks.same_types("linear_transpose", fun, *types, checks.cotangent_name(flat.out_tree))
-        results = recording.pull(leaves)
-        return tree.unflatten(treedef, [given(g, a) for g, a in zip(results, avals, strict=True)])
-
-    return transposed
-
-
-def abstract(x):
-    """The type of an array, or of what has a shape and a dtype."""
-    if type(x) is ShapedArray:
-        return x
-    if isinstance(getattr(x, "shape", None), tuple) and not hasattr(x, "aval") and hasattr(x, "dtype"):
-        return ShapedArray(x.shape, dtypes.canonicalize(x.dtype))
-    return typeof(x)
-
-
-__all__ = ["grad", "jvp", "linear_transpose", "linearize", "stop_gradient", "value_and_grad", "vjp"]
+__all__ = ["grad", "jvp", "linearize", "stop_gradient", "value_and_grad", "vjp"]

@@ -99,9 +99,19 @@ def _initial(value, aval):
         return converted(value, aval.dtype) if value.aval.weak_type else value
     if np.ndim(value) == 0:
         scalar = value[()] if isinstance(value, np.ndarray) else value
+        if aval.kind in "iu" and isinstance(scalar, (float, np.floating)):
+            scalar = _as_integer(float(scalar), aval.dtype)
         if not aval.is_extended and dtypes.kind_rank(type(scalar)) <= dtypes.kind_rank(aval.dtype):
             return full_of_type(aval.update(shape=()), scalar)
     return value
+
+
+def _as_integer(value, dtype):
+    """A whole number as an int; an infinity as the integer at that end. Another float stays what it is."""
+    if np.isinf(value):
+        limits = np.iinfo(dtype)
+        return int(limits.max if value > 0 else limits.min)
+    return int(value) if value.is_integer() else value
 
 
 class _Signature:

@@ -1,6 +1,7 @@
 """``jit`` and its relatives."""
 
 import functools
+import operator
 
 from rabbet import Array, config, devices, tree
 from rabbet.extend.backend import SingleDeviceSharding, as_device, normalize_compiler_options, program_entry
@@ -19,7 +20,7 @@ from rabbet.extend.wrapping import name_of, wraps
 
 from rabbet_jit import cells, explain, stages
 from rabbet_jit.dispatch import Quick, caller
-from rabbet_jit.signature import Signature, Statics
+from rabbet_jit.signature import Signature, Statics, found_by_name
 from rabbet_jit.tracing import arguments, leaf_aval, trace
 
 shared_array = functools.partial(to_array, shared=True)
@@ -145,6 +146,9 @@ class Jitted:
         on_clear_caches(_forgetter(self))
 
     def __reduce__(self):
+        named = found_by_name(self.fun)
+        if getattr(named, "jitted", None) is self:  # the name of a decorated function is that of its `jit`
+            return operator.attrgetter("jitted"), (named,)
         options = self.keep_unused, self.device, self.inline, self.options
         return Jitted, (self.fun, self.statics, self.donated, *options)
 

@@ -2,6 +2,7 @@
 
 import copy
 import inspect
+import sys
 
 from rabbet import config, tree
 from rabbet.extend.cells import Cell
@@ -122,6 +123,11 @@ class Signature:
         """How a user would call a static argument: by its parameter's name where it has one."""
         return f"argument {which!r}" if kind == "name" else f"argument {parameter_name(self.fun, which)}"
 
+    def __getstate__(self):
+        # The name of a decorated function is that of its `jit`, by which alone it pickles.
+        named = found_by_name(self.fun)
+        return {**vars(self), "fun": named if hasattr(named, "jitted") else self.fun}
+
     def with_leaves(self, leaves):
         """The same with other array leaves."""
         changed = copy.copy(self)
@@ -142,6 +148,14 @@ class Signature:
         found = [leaf for i, a in zip(moving, args, strict=True) if i in positions for leaf in tree.leaves(a)]
         found += [leaf for name, a in kwargs.items() if name in donated.names for leaf in tree.leaves(a)]
         return tuple(sorted(found))
+
+
+def found_by_name(function):
+    """What stands under a function's name in its module, or None."""
+    found = sys.modules.get(getattr(function, "__module__", None) or "")
+    for part in (getattr(function, "__qualname__", None) or "").split("."):
+        found = getattr(found, part, None)
+    return found
 
 
 class _Static:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from rabbet import Array, ShapeDtypeStruct, config, local_devices, tree
 from rabbet.errors import PluginError
 from rabbet.extend.backend import (
+    SingleDeviceSharding,
     as_device,
     common_device,
     compile_program,
@@ -13,7 +14,7 @@ from rabbet.extend.backend import (
     normalize_compiler_options,
 )
 from rabbet.extend.functions import describe_function, folded, to_array
-from rabbet.extend.native import hlo_module, text_cost
+from rabbet.extend.native import hlo_computation, hlo_module, text_cost
 from rabbet.extend.passes import ClosedJaxpr, consts_as_inputs
 from rabbet.extend.transform import is_tracer
 
@@ -91,6 +92,11 @@ class Stage:
         )
 
     @property
+    def out_avals(self):
+        """The types of the result, as ``ShapedArray`` in a pytree."""
+        return tree.unflatten(self.out_tree, self.program.closed.out_avals[: self.out_tree.num_leaves])
+
+    @property
     def fun_name(self):
         """The function's name."""
         return self.program.name
@@ -159,10 +165,10 @@ class Lowered(Stage):
         return self.lowering.module.text if debug_info else self.lowering.module.key_text
 
     def compiler_ir(self, dialect=None):
-        """The module for tools: the text of StableHLO, or with ``dialect="hlo"`` an HLO module, with methods
-        such as ``to_string`` and ``as_serialized_hlo_module_proto``.
+        """The module for tools: the text of StableHLO, or with ``dialect="hlo"`` XLA's computation, with
+        methods such as ``as_hlo_text`` and ``as_serialized_hlo_module_proto``.
         """
-        return hlo_module(self.lowering.module.text) if dialect == "hlo" else self.as_text(dialect)
+        return hlo_computation(self.lowering.module.text) if dialect == "hlo" else self.as_text(dialect)
 
     def cost_analysis(self):
         """Estimates of the program before it is optimized, a dict with ``flops``, ``bytes accessed`` and
@@ -249,6 +255,16 @@ class Compiled(Measures, Stage):
     def as_text(self):
         """The optimized program as HLO text."""
         return self.executable.hlo_text()
+
+    @property
+    def input_shardings(self):
+        """Where ``(args, kwargs)`` lie, a sharding each."""
+        return tree.unflatten(self.in_tree, [SingleDeviceSharding(self.device)] * len(self.avals))
+
+    @property
+    def output_shardings(self):
+        """Where the result lies, a sharding each."""
+        return tree.unflatten(self.out_tree, [SingleDeviceSharding(self.device)] * self.out_tree.num_leaves)
 
     def runtime_executable(self):
         """The executable underneath."""

@@ -127,6 +127,6 @@ def leaf_aval(x):
         return x.type
     if not isinstance(x, Array) and not isinstance(x, np.generic | np.ndarray):
         shape, dtype = getattr(x, "shape", None), getattr(x, "dtype", None)
-        if isinstance(shape, tuple) and dtype is not None:
-            return ShapedArray(shape, dtypes.canonicalize(dtype), bool(getattr(x, "weak_type", False)))
+        if isinstance(shape, (tuple, list)) and dtype is not None:
+            return ShapedArray(tuple(shape), dtypes.canonicalize(dtype), bool(getattr(x, "weak_type", False)))
     return typeof(x)

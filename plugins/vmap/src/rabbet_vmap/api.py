@@ -56,7 +56,7 @@ def vmap(
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
 
-    @wraps(fun)
+    @wraps(fun, "{} mapped over an axis of its arguments, which have one dimension more (see vmap).")
     @folded
     def mapped(*args, **kwargs):
         leaves, treedef = tree.flatten((args, kwargs))

@@ -46,6 +46,11 @@ def lower_checkpoint(op, *names):
     return op.inline(op["jaxpr"], names)
 
 
+@checkpoint.rule("steps")
+def steps_of_checkpoint(op, args, run):
+    run(op.params["jaxpr"], args)
+
+
 @checkpoint.rule("body")
 def body_checkpoint(op, interpreter, args):
     body, operands, finish = interpret_call(interpreter, op.params["jaxpr"], args)

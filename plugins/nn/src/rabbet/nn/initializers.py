@@ -223,72 +223,62 @@ he_normal = kaiming_normal = scaled(
 
 
 def orthogonal(scale=1.0, column_axis=-1, dtype=None):
-    """An initializer of matrices whose columns are orthonormal, times ``scale``; rows where they are fewer.
+    """An initializer that draws matrices with orthonormal columns (or rows, if these are fewer), evenly
+    among all of them (Saxe et al. 2013; the signs as in Mezzadri 2007).
 
-    The orthogonal factor of a matrix of normal numbers, with signs that make it unique, so that all such
-    matrices are equally likely (Saxe, McClelland and Ganguli 2014; Mezzadri 2007). Arrays of more dimensions
-    are matrices of which ``column_axis`` is one dimension and all others together are the other.
+    Args:
+      scale: what they are multiplied by.
+      column_axis: the axis of the columns; the others together are the rows.
 
-    Raises:
-      ValueError: for shapes of fewer than two dimensions.
+    Returns:
+      a function ``(key, shape, dtype)``. It raises a ValueError for fewer than two dimensions.
 
-    Examples:
-      >>> import rabbet as rb
-      >>> import rabbet.numpy as rnp
-      >>> w = rb.nn.initializers.orthogonal()(rb.random.key(0), (5, 3))
-      >>> bool(rnp.allclose(w.T @ w, rnp.eye(3), atol=1e-5))
+    Example:
+      >>> w = rb.nn.initializers.orthogonal()(rb.random.key(0), (3, 3))
+      >>> bool(rnp.allclose(w @ w.T, rnp.eye(3), atol=1e-5))
       True
     """
 
     @folded
-    def init(key, shape, dtype=dtype):
+    def init(key, shape, dtype=dtype, out_sharding=None):
+        kind = dtypes.canonicalize(float if dtype is None else dtype)
         if len(shape) < 2:
-            raise ValueError(
-                f"orthogonal makes matrices, so a shape has two dimensions or more; got {tuple(shape)}"
-            )
-        dtype = dtypes.canonicalize(float if dtype is None else dtype)
+            raise ValueError(f"orthogonal draws matrices: the shape has two dimensions or more, got {shape}")
         columns = shape[column_axis]
-        rows = math.prod(shape) // columns if columns else 0
-        drawn = random().normal(key, (max(rows, columns), min(rows, columns)), dtype)
-        factor, triangle = rnp.linalg.qr(drawn)
-        factor = factor * rnp.sign(rnp.diagonal(triangle))
-        factor = factor if columns > rows else factor.T
+        rows = math.prod(shape) // max(columns, 1)
+        drawn = random().normal(key, (max(rows, columns), min(rows, columns)), kind)
+        q, r = rnp.linalg.qr(drawn)
+        q = q * rnp.sign(rnp.diagonal(r))
+        q = q.T if rows < columns else q
         others = list(shape)
         del others[column_axis]
-        return scale * rnp.moveaxis(factor.reshape(columns, *others), 0, column_axis)
+        return lax.mul(rnp.moveaxis(q.reshape(*others, columns), -1, column_axis), rnp.asarray(scale, kind))
 
     return init
 
 
 def delta_orthogonal(scale=1.0, column_axis=-1, dtype=None):
-    """An initializer of kernels of convolutions that keep distances: an orthogonal matrix in the middle of
-    the window, zeros elsewhere (Xiao et al. 2018).
+    """An initializer for kernels of convolutions: zeros but for an orthogonal matrix in the middle, so that
+    the convolution keeps lengths (Xiao et al. 2018). Arguments as for ``orthogonal``.
 
-    Shapes are ``(window..., inputs, outputs)`` with one to three window dimensions.
-
-    Raises:
-      ValueError: for shapes of other numbers of dimensions, or with more inputs than outputs.
-
-    Examples:
-      >>> import rabbet as rb
-      >>> rb.nn.initializers.delta_orthogonal()(rb.random.key(0), (3, 2, 4)).shape
-      (3, 2, 4)
+    Returns:
+      a function ``(key, shape, dtype)``, with the inputs and outputs as the last two of three to five
+      dimensions. It raises a ValueError for another number, or more inputs than outputs.
     """
 
     @folded
-    def init(key, shape, dtype=dtype):
+    def init(key, shape, dtype=dtype, out_sharding=None):
+        kind = dtypes.canonicalize(float if dtype is None else dtype)
         if not 3 <= len(shape) <= 5:
+            raise ValueError(f"delta_orthogonal draws kernels of 3 to 5 dimensions, got the shape {shape}")
+        if shape[-1] < shape[-2]:
             raise ValueError(
-                f"delta_orthogonal makes kernels of 3 to 5 dimensions; got the shape {tuple(shape)}"
+                f"delta_orthogonal needs as many outputs as inputs or more, got {shape[-2]} inputs and "
+                f"{shape[-1]} outputs"
             )
-        inputs, outputs = shape[-2:]
-        if inputs > outputs:
-            raise ValueError(
-                f"delta_orthogonal needs at least as many outputs as inputs; got {inputs} and {outputs}"
-            )
-        matrix = orthogonal(scale, column_axis, dtype)(key, (inputs, outputs))
-        middle = tuple([(n - 1) // 2 for n in shape[:-2]])
-        return rnp.zeros(shape, matrix.dtype).at[middle].set(matrix)
+        matrix = orthogonal(scale, column_axis, kind)(key, tuple(shape[-2:]))
+        middle = tuple([(size - 1) // 2 for size in shape[:-2]])
+        return rnp.zeros(shape, kind).at[middle].set(matrix)
 
     return init
 

@@ -7,6 +7,7 @@ from rabbet import lax
 from rabbet.extend.functions import fused, is_python_scalar
 from rabbet.extend.transform import typeof
 from rabbet.numpy.arguments import as_array, check, in_dtype, kind_of, promote, promote_to_float
+from rabbet.numpy.lengths import hypot
 from rabbet.numpy.ufuncs import ARRAYS, binary, float_binary, float_unary, unary
 
 
@@ -249,14 +250,21 @@ square = unary(
     """,
     otherwise=lambda x: lax.square(lax.convert_element_type(x, "int32") if kind_of(x) == "b" else x),
 )  # fmt: skip
-absolute = abs = unary(
-    "abs", lax.abs, """The modulus of ``x``: a real number for complex ``x``.
 
-    >>> rnp.abs(rnp.array([-1.5, 2.0]))
+
+def _absolute(name):
+    return unary(
+        name, lax.abs, f"""The modulus of ``x``: a real number for complex ``x``.
+
+    >>> rnp.{name}(rnp.array([-1.5, 2.0]))
     Array([1.5, 2. ], dtype=float32)
     """, kinds="ifc",
-    otherwise=lambda x: as_array(x) if kind_of(x) in "bu" else lax.abs(x),
-)  # fmt: skip
+        otherwise=lambda x: as_array(x) if kind_of(x) in "bu" else lax.abs(x),
+    )  # fmt: skip
+
+
+abs = _absolute("abs")
+absolute = _absolute("absolute")
 fabs = float_unary(
     "fabs",
     lax.abs,
@@ -330,25 +338,6 @@ def modf(x, /, out=None):
     zero_fraction = lax.sub(zero, lax.sub(lax.stop_gradient(fraction), fraction))
     fraction = lax.select(lax.eq(fraction, 0.0), zero_fraction, fraction)
     return lax.select(lax.eq(lax.abs(x), math.inf), zero, fraction), whole
-
-
-@fused
-def hypot(x, y, /):
-    """``sqrt(x**2 + y**2)`` without overflow on the way; complex operands are refused.
-
-    Example:
-      >>> rnp.hypot(rnp.array([3.0, 5.0]), rnp.array([4.0, 12.0]))
-      Array([ 5.      , 12.999999], dtype=float32)
-    """
-    x, y = promote_to_float("hypot", x, y)
-    if kind_of(x) == "c" or kind_of(y) == "c":
-        raise TypeError("hypot is not defined on complex numbers; use abs")
-    x, y = lax.abs(x), lax.abs(y)
-    infinite = lax.bitwise_or(lax.eq(x, math.inf), lax.eq(y, math.inf))  # also beside a NaN
-    large, small = lax.max(x, y), lax.min(x, y)
-    ratio = lax.div(small, lax.select(lax.eq(large, 0.0), lax.full_like(large, 1), large))
-    length = lax.mul(large, lax.sqrt(lax.add(lax.square(ratio), 1.0)))
-    return lax.select(infinite, lax.full_like(large, math.inf), length)
 
 
 @fused

@@ -1,5 +1,7 @@
 """Running sums and products, differences."""
 
+import numpy as np
+
 from rabbet import dtypes, lax
 from rabbet.extend.functions import fused
 from rabbet.extend.transform import typeof
@@ -51,6 +53,14 @@ def cumprod(a, axis=None, dtype=None, out=None):
     return running("cumprod", lax.cumprod, a, axis, dtype, out)
 
 
+def total_dtype(dtype):
+    """The integer dtype of sums, as of ``sum``: not narrower than an int."""
+    wide = dtypes.scalar_dtype(int)
+    if dtype.itemsize >= wide.itemsize:
+        return dtype
+    return wide if dtype.kind == "i" else np.dtype(f"uint{8 * wide.itemsize}")
+
+
 def with_first(name, function, neutral):
     """Make ``cumulative_sum`` or ``cumulative_prod``."""
 
@@ -62,6 +72,8 @@ def with_first(name, function, neutral):
                 raise ValueError(f"{name}: {x.aval.str_short()} has not one dimension, so axis must be given")
             axis = 0
         axis = axis_of(name, axis, x.ndim)
+        if dtype is None and neutral == 0 and kind_of(x) in "iu":
+            dtype = total_dtype(x.dtype)
         out = function(x, axis, dtype)
         if not include_initial:
             return out
@@ -71,7 +83,8 @@ def with_first(name, function, neutral):
     cumulative.__name__ = cumulative.__qualname__ = name
     cumulative.__doc__ = (
         f"``{'cumsum' if neutral == 0 else 'cumprod'}`` along ``axis``, which only "
-        f"vectors may leave out; ``include_initial`` "
+        f"vectors may leave out; "
+        f"{'narrow integers are added up as ints; ' if neutral == 0 else ''}``include_initial`` "
         f"puts {neutral} before the first element.\n\n"
         f">>> rnp.{name}(rnp.array([2, 3]), include_initial=True)\n"
         f"Array([{neutral}, 2, {5 if neutral == 0 else 6}], dtype=int32)"

@@ -185,7 +185,8 @@ def i0(x):
     """
     weak = typeof(x).weak_type
     (x,) = real_floats("i0", x)
-    out = lax.mul(lax.bessel_i0e(x), lax.exp(lax.abs(x)))
+    modulus = lax.mul(x, lax.sign(x))  # whose slope at 0 is 0, as that of i0 is
+    out = lax.mul(lax.bessel_i0e(x), lax.exp(modulus))
     return lax.convert_element_type(out, float) if weak else out
 
 

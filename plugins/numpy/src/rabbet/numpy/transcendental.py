@@ -4,7 +4,7 @@ converted.
 
 import math
 
-from rabbet import lax
+from rabbet import custom_rules, lax
 from rabbet.extend.functions import fused
 from rabbet.extend.transform import typeof
 from rabbet.numpy.arguments import kind_of, promote_to_float
@@ -76,14 +76,33 @@ log10 = log_of_base("log10", 10)
 
 
 def log_sum(x, y):
-    """``log(exp(x) + exp(y))`` from the larger one and the difference, so that nothing overflows.
+    """``log(exp(x) + exp(y))``."""
+    return log_sum_with_rule(x, y) if kind_of(x) == "f" else sum_by_larger(x, y)
 
-    Where both are equal, and may be infinite, the difference is 0; its derivative is not needed there, since
-    the maximum shares its own between the two.
+
+def sum_by_larger(x, y):
+    """``log(exp(x) + exp(y))`` from the larger one and the difference, so that nothing overflows; of equal
+    infinities the difference is 0.
     """
     larger, smaller = lax.max(x, y), lax.min(x, y)
     difference = lax.select(lax.eq(larger, smaller), lax.full_like(larger, 0), lax.sub(smaller, larger))
     return lax.add(larger, lax.log1p(lax.exp(difference)))
+
+
+log_sum_with_rule = custom_rules(sum_by_larger)
+
+
+@log_sum_with_rule.def_rule("jvp")
+def log_sum_jvp(primals, tangents):
+    """The shares of the two are the logistic function of their difference: a closed form that has all its
+    derivatives where the two are equal, too, which the larger one and the smaller one have not.
+    """
+    x, y = primals
+    infinite = lax.bitwise_and(lax.eq(x, y), lax.eq(lax.abs(x), math.inf))
+    difference = lax.select(infinite, lax.full_like(x, 0), lax.sub(x, y))
+    shares = lax.logistic(difference), lax.logistic(lax.neg(difference))
+    moved = [lax.mul(t, share) for t, share in zip(tangents, shares, strict=True)]
+    return log_sum_with_rule(x, y), lax.add(*moved)
 
 
 def log2_sum(x, y):

@@ -46,7 +46,7 @@ def permutation(key, x, axis=0, independent=False, *, out_sharding=None):
 
 def as_size(x):
     """The int behind an integer scalar; None for an array with dimensions."""
-    if getattr(x, "ndim", 0):
+    if getattr(x, "ndim", 0) or hasattr(x, "__jax_array__"):
         return None
     try:
         return x.__index__()

@@ -1,0 +1,93 @@
+"""``debug_nans`` and ``debug_infs``: where what a program computed is not finite, the program
+runs again, operation by operation, to name the first one and its line.
+
+A primitive that carries programs says by its rule ``"steps"`` which of them run, one after the other:
+``(op, args, run)``, where ``run(jaxpr, args)`` is a list of outputs. A call is gone through as it is.
+"""
+
+import threading
+
+import numpy as np
+
+from rabbet import dtypes
+from rabbet.config import config
+from rabbet.messages.source_positions import source_position
+from rabbet.program.jaxpr import Var
+
+
+class _Search(threading.local):
+    running = False
+
+
+_search = _Search()
+
+
+def check(name, outs):
+    """Raise ``FloatingPointError`` for a NaN or infinity among arrays, where the settings ask for it."""
+    for out in outs:
+        if dtypes.kind(out.dtype) not in "fc":
+            continue
+        value = np.asarray(out)
+        for wanted, test, what in (
+            (config.debug_nans, np.isnan, "a NaN"),
+            (config.debug_infs, np.isinf, "an infinity"),
+        ):
+            if wanted and test(value).any():
+                raise FloatingPointError(f"{name!r} produced {what} in an array {out.aval.str_short()}")
+
+
+def first_operation(name, jaxpr, args):
+    """Run a program again, operation by operation, and raise for the first whose result is not finite.
+
+    Args:
+      name: of the program, for the message.
+      args: its inputs; where one was donated, nothing runs.
+    """
+    if _search.running or jaxpr.effects or any(getattr(x, "is_deleted", bool)() for x in args):
+        return
+    if len(jaxpr.equations) == 1 and not _has_parts(jaxpr.equations[0].op.primitive):
+        return
+    _search.running = True
+    try:
+        _run(jaxpr, args, name)
+    except _Found as found:
+        raise FloatingPointError(str(found)) from None
+    finally:
+        _search.running = False
+
+
+def _has_parts(primitive):
+    return primitive.is_call or "steps" in primitive.rules
+
+
+class _Found(FloatingPointError):
+    """Has its line already."""
+
+
+def _run(jaxpr, args, name):
+    env = dict(zip(jaxpr.invars, args, strict=True))
+    for eqn in jaxpr.equations:
+        inputs = [env[v] if type(v) is Var else v.value for v in eqn.inputs]
+        outs = _outputs(eqn, inputs, name)
+        env.update(zip(eqn.outputs, outs, strict=True))
+    return [env[v] if type(v) is Var else v.value for v in jaxpr.outvars]
+
+
+def _outputs(eqn, inputs, name):
+    op = eqn.op
+    if op.primitive.is_call:
+        return _run(op.params["jaxpr"], inputs, op.params.get("name", name))
+    steps = op.primitive.rules.get("steps")
+    if steps is not None:
+        steps(op, inputs, lambda jaxpr, args: _run(jaxpr, args, name))
+    try:
+        out = op(*inputs)
+    except _Found:
+        raise
+    except FloatingPointError as error:
+        where = "" if eqn.where is None else f" at {source_position(eqn.where)}"
+        raise _Found(f"{error}{where}, in {name!r}") from None
+    return out if op.primitive.multiple_results else [out]
+
+
+__all__ = ["check", "first_operation"]
