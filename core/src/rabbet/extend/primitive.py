@@ -11,7 +11,9 @@ from rabbet.lowering.host_callbacks import write_python_call
 from rabbet.primitives.batching import move_axis, new_axis
 from rabbet.primitives.calls import call_op
 from rabbet.primitives.checks import accept, elementwise_aval
-from rabbet.primitives.zeros import add_tangents, full_of_type, instantiate, no_tangent
+from rabbet.primitives.elementwise import add_tangents
+from rabbet.primitives.no_tangent import no_tangent
+from rabbet.primitives.zeros import full_of_type, instantiate
 from rabbet.program.avals import ShapedArray
 from rabbet.program.effects import Effect, effect_names
 from rabbet.program.python_scalars import operand_avals
