@@ -209,7 +209,8 @@ def jvp_cumprod(op, x):
 def jvp_cumlogsumexp(op, x):
     """``d out[i] = exp(out[i-1] - out[i]) * d out[i-1] + exp(x[i] - out[i]) * d x[i]``: weights up to 1."""
     out = op(x.primal)
-    nothing = zeros.full_of_type(typeof(out).update(shape=(), weak_type=False), log_of_zero(typeof(out).dtype))
+    scalar = typeof(out).update(shape=(), weak_type=False)
+    nothing = zeros.full_of_type(scalar, log_of_zero(scalar.dtype))
 
     def weight(part):
         # Two equal infinities weigh 1; -inf for both means that there is nothing yet, and its weight does
