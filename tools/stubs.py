@@ -16,6 +16,9 @@ import sys
 import tomllib
 import types
 
+import door_stubs
+from rabbet.extend import DOORS
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TYPES = tomllib.loads((ROOT / "tools" / "stub_types.toml").read_text())
 PARAMETERS = {name: kind for kind, names in TYPES["parameters"].items() for name in names.split()}
@@ -239,12 +242,22 @@ def place(face):
     return source.with_suffix(".pyi")
 
 
+def stubs():
+    """Each stub that there is: its place, and its text."""
+    for face in FACES:
+        yield place(face), stub(face)
+    for door in DOORS:
+        text = FIRST + door_stubs.stub(door, TYPES["doors"])
+        yield place(f"rabbet.extend.{door}"), text
+    # The doors are modules that type checkers find by themselves.
+    yield place("rabbet.extend"), FIRST + "DOORS: tuple[str, ...]\n"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true")
     check = parser.parse_args().check
-    for face in FACES:
-        path, text = place(face), stub(face)
+    for path, text in stubs():
         if not check:
             path.write_text(text)
         elif not path.exists() or path.read_text() != text:
