@@ -30,13 +30,14 @@ sys.path.insert(0, str(ROOT / "examples" / "third_party" / "rabbet-enclose" / "s
 OURS = (
     "rabbet.primitives.",
     "rabbet_autodiff.primitives.",
+    "rabbet_callbacks.",
     "rabbet.lax.linalg.",
     "rabbet.random.",
     "rabbet_special.",
     "rabbet_convolution.primitives.",
     "rabbet_fft.",
 )
-rb.lax.custom_root  # noqa: B018 - makes its primitives
+rb.lax.custom_root, rb.pure_callback  # noqa: B018 - makes their primitives
 ROWS = [row for family in rows.families().values() for row in family]
 
 

@@ -19,6 +19,7 @@ lax.custom_root  # noqa: B018 - makes its primitives
 OURS = (
     "rabbet.primitives.",
     "rabbet_autodiff.primitives.",
+    "rabbet_callbacks.",
     "rabbet.lax.linalg.",
     "rabbet.random.",
     "rabbet_special.",
@@ -49,8 +50,8 @@ ELSEWHERE = {
     "custom_linear": ("plugins/autodiff/tests/test_custom_vjp.py", "custom_vjp"),
     "rng_bit_generator": ("plugins/random/tests/test_platform_bits.py", "rng_bit_generator"),
     "rng_uniform": ("plugins/random/tests/test_platform_bits.py", "rng_uniform"),
-    "to_physical": ("core/tests/primitives/test_keys.py", "to_physical"),
-    "from_physical": ("core/tests/primitives/test_keys.py", "from_physical"),
+    "to_physical": ("core/tests/primitives/test_stored.py", "to_physical"),
+    "from_physical": ("core/tests/primitives/test_stored.py", "from_physical"),
     "platform_index": ("tests/conformance/test_platforms.py", "platform_dependent"),
     "composite": ("core/tests/test_lax_names.py", "composite"),
     "linear_solve": ("tests/conformance/test_solvers.py", "custom_linear_solve"),

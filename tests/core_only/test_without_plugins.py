@@ -34,6 +34,11 @@ PROVIDED = {
     "lax.fft": "rabbet-fft",
     "lax.rng_bit_generator": "rabbet-random",
     "scipy": "rabbet-scipy",
+    "debug": "rabbet-callbacks",
+    "tree_util": "rabbet-jax-names",
+    "CompilerEffortLevel": "rabbet-jax-names",
+    "pure_callback": "rabbet-callbacks",
+    "experimental.io_callback": "rabbet-callbacks",
 }
 
 

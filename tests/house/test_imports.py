@@ -26,8 +26,8 @@ DOORS = {
     "rabbet", "rabbet.extend", "rabbet.extend.transform", "rabbet.extend.primitive", "rabbet.extend.dtype",
     "rabbet.extend.backend", "rabbet.extend.passes", "rabbet.extend.hooks", "rabbet.extend.functions",
     "rabbet.extend.bodies", "rabbet.extend.wrapping", "rabbet.extend.native", "rabbet.extend.cells",
-    "rabbet.lax", "rabbet.debug", "rabbet.tree", "rabbet.tree_util",
-    "rabbet.errors", "rabbet.dlpack", "rabbet.dtypes", "rabbet.flatten_util",
+    "rabbet.lax", "rabbet.tree",
+    "rabbet.errors", "rabbet.dlpack", "rabbet.dtypes",
 }  # fmt: skip
 MODULE_OF = {
     "rabbet-numpy": "rabbet.numpy", "rabbet-nn": "rabbet.nn", "rabbet-random": "rabbet.random",
@@ -35,7 +35,8 @@ MODULE_OF = {
     "rabbet-testing": "rabbet.testing", "rabbet-linalg": "rabbet.lax.linalg", "rabbet-scipy": "rabbet.scipy",
     "rabbet-jet": "rabbet.experimental.jet", "rabbet-checkify": "rabbet.experimental.checkify",
     "rabbet-profiler": "rabbet.profiler", "rabbet-ffi": "rabbet.ffi", "rabbet-test-util": "rabbet.test_util",
-    "rabbet-ode": "rabbet.experimental.ode",
+    "rabbet-ode": "rabbet.experimental.ode", "rabbet-callbacks": "rabbet.debug",
+    "rabbet-jax-names": "rabbet.flatten_util",
 }  # fmt: skip
 
 

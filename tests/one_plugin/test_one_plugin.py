@@ -25,7 +25,8 @@ def declared(folder):
         found.add(project["name"])
         names = [re.match(r"[A-Za-z0-9._-]+", line).group() for line in project["dependencies"]]
         ours = [n for n in names if n.startswith("rabbet-") and n not in found]
-        queue += [ROOT / "core" if n == "rabbet-core" else ROOT / "plugins" / n[7:] for n in ours]
+        folders = [n.removeprefix("rabbet-").replace("-", "_") for n in ours]
+        queue += [ROOT / "core" if name == "core" else ROOT / "plugins" / name for name in folders]
     return found
 
 

@@ -196,8 +196,8 @@ class Device:
     process_index: int
     def memory_stats(self) -> Any: ...
 
-from rabbet.config.choices import CompilerEffortLevel as CompilerEffortLevel
-from rabbet.config.choices import Inline as Inline
+from rabbet_jax_names.enums import CompilerEffortLevel as CompilerEffortLevel
+from rabbet_jax_names.enums import Inline as Inline
 from rabbet.ref.reference import Ref as Ref
 from rabbet.program.avals import ShapeDtypeStruct as ShapeDtypeStruct
 ad_checkpoint: Any
@@ -249,7 +249,7 @@ from rabbet import experimental as experimental
 def explain_cache_misses(new_val: Any = ...) -> Array: ...
 from rabbet import extend as extend
 from rabbet import ffi as ffi
-from rabbet import flatten_util as flatten_util
+flatten_util: Any
 def freeze(ref: Any) -> Array: ...
 def fwd_and_bwd(fun: Callable[..., Any], argnums: Any, has_aux: bool = ..., jitted: Any = ...) -> Any: ...
 @overload
@@ -337,7 +337,7 @@ def transfer_guard_device_to_device(new_val: Any) -> Array: ...
 def transfer_guard_device_to_host(new_val: Any) -> Array: ...
 def transfer_guard_host_to_device(new_val: Any) -> Array: ...
 from rabbet import tree as tree
-from rabbet import tree_util as tree_util
+tree_util: Any
 def typeof(x: Any) -> Any: ...
 from rabbet import typing as typing
 @overload

@@ -16,7 +16,7 @@ from rabbet.program.avals import ShapeDtypeStruct
 from rabbet.runtime.values import array_or_tracer
 from rabbet.trace.cells import Cell, Threading
 from rabbet.trace.interpreter import is_tracer, typeof
-from rabbet.tree_util import keystr
+from rabbet.tree import keystr
 
 
 def stage_loop_body(what, fun, init, in_tree, extra=(), takes_cells=False):

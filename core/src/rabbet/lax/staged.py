@@ -10,7 +10,7 @@ from rabbet.program.jaxpr import consts_as_inputs, evaluate
 from rabbet.runtime.values import array_or_tracer
 from rabbet.trace.interpreter import typeof
 from rabbet.trace.staging import stage
-from rabbet.tree_util import keystr
+from rabbet.tree import keystr
 
 
 class Body:

@@ -178,11 +178,16 @@ def lowest(dtype):
     return reducing.extreme(dtype, largest=False)
 
 
+def log_of_zero(dtype):
+    """Where ``cumlogsumexp`` begins: nothing added up yet."""
+    return -np.inf if dtypes.kind(dtype) == "c" else lowest(dtype)
+
+
 windowed(cumsum, elementwise.add, lambda dtype: 0)
 windowed(cumprod, elementwise.mul, lambda dtype: 1)
 windowed(cummax, extremes.max, lowest, rounded=False)
 windowed(cummin, extremes.min, lambda dtype: reducing.extreme(dtype, largest=True), rounded=False)
-windowed(cumlogsumexp, log_add_exp, lowest, costly=True)
+windowed(cumlogsumexp, log_add_exp, log_of_zero, costly=True)
 
 
 # -------------------------------------------------------------------------------------------- derivatives
@@ -204,7 +209,8 @@ def jvp_cumprod(op, x):
 def jvp_cumlogsumexp(op, x):
     """``d out[i] = exp(out[i-1] - out[i]) * d out[i-1] + exp(x[i] - out[i]) * d x[i]``: weights up to 1."""
     out = op(x.primal)
-    nothing = zeros.full_of_type(typeof(out).update(shape=(), weak_type=False), lowest(typeof(out).dtype))
+    scalar = typeof(out).update(shape=(), weak_type=False)
+    nothing = zeros.full_of_type(scalar, log_of_zero(scalar.dtype))
 
     def weight(part):
         # Two equal infinities weigh 1; -inf for both means that there is nothing yet, and its weight does

@@ -5,7 +5,8 @@ spread operands summed in ``reducing.py``.
 import numpy as np
 
 from rabbet import dtypes
-from rabbet.primitives import keys, layout
+from rabbet.primitives import layout
+from rabbet.primitives.stored import from_physical
 from rabbet.program import python_scalars
 from rabbet.rules.payloads import Zero
 from rabbet.trace.interpreter import typeof
@@ -24,7 +25,7 @@ def full_of_type(aval, value):
         return np.zeros(aval.shape, dtypes.float0)
     if aval.is_extended:
         stored = full_of_type(aval.physical, value)
-        return keys.from_physical(stored, dtype=aval.dtype)
+        return from_physical(stored, dtype=aval.dtype)
     scalar = python_scalars.typed(value, aval.dtype)
     if not aval.shape:
         return scalar

@@ -11,7 +11,7 @@ from functools import partial
 from rabbet import config, tree
 from rabbet.extend.functions import describe_function
 from rabbet.extend.hooks import hooks_are_listening, tell_hooks
-from rabbet.tree_util import keystr
+from rabbet.tree import keystr
 
 LOG = logging.getLogger("rabbet")
 # Earlier traces to compare with, and differences to name.

@@ -20,8 +20,7 @@ from rabbet.extend.functions import (
 from rabbet.extend.passes import ClosedJaxpr, stage
 from rabbet.extend.primitive import ShapedArray
 from rabbet.extend.transform import is_tracer, typeof
-from rabbet.tree import leaf_path
-from rabbet.tree_util import keystr
+from rabbet.tree import keystr, leaf_path
 
 
 class Program(NamedTuple):

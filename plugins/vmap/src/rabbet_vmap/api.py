@@ -16,8 +16,7 @@ from rabbet.extend.functions import (
 from rabbet.extend.primitive import Batched
 from rabbet.extend.transform import payload_of, run_traced, typeof
 from rabbet.extend.wrapping import wraps
-from rabbet.tree import broadcast_prefix, leaf_path
-from rabbet.tree_util import keystr
+from rabbet.tree import broadcast_prefix, keystr, leaf_path
 
 from rabbet_vmap.interpreter import Vmap
 

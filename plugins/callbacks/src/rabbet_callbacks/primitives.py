@@ -4,19 +4,20 @@ Called on arrays they call Python directly, by their ``evaluate`` rule; compiled
 through the runtime. Both ways the results are checked before anybody reads their bytes.
 """
 
-from rabbet import tree
+from rabbet import lax, tree
 from rabbet.errors import MissingRule
-from rabbet.lowering.extended import EXTENDED, as_it_is
-from rabbet.lowering.host_callbacks import write_python_call
-from rabbet.primitives import batching, loops, shape, zeros
-from rabbet.program.avals import ShapedArray
-from rabbet.program.context import Context, context
-from rabbet.program.effects import Effect
-from rabbet.rules.payloads import Batched
-from rabbet.rules.primitive import Primitive
-from rabbet.rules.tables import refusing
-from rabbet.trace.interpreter import Tracer, typeof
-from rabbet.trace.staging import stage
+from rabbet.extend.dtype import lowers_stored
+from rabbet.extend.functions import is_evaluating
+from rabbet.extend.primitive import (
+    Batched,
+    Effect,
+    Primitive,
+    full_of_type,
+    move_axis,
+    new_axis,
+    write_python_call,
+)
+from rabbet.extend.transform import Tracer, refusing, typeof
 
 VMAP_METHODS = (
     "sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized",
@@ -68,7 +69,7 @@ def lower_callback(op, *names):
 for _primitive in (pure_callback, io_callback, debug_callback):
     _primitive.rule("evaluate")(evaluate_callback)
     _primitive.rule("lower")(lower_callback)
-    _primitive.rule(EXTENDED)(as_it_is)
+    _primitive.rule("extended")(lowers_stored)
     _primitive.rule("transpose")(refusing("a Python function cannot be transposed"))
 
 for _primitive in (pure_callback, io_callback):
@@ -111,7 +112,7 @@ def batch_pure(op, *operands):
         return one_by_one(op, operands)
     if method == "sequential_unrolled":
         return unrolled(op, operands)
-    size = batching.size_of(*operands)
+    size = size_of(operands)
     out_avals = tuple([a.update(shape=(size, *a.shape)) for a in op.params["out_avals"]])
     outs = pure_callback(
         *[_arranged(b, method, size) for b in operands], **{**op.params, "out_avals": out_avals}
@@ -122,8 +123,8 @@ def batch_pure(op, *operands):
 def _arranged(b, method, size):
     """An operand as a function over whole batches gets it."""
     if b.axis is not None or method == "broadcast_all":
-        return batching.at(b, 0, size)
-    return shape.expand_dims(b.value, dimensions=(0,)) if method == "expand_dims" else b.value
+        return new_axis(b.value, 0, size) if b.axis is None else move_axis(b.value, b.axis, 0)
+    return lax.expand_dims(b.value, (0,)) if method == "expand_dims" else b.value
 
 
 @io_callback.rule("batch")
@@ -145,44 +146,35 @@ def one_by_one(op, operands):
     """One call per example, in their order: a loop in Python where operations are executed at once, else a
     ``scan``.
     """
-    if _is_evaluated():
+    if is_evaluating(beneath=True):
         return unrolled(op, operands)
-    constants = [b.value for b in operands if b.axis is None]
-    mapped = [batching.move_axis(b.value, b.axis, 0) for b in operands if b.axis is not None]
-    slices = [ShapedArray(a.shape[1:], a.dtype, a.weak_type) for a in map(typeof, mapped)]
+    mapped = [move_axis(b.value, b.axis, 0) for b in operands if b.axis is not None]
 
-    def step(*flat):
-        held, moving = iter(flat[: len(constants)]), iter(flat[len(constants) :])
-        return op(*[next(held) if b.axis is None else next(moving) for b in operands])
+    def step(carry, slices):
+        moving = iter(slices)
+        return carry, op(*[b.value if b.axis is None else next(moving) for b in operands])
 
-    body = stage(step, [*[typeof(c) for c in constants], *slices], op.primitive.name).jaxpr
-    outs = loops.scan(
-        *constants, *mapped, jaxpr=body, length=batching.size_of(*operands), reverse=False,
-        consts=len(constants), carry=0,
-    )  # fmt: skip
+    _, outs = lax.scan(step, (), mapped, length=size_of(operands))
     return [Batched(out, 0) for out in outs]
 
 
 def unrolled(op, operands):
     """One call per example, each an operation of its own."""
-    size = batching.size_of(*operands)
-    mapped = [b if b.axis is None else batching.move_axis(b.value, b.axis, 0) for b in operands]
+    size = size_of(operands)
+    mapped = [b if b.axis is None else move_axis(b.value, b.axis, 0) for b in operands]
     if not size:
         avals = [a.update(shape=(0, *a.shape)) for a in op.params.get("out_avals", ())]
-        return [Batched(zeros.full_of_type(a, 0), 0) for a in avals]
+        return [Batched(full_of_type(a, 0), 0) for a in avals]
     calls = [
-        op(*[x.value if type(x) is Batched else loops.element(x, i) for x in mapped]) for i in range(size)
+        op(*[x.value if type(x) is Batched else lax.index_in_dim(x, i, keepdims=False) for x in mapped])
+        for i in range(size)
     ]
-    stacks = [[shape.expand_dims(x, dimensions=(0,)) for x in outs] for outs in zip(*calls, strict=True)]
-    return [Batched(shape.concatenate(*parts, dimension=0), 0) for parts in stacks]
+    return [Batched(lax.stack(outs), 0) for outs in zip(*calls, strict=True)]
 
 
-def _is_evaluated():
-    """Whether the operations of this level are executed at once at the bottom, not recorded."""
-    interpreter = context.interpreter
-    while interpreter.parent is not None:
-        interpreter = interpreter.parent
-    return interpreter is Context.interpreter
+def size_of(operands):
+    """The size of the batch dimension."""
+    return next(typeof(b.value).shape[b.axis] for b in operands if b.axis is not None)
 
 
 __all__ = ["VMAP_METHODS", "debug_callback", "io_callback", "pure_callback"]

@@ -11,9 +11,9 @@ import sys
 
 import numpy as np
 
-from rabbet.lax.callbacks import debug_callback as callback
-from rabbet.lax.callbacks import look
-from rabbet.messages.tracebacks import public_module
+from rabbet.extend.functions import public_module
+from rabbet_callbacks import debug_callback as callback
+from rabbet_callbacks import look
 
 LOG = logging.getLogger("rabbet")
 

@@ -9,7 +9,7 @@ import functools
 
 from rabbet import tree
 from rabbet.errors import TreeError
-from rabbet.messages.tracebacks import folded, public_module
+from rabbet.extend.functions import folded, public_module
 from rabbet.tree import (
     DictKey,
     FlattenedIndexKey,
@@ -18,6 +18,7 @@ from rabbet.tree import (
     KeyPath,
     PyTreeDef,
     SequenceKey,
+    keystr,
     one_level,
     registry,
 )
@@ -62,7 +63,7 @@ def treedef_is_leaf(treedef):
 
 def treedef_tuple(treedefs):
     """The structure of a tuple of trees with these structures."""
-    return tree.cpp.treedef_tuple(registry, list(treedefs))
+    return PyTreeDef.from_node_data_and_children(registry, (tuple, None), list(treedefs))
 
 
 def is_tree_node(typ):
@@ -92,18 +93,6 @@ def flatten_one_level_with_keys(tree):
     flatten_one_level(tree)
     keys, children, metadata = one_level(tree)
     return list(zip(keys, children)), metadata
-
-
-def keystr(keys, *, simple=False, separator=""):
-    """A path as text: ``['layers'][0].weight``; simple and separated by ``/``: ``layers/0/weight``."""
-    return separator.join([_simple(key) if simple else str(key) for key in keys])
-
-
-def _simple(key):
-    for name in ("key", "idx", "name"):
-        if hasattr(key, name):
-            return str(getattr(key, name))
-    return str(key)
 
 
 # Registration -------------------------------------------------------------------------------------

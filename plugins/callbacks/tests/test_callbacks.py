@@ -1,34 +1,15 @@
-"""Callbacks of compiled programs: what they get, what is checked of what they return, how errors travel."""
+"""Callbacks: what they get, what is checked of what they return."""
 
 import numpy as np
 import pytest
 import rabbet as rb
-from rabbet import lax, tree
+from rabbet import lax
 from rabbet.errors import MissingRule
 from rabbet.extend.backend import compile_program, lower_program
-from rabbet.extend.functions import array_or_tracer
-from rabbet.extend.passes import consts_as_inputs, stage
-from rabbet.extend.primitive import call_op
+from rabbet.extend.passes import stage
 from rabbet.extend.transform import typeof
-from rabbet.runtime import adapter, failures
 
-
-def jit(f):
-    """A compiled function, by core alone."""
-
-    def call(*args):
-        treedef = None
-
-        def flat(*inner):
-            nonlocal treedef
-            outs, treedef = tree.flatten(f(*inner))
-            return outs
-
-        closed = stage(flat, [typeof(a) for a in args])
-        operands = [*closed.consts, *[array_or_tracer(a) for a in args]]
-        return tree.unflatten(treedef, call_op(consts_as_inputs(closed), "f")(*operands))
-
-    return call
+from .programs import jit
 
 
 def struct(shape=(), dtype="float32"):
@@ -174,25 +155,3 @@ def test_another_platform_says_that_it_has_no_callbacks():
     jaxpr = stage(lambda x: [rb.pure_callback(host_of, struct(), x)], [typeof(np.float32(0))]).jaxpr
     with pytest.raises(MissingRule, match=r"(?s)host_of .*'cpu' only, not on 'tpu'"):
         lower_program(jaxpr, "tpu")
-
-
-# -------------------------------------------------------------------------------------------- exceptions
-def test_exceptions_whose_text_never_arrives_are_dropped():
-    first = ValueError("first")
-    text = str(failures.put_aside(first))
-    assert failures.original(adapter.XlaRuntimeError(f"INTERNAL: {text} and more")) is first
-    for i in range(failures.MOST_WAITING):
-        failures.put_aside(ValueError(i))
-    assert failures.original(adapter.XlaRuntimeError(text)) is None
-    assert failures.original(adapter.XlaRuntimeError("INTERNAL: something else")) is None
-
-
-def test_a_result_that_is_read_later_raises_what_the_callback_raised():
-    boom = ValueError("late")
-
-    def late():
-        raise adapter.XlaRuntimeError(f"INTERNAL: {failures.put_aside(boom)}")
-
-    with pytest.raises(ValueError) as caught:
-        failures.translated(late)
-    assert caught.value is boom and boom.__context__ is None

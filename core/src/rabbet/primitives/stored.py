@@ -6,7 +6,7 @@ the type, not the memory.
 """
 
 from rabbet import dtypes
-from rabbet.lowering.extended import EXTENDED, as_it_is
+from rabbet.lowering.extended import EXTENDED, lowers_stored
 from rabbet.primitives import batching
 from rabbet.primitives.no_tangent import no_tangent
 from rabbet.program.avals import ShapedArray
@@ -44,8 +44,8 @@ from_physical = Primitive(
     "from_physical", from_physical_aval, doc="an array of the extended dtype that x stores"
 )
 
-to_physical.rule(EXTENDED)(as_it_is)
-from_physical.rule(EXTENDED)(as_it_is)
+to_physical.rule(EXTENDED)(lowers_stored)
+from_physical.rule(EXTENDED)(lowers_stored)
 to_physical.rule("jvp")(no_tangent)
 from_physical.rule("jvp")(no_tangent)
 

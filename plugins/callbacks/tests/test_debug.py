@@ -8,13 +8,13 @@ import pytest
 import rabbet as rb
 from rabbet import debug
 
-from . import toys
+from . import programs
 
 XS = np.arange(3, dtype="f4")
 
 
 # --------------------------------------------------------------------------------------------------- print
-@pytest.mark.parametrize("under", [lambda f: f, toys.jit])
+@pytest.mark.parametrize("under", [lambda f: f, programs.jit])
 def test_values_are_printed_where_the_program_gets_there(capsys, under):
     def f(x):
         debug.print(
@@ -46,7 +46,7 @@ def test_fields_of_pytrees_and_conversions(capsys):
 def test_arrays_are_printed_as_numpy_is_set_where_the_program_is_traced(capsys):
     with np.printoptions(precision=2):
         f = lambda x: debug.print("{}", x)
-        toys.jit(lambda x: (f(x), [])[1])(XS / 3)
+        programs.jit(lambda x: (f(x), [])[1])(XS / 3)
     assert capsys.readouterr().out == "[0.   0.33 0.67]\n"
 
 
@@ -80,7 +80,7 @@ def test_the_check_can_be_skipped(capsys):
 # ------------------------------------------------------------------------------------------------ callback
 def test_callbacks_get_arrays_and_what_else_they_were_given():
     seen = []
-    f = toys.jit(
+    f = programs.jit(
         lambda x: (debug.callback(lambda *a, **k: seen.append((a, k)), x, "s", k=None, n=[x, len]), [])[1]
     )
     f(XS)
@@ -92,12 +92,12 @@ def test_callbacks_get_arrays_and_what_else_they_were_given():
 
 def test_the_sharding_of_an_array():
     seen = []
-    toys.jit(lambda x: (debug.inspect_array_sharding(x, callback=seen.append), [])[1])(XS)
+    programs.jit(lambda x: (debug.inspect_array_sharding(x, callback=seen.append), [])[1])(XS)
     assert "Cpu" in str(seen[0]) or "cpu" in str(seen[0])
 
 
 # ---------------------------------------------------------------------------------------------- breakpoint
-def prompted(commands, under=toys.jit, x=2.0):
+def prompted(commands, under=programs.jit, x=2.0):
     out = io.StringIO()
 
     def outer(x):
@@ -114,7 +114,7 @@ def prompted(commands, under=toys.jit, x=2.0):
     return out.getvalue()
 
 
-@pytest.mark.parametrize("under", [lambda f: f, toys.jit])
+@pytest.mark.parametrize("under", [lambda f: f, programs.jit])
 def test_the_prompt_shows_the_values_of_the_running_functions(under):
     text = prompted("p z\nz + 1\nnote\nu\np y\nd\np note\nc\n", under)
     assert "test_debug.py" in text.splitlines()[0] and "in inner" in text.splitlines()[0]

@@ -2,10 +2,10 @@
 
 import math
 
-from rabbet import dtypes, tree
+from rabbet import dtypes, lax, tree
 from rabbet.errors import TreeError
-from rabbet.messages.tracebacks import folded, public_module
-from rabbet.trace.interpreter import typeof
+from rabbet.extend.functions import folded, public_module
+from rabbet.extend.transform import typeof
 
 __all__ = ["ravel_pytree"]
 
@@ -42,8 +42,6 @@ def ravel_pytree(pytree):
 
 
 def _join(leaves, avals, dtype):
-    from rabbet import lax  # above this module: only needed for calculating
-
     if not leaves:
         return lax.full((0,), 0, dtype)
     parts = [_vector(leaf, aval, dtype) for leaf, aval in zip(leaves, avals)]
@@ -51,14 +49,10 @@ def _join(leaves, avals, dtype):
 
 
 def _vector(leaf, aval, dtype):
-    from rabbet import lax
-
     return lax.reshape(lax.convert_element_type(leaf, dtype), (math.prod(aval.shape),))
 
 
 def _split(flat, avals):
-    from rabbet import lax
-
     start, leaves = 0, []
     for aval in avals:
         stop = start + math.prod(aval.shape)
@@ -69,8 +63,6 @@ def _split(flat, avals):
 
 
 def _back(part, dtype):
-    from rabbet import lax
-
     if dtypes.kind(typeof(part).dtype) == "c" and dtypes.kind(dtype) != "c":
         part = lax.real(part)
     return lax.convert_element_type(part, dtype)

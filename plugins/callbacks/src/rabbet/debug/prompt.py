@@ -12,8 +12,8 @@ import sys
 import types
 from typing import NamedTuple
 
-from rabbet.messages.source_positions import is_internal, short_path
-from rabbet.trace.interpreter import is_tracer
+from rabbet.extend.transform import is_tracer
+from rabbet.extend.wrapping import is_internal, short_path
 
 
 class Frame(NamedTuple):

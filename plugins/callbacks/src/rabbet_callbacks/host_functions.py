@@ -5,12 +5,10 @@ against what was promised: the layers below copy bytes without looking at their 
 """
 
 import numpy as np
-
-from rabbet import tree
-from rabbet.messages.source_positions import describe_function
-from rabbet.program import python_scalars
-from rabbet.trace.interpreter import typeof
-from rabbet.tree_util import keystr
+from rabbet import dtypes, tree
+from rabbet.extend.functions import describe_function, is_python_scalar
+from rabbet.extend.transform import typeof
+from rabbet.tree import keystr
 
 
 class Hole:
@@ -125,7 +123,7 @@ class HostFunction:
             raise ValueError(f"{what}an array of shape {have.shape}{promised}")
         if aval.is_extended:
             raise TypeError(f"{what}an array of an extended dtype{promised}; return what stores it")
-        adopted = python_scalars.is_python_scalar(x) and python_scalars.fits(x, aval.dtype)
+        adopted = is_python_scalar(x) and dtypes.kind_rank(type(x)) <= dtypes.kind_rank(aval.dtype)
         # NumPy's own 64 bits count as 32, as everywhere.
         if not (adopted or have.dtype == aval.dtype):
             raise TypeError(

@@ -3,12 +3,11 @@
 import functools
 
 from rabbet import dtypes, tree
-from rabbet.messages.source_positions import describe_function
-from rabbet.messages.tracebacks import folded
-from rabbet.primitives import callbacks
-from rabbet.primitives.host_functions import taken_apart
-from rabbet.program import python_scalars
-from rabbet.program.avals import ShapedArray
+from rabbet.extend.functions import describe_function, folded, is_python_scalar
+from rabbet.extend.primitive import ShapedArray
+
+from rabbet_callbacks import primitives
+from rabbet_callbacks.host_functions import taken_apart
 
 
 @folded
@@ -37,14 +36,14 @@ def pure_callback(callback, result_shape_dtypes, *args, sharding=None, vmap_meth
       >>> rb.jit(lambda x: rb.pure_callback(np.sort, x, x))(rnp.array([3.0, 1.0, 2.0]))
       Array([1., 2., 3.], dtype=float32)
     """
-    if vmap_method is not None and vmap_method not in callbacks.VMAP_METHODS:
+    if vmap_method is not None and vmap_method not in primitives.VMAP_METHODS:
         raise ValueError(
-            f"pure_callback: vmap_method is one of {', '.join(map(repr, callbacks.VMAP_METHODS))} or "
+            f"pure_callback: vmap_method is one of {', '.join(map(repr, primitives.VMAP_METHODS))} or "
             f"None, got {vmap_method!r}"
         )
     _one_device("pure_callback", sharding)
     return _bind(
-        callbacks.pure_callback, callback, result_shape_dtypes, args, kwargs, vmap_method=vmap_method
+        primitives.pure_callback, callback, result_shape_dtypes, args, kwargs, vmap_method=vmap_method
     )
 
 
@@ -63,7 +62,7 @@ def io_callback(callback, result_shape_dtypes, *args, sharding=None, ordered=Fal
       the pytree that ``callback`` returned, as arrays.
     """
     _one_device("io_callback", sharding)
-    return _bind(callbacks.io_callback, callback, result_shape_dtypes, args, kwargs, ordered=bool(ordered))
+    return _bind(primitives.io_callback, callback, result_shape_dtypes, args, kwargs, ordered=bool(ordered))
 
 
 @folded
@@ -86,9 +85,9 @@ def debug_callback(callback=None, *args, ordered=False, partitioned=False, **kwa
 
 def look(who, callback, args, kwargs, ordered, numbers=True):
     """``debug_callback`` for the function ``who``; without ``numbers`` Python numbers stay what they are."""
-    fixed = (lambda x: False) if numbers else python_scalars.is_python_scalar
+    fixed = (lambda x: False) if numbers else is_python_scalar
     arrays, function = taken_apart(callback, who, args, kwargs, fixed=fixed)
-    callbacks.debug_callback(*arrays, callback=function, ordered=bool(ordered))
+    primitives.debug_callback(*arrays, callback=function, ordered=bool(ordered))
 
 
 def _bind(primitive, callback, result_shape_dtypes, args, kwargs, **params):

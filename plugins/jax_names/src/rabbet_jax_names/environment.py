@@ -4,22 +4,20 @@ import platform
 import sys
 
 import numpy as np
-
-from rabbet.runtime.adapter import version as jaxlib_version
-from rabbet.runtime.devices import devices, local_device_count, process_count
-from rabbet.version import VERSION
+import rabbet as rb
+from rabbet.extend.backend import jaxlib_version
 
 
 def print_environment_info(return_string=False):
     """Print the versions, the devices and the machine; with ``return_string`` return the text instead."""
-    kinds = sorted({device.device_kind for device in devices()})
+    kinds = sorted({device.device_kind for device in rb.devices()})
     lines = [
-        f"rabbet: {VERSION}",
+        f"rabbet: {rb.__version__}",
         f"jaxlib: {jaxlib_version()}",
         f"numpy:  {np.__version__}",
         f"python: {sys.version}",
-        f"device info: {', '.join(kinds)}, {local_device_count()} local devices",
-        f"process_count: {process_count()}",
+        f"device info: {', '.join(kinds)}, {rb.local_device_count()} local devices",
+        f"process_count: {rb.process_count()}",
         f"platform: {platform.uname()}",
     ]
     text = "\n".join(lines)
@@ -31,7 +29,7 @@ def print_environment_info(return_string=False):
 
 def process_indices(backend=None):
     """The numbers of all processes of a backend, in a list."""
-    return list(range(process_count(backend)))
+    return list(range(rb.process_count(backend)))
 
 
 __all__ = ["print_environment_info", "process_indices"]
