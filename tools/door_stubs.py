@@ -59,7 +59,8 @@ def parameters(function, types):
     for i, p in enumerate(given):
         if p.name in ("self", "cls") and i == 0:
             continue
-        if p.kind is p.KEYWORD_ONLY and not any(q.kind in (p.KEYWORD_ONLY, p.VAR_POSITIONAL) for q in given[:i]):
+        before = {q.kind for q in given[:i]}
+        if p.kind is p.KEYWORD_ONLY and not before & {p.KEYWORD_ONLY, p.VAR_POSITIONAL}:
             written.append("*")
         stars = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
         default = "" if p.default is p.empty else " = ..."
@@ -72,11 +73,11 @@ def parameters(function, types):
 
 def of_function(function, returns, types):
     """``(parameters) -> returns`` without ``self``. What returns ``F`` is a decorator: it takes one first."""
-    shown = parameters(function, types["parameters"])
+    own = types["parameters"]
     if returns == "F":
-        first, comma, rest = shown.partition(",")
-        shown = f"{first.partition(':')[0]}: F{comma}{rest}"
-    return f"({shown}) -> {returns}: ..."
+        first = next(name for name in inspect.signature(function).parameters if name != "self")
+        own = {**own, first: "F"}
+    return f"({parameters(function, own)}) -> {returns}: ..."
 
 
 def member(cls, name, types):
@@ -106,18 +107,22 @@ def class_stub(cls, home, types):
         kind = "StrEnum" if issubclass(cls, str) else "Enum"
         return [f"class {cls.__name__}({kind}):", *head, *[f"    {m.name} = {m.value!r}" for m in cls]]
     if hasattr(cls, "_fields"):
-        fields = [f"    {name}: Any" for name in cls._fields]
+        defaults = cls._field_defaults
+        fields = [f"    {name}: Any{' = ...' if name in defaults else ''}" for name in cls._fields]
         return [f"class {cls.__name__}(NamedTuple):", *head, *fields]
     bases = [b for b in cls.__mro__[1:] if b.__name__ in home]
     known = {name for base in bases for name in dir(base)}
     over = types["bases"].get(cls.__name__)
-    title = f"class {cls.__name__}({over or bases[0].__name__}):" if over or bases else f"class {cls.__name__}:"
-    lines = [title, *head]
+    base = over or "".join([b.__name__ for b in bases[:1]])
+    lines = [f"class {cls.__name__}({base}):" if base else f"class {cls.__name__}:", *head]
     inherited = {"Array": "interpreter payload aval where".split()}.get(over)
     slots = [n for b in cls.__mro__[:-1] for n in getattr(b, "__slots__", ()) if not n.startswith("_")]
-    names = inherited or [*slots, *assigned(cls), *[n for n in dir(cls) if not n.startswith("_")]]
-    if inherited is None and inspect.isfunction(cls.__init__):
-        shown = parameters(cls.__init__, types["parameters"])
+    own_bases = [b for b in cls.__mro__[:-1] if b is cls or b.__name__ not in home]
+    attributes = [name for b in own_bases for name in (*vars(b).get("__annotations__", ()), *assigned(b))]
+    names = inherited or [*slots, *attributes, *[n for n in dir(cls) if not n.startswith("_")]]
+    made = cls.__init__ if inspect.isfunction(cls.__init__) else cls.__new__
+    if inspect.isfunction(made):
+        shown = parameters(made, types["parameters"])
         lines.append(f"    def __init__(self{', ' if shown else ''}{shown}) -> None: ...")
     for name in dict.fromkeys(names):
         if name in known and name not in vars(cls):

@@ -10,6 +10,11 @@ thread's overrides are its instance attributes, and the process-wide values are 
 which Python finds by itself when the thread has none.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Literal, Any, Self
+
 import contextlib
 import difflib
 import operator
@@ -18,7 +23,7 @@ import threading
 from rabbet.errors import PluginConflictError
 from rabbet.config.jax_settings import ALIASES, GROUPS
 from rabbet.messages.tracebacks import folded
-from rabbet.config.setting import Setting, boolean, choice, size
+from rabbet.config.setting import Alias, Setting, boolean, choice, size
 from rabbet.config.core_settings import CORE_SETTINGS
 
 __all__ = ["CORE_SETTINGS", "Config", "Setting", "TracedKey", "boolean", "choice", "config", "size"]
@@ -33,10 +38,10 @@ class TracedKey:
 
     __slots__ = ("names", "values")
 
-    def __init__(self, names, values):
+    def __init__(self, names: Any, values: Any) -> None:
         self.names, self.values = names, values
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"TracedKey({', '.join(f'{n}={v!r}' for n, v in zip(self.names, self.values))})"
 
 
@@ -45,15 +50,15 @@ class Override(contextlib.ContextDecorator):
     while entered.
     """
 
-    def __init__(self, config, changes):
+    def __init__(self, config: Config, changes: dict[str, Any]) -> None:
         self.config, self.changes, self.saved = config, changes, []
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         mine = self.config.values.__dict__
         self.saved.append({name: mine.get(name, ABSENT) for name in self.changes})
         self.config._change(mine, self.changes)
 
-    def __exit__(self, *exc_info):
+    def __exit__(self, *exc_info: Any) -> Literal[False]:
         self.config._change(self.config.values.__dict__, self.saved.pop())
         return False
 
@@ -66,16 +71,26 @@ class Config:
     called otherwise here, ``groups`` names that set several at once.
     """
 
-    def __new__(cls, settings=(), aliases=(), groups=None):
+    def __new__(
+        cls,
+        settings: Iterable[Setting] = (),
+        aliases: Iterable[Alias] = (),
+        groups: Mapping[str, Any] | None = None,
+    ) -> Self:
         # A class of its own for each Config, so that its settings can be properties.
         return super().__new__(type(cls.__name__, (cls,), {"__doc__": cls.__doc__}))
 
-    def __init__(self, settings=(), aliases=(), groups=None):
+    def __init__(
+        self,
+        settings: Iterable[Setting] = (),
+        aliases: Iterable[Alias] = (),
+        groups: Mapping[str, Any] | None = None,
+    ) -> None:
         reduce = {"__reduce__": lambda values: (operator.attrgetter("values"), (self,))}
         values = type("Values", (threading.local,), {"traced_key": None, **reduce})()
         make_key = self._make_key
 
-        def traced_key():
+        def traced_key() -> TracedKey:
             """The values of all traced settings as one object, identical as long as they are equal.
 
             Dispatchers that count every call read ``config.values.traced_key``, which is None where it has to
@@ -98,7 +113,7 @@ class Config:
         for setting in settings:
             self.define(setting)
 
-    def define(self, setting):
+    def define(self, setting: Setting) -> None:
         """Add a setting; a plugin may bring its own. A second, different one of a name is an error."""
         known = self._settings.get(setting.name)
         if known == setting:
@@ -117,32 +132,32 @@ class Config:
             )
             self._refresh()
 
-    def use_finder(self, function):
+    def use_finder(self, function: Callable[[], Any]) -> None:
         """Name a ``function()`` that defines further settings, called when one is missing."""
         self.__dict__["_find_more"] = function
 
-    def watch(self, name, function):
+    def watch(self, name: str, function: Callable[[], Any]) -> None:
         """Call ``function()`` whenever ``name`` is changed, for the process or in any thread."""
         self._setting(name)
         self._watchers.setdefault(name, []).append(function)
 
     @property
-    def settings(self):
+    def settings(self) -> dict[str, Setting]:
         """All settings by name."""
         return dict(self._settings)
 
-    def __reduce__(self):
+    def __reduce__(self) -> str:
         return "config"
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         changed = {n: getattr(self, n) for n, s in self._settings.items() if getattr(self, n) != s.default}
         return f"Config({', '.join([f'{n}={v!r}' for n, v in changed.items()])})"
 
-    def __dir__(self):
+    def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self._settings})
 
     @folded
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         # Only reached for a name that neither this thread nor the process has a value for yet.
         if name.startswith("__"):
             raise AttributeError(name)
@@ -160,7 +175,7 @@ class Config:
         return getattr(self.values, name)
 
     @folded
-    def __setattr__(self, name, value):
+    def __setattr__(self, name: str, value: Any) -> None:
         self._setting(name)
         raise AttributeError(
             f"cannot assign config.{name}: is it meant for the whole process or for a block of code?\n"
@@ -169,7 +184,7 @@ class Config:
         )
 
     @folded
-    def update(self, name, val):
+    def update(self, name: str, val: Any) -> None:
         """Set ``name`` for the whole process. Where a thread overrides it, the override stays in force."""
         changes = self._parsed({name: val})
         with self._lock:
@@ -178,21 +193,21 @@ class Config:
             self._refresh()
         self._tell(changes)
 
-    def read(self, name):
+    def read(self, name: str) -> Any:
         """The value of a setting by its name, in any spelling that ``update`` takes."""
         return getattr(self, name)
 
     @property
-    def x64_enabled(self):
+    def x64_enabled(self) -> bool:
         """Another name of ``enable_x64``."""
         return self.enable_x64
 
     @folded
-    def override(self, **changes):
+    def override(self, **changes: Any) -> Override:
         """A context manager (and decorator) that changes settings for the current thread."""
         return Override(self, self._parsed(changes))
 
-    def overrides(self):
+    def overrides(self) -> dict[str, Any]:
         """The settings that the current thread overrides, by name: ``config.override(**overrides)`` carries
         them to another thread.
         """
@@ -200,7 +215,7 @@ class Config:
         return {name: mine[name] for name in self._settings if name in mine}
 
     @folded
-    def context(self, name):
+    def context(self, name: str) -> Any:
         """The context-manager function of one setting: ``disable_jit = config.context("disable_jit")``.
 
         Calling it without a value switches a boolean setting on; the others need their value.
@@ -210,24 +225,24 @@ class Config:
         if name == "disable_jit":  # the argument has JAX's name, here another one than elsewhere
 
             @folded
-            def context(disable=True):
+            def context(disable: bool = True) -> Any:
                 return self.override(disable_jit=disable)
         elif isinstance(setting.default, bool):
 
             @folded
-            def context(new_val=True):
+            def context(new_val: bool = True) -> Any:
                 return self.override(**{name: new_val})
         else:
 
             @folded
-            def context(new_val):
+            def context(new_val: Any) -> Any:
                 return self.override(**{name: new_val})
 
         context.__name__ = context.__qualname__ = name
         context.__doc__ = f"Context manager: {setting.doc} Process-wide: ``config.update({name!r}, value)``."
         return context
 
-    def _parsed(self, given):
+    def _parsed(self, given: Any) -> dict[str, Any]:
         """The values of settings by name, from values that users gave under any of their names."""
         changes = {}
         for name, value in given.items():
@@ -238,7 +253,7 @@ class Config:
                 changes[setting.name] = setting.read(value, f"config.{name}", alias.given if alias else None)
         return changes
 
-    def _setting(self, name, asked=None):
+    def _setting(self, name: str, asked: str | None = None) -> Setting:
         if name not in self._settings and self._find_more is not None:
             self._find_more()
         try:
@@ -253,7 +268,7 @@ class Config:
                 f"no setting is called {asked or name!r}.{hint}\n  settings: {', '.join(sorted(known))}"
             ) from None
 
-    def _change(self, mine, changes):
+    def _change(self, mine: dict[str, Any], changes: dict[str, Any]) -> None:
         """Write ``changes`` into the overrides of one thread; ABSENT takes one away."""
         with self._lock:
             for name, value in changes.items():
@@ -269,18 +284,18 @@ class Config:
                 self._overridden.pop(id(mine), None)
         self._tell(changes)
 
-    def _tell(self, names):
+    def _tell(self, names: Any) -> None:
         for name in names:
             for function in self._watchers.get(name, ()):
                 function()
 
-    def _refresh(self):
+    def _refresh(self) -> None:
         """Forget the keys of the process and of all threads; they are made again when asked for."""
         type(self.values).traced_key = None
         for mine in self._overridden.values():
             mine["traced_key"] = None
 
-    def _make_key(self):
+    def _make_key(self) -> TracedKey:
         names = tuple(sorted(n for n, s in self._settings.items() if s.traced))
         with self._lock:
             values = tuple(getattr(self, name) for name in names)

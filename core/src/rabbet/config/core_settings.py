@@ -1,6 +1,10 @@
 """The settings of core, as a table. What each accepts is in ``setting``."""
 
+from __future__ import annotations
+
 import warnings
+from collections.abc import Callable
+from typing import Any
 
 from rabbet.config.jax_settings import INERT, UNMET, kind_of
 from rabbet.config.setting import (
@@ -22,16 +26,16 @@ LEVELS = choice("NOTSET", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 GENERATORS = choice("threefry2x32", "rbg", "unsafe_rbg")
 
 
-def effort(value):
+def effort(value: Any) -> float:
     """A level by its name, or a ``CompilerEffortLevel``."""
     return LEVEL_NAMES(getattr(value, "name", value))
 
 
-def warning(name, default, reason):
+def warning(name: str, default: Any, reason: str) -> Callable[[Any], Any]:
     """A parser that takes any value and warns of one that asks for what is not there."""
     parse = kind_of(default)
 
-    def read(value):
+    def read(value: Any) -> Any:
         value = parse(value)
         if value != default:
             from rabbet.messages.source_positions import stacklevel  # above this module

@@ -5,12 +5,16 @@ change. What Rabbet has under the same name stands in ``core_settings`` (or in t
 with ``jax=True``.
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 from rabbet.config.setting import Alias, boolean, size
 
 NO_LIMIT = 2**62
 
 
-def traceback(value):
+def traceback(value: Any) -> str:
     """``off`` shows all frames, every other way of JAX to hide them hides them here."""
     ways = ("off", "tracebackhide", "remove_frames", "quiet_remove_frames", "auto")
     if value not in ways:
@@ -18,7 +22,7 @@ def traceback(value):
     return "full" if value == "off" else "fold"
 
 
-def limit(value):
+def limit(value: Any) -> Any:
     """A number of bytes, or -1 for no limit."""
     return NO_LIMIT if str(value).strip() == "-1" else size(value)
 
@@ -133,7 +137,7 @@ UNMET = (
 )  # fmt: skip
 
 
-def kind_of(default):
+def kind_of(default: Any) -> Any:
     """The parser for settings with such a default: words for booleans, numbers, anything else as it is."""
     if isinstance(default, bool):
         return boolean

@@ -2,9 +2,11 @@
 ``core_settings`` and ``jax_settings``.
 """
 
+from __future__ import annotations
+
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,18 +42,18 @@ class Setting:
     lenient: bool = False
 
     @property
-    def variable(self):
+    def variable(self) -> str:
         """The environment variable that sets it."""
         return self.env or f"RABBET_{self.name.upper()}"
 
-    def read(self, value, source, given=None):
+    def read(self, value: Any, source: str, given: Any = None) -> Any:
         """``value`` parsed, or a ConfigError that names ``source``. ``given``: that of an ``Alias``."""
         try:
             return self.parse(value if given is None else given(value))
         except (ValueError, TypeError) as error:
             raise ConfigError(f"{source} cannot be {value!r}: {error}\n  {self.name}: {self.doc}") from None
 
-    def initial(self, aliases=()):
+    def initial(self, aliases: Iterable[Alias] = ()) -> Any:
         """The value given by the environment, else the default. JAX's own variables come last: a value in
         one of them that means nothing here is a warning, because it may be meant for JAX alone.
         """
@@ -109,7 +111,7 @@ PRECISIONS = (
 )  # fmt: skip
 
 
-def boolean(value):
+def boolean(value: Any) -> bool:
     if isinstance(value, str):
         value = WORDS.get(value.strip().lower(), value)
     if value not in (True, False) or isinstance(value, str):
@@ -117,11 +119,11 @@ def boolean(value):
     return bool(value)
 
 
-def choice(*words, none=False):
+def choice(*words: Any, none: bool = False) -> Callable[[Any], Any]:
     """A parser for one of ``words``; with ``none``, None too (also written "" or "none")."""
     by_lower = {word.lower(): word for word in words}
 
-    def parse(value):
+    def parse(value: Any) -> Any:
         if none and (value is None or value in ("", "none")):
             return None
         if isinstance(value, str) and value.lower() in by_lower:
@@ -131,7 +133,7 @@ def choice(*words, none=False):
     return parse
 
 
-def size(value):
+def size(value: Any) -> int:
     """A number of bytes: an int, or text such as ``512M`` or ``4GB``."""
     text = str(value).strip().lower()
     digits = text.rstrip("bkmgt")
@@ -142,12 +144,12 @@ def size(value):
     return int(digits) * UNITS[unit]
 
 
-def path(value):
+def path(value: Any) -> Any:
     """A folder, or None."""
     return os.path.expanduser(os.fspath(value)) if value not in (None, "") else None
 
 
-def names(value):
+def names(value: Any) -> Any:
     """Names in order of preference: a sequence, or text separated by commas; None: no preference."""
     if value is None:
         return None
@@ -155,20 +157,20 @@ def names(value):
     return tuple(part.strip() for part in parts if part.strip()) or None
 
 
-def place(value):
+def place(value: Any) -> Any:
     # Devices stand above this module: what is none of them is told by what they all have.
     if value is not None and not isinstance(value, str) and not hasattr(value, "device_kind"):
         raise ValueError("it is a Device (rb.devices() lists them) or the name of a platform, such as 'cpu'")
     return value or None
 
 
-def precision(value):
+def precision(value: Any) -> Any:
     # An enum member of lax (lax.Precision.HIGH) or a pair of them is passed on as it is; lax checks those.
     named = value is None or isinstance(value, str)
     return choice(*PRECISIONS, none=True)(value) if named else value
 
 
-def number(value):
+def number(value: Any) -> int:
     """A whole number."""
     try:
         return int(value)
@@ -176,7 +178,7 @@ def number(value):
         raise ValueError("it is a whole number") from None
 
 
-def seconds(value):
+def seconds(value: Any) -> float:
     """A number of seconds."""
     try:
         return float(value)
@@ -184,6 +186,6 @@ def seconds(value):
         raise ValueError("it is a number of seconds") from None
 
 
-def text(value):
+def text(value: Any) -> Any:
     """Text, or None."""
     return None if value is None else str(value)

@@ -1,5 +1,7 @@
 """A backend: ``Backend`` or ``CApiBackend``, its settings and lowerings, and compiling by hand."""
 
+from __future__ import annotations
+
 from rabbet.config import Setting
 from rabbet.runtime.adapter import (
     gpu_plugin_options,
@@ -47,5 +49,5 @@ __all__ = [
 ]
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return list(__all__)

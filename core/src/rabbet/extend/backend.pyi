@@ -12,33 +12,42 @@ F = TypeVar("F", bound=Callable[..., Any])
 class Backend:
     """One platform, as its plugin describes it."""
     def __init__(self, platform: Any, priority: Any, make_client: Any, obstacle: Any = ..., topology: Any = ..., topology_memory: Any = ..., native_dtypes: Any = ..., lowerings: Any = ..., compile_options: Any = ..., settings: Any = ..., doctor: Any = ..., provide_calls: Any = ..., program_options: Any = ..., lacks: Any = ..., build: Any = ...) -> None: ...
-    def build(self) -> Any: ...
-    doctor: Any
-    lacks: Any
-    lowerings: Any
-    native_dtypes: Any
+    platform: Any
+    priority: Any
+    make_client: Any
     def obstacle(self) -> Any: ...
-    program_options: Any
-    def provide(self, targets: Any) -> Any: ...
-    def provide_calls(self, targets: Any) -> Any: ...
-    settings: Any
     topology: Any
     topology_memory: Any
+    native_dtypes: Any
+    lowerings: Any
+    compile_options: Any
+    settings: Any
+    doctor: Any
+    def provide_calls(self, targets: Any) -> Any: ...
+    program_options: Any
+    lacks: Any
+    def build(self) -> Any: ...
+    def provide(self, targets: Any) -> Any: ...
 
 class CApiBackend(Backend):
     """A `Backend` out of a PJRT plugin library."""
     def __init__(self, platform: Any, library: Any, *, options: Any = ..., priority: Any = ..., package: Any = ..., advice: Any = ..., fits: Any = ..., hardware: Any = ..., topology: Any = ..., prepare: Any = ..., checks: Any = ..., **fields: Any) -> None: ...
+    plugin: Any
 
 class Setting:
     """One setting, as a value."""
     def __init__(self, name: str, default: Any, parse: Any, doc: str, env: Any = ..., traced: Any = ..., jax: Any = ..., inert: Any = ..., lenient: Any = ...) -> None: ...
+    name: Any
+    default: Any
+    parse: Any
+    doc: Any
     env: Any
-    inert: Any
-    def initial(self, aliases: Any = ...) -> Any: ...
-    jax: Any
-    lenient: Any
-    def read(self, value: Any, source: Any, given: Any = ...) -> Any: ...
     traced: Any
+    jax: Any
+    inert: Any
+    lenient: Any
+    def initial(self, aliases: Any = ...) -> Any: ...
+    def read(self, value: Any, source: Any, given: Any = ...) -> Any: ...
     @property
     def variable(self) -> Any: ...
 

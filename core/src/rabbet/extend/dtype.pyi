@@ -12,26 +12,30 @@ F = TypeVar("F", bound=Callable[..., Any])
 class DTypeSpec:
     """One row of the table, as a value."""
     def __init__(self, name: str, numpy_dtype: Any, mlir: Any, kind: Any, above: Any = ..., below: Any = ..., finfo: Any = ..., compute: Any = ..., bits: Any = ..., infinities: Any = ..., nan: Any = ..., negative_zero: Any = ..., zero: Any = ..., overflow: Any = ..., rounding: Any = ...) -> None: ...
+    name: Any
+    numpy_dtype: Any
+    mlir: Any
+    kind: Any
     above: Any
     below: Any
-    bits: Any
+    finfo: Any
     compute: Any
+    bits: Any
+    infinities: Any
+    nan: Any
+    negative_zero: Any
+    zero: Any
+    overflow: Any
+    rounding: Any
     @property
     def dtype(self) -> Any: ...
-    finfo: Any
     highest: Any
-    infinities: Any
     largest: Any
     limits: Any
     lowest: Any
-    nan: Any
-    negative_zero: Any
-    overflow: Any
-    rounding: Any
     smallest: Any
     @property
     def storage_bits(self) -> Any: ...
-    zero: Any
 
 class ExtendedDType:
     """A dtype of our own making, such as that of random keys. Two of the same class and name are equal."""
@@ -43,3 +47,4 @@ class ExtendedDType:
     def itemsize(self) -> Any: ...
     kind: Any
     type: Any
+def lowers_stored(op: Any, *stored: Any) -> Any: ...

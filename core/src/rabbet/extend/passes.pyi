@@ -73,15 +73,20 @@ class Literal:
 class Pass:
     """A rewrite of programs."""
     def __init__(self, name: str, run: Any, platforms: Any = ..., after: Any = ..., before: Any = ..., doc: str = ..., default: Any = ...) -> None: ...
+    name: Any
+    run: Any
+    platforms: Any
     after: Any
     before: Any
-    default: Any
     doc: Any
-    platforms: Any
+    default: Any
 
 class PassContext:
     """What a pass is told besides the program."""
     def __init__(self, platform: Any, options: Any = ..., constants: Any = ...) -> None: ...
+    platform: Any
+    options: Any
+    constants: Any
 
 class Var:
     """A value of a program, defined once. Identity is its name."""
@@ -89,7 +94,7 @@ class Var:
     aval: Any
 def at_each_place(program: Any, args: Any, consts: Any = ...) -> Any: ...
 def bodies_of(op: Any) -> Any: ...
-def check(program: Any) -> None: ...
+def check(program: Any) -> Any: ...
 def consts_as_inputs(closed: Any) -> Jaxpr: ...
 def effects_of(op: Any) -> Any: ...
 def evaluate(jaxpr: Any, args: Any, consts: Any = ...) -> list[Any]: ...

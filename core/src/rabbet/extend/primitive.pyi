@@ -23,8 +23,8 @@ class Dual(NamedTuple):
 class Effect(NamedTuple):
     """One kind of effect."""
     name: Any
-    ordered: Any
-    observes: Any
+    ordered: Any = ...
+    observes: Any = ...
 
 class Linear:
     """Stands for a linear operand while its equation is transposed; only its aval is known."""
@@ -70,7 +70,7 @@ class Primitive:
     decider: Any
     axis: Any
     endless: Any
-    def decompose(self, function: F, Any]) -> F: ...
+    def decompose(self, function: F) -> F: ...
     def effects_of(self, params: Any) -> Any: ...
     def forget(self) -> Any: ...
     def op(self, **params: Any) -> Op: ...
@@ -79,6 +79,7 @@ class Primitive:
 
 class ShapedArray:
     """The shape and dtype of an array, and whether its dtype came from a bare Python scalar."""
+    def __init__(self, shape: Any, dtype: Any, weak_type: Any = ...) -> None: ...
     shape: tuple[int, ...]
     dtype: Any
     weak_type: bool
@@ -88,6 +89,8 @@ class ShapedArray:
     adopting: Any
     arithmetic: Any
     is_extended: Any
+    _mlir: Any
+    _scalar: Any
     @property
     def mlir(self) -> str: ...
     @property
@@ -158,7 +161,6 @@ cummin: Primitive
 cumprod: Primitive
 cumsum: Primitive
 custom_call: Primitive
-debug_callback: Primitive
 div: Primitive
 dot_general: Primitive
 dynamic_slice: Primitive
@@ -178,7 +180,6 @@ ge: Primitive
 gt: Primitive
 imag: Primitive
 integer_pow: Primitive
-io_callback: Primitive
 iota: Primitive
 is_finite: Primitive
 jit: Primitive
@@ -204,7 +205,6 @@ population_count: Primitive
 pow: Primitive
 ppermute: Primitive
 psum: Primitive
-pure_callback: Primitive
 real: Primitive
 reduce_and: Primitive
 reduce_max: Primitive
