@@ -1,5 +1,7 @@
 """A pass: ``Pass``, and programs as data."""
 
+from __future__ import annotations
+
 from rabbet.passes import Pass, PassContext
 from rabbet.primitives.scalar_programs import at_each_place, is_elementwise, without_calls
 from rabbet.program.checking import check
@@ -36,5 +38,5 @@ __all__ = [
 ]
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return list(__all__)

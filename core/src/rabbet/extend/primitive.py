@@ -5,6 +5,10 @@
 a word of Python has another here, that of ``lax`` or with an underscore: ``bitwise_and``, ``while_``.
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 from rabbet.lax.contractions import canonical_precision
 from rabbet.lowering.custom_calls import column_major, row_major
 from rabbet.lowering.host_callbacks import write_python_call
@@ -49,7 +53,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     from rabbet.primitives import catalogue
 
     found = catalogue.by_public_name().get(name)
@@ -60,7 +64,7 @@ def __getattr__(name):
     return found
 
 
-def __dir__():
+def __dir__() -> list[str]:
     from rabbet.primitives import catalogue
 
     return sorted({*__all__, *catalogue.by_public_name()})
