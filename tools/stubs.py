@@ -59,6 +59,17 @@ Number: TypeAlias = np.generic | bool | int | float | complex
 ArrayLike: TypeAlias = Array | np.ndarray[Any, Any] | HasShape | Number | Sequence[Any]
 DTypeLike: TypeAlias = Any
 """
+TYPING = """\
+from typing import Any, Protocol
+
+from rabbet import Array as Array
+from rabbet import ArrayLike as ArrayLike
+from rabbet import DTypeLike as DTypeLike
+
+class SupportsDType(Protocol):
+    @property
+    def dtype(self) -> Any: ...
+"""
 DEVICE = '''
 class Device:
     """A place where arrays are and programs run."""
@@ -263,6 +274,7 @@ def stubs():
     for door in DOORS:
         text = FIRST + door_stubs.stub(door, TYPES["doors"])
         yield place(f"rabbet.extend.{door}"), text
+    yield place("rabbet.typing"), FIRST + TYPING
     # The doors are modules that type checkers find by themselves.
     yield place("rabbet.extend"), FIRST + "DOORS: tuple[str, ...]\n"
 

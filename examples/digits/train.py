@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 import rabbet as rb
 import rabbet.numpy as rnp
+from rabbet.typing import ArrayLike
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from sklearn.datasets import load_digits
@@ -106,7 +107,7 @@ def adam(
 
 @partial(rb.jit, donate_argnums=(0, 1))
 def step(
-    params: Params, state: Adam, images: rb.ArrayLike, labels: rb.ArrayLike
+    params: Params, state: Adam, images: ArrayLike, labels: ArrayLike
 ) -> tuple[Params, Adam, rb.Array]:
     """One training step. The old parameters and state are donated: their memory becomes the new ones'."""
     value, grads = rb.value_and_grad(loss)(params, images, labels)
@@ -115,13 +116,13 @@ def step(
 
 
 @rb.jit
-def predict(params: Params, images: rb.ArrayLike) -> rb.Array:
+def predict(params: Params, images: ArrayLike) -> rb.Array:
     """The most likely digit of each image."""
     return rnp.argmax(rb.vmap(scores, in_axes=(None, 0))(params, images), axis=-1)
 
 
 @rb.jit
-def gradient_norms(params: Params, images: rb.ArrayLike, labels: rb.ArrayLike) -> rb.Array:
+def gradient_norms(params: Params, images: ArrayLike, labels: ArrayLike) -> rb.Array:
     """For each image, the length of the gradient that it alone would give: large where the network errs."""
     grads = rb.vmap(rb.grad(example_loss), in_axes=(None, 0, 0))(params, images, labels)
     squares = [rnp.sum(g.reshape(len(g), -1) ** 2, axis=1) for g in rb.tree.leaves(grads)]

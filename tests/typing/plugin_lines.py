@@ -13,6 +13,7 @@ from rabbet.extend.passes import ClosedJaxpr, Jaxpr, Pass, PassContext, evaluate
 from rabbet.extend.primitive import Batched, Dual, Op, Primitive, ShapedArray, dot_general, elementwise_aval
 from rabbet.extend.transform import Interpreter, RuleSet, RuleTable, jvp, run, typeof
 from rabbet.extend.wrapping import wraps
+from rabbet.typing import ArrayLike
 
 
 def hypot_type(x: ShapedArray, y: ShapedArray) -> ShapedArray:
@@ -34,7 +35,7 @@ def hypot_slope(op: Op, x: Dual, y: Dual) -> Dual:
 
 
 class Counted(NamedTuple):
-    value: rb.ArrayLike
+    value: ArrayLike
     times: int
 
 
@@ -73,7 +74,7 @@ def compiled(name: str) -> None:
 
 
 @folded
-def norm(x: rb.ArrayLike, y: rb.ArrayLike) -> rb.Array:
+def norm(x: ArrayLike, y: ArrayLike) -> rb.Array:
     """The length of the hypotenuse."""
     return hypot(*promote_operands("norm", x, y))
 

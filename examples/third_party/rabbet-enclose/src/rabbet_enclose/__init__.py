@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import reduce
 from typing import Any, NamedTuple
 
-from rabbet import Array, ArrayLike, lax, typeof
+from rabbet import Array, lax, typeof
 from rabbet.extend.primitive import Op
 from rabbet.extend.transform import Interpreter, RuleTable, run
 
@@ -12,8 +12,8 @@ from rabbet.extend.transform import Interpreter, RuleTable, run
 class Box(NamedTuple):
     """Every array that lies between ``lo`` and ``hi``, element by element."""
 
-    lo: ArrayLike
-    hi: ArrayLike
+    lo: Array
+    hi: Array
 
 
 rules = RuleTable("enclose", doc="(op, *boxes) -> Box")
@@ -63,7 +63,7 @@ def enclose(fn: Callable[..., Any]) -> Callable[..., Box]:
     bends a box.
     """
 
-    def enclosed(*boxes: tuple[ArrayLike, ArrayLike]) -> Box:
+    def enclosed(*boxes: tuple[Any, Any]) -> Box:
         return run(Enclose(), fn, [Box(*box) for box in boxes])
 
     return enclosed
