@@ -187,6 +187,11 @@ def flatten(tree: Any, is_leaf: Callable[..., bool] | None = None) -> tuple[list
     """``(leaves, treedef)``: the leaves in order, and the structure that puts them together again.
 
     ``is_leaf(node)`` may stop at a node and make it a leaf.
+
+    Example:
+      >>> leaves, structure = tree.flatten({"a": 1, "b": (2, 3)})
+      >>> leaves, structure
+      ([1, 2, 3], PyTreeDef({'a': *, 'b': (*, *)}))
     """
     try:
         return registry.flatten(tree, is_leaf)
@@ -202,12 +207,22 @@ unflatten = PyTreeDef.unflatten  # unflatten(treedef, leaves) -> tree
 
 
 def leaves(tree: Any, is_leaf: Callable[..., bool] | None = None) -> list[Any]:
-    """The leaves of a tree, in order."""
+    """The leaves of a tree, in order.
+
+    Example:
+      >>> tree.leaves({"a": 1, "b": (2, None)})
+      [1, 2]
+    """
     return _flatten(tree, is_leaf)[0]
 
 
 def structure(tree: Any, is_leaf: Callable[..., bool] | None = None) -> PyTreeDef:
-    """The structure of a tree, a ``PyTreeDef``."""
+    """The structure of a tree, a ``PyTreeDef``.
+
+    Example:
+      >>> tree.structure({"a": 1, "b": (2, 3)})
+      PyTreeDef({'a': *, 'b': (*, *)})
+    """
     return _flatten(tree, is_leaf)[1]
 
 
@@ -217,6 +232,10 @@ def flatten_with_path(
     """``([(path, leaf), ...], treedef)``. A path is a tuple of keys; ``keystr`` prints it.
 
     With ``is_leaf_takes_path`` it is called as ``is_leaf(path, node)``.
+
+    Example:
+      >>> [(rb.tree_util.keystr(path), leaf) for path, leaf in tree.flatten_with_path({"a": [1, 2]})[0]]
+      [("['a'][0]", 1), ("['a'][1]", 2)]
     """
     leaf = is_leaf
     if is_leaf is not None and not is_leaf_takes_path:
@@ -231,12 +250,23 @@ def flatten_with_path(
 def leaves_with_path(
     tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> list[tuple[Any, Any]]:
-    """``[(path, leaf), ...]``, in order."""
+    """``[(path, leaf), ...]``, in order.
+
+    Example:
+      >>> [(rb.tree_util.keystr(path), leaf) for path, leaf in tree.leaves_with_path({"a": [1, 2]})]
+      [("['a'][0]", 1), ("['a'][1]", 2)]
+    """
     return flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
 
 
 def keystr(keys: Sequence[Any], *, simple: bool = False, separator: str = "") -> str:
-    """A path as text: ``['layers'][0].weight``; simple and separated by ``/``: ``layers/0/weight``."""
+    """A path as text: ``['layers'][0].weight``; simple and separated by ``/``: ``layers/0/weight``.
+
+    Example:
+      >>> path, leaf = rb.tree_util.tree_flatten_with_path({"a": [1]})[0][0]
+      >>> rb.tree_util.keystr(path)
+      "['a'][0]"
+    """
     return separator.join([_simple(key) if simple else str(key) for key in keys])
 
 
@@ -264,6 +294,10 @@ def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Callable[..., boo
 
     Each tree of ``rest`` must have that structure too, but may have subtrees in place of leaves.
     Raises TreeError, which names the path, where it has not.
+
+    Example:
+      >>> tree.map(lambda x, y: x + y, {"a": 1, "b": [2]}, {"a": 10, "b": [20]})
+      {'a': 11, 'b': [22]}
     """
     first, treedef = _flatten(tree, is_leaf)
     if not rest:
@@ -279,7 +313,12 @@ def map_with_path(
     is_leaf: Callable[..., bool] | None = None,
     is_leaf_takes_path: bool = False,
 ) -> Any:
-    """Like ``map``, but ``f`` gets the path of the leaf first: ``f(path, leaf, *leaves_of_the_rest)``."""
+    """Like ``map``, but ``f`` gets the path of the leaf first: ``f(path, leaf, *leaves_of_the_rest)``.
+
+    Example:
+      >>> tree.map_with_path(lambda path, x: f"{rb.tree_util.keystr(path)}={x}", {"a": [1, 2]})
+      {'a': ["['a'][0]=1", "['a'][1]=2"]}
+    """
     pairs, treedef = flatten_with_path(tree, is_leaf, is_leaf_takes_path)
     columns = [
         _flatten_up_to(treedef, tree, other, is_leaf, _DIFFER.format("tree.map_with_path")) for other in rest
@@ -293,7 +332,12 @@ def reduce(
     initializer: Any = _MISSING,
     is_leaf: Callable[..., bool] | None = None,
 ) -> Any:
-    """Combine the leaves from the left: ``function(function(leaf0, leaf1), leaf2)`` ..."""
+    """Combine the leaves from the left: ``function(function(leaf0, leaf1), leaf2)`` ...
+
+    Example:
+      >>> tree.reduce(lambda a, b: a + b, {"a": 1, "b": [2, 3]})
+      6
+    """
     start = () if initializer is _MISSING else (initializer,)
     return functools.reduce(function, leaves(tree, is_leaf), *start)
 
@@ -308,6 +352,10 @@ def reduce_associative(
     """Combine the leaves by an associative ``operation``, in pairs, so that rounding and depth grow slowly.
 
     Raises TypeError for a tree without leaves if there is no ``identity``.
+
+    Example:
+      >>> tree.reduce_associative(lambda a, b: a + b, {"a": 1, "b": [2, 3]})
+      6
     """
     items = leaves(tree, is_leaf)
     if not items:
@@ -321,7 +369,12 @@ def reduce_associative(
 
 
 def all(tree: Any, *, is_leaf: Callable[..., bool] | None = None) -> bool:
-    """Whether all leaves are true."""
+    """Whether all leaves are true.
+
+    Example:
+      >>> tree.all({"a": True, "b": [True, False]})
+      False
+    """
     return builtins.all(leaves(tree, is_leaf))
 
 
@@ -329,6 +382,10 @@ def transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef, pytree_to_tran
     """Turn a tree of trees inside out: from structure outer of inner to inner of outer.
 
     ``inner_treedef`` may be None; then it is read from the tree.
+
+    Example:
+      >>> tree.transpose(tree.structure([0, 0]), tree.structure({"a": 0}), [{"a": 1}, {"a": 2}])
+      {'a': [1, 2]}
     """
     items, treedef = _flatten(pytree_to_transpose, None)
     if inner_treedef is None:
@@ -353,6 +410,10 @@ def transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef, pytree_to_tran
 def broadcast(prefix_tree: Any, full_tree: Any, is_leaf: Callable[..., bool] | None = None) -> Any:
     """A tree of the structure of ``full_tree`` in which each leaf of ``prefix_tree`` stands for its whole
     subtree.
+
+    Example:
+      >>> tree.broadcast(1, {"a": 0, "b": [0, 0]})
+      {'a': 1, 'b': [1, 1]}
     """
     return structure(full_tree).unflatten(broadcast_prefix(prefix_tree, full_tree, is_leaf))
 

@@ -10,7 +10,7 @@ import inspect
 
 from rabbet import dtypes
 from rabbet.primitives import accuracy as accuracies
-from rabbet.primitives import checks, convert, zeros
+from rabbet.primitives import checks, convert, few_bits, zeros
 from rabbet.primitives.checks import FLOATS, INEXACT, NUMBERS
 from rabbet.primitives.no_tangent import no_tangent
 from rabbet.primitives.reducing import gather_in
@@ -45,6 +45,8 @@ def unary(name, hlo, accepts, *, kinds=(), derivative=None, own_jvp=False, toler
 
     def lower_unary(op, x):
         if hlo[0] == "c":
+            if dtypes.itemsize_bits(op.out.dtype) < 16:  # CHLO's expansions know no formats of so few bits
+                return few_bits.in_wider(op, [x])[0]
             return op.emit(f"{hlo} {x} : {op.out.mlir} -> {op.out.mlir}")
         asked = accuracies.attribute(op.params.get("accuracy"))
         return op.emit(f"{hlo} {x}{asked} : {op.out.mlir}")

@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 
 from rabbet import dtypes
-from rabbet.primitives import batching, checks, elementwise, logic, reducing, zeros
+from rabbet.primitives import batching, checks, elementwise, few_bits, logic, reducing, zeros
 from rabbet.primitives.attributes import ints
 from rabbet.primitives.layout import broadcast_in_dim, inverse, lower_with, transpose
 from rabbet.program.avals import ShapedArray
@@ -345,6 +345,8 @@ concatenate = Primitive(
 
 @concatenate.rule("lower")
 def lower_concatenate(op, *arrays):
+    if few_bits.less_than_a_byte(op.out.dtype):  # the CPU's compiler ends the process over it
+        return few_bits.in_wider(op, arrays)[0]
     types = ", ".join([a.mlir for a in op.in_avals])
     return op.emit(
         f"stablehlo.concatenate {', '.join(arrays)}, dim = {op['dimension']} : ({types}) -> {op.out.mlir}"
