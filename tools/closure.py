@@ -15,8 +15,8 @@ import sys
 import numpy as np
 import rabbet as rb
 import rabbet.extend.dtype  # makes the primitives of extended dtypes
+from rabbet.extend.passes import all_primitives
 from rabbet.extend.transform import batch, jvp, lower, transpose, typeof
-from rabbet.rules.primitive import all_primitives
 from rabbet.rules.tables import all_tables
 from rabbet.runtime import backends
 from rabbet.testing import closure, rows

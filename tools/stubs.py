@@ -16,6 +16,9 @@ import sys
 import tomllib
 import types
 
+import door_stubs
+from rabbet.extend import DOORS
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TYPES = tomllib.loads((ROOT / "tools" / "stub_types.toml").read_text())
 PARAMETERS = {name: kind for kind, names in TYPES["parameters"].items() for name in names.split()}
@@ -23,6 +26,12 @@ RETURNS = {name: kind.rstrip("@") for kind, names in TYPES["returns"].items() fo
 FACES = (
     "rabbet", "rabbet.lax", "rabbet.lax.linalg", "rabbet.numpy", "rabbet.numpy.fft", "rabbet.numpy.linalg",
     "rabbet.nn", "rabbet.nn.initializers", "rabbet.random", "rabbet.image", "rabbet.ops", "rabbet.debug",
+)  # fmt: skip
+# Single modules that plugins lay beside core's.
+LONE = (
+    "rabbet.ad_checkpoint", "rabbet.checkpoint_policies", "rabbet.custom_batching",
+    "rabbet.custom_derivatives",
+    "rabbet.stages",
 )  # fmt: skip
 CHECKED = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mypy"]["packages"]
 FIRST = "# Written by tools/stubs.py: change the function, or tools/stub_types.toml, and write it again.\n"
@@ -37,6 +46,7 @@ import numpy as np
 P = ParamSpec("P")
 R = TypeVar("R")
 Tree = TypeVar("Tree")
+F = TypeVar("F", bound=Callable[..., Any])
 """
 )
 ALIASES = """\
@@ -48,6 +58,17 @@ class HasShape(Protocol):  # arrays of other libraries, tracers
 Number: TypeAlias = np.generic | bool | int | float | complex
 ArrayLike: TypeAlias = Array | np.ndarray[Any, Any] | HasShape | Number | Sequence[Any]
 DTypeLike: TypeAlias = Any
+"""
+TYPING = """\
+from typing import Any, Protocol
+
+from rabbet import Array as Array
+from rabbet import ArrayLike as ArrayLike
+from rabbet import DTypeLike as DTypeLike
+
+class SupportsDType(Protocol):
+    @property
+    def dtype(self) -> Any: ...
 """
 DEVICE = '''
 class Device:
@@ -163,6 +184,15 @@ def signature(name, thing, returns):
     return f"def {name}({', '.join(written)}) -> {returns}: ..."
 
 
+def primitive(name, thing, returns):
+    """A primitive: called with its operands, and with what all primitives have."""
+    if getattr(thing, "__signature__", None) is None or not getattr(thing, "operands", ()):
+        call = f"def __call__(self, *operands: ArrayLike, **parameters: Any) -> {returns}: ..."
+    else:
+        call = signature("__call__", thing, returns).replace("(", "(self, ", 1)
+    return f"class _{name}(Primitive):\n    {call}\n{name}: _{name}"
+
+
 def seen_by_mypy(module):
     """Whether mypy finds a module that the namespace ``rabbet`` offers, in an editable installation, too. A
     lone file that a plugin lays beside core's cannot say that it has types: a package can, by ``py.typed``.
@@ -182,23 +212,20 @@ def line_for(face, name, thing):
         parent, _, last = thing.__name__.rpartition(".")
         if not parent.startswith("rabbet"):
             return f"import {thing.__name__} as {name}"
-        if not seen_by_mypy(thing):
-            return f"{name}: Any"
-        return f"from {parent} import {last} as {name}"
+        unseen = "" if seen_by_mypy(thing) else "  # type: ignore[attr-defined]"
+        return f"from {parent} import {last} as {name}{unseen}"
     if isinstance(thing, type):
         if home in ("rabbet", face) or home is None or not home.startswith("rabbet"):
             return f"{name}: type[Any]"
+        if face in LONE:
+            return "\n".join(door_stubs.class_stub(thing, door_stubs.homes(), TYPES["doors"]))
         return f"from {home} import {thing.__qualname__} as {name}"
     if isinstance(thing, (bool, int, float)):
         return f"{name}: {type(thing).__name__}"
     if type(thing).__name__ in ("Primitive", "Product"):
-        operands = getattr(thing, "operands", ())
-        returns = "list[Array]" if thing.multiple_results else "Array"
-        if getattr(thing, "__signature__", None) is None or not operands:
-            return f"def {name}(*operands: ArrayLike, **parameters: Any) -> {returns}: ..."
-        return signature(name, thing, RETURNS.get(full, returns))
+        return primitive(name, thing, RETURNS.get(full, "list[Array]" if thing.multiple_results else "Array"))
     if callable(thing):
-        return signature(name, thing, RETURNS.get(full, "Array"))
+        return signature(name, thing, RETURNS.get(full, "Any" if face in LONE else "Array"))
     return f"{name}: Any"
 
 
@@ -215,7 +242,8 @@ def stub(face):
         lines += [class_of_arrays(module.Array), ALIASES, JITTED, "__version__: str", "_own: frozenset[str]"]
         lines += [DEVICE]
     else:
-        lines += ["from rabbet import Array, ArrayLike, Device, DTypeLike", ""]
+        lines += ["from rabbet import Array, ArrayLike, Device, DTypeLike"]
+        lines += ["from rabbet.extend.primitive import Primitive", ""]
         if face.startswith("rabbet.nn"):
             lines += ["from rabbet.nn.initializers import Initializer", ""] if face == "rabbet.nn" else []
     children = [one.rpartition(".")[2] for one in FACES if one.rpartition(".")[0] == face]
@@ -239,12 +267,23 @@ def place(face):
     return source.with_suffix(".pyi")
 
 
+def stubs():
+    """Each stub that there is: its place, and its text."""
+    for face in (*FACES, *LONE):
+        yield place(face), stub(face)
+    for door in DOORS:
+        text = FIRST + door_stubs.stub(door, TYPES["doors"])
+        yield place(f"rabbet.extend.{door}"), text
+    yield place("rabbet.typing"), FIRST + TYPING
+    # The doors are modules that type checkers find by themselves.
+    yield place("rabbet.extend"), FIRST + "DOORS: tuple[str, ...]\n"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true")
     check = parser.parse_args().check
-    for face in FACES:
-        path, text = place(face), stub(face)
+    for path, text in stubs():
         if not check:
             path.write_text(text)
         elif not path.exists() or path.read_text() != text:

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 import rabbet as rb
-from rabbet.passes import pipeline
+from rabbet.extend.passes import all_passes
 from rabbet.testing.checks import COMPILE_FAST
 
 BENCHMARKS = pathlib.Path(__file__).parents[2] / "benchmarks"
@@ -55,8 +55,8 @@ def results_by_passes(fn, args, each):
     """What ``fn`` gives without any pass, with the usual ones, with all, and with each of the others, as
     ``{choice: leaves}``; equal programs are compiled once. Without ``each`` the last are left out.
     """
-    every = [p.name for p in pipeline.all_passes()]
-    on_request = [p.name for p in pipeline.all_passes() if not p.default]
+    every = [p.name for p in all_passes()]
+    on_request = [p.name for p in all_passes() if not p.default]
     choices = {"none": {"disable_passes": every}, "the usual": {}, "all": {"enable_passes": on_request}}
     if each:
         choices |= {f"also {name}": {"enable_passes": name} for name in on_request}

@@ -8,10 +8,10 @@ import pytest
 import rabbet.ad_checkpoint
 import rabbet.debug  # noqa: F401 - makes its primitives
 from rabbet import lax
+from rabbet.extend.passes import all_primitives
 from rabbet.extend.transform import batch, jvp, lower, transpose
-from rabbet.rules.primitive import all_primitives
-from rabbet.runtime import backends
 from rabbet.testing import closure, rows
+from rabbet_pjrt_cpu import BACKEND
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 WITH_ROWS = {row.primitive for family in rows.families().values() for row in family}
@@ -75,7 +75,7 @@ def test_no_cell_is_an_accident(table):
 
 
 def test_each_primitive_is_lowered_for_the_cpu_at_least():
-    own = backends.default_registry().get("cpu").lowerings
+    own = BACKEND.lowerings
     assert [p for p in closure.accidents(lower, PRIMITIVES) if own.find(p, "cpu") is None] == []
 
 

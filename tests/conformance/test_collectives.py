@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import rabbet as rb
 from rabbet import lax
-from rabbet.program.checking import check
+from rabbet.extend.passes import check
 
 pytestmark = pytest.mark.needs("jit", "grad", "vmap")
 

@@ -11,7 +11,7 @@ import pytest
 import rabbet as rb
 import rabbet.numpy as rnp
 from rabbet import lax
-from rabbet.passes import pipeline
+from rabbet.extend.passes import all_passes
 from rabbet.passes.profile import profiled
 from rabbet.testing.checks import COMPILE_FAST
 
@@ -91,7 +91,7 @@ def test_every_choice_of_passes_gives_the_same_numbers(program, monkeypatch):
         compiled = rb.jit(step).lower(*args).compile(compiler_options=COMPILE_FAST)
         return [np.asarray(x) for x in rb.tree.leaves(compiled(*args))]
 
-    with rb.config.override(disable_passes=[p.name for p in pipeline.all_passes()]):
+    with rb.config.override(disable_passes=[p.name for p in all_passes()]):
         plain = leaves()
     for name, choice in CHOICES.items():
         if program == "transformer" and name in ("fold", "weight-dots-2d"):

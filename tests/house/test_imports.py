@@ -135,3 +135,28 @@ def test_a_relative_import_never_leaves_its_package():
         if isinstance(node, ast.ImportFrom) and node.level > 1
     ]
     assert found == []
+
+
+# What these look at is made in core and reported by the plugin.
+LOOK_INSIDE = {
+    "plugins/jit/tests/test_ahead.py": "rabbet.runtime.memory_report",
+    "plugins/jit/tests/test_explain.py": "rabbet.runtime.hook_calls",
+    "plugins/jit/tests/test_precompile.py": "rabbet.runtime.hook_calls",
+}
+CORE = ROOT / "core" / "src"
+INNER = {
+    ".".join(path.relative_to(CORE).with_suffix("").parts).removesuffix(".__init__")
+    for path in CORE.rglob("*.py")
+} - DOORS - {"rabbet.config", "rabbet.experimental", "rabbet.scopes", "rabbet.typing"}  # fmt: skip
+
+
+def test_tests_of_plugins_go_through_the_doors():
+    found = [
+        f"{path.relative_to(ROOT)}:{line} imports {name}"
+        for pattern in ("plugins/*/tests", "pjrt_*/tests")
+        for folder in ROOT.glob(pattern)
+        for path in folder.rglob("*.py")
+        for line, name in imported(path)
+        if name in INNER and not is_inside(LOOK_INSIDE.get(str(path.relative_to(ROOT)), ""), {name})
+    ]
+    assert found == []

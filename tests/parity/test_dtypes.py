@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from rabbet import dtypes
 from rabbet.config import config
-from rabbet.program.avals import ShapedArray
+from rabbet.extend.primitive import ShapedArray
 
 jax = pytest.importorskip("jax")
 jnp = pytest.importorskip("jax.numpy")

@@ -3,7 +3,7 @@
 import numpy as np
 import rabbet as rb
 import rabbet.numpy as rnp
-from rabbet import lax
+from rabbet import checkpoint_policies, custom_batching, lax
 
 
 @rb.jit
@@ -40,3 +40,22 @@ def layer(w: rb.Array, x: rb.Array) -> rb.Array:
 
 
 print(rb.grad(lambda w: layer(w, x).sum())(w))
+
+
+@rb.custom_jvp
+def safe(x: rb.Array) -> rb.Array:
+    return lax.sqrt(x)
+
+
+@safe.defjvp
+def safe_slope(primals: tuple[rb.Array], tangents: tuple[rb.Array]) -> tuple[rb.Array, rb.Array]:
+    return safe(primals[0]), tangents[0]
+
+
+@custom_batching.custom_vmap
+def once(x: rb.Array) -> rb.Array:
+    return x + 1
+
+
+kept = rb.checkpoint(layer, policy=checkpoint_policies.save_only_these_names("hidden"))
+print(safe(x).shape, once(x).shape, kept(w, x).shape, rb.tree.map(rnp.sum, {"w": w}), lax.mul.op())

@@ -1,5 +1,9 @@
 """Memory shared with other libraries, by the DLPack protocol."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from rabbet import dtypes
@@ -8,7 +12,7 @@ from rabbet.runtime import dlpack as _dlpack
 from rabbet.runtime.transfer import from_dlpack as _from_dlpack
 
 
-def from_dlpack(external_array, device=None, copy=None):
+def from_dlpack(external_array: Any, device: Any = None, copy: Any = None) -> Any:
     """An array over the memory of a tensor of another library.
 
     Args:
@@ -31,7 +35,7 @@ def from_dlpack(external_array, device=None, copy=None):
     return _from_dlpack(external_array, device, copy)
 
 
-def is_supported_dtype(dtype):
+def is_supported_dtype(dtype: Any) -> bool:
     """Whether arrays of this dtype can be exchanged."""
     try:
         found = dtypes.canonicalize(dtype)

@@ -7,6 +7,8 @@ the longer story, a failing program and its repair, stands in the docstring of t
 ends by saying so.
 """
 
+from __future__ import annotations
+
 __all__ = [
     "CacheWarning",
     "CompileError",
@@ -46,7 +48,7 @@ class RabbetError(Exception):
 
     explained = False
 
-    def __str__(self):
+    def __str__(self) -> str:
         message = super().__str__()
         if type(self).explained:
             message += f"\n  causes and repairs: help(rabbet.errors.{type(self).__name__})"
@@ -293,5 +295,5 @@ class CacheWarning(UserWarning):
     """
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return sorted(__all__)

@@ -4,7 +4,11 @@
 of compiled programs show it. ``ensure_compile_time_eval`` computes at once what is known already.
 """
 
+from __future__ import annotations
+
 import contextlib
+from collections.abc import Callable
+from typing import Any, Literal
 
 from rabbet.messages import source_positions
 from rabbet.messages.tracebacks import folded
@@ -33,21 +37,21 @@ class named_scope(contextlib.ContextDecorator):
              [1., 1.]], dtype=float32)
     """
 
-    def __init__(self, name):
+    def __init__(self, name: str) -> None:
         if not isinstance(name, str):
             raise TypeError(f"named_scope takes a name, a str, got {type(name).__name__}")
         self.name = name
 
-    def __enter__(self):
+    def __enter__(self) -> named_scope:
         source_positions.enter_scope(self.name)
         return self
 
-    def __exit__(self, *exc_info):
+    def __exit__(self, *exc_info: Any) -> Literal[False]:
         source_positions.leave_scope()
         return False
 
 
-def named_call(fun, *, name=None):
+def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[..., Any]:
     """``fun`` within a ``named_scope`` of its own name, or of ``name``.
 
     Example:
@@ -58,7 +62,7 @@ def named_call(fun, *, name=None):
         name = source_positions.name_of(fun)
 
     @source_positions.wraps(fun)
-    def call(*args, **kwargs):
+    def call(*args: Any, **kwargs: Any) -> Any:
         with named_scope(name):
             return fun(*args, **kwargs)
 
@@ -71,13 +75,13 @@ class KnownFirst:
     __slots__ = ("around",)
     alive = True
 
-    def __init__(self, around):
+    def __init__(self, around: Any) -> None:
         self.around = around
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         return getattr(self.around, name)
 
-    def process(self, op, args):
+    def process(self, op: Any, args: Any) -> Any:
         """Run one operation."""
         ctx = context
         ctx.interpreter = self.around if any(type(a) is Tracer for a in args) else Context.interpreter
@@ -88,7 +92,7 @@ class KnownFirst:
 
 
 @contextlib.contextmanager
-def ensure_compile_time_eval():
+def ensure_compile_time_eval() -> Any:
     """Within the ``with`` block operations on known values are computed at once, also while a function is
     traced, so that Python can look at them. Operations on traced values are traced as elsewhere.
 

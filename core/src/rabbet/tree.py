@@ -10,19 +10,22 @@ None is a node without leaves. Dicts are sorted by key; an ``OrderedDict`` keeps
 of its structure. Structures (``PyTreeDef``) can be compared, hashed and pickled.
 """
 
+from __future__ import annotations
+
 import builtins
 import dataclasses
 import functools
 import operator
 from collections import OrderedDict, defaultdict
-from typing import TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias, TypeVar
 
 from jaxlib._jax import pytree as cpp
 
 from rabbet.errors import TreeError
 from rabbet.messages import source_positions, tracebacks
 
-PyTreeDef = cpp.PyTreeDef
+PyTreeDef: TypeAlias = cpp.PyTreeDef
 DictKey = cpp.DictKey
 SequenceKey = cpp.SequenceKey
 GetAttrKey = cpp.GetAttrKey
@@ -51,7 +54,12 @@ _DIFFER = "{}: the trees differ in structure"
 # Nodes --------------------------------------------------------------------------------------------
 
 
-def register_node(cls, flatten, unflatten, flatten_with_keys=None):
+def register_node(
+    cls: type,
+    flatten: Callable[[Any], Any],
+    unflatten: Callable[[Any, Any], Any],
+    flatten_with_keys: Callable[[Any], Any] | None = None,
+) -> None:
     """Make instances of exactly ``cls`` nodes of trees.
 
     Args:
@@ -69,7 +77,7 @@ def register_node(cls, flatten, unflatten, flatten_with_keys=None):
     _sites[cls] = source_positions.definition_site(skip="rabbet.tree")
 
 
-def register_dataclass_node(cls, data_fields, meta_fields):
+def register_dataclass_node(cls: type, data_fields: Sequence[str], meta_fields: Sequence[str]) -> None:
     """Make instances of a class nodes whose children are the attributes ``data_fields``; ``meta_fields`` are
     part of the structure. ``tree_util.register_dataclass`` finds and checks the fields.
     """
@@ -78,40 +86,40 @@ def register_dataclass_node(cls, data_fields, meta_fields):
     _sites[cls] = source_positions.definition_site(skip="rabbet.tree")
 
 
-def _refuse_second(cls):
+def _refuse_second(cls: type) -> None:
     if registry.is_node(cls) and not _is_unregistered_namedtuple(cls):
         place = f"registered at {_sites[cls]}" if cls in _sites else "built in"
         raise TreeError(f"{cls.__qualname__} is a node of trees already, {place}; register a class once")
 
 
-def _is_unregistered_namedtuple(cls):
+def _is_unregistered_namedtuple(cls: type) -> bool:
     """Whether a class is a node as a named tuple alone; its own registration wins over that."""
     return cls not in _sites and issubclass(cls, tuple) and hasattr(cls, "_fields")
 
 
-def _flatten_ordered(node):
+def _flatten_ordered(node: Any) -> Any:
     return tuple(node.values()), tuple(node)
 
 
-def _flatten_ordered_with_keys(node):
+def _flatten_ordered_with_keys(node: Any) -> Any:
     return tuple([(DictKey(k), v) for k, v in node.items()]), tuple(node)
 
 
-def _flatten_default(node):
+def _flatten_default(node: Any) -> Any:
     keys = tuple(sorted(node))
     return tuple([node[k] for k in keys]), (node.default_factory, keys)
 
 
-def _flatten_default_with_keys(node):
+def _flatten_default_with_keys(node: Any) -> Any:
     children, metadata = _flatten_default(node)
     return tuple([(DictKey(k), v) for k, v in zip(metadata[1], children)]), metadata
 
 
-def _unflatten_ordered(keys, values):
+def _unflatten_ordered(keys: Sequence[Any], values: Any) -> Any:
     return OrderedDict(zip(keys, values))
 
 
-def _unflatten_default(metadata, values):
+def _unflatten_default(metadata: Any, values: Any) -> Any:
     factory, keys = metadata
     return defaultdict(factory, zip(keys, values))
 
@@ -120,7 +128,7 @@ register_node(OrderedDict, _flatten_ordered, _unflatten_ordered, _flatten_ordere
 register_node(defaultdict, _flatten_default, _unflatten_default, _flatten_default_with_keys)
 
 
-def static(**kwargs):
+def static(**kwargs: Any) -> Any:
     """A dataclass field that is part of the structure instead of holding leaves, for ``register_dataclass``.
 
     Keyword arguments are those of ``dataclasses.field``.
@@ -133,13 +141,14 @@ def static(**kwargs):
 MOST_LEVELS = 400
 
 
-def depth_problem(tree, is_leaf=None):
+def depth_problem(tree: Any, is_leaf: Callable[..., bool] | None = None) -> str | None:
     """What is wrong with a tree that could not be taken apart: text, or None if it is neither deep nor
     contains itself. Looks without recursion.
     """
     line, above = [], set()  # the nodes on the way down to the current one, by identity
     deepest = 0, None
-    waiting = [(tree, 0, None)]  # a node, its depth, and the way to it: (the way to its parent, its key)
+    # A node, its depth, and the way to it: (the way to its parent, its key).
+    waiting: list[Any] = [(tree, 0, None)]
     while waiting:
         node, depth, way = waiting.pop()
         above.difference_update(line[depth:])
@@ -163,7 +172,7 @@ def depth_problem(tree, is_leaf=None):
     )
 
 
-def _path(way):
+def _path(way: Any) -> list[Any]:
     keys = []
     while way is not None:
         way, key = way
@@ -174,7 +183,7 @@ def _path(way):
 # Apart and together -------------------------------------------------------------------------------
 
 
-def flatten(tree, is_leaf=None):
+def flatten(tree: Any, is_leaf: Callable[..., bool] | None = None) -> tuple[list[Any], PyTreeDef]:
     """``(leaves, treedef)``: the leaves in order, and the structure that puts them together again.
 
     ``is_leaf(node)`` may stop at a node and make it a leaf.
@@ -197,7 +206,7 @@ _flatten = flatten
 unflatten = PyTreeDef.unflatten  # unflatten(treedef, leaves) -> tree
 
 
-def leaves(tree, is_leaf=None):
+def leaves(tree: Any, is_leaf: Callable[..., bool] | None = None) -> list[Any]:
     """The leaves of a tree, in order.
 
     Example:
@@ -207,7 +216,7 @@ def leaves(tree, is_leaf=None):
     return _flatten(tree, is_leaf)[0]
 
 
-def structure(tree, is_leaf=None):
+def structure(tree: Any, is_leaf: Callable[..., bool] | None = None) -> PyTreeDef:
     """The structure of a tree, a ``PyTreeDef``.
 
     Example:
@@ -217,7 +226,9 @@ def structure(tree, is_leaf=None):
     return _flatten(tree, is_leaf)[1]
 
 
-def flatten_with_path(tree, is_leaf=None, is_leaf_takes_path=False):
+def flatten_with_path(
+    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+) -> tuple[list[tuple[Any, Any]], PyTreeDef]:
     """``([(path, leaf), ...], treedef)``. A path is a tuple of keys; ``keystr`` prints it.
 
     With ``is_leaf_takes_path`` it is called as ``is_leaf(path, node)``.
@@ -236,7 +247,9 @@ def flatten_with_path(tree, is_leaf=None, is_leaf_takes_path=False):
         raise
 
 
-def leaves_with_path(tree, is_leaf=None, is_leaf_takes_path=False):
+def leaves_with_path(
+    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+) -> list[tuple[Any, Any]]:
     """``[(path, leaf), ...]``, in order.
 
     Example:
@@ -246,7 +259,7 @@ def leaves_with_path(tree, is_leaf=None, is_leaf_takes_path=False):
     return flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
 
 
-def keystr(keys, *, simple=False, separator=""):
+def keystr(keys: Sequence[Any], *, simple: bool = False, separator: str = "") -> str:
     """A path as text: ``['layers'][0].weight``; simple and separated by ``/``: ``layers/0/weight``.
 
     Example:
@@ -257,14 +270,14 @@ def keystr(keys, *, simple=False, separator=""):
     return separator.join([_simple(key) if simple else str(key) for key in keys])
 
 
-def _simple(key):
+def _simple(key: Any) -> str:
     return str(next((getattr(key, name) for name in ("key", "idx", "name") if hasattr(key, name)), key))
 
 
 # Whole trees --------------------------------------------------------------------------------------
 
 
-def leaf_path(structure, index):
+def leaf_path(structure: PyTreeDef, index: int) -> Any:
     """The key path of leaf number ``index`` of a pytree of this structure.
 
     Example:
@@ -276,7 +289,7 @@ def leaf_path(structure, index):
     return path
 
 
-def map(f, tree, *rest, is_leaf=None):
+def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Callable[..., bool] | None = None) -> Any:
     """A tree of the structure of ``tree`` whose leaves are ``f(leaf, *leaves_of_the_rest)``.
 
     Each tree of ``rest`` must have that structure too, but may have subtrees in place of leaves.
@@ -293,7 +306,13 @@ def map(f, tree, *rest, is_leaf=None):
     return treedef.unflatten(builtins.map(f, first, *columns))
 
 
-def map_with_path(f, tree, *rest, is_leaf=None, is_leaf_takes_path=False):
+def map_with_path(
+    f: Callable[..., Any],
+    tree: Any,
+    *rest: Any,
+    is_leaf: Callable[..., bool] | None = None,
+    is_leaf_takes_path: bool = False,
+) -> Any:
     """Like ``map``, but ``f`` gets the path of the leaf first: ``f(path, leaf, *leaves_of_the_rest)``.
 
     Example:
@@ -307,7 +326,12 @@ def map_with_path(f, tree, *rest, is_leaf=None, is_leaf_takes_path=False):
     return treedef.unflatten([f(path, leaf, *others) for (path, leaf), *others in zip(pairs, *columns)])
 
 
-def reduce(function, tree, initializer=_MISSING, is_leaf=None):
+def reduce(
+    function: Callable[[Any, Any], Any],
+    tree: Any,
+    initializer: Any = _MISSING,
+    is_leaf: Callable[..., bool] | None = None,
+) -> Any:
     """Combine the leaves from the left: ``function(function(leaf0, leaf1), leaf2)`` ...
 
     Example:
@@ -318,7 +342,13 @@ def reduce(function, tree, initializer=_MISSING, is_leaf=None):
     return functools.reduce(function, leaves(tree, is_leaf), *start)
 
 
-def reduce_associative(operation, tree, *, identity=_MISSING, is_leaf=None):
+def reduce_associative(
+    operation: Callable[[Any, Any], Any],
+    tree: Any,
+    *,
+    identity: Any = _MISSING,
+    is_leaf: Callable[..., bool] | None = None,
+) -> Any:
     """Combine the leaves by an associative ``operation``, in pairs, so that rounding and depth grow slowly.
 
     Raises TypeError for a tree without leaves if there is no ``identity``.
@@ -338,7 +368,7 @@ def reduce_associative(operation, tree, *, identity=_MISSING, is_leaf=None):
     return items[0]
 
 
-def all(tree, *, is_leaf=None):
+def all(tree: Any, *, is_leaf: Callable[..., bool] | None = None) -> bool:
     """Whether all leaves are true.
 
     Example:
@@ -348,7 +378,7 @@ def all(tree, *, is_leaf=None):
     return builtins.all(leaves(tree, is_leaf))
 
 
-def transpose(outer_treedef, inner_treedef, pytree_to_transpose):
+def transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef, pytree_to_transpose: Any) -> Any:
     """Turn a tree of trees inside out: from structure outer of inner to inner of outer.
 
     ``inner_treedef`` may be None; then it is read from the tree.
@@ -377,7 +407,7 @@ def transpose(outer_treedef, inner_treedef, pytree_to_transpose):
     return inner_treedef.unflatten([outer_treedef.unflatten(items[i::n]) for i in range(n)])
 
 
-def broadcast(prefix_tree, full_tree, is_leaf=None):
+def broadcast(prefix_tree: Any, full_tree: Any, is_leaf: Callable[..., bool] | None = None) -> Any:
     """A tree of the structure of ``full_tree`` in which each leaf of ``prefix_tree`` stands for its whole
     subtree.
 
@@ -388,7 +418,13 @@ def broadcast(prefix_tree, full_tree, is_leaf=None):
     return structure(full_tree).unflatten(broadcast_prefix(prefix_tree, full_tree, is_leaf))
 
 
-def broadcast_prefix(prefix_tree, full_tree, is_leaf=None, *, names=("the prefix", "the tree")):
+def broadcast_prefix(
+    prefix_tree: Any,
+    full_tree: Any,
+    is_leaf: Callable[..., bool] | None = None,
+    *,
+    names: tuple[str, str] = ("the prefix", "the tree"),
+) -> list[Any]:
     """One leaf of ``prefix_tree`` for each leaf of ``full_tree``, as a list: each stands for its whole
     subtree.
 
@@ -409,7 +445,14 @@ def broadcast_prefix(prefix_tree, full_tree, is_leaf=None, *, names=("the prefix
 # When structures differ ---------------------------------------------------------------------------
 
 
-def _flatten_up_to(treedef, first, other, is_leaf, headline, names=("the first tree", "the other tree")):
+def _flatten_up_to(
+    treedef: PyTreeDef,
+    first: Any,
+    other: Any,
+    is_leaf: Callable[..., bool] | None,
+    headline: str,
+    names: tuple[str, str] = ("the first tree", "the other tree"),
+) -> list[Any]:
     """The subtrees of ``other`` where ``treedef``, the structure of ``first``, has leaves."""
     try:
         return treedef.flatten_up_to(other)
@@ -427,7 +470,7 @@ def _flatten_up_to(treedef, first, other, is_leaf, headline, names=("the first t
     )
 
 
-def one_level(node):
+def one_level(node: Any) -> Any:
     """``(keys, children, metadata)`` of a node; None for a leaf."""
     level = registry.flatten_one_level_with_keys(node)
     if level is None:
@@ -440,7 +483,9 @@ def one_level(node):
     return keys, children, metadata
 
 
-def difference(prefix, full, is_leaf=None, path=()):
+def difference(
+    prefix: Any, full: Any, is_leaf: Callable[..., bool] | None = None, path: tuple[Any, ...] = ()
+) -> Any:
     """Where ``prefix`` stops being a prefix of ``full``: ``(path, what is here, what is there)``; None if
     it is one.
     """
@@ -462,7 +507,7 @@ def difference(prefix, full, is_leaf=None, path=()):
     return None
 
 
-def _describe(node, level, alone=()):
+def _describe(node: Any, level: Any, alone: Sequence[Any] = ()) -> str:
     """In words what a node is; ``alone`` are the keys that it has and the other has not."""
     kind = type(node).__qualname__
     if node is None:
@@ -478,7 +523,7 @@ def _describe(node, level, alone=()):
     return f"{kind} with {len(level[1])} children{metadata}"
 
 
-def _shorten(x, limit=400):
+def _shorten(x: Any, limit: int = 400) -> str:
     text = str(x)
     return text if len(text) <= limit else f"{text[: limit // 2]} ... {text[-limit // 2 :]}"
 

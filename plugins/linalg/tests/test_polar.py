@@ -1,5 +1,7 @@
 """The polar decomposition, and singular values by it."""
 
+import re
+
 import numpy as np
 import pytest
 from rabbet import lax
@@ -8,7 +10,6 @@ from rabbet.extend.backend import lower_program
 from rabbet.extend.passes import stage
 from rabbet.extend.primitive import ShapedArray
 from rabbet.lax.linalg.primitives.polar import svd_by_polar
-from rabbet.lowering.custom_calls import targets
 from rabbet.testing import checks, driver
 from rabbet.testing.draws import device_array
 
@@ -99,7 +100,7 @@ def test_messages():
 def test_other_platforms_call_no_library():
     closed = stage(lambda x: list(linalg.svd(x)), [ShapedArray((3, 2), np.dtype("float32"))])
     text = lower_program(closed.jaxpr, "rocm", "svd").module.text
-    assert targets(text) == {"Qr", "Eigh"}
+    assert set(re.findall(r"custom_call @(\w+)", text)) == {"Qr", "Eigh"}
     with pytest.raises(MissingRule, match="'eig': it needs LAPACK, which only the CPU offers"):
         eig = stage(lambda x: linalg.eig(x), [ShapedArray((2, 2), np.dtype("float32"))])
         lower_program(eig.jaxpr, "rocm", "eig")

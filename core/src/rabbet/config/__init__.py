@@ -10,6 +10,11 @@ thread's overrides are its instance attributes, and the process-wide values are 
 which Python finds by itself when the thread has none.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Literal, Self
+
 import contextlib
 import difflib
 import operator
@@ -32,10 +37,10 @@ class TracedKey:
 
     __slots__ = ("names", "values")
 
-    def __init__(self, names, values):
+    def __init__(self, names: Any, values: Any) -> None:
         self.names, self.values = names, values
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"TracedKey({', '.join(f'{n}={v!r}' for n, v in zip(self.names, self.values))})"
 
 
@@ -44,15 +49,15 @@ class Override(contextlib.ContextDecorator):
     while entered.
     """
 
-    def __init__(self, config, changes):
+    def __init__(self, config: Config, changes: dict[str, Any]) -> None:
         self.config, self.changes, self.saved = config, changes, []
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         mine = self.config.values.__dict__
         self.saved.append({name: mine.get(name, ABSENT) for name in self.changes})
         self.config._change(mine, self.changes)
 
-    def __exit__(self, *exc_info):
+    def __exit__(self, *exc_info: Any) -> Literal[False]:
         self.config._change(self.config.values.__dict__, self.saved.pop())
         return False
 
@@ -66,16 +71,16 @@ class Config:
     environment, is none of ours.
     """
 
-    def __new__(cls, settings=()):
+    def __new__(cls, settings: Iterable[Setting | Alias] = ()) -> Self:
         # A class of its own for each Config, so that its settings can be properties.
         return super().__new__(type(cls.__name__, (cls,), {"__doc__": cls.__doc__}))
 
-    def __init__(self, settings=()):
+    def __init__(self, settings: Iterable[Setting | Alias] = ()) -> None:
         reduce = {"__reduce__": lambda values: (operator.attrgetter("values"), (self,))}
         values = type("Values", (threading.local,), {"traced_key": None, **reduce})()
         make_key = self._make_key
 
-        def traced_key():
+        def traced_key() -> TracedKey:
             """The values of all traced settings as one object, identical as long as they are equal.
 
             Dispatchers that count every call read ``config.values.traced_key``, which is None where it has to
@@ -99,7 +104,7 @@ class Config:
         for setting in settings:
             self.define(setting)
 
-    def define(self, setting):
+    def define(self, setting: Setting | Alias) -> None:
         """Add a setting, or an ``Alias`` of one; a plugin may bring its own. A second, different one of a
         name is an error.
         """
@@ -123,35 +128,37 @@ class Config:
             )
             self._refresh()
 
-    def use_finder(self, function, not_installed=list):
+    def use_finder(
+        self, function: Callable[[bool], Any], not_installed: Callable[[], list[str]] = list
+    ) -> None:
         """Name a ``function(everything)`` that defines further settings, called when one is missing: all that
         there are, or only those that variables of the environment may mean. ``not_installed()`` lists the
         packages that would bring some.
         """
         self.__dict__.update(_find_more=function, _not_installed=not_installed)
 
-    def watch(self, name, function):
+    def watch(self, name: str, function: Callable[[], Any]) -> None:
         """Call ``function()`` whenever ``name`` is changed, for the process or in any thread."""
         self._meant(name)
         self._watchers.setdefault(name, []).append(function)
 
     @property
-    def settings(self):
+    def settings(self) -> dict[str, Setting]:
         """All settings by name."""
         return dict(self._settings)
 
-    def __reduce__(self):
+    def __reduce__(self) -> str:
         return "config"
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         changed = {n: getattr(self, n) for n, s in self._settings.items() if getattr(self, n) != s.default}
         return f"Config({', '.join([f'{n}={v!r}' for n, v in changed.items()])})"
 
-    def __dir__(self):
+    def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self._settings})
 
     @folded
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         # Only reached for a name that neither this thread nor the process has a value for yet.
         if name.startswith("__"):
             raise AttributeError(name)
@@ -170,7 +177,7 @@ class Config:
         return getattr(self.values, name)
 
     @folded
-    def __setattr__(self, name, value):
+    def __setattr__(self, name: str, value: Any) -> None:
         self._meant(name)
         raise AttributeError(
             f"cannot assign config.{name}: is it meant for the whole process or for a block of code?\n"
@@ -179,7 +186,7 @@ class Config:
         )
 
     @folded
-    def update(self, name, val):
+    def update(self, name: str, val: Any) -> None:
         """Set ``name`` for the whole process. Where a thread overrides it, the override stays in force."""
         changes = self._parsed({name: val})
         with self._lock:
@@ -188,21 +195,21 @@ class Config:
             self._refresh()
         self._tell(changes)
 
-    def read(self, name):
+    def read(self, name: str) -> Any:
         """The value of a setting by its name, in any spelling that ``update`` takes."""
         return getattr(self, name)
 
     @property
-    def x64_enabled(self):
+    def x64_enabled(self) -> bool:
         """Another name of ``enable_x64``."""
         return self.enable_x64
 
     @folded
-    def override(self, **changes):
+    def override(self, **changes: Any) -> Override:
         """A context manager (and decorator) that changes settings for the current thread."""
         return Override(self, self._parsed(changes))
 
-    def overrides(self):
+    def overrides(self) -> dict[str, Any]:
         """The settings that the current thread overrides, by name: ``config.override(**overrides)`` carries
         them to another thread.
         """
@@ -210,7 +217,7 @@ class Config:
         return {name: mine[name] for name in self._settings if name in mine}
 
     @folded
-    def context(self, name):
+    def context(self, name: str) -> Any:
         """The context-manager function of one setting: ``disable_jit = config.context("disable_jit")``.
 
         Calling it without a value switches a boolean setting on; the others need their value.
@@ -219,24 +226,24 @@ class Config:
         if name == "disable_jit":  # the argument has JAX's name, here another one than elsewhere
 
             @folded
-            def context(disable=True):
+            def context(disable: bool = True) -> Any:
                 return self.override(disable_jit=disable)
         elif isinstance(setting.default, bool):
 
             @folded
-            def context(new_val=True):
+            def context(new_val: bool = True) -> Any:
                 return self.override(**{name: new_val})
         else:
 
             @folded
-            def context(new_val):
+            def context(new_val: Any) -> Any:
                 return self.override(**{name: new_val})
 
         context.__name__ = context.__qualname__ = name
         context.__doc__ = f"Context manager: {setting.doc} Process-wide: ``config.update({name!r}, value)``."
         return context
 
-    def _parsed(self, given):
+    def _parsed(self, given: Any) -> dict[str, Any]:
         """The values of settings by name, from values that users gave under any of their names."""
         changes = {}
         for name, value in given.items():
@@ -245,7 +252,7 @@ class Config:
                 changes[setting.name] = setting.read(value, f"config.{name}", alias.given if alias else None)
         return changes
 
-    def _meant(self, name):
+    def _meant(self, name: str) -> tuple[Alias | None, list[Setting]]:
         """``(alias or None, settings)``: what a user means by a name, which may be JAX's."""
         plain = name.removeprefix("jax_")
         if plain not in self._settings and plain not in self._aliases and self._find_more is not None:
@@ -256,7 +263,7 @@ class Config:
         except KeyError:
             raise AttributeError(self._unknown(name, plain)) from None
 
-    def _unknown(self, name, plain):
+    def _unknown(self, name: str, plain: str) -> str:
         """What to say of a name that no setting has."""
         known = [name for name, setting in self._settings.items() if not setting.inert]
         near = difflib.get_close_matches(plain, [*known, *self._aliases, *self._settings], n=1)
@@ -266,7 +273,7 @@ class Config:
         )
         return f"no setting is called {name!r}.{hint}\n  settings: {', '.join(sorted(known))}{missing}"
 
-    def _change(self, mine, changes):
+    def _change(self, mine: dict[str, Any], changes: dict[str, Any]) -> None:
         """Write ``changes`` into the overrides of one thread; ABSENT takes one away."""
         with self._lock:
             for name, value in changes.items():
@@ -282,18 +289,18 @@ class Config:
                 self._overridden.pop(id(mine), None)
         self._tell(changes)
 
-    def _tell(self, names):
+    def _tell(self, names: Any) -> None:
         for name in names:
             for function in self._watchers.get(name, ()):
                 function()
 
-    def _refresh(self):
+    def _refresh(self) -> None:
         """Forget the keys of the process and of all threads; they are made again when asked for."""
         type(self.values).traced_key = None
         for mine in self._overridden.values():
             mine["traced_key"] = None
 
-    def _make_key(self):
+    def _make_key(self) -> TracedKey:
         names = tuple(sorted(n for n, s in self._settings.items() if s.traced))
         with self._lock:
             values = tuple(getattr(self, name) for name in names)

@@ -1,5 +1,9 @@
 """The settings of core, as a table. What each accepts is in ``setting``."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from rabbet.config.setting import (
     Setting,
     boolean,
@@ -19,7 +23,7 @@ LEVELS = choice("NOTSET", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 GENERATORS = choice("threefry2x32", "rbg", "unsafe_rbg")
 
 
-def effort(value):
+def effort(value: Any) -> float:
     """A level by its name, or a member of an enum with such names."""
     return LEVEL_NAMES(getattr(value, "name", value))
 

@@ -1,5 +1,7 @@
 """The settings ``logging_level`` and ``debug_log_modules``, applied to Python's loggers."""
 
+from __future__ import annotations
+
 import logging
 import os
 
@@ -8,7 +10,7 @@ from rabbet.config import config
 NAMES = ("logging_level", "debug_log_modules")
 
 
-def follow():
+def follow() -> None:
     """Apply the two settings now, if the environment has them, and whenever one is changed."""
     for name in NAMES:
         config.watch(name, apply)
@@ -16,7 +18,7 @@ def follow():
         apply()
 
 
-def apply():
+def apply() -> None:
     """Set the levels of the loggers."""
     logging.getLogger("rabbet").setLevel(config.logging_level)
     for name in config.debug_log_modules or ():

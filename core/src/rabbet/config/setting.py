@@ -1,8 +1,10 @@
 """What a setting is, as a value, and what settings accept: words, numbers and names."""
 
+from __future__ import annotations
+
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,11 +43,11 @@ class Setting:
     context: bool = False
 
     @property
-    def variable(self):
+    def variable(self) -> str:
         """The environment variable that sets it."""
         return self.env or f"RABBET_{self.name.upper()}"
 
-    def read(self, value, source, given=None):
+    def read(self, value: Any, source: str, given: Any = None) -> Any:
         """``value`` parsed, or a ConfigError that names ``source``. ``given``: that of an ``Alias``."""
         try:
             parse = boolean if self.parse is bool else self.parse
@@ -53,7 +55,7 @@ class Setting:
         except (ValueError, TypeError) as error:
             raise ConfigError(f"{source} cannot be {value!r}: {error}\n  {self.name}: {self.doc}") from None
 
-    def initial(self, aliases=()):
+    def initial(self, aliases: Iterable[Alias] = ()) -> Any:
         """The value given by the environment, else the default. JAX's own variables come last: a value in
         one of them that means nothing here is a warning, because it may be meant for JAX alone.
         """
@@ -97,12 +99,12 @@ class Alias:
     shown: Callable[[Any], Any] = lambda value: value
 
     @property
-    def settings(self):
+    def settings(self) -> tuple[str, ...]:
         """The names of the settings that it sets."""
         return (self.setting,) if isinstance(self.setting, str) else self.setting
 
 
-def set_nothing(settings):
+def set_nothing(settings: Iterable[Any]) -> bool:
     """Whether the environment has variables of Rabbet's or JAX's that set none of these settings."""
     known = {s.variable for s in settings} | {f"JAX_{s.name.upper()}" for s in settings if s.jax}
     return any(name.startswith(("RABBET_", "JAX_")) and name not in known for name in os.environ)
@@ -129,7 +131,7 @@ PRECISIONS = (
 )  # fmt: skip
 
 
-def boolean(value):
+def boolean(value: Any) -> bool:
     if isinstance(value, str):
         value = WORDS.get(value.strip().lower(), value)
     if value not in (True, False) or isinstance(value, str):
@@ -137,11 +139,11 @@ def boolean(value):
     return bool(value)
 
 
-def choice(*words, none=False):
+def choice(*words: Any, none: bool = False) -> Callable[[Any], Any]:
     """A parser for one of ``words``; with ``none``, None too (also written "" or "none")."""
     by_lower = {word.lower(): word for word in words}
 
-    def parse(value):
+    def parse(value: Any) -> Any:
         if none and (value is None or value in ("", "none")):
             return None
         if isinstance(value, str) and value.lower() in by_lower:
@@ -151,7 +153,7 @@ def choice(*words, none=False):
     return parse
 
 
-def size(value):
+def size(value: Any) -> int:
     """A number of bytes: an int, or text such as ``512M`` or ``4GB``."""
     text = str(value).strip().lower()
     digits = text.rstrip("bkmgt")
@@ -162,12 +164,12 @@ def size(value):
     return int(digits) * UNITS[unit]
 
 
-def path(value):
+def path(value: Any) -> Any:
     """A folder, or None."""
     return os.path.expanduser(os.fspath(value)) if value not in (None, "") else None
 
 
-def names(value):
+def names(value: Any) -> Any:
     """Names in order of preference: a sequence, or text separated by commas; None: no preference."""
     if value is None:
         return None
@@ -175,20 +177,20 @@ def names(value):
     return tuple(part.strip() for part in parts if part.strip()) or None
 
 
-def place(value):
+def place(value: Any) -> Any:
     # Devices stand above this module: what is none of them is told by what they all have.
     if value is not None and not isinstance(value, str) and not hasattr(value, "device_kind"):
         raise ValueError("it is a Device (rb.devices() lists them) or the name of a platform, such as 'cpu'")
     return value or None
 
 
-def precision(value):
+def precision(value: Any) -> Any:
     # An enum member of lax (lax.Precision.HIGH) or a pair of them is passed on as it is; lax checks those.
     named = value is None or isinstance(value, str)
     return choice(*PRECISIONS, none=True)(value) if named else value
 
 
-def number(value):
+def number(value: Any) -> int:
     """A whole number."""
     try:
         return int(value)
@@ -196,7 +198,7 @@ def number(value):
         raise ValueError("it is a whole number") from None
 
 
-def seconds(value):
+def seconds(value: Any) -> float:
     """A number of seconds."""
     try:
         return float(value)
@@ -204,6 +206,6 @@ def seconds(value):
         raise ValueError("it is a number of seconds") from None
 
 
-def text(value):
+def text(value: Any) -> Any:
     """Text, or None."""
     return None if value is None else str(value)

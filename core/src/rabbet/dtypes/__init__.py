@@ -13,6 +13,11 @@ makes those unasked. A dtype that someone wrote down, as in ``dtype="float64"``,
 The functions here answer from the table of the process; ``dtype_table`` says how it works.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from rabbet.config import config
@@ -64,7 +69,7 @@ to_inexact = table.to_inexact
 to_complex = table.to_complex
 
 
-def canonicalize_dtype(dtype, allow_extended_dtype=False):
+def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
     """The dtype that ``dtype`` means. One that is written out, such as float64, means itself.
 
     Raises:
@@ -77,7 +82,7 @@ def canonicalize_dtype(dtype, allow_extended_dtype=False):
     return found
 
 
-def use_finder(find_spec, installed_names=tuple):
+def use_finder(find_spec: Callable[[str], Any], installed_names: Callable[[], Any] = tuple) -> None:
     """Name the function that returns the DTypeSpec of an unknown name, or None. Called once, by
     composition.
     """
@@ -87,17 +92,17 @@ def use_finder(find_spec, installed_names=tuple):
 # Python scalars -----------------------------------------------------------------------------------
 
 
-def wide_scalars():
+def wide_scalars() -> bool:
     """Whether Python numbers and NumPy values keep 64 bits: ``config.enable_x64``."""
     return config.enable_x64
 
 
-def scalar_dtype(scalar_type):
+def scalar_dtype(scalar_type: type) -> np.dtype:
     """The dtype of a Python number of this type: ``int`` is int32, with ``config.enable_x64`` int64."""
     return DEFAULTS[config.enable_x64][scalar_type]
 
 
-def scalar_type_of(x):
+def scalar_type_of(x: Any) -> type:
     """The Python type (bool, int, float or complex) of the kind of a value or dtype."""
     for scalar in PYTHON:  # bool first: it is an int too
         if isinstance(x, scalar) or x is scalar:
@@ -108,14 +113,14 @@ def scalar_type_of(x):
     return SCALARS[kind_of]
 
 
-def kind_rank(x):
+def kind_rank(x: Any) -> int:
     """Where a dtype, or a Python type, stands among the kinds: bool 0, integers 1, floats 2, complex 3,
     others 4.
     """
     return RANKS[PYTHON[x] if isinstance(x, type) and x in PYTHON else kind(x)]
 
 
-def numpy_scalar(value, dtype):
+def numpy_scalar(value: Any, dtype: Any) -> Any:
     """A Python number as a NumPy array of rank 0.
 
     Raises OverflowError for an int that does not fit an integer ``dtype``.
@@ -133,7 +138,7 @@ def numpy_scalar(value, dtype):
     return narrowed(host, dtype) if host.dtype.kind == "f" else host.astype(dtype)
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     """Scalar types by name, also those of plugins: ``dtypes.float32``, ``dtypes.bfloat16``."""
     row = None if name.startswith("_") else table.find(name)
     if row is None:
@@ -143,5 +148,5 @@ def __getattr__(name):
     return row.dtype.type
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return sorted(__all__)

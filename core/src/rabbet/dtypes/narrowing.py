@@ -5,7 +5,10 @@ error, a float that becomes infinite a warning; rounding to the narrower format 
 `config.check_narrowing` turns both off.
 """
 
+from __future__ import annotations
+
 import warnings
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +17,7 @@ from rabbet.dtypes.process_table import table
 from rabbet.messages.source_positions import stacklevel
 
 
-def narrowed(host, dtype):
+def narrowed(host: np.ndarray, dtype: Any) -> np.ndarray:
     """The NumPy array `host` as `dtype`, which nobody asked for.
 
     Raises:
@@ -35,7 +38,7 @@ def narrowed(host, dtype):
 BLOCK = 65536
 
 
-def _narrowed_integers(host, dtype):
+def _narrowed_integers(host: np.ndarray, dtype: Any) -> np.ndarray:
     bounds = table.iinfo(dtype)
     if host.size <= BLOCK or not host.flags.c_contiguous:
         _check_integers(host, dtype, bounds)
@@ -49,7 +52,7 @@ def _narrowed_integers(host, dtype):
     return out
 
 
-def _check_integers(host, dtype, bounds):
+def _check_integers(host: np.ndarray, dtype: Any, bounds: Any) -> None:
     if not host.size or (host.flags.c_contiguous and _unsigned(host).max() <= bounds.max):
         return
     if host.max() > bounds.max or host.min() < bounds.min:
@@ -61,14 +64,14 @@ def _check_integers(host, dtype, bounds):
         )
 
 
-def _unsigned(host):
+def _unsigned(host: np.ndarray) -> np.ndarray:
     """The bits read as unsigned numbers, among which all negative ones are large: one comparison in place of
     two where there are none.
     """
     return host.view(f"u{host.dtype.itemsize}")
 
 
-def _narrowed_floats(host, dtype):
+def _narrowed_floats(host: np.ndarray, dtype: Any) -> np.ndarray:
     try:
         with np.errstate(over="raise"):
             return host.astype(dtype)
@@ -87,7 +90,7 @@ def _narrowed_floats(host, dtype):
     return out
 
 
-def refuse_masked(x):
+def refuse_masked(x: Any) -> None:
     """Raise ValueError for a masked array of NumPy, whose mask would be lost."""
     if hasattr(x, "_mask") and hasattr(x, "filled"):
         raise ValueError(

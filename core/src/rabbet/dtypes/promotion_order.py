@@ -5,7 +5,11 @@ names. Plugins add names to it. A new name may give joins of its own, but never 
 names join to: what a program computes must not depend on which packages happen to be installed.
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
+from typing import Any
 
 from rabbet.errors import PluginConflictError
 
@@ -19,28 +23,28 @@ class Lattice:
       edges: for each name the names directly above it.
     """
 
-    def __init__(self, edges):
+    def __init__(self, edges: Mapping[str, Any]) -> None:
         self.edges = {name: tuple(above) for name, above in edges.items()}
         self._bounds = self._upper_bounds(self.edges)
         self._joins = {}
 
-    def __contains__(self, name):
+    def __contains__(self, name: str) -> bool:
         return name in self.edges
 
-    def join(self, names):
+    def join(self, names: Iterable[str]) -> str | None:
         """The least name that is above all of ``names`` (or is one of them); None where there is no
         single one.
         """
-        names = frozenset(names)
+        asked = frozenset(names)
         try:
-            return self._joins[names]
+            return self._joins[asked]
         except KeyError:
-            common = frozenset.intersection(*[self._bounds[name] for name in names])
+            common = frozenset.intersection(*[self._bounds[name] for name in asked])
             least = [name for name in common if common <= self._bounds[name]]
-            joined = self._joins[names] = least[0] if least else None
+            joined = self._joins[asked] = least[0] if least else None
             return joined
 
-    def extended(self, name, above=(), below=()):
+    def extended(self, name: str, above: Sequence[str] = (), below: Sequence[str] = ()) -> Lattice:
         """A copy with a new name, directly above the names ``above`` and directly below the names ``below``.
 
         Raises PluginConflictError if a neighbour is unknown, the order gets a cycle or an old join would
@@ -67,10 +71,10 @@ class Lattice:
         return larger
 
     @staticmethod
-    def _upper_bounds(edges):
+    def _upper_bounds(edges: Mapping[str, Any]) -> dict[str, Any]:
         bounds = {}
 
-        def visit(name, path):
+        def visit(name: str, path: Any) -> Any:
             if name in path:
                 cycle = " < ".join((*path[path.index(name) :], name))
                 raise PluginConflictError(f"promotion would go in a circle: {cycle}")

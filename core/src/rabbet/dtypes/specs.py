@@ -5,6 +5,9 @@ dtype is a row too, a ``DTypeSpec``. Dtypes that NumPy cannot store, such as tho
 objects of a class of their own, ``ExtendedDType``.
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -40,23 +43,23 @@ class ExtendedDType:
     type = extended
     kind = "V"
 
-    def __init__(self, name, physical_dtype, physical_shape=()):
+    def __init__(self, name: str, physical_dtype: Any, physical_shape: Sequence[int] = ()) -> None:
         self.name = name
         self.physical_dtype = np.dtype(physical_dtype)
         self.physical_shape = tuple(physical_shape)
 
     @property
-    def itemsize(self):
+    def itemsize(self) -> int:
         """Bytes of one element."""
         return self.physical_dtype.itemsize * int(np.prod(self.physical_shape, dtype=int))
 
-    def __eq__(self, other):
+    def __eq__(self, other: Any) -> bool:
         return type(self) is type(other) and self.name == other.name
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((type(self), self.name))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return self.name
 
 
@@ -112,7 +115,7 @@ class DTypeSpec:
     overflow: str | None = None
     rounding: str = "nearest-even"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         rounded = self.kind in "fc"
         for fact in ("infinities", "nan", "negative_zero"):
             if getattr(self, fact) is None:
@@ -122,17 +125,17 @@ class DTypeSpec:
             object.__setattr__(self, "overflow", beyond)
 
     @property
-    def dtype(self):
+    def dtype(self) -> np.dtype:
         """The NumPy dtype."""
         return np.dtype(self.numpy_dtype)
 
     @property
-    def storage_bits(self):
+    def storage_bits(self) -> int:
         """Bits of one element as a device stores it."""
         return self.bits or 8 * self.dtype.itemsize
 
     @cached_property
-    def limits(self):
+    def limits(self) -> Any:
         """What ``finfo`` answers for a float or complex dtype, ``iinfo`` for an integer; else None."""
         if self.finfo is not None:
             return self.finfo() if callable(self.finfo) else self.finfo
@@ -140,36 +143,36 @@ class DTypeSpec:
         return None if ask is None else ask(self.dtype)
 
     @cached_property
-    def largest(self):
+    def largest(self) -> Any:
         """The largest number, a Python one; of a complex dtype the largest of either part."""
         return self._end("max", True)
 
     @cached_property
-    def smallest(self):
+    def smallest(self) -> Any:
         """The number furthest below zero (of a format without negative numbers the one next to zero)."""
         return self._end("min", False)
 
-    def _end(self, name, of_bool):
+    def _end(self, name: str, of_bool: bool) -> Any:
         if self.limits is None:
             return of_bool if self.kind == "b" else None
         return (int if self.kind in "iu" else float)(getattr(self.limits, name))
 
     @cached_property
-    def highest(self):
+    def highest(self) -> Any:
         """What no value exceeds, where a minimum begins: plus infinity, or the largest number."""
         return self._beyond(self.largest, np.inf)
 
     @cached_property
-    def lowest(self):
+    def lowest(self) -> Any:
         """What no value is below, where a maximum begins: minus infinity, or the smallest number."""
         return self._beyond(self.smallest, -np.inf)
 
-    def _beyond(self, end, infinity):
+    def _beyond(self, end: Any, infinity: Any) -> Any:
         end = infinity if self.infinities else end
         return complex(end, end) if self.kind == "c" else end
 
 
-def _core_specs():
+def _core_specs() -> Iterator[DTypeSpec]:
     yield DTypeSpec("bool", np.bool_, "i1", "b")
     for bits in (8, 16, 32, 64):
         yield DTypeSpec(f"int{bits}", f"int{bits}", f"i{bits}", "i")

@@ -4,9 +4,12 @@ Names, scalar types and NumPy dtypes are looked up in dicts. What is not there i
 which looks among the installed plugins, once for each new name.
 """
 
+from __future__ import annotations
+
 import contextlib
 import threading
 import warnings
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,6 +28,7 @@ from rabbet.dtypes.specs import (
     PYTHON_NAMES,
     SCALARS,
     WEAK,
+    DTypeSpec,
     ExtendedDType,
     extended,
     float0,
@@ -40,7 +44,12 @@ class DTypeTable:
       find_spec: ``find_spec(name)`` returns the DTypeSpec of a name that the table lacks, or None.
     """
 
-    def __init__(self, specs=CORE_SPECS, find_spec=None, installed_names=tuple):
+    def __init__(
+        self,
+        specs: Any = CORE_SPECS,
+        find_spec: Callable[[str], Any] | None = None,
+        installed_names: Callable[[], Any] = tuple,
+    ) -> None:
         self.find_spec = find_spec
         self.installed_names = installed_names
         self._lock = threading.RLock()
@@ -53,7 +62,7 @@ class DTypeTable:
         self._promoted = {}
         self._placing = []
 
-    def add(self, spec):
+    def add(self, spec: DTypeSpec) -> None:
         """Add a row. It is checked first: a refused one leaves the table as it was."""
         with self._lock:
             have = self._by_name.get(spec.name) or self._by_dtype.get(spec.dtype)
@@ -72,7 +81,7 @@ class DTypeTable:
             self._by_name[spec.name] = self._by_dtype[spec.dtype] = spec
             self._remember(spec)
 
-    def _neighbours(self, spec, names):
+    def _neighbours(self, spec: DTypeSpec, names: Sequence[str]) -> tuple[str, ...]:
         """Those of the names that promotion knows, once the packages that have them are loaded.
 
         So the place of a row does not depend on what was used before. Two rows that name each other are
@@ -87,19 +96,19 @@ class DTypeTable:
             self._placing.pop()
         return tuple([name for name in names if name in self._lattices[False]])
 
-    def _remember(self, spec):
+    def _remember(self, spec: DTypeSpec) -> None:
         for form in (spec.dtype, spec.dtype.type, spec.name):
             self._known[form] = spec.dtype
 
-    def specs(self):
+    def specs(self) -> tuple[DTypeSpec, ...]:
         """The rows that are known so far, in the order in which they came."""
         return tuple(self._by_name.values())
 
-    def names(self):
+    def names(self) -> list[str]:
         """The names of all dtypes, those that installed packages offer included; nothing is imported."""
         return sorted({*self._by_name, *self.installed_names()})
 
-    def find(self, name):
+    def find(self, name: Any) -> DTypeSpec | None:
         """The row of ``name``, from the table or from the plugin that has it; None if there is none."""
         spec = self._by_name.get(name)
         if spec is None and self.find_spec is not None:
@@ -108,11 +117,11 @@ class DTypeTable:
                 self.add(spec)
         return spec
 
-    def spec(self, dtype):
+    def spec(self, dtype: Any) -> DTypeSpec:
         """The row of a dtype."""
         return self._by_dtype[self.canonicalize(dtype)]
 
-    def canonicalize(self, dtype):
+    def canonicalize(self, dtype: Any) -> Any:
         """The dtype that ``dtype`` means: a NumPy dtype of the table, or an ExtendedDType.
 
         Args:
@@ -127,7 +136,7 @@ class DTypeTable:
         except (KeyError, TypeError):
             return self._canonicalize(dtype)
 
-    def _canonicalize(self, dtype):
+    def _canonicalize(self, dtype: Any) -> Any:
         if isinstance(dtype, str):
             dtype = PYTHON_NAMES.get(dtype, dtype)
         if dtype is bool:  # without a look at the settings: this happens while Rabbet is imported
@@ -152,7 +161,7 @@ class DTypeTable:
             self._known[dtype] = spec.dtype
         return spec.dtype
 
-    def requested(self, dtype):
+    def requested(self, dtype: Any) -> Any:
         """The dtype that the argument of a call means: as ``canonicalize``, and what
         ``config.explicit_x64_dtypes`` says of 64 bits that are written out. The types ``int``, ``float`` and
         ``complex`` are not.
@@ -171,14 +180,14 @@ class DTypeTable:
         warnings.warn(f"{message}: it becomes {NARROW[found].name}", stacklevel=stacklevel())
         return NARROW[found]
 
-    def kind(self, dtype):
+    def kind(self, dtype: Any) -> str:
         """One letter: ``b`` bool, ``i`` int, ``u`` unsigned int, ``f`` float, ``c`` complex, ``V``
         anything else.
         """
         dtype = self.canonicalize(dtype)
         return self._by_dtype[dtype].kind if dtype in self._by_dtype else "V"
 
-    def mlir_name(self, dtype):
+    def mlir_name(self, dtype: Any) -> str:
         """The StableHLO element type: ``f32``, ``ui8``, ``i1`` (also for float0, which has no elements to
         store).
         """
@@ -193,7 +202,7 @@ class DTypeTable:
             )
         return name
 
-    def short_name(self, dtype):
+    def short_name(self, dtype: Any) -> str:
         """The name as jaxprs print it: ``f32``, ``i8``, ``u32``, ``bf16``, ``c64``, ``bool``."""
         dtype = self.canonicalize(dtype)
         if isinstance(dtype, ExtendedDType):
@@ -205,13 +214,13 @@ class DTypeTable:
             name = name.replace(long, long[0])
         return name
 
-    def itemsize_bits(self, dtype):
+    def itemsize_bits(self, dtype: Any) -> int:
         """Bits of one element as it is stored in an array on a device."""
         dtype = self.canonicalize(dtype)
         spec = self._by_dtype.get(dtype)
         return spec.storage_bits if spec is not None else 8 * dtype.itemsize
 
-    def narrow(self, dtype):
+    def narrow(self, dtype: Any) -> Any:
         """The dtype an array gets from a NumPy *value* of ``dtype``: 32 bits for 64, unless
         ``config.enable_x64``.
         """
@@ -220,13 +229,13 @@ class DTypeTable:
 
     # Promotion ------------------------------------------------------------------------------------
 
-    def promote_types(self, a, b):
+    def promote_types(self, a: Any, b: Any) -> Any:
         """The dtype of an operation between ``a`` and ``b``, which are dtypes, or weak if ``int``,
         ``float``, ``complex``.
         """
         return self.result_type(a, b)
 
-    def promote(self, *values):
+    def promote(self, *values: Any) -> tuple[Any, bool]:
         """``(dtype, weak_type)`` in which an operation takes ``values``: arrays, tracers, avals, scalars,
         dtypes.
 
@@ -242,7 +251,7 @@ class DTypeTable:
             result = self._promoted[key] = self._promote(*key)
             return result
 
-    def result_type(self, *values, return_weak_type_flag=False):
+    def result_type(self, *values: Any, return_weak_type_flag: bool = False) -> Any:
         """The dtype that stands for ``values`` in a program: as ``promote``, but a weak result is as wide
         as a Python number alone. With ``return_weak_type_flag`` the pair ``(dtype, weak_type)``.
         """
@@ -255,7 +264,7 @@ class DTypeTable:
             dtype = unsigned if kind == "u" else DEFAULTS[wide][SCALARS[kind]]
         return (dtype, weak) if return_weak_type_flag else dtype
 
-    def _typing(self, value):
+    def _typing(self, value: Any) -> Any:
         """``(dtype, weak)`` of a value or a dtype."""
         kind = type(value)
         if kind in PYTHON:
@@ -273,7 +282,7 @@ class DTypeTable:
             return DEFAULTS[config.enable_x64][_python_type(value)], True
         return self.canonicalize(value), value is int or value is float or value is complex
 
-    def _strictly(self, wide, *typings):
+    def _strictly(self, wide: bool, *typings: Any) -> Any:
         """As ``_promote``, where nothing may change its dtype but Python numbers that fit beside the rest."""
         strong = {dtype for dtype, weak in typings if not weak}
         result = self._promote(wide, *typings)
@@ -285,7 +294,7 @@ class DTypeTable:
             )
         return result
 
-    def _promote(self, wide, *typings):
+    def _promote(self, wide: bool, *typings: Any) -> Any:
         dtypes, weak = {dtype for dtype, _ in typings}, all(weak for _, weak in typings)
         if len(dtypes) == 1:
             return dtypes.pop(), weak
@@ -304,7 +313,7 @@ class DTypeTable:
 
     # Questions about a dtype ----------------------------------------------------------------------
 
-    def issubdtype(self, a, b):
+    def issubdtype(self, a: Any, b: Any) -> bool:
         """Whether ``a`` is ``b`` or one of its kind. ``b`` may be abstract: ``np.floating``,
         ``dtypes.prng_key`` ...
         """
@@ -318,15 +327,15 @@ class DTypeTable:
             return dtype == (np.dtype(b) if isinstance(b, type) and b in PYTHON else self.canonicalize(b))
         return issubclass(dtype.type if isinstance(dtype, ExtendedDType) else KINDS[self.kind(dtype)], b)
 
-    def finfo(self, dtype):
+    def finfo(self, dtype: Any) -> Any:
         """Limits of a float or complex dtype (or of the dtype of an array): ``finfo("float32").eps``."""
         return self._info(dtype, "finfo", "fc")
 
-    def iinfo(self, int_type):
+    def iinfo(self, int_type: Any) -> Any:
         """Limits of an integer dtype (or of the dtype of an array): ``iinfo("int8").max``."""
         return self._info(int_type, "iinfo", "iu")
 
-    def _info(self, value, question, kinds):
+    def _info(self, value: Any, question: str, kinds: str) -> Any:
         dtype = self.result_type(value) if isinstance(value, tuple(PYTHON)) else self.canonicalize(value)
         kind = self.kind(dtype)
         if kind not in kinds:
@@ -336,7 +345,7 @@ class DTypeTable:
             raise ValueError(f"{question} does not describe {dtype.name}{other}")
         return self._by_dtype[dtype].limits
 
-    def to_inexact(self, dtype):
+    def to_inexact(self, dtype: Any) -> Any:
         """The dtype in which a float function of ``dtype`` is computed: itself if it is a float, else a
         float.
         """
@@ -345,7 +354,7 @@ class DTypeTable:
             return dtype
         return np.dtype("float64" if self.itemsize_bits(dtype) == 64 else "float32")
 
-    def to_complex(self, dtype):
+    def to_complex(self, dtype: Any) -> Any:
         """The complex dtype that holds ``dtype``: complex128 for 64 bits, else complex64."""
         dtype = self.to_inexact(dtype)
         if self.kind(dtype) == "c":
@@ -353,7 +362,7 @@ class DTypeTable:
         return np.dtype("complex128" if self.itemsize_bits(dtype) == 64 else "complex64")
 
 
-def _parse(dtype):
+def _parse(dtype: Any) -> Any:
     """What NumPy understands by ``dtype``, in native byte order; None if it does not."""
     try:
         return np.dtype(dtype).newbyteorder("=")
@@ -361,10 +370,10 @@ def _parse(dtype):
         return None
 
 
-def _is_abstract(x):
+def _is_abstract(x: Any) -> bool:
     return isinstance(x, type) and (x in ABSTRACT or issubclass(x, extended))
 
 
-def _python_type(x):
+def _python_type(x: Any) -> Any:
     """The Python scalar type that ``x`` is an instance of."""
     return next(scalar for scalar in PYTHON if isinstance(x, scalar))  # bool first: it is an int too

@@ -18,6 +18,10 @@
 What is not in these modules is private and may change. Importing one of them loads no other.
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 import importlib
 
 DOORS = (
@@ -26,11 +30,11 @@ DOORS = (
 )  # fmt: skip
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     if name in DOORS:
         return importlib.import_module(f"rabbet.extend.{name}")
     raise AttributeError(f"rabbet.extend has no {name!r}; its modules are {', '.join(DOORS)}")
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return [*DOORS]

@@ -1,5 +1,7 @@
 """A backend: ``Backend`` or ``CApiBackend``, settings and their second names, compiling by hand."""
 
+from __future__ import annotations
+
 from rabbet.config import Alias, Setting
 from rabbet.runtime.adapter import (
     gpu_plugin_options,
@@ -48,5 +50,5 @@ __all__ = [
 ]
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return list(__all__)

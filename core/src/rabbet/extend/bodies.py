@@ -1,5 +1,7 @@
 """Programs within programs: what primitives that carry some are made of, and ways through them."""
 
+from __future__ import annotations
+
 from rabbet.lax.loops import convert_weak_outputs, named_scan, number_of_steps, stage_loop_body
 from rabbet.lax.staged import Body
 from rabbet.primitives.branches import fully_transposed, share_consts
@@ -48,5 +50,5 @@ __all__ = [
 ]
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return list(__all__)

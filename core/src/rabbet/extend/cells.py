@@ -1,5 +1,7 @@
 """Cells: places with a value that functions may replace, such as ``rabbet.ref.Ref``."""
 
+from __future__ import annotations
+
 from rabbet.trace.cells import Cell, Threading, Touched, contents, put_back, read, write
 
 __all__ = [
@@ -13,5 +15,5 @@ __all__ = [
 ]
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return list(__all__)

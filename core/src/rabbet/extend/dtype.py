@@ -1,5 +1,7 @@
 """A dtype: ``DTypeSpec`` for a number format, ``ExtendedDType`` for elements that are no numbers."""
 
+from __future__ import annotations
+
 from rabbet.dtypes import DTypeSpec, ExtendedDType
 from rabbet.lowering.extended import lowers_stored
 
@@ -10,5 +12,5 @@ __all__ = [
 ]
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return list(__all__)

@@ -1,5 +1,7 @@
 """A library of functions, such as ``rabbet.numpy``: fused programs, operands, results and messages."""
 
+from __future__ import annotations
+
 from rabbet.lax.promotion import broadcast_operands, cast_operand, is_array_like, promote_operands
 from rabbet.lax.values import with_weak_type
 from rabbet.messages.argument_names import (
@@ -47,5 +49,5 @@ __all__ = [
 ]
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return list(__all__)

@@ -1,5 +1,9 @@
 """Hooks: ``hookimpl`` marks functions that are told what happens; ``tell_hooks`` tells them."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from rabbet.plugins.catalogue import official_packages
 from rabbet.runtime.hook_calls import hooks_are_listening, tell_hooks
 
@@ -11,7 +15,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     # pluggy is only needed by those who write hooks, and need not be imported for anybody else.
     if name == "hookimpl":
         from rabbet.plugins.hookspecs import hookimpl
@@ -20,5 +24,5 @@ def __getattr__(name):
     raise AttributeError(f"rabbet.extend.hooks has no {name!r}; its __all__ lists what plugins may use")
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return list(__all__)

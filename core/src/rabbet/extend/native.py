@@ -2,6 +2,8 @@
 HLO and as bytes.
 """
 
+from __future__ import annotations
+
 from rabbet.runtime.compiled import pack_executable, text_cost, unpack_executable
 from rabbet.runtime.hlo import hlo_computation, hlo_module
 from rabbet.runtime.native_functions import (
@@ -30,5 +32,5 @@ __all__ = [
 ]
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return list(__all__)

@@ -1,6 +1,9 @@
 """A pass: ``Pass``, and programs as data."""
 
+from __future__ import annotations
+
 from rabbet.passes import Pass, PassContext
+from rabbet.passes.pipeline import all_passes
 from rabbet.passes.rewriting import rewrite_bodies, rewrite_equations
 from rabbet.primitives.scalar_programs import at_each_place, is_elementwise, without_calls
 from rabbet.program.checking import check
@@ -15,6 +18,7 @@ from rabbet.program.jaxpr import (
     effects_of,
     evaluate,
 )
+from rabbet.rules.primitive import all_primitives
 from rabbet.trace.staging import stage
 
 __all__ = [
@@ -25,6 +29,8 @@ __all__ = [
     "Pass",
     "PassContext",
     "Var",
+    "all_passes",
+    "all_primitives",
     "at_each_place",
     "bodies_of",
     "check",
@@ -39,5 +45,5 @@ __all__ = [
 ]
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return list(__all__)

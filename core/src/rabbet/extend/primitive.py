@@ -5,13 +5,19 @@
 a word of Python has another here, that of ``lax`` or with an underscore: ``bitwise_and``, ``while_``.
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 from rabbet.lax.contractions import canonical_precision
 from rabbet.lowering.custom_calls import column_major, row_major
 from rabbet.lowering.host_callbacks import write_python_call
 from rabbet.primitives.batching import move_axis, new_axis
 from rabbet.primitives.calls import call_op
 from rabbet.primitives.checks import accept, elementwise_aval
-from rabbet.primitives.zeros import add_tangents, full_of_type, instantiate, no_tangent
+from rabbet.primitives.elementwise import add_tangents
+from rabbet.primitives.no_tangent import no_tangent
+from rabbet.primitives.zeros import full_of_type, instantiate
 from rabbet.program.avals import ShapedArray
 from rabbet.program.effects import Effect, effect_names
 from rabbet.program.python_scalars import operand_avals
@@ -47,7 +53,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     from rabbet.primitives import catalogue
 
     found = catalogue.by_public_name().get(name)
@@ -58,7 +64,7 @@ def __getattr__(name):
     return found
 
 
-def __dir__():
+def __dir__() -> list[str]:
     from rabbet.primitives import catalogue
 
     return sorted({*__all__, *catalogue.by_public_name()})

@@ -1,5 +1,7 @@
 """A transformation: an ``Interpreter`` with a ``RuleTable``, the standard tables, functions with rules."""
 
+from __future__ import annotations
+
 from rabbet.calls.custom_rules import rule_on_payloads
 from rabbet.calls.ruled import RuledFunction
 from rabbet.primitives.collectives import collective
@@ -41,5 +43,5 @@ __all__ = [
 ]
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return list(__all__)

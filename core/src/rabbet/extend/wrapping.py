@@ -1,5 +1,7 @@
 """Functions around functions of users, warnings that point at their lines, and which lines are Rabbet's."""
 
+from __future__ import annotations
+
 from rabbet.messages.source_positions import is_internal, name_of, short_path, stacklevel, wraps
 
 __all__ = [
@@ -11,5 +13,5 @@ __all__ = [
 ]
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return list(__all__)

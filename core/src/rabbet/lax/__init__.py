@@ -67,16 +67,17 @@ from rabbet.lax.values import (
 )
 from rabbet.primitives.accuracy import AccuracyMode, Tolerance
 from rabbet.primitives.chlo_binary import mulhi, nextafter
-from rabbet.primitives.convert import complex, conj, imag, real
+from rabbet.primitives.complex_parts import complex, conj, imag, real
 from rabbet.primitives.elementwise import (
     acos, acosh, add, asin, asinh, atan, atan2, atanh, cbrt, ceil, cos, cosh, div, exp, expm1, floor, log,
-    log1p, logistic, max, min, mul, neg, rem, rsqrt, sign, sin, sinh, sqrt, sub, tan, tanh,
+    log1p, logistic, mul, neg, rem, rsqrt, sin, sinh, sqrt, sub, tan, tanh,
 )  # fmt: skip
 from rabbet.primitives.logic import (
-    bitwise_and, bitwise_not, bitwise_or, bitwise_xor, clamp, clz, eq, ge, gt, is_finite, le, lt, ne,
+    bitwise_and, bitwise_not, bitwise_or, bitwise_xor, clz, eq, ge, gt, is_finite, le, lt, ne,
     population_count, select_n, shift_left, shift_right_arithmetic, shift_right_logical,
 )  # fmt: skip
-from rabbet.primitives.powers import abs, erf, erf_inv, erfc, exp2, pow, square
+from rabbet.primitives.extremes import clamp, max, min
+from rabbet.primitives.powers import abs, erf, erf_inv, erfc, exp2, pow, sign, square
 from rabbet.lax.values import integer_pow, reciprocal, round, RoundingMethod
 
 

@@ -8,7 +8,7 @@ from rabbet.lax.staged import Body, convert_output, flat_operands, scalar_type
 from rabbet.lax.values import convert_element_type
 from rabbet.messages.source_positions import describe_function, named_like
 from rabbet.primitives import branches as _branches
-from rabbet.primitives import logic
+from rabbet.primitives import extremes, logic
 from rabbet.runtime.values import array_or_tracer
 from rabbet.trace.cells import Cell, Threading
 from rabbet.trace.interpreter import is_tracer, typeof
@@ -80,7 +80,7 @@ def switch(index, branches, *operands, operand=NOT_GIVEN):
     index = array_or_tracer(index)
     if not is_tracer(index) and (config.disable_jit):
         return branches[min(max(int(index), 0), len(branches) - 1)](*operands)
-    index = logic.clamp(np.int32(0), convert_element_type(index, np.int32), np.int32(len(branches) - 1))
+    index = extremes.clamp(np.int32(0), convert_element_type(index, np.int32), np.int32(len(branches) - 1))
     return branch("switch", index, branches, operands)
 
 

@@ -10,6 +10,7 @@ from rabbet import dtypes
 from rabbet.lax import shapes
 from rabbet.primitives import convert, elementwise, logic
 from rabbet.primitives import dynamic as primitives
+from rabbet.primitives import dynamic_rules as _dynamic_rules  # noqa: F401 - batching
 from rabbet.primitives.checks import axis_in_range
 from rabbet.runtime.fused import fused
 from rabbet.trace.interpreter import typeof

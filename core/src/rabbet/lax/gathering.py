@@ -9,6 +9,7 @@ import numpy as np
 from rabbet.lax.dynamic import widened
 from rabbet.primitives import convert
 from rabbet.primitives import gather as gathers
+from rabbet.primitives import gather_rules as _gather_rules  # noqa: F401 - its transposition
 from rabbet.primitives import scatter as scatters
 from rabbet.primitives.gather import FILL_OR_DROP, GatherDimensionNumbers, GatherScatterMode
 from rabbet.primitives.scatter import ScatterDimensionNumbers

@@ -19,7 +19,7 @@ from rabbet.lax.indexing.updates import Indexer
 from rabbet.lax.powers import power, strong
 from rabbet.lax.promotion import beside, broadcast_operands, cast_operand, is_array_like, promote_operands
 from rabbet.messages.tracebacks import fold_traceback, folded, folds_itself
-from rabbet.primitives import convert, elementwise, logic, powers
+from rabbet.primitives import complex_parts, elementwise, logic, powers
 from rabbet.program import python_scalars
 from rabbet.runtime.array import Array
 from rabbet.runtime.fused import fused
@@ -79,7 +79,7 @@ def floor_divide(x, y):
     quotient = elementwise.div(x, y)
     if kind == "i":
         inexact = logic.bitwise_and(
-            logic.ne(elementwise.sign(x), elementwise.sign(y)), logic.ne(elementwise.rem(x, y), 0)
+            logic.ne(powers.sign(x), powers.sign(y)), logic.ne(elementwise.rem(x, y), 0)
         )
         quotient = logic.select_n(inexact, quotient, elementwise.sub(quotient, 1))
     return _zero_if_zero(y, quotient)
@@ -100,7 +100,7 @@ def remainder(x, y):
         return _zero_if_zero(y, rest if kind == "u" else fixed)
     # A zero with the sign of y, and with the derivative of rest.
     known = _number(y)
-    zero = elementwise.mul(elementwise.sign(y), 0.0) if known is None else math.copysign(0.0, known)
+    zero = elementwise.mul(powers.sign(y), 0.0) if known is None else math.copysign(0.0, known)
     zero = elementwise.sub(zero, elementwise.sub(values.stop_gradient(rest), rest))
     return logic.select_n(logic.eq(rest, 0), fixed, zero)
 
@@ -124,7 +124,7 @@ def _float_floor_divide(x, y):
     below = logic.bitwise_and(logic.ne(rest, 0), logic.ne(logic.lt(y, 0), logic.lt(rest, 0)))
     quotient = elementwise.round_even(logic.select_n(below, quotient, elementwise.sub(quotient, 1)))
     # Of a divisor of zero the ratio knows all; and a zero has the sign of the ratio.
-    quotient = logic.select_n(logic.eq(quotient, 0), quotient, elementwise.mul(elementwise.sign(ratio), 0.0))
+    quotient = logic.select_n(logic.eq(quotient, 0), quotient, elementwise.mul(powers.sign(ratio), 0.0))
     if _number(y):
         return quotient
     return logic.select_n(logic.eq(y, 0), quotient, elementwise.round_even(ratio))
@@ -333,11 +333,11 @@ def array_namespace(self, *, api_version=None):
 
 
 def real(self):
-    return convert.real(self) if dtypes.kind(self.aval.dtype) == "c" else self
+    return complex_parts.real(self) if dtypes.kind(self.aval.dtype) == "c" else self
 
 
 def imag(self):
-    return convert.imag(self) if dtypes.kind(self.aval.dtype) == "c" else shapes.full_like(self, 0)
+    return complex_parts.imag(self) if dtypes.kind(self.aval.dtype) == "c" else shapes.full_like(self, 0)
 
 
 def to_device(self, device, *, stream=None):

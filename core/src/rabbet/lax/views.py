@@ -5,7 +5,7 @@ import numpy as np
 from rabbet import dtypes
 from rabbet.lax import shapes
 from rabbet.lax.values import bitcast_convert_type, convert_element_type
-from rabbet.primitives import convert, logic
+from rabbet.primitives import complex_parts, logic
 
 BYTE = np.dtype("uint8")
 
@@ -57,7 +57,7 @@ def to_plain(x):
         return convert_element_type(x, BYTE)
     if kind != "c":
         return x
-    parts = shapes.stack([convert.real(x), convert.imag(x)], axis=x.aval.ndim)
+    parts = shapes.stack([complex_parts.real(x), complex_parts.imag(x)], axis=x.aval.ndim)
     return shapes.reshape(parts, (*x.aval.shape[:-1], 2 * x.aval.shape[-1]) if x.aval.ndim else (2,))
 
 
@@ -67,7 +67,7 @@ def pairs(x, aval, dtype):
         raise does_not_divide(aval, dtype)
     parts = shapes.reshape(x, (*x.shape[:-1], x.shape[-1] // 2, 2))
     real, imag = shapes.unstack(parts, axis=parts.ndim - 1)
-    out = convert.complex(real, imag)
+    out = complex_parts.complex(real, imag)
     return out if aval.ndim else shapes.reshape(out, ())
 
 
@@ -101,7 +101,7 @@ def byteswap(self):
     if isinstance(aval.dtype, dtypes.ExtendedDType):
         raise TypeError(f"byteswap: an array of {aval.dtype} holds no numbers")
     if dtypes.kind(aval.dtype) == "c":
-        return convert.complex(byteswap(convert.real(self)), byteswap(convert.imag(self)))
+        return complex_parts.complex(byteswap(complex_parts.real(self)), byteswap(complex_parts.imag(self)))
     if dtypes.itemsize_bits(aval.dtype) <= 8:
         return self
     octets = bitcast_convert_type(convert_element_type(self, aval.dtype), BYTE)

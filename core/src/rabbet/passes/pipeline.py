@@ -131,7 +131,13 @@ def set_watch(watch):
 
 
 def all_passes():
-    """Every pass in the order in which it runs; plugins are loaded when this is first asked."""
+    """Every pass in the order in which it runs; plugins are loaded when this is first asked.
+
+    Example:
+      >>> from rabbet.extend.passes import all_passes
+      >>> [p.name for p in all_passes() if p.name == "dead-code"]
+      ['dead-code']
+    """
     global _ordered
     if _ordered is None:
         _ordered = tuple(without_circles([DEAD_CODE, *_finder()], _refuse))

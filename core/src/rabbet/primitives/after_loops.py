@@ -13,7 +13,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 from rabbet.config import config
-from rabbet.primitives import contractions, reductions, shape
+from rabbet.primitives import contractions, reducing, shape
 from rabbet.program.jaxpr import Jaxpr, Literal, Var
 from rabbet.trace.interpreter import typeof
 
@@ -155,7 +155,7 @@ class _Body:
         moves = []
         while self.once(v) and v in self.makers:
             eqn = self.makers[v]
-            if eqn.op.primitive in (contractions.dot_general, reductions.reduce_sum):
+            if eqn.op.primitive in (contractions.dot_general, reducing.reduce_sum):
                 return eqn, tuple(reversed(moves))
             if eqn.op.primitive not in CARRIED_OVER or type(eqn.inputs[0]) is not Var:
                 break
@@ -167,9 +167,9 @@ class _Body:
 def computed(part, operands):
     """One dropped output, from its operands with time as the first dimension where they are stacked."""
     op = part.product.op
-    if op.primitive is reductions.reduce_sum:
+    if op.primitive is reducing.reduce_sum:
         axes = (0, *[d + 1 for d in op.params["axes"]])
-        out = reductions.reduce_sum(operands[0], **{**op.params, "axes": axes})
+        out = reducing.reduce_sum(operands[0], **{**op.params, "axes": axes})
     else:
         out = product(op.params, operands, part)
     for eqn in part.moves:

@@ -1,6 +1,6 @@
 """Moving batch dimensions about, for ``batch`` rules."""
 
-from rabbet.primitives import shape
+from rabbet.primitives import layout
 from rabbet.trace.interpreter import typeof
 
 
@@ -24,7 +24,7 @@ def move_axis(x, source, destination):
         return x
     order = [i for i in range(typeof(x).ndim) if i != source]
     order.insert(destination, source)
-    return shape.transpose(x, permutation=tuple(order))
+    return layout.transpose(x, permutation=tuple(order))
 
 
 def new_axis(x, axis, size):
@@ -38,7 +38,7 @@ def new_axis(x, axis, size):
     aval = typeof(x)
     full = (*aval.shape[:axis], size, *aval.shape[axis:])
     dims = tuple([i if i < axis else i + 1 for i in range(aval.ndim)])
-    return shape.broadcast_in_dim(x, shape=full, broadcast_dimensions=dims)
+    return layout.broadcast_in_dim(x, shape=full, broadcast_dimensions=dims)
 
 
 def at(b, axis, size):

@@ -1,7 +1,8 @@
 """Checks that shape rules share, with messages that say what was given and what is needed."""
 
-from rabbet import dtypes, primitives
+from rabbet import dtypes
 from rabbet.messages.source_positions import describe_function
+from rabbet.primitives import layout
 from rabbet.program.avals import ShapedArray
 from rabbet.program.effects import effect_names
 from rabbet.rules.primitive import ShapesDiffer
@@ -134,7 +135,7 @@ def aligned(args):
             return None
         full.append(larger.pop())
     every = tuple(range(len(full)))
-    spread = primitives.shape.broadcast_in_dim
+    spread = layout.broadcast_in_dim
     return [
         x if shape in ((), tuple(full)) else spread(x, shape=tuple(full), broadcast_dimensions=every)
         for x, shape in zip(args, sizes, strict=True)

@@ -4,6 +4,7 @@ half of a product. XLA expands them itself.
 
 from rabbet.primitives import checks, zeros
 from rabbet.primitives.checks import FLOATS, INTEGERS
+from rabbet.primitives.no_tangent import no_tangent
 from rabbet.rules.payloads import Dual, Zero, zero_tangent
 from rabbet.rules.primitive import Primitive
 from rabbet.trace.interpreter import typeof
@@ -43,7 +44,7 @@ mulhi = binary(
     INTEGERS,
     "the upper half of the product of two integers, which has twice their bits",
 )
-mulhi.rule("jvp")(zeros.no_tangent)
+mulhi.rule("jvp")(no_tangent)
 
 
 @nextafter.rule("jvp")

@@ -11,7 +11,7 @@ import numpy as np
 
 from rabbet import dtypes
 from rabbet.primitives import checks, convert, inlining, shape
-from rabbet.primitives.shape import ints
+from rabbet.primitives.attributes import ints
 from rabbet.program.avals import ShapedArray
 from rabbet.rules.payloads import Batched, Linear
 from rabbet.rules.primitive import Primitive

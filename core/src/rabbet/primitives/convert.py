@@ -1,12 +1,13 @@
-"""Changing what the bits mean: dtype conversion, bit casts, complex parts, rounding of precision."""
+"""Changing what the bits mean: dtype conversion, bit casts, rounding of precision."""
 
 import numpy as np
 
 from rabbet import dtypes
-from rabbet.primitives import batching, checks, zeros
-from rabbet.primitives.checks import FLOATS, INEXACT
+from rabbet.primitives import batching, checks
+from rabbet.primitives.checks import FLOATS
+from rabbet.primitives.no_tangent import no_tangent
 from rabbet.program.avals import ShapedArray
-from rabbet.rules.payloads import Batched, Dual, Linear, zero_tangent
+from rabbet.rules.payloads import Batched, Dual, zero_tangent
 from rabbet.rules.primitive import Primitive
 from rabbet.trace.interpreter import typeof
 
@@ -30,6 +31,11 @@ convert_element_type = Primitive(
 def to_dtype(x, dtype):
     """``x`` converted to ``dtype``, or itself if it has it (weak or not)."""
     return x if typeof(x).dtype == dtype else convert_element_type(x, new_dtype=dtype, weak_type=False)
+
+
+def real_dtype(dtype):
+    """The dtype of the parts of a complex dtype; ``dtype`` itself if it is real."""
+    return np.dtype(f"float{4 * dtype.itemsize}") if dtypes.kind(dtype) == "c" else dtype
 
 
 @convert_element_type.rule("lower")
@@ -78,7 +84,7 @@ def bitcast_aval(x, new_dtype):
 bitcast_convert_type = Primitive(
     "bitcast_convert_type", bitcast_aval, doc="the same bits read as another dtype"
 )
-bitcast_convert_type.rule("jvp")(zeros.no_tangent)
+bitcast_convert_type.rule("jvp")(no_tangent)
 
 
 @bitcast_convert_type.rule("lower")
@@ -92,111 +98,6 @@ def lower_bitcast(op, x):
 @bitcast_convert_type.rule("batch")
 def batch_bitcast(op, x):
     return Batched(op(batching.move_axis(x.value, x.axis, 0)), 0)
-
-
-# ------------------------------------------------------------------------------------------ complex parts
-def real_dtype(dtype):
-    """The dtype of the parts of a complex dtype; ``dtype`` itself if it is real."""
-    return np.dtype(f"float{4 * dtype.itemsize}") if dtypes.kind(dtype) == "c" else dtype
-
-
-def part(name, hlo, doc):
-    """Make ``real`` or ``imag``."""
-
-    def abstract(x):
-        checks.accept(name, "c", x)
-        return x.update(dtype=real_dtype(x.dtype))
-
-    primitive = Primitive(name, abstract, kinds=("linear", "elementwise"), operands=("x",), doc=doc)
-
-    @primitive.rule("lower")
-    def lower_part(op, x):
-        return op.emit(f"{hlo} {x} : ({op.in_avals[0].mlir}) -> {op.out.mlir}")
-
-    return primitive
-
-
-real = part("real", "stablehlo.real", "the real part")
-imag = part("imag", "stablehlo.imag", "the imaginary part")
-
-
-def complex_aval(x, y):
-    checks.accept("complex", FLOATS, x, y)
-    out = checks.elementwise_aval("complex", x, y)
-    return out.update(dtype=np.dtype(f"complex{16 * out.dtype.itemsize}"))
-
-
-complex = Primitive(
-    "complex", complex_aval, kinds=("linear", "elementwise"), operands=("x", "y"), doc="x + i y"
-)
-
-
-@complex.rule("lower")
-def lower_complex(op, x, y):
-    a, b = op.in_avals
-    x, y = op.broadcast_operand(x, a, op.out.shape), op.broadcast_operand(y, b, op.out.shape)
-    return op.emit(f"stablehlo.complex {x}, {y} : {op.out.mlir}")
-
-
-def conj_aval(x):
-    checks.accept("conj", INEXACT, x)
-    if x.kind == "c":
-        return x
-    if dtypes.itemsize_bits(x.dtype) < 32:
-        raise TypeError(f"conj takes complex arrays and floats of 32 or 64 bits, got {x.str_short()}")
-    return x.update(dtype=np.dtype(f"complex{16 * x.dtype.itemsize}"))
-
-
-conj = Primitive(
-    "conj",
-    conj_aval,
-    kinds=("linear", "elementwise"),
-    operands=("x",),
-    doc="the complex conjugate, complex also for real x",
-)
-
-
-@conj.decompose
-def conj_by_parts(op, x):
-    if typeof(x).kind != "c":
-        return complex(x, zeros.full_of_type(typeof(x), 0))
-    from rabbet.primitives.elementwise import neg
-
-    return complex(real(x), neg(imag(x)))
-
-
-# Cotangents of complex values pair without conjugation, <ct, t> = Re(ct * t): so the transpose of "real
-# part" is "as a real number", and that of "imaginary part" is multiplication by -i.
-@real.rule("transpose")
-def transpose_real(op, ct, x):
-    return (complex(ct, zeros.full_of_type(typeof(ct), 0)),)
-
-
-@imag.rule("transpose")
-def transpose_imag(op, ct, x):
-    from rabbet.primitives.elementwise import neg
-
-    return (complex(zeros.full_of_type(typeof(ct), 0), neg(ct)),)
-
-
-@complex.rule("transpose")
-def transpose_complex(op, ct, x, y):
-    from rabbet.primitives.elementwise import neg
-
-    return (
-        zeros.gather_in(real(ct), x.aval) if type(x) is Linear else None,
-        zeros.gather_in(neg(imag(ct)), y.aval) if type(y) is Linear else None,
-    )
-
-
-@conj.rule("jvp")
-def jvp_conj(op, x):
-    return Dual(op(x.primal), op(x.tangent))
-
-
-@conj.rule("transpose")
-def transpose_conj(op, ct, x):
-    return (op(ct) if x.aval.kind == "c" else real(ct),)
 
 
 # --------------------------------------------------------------------------------------- reduce_precision
@@ -238,7 +139,7 @@ def transpose_reduce_precision(op, ct, x):
 stop_gradient = Primitive(
     "stop_gradient", lambda x: x, kinds=("increasing", "elementwise"), doc="x, with derivative zero"
 )
-stop_gradient.rule("jvp")(zeros.no_tangent)
+stop_gradient.rule("jvp")(no_tangent)
 
 
 @stop_gradient.rule("lower")

@@ -11,20 +11,24 @@ numbers from element to element.
 
 import numpy as np
 
-from rabbet import dtypes, primitives
+from rabbet import dtypes
 from rabbet.primitives import (
     checks,
-    complex_order,
+    complex_parts,
     convert,
     elementwise,
+    extremes,
     inlining,
     logic,
+    loops,
     powers,
-    reductions,
+    reducing,
+    regions,
     shape,
     sort,
     zeros,
 )
+from rabbet.primitives.attributes import array
 from rabbet.primitives.checks import INEXACT, NUMBERS
 from rabbet.rules.payloads import Batched, Dual
 from rabbet.rules.primitive import Primitive
@@ -88,7 +92,7 @@ def windowed(primitive, step, start, *, rounded=True, costly=False):
             f"padding = dense<{padding}> : tensor<{aval.ndim}x2xi64>, window_dilations = {array(ones)}, "
             f"window_dimensions = {array(window)}, window_strides = {array(ones)}}}>"
         )
-        return complex_order.emit_pairs(op, head, step, f": ({aval.mlir}, {scalar.mlir}) -> {aval.mlir}")
+        return regions.emit_pairs(op, head, step, f": ({aval.mlir}, {scalar.mlir}) -> {aval.mlir}")
 
 
 def in_single(primitive, params, x):
@@ -118,7 +122,7 @@ def by_rows(primitive, params, step, start, x):
     first = zeros.full_of_type(typeof(x).update(shape=(rows, *rest), weak_type=False), start(aval.dtype))
     column = typeof(first)
     body = stage(lambda a, b: [step(a, b)] * 2, [column, column], primitive.name).jaxpr
-    ends, within = primitives.loops.scan(
+    ends, within = loops.scan(
         first, shape.transpose(x, permutation=across), jaxpr=body, length=ROW, reverse=False, consts=0,
         carry=1, unroll=1,
     )  # fmt: skip
@@ -132,9 +136,7 @@ def by_rows(primitive, params, step, start, x):
     return shape.transpose(x, permutation=tuple([order.index(d) for d in range(aval.ndim)]))
 
 
-def array(numbers):
-    """``array<i64: 1, 2>``, as MLIR writes dense arrays."""
-    return f"array<i64: {', '.join(map(str, numbers))}>" if numbers else "array<i64>"
+
 
 
 cumsum = cumulative(
@@ -156,30 +158,36 @@ def log_add_exp(a, b):
         return complex_log_add_exp(a, b)
     apart = elementwise.sub(a, b)
     apart = logic.select_n(logic.ne(apart, apart), powers.abs(apart), zeros.full_of_type(typeof(apart), 0))
-    return elementwise.add(elementwise.max(a, b), elementwise.log1p(elementwise.exp(elementwise.neg(apart))))
+    return elementwise.add(extremes.max(a, b), elementwise.log1p(elementwise.exp(elementwise.neg(apart))))
 
 
 def complex_log_add_exp(a, b):
     """``log_add_exp`` of complex numbers."""
-    x, y = convert.real(a), convert.real(b)
+    x, y = complex_parts.real(a), complex_parts.real(b)
     behind = logic.lt(x, y)
     larger, smaller = logic.select_n(behind, a, b), logic.select_n(behind, b, a)
     apart = elementwise.sub(smaller, larger)
     none = zeros.full_of_type(typeof(x), 0)
-    apart = convert.complex(logic.select_n(logic.eq(x, y), convert.real(apart), none), convert.imag(apart))
+    distance = logic.select_n(logic.eq(x, y), complex_parts.real(apart), none)
+    apart = complex_parts.complex(distance, complex_parts.imag(apart))
     return elementwise.add(larger, elementwise.log1p(elementwise.exp(apart)))
 
 
 def lowest(dtype):
     """Where a maximum begins."""
-    return reductions.extreme(dtype, largest=False)
+    return reducing.extreme(dtype, largest=False)
+
+
+def log_of_zero(dtype):
+    """Where ``cumlogsumexp`` begins: nothing added up yet."""
+    return -np.inf if dtypes.kind(dtype) == "c" else lowest(dtype)
 
 
 windowed(cumsum, elementwise.add, lambda dtype: 0)
 windowed(cumprod, elementwise.mul, lambda dtype: 1)
-windowed(cummax, elementwise.max, lowest, rounded=False)
-windowed(cummin, elementwise.min, lambda dtype: reductions.extreme(dtype, largest=True), rounded=False)
-windowed(cumlogsumexp, log_add_exp, lowest, costly=True)
+windowed(cummax, extremes.max, lowest, rounded=False)
+windowed(cummin, extremes.min, lambda dtype: reducing.extreme(dtype, largest=True), rounded=False)
+windowed(cumlogsumexp, log_add_exp, log_of_zero, costly=True)
 
 
 # -------------------------------------------------------------------------------------------- derivatives
@@ -201,7 +209,8 @@ def jvp_cumprod(op, x):
 def jvp_cumlogsumexp(op, x):
     """``d out[i] = exp(out[i-1] - out[i]) * d out[i-1] + exp(x[i] - out[i]) * d x[i]``: weights up to 1."""
     out = op(x.primal)
-    nothing = zeros.full_of_type(typeof(out).update(shape=(), weak_type=False), lowest(typeof(out).dtype))
+    scalar = typeof(out).update(shape=(), weak_type=False)
+    nothing = zeros.full_of_type(scalar, log_of_zero(scalar.dtype))
 
     def weight(part):
         # Two equal infinities weigh 1; -inf for both means that there is nothing yet, and its weight does

@@ -2,18 +2,18 @@
 
 Each primitive stands here with its shape rule, lowering, derivative and transposition; batching comes from
 the kind. Operands have one shape, but a scalar may stand beside arrays. Derivatives are from the usual
-tables (NIST DLMF chapter 4).
-
-Other families are made by the functions here while they are imported, so this module names them only when a
-rule runs.
+tables (NIST DLMF chapter 4). Other families are made by the functions here; ``max`` and ``min`` stand in
+``extremes.py``.
 """
 
 import inspect
 
-from rabbet import dtypes, primitives
+from rabbet import dtypes
 from rabbet.primitives import accuracy as accuracies
-from rabbet.primitives import checks, few_bits, zeros
+from rabbet.primitives import checks, convert, few_bits, zeros
 from rabbet.primitives.checks import FLOATS, INEXACT, NUMBERS
+from rabbet.primitives.no_tangent import no_tangent
+from rabbet.primitives.reducing import gather_in
 from rabbet.rules.payloads import Dual, Linear, Zero, zero_tangent
 from rabbet.rules.primitive import Primitive
 from rabbet.trace.interpreter import typeof
@@ -61,7 +61,7 @@ def unary(name, hlo, accepts, *, kinds=(), derivative=None, own_jvp=False, toler
             return Dual(out, mul(x.tangent, derivative(x.primal, out)))
 
     elif not own_jvp and "linear" not in kinds:
-        primitive.rule("jvp")(zeros.no_tangent)
+        primitive.rule("jvp")(no_tangent)
     return primitive
 
 
@@ -72,7 +72,7 @@ class Product(Primitive):
         args, params = super()._in_their_places(args, params)
         dtype = params.pop("out_dtype", None)
         if dtype is not None:
-            args = [primitives.convert.to_dtype(x, dtypes.canonicalize(dtype)) for x in args]
+            args = [convert.to_dtype(x, dtypes.canonicalize(dtype)) for x in args]
         return args, params
 
     @property
@@ -94,8 +94,8 @@ def binary(
       own_jvp: True: the rule for ``jvp`` follows the call.
       operands: their names.
       made: the class of the primitive.
-      complex_pick: the function of ``complex_order`` by which complex operands are lowered, where the
-        operation does not take them.
+      complex_pick: the function by which complex operands are lowered, where the operation does not take
+        them.
     """
 
     def abstract(x, y):
@@ -111,8 +111,7 @@ def binary(
         if a.shape != b.shape:
             x, y = op.broadcast_operand(x, a, out.shape), op.broadcast_operand(y, b, out.shape)
         if complex_pick is not None and out.kind == "c":
-            pick = getattr(primitives.complex_order, complex_pick)
-            return op.write(lambda x, y: [pick(x, y)], [out.strong()] * 2, [x, y])[0]
+            return op.write(lambda x, y: [complex_pick(x, y)], [out.strong()] * 2, [x, y])[0]
         return op.emit(f"{hlo} {x}, {y} : {out.mlir}")
 
     if partials is not None:
@@ -124,11 +123,11 @@ def binary(
             for operand, partial in zip((x, y), partials, strict=True):
                 if type(operand.tangent) is not Zero:
                     term = mul(operand.tangent, partial(x.primal, y.primal, out))
-                    tangent = zeros.add_tangents(tangent, term)
+                    tangent = add_tangents(tangent, term)
             return Dual(out, zeros.spread(tangent, typeof(out).shape))
 
     elif not own_jvp and "bilinear" not in kinds and "linear" not in kinds:
-        primitive.rule("jvp")(zeros.no_tangent)
+        primitive.rule("jvp")(no_tangent)
     return primitive
 
 
@@ -143,11 +142,28 @@ rem = binary(
 )
 
 
+def add_tangents(a, b):
+    """The sum of two tangents of which either may be a symbolic zero.
+
+    Example:
+      >>> from rabbet.extend.primitive import Zero, add_tangents
+      >>> add_tangents(Zero(rb.typeof(1.0)), 5.0)
+      5.0
+      >>> float(add_tangents(2.0, 5.0))
+      7.0
+    """
+    if type(a) is Zero:
+        return b
+    if type(b) is Zero:
+        return a
+    return add(a, b)
+
+
 @add.rule("jvp")
 def jvp_add(op, x, y):
     out = op(x.primal, y.primal)
     if type(x.tangent) is Zero or type(y.tangent) is Zero:
-        return Dual(out, zeros.spread(zeros.add_tangents(x.tangent, y.tangent), typeof(out).shape))
+        return Dual(out, zeros.spread(add_tangents(x.tangent, y.tangent), typeof(out).shape))
     return Dual(out, op(x.tangent, y.tangent))
 
 
@@ -185,20 +201,20 @@ def jvp_rem(op, x, y):
     if type(y.tangent) is not Zero:
         # out = x - y * trunc(x / y), and the truncated quotient is constant almost everywhere.
         quotient = div(sub(x.primal, out), y.primal)
-        tangent = zeros.add_tangents(tangent, neg(mul(y.tangent, quotient)))
+        tangent = add_tangents(tangent, neg(mul(y.tangent, quotient)))
     return Dual(out, zeros.spread(tangent, typeof(out).shape))
 
 
 @add.rule("transpose")
 def transpose_add(op, ct, x, y):
-    return tuple([zeros.gather_in(ct, v.aval) if type(v) is Linear else None for v in (x, y)])
+    return tuple([gather_in(ct, v.aval) if type(v) is Linear else None for v in (x, y)])
 
 
 @sub.rule("transpose")
 def transpose_sub(op, ct, x, y):
     return (
-        zeros.gather_in(ct, x.aval) if type(x) is Linear else None,
-        zeros.gather_in(neg(ct), y.aval) if type(y) is Linear else None,
+        gather_in(ct, x.aval) if type(x) is Linear else None,
+        gather_in(neg(ct), y.aval) if type(y) is Linear else None,
     )
 
 
@@ -210,89 +226,16 @@ def transpose_neg(op, ct, x):
 @mul.rule("transpose")
 def transpose_mul(op, ct, x, y):
     if type(x) is Linear:
-        return zeros.gather_in(op(ct, y), x.aval), None
-    return None, zeros.gather_in(op(x, ct), y.aval)
+        return gather_in(op(ct, y), x.aval), None
+    return None, gather_in(op(x, ct), y.aval)
 
 
 @div.rule("transpose")
 def transpose_div(op, ct, x, y):
-    return zeros.gather_in(op(ct, y), x.aval), None
+    return gather_in(op(ct, y), x.aval), None
 
 
-# ------------------------------------------------------------------------------------- extremes, rounding
-def _chosen(x, out):
-    """1 where ``x`` is the chosen one, one half on ties, so that both sides of a tie share the derivative."""
-    return primitives.convert.to_dtype(primitives.logic.eq(x, out), typeof(out).dtype)
-
-
-def _share(mine, other, out, beyond, level):
-    """1 where ``mine`` is the chosen one, one half on ties, so that both sides of a tie share the derivative.
-
-    The operands are compared with each other and not with the result: a compiler may compute an operand
-    twice, once for each use, and round it in another way (as a fused multiplication and addition), so that
-    neither equals the result and the derivative is lost. Complex numbers have no comparison of this kind.
-    """
-    if typeof(out).kind == "c":
-        won = _chosen(mine, out)
-        return sub(won, mul(mul(won, _chosen(other, out)), 0.5))
-    dtype = typeof(out).dtype
-    sides = [primitives.convert.to_dtype(compare(mine, other), dtype) for compare in (beyond, level)]
-    return mul(add(*sides), 0.5)
-
-
-def _share_of_larger(mine, other, out):
-    return _share(mine, other, out, primitives.logic.gt, primitives.logic.ge)
-
-
-def _share_of_smaller(mine, other, out):
-    return _share(mine, other, out, primitives.logic.lt, primitives.logic.le)
-
-
-max = binary(  # JAX's name
-    "max", "stablehlo.maximum", NUMBERS + "b", kinds=("increasing",),
-    partials=(_share_of_larger, lambda x, y, out: _share_of_larger(y, x, out)),
-    doc="the larger of x and y; NaN if either is; complex numbers by their real parts first",
-    complex_pick="larger",  # StableHLO compares real parts only
-)  # fmt: skip
-min = binary(  # JAX's name
-    "min", "stablehlo.minimum", NUMBERS + "b", kinds=("increasing",),
-    partials=(_share_of_smaller, lambda x, y, out: _share_of_smaller(y, x, out)),
-    doc="the smaller of x and y; NaN if either is; complex numbers by their real parts first",
-    complex_pick="smaller",
-)  # fmt: skip
-
-
-sign = unary("sign", None, NUMBERS, own_jvp=True, doc="-1, 0 or 1; x / |x| for complex x")
-
-
-@sign.rule("lower")
-def lower_sign(op, x):
-    (a,) = op.in_avals
-    if a.kind == "u":
-        one = op.broadcast_operand(op.constant(1, a.update(shape=())), a.update(shape=()), a.shape)
-        return op.emit(f"stablehlo.minimum {x}, {one} : {a.mlir}")
-    return op.emit(f"stablehlo.sign {x} : {a.mlir}")
-
-
-@sign.rule("jvp")
-def jvp_sign(op, x):
-    """Zero for real ``x`` and at 0; for complex ``x`` the part of the tangent across its direction, over
-    ``|x|``.
-    """
-    out = op(x.primal)
-    aval = typeof(out)
-    if aval.kind != "c":
-        return Dual(out, zero_tangent(aval))
-    convert, logic, powers = primitives.convert, primitives.logic, primitives.powers
-    size = powers.abs(x.primal)
-    nowhere = logic.eq(size, 0.0)
-    size = logic.select_n(nowhere, size, zeros.full_of_type(typeof(size).strong(), 1))
-    along = convert.real(mul(convert.conj(out), x.tangent))
-    across = sub(x.tangent, mul(out, convert.to_dtype(along, aval.dtype)))
-    across = logic.select_n(nowhere, across, zeros.full_of_type(aval.strong(), 0))
-    return Dual(out, div(across, convert.to_dtype(size, aval.dtype)))
-
-
+# ----------------------------------------------------------------------------------------------- rounding
 floor = unary(
     "floor", "stablehlo.floor", FLOATS, kinds=("increasing",), doc="the largest integer not above x"
 )

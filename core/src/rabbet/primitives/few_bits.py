@@ -5,7 +5,8 @@ Core's rules for ``lower`` ask here; formats of 8 bits and more that a backend k
 
 import numpy as np
 
-from rabbet import dtypes, primitives
+from rabbet import dtypes
+from rabbet.primitives import convert
 from rabbet.trace.staging import stage
 
 BYTES = {"i": np.dtype("int8"), "u": np.dtype("uint8")}
@@ -32,7 +33,7 @@ def in_wider(op, names):
       the names of the results.
     """
     narrow = op.in_avals[0].dtype
-    to_dtype = primitives.convert.to_dtype
+    to_dtype = convert.to_dtype
 
     def parts(*arrays):
         given = [to_dtype(x, wider(narrow)) if a.dtype == narrow else x for x, a in zip(arrays, op.in_avals)]

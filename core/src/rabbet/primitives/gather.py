@@ -3,7 +3,7 @@
 ``start_indices`` is an array of index vectors, one along its last dimension. Each picks a window of
 ``slice_sizes`` out of the operand; the results stand side by side, the dimensions of ``start_indices`` (but
 the last) outside and the window's dimensions at ``offset_dims``. The numbers mean what they mean in
-StableHLO's ``gather``.
+StableHLO's ``gather``. Its transposition, a scatter, stands in ``gather_rules.py``.
 """
 
 import enum
@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from rabbet import dtypes
-from rabbet.primitives import batching, checks, inlining, logic, reductions, scatter, shape, zeros
-from rabbet.primitives.shape import ints
+from rabbet.primitives import batching, checks, inlining, logic, reducing, shape, zeros
+from rabbet.primitives.attributes import ints
 from rabbet.program.avals import ShapedArray
-from rabbet.rules.payloads import Batched, Dual, Linear, Zero, zero_tangent
+from rabbet.rules.payloads import Batched, Dual, Zero, zero_tangent
 from rabbet.rules.primitive import Primitive
 from rabbet.trace.interpreter import typeof
 
@@ -181,7 +181,7 @@ def in_bounds(indices, operand_shape, window_sizes, index_map):
     ok = low_enough
     if aval.kind == "i":
         ok = logic.bitwise_and(low_enough, logic.ge(indices, zeros.full_of_type(aval, 0)))
-    return reductions.reduce_and(ok, axes=(aval.ndim - 1,))
+    return reducing.reduce_and(ok, axes=(aval.ndim - 1,))
 
 
 def highest_starts(aval, operand_shape, window_sizes, index_map):
@@ -222,23 +222,7 @@ def _without_fill(op):
     return op if op.params["mode"] is not FILL_OR_DROP else gather.op(**{**op.params, "fill_value": 0})
 
 
-@gather.rule("transpose")
-def transpose_gather(op, ct, x, indices):
-    """Each element read gives its cotangent back to where it was read: a scatter that adds."""
-    aval = x.aval if type(x) is Linear else typeof(x)
-    numbers = op.params["dimension_numbers"]
-    back = scatter.ScatterDimensionNumbers(
-        numbers.offset_dims, numbers.collapsed_slice_dims, numbers.start_index_map,
-        numbers.operand_batching_dims,
-        numbers.start_indices_batching_dims,
-    )  # fmt: skip
-    of_x = scatter.scatter_add(
-        zeros.full_of_type(aval.update(dtype=typeof(ct).dtype, weak_type=False), 0), indices, ct,
-        dimension_numbers=back,
-        indices_are_sorted=op.params["indices_are_sorted"], unique_indices=op.params["unique_indices"],
-        mode=op.params["mode"],
-    )  # fmt: skip
-    return of_x, None
+
 
 
 # ----------------------------------------------------------------------------------------------- batching

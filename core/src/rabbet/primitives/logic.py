@@ -1,9 +1,12 @@
-"""Comparison, logic, selection: eq, lt, and, or, not, select_n, clamp, shifts."""
+"""Comparison, logic, selection: eq, lt, and, or, not, select_n, shifts."""
 
-from rabbet import dtypes, primitives
+from rabbet import dtypes
 from rabbet.lowering.extended import EXTENDED
 from rabbet.primitives import batching, checks, elementwise, zeros
 from rabbet.primitives.checks import ANY, BITS, FLOATS, NUMBERS
+from rabbet.primitives.layout import broadcast_in_dim
+from rabbet.primitives.no_tangent import no_tangent
+from rabbet.primitives.reducing import gather_in, reduce_and
 from rabbet.rules.payloads import Batched, Dual, Linear, Zero, zero_tangent
 from rabbet.rules.primitive import Primitive
 from rabbet.trace.interpreter import typeof
@@ -30,7 +33,7 @@ def comparison(name, direction, accepts, doc):
             f"stablehlo.compare {direction}, {x}, {y} : ({wide.mlir}, {wide.mlir}) -> {op.out.mlir}"
         )
 
-    primitive.rule("jvp")(zeros.no_tangent)
+    primitive.rule("jvp")(no_tangent)
     return primitive
 
 
@@ -45,8 +48,6 @@ ge = comparison("ge", "GE", checks.REALS + "b", "x >= y")
 @eq.rule(EXTENDED)
 def eq_of_keys(op, x, y):
     """Keys are equal where all of the words that store them are."""
-    from rabbet.primitives.reductions import reduce_and
-
     words = eq(*_one_rank(x, y))
     return reduce_and(words, axes=(words.ndim - 1,))
 
@@ -58,8 +59,6 @@ def ne_of_keys(op, x, y):
 
 def _one_rank(x, y):
     """Stored keys of one shape: a single key beside an array of them is repeated."""
-    from rabbet.primitives.shape import broadcast_in_dim
-
     full = x.shape if x.ndim >= y.ndim else y.shape
     last = (len(full) - 1,)
     return [
@@ -118,7 +117,7 @@ def is_finite_aval(x):
 is_finite = Primitive(
     "is_finite", is_finite_aval, kinds=("elementwise",), operands=("x",), doc="neither infinite nor NaN"
 )
-is_finite.rule("jvp")(zeros.no_tangent)
+is_finite.rule("jvp")(no_tangent)
 
 
 @is_finite.rule("lower")
@@ -198,7 +197,7 @@ def transpose_select_n(op, ct, which, *cases):
         if type(case) is not Linear:
             return None
         parts = [ct if i == j else zero for j in range(len(cases))]
-        return zeros.gather_in(op(which, *parts), case.aval)
+        return gather_in(op(which, *parts), case.aval)
 
     return None, *[of_case(i, case) for i, case in enumerate(cases)]
 
@@ -233,56 +232,4 @@ def _spread_batched(b, rank, full, size, shape):
     value = batching.at(b, 0, size)
     if rank == full:
         return value
-    from rabbet.primitives.shape import broadcast_in_dim
-
     return broadcast_in_dim(value, shape=(size, *shape), broadcast_dimensions=(0,))
-
-
-# -------------------------------------------------------------------------------------------------- clamp
-def clamp_aval(low, x, high):
-    checks.accept("clamp", NUMBERS + "b", low, x, high)
-    checks.same_dtype("clamp", x, low, high)
-    for bound in (low, high):
-        if bound.shape and bound.shape != x.shape:
-            raise TypeError(
-                f"clamp: bounds are scalars or have the shape of {x.str_short()}, got {bound.str_short()}"
-            )
-    return x
-
-
-clamp = Primitive(
-    "clamp", clamp_aval, kinds=("increasing", "elementwise"), operands=("min", "x", "max"),
-    doc="min(max(x, low), high)",
-)  # fmt: skip
-
-
-@clamp.rule("lower")
-def lower_clamp(op, low, x, high):
-    a, b, c = (aval.mlir for aval in op.in_avals)
-    low = op.broadcast_operand(low, op.in_avals[0], op.out.shape)
-    high = op.broadcast_operand(high, op.in_avals[2], op.out.shape)
-    if op.out.kind in "cb":
-        parts = lambda low, x, high: [elementwise.min(elementwise.max(x, low), high)]
-        return op.write(parts, [op.out.strong()] * 3, [low, x, high])[0]
-    return op.emit(f"stablehlo.clamp {low}, {x}, {high} : {op.out.mlir}") if a and c else b
-
-
-def _precedes(x, y):
-    """``x < y``, also for complex numbers."""
-    return primitives.complex_order.before(x, y) if typeof(x).kind == "c" else lt(x, y)
-
-
-@clamp.rule("jvp")
-def jvp_clamp(op, low, x, high):
-    out = op(low.primal, x.primal, high.primal)
-    shape = typeof(out).shape
-    below, above = _precedes(x.primal, low.primal), _precedes(high.primal, x.primal)
-    inside = bitwise_not(bitwise_or(below, above))
-    tangent = zero_tangent(typeof(out))
-    for dual, where in ((low, below), (x, inside), (high, above)):
-        if type(dual.tangent) is not Zero:
-            moved = zeros.spread(dual.tangent, shape)
-            tangent = zeros.add_tangents(
-                tangent, select_n(where, zeros.full_of_type(typeof(moved), 0), moved)
-            )
-    return Dual(out, tangent)

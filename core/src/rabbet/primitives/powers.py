@@ -1,11 +1,11 @@
-"""Powers and the error function."""
+"""Powers, the error function, modulus and sign."""
 
 import builtins
 import math
 
-from rabbet.primitives import checks, convert, elementwise, logic, zeros
+from rabbet.primitives import checks, complex_parts, convert, logic, zeros
 from rabbet.primitives.checks import FLOATS, INEXACT, NUMBERS
-from rabbet.primitives.elementwise import add, div, exp, log, mul, neg, sub, unary
+from rabbet.primitives.elementwise import add_tangents, div, exp, log, mul, neg, sub, unary
 from rabbet.rules.payloads import Dual, Zero, zero_tangent
 from rabbet.rules.primitive import Primitive
 from rabbet.trace.interpreter import typeof
@@ -97,7 +97,7 @@ def jvp_pow(op, x, y):
         base = x.primal
         is_zero = logic.eq(base, 0.0)
         safe = logic.select_n(is_zero, base, zeros.full_of_type(typeof(base).strong(), 1))
-        tangent = zeros.add_tangents(tangent, zeros.spread(mul(y.tangent, mul(out, log(safe))), shape))
+        tangent = add_tangents(tangent, zeros.spread(mul(y.tangent, mul(out, log(safe))), shape))
     return Dual(out, tangent)
 
 
@@ -151,9 +151,39 @@ def jvp_abs(op, x):
     out = op(x.primal)
     if typeof(x.primal).kind != "c":
         # The slope at 0 is 1, as in JAX.
-        return Dual(out, logic.select_n(logic.ge(x.primal, 0), elementwise.neg(x.tangent), x.tangent))
-    direction = elementwise.sign(x.primal)
-    return Dual(out, convert.real(mul(x.tangent, convert.conj(direction))))
+        return Dual(out, logic.select_n(logic.ge(x.primal, 0), neg(x.tangent), x.tangent))
+    direction = sign(x.primal)
+    return Dual(out, complex_parts.real(mul(x.tangent, complex_parts.conj(direction))))
+
+
+sign = unary("sign", None, NUMBERS, own_jvp=True, doc="-1, 0 or 1; x / |x| for complex x")
+
+
+@sign.rule("lower")
+def lower_sign(op, x):
+    (a,) = op.in_avals
+    if a.kind == "u":
+        one = op.broadcast_operand(op.constant(1, a.update(shape=())), a.update(shape=()), a.shape)
+        return op.emit(f"stablehlo.minimum {x}, {one} : {a.mlir}")
+    return op.emit(f"stablehlo.sign {x} : {a.mlir}")
+
+
+@sign.rule("jvp")
+def jvp_sign(op, x):
+    """Zero for real ``x`` and at 0; for complex ``x`` the part of the tangent across its direction, over
+    ``|x|``.
+    """
+    out = op(x.primal)
+    aval = typeof(out)
+    if aval.kind != "c":
+        return Dual(out, zero_tangent(aval))
+    size = abs(x.primal)
+    nowhere = logic.eq(size, 0.0)
+    size = logic.select_n(nowhere, size, zeros.full_of_type(typeof(size).strong(), 1))
+    along = complex_parts.real(mul(complex_parts.conj(out), x.tangent))
+    across = sub(x.tangent, mul(out, convert.to_dtype(along, aval.dtype)))
+    across = logic.select_n(nowhere, across, zeros.full_of_type(aval.strong(), 0))
+    return Dual(out, div(across, convert.to_dtype(size, aval.dtype)))
 
 
 exp2 = unary(
@@ -172,4 +202,4 @@ def exp2_by_exp(op, x):
     return exp(mul(x, math.log(2.0)), **op.params)
 
 
-__all__ = ["abs", "add", "erf", "erf_inv", "erfc", "exp2", "integer_pow", "pow", "square"]
+__all__ = ["abs", "erf", "erf_inv", "erfc", "exp2", "integer_pow", "pow", "sign", "square"]

@@ -1,116 +1,48 @@
-"""Reductions over axes: sum, prod, max, min, and, or, xor, argmax, argmin."""
+"""Reductions over axes: prod, max, min, argmax, argmin. Those by sum, and, or, xor are in ``reducing.py``."""
 
 from math import prod
-
-import numpy as np
 
 from rabbet import dtypes
 from rabbet.primitives import (
     barrier,
     checks,
-    complex_order,
     convert,
     cumulative,
     elementwise,
+    extremes,
     logic,
     shape,
     zeros,
 )
-from rabbet.primitives.checks import BITS, NUMBERS, REALS
-from rabbet.rules.payloads import Batched, Dual
+from rabbet.primitives.checks import NUMBERS, REALS
+from rabbet.primitives.no_tangent import no_tangent
+from rabbet.primitives.reducing import (
+    extreme,
+    outside,
+    reduce_and,
+    reduce_or,
+    reduce_sum,
+    reduce_xor,
+    reduction,
+    spread_back,
+)  # fmt: skip
+from rabbet.rules.payloads import Dual
 from rabbet.rules.primitive import Primitive
 from rabbet.trace.interpreter import typeof
 
-
-def extreme(dtype, largest):
-    """The largest or smallest value of a dtype: an infinity for floats that have one, and for both parts of
-    complex.
-    """
-    spec = dtypes.spec(dtype)
-    return spec.highest if largest else spec.lowest
-
-
-def reduction(name, hlo, accepts, start, doc, *, kinds=(), of_complex=None):
-    """Make a reduction primitive with the parameter ``axes``.
-
-    Args:
-      name: the primitive's name.
-      hlo: the StableHLO operation that combines two elements.
-      accepts: the dtype kinds that it takes.
-      start: ``dtype -> `` the value that it starts with.
-      of_complex: what combines two complex elements, where that is not ``hlo``.
-    """
-
-    def abstract(x, axes):
-        checks.accept(name, accepts, x)
-        checks.axes_valid(name, axes, x.ndim)
-        return x.update(shape=tuple([s for i, s in enumerate(x.shape) if i not in axes]))
-
-    primitive = Primitive(name, abstract, kinds=("reduction", *kinds), doc=doc)
-
-    @primitive.rule("lower")
-    def lower_reduction(op, x):
-        scalar = op.out.update(shape=())
-        init = op.constant(start(op.out.dtype), scalar)
-        if of_complex is not None and dtypes.kind(scalar.dtype) == "c":
-            head = f'"stablehlo.reduce"({x}, {init}) <{{dimensions = {cumulative.array(op["axes"])}}}>'
-            types = f": ({op.in_avals[0].mlir}, {scalar.mlir}) -> {op.out.mlir}"
-            return complex_order.emit_pairs(op, head, of_complex, types)
-        return op.emit(
-            f"stablehlo.reduce({x} init: {init}) applies {hlo} across dimensions = "
-            f"{shape.ints(op['axes'])} : ({op.in_avals[0].mlir}, {scalar.mlir}) -> {op.out.mlir}"
-        )
-
-    return primitive
-
-
-def outside(op, aval):
-    """The dimensions that a reduction keeps."""
-    return tuple([d for d in range(aval.ndim) if d not in op.params["axes"]])
-
-
-def spread_back(op, value, aval):
-    """A reduced value repeated to the operand's shape."""
-    return shape.broadcast_in_dim(value, shape=aval.shape, broadcast_dimensions=outside(op, aval))
-
-
-reduce_sum = reduction(
-    "reduce_sum",
-    "stablehlo.add",
-    NUMBERS,
-    lambda dtype: 0,
-    "the sum over axes",
-    kinds=("increasing", "linear"),
-)
 reduce_prod = reduction(
     "reduce_prod", "stablehlo.multiply", NUMBERS, lambda dtype: 1, "the product over axes"
 )
 reduce_max = reduction(
     "reduce_max", "stablehlo.maximum", NUMBERS + "b", lambda t: extreme(t, False), "the maximum over axes",
-    kinds=("increasing",), of_complex=elementwise.max,
+    kinds=("increasing",), of_complex=extremes.max,
 )  # fmt: skip
 reduce_min = reduction(
     "reduce_min", "stablehlo.minimum", NUMBERS + "b", lambda t: extreme(t, True), "the minimum over axes",
-    kinds=("increasing",), of_complex=elementwise.min,
+    kinds=("increasing",), of_complex=extremes.min,
 )  # fmt: skip
-reduce_and = reduction(
-    "reduce_and", "stablehlo.and", BITS, lambda t: ~np.zeros((), t), "bitwise and over axes"
-)
-reduce_or = reduction("reduce_or", "stablehlo.or", BITS, lambda t: 0, "bitwise or over axes")
-reduce_xor = reduction("reduce_xor", "stablehlo.xor", BITS, lambda t: 0, "bitwise exclusive or over axes")
-
-for _primitive in (reduce_and, reduce_or, reduce_xor):
-    _primitive.rule("jvp")(zeros.no_tangent)
 
 
-@reduce_sum.rule("jvp")
-def jvp_reduce_sum(op, x):
-    return Dual(op(x.primal), op(x.tangent))
-
-
-@reduce_sum.rule("transpose")
-def transpose_reduce_sum(op, ct, x):
-    return (spread_back(op, ct, x.aval),)
 
 
 def jvp_reduce_extreme(op, x):
@@ -186,7 +118,7 @@ def arg_extreme(name, greatest, doc):
         )
 
     primitive = Primitive(name, abstract, kinds=("reduction",), doc=doc)
-    primitive.rule("jvp")(zeros.no_tangent)
+    primitive.rule("jvp")(no_tangent)
 
     @primitive.decompose
     def arg_extreme_by_extreme(op, x):
@@ -207,11 +139,7 @@ def arg_extreme(name, greatest, doc):
 argmax = arg_extreme("argmax", True, "the index of the first maximum along an axis")
 argmin = arg_extreme("argmin", False, "the index of the first minimum along an axis")
 
-
-# ----------------------------------------------------------------------------------------------- batching
-def batch_reduction(op, x):
-    """The batch rule of the kind ``reduction``: the axes move up past the batch dimension."""
-    axes = tuple([a + (a >= x.axis) for a in op.params["axes"]])
-    params = {**op.params, "axes": axes}
-    out_axis = x.axis - sum(a < x.axis for a in axes)
-    return Batched(op.primitive(x.value, **params), out_axis)
+__all__ = [
+    "argmax", "argmin", "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_prod", "reduce_sum",
+    "reduce_xor",
+]  # fmt: skip

@@ -14,16 +14,18 @@ from rabbet import dtypes
 from rabbet.primitives import (
     batching,
     checks,
-    complex_order,
     convert,
     elementwise,
+    extremes,
     gather,
     inlining,
     logic,
+    regions,
     shape,
     zeros,
 )
-from rabbet.primitives.shape import ints
+from rabbet.primitives.attributes import ints
+from rabbet.primitives.dynamic import dynamic_slice, dynamic_update_slice
 from rabbet.program.avals import ShapedArray
 from rabbet.rules.payloads import Batched, Dual, Linear, Zero, zero_tangent
 from rabbet.rules.primitive import Primitive
@@ -115,7 +117,7 @@ def scattering(name, hlo, accepts, combine, doc):
             return inlining.inline(
                 op, lambda *args: clipped(primitive, op.params, *args), [x, indices, updates]
             )
-        ordering = combine in (elementwise.min, elementwise.max) and dtypes.kind(op.out.dtype) == "c"
+        ordering = combine in (extremes.min, extremes.max) and dtypes.kind(op.out.dtype) == "c"
         return _emit(op, combine if ordering else hlo, x, indices, updates)
 
     primitive.rule("batch")(batch_scatter)
@@ -140,7 +142,7 @@ def _emit(op, combine, x, indices, updates):
     head = f'"stablehlo.scatter"({x}, {indices}, {updates}) <{{{attributes}}}>'
     types = f": ({a.mlir}, {b.mlir}, {c.mlir}) -> {op.out.mlir}"
     if callable(combine):
-        return complex_order.emit_pairs(op, head, combine, types)
+        return regions.emit_pairs(op, head, combine, types)
     scalar = a.update(shape=()).mlir
     body = f"  stablehlo.return %new : {scalar}"
     if combine is not None:
@@ -153,7 +155,7 @@ def clipped(primitive, params, x, indices, updates):
     numbers, aval = params["dimension_numbers"], typeof(indices)
     sizes = numbers.window_sizes(typeof(x).ndim, typeof(updates).shape)
     highest = gather.highest_starts(aval, typeof(x).shape, sizes, numbers.scatter_dims_to_operand_dims)
-    inside = logic.clamp(zeros.full_of_type(aval.strong(), 0), indices, highest)
+    inside = extremes.clamp(zeros.full_of_type(aval.strong(), 0), indices, highest)
     return primitive(x, inside, updates, **{**params, "mode": gather.PROMISE_IN_BOUNDS})
 
 
@@ -161,8 +163,6 @@ def one_window(params, combine, x, indices, updates):
     """A scatter of a single window, as a slice that is updated: compilers do that in place and without a
     loop.
     """
-    from rabbet.primitives.dynamic import dynamic_slice, dynamic_update_slice
-
     numbers, have = params["dimension_numbers"], typeof(x)
     sizes = numbers.window_sizes(have.ndim, typeof(updates).shape)
     starts = [zeros.full_of_type(ShapedArray((), typeof(indices).dtype), 0)] * have.ndim
@@ -222,10 +222,10 @@ scatter_mul = scattering(
     "scatter_mul", "stablehlo.multiply", checks.NUMBERS, elementwise.mul, "x with windows multiplied in"
 )
 scatter_min = scattering(
-    "scatter_min", "stablehlo.minimum", checks.NUMBERS + "b", elementwise.min, "x, lowered to windows"
+    "scatter_min", "stablehlo.minimum", checks.NUMBERS + "b", extremes.min, "x, lowered to windows"
 )
 scatter_max = scattering(
-    "scatter_max", "stablehlo.maximum", checks.NUMBERS + "b", elementwise.max, "x, raised to windows"
+    "scatter_max", "stablehlo.maximum", checks.NUMBERS + "b", extremes.max, "x, raised to windows"
 )
 
 
@@ -336,7 +336,7 @@ def jvp_scatter_mul(op, x, indices, updates):
         here = gather_back(op, x.primal, at, typeof(updates.primal).shape)
         moved = elementwise.mul(here, updates.tangent)
         start = zeros.instantiate(zero_tangent(typeof(out)))
-        tangent = zeros.add_tangents(tangent, _same_places(op, scatter_add)(start, at, moved))
+        tangent = elementwise.add_tangents(tangent, _same_places(op, scatter_add)(start, at, moved))
     return Dual(out, tangent)
 
 

@@ -1,62 +1,25 @@
 """Moving elements about: broadcast, reshape, transpose, slice, pad, concatenate, reverse, iota.
 
 All but iota are *structural*: they copy elements without looking at them, so their derivative is themselves.
+``broadcast_in_dim`` and ``transpose`` are made in ``layout.py``; their rules stand here.
 """
 
-from itertools import pairwise
 from math import prod
 
 import numpy as np
 
 from rabbet import dtypes
-from rabbet.primitives import batching, checks, elementwise, few_bits, logic, reductions, zeros
+from rabbet.primitives import batching, checks, elementwise, few_bits, logic, reducing, zeros
+from rabbet.primitives.attributes import ints
+from rabbet.primitives.layout import broadcast_in_dim, inverse, lower_with, transpose
 from rabbet.program.avals import ShapedArray
 from rabbet.rules.payloads import Batched, Dual, Linear
 from rabbet.rules.primitive import Primitive
 from rabbet.trace.interpreter import typeof
 
-
-def _lower_with(hlo, attributes):
-    """A lowering ``hlo x, attributes : (in) -> out``."""
-
-    def lower_structural(op, x):
-        return op.emit(f"{hlo} {x}{attributes(op)} : ({op.in_avals[0].mlir}) -> {op.out.mlir}")
-
-    return lower_structural
-
-
-def ints(values):
-    """``[1, 2]`` as MLIR writes it."""
-    return "[" + ", ".join(map(str, values)) + "]"
-
-
 # --------------------------------------------------------------------------------------- broadcast_in_dim
-def broadcast_in_dim_aval(x, shape, broadcast_dimensions):
-    if len(broadcast_dimensions) != x.ndim:
-        raise TypeError(
-            f"broadcast_in_dim: {x.str_short()} has {x.ndim} dimensions, broadcast_dimensions "
-            f"{broadcast_dimensions} has {len(broadcast_dimensions)} entries"
-        )
-    for size, dim in zip(x.shape, broadcast_dimensions, strict=True):
-        if not 0 <= dim < len(shape) or size not in (1, shape[dim]):
-            raise TypeError(
-                f"broadcast_in_dim: cannot broadcast {x.str_short()} to the shape {tuple(shape)} along "
-                f"{tuple(broadcast_dimensions)}; each dimension must have size 1 or that of the result"
-            )
-    if any(a >= b for a, b in pairwise(broadcast_dimensions)):
-        raise TypeError(f"broadcast_in_dim: broadcast_dimensions {broadcast_dimensions} must increase")
-    return ShapedArray(tuple(shape), x.dtype, x.weak_type)
 
 
-broadcast_in_dim = Primitive(
-    "broadcast_in_dim",
-    broadcast_in_dim_aval,
-    kinds=("structural",),
-    doc="x repeated along new or size-1 dimensions",
-)
-broadcast_in_dim.rule("lower")(
-    _lower_with("stablehlo.broadcast_in_dim", lambda op: f", dims = {ints(op['broadcast_dimensions'])}")
-)
 
 
 @broadcast_in_dim.rule("transpose")
@@ -64,7 +27,7 @@ def transpose_broadcast_in_dim(op, ct, x):
     shape, dims = op.params["shape"], op.params["broadcast_dimensions"]
     stretched = [d for k, d in enumerate(dims) if x.shape[k] != shape[d]]
     summed = tuple(d for d in range(len(shape)) if d not in dims or d in stretched)
-    out = reductions.reduce_sum(ct, axes=summed) if summed else ct
+    out = reducing.reduce_sum(ct, axes=summed) if summed else ct
     return (reshape(out, new_sizes=x.shape) if stretched else out,)
 
 
@@ -88,7 +51,7 @@ def reshape_aval(x, new_sizes):
 reshape = Primitive(
     "reshape", reshape_aval, kinds=("structural",), doc="the same elements in row-major order"
 )
-reshape.rule("lower")(_lower_with("stablehlo.reshape", lambda op: ""))
+reshape.rule("lower")(lower_with("stablehlo.reshape", lambda op: ""))
 
 
 @reshape.rule("transpose")
@@ -114,7 +77,7 @@ def squeeze_aval(x, dimensions):
 
 
 squeeze = Primitive("squeeze", squeeze_aval, kinds=("structural",), doc="x without some dimensions of size 1")
-squeeze.rule("lower")(_lower_with("stablehlo.reshape", lambda op: ""))
+squeeze.rule("lower")(lower_with("stablehlo.reshape", lambda op: ""))
 
 
 @squeeze.rule("transpose")
@@ -139,7 +102,7 @@ def expand_dims_aval(x, dimensions):
 expand_dims = Primitive(
     "expand_dims", expand_dims_aval, kinds=("structural",), doc="x with new dimensions of size 1"
 )
-expand_dims.rule("lower")(_lower_with("stablehlo.reshape", lambda op: ""))
+expand_dims.rule("lower")(lower_with("stablehlo.reshape", lambda op: ""))
 
 
 @expand_dims.rule("transpose")
@@ -154,26 +117,13 @@ def batch_expand_dims(op, x):
 
 
 # ---------------------------------------------------------------------------------------------- transpose
-def transpose_aval(x, permutation):
-    if sorted(permutation) != list(range(x.ndim)):
-        raise TypeError(
-            f"transpose: {tuple(permutation)} is not a permutation of the dimensions of {x.str_short()}"
-        )
-    return x.update(shape=tuple([x.shape[i] for i in permutation]))
 
 
-transpose = Primitive(
-    "transpose", transpose_aval, kinds=("structural",), doc="x with its dimensions permuted"
-)
-transpose.rule("lower")(_lower_with("stablehlo.transpose", lambda op: f", dims = {ints(op['permutation'])}"))
 
 
-def inverse(permutation):
-    """The permutation that undoes ``permutation``."""
-    out = [0] * len(permutation)
-    for i, p in enumerate(permutation):
-        out[p] = i
-    return tuple(out)
+
+
+
 
 
 @transpose.rule("transpose")
@@ -334,11 +284,11 @@ def transpose_pad(op, ct, x, value):
         inner = slice(trimmed, start_indices=(0,) * len(config), limit_indices=limits, strides=steps)
     if type(value) is Linear:
         every = tuple(range(len(config)))
-        total = reductions.reduce_sum(ct, axes=every)
+        total = reducing.reduce_sum(ct, axes=every)
         mine = (
             inner if inner is not None else transpose_pad(op, ct, Linear(typeof_operand(op, ct, x)), None)[0]
         )
-        outer = elementwise.sub(total, reductions.reduce_sum(mine, axes=every))
+        outer = elementwise.sub(total, reducing.reduce_sum(mine, axes=every))
     return inner, outer
 
 

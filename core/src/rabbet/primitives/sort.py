@@ -11,7 +11,7 @@ floats with all their cases takes, and three arrays a fifth of sorting them toge
 import numpy as np
 
 from rabbet import dtypes, primitives
-from rabbet.primitives import batching, checks, convert, few_bits, logic, shape, zeros
+from rabbet.primitives import batching, checks, complex_parts, convert, few_bits, logic, shape, zeros
 from rabbet.rules.payloads import Batched, Dual, Zero, zero_tangent
 from rabbet.rules.primitive import Primitive
 from rabbet.trace.interpreter import typeof
@@ -97,7 +97,7 @@ def ordered(key, signed_zeros=False):
     dtype = typeof(key).dtype
     kind = dtypes.kind(dtype)
     if kind == "c":
-        return [*ordered(convert.real(key)), *ordered(convert.imag(key))]
+        return [*ordered(complex_parts.real(key)), *ordered(complex_parts.imag(key))]
     if kind == "b":
         return [convert.to_dtype(key, np.dtype("int8"))]
     if kind != "f":

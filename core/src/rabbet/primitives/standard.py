@@ -6,7 +6,7 @@ rule.
 """
 
 from rabbet.lowering.module import lower
-from rabbet.primitives import batching, contracts, reductions, shape, zeros
+from rabbet.primitives import batching, contracts, elementwise, layout, reducing, zeros
 from rabbet.rules.payloads import Batched, Dual, Zero
 from rabbet.rules.tables import Role, RuleTable
 from rabbet.trace.interpreter import typeof
@@ -59,7 +59,7 @@ def product_rule(op, x, y):
     out = op(x.primal, y.primal)
     left = x.tangent if type(x.tangent) is Zero else op(x.tangent, y.primal)
     right = y.tangent if type(y.tangent) is Zero else op(x.primal, y.tangent)
-    return Dual(out, zeros.spread(zeros.add_tangents(left, right), typeof(out).shape))
+    return Dual(out, zeros.spread(elementwise.add_tangents(left, right), typeof(out).shape))
 
 
 @jvp.kind("structural", "linear")
@@ -107,11 +107,11 @@ def _placed(b, logical, full, axis, size):
     if b.axis is None:
         return b.value  # a plain scalar stays one
     spread = (*full[:axis], size, *full[axis:])
-    return shape.broadcast_in_dim(b.value, shape=spread, broadcast_dimensions=(axis,))
+    return layout.broadcast_in_dim(b.value, shape=spread, broadcast_dimensions=(axis,))
 
 
 lower.contract = contracts.of_lower
 
-batch.kind("reduction")(reductions.batch_reduction)
+batch.kind("reduction")(reducing.batch_reduction)
 
 __all__ = ["batch", "jvp", "lower", "transpose"]

@@ -7,7 +7,8 @@ the type, not the memory.
 
 from rabbet import dtypes
 from rabbet.lowering.extended import EXTENDED, lowers_stored
-from rabbet.primitives import batching, zeros
+from rabbet.primitives import batching
+from rabbet.primitives.no_tangent import no_tangent
 from rabbet.program.avals import ShapedArray
 from rabbet.rules.payloads import Batched
 from rabbet.rules.primitive import Primitive
@@ -45,8 +46,8 @@ from_physical = Primitive(
 
 to_physical.rule(EXTENDED)(lowers_stored)
 from_physical.rule(EXTENDED)(lowers_stored)
-to_physical.rule("jvp")(zeros.no_tangent)
-from_physical.rule("jvp")(zeros.no_tangent)
+to_physical.rule("jvp")(no_tangent)
+from_physical.rule("jvp")(no_tangent)
 
 
 @to_physical.rule("lower")

@@ -400,5 +400,11 @@ def find(name):
 
 
 def all_primitives():
-    """Every primitive by name, in the order in which they were made."""
+    """Every primitive by name, in the order in which they were made: a dict.
+
+    Example:
+      >>> from rabbet.extend.passes import all_primitives
+      >>> all_primitives()["mul"] is lax.mul
+      True
+    """
     return _names.all()

@@ -1,6 +1,10 @@
 """A tree of arrays as one vector, and back."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Callable
+from typing import Any
 
 from rabbet import dtypes, lax, tree
 from rabbet.errors import TreeError
@@ -10,7 +14,7 @@ from rabbet.extend.transform import typeof
 __all__ = ["ravel_pytree"]
 
 
-def ravel_pytree(pytree):
+def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
     """All numbers of a tree in one vector.
 
     Args:
@@ -32,7 +36,7 @@ def ravel_pytree(pytree):
     size = sum([math.prod(aval.shape) for aval in avals])
 
     @folded
-    def unravel(flat):
+    def unravel(flat: Any) -> Any:
         """The tree of the numbers in ``flat``, a vector as ``ravel_pytree`` made it."""
         got = typeof(flat)
         if got.shape != (size,):
@@ -46,18 +50,18 @@ def ravel_pytree(pytree):
     return _join(leaves, avals, dtype), unravel
 
 
-def _join(leaves, avals, dtype):
+def _join(leaves: list[Any], avals: list[Any], dtype: Any) -> Any:
     if not leaves:
         return lax.full((0,), 0, dtype)
     parts = [_vector(leaf, aval, dtype) for leaf, aval in zip(leaves, avals)]
     return lax.concatenate(parts, 0) if len(parts) > 1 else parts[0]
 
 
-def _vector(leaf, aval, dtype):
+def _vector(leaf: Any, aval: Any, dtype: Any) -> Any:
     return lax.reshape(lax.convert_element_type(leaf, dtype), (math.prod(aval.shape),))
 
 
-def _split(flat, avals):
+def _split(flat: Any, avals: list[Any]) -> list[Any]:
     start, leaves = 0, []
     for aval in avals:
         stop = start + math.prod(aval.shape)
@@ -67,7 +71,7 @@ def _split(flat, avals):
     return leaves
 
 
-def _back(part, dtype):
+def _back(part: Any, dtype: Any) -> Any:
     if dtypes.kind(typeof(part).dtype) == "c" and dtypes.kind(dtype) != "c":
         part = lax.real(part)
     return lax.convert_element_type(part, dtype)

@@ -4,8 +4,12 @@
 ``Partial``, and the registration of dataclasses, static objects and classes that flatten themselves.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import functools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from rabbet import tree
 from rabbet.errors import TreeError
@@ -51,7 +55,7 @@ tree_unflatten = tree.unflatten
 # Structures, levels, paths ------------------------------------------------------------------------
 
 
-def treedef_children(treedef):
+def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
     """The structures of the children of a structure's root.
 
     Example:
@@ -61,7 +65,7 @@ def treedef_children(treedef):
     return treedef.children()
 
 
-def treedef_is_leaf(treedef):
+def treedef_is_leaf(treedef: PyTreeDef) -> bool:
     """Whether the structure is a single leaf.
 
     Example:
@@ -71,7 +75,7 @@ def treedef_is_leaf(treedef):
     return treedef.node_data() is None
 
 
-def treedef_tuple(treedefs):
+def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
     """The structure of a tuple of trees with these structures.
 
     Example:
@@ -81,14 +85,14 @@ def treedef_tuple(treedefs):
     return PyTreeDef.from_node_data_and_children(registry, (tuple, None), list(treedefs))
 
 
-def is_tree_node(typ):
+def is_tree_node(typ: type) -> bool:
     """Whether instances of ``typ`` are nodes because the class is built in or registered (named tuples
     are too).
     """
     return registry.is_node(typ)
 
 
-def all_leaves(iterable, is_leaf=None):
+def all_leaves(iterable: Iterable[Any], is_leaf: Callable[..., bool] | None = None) -> bool:
     """Whether every item is a leaf, so that the iterable may be the leaves of some tree.
 
     Example:
@@ -100,7 +104,7 @@ def all_leaves(iterable, is_leaf=None):
     return len(flat) == len(items) and all(a is b for a, b in zip(flat, items))
 
 
-def flatten_one_level(tree):
+def flatten_one_level(tree: Any) -> tuple[Any, Any]:
     """``(children, metadata)`` of a node. Raises TreeError for a leaf."""
     level = registry.flatten_one_level(tree)
     if level is None:
@@ -108,7 +112,7 @@ def flatten_one_level(tree):
     return level
 
 
-def flatten_one_level_with_keys(tree):
+def flatten_one_level_with_keys(tree: Any) -> tuple[Any, Any]:
     """``([(key, child), ...], metadata)`` of a node. Raises TreeError for a leaf."""
     flatten_one_level(tree)
     keys, children, metadata = one_level(tree)
@@ -118,22 +122,32 @@ def flatten_one_level_with_keys(tree):
 # Registration -------------------------------------------------------------------------------------
 
 
-def register_pytree_node(nodetype, flatten_func, unflatten_func, flatten_with_keys_func=None):
+def register_pytree_node(
+    nodetype: type,
+    flatten_func: Callable[[Any], Any],
+    unflatten_func: Callable[[Any, Any], Any],
+    flatten_with_keys_func: Callable[[Any], Any] | None = None,
+) -> None:
     """Make instances of a class nodes; see ``rabbet.tree.register_node``."""
     tree.register_node(nodetype, flatten_func, unflatten_func, flatten_with_keys_func)
 
 
-def register_pytree_with_keys(nodetype, flatten_with_keys, unflatten_func, flatten_func=None):
+def register_pytree_with_keys(
+    nodetype: type,
+    flatten_with_keys: Callable[[Any], Any],
+    unflatten_func: Callable[[Any, Any], Any],
+    flatten_func: Callable[[Any], Any] | None = None,
+) -> Any:
     """Like ``register_pytree_node`` for a class whose flatten function gives pairs ``(key, child)``."""
 
-    def flatten(node):
+    def flatten(node: Any) -> Any:
         pairs, metadata = flatten_with_keys(node)
         return [child for _, child in pairs], metadata
 
     tree.register_node(nodetype, flatten_func or flatten, unflatten_func, flatten_with_keys)
 
 
-def register_pytree_node_class(cls):
+def register_pytree_node_class(cls: type) -> type:
     """Class decorator: ``tree_flatten(self)`` and the class method ``tree_unflatten(metadata, children)``
     do the work.
 
@@ -154,7 +168,7 @@ def register_pytree_node_class(cls):
     return cls
 
 
-def register_pytree_with_keys_class(cls):
+def register_pytree_with_keys_class(cls: type) -> type:
     """Class decorator like ``register_pytree_node_class``; ``tree_flatten_with_keys(self)`` gives pairs.
 
     ``tree_flatten``, if the class has it, is used where no paths are asked for.
@@ -164,7 +178,7 @@ def register_pytree_with_keys_class(cls):
     return cls
 
 
-def register_static(cls):
+def register_static(cls: type) -> type:
     """Make instances of a class nodes without leaves, part of the structure. They need ``==`` and
     ``hash``.
 
@@ -179,7 +193,12 @@ def register_static(cls):
     return cls
 
 
-def register_dataclass(nodetype, data_fields=None, meta_fields=None, drop_fields=()):
+def register_dataclass(
+    nodetype: type,
+    data_fields: Sequence[str] | None = None,
+    meta_fields: Sequence[str] | None = None,
+    drop_fields: Sequence[str] = (),
+) -> type:
     """Make instances of a dataclass nodes; also a class decorator.
 
     Args:
@@ -220,7 +239,9 @@ def register_dataclass(nodetype, data_fields=None, meta_fields=None, drop_fields
     return nodetype
 
 
-def _check_fields(nodetype, data_fields, meta_fields, drop_fields):
+def _check_fields(
+    nodetype: type, data_fields: Sequence[str], meta_fields: Sequence[str], drop_fields: Sequence[str]
+) -> None:
     """Every field that ``__init__`` takes is named once."""
     expected = {f.name for f in dataclasses.fields(nodetype) if f.init}
     named = [*data_fields, *meta_fields, *drop_fields]
@@ -245,19 +266,19 @@ class _Opaque:
 
     __slots__ = ("function",)
 
-    def __init__(self, function):
+    def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)
 
-    def __eq__(self, other):
+    def __eq__(self, other: Any) -> bool:
         return type(other) is _Opaque and self.function == other.function
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self.function)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return repr(self.function)
 
 
@@ -275,14 +296,14 @@ class Partial(functools.partial):
       Array(3., dtype=float32, weak_type=True)
     """
 
-    def __new__(cls, func, *args, **kw):
+    def __new__(cls, func: Callable[..., Any], *args: Any, **kw: Any) -> Any:
         # functools.partial would merge with a partial inside, and turn its static arguments into children.
         if isinstance(func, functools.partial) and not isinstance(func, Partial):
             func = _Opaque(func)
         return super().__new__(cls, func, *args, **kw)
 
 
-def _flatten_partial(node):
+def _flatten_partial(node: Any) -> Any:
     return ((GetAttrKey("args"), node.args), (GetAttrKey("keywords"), node.keywords)), node.func
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from rabbet.lax import shapes
 from rabbet.lax.indexing.boxes import fitted, is_run
 from rabbet.lax.indexing.plans import ALL, ARRAY, FLAG, NEW, At, BoxFrom
-from rabbet.primitives import convert, elementwise, logic, zeros
+from rabbet.primitives import convert, elementwise, extremes, logic, zeros
 from rabbet.primitives import gather as gathers
 from rabbet.primitives.gather import CLIP, FILL_OR_DROP, PROMISE_IN_BOUNDS, GatherDimensionNumbers
 from rabbet.primitives.scatter import ScatterDimensionNumbers
@@ -110,10 +110,10 @@ def dynamic_positions(value, size, dtype, wrap):
     if have.kind == "u":
         # Beyond the signed range a position would turn negative: it is out of bounds anyway.
         if have.itemsize >= dtype.itemsize:
-            value = elementwise.min(value, zeros.full_of_type(typeof(value), size))
+            value = extremes.min(value, zeros.full_of_type(typeof(value), size))
         return convert.to_dtype(value, dtype)
     if have.itemsize > dtype.itemsize:
-        value = logic.clamp(-size - 1, value, size)
+        value = extremes.clamp(-size - 1, value, size)
     value = convert.to_dtype(value, dtype)
     return logic.select_n(logic.lt(value, 0), value, elementwise.add(value, size)) if wrap else value
 

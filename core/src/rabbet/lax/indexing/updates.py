@@ -21,7 +21,7 @@ from rabbet.lax.indexing.reads import is_eager, on_device, take, take_traced
 from rabbet.lax.powers import power
 from rabbet.messages.source_positions import stacklevel
 from rabbet.messages.tracebacks import folded
-from rabbet.primitives import convert, elementwise, logic
+from rabbet.primitives import convert, elementwise, extremes, logic
 from rabbet.primitives import scatter as scatters
 from rabbet.primitives.gather import GatherScatterMode
 from rabbet.program import python_scalars
@@ -277,7 +277,7 @@ def combined(how, old, new):
 COMBINE = {
     "set": lambda old, new: new, "add": elementwise.add, "subtract": elementwise.sub,
     "multiply": elementwise.mul,
-    "divide": elementwise.div, "min": elementwise.min, "max": elementwise.max,
+    "divide": elementwise.div, "min": extremes.min, "max": extremes.max,
 }  # fmt: skip
 SCATTERS = {
     "set": scatters.scatter, "add": scatters.scatter_add, "subtract": scatters.scatter_sub,

@@ -1,9 +1,11 @@
 """Evaluate a function on boxes [lo, hi]; the answer contains every possible result."""
 
+from collections.abc import Callable
 from functools import reduce
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rabbet import Array, lax, typeof
+from rabbet.extend.primitive import Op
 from rabbet.extend.transform import Interpreter, RuleTable, run
 
 
@@ -20,23 +22,23 @@ rules = RuleTable("enclose", doc="(op, *boxes) -> Box")
 # A primitive that grows with each of its inputs maps corners to corners, and so does one that only moves
 # elements.
 @rules.kind("increasing", "structural")
-def increasing(op, *boxes):
+def increasing(op: Op, *boxes: Box) -> Box:
     return Box(op(*(b.lo for b in boxes)), op(*(b.hi for b in boxes)))
 
 
 @rules.kind("decreasing")
-def decreasing(op, *boxes):
+def decreasing(op: Op, *boxes: Box) -> Box:
     return Box(op(*(b.hi for b in boxes)), op(*(b.lo for b in boxes)))
 
 
 @rules.primitive(lax.sub)
-def sub(op, x, y):
+def sub(op: Op, x: Box, y: Box) -> Box:
     return Box(op(x.lo, y.hi), op(x.hi, y.lo))
 
 
 # The extremes of a product lie on corners, but which corners depends on the signs.
 @rules.primitive(lax.mul)
-def mul(op, x, y):
+def mul(op: Op, x: Box, y: Box) -> Box:
     corners = [op(a, b) for a in x for b in y]
     return Box(reduce(lax.min, corners), reduce(lax.max, corners))
 
@@ -46,14 +48,14 @@ class Enclose(Interpreter):
 
     table = rules
 
-    def lift(self, value):
+    def lift(self, value: Array) -> Box:
         return Box(value, value)
 
-    def type_of(self, box):
-        return typeof(box.lo)
+    def type_of(self, payload: Box) -> Any:
+        return typeof(payload.lo)
 
 
-def enclose(fn):
+def enclose(fn: Callable[..., Any]) -> Callable[..., Box]:
     """Return ``g`` where ``g(*boxes)`` contains ``fn(*xs)`` for every ``xs`` inside the boxes.
 
     ``fn`` takes arrays and returns one; each box is a pair ``(lo, hi)`` of arrays of one shape and dtype,
@@ -61,7 +63,7 @@ def enclose(fn):
     bends a box.
     """
 
-    def enclosed(*boxes):
+    def enclosed(*boxes: tuple[Any, Any]) -> Box:
         return run(Enclose(), fn, [Box(*box) for box in boxes])
 
     return enclosed

@@ -6,6 +6,8 @@ to test everything that goes through PJRT's C interface without special hardware
 RABBET_NUM_XCPU_DEVICES=4 gives one process four devices.
 """
 
+from typing import Any
+
 from rabbet import config
 from rabbet.extend.backend import CApiBackend, find_library, Setting
 
@@ -16,17 +18,17 @@ NUM_DEVICES = Setting(
 LAPACK = {"eig", "geqp3", "hessenberg", "schur", "tridiagonal"}
 
 
-def library():
+def library() -> str | None:
     """The path of the plugin library, or None."""
     return find_library("xla_plugins.xla_cpu_pjrt", "xla_cpu_pjrt.so")
 
 
-def options():
+def options() -> dict[str, int]:
     """What the plugin is told at the start."""
     return {"cpu_device_count": config.num_xcpu_devices}
 
 
-def lacks(op):
+def lacks(op: Any) -> str | None:
     """Why the library cannot do an operation that Rabbet offers; None for all others."""
     name = op.primitive.name
     if name.endswith("_callback"):

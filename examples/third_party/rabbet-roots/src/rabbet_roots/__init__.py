@@ -1,10 +1,10 @@
 """1 / sqrt(x) in one operation: a pass between tracing and lowering."""
 
 from rabbet import lax
-from rabbet.extend.passes import Equation, Jaxpr, Pass
+from rabbet.extend.passes import Equation, Jaxpr, Pass, PassContext, Var
 
 
-def roots_at_once(jaxpr, context):
+def roots_at_once(jaxpr: Jaxpr, context: PassContext) -> Jaxpr:
     """The program with `rsqrt` for the reciprocals of square roots; itself if there are none.
 
     The square root stays where it is: if nobody else reads it, `dead-code`, which follows, drops it.
@@ -16,7 +16,7 @@ def roots_at_once(jaxpr, context):
     return Jaxpr(jaxpr.invars, jaxpr.outvars, equations, jaxpr.constvars, jaxpr.effects, jaxpr.name)
 
 
-def reciprocal(eqn, made_by):
+def reciprocal(eqn: Equation, made_by: dict[Var, Equation]) -> Equation | None:
     """The equation that computes the same as `eqn` with one operation, or None."""
     if eqn.primitive is not lax.div or getattr(eqn.inputs[0], "value", None) != 1.0:
         return None

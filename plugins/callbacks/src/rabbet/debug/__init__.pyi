@@ -7,8 +7,10 @@ import numpy as np
 P = ParamSpec("P")
 R = TypeVar("R")
 Tree = TypeVar("Tree")
+F = TypeVar("F", bound=Callable[..., Any])
 
 from rabbet import Array, ArrayLike, Device, DTypeLike
+from rabbet.extend.primitive import Primitive
 
 def breakpoint(*, backend: Any = ..., filter_frames: Any = ..., num_frames: Any = ..., ordered: bool = ..., token: Any = ..., **kwargs: Any) -> Array: ...
 def callback(callback: Callable[..., Any] | None = ..., *args: Any, ordered: bool = ..., partitioned: bool = ..., **kwargs: Any) -> None: ...

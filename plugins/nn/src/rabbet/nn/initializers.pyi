@@ -7,8 +7,10 @@ import numpy as np
 P = ParamSpec("P")
 R = TypeVar("R")
 Tree = TypeVar("Tree")
+F = TypeVar("F", bound=Callable[..., Any])
 
 from rabbet import Array, ArrayLike, Device, DTypeLike
+from rabbet.extend.primitive import Primitive
 
 Initializer: TypeAlias = Callable[..., Array]
 def constant(value: ArrayLike, dtype: DTypeLike | None = ...) -> Initializer: ...

@@ -8,8 +8,10 @@ import numpy as np
 P = ParamSpec("P")
 R = TypeVar("R")
 Tree = TypeVar("Tree")
+F = TypeVar("F", bound=Callable[..., Any])
 
 from rabbet import Array, ArrayLike, Device, DTypeLike
+from rabbet.extend.primitive import Primitive
 
 from rabbet.numpy import fft as fft
 from rabbet.numpy import linalg as linalg

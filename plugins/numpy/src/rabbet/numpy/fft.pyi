@@ -7,8 +7,10 @@ import numpy as np
 P = ParamSpec("P")
 R = TypeVar("R")
 Tree = TypeVar("Tree")
+F = TypeVar("F", bound=Callable[..., Any])
 
 from rabbet import Array, ArrayLike, Device, DTypeLike
+from rabbet.extend.primitive import Primitive
 
 def fft(a: ArrayLike, n: ArrayLike | None = ..., axis: Any = ..., norm: Any = ...) -> Array: ...
 def fft2(a: ArrayLike, s: ArrayLike | None = ..., axes: Any = ..., norm: Any = ...) -> Array: ...

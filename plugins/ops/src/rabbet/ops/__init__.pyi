@@ -7,8 +7,10 @@ import numpy as np
 P = ParamSpec("P")
 R = TypeVar("R")
 Tree = TypeVar("Tree")
+F = TypeVar("F", bound=Callable[..., Any])
 
 from rabbet import Array, ArrayLike, Device, DTypeLike
+from rabbet.extend.primitive import Primitive
 
 def segment_max(data: Any, segment_ids: ArrayLike, num_segments: Any = ..., indices_are_sorted: bool = ..., unique_indices: bool = ..., bucket_size: Any = ..., mode: Any = ..., out_sharding: Any = ...) -> Array: ...
 def segment_min(data: Any, segment_ids: ArrayLike, num_segments: Any = ..., indices_are_sorted: bool = ..., unique_indices: bool = ..., bucket_size: Any = ..., mode: Any = ..., out_sharding: Any = ...) -> Array: ...

@@ -7,8 +7,10 @@ import numpy as np
 P = ParamSpec("P")
 R = TypeVar("R")
 Tree = TypeVar("Tree")
+F = TypeVar("F", bound=Callable[..., Any])
 
 from rabbet import Array, ArrayLike, Device, DTypeLike
+from rabbet.extend.primitive import Primitive
 
 from rabbet.random.generators import Generator as Generator
 def PRNGKey(seed: Any, *, impl: Any = ...) -> Array: ...

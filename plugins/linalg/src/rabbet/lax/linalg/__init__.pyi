@@ -7,8 +7,10 @@ import numpy as np
 P = ParamSpec("P")
 R = TypeVar("R")
 Tree = TypeVar("Tree")
+F = TypeVar("F", bound=Callable[..., Any])
 
 from rabbet import Array, ArrayLike, Device, DTypeLike
+from rabbet.extend.primitive import Primitive
 
 from rabbet.lax.linalg.primitives.eig import EigImplementation as EigImplementation
 from rabbet.lax.linalg.primitives.eigh import EighImplementation as EighImplementation

@@ -7,8 +7,10 @@ import numpy as np
 P = ParamSpec("P")
 R = TypeVar("R")
 Tree = TypeVar("Tree")
+F = TypeVar("F", bound=Callable[..., Any])
 
 from rabbet import Array, ArrayLike, Device, DTypeLike
+from rabbet.extend.primitive import Primitive
 
 def cholesky(a: ArrayLike, *, upper: bool = ..., symmetrize_input: bool = ...) -> Array: ...
 def cond(x: ArrayLike, p: ArrayLike | None = ...) -> Array: ...

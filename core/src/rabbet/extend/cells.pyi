@@ -1,0 +1,43 @@
+# Written by tools/stubs.py: change the function, or tools/stub_types.toml, and write it again.
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import Enum, StrEnum
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from rabbet import Array, ArrayLike, Device, DTypeLike
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Cell:
+    """A place with a value of one shape and dtype."""
+    def __init__(self, type: Any, content: Any = ...) -> None: ...
+    type: Any
+    content: Any
+    home: Any
+    def slices(self, index: Any) -> Any: ...
+    def within(self, content: Any) -> Any: ...
+
+class Threading:
+    """The cells that bodies of a branch or loop use, handed through as values."""
+    def __init__(self, *touched: Any) -> None: ...
+    written: Any
+    only_read: Any
+    held: Any
+    def enter(self) -> Any: ...
+    def leave(self, contents: Any) -> Any: ...
+    def run(self, contents: Any, fn: Callable[..., Any], *args: Any) -> Any: ...
+
+class Touched:
+    """What a traced function knows of a cell from outside: the input of its program, and the content now."""
+    def __init__(self, cell: Any, variable: Any, tracer: Any) -> None: ...
+    cell: Any
+    input: Any
+    first: Any
+    content: Any
+    @property
+    def written(self) -> Any: ...
+def contents(touched: Any) -> Any: ...
+def put_back(touched: Any, values: Any) -> Any: ...
+def read(cell: Any) -> Any: ...
+def write(cell: Any, value: Any) -> Any: ...

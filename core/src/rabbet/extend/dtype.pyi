@@ -1,0 +1,50 @@
+# Written by tools/stubs.py: change the function, or tools/stub_types.toml, and write it again.
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import Enum, StrEnum
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from rabbet import Array, ArrayLike, Device, DTypeLike
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class DTypeSpec:
+    """One row of the table, as a value."""
+    def __init__(self, name: str, numpy_dtype: Any, mlir: Any, kind: Any, above: Any = ..., below: Any = ..., finfo: Any = ..., compute: Any = ..., bits: Any = ..., infinities: Any = ..., nan: Any = ..., negative_zero: Any = ..., zero: Any = ..., overflow: Any = ..., rounding: Any = ...) -> None: ...
+    name: Any
+    numpy_dtype: Any
+    mlir: Any
+    kind: Any
+    above: Any
+    below: Any
+    finfo: Any
+    compute: Any
+    bits: Any
+    infinities: Any
+    nan: Any
+    negative_zero: Any
+    zero: Any
+    overflow: Any
+    rounding: Any
+    @property
+    def dtype(self) -> Any: ...
+    highest: Any
+    largest: Any
+    limits: Any
+    lowest: Any
+    smallest: Any
+    @property
+    def storage_bits(self) -> Any: ...
+
+class ExtendedDType:
+    """A dtype of our own making, such as that of random keys. Two of the same class and name are equal."""
+    def __init__(self, name: str, physical_dtype: Any, physical_shape: Any = ...) -> None: ...
+    name: Any
+    physical_dtype: Any
+    physical_shape: Any
+    @property
+    def itemsize(self) -> Any: ...
+    kind: Any
+    type: Any
+def lowers_stored(op: Any, *stored: Any) -> Any: ...

@@ -1,0 +1,13 @@
+# Written by tools/stubs.py: change the function, or tools/stub_types.toml, and write it again.
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import Enum, StrEnum
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from rabbet import Array, ArrayLike, Device, DTypeLike
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+def hookimpl(function: Callable[..., Any] = ..., **options: Any) -> Any: ...
+def hooks_are_listening() -> Any: ...
+def tell_hooks(hook: Any, **facts: Any) -> Any: ...

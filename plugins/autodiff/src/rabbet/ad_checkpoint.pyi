@@ -1,0 +1,19 @@
+# Written by tools/stubs.py: change the function, or tools/stub_types.toml, and write it again.
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Generic, ParamSpec, Protocol, TypeAlias, TypeVar, overload
+
+import numpy as np
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Tree = TypeVar("Tree")
+F = TypeVar("F", bound=Callable[..., Any])
+
+from rabbet import Array, ArrayLike, Device, DTypeLike
+from rabbet.extend.primitive import Primitive
+
+from rabbet import checkpoint as checkpoint
+def checkpoint_name(x: Tree, name: str) -> Tree: ...
+def print_saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> None: ...
+from rabbet import remat as remat
+def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[tuple[Any, str]]: ...

@@ -1,0 +1,20 @@
+# Written by tools/stubs.py: change the function, or tools/stub_types.toml, and write it again.
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Generic, ParamSpec, Protocol, TypeAlias, TypeVar, overload
+
+import numpy as np
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Tree = TypeVar("Tree")
+F = TypeVar("F", bound=Callable[..., Any])
+
+from rabbet import Array, ArrayLike, Device, DTypeLike
+from rabbet.extend.primitive import Primitive
+
+class custom_vmap(Generic[P, R]):
+    """A function with a rule of its own for vmap."""
+    def __init__(self, fun: Callable[P, R]) -> None: ...
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+    def def_vmap(self, vmap_rule: F) -> F: ...
+def sequential_vmap(f: Callable[P, R]) -> custom_vmap[P, R]: ...
