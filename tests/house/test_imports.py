@@ -25,7 +25,7 @@ PLUGINS = sorted(
 DOORS = {
     "rabbet", "rabbet.extend", "rabbet.extend.transform", "rabbet.extend.primitive", "rabbet.extend.dtype",
     "rabbet.extend.backend", "rabbet.extend.passes", "rabbet.extend.hooks", "rabbet.extend.functions",
-    "rabbet.extend.bodies", "rabbet.extend.wrapping", "rabbet.extend.native",
+    "rabbet.extend.bodies", "rabbet.extend.wrapping", "rabbet.extend.native", "rabbet.extend.sharding",
     "rabbet.lax", "rabbet.debug", "rabbet.tree", "rabbet.tree_util",
     "rabbet.errors", "rabbet.dlpack", "rabbet.dtypes", "rabbet.flatten_util",
 }  # fmt: skip
@@ -37,7 +37,7 @@ MODULE_OF = {
     "rabbet-testing": "rabbet.testing", "rabbet-linalg": "rabbet.lax.linalg", "rabbet-scipy": "rabbet.scipy",
     "rabbet-jet": "rabbet.experimental.jet", "rabbet-checkify": "rabbet.experimental.checkify",
     "rabbet-profiler": "rabbet.profiler", "rabbet-ffi": "rabbet.ffi", "rabbet-test-util": "rabbet.test_util",
-    "rabbet-ode": "rabbet.experimental.ode",
+    "rabbet-ode": "rabbet.experimental.ode", "rabbet-parallel": "rabbet.sharding",
 }  # fmt: skip
 
 

@@ -35,6 +35,7 @@ INSIDE_RABBET = {
     "plugins/ffi": "rabbet/ffi/",
     "plugins/test_util": "rabbet/test_util/",
     "plugins/ode": "rabbet/experimental/ode/",
+    "plugins/parallel": ("rabbet_parallel/", "rabbet/sharding.py"),
     "plugins/testing": "rabbet/testing/",
     "plugins/linalg": "rabbet/lax/linalg/",
     "core": "rabbet/",
@@ -73,6 +74,7 @@ def test_the_distributions_are_those_of_the_design():
         "rabbet-ffi",
         "rabbet-test-util",
         "rabbet-ode",
+        "rabbet-parallel",
         "rabbet-passes",
         "rabbet-testing",
         "rabbet-pjrt-cpu",
@@ -170,6 +172,7 @@ def test_the_root_project_ships_no_code_and_requires_the_standard_plugins(wheel)
         "rabbet-ffi",
         "rabbet-test-util",
         "rabbet-ode",
+        "rabbet-parallel",
         "rabbet-passes",
         "rabbet-pjrt-cpu",
     }

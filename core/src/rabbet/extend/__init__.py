@@ -12,6 +12,7 @@
 ``functions``          a library of public functions such as ``rabbet.numpy``
 ``wrapping``           functions around functions of users, and warnings that point at their lines
 ``native``             jaxlib's profiler, functions of other languages, programs as HLO and as bytes
+``sharding``           ``Sharding``: how arrays lie over several devices, and programs over them
 =====================  ===============================================================================
 
 What is not in these modules is private and may change. Importing one of them loads no other.
@@ -21,7 +22,7 @@ import importlib
 
 DOORS = (
     "transform", "primitive", "dtype", "backend", "passes", "hooks", "bodies", "functions", "wrapping",
-    "native",
+    "native", "sharding",
 )  # fmt: skip
 
 

@@ -8,9 +8,8 @@ and in shape but for scalars; elementwise primitives called on arrays of one ran
 Linear algebra and special functions come from packages of their own, ``rabbet-linalg`` and
 ``rabbet-special``, when one of their names is first used.
 
-Where functions make or combine arrays, ``sharding`` and ``out_sharding`` are None or a
-``SingleDeviceSharding``, to whose device the result is brought, as ``rb.device_put`` does: an array is
-whole, and on one device.
+Where functions make or combine arrays, ``sharding`` and ``out_sharding`` are None or a ``Sharding``, by
+which the result is laid over devices, as ``rb.device_put`` does.
 """
 
 import pkgutil
@@ -48,7 +47,6 @@ from rabbet.lax.gathering import (
     GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers, gather, scatter, scatter_add,
     scatter_max, scatter_min, scatter_mul, scatter_sub,
 )  # fmt: skip
-from rabbet.lax.placing import with_sharding_constraint
 from rabbet.lax.platforms import platform_dependent
 from rabbet.lax.random_bits import RandomAlgorithm, rng_bit_generator, rng_uniform
 from rabbet.lax.ragged_exchange import ragged_all_to_all

@@ -75,6 +75,18 @@ class Site:
             return []
         return [self.emit(text)] if n == 1 else self.emit_many(text, n)
 
+    @property
+    def on_one_device(self):
+        """An attribute, with a comma behind it, by which an operation of a program over several devices
+        happens on the first of them, with whole operands; nothing in other programs and where each device
+        computes by itself.
+        """
+        function = self._function
+        if not function.module.spread or function.by_itself:
+            return ""
+        one = '<mesh<[], device_ids=[0]>, []>'
+        return f"sdy.sharding = #sdy.sharding_per_value<[{', '.join([one] * max(1, len(self.out_avals)))}]>, "
+
     def callback(self, callback):
         """Enter a ``HostCallback`` into the module; return its index."""
         callbacks = self._function.module.callbacks

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 
 from rabbet import Array, ShapeDtypeStruct, config, local_devices, tree
-from rabbet.errors import PluginError
+from rabbet.errors import PluginError, ShardingError
 from rabbet.extend.backend import (
+    SingleDeviceSharding,
     as_device,
     common_device,
     compile_program,
@@ -15,25 +16,15 @@ from rabbet.extend.backend import (
 from rabbet.extend.functions import describe_function, folded, to_array
 from rabbet.extend.native import hlo_module, text_cost
 from rabbet.extend.passes import ClosedJaxpr, consts_as_inputs
+from rabbet.extend.sharding import bring_to
 from rabbet.extend.transform import is_tracer
 
 from rabbet_jit import explain, notices
 from rabbet_jit.measures import Measures
+from rabbet_jit.spreading import refit, spread_for
 
 # The structure of a function that returns one array.
 LEAF = tree.structure(0)
-
-
-def settle(leaves, device, what, name):
-    """Bring arguments to one device: the one asked for, else that of the committed ones. ``name(i)`` is how
-    the user would call ``leaves[i]``.
-
-    Returns:
-      (device, committed, leaves)
-    """
-    chosen, committed = common_device(leaves, what, name) if device is None else (device, True)
-    leaves = [x if x.device is chosen else copy_to_device(x, chosen, x.committed) for x in leaves]
-    return chosen, committed, leaves
 
 
 @dataclass(frozen=True)
@@ -100,8 +91,9 @@ class Stage:
 class Traced(Stage):
     """A function traced for argument types."""
 
-    def __init__(self, jitted, signature, program, avals):
+    def __init__(self, jitted, signature, program, avals, layouts=None):
         super().__init__(jitted, signature.without_values(), program, avals, signature.key(avals))
+        self.layouts = layouts or [None] * len(avals)
 
     @property
     def jaxpr(self):
@@ -135,6 +127,9 @@ class Lowered(Stage):
         offset = len(closed.consts)
         donated = self.signature.donated_leaves(self.jitted.donated) if self.jitted.donated else ()
         self.donated = tuple([i + offset for i in donated])
+        self.spread = spread_for(traced, traced.layouts)
+        if self.spread is not None and platform is None:
+            platform = self.spread.group.platform
         self.lowering = lower_program(
             consts_as_inputs(closed),
             platform,
@@ -142,6 +137,7 @@ class Lowered(Stage):
             donated=self.donated,
             keep_unused=self.jitted.keep_unused,
             options=self.jitted.options,
+            spread=self.spread,
         )
         notices.of_captured(self.fun_name, closed.consts)
         notices.of_donated(self, offset)
@@ -193,6 +189,8 @@ class Lowered(Stage):
             **(self.jitted.options or {}),
             **normalize_compiler_options(compiler_options or {}),
         } or None
+        if self.spread is not None:
+            return self.compile_spread(options, device, topology, device_assignment)
         device = as_device(device)
         if device_assignment is not None:
             if not isinstance(device_assignment, (tuple, list)):
@@ -218,6 +216,25 @@ class Lowered(Stage):
                 f"{device}; lower it for {device.platform}"
             )
         executable = compile_program(self.lowering, device, options)
+        if config.explain:
+            explain.compiled(executable)
+        return Compiled(self, executable, options)
+
+    def compile_spread(self, options, device, topology, device_assignment):
+        """``compile`` for the devices of the program's shardings."""
+        group = self.spread.group
+        if device not in (None, group) or topology is not None:
+            raise ShardingError(
+                f"compile: {self.fun_name!r} runs on {group}, the devices of its shardings; leave out device "
+                "and topology"
+            )
+        if device_assignment is not None and tuple(device_assignment) != group.devices:
+            raise ShardingError(
+                f"compile: {self.fun_name!r} runs on {group}, the devices of its shardings in their "
+                "order; got "
+                f"device_assignment={device_assignment}"
+            )
+        executable = compile_program(self.lowering, group, options)
         if config.explain:
             explain.compiled(executable)
         return Compiled(self, executable, options)
@@ -254,11 +271,24 @@ class Compiled(Measures, Stage):
         """The executable underneath."""
         return self.executable.exe
 
+    @property
+    def input_shardings(self):
+        """The shardings of the arguments: ``(args, kwargs)`` without the static ones."""
+        spread, offset = self.lowered.spread, len(self.program.closed.consts)
+        if spread is None:
+            return tree.unflatten(self.in_tree, [SingleDeviceSharding(self.device)] * len(self.avals))
+        return tree.unflatten(self.in_tree, list(spread.ins[offset:]))
+
+    @property
+    def output_shardings(self):
+        """The shardings of the result, in its structure: as asked for, or what the compiler chose."""
+        return tree.unflatten(self.out_tree, list(self.executable.out_shardings))
+
     def runner(self, committed):
         """A function from array leaves to the result, for arguments whose types were checked by the
         caller.
         """
-        consts = [_there(to_array(c), self.device) for c in self.program.closed.consts]
+        consts = bring_to([to_array(c) for c in self.program.closed.consts], self.device)
         out_tree = self.program.out_tree
         single = out_tree == LEAF
         run = self.executable.runner(committed, single=single)
@@ -335,13 +365,21 @@ class Compiled(Measures, Stage):
                     f"for {self.signature.name_of(i)}, got {x.aval.str_short()}; compiled programs take one "
                     "signature, call the jitted function to compile others"
                 )
-            if x.device is not self.device and x.committed:
+            if self.lowered.spread is None and x.device is not self.device and x.committed:
                 raise ValueError(
                     f"the compiled function {describe_function(self.jitted.fun)} was compiled for "
                     f"{self.device}, and {self.signature.name_of(i)} was put on {x.device}; bring it there "
                     "with device_put, or call the jitted function, which runs where its arguments are"
                 )
-        leaves = [_there(x, self.device) for x in leaves]
+        if self.lowered.spread is None:
+            leaves = [_there(x, self.device) for x in leaves]
+        else:
+            ins = self.lowered.spread.ins[len(self.program.closed.consts) :]
+            who = f"the compiled function {describe_function(self.jitted.fun)}"
+            leaves = [
+                refit(x, s, f"{who}: {self.signature.name_of(i)}")
+                for i, (x, s) in enumerate(zip(leaves, ins, strict=True))
+            ]
         committed = any(x.committed for x in leaves)
         run = self.runners.get(committed)
         if run is None:
