@@ -8,7 +8,6 @@ import collections
 import functools
 import threading
 
-from rabbet.config import config
 from rabbet.runtime import adapter
 
 MOST_UNDER_WAY = 16
@@ -16,7 +15,7 @@ MOST_UNDER_WAY = 16
 
 def bounded(execute, group):
     """``execute`` so that at most 16 programs are under way on the CPU at a time, where jaxlib needs that."""
-    if not adapter.STARVES or group.platform != "cpu" or not config.cpu_asynchronous:
+    if not adapter.STARVES or group.platform != "cpu":
         return execute
     lane = lane_of(group.client)
 
