@@ -27,8 +27,17 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "closure.md"
 sys.path.insert(0, str(ROOT / "examples" / "third_party" / "rabbet-enclose" / "src"))
 
-OURS = ("rabbet.primitives.", "rabbet_autodiff.primitives.", "rabbet.lax.linalg.", "rabbet_special.")
-rb.lax.custom_root  # noqa: B018 - makes its primitives
+OURS = (
+    "rabbet.primitives.",
+    "rabbet_autodiff.primitives.",
+    "rabbet_callbacks.",
+    "rabbet.lax.linalg.",
+    "rabbet.random.",
+    "rabbet_special.",
+    "rabbet_convolution.primitives.",
+    "rabbet_fft.",
+)
+rb.lax.custom_root, rb.pure_callback  # noqa: B018 - makes their primitives
 ROWS = [row for family in rows.families().values() for row in family]
 
 

@@ -43,7 +43,7 @@ def test_a_name_is_documented_by_an_example_that_runs(door, name):
     scope = {"rb": rabbet, "lax": lax, "np": np, "__name__": "example"}
     example = doctest.DocTestParser().get_doctest(text, scope, name, None, None)
     assert re.search(rf"\b{name}\b", " ".join(e.source for e in example.examples)), "no example uses it"
-    asked = set(re.findall(r"rb\.(jit|grad|vmap|numpy|random|checkpoint)\b", text))
+    asked = set(re.findall(r"rb\.(jit|grad|vmap|numpy|random|checkpoint|debug)\b", text))
     if not asked <= set(api.names()):
         pytest.skip(f"the example is of packages that are not here: {', '.join(sorted(asked))}")
     report = []

@@ -9,7 +9,7 @@ import pytest
 from rabbet import dtypes
 from rabbet.config import config
 from rabbet.dtypes import DTypeSpec, DTypeTable, ExtendedDType
-from rabbet.errors import PluginConflictError, TypePromotionError
+from rabbet.errors import NotOfferedError, PluginConflictError, TypePromotionError
 from rabbet.program.avals import ShapedArray
 
 NAMES = ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64",
@@ -303,7 +303,6 @@ def test_dtypes_without_a_common_one():
     "spec, message",
     [
         (DTypeSpec("bfloat16", ml_dtypes.bfloat16, "bf16", "q"), "kind 'q'; the kinds are b, i"),
-        (DTypeSpec("bfloat16", ml_dtypes.bfloat16, "bf16", "f", above=("half",)), "beside 'half'"),
         (
             DTypeSpec("bfloat16", ml_dtypes.bfloat16, "bf16", "f", ("float32",), ("float16",)),
             "in a circle: float16 < ",
@@ -331,6 +330,58 @@ def test_adding_a_row_again_is_harmless():
     table.add(BFLOAT16)
     with pytest.raises(PluginConflictError):
         table.add(DTypeSpec("bf16", ml_dtypes.bfloat16, "bf16", "f"))
+
+
+FLOAT8 = DTypeSpec(
+    "float8_e4m3fn", ml_dtypes.float8_e4m3fn, "f8E4M3FN", "f", above=("bfloat16",), below=("float32",),
+    infinities=False, finfo=lambda: ml_dtypes.finfo("float8_e4m3fn"), compute="float32",
+)  # fmt: skip
+
+
+def test_neighbours_of_other_packages_are_loaded_when_they_are_needed():
+    """The place of a row is the same whatever was used before it."""
+    rows = {"bfloat16": BFLOAT16, "float8_e4m3fn": FLOAT8}
+    fresh, warm = DTypeTable(find_spec=rows.get), DTypeTable(find_spec=rows.get)
+    warm.find("bfloat16")
+    for table in (fresh, warm):
+        table.find("float8_e4m3fn")
+        assert table.promote_types("float8_e4m3fn", "bfloat16") == "float8_e4m3fn"
+        assert table.promote_types("float8_e4m3fn", "float32") == "float32"
+
+
+def test_a_neighbour_that_is_not_installed_is_left_out():
+    table = DTypeTable(find_spec={"float8_e4m3fn": FLOAT8}.get)
+    assert table.promote_types("float8_e4m3fn", "bool") == "float32"
+    beside = DTypeTable(find_spec={"float8_e4m3fn": FLOAT8, "bfloat16": BFLOAT16}.get)
+    assert beside.promote_types("float8_e4m3fn", "bool") == "float8_e4m3fn"
+
+
+def test_rows_that_name_each_other_find_their_places():
+    low = DTypeSpec("bfloat16", ml_dtypes.bfloat16, "bf16", "f", ("float*",), ("float8_e4m3fn",))
+    rows = {"bfloat16": low, "float8_e4m3fn": FLOAT8}
+    for first, second in (("bfloat16", "float8_e4m3fn"), ("float8_e4m3fn", "bfloat16")):
+        table = DTypeTable(find_spec=rows.get)
+        table.find(first)
+        table.find(second)
+        assert table.promote_types("float8_e4m3fn", "bfloat16") == "float8_e4m3fn"
+
+
+def test_what_a_row_says_of_its_numbers():
+    ends = {name: (dtypes.spec(name).lowest, dtypes.spec(name).highest) for name in NAMES}
+    infinity = complex(np.inf, np.inf)
+    assert ends["bool"] == (False, True) and ends["uint8"] == (0, 255) and ends["int64"][0] == -(2**63)
+    assert ends["float16"] == (-np.inf, np.inf) and ends["complex64"] == (-infinity, infinity)
+    assert (FLOAT8.lowest, FLOAT8.highest, FLOAT8.overflow) == (-448.0, 448.0, "nan")
+    assert (FLOAT8.smallest, FLOAT8.largest, FLOAT8.storage_bits) == (-448.0, 448.0, 8)
+    assert (INT4.lowest, INT4.highest, INT4.storage_bits, INT4.infinities) == (-8, 7, 4, False)
+    assert dtypes.spec("float32").overflow == "infinity" and dtypes.spec("float32").negative_zero
+
+
+def test_a_dtype_without_a_name_in_stablehlo_says_so():
+    table = DTypeTable()
+    table.add(DTypeSpec("float6_e2m3fn", ml_dtypes.float6_e2m3fn, None, "f", bits=6))
+    with pytest.raises(NotOfferedError, match=r"(?s)no compiled program .*float6_e2m3fn.*NumPy"):
+        table.mlir_name("float6_e2m3fn")
 
 
 # Extended dtypes ----------------------------------------------------------------------------------

@@ -15,14 +15,14 @@ from rabbet.plugins import api
 ROOT = pathlib.Path(rb.lax.__file__).parents[1]
 # The modules of core that are no user's business; plugin authors have rabbet.extend.
 INTERNAL = {
-    "__init__", "__main__", "calls", "cli", "composition", "environment",
+    "__init__", "__main__", "calls", "cli", "composition",
     "lowering", "messages", "passes", "plugins", "scopes",
     "primitives",
     "program", "rules", "runtime", "trace", "version",
 }  # fmt: skip
 FACES = (
-    "rabbet", "rabbet.lax", "rabbet.debug", "rabbet.dtypes", "rabbet.errors",
-    "rabbet.tree", "rabbet.tree_util", "rabbet.flatten_util", "rabbet.experimental",
+    "rabbet", "rabbet.lax", "rabbet.dtypes", "rabbet.errors",
+    "rabbet.tree", "rabbet.experimental",
 )  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import rabbet as rb
-from rabbet import lax, tree_util
+from rabbet import lax, tree
 from rabbet.extend.bodies import HOLE
 from rabbet.extend.functions import array_or_tracer
 from rabbet.extend.passes import stage
@@ -146,9 +146,7 @@ class Names:
         return Names(tuple(sorted(known)), tuple(known[n] for n in sorted(known)))
 
 
-tree_util.register_pytree_node(
-    Names, lambda s: (s.counts, s.names), lambda names, counts: Names(names, counts)
-)
+tree.register_node(Names, lambda s: (s.counts, s.names), lambda names, counts: Names(names, counts))
 
 
 class Collect(Tally):

@@ -3,7 +3,6 @@ differ.
 """
 
 import dataclasses
-import functools
 import operator
 import pickle
 import string
@@ -13,7 +12,7 @@ import jaxlib._jax
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rabbet import tree, tree_util
+from rabbet import tree
 from rabbet.errors import TreeError
 
 
@@ -28,7 +27,6 @@ class Pair:
 tree.register_node(Pair, lambda p: ((p.a, p.b), p.label), lambda label, children: Pair(*children, label))
 
 
-@functools.partial(tree_util.register_dataclass, data_fields=["weight", "bias"], meta_fields=["name"])
 @dataclasses.dataclass
 class Layer:
     weight: object
@@ -36,45 +34,20 @@ class Layer:
     name: str = "layer"
 
 
-@tree_util.register_dataclass
 @dataclasses.dataclass
 class Model:
     layers: list
     depth: int = tree.static(default=1)
 
 
-@tree_util.register_pytree_node_class
-class Box:
-    def __init__(self, content):
-        self.content = content
-
-    def tree_flatten(self):
-        return (self.content,), None
-
-    @classmethod
-    def tree_unflatten(cls, metadata, children):
-        return cls(*children)
-
-
-@tree_util.register_pytree_with_keys_class
-class Named:
-    def __init__(self, x):
-        self.x = x
-
-    def tree_flatten_with_keys(self):
-        return ((tree.GetAttrKey("x"), self.x),), None
-
-    @classmethod
-    def tree_unflatten(cls, metadata, children):
-        return cls(*children)
-
-
-@tree_util.register_static
 @dataclasses.dataclass(frozen=True)
 class Mode:
     name: str
 
 
+tree.register_dataclass_node(Layer, ["weight", "bias"], ["name"])
+tree.register_dataclass_node(Model, ["layers"], ["depth"])
+tree.register_node(Mode, lambda mode: ((), mode), lambda mode, children: mode)
 Point = namedtuple("Point", ["x", "y"])
 leaf = st.integers()
 trees = st.recursive(
@@ -103,7 +76,6 @@ EXAMPLES = {
     "registered": (Pair(1, (2, 3)), [1, 2, 3]),
     "dataclass": (Layer(1, None), [1]),
     "static": ((Mode("train"), 1), [1]),
-    "partial": (tree_util.Partial(max, 1, key=2), [1, 2]),
 }
 examples = pytest.mark.parametrize("example, leaves", EXAMPLES.values(), ids=EXAMPLES)
 
@@ -244,72 +216,10 @@ def test_transpose_finds_the_inner_structure():
     assert tree.transpose(tree.structure([0, 0]), None, t) == {"a": [1, 3], "b": [2, 4]}
 
 
-def test_partial():
-    p = tree_util.Partial(pow, 2, mod=5)
-    assert p(3) == 3
-    assert tree.map(lambda x: x + 1, p)(3) == 27 % 6
-    assert tree_util.keystr(tree.leaves_with_path(p)[0][0]) == ".args[0]"
-    assert tree.structure(p) == tree.structure(tree_util.Partial(pow, 3, mod=7))
-
-
-def test_the_arguments_of_a_functools_partial_inside_a_partial_are_static():
-    inner = functools.partial(pow, 2)
-    p = tree_util.Partial(inner, 3)
-    assert p() == 8
-    assert tree.leaves(p) == [3]
-    assert tree.structure(p) == tree.structure(tree_util.Partial(inner, 4))
-    assert tree.leaves(tree_util.Partial(tree_util.Partial(pow, 2), 3)) == [2, 3]
-
-
-def test_dataclass_fields_that_are_dropped():
-    @functools.partial(tree_util.register_dataclass, data_fields=["x"], meta_fields=[], drop_fields=["cache"])
-    @dataclasses.dataclass
-    class Cached:
-        x: int
-        cache: object = None
-
-    assert tree.map(lambda x: x, Cached(1, "big")) == Cached(1, None)
-
-
-# The longer names ---------------------------------------------------------------------------------
-
-
-def test_the_two_modules_agree():
-    for name in (
-        "all",
-        "flatten",
-        "leaves",
-        "map",
-        "reduce",
-        "structure",
-        "transpose",
-        "unflatten",
-        "broadcast",
-    ):
-        assert getattr(tree_util, f"tree_{name}") is getattr(tree, name)
-
-
-def test_levels_and_structures():
-    treedef = tree.structure({"a": (1, 2), "b": None})
-    assert tree_util.treedef_children(treedef) == [tree.structure((1, 2)), tree.structure(None)]
-    assert [tree_util.treedef_is_leaf(tree.structure(t)) for t in (1, None, ())] == [True, False, False]
-    assert tree_util.treedef_tuple([treedef, treedef]) == tree.structure(({"a": (1, 2), "b": None},) * 2)
-    assert tree_util.flatten_one_level({"b": [1], "a": 2}) == ((2, [1]), ("a", "b"))
-    pairs, metadata = tree_util.flatten_one_level_with_keys(Point(1, 2))
-    assert (pairs, metadata) == ([(tree.GetAttrKey("x"), 1), (tree.GetAttrKey("y"), 2)], Point)
-    assert tree_util.all_leaves([1, "a"])
-    assert not tree_util.all_leaves([1, None])
-    assert tree_util.all_leaves([1, [2]], is_leaf=lambda x: isinstance(x, list))
-    assert [tree_util.is_tree_node(c) for c in (dict, Pair, OrderedDict, int)] == [True, True, True, False]
-    with pytest.raises(TreeError, match="int is a leaf"):
-        tree_util.flatten_one_level(3)
-
-
 def test_keystr():
     path = tree.leaves_with_path({"a": [Layer(Pair(0, 1), None)]})[1][0]
-    assert tree_util.keystr(path) == "['a'][0].weight[<flat index 1>]"
-    assert tree_util.keystr(path, simple=True, separator="/") == "a/0/weight/1"
-    assert tree_util.keystr(tree.leaves_with_path(Named(1))[0][0]) == ".x"
+    assert tree.keystr(path) == "['a'][0].weight[<flat index 1>]"
+    assert tree.keystr(path, simple=True, separator="/") == "a/0/weight/1"
 
 
 # Living beside jax --------------------------------------------------------------------------------
@@ -319,7 +229,6 @@ def test_the_default_registry_of_jaxlib_is_untouched():
     default = jaxlib._jax.pytree.default_registry()
     assert default is not tree.registry
     assert not default.is_node(Pair)
-    assert not default.is_node(tree_util.Partial)
 
 
 # Messages -----------------------------------------------------------------------------------------
@@ -389,27 +298,9 @@ def test_registering_twice_shows_the_first_place():
     with pytest.raises(
         TreeError, match=r"Layer is a node of trees already, registered at .*test_tree.py:\d+"
     ):
-        tree_util.register_dataclass(Layer)
+        tree.register_dataclass_node(Layer, ["weight"], [])
     with pytest.raises(TreeError, match="dict is a node of trees already, built in"):
         tree.register_node(dict, None, None)
-
-
-def test_register_dataclass_says_which_fields_are_wrong():
-    @dataclasses.dataclass
-    class D:
-        a: int
-        b: int
-
-    with pytest.raises(TreeError, match="left out: b"):
-        tree_util.register_dataclass(D, data_fields=["a"], meta_fields=[])
-    with pytest.raises(TreeError, match="it has not: c"):
-        tree_util.register_dataclass(D, data_fields=["a", "b", "c"], meta_fields=[])
-    with pytest.raises(TreeError, match="named twice: a"):
-        tree_util.register_dataclass(D, data_fields=["a", "b"], meta_fields=["a"])
-    with pytest.raises(TypeError, match="both data_fields and meta_fields"):
-        tree_util.register_dataclass(D, data_fields=["a"])
-    with pytest.raises(TypeError, match="not a dataclass"):
-        tree_util.register_dataclass(int)
 
 
 def test_transpose_shows_both_structures():

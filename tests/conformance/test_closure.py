@@ -16,7 +16,16 @@ from rabbet.testing import closure, rows
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 WITH_ROWS = {row.primitive for family in rows.families().values() for row in family}
 lax.custom_root  # noqa: B018 - makes its primitives
-OURS = ("rabbet.primitives.", "rabbet_autodiff.primitives.", "rabbet.lax.linalg.", "rabbet_special.")
+OURS = (
+    "rabbet.primitives.",
+    "rabbet_autodiff.primitives.",
+    "rabbet_callbacks.",
+    "rabbet.lax.linalg.",
+    "rabbet.random.",
+    "rabbet_special.",
+    "rabbet_convolution.primitives.",
+    "rabbet_fft.",
+)
 PRIMITIVES = [p for p in all_primitives().values() if p.where.module.startswith(OURS)]
 
 # What no row can try, because it carries programs, has effects, or answers differently each time; the tests
@@ -39,10 +48,10 @@ ELSEWHERE = {
     "name": ("plugins/autodiff/tests/test_checkpoint_policies.py", "checkpoint_name"),
     "custom_call": ("plugins/autodiff/tests/test_custom_jvp.py", "custom_jvp"),
     "custom_linear": ("plugins/autodiff/tests/test_custom_vjp.py", "custom_vjp"),
-    "rng_bit_generator": ("core/tests/primitives/test_random_bits.py", "rng_bit_generator"),
-    "rng_uniform": ("core/tests/primitives/test_random_bits.py", "rng_uniform"),
-    "to_physical": ("core/tests/primitives/test_keys.py", "to_physical"),
-    "from_physical": ("core/tests/primitives/test_keys.py", "from_physical"),
+    "rng_bit_generator": ("plugins/random/tests/test_platform_bits.py", "rng_bit_generator"),
+    "rng_uniform": ("plugins/random/tests/test_platform_bits.py", "rng_uniform"),
+    "to_physical": ("core/tests/primitives/test_stored.py", "to_physical"),
+    "from_physical": ("core/tests/primitives/test_stored.py", "from_physical"),
     "platform_index": ("tests/conformance/test_platforms.py", "platform_dependent"),
     "composite": ("core/tests/test_lax_names.py", "composite"),
     "linear_solve": ("tests/conformance/test_solvers.py", "custom_linear_solve"),

@@ -76,7 +76,7 @@ class Fixed:
         self.digits, self.scale = digits, scale
 
 
-rb.tree_util.register_pytree_node(
+rb.tree.register_node(
     Fixed, lambda f: ((f.digits,), f.scale), lambda scale, children: Fixed(*children, scale)
 )
 fixed = RuleTable("fixed_of_test_strangers", doc="(op, *fixed) -> Fixed")

@@ -29,7 +29,16 @@ PROVIDED = {
     "random": "rabbet-random",
     "lax.linalg": "rabbet-linalg",
     "lax.lgamma": "rabbet-special",
+    "lax.conv_general_dilated": "rabbet-convolution",
+    "lax.reduce_window": "rabbet-convolution",
+    "lax.fft": "rabbet-fft",
+    "lax.rng_bit_generator": "rabbet-random",
     "scipy": "rabbet-scipy",
+    "debug": "rabbet-callbacks",
+    "tree_util": "rabbet-jax-names",
+    "CompilerEffortLevel": "rabbet-jax-names",
+    "pure_callback": "rabbet-callbacks",
+    "experimental.io_callback": "rabbet-callbacks",
 }
 
 

@@ -25,7 +25,8 @@ def declared(folder):
         found.add(project["name"])
         names = [re.match(r"[A-Za-z0-9._-]+", line).group() for line in project["dependencies"]]
         ours = [n for n in names if n.startswith("rabbet-") and n not in found]
-        queue += [ROOT / "core" if n == "rabbet-core" else ROOT / "plugins" / n[7:] for n in ours]
+        folders = [n.removeprefix("rabbet-").replace("-", "_") for n in ours]
+        queue += [ROOT / "core" if name == "core" else ROOT / "plugins" / name for name in folders]
     return found
 
 
@@ -78,6 +79,21 @@ def test_special():
 
     assert lax.lgamma is lgamma and "igamma" in dir(lax)
     assert abs(float(lgamma(5.0)) - np.log(24)) < 1e-6
+
+
+@only("convolution")
+def test_convolution():
+    from rabbet.lax import reduce_window
+
+    assert lax.reduce_window is reduce_window and "conv_transpose" in dir(lax)
+    line = np.float32([[[1, 2, 4, 7]]])
+    assert lax.conv(line, np.float32([[[-1, 1]]]), (1,), "VALID").tolist() == [[[1, 2, 3]]]
+    assert lax.reduce(line, 0.0, lax.add, (0, 1, 2)).tolist() == 14
+
+
+@only("fft")
+def test_fft():
+    assert lax.fft(np.float32([1, 0, 0, 0]), lax.FftType.RFFT, (4,)).tolist() == [1, 1, 1]
 
 
 @only("nn")

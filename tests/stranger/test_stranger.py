@@ -32,6 +32,7 @@ def test_the_environment_is_the_one_that_is_meant():
         "rabbet-autodiff",
         "rabbet-numpy",
         "rabbet-linalg",  # which rabbet-numpy requires, as the next one
+        "rabbet-fft",
         "rabbet-special",
         "rabbet-enclose",
         "rabbet-roots",

@@ -28,16 +28,14 @@ for _folder in __path__:
 from rabbet import composition
 from rabbet.calls.custom_rules import custom_rules
 from rabbet.program.avals import ShapeDtypeStruct
-from rabbet.config.choices import CompilerEffortLevel, Inline
 from rabbet.config import config
-from rabbet.environment import print_environment_info, process_indices
 from rabbet.trace.interpreter import typeof
 from rabbet.runtime.array import Array
 from rabbet.runtime.devices import (
     Device, default_backend, device_count, devices, local_device_count, local_devices, process_count,
     process_index,
 )  # fmt: skip
-from rabbet import dlpack, dtypes, errors, lax, tree, tree_util
+from rabbet import dlpack, dtypes, errors, lax, tree
 from rabbet.runtime.housekeeping import (
     block_until_ready,
     clear_caches,
@@ -47,7 +45,6 @@ from rabbet.runtime.housekeeping import (
 )
 from rabbet.runtime.transfer import device_put
 from rabbet.runtime.effects import effects_barrier
-from rabbet.lax.callbacks import io_callback, pure_callback
 from rabbet.lax.indexing.dynamic_slices import ds
 from rabbet.scopes import ensure_compile_time_eval, named_call, named_scope
 
@@ -65,8 +62,7 @@ def __getattr__(name):
 
 # Public modules of core; those that are not imported above are when they are first used.
 _MODULES = (
-    "debug", "dlpack", "dtypes", "errors", "experimental", "extend", "flatten_util", "lax", "tree",
-    "tree_util", "typing",
+    "dlpack", "dtypes", "errors", "experimental", "extend", "lax", "tree", "typing",
 )  # fmt: skip
 
 

@@ -32,9 +32,9 @@ KeyPath = tuple[KeyEntry, ...]
 
 __all__ = [
     "DictKey", "FlattenedIndexKey", "GetAttrKey", "KeyEntry", "KeyPath", "PyTreeDef", "SequenceKey", "all",
-    "broadcast", "broadcast_prefix", "flatten", "flatten_with_path", "leaf_path", "leaves",
-    "leaves_with_path", "map", "map_with_path", "reduce", "reduce_associative", "register_dataclass_node",
-    "register_node", "static", "structure", "transpose", "unflatten",
+    "broadcast", "broadcast_prefix", "flatten", "flatten_with_path", "keystr", "leaf_path", "leaves",
+    "leaves_with_path", "map", "map_with_path", "one_level", "reduce", "reduce_associative",
+    "register_dataclass_node", "register_node", "registry", "static", "structure", "transpose", "unflatten",
 ]  # fmt: skip
 
 registry = cpp.PyTreeRegistry(
@@ -66,16 +66,16 @@ def register_node(cls, flatten, unflatten, flatten_with_keys=None):
     """
     _refuse_second(cls)
     registry.register_node(cls, flatten, unflatten, flatten_with_keys)
-    _sites[cls] = source_positions.definition_site(skip=("rabbet.tree", "rabbet.tree_util"))
+    _sites[cls] = source_positions.definition_site(skip="rabbet.tree")
 
 
 def register_dataclass_node(cls, data_fields, meta_fields):
-    """Make instances of a class nodes whose children are attributes: ``tree_util.register_dataclass``
-    checks first.
+    """Make instances of a class nodes whose children are the attributes ``data_fields``; ``meta_fields`` are
+    part of the structure. ``tree_util.register_dataclass`` finds and checks the fields.
     """
     _refuse_second(cls)
     registry.register_dataclass_node(cls, list(data_fields), list(meta_fields))
-    _sites[cls] = source_positions.definition_site(skip=("rabbet.tree", "rabbet.tree_util"))
+    _sites[cls] = source_positions.definition_site(skip="rabbet.tree")
 
 
 def _refuse_second(cls):
@@ -203,7 +203,7 @@ def structure(tree, is_leaf=None):
 
 
 def flatten_with_path(tree, is_leaf=None, is_leaf_takes_path=False):
-    """``([(path, leaf), ...], treedef)``. A path is a tuple of keys; ``tree_util.keystr`` prints it.
+    """``([(path, leaf), ...], treedef)``. A path is a tuple of keys; ``keystr`` prints it.
 
     With ``is_leaf_takes_path`` it is called as ``is_leaf(path, node)``.
     """
@@ -222,6 +222,15 @@ def leaves_with_path(tree, is_leaf=None, is_leaf_takes_path=False):
     return flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
 
 
+def keystr(keys, *, simple=False, separator=""):
+    """A path as text: ``['layers'][0].weight``; simple and separated by ``/``: ``layers/0/weight``."""
+    return separator.join([_simple(key) if simple else str(key) for key in keys])
+
+
+def _simple(key):
+    return str(next((getattr(key, name) for name in ("key", "idx", "name") if hasattr(key, name)), key))
+
+
 # Whole trees --------------------------------------------------------------------------------------
 
 
@@ -230,7 +239,7 @@ def leaf_path(structure, index):
 
     Example:
       >>> structure = rb.tree.structure({"w": [1.0, 2.0]})
-      >>> rb.tree_util.keystr(rb.tree.leaf_path(structure, 1))
+      >>> rb.tree.keystr(rb.tree.leaf_path(structure, 1))
       "['w'][1]"
     """
     path, _ = leaves_with_path(unflatten(structure, list(range(structure.num_leaves))))[index]

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from rabbet import lax
+from rabbet.testing import driver
 from rabbet.testing.draws import device_array
 from rabbet.testing.rows.contractions import ROWS
 from rabbet.testing.suite import law_tests
@@ -119,3 +120,12 @@ def test_default_precision_is_a_setting():
 def test_messages(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+def test_an_algorithm_that_has_no_name():
+    x = device_array(np.float32([[1, 2], [3, 4]]))
+    exact = lax.DotAlgorithm("f32", "f32", "f32")
+    out, pull = driver.vjp(lambda a, b: (lax.dot(a, b, precision=exact),), x, x)
+    assert out[0].tolist() == [[7, 10], [15, 22]]
+    ones = device_array(np.ones((2, 2), np.float32))
+    assert [g.tolist() for g in pull((ones,))] == [[[3, 7], [3, 7]], [[4, 4], [6, 6]]]

@@ -14,11 +14,13 @@ X = np.arange(6, dtype="f4").reshape(2, 3)
 Point = collections.namedtuple("Point", "x y")
 
 
-@rb.tree_util.register_dataclass
 @dataclasses.dataclass
 class Model:
     weight: object
     bias: object
+
+
+rb.tree.register_dataclass_node(Model, ["weight", "bias"], [])
 
 
 def arithmetic(x):
@@ -181,7 +183,6 @@ def test_a_bound_method_given_to_jit():
 
 
 def test_a_method_whose_self_is_a_pytree():
-    @rb.tree_util.register_dataclass
     @dataclasses.dataclass
     class Layer:
         weight: object
@@ -190,6 +191,7 @@ def test_a_method_whose_self_is_a_pytree():
         def __call__(self, x):
             return x * self.weight
 
+    rb.tree.register_dataclass_node(Layer, ["weight"], [])
     assert Layer(2.0)(3.0) == 6
     assert Layer(rb.device_put(4.0))(3.0) == 12
 

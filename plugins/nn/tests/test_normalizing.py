@@ -79,34 +79,6 @@ def test_one_hot():
         nn.one_hot(np.array([0]), 2, axis=3)
 
 
-def attention(q, k, v, allowed=None):
-    """Attention by the book, in double precision, one head of keys per head of queries."""
-    q, k, v = (a.astype("f8") for a in (q, k, v))
-    scores = np.einsum("bthd,bshd->bhts", q, k) / np.sqrt(q.shape[-1])
-    if allowed is not None:
-        scores = np.where(allowed, scores, -np.inf)
-    return np.einsum("bhts,bshd->bthd", softmax(scores, -1), v)
-
-
-def test_attention():
-    q, k, v = np.random.RandomState(1).randn(3, 2, 5, 4, 8).astype("f4")
-    np.testing.assert_allclose(nn.dot_product_attention(q, k, v), attention(q, k, v), rtol=1e-4, atol=1e-5)
-    causal = np.tril(np.ones((5, 5), bool))
-    np.testing.assert_allclose(
-        nn.dot_product_attention(q, k, v, is_causal=True), attention(q, k, v, causal), rtol=1e-4, atol=1e-5
-    )
-    np.testing.assert_allclose(
-        nn.dot_product_attention(q, k, v, mask=causal), attention(q, k, v, causal), rtol=1e-4, atol=1e-5
-    )
-    grouped = nn.dot_product_attention(q, k[:, :, :2], v[:, :, :2])
-    np.testing.assert_allclose(
-        grouped, attention(q, *(a[:, :, [0, 0, 1, 1]] for a in (k, v))), rtol=1e-4, atol=1e-5
-    )
-    assert nn.dot_product_attention(q[0], k[0], v[0]).shape == (5, 4, 8)
-    with pytest.raises(ValueError, match="query heads must be a multiple of key heads"):
-        nn.dot_product_attention(q, k[:, :, :3], v[:, :, :3])
-
-
 def test_ways_to_standardize_and_places_of_results():
     wanted = nn.standardize(X)
     for algorithm in ("fast", "stable"):

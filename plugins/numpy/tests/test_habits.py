@@ -154,11 +154,11 @@ def test_named_tuples_may_be_registered():
     class Tagged(collections.namedtuple("Tagged", "value tag")):
         pass
 
-    rb.tree_util.register_pytree_node(Tagged, lambda t: ((t.value,), t.tag), lambda tag, c: Tagged(c[0], tag))
+    rb.tree.register_node(Tagged, lambda t: ((t.value,), t.tag), lambda tag, c: Tagged(c[0], tag))
     assert rb.tree.leaves(Tagged(1, "a")) == [1]
     assert rb.tree.map(lambda x: x + 1, Tagged(1, "a")) == (2, "a")
     with pytest.raises(rb.errors.TreeError, match="register a class once"):
-        rb.tree_util.register_pytree_node(Tagged, lambda t: ((), t), lambda t, _: t)
+        rb.tree.register_node(Tagged, lambda t: ((), t), lambda t, _: t)
 
 
 # ------------------------------------------------------------------------------------------- bytes, standard

@@ -35,6 +35,7 @@ def test_a_program_with_nothing_equal_is_returned_as_it_is():
 
 
 def test_effects_hidden_state_and_barriers_stay_apart():
+    pytest.importorskip("rabbet.random")
     noisy = Primitive("noisy_of_test_cse", lambda x: x, kinds=("effect",))
 
     def fn(x):
@@ -52,6 +53,7 @@ def test_effects_hidden_state_and_barriers_stay_apart():
 
 
 def test_calls_are_merged_by_what_is_in_them():
+    pytest.importorskip("rabbet.random")
     pure = call_op(stage(lambda x: [lax.sin(x) * lax.sin(x)], [F]).jaxpr, "pure")
     limits = stage(lambda x: [lax.rng_uniform(x[0], x[1], (2,))], [F]).jaxpr
     random = call_op(limits, "random")

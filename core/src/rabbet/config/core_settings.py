@@ -54,6 +54,9 @@ CORE_SETTINGS = (
             doc="Run jitted functions and control flow op by op, with values that can be looked at."),
     Setting("default_device", None, place, traced=True, jax=True,
             doc="Device for new arrays: a Device, or a platform such as 'cpu'."),
+    Setting("scan_stacking", 2**28, size, traced=True,
+            doc="How many bytes the backward pass of a scan may stack so that products which it would add up "
+            "step by step are computed once after the loop, which is faster; 0: none."),
     Setting("debug_nans", False, boolean, traced=True, jax=True,
             doc="Raise FloatingPointError when a computation returns NaN."),
     Setting("debug_infs", False, boolean, traced=True, jax=True,

@@ -28,11 +28,12 @@ from rabbet.dtypes.specs import (
     SCALARS,
 )
 from rabbet.dtypes.narrowing import narrowed
+from rabbet.dtypes.process_table import table
 from rabbet.dtypes.table import DTypeTable
 from rabbet.errors import TypePromotionError
 
 __all__ = [
-    "DTypeSpec", "ExtendedDType", "TypePromotionError", "add", "canonicalize",
+    "DTypeSpec", "DTypeTable", "ExtendedDType", "TypePromotionError", "add", "canonicalize",
     "canonicalize_dtype", "extended", "find", "finfo", "float0", "iinfo", "inexact", "issubdtype",
     "itemsize_bits", "kind", "kind_rank", "mlir_name", "names", "narrow", "numpy_scalar", "prng_key",
     "promote", "promote_types", "requested", "result_type", "scalar_dtype", "scalar_type_of",
@@ -41,9 +42,6 @@ __all__ = [
 ]  # fmt: skip
 
 inexact = np.inexact
-
-table = DTypeTable()
-"""The table of the process."""
 
 add = table.add
 find = table.find

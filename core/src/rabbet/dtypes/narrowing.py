@@ -10,6 +10,7 @@ import warnings
 import numpy as np
 
 from rabbet.config import config
+from rabbet.dtypes.process_table import table
 from rabbet.messages.source_positions import stacklevel
 
 
@@ -22,9 +23,10 @@ def narrowed(host, dtype):
     if not config.check_narrowing:
         with np.errstate(all="ignore"):
             return host.astype(dtype)
-    if host.dtype.kind in "iu" and getattr(dtype, "kind", "") in "iu":
+    kind = table.kind(dtype)
+    if host.dtype.kind in "iu" and kind in "iu":
         return _narrowed_integers(host, dtype)
-    if host.dtype.kind in "fc" and dtype.itemsize < host.dtype.itemsize:
+    if host.dtype.kind in "fc" and kind in "fc" and dtype.itemsize < host.dtype.itemsize:
         return _narrowed_floats(host, dtype)
     return host.astype(dtype)
 
@@ -34,7 +36,7 @@ BLOCK = 65536
 
 
 def _narrowed_integers(host, dtype):
-    bounds = np.iinfo(dtype)
+    bounds = table.iinfo(dtype)
     if host.size <= BLOCK or not host.flags.c_contiguous:
         _check_integers(host, dtype, bounds)
         return host.astype(dtype)

@@ -6,6 +6,7 @@ objects of a class of their own, ``ExtendedDType``.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -66,13 +67,23 @@ class DTypeSpec:
     Args:
       name: the dtype's name, ``"bfloat16"``.
       numpy_dtype: the NumPy dtype or scalar type that stores it.
-      mlir: its StableHLO element type, ``"bf16"``.
+      mlir: its StableHLO element type, ``"bf16"``; None for a format that compilers do not know, of which
+        arrays are stored only.
       kind: ``b`` bool, ``i`` and ``u`` integers, ``f`` float, ``c`` complex, ``V`` none of these.
       above: names of the dtypes that promote to this one directly (``float*`` is a Python float).
-      below: names of the dtypes that this one promotes to directly.
+      below: names of the dtypes that this one promotes to directly. One that is another package's is loaded
+        when this row is; one that is not installed is left out. Without neighbours there is no promotion.
       finfo: what ``finfo`` (for an integer: ``iinfo``) answers, or a function that makes it. None:
-      NumPy's answer. compute: name of the dtype to calculate in where a backend stores this one but
-      cannot calculate in it. bits: bits of one element, where that is not ``8 * itemsize``.
+        NumPy's answer.
+      compute: name of the dtype to calculate in where a backend stores this one but cannot calculate in it.
+      bits: bits of one element, where that is not ``8 * itemsize``.
+      infinities, nan, negative_zero, zero: whether a float has these; most have them all.
+      overflow: what becomes of a float beyond the largest one: ``"infinity"``, ``"nan"`` or ``"saturate"``.
+        By default infinity, if there is one.
+      rounding: how a number between two of the format's is rounded, ``"nearest-even"``.
+
+    From these follow ``largest`` and ``smallest``, the ends of the numbers, and ``highest`` and ``lowest``,
+    where maxima and minima begin: infinities, or the ends where a format has none.
 
     Example:
       >>> import ml_dtypes
@@ -81,24 +92,81 @@ class DTypeSpec:
       ...     "bfloat16", ml_dtypes.bfloat16, "bf16", "f", above=("float32",), below=("float*",),
       ...     compute="float32", finfo=lambda: ml_dtypes.finfo(ml_dtypes.bfloat16),
       ... )
-      >>> BFLOAT16.mlir
-      'bf16'
+      >>> BFLOAT16.mlir, BFLOAT16.highest, BFLOAT16.overflow
+      ('bf16', inf, 'infinity')
     """
 
     name: str
     numpy_dtype: Any
-    mlir: str
+    mlir: str | None
     kind: str
     above: tuple = ()
     below: tuple = ()
     finfo: Any = None
     compute: str | None = None
     bits: int | None = None
+    infinities: bool | None = None
+    nan: bool | None = None
+    negative_zero: bool | None = None
+    zero: bool = True
+    overflow: str | None = None
+    rounding: str = "nearest-even"
+
+    def __post_init__(self):
+        rounded = self.kind in "fc"
+        for fact in ("infinities", "nan", "negative_zero"):
+            if getattr(self, fact) is None:
+                object.__setattr__(self, fact, rounded)
+        if self.overflow is None and rounded:
+            beyond = "infinity" if self.infinities else "nan" if self.nan else "saturate"
+            object.__setattr__(self, "overflow", beyond)
 
     @property
     def dtype(self):
         """The NumPy dtype."""
         return np.dtype(self.numpy_dtype)
+
+    @property
+    def storage_bits(self):
+        """Bits of one element as a device stores it."""
+        return self.bits or 8 * self.dtype.itemsize
+
+    @cached_property
+    def limits(self):
+        """What ``finfo`` answers for a float or complex dtype, ``iinfo`` for an integer; else None."""
+        if self.finfo is not None:
+            return self.finfo() if callable(self.finfo) else self.finfo
+        ask = {"f": np.finfo, "c": np.finfo, "i": np.iinfo, "u": np.iinfo}.get(self.kind)
+        return None if ask is None else ask(self.dtype)
+
+    @cached_property
+    def largest(self):
+        """The largest number, a Python one; of a complex dtype the largest of either part."""
+        return self._end("max", True)
+
+    @cached_property
+    def smallest(self):
+        """The number furthest below zero (of a format without negative numbers the one next to zero)."""
+        return self._end("min", False)
+
+    def _end(self, name, of_bool):
+        if self.limits is None:
+            return of_bool if self.kind == "b" else None
+        return (int if self.kind in "iu" else float)(getattr(self.limits, name))
+
+    @cached_property
+    def highest(self):
+        """What no value exceeds, where a minimum begins: plus infinity, or the largest number."""
+        return self._beyond(self.largest, np.inf)
+
+    @cached_property
+    def lowest(self):
+        """What no value is below, where a maximum begins: minus infinity, or the smallest number."""
+        return self._beyond(self.smallest, -np.inf)
+
+    def _beyond(self, end, infinity):
+        end = infinity if self.infinities else end
+        return complex(end, end) if self.kind == "c" else end
 
 
 def _core_specs():

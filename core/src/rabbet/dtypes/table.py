@@ -29,7 +29,7 @@ from rabbet.dtypes.specs import (
     extended,
     float0,
 )
-from rabbet.errors import PluginConflictError, TypePromotionError
+from rabbet.errors import NotOfferedError, PluginConflictError, TypePromotionError
 
 
 class DTypeTable:
@@ -51,6 +51,7 @@ class DTypeTable:
             self._remember(spec)
         self._lattices = {False: Lattice(NARROW_ORDER), True: Lattice(CORE_ORDER)}
         self._promoted = {}
+        self._placing = []
 
     def add(self, spec):
         """Add a row. It is checked first: a refused one leaves the table as it was."""
@@ -64,12 +65,27 @@ class DTypeTable:
                 raise PluginConflictError(
                     f"dtype {spec.name!r} has kind {spec.kind!r}; the kinds are {', '.join(KINDS)}"
                 )
+            above, below = self._neighbours(spec, spec.above), self._neighbours(spec, spec.below)
             self._lattices = {
-                wide: lattice.extended(spec.name, spec.above, spec.below)
-                for wide, lattice in self._lattices.items()
+                wide: lattice.extended(spec.name, above, below) for wide, lattice in self._lattices.items()
             }
             self._by_name[spec.name] = self._by_dtype[spec.dtype] = spec
             self._remember(spec)
+
+    def _neighbours(self, spec, names):
+        """Those of the names that promotion knows, once the packages that have them are loaded.
+
+        So the place of a row does not depend on what was used before. Two rows that name each other are
+        joined by the one that is added last.
+        """
+        self._placing.append(spec.name)
+        try:
+            for name in names:
+                if name not in self._lattices[False] and name not in self._placing:
+                    self.find(name)
+        finally:
+            self._placing.pop()
+        return tuple([name for name in names if name in self._lattices[False]])
 
     def _remember(self, spec):
         for form in (spec.dtype, spec.dtype.type, spec.name):
@@ -168,7 +184,14 @@ class DTypeTable:
         """
         if dtype == float0:
             return "i1"
-        return self.spec(dtype).mlir
+        name = self.spec(dtype).mlir
+        if name is None:
+            raise NotOfferedError(
+                f"no compiled program can hold a {self.canonicalize(dtype).name}: compilers have no such "
+                "type\n"
+                "  to fix: convert in NumPy first, as in np.asarray(x).astype('float32')"
+            )
+        return name
 
     def short_name(self, dtype):
         """The name as jaxprs print it: ``f32``, ``i8``, ``u32``, ``bf16``, ``c64``, ``bool``."""
@@ -186,7 +209,7 @@ class DTypeTable:
         """Bits of one element as it is stored in an array on a device."""
         dtype = self.canonicalize(dtype)
         spec = self._by_dtype.get(dtype)
-        return spec.bits if spec is not None and spec.bits else 8 * dtype.itemsize
+        return spec.storage_bits if spec is not None else 8 * dtype.itemsize
 
     def narrow(self, dtype):
         """The dtype an array gets from a NumPy *value* of ``dtype``: 32 bits for 64, unless
@@ -311,10 +334,7 @@ class DTypeTable:
                 kind, ""
             )
             raise ValueError(f"{question} does not describe {dtype.name}{other}")
-        info = self._by_dtype[dtype].finfo
-        if info is None:
-            return getattr(np, question)(dtype)
-        return info() if callable(info) else info
+        return self._by_dtype[dtype].limits
 
     def to_inexact(self, dtype):
         """The dtype in which a float function of ``dtype`` is computed: itself if it is a float, else a

@@ -1,4 +1,4 @@
-"""What may still change: names of core, and those that plugins add.
+"""What may still change: the names that plugins add.
 
 A plugin adds ``rabbet.experimental.jet`` as others add ``rabbet.numpy``: by a module in this folder of its
 own distribution, and an entry point ``experimental.jet`` in the group ``rabbet.api``.
@@ -8,7 +8,6 @@ import pkgutil
 
 __path__ = pkgutil.extend_path(__path__, __name__)
 
-from rabbet.lax.callbacks import io_callback
 from rabbet.messages.tracebacks import public_module as _public_module
 
 

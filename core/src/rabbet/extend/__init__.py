@@ -12,6 +12,7 @@
 ``functions``          a library of public functions such as ``rabbet.numpy``
 ``wrapping``           functions around functions of users, and warnings that point at their lines
 ``native``             jaxlib's profiler, functions of other languages, programs as HLO and as bytes
+``cells``              places with a value that functions may replace, and how they are handed on
 ``sharding``           ``Sharding``: how arrays lie over several devices, and programs over them
 =====================  ===============================================================================
 
@@ -22,7 +23,7 @@ import importlib
 
 DOORS = (
     "transform", "primitive", "dtype", "backend", "passes", "hooks", "bodies", "functions", "wrapping",
-    "native", "sharding",
+    "native", "cells", "sharding",
 )  # fmt: skip
 
 

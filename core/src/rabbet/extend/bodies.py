@@ -1,6 +1,7 @@
 """Programs within programs: what primitives that carry some are made of, and ways through them."""
 
-from rabbet.lax.control import Body, convert_weak_outputs, named_scan, number_of_steps, stage_loop_body
+from rabbet.lax.loops import convert_weak_outputs, named_scan, number_of_steps, stage_loop_body
+from rabbet.lax.staged import Body
 from rabbet.primitives.branches import fully_transposed, share_consts
 from rabbet.primitives.transposition import add_to, backward, transpose_program, transposed_program
 from rabbet.trace.bodies import (

@@ -1,6 +1,7 @@
 """A pass: ``Pass``, and programs as data."""
 
 from rabbet.passes import Pass, PassContext
+from rabbet.primitives.scalar_programs import at_each_place, is_elementwise, without_calls
 from rabbet.program.checking import check
 from rabbet.program.jaxpr import (
     ClosedJaxpr,
@@ -23,12 +24,15 @@ __all__ = [
     "Pass",
     "PassContext",
     "Var",
+    "at_each_place",
     "bodies_of",
     "check",
     "consts_as_inputs",
     "effects_of",
     "evaluate",
+    "is_elementwise",
     "stage",
+    "without_calls",
 ]
 
 

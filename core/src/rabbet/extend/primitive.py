@@ -5,11 +5,12 @@
 a word of Python has another here, that of ``lax`` or with an underscore: ``bitwise_and``, ``while_``.
 """
 
+from rabbet.lax.contractions import canonical_precision
 from rabbet.lowering.custom_calls import column_major, row_major
 from rabbet.lowering.host_callbacks import write_python_call
 from rabbet.primitives.batching import move_axis, new_axis
 from rabbet.primitives.calls import call_op
-from rabbet.primitives.checks import elementwise_aval
+from rabbet.primitives.checks import accept, elementwise_aval
 from rabbet.primitives.zeros import add_tangents, full_of_type, instantiate, no_tangent
 from rabbet.program.avals import ShapedArray
 from rabbet.program.effects import Effect, effect_names
@@ -26,8 +27,10 @@ __all__ = [
     "Primitive",
     "ShapedArray",
     "Zero",
+    "accept",
     "add_tangents",
     "call_op",
+    "canonical_precision",
     "column_major",
     "effect_names",
     "elementwise_aval",

@@ -1,9 +1,11 @@
-"""Functions around functions of users, and warnings that point at the user's line."""
+"""Functions around functions of users, warnings that point at their lines, and which lines are Rabbet's."""
 
-from rabbet.messages.source_positions import name_of, stacklevel, wraps
+from rabbet.messages.source_positions import is_internal, name_of, short_path, stacklevel, wraps
 
 __all__ = [
+    "is_internal",
     "name_of",
+    "short_path",
     "stacklevel",
     "wraps",
 ]

@@ -5,8 +5,9 @@ functions check and complete their arguments and bind one or a few primitives. O
 and in shape but for scalars; elementwise primitives called on arrays of one rank spread sizes of 1.
 ``rabbet.numpy`` promotes and broadcasts.
 
-Linear algebra and special functions come from packages of their own, ``rabbet-linalg`` and
-``rabbet-special``, when one of their names is first used.
+Linear algebra, special functions, convolutions and windows, Fourier transforms and the backends' random
+generators come from packages of their own, ``rabbet-linalg``, ``rabbet-special``, ``rabbet-convolution``,
+``rabbet-fft`` and ``rabbet-random``, when one of their names is first used.
 
 Where functions make or combine arrays, ``sharding`` and ``out_sharding`` are None or a ``Sharding``, by
 which the result is laid over devices, as ``rb.device_put`` does.
@@ -30,25 +31,19 @@ from rabbet.lax.contractions import (
     dot_general,
 )  # fmt: skip
 from rabbet.lax.composite import composite
-from rabbet.lax.control import cond, fori_loop, scan, switch, while_loop
+from rabbet.lax.branching import cond, switch
+from rabbet.lax.loops import fori_loop, scan, while_loop
 from rabbet.lax.applying import scatter_apply
-from rabbet.lax.convolution import (
-    ConvDimensionNumbers, ConvGeneralDilatedDimensionNumbers, conv, conv_dimension_numbers,
-    conv_general_dilated, conv_general_dilated_local, conv_general_dilated_patches, conv_transpose,
-    conv_with_general_padding,
-)  # fmt: skip
 from rabbet.lax.cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum
 from rabbet.lax.dynamic import (
     dynamic_index_in_dim, dynamic_slice, dynamic_slice_in_dim, dynamic_update_index_in_dim,
     dynamic_update_slice, dynamic_update_slice_in_dim, index_in_dim,
 )  # fmt: skip
-from rabbet.lax.fft import FftType, fft
 from rabbet.lax.gathering import (
     GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers, gather, scatter, scatter_add,
     scatter_max, scatter_min, scatter_mul, scatter_sub,
 )  # fmt: skip
 from rabbet.lax.platforms import platform_dependent
-from rabbet.lax.random_bits import RandomAlgorithm, rng_bit_generator, rng_uniform
 from rabbet.lax.ragged_exchange import ragged_all_to_all
 from rabbet.lax.reductions import (
     argmax, argmin, reduce_and, reduce_max, reduce_min, reduce_or, reduce_prod, reduce_sum, reduce_xor,
@@ -70,7 +65,6 @@ from rabbet.lax.values import (
     stop_gradient,
 )
 from rabbet.lax.ragged import RaggedDotDimensionNumbers, ragged_dot, ragged_dot_general, scaled_dot
-from rabbet.lax.windows import PaddingType, padtype_to_pads, reduce, reduce_window
 from rabbet.primitives.accuracy import AccuracyMode, Tolerance
 from rabbet.primitives.chlo_binary import mulhi, nextafter
 from rabbet.primitives.convert import complex, conj, imag, real

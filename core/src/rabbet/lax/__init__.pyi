@@ -12,19 +12,19 @@ from rabbet import Array, ArrayLike, Device, DTypeLike
 
 from rabbet.lax import linalg as linalg
 from rabbet.primitives.accuracy import AccuracyMode as AccuracyMode
-from rabbet.primitives.convolution import ConvDimensionNumbers as ConvDimensionNumbers
+from rabbet_convolution.primitives.convolution import ConvDimensionNumbers as ConvDimensionNumbers
 ConvGeneralDilatedDimensionNumbers: Any
 from rabbet.lax.contractions import DotAlgorithm as DotAlgorithm
 from rabbet.lax.contractions import DotAlgorithmPreset as DotAlgorithmPreset
 DotDimensionNumbers: type[Any]
-from rabbet.primitives.fft import FftType as FftType
+from rabbet_fft.primitive import FftType as FftType
 from rabbet.primitives.gather import GatherDimensionNumbers as GatherDimensionNumbers
 from rabbet.primitives.gather import GatherScatterMode as GatherScatterMode
-from rabbet.lax.windows import PaddingType as PaddingType
+from rabbet_convolution.padding import PaddingType as PaddingType
 from rabbet.primitives.precision import Precision as Precision
 PrecisionLike: Any
 from rabbet.lax.ragged import RaggedDotDimensionNumbers as RaggedDotDimensionNumbers
-from rabbet.primitives.random_bits import RandomAlgorithm as RandomAlgorithm
+from rabbet.random.platform_bits import RandomAlgorithm as RandomAlgorithm
 from rabbet.lax.values import RoundingMethod as RoundingMethod
 from rabbet.primitives.scatter import ScatterDimensionNumbers as ScatterDimensionNumbers
 from rabbet.primitives.accuracy import Tolerance as Tolerance

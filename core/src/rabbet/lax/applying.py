@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from rabbet.lax.control import while_loop
 from rabbet.lax.dynamic import widened
 from rabbet.lax.gathering import tuples_of
+from rabbet.lax.loops import while_loop
 from rabbet.lax.shapes import full
 from rabbet.messages.source_positions import describe_function, named_like
-from rabbet.primitives import checks, elementwise, logic, monoids, reductions
+from rabbet.primitives import checks, elementwise, logic, reductions, scalar_programs
 from rabbet.primitives import scatter as scatters
 from rabbet.primitives.gather import GatherScatterMode
 from rabbet.program.jaxpr import consts_as_inputs
@@ -34,8 +34,8 @@ def elementwise_function(name, func, dtype_of):
             f"{name}: {describe_function(func)} must return a scalar of the dtype of its argument, "
             f"{scalar.str_short()}, it returned {out.str_short()}"
         )
-    program, consts = monoids.without_calls(consts_as_inputs(closed)), list(closed.consts)
-    return lambda x: monoids.on_arrays(program, [x], consts)[0]
+    program, consts = scalar_programs.without_calls(consts_as_inputs(closed)), list(closed.consts)
+    return lambda x: scalar_programs.at_each_place(program, [x], consts)[0]
 
 
 def repeated(func, x, counts):

@@ -11,7 +11,7 @@ from rabbet.lax import shapes
 from rabbet.messages.source_positions import describe_function
 from rabbet.runtime.values import array_or_tracer
 from rabbet.trace.interpreter import typeof
-from rabbet.tree_util import keystr
+from rabbet.tree import keystr
 
 
 def associative_scan(fn, elems, reverse=False, axis=0):

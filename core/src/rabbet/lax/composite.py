@@ -3,8 +3,8 @@
 import functools
 
 from rabbet import tree
-from rabbet.lax.control import Body
 from rabbet.lax.platforms import runs_at_once
+from rabbet.lax.staged import Body
 from rabbet.messages.tracebacks import folded
 from rabbet.primitives import composite as _composite
 from rabbet.runtime.values import array_or_tracer

@@ -72,6 +72,11 @@ def canonical_precision(precision):
 
     Raises:
       ValueError: for a name that is not known.
+
+    Example:
+      >>> from rabbet.extend.primitive import canonical_precision
+      >>> canonical_precision("high")
+      (HIGH, HIGH)
     """
     if precision is None:
         precision = config.default_matmul_precision
@@ -107,7 +112,8 @@ def dot_general(
     dimensions.
 
     Args:
-      lhs, rhs: arrays; different dtypes are promoted.
+      lhs, rhs: arrays; different dtypes are promoted. Two floats of at most 8 bits may differ where
+        ``preferred_element_type`` is given.
       dimension_numbers: ``((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch))``, dimensions paired
         by position.
       precision: see ``Precision``; by default ``config.default_matmul_precision``.
@@ -124,7 +130,7 @@ def dot_general(
         out = dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)
         return obey_sharding("dot_general", out, out_sharding)
     x, y = typeof(lhs), typeof(rhs)
-    if x.dtype != y.dtype:
+    if x.dtype != y.dtype and (preferred_element_type is None or not contractions.small_floats(x, y)):
         dtype = dtypes.promote_types(x.dtype, y.dtype)
         lhs, rhs = to_dtype(lhs, dtype), to_dtype(rhs, dtype)
     preferred = None if preferred_element_type is None else dtypes.canonicalize(preferred_element_type)

@@ -57,7 +57,7 @@ def wrapped(index, size, allow=True):
     if dtypes.kind(aval.dtype) not in "iu":
         raise TypeError(f"start indices are integers, got {aval.str_short()}")
     index = widened(index)
-    if typeof(index).dtype.kind == "u" or not allow:
+    if typeof(index).kind == "u" or not allow:
         return index
     return logic.select_n(logic.lt(index, 0), index, elementwise.add(index, size))
 
@@ -86,7 +86,7 @@ def in_one_dtype(starts):
         dtype = np.dtype("int64" if wide else "int32")
     else:
         dtype = np.result_type(*found) if len(found) > 1 else found.pop()
-        dtype = dtype if dtype.kind in "iu" else np.dtype("int64")
+        dtype = dtype if dtypes.kind(dtype) in "iu" else np.dtype("int64")
     return [
         dtypes.numpy_scalar(s, dtype)[()] if isinstance(s, int) else convert.to_dtype(s, dtype)
         for s in starts

@@ -1,7 +1,7 @@
 """``platform_dependent``: other code for other platforms."""
 
 from rabbet import tree
-from rabbet.lax import control
+from rabbet.lax import branching
 from rabbet.primitives.platforms import OTHERS, place_of, platform_index
 from rabbet.program.context import Context, context
 from rabbet.runtime.values import common_device
@@ -39,7 +39,7 @@ def platform_dependent(*args, default=None, **per_platform):
         return branches[place_of(device.platform, tuple(names))](*args)
     if len(branches) == 1 and default is not None:
         return default(*args)
-    return control.branch("platform_dependent", platform_index(platforms=tuple(names)), branches, args)
+    return branching.branch("platform_dependent", platform_index(platforms=tuple(names)), branches, args)
 
 
 def runs_at_once():

@@ -29,8 +29,16 @@ def use_batching(table, mover):
     batching, move_axis = table, mover
 
 
-def as_it_is(op, *stored):
-    """The ``extended`` rule of a primitive whose ``lower`` rule speaks of stored arrays by itself."""
+def lowers_stored(op, *stored):
+    """The ``extended`` rule of a primitive whose ``lower`` rule speaks of stored arrays by itself.
+
+    Example:
+      >>> from rabbet.extend.dtype import lowers_stored
+      >>> from rabbet.extend.primitive import Primitive
+      >>> look_at = Primitive("look_at_keys", lambda x: x)
+      >>> look_at.rule("extended")(lowers_stored) is lowers_stored
+      True
+    """
     return stored[0]
 
 
@@ -38,7 +46,7 @@ def is_aware(primitive):
     """Whether a primitive's own lowering deals with extended dtypes: those between both worlds, and
     carriers of bodies.
     """
-    return "body" in primitive.kinds or primitive.rules.get(EXTENDED) is as_it_is
+    return "body" in primitive.kinds or primitive.rules.get(EXTENDED) is lowers_stored
 
 
 def physical(eqn):

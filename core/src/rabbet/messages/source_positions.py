@@ -91,6 +91,11 @@ def is_internal(file, module=None):
     Args:
       file: the file's name, as code objects have it.
       module: the name of the frame's module, where it is known: packages of plugins are internal, too.
+
+    Example:
+      >>> from rabbet.extend.wrapping import is_internal
+      >>> is_internal(rb.__file__), is_internal("/home/me/model.py")
+      (True, False)
     """
     verdict = _verdicts.get(file)
     if verdict is None:
@@ -263,16 +268,17 @@ def source_position(where=None):
     return found
 
 
-def definition_site(skip=(), maker_of=None):
+def definition_site(skip=None, maker_of=None):
     """The ``Site`` of the statement that makes an object, when called in the object's ``__init__``.
 
-    Frames of the modules named in ``skip`` are passed over too, and functions that were given the name
-    ``maker_of`` as their first argument: they make such objects for whoever called them.
+    Frames of modules whose names begin with ``skip`` are passed over too, and functions that were given the
+    name ``maker_of`` as their first argument: they make such objects for whoever called them.
     """
     frame = sys._getframe(2)
     while frame.f_back is not None and (
         frame.f_code.co_name in ("__init__", "__new__")
-        or frame.f_globals.get("__name__") in (*skip, DOORS)
+        or (module := frame.f_globals.get("__name__") or "?") == DOORS
+        or (skip is not None and module.startswith(skip))
         or (maker_of is not None and _first_argument(frame) == maker_of)
     ):
         frame = frame.f_back
@@ -349,7 +355,13 @@ def named_like(wrapper, function):
 
 
 def short_path(file):
-    """``file`` as seen from the import path or the working folder, whichever says it shortest."""
+    """``file`` as seen from the import path or the working folder, whichever says it shortest.
+
+    Example:
+      >>> from rabbet.extend.wrapping import short_path
+      >>> short_path("/somewhere/else/model.py")
+      '/somewhere/else/model.py'
+    """
     return _short_path(file, tuple(p for p in sys.path if p))
 
 

@@ -44,7 +44,7 @@ def lower_cond(op, index, *operands):
     branches = op["branches"]
     if type(index) is Known:
         return op.inline(branches[int(index.value)], operands)
-    if op.in_avals[0].dtype.kind == "b":
+    if op.in_avals[0].kind == "b":
         index = op.emit(f"stablehlo.convert {index} : (tensor<i1>) -> tensor<i32>")
     threaded = op.ordered_effects
     types = types_of(op.out_avals, threaded)

@@ -31,7 +31,23 @@ def describe(kinds):
 
 
 def accept(name, kinds, *avals):
-    """Refuse avals whose dtype kind is not among ``kinds``."""
+    """Refuse avals whose dtype kind is not among ``kinds``; for shape rules.
+
+    Args:
+      name: of the primitive, for messages.
+      kinds: letters: ``b`` for booleans, ``i`` and ``u`` for integers, ``f`` for floats, ``c`` for complex
+        numbers.
+
+    Raises:
+      TypeError: says what the primitive takes.
+
+    Example:
+      >>> from rabbet.extend.primitive import accept
+      >>> accept("halve", "fc", rb.typeof(1))
+      Traceback (most recent call last):
+        ...
+      TypeError: halve takes floating or complex arrays, got i32[]
+    """
     for aval in avals:
         if dtypes.kind(aval.dtype) not in kinds:
             raise TypeError(f"{name} takes {describe(kinds)} arrays, got {aval.str_short()}")

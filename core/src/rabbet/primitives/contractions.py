@@ -23,7 +23,8 @@ BOOL = np.dtype(bool)
 def dot_general_aval(x, y, dimension_numbers, precision=None, preferred_element_type=None):
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
     checks.accept("dot_general", checks.NUMBERS + "b", x, y)
-    checks.same_dtype("dot_general", x, y)
+    if preferred_element_type is None or not small_floats(x, y):
+        checks.same_dtype("dot_general", x, y)
     checks.axes_valid("dot_general (left operand)", (*lhs_contract, *lhs_batch), x.ndim)
     checks.axes_valid("dot_general (right operand)", (*rhs_contract, *rhs_batch), y.ndim)
     _paired("contracting", x, y, lhs_contract, rhs_contract)
@@ -34,6 +35,13 @@ def dot_general_aval(x, y, dimension_numbers, precision=None, preferred_element_
     dtype = x.dtype if preferred_element_type is None else preferred_element_type
     weak = x.weak_type and y.weak_type and preferred_element_type is None
     return ShapedArray((*batch, *left, *right), dtype, weak)
+
+
+def small_floats(x, y):
+    """Whether both are floats of at most 8 bits, whose formats may differ: matrix units multiply one by the
+    other.
+    """
+    return all(a.kind == "f" and dtypes.itemsize_bits(a.dtype) <= 8 for a in (x, y))
 
 
 def _paired(what, x, y, lhs, rhs):
@@ -69,6 +77,8 @@ def lower_dot_general(op, x, y):
     a, b = op.in_avals
     if a.dtype == BOOL:
         return lower_boolean(op, x, y)
+    if min(dtypes.itemsize_bits(a.dtype), dtypes.itemsize_bits(b.dtype)) < 8:
+        return lower_in_bytes(op, x, y)
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = op["dimension_numbers"]
     batch = f", batching_dims = {ints(lhs_batch)} x {ints(rhs_batch)}" if lhs_batch else ""
     contract = f", contracting_dims = {ints(lhs_contract)} x {ints(rhs_contract)}"
@@ -78,11 +88,26 @@ def lower_dot_general(op, x, y):
     )
 
 
+def lower_in_bytes(op, x, y):
+    """Numbers of less than a byte are multiplied as what holds their products exactly, and rounded once."""
+    kind, out = op.in_avals[0].kind, op.out.dtype
+    wide = np.dtype({"i": "int32", "u": "uint32"}.get(kind) or dtypes.spec(op.in_avals[0].dtype).compute)
+    total = out if op.out.kind == kind and dtypes.itemsize_bits(out) >= wide.itemsize * 8 else wide
+
+    def parts(p, q):
+        p, q = convert.to_dtype(p, wide), convert.to_dtype(q, wide)
+        numbers = op["dimension_numbers"]
+        summed = dot_general(p, q, dimension_numbers=numbers, preferred_element_type=total)
+        return convert.to_dtype(summed, out)
+
+    return inlining.inline(op, parts, [x, y])
+
+
 def accuracy(precision):
     """The attributes that say how exactly to multiply: a pair of precisions, or a named algorithm."""
     if precision is None:
         return ""
-    if isinstance(precision, tuple):
+    if type(precision) is tuple:  # an algorithm is a named one
         return f", precision = [{', '.join([p.name for p in precision])}]"
     fields = ", ".join([f"{name} = {_mlir(value)}" for name, value in precision.algorithm._asdict().items()])
     return f", precision = [DEFAULT, DEFAULT], algorithm = <{fields}>"
@@ -118,6 +143,16 @@ def transpose_dot_general(op, ct, x, y):
     return None, product_with(op, ct, y.aval, x, left=False)
 
 
+def wider(a, b):
+    """The dtype in which to multiply two: what they promote to, or the one of more bits where formats of few
+    bits do not promote.
+    """
+    try:
+        return dtypes.promote_types(a, b)
+    except dtypes.TypePromotionError:
+        return a if dtypes.itemsize_bits(a) >= dtypes.itemsize_bits(b) else b
+
+
 def product_with(op, ct, aval, other, left):
     """The cotangent of the operand of type ``aval`` (the left one or the right one), ``other`` being the
     known operand.
@@ -129,7 +164,7 @@ def product_with(op, ct, aval, other, left):
     ct_batch = tuple(range(n))
     first = n + (len(mine) if left else 0)
     ct_others = tuple(range(first, first + len(others)))
-    dtype = dtypes.promote_types(typeof(ct).dtype, typeof(other).dtype)
+    dtype = wider(typeof(ct).dtype, typeof(other).dtype)
     ct, other = convert.to_dtype(ct, dtype), convert.to_dtype(other, dtype)
 
     # What remains of `other` are its contracted dimensions, in its own order: they belong to these dimensions
@@ -159,7 +194,7 @@ def _as_seen_from(dimension_numbers, left):
 
 def as_seen(precision, left):
     """A pair of precisions with that of the known operand second."""
-    return precision if left or not isinstance(precision, tuple) else (precision[1], precision[0])
+    return precision if left or type(precision) is not tuple else (precision[1], precision[0])
 
 
 def _swapped(params):

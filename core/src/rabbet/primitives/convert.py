@@ -37,10 +37,10 @@ def lower_convert(op, x):
     (a,) = op.in_avals
     if a.dtype == op.out.dtype:
         return x
-    if a.dtype.kind == "c" and op.out.dtype.kind != "c":
+    if a.kind == "c" and op.out.kind != "c":
         part = ShapedArray(a.shape, real_dtype(a.dtype))
         x, a = op.emit(f"stablehlo.real {x} : ({a.mlir}) -> {part.mlir}"), part
-    if op.out.dtype.kind == "b":
+    if op.out.kind == "b":
         zero = op.constant(np.zeros((), a.dtype), a)
         direction = "NE"
         return op.emit(f"stablehlo.compare {direction}, {x}, {zero} : ({a.mlir}, {a.mlir}) -> {op.out.mlir}")
@@ -97,7 +97,7 @@ def batch_bitcast(op, x):
 # ------------------------------------------------------------------------------------------ complex parts
 def real_dtype(dtype):
     """The dtype of the parts of a complex dtype; ``dtype`` itself if it is real."""
-    return np.dtype(f"float{4 * dtype.itemsize}") if dtype.kind == "c" else dtype
+    return np.dtype(f"float{4 * dtype.itemsize}") if dtypes.kind(dtype) == "c" else dtype
 
 
 def part(name, hlo, doc):
@@ -140,7 +140,7 @@ def lower_complex(op, x, y):
 
 def conj_aval(x):
     checks.accept("conj", INEXACT, x)
-    if x.dtype.kind == "c":
+    if x.kind == "c":
         return x
     if dtypes.itemsize_bits(x.dtype) < 32:
         raise TypeError(f"conj takes complex arrays and floats of 32 or 64 bits, got {x.str_short()}")
@@ -158,7 +158,7 @@ conj = Primitive(
 
 @conj.decompose
 def conj_by_parts(op, x):
-    if typeof(x).dtype.kind != "c":
+    if typeof(x).kind != "c":
         return complex(x, zeros.full_of_type(typeof(x), 0))
     from rabbet.primitives.elementwise import neg
 
@@ -196,7 +196,7 @@ def jvp_conj(op, x):
 
 @conj.rule("transpose")
 def transpose_conj(op, ct, x):
-    return (op(ct) if x.aval.dtype.kind == "c" else real(ct),)
+    return (op(ct) if x.aval.kind == "c" else real(ct),)
 
 
 # --------------------------------------------------------------------------------------- reduce_precision

@@ -152,7 +152,7 @@ def log_add_exp(a, b):
     """``max(a, b) + log1p(exp(-|a - b|))``; the difference of two equal infinities counts as 0. Of complex
     numbers the one with the larger real part is taken out.
     """
-    if typeof(a).dtype.kind == "c":
+    if typeof(a).kind == "c":
         return complex_log_add_exp(a, b)
     apart = elementwise.sub(a, b)
     apart = logic.select_n(logic.ne(apart, apart), powers.abs(apart), zeros.full_of_type(typeof(apart), 0))
@@ -170,11 +170,16 @@ def complex_log_add_exp(a, b):
     return elementwise.add(larger, elementwise.log1p(elementwise.exp(apart)))
 
 
+def lowest(dtype):
+    """Where a maximum begins."""
+    return reductions.extreme(dtype, largest=False)
+
+
 windowed(cumsum, elementwise.add, lambda dtype: 0)
 windowed(cumprod, elementwise.mul, lambda dtype: 1)
-windowed(cummax, elementwise.max, lambda dtype: reductions.extreme(dtype, largest=False), rounded=False)
+windowed(cummax, elementwise.max, lowest, rounded=False)
 windowed(cummin, elementwise.min, lambda dtype: reductions.extreme(dtype, largest=True), rounded=False)
-windowed(cumlogsumexp, log_add_exp, lambda dtype: -np.inf, costly=True)
+windowed(cumlogsumexp, log_add_exp, lowest, costly=True)
 
 
 # -------------------------------------------------------------------------------------------- derivatives
@@ -196,7 +201,7 @@ def jvp_cumprod(op, x):
 def jvp_cumlogsumexp(op, x):
     """``d out[i] = exp(out[i-1] - out[i]) * d out[i-1] + exp(x[i] - out[i]) * d x[i]``: weights up to 1."""
     out = op(x.primal)
-    nothing = zeros.full_of_type(typeof(out).update(shape=(), weak_type=False), -np.inf)
+    nothing = zeros.full_of_type(typeof(out).update(shape=(), weak_type=False), lowest(typeof(out).dtype))
 
     def weight(part):
         # Two equal infinities weigh 1; -inf for both means that there is nothing yet, and its weight does

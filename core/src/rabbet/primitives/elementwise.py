@@ -108,7 +108,7 @@ def binary(
         out = op.out
         if a.shape != b.shape:
             x, y = op.broadcast_operand(x, a, out.shape), op.broadcast_operand(y, b, out.shape)
-        if complex_pick is not None and out.dtype.kind == "c":
+        if complex_pick is not None and out.kind == "c":
             pick = getattr(primitives.complex_order, complex_pick)
             return op.write(lambda x, y: [pick(x, y)], [out.strong()] * 2, [x, y])[0]
         return op.emit(f"{hlo} {x}, {y} : {out.mlir}")
@@ -230,7 +230,7 @@ def _share(mine, other, out, beyond, level):
     twice, once for each use, and round it in another way (as a fused multiplication and addition), so that
     neither equals the result and the derivative is lost. Complex numbers have no comparison of this kind.
     """
-    if typeof(out).dtype.kind == "c":
+    if typeof(out).kind == "c":
         won = _chosen(mine, out)
         return sub(won, mul(mul(won, _chosen(other, out)), 0.5))
     dtype = typeof(out).dtype
@@ -266,7 +266,7 @@ sign = unary("sign", None, NUMBERS, own_jvp=True, doc="-1, 0 or 1; x / |x| for c
 @sign.rule("lower")
 def lower_sign(op, x):
     (a,) = op.in_avals
-    if a.dtype.kind == "u":
+    if a.kind == "u":
         one = op.broadcast_operand(op.constant(1, a.update(shape=())), a.update(shape=()), a.shape)
         return op.emit(f"stablehlo.minimum {x}, {one} : {a.mlir}")
     return op.emit(f"stablehlo.sign {x} : {a.mlir}")
@@ -279,7 +279,7 @@ def jvp_sign(op, x):
     """
     out = op(x.primal)
     aval = typeof(out)
-    if aval.dtype.kind != "c":
+    if aval.kind != "c":
         return Dual(out, zero_tangent(aval))
     convert, logic, powers = primitives.convert, primitives.logic, primitives.powers
     size = powers.abs(x.primal)

@@ -179,7 +179,7 @@ def in_bounds(indices, operand_shape, window_sizes, index_map):
     highest = highest_starts(aval, operand_shape, window_sizes, index_map)
     low_enough = logic.le(indices, highest)
     ok = low_enough
-    if aval.dtype.kind == "i":
+    if aval.kind == "i":
         ok = logic.bitwise_and(low_enough, logic.ge(indices, zeros.full_of_type(aval, 0)))
     return reductions.reduce_and(ok, axes=(aval.ndim - 1,))
 
@@ -195,12 +195,12 @@ def highest_starts(aval, operand_shape, window_sizes, index_map):
 
 
 def default_fill(dtype):
-    """What FILL_OR_DROP reads outside: NaN, for integers the smallest (signed) or largest (unsigned) value,
-    True.
+    """What FILL_OR_DROP reads outside: NaN (0 where a float has none), for integers the smallest (signed) or
+    largest (unsigned) value, True.
     """
     kind = dtypes.kind(dtype)
     if kind in "fc":
-        return np.nan
+        return np.nan if dtypes.spec(dtype).nan else 0
     if kind == "b":
         return True
     if kind not in "iu":

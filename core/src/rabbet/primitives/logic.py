@@ -110,7 +110,7 @@ def select_n_aval(which, *cases):
     if not cases:
         raise TypeError("select_n needs at least one case")
     checks.accept("select_n cases", ANY, *cases)
-    if which.dtype != BOOL and which.dtype.kind not in "iu":
+    if which.dtype != BOOL and which.kind not in "iu":
         raise TypeError(f"select_n chooses by a boolean or integer array, got {which.str_short()}")
     if which.dtype == BOOL and len(cases) > 2:
         raise TypeError(
@@ -240,7 +240,7 @@ def lower_clamp(op, low, x, high):
     a, b, c = (aval.mlir for aval in op.in_avals)
     low = op.broadcast_operand(low, op.in_avals[0], op.out.shape)
     high = op.broadcast_operand(high, op.in_avals[2], op.out.shape)
-    if op.out.dtype.kind in "cb":
+    if op.out.kind in "cb":
         parts = lambda low, x, high: [elementwise.min(elementwise.max(x, low), high)]
         return op.write(parts, [op.out.strong()] * 3, [low, x, high])[0]
     return op.emit(f"stablehlo.clamp {low}, {x}, {high} : {op.out.mlir}") if a and c else b
@@ -248,7 +248,7 @@ def lower_clamp(op, low, x, high):
 
 def _precedes(x, y):
     """``x < y``, also for complex numbers."""
-    return primitives.complex_order.before(x, y) if typeof(x).dtype.kind == "c" else lt(x, y)
+    return primitives.complex_order.before(x, y) if typeof(x).kind == "c" else lt(x, y)
 
 
 @clamp.rule("jvp")

@@ -7,7 +7,7 @@ differentiated in its own right.
 
 from rabbet import dtypes, tree
 from rabbet.lowering.regions import Region, types_of
-from rabbet.primitives import convert, dynamic, elementwise, logic, shape, zeros
+from rabbet.primitives import after_loops, convert, dynamic, elementwise, logic, shape, zeros
 from rabbet.primitives.transposition import transpose_program
 from rabbet.program import effects
 from rabbet.program.avals import ShapedArray
@@ -328,15 +328,26 @@ def transpose_scan(op, cts, *operands):
     first = len(known_consts) + len(sums) + n
     avals = [typeof(x) if i < first else _slice_aval(typeof(x)) for i, x in enumerate(inputs)]
     closed = stage(back, avals, f"transpose_{jaxpr.name}")
-    body, captured = consts_as_inputs(closed), closed.consts
     params = _kept(op)
     params["reverse"] = not params["reverse"]
-    held = len(captured) + len(known_consts)
-    outs = scan(*captured, *inputs, jaxpr=body, consts=held, carry=len(sums) + n, **params)
-    m = len(sums)
+    held, m = len(closed.consts) + len(known_consts), len(sums)
+    outs = _backwards(consts_as_inputs(closed), [*closed.consts, *inputs], held, m, n, params)
     const_cts, carry_cts, x_cts = iter(outs[:m]), outs[m : m + n], iter(outs[m + n :])
     return (
         *[next(const_cts) if lin else None for lin in linear_consts],
         *[ct if type(x) is Linear else None for ct, x in zip(carry_cts, carry, strict=True)],
         *[next(x_cts) if lin else None for lin in linear_xs],
     )
+
+
+def _backwards(body, inputs, consts, sums, carry, params):
+    """The scan of a backward pass; what can be computed after it, is."""
+    after = after_loops.plan(body, consts, sums, carry, params["length"])
+    if after is None:
+        return scan(*inputs, jaxpr=body, consts=consts, carry=sums + carry, **params)
+    gone = len([i for i in after.dropped if i < sums])
+    left = [x for i, x in enumerate(inputs) if i - consts not in after.dropped or not 0 <= i - consts < sums]
+    outs = scan(*left, jaxpr=after.jaxpr, consts=consts, carry=sums + carry - gone, **params)
+    computed = after.results(inputs, outs)
+    others = iter(outs)
+    return [computed[i] if i in after.dropped else next(others) for i in range(len(body.outvars))]

@@ -13,7 +13,7 @@ from rabbet.trace.interpreter import typeof
 
 def integer_pow_aval(x, y):
     checks.accept("integer_pow", NUMBERS, x)
-    if y < 0 and x.dtype.kind in "iu":
+    if y < 0 and x.kind in "iu":
         raise TypeError(
             f"integers cannot be raised to the negative power {y}; convert {x.str_short()} to a float dtype"
         )
@@ -62,7 +62,7 @@ def batch_integer_pow(op, x):
 def pow_aval(x, y):
     checks.accept("pow", INEXACT, x)
     checks.accept("pow", NUMBERS, y)
-    if y.dtype.kind in "iu" and x.dtype != y.dtype:
+    if y.kind in "iu" and x.dtype != y.dtype:
         return checks.elementwise_aval("pow", x, y.update(dtype=x.dtype))
     return checks.elementwise_aval("pow", x, y)
 
@@ -128,7 +128,7 @@ erf_inv = unary(
 
 def abs_aval(x):
     checks.accept("abs", NUMBERS, x)
-    return x.update(dtype=f"float{4 * x.dtype.itemsize}") if x.dtype.kind == "c" else x
+    return x.update(dtype=f"float{4 * x.dtype.itemsize}") if x.kind == "c" else x
 
 
 abs = Primitive(
@@ -140,7 +140,7 @@ abs = Primitive(
 @abs.rule("lower")
 def lower_abs(op, x):
     (a,) = op.in_avals
-    if a.dtype.kind == "u":
+    if a.kind == "u":
         return x
     return op.emit(f"stablehlo.abs {x} : ({a.mlir}) -> {op.out.mlir}")
 
@@ -148,7 +148,7 @@ def lower_abs(op, x):
 @abs.rule("jvp")
 def jvp_abs(op, x):
     out = op(x.primal)
-    if typeof(x.primal).dtype.kind != "c":
+    if typeof(x.primal).kind != "c":
         # The slope at 0 is 1, as in JAX.
         return Dual(out, logic.select_n(logic.ge(x.primal, 0), elementwise.neg(x.tangent), x.tangent))
     direction = elementwise.sign(x.primal)

@@ -13,15 +13,11 @@ from rabbet.trace.interpreter import typeof
 
 
 def extreme(dtype, largest):
-    """The largest or smallest value of a dtype: an infinity for floats, and for both parts of complex."""
-    kind = dtypes.kind(dtype)
-    if kind == "b":
-        return np.bool_(largest)
-    if kind in "iu":
-        info = dtypes.iinfo(dtype)
-        return info.max if largest else info.min
-    end = np.inf if largest else -np.inf
-    return complex(end, end) if kind == "c" else end
+    """The largest or smallest value of a dtype: an infinity for floats that have one, and for both parts of
+    complex.
+    """
+    spec = dtypes.spec(dtype)
+    return spec.highest if largest else spec.lowest
 
 
 def reduction(name, hlo, accepts, start, doc, *, kinds=(), of_complex=None):

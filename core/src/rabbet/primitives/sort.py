@@ -17,6 +17,9 @@ from rabbet.rules.primitive import Primitive
 from rabbet.trace.interpreter import typeof
 from rabbet.trace.staging import stage
 
+# What integers of less than a byte are sorted as.
+BYTES = {"i": np.dtype("int8"), "u": np.dtype("uint8")}
+
 
 def sort_aval(*operands, dimension, is_stable, num_keys):
     if not operands:
@@ -49,12 +52,17 @@ def lower_sort(op, *names):
     avals = op.in_avals
     if not avals[0].size:
         return names
-    if op["num_keys"] == 1 and avals[0].dtype.kind in "iu" and len(avals) <= 2:
+    if op["num_keys"] == 1 and whole_bytes(avals[0]) and len(avals) <= 2:
         return _lower_integer_sort(op, names, avals)
     params = op.params
     return op.inline(
         stage(lambda *operands: sort_by_integers(operands, **params), avals, "sort").jaxpr, names
     )
+
+
+def whole_bytes(aval):
+    """Whether an array's elements are integers of at least a byte, which XLA sorts as they are."""
+    return aval.kind in "iu" and dtypes.itemsize_bits(aval.dtype) >= 8
 
 
 def sort_by_integers(operands, *, dimension, is_stable, num_keys):
@@ -96,7 +104,7 @@ def ordered(key, signed_zeros=False):
     if kind == "b":
         return [convert.to_dtype(key, np.dtype("int8"))]
     if kind != "f":
-        return [key]
+        return [key if whole_bytes(typeof(key)) else convert.to_dtype(key, BYTES[kind])]
     bits = dtypes.itemsize_bits(dtype)
     if bits < 16:
         return ordered(convert.to_dtype(key, np.dtype("float32")), signed_zeros)
@@ -109,8 +117,9 @@ def ordered(key, signed_zeros=False):
 
 def unordered(key, dtype):
     """The numbers that ``ordered`` made integers of."""
-    if dtypes.kind(dtype) == "b" or dtypes.itemsize_bits(dtype) < 16:
-        wide = key if dtypes.kind(dtype) == "b" else unordered(key, np.dtype("float32"))
+    whole = dtypes.kind(dtype) in "biu"
+    if whole or dtypes.itemsize_bits(dtype) < 16:
+        wide = key if whole else unordered(key, np.dtype("float32"))
         return convert.convert_element_type(wide, new_dtype=dtype, weak_type=False)
     return convert.bitcast_convert_type(_flip_negative(key), new_dtype=dtype)
 
@@ -126,7 +135,7 @@ def _lower_integer_sort(op, names, avals):
     scalars = [a.physical.update(shape=()).mlir for a in avals]
     arguments = ", ".join([f"%a{i}: {t}, %b{i}: {t}" for i, t in enumerate(scalars)])
     types = ", ".join([a.mlir for a in avals])
-    key, sign = scalars[0], "SIGNED" if avals[0].dtype.kind == "i" else "UNSIGNED"
+    key, sign = scalars[0], "SIGNED" if avals[0].kind == "i" else "UNSIGNED"
     stable = "true" if op["is_stable"] else "false"
     attributes = f"dimension = {op['dimension']} : i64, is_stable = {stable}"
     text = (
@@ -207,9 +216,19 @@ top_k = Primitive(
 @top_k.rule("lower")
 def lower_top_k(op, x):
     values, indices = op.out_avals
+    if dtypes.itemsize_bits(values.dtype) < 8:
+        return op.inline(stage(lambda x: top_k_in_bytes(op, x), op.in_avals, "top_k").jaxpr, [x])
     return op.emit_many(
         f"chlo.top_k({x}, k = {op['k']}) : {op.in_avals[0].mlir} -> ({values.mlir}, {indices.mlir})", 2
     )
+
+
+def top_k_in_bytes(op, x):
+    """``top_k`` of numbers of less than a byte, which are compared as what holds them exactly."""
+    (aval,) = op.in_avals
+    wide = BYTES.get(aval.kind) or np.dtype(dtypes.spec(aval.dtype).compute)
+    values, indices = top_k(convert.to_dtype(x, wide), **op.params)
+    return [convert.to_dtype(values, aval.dtype), indices]
 
 
 @top_k.rule("batch")

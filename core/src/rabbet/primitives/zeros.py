@@ -24,7 +24,7 @@ def full_of_type(aval, value):
         return np.zeros(aval.shape, dtypes.float0)
     if aval.is_extended:
         stored = full_of_type(aval.physical, value)
-        return primitives.keys.from_physical(stored, dtype=aval.dtype)  # type: ignore[attr-defined]
+        return primitives.stored.from_physical(stored, dtype=aval.dtype)  # type: ignore[attr-defined]
     scalar = python_scalars.typed(value, aval.dtype)
     if not aval.shape:
         return scalar

@@ -118,8 +118,8 @@ def as_numpy(value, aval):
     dtype = aval.dtype
     if isinstance(value, np.number):
         return narrowed(np.asarray(value), dtype)
-    if type(value) is int and dtype.kind in "iu":
-        info = np.iinfo(dtype)
+    if type(value) is int and aval.kind in "iu":
+        info = dtypes.iinfo(dtype)
         if not info.min <= value <= info.max:
             raise OverflowError(
                 f"the Python int {value} does not fit {dtype.name} (from {info.min} to {info.max}); "

@@ -48,6 +48,9 @@ def typeof(x):
         return _scalar_avals[base]
     if hasattr(x, "__jax_array__"):
         return typeof(x.__jax_array__())
+    instead = getattr(type(x), "not_an_array", None)  # such as a Ref, of which the value was meant
+    if instead is not None:
+        raise TypeError(f"{x!r:.60} is not an array: {instead}")
     raise TypeError(
         f"{type(x).__name__} is not an array: expected an array, a NumPy array or a scalar, got "
         f"{_shorten(repr(x))}"

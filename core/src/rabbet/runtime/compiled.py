@@ -13,8 +13,12 @@ from rabbet.runtime.fingerprint import host_fingerprint
 from rabbet.runtime.shared_programs import Loaded
 
 
-def is_evaluating():
+def is_evaluating(beneath=False):
     """Whether operations on this thread are executed at once: no transformation is running.
+
+    Args:
+      beneath: ask for what lies beneath the transformations that are running, not for them: then it is false
+        only where a program is being recorded.
 
     Example:
       >>> from rabbet.extend.functions import is_evaluating
@@ -24,7 +28,10 @@ def is_evaluating():
       >>> closed = stage(lambda x: [print(is_evaluating()) or x], [rb.typeof(1.0)])
       False
     """
-    return context.interpreter is EVALUATION
+    interpreter = context.interpreter
+    while beneath and interpreter.parent is not None:
+        interpreter = interpreter.parent
+    return interpreter is EVALUATION
 
 
 def lower_program(

@@ -5,6 +5,8 @@ program computes. Arrays that the function captured become inputs of the program
 as literals.
 """
 
+from typing import Any
+
 import numpy as np
 
 from rabbet import dtypes
@@ -15,7 +17,7 @@ from rabbet.program.checking import check
 from rabbet.program.context import context
 from rabbet.program.effects import NONE
 from rabbet.program.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var, effects_of
-from rabbet.trace import leak_check
+from rabbet.trace import cells, leak_check
 from rabbet.trace.interpreter import Interpreter, Tracer, typeof
 from rabbet.trace.leaks import leaked
 
@@ -25,13 +27,14 @@ PYTHON = frozenset(python_scalars.PYTHON_SCALARS)
 class Stage(Interpreter):
     """Records operations. Its payload is the variable (or literal) of the program under construction."""
 
-    __slots__ = ("equations", "captured", "effects")
+    __slots__ = ("equations", "captured", "effects", "cells")
     stages = True
 
-    def __init__(self):
+    def __init__(self, takes_cells=False):
         self.equations = []
         self.captured = {}
         self.effects = NONE
+        self.cells: Any = {} if takes_cells else None
 
     def process(self, op, args):
         """Append one equation; its outputs are typed by the operator's shape rule."""
@@ -85,6 +88,21 @@ class Stage(Interpreter):
             held = self.captured[id(x)] = (Var(typeof(x)), x)
         return held[0]
 
+    def touch(self, cell):
+        """What is known here of a cell from outside, whose content becomes an input."""
+        if self.cells is None:
+            raise cells.refused(cell, self)
+        known = self.cells.get(id(cell))
+        if known is None:
+            variable = Var(cell.type)
+            known = cells.Touched(cell, variable, Tracer(self, variable, cell.type, context.where))
+            self.cells[id(cell)] = known
+        return known
+
+    def given(self, cell, content):
+        """Take a cell's content from among the inputs that there are already."""
+        self.cells[id(cell)] = cells.Touched(cell, None, content)
+
     def atom(self, x):
         """The variable or literal that a returned value became."""
         if type(x) is Tracer and x.interpreter is self:
@@ -101,13 +119,17 @@ class Stage(Interpreter):
         return f"the trace of {source_positions.describe_function(self.fn)}"
 
 
-def stage(fn, avals, name=None):
+def stage(fn, avals, name=None, touched=None):
     """Trace ``fn`` on arrays of the given types.
 
     Args:
       fn: takes ``len(avals)`` arrays and returns a list of arrays.
       avals: a sequence of ``ShapedArray``.
       name: the program's name, by default the function's.
+      touched: a list, for who can hand in the contents of cells (``rabbet.extend.cells``): it gets what the
+        function used of those from outside, a ``Touched`` each. Their contents are inputs behind the others,
+        and what is left in those that are written to are outputs behind the others. Without it, such a cell
+        is refused.
 
     Returns:
       a ``ClosedJaxpr``.
@@ -120,7 +142,7 @@ def stage(fn, avals, name=None):
           c:f32[3] = mul b 2.0:f32[]
         in (c,) }
     """
-    stager = Stage()
+    stager = Stage(touched is not None)
     invars = [Var(a) for a in avals]
     ctx = context
     previous, where = ctx.interpreter, ctx.where
@@ -129,6 +151,10 @@ def stage(fn, avals, name=None):
     try:
         outs = fn(*[Tracer(stager, v, v.aval, where) for v in invars])
         outvars = [stager.atom(x) for x in outs]
+        if stager.cells:
+            touched += [t for t in stager.cells.values() if t.input is not None]
+            invars += [t.input for t in touched]
+            outvars += [stager.atom(t.content) for t in touched if t.written]
     finally:
         ctx.interpreter, ctx.where = previous, where
         stager.alive = False

@@ -47,7 +47,7 @@ def schur(op, a):
     """By `gees`, without sorting. It computes eigenvalues too, as one complex array or two real ones."""
     (aval,) = op.in_avals
     batch = aval.shape[:-2]
-    values = [ShapedArray(aval.shape[:-1], aval.dtype)] * (1 if aval.dtype.kind == "c" else 2)
+    values = [ShapedArray(aval.shape[:-1], aval.dtype)] * (1 if aval.kind == "c" else 2)
     selected = lapack.info_aval(batch)
     vectors = op["compute_schur_vectors"]
     attributes = {"mode": "V" if vectors else "N", "sort": "N"}

@@ -70,7 +70,7 @@ def eig(op, a):
     values = op.out_avals[0]
     batch = aval.shape[:-2]
     vectors, info = ShapedArray(aval.shape, values.dtype), lapack.info_aval(batch)
-    real = aval.dtype.kind != "c"
+    real = aval.kind != "c"
     parts = [ShapedArray(values.shape, aval.dtype)] * 2 if real else [values]
     left, right = op["compute_left_eigenvectors"], op["compute_right_eigenvectors"]
     *names, vl, vr, ok = lapack.call(

@@ -105,7 +105,7 @@ def eig(op, a):
     values = op.out_avals[0]
     batch = aval.shape[:-2]
     vectors = ShapedArray(aval.shape, values.dtype)
-    real = aval.dtype.kind != "c"
+    real = aval.kind != "c"
     parts = [ShapedArray(values.shape, aval.dtype)] * 2 if real else [values]
     left, right = bool(op["compute_left_eigenvectors"]), bool(op["compute_right_eigenvectors"])
     *names, vl, vr, ok = native.call(

@@ -3,7 +3,7 @@
 from rabbet.extend.functions import public_module
 from rabbet.extend.primitive import full_of_type, tangent_aval
 from rabbet.extend.transform import typeof
-from rabbet.tree_util import tree_map
+from rabbet.tree import map as tree_map
 from rabbet_autodiff.custom import custom_gradient, custom_jvp, custom_vjp
 from rabbet_autodiff.linear import linear_call
 from rabbet_autodiff.passing import closure_convert

@@ -5,6 +5,7 @@ import inspect
 import weakref
 
 from rabbet import config, tree
+from rabbet.extend.cells import contents, put_back
 from rabbet.extend.functions import (
     argument_name,
     array_or_tracer,
@@ -84,9 +85,11 @@ def checkpoint(
         if is_evaluating():
             return fun(*args, **kwargs)
         call = _Call(fun, args, kwargs, numbers, names)
-        closed, out_tree = _program(call)
+        closed, out_tree, touched = _program(call)
         op = _operator(consts_as_inputs(closed), params)
-        return tree.unflatten(out_tree, op(*closed.consts, *call.leaves))
+        outs = op(*closed.consts, *call.leaves, *contents(touched))
+        put_back([t for t in touched if t.written], outs[out_tree.num_leaves :])
+        return tree.unflatten(out_tree, outs[: out_tree.num_leaves])
 
     return checkpointed
 
@@ -167,7 +170,9 @@ class _Call:
 
 
 def _program(call):
-    """The traced function and the structure of its result; traced once for arguments of one kind."""
+    """The traced function, the structure of its result and what it uses of cells from outside; traced once
+    for arguments of one kind.
+    """
     key = call.key()
     try:
         programs = _programs.setdefault(call.fun, {})
@@ -185,7 +190,7 @@ def _program(call):
 
 
 def _traced(call):
-    fun, out_tree = call.fun, None
+    fun, out_tree, touched = call.fun, None, []
 
     def flat(*tracers):
         nonlocal out_tree
@@ -193,8 +198,8 @@ def _traced(call):
         outs, out_tree = tree.flatten(fun(*args, **kwargs))
         return convert_leaves(array_or_tracer, outs, lambda i, x: _no_result(fun, x))
 
-    closed = stage(named_like(flat, fun), call.avals, getattr(fun, "__name__", "checkpointed"))
-    return ClosedJaxpr(closed.jaxpr, [array_or_tracer(c) for c in closed.consts]), out_tree
+    closed = stage(named_like(flat, fun), call.avals, getattr(fun, "__name__", "checkpointed"), touched)
+    return ClosedJaxpr(closed.jaxpr, [array_or_tracer(c) for c in closed.consts]), out_tree, touched
 
 
 def _no_result(fun, x):

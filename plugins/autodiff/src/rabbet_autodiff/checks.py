@@ -9,8 +9,7 @@ from rabbet.extend.functions import (
     parameter_name,
 )
 from rabbet.extend.transform import typeof
-from rabbet.tree import leaf_path
-from rabbet.tree_util import keystr
+from rabbet.tree import keystr, leaf_path
 
 
 def function(what, fun):

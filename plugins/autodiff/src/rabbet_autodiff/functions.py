@@ -11,8 +11,7 @@ from rabbet.extend.functions import (
 )
 from rabbet.extend.primitive import Dual, ShapedArray, Zero, full_of_type, tangent_aval
 from rabbet.extend.transform import Tracer, typeof
-from rabbet.tree import leaf_path
-from rabbet.tree_util import keystr
+from rabbet.tree import keystr, leaf_path
 
 
 class Flat:

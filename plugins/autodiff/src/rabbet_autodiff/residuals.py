@@ -4,7 +4,7 @@ from rabbet import tree
 from rabbet.extend.functions import folded, parameter_name, source_position
 from rabbet.extend.passes import Var, bodies_of, stage
 from rabbet.extend.transform import typeof
-from rabbet.tree_util import keystr
+from rabbet.tree import keystr
 
 from rabbet_autodiff import checks, modes
 from rabbet_autodiff.functions import Flat

@@ -8,7 +8,7 @@ from rabbet.extend.functions import array_or_tracer, describe_function, folded, 
 from rabbet.extend.passes import consts_as_inputs, evaluate
 from rabbet.extend.primitive import instantiate, tangent_aval, zero_tangent
 from rabbet.extend.transform import call_with_rules, typeof
-from rabbet.tree_util import keystr
+from rabbet.tree import keystr
 
 from rabbet_autodiff.api import jvp
 from rabbet_autodiff.derivative_rules import PUSH, Pushforward

@@ -17,7 +17,7 @@ from rabbet.extend.functions import (
 from rabbet.extend.passes import evaluate, stage
 from rabbet.extend.primitive import Zero, full_of_type, instantiate, tangent_aval, zero_tangent
 from rabbet.extend.transform import Tracer, typeof
-from rabbet.tree_util import keystr
+from rabbet.tree import keystr
 
 from rabbet_autodiff.carried import is_float0
 from rabbet_autodiff.derivative_rules import Pullback, Pushforward

@@ -18,7 +18,7 @@ from rabbet.extend.primitive import call_op
 from rabbet.extend.transform import bind_axes, bound_axes, typeof
 from rabbet.extend.wrapping import name_of, wraps
 
-from rabbet_jit import explain, stages
+from rabbet_jit import cells, explain, stages
 from rabbet_jit.dispatch import Quick, caller
 from rabbet_jit.signature import Signature, Statics
 from rabbet_jit.spreading import Layouts, checked, layout_of, over_several, settle
@@ -155,6 +155,8 @@ class Jitted:
         signature = Signature(self, args, kwargs)
         if not is_evaluating():
             return self.within(signature)
+        if signature.cells:
+            return cells.run(self, signature)
         # An array that was made of a number here may be donated; else it is shared with all that take it.
         leaves = arguments(signature, to_array if self.donated else shared_array)
         if self.device is not None:
@@ -165,6 +167,8 @@ class Jitted:
         run = self.runners.get(key)
         if run is None:
             leaves, run = self.compile(signature, leaves)
+            if run is None:
+                return cells.run(self, signature)
             self.runners[signature.key([x.spec for x in leaves])] = run
             if not self.statics and not kwargs and self.device is None:
                 self.remember(args, leaves, signature, run)
@@ -184,9 +188,11 @@ class Jitted:
 
     def within(self, signature):
         """A call inside a transformation: bind the traced program as one equation."""
-        leaves = arguments(signature, array_or_tracer)
+        given = cells.with_contents(signature)
+        leaves = arguments(signature.with_leaves(given) if signature.cells else signature, array_or_tracer)
         avals = tuple([typeof(x) for x in leaves])
         program = self.program(signature, avals)
+        leaves = cells.operands(signature, program, leaves)
         body = consts_as_inputs(program.closed)
         call = call_op(body, self.name, self.inline)
         if self.layouts is not None:
@@ -198,6 +204,7 @@ class Jitted:
             outs = evaluate(body, operands)
         else:
             outs = call(*operands)
+        outs = cells.finish(signature, program, outs)
         if self.layouts is not None:
             outs = self.layouts.constrain_results(program.out_tree, outs)
         return tree.unflatten(program.out_tree, outs)
@@ -207,7 +214,7 @@ class Jitted:
         key = signature.key(avals)
         program = self.programs.get(key)
         if program is None:
-            make = functools.partial(trace, self.fun, signature.rebuild, avals, self.name)
+            make = functools.partial(trace, self.fun, signature, avals, self.name)
             program = explain.tracing(self, signature, key, make) if explain.wanted() else make()
             if not program.captures_tracers:
                 self.programs[key] = program
@@ -215,10 +222,12 @@ class Jitted:
 
     def compile(self, signature, leaves):
         """Trace, lower and compile for these arguments; the arguments on the device, and a function of
-        them.
+        them, or None for what uses cells from outside.
         """
         avals = tuple([x.aval for x in leaves])
         program = self.program(signature, avals)
+        if program.cells:
+            return leaves, None
         device, committed, leaves = settle(self, program, leaves, signature.name_of)
         spread = any(x.spec.layout is not None for x in leaves)
         key = signature.key([x.spec for x in leaves] if spread else avals)

@@ -11,7 +11,7 @@ from functools import partial
 from rabbet import config, tree
 from rabbet.extend.functions import describe_function
 from rabbet.extend.hooks import hooks_are_listening, tell_hooks
-from rabbet.tree_util import keystr
+from rabbet.tree import keystr
 
 LOG = logging.getLogger("rabbet")
 # Earlier traces to compare with, and differences to name.
@@ -127,8 +127,8 @@ def distance(old, new):
 
 def differences(old, new, signature):
     """How two keys of ``Signature.key`` differ: functions that say it in the user's words."""
-    _, old_tree, old_statics, old_types, old_settings, old_axes = old
-    _, new_tree, new_statics, new_types, new_settings, new_axes = new
+    _, old_tree, old_statics, old_types, old_settings, old_axes, old_cells = old
+    _, new_tree, new_statics, new_types, new_settings, new_axes, new_cells = new
     found = []
     if old_tree != new_tree:
         found += structures(old_tree, new_tree, signature)
@@ -145,6 +145,8 @@ def differences(old, new, signature):
     if old_axes != new_axes:
         text = "the named axes around the call were {}, are {}"
         found.append(partial(text.format, old_axes or "none", new_axes or "none"))
+    if old_cells != new_cells:
+        found.append(lambda: "other arguments are arrays, and others Refs")
     return found
 
 

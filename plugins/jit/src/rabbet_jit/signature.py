@@ -4,6 +4,7 @@ import copy
 import inspect
 
 from rabbet import config, tree
+from rabbet.extend.cells import Cell
 from rabbet.extend.functions import argument_name, describe_function, parameter_name
 from rabbet.extend.transform import bound_axes
 from rabbet.tree import leaf_path
@@ -82,6 +83,7 @@ class Signature:
         if self.static_kwargs:
             kwargs = {k: v for k, v in kwargs.items() if k not in statics.names}
         self.leaves, self.treedef = tree.flatten((args, kwargs))
+        self.cells = tuple([i for i, x in enumerate(self.leaves) if isinstance(x, Cell)])
         self.static_key = tuple(
             [("position", i, _hashed(v, self.fun, f"argument {i}")) for i, v in self.static_args]
         )
@@ -94,7 +96,8 @@ class Signature:
         """The key of this call among the function's programs, for leaves of the given types or
         placements.
         """
-        return "call", self.treedef, self.static_key, tuple(types), config.traced_key(), bound_axes()
+        how = config.traced_key(), bound_axes(), self.cells
+        return "call", self.treedef, self.static_key, tuple(types), *how
 
     def rebuild(self, tracers):
         """The call's arguments with ``tracers`` in the places of its array leaves."""
@@ -118,6 +121,12 @@ class Signature:
     def static_name(self, kind, which):
         """How a user would call a static argument: by its parameter's name where it has one."""
         return f"argument {which!r}" if kind == "name" else f"argument {parameter_name(self.fun, which)}"
+
+    def with_leaves(self, leaves):
+        """The same with other array leaves."""
+        changed = copy.copy(self)
+        changed.leaves = leaves
+        return changed
 
     def without_values(self):
         """The same for who keeps it: without the arrays of the call."""

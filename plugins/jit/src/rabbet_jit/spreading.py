@@ -135,7 +135,7 @@ def settle(jitted, program, leaves, name):
     """
     places = places_for(program, jitted.layouts)
     if jitted.device is not None and not places:
-        return jitted.device, True, leaves
+        return jitted.device, True, bring_to(leaves, jitted.device)
     place, committed = common_device(leaves, jitted.fun, name, places=places)
     return place, committed, bring_to(leaves, place)
 
@@ -147,8 +147,10 @@ def spread_for(traced, wanted):
       wanted: the sharding over several devices of each argument leaf, or None for what goes anywhere.
     """
     program, layouts = traced.program, traced.jitted.layouts
+    wanted = [*wanted, *[None] * (len(program.closed.jaxpr.invars) - len(wanted))]  # cells from outside
     if layouts is not None:
         asked = layouts.of_arguments(traced.signature)
+        asked += [None] * (len(wanted) - len(asked))
         asked = [None if isinstance(s, SingleDeviceSharding) else s for s in asked]
         wanted = [w if s is None else s for s, w in zip(asked, wanted, strict=True)]
     places = [*places_for(program, layouts), *[s for s in wanted if s is not None]]
@@ -159,6 +161,8 @@ def spread_for(traced, wanted):
     everywhere = EverywhereSharding(group)
     ins = (*consts, *[everywhere if s is None else s for s in wanted])
     outs = None if layouts is None else layouts.of_results(program.out_tree)
+    if outs is not None:  # what is left in cells comes behind
+        outs += (None,) * (len(program.closed.jaxpr.outvars) - len(outs))
     for sharding in outs or ():
         if isinstance(sharding, SingleDeviceSharding):
             raise ShardingError(

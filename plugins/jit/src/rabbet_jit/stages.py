@@ -76,7 +76,7 @@ class Stage:
     @property
     def out_info(self):
         """The shapes and dtypes of the result."""
-        outs = self.program.closed.out_avals
+        outs = self.program.closed.out_avals[: self.out_tree.num_leaves]
         return tree.unflatten(
             self.out_tree, [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in outs]
         )
@@ -277,12 +277,20 @@ class Compiled(Measures, Stage):
         spread, offset = self.lowered.spread, len(self.program.closed.consts)
         if spread is None:
             return tree.unflatten(self.in_tree, [SingleDeviceSharding(self.device)] * len(self.avals))
-        return tree.unflatten(self.in_tree, list(spread.ins[offset:]))
+        return tree.unflatten(self.in_tree, list(spread.ins[offset : offset + len(self.avals)]))
 
     @property
     def output_shardings(self):
         """The shardings of the result, in its structure: as asked for, or what the compiler chose."""
-        return tree.unflatten(self.out_tree, list(self.executable.out_shardings))
+        return tree.unflatten(
+            self.out_tree, list(self.executable.out_shardings[: self.out_tree.num_leaves])
+        )
+
+    def flat_runner(self, committed):
+        """A function from all inputs of the program, but those that it captured, to a list of its outputs."""
+        consts = bring_to([to_array(c) for c in self.program.closed.consts], self.device)
+        run = self.executable.runner(committed, single=False)
+        return lambda leaves: run([*consts, *leaves])
 
     def runner(self, committed):
         """A function from array leaves to the result, for arguments whose types were checked by the
@@ -342,6 +350,13 @@ class Compiled(Measures, Stage):
     def _checked(self, args, kwargs):
         """The result for arguments that were not seen before."""
         leaves, treedef = tree.flatten((args, kwargs))
+        uses_cells = self.program.cells or self.signature.cells
+        given = leaves
+        if uses_cells:
+            from rabbet_jit import cells  # not at the top: it imports this module
+
+            signature = self.signature.with_leaves(leaves)
+            leaves = cells.with_contents(signature)
         if treedef != self.in_tree:
             if self.signature.static_args or self.signature.static_kwargs:
                 hint = "; static arguments were fixed when it was compiled, leave them out"
@@ -357,7 +372,7 @@ class Compiled(Measures, Stage):
                 "transformation, on a traced array; compiled programs take values only, call the jitted "
                 "function there instead"
             )
-        given, leaves = leaves, [x if type(x) is Array else to_array(x) for x in leaves]
+        leaves = [x if type(x) is Array else to_array(x) for x in leaves]
         for i, (x, aval) in enumerate(zip(leaves, self.avals, strict=True)):
             if x.shape != aval.shape or x.dtype != aval.dtype:
                 raise TypeError(
@@ -371,6 +386,8 @@ class Compiled(Measures, Stage):
                     f"{self.device}, and {self.signature.name_of(i)} was put on {x.device}; bring it there "
                     "with device_put, or call the jitted function, which runs where its arguments are"
                 )
+        if uses_cells:
+            leaves = cells.operands(signature, self.program, leaves)
         if self.lowered.spread is None:
             leaves = [_there(x, self.device) for x in leaves]
         else:
@@ -381,6 +398,9 @@ class Compiled(Measures, Stage):
                 for i, (x, s) in enumerate(zip(leaves, ins, strict=True))
             ]
         committed = any(x.committed for x in leaves)
+        if uses_cells:
+            outs = cells.finish(signature, self.program, self.flat_runner(committed)(leaves))
+            return tree.unflatten(self.out_tree, outs)
         run = self.runners.get(committed)
         if run is None:
             run = self.runners[committed] = self.runner(committed)

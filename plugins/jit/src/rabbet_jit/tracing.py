@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from rabbet import Array, config, dtypes, tree
 from rabbet.errors import NestingError
+from rabbet.extend.cells import Cell
 from rabbet.extend.functions import (
     array_or_tracer,
     convert_leaves,
@@ -19,45 +20,50 @@ from rabbet.extend.functions import (
 from rabbet.extend.passes import ClosedJaxpr, stage
 from rabbet.extend.primitive import ShapedArray
 from rabbet.extend.transform import is_tracer, typeof
-from rabbet.tree import leaf_path
-from rabbet.tree_util import keystr
+from rabbet.tree import keystr, leaf_path
 
 
 class Program(NamedTuple):
-    """A traced function: its program, the structure of its result, and the argument leaves that it was
-    traced for.
+    """A traced function: its program, the structure of its result, and what it has to do with cells: the
+    places of those argument leaves that are written to, and what it uses of cells from outside.
     """
 
     closed: ClosedJaxpr
     out_tree: object
     name: str
     captures_tracers: bool
+    written: tuple = ()
+    cells: tuple = ()
 
 
-def trace(fun, leaves_to_args, avals, name):
-    """Trace ``fun`` for arguments that ``leaves_to_args`` builds from tracers of the given types."""
+def trace(fun, signature, avals, name):
+    """Trace ``fun`` for the arguments of a signature, whose array leaves have the given types."""
     if config.no_tracing:
         types = ", ".join([a.str_short() for a in avals])
         raise RuntimeError(
             f"{describe_function(fun)} would be traced for ({types}), which config.no_tracing forbids"
         )
-    out_tree = None
+    out_tree, written, touched = None, (), []
 
     def flat(*tracers):
-        nonlocal out_tree
-        args, kwargs = leaves_to_args(tracers)
+        nonlocal out_tree, written
+        leaves = list(tracers)
+        for i in signature.cells:
+            leaves[i] = signature.leaves[i].within(tracers[i])
+        args, kwargs = signature.rebuild(leaves)
         result = fun(*args, **kwargs)
         outs, out_tree = tree.flatten(result)
         convert_leaves(typeof, outs, lambda i, x: _no_result(fun, out_tree, i, x))
-        return outs
+        written = tuple([i for i in signature.cells if leaves[i].content is not tracers[i]])
+        return [*outs, *[leaves[i].content for i in written]]
 
     flat.__name__ = name
     named_like(flat, fun)
-    jaxpr, consts = _depth.nested(fun, stage, flat, avals, name)
+    jaxpr, consts = _depth.nested(fun, stage, flat, avals, name, touched)
     # A captured NumPy array is what it was when the function was traced, whatever is written to it later; and
     # the program keeps a captured array whatever becomes of the user's.
     closed = ClosedJaxpr(jaxpr, [array_or_tracer(c, captured=True) for c in consts])
-    return Program(closed, out_tree, name, any(is_tracer(c) for c in consts))
+    return Program(closed, out_tree, name, any(is_tracer(c) for c in consts), written, tuple(touched))
 
 
 class Depth(threading.local):
@@ -117,6 +123,8 @@ def leaf_aval(x):
     """The type of an argument leaf: of an array, or of what has a shape and a dtype."""
     if type(x) is ShapedArray:
         return x
+    if isinstance(x, Cell):
+        return x.type
     if not isinstance(x, Array) and not isinstance(x, np.generic | np.ndarray):
         shape, dtype = getattr(x, "shape", None), getattr(x, "dtype", None)
         if isinstance(shape, tuple) and dtype is not None:

@@ -13,6 +13,7 @@ default; ``enable_passes="fold"`` switches it on.
 """
 
 import numpy as np
+from rabbet import dtypes
 from rabbet.extend.passes import Equation, Literal, Pass, Var
 
 from rabbet_passes.within import replaced, rewriting_bodies, word
@@ -89,7 +90,7 @@ def arithmetic(program, eqn):
     aval = eqn.outputs[0].aval
     if any(n is None for n in numbers):
         return None
-    if aval.dtype.kind == "i" and eqn.op.primitive.name in ("div", "sqrt"):
+    if aval.kind == "i" and eqn.op.primitive.name in ("div", "sqrt"):
         return None
     with np.errstate(all="ignore"):
         value = EXACT[eqn.op.primitive.name](*numbers)
@@ -98,7 +99,7 @@ def arithmetic(program, eqn):
 
 def literal(value, aval):
     """A literal of ``value``; None for a value too small to be normal, which processors may flush to zero."""
-    if aval.dtype.kind == "f" and not (value == 0 or abs(value) >= np.finfo(aval.dtype).tiny):
+    if aval.kind == "f" and not (value == 0 or abs(value) >= float(dtypes.finfo(aval.dtype).tiny)):
         return None  # NaN too: its bits are the processor's
     return Literal(np.asarray(value).astype(aval.dtype)[()], aval)
 

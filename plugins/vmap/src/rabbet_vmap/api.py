@@ -3,6 +3,7 @@
 import operator
 
 from rabbet import Array, dtypes, lax, tree
+from rabbet.extend.cells import Cell, read, write
 from rabbet.extend.functions import (
     argument_name,
     array_or_tracer,
@@ -15,8 +16,7 @@ from rabbet.extend.functions import (
 from rabbet.extend.primitive import Batched
 from rabbet.extend.transform import payload_of, run_traced, typeof
 from rabbet.extend.wrapping import wraps
-from rabbet.tree import broadcast_prefix, leaf_path
-from rabbet.tree_util import keystr
+from rabbet.tree import broadcast_prefix, keystr, leaf_path
 
 from rabbet_vmap.interpreter import Vmap
 
@@ -59,22 +59,32 @@ def vmap(
     def mapped(*args, **kwargs):
         leaves, treedef = tree.flatten((args, kwargs))
         leaves = [_array_or_not(x) for x in leaves]
+        given = leaves
         axes = _axes_of_arguments(fun, in_axes, args, kwargs, leaves, treedef)
+        cells = [i for i, x in enumerate(leaves) if isinstance(x, Cell) and axes[i] is not None]
+        if cells:
+            leaves = [read(x) if i in cells else x for i, x in enumerate(leaves)]
         size = _size(fun, leaves, axes, axis_size, treedef)
         interpreter = Vmap(size, axis_name, spmd_axis_name)
         payloads = [Batched(x, axis) for x, axis in zip(leaves, axes, strict=True) if axis is not None]
-        out_tree = None
+        out_tree, seen = None, {}
 
         def flat(*tracers):
             nonlocal out_tree
             mine = iter(tracers)
             values = [x if axis is None else next(mine) for x, axis in zip(leaves, axes, strict=True)]
+            for i in cells:
+                seen[i] = values[i], given[i].within(values[i])
+                values[i] = seen[i][1]
             inner_args, inner_kwargs = tree.unflatten(treedef, values)
             outs, out_tree = tree.flatten(fun(*inner_args, **inner_kwargs))
             return convert_leaves(array_or_tracer, outs, lambda i, x: _no_result(fun, out_tree, i, x))
 
         named_like(flat, fun)
         outs = [payload_of(interpreter, x) for x in run_traced(interpreter, flat, payloads)]
+        for i, (before, cell) in seen.items():
+            if cell.content is not before:
+                write(given[i], interpreter.at_axis(payload_of(interpreter, cell.content), axes[i]))
         targets = _axes_of_outputs(fun, out_axes, out_tree, outs)
         placed = [
             _placed(interpreter, b, targets[i], fun, out_tree, i, sum_match) for i, b in enumerate(outs)
@@ -165,9 +175,9 @@ def _axes_of_arguments(fun, in_axes, args, kwargs, leaves, treedef):
             raise TypeError(
                 f"vmap of {describe_function(fun)}: in_axes must hold ints and None, got {axis!r}"
             )
-        if not isinstance(x, Array):
+        if not isinstance(x, (Array, Cell)):
             raise TypeError(_no_argument(fun, treedef, i, x))
-        aval = typeof(x)
+        aval = x.type if isinstance(x, Cell) else typeof(x)
         if not -aval.ndim <= axis < aval.ndim:
             raise ValueError(
                 f"vmap of {describe_function(fun)}: in_axes asks for axis {axis} of "

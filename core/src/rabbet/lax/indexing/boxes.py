@@ -106,7 +106,7 @@ def inside(where, shape):
     for d in where.loose:
         i = where.starts[d]
         fits = logic.lt(i, shape[d])
-        if typeof(i).dtype.kind == "i":
+        if typeof(i).kind == "i":
             fits = logic.bitwise_and(fits, logic.ge(i, 0))
         ok = fits if ok is None else logic.bitwise_and(ok, fits)
     return ok

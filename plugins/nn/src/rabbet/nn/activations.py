@@ -62,7 +62,7 @@ def relu6(x):
 
 def sigmoid(x):
     """``1 / (1 + exp(-x))``."""
-    return lax.logistic(x) if type(x) in ARRAYS and x.aval.dtype.kind in "fc" else logistic(x)
+    return lax.logistic(x) if type(x) in ARRAYS and x.aval.kind in "fc" else logistic(x)
 
 
 @fused

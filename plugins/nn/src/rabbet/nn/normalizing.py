@@ -31,12 +31,16 @@ def back(reduced, axes, shape):
     return lax.broadcast_in_dim(reduced, shape, kept)
 
 
-def shift(x, axes, where=None, initial=-math.inf):
+def floor_like(x):
+    """The value that loses against every other, in the shape of ``x``: minus infinity, where there is one."""
+    return lax.full_like(x, dtypes.spec(x.dtype).lowest)
+
+
+def shift(x, axes):
     """``x`` less its maximum over axes, and that maximum, not differentiated; an infinite maximum counts as
     0.
     """
-    counted = x if where is None else rnp.where(where, x, initial)
-    top = lax.reduce_max(counted, axes)
+    top = lax.reduce_max(x, axes)
     top = lax.stop_gradient(lax.select(lax.is_finite(top), top, lax.full_like(top, 0)))
     return lax.sub(x, back(top, axes, x.shape)), top
 
@@ -59,7 +63,7 @@ def softmax(x, axis=-1, where=None):
     axes = axes_of(axis, x.ndim)
     if where is not None:
         where = mask_of(where, x)
-        x = lax.select(where, x, lax.full_like(x, -math.inf))
+        x = lax.select(where, x, floor_like(x))
     powers = lax.exp(plain_shift(x, axes))
     out = lax.div(powers, back(lax.reduce_sum(powers, axes), axes, x.shape))
     return out if where is None else lax.select(where, out, lax.full_like(out, 0))
@@ -79,11 +83,11 @@ def log_softmax(x, axis=-1, where=None):
     axes = axes_of(axis, x.ndim)
     if where is not None:
         where = mask_of(where, x)
-        x = lax.select(where, x, lax.full_like(x, -math.inf))
+        x = lax.select(where, x, floor_like(x))
     shifted = plain_shift(x, axes)
     total = lax.log(lax.reduce_sum(lax.exp(shifted), axes))
     out = lax.sub(shifted, back(total, axes, x.shape))
-    return out if where is None else lax.select(where, out, lax.full_like(out, -math.inf))
+    return out if where is None else lax.select(where, out, floor_like(out))
 
 
 @fused(static=("axis", "keepdims", "return_sign"))
@@ -101,10 +105,10 @@ def logsumexp(a, axis=None, b=None, keepdims=False, return_sign=False, where=Non
     a = as_float("logsumexp", a)
     if b is not None:
         a, b = rnp.broadcast_arrays(a, lax.convert_element_type(b, a.dtype))
-        a = lax.select(lax.ne(b, 0.0), a, lax.full_like(a, -math.inf))
+        a = lax.select(lax.ne(b, 0.0), a, floor_like(a))
     axes = axes_of(axis, a.ndim)
     if where is not None:
-        a = lax.select(mask_of(where, a), a, lax.full_like(a, -math.inf))
+        a = lax.select(mask_of(where, a), a, floor_like(a))
     shifted, top = shift(a, axes)
     powers = lax.exp(shifted)
     total = lax.reduce_sum(powers if b is None else lax.mul(b, powers), axes)

@@ -45,13 +45,12 @@ from rabbet.numpy.transcendental import *
 from rabbet.numpy.types import *
 from rabbet.numpy.vectorizing import *
 from rabbet.numpy.ufunc_objects import *
-from rabbet.numpy import fft
 
 
 def __getattr__(name):
     """Dtypes of plugins and default dtypes; for any other name, an error that says whether NumPy has it."""
-    if name == "linalg":  # a module of its own, which most programs do not use
-        return importlib.import_module("rabbet.numpy.linalg")
+    if name in ("fft", "linalg"):  # modules of their own, which most programs do not use
+        return importlib.import_module(f"rabbet.numpy.{name}")
     from rabbet.numpy.types import default_type, scalar_type
 
     found = None if name.startswith("_") else default_type(name) or scalar_type(name)

@@ -134,6 +134,8 @@ def from_sequence(x, dtype):
     if any(type(v) is Tracer or isinstance(getattr(v, "dtype", None), dtypes.ExtendedDType) for v in leaves):
         return stacked(x, dtype)
     try:
+        if dtype.isbuiltin != 1 and dtypes.kind(dtype) in "iu":
+            refuse_outside(leaves, dtype)
         host = np.array(
             on_host(x),
             dtype if all(is_python_scalar(v) for v in leaves) and dtypes.kind(dtype) in "biu" else None,
@@ -147,6 +149,14 @@ def from_sequence(x, dtype):
             f"array: {error}; ask for a wider dtype, as in array(..., dtype='int64')"
         ) from None
     return from_numpy(host, dtype)
+
+
+def refuse_outside(leaves, dtype):
+    """Raise OverflowError for a Python int beyond a plugin's integer dtype, where NumPy would wrap it."""
+    spec = dtypes.spec(dtype)
+    for v in leaves:
+        if type(v) is int and not spec.smallest <= v <= spec.largest:
+            raise OverflowError(f"Python integer {v} out of bounds for {spec.name}")
 
 
 def dtype_of_leaves(leaves):

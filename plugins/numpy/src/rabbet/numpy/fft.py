@@ -8,11 +8,11 @@ import operator
 from math import prod
 
 import numpy as np
+from rabbet_fft import FftType
 
 from rabbet import dtypes, lax
 from rabbet.extend.functions import fused, public_module
 from rabbet.extend.transform import typeof
-from rabbet.lax import FftType
 from rabbet.numpy.arguments import axes_of, kind_of
 from rabbet.numpy.conversion import asarray
 from rabbet.numpy.creation import default_float

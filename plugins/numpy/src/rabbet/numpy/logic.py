@@ -2,7 +2,7 @@
 
 import math
 
-from rabbet import lax
+from rabbet import dtypes, lax
 from rabbet.extend.functions import fused, is_python_scalar
 from rabbet.extend.transform import typeof
 from rabbet.numpy.arguments import as_array, check, kind_of, no_out, promote
@@ -143,9 +143,16 @@ isnan = unary(
         lax.ne(as_array(x), as_array(x)) if kind_of(x) in "fc" else lax.full(typeof(x).shape, False)
     ),
 )
+def is_infinite(x, infinity):
+    """Where ``x`` is that infinity: nowhere in formats that have none, where it would become a number."""
+    if not dtypes.spec(x.aval.dtype).infinities:
+        return lax.full(x.aval.shape, False)
+    return lax.eq(x, infinity)
+
+
 isinf = property_of_floats(
     "isinf",
-    lambda x: lax.eq(lax.abs(x), math.inf),
+    lambda x: is_infinite(lax.abs(x), math.inf),
     True,
     False,
     "Whether ``x`` is an infinity of either sign.",
@@ -160,7 +167,7 @@ def infinity_of(name, value, doc):
         check(name, x)
         if kind_of(x) == "c":
             raise TypeError(f"{name} is not defined on complex numbers; use isinf")
-        return lax.eq(as_array(x), value) if kind_of(x) == "f" else lax.full(typeof(x).shape, False)
+        return is_infinite(as_array(x), value) if kind_of(x) == "f" else lax.full(typeof(x).shape, False)
 
     return fused(named(test, name, doc), static=("out",))
 

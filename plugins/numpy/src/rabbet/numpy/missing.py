@@ -8,7 +8,7 @@ from rabbet.extend.transform import typeof
 from rabbet.numpy.arguments import as_array, axes_of, check, keep_dims, kind_of
 from rabbet.numpy.cumulative import cumprod, cumsum
 from rabbet.numpy.logic import isnan
-from rabbet.numpy.reductions import STATIC, argmax, argmin, max, min, prod, spread_to, sum
+from rabbet.numpy.reductions import STATIC, argmax, argmin, least, max, min, prod, spread_to, sum
 from rabbet.numpy.reductions import all as every
 from rabbet.numpy.selection import choose_by
 from rabbet.numpy.statistics import VARIANCE, mean, var
@@ -21,6 +21,11 @@ def without_nan(name, a, neutral):
     if kind_of(a) not in "fc":
         return a
     return lax.select(lax.ne(a, a), lax.full_like(a, neutral), a)
+
+
+def least_of(a, largest):
+    """The value that loses against every other of the dtype of ``a``."""
+    return least(as_array(a).aval.dtype, largest)
 
 
 @fused(static=STATIC)
@@ -47,9 +52,9 @@ def nancumprod(a, axis=None, dtype=None, out=None):
     return cumprod(without_nan("nancumprod", a, 1), axis, dtype, out)
 
 
-def nan_extreme(name, function, loser, a, axis, out, keepdims, initial, where):
+def nan_extreme(name, function, largest, a, axis, out, keepdims, initial, where):
     """The extreme of the numbers; NaN where there are none."""
-    found = function(without_nan(name, a, loser), axis, out, keepdims, initial, where)
+    found = function(without_nan(name, a, least_of(a, largest)), axis, out, keepdims, initial, where)
     if kind_of(a) != "f" or initial is not None:
         return found
     return choose_by(every(isnan(a), axis, keepdims=keepdims), math.nan, found)
@@ -58,18 +63,18 @@ def nan_extreme(name, function, loser, a, axis, out, keepdims, initial, where):
 @fused(static=STATIC)
 def nanmax(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     """``max`` of the elements that are not NaN; NaN if there are none."""
-    return nan_extreme("nanmax", max, -math.inf, a, axis, out, keepdims, initial, where)
+    return nan_extreme("nanmax", max, True, a, axis, out, keepdims, initial, where)
 
 
 @fused(static=STATIC)
 def nanmin(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     """``min`` of the elements that are not NaN; NaN if there are none."""
-    return nan_extreme("nanmin", min, math.inf, a, axis, out, keepdims, initial, where)
+    return nan_extreme("nanmin", min, False, a, axis, out, keepdims, initial, where)
 
 
-def nan_position(name, function, loser, a, axis, out, keepdims):
+def nan_position(name, function, largest, a, axis, out, keepdims):
     """The position of an extreme among the numbers; -1 where there are none."""
-    found = function(without_nan(name, a, loser), axis, out, keepdims)
+    found = function(without_nan(name, a, least_of(a, largest)), axis, out, keepdims)
     if kind_of(a) != "f":
         return found
     return choose_by(every(isnan(a), axis, keepdims=bool(keepdims)), -1, found)
@@ -78,13 +83,13 @@ def nan_position(name, function, loser, a, axis, out, keepdims):
 @fused(static=STATIC)
 def nanargmax(a, axis=None, out=None, keepdims=None):
     """``argmax`` among the elements that are not NaN; -1 if there are none."""
-    return nan_position("nanargmax", argmax, -math.inf, a, axis, out, keepdims)
+    return nan_position("nanargmax", argmax, True, a, axis, out, keepdims)
 
 
 @fused(static=STATIC)
 def nanargmin(a, axis=None, out=None, keepdims=None):
     """``argmin`` among the elements that are not NaN; -1 if there are none."""
-    return nan_position("nanargmin", argmin, math.inf, a, axis, out, keepdims)
+    return nan_position("nanargmin", argmin, False, a, axis, out, keepdims)
 
 
 def numbers_only(name, a, where):

@@ -5,7 +5,6 @@ precision. Results are never weakly typed.
 """
 
 import builtins
-import math
 
 import numpy as np
 
@@ -155,14 +154,8 @@ def extreme(name, primitive, combine, largest, a, axis, out, keepdims, initial, 
 
 def least(dtype, largest):
     """The value that loses against every other: the smallest of a dtype if the largest wins."""
-    kind = dtypes.kind(dtype)
-    if kind == "b":
-        return not largest
-    if kind in "iu":
-        info = dtypes.iinfo(dtype)
-        return info.min if largest else info.max
-    end = -math.inf if largest else math.inf
-    return complex(end, end) if kind == "c" else end
+    spec = dtypes.spec(dtype)
+    return spec.lowest if largest else spec.highest
 
 
 @fused(static=STATIC)

@@ -181,12 +181,12 @@ def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
     if kind == "c":
         parts = [nan_to_num(p, copy, nan, posinf, neginf) for p in (lax.real(x), lax.imag(x))]
         return lax.complex(*parts)
-    info = dtypes.finfo(x.dtype)
-    posinf = float(info.max) if posinf is None else posinf
-    neginf = float(info.min) if neginf is None else neginf
-    x = choose_by(
-        lax.eq(x, math.inf), posinf, choose_by(lax.eq(x, -math.inf), neginf, choose_by(lax.ne(x, x), nan, x))
-    )
+    spec = dtypes.spec(x.dtype)
+    x = choose_by(lax.ne(x, x), nan, x)
+    if spec.infinities:
+        posinf = spec.largest if posinf is None else posinf
+        neginf = spec.smallest if neginf is None else neginf
+        x = choose_by(lax.eq(x, math.inf), posinf, choose_by(lax.eq(x, -math.inf), neginf, x))
     return strong(x)
 
 

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rabbet import lax
-from rabbet.extend.primitive import threefry2x32
 from rabbet.extend.transform import typeof
+from rabbet.random.platform_bits import rng_bit_generator
+from rabbet.random.threefry import threefry2x32
 
 WORD = np.dtype("uint32")
 GROUP = "rabbet.generators"
@@ -136,7 +137,7 @@ def of_halves(function):
 
 def compiler_bits(data, shape, width):
     """The bits that the platform's generator makes from a key."""
-    return lax.rng_bit_generator(data, shape, np.dtype(f"uint{width}"))[1]
+    return rng_bit_generator(data, shape, np.dtype(f"uint{width}"))[1]
 
 
 RBG = Generator(

@@ -14,11 +14,12 @@ import numpy as np
 from rabbet import Array, config, dtypes, lax
 from rabbet.extend.dtype import ExtendedDType
 from rabbet.extend.functions import fused, to_array
-from rabbet.extend.primitive import from_physical, threefry2x32, to_physical
+from rabbet.extend.primitive import from_physical, to_physical
 from rabbet.extend.transform import is_tracer, typeof
 from rabbet.extend.wrapping import stacklevel
 from rabbet.random.arguments import scalar, shape_of
 from rabbet.random.generators import THREEFRY, Generator, Source, compact_threefry, find_generator
+from rabbet.random.threefry import threefry2x32
 
 WORD = np.dtype("uint32")
 

@@ -16,10 +16,9 @@ import numpy as np
 import rabbet as rb
 from rabbet import dtypes, tree
 from rabbet.extend.functions import describe_function, public_module
-from rabbet.tree import leaf_path
+from rabbet.tree import keystr, leaf_path
 from rabbet.extend.primitive import tangent_aval
 from rabbet.extend.transform import typeof
-from rabbet.tree_util import keystr
 
 __all__ = ["check_grads", "check_jvp", "check_vjp"]
 

@@ -18,8 +18,7 @@ from rabbet.extend.functions import (
     named_like,
 )
 from rabbet.extend.transform import run_traced, typeof
-from rabbet.tree import leaf_path
-from rabbet.tree_util import keystr
+from rabbet.tree import keystr, leaf_path
 
 
 def checkify(f, errors=sites.user_checks):

@@ -118,7 +118,7 @@ def outside(x, rows, dims, sizes):
             return np.bool_(False), (np.zeros((), aval.dtype), np.int32(0), np.int32(0))
         high = np.array([min(shape[d] - sizes[d], dtypes.iinfo(aval.dtype).max) for d in dims], aval.dtype)
         bad = lax.gt(positions, lax.broadcast_in_dim(high, aval.shape, (aval.ndim - 1,)))
-        if aval.dtype.kind == "i":
+        if aval.kind == "i":
             bad = lax.bitwise_or(bad, lax.lt(positions, lax.full_like(positions, 0)))
         flat = lax.reshape(bad, (aval.size,))
         first = lax.argmax(flat, 0, np.int32)

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from rabbet import lax, tree_util
+from rabbet import lax, tree
 from rabbet.experimental.checkify import sites
 from rabbet.extend.bodies import HOLE
 from rabbet.extend.functions import array_or_tracer, folded, with_weak_type
@@ -65,7 +65,7 @@ class Error:
             return f"Error(<{typeof(self.code).str_short()}>)"
 
 
-tree_util.register_pytree_node(
+tree.register_node(
     Error, lambda e: ((e.code, e.slots), (e.kinds, e.keys)), lambda aux, parts: Error(*parts, *aux)
 )
 

@@ -18,8 +18,7 @@ from rabbet.extend.functions import (
 )
 from rabbet.extend.primitive import full_of_type, tangent_aval
 from rabbet.extend.transform import payload_of, run_traced, typeof
-from rabbet.tree import leaf_path
-from rabbet.tree_util import keystr
+from rabbet.tree import keystr, leaf_path
 
 
 def jet(fun, primals, series, factorial_scaled=True):

@@ -31,7 +31,7 @@ def adjoint(x):
 
 def conjugate(x):
     """The conjugate of a complex array, a real array as it is."""
-    return lax.conj(x) if typeof(x).dtype.kind == "c" else x
+    return lax.conj(x) if typeof(x).kind == "c" else x
 
 
 def product(x, y):

@@ -27,7 +27,7 @@ def triangular_solve(
     side = typeof(b).ndim - (0 if left_side else 1)
     if vector:
         b = lax.expand_dims(b, dimensions=(side,))
-    complex_a = typeof(a).dtype.kind == "c"
+    complex_a = typeof(a).kind == "c"
     out = primitives.triangular.triangular_solve(
         a, b, left_side=bool(left_side), lower=bool(lower), transpose_a=bool(transpose_a),
         conjugate_a=bool(conjugate_a) and complex_a, unit_diagonal=bool(unit_diagonal),

@@ -7,7 +7,7 @@ keys that are passed about, is what compiled programs want.
 import numpy as np
 
 import rabbet.random as _random
-from rabbet import tree_util as _tree_util
+from rabbet import tree as _tree
 from rabbet.extend.functions import public_module as _public_module
 from rabbet.extend.transform import context as _context, is_tracer as _is_tracer, typeof as _typeof
 
@@ -102,7 +102,7 @@ def _unflatten(_, children):
     return StatefulPRNG(*children)
 
 
-_tree_util.register_pytree_node(StatefulPRNG, _flatten, _unflatten)
+_tree.register_node(StatefulPRNG, _flatten, _unflatten)
 
 
 def stateful_rng(seed=None, *, impl=None):

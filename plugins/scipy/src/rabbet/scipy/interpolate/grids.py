@@ -7,16 +7,14 @@ from typing import Any
 import numpy as np
 
 import rabbet.numpy as rnp
-from rabbet import Array, dtypes
+from rabbet import Array, dtypes, tree
 from rabbet.extend.functions import fused
 from rabbet.extend.transform import is_tracer
 from rabbet.scipy.inputs import array, one_of, where
-from rabbet.tree_util import register_pytree_node_class
 
 METHODS = ("linear", "nearest")
 
 
-@register_pytree_node_class
 class RegularGridInterpolator:
     """Interpolation of values on a grid whose lines may lie at any distances.
 
@@ -103,6 +101,11 @@ class RegularGridInterpolator:
         fill = self.fill_value if filled else 0.0
         out = _interpolated(self.grid, self.values, xi, fill, method=method, filled=filled)
         return out[None] if xi.ndim == 1 else out
+
+
+tree.register_node(
+    RegularGridInterpolator, lambda x: x.tree_flatten(), RegularGridInterpolator.tree_unflatten
+)
 
 
 def _places(xi, d):

@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 import rabbet.numpy as rnp
-from rabbet import Array, lax, tree_util
+from rabbet import Array, lax, tree
 from rabbet.extend.functions import folded, public_module
 from rabbet.scipy.arguments import ArrayLike, check, one_dtype
 from rabbet.scipy.special.error_values import normal
@@ -14,7 +14,6 @@ FIELDS = ("neff", "dataset", "weights", "covariance", "inv_cov")
 
 
 @folded
-@tree_util.register_pytree_node_class
 class gaussian_kde:
     """The density from which samples may have come, as the mean of normal densities around them.
 
@@ -216,6 +215,9 @@ class gaussian_kde:
             "gaussian_kde.set_bandwidth: an estimate does not change; make a new one, "
             "gaussian_kde(dataset, bw_method)"
         )
+
+
+tree.register_node(gaussian_kde, lambda x: x.tree_flatten(), gaussian_kde.tree_unflatten)
 
 
 def _log_mixture(points, dataset, weights, factor):

@@ -24,7 +24,7 @@ def lower_cholesky(op, a):
     aval = op.out
     if not aval.size:
         return op.constant(0, aval)
-    if aval.dtype.kind == "c":  # XLA's own way reads the diagonal's imaginary parts, which are no part of it
+    if aval.kind == "c":  # XLA's own way reads the diagonal's imaginary parts, which are no part of it
         (a,) = op.write(lambda x: [mirrored(x)], [aval], [a])
     factor = op.emit(f"stablehlo.cholesky {a}, lower = true : {aval.mlir}")
     return op.write(lambda l: [matrices.lower_triangle(l)], [aval], [factor])[0]

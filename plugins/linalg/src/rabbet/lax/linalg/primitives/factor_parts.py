@@ -60,7 +60,7 @@ def imaginary_diagonal(x, aval):
 
 def real_part(x):
     """The real part, of a real array the array itself."""
-    return lax.real(x) if typeof(x).dtype.kind == "c" else x
+    return lax.real(x) if typeof(x).kind == "c" else x
 
 
 def inverse_differences(values):

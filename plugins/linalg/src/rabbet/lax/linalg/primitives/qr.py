@@ -218,7 +218,7 @@ def skew(c):
     """The skew-Hermitian matrix with the strict lower triangle of ``c`` and its diagonal's imaginary part."""
     low = matrices.lower_triangle(c, -1)
     out = lax.sub(low, matrices.adjoint(low))
-    if typeof(c).dtype.kind != "c":
+    if typeof(c).kind != "c":
         return out
     turning = lax.imag(factor_parts.diagonal(c))
     return lax.add(out, factor_parts.imaginary_diagonal(turning, typeof(c)))

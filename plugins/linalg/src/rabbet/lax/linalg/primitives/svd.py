@@ -83,7 +83,7 @@ def jvp_svd(op, a):
     turn_u = lax.mul(gaps, lax.add(right(inner, s), left(s, inner_h)))
     turn_v = lax.mul(gaps, lax.add(left(s, inner), right(inner_h, s)))
     inverse = reciprocal_or_zero(s)
-    if aval.dtype.kind == "c":
+    if aval.kind == "c":
         phase = lax.mul(lax.imag(factor_parts.diagonal(inner)), inverse)
         turn_u = lax.add(turn_u, factor_parts.imaginary_diagonal(phase, typeof(turn_u)))
     du, dv = matrices.product(u, turn_u), matrices.product(v, turn_v)

@@ -1,0 +1,154 @@
+"""Branches inside programs: cond, switch."""
+
+import numpy as np
+
+from rabbet import dtypes, tree
+from rabbet.config import config
+from rabbet.lax.staged import Body, convert_output, flat_operands, scalar_type
+from rabbet.lax.values import convert_element_type
+from rabbet.messages.source_positions import describe_function, named_like
+from rabbet.primitives import branches as _branches
+from rabbet.primitives import logic
+from rabbet.trace.cells import Cell, Threading
+from rabbet.trace.interpreter import is_tracer, typeof
+
+NOT_GIVEN = object()
+
+
+def _same_outputs(what, first, other):
+    """Refuse branches that return different structures, shapes or dtypes."""
+    if first.out_tree != other.out_tree:
+        raise TypeError(
+            f"{what}: all branches must return the same structure; {describe_function(first.fun)} "
+            f"returns {first.out_tree}, "
+            f"{describe_function(other.fun)} returns {other.out_tree}"
+        )
+    for i, (a, b) in enumerate(zip(first.out_avals, other.out_avals, strict=True)):
+        if (a.shape, a.dtype) != (b.shape, b.dtype):
+            repair = f"convert one of them with .astype('{a.dtype}')" if a.shape == b.shape else (
+                "bring them to one shape, as with rabbet.numpy.broadcast_to"
+            )  # fmt: skip
+            raise TypeError(
+                f"{what}: all branches must return the same types; {first.named_out(i)} is "
+                f"{a.str_short()} in "
+                f"{describe_function(first.fun)} and {b.str_short()} in {describe_function(other.fun)}"
+                f"\n  to fix: {repair}"
+            )
+
+
+def _joined_weak_types(bodies):
+    """Promote weakly typed outputs that another branch returns with a strong type."""
+    for i in range(len(bodies[0].out_avals)):
+        avals = [b.out_avals[i] for b in bodies]
+        if len({(a.shape, a.dtype) for a in avals}) == 1 or not any(a.weak_type for a in avals):
+            continue
+        dtype, _ = dtypes.promote(*avals)
+        for b, a in zip(bodies, avals, strict=True):
+            if a.weak_type and a.dtype != dtype:
+                convert_output(b, i, dtype)
+
+
+def switch(index, branches, *operands, operand=NOT_GIVEN):
+    """Run one of several functions, chosen by an integer.
+
+    Args:
+      index: an integer scalar, clamped to the branches there are.
+      branches: a sequence of functions of ``operands`` that return pytrees of one structure and the same
+        types.
+      operands: pytrees of arrays.
+      operand: one more operand, by name, which may be None.
+
+    Returns:
+      what the chosen function returns.
+
+    Raises:
+      TypeError: if the branches' results differ; the message names the leaf.
+    """
+    if operand is not NOT_GIVEN:
+        operands = (*operands, operand)
+    branches = list(branches)
+    if not branches:
+        raise ValueError("switch needs at least one branch")
+    scalar_type("switch: the index", index, "iu", "an integer scalar")
+    if len(branches) == 1:
+        return branches[0](*operands)
+    if not is_tracer(index) and (config.disable_jit):
+        return branches[min(max(int(index), 0), len(branches) - 1)](*operands)
+    index = logic.clamp(np.int32(0), convert_element_type(index, np.int32), np.int32(len(branches) - 1))
+    return branch("switch", index, branches, operands)
+
+
+def branch(what, index, functions, operands, last_first=False):
+    """The function number ``index`` (an int32 scalar in range, or a boolean for two) of several, on
+    ``operands``; ``what`` for messages, in which the last function comes first where the user wrote it so.
+    """
+    functions, operands = _closed_over_cells(functions, operands)
+    leaves, in_tree = flat_operands(operands)
+    avals = [typeof(x) for x in leaves]
+    made = [Body(f, in_tree, avals, takes_cells=True) for f in functions]
+    if len({b.out_tree for b in made}) == 1:
+        _joined_weak_types(made)
+    in_order = made[::-1] if last_first else made
+    for other in in_order[1:]:
+        _same_outputs(what, in_order[0], other)
+    threading = Threading(*[b.touched for b in made])
+    if threading:
+        threaded = [
+            named_like(lambda contents, *xs, f=f: threading.run(contents, f, *xs), f) for f in functions
+        ]
+        out, contents = branch(what, index, threaded, (threading.enter(), *operands), last_first)
+        threading.leave(contents)
+        return out
+    programs = _branches.share_consts([b.program for b in made], [len(b.consts) for b in made])
+    consts = [c for b in made for c in b.consts]
+    outs = _branches.cond(index, *consts, *leaves, branches=tuple(programs))
+    return tree.unflatten(made[0].out_tree, outs)
+
+
+def _closed_over_cells(functions, operands):
+    """Functions and operands without the cells among these, which the functions then get from outside."""
+    leaves, in_tree = tree.flatten(operands)
+    arrays = [x for x in leaves if not isinstance(x, Cell)]
+    if len(arrays) == len(leaves):
+        return functions, operands
+
+    def of_arrays(f):
+        def closed(*values):
+            mine = iter(values)
+            return f(*tree.unflatten(in_tree, [x if isinstance(x, Cell) else next(mine) for x in leaves]))
+
+        return named_like(closed, f)
+
+    return [of_arrays(f) for f in functions], tuple(arrays)
+
+
+def cond(pred, true_fun, false_fun, *operands, operand=NOT_GIVEN):
+    """Run ``true_fun(*operands)`` or ``false_fun(*operands)``.
+
+    Args:
+      pred: a boolean (or integer) scalar.
+      true_fun, false_fun: functions of ``operands`` that return pytrees of one structure and the same types.
+      operands: pytrees of arrays.
+      operand: one more operand, by name, which may be None.
+
+    Returns:
+      what the chosen function returns.
+
+    Raises:
+      TypeError: if ``pred`` is not a scalar, or the results differ; the message names the leaf.
+    """
+    if operand is not NOT_GIVEN:
+        operands = (*operands, operand)
+    if not callable(true_fun) or not callable(false_fun):
+        raise TypeError(
+            "cond takes a predicate and two functions: cond(pred, true_fun, false_fun, *operands)"
+        )
+    aval = scalar_type("cond: the predicate", pred, "biuf", "a boolean scalar")
+    if config.disable_jit and not is_tracer(pred):
+        return (true_fun if pred else false_fun)(*operands)
+    if dtypes.kind(aval.dtype) != "b":
+        pred = logic.ne(pred, 0)
+    return branch("cond", pred, [false_fun, true_fun], operands, last_first=True)
+
+
+__all__ = ["branch", "cond", "switch"]

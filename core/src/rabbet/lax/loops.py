@@ -1,0 +1,324 @@
+"""Loops inside programs: while_loop, fori_loop, scan."""
+
+import operator
+
+import numpy as np
+
+from rabbet import dtypes, tree
+from rabbet.config import config
+from rabbet.errors import ConcretizationTypeError
+from rabbet.lax import shapes
+from rabbet.lax.staged import Body, convert_output, flat_operands, scalar_type
+from rabbet.lax.values import convert_element_type
+from rabbet.messages.source_positions import describe_function, named_like
+from rabbet.primitives import logic, loops
+from rabbet.program.avals import ShapeDtypeStruct
+from rabbet.runtime.values import array_or_tracer
+from rabbet.trace.cells import Cell, Threading
+from rabbet.trace.interpreter import is_tracer, typeof
+from rabbet.tree import keystr
+
+
+def stage_loop_body(what, fun, init, in_tree, extra=(), takes_cells=False):
+    """The body staged for its carry, whose weak types give way to what the body returns; (body, carry
+    leaves).
+
+    Example:
+      >>> from rabbet.extend.bodies import stage_loop_body
+      >>> leaves, in_tree = rb.tree.flatten((1,))
+      >>> body, leaves = stage_loop_body("my_loop", lambda x: x * np.float32(2), leaves, in_tree)
+      >>> leaves
+      [Array(1., dtype=float32)]
+    """
+    leaves = list(init)
+    while True:
+        body = Body(fun, in_tree, [*[typeof(x) for x in leaves], *extra], takes_cells)
+        changed = False
+        for i, (x, out) in enumerate(zip(leaves, body.out_avals[: len(leaves)], strict=False)):
+            aval = typeof(x)
+            if aval.weak_type and out.dtype != aval.dtype and out.shape == aval.shape:
+                promoted, _ = dtypes.promote(aval, out)
+                if promoted != aval.dtype:
+                    leaves[i], changed = convert_element_type(x, promoted), True
+            elif aval.weak_type and not out.weak_type and out.shape == aval.shape:
+                leaves[i], changed = convert_element_type(x, aval.dtype), True
+        if not changed:
+            return body, leaves
+
+
+def _check_carry(what, fun, body, in_tree, leaves, out_tree):
+    """Refuse a body that returns another structure or other types than it carries.
+
+    ``fori_loop`` carries its user's value as the last one of a tuple.
+    """
+    inner = what == "fori_loop"
+    if out_tree != in_tree:
+        taken, returned = [t.children()[-1] if inner else t for t in (in_tree, out_tree)]
+        raise TypeError(
+            f"{what}: {describe_function(fun)} must return the structure that it carries; it takes "
+            f"{taken} and returns {returned}"
+        )
+    places = tree.unflatten(in_tree, list(range(len(leaves))))
+    for i, (x, out) in enumerate(zip(leaves, body.out_avals, strict=False)):
+        aval = typeof(x)
+        if (aval.shape, aval.dtype) != (out.shape, out.dtype):
+            path, _ = tree.leaves_with_path(places)[i]
+            kept = f"convert it with .astype('{aval.dtype}')" if aval.shape == out.shape else "keep its shape"
+            raise TypeError(
+                f"{what}: {describe_function(fun)} must return the types that it carries; "
+                f"{f'the value{keystr(path[1:])}' if inner else f'carry{keystr(path)}'} goes in as "
+                f"{aval.str_short()} and comes out as {out.str_short()}\n  to fix: start it as "
+                f"{out.str_short()}, or {kept} in the function"
+            )
+
+
+def convert_weak_outputs(body, leaves, count):
+    """The program with the first ``count`` outputs converted to the carries' dtypes, where only weak types
+    differ.
+
+    Example:
+      >>> from rabbet.extend.bodies import Body, convert_weak_outputs
+      >>> leaves, in_tree = rb.tree.flatten((np.float32(1),))
+      >>> body = Body(lambda x: 2, in_tree, [rb.typeof(leaves[0])])
+      >>> convert_weak_outputs(body, leaves, 1)
+      >>> body.out_avals[0].str_short()
+      'f32[]'
+    """
+    for i in range(count):
+        out, aval = body.out_avals[i], typeof(leaves[i])
+        if out.weak_type and out.dtype != aval.dtype and out.shape == aval.shape:
+            promoted, _ = dtypes.promote(out, aval)
+            if promoted == aval.dtype:
+                convert_output(body, i, aval.dtype)
+
+
+def while_loop(cond_fun, body_fun, init_val):
+    """Repeat ``val = body_fun(val)`` as long as ``cond_fun(val)``.
+
+    Args:
+      cond_fun: from the carried pytree to a boolean scalar.
+      body_fun: from the carried pytree to one of the same structure and types.
+      init_val: the first value, a pytree of arrays.
+
+    Returns:
+      the last value. Reverse mode cannot go through a loop whose length is not known: use ``scan``, or
+      ``fori_loop`` with static bounds.
+    """
+    return repeat("while_loop", cond_fun, body_fun, init_val)
+
+
+def repeat(what, cond_fun, body_fun, init_val):
+    """``while_loop``, by the name ``what`` in messages."""
+    if config.disable_jit:
+        # A value that no Python loop can decide by, as under vmap, is left to the primitive from there on.
+        while True:
+            try:
+                more = bool(cond_fun(init_val))
+            except ConcretizationTypeError:
+                break
+            if not more:
+                return init_val
+            init_val = body_fun(init_val)
+    init, treedef = flat_operands(init_val)
+    in_tree = tree.structure((tree.unflatten(treedef, [0] * len(init)),))
+    body, leaves = stage_loop_body(what, body_fun, init, in_tree, takes_cells=True)
+    convert_weak_outputs(body, leaves, len(leaves))
+    _check_carry(what, body_fun, body, treedef, leaves, body.out_tree)
+    avals = [typeof(x) for x in leaves]
+    test = Body(cond_fun, in_tree, avals, takes_cells=True)
+    if len(test.out_avals) != 1 or test.out_avals[0].shape or dtypes.kind(test.out_avals[0].dtype) != "b":
+        shown = ", ".join(a.str_short() for a in test.out_avals)
+        raise TypeError(
+            f"while_loop: {describe_function(cond_fun)} must return one boolean scalar, it returns {shown}"
+        )
+    threading = Threading(body.touched, test.touched)
+    if threading:
+        if any(t.written for t in test.touched):
+            raise TypeError(f"while_loop: {describe_function(cond_fun)} writes to a Ref; only the body may")
+        contents, val = repeat(
+            what,
+            named_like(lambda state: threading.run(state[0], cond_fun, state[1])[0], cond_fun),
+            named_like(lambda state: threading.run(state[0], body_fun, state[1])[::-1], body_fun),
+            (threading.enter(), init_val),
+        )
+        threading.leave(contents)
+        return val
+    outs = loops.while_(
+        *test.consts, *body.consts, *leaves, cond_jaxpr=test.program, body_jaxpr=body.program,
+        cond_consts=len(test.consts), body_consts=len(body.consts),
+    )  # fmt: skip
+    return tree.unflatten(treedef, outs)
+
+
+def scan(f, init, xs=None, length=None, reverse=False, unroll=1, _split_transpose=False):
+    """Run ``carry, y = f(carry, x)`` over the slices of ``xs`` along their first dimension.
+
+    Args:
+      f: from ``(carry, x)`` to ``(carry, y)``; the carry keeps its structure, shapes and dtypes.
+      init: the first carry, a pytree of arrays.
+      xs: a pytree of arrays with one leading size, or None.
+      length: the number of steps, needed where ``xs`` is None.
+      reverse: from the last slice to the first (``y`` stays in the place of its ``x``).
+      unroll: how many steps the compiled loop takes at once; True: all.
+
+    Returns:
+      ``(carry, ys)``: the last carry, and the results stacked along a new first dimension.
+
+    Raises:
+      TypeError, ValueError: for a carry that changes its type or lengths that differ; the message names the
+        leaf.
+    """
+    return named_scan("scan", f, init, xs, length, reverse, unroll, advice="; give it xs or length")
+
+
+def named_scan(what, f, init, xs=None, length=None, reverse=False, unroll=1, advice=""):
+    """``scan``, by the name ``what`` in messages.
+
+    Example:
+      >>> from rabbet.extend.bodies import named_scan
+      >>> total, _ = named_scan("my_sum", lambda c, x: (c + x, None), 0.0, np.float32([1, 2, 3]))
+      >>> float(total)
+      6.0
+    """
+    if int(unroll) < 0:
+        raise ValueError(f"{what} of {describe_function(f)}: unroll must not be negative, got {unroll}")
+    init_leaves, init_tree = flat_operands(init)
+    if any(isinstance(x, Cell) for x in tree.leaves(xs)):
+        f, xs, length = _over_cells(f, xs, length, what)
+    x_leaves, x_tree = flat_operands(xs)
+    n = number_of_steps(f, x_leaves, x_tree, length, what, advice)
+    if config.disable_jit:
+        return _scan_in_python(f, init, xs, n, reverse)
+    in_tree = tree.structure(
+        (tree.unflatten(init_tree, [0] * len(init_leaves)), tree.unflatten(x_tree, [0] * len(x_leaves)))
+    )
+    slices = [typeof(x).update(shape=typeof(x).shape[1:]) for x in x_leaves]
+    body, leaves = stage_loop_body(what, f, init_leaves, in_tree, slices, takes_cells=True)
+    parts = _pair(f, body.out_tree)
+    convert_weak_outputs(body, leaves, len(leaves))
+    _check_carry(what, f, body, init_tree, leaves, parts[0])
+    threading = Threading(body.touched)
+    if threading:
+
+        def threaded(carry, x):
+            (after, y), contents = threading.run(carry[0], f, carry[1], x)
+            return (contents, after), y
+
+        start = threading.enter(), init
+        (contents, last), ys = named_scan(what, named_like(threaded, f), start, xs, n, reverse, unroll)
+        threading.leave(contents)
+        return last, ys
+    outs = loops.scan(
+        *body.consts, *leaves, *x_leaves, jaxpr=body.program, length=n, reverse=bool(reverse),
+        consts=len(body.consts), carry=len(leaves), unroll=n if unroll is True else max(int(unroll), 1),
+    )  # fmt: skip
+    return tree.unflatten(init_tree, outs[: len(leaves)]), tree.unflatten(parts[1], outs[len(leaves) :])
+
+
+def _over_cells(f, xs, length, what):
+    """The loop over slices of cells as one over their numbers: the function, arrays to scan, and length."""
+    leaves, x_tree = tree.flatten(xs)
+    like = [ShapeDtypeStruct(x.type.shape, x.type.dtype) if isinstance(x, Cell) else x for x in leaves]
+    n = number_of_steps(f, like, x_tree, length, what)
+
+    def of_numbers(carry, numbered):
+        i, arrays = numbered
+        mine = iter(arrays)
+        slices = [x.slices(i) if isinstance(x, Cell) else next(mine) for x in leaves]
+        return f(carry, tree.unflatten(x_tree, slices))
+
+    arrays = [x for x in leaves if not isinstance(x, Cell)]
+    return named_like(of_numbers, f), (np.arange(n, dtype=np.int32), arrays), n
+
+
+def _pair(f, out_tree):
+    result = tree.unflatten(out_tree, [0] * out_tree.num_leaves)
+    if not (isinstance(result, (tuple, list)) and len(result) == 2):
+        raise TypeError(f"scan: {describe_function(f)} must return a pair (carry, y), it returned {out_tree}")
+    return tree.structure(result[0]), tree.structure(result[1])
+
+
+def number_of_steps(f, leaves, treedef, length, what="scan", advice=""):
+    """The number of slices of arrays that are scanned together, and the length that was asked for; ``what``
+    for messages, and ``advice`` for the one that there are no arrays.
+
+    Example:
+      >>> from rabbet.extend.bodies import number_of_steps
+      >>> leaves, treedef = rb.tree.flatten({"x": np.ones((3, 2)), "y": np.ones(3)})
+      >>> number_of_steps(lambda row: row, leaves, treedef, None)
+      3
+    """
+    places = tree.unflatten(treedef, list(range(len(leaves))))
+    who = f"{what} of {describe_function(f)}"
+    sizes = {}
+    for i, x in enumerate(leaves):
+        aval = typeof(x)
+        path, _ = tree.leaves_with_path(places)[i]
+        if not aval.shape:
+            raise ValueError(f"{who}: xs{keystr(path)} is a scalar and has no slices")
+        sizes.setdefault(aval.shape[0], f"xs{keystr(path)} ({aval.str_short()})")
+    if length is not None:
+        try:
+            length = operator.index(length)
+        except TypeError:
+            raise TypeError(f"{who}: length must be an int, got {length!r:.60}") from None
+        if length < 0:
+            raise ValueError(f"{who}: length must not be negative, got {length}")
+        sizes.setdefault(length, "length")
+    if not sizes:
+        raise ValueError(f"{who}: xs holds no arrays{advice}")
+    if len(sizes) > 1:
+        shown = "; ".join(f"{size} by {name}" for size, name in sizes.items())
+        raise ValueError(f"{who}: the number of steps is not clear: {shown}")
+    return next(iter(sizes))
+
+
+def _scan_in_python(f, init, xs, n, reverse):
+    carry, ys = init, []
+    order = reversed(range(n)) if reverse else range(n)
+    for i in order:
+        carry, y = f(carry, tree.map(lambda x, i=i: x[i], xs))
+        ys.append(y)
+    ys = ys[::-1] if reverse else ys
+    return carry, tree.map(
+        lambda *parts: shapes.stack([array_or_tracer(p) for p in parts]), *ys
+    ) if ys else None
+
+
+def fori_loop(lower, upper, body_fun, init_val, *, unroll=None):
+    """``val = body_fun(i, val)`` for ``i`` from ``lower`` up to ``upper``.
+
+    Args:
+      lower, upper: integer scalars. Where both are known when the loop is traced (Python ints, most often)
+        it can be differentiated in reverse mode.
+      body_fun: from ``(i, val)`` to a value of the same structure and types. ``i`` has the type of the
+        bounds; where they are known, or ``lower`` is a Python number, it gives way in promotion as that does.
+      init_val: a pytree of arrays.
+
+    Returns:
+      the last value.
+    """
+    for name, bound in (("lower", lower), ("upper", upper)):
+        scalar_type(f"fori_loop: {name}", bound, "iu", "an integer scalar")
+    dtype = dtypes.promote_types(typeof(lower).dtype, typeof(upper).dtype)
+    if not is_tracer(lower) and not is_tracer(upper):
+
+        def step(carry, _):
+            i, val = carry
+            return (i + 1, body_fun(i, val)), None
+
+        steps = max(int(upper) - int(lower), 0)
+        first = int(lower)  # as weak as Python's numbers: `val + i` has the type of `val`
+        if typeof(first).dtype != dtype:
+            first = convert_element_type(first, dtype)
+        step = named_like(step, body_fun)
+        (_, val), _ = named_scan("fori_loop", step, (first, init_val), None, steps, unroll=unroll or 1)
+        return val
+    start, stop = convert_element_type(lower, dtype), convert_element_type(upper, dtype)
+    if typeof(lower).weak_type and typeof(lower).dtype == dtype:
+        start = lower
+    step = named_like(lambda state: (state[0] + 1, state[1], body_fun(state[0], state[2])), body_fun)
+    return repeat("fori_loop", lambda state: logic.lt(*state[:2]), step, (start, stop, init_val))[2]
+
+
+__all__ = ["fori_loop", "scan", "while_loop"]

@@ -1,0 +1,81 @@
+"""Functions of pytrees staged as the bodies of branches and loops."""
+
+from typing import Any
+
+from rabbet import dtypes, tree
+from rabbet.lax.values import convert_element_type
+from rabbet.messages.source_positions import named_like
+from rabbet.program import python_scalars
+from rabbet.program.jaxpr import consts_as_inputs, evaluate
+from rabbet.runtime.values import array_or_tracer
+from rabbet.trace.interpreter import typeof
+from rabbet.trace.staging import stage
+from rabbet.tree import keystr
+
+
+class Body:
+    """A function of pytrees staged for given types: its program, what it captured, the structure of its
+    result.
+
+    Example:
+      >>> from rabbet.extend.bodies import Body
+      >>> leaves, in_tree = rb.tree.flatten((1.0,))
+      >>> body = Body(lambda x: {"twice": x * 2.0}, in_tree, [rb.typeof(x) for x in leaves])
+      >>> [eqn.primitive for eqn in body.program.equations], body.named_out(0)
+      ([mul], "the output['twice']")
+    """
+
+    def __init__(self, fun, in_tree, avals, takes_cells=False):
+        self.fun = fun
+        self.out_tree: Any = None
+        # The cells from outside that it uses (see ``rabbet.trace.cells``).
+        self.touched: list = []
+
+        def flat(*leaves):
+            result = fun(*tree.unflatten(in_tree, list(leaves)))
+            outs, self.out_tree = tree.flatten(result)
+            return [array_or_tracer(x) for x in outs]
+
+        touched = self.touched if takes_cells else None
+        closed = stage(named_like(flat, fun), avals, getattr(fun, "__name__", "body"), touched)
+        self.program, self.consts = consts_as_inputs(closed), list(closed.consts)
+        out_tree: Any = self.out_tree
+        self.out_avals = self.program.out_avals[: out_tree.num_leaves]
+
+    def named_out(self, i):
+        """How output leaf number ``i`` is called in a message."""
+        places = tree.unflatten(self.out_tree, list(range(self.out_tree.num_leaves)))
+        path, _ = tree.leaves_with_path(places)[i]
+        return f"the output{keystr(path)}"
+
+
+def flat_operands(values):
+    leaves, treedef = tree.flatten(values)
+    # Python numbers stay: in a program they are literals, whose value the compiler knows.
+    return [x if python_scalars.is_python_scalar(x) else array_or_tracer(x) for x in leaves], treedef
+
+
+def scalar_type(who, value, kinds, wanted):
+    """The type of ``value``, or an error unless it is a scalar of one of the dtype kinds."""
+    try:
+        aval = typeof(value)
+    except TypeError:
+        raise TypeError(f"{who} must be {wanted}, got {type(value).__name__} {value!r:.60}") from None
+    if aval.shape or dtypes.kind(aval.dtype) not in kinds:
+        raise TypeError(f"{who} must be {wanted}, got {aval.str_short()}")
+    return aval
+
+
+def convert_output(body, i, dtype):
+    program = body.program
+
+    def converted(*args):
+        outs = evaluate(program, args)
+        outs[i] = convert_element_type(outs[i], dtype)
+        return outs
+
+    body.program = stage(converted, program.in_avals, program.name).jaxpr
+    body.out_avals = body.program.out_avals
+
+
+__all__ = ["Body", "convert_output", "flat_operands", "scalar_type"]

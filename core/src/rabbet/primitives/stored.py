@@ -1,0 +1,74 @@
+"""Between arrays of an extended dtype, such as random keys, and the arrays that store them.
+
+What an element of an extended dtype means is the business of the package that made the dtype. The core
+moves such elements about, and lets that package look inside: ``to_physical`` and ``from_physical`` change
+the type, not the memory.
+"""
+
+from rabbet import dtypes
+from rabbet.lowering.extended import EXTENDED, lowers_stored
+from rabbet.primitives import batching, zeros
+from rabbet.program.avals import ShapedArray
+from rabbet.rules.payloads import Batched
+from rabbet.rules.primitive import Primitive
+
+
+def to_physical_aval(x):
+    if not isinstance(x.dtype, dtypes.ExtendedDType):
+        raise TypeError(
+            f"to_physical takes an array of an extended dtype, such as random keys, got {x.str_short()}"
+        )
+    return x.physical
+
+
+to_physical = Primitive(
+    "to_physical", to_physical_aval, doc="the array that stores x, an array of an extended dtype"
+)
+
+
+def from_physical_aval(x, dtype):
+    if not isinstance(dtype, dtypes.ExtendedDType):
+        raise TypeError(f"from_physical makes arrays of an extended dtype, not of {dtype!r}")
+    rank = len(dtype.physical_shape)
+    lead, tail = x.shape[: x.ndim - rank], x.shape[x.ndim - rank :]
+    if x.dtype != dtype.physical_dtype or tail != dtype.physical_shape or x.ndim < rank:
+        stored = ShapedArray(dtype.physical_shape, dtype.physical_dtype).str_short()
+        raise TypeError(
+            f"from_physical: an element of {dtype} is stored as {stored}, got an array {x.str_short()}"
+        )
+    return ShapedArray(lead, dtype)
+
+
+from_physical = Primitive(
+    "from_physical", from_physical_aval, doc="an array of the extended dtype that x stores"
+)
+
+to_physical.rule(EXTENDED)(lowers_stored)
+from_physical.rule(EXTENDED)(lowers_stored)
+to_physical.rule("jvp")(zeros.no_tangent)
+from_physical.rule("jvp")(zeros.no_tangent)
+
+
+@to_physical.rule("lower")
+def lower_to_physical(op, x):
+    return x
+
+
+@from_physical.rule("lower")
+def lower_from_physical(op, x):
+    return x
+
+
+@to_physical.rule("batch")
+def batch_to_physical(op, x):
+    return Batched(
+        op(x.value), x.axis
+    )  # the dimensions of storage come last, so the others keep their places
+
+
+@from_physical.rule("batch")
+def batch_from_physical(op, x):
+    return Batched(op(batching.move_axis(x.value, x.axis, 0)), 0)
+
+
+__all__ = ["from_physical", "to_physical"]

@@ -1,0 +1,199 @@
+"""Cells: places with a value that a function may replace, such as ``rabbet.ref.Ref``.
+
+Programs have no cells in them. A cell belongs to the interpreter that was current when it was made (its
+*home*). Functions that are run read and replace its content there. A function that is traced by itself (by
+``jit``, or as the body of a loop) finds the content as one more input of its program, and what it leaves
+there is one more output: whoever calls the program hands contents in and puts them back. So all
+transformations understand cells, since they meet none.
+"""
+
+from rabbet.errors import UnexpectedTracerError
+from rabbet.messages.source_positions import describe_function, source_position
+from rabbet.program.context import context
+from rabbet.program.value_types import typeof
+from rabbet.trace.interpreter import Tracer
+
+
+class Cell:
+    """A place with a value of one shape and dtype.
+
+    Args:
+      type: the ``ShapedArray`` of its values.
+      content: the first of them; None for one that only stands for its type where functions are traced.
+
+    Example:
+      >>> from rabbet.extend.cells import Cell, read, write
+      >>> cell = Cell(rb.typeof(np.float32(1)), rb.device_put(np.float32(1)))
+      >>> write(cell, read(cell) + 1)
+      >>> read(cell)
+      Array(2., dtype=float32)
+    """
+
+    __slots__ = ("type", "content", "home", "__weakref__")
+
+    def __init__(self, type, content=None):
+        self.type, self.content, self.home = type, content, context.interpreter
+
+    def within(self, content):
+        """The cell that a function sees which is run or traced with this one as its argument.
+
+        Example:
+          >>> inner = cell.within(tracer)
+        """
+        made = object.__new__(_plain_class(self))
+        made.type, made.content, made.home = typeof(content), content, context.interpreter
+        return made
+
+    def slices(self, index):
+        """What the body of a loop sees that goes over this cell: its slice number ``index``."""
+        raise TypeError(f"a loop cannot go over {self!r:.60}; read its value first")
+
+
+def _plain_class(cell):
+    return getattr(type(cell), "seen_as", None) or type(cell)
+
+
+class Touched:
+    """What a traced function knows of a cell from outside: the input of its program, and the content now."""
+
+    __slots__ = ("cell", "input", "first", "content")
+
+    def __init__(self, cell, variable, tracer):
+        self.cell, self.input, self.first, self.content = cell, variable, tracer, tracer
+
+    written = property(lambda self: self.content is not self.first, doc="Whether the function replaced it.")
+
+
+def _holder(cell):
+    """Who has the content at the current level, and the interpreters that run between here and there."""
+    level, between = context.interpreter, []
+    while level is not cell.home:
+        touch = getattr(level, "touch", None)
+        if touch is not None:
+            return touch(cell), between
+        between.append(level)
+        level = level.parent
+        if level is None:
+            raise UnexpectedTracerError(
+                f"{_called(cell)} was used outside the transformation within which it was made: "
+                f"{cell.home.describe()}\n  to fix: make it outside, or return its value"
+            )
+    return cell, between
+
+
+def _called(cell):
+    return f"a {type(cell).__name__} of type {cell.type.str_short()}"
+
+
+def read(cell):
+    """The content of a cell at the current level.
+
+    Raises:
+      UnexpectedTracerError: if it was made by a function that is being transformed, and is used outside.
+
+    Example:
+      >>> from rabbet.extend.cells import Cell, read
+      >>> read(Cell(rb.typeof(1.0), 1.0))
+      1.0
+    """
+    content = _holder(cell)[0].content
+    if content is None:
+        raise TypeError(f"{_called(cell)} has no value: it only says with which types to trace")
+    return content
+
+
+def write(cell, value):
+    """Replace the content of a cell at the current level by a value of the same shape and dtype.
+
+    Raises:
+      TypeError: if ``value`` depends on inputs of a transformation (``vmap``, ``grad``) outside of which the
+        cell was made: there it would be many values, or lose its derivative.
+
+    Example:
+      >>> from rabbet.extend.cells import Cell, read, write
+      >>> cell = Cell(rb.typeof(1.0), 1.0)
+      >>> write(cell, 2.0)
+      >>> read(cell)
+      2.0
+    """
+    holder, between = _holder(cell)
+    if type(value) is Tracer and value.interpreter in between:
+        where = "" if value.where is None else f", made at {source_position(value.where)},"
+        raise TypeError(
+            f"{value.interpreter.describe()}: a value{where} that depends on its inputs cannot be written to "
+            f"{_called(cell)} from outside\n  to fix: make the {type(cell).__name__} inside the function, or "
+            "give it to the function as an argument where the transformation takes it, as vmap does; "
+            "stop_gradient takes a value out of differentiation"
+        )
+    holder.content = value
+
+
+def refused(cell, stager):
+    """The error for a function in which no cell from outside can be used."""
+    fn = getattr(stager, "fn", None)
+    return TypeError(
+        f"{_called(cell)} from outside cannot be used in {describe_function(fn)}, which is traced by itself "
+        f"as a part of an operation\n  to fix: read its value before, and write what comes out"
+    )
+
+
+def contents(touched):
+    """The contents, at the current level, of cells that a traced function uses.
+
+    Example:
+      >>> operands = [*leaves, *contents(touched)]
+    """
+    return [read(t.cell) for t in touched]
+
+
+def put_back(touched, values):
+    """Write what a traced function left in the cells that it wrote to.
+
+    Example:
+      >>> put_back([t for t in touched if t.written], outs[-n:])
+    """
+    for t, value in zip(touched, values, strict=True):
+        write(t.cell, value)
+
+
+class Threading:
+    """The cells that bodies of a branch or loop use, handed through as values.
+
+    Args:
+      touched: what each body was found to use, lists of ``Touched``.
+
+    Example:
+      >>> from rabbet.extend.cells import Threading
+      >>> bool(Threading([], []))
+      False
+    """
+
+    def __init__(self, *touched):
+        every = {id(t.cell): t.cell for ts in touched for t in ts}
+        written = {id(t.cell) for ts in touched for t in ts if t.written}
+        self.written = [cell for key, cell in every.items() if key in written]
+        self.only_read = [cell for key, cell in every.items() if key not in written]
+
+    def __bool__(self):
+        return bool(self.written or self.only_read)
+
+    def enter(self):
+        """Fix the contents of those that are only read; the contents of the others now."""
+        self.held = [(cell, read(cell)) for cell in self.only_read]
+        return [read(cell) for cell in self.written]
+
+    def run(self, contents, fn, *args):
+        """``fn(*args)`` in a body that was handed ``contents``; its result and the contents after it."""
+        given = context.interpreter.given
+        for cell, content in (*zip(self.written, contents, strict=True), *self.held):
+            given(cell, content)
+        out = fn(*args)
+        return out, [read(cell) for cell in self.written]
+
+    def leave(self, contents):
+        """Write what the last body left."""
+        for cell, value in zip(self.written, contents, strict=True):
+            write(cell, value)
+
+
+__all__ = ["Cell", "Threading", "Touched", "contents", "put_back", "read", "write"]

@@ -1,0 +1,25 @@
+"""How the exceptions of callbacks travel past jaxlib, which would make text of them."""
+
+import pytest
+from rabbet.runtime import adapter, failures
+
+
+def test_exceptions_whose_text_never_arrives_are_dropped():
+    first = ValueError("first")
+    text = str(failures.put_aside(first))
+    assert failures.original(adapter.XlaRuntimeError(f"INTERNAL: {text} and more")) is first
+    for i in range(failures.MOST_WAITING):
+        failures.put_aside(ValueError(i))
+    assert failures.original(adapter.XlaRuntimeError(text)) is None
+    assert failures.original(adapter.XlaRuntimeError("INTERNAL: something else")) is None
+
+
+def test_a_result_that_is_read_later_raises_what_the_callback_raised():
+    boom = ValueError("late")
+
+    def late():
+        raise adapter.XlaRuntimeError(f"INTERNAL: {failures.put_aside(boom)}")
+
+    with pytest.raises(ValueError) as caught:
+        failures.translated(late)
+    assert caught.value is boom and boom.__context__ is None

@@ -1,0 +1,131 @@
+"""Formats of few bits go through core like any others: nothing starts at an infinity that a format lacks, and
+nothing asks NumPy what kind of number a plugin's dtype is.
+"""
+
+import ast
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+import rabbet
+from rabbet import dtypes, lax
+from rabbet.dtypes import DTypeSpec
+from rabbet.testing.draws import device_array
+
+ROWS = [
+    DTypeSpec(
+        "float8_e4m3fn", ml_dtypes.float8_e4m3fn, "f8E4M3FN", "f", above=("float*",), infinities=False,
+        finfo=lambda: ml_dtypes.finfo("float8_e4m3fn"), compute="float32",
+    ),
+    DTypeSpec(
+        "float4_e2m1fn", ml_dtypes.float4_e2m1fn, "f4E2M1FN", "f", above=("float*",), infinities=False,
+        nan=False, bits=4, finfo=lambda: ml_dtypes.finfo("float4_e2m1fn"), compute="float32",
+    ),
+    DTypeSpec(
+        "int4", ml_dtypes.int4, "i4", "i", above=("int*",), bits=4, finfo=lambda: ml_dtypes.iinfo("int4")
+    ),
+]  # fmt: skip
+NAMES = [row.name for row in ROWS]
+
+
+@pytest.fixture(autouse=True)
+def small_dtypes():
+    """The rows, where no installed package has them."""
+    for row in ROWS:
+        if dtypes.find(row.name) is None:
+            dtypes.add(row)
+
+
+def numbers(name, *values):
+    return device_array(np.array(values or (1, -2, 4, -6, 3), np.float32).astype(dtypes.canonicalize(name)))
+
+
+def wide(x):
+    return np.asarray(x).astype(np.float32).tolist()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_extremes(name):
+    x = numbers(name)
+    assert wide(lax.reduce_max(x, (0,))) == 4.0 and wide(lax.reduce_min(x, (0,))) == -6.0
+    assert (int(lax.argmax(x, 0, np.int32)), int(lax.argmin(x, 0, np.int32))) == (2, 3)
+    assert wide(lax.cummax(x)) == [1, 1, 4, 4, 4] and wide(lax.cummin(x)) == [1, -2, -2, -6, -6]
+    window = {"window_dimensions": (2,), "window_strides": (1,), "padding": "VALID"}
+    spec = dtypes.spec(name)
+    lowest = np.asarray(spec.lowest, np.float32).astype(spec.dtype)
+    pytest.importorskip("rabbet_convolution")
+    assert wide(lax.reduce_window(x, device_array(lowest), lax.max, **window)) == [1, 4, 4, 3]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_sorting(name):
+    x = numbers(name)
+    assert wide(lax.sort(x)) == [-6, -2, 1, 3, 4]
+    _, order = lax.sort((x, np.arange(5, dtype=np.int32)), num_keys=1)
+    assert order.tolist() == [3, 1, 0, 4, 2]
+    values, places = lax.top_k(x, 2)
+    assert wide(values) == [4, 3] and places.tolist() == [2, 4]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_products(name):
+    x = numbers(name).reshape(1, 5)
+    both = (((1,), (1,)), ((), ()))
+    total = "int32" if name == "int4" else "float32"
+    assert wide(lax.dot_general(x, x, both, preferred_element_type=total)) == [[1 + 4 + 16 + 36 + 9]]
+    ones = numbers(name, 1, 0, 0, 0, 1).reshape(1, 5)
+    assert wide(lax.dot_general(x, ones, both)) == [[4]]
+
+
+def test_formats_of_eight_bits_may_differ_in_a_product_that_names_its_result():
+    x, y = numbers("float8_e4m3fn", 1, 2), numbers("float4_e2m1fn", 3, 4)
+    both = (((0,), (0,)), ((), ()))
+    assert float(lax.dot_general(x, y, both, preferred_element_type="float32")) == 11.0
+    with pytest.raises(TypeError, match="no common dtype"):
+        lax.dot_general(x, y, both)
+
+
+def test_values_out_of_range():
+    with pytest.raises(OverflowError, match="9 does not fit int4"):
+        rabbet.jit(lambda x: lax.add(x, 9))(numbers("int4"))
+    x = numbers("float4_e2m1fn")
+    far = lax.GatherScatterMode.FILL_OR_DROP
+    found = lax.gather(
+        x, np.array([[0], [9]]), lax.GatherDimensionNumbers((), (0,), (0,)), (1,), mode=far
+    )  # fmt: skip
+    assert wide(found) == [1.0, 0.0]  # it has no NaN
+
+
+def test_a_running_sum_of_exponentials_has_a_derivative():
+    from rabbet.testing.driver import jvp
+
+    x = numbers("float8_e4m3fn", 1, 0, 2)
+    _, (moved,) = jvp(lambda x: (lax.cumlogsumexp(x),), (x,), (numbers("float8_e4m3fn", 1, 1, 1),))
+    assert np.allclose(wide(moved), 1.0, atol=0.15)
+
+
+# Modules that ask it of NumPy's own arrays, on the host.
+ON_THE_HOST = {
+    "dtypes/__init__.py", "dtypes/narrowing.py", "lax/indexing/arrays.py", "lax/indexing/plans.py",
+    "lax/values.py", "lowering/constants.py", "lowering/custom_calls.py", "primitives/composite.py",
+    "program/python_scalars.py", "runtime/dlpack.py", "runtime/fused.py", "runtime/values.py",
+}  # fmt: skip
+
+
+def test_core_asks_its_own_table_for_the_kind_of_a_dtype():
+    """NumPy says "V" of a plugin's dtype. ``aval.kind`` and ``dtypes.kind`` know it."""
+    root = Path(rabbet.__file__).parent
+    found = []
+    for path in sorted(root.rglob("*.py")):
+        name = path.relative_to(root).as_posix()
+        if name in ON_THE_HOST or name.startswith(("numpy/", "experimental/", "cli/")):
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if (
+                isinstance(node, ast.Attribute)
+                and node.attr == "kind"
+                and ast.unparse(node).endswith("dtype.kind")
+            ):
+                found.append(f"{name}:{node.lineno}: {ast.unparse(node)}")
+    assert not found, "\n".join(found)

@@ -1,0 +1,172 @@
+"""Looking into programs while they run: ``rabbet.debug.print``, ``callback`` and ``breakpoint``.
+
+They work eagerly and under every transformation: compiled, in loops and branches, once per example under
+``vmap``, on values under differentiation. Their order among themselves is kept only with ``ordered=True``.
+"""
+
+import functools
+import logging
+import string
+import sys
+
+import numpy as np
+
+from rabbet.extend.functions import public_module
+from rabbet_callbacks import debug_callback as callback
+from rabbet_callbacks import look
+
+LOG = logging.getLogger("rabbet")
+
+
+def print(fmt=None, *args, ordered=False, partitioned=False, skip_format_check=False, **kwargs):
+    """Print values of a program when it gets there.
+
+    Args:
+      fmt: a format string as for ``str.format``. Not an f-string, which would show the traced value itself.
+        Without one, a function with these options, of the format string and its arguments, is returned.
+      args, kwargs: pytrees of arrays, and anything else that can be formatted.
+      ordered: whether such lines are printed in the order of the program.
+      partitioned: accepted as in JAX; arrays lie on one device.
+      skip_format_check: do not check now that ``fmt`` uses every argument.
+
+    Raises:
+      TypeError, ValueError, KeyError, IndexError: ``fmt`` and the arguments do not fit. This is found when
+        the program is traced.
+
+    Example:
+      >>> rb.jit(lambda x: rb.debug.print("x is {}, twice {twice}", x, twice=2 * x))(1.0)
+      x is 1.0, twice 2.0
+    """
+    if fmt is None and not args and not kwargs:
+        return functools.partial(print, ordered=ordered, skip_format_check=skip_format_check)
+    return _print(_write, "print", fmt, args, kwargs, ordered, skip_format_check)
+
+
+def log(fmt=None, *args, ordered=False, partitioned=False, skip_format_check=False, **kwargs):
+    """Like ``print``, to the logger ``rabbet`` at the level INFO."""
+    if fmt is None and not args and not kwargs:
+        return functools.partial(log, ordered=ordered, skip_format_check=skip_format_check)
+    return _print(LOG.info, "log", fmt, args, kwargs, ordered, skip_format_check)
+
+
+def _print(sink, who, fmt, args, kwargs, ordered, unchecked):
+    if not isinstance(fmt, str):
+        raise TypeError(f"debug.{who} takes a format string first, got {type(fmt).__name__}: {fmt!r:.60}")
+    if not unchecked:
+        check_format(f"debug.{who}", fmt, args, kwargs)
+    # Of the thread that traces; the printing happens on any.
+    options = np.get_printoptions()
+
+    def show(*args, **kwargs):
+        with np.printoptions(**options):
+            sink(_FORMATTER.vformat(fmt, args, kwargs))
+
+    look(f"debug.{who}", show, args, kwargs, ordered, numbers=False)
+
+
+def _write(text):
+    sys.stdout.write(text + "\n")
+
+
+class _Formatter(string.Formatter):
+    """``str.format``, but what cannot obey a format (a payload of a transformation) is shown without it."""
+
+    def format_field(self, value, spec):
+        try:
+            return format(value, spec)
+        except (TypeError, ValueError):
+            if hasattr(value, "dtype") or not isinstance(value, tuple | list | dict):
+                raise
+            return str(value)
+
+
+_FORMATTER = _Formatter()
+
+
+class _Checker(string.Formatter):
+    """Formats nothing, and remembers which arguments were used."""
+
+    def __init__(self):
+        self.used = set()
+
+    def get_value(self, key, args, kwargs):
+        self.used.add(key)
+        return super().get_value(key, args, kwargs)
+
+    def get_field(self, name, args, kwargs):
+        first, _ = _first_of_field(name)
+        return self.get_value(first, args, kwargs), first
+
+    def convert_field(self, value, conversion):
+        return value
+
+    def format_field(self, value, spec):
+        return ""
+
+
+def _first_of_field(name):
+    # As string.Formatter takes names apart: "0.shape" and "x[1]" begin with their argument.
+    end = min([i for i in (name.find("."), name.find("[")) if i >= 0], default=len(name))
+    first = name[:end]
+    return (int(first) if first.isdigit() else first), name[end:]
+
+
+def check_format(who, fmt, args, kwargs):
+    """Refuse a format string that asks for arguments that are not there, or leaves some unused."""
+    checker = _Checker()
+    hint = "give a plain string, not an f-string, and name the values: ('x is {x}', x=x)"
+    try:
+        checker.vformat(fmt, args, kwargs)
+    except (KeyError, IndexError) as error:
+        missing = error.args[0] if isinstance(error, KeyError) else "more positional arguments"
+        given = [*map(str, range(len(args))), *kwargs]
+        raise type(error)(
+            f"{who}: {fmt!r} asks for {missing}, given are {', '.join(given) or 'none'}; {hint}"
+        ) from None
+    except ValueError as error:
+        raise ValueError(
+            f"{who}: {fmt!r} is no format string: {error}; write {{{{ and }}}} for braces"
+        ) from None
+    unused = [i for i in range(len(args)) if i not in checker.used]
+    if unused:
+        raise ValueError(f"{who}: {fmt!r} does not use the positional arguments {unused}; {hint}")
+    unused = [name for name in kwargs if name not in checker.used]
+    if unused:
+        raise ValueError(f"{who}: {fmt!r} does not use the arguments {unused}; {hint}")
+
+
+def breakpoint(*, backend=None, filter_frames=True, num_frames=None, ordered=False, token=None, **kwargs):
+    """Stop the program here and give the user a prompt, with the values of the functions that were running.
+
+    Args:
+      backend: None or ``"cli"``: a prompt in the terminal.
+      filter_frames: whether frames inside Rabbet are left out.
+      num_frames: how many frames, from this one outward; None: all.
+      ordered: whether breakpoints, prints and callbacks happen in the order of the program.
+      token: accepted as in JAX, and returned.
+      kwargs: ``stdin`` and ``stdout``, files for the prompt.
+    """
+    from rabbet.debug.prompt import captured_frames, open_prompt
+
+    if backend not in (None, "cli"):
+        raise ValueError(f"debug.breakpoint: backend is None or 'cli', got {backend!r}")
+    unknown = sorted(set(kwargs) - {"stdin", "stdout"})
+    if unknown:
+        raise TypeError(f"debug.breakpoint takes stdin and stdout for its prompt, got {', '.join(unknown)}")
+    names, values = captured_frames(filter_frames, num_frames)
+
+    def stop(*values):
+        open_prompt(names, values, **kwargs)
+
+    look("debug.breakpoint", stop, values, {}, ordered)
+    return token
+
+
+def inspect_array_sharding(value, *, callback):
+    """Call ``callback`` on the sharding of an array when the program gets there."""
+    look("debug.inspect_array_sharding", lambda x: callback(x.sharding), (value,), {}, False)
+
+
+__all__ = ["breakpoint", "callback", "check_format", "inspect_array_sharding", "log", "print"]
+
+public_module(globals())

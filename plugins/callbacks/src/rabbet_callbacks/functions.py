@@ -1,0 +1,119 @@
+"""Python functions inside programs: ``pure_callback`` and ``io_callback``, with JAX's signatures."""
+
+import functools
+
+from rabbet import dtypes, tree
+from rabbet.extend.functions import describe_function, folded, is_python_scalar
+from rabbet.extend.primitive import ShapedArray
+
+from rabbet_callbacks import primitives
+from rabbet_callbacks.host_functions import taken_apart
+
+
+@folded
+def pure_callback(callback, result_shape_dtypes, *args, sharding=None, vmap_method=None, **kwargs):
+    """Call a pure Python function from a program.
+
+    Args:
+      callback: gets ``*args, **kwargs`` with arrays on the host's device in place of traced values, and
+        returns what ``result_shape_dtypes`` promises. It may be called any number of times, or not at all
+        where its result is not needed.
+      result_shape_dtypes: a pytree of objects with ``shape`` and ``dtype``.
+      vmap_method: what ``vmap`` does. None: refuses. ``"sequential"``: one call per example, in a loop;
+        ``"sequential_unrolled"``: the same, each a call of its own. The others call once, with the batch
+        dimension in front of every mapped argument and of every result: the unmapped arguments get a
+        dimension of size 1 (``"expand_dims"``), the whole batch (``"broadcast_all"``), or nothing
+        (``"legacy_vectorized"``).
+
+    Returns:
+      the pytree that ``callback`` returned, as arrays.
+
+    Raises:
+      TypeError, ValueError: ``callback`` returned another structure, dtype or shape. What ``callback``
+        itself raises arrives as it is.
+
+    Example:
+      >>> rb.jit(lambda x: rb.pure_callback(np.sort, x, x))(rnp.array([3.0, 1.0, 2.0]))
+      Array([1., 2., 3.], dtype=float32)
+    """
+    if vmap_method is not None and vmap_method not in primitives.VMAP_METHODS:
+        raise ValueError(
+            f"pure_callback: vmap_method is one of {', '.join(map(repr, primitives.VMAP_METHODS))} or "
+            f"None, got {vmap_method!r}"
+        )
+    _one_device("pure_callback", sharding)
+    return _bind(
+        primitives.pure_callback, callback, result_shape_dtypes, args, kwargs, vmap_method=vmap_method
+    )
+
+
+@folded
+def io_callback(callback, result_shape_dtypes, *args, sharding=None, ordered=False, **kwargs):
+    """Call a Python function that does something from a program; it is called once each time that the
+    program gets there.
+
+    Args:
+      callback, result_shape_dtypes: as for ``pure_callback``.
+      ordered: whether the calls happen in the order of the program, through loops, branches and calls, and
+        after those of programs that were started before. ``vmap`` refuses ordered calls; of others it makes
+        one per example.
+
+    Returns:
+      the pytree that ``callback`` returned, as arrays.
+    """
+    _one_device("io_callback", sharding)
+    return _bind(primitives.io_callback, callback, result_shape_dtypes, args, kwargs, ordered=bool(ordered))
+
+
+@folded
+def debug_callback(callback=None, *args, ordered=False, partitioned=False, **kwargs):
+    """Call a Python function on values of a program, to look at them; its result is ignored.
+
+    Under ``vmap`` it is called once per example, under differentiation on the values, not the tangents.
+
+    Args:
+      callback: gets ``*args, **kwargs`` with arrays in place of traced values; arguments that are no arrays
+        are passed on. Without one, a function with these options, of the function and its arguments, is
+        returned.
+      ordered: whether the calls happen in the order of the program.
+      partitioned: accepted as in JAX; arrays lie on one device.
+    """
+    if callback is None and not args and not kwargs:
+        return functools.partial(debug_callback, ordered=ordered)
+    return look("debug.callback", callback, args, kwargs, ordered)
+
+
+def look(who, callback, args, kwargs, ordered, numbers=True):
+    """``debug_callback`` for the function ``who``; without ``numbers`` Python numbers stay what they are."""
+    fixed = (lambda x: False) if numbers else is_python_scalar
+    arrays, function = taken_apart(callback, who, args, kwargs, fixed=fixed)
+    primitives.debug_callback(*arrays, callback=function, ordered=bool(ordered))
+
+
+def _bind(primitive, callback, result_shape_dtypes, args, kwargs, **params):
+    who = primitive.name
+    wanted, out_tree = tree.flatten(result_shape_dtypes)
+    arrays, function = taken_apart(callback, who, args, kwargs, out_tree=out_tree)
+    out_avals = tuple([_promised(x, who, callback) for x in wanted])
+    outs = primitive(*arrays, callback=function, out_avals=out_avals, **params)
+    return tree.unflatten(out_tree, outs)
+
+
+def _promised(x, who, callback):
+    if not hasattr(x, "shape") or not hasattr(x, "dtype"):
+        raise TypeError(
+            f"{who}: result_shape_dtypes says what {describe_function(callback)} returns, by objects with a "
+            f"shape and a dtype such as rb.ShapeDtypeStruct((2, 3), 'float32'); got {type(x).__name__} "
+            f"{x!r:.60}"
+        )
+    return ShapedArray(tuple(x.shape), dtypes.canonicalize(x.dtype))
+
+
+def _one_device(who, sharding):
+    if sharding is not None:
+        raise NotImplementedError(
+            f"{who}: sharding is not supported in this version, leave it out; got {sharding!r:.60}"
+        )
+
+
+__all__ = ["debug_callback", "io_callback", "look", "pure_callback"]

@@ -1,0 +1,71 @@
+"""A tree of arrays as one vector, and back."""
+
+import math
+
+from rabbet import dtypes, lax, tree
+from rabbet.errors import TreeError
+from rabbet.extend.functions import folded, public_module
+from rabbet.extend.transform import typeof
+
+__all__ = ["ravel_pytree"]
+
+
+def ravel_pytree(pytree):
+    """All numbers of a tree in one vector.
+
+    Args:
+      pytree: a tree of arrays and scalars.
+
+    Returns:
+      ``(flat, unravel)``: a vector of the dtype that the leaves promote to, and the function that makes a
+      vector of that length and dtype into a tree of the same structure, shapes and dtypes. The vector of
+      a tree without leaves is empty and has the default float dtype.
+    """
+    leaves, treedef = tree.flatten(pytree)
+    avals = [typeof(leaf) for leaf in leaves]
+    dtype = dtypes.result_type(*avals) if avals else dtypes.canonicalize(float)
+    size = sum([math.prod(aval.shape) for aval in avals])
+
+    @folded
+    def unravel(flat):
+        """The tree of the numbers in ``flat``, a vector as ``ravel_pytree`` made it."""
+        got = typeof(flat)
+        if got.shape != (size,):
+            raise TreeError(f"unravel expects a vector of shape ({size},), got shape {got.shape}")
+        if got.dtype != dtype:
+            raise TypeError(
+                f"unravel expects a vector of {dtype.name}, got {got.dtype.name}; convert it with astype"
+            )
+        return treedef.unflatten(_split(flat, avals))
+
+    return _join(leaves, avals, dtype), unravel
+
+
+def _join(leaves, avals, dtype):
+    if not leaves:
+        return lax.full((0,), 0, dtype)
+    parts = [_vector(leaf, aval, dtype) for leaf, aval in zip(leaves, avals)]
+    return lax.concatenate(parts, 0) if len(parts) > 1 else parts[0]
+
+
+def _vector(leaf, aval, dtype):
+    return lax.reshape(lax.convert_element_type(leaf, dtype), (math.prod(aval.shape),))
+
+
+def _split(flat, avals):
+    start, leaves = 0, []
+    for aval in avals:
+        stop = start + math.prod(aval.shape)
+        part = lax.slice(flat, (start,), (stop,)) if len(avals) > 1 else flat
+        leaves.append(_back(lax.reshape(part, aval.shape), aval.dtype))
+        start = stop
+    return leaves
+
+
+def _back(part, dtype):
+    if dtypes.kind(typeof(part).dtype) == "c" and dtypes.kind(dtype) != "c":
+        part = lax.real(part)
+    return lax.convert_element_type(part, dtype)
+
+
+public_module(globals())

@@ -1,0 +1,242 @@
+"""Pytrees under JAX's longer names, and the ways to register classes as nodes.
+
+``rabbet.tree`` has the short names (``tree.map``); this module has ``tree_map`` and its relatives, paths,
+``Partial``, and the registration of dataclasses, static objects and classes that flatten themselves.
+"""
+
+import dataclasses
+import functools
+
+from rabbet import tree
+from rabbet.errors import TreeError
+from rabbet.extend.functions import folded, public_module
+from rabbet.tree import (
+    DictKey,
+    FlattenedIndexKey,
+    GetAttrKey,
+    KeyEntry,
+    KeyPath,
+    PyTreeDef,
+    SequenceKey,
+    keystr,
+    one_level,
+    registry,
+)
+
+__all__ = [
+    "DictKey", "FlattenedIndexKey", "GetAttrKey", "KeyEntry", "KeyPath", "Partial", "PyTreeDef",
+    "SequenceKey", "all_leaves", "flatten_one_level", "flatten_one_level_with_keys", "is_tree_node", "keystr",
+    "register_dataclass", "register_pytree_node", "register_pytree_node_class", "register_pytree_with_keys",
+    "register_pytree_with_keys_class", "register_static", "tree_all", "tree_broadcast", "tree_flatten",
+    "tree_flatten_with_path", "tree_leaves", "tree_leaves_with_path", "tree_map", "tree_map_with_path",
+    "tree_reduce", "tree_reduce_associative", "tree_structure", "tree_transpose", "tree_unflatten",
+    "treedef_children", "treedef_is_leaf", "treedef_tuple",
+]  # fmt: skip
+
+tree_all = tree.all
+tree_broadcast = tree.broadcast
+tree_flatten = tree.flatten
+tree_flatten_with_path = tree.flatten_with_path
+tree_leaves = tree.leaves
+tree_leaves_with_path = tree.leaves_with_path
+tree_map = tree.map
+tree_map_with_path = tree.map_with_path
+tree_reduce = tree.reduce
+tree_reduce_associative = tree.reduce_associative
+tree_structure = tree.structure
+tree_transpose = tree.transpose
+tree_unflatten = tree.unflatten
+
+
+# Structures, levels, paths ------------------------------------------------------------------------
+
+
+def treedef_children(treedef):
+    """The structures of the children of a structure's root."""
+    return treedef.children()
+
+
+def treedef_is_leaf(treedef):
+    """Whether the structure is a single leaf."""
+    return treedef.node_data() is None
+
+
+def treedef_tuple(treedefs):
+    """The structure of a tuple of trees with these structures."""
+    return PyTreeDef.from_node_data_and_children(registry, (tuple, None), list(treedefs))
+
+
+def is_tree_node(typ):
+    """Whether instances of ``typ`` are nodes because the class is built in or registered (named tuples
+    are too).
+    """
+    return registry.is_node(typ)
+
+
+def all_leaves(iterable, is_leaf=None):
+    """Whether every item is a leaf, so that the iterable may be the leaves of some tree."""
+    items = list(iterable)
+    flat = tree.leaves(items, is_leaf if is_leaf is None else lambda x: x is not items and is_leaf(x))
+    return len(flat) == len(items) and all(a is b for a, b in zip(flat, items))
+
+
+def flatten_one_level(tree):
+    """``(children, metadata)`` of a node. Raises TreeError for a leaf."""
+    level = registry.flatten_one_level(tree)
+    if level is None:
+        raise TreeError(f"{type(tree).__qualname__} is a leaf of trees; only a node can be flattened")
+    return level
+
+
+def flatten_one_level_with_keys(tree):
+    """``([(key, child), ...], metadata)`` of a node. Raises TreeError for a leaf."""
+    flatten_one_level(tree)
+    keys, children, metadata = one_level(tree)
+    return list(zip(keys, children)), metadata
+
+
+# Registration -------------------------------------------------------------------------------------
+
+
+def register_pytree_node(nodetype, flatten_func, unflatten_func, flatten_with_keys_func=None):
+    """Make instances of a class nodes; see ``rabbet.tree.register_node``."""
+    tree.register_node(nodetype, flatten_func, unflatten_func, flatten_with_keys_func)
+
+
+def register_pytree_with_keys(nodetype, flatten_with_keys, unflatten_func, flatten_func=None):
+    """Like ``register_pytree_node`` for a class whose flatten function gives pairs ``(key, child)``."""
+
+    def flatten(node):
+        pairs, metadata = flatten_with_keys(node)
+        return [child for _, child in pairs], metadata
+
+    tree.register_node(nodetype, flatten_func or flatten, unflatten_func, flatten_with_keys)
+
+
+def register_pytree_node_class(cls):
+    """Class decorator: ``tree_flatten(self)`` and the class method ``tree_unflatten(metadata, children)``
+    do the work.
+    """
+    tree.register_node(cls, lambda node: node.tree_flatten(), cls.tree_unflatten)
+    return cls
+
+
+def register_pytree_with_keys_class(cls):
+    """Class decorator like ``register_pytree_node_class``; ``tree_flatten_with_keys(self)`` gives pairs.
+
+    ``tree_flatten``, if the class has it, is used where no paths are asked for.
+    """
+    flatten = (lambda node: node.tree_flatten()) if hasattr(cls, "tree_flatten") else None
+    register_pytree_with_keys(cls, lambda node: node.tree_flatten_with_keys(), cls.tree_unflatten, flatten)
+    return cls
+
+
+def register_static(cls):
+    """Make instances of a class nodes without leaves, part of the structure. They need ``==`` and
+    ``hash``.
+    """
+    tree.register_node(cls, lambda node: ((), node), lambda node, children: node)
+    return cls
+
+
+def register_dataclass(nodetype, data_fields=None, meta_fields=None, drop_fields=()):
+    """Make instances of a dataclass nodes; also a class decorator.
+
+    Args:
+      nodetype: a dataclass, or, with both kinds of fields given, any class that takes them as keywords.
+      data_fields: names of the fields that hold subtrees. By default all that are not made by
+      ``rabbet.tree.static``. meta_fields: names of the fields that are part of the structure; their
+      values need ``==`` and ``hash``. drop_fields: names of fields that are neither: they are lost, and
+      get their default when the node is rebuilt.
+
+    Returns the class.
+    """
+    if (data_fields is None) != (meta_fields is None):
+        raise TypeError("register_dataclass: give both data_fields and meta_fields, or neither")
+    if data_fields is None:
+        if not dataclasses.is_dataclass(nodetype):
+            raise TypeError(
+                f"register_dataclass: {nodetype!r} is not a dataclass; give data_fields and meta_fields, "
+                f"or decorate it with dataclasses.dataclass first (below this decorator)"
+            )
+        static = {f.name for f in dataclasses.fields(nodetype) if f.metadata.get("static")}
+        names = [f.name for f in dataclasses.fields(nodetype) if f.init and f.name not in drop_fields]
+        data_fields = [name for name in names if name not in static]
+        meta_fields = [name for name in names if name in static]
+    data_fields, meta_fields = list(data_fields), list(meta_fields)
+    if dataclasses.is_dataclass(nodetype):
+        _check_fields(nodetype, data_fields, meta_fields, drop_fields)
+    tree.register_dataclass_node(nodetype, data_fields, meta_fields)
+    return nodetype
+
+
+def _check_fields(nodetype, data_fields, meta_fields, drop_fields):
+    """Every field that ``__init__`` takes is named once."""
+    expected = {f.name for f in dataclasses.fields(nodetype) if f.init}
+    named = [*data_fields, *meta_fields, *drop_fields]
+    unknown = [name for name in named if name not in {f.name for f in dataclasses.fields(nodetype)}]
+    missing = sorted(expected - set(named))
+    twice = sorted({name for name in named if named.count(name) > 1})
+    for what, names in {"it has not": unknown, "left out": missing, "named twice": twice}.items():
+        if names:
+            raise TreeError(
+                f"register_dataclass of {nodetype.__qualname__}: fields {what}: {', '.join(names)}\n"
+                f"  data_fields={data_fields}, meta_fields={meta_fields}, drop_fields={list(drop_fields)}"
+            )
+
+
+# Partial ------------------------------------------------------------------------------------------
+
+
+class _Opaque:
+    """A ``functools.partial`` behind a plain call, so that ``Partial`` does not take it apart: its
+    arguments are static.
+    """
+
+    __slots__ = ("function",)
+
+    def __init__(self, function):
+        self.function = function
+
+    def __call__(self, *args, **kwargs):
+        return self.function(*args, **kwargs)
+
+    def __eq__(self, other):
+        return type(other) is _Opaque and self.function == other.function
+
+    def __hash__(self):
+        return hash(self.function)
+
+    def __repr__(self):
+        return repr(self.function)
+
+
+@folded
+class Partial(functools.partial):
+    """``functools.partial`` as a node: the arguments are its children, the function is part of the
+    structure.
+
+    A jitted function can so take and return functions. The function is compared by ``==``: pass a named
+    one, because each evaluation of a ``lambda`` makes a new function, which means a new trace.
+    """
+
+    def __new__(cls, func, *args, **kw):
+        # functools.partial would merge with a partial inside, and turn its static arguments into children.
+        if isinstance(func, functools.partial) and not isinstance(func, Partial):
+            func = _Opaque(func)
+        return super().__new__(cls, func, *args, **kw)
+
+
+def _flatten_partial(node):
+    return ((GetAttrKey("args"), node.args), (GetAttrKey("keywords"), node.keywords)), node.func
+
+
+register_pytree_with_keys(
+    Partial,
+    _flatten_partial,
+    lambda func, children: Partial(func, *children[0], **children[1]),
+    lambda node: ((node.args, node.keywords), node.func),
+)
+
+
+public_module(globals())

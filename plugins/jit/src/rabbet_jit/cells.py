@@ -1,0 +1,84 @@
+"""Cells (``rabbet.ref.Ref``) among the arguments of a compiled function, and those that it closes over.
+
+The contents of arguments stand in their places. The contents of cells from outside are inputs behind the
+others. What the program leaves in cells that it writes to are outputs behind the others: first those of
+arguments, then those from outside.
+"""
+
+from rabbet import tree
+from rabbet.extend.cells import Cell, contents, put_back, read, write
+from rabbet.extend.functions import array_or_tracer, describe_function
+
+from rabbet_jit import stages
+from rabbet_jit.spreading import settle
+from rabbet_jit.tracing import arguments
+
+
+def refuse_twice(signature):
+    """Refuse a cell in two places: what is written to one would have to show in the other."""
+    seen = {}
+    for i in signature.cells:
+        first = seen.setdefault(id(signature.leaves[i]), i)
+        if first != i:
+            who, kind = describe_function(signature.fun), type(signature.leaves[i]).__name__
+            raise ValueError(
+                f"jit of {who}: the same {kind} is passed as {signature.name_of(first)} and as "
+                f"{signature.name_of(i)}; pass it once"
+            )
+
+
+def refuse_both(signature, program):
+    """Refuse a cell that is an argument and is closed over as well."""
+    captured = {id(t.cell) for t in program.cells}
+    for i in signature.cells:
+        if id(signature.leaves[i]) in captured:
+            who, kind = describe_function(signature.fun), type(signature.leaves[i]).__name__
+            raise ValueError(
+                f"jit of {who}: the {kind} that is {signature.name_of(i)} is used inside by another name, "
+                "too; use it by one"
+            )
+
+
+def with_contents(signature):
+    """The argument leaves with the contents of cells in their places."""
+    if not signature.cells:
+        return signature.leaves
+    refuse_twice(signature)
+    return [read(x) if isinstance(x, Cell) else x for x in signature.leaves]
+
+
+def finish(signature, program, outs):
+    """Put back what the program left in cells; the function's own outputs."""
+    outs = list(outs)
+    count = program.out_tree.num_leaves
+    own, left = outs[:count], outs[count:]
+    for place, value in zip(program.written, left, strict=False):
+        write(signature.leaves[place], value)
+    put_back([t for t in program.cells if t.written], left[len(program.written) :])
+    return own
+
+
+def operands(signature, program, leaves):
+    """The inputs of the program: argument leaves, then the contents of cells from outside."""
+    refuse_both(signature, program)
+    return [*leaves, *contents(program.cells)]
+
+
+def run(jitted, signature):
+    """A call at the bottom level that has to do with cells."""
+    given = with_contents(signature)
+    leaves = arguments(signature.with_leaves(given), array_or_tracer)
+    avals = tuple([x.aval for x in leaves])
+    program = jitted.program(signature, avals)
+    leaves = operands(signature, program, leaves)
+    device, committed, leaves = settle(jitted, program, leaves, signature.name_of)
+    spread = any(x.spec.layout is not None for x in leaves)
+    key = signature.key([x.spec for x in leaves] if spread else avals)
+    compiled = jitted.compiled.get((key, device))
+    if compiled is None:
+        traced = stages.Traced(jitted, signature, program, avals, [x.spec.layout for x in leaves])
+        compiled = traced.lower(platform=device.platform).compile(device=device)
+        compiled.key = key
+        jitted.keep(compiled)
+    outs = compiled.flat_runner(committed)(leaves)
+    return tree.unflatten(program.out_tree, finish(signature, program, outs))

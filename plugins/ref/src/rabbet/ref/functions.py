@@ -1,0 +1,118 @@
+"""The functions: make a reference, read, write, end it."""
+
+from rabbet import lax
+from rabbet.extend.cells import Cell, read, write
+from rabbet.extend.functions import array_or_tracer
+from rabbet.extend.primitive import ShapedArray
+from rabbet.extend.transform import typeof
+from rabbet.ref import reference
+from rabbet.ref.reference import Ref
+
+
+def new_ref(init_val, *, memory_space=None, kind=None, pin=False):
+    """A reference with a first value.
+
+    Args:
+      init_val: an array or number; its shape and dtype are those of all values to come.
+      memory_space, kind, pin: accepted for programs of JAX, without effect.
+
+    Returns:
+      a ``Ref``. It belongs to where it is made: within a function that is transformed, it lives as long as
+      that runs, and what is written to it is transformed too.
+
+    Raises:
+      TypeError: if ``init_val`` is no array.
+
+    Example:
+      >>> counter = rb.new_ref(0)
+      >>> @rb.jit
+      ... def count():
+      ...     counter[...] += 1
+      >>> count(), count(), counter
+      (None, None, Ref(2, dtype=int32))
+    """
+    if isinstance(init_val, Cell):
+        raise TypeError(f"new_ref takes an array, got {init_val!r:.60}; read its value with ref[...]")
+    value = array_or_tracer(init_val, captured=True)
+    aval = typeof(value)
+    if aval.weak_type:
+        value = lax.convert_element_type(value, aval.dtype)
+    return Ref(ShapedArray(aval.shape, aval.dtype), value)
+
+
+def empty_ref(ty, memory_space=None, pin=False):
+    """A reference of a shape and dtype, with zeros until something is written.
+
+    Args:
+      ty: an object with a shape and a dtype, such as a ``ShapeDtypeStruct``.
+      memory_space, pin: accepted for programs of JAX, without effect.
+    """
+    return new_ref(lax.full(tuple(ty.shape), 0, ty.dtype))
+
+
+def get(ref, idx=None):
+    """``ref[idx]``; everything without ``idx``.
+
+    Example:
+      >>> rb.ref.get(rb.new_ref(rnp.arange(4)), slice(1, 3))
+      Array([1, 2], dtype=int32)
+    """
+    return reference.get(ref, idx)
+
+
+def set(ref, idx, value):
+    """``ref[idx] = value``.
+
+    Args:
+      ref: a ``Ref`` or a part of one, ``ref.at[i]``.
+      idx: as for an array; None for everything.
+      value: an array of the shape that ``ref[idx]`` has, and of the dtype of the reference (a Python number
+        takes it).
+
+    Raises:
+      ValueError: for another shape or dtype, or a Python int that is out of bounds.
+      TypeError: for a value that depends on the inputs of a transformation outside of which the reference
+        was made.
+    """
+    reference.put(ref, idx, value)
+
+
+def swap(ref, idx, value):
+    """``ref[idx] = value``; the value before. See ``set``.
+
+    Example:
+      >>> ref = rb.new_ref(rnp.arange(3))
+      >>> rb.ref.swap(ref, 2, 10), ref
+      (Array(2, dtype=int32), Ref([ 0,  1, 10], dtype=int32))
+    """
+    return reference.swap(ref, idx, value)
+
+
+def addupdate(ref, idx, x):
+    """``ref[idx] += x``, also where ``idx`` names an element several times. See ``set``.
+
+    Example:
+      >>> ref = rb.new_ref(rnp.zeros(3))
+      >>> rb.ref.addupdate(ref, rnp.array([0, 0, 2]), rnp.ones(3))
+      >>> ref
+      Ref([2., 0., 1.], dtype=float32)
+    """
+    reference.add(ref, idx, x)
+
+
+def freeze(ref):
+    """The last value of a reference, which should not be used any more."""
+    if not isinstance(ref, Ref):
+        raise TypeError(f"freeze takes a Ref, made by new_ref, got {type(ref).__name__}")
+    return reference.get(ref, ...)
+
+
+def free_ref(ref):
+    """Let go of the memory of a reference, which cannot be used any more."""
+    read(ref)
+    write(ref, None)
+
+
+__all__ = [
+    "addupdate", "empty_ref", "free_ref", "freeze", "get", "new_ref", "set", "swap",
+]  # fmt: skip
