@@ -106,6 +106,7 @@ class Module:
         self.functions = []
         self.callbacks = []
         self.spread = False  # whether it runs on several devices
+        self.manual = None  # what says how each device computes by itself here (see ``Site.by_itself``)
         self.rules = {}  # by primitive, those found so far
         self._names = {}
         self._by_body = {}
@@ -151,9 +152,10 @@ class Module:
 
     def function_of(self, jaxpr, name):
         """The symbol of the function for a body, written when it is first asked for."""
-        if jaxpr not in self._by_body:
-            self._by_body[jaxpr] = self.function(name, jaxpr)
-        return self._by_body[jaxpr]
+        key = jaxpr, self.manual
+        if key not in self._by_body:
+            self._by_body[key] = self.function(name, jaxpr)
+        return self._by_body[key]
 
     def rule(self, primitive):
         """The lowering of a primitive: the backend's own, else the table's for the platform, else the
@@ -202,7 +204,6 @@ class Function:
         self.count = 0
         self._prefix = "c"
         self.loc = ""
-        self.by_itself = False  # whether each device computes by itself here (see ``Site.manual``)
 
     def fresh(self):
         """A new SSA name."""

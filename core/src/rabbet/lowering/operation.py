@@ -1,5 +1,7 @@
 """What a ``lower`` rule speaks to: the place in a function where one operation is written."""
 
+import contextlib
+
 from rabbet.lowering import custom_calls
 from rabbet.lowering.regions import TOKEN, Region, types_of
 from rabbet.program import effects
@@ -82,10 +84,33 @@ class Site:
         computes by itself.
         """
         function = self._function
-        if not function.module.spread or function.by_itself:
+        if not function.module.spread or function.module.manual is not None:
             return ""
         one = '<mesh<[], device_ids=[0]>, []>'
         return f"sdy.sharding = #sdy.sharding_per_value<[{', '.join([one] * max(1, len(self.out_avals)))}]>, "
+
+    @property
+    def manual(self):
+        """What ``by_itself`` was given around this operation, or None."""
+        return self._function.module.manual
+
+    @contextlib.contextmanager
+    def by_itself(self, manual):
+        """What is written within the ``with`` block, each device computes by itself.
+
+        Args:
+          manual: hashable; collectives are written by its method ``lower(op, *names)``.
+        """
+        module = self._function.module
+        around, module.manual = module.manual, manual
+        try:
+            yield
+        finally:
+            module.manual = around
+
+    def fresh(self):
+        """A new name."""
+        return self._function.fresh()
 
     def callback(self, callback):
         """Enter a ``HostCallback`` into the module; return its index."""
@@ -115,12 +140,13 @@ class Site:
             self.set_token(effect, name)
         return results[:n]
 
-    def emit_regions(self, head, regions, tail, n, closed=False):
+    def emit_regions(self, head, regions, tail, n, closed=False, terminator="stablehlo.return"):
         """Write an operation with regions: ``n`` results = ``head ({region}, {region}) tail``.
 
         Args:
           regions: a ``Region`` each, or its first two fields.
           closed: whether a region may not use values from outside, so that its constants stand in it.
+          terminator: the operation that ends a region.
         """
         function = self._function
         name = function.fresh()
@@ -129,11 +155,11 @@ class Site:
         for i, region in enumerate(regions):
             if i:
                 function.lines.append(("}, {", ""))
-            self._write_region(Region(*region), closed)
+            self._write_region(Region(*region), closed, terminator)
         function.lines.append((f"}}) {tail}", function.loc))
         return [name] if n == 1 else [f"{name}#{i}" for i in range(n)]
 
-    def _write_region(self, region, closed):
+    def _write_region(self, region, closed, terminator):
         function, (jaxpr, names, takes, gives) = self._function, region
         own = [(function.fresh(), v.aval.mlir) for v in jaxpr.invars[len(names) :]]
         taken = [(function.fresh(), TOKEN) for _ in takes]
@@ -147,7 +173,7 @@ class Site:
         function.tokens = outside
         types = types_of(jaxpr.out_avals, gives)
         function.lines.append(
-            (f"stablehlo.return {', '.join(outs)} : {types}" if outs else "stablehlo.return", "")
+            (f"{terminator} {', '.join(outs)} : {types}" if outs else terminator, "")
         )
 
     def constant(self, value, aval):

@@ -11,8 +11,10 @@ from rabbet_parallel.arrays import (
     make_array_from_single_device_arrays,
 )
 from rabbet_parallel.constraints import with_sharding_constraint
+from rabbet_parallel.mapping import shard_map, smap
 from rabbet_parallel.meshes import Mesh, make_mesh, set_mesh
 from rabbet_parallel.named import NamedSharding
+from rabbet_parallel.pmapping import device_put_replicated, device_put_sharded, pmap
 from rabbet_parallel.specs import PartitionSpec
 
 __all__ = [
@@ -20,11 +22,16 @@ __all__ = [
     "NamedSharding",
     "PartitionSpec",
     "Shard",
+    "device_put_replicated",
+    "device_put_sharded",
     "make_array_from_callback",
     "make_array_from_process_local_data",
     "make_array_from_single_device_arrays",
     "make_mesh",
+    "pmap",
     "set_mesh",
+    "shard_map",
+    "smap",
     "with_sharding_constraint",
 ]
 
