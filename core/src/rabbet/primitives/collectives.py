@@ -47,8 +47,8 @@ def members(op):
 
 
 def lower_unbound(op, *names):
-    """Where each device computes by itself, communication between devices; else what is compiled has no mapped
-    axis around it.
+    """Where each device computes by itself, communication between devices; else what is compiled has no
+    mapped axis around it.
     """
     if op.manual is not None:
         return op.manual.lower(op, *names)

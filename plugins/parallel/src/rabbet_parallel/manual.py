@@ -27,13 +27,16 @@ class Manual(NamedTuple):
         name = op.params["axis"]
         if name not in self.axes:
             raise UnboundAxisError(
-                f"{op.primitive.name} communicates along the axis {name!r}, and shard_map splits its function "
-                f"over {', '.join(map(repr, sorted(self.axes)))}\n  to fix: name the axis in axis_names, or map "
+                f"{op.primitive.name} communicates along the axis {name!r}, and shard_map splits its "
+                "function "
+                f"over {', '.join(map(repr, sorted(self.axes)))}\n  to fix: name the axis in axis_names, "
+                "or map "
                 f"the function, as in rb.vmap(f, axis_name={name!r})"
             )
         if op.params["size"] != self.mesh.shape[name]:
             raise ShardingError(
-                f"{op.primitive.name}: the axis {name!r} was of size {op.params['size']} when the function was "
+                f"{op.primitive.name}: the axis {name!r} was of size {op.params['size']} when the "
+                "function was "
                 f"traced, and is of size {self.mesh.shape[name]} in {self.mesh}"
             )
         return LOWERINGS[op.primitive.name](self, op, *names)
@@ -66,7 +69,9 @@ def reduction(combine):
         one = op.out.update(shape=()).mlir
         word = "or" if op.out.kind == "b" and combine == "maximum" else combine
         word = "and" if op.out.kind == "b" and combine == "minimum" else word
-        return region(op, "all_reduce", x, f"{manual.groups_text(op)}, {CHANNEL}, use_global_device_ids", one, word)
+        return region(
+            op, "all_reduce", x, f"{manual.groups_text(op)}, {CHANNEL}, use_global_device_ids", one, word
+        )
 
     return lower
 

@@ -29,15 +29,15 @@ _recent: collections.deque = collections.deque(maxlen=128)
 
 
 def shard_map(f=None, /, *, out_specs, in_specs=None, mesh=None, axis_names=frozenset(), check_vma=True):
-    """A function that each device of a mesh runs on its parts of the arguments; collectives such as ``lax.psum``
-    communicate along the mesh's axes.
+    """A function that each device of a mesh runs on its parts of the arguments; collectives such as
+    ``lax.psum`` communicate along the mesh's axes.
 
     Args:
       f: takes and returns pytrees of arrays: the parts of one device.
-      in_specs: how arguments are taken apart: a ``PartitionSpec`` or None (whole), or a prefix of the tuple of
-        arguments with these.
-      out_specs: how results are put together, in the same way. An axis that a spec leaves out is one over which the
-        devices hold the same value.
+      in_specs: how arguments are taken apart: a ``PartitionSpec`` or None (whole), or a prefix of the tuple
+        of arguments with these.
+      out_specs: how results are put together, in the same way. An axis that a spec leaves out is one over
+        which the devices hold the same value.
       mesh: a ``Mesh``, by default that of ``set_mesh``.
       axis_names: the axes over which arrays are taken apart, by default all; others stay the compiler's.
       check_vma: refuse results that may differ over an axis that their spec leaves out.
@@ -113,10 +113,16 @@ class Mapped:
         mesh, manual = self.where()
         leaves, in_tree = tree.flatten(args)
         in_specs = self.specs(
-            tuple(self.in_specs) if isinstance(self.in_specs, list) else self.in_specs, args, "in_specs", mesh, manual
+            tuple(self.in_specs) if isinstance(self.in_specs, list) else self.in_specs,
+            args,
+            "in_specs",
+            mesh,
+            manual,
         )
         leaves = convert_leaves(
-            array_or_tracer, leaves, lambda i, x: f"{self.who}: argument leaf {i} is not an array: {describe_value(x)}"
+            array_or_tracer,
+            leaves,
+            lambda i, x: f"{self.who}: argument leaf {i} is not an array: {describe_value(x)}",
         )
         for i, (x, spec) in enumerate(zip(leaves, in_specs, strict=True)):
             who = f"{self.who}: the spec of argument leaf {i},"
@@ -173,8 +179,10 @@ class Mapped:
             if missing:
                 names = ", ".join(map(repr, missing))
                 raise ShardingError(
-                    f"{self.who}: result leaf {i} may differ between devices along {names}, and its spec {spec} "
-                    "says that it does not\n  to fix: name the axis in out_specs, make the devices agree (lax.psum, "
+                    f"{self.who}: result leaf {i} may differ between devices along {names}, and its spec "
+                    f"{spec} "
+                    "says that it does not\n  to fix: name the axis in out_specs, make the devices agree "
+                    "(lax.psum, "
                     "lax.pmean, lax.all_gather), or give check_vma=False if they agree anyway"
                 )
 
@@ -194,8 +202,8 @@ def smap(f=None, /, *, in_axes=None, out_axes, axis_name):
 
     Args:
       f: takes and returns pytrees of arrays, on each device its parts.
-      in_axes: which dimension of each argument is taken apart, None for whole ones; an int, or a prefix of the tuple
-        of arguments.
+      in_axes: which dimension of each argument is taken apart, None for whole ones; an int, or a prefix of
+        the tuple of arguments.
       out_axes: along which dimension results are put together, None for what is the same on each device.
       axis_name: the axis of the mesh.
     """

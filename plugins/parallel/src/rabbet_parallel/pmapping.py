@@ -23,13 +23,14 @@ def pmap(
     fun, axis_name=None, *, in_axes=0, out_axes=0, static_broadcasted_argnums=(), devices=None, backend=None,
     axis_size=None, donate_argnums=(),
 ):  # fmt: skip
-    """A compiled function that maps ``fun`` over a dimension of its arguments, each example on a device of its own.
+    """A compiled function that maps ``fun`` over a dimension of its arguments, each example on a device of
+    its own.
 
     Args:
       fun: takes and returns pytrees of arrays.
       axis_name: the name of the mapped axis, for collectives.
-      in_axes: which dimension of each argument is mapped: an int, None (whole on each device), or a tuple with an
-        entry for each argument, a prefix of it.
+      in_axes: which dimension of each argument is mapped: an int, None (whole on each device), or a tuple
+        with an entry for each argument, a prefix of it.
       out_axes: where the mapped dimension stands in the results; None: one device's result, for all.
       static_broadcasted_argnums: positions of arguments that are compiled in by value.
       devices: those to use, by default the first ones.
@@ -50,7 +51,9 @@ def pmap(
     if not callable(fun):
         raise TypeError(f"pmap takes a function, got {type(fun).__name__}: {fun!r:.60}")
     given = list(devices) if devices is not None else None if backend is None else all_devices(backend)
-    mapped = Pmapped(fun, axis_name, in_axes, out_axes, static_broadcasted_argnums, given, axis_size, donate_argnums)
+    mapped = Pmapped(
+        fun, axis_name, in_axes, out_axes, static_broadcasted_argnums, given, axis_size, donate_argnums
+    )
 
     @wraps(fun)
     @folded
@@ -128,7 +131,8 @@ class Pmapped:
         there = all_devices() if self.devices is None else self.devices
         if size > len(there):
             raise ShardingError(
-                f"{self.who}: {size} examples need as many devices, and there are {len(there)}; map groups of them "
+                f"{self.who}: {size} examples need as many devices, and there are {len(there)}; map "
+                "groups of them "
                 "with rb.vmap inside, or set RABBET_NUM_CPU_DEVICES for more CPU devices"
             )
         return Mesh(there[:size], (self.name if isinstance(self.name, str) else UNNAMED,))
@@ -178,7 +182,9 @@ class Pmapped:
         moving, _ = tree.unflatten(structure, list(range(structure.num_leaves)))
         positions = [n for n in range(count) if n not in fixed]
         wanted = {n % count for n in self.donated if -count <= n < count}
-        return [leaf for n, a in zip(positions, moving, strict=True) if n in wanted for leaf in tree.leaves(a)]
+        return [
+            leaf for n, a in zip(positions, moving, strict=True) if n in wanted for leaf in tree.leaves(a)
+        ]
 
 
 def place_leaves(shardings, leaves):
@@ -197,7 +203,8 @@ def as_tuple(numbers):
 
 
 def device_put_sharded(shards, devices):
-    """Arrays (or pytrees of them), one for each device, as one array with a new first dimension over the devices.
+    """Arrays (or pytrees of them), one for each device, as one array with a new first dimension over the
+    devices.
 
     Args:
       shards: a sequence of pytrees of one structure, with arrays of equal types.
@@ -213,9 +220,7 @@ def device_put_sharded(shards, devices):
         if len({(typeof(p).shape, typeof(p).dtype) for p in parts}) != 1:
             kinds = ", ".join(sorted({typeof(p).str_short() for p in parts}))
             raise ValueError(f"device_put_sharded: the shards must have one type, got {kinds}")
-        placed = [
-            rabbet.device_put(lax.expand_dims(p, (0,)), d) for p, d in zip(parts, devices, strict=True)
-        ]
+        placed = [rabbet.device_put(lax.expand_dims(p, (0,)), d) for p, d in zip(parts, devices, strict=True)]
         shape = (len(devices), *typeof(parts[0]).shape)
         return make_array_from_single_device_arrays(shape, sharding, placed)
 

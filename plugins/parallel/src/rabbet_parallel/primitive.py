@@ -1,12 +1,12 @@
 """The primitive ``shard_map``: a program that each device of a mesh runs on its parts of arrays.
 
-Parameters: ``jaxpr``, on parts; ``mesh``; ``manual``, the axes over which arrays are taken apart; a spec for each
-operand and result; ``sharding``, which says where it runs.
+Parameters: ``jaxpr``, on parts; ``mesh``; ``manual``, the axes over which arrays are taken apart; a spec
+for each operand and result; ``sharding``, which says where it runs.
 
-What differentiates from outside is exact for any program whose results are as equal over devices as their specs say:
-a program on parts is one linear map of all devices' values, and its transpose transposes each operation. The
-cotangent of a result that several devices hold is shared out among them, that of an operand that several devices
-were given is added up.
+What differentiates from outside is exact for any program whose results are as equal over devices as their
+specs say: a program on parts is one linear map of all devices' values, and its transpose transposes each
+operation. The cotangent of a result that several devices hold is shared out among them, that of an operand
+that several devices were given is added up.
 """
 
 import math
@@ -27,7 +27,8 @@ def shard_map_type(*avals, jaxpr, mesh, manual, in_specs, out_specs, sharding, n
         found = local_type(aval, mesh, spec)
         if (found.shape, found.dtype) != (local.shape, local.dtype):
             raise TypeError(
-                f"shard_map of {name!r} takes {local.str_short()} on each device, got {aval.str_short()} as {spec}"
+                f"shard_map of {name!r} takes {local.str_short()} on each device, got {aval.str_short()} "
+                f"as {spec}"
             )
     return tuple([global_type(a, mesh, s) for a, s in zip(jaxpr.out_avals, out_specs, strict=True)])
 
@@ -51,12 +52,16 @@ def lower_shard_map(op, *names):
             f"shard_map of {params['name']!r}: ordered effects happen in programs on one device only"
         )
     ins = shardings_text(mesh, params["manual"], params["in_specs"], [a.physical.ndim for a in op.in_avals])
-    outs = shardings_text(mesh, params["manual"], params["out_specs"], [a.physical.ndim for a in op.out_avals])
+    outs = shardings_text(
+        mesh, params["manual"], params["out_specs"], [a.physical.ndim for a in op.out_avals]
+    )
     axes = ", ".join([f'"{n}"' for n in params["manual"]])
     attributes = f"in_shardings = {ins}, out_shardings = {outs}, manual_axes = #sdy<manual_axes{{{axes}}}>"
     tail = f": ({', '.join([a.mlir for a in op.in_avals])}) -> ({', '.join([a.mlir for a in op.out_avals])})"
     around = op.manual
-    axes = frozenset(params["manual"]) | (around.axes if around is not None and around.mesh == mesh else frozenset())
+    axes = frozenset(params["manual"]) | (
+        around.axes if around is not None and around.mesh == mesh else frozenset()
+    )
     head = f'"sdy.manual_computation"({", ".join(names)}) <{{{attributes}}}>'
     with op.by_itself(Manual(mesh, axes)):
         return op.emit_regions(
@@ -67,7 +72,7 @@ def lower_shard_map(op, *names):
 @shard_map.rule("body")
 def body_shard_map(op, interpreter, args):
     params = op.params
-    mesh, manual = params["mesh"], params["manual"]
+    mesh = params["mesh"]
     leaves, structures = take_apart(interpreter, args)
     avals = [typeof(x) for x in args]
     specs = specs_of_leaves(interpreter, structures, params["in_specs"], [a.ndim for a in avals])
@@ -130,12 +135,18 @@ def split_shard_map(op, flags):
     outs_known = [s for s, lin in zip(params["out_specs"], halves.out_linear, strict=True) if not lin]
     outs_linear = [s for s, lin in zip(params["out_specs"], halves.out_linear, strict=True) if lin]
     ins_known = [s for s, lin in zip(ins, flags, strict=True) if not lin]
-    ins_linear = [*[ins[i] for i in halves.passed], *[kept] * n, *[s for s, lin in zip(ins, flags, strict=True) if lin]]
+    ins_linear = [
+        *[ins[i] for i in halves.passed],
+        *[kept] * n,
+        *[s for s, lin in zip(ins, flags, strict=True) if lin],
+    ]
     linear_in = [("operand", i) for i in halves.passed]
     linear_in += [("residual", k) for k in range(n)]
     linear_in += [("operand", i) for i, lin in enumerate(flags) if lin]
     return Halves(
-        known=made(params, known_jaxpr, ins_known, [*outs_known, *[kept] * n]) if is_needed(known_jaxpr) else None,
+        known=made(params, known_jaxpr, ins_known, [*outs_known, *[kept] * n])
+        if is_needed(known_jaxpr)
+        else None,
         known_in=tuple([i for i, lin in enumerate(flags) if not lin]),
         linear=made(params, linear_jaxpr, ins_linear, outs_linear) if any(halves.out_linear) else None,
         linear_in=tuple(linear_in),

@@ -1,12 +1,12 @@
 """Over which axes the values of a program on parts differ between devices: a walk through its equations.
 
-``shard_map`` uses it to refuse results whose spec leaves out an axis over which they differ; of these, one device's
-would be taken for all.
+``shard_map`` uses it to refuse results whose spec leaves out an axis over which they differ; of these, one
+device's would be taken for all.
 """
 
 from rabbet.extend.passes import Var, bodies_of
-from rabbet.extend.primitive import cond, pmax, pmin, psum, scan, while_
 from rabbet.extend.primitive import all_gather as gather_all
+from rabbet.extend.primitive import cond, pmax, pmin, psum, scan, while_
 
 from rabbet_parallel.primitive import shard_map
 from rabbet_parallel.specs import axes_of

@@ -83,9 +83,7 @@ def test_every_dtype_and_keys():
     keys = rb.device_put(random.split(random.key(0), 8), on("x"))
     assert keys.sharding == on("x")
     drawn = rb.vmap(lambda key: random.bits(key, (3,)))(keys)
-    assert np.array_equal(
-        drawn, rb.vmap(lambda key: random.bits(key, (3,)))(random.split(random.key(0), 8))
-    )
+    assert np.array_equal(drawn, rb.vmap(lambda key: random.bits(key, (3,)))(random.split(random.key(0), 8)))
 
 
 def test_scalars_and_empty_arrays():
