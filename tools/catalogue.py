@@ -14,7 +14,10 @@ import tomllib
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 CATALOGUE = ROOT / "core/src/rabbet/plugins/catalogue.json"
 FOLDERS = "plugins/*/pyproject.toml", "pjrt_*/pyproject.toml"
-GROUPS = "rabbet.api", "rabbet.backends", "rabbet.custom_rules", "rabbet.dtypes", "rabbet.groups"
+GROUPS = (
+    "rabbet.api", "rabbet.backends", "rabbet.commands", "rabbet.custom_rules", "rabbet.dtypes",
+    "rabbet.groups", "rabbet.settings",
+)  # fmt: skip
 
 
 def catalogue():

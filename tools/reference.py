@@ -1,20 +1,28 @@
-"""Write docs/reference.md: every name of the modules of `rabbet.extend`, and the settings.
+"""Write docs/reference.md: every name of the modules of `rabbet.extend`, and the settings; and in
+docs/coming-from-jax.md, which of JAX's documented names are absent.
 
-python tools/reference.py            # writes the page
-python tools/reference.py --check    # fails if the page is not what would be written
+python tools/reference.py            # writes the pages
+python tools/reference.py --check    # fails if a page is not what would be written
 """
 
 import argparse
 import importlib
 import inspect
+import json
 import pathlib
 import re
 import sys
+from importlib.metadata import entry_points
 
-from rabbet.config import CORE_SETTINGS
+from rabbet.config import CORE_SETTINGS, Setting
 from rabbet.extend import DOORS
 
-PAGE = pathlib.Path(__file__).resolve().parent.parent / "docs" / "reference.md"
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "reference.md"
+COMING = ROOT / "docs" / "coming-from-jax.md"
+BEGIN, END = "<!-- names: begin -->", "<!-- names: end -->"
+# The documented names of JAX 0.12, by module.
+JAX_NAMES = json.loads((ROOT / "tools" / "jax_names.json").read_text())
 
 
 def first_sentence(thing):
@@ -34,8 +42,9 @@ def names():
 
 
 def settings():
-    """A table row for each setting of core."""
-    for setting in CORE_SETTINGS:
+    """A table row for each setting of core, and of packages that bring settings and nothing else."""
+    brought = [one for point in entry_points(group="rabbet.settings") for one in point.load()]
+    for setting in (*CORE_SETTINGS, *[one for one in brought if isinstance(one, Setting)]):
         yield f"| `{setting.name}` | `{setting.default}` | {setting.doc} |"
 
 
@@ -60,13 +69,59 @@ def page():
     )
 
 
+def reached(path):
+    """The object at a dotted path, imported as far as it needs to be; None if there is none."""
+    first, *rest = path.split(".")
+    thing, at = importlib.import_module(first), first
+    for part in rest:
+        at = f"{at}.{part}"
+        try:
+            thing = getattr(thing, part)
+        except AttributeError:
+            try:
+                thing = importlib.import_module(at)
+            except ImportError:
+                return None
+    return thing
+
+
+def absent_names():
+    """``(module, its names that are absent, how many it has)`` for each of JAX's modules."""
+    for module, members in JAX_NAMES.items():
+        target = reached(module.replace("jax", "rabbet", 1))
+        yield module, [name for name in members if target is None or not hasattr(target, name)], len(members)
+
+
+def absent():
+    """A sentence with the numbers, and a table row for each of JAX's modules that lacks something."""
+    found = list(absent_names())
+    missing, total = sum(len(names) for _, names, _ in found), sum(number for *_, number in found)
+    yield f"Of {total:,} documented names of JAX, {total - missing:,} are here."
+    yield from ("", "| module of JAX | absent |", "|---|---|")
+    for module, names, number in found:
+        listed = ", ".join(f"`{name}`" for name in names)
+        if names:
+            yield f"| `{module}` | {'all: ' if len(names) == number else ''}{listed} |"
+
+
+def coming_from_jax():
+    """The page with its generated part."""
+    before, _, rest = COMING.read_text().partition(BEGIN)
+    return before + "\n".join([BEGIN, *absent(), END]) + rest.partition(END)[2]
+
+
+PAGES = {PAGE: page, COMING: coming_from_jax}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true")
-    if not parser.parse_args().check:
-        PAGE.write_text(page())
-    elif PAGE.read_text() != page():
-        sys.exit(f"{PAGE} is out of date: run python tools/reference.py")
+    check = parser.parse_args().check
+    for path, written in PAGES.items():
+        if not check:
+            path.write_text(written())
+        elif path.read_text() != written():
+            sys.exit(f"{path} is out of date: run python tools/reference.py")
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ import warnings
 
 import pytest
 import rabbet as rb
-from rabbet.config import CORE_SETTINGS, Config, Setting, boolean, choice, size
+from rabbet.config import CORE_SETTINGS, Alias, Config, Setting, boolean, choice, size
 from rabbet.errors import ConfigError, PluginConflictError
 
 
@@ -159,15 +159,49 @@ def test_keys_distinguish_values_that_are_equal_but_of_other_types(config):
 def test_a_setting_that_is_found_when_it_is_asked_for(config):
     asked = []
 
-    def find():
-        asked.append(1)
+    def find(everything):
+        asked.append(everything)
         config.define(Setting("slots", 2, int, doc="how many"))
 
     config.use_finder(find)
     config.update("slots", "3")
-    assert (config.slots, asked) == (3, [1])
+    assert (config.slots, asked) == (3, [True])
     with pytest.raises(AttributeError, match=r"Did you mean 'slots'"):
         config.update("slot", 1)
+
+
+def test_a_second_name_and_one_for_several(config):
+    config.define(Alias("quiet", "traceback", lambda v: "fold" if v else "full", lambda v: v == "fold"))
+    config.define(Alias("debug_all", ("debug_nans", "debug_infs")))
+    with config.override(quiet=False, jax_debug_all="on"):
+        assert (config.traceback, config.debug_nans, config.debug_infs) == ("full", True, True)
+        assert (config.quiet, config.debug_all) == (False, True)
+    with pytest.raises(PluginConflictError, match="'quiet' exists already"):
+        config.define(Setting("quiet", False, bool, doc="no noise"))
+
+
+def test_variables_of_unknown_names_ask_for_further_names_once(config, monkeypatch):
+    monkeypatch.setenv("JAX_DEBUG_ALL", "1")
+    asked = []
+
+    def find(everything):
+        asked.append(everything)
+        config.define(Alias("debug_all", ("debug_nans", "debug_infs")))
+
+    config.use_finder(find)
+    assert (config.debug_nans, config.debug_infs, config.enable_x64, asked) == (True, True, False, [False])
+
+
+def test_an_unknown_name_says_which_packages_have_more(config):
+    config.use_finder(lambda everything: None, lambda: ["rabbet-some-names"])
+    with pytest.raises(AttributeError, match="rabbet-some-names, which is not installed, has more"):
+        config.update("jax_use_magma", "off")
+
+
+def test_bool_takes_words(config):
+    config.define(Setting("loud", False, bool, doc="noise"))
+    with config.override(loud="on"):
+        assert config.loud is True
 
 
 def test_key_shows_its_values(config):

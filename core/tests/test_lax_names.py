@@ -26,14 +26,6 @@ def test_approximate_search_finds_all():
         lax.approx_min_k(device_array(np.arange(3, dtype=np.int32)), 1)
 
 
-def test_index_take_counts_round_and_round():
-    i, j = (device_array(np.array(v, np.int32)) for v in ([0, -1, 5], [1, 3, -4]))
-    wanted = [CUBE[a % 2, :, b % 4] for a, b in ((0, 1), (-1, 3), (5, -4))]
-    np.testing.assert_array_equal(np.asarray(lax.index_take(device_array(CUBE), (i, j), (0, 2))), wanted)
-    with pytest.raises(TypeError, match=r"for each of the axes \(0, 1\), got i32\[3\]"):
-        lax.index_take(device_array(CUBE), (i,), (0, 1))
-
-
 def test_empty_and_broadcast_like():
     assert lax.empty((2, 3), "int8").shape == (2, 3)
     assert listed(lax.broadcast_like(ROW, np.zeros((2, 3)))) == [[[3, 1, 2], [3, 1, 2]]]

@@ -137,6 +137,9 @@ def test_compiled_functions_as_bytes():
         serialize_executable.serialize(rb.jit(lambda x: rb.pure_callback(np.sin, x, x)).lower(X).compile())
     with pytest.raises(ValueError, match="takes a compiled function"):
         serialize_executable.serialize(decorated)
+    held = rb.new_ref(X)
+    with pytest.raises(ValueError, match="references"):
+        serialize_executable.serialize(rb.jit(lambda x: held[...] + x).lower(X).compile())
 
 
 # Derivatives ---------------------------------------------------------------------------------------------

@@ -32,6 +32,7 @@ PROVIDED = {
     "lax.conv_general_dilated": "rabbet-convolution",
     "lax.reduce_window": "rabbet-convolution",
     "lax.fft": "rabbet-fft",
+    "lax.associative_scan": "rabbet-algorithms",
     "lax.rng_bit_generator": "rabbet-random",
     "scipy": "rabbet-scipy",
     "debug": "rabbet-callbacks",

@@ -77,6 +77,8 @@ def test_the_distributions_are_those_of_the_design():
         "rabbet-jet",
         "rabbet-checkify",
         "rabbet-profiler",
+        "rabbet-cli",
+        "rabbet-algorithms",
         "rabbet-jax-names",
         "rabbet-callbacks",
         "rabbet-ffi",
@@ -104,10 +106,12 @@ def test_a_wheel_holds_its_package_and_nothing_else(folder, wheel):
     assert not any("/tests/" in name or name.endswith(".pyc") for name in code if not name.endswith(".tmpl"))
 
 
-def test_core_brings_the_templates_of_new_plugins(wheel):
-    templates = {str(path.relative_to(ROOT / "core/src")) for path in (ROOT / "core/src").rglob("*.tmpl")}
+def test_the_command_line_brings_the_templates_of_new_plugins(wheel):
+    templates = {
+        str(path.relative_to(ROOT / "plugins/cli/src")) for path in (ROOT / "plugins/cli/src").rglob("*.tmpl")
+    }
     assert templates
-    assert templates <= set(wheel("core").namelist())
+    assert templates <= set(wheel("plugins/cli").namelist())
 
 
 def test_core_leaves_the_modules_of_plugins_to_them(wheel):
@@ -180,6 +184,8 @@ def test_the_root_project_ships_no_code_and_requires_the_standard_plugins(wheel)
         "rabbet-jet",
         "rabbet-checkify",
         "rabbet-profiler",
+        "rabbet-cli",
+        "rabbet-algorithms",
         "rabbet-jax-names",
         "rabbet-callbacks",
         "rabbet-ffi",

@@ -10,8 +10,7 @@ import functools
 
 from rabbet import dtypes, passes
 from rabbet.calls import custom_rules
-from rabbet.config import config, log_levels
-from rabbet.config.jax_settings import CONTEXTS
+from rabbet.config import CORE_SETTINGS, config, log_levels
 from rabbet.errors import ConfigError, PluginError
 from rabbet.lax import from_plugins, operators
 from rabbet.lowering import extended
@@ -29,6 +28,9 @@ from rabbet.trace.interpreter import Tracer
 # The standard tables exist as soon as core does: interpreters of plugins look them up by name.
 STANDARD_TABLES = (standard.lower, standard.jvp, standard.transpose, standard.batch)
 
+# The settings whose names in ``rabbet`` are context managers: ``rb.enable_x64``.
+CONTEXTS = frozenset(setting.name for setting in CORE_SETTINGS if setting.context)
+
 
 def compose():
     """Fill the places that the lower tiers leave open."""
@@ -41,7 +43,7 @@ def compose():
     tables.set_bridges(find_rule_sets)
     passes.set_finder(find_passes, refuse_pass)
     backends.set_manager(manager, providers)
-    config.use_finder(load_backends)
+    config.use_finder(find_settings, settings_not_installed)
     source_positions.find_packages_with(plugin_packages)
     tracebacks.full_if(lambda: config.traceback == "full")
     hook_calls.set_notifier(notify_hooks, has_hooks)
@@ -71,8 +73,27 @@ def plugin_packages():
     return frozenset(one.entry_point.module.partition(".")[0] for one in records) - {"rabbet"}
 
 
+def find_settings(everything):
+    """Define the settings that packages bring, those of backends only if ``everything`` is asked for. A
+    broken package says so where it is used.
+    """
+    with contextlib.suppress(ConfigError):  # one that cannot be read is an error where a plugin is asked for
+        for name in manager().names("rabbet.settings"):
+            with contextlib.suppress(PluginError):
+                for one in manager().get("rabbet.settings", name):
+                    config.define(one)
+    if everything:
+        load_backends()
+
+
+def settings_not_installed():
+    """The first-party packages that would bring settings."""
+    installed = manager().names("rabbet.settings")
+    return [package for name, package in providers("rabbet.settings").items() if name not in installed]
+
+
 def load_backends():
-    """Load the installed backends for the settings that they bring; a broken one says so where it is used."""
+    """Load the installed backends for the settings that they bring."""
     registry = backends.default_registry()
     for platform in registry.installed():
         with contextlib.suppress(PluginError):

@@ -25,8 +25,11 @@ class named_scope(contextlib.ContextDecorator):
       TypeError: for a name that is none.
 
     Example:
-      >>> with rb.named_scope("attention"):
-      ...     scores = q @ k.T
+      >>> def attention(q, k):
+      ...     with rb.named_scope("attention"):
+      ...         return q @ k.T
+      >>> "attention/" in rb.jit(attention).lower(rnp.eye(2), rnp.eye(2)).as_text(debug_info=True)
+      True
     """
 
     def __init__(self, name):

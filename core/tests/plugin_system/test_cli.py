@@ -1,14 +1,11 @@
 """The `rabbet` command, on fresh managers; what it says of a whole environment is tested at the root."""
 
-import ast
-import subprocess
 import sys
-import tomllib
 import types
 
 import pytest
 from rabbet import cli
-from rabbet.cli import doctor, new_plugin, output, plugins, trial
+from rabbet.cli import doctor, output, plugins, trial
 from rabbet.plugins import discovery
 from rabbet.plugins.hooks import Hooks
 from rabbet.plugins.hookspecs import hookimpl
@@ -195,96 +192,6 @@ def test_a_missing_requirement_of_core_is_broken(monkeypatch):
     assert found["rabbet-core"].ok is None
 
 
-# new-plugin ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("given", ["rabbet-my-thing", "my_thing", "My.Thing"])
-def test_the_forms_of_a_name(given):
-    forms = new_plugin.forms(given)
-    assert forms["distribution"] == "rabbet-my-thing"
-    assert forms["package"] == "rabbet_my_thing"
-    assert forms["word"] == "my_thing"
-
-
-@pytest.mark.parametrize("given", ["", "1st", "class", "a b", "rabbet-", "naïve", "../up"])
-def test_a_name_that_cannot_be_one(given, capsys, tmp_path):
-    assert cli.main(["new-plugin", given, "--into", str(tmp_path)]) == 1
-    assert "cannot be a plugin's name" in capsys.readouterr().err
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_an_existing_folder_is_left_alone(capsys, tmp_path):
-    (tmp_path / "rabbet-thing").mkdir()
-    assert cli.main(["new-plugin", "thing", "--into", str(tmp_path)]) == 1
-    assert "File exists" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("kind", new_plugin.KINDS)
-def test_what_is_written_is_complete(kind, tmp_path, capsys):
-    assert cli.main(["new-plugin", "thing", "--kind", kind, "--into", str(tmp_path)]) == 0
-    folder = tmp_path / "rabbet-thing"
-    files = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
-    assert files == {
-        "pyproject.toml", "README.md", "src/rabbet_thing/__init__.py", "tests/test_rabbet_thing.py",
-    }  # fmt: skip
-    for path in files:
-        text = (folder / path).read_text()
-        assert "$" not in text and "PACKAGE" not in text
-        assert all(len(line) <= 130 for line in text.splitlines())
-        if path.endswith(".py"):
-            assert ast.get_docstring(ast.parse(text))
-
-
-@pytest.mark.parametrize("kind", new_plugin.KINDS)
-def test_its_metadata_announces_what_its_module_defines(kind, tmp_path, monkeypatch):
-    folder = new_plugin.write("thing", kind, tmp_path)
-    project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
-    ((group, offered),) = project["entry-points"].items()
-    assert group in discovery.GROUPS
-    made = FakeDistribution(project["name"], "", project["dependencies"])
-    assert discovery.unmet_requirement(made, "0.1.0") is None
-    monkeypatch.syspath_prepend(folder / "src")
-    try:
-        found = manager(*offer(project["name"], group, **offered))
-        (name,) = offered
-        assert found.get(group, name) is not None
-    finally:
-        sys.modules.pop("rabbet_thing", None)
-
-
-NEEDS = {"transformation": ["jit"], "primitive": ["jit", "vmap", "grad", "testing"], "pass": ["jit"]}
-
-
-@pytest.mark.parametrize(
-    "kind",
-    [pytest.param(kind, marks=pytest.mark.needs("cpu", *NEEDS.get(kind, ()))) for kind in new_plugin.KINDS],
-)
-def test_its_own_tests_pass(kind, tmp_path):
-    folder = new_plugin.write("thing", kind, tmp_path)
-    project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
-    info = folder / "src" / "rabbet_thing-0.1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: rabbet-thing\nVersion: 0.1.0\n")
-    lines = [
-        line
-        for group, names in project["entry-points"].items()
-        for line in [f"[{group}]", *(f"{name} = {value}" for name, value in names.items())]
-    ]
-    (info / "entry_points.txt").write_text("\n".join(lines))
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(folder)],
-        capture_output=True, text=True, env=environment_with(folder / "src"),
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-def environment_with(folder):
-    import os
-
-    path = os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
-    return {**os.environ, "PYTHONPATH": path}
-
-
 # The command itself -------------------------------------------------------------------------------
 
 
@@ -302,3 +209,24 @@ def test_errors_of_ours_are_one_message_and_status_one(capsys, monkeypatch):
     monkeypatch.setattr(plugins, "default_manager", broken)
     assert cli.main(["plugins"]) == 1
     assert "rabbet plugins: ConfigError: RABBET_PREFER" in capsys.readouterr().err
+
+
+def test_commands_of_packages(capsys, monkeypatch):
+    made = types.ModuleType("rabbet_fake_toast")
+    made.HELP, made.add_arguments = "make toast", lambda parser: None
+    made.run = lambda args: print("toast") or 3
+    monkeypatch.setitem(sys.modules, made.__name__, made)
+    broken = types.ModuleType("rabbet_fake_burnt")
+    monkeypatch.setitem(sys.modules, broken.__name__, broken)
+    found = manager(*offer("a", "rabbet.commands", toast=made.__name__, burnt=broken.__name__))
+    monkeypatch.setattr(cli, "default_manager", lambda: found)
+    assert cli.main(["toast"]) == 3 and capsys.readouterr().out == "toast\n"
+    assert cli.main([]) == 0
+    printed = capsys.readouterr().out
+    assert "make toast" in printed and "burnt" not in printed
+
+
+def test_a_command_of_a_package_that_is_not_installed(capsys, monkeypatch):
+    monkeypatch.setattr(cli, "default_manager", manager)
+    assert cli.main(["new-plugin", "thing"]) == 2
+    assert "rabbet new-plugin: to fix: python -m pip install rabbet-cli" in capsys.readouterr().err

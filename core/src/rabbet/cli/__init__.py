@@ -1,17 +1,21 @@
-"""The ``rabbet`` command: what is installed, whether it works, and a start for a plugin of your own.
+"""The ``rabbet`` command: what is installed, and whether it works.
 
-One module per subcommand, each with ``HELP``, ``add_arguments(parser)`` and ``run(args) -> exit status``.
-The command needs nothing beyond core; with `rich` installed (``pip install rabbet-core[cli]``) a
-terminal shows its tables with lines and colours.
+One module per subcommand, each with ``HELP``, ``add_arguments(parser)`` and ``run(args) -> exit status``; a
+package adds one by an entry point in the group ``rabbet.commands``. The command needs nothing beyond core;
+with `rich` installed (``pip install rabbet-core[cli]``) a terminal shows its tables with lines and colours.
 """
 
 import argparse
+import contextlib
 import sys
 
 import rabbet
-from rabbet.errors import RabbetError
-from rabbet.cli import cache, devices, doctor, explain, new_plugin, passes, plugins
+from rabbet.cli import cache, devices, doctor, explain, passes, plugins
+from rabbet.errors import PluginError, RabbetError
+from rabbet.plugins import catalogue
+from rabbet.plugins.manager import default_manager
 
+GROUP = "rabbet.commands"
 COMMANDS = {
     "plugins": plugins,
     "devices": devices,
@@ -19,7 +23,6 @@ COMMANDS = {
     "passes": passes,
     "cache": cache,
     "explain": explain,
-    "new-plugin": new_plugin,
 }
 
 
@@ -28,13 +31,20 @@ def main(argv=None) -> int:
 
     Returns the exit status: 0 when all is well, 1 when something is broken, 2 for a wrong command line.
     """
-    parser = _parser()
+    argv = sys.argv[1:] if argv is None else list(argv)
+    # Our own commands look at installations that are broken: they ask no package for its own.
+    known = COMMANDS if argv and argv[0] in COMMANDS else {**COMMANDS, **of_packages()}
+    missing = catalogue.provider(GROUP, argv[0]) if argv and argv[0] not in known else None
+    if missing is not None:
+        print(f"rabbet {argv[0]}: to fix: python -m pip install {missing}", file=sys.stderr)
+        return 2
+    parser = _parser(known)
     args = parser.parse_args(argv)
     if args.command is None:
         parser.print_help()
         return 0
     try:
-        return COMMANDS[args.command].run(args) or 0
+        return known[args.command].run(args) or 0
     except RabbetError as error:
         print(f"rabbet {args.command}: {type(error).__name__}: {error}", file=sys.stderr)
         return 1
@@ -43,11 +53,23 @@ def main(argv=None) -> int:
         return 1
 
 
-def _parser():
+def of_packages():
+    """The commands that installed packages bring, by name; a broken one is left out (``rabbet doctor`` shows
+    it).
+    """
+    found = {}
+    with contextlib.suppress(RabbetError):  # a setting that cannot be read
+        for name in default_manager().names(GROUP):
+            with contextlib.suppress(PluginError):
+                found[name] = default_manager().get(GROUP, name)
+    return found
+
+
+def _parser(known):
     parser = argparse.ArgumentParser(prog="rabbet", description="Look after an installation of Rabbet.")
     parser.add_argument("--version", action="version", version=f"rabbet {rabbet.__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    for name, module in COMMANDS.items():
+    for name, module in known.items():
         command = commands.add_parser(name, help=module.HELP, description=_sentence(module.HELP))
         module.add_arguments(command)
     return parser

@@ -16,12 +16,11 @@ import operator
 import threading
 
 from rabbet.errors import PluginConflictError
-from rabbet.config.jax_settings import ALIASES, GROUPS
 from rabbet.messages.tracebacks import folded
-from rabbet.config.setting import Setting, boolean, choice, size
+from rabbet.config.setting import Alias, Setting, boolean, choice, set_nothing, size
 from rabbet.config.core_settings import CORE_SETTINGS
 
-__all__ = ["CORE_SETTINGS", "Config", "Setting", "TracedKey", "boolean", "choice", "config", "size"]
+__all__ = ["CORE_SETTINGS", "Alias", "Config", "Setting", "TracedKey", "boolean", "choice", "config", "size"]
 
 ABSENT = object()
 
@@ -62,15 +61,16 @@ class Config:
     """The settings of a program: ``config.name`` reads, ``config.update(name, value)`` sets for the whole
     process, ``config.override(name=value)`` is a context manager that sets for the current thread.
 
-    The names of JAX mean the same settings, with ``jax_`` in front or without: ``aliases`` are those that are
-    called otherwise here, ``groups`` names that set several at once.
+    The names of JAX mean the same settings, with ``jax_`` in front or without. Packages bring settings, and
+    further names of some, an ``Alias`` each: those are asked for when a name, or a variable of the
+    environment, is none of ours.
     """
 
-    def __new__(cls, settings=(), aliases=(), groups=None):
+    def __new__(cls, settings=()):
         # A class of its own for each Config, so that its settings can be properties.
         return super().__new__(type(cls.__name__, (cls,), {"__doc__": cls.__doc__}))
 
-    def __init__(self, settings=(), aliases=(), groups=None):
+    def __init__(self, settings=()):
         reduce = {"__reduce__": lambda values: (operator.attrgetter("values"), (self,))}
         values = type("Values", (threading.local,), {"traced_key": None, **reduce})()
         make_key = self._make_key
@@ -85,13 +85,14 @@ class Config:
 
         state = {
             "_settings": {},
-            "_aliases": {alias.name: alias for alias in aliases},
-            "_groups": groups or {},
+            "_aliases": {},
             "values": values,
             "_keys": {},
             "_overridden": {},
             "_watchers": {},
             "_find_more": None,
+            "_not_installed": list,
+            "_environment_seen": False,
             "_lock": threading.RLock(),
         }
         self.__dict__.update(state, traced_key=traced_key)
@@ -99,15 +100,20 @@ class Config:
             self.define(setting)
 
     def define(self, setting):
-        """Add a setting; a plugin may bring its own. A second, different one of a name is an error."""
-        known = self._settings.get(setting.name)
+        """Add a setting, or an ``Alias`` of one; a plugin may bring its own. A second, different one of a
+        name is an error.
+        """
+        known = self._settings.get(setting.name) or self._aliases.get(setting.name)
         if known == setting:
             return
         if known is not None or hasattr(Config, setting.name) or setting.name in self.__dict__:
             raise PluginConflictError(
-                f"setting {setting.name!r} exists already: {known.doc if known else 'part of Config'}\n"
-                f"  the new one: {setting.doc}\n  give it another name"
+                f"setting {setting.name!r} exists already: {getattr(known, 'doc', 'part of Config')}\n"
+                f"  the new one: {getattr(setting, 'doc', setting)}\n  give it another name"
             )
+        if isinstance(setting, Alias):
+            self._aliases[setting.name] = setting
+            return
         with self._lock:
             self._settings[setting.name] = setting
             setattr(
@@ -117,13 +123,16 @@ class Config:
             )
             self._refresh()
 
-    def use_finder(self, function):
-        """Name a ``function()`` that defines further settings, called when one is missing."""
-        self.__dict__["_find_more"] = function
+    def use_finder(self, function, not_installed=list):
+        """Name a ``function(everything)`` that defines further settings, called when one is missing: all that
+        there are, or only those that variables of the environment may mean. ``not_installed()`` lists the
+        packages that would bring some.
+        """
+        self.__dict__.update(_find_more=function, _not_installed=not_installed)
 
     def watch(self, name, function):
         """Call ``function()`` whenever ``name`` is changed, for the process or in any thread."""
-        self._setting(name)
+        self._meant(name)
         self._watchers.setdefault(name, []).append(function)
 
     @property
@@ -147,13 +156,14 @@ class Config:
         if name.startswith("__"):
             raise AttributeError(name)
         if name not in self._settings:
-            plain = name.removeprefix("jax_")
-            if plain in self._aliases:
-                return self._aliases[plain].shown(getattr(self, self._aliases[plain].setting))
-            member = self._groups.get(plain, [plain])[0]
-            if member != name:
-                return getattr(self, self._setting(member, name).name)
-        value = self._setting(name).initial(self._aliases.values())
+            alias, settings = self._meant(name)
+            value = getattr(self, settings[0].name)
+            return value if alias is None else alias.shown(value)
+        if self._find_more is not None and not self._environment_seen:
+            self.__dict__["_environment_seen"] = True
+            if set_nothing(self._settings.values()):
+                self._find_more(False)
+        value = self._settings[name].initial(self._aliases.values())
         with self._lock:
             if name not in vars(type(self.values)):
                 setattr(type(self.values), name, value)
@@ -161,7 +171,7 @@ class Config:
 
     @folded
     def __setattr__(self, name, value):
-        self._setting(name)
+        self._meant(name)
         raise AttributeError(
             f"cannot assign config.{name}: is it meant for the whole process or for a block of code?\n"
             f"  process: config.update({name!r}, {value!r})\n"
@@ -205,8 +215,7 @@ class Config:
 
         Calling it without a value switches a boolean setting on; the others need their value.
         """
-        alias = self._aliases.get(name)
-        setting = self._setting(alias.setting if alias else self._groups.get(name, [name])[0], name)
+        setting = self._meant(name)[1][0]
         if name == "disable_jit":  # the argument has JAX's name, here another one than elsewhere
 
             @folded
@@ -231,27 +240,31 @@ class Config:
         """The values of settings by name, from values that users gave under any of their names."""
         changes = {}
         for name, value in given.items():
-            plain = name.removeprefix("jax_")
-            alias = self._aliases.get(plain)
-            for member in [alias.setting] if alias else self._groups.get(plain, [plain]):
-                setting = self._setting(member, name)
+            alias, settings = self._meant(name)
+            for setting in settings:
                 changes[setting.name] = setting.read(value, f"config.{name}", alias.given if alias else None)
         return changes
 
-    def _setting(self, name, asked=None):
-        if name not in self._settings and self._find_more is not None:
-            self._find_more()
+    def _meant(self, name):
+        """``(alias or None, settings)``: what a user means by a name, which may be JAX's."""
+        plain = name.removeprefix("jax_")
+        if plain not in self._settings and plain not in self._aliases and self._find_more is not None:
+            self._find_more(True)
+        alias = self._aliases.get(plain)
         try:
-            return self._settings[name]
+            return alias, [self._settings[one] for one in (alias.settings if alias else (plain,))]
         except KeyError:
-            known = [name for name, setting in self._settings.items() if not setting.inert]
-            every = [*known, *self._aliases, *self._groups, *self._settings]
-            near = difflib.get_close_matches(name, every, n=1)
-            prefix = "jax_" if (asked or name).startswith("jax_") else ""
-            hint = f" Did you mean {prefix + near[0]!r}?" if near else ""
-            raise AttributeError(
-                f"no setting is called {asked or name!r}.{hint}\n  settings: {', '.join(sorted(known))}"
-            ) from None
+            raise AttributeError(self._unknown(name, plain)) from None
+
+    def _unknown(self, name, plain):
+        """What to say of a name that no setting has."""
+        known = [name for name, setting in self._settings.items() if not setting.inert]
+        near = difflib.get_close_matches(plain, [*known, *self._aliases, *self._settings], n=1)
+        hint = f" Did you mean {name.removesuffix(plain) + near[0]!r}?" if near else ""
+        missing = "".join(
+            [f"\n  {package}, which is not installed, has more" for package in self._not_installed()]
+        )
+        return f"no setting is called {name!r}.{hint}\n  settings: {', '.join(sorted(known))}{missing}"
 
     def _change(self, mine, changes):
         """Write ``changes`` into the overrides of one thread; ABSENT takes one away."""
@@ -292,4 +305,4 @@ class Config:
         return key
 
 
-config = Config(CORE_SETTINGS, ALIASES, GROUPS)
+config = Config(CORE_SETTINGS)

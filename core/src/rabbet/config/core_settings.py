@@ -1,8 +1,5 @@
 """The settings of core, as a table. What each accepts is in ``setting``."""
 
-import warnings
-
-from rabbet.config.jax_settings import INERT, UNMET, kind_of
 from rabbet.config.setting import (
     Setting,
     boolean,
@@ -23,49 +20,33 @@ GENERATORS = choice("threefry2x32", "rbg", "unsafe_rbg")
 
 
 def effort(value):
-    """A level by its name, or a ``CompilerEffortLevel``."""
+    """A level by its name, or a member of an enum with such names."""
     return LEVEL_NAMES(getattr(value, "name", value))
 
 
-def warning(name, default, reason):
-    """A parser that takes any value and warns of one that asks for what is not there."""
-    parse = kind_of(default)
-
-    def read(value):
-        value = parse(value)
-        if value != default:
-            from rabbet.messages.source_positions import stacklevel  # above this module
-
-            message = f"config.{name}={value!r} has no effect in Rabbet: {reason}"
-            warnings.warn(message, stacklevel=stacklevel())
-        return value
-
-    return read
-
-
 CORE_SETTINGS = (
-    Setting("enable_x64", False, boolean, traced=True, jax=True,
+    Setting("enable_x64", False, boolean, traced=True, jax=True, context=True,
             doc="Python scalars and NumPy's 64-bit values keep 64 bits where no dtype was given."),
-    Setting("default_matmul_precision", None, precision, traced=True, jax=True,
+    Setting("default_matmul_precision", None, precision, traced=True, jax=True, context=True,
             doc="Precision of matrix products and convolutions that ask for none."),
     Setting("numpy_rank_promotion", "allow", choice("allow", "warn", "raise"), traced=True, jax=True,
-            doc="What to do when an operation broadcasts arrays of different rank."),
-    Setting("disable_jit", False, boolean, traced=True, jax=True,
+            context=True, doc="What to do when an operation broadcasts arrays of different rank."),
+    Setting("disable_jit", False, boolean, traced=True, jax=True, context=True,
             doc="Run jitted functions and control flow op by op, with values that can be looked at."),
-    Setting("default_device", None, place, traced=True, jax=True,
+    Setting("default_device", None, place, traced=True, jax=True, context=True,
             doc="Device for new arrays: a Device, or a platform such as 'cpu'."),
     Setting("scan_stacking", 2**28, size, traced=True,
             doc="How many bytes the backward pass of a scan may stack so that products which it would add up "
             "step by step are computed once after the loop, which is faster; 0: none."),
-    Setting("debug_nans", False, boolean, traced=True, jax=True,
+    Setting("debug_nans", False, boolean, traced=True, jax=True, context=True,
             doc="Raise FloatingPointError when a computation returns NaN."),
-    Setting("debug_infs", False, boolean, traced=True, jax=True,
+    Setting("debug_infs", False, boolean, traced=True, jax=True, context=True,
             doc="Raise FloatingPointError when a computation returns an infinity."),
-    Setting("log_compiles", False, boolean, jax=True,
+    Setting("log_compiles", False, boolean, jax=True, context=True,
             doc="Log a line at WARNING for every program that is traced and compiled."),
     Setting("explain", False, boolean,
             doc="Say why jitted functions are traced, and how long each stage took, at WARNING."),
-    Setting("enable_checks", False, boolean, jax=True,
+    Setting("enable_checks", False, boolean, jax=True, context=True,
             doc="Check every jaxpr after every transformation and pass (slow)."),
     Setting("disable_passes", None, names, traced=True,
             doc="Passes that do not run, by name, separated by commas ('rabbet passes' lists them)."),
@@ -85,20 +66,21 @@ CORE_SETTINGS = (
     Setting("cpu_asynchronous", False, boolean,
             doc="Let calls on CPU return before their result is there; read when the CPU client is made."),
     Setting("numpy_dtype_promotion", "standard", choice("standard", "strict"), traced=True, jax=True,
+            context=True,
             doc="strict: operations between arrays of different dtypes are errors instead of promoting."),
     Setting("explicit_x64_dtypes", "allow", choice("allow", "warn", "error"), traced=True, jax=True,
             doc="What a 64-bit dtype that is written out means while enable_x64 is off: itself, 32 bits with "
             "a warning, or an error."),
-    Setting("check_tracer_leaks", False, boolean, traced=True, jax=True,
+    Setting("check_tracer_leaks", False, boolean, traced=True, jax=True, context=True,
             doc="Raise an error where a tracer outlives the transformation that made it (slow)."),
-    Setting("no_tracing", False, boolean, jax=True,
+    Setting("no_tracing", False, boolean, jax=True, context=True,
             doc="Raise an error where a jitted function would be traced."),
-    Setting("transfer_guard_host_to_device", None, GUARDS, jax=True,
+    Setting("transfer_guard_host_to_device", None, GUARDS, jax=True, context=True,
             doc="Whether values of the host may become arrays without device_put: allow, log or disallow; "
             "with log_explicit and disallow_explicit device_put counts too."),
-    Setting("transfer_guard_device_to_device", None, GUARDS, jax=True,
+    Setting("transfer_guard_device_to_device", None, GUARDS, jax=True, context=True,
             doc="The same of copies from one device to another."),
-    Setting("transfer_guard_device_to_host", None, GUARDS, jax=True,
+    Setting("transfer_guard_device_to_host", None, GUARDS, jax=True, context=True,
             doc="The same of values that are read on the host without device_get. On the CPU, reading is no "
             "transfer."),
     Setting("captured_constants_warn_bytes", 2_000_000_000, number, jax=True,
@@ -117,11 +99,11 @@ CORE_SETTINGS = (
             doc="The level of the logger 'rabbet'."),
     Setting("debug_log_modules", None, names, jax=True,
             doc="Loggers that show everything, by name, separated by commas, such as 'rabbet'."),
-    Setting("default_prng_impl", "threefry2x32", GENERATORS, traced=True, jax=True,
+    Setting("default_prng_impl", "threefry2x32", GENERATORS, traced=True, jax=True, context=True,
             doc="Generator of the random keys that name none."),
-    Setting("enable_custom_prng", False, boolean, traced=True, jax=True,
+    Setting("enable_custom_prng", False, boolean, traced=True, jax=True, context=True,
             doc="random.PRNGKey returns typed keys, as random.key does."),
-    Setting("legacy_prng_key", "allow", choice("allow", "warn", "error"), traced=True, jax=True,
+    Setting("legacy_prng_key", "allow", choice("allow", "warn", "error"), traced=True, jax=True, context=True,
             doc="What random functions do when they are given a key that is an array of numbers."),
     Setting("random_seed_offset", 0, number, traced=True, jax=True,
             doc="A number that is added to every seed."),
@@ -132,10 +114,4 @@ CORE_SETTINGS = (
     Setting("cache_min_seconds", 0.003, seconds,
             doc="Programs that took less time to compile are not kept on disk."),
     Setting("cache_min_bytes", 0, number, doc="Programs of fewer bytes are not kept on disk."),
-    *[Setting(name, default, kind_of(default), inert=True, jax=True,
-              doc=f"Accepted for programs that set it, without effect: {reason}")
-      for reason, rows in INERT for name, default in rows.items()],
-    *[Setting(name, default, warning(name, default, reason), inert=True, jax=True,
-              doc=f"Accepted with a warning, without effect: {reason}")
-      for reason, rows in UNMET for name, default in rows.items()],
 )  # fmt: skip

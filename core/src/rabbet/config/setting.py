@@ -1,6 +1,4 @@
-"""What a setting is, as a value, and what settings accept: the words, numbers and names of the tables
-``core_settings`` and ``jax_settings``.
-"""
+"""What a setting is, as a value, and what settings accept: words, numbers and names."""
 
 import os
 import warnings
@@ -16,11 +14,13 @@ class Setting:
     """One setting, as a value.
 
     ``parse(value)`` takes what a user gave, or the text of the environment variable, and returns the
-    value to keep, or raises ``ValueError`` with the values it accepts. A ``traced`` setting changes what
+    value to keep, or raises ``ValueError`` with the values it accepts; ``bool`` takes ``on`` and its like. A
+    ``traced`` setting changes what
     a traced program means, so it is part of the key under which compiled programs are kept. ``env``
     defaults to ``RABBET_<NAME>``. ``jax``: JAX has a setting of this name that takes the same values, so
     ``JAX_<NAME>`` is read where ``RABBET_<NAME>`` is not set. An ``inert`` one is accepted and changes
-    nothing. ``lenient``: a bad value in the environment is a warning and not an error.
+    nothing. ``lenient``: a bad value in the environment is a warning and not an error. ``context``: it is one
+    of core's, and ``rb.<name>`` is a context manager.
 
     Example:
       >>> from rabbet.extend.backend import Setting
@@ -38,6 +38,7 @@ class Setting:
     jax: bool = False
     inert: bool = False
     lenient: bool = False
+    context: bool = False
 
     @property
     def variable(self):
@@ -47,7 +48,8 @@ class Setting:
     def read(self, value, source, given=None):
         """``value`` parsed, or a ConfigError that names ``source``. ``given``: that of an ``Alias``."""
         try:
-            return self.parse(value if given is None else given(value))
+            parse = boolean if self.parse is bool else self.parse
+            return parse(value if given is None else given(value))
         except (ValueError, TypeError) as error:
             raise ConfigError(f"{source} cannot be {value!r}: {error}\n  {self.name}: {self.doc}") from None
 
@@ -55,7 +57,7 @@ class Setting:
         """The value given by the environment, else the default. JAX's own variables come last: a value in
         one of them that means nothing here is a warning, because it may be meant for JAX alone.
         """
-        ways = [(self.name, None), *((a.name, a.given) for a in aliases if a.setting == self.name)]
+        ways = [(self.name, None), *((a.name, a.given) for a in aliases if self.name in a.settings)]
         foreign = ways if self.jax else ways[1:]
         for prefix, names in (("RABBET", ways), ("JAX", foreign)):
             for name, given in names:
@@ -78,14 +80,32 @@ class Setting:
 
 @dataclass(frozen=True)
 class Alias:
-    """A second name of a setting, whose values may be written in another way: ``given`` takes what a user
-    gave under this name to what the setting accepts, ``shown`` takes the setting's value back.
+    """A second name of a setting, or one name for several, whose values may be written in another way:
+    ``given`` takes what a user gave under this name to what the setting accepts, ``shown`` takes the value of
+    the setting, of several the first, back.
+
+    Example:
+      >>> from rabbet.extend.backend import Alias
+      >>> QUIET = Alias("quiet_errors", "traceback", lambda v: "fold" if v else "full", lambda v: v == "fold")
+      >>> QUIET.settings, QUIET.given(True)
+      (('traceback',), 'fold')
     """
 
     name: str
-    setting: str
+    setting: str | tuple[str, ...]
     given: Callable[[Any], Any] = lambda value: value
     shown: Callable[[Any], Any] = lambda value: value
+
+    @property
+    def settings(self):
+        """The names of the settings that it sets."""
+        return (self.setting,) if isinstance(self.setting, str) else self.setting
+
+
+def set_nothing(settings):
+    """Whether the environment has variables of Rabbet's or JAX's that set none of these settings."""
+    known = {s.variable for s in settings} | {f"JAX_{s.name.upper()}" for s in settings if s.jax}
+    return any(name.startswith(("RABBET_", "JAX_")) and name not in known for name in os.environ)
 
 
 # What settings accept -----------------------------------------------------------------------------

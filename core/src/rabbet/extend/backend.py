@@ -1,6 +1,6 @@
-"""A backend: ``Backend`` or ``CApiBackend``, its settings and lowerings, and compiling by hand."""
+"""A backend: ``Backend`` or ``CApiBackend``, settings and their second names, compiling by hand."""
 
-from rabbet.config import Setting
+from rabbet.config import Alias, Setting
 from rabbet.runtime.adapter import (
     gpu_plugin_options,
     make_cpu_client,
@@ -21,6 +21,7 @@ from rabbet.runtime.transfer import as_device
 from rabbet.runtime.values import common_device, copy_to_device
 
 __all__ = [
+    "Alias",
     "Backend",
     "CApiBackend",
     "Setting",

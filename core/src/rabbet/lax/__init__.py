@@ -5,9 +5,10 @@ functions check and complete their arguments and bind one or a few primitives. O
 and in shape but for scalars; elementwise primitives called on arrays of one rank spread sizes of 1.
 ``rabbet.numpy`` promotes and broadcasts.
 
-Linear algebra, special functions, convolutions and windows, Fourier transforms and the backends' random
-generators come from packages of their own, ``rabbet-linalg``, ``rabbet-special``, ``rabbet-convolution``,
-``rabbet-fft`` and ``rabbet-random``, when one of their names is first used.
+Some families come from packages of their own, when one of their names is first used: linear algebra
+(``rabbet-linalg``), special functions (``rabbet-special``), convolutions and windows
+(``rabbet-convolution``), Fourier transforms (``rabbet-fft``), the backends' random generators
+(``rabbet-random``), what is a program over other functions (``rabbet-algorithms``).
 
 Where functions make or combine arrays, ``sharding`` and ``out_sharding`` are None or a ``Sharding``, by
 which the result is laid over devices, as ``rb.device_put`` does.
@@ -20,7 +21,6 @@ __path__ = pkgutil.extend_path(__path__, __name__)
 
 from rabbet.lax import from_plugins as _from_plugins
 from rabbet.messages.tracebacks import public_module as _public_module
-from rabbet.lax.associative import associative_scan
 from rabbet.lax.collectives import (
     all_gather, all_to_all, axis_index, axis_size, pbroadcast, pmax, pmean, pmin, ppermute, pshuffle, psum,
     psum_scatter, pswapaxes,
@@ -54,7 +54,6 @@ from rabbet.lax.shapes import (
     slice_in_dim, split, squeeze, stack, tile, transpose, unstack,
 )  # fmt: skip
 from rabbet.lax.sorting import approx_max_k, approx_min_k, sort, sort_key_val, top_k
-from rabbet.lax.taking import index_take
 from rabbet.lax.tokens import after_all, create_token
 from rabbet.lax.values import (
     bitcast_convert_type,
@@ -64,7 +63,6 @@ from rabbet.lax.values import (
     stage,
     stop_gradient,
 )
-from rabbet.lax.ragged import RaggedDotDimensionNumbers, ragged_dot, ragged_dot_general, scaled_dot
 from rabbet.primitives.accuracy import AccuracyMode, Tolerance
 from rabbet.primitives.chlo_binary import mulhi, nextafter
 from rabbet.primitives.convert import complex, conj, imag, real

@@ -23,7 +23,7 @@ from rabbet.primitives.gather import GatherScatterMode as GatherScatterMode
 from rabbet_convolution.padding import PaddingType as PaddingType
 from rabbet.primitives.precision import Precision as Precision
 PrecisionLike: Any
-from rabbet.lax.ragged import RaggedDotDimensionNumbers as RaggedDotDimensionNumbers
+from rabbet_algorithms.ragged import RaggedDotDimensionNumbers as RaggedDotDimensionNumbers
 from rabbet.random.platform_bits import RandomAlgorithm as RandomAlgorithm
 from rabbet.lax.values import RoundingMethod as RoundingMethod
 from rabbet.primitives.scatter import ScatterDimensionNumbers as ScatterDimensionNumbers

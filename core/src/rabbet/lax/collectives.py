@@ -93,7 +93,7 @@ def psum(x, axis_name, *, axis_index_groups=None):
 
     Example:
       >>> rb.vmap(lambda x: x / lax.psum(x, "i"), axis_name="i")(rnp.array([1.0, 3.0]))
-      [0.25 0.75]
+      Array([0.25, 0.75], dtype=float32)
     """
     pairs = _names(axis_name, "psum")
     groups = groups_of(axis_index_groups, pairs, "psum", equal=False)
@@ -264,7 +264,7 @@ def ppermute(x, axis_name, perm):
 
     Example:
       >>> rb.vmap(lambda x: lax.ppermute(x, "i", [(0, 1), (1, 2)]), axis_name="i")(rnp.arange(3) + 5)
-      [0 5 6]
+      Array([0, 5, 6], dtype=int32)
     """
     name, size = one_name(axis_name, "ppermute")
     pairs = tuple([(operator.index(a), operator.index(b)) for a, b in perm])

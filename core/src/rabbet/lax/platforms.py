@@ -24,7 +24,9 @@ def platform_dependent(*args, default=None, **per_platform):
       NotImplementedError: on a platform for which there is no function.
 
     Example:
+      >>> x = rnp.array([3, 1, 2])
       >>> lax.platform_dependent(x, cpu=rnp.sort, default=lambda x: lax.sort(x, is_stable=False))
+      Array([1, 2, 3], dtype=int32)
     """
     names = list(per_platform) + ([OTHERS] if default is not None else [])
     branches = list(per_platform.values()) + ([default] if default is not None else [])

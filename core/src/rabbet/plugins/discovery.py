@@ -30,6 +30,8 @@ GROUPS = {
     "rabbet.rules": "RuleSets that bring other packages' primitives and tables together",
     "rabbet.custom_rules": "for a table, how a rule that `rb.custom_rules` has for it is made",
     "rabbet.passes": "jaxpr -> jaxpr passes, run before lowering",
+    "rabbet.settings": "lists of Settings and of further names of settings",
+    "rabbet.commands": "subcommands of `rabbet`",
     "rabbet.hooks": "pluggy hook implementations (see hookspecs.py)",
 }
 

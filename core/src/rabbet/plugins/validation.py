@@ -137,6 +137,32 @@ def check_hooks(name, loaded):
     return None
 
 
+def check_settings(name, loaded):
+    """Settings: each a ``Setting``, or an ``Alias`` of one."""
+    from rabbet.config import Alias, Setting
+
+    given = loaded if isinstance(loaded, (list, tuple)) else [None]
+    wrong = [loaded if one is None else one for one in given if not isinstance(one, (Setting, Alias))]
+    if wrong:
+        return (
+            f"it names {_shortened(wrong[0])} among its settings\n"
+            "  to fix: let the entry point name a list of rabbet.extend.backend.Setting and Alias"
+        )
+    return None
+
+
+def check_command(name, loaded):
+    """A subcommand: a module, or another object, with its help and two functions."""
+    functions = [name for name in ("add_arguments", "run") if not callable(getattr(loaded, name, None))]
+    lacks = functions if isinstance(getattr(loaded, "HELP", None), str) else ["HELP", *functions]
+    if lacks:
+        return (
+            f"{_shortened(loaded)} is no command: it lacks {', '.join(lacks)}\n"
+            "  to fix: give it HELP, a text, add_arguments(parser), and run(args) -> exit status"
+        )
+    return None
+
+
 CHECKS = {
     "rabbet.api": check_api,
     "rabbet.backends": check_backend,
@@ -144,6 +170,8 @@ CHECKS = {
     "rabbet.rules": check_rules,
     "rabbet.custom_rules": check_rule_maker,
     "rabbet.passes": check_pass,
+    "rabbet.settings": check_settings,
+    "rabbet.commands": check_command,
     "rabbet.hooks": check_hooks,
 }
 

@@ -12,10 +12,13 @@ def checkpoint_name(x, name):
     """``x`` (a pytree of arrays), under a name that policies such as ``save_only_these_names`` speak of.
 
     Example:
+      >>> import functools
       >>> policy = rb.checkpoint_policies.save_only_these_names("hidden")
       >>> @functools.partial(rb.checkpoint, policy=policy)
       ... def layer(w, x):
       ...     return rnp.sin(checkpoint_name(w @ x, "hidden"))
+      >>> rb.grad(lambda w: layer(w, rnp.ones(2)).sum())(rnp.zeros((1, 2)))
+      Array([[1., 1.]], dtype=float32)
     """
     if not isinstance(name, str):
         raise TypeError(f"checkpoint_name takes a name (a string), got {type(name).__name__}: {name!r:.60}")

@@ -74,7 +74,7 @@ def grad(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=False, redu
 
     Example:
       >>> rb.grad(rnp.tanh)(1.0)
-      Array(0.41997433, dtype=float32)
+      Array(0.41997433, dtype=float32, weak_type=True)
     """
     with_value = _value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, "grad")
 

@@ -78,8 +78,9 @@ def fwd_and_bwd(fun, argnums, has_aux=False, jitted=True):
 
     Example:
       >>> fwd, bwd = rb.fwd_and_bwd(lambda x, w: x @ w, argnums=(0, 1))
-      >>> y, residuals = fwd(x, w)
-      >>> x_ct, w_ct = bwd(residuals, y_ct)
+      >>> y, residuals = fwd(rnp.array([1.0, 2.0]), rnp.array([3.0, 4.0]))
+      >>> bwd(residuals, 1.0)
+      (Array([3., 4.], dtype=float32), Array([1., 2.], dtype=float32))
     """
     checks.function("fwd_and_bwd", fun)
     compiled = rabbet.jit if jitted else None  # of another package: said before anything is computed

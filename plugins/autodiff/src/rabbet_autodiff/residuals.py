@@ -47,8 +47,8 @@ def print_saved_residuals(f, *args, **kwargs):
 
     Example:
       >>> print_saved_residuals(lambda x: rnp.sin(rnp.sin(x)), 1.0)
-      f32[] output of cos from <stdin>:1 (<lambda>)
-      f32[] output of cos from <stdin>:1 (<lambda>)
+      f32[] output of cos from ... (<lambda>)
+      f32[] output of cos from ... (<lambda>)
     """
     for aval, origin in saved_residuals(f, *args, **kwargs):
         print(f"{aval.str_short()} {origin}")

@@ -145,7 +145,12 @@ def reduce(operands, init_values, computation, dimensions, out_sharding=None):
       TypeError: if structures, shapes or dtypes do not fit; the message says which.
 
     Example:
-      >>> lax.reduce((keys, values), (-rnp.inf, 0), lambda a, b: larger_key(a, b), (0,))
+      >>> keys, values = rnp.array([2.0, 5.0, 1.0]), rnp.array([10, 20, 30])
+      >>> def larger_key(a, b):
+      ...     first = a[0] > b[0]
+      ...     return tuple(rnp.where(first, x, y) for x, y in zip(a, b))
+      >>> lax.reduce((keys, values), (-rnp.inf, 0), larger_key, (0,))
+      (Array(5., dtype=float32), Array(20, dtype=int32))
     """
     made = Computation("reduce", computation, operands, init_values)
     ndim = typeof(made.operands[0]).ndim
@@ -194,7 +199,10 @@ def reduce_window(
       TypeError, ValueError: if structures, dtypes, or the numbers of entries do not fit.
 
     Example:
-      >>> lax.reduce_window(image, -rnp.inf, lax.max, (2, 2), (2, 2))
+      >>> image = rnp.arange(16.0).reshape(4, 4)
+      >>> lax.reduce_window(image, -rnp.inf, lax.max, (2, 2), (2, 2), "VALID")
+      Array([[ 5.,  7.],
+             [13., 15.]], dtype=float32)
     """
     made = Computation("reduce_window", computation, operand, init_value)
     aval = typeof(made.operands[0])

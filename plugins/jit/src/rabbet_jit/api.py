@@ -76,6 +76,8 @@ def jit(
       >>> @rb.jit
       ... def step(w, x):
       ...     return w - 0.1 * x
+      >>> step(rnp.ones(2), rnp.array([0.0, 10.0]))
+      Array([1., 0.], dtype=float32)
     """
     if fun is None:
         options = {name: value for name, value in locals().items() if name != "fun"}

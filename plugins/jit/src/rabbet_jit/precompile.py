@@ -33,7 +33,10 @@ def precompile(programs, *, threads=None, wait=True):
         ``ExceptionGroup`` of them where several could not be compiled.
 
     Example:
-      >>> rb.precompile([(train_step, (params, batch)), (evaluate, (params, batch))])
+      >>> step, score = rb.jit(lambda x: x + 1), rb.jit(rnp.sum)
+      >>> compiled = rb.precompile([(step, (rnp.ones(3),)), (score, (rb.ShapeDtypeStruct((3,), "float32"),))])
+      >>> [run(rnp.zeros(3)).tolist() for run in compiled]
+      [[1.0, 1.0, 1.0], 0.0]
     """
     try:
         programs = list(programs)

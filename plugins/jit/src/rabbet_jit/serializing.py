@@ -18,6 +18,11 @@ def packed(compiled):
             "serialize takes a compiled function, rb.jit(f).lower(...).compile(), got "
             f"{type(compiled).__name__}"
         )
+    if compiled.program.cells or compiled.signature.cells:
+        raise ValueError(
+            f"serialize of {compiled.fun_name}: it reads or writes references (rabbet.ref), which belong to "
+            "this process; take their contents as arguments and return the new ones"
+        )
     consts = [np.asarray(c) for c in compiled.program.closed.consts]
     names = [compiled.signature.name_of(i) for i in range(len(compiled.avals))]
     static = bool(compiled.signature.static_args or compiled.signature.static_kwargs)
@@ -36,10 +41,10 @@ def unpacked(
     loaded = unpack_executable(executable, device)
     fun = SimpleNamespace(__name__=name)
     signature = SimpleNamespace(
-        treedef=in_tree, static_args=static, static_kwargs=(), name_of=lambda index: names[index]
+        treedef=in_tree, static_args=static, static_kwargs=(), cells=(), name_of=lambda index: names[index]
     )
     closed = ClosedJaxpr(SimpleNamespace(out_avals=out_avals), [to_array(c, dtype=c.dtype) for c in consts])
-    program = SimpleNamespace(closed=closed, out_tree=out_tree, name=name)
+    program = SimpleNamespace(closed=closed, out_tree=out_tree, name=name, cells=())
     jitted = SimpleNamespace(fun=fun, options=None, device=loaded.device)
     lowered = SimpleNamespace(
         jitted=jitted, signature=signature, program=program, avals=tuple(avals), key=None, donated=donated

@@ -46,7 +46,9 @@ def vmap(
       ValueError: if the axes do not fit the arguments; the message names the argument.
 
     Example:
+      >>> matrix, vector = rnp.array([[1.0, 2.0], [3.0, 4.0]]), rnp.array([1.0, 10.0])
       >>> rb.vmap(rnp.dot, in_axes=(0, None))(matrix, vector)
+      Array([21., 43.], dtype=float32)
     """
     if not callable(fun):
         raise TypeError(f"vmap takes a function, got {type(fun).__name__}")

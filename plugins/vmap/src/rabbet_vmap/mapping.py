@@ -21,7 +21,9 @@ def map(f, xs, *, batch_size=None):
         0: all of them. None: one after the other.
 
     Example:
-      >>> lax.map(lambda row: row / rnp.sum(row), matrix, batch_size=8)
+      >>> lax.map(lambda row: row / rnp.sum(row), rnp.array([[1.0, 3.0], [2.0, 2.0]]), batch_size=8)
+      Array([[0.25, 0.75],
+             [0.5 , 0.5 ]], dtype=float32)
     """
     if batch_size is None:
         return named_scan("map", named_like(lambda _, x: ((), f(x)), f), (), xs)[1]

@@ -183,7 +183,7 @@ def resize(image, shape, method, antialias=True, precision=lax.Precision.HIGHEST
       ValueError: for an unknown method, a shape with another number of dimensions.
 
     Example:
-      >>> resize(ones((2, 8, 8, 3)), (2, 4, 16, 3), "linear").shape
+      >>> resize(rnp.ones((2, 8, 8, 3)), (2, 4, 16, 3), "linear").shape
       (2, 4, 16, 3)
     """
     image, shape = prepared("resize", image, shape)

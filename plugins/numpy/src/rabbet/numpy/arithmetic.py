@@ -32,24 +32,74 @@ def refuse_booleans(name, function, instead):
 
 
 add = binary(
-    "add", lax.add, "The sum ``x + y``; on booleans, logical or. Operands are promoted and broadcast.",
+    "add", lax.add, """The sum ``x + y``; on booleans, logical or. Operands are promoted and broadcast.
+
+    >>> rnp.add(rnp.arange(3), 1.5)
+    Array([1.5, 2.5, 3.5], dtype=float32, weak_type=True)
+    """,
     otherwise=also_booleans(lax.add, lax.bitwise_or),
 )  # fmt: skip
 subtract = binary(
-    "subtract", lax.sub, "The difference ``x - y``. Booleans are refused with a ``TypeError``.",
+    "subtract", lax.sub, """The difference ``x - y``. Booleans are refused with a ``TypeError``.
+
+    >>> rnp.subtract(rnp.arange(3), 1)
+    Array([-1,  0,  1], dtype=int32)
+    """,
     otherwise=refuse_booleans("subtract", lax.sub, "logical_xor"),
 )  # fmt: skip
 multiply = binary(
-    "multiply", lax.mul, "The product ``x * y``; on booleans, logical and.",
+    "multiply", lax.mul, """The product ``x * y``; on booleans, logical and.
+
+    >>> rnp.multiply(rnp.arange(3), 2)
+    Array([0, 2, 4], dtype=int32)
+    """,
     otherwise=also_booleans(lax.mul, lax.bitwise_and),
 )  # fmt: skip
-true_divide = divide = float_binary("divide", lax.div, "The quotient ``x / y``, a float also for integers.")
-maximum = binary("maximum", lax.max, "The larger of two, elementwise; NaN where either is NaN.")
-minimum = binary("minimum", lax.min, "The smaller of two, elementwise; NaN where either is NaN.")
-arctan2 = atan2 = float_binary(
-    "arctan2", lax.atan2, "The angle of the point (y, x), in radians from -pi to pi."
+true_divide = divide = float_binary(
+    "divide",
+    lax.div,
+    """The quotient ``x / y``, a float also for integers.
+
+    >>> rnp.divide(rnp.array([1, 2]), 2)
+    Array([0.5, 1. ], dtype=float32)
+    """,
 )
-float_power = float_binary("float_power", lax.pow, "``x ** y``, computed in floats.")
+maximum = binary(
+    "maximum",
+    lax.max,
+    """The larger of two, elementwise; NaN where either is NaN.
+
+    >>> rnp.maximum(rnp.array([1, 5]), rnp.array([3, 2]))
+    Array([3, 5], dtype=int32)
+    """,
+)
+minimum = binary(
+    "minimum",
+    lax.min,
+    """The smaller of two, elementwise; NaN where either is NaN.
+
+    >>> rnp.minimum(rnp.array([1, 5]), rnp.array([3, 2]))
+    Array([1, 2], dtype=int32)
+    """,
+)
+arctan2 = atan2 = float_binary(
+    "arctan2",
+    lax.atan2,
+    """The angle of the point (y, x), in radians from -pi to pi.
+
+    >>> rnp.arctan2(rnp.array([1.0, -1.0]), rnp.array([-1.0, -1.0]))
+    Array([ 2.3561945, -2.3561945], dtype=float32)
+    """,
+)
+float_power = float_binary(
+    "float_power",
+    lax.pow,
+    """``x ** y``, computed in floats.
+
+    >>> rnp.float_power(rnp.array([2, 3]), -1)
+    Array([0.5       , 0.33333334], dtype=float32)
+    """,
+)
 
 
 def lifted(name, x, y):
@@ -60,22 +110,44 @@ def lifted(name, x, y):
 
 floor_divide = binary(
     "floor_divide", operator.floordiv,
-    "``floor(x / y)`` in the common dtype of ``x`` and ``y``; complex operands raise a ``TypeError``.",
+    """``floor(x / y)`` in the common dtype of ``x`` and ``y``; complex operands raise a ``TypeError``.
+
+    >>> rnp.floor_divide(rnp.array([7, -7]), 2)
+    Array([ 3, -4], dtype=int32)
+    """,
     kinds="", prepare=lifted,
 )  # fmt: skip
 remainder = mod = binary(
     "remainder",
     operator.mod,
-    "``x - floor(x / y) * y``: what is left, with the sign of ``y``; complex operands raise a ``TypeError``.",
+    """``x - floor(x / y) * y``: what is left, with the sign of ``y``; complex operands raise a ``TypeError``.
+
+    >>> rnp.mod(rnp.array([7, -7]), 3)
+    Array([1, 2], dtype=int32)
+    """,
     kinds="",
     prepare=lifted,
 )
-fmod = binary("fmod", lax.rem, "What is left of ``x / y``, with the sign of ``x``.", kinds="iuf")
+fmod = binary(
+    "fmod",
+    lax.rem,
+    """What is left of ``x / y``, with the sign of ``x``.
+
+    >>> rnp.fmod(rnp.array([7, -7]), 3)
+    Array([ 1, -1], dtype=int32)
+    """,
+    kinds="iuf",
+)
 array_power = binary("power", operator.pow, "", kinds="", prepare=lifted)
 
 
 def divmod(x, y, /):
-    """``(floor_divide(x, y), remainder(x, y))``."""
+    """``(floor_divide(x, y), remainder(x, y))``.
+
+    Example:
+      >>> rnp.divmod(rnp.array([7, -7]), 3)
+      (Array([ 2, -3], dtype=int32), Array([1, 2], dtype=int32))
+    """
     return floor_divide(x, y), remainder(x, y)
 
 
@@ -86,6 +158,10 @@ def power(x, y, /):
 
     Raises:
       TypeError: for an integer array and a negative Python int.
+
+    Example:
+      >>> rnp.pow(rnp.array([2, 3]), 2)
+      Array([4, 9], dtype=int32)
     """
     if type(y) is int and type(x) in ARRAYS:
         return x**y
@@ -119,12 +195,22 @@ smaller_number = binary("fmin", number_wins(lax.min), "", kinds="")
 
 
 def fmax(x1, x2):
-    """The larger of two, elementwise; a NaN gives way to a number."""
+    """The larger of two, elementwise; a NaN gives way to a number.
+
+    Example:
+      >>> rnp.fmax(rnp.array([1.0, rnp.nan]), 0.0)
+      Array([1., 0.], dtype=float32)
+    """
     return larger_number(x1, x2)
 
 
 def fmin(x1, x2):
-    """The smaller of two, elementwise; a NaN gives way to a number."""
+    """The smaller of two, elementwise; a NaN gives way to a number.
+
+    Example:
+      >>> rnp.fmin(rnp.array([1.0, rnp.nan]), 2.0)
+      Array([1., 2.], dtype=float32)
+    """
     return smaller_number(x1, x2)
 
 
@@ -132,29 +218,81 @@ def fmin(x1, x2):
 negative = unary(
     "negative",
     lax.neg,
-    "``-x``; booleans are refused.",
+    """``-x``; booleans are refused.
+
+    >>> rnp.negative(rnp.arange(3))
+    Array([ 0, -1, -2], dtype=int32)
+    """,
     otherwise=refuse_booleans("negative", lax.neg, "logical_not"),
 )
 positive = unary(
-    "positive", as_array, "``x`` itself; booleans are refused.",
+    "positive", as_array, """``x`` itself; booleans are refused.
+
+    >>> rnp.positive(rnp.array([-1.0, 2.0]))
+    Array([-1.,  2.], dtype=float32)
+    """,
     otherwise=refuse_booleans("positive", as_array, "the array itself"),
 )  # fmt: skip
 sign = unary(
-    "sign", lax.sign, "-1, 0 or 1 by the sign of ``x``, in its dtype; ``x / |x|`` for complex ``x``.",
+    "sign", lax.sign, """-1, 0 or 1 by the sign of ``x``, in its dtype; ``x / |x|`` for complex ``x``.
+
+    >>> rnp.sign(rnp.array([-2.0, 0.0, 3.0]))
+    Array([-1.,  0.,  1.], dtype=float32)
+    """,
     otherwise=refuse_booleans("sign", lax.sign, "the array itself"),
 )  # fmt: skip
 square = unary(
-    "square", lax.square, "``x * x``; booleans are squared as integers.",
+    "square", lax.square, """``x * x``; booleans are squared as integers.
+
+    >>> rnp.square(rnp.array([2, -3]))
+    Array([4, 9], dtype=int32)
+    """,
     otherwise=lambda x: lax.square(lax.convert_element_type(x, "int32") if kind_of(x) == "b" else x),
 )  # fmt: skip
 absolute = abs = unary(
-    "abs", lax.abs, "The modulus of ``x``: a real number for complex ``x``.", kinds="ifc",
+    "abs", lax.abs, """The modulus of ``x``: a real number for complex ``x``.
+
+    >>> rnp.abs(rnp.array([-1.5, 2.0]))
+    Array([1.5, 2. ], dtype=float32)
+    """, kinds="ifc",
     otherwise=lambda x: as_array(x) if kind_of(x) in "bu" else lax.abs(x),
 )  # fmt: skip
-fabs = float_unary("fabs", lax.abs, "The modulus of a real ``x``, a float.")
-sqrt = float_unary("sqrt", lax.sqrt, "The square root; NaN for negative real numbers.")
-cbrt = float_unary("cbrt", lax.cbrt, "The real cube root.")
-reciprocal = float_unary("reciprocal", lax.reciprocal, "``1 / x``, a float.")
+fabs = float_unary(
+    "fabs",
+    lax.abs,
+    """The modulus of a real ``x``, a float.
+
+    >>> rnp.fabs(rnp.array([-1, 2]))
+    Array([1., 2.], dtype=float32)
+    """,
+)
+sqrt = float_unary(
+    "sqrt",
+    lax.sqrt,
+    """The square root; NaN for negative real numbers.
+
+    >>> rnp.sqrt(rnp.array([4.0, 9.0]))
+    Array([2., 3.], dtype=float32)
+    """,
+)
+cbrt = float_unary(
+    "cbrt",
+    lax.cbrt,
+    """The real cube root.
+
+    >>> rnp.cbrt(rnp.array([8.0, -27.0]))
+    Array([ 2., -3.], dtype=float32)
+    """,
+)
+reciprocal = float_unary(
+    "reciprocal",
+    lax.reciprocal,
+    """``1 / x``, a float.
+
+    >>> rnp.reciprocal(rnp.array([2.0, 4.0]))
+    Array([0.5 , 0.25], dtype=float32)
+    """,
+)
 
 
 def whole_part(x):
@@ -168,13 +306,23 @@ whole = unary("trunc", whole_part, "", kinds="")
 
 
 def trunc(x):
-    """``x`` without its fraction, towards zero, in its own dtype."""
+    """``x`` without its fraction, towards zero, in its own dtype.
+
+    Example:
+      >>> rnp.trunc(rnp.array([1.8, -1.8]))
+      Array([ 1., -1.], dtype=float32)
+    """
     return whole(x)
 
 
 @fused
 def modf(x, /, out=None):
-    """The fraction and the whole part of ``x``, both with its sign: a pair of floats."""
+    """The fraction and the whole part of ``x``, both with its sign: a pair of floats.
+
+    Example:
+      >>> rnp.modf(rnp.array([1.5, -2.25]))
+      (Array([ 0.5 , -0.25], dtype=float32), Array([ 1., -2.], dtype=float32))
+    """
     (x,) = promote_to_float("modf", x)
     whole = whole_part(x)
     fraction, zero = lax.sub(x, whole), lax.mul(lax.sign(x), 0.0)
@@ -186,7 +334,12 @@ def modf(x, /, out=None):
 
 @fused
 def hypot(x, y, /):
-    """``sqrt(x**2 + y**2)`` without overflow on the way; complex operands are refused."""
+    """``sqrt(x**2 + y**2)`` without overflow on the way; complex operands are refused.
+
+    Example:
+      >>> rnp.hypot(rnp.array([3.0, 5.0]), rnp.array([4.0, 12.0]))
+      Array([ 5.      , 12.999999], dtype=float32)
+    """
     x, y = promote_to_float("hypot", x, y)
     if kind_of(x) == "c" or kind_of(y) == "c":
         raise TypeError("hypot is not defined on complex numbers; use abs")
@@ -200,14 +353,24 @@ def hypot(x, y, /):
 
 @fused
 def copysign(x, y, /):
-    """The modulus of ``x`` with the sign of ``y``, also that of a zero; a float."""
+    """The modulus of ``x`` with the sign of ``y``, also that of a zero; a float.
+
+    Example:
+      >>> rnp.copysign(rnp.array([1.0, -2.0]), rnp.array([-0.0, 5.0]))
+      Array([-1.,  2.], dtype=float32)
+    """
     x, y = promote_to_float("copysign", x, y)
     return lax.select(signbit(y), lax.neg(lax.abs(x)), lax.abs(x))
 
 
 @fused
 def signbit(x, /):
-    """Whether the sign of ``x`` is minus, also that of a zero or a NaN; booleans."""
+    """Whether the sign of ``x`` is minus, also that of a zero or a NaN; booleans.
+
+    Example:
+      >>> rnp.signbit(rnp.array([-0.0, 0.0]))
+      Array([ True, False], dtype=bool)
+    """
     check("signbit", x)
     kind = kind_of(x)
     if kind == "f":
@@ -219,7 +382,12 @@ def signbit(x, /):
 
 @fused
 def heaviside(x, y, /):
-    """0 for negative ``x``, 1 for positive ``x`` and ``y`` where ``x`` is zero; NaN stays NaN."""
+    """0 for negative ``x``, 1 for positive ``x`` and ``y`` where ``x`` is zero; NaN stays NaN.
+
+    Example:
+      >>> rnp.heaviside(rnp.array([-1.0, 0.0, 1.0]), 0.5)
+      Array([0. , 0.5, 1. ], dtype=float32)
+    """
     x, y = promote_to_float("heaviside", x, y)
     aval = typeof(lax.add(x, y)).strong()
     x, y = [lax.convert_element_type(full_rank(as_array(v), aval), aval.dtype) for v in (x, y)]
@@ -233,6 +401,10 @@ def gcd(x1, x2):
 
     Raises:
       TypeError: for operands that are not integers.
+
+    Example:
+      >>> rnp.gcd(rnp.array([12, 9]), 6)
+      Array([6, 3], dtype=int32)
     """
     x, y = integers("gcd", x1, x2)
     return euclid(lax.abs(x), lax.abs(y))
@@ -244,6 +416,10 @@ def lcm(x1, x2):
 
     Raises:
       TypeError: for operands that are not integers.
+
+    Example:
+      >>> rnp.lcm(rnp.array([4, 6]), 6)
+      Array([12,  6], dtype=int32)
     """
     x, y = integers("lcm", x1, x2)
     x, y = lax.abs(x), lax.abs(y)

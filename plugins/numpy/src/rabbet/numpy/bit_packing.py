@@ -42,6 +42,10 @@ def packbits(a, axis=None, bitorder="big"):
 
     Raises:
       TypeError: for another dtype.
+
+    Example:
+      >>> rnp.packbits(rnp.array([1, 0, 0, 0, 0, 0, 1, 1]))
+      Array([131], dtype=uint8)
     """
     check("packbits", a)
     if kind_of(a) not in "biu":
@@ -72,6 +76,10 @@ def unpackbits(a, axis=None, count=None, bitorder="big"):
 
     Raises:
       TypeError: for another dtype.
+
+    Example:
+      >>> rnp.unpackbits(rnp.array([131], dtype="uint8"))
+      Array([1, 0, 0, 0, 0, 0, 1, 1], dtype=uint8)
     """
     check("unpackbits", a)
     a = as_array(a)

@@ -43,6 +43,10 @@ def place(arr, mask, vals, *, inplace=True):
 
     Raises:
       ValueError: for ``inplace=True``, a mask of another size, no values.
+
+    Example:
+      >>> rnp.place(rnp.arange(3), rnp.array([False, True, True]), rnp.array([8, 9]), inplace=False)
+      Array([0, 8, 9], dtype=int32)
     """
     not_in_place("place", inplace, ValueError)
     check("place", arr, mask)
@@ -73,6 +77,10 @@ def put(a, ind, v, mode=None, *, inplace=True):
     Raises:
       ValueError: for ``inplace=True``, another mode. NotImplementedError: for ``"raise"``, which a compiled
         program cannot do.
+
+    Example:
+      >>> rnp.put(rnp.arange(4), rnp.array([0, 2]), rnp.array([8, 9]), inplace=False)
+      Array([8, 1, 9, 3], dtype=int32)
     """
     not_in_place("put", inplace, ValueError)
     check("put", a)
@@ -111,6 +119,11 @@ def fill_diagonal(a, val, wrap=False, *, inplace=True):
 
     Raises:
       NotImplementedError: for ``inplace=True``. ValueError: for an array that has no diagonal.
+
+    Example:
+      >>> rnp.fill_diagonal(rnp.zeros((2, 2)), 5.0, inplace=False)
+      Array([[5., 0.],
+             [0., 5.]], dtype=float32)
     """
     not_in_place("fill_diagonal", inplace, NotImplementedError)
     check("fill_diagonal", a)

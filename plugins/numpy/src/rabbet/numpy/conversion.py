@@ -27,6 +27,13 @@ def array(object, dtype=None, *, copy=True, order="K", ndmin=0, device=None, out
       TypeError: for what holds no numbers.
       ValueError: for nested sequences of different lengths.
       OverflowError: for a Python int that does not fit the dtype.
+
+    Example:
+      >>> rnp.array([[1, 2], [3, 4]])
+      Array([[1, 2],
+             [3, 4]], dtype=int32)
+      >>> rnp.array(1.5, dtype="float64").dtype
+      dtype('float64')
     """
     if order not in ("K", "C", "A", None):
         raise NotImplementedError(
@@ -47,6 +54,11 @@ def asarray(a, dtype=None, order=None, *, copy=None, device=None, out_sharding=N
 
     Raises:
       ValueError: with ``copy=False`` if a copy is needed.
+
+    Example:
+      >>> import numpy as np
+      >>> rnp.asarray(np.arange(3.0))
+      Array([0., 1., 2.], dtype=float32)
     """
     if copy is False and type(a) not in (Array, Tracer):
         raise ValueError(f"asarray: a {type(a).__name__} has to be copied, so copy=False cannot be honoured")
@@ -212,6 +224,10 @@ def astype(x, dtype, /, *, copy=False, device=None):
 
     Raises:
       TypeError: for a dtype that no installed package knows.
+
+    Example:
+      >>> rnp.astype(rnp.array([1.7, -1.7]), "int32")
+      Array([ 1, -1], dtype=int32)
     """
     return lax.convert_element_type(
         asarray(x), dtypes.scalar_dtype(float) if dtype is None else dtypes.canonicalize(dtype)
@@ -219,7 +235,12 @@ def astype(x, dtype, /, *, copy=False, device=None):
 
 
 def copy(a, order=None):
-    """A copy of ``a`` with memory of its own."""
+    """A copy of ``a`` with memory of its own.
+
+    Example:
+      >>> rnp.copy(rnp.arange(3))
+      Array([0, 1, 2], dtype=int32)
+    """
     return array(a, copy=True, order=order or "K")
 
 
@@ -228,6 +249,11 @@ def from_dlpack(x, /, *, device=None, copy=None):
 
     Raises:
       TypeError: if ``x`` does not have that protocol.
+
+    Example:
+      >>> import numpy as np
+      >>> rnp.from_dlpack(np.arange(3, dtype="int32"))
+      Array([0, 1, 2], dtype=int32)
     """
     from rabbet import dlpack
 
@@ -235,7 +261,12 @@ def from_dlpack(x, /, *, device=None, copy=None):
 
 
 def frombuffer(buffer, dtype=float, count=-1, offset=0):
-    """An array of the numbers in a buffer, read one after the other."""
+    r"""An array of the numbers in a buffer, read one after the other.
+
+    Example:
+      >>> rnp.frombuffer(b"\x01\x02\x03", dtype="uint8")
+      Array([1, 2, 3], dtype=uint8)
+    """
     return asarray(
         np.frombuffer(buffer, dtypes.canonicalize(dtype), count, offset), dtypes.canonicalize(dtype)
     )

@@ -35,6 +35,11 @@ def zeros(shape, dtype=None, *, device=None, out_sharding=None):
       dtype: of the result.
       device: where to put it.
       out_sharding: the same, as a ``SingleDeviceSharding``.
+
+    Example:
+      >>> rnp.zeros((2, 2))
+      Array([[0., 0.],
+             [0., 0.]], dtype=float32)
     """
     return on_device(
         lax.full(shape_of("zeros", shape), 0, default_float() if dtype is None else dtype), device
@@ -43,7 +48,13 @@ def zeros(shape, dtype=None, *, device=None, out_sharding=None):
 
 @obeys_out_sharding
 def ones(shape, dtype=None, *, device=None, out_sharding=None):
-    """An array of ones, float32 if no dtype is given. Arguments as for ``zeros``."""
+    """An array of ones, float32 if no dtype is given. Arguments as for ``zeros``.
+
+    Example:
+      >>> rnp.ones((2, 2), dtype="int32")
+      Array([[1, 1],
+             [1, 1]], dtype=int32)
+    """
     return on_device(
         lax.full(shape_of("ones", shape), 1, default_float() if dtype is None else dtype), device
     )
@@ -51,13 +62,24 @@ def ones(shape, dtype=None, *, device=None, out_sharding=None):
 
 @obeys_out_sharding
 def empty(shape, dtype=None, *, device=None, out_sharding=None):
-    """An array to be filled; here it holds zeros. Arguments as for ``zeros``."""
+    """An array to be filled; here it holds zeros. Arguments as for ``zeros``.
+
+    Example:
+      >>> rnp.empty((2, 2)).shape
+      (2, 2)
+    """
     return zeros(shape, dtype, device=device)
 
 
 @obeys_out_sharding
 def full(shape, fill_value, dtype=None, *, device=None, out_sharding=None):
-    """An array filled with a value: a number, or an array that broadcasts to ``shape``."""
+    """An array filled with a value: a number, or an array that broadcasts to ``shape``.
+
+    Example:
+      >>> rnp.full((2, 2), 7)
+      Array([[7, 7],
+             [7, 7]], dtype=int32, weak_type=True)
+    """
     shape = shape_of("full", shape)
     check("full", fill_value)
     if typeof(fill_value).shape:
@@ -105,24 +127,44 @@ def filled_with_keys(name, aval, value):
 
 @obeys_out_sharding
 def zeros_like(a, dtype=None, shape=None, *, device=None, out_sharding=None):
-    """Zeros of the shape and dtype of ``a``, both of which can be changed."""
+    """Zeros of the shape and dtype of ``a``, both of which can be changed.
+
+    Example:
+      >>> rnp.zeros_like(rnp.ones((2, 2), "int8")).dtype
+      dtype('int8')
+    """
     return like("zeros_like", a, 0, dtype, shape, device)
 
 
 @obeys_out_sharding
 def ones_like(a, dtype=None, shape=None, *, device=None, out_sharding=None):
-    """Ones of the shape and dtype of ``a``, both of which can be changed."""
+    """Ones of the shape and dtype of ``a``, both of which can be changed.
+
+    Example:
+      >>> rnp.ones_like(rnp.arange(3))
+      Array([1, 1, 1], dtype=int32)
+    """
     return like("ones_like", a, 1, dtype, shape, device)
 
 
 def empty_like(prototype, dtype=None, shape=None, *, device=None):
-    """An array to be filled, like ``prototype``; here it holds zeros."""
+    """An array to be filled, like ``prototype``; here it holds zeros.
+
+    Example:
+      >>> rnp.empty_like(rnp.ones((2, 2), "int8")).dtype
+      dtype('int8')
+    """
     return like("empty_like", prototype, 0, dtype, shape, device)
 
 
 @obeys_out_sharding
 def full_like(a, fill_value, dtype=None, shape=None, *, device=None, out_sharding=None):
-    """An array of the shape and dtype of ``a`` filled with a value."""
+    """An array of the shape and dtype of ``a`` filled with a value.
+
+    Example:
+      >>> rnp.full_like(rnp.arange(3), 7)
+      Array([7, 7, 7], dtype=int32)
+    """
     check("full_like", fill_value)
     return like("full_like", a, fill_value, dtype, shape, device)
 
@@ -158,6 +200,12 @@ def arange(start, stop=None, step=None, dtype=None, *, device=None, out_sharding
     Raises:
       ConcretizationTypeError: for a traced argument.
       ZeroDivisionError: for a step of zero.
+
+    Example:
+      >>> rnp.arange(2, 10, 3)
+      Array([2, 5, 8], dtype=int32)
+      >>> rnp.arange(3.0)
+      Array([0., 1., 2.], dtype=float32)
     """
     given = [known("arange", v) for v in (start, stop, step) if v is not None]
     dtype = dtypes.result_type(*given) if dtype is None else dtypes.canonicalize(dtype)
@@ -206,6 +254,10 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
 
     Raises:
       ValueError: for a negative ``num``.
+
+    Example:
+      >>> rnp.linspace(0.0, 1.0, 5)
+      Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
     """
     num = operator.index(num)
     if num < 0:
@@ -245,7 +297,12 @@ def between(start, stop, num, gaps, endpoint):
 
 @fused(static=("num", "endpoint", "dtype", "axis"))
 def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
-    """``base`` to the power of ``num`` evenly spaced numbers from ``start`` to ``stop``."""
+    """``base`` to the power of ``num`` evenly spaced numbers from ``start`` to ``stop``.
+
+    Example:
+      >>> rnp.logspace(0, 2, 3)
+      Array([  1.,  10., 100.], dtype=float32)
+    """
     powers = linspace(start, stop, num, endpoint, axis=axis)
     base, powers = promote_to_float("logspace", base, powers)
     out = lax.pow(spread_to(converted(base, powers.aval.dtype), powers.aval.shape), powers)
@@ -256,6 +313,11 @@ def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
 def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
     """``num`` numbers from ``start`` to ``stop``, each the same multiple of the one before; both ends of
     one sign.
+
+    Example:
+      >>> rnp.geomspace(1, 1000, 4)
+      Array([1.0000000e+00, 1.0000000e+01, 1.0000001e+02, 1.0000001e+03],
+            dtype=float32)
     """
     start, stop = promote_to_float("geomspace", start, stop)
     start, stop = as_array(start), as_array(stop)

@@ -31,13 +31,23 @@ def cumsum(a, axis=None, dtype=None, out=None):
 
     Args:
       dtype: of the result, by default that of ``a``; booleans are counted in int32.
+
+    Example:
+      >>> rnp.cumsum(rnp.array([[1, 2], [3, 4]]), axis=0)
+      Array([[1, 2],
+             [4, 6]], dtype=int32)
     """
     return running("cumsum", lax.cumsum, a, axis, dtype, out)
 
 
 @fused(static=STATIC)
 def cumprod(a, axis=None, dtype=None, out=None):
-    """The product of the elements up to each one along ``axis``. Arguments as for ``cumsum``."""
+    """The product of the elements up to each one along ``axis``. Arguments as for ``cumsum``.
+
+    Example:
+      >>> rnp.cumprod(rnp.array([1, 2, 3, 4]))
+      Array([ 1,  2,  6, 24], dtype=int32)
+    """
     return running("cumprod", lax.cumprod, a, axis, dtype, out)
 
 
@@ -62,7 +72,9 @@ def with_first(name, function, neutral):
     cumulative.__doc__ = (
         f"``{'cumsum' if neutral == 0 else 'cumprod'}`` along ``axis``, which only "
         f"vectors may leave out; ``include_initial`` "
-        f"puts {neutral} before the first element."
+        f"puts {neutral} before the first element.\n\n"
+        f">>> rnp.{name}(rnp.array([2, 3]), include_initial=True)\n"
+        f"Array([{neutral}, 2, {5 if neutral == 0 else 6}], dtype=int32)"
     )
     return cumulative
 
@@ -77,6 +89,10 @@ def diff(a, n=1, axis=-1, prepend=None, append=None):
 
     Args:
       prepend, append: what to put before and after first: a number, or an array.
+
+    Example:
+      >>> rnp.diff(rnp.array([1, 4, 9, 16]), n=2)
+      Array([2, 2], dtype=int32)
     """
     a = array_of("diff", a)
     if n < 0:
@@ -106,7 +122,12 @@ def widened(part, a, axis):
 
 @fused
 def ediff1d(ary, to_end=None, to_begin=None):
-    """The differences of neighbours in row-major order, with values before and after."""
+    """The differences of neighbours in row-major order, with values before and after.
+
+    Example:
+      >>> rnp.ediff1d(rnp.array([1, 4, 9]))
+      Array([3, 5], dtype=int32)
+    """
     ary = array_of("ediff1d", ary)
     flat = lax.reshape(ary, (ary.size,))
     parts = [
@@ -126,6 +147,10 @@ def gradient(f, *varargs, axis=None, edge_order=None):
 
     Returns:
       an array for one dimension, else a list.
+
+    Example:
+      >>> rnp.gradient(rnp.array([1.0, 4.0, 9.0, 16.0]))
+      Array([3., 4., 6., 7.], dtype=float32)
     """
     f = array_of("gradient", f)
     f = converted(f, dtypes.to_inexact(f.dtype))
@@ -182,6 +207,10 @@ def spread_along(v, f, axis):
 def trapezoid(y, x=None, dx=1.0, axis=-1):
     """The integral of ``y`` along ``axis`` by trapezoids between points ``dx`` apart, or at the coordinates
     ``x``.
+
+    Example:
+      >>> rnp.trapezoid(rnp.array([1.0, 2.0, 3.0]), dx=0.5)
+      Array(2., dtype=float32)
     """
     y = array_of("trapezoid", y)
     y = converted(y, dtypes.to_inexact(y.dtype if x is None else dtypes.result_type(y, x)))

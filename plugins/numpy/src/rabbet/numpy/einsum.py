@@ -38,6 +38,13 @@ def einsum(
 
     Raises:
       ValueError: if subscripts and operands do not fit together.
+
+    Example:
+      >>> a, b = rnp.ones((2, 3)), rnp.ones((3, 4))
+      >>> rnp.einsum("ij,jk->ik", a, b).shape
+      (2, 4)
+      >>> rnp.einsum("ij->", a)
+      Array(6., dtype=float32)
     """
     if out is not None:
         raise NotImplementedError("einsum: arrays cannot be written to, so out= must be left out")
@@ -292,7 +299,12 @@ def finished(x, summed, order):
 
 
 def einsum_path(subscripts, /, *operands, optimize="auto"):
-    """The order of contraction that NumPy finds, and a report on its cost, see ``numpy.einsum_path``."""
+    """The order of contraction that NumPy finds, and a report on its cost, see ``numpy.einsum_path``.
+
+    Example:
+      >>> rnp.einsum_path("ij,jk,k->i", rnp.ones((2, 3)), rnp.ones((3, 4)), rnp.ones(4))[0]
+      ['einsum_path', (1, 2), (0, 1)]
+    """
     if not isinstance(subscripts, str):
         subscripts, operands = from_lists(subscripts, operands)
     return np.einsum_path(

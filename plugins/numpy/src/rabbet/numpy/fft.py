@@ -145,38 +145,67 @@ def fft(a, n=None, axis=-1, norm=None):
 
     Raises:
       ValueError: for an axis out of range, ``n`` below 1, or an unknown norm.
+
+    Example:
+      >>> rnp.fft.fft(rnp.array([1.0, 0.0, 0.0, 0.0]))
+      Array([1.+0.j, 1.+0.j, 1.+0.j, 1.+0.j], dtype=complex64)
     """
     return transformed("fft", FFT, a, size_of(n), (axis,), norm)
 
 
 @fused(static=ONE)
 def ifft(a, n=None, axis=-1, norm=None):
-    """The inverse of ``fft``. Arguments as there."""
+    """The inverse of ``fft``. Arguments as there.
+
+    Example:
+      >>> rnp.fft.ifft(rnp.fft.fft(rnp.arange(3.0))).real
+      Array([0., 1., 2.], dtype=float32)
+    """
     return transformed("ifft", IFFT, a, size_of(n), (axis,), norm)
 
 
 @fused(static=ONE)
 def rfft(a, n=None, axis=-1, norm=None):
-    """The first ``n // 2 + 1`` numbers of ``fft`` of a real array: the others are their conjugates."""
+    """The first ``n // 2 + 1`` numbers of ``fft`` of a real array: the others are their conjugates.
+
+    Example:
+      >>> rnp.fft.rfft(rnp.ones(6)).shape
+      (4,)
+    """
     return transformed("rfft", RFFT, a, size_of(n), (axis,), norm)
 
 
 @fused(static=ONE)
 def irfft(a, n=None, axis=-1, norm=None):
-    """The inverse of ``rfft``; ``n`` points, by default the even number ``2 (m - 1)`` for ``m`` numbers."""
+    """The inverse of ``rfft``; ``n`` points, by default the even number ``2 (m - 1)`` for ``m`` numbers.
+
+    Example:
+      >>> rnp.fft.irfft(rnp.fft.rfft(rnp.arange(4.0)))
+      Array([0., 1., 2., 3.], dtype=float32)
+    """
     return transformed("irfft", IRFFT, a, size_of(n), (axis,), norm)
 
 
 @fused(static=ONE)
 def hfft(a, n=None, axis=-1, norm=None):
-    """``fft`` of a signal whose second half is the conjugate of the first, which is given: real numbers."""
+    """``fft`` of a signal whose second half is the conjugate of the first, which is given: real numbers.
+
+    Example:
+      >>> rnp.fft.hfft(rnp.array([1.0, 0.0, 0.0]))
+      Array([1., 1., 1., 1.], dtype=float32)
+    """
     a = array_of("hfft", a)
     return transformed("hfft", IRFFT, conj(a), size_of(n), (axis,), turned_norm(norm))
 
 
 @fused(static=ONE)
 def ihfft(a, n=None, axis=-1, norm=None):
-    """The inverse of ``hfft``: half of a signal, from real numbers."""
+    """The inverse of ``hfft``: half of a signal, from real numbers.
+
+    Example:
+      >>> rnp.fft.ihfft(rnp.ones(4)).real
+      Array([1., 0., 0.], dtype=float32)
+    """
     return lax.conj(transformed("ihfft", RFFT, a, size_of(n), (axis,), turned_norm(norm)))
 
 
@@ -193,25 +222,46 @@ def fftn(a, s=None, axes=None, norm=None):
 
     Raises:
       ValueError: for axes out of range or named twice, sizes that do not fit them, or an unknown norm.
+
+    Example:
+      >>> rnp.fft.fftn(rnp.ones((2, 2, 2))).sum().real
+      Array(8., dtype=float32)
     """
     return transformed("fftn", FFT, a, s, axes, norm)
 
 
 @fused(static=MANY)
 def ifftn(a, s=None, axes=None, norm=None):
-    """The inverse of ``fftn``. Arguments as there."""
+    """The inverse of ``fftn``. Arguments as there.
+
+    Example:
+      >>> rnp.fft.ifftn(rnp.fft.fftn(rnp.ones((2, 2)))).real
+      Array([[1., 1.],
+             [1., 1.]], dtype=float32)
+    """
     return transformed("ifftn", IFFT, a, s, axes, norm)
 
 
 @fused(static=MANY)
 def rfftn(a, s=None, axes=None, norm=None):
-    """``fftn`` of a real array; of the last axis only the first half, as in ``rfft``."""
+    """``fftn`` of a real array; of the last axis only the first half, as in ``rfft``.
+
+    Example:
+      >>> rnp.fft.rfftn(rnp.ones((2, 4, 6))).shape
+      (2, 4, 4)
+    """
     return transformed("rfftn", RFFT, a, s, axes, norm)
 
 
 @fused(static=MANY)
 def irfftn(a, s=None, axes=None, norm=None):
-    """The inverse of ``rfftn``; the last axis gets an even number of points unless ``s`` says otherwise."""
+    """The inverse of ``rfftn``; the last axis gets an even number of points unless ``s`` says otherwise.
+
+    Example:
+      >>> rnp.fft.irfftn(rnp.fft.rfftn(rnp.ones((2, 2))))
+      Array([[1., 1.],
+             [1., 1.]], dtype=float32)
+    """
     return transformed("irfftn", IRFFT, a, s, axes, norm)
 
 
@@ -224,25 +274,48 @@ def plane(name, axes):
 
 @fused(static=MANY)
 def fft2(a, s=None, axes=(-2, -1), norm=None):
-    """``fftn`` along two axes."""
+    """``fftn`` along two axes.
+
+    Example:
+      >>> rnp.fft.fft2(rnp.ones((2, 2))).real
+      Array([[4., 0.],
+             [0., 0.]], dtype=float32)
+    """
     return transformed("fft2", FFT, a, s, plane("fft2", axes), norm)
 
 
 @fused(static=MANY)
 def ifft2(a, s=None, axes=(-2, -1), norm=None):
-    """``ifftn`` along two axes."""
+    """``ifftn`` along two axes.
+
+    Example:
+      >>> rnp.fft.ifft2(rnp.fft.fft2(rnp.ones((2, 2)))).real
+      Array([[1., 1.],
+             [1., 1.]], dtype=float32)
+    """
     return transformed("ifft2", IFFT, a, s, plane("ifft2", axes), norm)
 
 
 @fused(static=MANY)
 def rfft2(a, s=None, axes=(-2, -1), norm=None):
-    """``rfftn`` along two axes."""
+    """``rfftn`` along two axes.
+
+    Example:
+      >>> rnp.fft.rfft2(rnp.ones((4, 6))).shape
+      (4, 4)
+    """
     return transformed("rfft2", RFFT, a, s, plane("rfft2", axes), norm)
 
 
 @fused(static=MANY)
 def irfft2(a, s=None, axes=(-2, -1), norm=None):
-    """``irfftn`` along two axes."""
+    """``irfftn`` along two axes.
+
+    Example:
+      >>> rnp.fft.irfft2(rnp.fft.rfft2(rnp.ones((2, 2))))
+      Array([[1., 1.],
+             [1., 1.]], dtype=float32)
+    """
     return transformed("irfft2", IRFFT, a, s, plane("irfft2", axes), norm)
 
 
@@ -267,24 +340,43 @@ def fftfreq(n, d=1.0, *, dtype=None, device=None):
       n: an int, how many points.
       d: the distance of samples.
       dtype: a float dtype, float32 by default.
+
+    Example:
+      >>> rnp.fft.fftfreq(4, d=0.5)
+      Array([ 0. ,  0.5, -1. , -0.5], dtype=float32)
     """
     return frequencies("fftfreq", n, d, dtype, lambda n: np.fft.fftfreq(n, 1.0 / n))
 
 
 def rfftfreq(n, d=1.0, *, dtype=None, device=None):
-    """The frequencies of the numbers that ``rfft`` returns. Arguments as for ``fftfreq``."""
+    """The frequencies of the numbers that ``rfft`` returns. Arguments as for ``fftfreq``.
+
+    Example:
+      >>> rnp.fft.rfftfreq(4, d=0.5)
+      Array([0. , 0.5, 1. ], dtype=float32)
+    """
     return frequencies("rfftfreq", n, d, dtype, lambda n: np.fft.rfftfreq(n, 1.0 / n))
 
 
 @fused(static=("axes",))
 def fftshift(x, axes=None):
-    """``x`` with the frequency zero moved from the beginning to the middle of axes (None: of all)."""
+    """``x`` with the frequency zero moved from the beginning to the middle of axes (None: of all).
+
+    Example:
+      >>> rnp.fft.fftshift(rnp.fft.fftfreq(4))
+      Array([-0.5 , -0.25,  0.  ,  0.25], dtype=float32)
+    """
     return shifted("fftshift", x, axes, lambda n: n // 2)
 
 
 @fused(static=("axes",))
 def ifftshift(x, axes=None):
-    """The inverse of ``fftshift``."""
+    """The inverse of ``fftshift``.
+
+    Example:
+      >>> rnp.fft.ifftshift(rnp.fft.fftshift(rnp.arange(4)))
+      Array([0, 1, 2, 3], dtype=int32)
+    """
     return shifted("ifftshift", x, axes, lambda n: -(n // 2))
 
 

@@ -36,6 +36,13 @@ def save(file, arr, allow_pickle=True):
       file: an open file, or a path, to which ``.npy`` is added if it is missing.
       arr: an array.
       allow_pickle: passed on to NumPy; arrays of numbers need none.
+
+    Example:
+      >>> import tempfile, pathlib
+      >>> path = pathlib.Path(tempfile.mkdtemp()) / "x.npy"
+      >>> rnp.save(path, rnp.arange(3))
+      >>> rnp.load(path)
+      Array([0, 1, 2], dtype=int32)
     """
     np.save(file, host("save", arr), allow_pickle)
 
@@ -43,6 +50,13 @@ def save(file, arr, allow_pickle=True):
 def savez(file, *args, allow_pickle=True, **kwds):
     """Write several arrays to one file in NumPy's format ``.npz``, under the names of the keywords, or
     ``arr_0``, ``arr_1``, ... See ``save``.
+
+    Example:
+      >>> import tempfile, pathlib
+      >>> path = pathlib.Path(tempfile.mkdtemp()) / "x.npz"
+      >>> rnp.savez(path, a=rnp.arange(3))
+      >>> rnp.load(path)["a"].tolist()
+      [0, 1, 2]
     """
     np.savez(
         file,
@@ -63,6 +77,13 @@ def load(file, *args, **kwargs):
     Returns:
       an array in the dtype that the file has; dtypes that NumPy does not know, such as bfloat16, are found
       again by their width only if the file was made by ``save``.
+
+    Example:
+      >>> import tempfile, pathlib
+      >>> path = pathlib.Path(tempfile.mkdtemp()) / "x.npy"
+      >>> rnp.save(path, rnp.arange(3))
+      >>> rnp.load(path)
+      Array([0, 1, 2], dtype=int32)
     """
     out = np.load(file, *args, **kwargs)
     return array_in(out) if isinstance(out, np.ndarray) else out
@@ -90,7 +111,12 @@ def fromfile(file, dtype=float, count=-1, sep="", offset=0):
 
 
 def fromiter(iter, dtype, count=-1):
-    """The numbers of an iterator, which is read to its end or up to ``count``, as a vector of a dtype."""
+    """The numbers of an iterator, which is read to its end or up to ``count``, as a vector of a dtype.
+
+    Example:
+      >>> rnp.fromiter((n * n for n in range(4)), dtype="int32")
+      Array([0, 1, 4, 9], dtype=int32)
+    """
     dtype = dtypes.canonicalize(dtype)
     return asarray(np.fromiter(iter, dtype, count), dtype)
 
@@ -100,6 +126,10 @@ def fromstring(string, dtype=float, count=-1, *, sep):
 
     Raises:
       ValueError: for a text that holds anything else, or an empty ``sep``; see ``frombuffer`` for bytes.
+
+    Example:
+      >>> rnp.fromstring("1 2 3", dtype="int32", sep=" ")
+      Array([1, 2, 3], dtype=int32)
     """
     dtype = requested(dtype, default_float())
     if not sep:
@@ -109,14 +139,24 @@ def fromstring(string, dtype=float, count=-1, *, sep):
 
 # ---------------------------------------------------------------------------------------------- printing
 def array_repr(arr, max_line_width=None, precision=None, suppress_small=None):
-    """An array as ``repr`` shows it, with the given options; None: those of ``set_printoptions``."""
+    """An array as ``repr`` shows it, with the given options; None: those of ``set_printoptions``.
+
+    Example:
+      >>> rnp.array_repr(rnp.arange(3))
+      'Array([0, 1, 2], dtype=int32)'
+    """
     known("array_repr", arr, OUTSIDE)
     with np.printoptions(**options(max_line_width, precision, suppress_small)):
         return repr(arr if type(arr) is Array else asarray(arr))
 
 
 def array_str(a, max_line_width=None, precision=None, suppress_small=None):
-    """An array as ``str`` shows it, with the given options; None: those of ``set_printoptions``."""
+    """An array as ``str`` shows it, with the given options; None: those of ``set_printoptions``.
+
+    Example:
+      >>> rnp.array_str(rnp.arange(3))
+      '[0 1 2]'
+    """
     return np.array_str(known("array_str", a, OUTSIDE), max_line_width, precision, suppress_small)
 
 

@@ -48,6 +48,10 @@ def frexp(x, /):
 
     Raises:
       TypeError: for complex numbers.
+
+    Example:
+      >>> rnp.frexp(rnp.array([6.0, 0.5]))
+      (Array([0.75, 0.5 ], dtype=float32), Array([3, 0], dtype=int32))
     """
     (x,) = real_floats("frexp", x)
     dtype = x.dtype
@@ -89,6 +93,10 @@ def ldexp(x1, x2, /):
 
     Raises:
       ValueError: if ``x2`` holds no integers, or ``x1`` is complex.
+
+    Example:
+      >>> rnp.ldexp(rnp.array([1.0, 0.75]), rnp.array([3, 2]))
+      Array([8., 3.], dtype=float32)
     """
     check("ldexp", x1, x2)
     if kind_of(x2) not in "biu" or kind_of(x1) == "c":
@@ -122,6 +130,10 @@ def nextafter(x, y, /):
 
     Raises:
       TypeError: for complex numbers.
+
+    Example:
+      >>> rnp.nextafter(1.0, 2.0) - 1.0
+      Array(1.1920929e-07, dtype=float32, weak_type=True)
     """
     weak = all(typeof(v).weak_type for v in (x, y))
     x, y = real_floats("nextafter", x, y)
@@ -135,6 +147,10 @@ def spacing(x, /):
 
     Raises:
       TypeError: for complex numbers.
+
+    Example:
+      >>> rnp.spacing(rnp.array([1.0, 1024.0]))
+      Array([1.1920929e-07, 1.2207031e-04], dtype=float32)
     """
     (x,) = real_floats("spacing", x)
     x = converted(x, x.dtype)
@@ -162,6 +178,10 @@ def i0(x):
 
     Args:
       x: real numbers; integers become floats.
+
+    Example:
+      >>> rnp.i0(rnp.array([0.0, 1.0]))
+      Array([1.0000001, 1.2660658], dtype=float32)
     """
     weak = typeof(x).weak_type
     (x,) = real_floats("i0", x)
@@ -182,6 +202,10 @@ def unwrap(p, discont=None, axis=-1, period=2 * math.pi):
 
     Returns:
       an array of the common dtype of ``p`` and ``period``.
+
+    Example:
+      >>> rnp.unwrap(rnp.array([0.0, 3.0, -3.0]))
+      Array([0.       , 3.       , 3.2831855], dtype=float32)
     """
     check("unwrap", p)
     dtype = dtypes.result_type(p, period)

@@ -19,6 +19,10 @@ from rabbet.numpy.sorting import searchsorted
 def histogram_bin_edges(a, bins=10, range=None, weights=None):
     """The edges of ``bins`` equal bins from the smallest to the largest element, or over ``range``; edges
     given are returned.
+
+    Example:
+      >>> rnp.histogram_bin_edges(rnp.array([0.0, 4.0]), bins=4)
+      Array([0., 1., 2., 3., 4.], dtype=float32)
     """
     a = array_of("histogram_bin_edges", a)
     if isinstance(bins, str):
@@ -59,6 +63,11 @@ def histogram(a, bins=10, range=None, weights=None, density=None, out_sharding=N
       range: the lowest and the highest edge; what is outside is left out.
       weights: what each element counts.
       density: divide by the total and the widths, so that the integral is 1.
+
+    Example:
+      >>> counts, edges = rnp.histogram(rnp.array([1.0, 2.0, 2.5, 4.0]), bins=3)
+      >>> counts.tolist(), edges.tolist()
+      ([1.0, 2.0, 1.0], [1.0, 2.0, 3.0, 4.0])
     """
     a = array_of("histogram", a)
     edges = histogram_bin_edges(a, bins, range)
@@ -97,6 +106,11 @@ def histogram2d(x, y, bins=10, range=None, weights=None, density=None):
 
     Returns:
       ``(counts, x_edges, y_edges)``.
+
+    Example:
+      >>> rnp.histogram2d(rnp.array([0.0, 1.0, 1.0]), rnp.array([0.0, 0.0, 1.0]), bins=2)[0]
+      Array([[1, 0],
+             [1, 1]], dtype=int32)
     """
     check("histogram2d", x, y)
     x, y = array_of("histogram2d", x), array_of("histogram2d", y)
@@ -128,6 +142,11 @@ def histogramdd(sample, bins=10, range=None, weights=None, density=None):
 
     Raises:
       ValueError: for arguments that do not fit the number of dimensions.
+
+    Example:
+      >>> rnp.histogramdd(rnp.array([[0.0, 0.0], [1.0, 1.0]]), bins=2)[0]
+      Array([[1, 0],
+             [0, 1]], dtype=int32)
     """
     if isinstance(sample, (list, tuple)):
         sample = lax.stack([array_of("histogramdd", x) for x in sample], 1)

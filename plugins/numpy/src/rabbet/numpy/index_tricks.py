@@ -74,6 +74,11 @@ def ix_(*args):
 
     Raises:
       ValueError: for arrays with more or fewer dimensions than one.
+
+    Example:
+      >>> rnp.arange(9).reshape(3, 3)[rnp.ix_(rnp.array([0, 2]), rnp.array([1, 2]))]
+      Array([[1, 2],
+             [7, 8]], dtype=int32)
     """
     out, rank = [], len(args)
     for axis, positions in enumerate(args):
@@ -101,6 +106,10 @@ def mask_indices(n, mask_func, k=0, *, size=None):
 
     Returns:
       two vectors of integers, rows and columns.
+
+    Example:
+      >>> rnp.mask_indices(2, rnp.triu)
+      (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
     """
     return nonzero(mask_func(ones((operator.index(n),) * 2), k), size=size)
 

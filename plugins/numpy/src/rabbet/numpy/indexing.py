@@ -41,6 +41,10 @@ def take(
 
     Raises:
       TypeError: for indices that are not integers.
+
+    Example:
+      >>> rnp.take(rnp.array([10, 20, 30]), rnp.array([2, 0]))
+      Array([30, 10], dtype=int32)
     """
     check("take", a)
     a, indices = as_array(a), integer_indices("take", indices)
@@ -80,6 +84,12 @@ def take_along_axis(arr, indices, axis=-1, mode=None, fill_value=None, *, wrap_n
     Raises:
       TypeError: for indices that are not integers.
       ValueError: if the numbers of dimensions differ.
+
+    Example:
+      >>> x = rnp.array([[3, 1], [2, 4]])
+      >>> rnp.take_along_axis(x, rnp.argsort(x, axis=1), axis=1)
+      Array([[1, 3],
+             [2, 4]], dtype=int32)
     """
     check("take_along_axis", arr)
     arr, indices = as_array(arr), integer_indices("take_along_axis", indices)
@@ -127,6 +137,11 @@ def put_along_axis(arr, indices, values, axis, inplace=True, *, mode=None):
     positions.
 
     ``inplace`` must be False: arrays do not change, the changed copy is returned.
+
+    Example:
+      >>> rnp.put_along_axis(rnp.zeros((2, 2)), rnp.array([[0], [1]]), 5.0, axis=1, inplace=False)
+      Array([[5., 0.],
+             [0., 5.]], dtype=float32)
     """
     if inplace:
         raise ValueError(
@@ -154,6 +169,10 @@ def compress(condition, a, axis=None, *, size=None, fill_value=0, out=None):
       a: an array.
       axis: None: of all elements in row-major order.
       size: how many to return; missing ones are ``fill_value``.
+
+    Example:
+      >>> rnp.compress(rnp.array([True, False, True]), rnp.arange(3))
+      Array([0, 2], dtype=int32)
     """
     from rabbet.numpy.searching import flatnonzero
 
@@ -176,6 +195,10 @@ def choose(a, choices, out=None, mode="raise"):
 
     Raises:
       ValueError: for numbers outside, under ``"raise"``.
+
+    Example:
+      >>> rnp.choose(rnp.array([0, 1, 0]), [rnp.array([1, 2, 3]), rnp.array([10, 20, 30])])
+      Array([ 1, 20,  3], dtype=int32)
     """
     a = integer_indices("choose", a)
     n = len(choices)

@@ -45,6 +45,10 @@ def concatenate(arrays, axis=0, dtype=None):
     Raises:
       TypeError: if shapes disagree.
       ValueError: for arrays without dimensions, or no arrays.
+
+    Example:
+      >>> rnp.concat([rnp.arange(2), rnp.arange(3)])
+      Array([0, 1, 0, 1, 2], dtype=int32)
     """
     arrays = sequence_of("concatenate", arrays, dtype)
     if axis is None:
@@ -65,6 +69,11 @@ def stack(arrays, axis=0, out=None, dtype=None):
 
     Raises:
       ValueError: if shapes differ, or there are no arrays.
+
+    Example:
+      >>> rnp.stack([rnp.arange(2), rnp.array([7, 8])], axis=1)
+      Array([[0, 7],
+             [1, 8]], dtype=int32)
     """
     arrays = sequence_of("stack", arrays, dtype)
     shapes = {a.shape for a in arrays}
@@ -80,6 +89,10 @@ def unstack(x, /, *, axis=0):
 
     Raises:
       ValueError: for an array without dimensions.
+
+    Example:
+      >>> rnp.unstack(rnp.array([[1, 2], [3, 4]]))
+      (Array([1, 2], dtype=int32), Array([3, 4], dtype=int32))
     """
     x = array_of("unstack", x)
     if not x.ndim:
@@ -103,25 +116,56 @@ def stacker(name, prepare, axis, doc):
     return function
 
 
-vstack = stacker("vstack", atleast_2d, lambda ndim: 0, "Arrays one below the other; vectors become rows.")
+vstack = stacker(
+    "vstack",
+    atleast_2d,
+    lambda ndim: 0,
+    """Arrays one below the other; vectors become rows.
+
+    >>> rnp.vstack([rnp.arange(2), rnp.array([7, 8])])
+    Array([[0, 1],
+           [7, 8]], dtype=int32)
+    """,
+)
 hstack = stacker(
     "hstack",
     atleast_1d,
     lambda ndim: 0 if ndim == 1 else 1,
-    "Arrays side by side; vectors are joined end to end.",
+    """Arrays side by side; vectors are joined end to end.
+
+    >>> rnp.hstack([rnp.arange(2), rnp.array([7])])
+    Array([0, 1, 7], dtype=int32)
+    """,
 )
 dstack = stacker(
-    "dstack", atleast_3d, lambda ndim: 2, "Arrays one behind the other, along a third dimension."
+    "dstack",
+    atleast_3d,
+    lambda ndim: 2,
+    """Arrays one behind the other, along a third dimension.
+
+    >>> rnp.dstack([rnp.ones(3), rnp.zeros(3)]).shape
+    (1, 3, 2)
+    """,
 )
 column_stack = stacker(
     "column_stack", lambda a: lax.expand_dims(a, (1,)) if a.ndim == 1 else atleast_2d(a), lambda ndim: 1,
-    "Arrays side by side; vectors become columns.",
+    """Arrays side by side; vectors become columns.
+
+    >>> rnp.column_stack([rnp.arange(2), rnp.array([7, 8])])
+    Array([[0, 7],
+           [1, 8]], dtype=int32)
+    """,
 )  # fmt: skip
 
 
 def block(arrays):
     """An array from nested lists of blocks: the innermost lists are joined along the last dimension, outer
     ones before it.
+
+    Example:
+      >>> rnp.block([[rnp.ones((2, 2)), rnp.zeros((2, 1))]])
+      Array([[1., 1., 0.],
+             [1., 1., 0.]], dtype=float32)
     """
     depth = nesting(arrays)
     rank = max([depth, *[typeof(a).ndim for a in blocks_in(arrays)]])
@@ -160,6 +204,10 @@ def builtin_clip(cut, n):
 def array_split(ary, indices_or_sections, axis=0):
     """``ary`` cut along ``axis`` into a number of pieces, of nearly one size, or at the given indices: a
     list.
+
+    Example:
+      >>> [part.tolist() for part in rnp.array_split(rnp.arange(5), 2)]
+      [[0, 1, 2], [3, 4]]
     """
     ary = array_of("array_split", ary)
     axis = axis_of("array_split", axis, ary.ndim)
@@ -171,6 +219,10 @@ def split(ary, indices_or_sections, axis=0):
 
     Raises:
       ValueError: if the axis does not divide into so many equal pieces.
+
+    Example:
+      >>> [x.tolist() for x in rnp.split(rnp.arange(6), rnp.array([2, 3]))]
+      [[0, 1], [2], [3, 4, 5]]
     """
     ary = array_of("split", ary)
     axis = axis_of("split", axis, ary.ndim)
@@ -197,17 +249,32 @@ def cuts_of(name, indices_or_sections, n):
 
 
 def vsplit(ary, indices_or_sections):
-    """``split`` along the first dimension."""
+    """``split`` along the first dimension.
+
+    Example:
+      >>> [x.tolist() for x in rnp.vsplit(rnp.array([[1, 2], [3, 4]]), 2)]
+      [[[1, 2]], [[3, 4]]]
+    """
     return split(ary, indices_or_sections, 0)
 
 
 def hsplit(ary, indices_or_sections):
-    """``split`` along the second dimension, of a vector along its only one."""
+    """``split`` along the second dimension, of a vector along its only one.
+
+    Example:
+      >>> [x.tolist() for x in rnp.hsplit(rnp.arange(4), 2)]
+      [[0, 1], [2, 3]]
+    """
     return split(ary, indices_or_sections, 0 if typeof(ary).ndim == 1 else 1)
 
 
 def dsplit(ary, indices_or_sections):
-    """``split`` along the third dimension."""
+    """``split`` along the third dimension.
+
+    Example:
+      >>> [x.shape for x in rnp.dsplit(rnp.ones((2, 3, 4)), 2)]
+      [(2, 3, 2), (2, 3, 2)]
+    """
     return split(ary, indices_or_sections, 2)
 
 

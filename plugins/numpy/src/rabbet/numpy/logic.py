@@ -34,12 +34,62 @@ def imaginary_part(x):
     return x.imag if is_python_scalar(x) else lax.imag(x)
 
 
-equal = binary("equal", lax.eq, "``x == y``, booleans.", kinds="biufc")
-not_equal = binary("not_equal", lax.ne, "``x != y``, booleans.", kinds="biufc")
-less = ordered("less", lax.lt, "``x < y``, booleans.")
-less_equal = ordered("less_equal", lax.le, "``x <= y``, booleans.")
-greater = ordered("greater", lax.gt, "``x > y``, booleans.")
-greater_equal = ordered("greater_equal", lax.ge, "``x >= y``, booleans.")
+equal = binary(
+    "equal",
+    lax.eq,
+    """``x == y``, booleans.
+
+    >>> rnp.equal(rnp.arange(3), 1)
+    Array([False,  True, False], dtype=bool)
+    """,
+    kinds="biufc",
+)
+not_equal = binary(
+    "not_equal",
+    lax.ne,
+    """``x != y``, booleans.
+
+    >>> rnp.not_equal(rnp.arange(3), 1)
+    Array([ True, False,  True], dtype=bool)
+    """,
+    kinds="biufc",
+)
+less = ordered(
+    "less",
+    lax.lt,
+    """``x < y``, booleans.
+
+    >>> rnp.less(rnp.arange(3), 1)
+    Array([ True, False, False], dtype=bool)
+    """,
+)
+less_equal = ordered(
+    "less_equal",
+    lax.le,
+    """``x <= y``, booleans.
+
+    >>> rnp.less_equal(rnp.arange(3), 1)
+    Array([ True,  True, False], dtype=bool)
+    """,
+)
+greater = ordered(
+    "greater",
+    lax.gt,
+    """``x > y``, booleans.
+
+    >>> rnp.greater(rnp.arange(3), 1)
+    Array([False, False,  True], dtype=bool)
+    """,
+)
+greater_equal = ordered(
+    "greater_equal",
+    lax.ge,
+    """``x >= y``, booleans.
+
+    >>> rnp.greater_equal(rnp.arange(3), 1)
+    Array([False,  True,  True], dtype=bool)
+    """,
+)
 
 
 # ---------------------------------------------------------------------------------------- truth and bits
@@ -55,34 +105,99 @@ def promote_truths(name, x, y):
 
 
 logical_and = binary(
-    "logical_and", lax.bitwise_and, "Whether both are not zero.", kinds="b", prepare=promote_truths
+    "logical_and",
+    lax.bitwise_and,
+    """Whether both are not zero.
+
+    >>> rnp.logical_and(rnp.array([True, True]), rnp.array([True, False]))
+    Array([ True, False], dtype=bool)
+    """,
+    kinds="b",
+    prepare=promote_truths,
 )
 logical_or = binary(
-    "logical_or", lax.bitwise_or, "Whether one is not zero.", kinds="b", prepare=promote_truths
+    "logical_or",
+    lax.bitwise_or,
+    """Whether one is not zero.
+
+    >>> rnp.logical_or(rnp.array([False, True]), rnp.array([False, False]))
+    Array([False,  True], dtype=bool)
+    """,
+    kinds="b",
+    prepare=promote_truths,
 )
 logical_xor = binary(
-    "logical_xor", lax.bitwise_xor, "Whether just one is not zero.", kinds="b", prepare=promote_truths
+    "logical_xor",
+    lax.bitwise_xor,
+    """Whether just one is not zero.
+
+    >>> rnp.logical_xor(rnp.array([True, True]), rnp.array([True, False]))
+    Array([False,  True], dtype=bool)
+    """,
+    kinds="b",
+    prepare=promote_truths,
 )
 logical_not = unary(
     "logical_not",
     lax.bitwise_not,
-    "Whether ``x`` is zero.",
+    """Whether ``x`` is zero.
+
+    >>> rnp.logical_not(rnp.array([0, 2]))
+    Array([ True, False], dtype=bool)
+    """,
     kinds="b",
     otherwise=lambda x: lax.bitwise_not(truth(x)),
 )
 
 bitwise_and = binary(
-    "bitwise_and", lax.bitwise_and, "The bits that both have; logical and on booleans.", kinds="biu"
+    "bitwise_and",
+    lax.bitwise_and,
+    """The bits that both have; logical and on booleans.
+
+    >>> rnp.bitwise_and(rnp.array([6, 5]), 3)
+    Array([2, 1], dtype=int32)
+    """,
+    kinds="biu",
 )
 bitwise_or = binary(
-    "bitwise_or", lax.bitwise_or, "The bits that one has; logical or on booleans.", kinds="biu"
+    "bitwise_or",
+    lax.bitwise_or,
+    """The bits that one has; logical or on booleans.
+
+    >>> rnp.bitwise_or(rnp.array([6, 5]), 3)
+    Array([7, 7], dtype=int32)
+    """,
+    kinds="biu",
 )
-bitwise_xor = binary("bitwise_xor", lax.bitwise_xor, "The bits that just one has.", kinds="biu")
+bitwise_xor = binary(
+    "bitwise_xor",
+    lax.bitwise_xor,
+    """The bits that just one has.
+
+    >>> rnp.bitwise_xor(rnp.array([6, 5]), 3)
+    Array([5, 6], dtype=int32)
+    """,
+    kinds="biu",
+)
 bitwise_not = bitwise_invert = invert = unary(
-    "invert", lax.bitwise_not, "The bits that ``x`` lacks; logical not on booleans.", kinds="biu"
+    "invert",
+    lax.bitwise_not,
+    """The bits that ``x`` lacks; logical not on booleans.
+
+    >>> rnp.bitwise_invert(rnp.array([0, 5]))
+    Array([-1, -6], dtype=int32)
+    """,
+    kinds="biu",
 )
 left_shift = bitwise_left_shift = binary(
-    "left_shift", lax.shift_left, "``x`` shifted left by ``y`` bits.", kinds="iu"
+    "left_shift",
+    lax.shift_left,
+    """``x`` shifted left by ``y`` bits.
+
+    >>> rnp.bitwise_left_shift(rnp.array([1, 3]), 2)
+    Array([ 4, 12], dtype=int32)
+    """,
+    kinds="iu",
 )
 
 
@@ -95,7 +210,11 @@ def shift_right(x, y):
 right_shift = bitwise_right_shift = binary(
     "right_shift",
     shift_right,
-    "``x`` shifted right by ``y`` bits; signed integers keep their sign.",
+    """``x`` shifted right by ``y`` bits; signed integers keep their sign.
+
+    >>> rnp.bitwise_right_shift(rnp.array([8, -8]), 2)
+    Array([ 2, -2], dtype=int32)
+    """,
     kinds="iu",
 )
 
@@ -106,6 +225,10 @@ def bitwise_count(x, /):
 
     Raises:
       TypeError: for other dtypes.
+
+    Example:
+      >>> rnp.bitwise_count(rnp.array([0, 7, 8]))
+      Array([0, 3, 1], dtype=uint8)
     """
     check("bitwise_count", x)
     x = as_array(x)
@@ -132,17 +255,31 @@ def property_of_floats(name, on_reals, either, on_integers, doc):
 
 
 isfinite = property_of_floats(
-    "isfinite", lax.is_finite, False, True, "Whether ``x`` is neither infinite nor NaN."
+    "isfinite",
+    lax.is_finite,
+    False,
+    True,
+    """Whether ``x`` is neither infinite nor NaN.
+
+    >>> rnp.isfinite(rnp.array([1.0, rnp.inf, rnp.nan]))
+    Array([ True, False, False], dtype=bool)
+    """,
 )
 isnan = unary(
     "isnan",
     lambda x: lax.ne(x, x),
-    "Whether ``x`` is NaN.",
+    """Whether ``x`` is NaN.
+
+    >>> rnp.isnan(rnp.array([1.0, rnp.inf, rnp.nan]))
+    Array([False, False,  True], dtype=bool)
+    """,
     kinds="fc",
     otherwise=lambda x: (
         lax.ne(as_array(x), as_array(x)) if kind_of(x) in "fc" else lax.full(typeof(x).shape, False)
     ),
 )
+
+
 def is_infinite(x, infinity):
     """Where ``x`` is that infinity: nowhere in formats that have none, where it would become a number."""
     if not dtypes.spec(x.aval.dtype).infinities:
@@ -155,7 +292,11 @@ isinf = property_of_floats(
     lambda x: is_infinite(lax.abs(x), math.inf),
     True,
     False,
-    "Whether ``x`` is an infinity of either sign.",
+    """Whether ``x`` is an infinity of either sign.
+
+    >>> rnp.isinf(rnp.array([1.0, -rnp.inf, rnp.nan]))
+    Array([False,  True, False], dtype=bool)
+    """,
 )
 
 
@@ -172,20 +313,46 @@ def infinity_of(name, value, doc):
     return fused(named(test, name, doc), static=("out",))
 
 
-isposinf = infinity_of("isposinf", math.inf, "Whether ``x`` is plus infinity; complex arrays are refused.")
-isneginf = infinity_of("isneginf", -math.inf, "Whether ``x`` is minus infinity; complex arrays are refused.")
+isposinf = infinity_of(
+    "isposinf",
+    math.inf,
+    """Whether ``x`` is plus infinity; complex arrays are refused.
+
+    >>> rnp.isposinf(rnp.array([-rnp.inf, rnp.inf]))
+    Array([False,  True], dtype=bool)
+    """,
+)
+isneginf = infinity_of(
+    "isneginf",
+    -math.inf,
+    """Whether ``x`` is minus infinity; complex arrays are refused.
+
+    >>> rnp.isneginf(rnp.array([-rnp.inf, rnp.inf]))
+    Array([ True, False], dtype=bool)
+    """,
+)
 
 
 @fused
 def iscomplex(x):
-    """Whether the imaginary part of ``x`` is not zero."""
+    """Whether the imaginary part of ``x`` is not zero.
+
+    Example:
+      >>> rnp.iscomplex(rnp.array([1 + 2j, 3.0]))
+      Array([ True, False], dtype=bool)
+    """
     check("iscomplex", x)
     return lax.ne(lax.imag(x), 0.0) if kind_of(x) == "c" else lax.full(typeof(x).shape, False)
 
 
 @fused
 def isreal(x):
-    """Whether the imaginary part of ``x`` is zero."""
+    """Whether the imaginary part of ``x`` is zero.
+
+    Example:
+      >>> rnp.isreal(rnp.array([1 + 2j, 3.0]))
+      Array([False,  True], dtype=bool)
+    """
     check("isreal", x)
     return lax.eq(lax.imag(x), 0.0) if kind_of(x) == "c" else lax.full(typeof(x).shape, True)
 
@@ -198,6 +365,10 @@ def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
       a, b: arrays, promoted and broadcast.
       rtol, atol: the relative and the absolute tolerance.
       equal_nan: whether NaN is close to NaN.
+
+    Example:
+      >>> rnp.isclose(rnp.array([1.0, 2.0]), rnp.array([1.0 + 1e-7, 2.1]))
+      Array([ True, False], dtype=bool)
     """
     a, b = promote("isclose", a, b)
     if kind_of(a) in "biu" and kind_of(b) in "biu":
@@ -212,14 +383,24 @@ def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
 
 @fused(static=("rtol", "atol", "equal_nan"))
 def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
-    """Whether all elements are close, see ``isclose``: one boolean."""
+    """Whether all elements are close, see ``isclose``: one boolean.
+
+    Example:
+      >>> rnp.allclose(rnp.array([1.0, 2.0]), rnp.array([1.0, 2.0 + 1e-7]))
+      Array(True, dtype=bool)
+    """
     close = isclose(a, b, rtol, atol, equal_nan)
     return lax.reduce_and(close, axes=tuple(range(close.ndim)))
 
 
 @fused(static=("equal_nan",))
 def array_equal(a1, a2, equal_nan=False):
-    """Whether two arrays have one shape and equal elements: one boolean."""
+    """Whether two arrays have one shape and equal elements: one boolean.
+
+    Example:
+      >>> rnp.array_equal(rnp.arange(3), rnp.array([0, 1, 2]))
+      Array(True, dtype=bool)
+    """
     check("array_equal", a1, a2)
     if typeof(a1).shape != typeof(a2).shape:
         return lax.full((), False)
@@ -231,7 +412,12 @@ def array_equal(a1, a2, equal_nan=False):
 
 @fused
 def array_equiv(a1, a2):
-    """Whether two arrays broadcast to one shape and are equal there: one boolean."""
+    """Whether two arrays broadcast to one shape and are equal there: one boolean.
+
+    Example:
+      >>> rnp.array_equiv(rnp.ones(3), rnp.ones((2, 3)))
+      Array(True, dtype=bool)
+    """
     check("array_equiv", a1, a2)
     try:
         lax.broadcast_shapes(typeof(a1).shape, typeof(a2).shape)

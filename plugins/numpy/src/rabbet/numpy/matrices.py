@@ -22,18 +22,35 @@ def below(rows, columns, k, compare=lax.ge):
 def eye(N, M=None, k=0, dtype=None, *, device=None):
     """A matrix of ``N`` rows and ``M`` columns (default ``N``) with ones on diagonal number ``k``, zeros
     elsewhere.
+
+    Example:
+      >>> rnp.eye(2, 3, k=1)
+      Array([[0., 1., 0.],
+             [0., 0., 1.]], dtype=float32)
     """
     return converted(below(N, N if M is None else M, k, lax.eq), requested(dtype, default_float()))
 
 
 def identity(n, dtype=None):
-    """The identity matrix of ``n`` rows."""
+    """The identity matrix of ``n`` rows.
+
+    Example:
+      >>> rnp.identity(2)
+      Array([[1., 0.],
+             [0., 1.]], dtype=float32)
+    """
     return eye(n, dtype=dtype)
 
 
 @fused(static=("N", "M", "k", "dtype"))
 def tri(N, M=None, k=0, dtype=None):
-    """A matrix with ones on and below diagonal number ``k``, zeros above."""
+    """A matrix with ones on and below diagonal number ``k``, zeros above.
+
+    Example:
+      >>> rnp.tri(2, 3)
+      Array([[1., 0., 0.],
+             [1., 1., 0.]], dtype=float32)
+    """
     return converted(below(N, N if M is None else M, k), requested(dtype, default_float()))
 
 
@@ -57,6 +74,11 @@ def tril(m, k=0):
 
     Raises:
       ValueError: for arrays of less than two dimensions.
+
+    Example:
+      >>> rnp.tril(rnp.ones((2, 2)))
+      Array([[1., 0.],
+             [1., 1.]], dtype=float32)
     """
     return triangle("tril", m, k, True)
 
@@ -67,6 +89,11 @@ def triu(m, k=0):
 
     Raises:
       ValueError: for arrays of less than two dimensions.
+
+    Example:
+      >>> rnp.triu(rnp.ones((2, 2)))
+      Array([[1., 1.],
+             [0., 1.]], dtype=float32)
     """
     return triangle("triu", m, k, False)
 
@@ -77,6 +104,10 @@ def diagonal(a, offset=0, axis1=0, axis2=1):
 
     Raises:
       ValueError: for arrays of less than two dimensions or equal axes.
+
+    Example:
+      >>> rnp.diagonal(rnp.array([[1, 2, 3], [4, 5, 6]]), offset=1)
+      Array([2, 6], dtype=int32)
     """
     check("diagonal", a)
     a = as_array(a)
@@ -94,6 +125,13 @@ def diag(v, k=0):
 
     Raises:
       ValueError: for other arrays.
+
+    Example:
+      >>> rnp.diag(rnp.array([1, 2]))
+      Array([[1, 0],
+             [0, 2]], dtype=int32)
+      >>> rnp.diag(rnp.array([[1, 2], [3, 4]]))
+      Array([1, 4], dtype=int32)
     """
     check("diag", v)
     v = as_array(v)
@@ -108,14 +146,25 @@ def diag(v, k=0):
 
 
 def diagflat(v, k=0):
-    """The matrix with the elements of ``v``, in row-major order, on diagonal number ``k``."""
+    """The matrix with the elements of ``v``, in row-major order, on diagonal number ``k``.
+
+    Example:
+      >>> rnp.diagflat(rnp.array([[1, 2]]))
+      Array([[1, 0],
+             [0, 2]], dtype=int32)
+    """
     v = asarray(v)
     return diag(lax.reshape(v, (v.size,)), k)
 
 
 @fused(static=("offset", "axis1", "axis2", "dtype", "out"))
 def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
-    """The sum of a diagonal, see ``diagonal`` and ``sum``."""
+    """The sum of a diagonal, see ``diagonal`` and ``sum``.
+
+    Example:
+      >>> rnp.trace(rnp.array([[1, 2], [3, 4]]))
+      Array(5, dtype=int32)
+    """
     return sum(diagonal(a, offset, axis1, axis2), -1, dtype, out)
 
 
@@ -130,6 +179,13 @@ def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
 
     Returns:
       a list of arrays.
+
+    Example:
+      >>> x, y = rnp.meshgrid(rnp.arange(2), rnp.arange(3))
+      >>> x
+      Array([[0, 1],
+             [0, 1],
+             [0, 1]], dtype=int32)
     """
     check("meshgrid", *xi)
     if indexing not in ("xy", "ij"):
@@ -154,6 +210,11 @@ def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
 def indices(dimensions, dtype=None, sparse=False):
     """Arrays of the given shape that hold their own coordinates, stacked; a tuple of thin ones if
     ``sparse``.
+
+    Example:
+      >>> rnp.indices((2, 3))[1]
+      Array([[0, 1, 2],
+             [0, 1, 2]], dtype=int32)
     """
     dtype = requested(dtype, dtypes.scalar_dtype(int))
     n = len(dimensions)
@@ -170,7 +231,14 @@ def indices(dimensions, dtype=None, sparse=False):
 
 @fused(static=("N", "increasing"))
 def vander(x, N=None, increasing=False):
-    """The matrix whose columns are powers of a vector, the highest one first unless ``increasing``."""
+    """The matrix whose columns are powers of a vector, the highest one first unless ``increasing``.
+
+    Example:
+      >>> rnp.vander(rnp.array([1, 2, 3]), 3)
+      Array([[1, 1, 1],
+             [4, 2, 1],
+             [9, 3, 1]], dtype=int32)
+    """
     check("vander", x)
     x = as_array(x)
     if x.aval.ndim != 1:
@@ -190,28 +258,53 @@ def known_positions(found):
 
 
 def tril_indices(n, k=0, m=None):
-    """Row and column of each element on and below diagonal number ``k`` of an ``n`` by ``m`` matrix."""
+    """Row and column of each element on and below diagonal number ``k`` of an ``n`` by ``m`` matrix.
+
+    Example:
+      >>> rnp.tril_indices(2)
+      (Array([0, 1, 1], dtype=int32), Array([0, 0, 1], dtype=int32))
+    """
     return known_positions(np.tril_indices(n, k, m))
 
 
 def triu_indices(n, k=0, m=None):
-    """Row and column of each element on and above diagonal number ``k`` of an ``n`` by ``m`` matrix."""
+    """Row and column of each element on and above diagonal number ``k`` of an ``n`` by ``m`` matrix.
+
+    Example:
+      >>> rnp.triu_indices(2)
+      (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
+    """
     return known_positions(np.triu_indices(n, k, m))
 
 
 def tril_indices_from(arr, k=0):
-    """``tril_indices`` for the shape of a matrix."""
+    """``tril_indices`` for the shape of a matrix.
+
+    Example:
+      >>> rnp.tril_indices_from(rnp.ones((2, 2)))
+      (Array([0, 1, 1], dtype=int32), Array([0, 0, 1], dtype=int32))
+    """
     return tril_indices(arr.shape[-2], k, arr.shape[-1])
 
 
 def triu_indices_from(arr, k=0):
-    """``triu_indices`` for the shape of a matrix."""
+    """``triu_indices`` for the shape of a matrix.
+
+    Example:
+      >>> rnp.triu_indices_from(rnp.ones((2, 2)))
+      (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
+    """
     return triu_indices(arr.shape[-2], k, arr.shape[-1])
 
 
 def diag_indices(n, ndim=2):
     """The indices of the main diagonal of an array of ``ndim`` dimensions of size ``n``: a tuple of
     arrays.
+
+    Example:
+      >>> rnp.zeros((2, 2)).at[rnp.diag_indices(2)].set(1.0)
+      Array([[1., 0.],
+             [0., 1.]], dtype=float32)
     """
     return (lax.iota("int32", n),) * ndim
 
@@ -221,6 +314,10 @@ def diag_indices_from(arr):
 
     Raises:
       ValueError: for another array.
+
+    Example:
+      >>> rnp.diag_indices_from(rnp.zeros((2, 2)))
+      (Array([0, 1], dtype=int32), Array([0, 1], dtype=int32))
     """
     if arr.ndim < 2 or len(set(arr.shape)) != 1:
         raise ValueError(

@@ -30,25 +30,45 @@ def least_of(a, largest):
 
 @fused(static=STATIC)
 def nansum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None):
-    """``sum`` of the elements that are not NaN."""
+    """``sum`` of the elements that are not NaN.
+
+    Example:
+      >>> rnp.nansum(rnp.array([2.0, rnp.nan, 3.0]))
+      Array(5., dtype=float32)
+    """
     return sum(without_nan("nansum", a, 0), axis, dtype, out, keepdims, initial, where)
 
 
 @fused(static=STATIC)
 def nanprod(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None):
-    """``prod`` of the elements that are not NaN."""
+    """``prod`` of the elements that are not NaN.
+
+    Example:
+      >>> rnp.nanprod(rnp.array([2.0, rnp.nan, 3.0]))
+      Array(6., dtype=float32)
+    """
     return prod(without_nan("nanprod", a, 1), axis, dtype, out, keepdims, initial, where)
 
 
 @fused(static=STATIC)
 def nancumsum(a, axis=None, dtype=None, out=None):
-    """``cumsum`` with NaN counted as 0."""
+    """``cumsum`` with NaN counted as 0.
+
+    Example:
+      >>> rnp.nancumsum(rnp.array([2.0, rnp.nan, 3.0]))
+      Array([2., 2., 5.], dtype=float32)
+    """
     return cumsum(without_nan("nancumsum", a, 0), axis, dtype, out)
 
 
 @fused(static=STATIC)
 def nancumprod(a, axis=None, dtype=None, out=None):
-    """``cumprod`` with NaN counted as 1."""
+    """``cumprod`` with NaN counted as 1.
+
+    Example:
+      >>> rnp.nancumprod(rnp.array([2.0, rnp.nan, 3.0]))
+      Array([2., 2., 6.], dtype=float32)
+    """
     return cumprod(without_nan("nancumprod", a, 1), axis, dtype, out)
 
 
@@ -62,13 +82,23 @@ def nan_extreme(name, function, largest, a, axis, out, keepdims, initial, where)
 
 @fused(static=STATIC)
 def nanmax(a, axis=None, out=None, keepdims=False, initial=None, where=None):
-    """``max`` of the elements that are not NaN; NaN if there are none."""
+    """``max`` of the elements that are not NaN; NaN if there are none.
+
+    Example:
+      >>> rnp.nanmax(rnp.array([1.0, rnp.nan, 3.0]))
+      Array(3., dtype=float32)
+    """
     return nan_extreme("nanmax", max, True, a, axis, out, keepdims, initial, where)
 
 
 @fused(static=STATIC)
 def nanmin(a, axis=None, out=None, keepdims=False, initial=None, where=None):
-    """``min`` of the elements that are not NaN; NaN if there are none."""
+    """``min`` of the elements that are not NaN; NaN if there are none.
+
+    Example:
+      >>> rnp.nanmin(rnp.array([1.0, rnp.nan, 3.0]))
+      Array(1., dtype=float32)
+    """
     return nan_extreme("nanmin", min, False, a, axis, out, keepdims, initial, where)
 
 
@@ -82,13 +112,23 @@ def nan_position(name, function, largest, a, axis, out, keepdims):
 
 @fused(static=STATIC)
 def nanargmax(a, axis=None, out=None, keepdims=None):
-    """``argmax`` among the elements that are not NaN; -1 if there are none."""
+    """``argmax`` among the elements that are not NaN; -1 if there are none.
+
+    Example:
+      >>> rnp.nanargmax(rnp.array([1.0, rnp.nan, 3.0]))
+      Array(2, dtype=int32)
+    """
     return nan_position("nanargmax", argmax, True, a, axis, out, keepdims)
 
 
 @fused(static=STATIC)
 def nanargmin(a, axis=None, out=None, keepdims=None):
-    """``argmin`` among the elements that are not NaN; -1 if there are none."""
+    """``argmin`` among the elements that are not NaN; -1 if there are none.
+
+    Example:
+      >>> rnp.nanargmin(rnp.array([rnp.nan, 5.0, 3.0]))
+      Array(2, dtype=int32)
+    """
     return nan_position("nanargmin", argmin, False, a, axis, out, keepdims)
 
 
@@ -100,7 +140,12 @@ def numbers_only(name, a, where):
 
 @fused(static=STATIC)
 def nanmean(a, axis=None, dtype=None, out=None, keepdims=False, where=None):
-    """``mean`` of the elements that are not NaN; NaN if there are none."""
+    """``mean`` of the elements that are not NaN; NaN if there are none.
+
+    Example:
+      >>> rnp.nanmean(rnp.array([1.0, rnp.nan, 3.0]))
+      Array(2., dtype=float32)
+    """
     check("nanmean", a)
     return mean(
         without_nan("nanmean", a, 0), axis, dtype, out, keepdims, where=numbers_only("nanmean", a, where)
@@ -109,7 +154,12 @@ def nanmean(a, axis=None, dtype=None, out=None, keepdims=False, where=None):
 
 @fused(static=VARIANCE)
 def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=None, mean=None):
-    """``var`` of the elements that are not NaN; NaN if there are not more than ``ddof``."""
+    """``var`` of the elements that are not NaN; NaN if there are not more than ``ddof``.
+
+    Example:
+      >>> rnp.nanvar(rnp.array([1.0, rnp.nan, 3.0]))
+      Array(1., dtype=float32)
+    """
     check("nanvar", a)
     mask = numbers_only("nanvar", a, where)
     value = var(without_nan("nanvar", a, 0), axis, dtype, out, ddof, keepdims, where=mask, mean=mean)
@@ -121,7 +171,12 @@ def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=Non
 
 @fused(static=VARIANCE)
 def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=None, mean=None):
-    """``std`` of the elements that are not NaN; NaN if there are not more than ``ddof``."""
+    """``std`` of the elements that are not NaN; NaN if there are not more than ``ddof``.
+
+    Example:
+      >>> rnp.nanstd(rnp.array([1.0, rnp.nan, 3.0]))
+      Array(1., dtype=float32)
+    """
     return lax.sqrt(nanvar(a, axis, dtype, out, ddof, keepdims, where, mean))
 
 

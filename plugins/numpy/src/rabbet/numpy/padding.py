@@ -65,6 +65,12 @@ def pad(array, pad_width, mode="constant", **kwargs):
       ValueError: for negative widths, an empty dimension that has nothing to repeat, or what the mode does
         not take.
       NotImplementedError: for another mode.
+
+    Example:
+      >>> rnp.pad(rnp.arange(3), (1, 2), constant_values=9)
+      Array([9, 0, 1, 2, 9, 9], dtype=int32)
+      >>> rnp.pad(rnp.arange(3), 1, mode="reflect")
+      Array([1, 0, 1, 2, 1], dtype=int32)
     """
     array = array_of("pad", array)
     widths = widths_of(array, pad_width)

@@ -50,13 +50,23 @@ def sum_of(name, combine, a1, a2):
 
 @fused
 def polyadd(a1, a2):
-    """The sum of two polynomials, as long as the longer one."""
+    """The sum of two polynomials, as long as the longer one.
+
+    Example:
+      >>> rnp.polyadd(rnp.array([1, 2]), rnp.array([1, 0, 0]))
+      Array([1, 1, 2], dtype=int32)
+    """
     return sum_of("polyadd", lax.add, a1, a2)
 
 
 @fused
 def polysub(a1, a2):
-    """The difference of two polynomials, as long as the longer one."""
+    """The difference of two polynomials, as long as the longer one.
+
+    Example:
+      >>> rnp.polysub(rnp.array([1, 2]), rnp.array([1, 1]))
+      Array([0, 1], dtype=int32)
+    """
     return sum_of("polysub", lax.sub, a1, a2)
 
 
@@ -66,6 +76,10 @@ def polymul(a1, a2, *, trim_leading_zeros=False):
     Args:
       a1, a2: vectors of coefficients.
       trim_leading_zeros: leave out zeros at their beginnings first; their values must be known.
+
+    Example:
+      >>> rnp.polymul(rnp.array([1, 1]), rnp.array([1, 2]))
+      Array([1., 3., 2.], dtype=float32)
     """
     if trim_leading_zeros:
         a1, a2 = (without_leading_zeros("polymul", atleast_1d(x)) for x in (a1, a2))
@@ -89,6 +103,10 @@ def polydiv(u, v, *, trim_leading_zeros=False):
 
     Returns:
       ``(quotient, remainder)``; the remainder is as long as ``u``, without the trimming.
+
+    Example:
+      >>> rnp.polydiv(rnp.array([1.0, 3.0, 2.0]), rnp.array([1.0, 1.0]))
+      (Array([1., 2.], dtype=float32), Array([0., 0., 0.], dtype=float32))
     """
     quotient, rest = long_division(u, v)
     return quotient, without_leading_zeros("polydiv", rest) if trim_leading_zeros else rest
@@ -126,6 +144,10 @@ def polyval(p, x, *, unroll=None):
 
     Returns:
       an array of the shape of ``x`` (broadcast with those dimensions of ``p``) and the common dtype.
+
+    Example:
+      >>> rnp.polyval(rnp.array([1, 2, 3]), 10)
+      Array(123, dtype=int32)
     """
     check("polyval", p, x)
     dtype = dtypes.result_type(p, x)
@@ -154,6 +176,10 @@ def polyder(p, m=1):
 
     Raises:
       ValueError: for a negative ``m``.
+
+    Example:
+      >>> rnp.polyder(rnp.array([1.0, 2.0, 3.0]))
+      Array([2., 2.], dtype=float32)
     """
     m = operator.index(m)
     if m < 0:
@@ -178,6 +204,10 @@ def polyint(p, m=1, k=None):
 
     Raises:
       ValueError: for a negative ``m``, or for as many constants as are not needed.
+
+    Example:
+      >>> rnp.polyint(rnp.array([2.0, 2.0]))
+      Array([1., 2., 0.], dtype=float32)
     """
     m = operator.index(m)
     if m < 0:
@@ -208,6 +238,10 @@ def poly(seq_of_zeros):
 
     Raises:
       ValueError: for another array.
+
+    Example:
+      >>> rnp.poly(rnp.array([1.0, 2.0]))
+      Array([ 1., -3.,  2.], dtype=float32)
     """
     check("poly", seq_of_zeros)
     zeros = atleast_1d(seq_of_zeros)
@@ -244,6 +278,10 @@ def roots(p, *, strip_zeros=True):
 
     Raises:
       ConcretizationTypeError: for a traced ``p`` with ``strip_zeros``.
+
+    Example:
+      >>> rnp.sort(rnp.roots(rnp.array([1.0, -3.0, 2.0])).real)
+      Array([1., 2.], dtype=float32)
     """
     check("roots", p)
     p = atleast_1d(p)
@@ -293,6 +331,10 @@ def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
     Raises:
       ValueError: for a negative degree, empty arrays, or too few points for a scaled covariance.
       TypeError: for arrays that do not fit together.
+
+    Example:
+      >>> rnp.polyfit(rnp.arange(4.0), rnp.array([1.0, 3.0, 5.0, 7.0]), 1)
+      Array([2.       , 1.0000007], dtype=float32)
     """
     deg = operator.index(deg)
     if deg < 0:

@@ -37,6 +37,10 @@ def dot(a, b, *, precision=None, preferred_element_type=None, out_sharding=None)
 
     Raises:
       TypeError: if the two dimensions differ in size.
+
+    Example:
+      >>> rnp.dot(rnp.array([[1, 2], [3, 4]]), rnp.array([1, 1]))
+      Array([3, 7], dtype=int32)
     """
     x, y = operands("dot", a, b)
     if not x.ndim or not y.ndim:
@@ -72,6 +76,10 @@ def matmul(a, b, *, precision=None, preferred_element_type=None, out_sharding=No
     Raises:
       TypeError: if the summed dimensions differ in size.
       ValueError: for numbers, or if the other dimensions do not broadcast.
+
+    Example:
+      >>> rnp.matmul(rnp.ones((5, 2, 3)), rnp.ones((3, 4))).shape
+      (5, 2, 4)
     """
     x, y = operands("matmul", a, b)
     if not x.ndim or not y.ndim:
@@ -113,6 +121,10 @@ def vdot(a, b, *, precision=None, preferred_element_type=None):
 
     Raises:
       TypeError: if the numbers of elements differ.
+
+    Example:
+      >>> rnp.vdot(rnp.array([1j, 2.0]), rnp.array([1j, 1.0]))
+      Array(3.+0.j, dtype=complex64)
     """
     x, y = operands("vdot", a, b)
     if x.size != y.size:
@@ -129,6 +141,10 @@ def vecdot(x1, x2, /, *, axis=-1, precision=None, preferred_element_type=None):
 
     Raises:
       ValueError: if the vectors differ in length.
+
+    Example:
+      >>> rnp.vecdot(rnp.ones((5, 3)), rnp.ones(3)).shape
+      (5,)
     """
     x, y = operands("vecdot", x1, x2)
     i, j = axis_of("vecdot", axis, x.ndim), axis_of("vecdot", axis, y.ndim)
@@ -158,6 +174,10 @@ def inner(a, b, *, precision=None, preferred_element_type=None):
 
     Raises:
       TypeError: if they differ in size.
+
+    Example:
+      >>> rnp.inner(rnp.array([[1, 2], [3, 4]]), rnp.array([1, 1]))
+      Array([3, 7], dtype=int32)
     """
     x, y = operands("inner", a, b)
     if not x.ndim or not y.ndim:
@@ -171,7 +191,13 @@ def inner(a, b, *, precision=None, preferred_element_type=None):
 
 @fused
 def outer(a, b, out=None):
-    """All products of an element of ``a`` and one of ``b``, both flattened: a matrix."""
+    """All products of an element of ``a`` and one of ``b``, both flattened: a matrix.
+
+    Example:
+      >>> rnp.outer(rnp.array([1, 10]), rnp.array([1, 2]))
+      Array([[ 1,  2],
+             [10, 20]], dtype=int32)
+    """
     x, y = operands("outer", a, b)
     shape = (x.size, y.size)
     x, y = lax.reshape(x, (x.size,)), lax.reshape(y, (y.size,))
@@ -190,6 +216,10 @@ def tensordot(a, b, axes=2, *, precision=None, preferred_element_type=None, out_
 
     Raises:
       TypeError: if paired dimensions differ in size or ``axes`` is neither.
+
+    Example:
+      >>> rnp.tensordot(rnp.ones((2, 3, 4)), rnp.ones((3, 4, 5)), axes=2).shape
+      (2, 5)
     """
     x, y = operands("tensordot", a, b)
     if hasattr(axes, "__index__"):
@@ -219,7 +249,12 @@ def tensordot(a, b, axes=2, *, precision=None, preferred_element_type=None, out_
 
 @fused
 def kron(a, b):
-    """The Kronecker product: ``b`` repeated, once scaled by each element of ``a``."""
+    """The Kronecker product: ``b`` repeated, once scaled by each element of ``a``.
+
+    Example:
+      >>> rnp.kron(rnp.array([1, 10]), rnp.array([1, 2]))
+      Array([ 1,  2, 10, 20], dtype=int32)
+    """
     x, y = operands("kron", a, b)
     rank = max(x.ndim, y.ndim)
     x = lax.expand_dims(x, tuple(range(rank - x.ndim)))
@@ -241,6 +276,10 @@ def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
 
     Raises:
       ValueError: for vectors of other lengths.
+
+    Example:
+      >>> rnp.cross(rnp.array([1, 0, 0]), rnp.array([0, 1, 0]))
+      Array([0, 0, 1], dtype=int32)
     """
     if axis is not None:
         axisa = axisb = axisc = axis
@@ -275,6 +314,10 @@ def components(x, lead):
 def matvec(x1, x2, /):
     """Products of matrices (last two dimensions of ``x1``) and vectors (last one of ``x2``), the rest
     broadcast.
+
+    Example:
+      >>> rnp.matvec(rnp.ones((5, 2, 3)), rnp.ones((5, 3))).shape
+      (5, 2)
     """
     from rabbet.numpy.einsum import einsum
 
@@ -284,6 +327,10 @@ def matvec(x1, x2, /):
 def vecmat(x1, x2, /):
     """Products of vectors (last dimension of ``x1``, conjugated) and matrices (last two of ``x2``), the
     rest broadcast.
+
+    Example:
+      >>> rnp.vecmat(rnp.ones(2), rnp.ones((5, 2, 3))).shape
+      (5, 3)
     """
     from rabbet.numpy.einsum import einsum
     from rabbet.numpy.selection import conj

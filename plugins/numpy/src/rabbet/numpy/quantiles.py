@@ -146,6 +146,10 @@ def quantile(
     Raises:
       NotImplementedError: for ``weights`` with another method. ValueError: for an unknown method, weights of
         another shape, or complex numbers.
+
+    Example:
+      >>> rnp.quantile(rnp.arange(5.0), rnp.array([0.25, 0.5]))
+      Array([1., 2.], dtype=float32)
     """
     return quantile_of("quantile", a, q, axis, method, keepdims, False, 1.0, weights)
 
@@ -156,7 +160,12 @@ def percentile(
     a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None,
     out_sharding=None,
 ):  # fmt: skip
-    """``quantile`` with ``q`` from 0 to 100."""
+    """``quantile`` with ``q`` from 0 to 100.
+
+    Example:
+      >>> rnp.percentile(rnp.arange(5.0), rnp.array([25, 50]))
+      Array([1., 2.], dtype=float32)
+    """
     return quantile_of("percentile", a, q, axis, method, keepdims, False, 100.0, weights)
 
 
@@ -164,7 +173,12 @@ def percentile(
 def nanquantile(
     a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None
 ):  # fmt: skip
-    """``quantile`` of the elements that are not NaN."""
+    """``quantile`` of the elements that are not NaN.
+
+    Example:
+      >>> rnp.nanquantile(rnp.array([1.0, rnp.nan, 3.0]), 0.5)
+      Array(2., dtype=float32)
+    """
     return quantile_of("nanquantile", a, q, axis, method, keepdims, True, 1.0, weights)
 
 
@@ -172,19 +186,34 @@ def nanquantile(
 def nanpercentile(
     a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None
 ):  # fmt: skip
-    """``percentile`` of the elements that are not NaN."""
+    """``percentile`` of the elements that are not NaN.
+
+    Example:
+      >>> rnp.nanpercentile(rnp.array([1.0, rnp.nan, 3.0]), 50)
+      Array(2., dtype=float32)
+    """
     return quantile_of("nanpercentile", a, q, axis, method, keepdims, True, 100.0, weights)
 
 
 @fused(static=QUANTILE)
 def median(a, axis=None, out=None, overwrite_input=False, keepdims=False):
-    """The middle element over axes, of an even number the mean of the middle two; NaN if there is a NaN."""
+    """The middle element over axes, of an even number the mean of the middle two; NaN if there is a NaN.
+
+    Example:
+      >>> rnp.median(rnp.array([[1.0, 2.0, 9.0], [4.0, 3.0, 8.0]]), axis=1)
+      Array([2., 4.], dtype=float32)
+    """
     return quantile_of("median", a, np.float32(0.5), axis, "midpoint", keepdims, False, 1.0)
 
 
 @fused(static=QUANTILE)
 def nanmedian(a, axis=None, out=None, overwrite_input=False, keepdims=False):
-    """``median`` of the elements that are not NaN."""
+    """``median`` of the elements that are not NaN.
+
+    Example:
+      >>> rnp.nanmedian(rnp.array([1.0, rnp.nan, 3.0]))
+      Array(2., dtype=float32)
+    """
     return quantile_of("nanmedian", a, np.float32(0.5), axis, "midpoint", keepdims, True, 1.0)
 
 

@@ -18,24 +18,48 @@ from rabbet.numpy.shaping import array_of, ravel
 
 @fused(static=("axis",))
 def flip(m, axis=None):
-    """``m`` with the order of elements reversed along an axis, several, or all of them."""
+    """``m`` with the order of elements reversed along an axis, several, or all of them.
+
+    Example:
+      >>> rnp.flip(rnp.array([[1, 2], [3, 4]]), axis=1)
+      Array([[2, 1],
+             [4, 3]], dtype=int32)
+    """
     m = array_of("flip", m)
     return lax.rev(m, axes_of("flip", axis, m.ndim))
 
 
 def fliplr(m):
-    """``m`` reversed along its second dimension."""
+    """``m`` reversed along its second dimension.
+
+    Example:
+      >>> rnp.fliplr(rnp.array([[1, 2], [3, 4]]))
+      Array([[2, 1],
+             [4, 3]], dtype=int32)
+    """
     return flip(m, 1)
 
 
 def flipud(m):
-    """``m`` reversed along its first dimension."""
+    """``m`` reversed along its first dimension.
+
+    Example:
+      >>> rnp.flipud(rnp.array([[1, 2], [3, 4]]))
+      Array([[3, 4],
+             [1, 2]], dtype=int32)
+    """
     return flip(m, 0)
 
 
 @fused(static=("k", "axes"))
 def rot90(m, k=1, axes=(0, 1)):
-    """``m`` turned ``k`` times by 90 degrees in the plane of two axes, from the first towards the second."""
+    """``m`` turned ``k`` times by 90 degrees in the plane of two axes, from the first towards the second.
+
+    Example:
+      >>> rnp.rot90(rnp.array([[1, 2], [3, 4]]))
+      Array([[2, 4],
+             [1, 3]], dtype=int32)
+    """
     m = array_of("rot90", m)
     first, second = axes_of("rot90", tuple(axes), m.ndim)
     order = list(range(m.ndim))
@@ -69,6 +93,10 @@ def roll(a, shift, axis=None):
 
     Raises:
       ValueError: if shifts and axes differ in number.
+
+    Example:
+      >>> rnp.roll(rnp.arange(5), 2)
+      Array([3, 4, 0, 1, 2], dtype=int32)
     """
     check("roll", a)
     static = static_shift(shift)
@@ -130,6 +158,11 @@ def rolled_by_array(a, shift, axis):
 def tile(A, reps):
     """``A`` repeated as a whole ``reps[i]`` times along dimension i; missing dimensions are added in
     front.
+
+    Example:
+      >>> rnp.tile(rnp.array([1, 2]), (2, 2))
+      Array([[1, 2, 1, 2],
+             [1, 2, 1, 2]], dtype=int32)
     """
     A = array_of("tile", A)
     reps = shape_of("tile", reps)
@@ -148,6 +181,10 @@ def repeat(a, repeats, axis=None, *, total_repeat_length=None, out_sharding=None
       axis: None: of all elements in row-major order.
       total_repeat_length: the size of the result along ``axis``, needed where ``repeats`` is traced: what
         is more is cut off, what is missing repeats the last element.
+
+    Example:
+      >>> rnp.repeat(rnp.array([1, 2]), rnp.array([1, 3]))
+      Array([1, 2, 2, 2], dtype=int32)
     """
     a = array_of("repeat", a)
     if axis is None:
@@ -186,7 +223,12 @@ def repeated_by_array(a, repeats, axis, length):
 
 # -------------------------------------------------------------------------------- more and less elements
 def append(arr, values, axis=None):
-    """``values`` joined to the end of ``arr`` along ``axis``; for None both are flattened first."""
+    """``values`` joined to the end of ``arr`` along ``axis``; for None both are flattened first.
+
+    Example:
+      >>> rnp.append(rnp.arange(3), rnp.array([7, 8]))
+      Array([0, 1, 2, 7, 8], dtype=int32)
+    """
     check("append", arr, values)
     return concatenate([arr, values], axis)
 
@@ -197,6 +239,10 @@ def delete(arr, obj, axis=None, *, assume_unique_indices=False):
 
     Args:
       obj: an int, a slice, integers, or booleans, all known: the result's shape depends on them.
+
+    Example:
+      >>> rnp.delete(rnp.arange(5), rnp.array([0, 2]))
+      Array([1, 3, 4], dtype=int32)
     """
     arr = array_of("delete", arr)
     if axis is None:
@@ -214,6 +260,10 @@ def insert(arr, obj, values, axis=None):
     Args:
       obj: an int, a slice or integers, known.
       values: what to put in; broadcasts.
+
+    Example:
+      >>> rnp.insert(rnp.arange(3), 1, 9)
+      Array([0, 9, 1, 2], dtype=int32)
     """
     arr = array_of("insert", arr)
     values = asarray(values)
@@ -238,7 +288,13 @@ def insert(arr, obj, values, axis=None):
 
 
 def resize(a, new_shape):
-    """The elements of ``a`` in row-major order, repeated as often as needed or cut off, in another shape."""
+    """The elements of ``a`` in row-major order, repeated as often as needed or cut off, in another shape.
+
+    Example:
+      >>> rnp.resize(rnp.arange(3), (2, 2))
+      Array([[0, 1],
+             [2, 0]], dtype=int32)
+    """
     a = ravel(a)
     shape = shape_of("resize", new_shape)
     total = math.prod(shape)
@@ -257,6 +313,10 @@ def trim_zeros(filt, trim="fb", axis=None):
 
     Raises:
       ValueError: for another ``trim``. ConcretizationTypeError: in a traced function.
+
+    Example:
+      >>> rnp.trim_zeros(rnp.array([0, 1, 2, 0]))
+      Array([1, 2], dtype=int32)
     """
     sides = trim.lower()
     if set(sides) - set("fb"):

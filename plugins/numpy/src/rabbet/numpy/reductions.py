@@ -116,6 +116,12 @@ def sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=
 
     Raises:
       TypeError: if ``a`` is not an array or a number.
+
+    Example:
+      >>> rnp.sum(rnp.array([[1, 2], [3, 4]]), axis=0)
+      Array([4, 6], dtype=int32)
+      >>> rnp.sum(rnp.arange(4), where=rnp.arange(4) > 1)
+      Array(5, dtype=int32)
     """
     check("sum", a)
     no_out("sum", out)
@@ -127,7 +133,12 @@ def sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=
 
 @fused(static=STATIC)
 def prod(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None, promote_integers=True):
-    """The product of the elements over axes. Arguments as for ``sum``."""
+    """The product of the elements over axes. Arguments as for ``sum``.
+
+    Example:
+      >>> rnp.prod(rnp.array([[1, 2], [3, 4]]), axis=1)
+      Array([ 2, 12], dtype=int32)
+    """
     check("prod", a)
     no_out("prod", out)
     have = typeof(a).dtype
@@ -164,6 +175,10 @@ def max(a, axis=None, out=None, keepdims=False, initial=None, where=None):
 
     Raises:
       ValueError: over no elements, or with ``where``, if no ``initial`` is given.
+
+    Example:
+      >>> rnp.amax(rnp.array([[1, 5], [7, 3]]), axis=0)
+      Array([7, 5], dtype=int32)
     """
     return extreme("max", lax.reduce_max, lax.max, True, a, axis, out, keepdims, initial, where)
 
@@ -174,6 +189,10 @@ def min(a, axis=None, out=None, keepdims=False, initial=None, where=None):
 
     Raises:
       ValueError: over no elements, or with ``where``, if no ``initial`` is given.
+
+    Example:
+      >>> rnp.amin(rnp.array([[1, 5], [7, 3]]), axis=0)
+      Array([1, 3], dtype=int32)
     """
     return extreme("min", lax.reduce_min, lax.min, False, a, axis, out, keepdims, initial, where)
 
@@ -183,13 +202,23 @@ amax, amin = max, min
 
 @fused(static=STATIC)
 def ptp(a, axis=None, out=None, keepdims=False):
-    """The distance from the smallest to the largest element over axes."""
+    """The distance from the smallest to the largest element over axes.
+
+    Example:
+      >>> rnp.ptp(rnp.array([[1, 5], [7, 3]]), axis=1)
+      Array([4, 4], dtype=int32)
+    """
     return lax.sub(max(a, axis, out, keepdims), min(a, axis, out, keepdims))
 
 
 @fused(static=STATIC)
 def any(a, axis=None, out=None, keepdims=False, *, where=None):
-    """Whether some element over axes is not zero."""
+    """Whether some element over axes is not zero.
+
+    Example:
+      >>> rnp.any(rnp.array([[True, False], [False, False]]), axis=1)
+      Array([ True, False], dtype=bool)
+    """
     check("any", a)
     no_out("any", out)
     return reduced("any", lax.reduce_or, as_array(truth(a)), axis, keepdims, where, False)
@@ -197,7 +226,12 @@ def any(a, axis=None, out=None, keepdims=False, *, where=None):
 
 @fused(static=STATIC)
 def all(a, axis=None, out=None, keepdims=False, *, where=None):
-    """Whether every element over axes is not zero."""
+    """Whether every element over axes is not zero.
+
+    Example:
+      >>> rnp.all(rnp.array([[True, False], [True, True]]), axis=1)
+      Array([False,  True], dtype=bool)
+    """
     check("all", a)
     no_out("all", out)
     return reduced("all", lax.reduce_and, as_array(truth(a)), axis, keepdims, where, True)
@@ -205,7 +239,12 @@ def all(a, axis=None, out=None, keepdims=False, *, where=None):
 
 @fused(static=STATIC)
 def count_nonzero(a, axis=None, keepdims=False):
-    """How many elements over axes are not zero: int32."""
+    """How many elements over axes are not zero: int32.
+
+    Example:
+      >>> rnp.count_nonzero(rnp.array([[0, 1], [2, 3]]), axis=1)
+      Array([1, 2], dtype=int32)
+    """
     check("count_nonzero", a)
     return sum(truth(a), axis, dtypes.scalar_dtype(int), keepdims=keepdims)
 
@@ -245,6 +284,10 @@ def argmax(a, axis=None, out=None, keepdims=None):
 
     Raises:
       ValueError: if there are no elements.
+
+    Example:
+      >>> rnp.argmax(rnp.array([[1, 5, 2], [7, 3, 7]]), axis=1)
+      Array([1, 0], dtype=int32)
     """
     return position("argmax", lax.argmax, a, axis, out, keepdims)
 
@@ -255,6 +298,10 @@ def argmin(a, axis=None, out=None, keepdims=None):
 
     Raises:
       ValueError: if there are no elements.
+
+    Example:
+      >>> rnp.argmin(rnp.array([[1, 5, 2], [7, 3, 7]]), axis=1)
+      Array([0, 1], dtype=int32)
     """
     return position("argmin", lax.argmin, a, axis, out, keepdims)
 

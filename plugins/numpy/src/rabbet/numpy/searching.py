@@ -60,6 +60,12 @@ def nonzero(a, *, size=None, fill_value=None):
 
     Raises:
       ConcretizationTypeError: for a traced array without ``size``.
+
+    Example:
+      >>> rnp.nonzero(rnp.array([0, 3, 4]))
+      (Array([1, 2], dtype=int32),)
+      >>> rb.jit(lambda x: rnp.nonzero(x, size=3, fill_value=-1))(rnp.array([0, 3, 4]))
+      (Array([ 1,  2, -1], dtype=int32),)
     """
     a = held("nonzero", a)
     if not a.ndim:
@@ -98,12 +104,23 @@ def positions(a, size, fill):
 
 
 def flatnonzero(a, *, size=None, fill_value=None):
-    """The positions in row-major order of the elements that are not zero. Arguments as for ``nonzero``."""
+    """The positions in row-major order of the elements that are not zero. Arguments as for ``nonzero``.
+
+    Example:
+      >>> rnp.flatnonzero(rnp.array([[0, 1], [2, 0]]))
+      Array([1, 2], dtype=int32)
+    """
     return nonzero(flattened("flatnonzero", a), size=size, fill_value=fill_value)[0]
 
 
 def argwhere(a, *, size=None, fill_value=None):
-    """The positions of the elements that are not zero, as rows of a matrix. Arguments as for ``nonzero``."""
+    """The positions of the elements that are not zero, as rows of a matrix. Arguments as for ``nonzero``.
+
+    Example:
+      >>> rnp.argwhere(rnp.array([[0, 1], [2, 0]]))
+      Array([[0, 1],
+             [1, 0]], dtype=int32)
+    """
     a = held("argwhere", a)
     if not a.ndim:
         found = nonzero(flattened("argwhere", a), size=size, fill_value=fill_value)[0]
@@ -114,6 +131,10 @@ def argwhere(a, *, size=None, fill_value=None):
 def extract(condition, arr, *, size=None, fill_value=0):
     """The elements of ``arr``, in row-major order, for which ``condition`` holds. Arguments as for
     ``compress``.
+
+    Example:
+      >>> rnp.extract(rnp.array([True, False, True]), rnp.arange(3))
+      Array([0, 2], dtype=int32)
     """
     from rabbet.numpy.indexing import compress
 
@@ -165,6 +186,12 @@ def unique(
 
     Raises:
       ConcretizationTypeError: for a traced array without ``size``.
+
+    Example:
+      >>> rnp.unique(rnp.array([3, 1, 3]))
+      Array([1, 3], dtype=int32)
+      >>> rnp.unique(rnp.array([3, 1, 3]), return_counts=True)
+      (Array([1, 3], dtype=int32), Array([1, 2], dtype=int32))
     """
     ar = held("unique", ar)
     if size is None:
@@ -226,22 +253,42 @@ def run_starts(ordered, equal_nan):
 
 
 def unique_all(x, /, *, size=None, fill_value=None):
-    """Values, first positions, inverse positions and counts of the different elements."""
+    """Values, first positions, inverse positions and counts of the different elements.
+
+    Example:
+      >>> rnp.unique_all(rnp.array([3, 1, 3])).counts
+      Array([1, 2], dtype=int32)
+    """
     return UniqueAll(*unique(x, True, True, True, size=size, fill_value=fill_value, equal_nan=False))
 
 
 def unique_counts(x, /, *, size=None, fill_value=None):
-    """Values and counts of the different elements."""
+    """Values and counts of the different elements.
+
+    Example:
+      >>> rnp.unique_counts(rnp.array([3, 1, 3])).counts
+      Array([1, 2], dtype=int32)
+    """
     return UniqueCounts(*unique(x, return_counts=True, size=size, fill_value=fill_value, equal_nan=False))
 
 
 def unique_inverse(x, /, *, size=None, fill_value=None):
-    """Values of the different elements, and the position of each element's value among them."""
+    """Values of the different elements, and the position of each element's value among them.
+
+    Example:
+      >>> rnp.unique_inverse(rnp.array([3, 1, 3])).inverse_indices
+      Array([1, 0, 1], dtype=int32)
+    """
     return UniqueInverse(*unique(x, return_inverse=True, size=size, fill_value=fill_value, equal_nan=False))
 
 
 def unique_values(x, /, *, size=None, fill_value=None):
-    """The different elements."""
+    """The different elements.
+
+    Example:
+      >>> rnp.unique_values(rnp.array([3, 1, 3]))
+      Array([1, 3], dtype=int32)
+    """
     return unique(x, size=size, fill_value=fill_value, equal_nan=False)
 
 
@@ -253,6 +300,10 @@ def isin(element, test_elements, assume_unique=False, invert=False, *, method="a
     Args:
       invert: whether it is not among them.
       assume_unique, method: without effect on the result.
+
+    Example:
+      >>> rnp.isin(rnp.arange(4), rnp.array([1, 3]))
+      Array([False,  True, False,  True], dtype=bool)
     """
     check("isin", element, test_elements)
     dtype = dtypes.result_type(element, test_elements)
@@ -276,6 +327,12 @@ def bincount(x, weights=None, minlength=0, *, length=None, out_sharding=None):
 
     Raises:
       TypeError: for other dtypes.
+
+    Example:
+      >>> rnp.bincount(rnp.array([0, 1, 1, 3]))
+      Array([1, 2, 0, 1], dtype=int32)
+      >>> rnp.bincount(rnp.array([0, 1, 1, 3]), length=6)
+      Array([1, 2, 0, 1, 0, 0], dtype=int32)
     """
     x = held("bincount", x)
     if dtypes.kind(x.dtype) not in "iub" or x.ndim != 1:

@@ -37,6 +37,12 @@ def where(condition, x=None, y=None, /, *, size=None, fill_value=None):
 
     Raises:
       ValueError: if just one of ``x`` and ``y`` is given.
+
+    Example:
+      >>> rnp.where(rnp.arange(4) > 1, 1.0, rnp.arange(4.0))
+      Array([0., 1., 1., 1.], dtype=float32)
+      >>> rnp.where(rnp.array([0, 3, 4]))
+      (Array([1, 2], dtype=int32),)
     """
     if x is None and y is None:
         from rabbet.numpy.searching import nonzero
@@ -56,6 +62,10 @@ def clip(arr=None, /, min=None, max=None):
 
     Raises:
       ValueError: for complex arrays, and for none.
+
+    Example:
+      >>> rnp.clip(rnp.arange(5), 1, 3)
+      Array([1, 1, 2, 3, 3], dtype=int32)
     """
     if arr is None:
         raise ValueError("clip takes an array first, got none")
@@ -76,6 +86,11 @@ def select(condlist, choicelist, default=0):
 
     Raises:
       ValueError: if the lists differ in length or are empty.
+
+    Example:
+      >>> x = rnp.arange(4)
+      >>> rnp.select([x < 1, x > 2], [x - 10, x + 10], default=0)
+      Array([-10,   0,   0,  13], dtype=int32)
     """
     if len(condlist) != len(choicelist) or not condlist:
         raise ValueError(
@@ -104,10 +119,30 @@ def to_nearest_even(x):
     return lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN)
 
 
-floor = rounding("floor", lax.floor, "The largest whole number not above ``x``, in its dtype.")
-ceil = rounding("ceil", lax.ceil, "The smallest whole number not below ``x``, in its dtype.")
+floor = rounding(
+    "floor",
+    lax.floor,
+    """The largest whole number not above ``x``, in its dtype.
+
+    >>> rnp.floor(rnp.array([1.8, -1.2]))
+    Array([ 1., -2.], dtype=float32)
+    """,
+)
+ceil = rounding(
+    "ceil",
+    lax.ceil,
+    """The smallest whole number not below ``x``, in its dtype.
+
+    >>> rnp.ceil(rnp.array([1.2, -1.2]))
+    Array([ 2., -1.], dtype=float32)
+    """,
+)
 rint = unary(
-    "rint", to_nearest_even, "``x`` to the nearest whole number, halves to even; a float.", kinds="f",
+    "rint", to_nearest_even, """``x`` to the nearest whole number, halves to even; a float.
+
+    >>> rnp.rint(rnp.array([0.5, 1.5, 1.7]))
+    Array([0., 2., 2.], dtype=float32)
+    """, kinds="f",
     prepare=lambda name, x: promote_to_float(name, x)[0],
 )  # fmt: skip
 
@@ -119,6 +154,10 @@ def round(a, decimals=0, out=None):
 
     Raises:
       NotImplementedError: for integers and negative ``decimals``.
+
+    Example:
+      >>> rnp.around(rnp.array([0.5, 1.5, 2.345]), 2)
+      Array([0.5 , 1.5 , 2.34], dtype=float32)
     """
     check("round", a)
     kind = kind_of(a)
@@ -141,24 +180,41 @@ around = round
 real = unary(
     "real",
     lambda x: lax.real(x) if kind_of(x) == "c" else as_array(x),
-    "The real part; ``x`` itself if it is real.",
+    """The real part; ``x`` itself if it is real.
+
+    >>> rnp.real(rnp.array([1 + 2j, 3.0]))
+    Array([1., 3.], dtype=float32)
+    """,
     kinds="",
 )
 imag = unary(
     "imag", lambda x: lax.imag(x) if kind_of(x) == "c" else lax.full_like(as_array(x), 0),
-    "The imaginary part; zeros if ``x`` is real.", kinds="",
+    """The imaginary part; zeros if ``x`` is real.
+
+    >>> rnp.imag(rnp.array([1 + 2j, 3.0]))
+    Array([2., 0.], dtype=float32)
+    """, kinds="",
 )  # fmt: skip
 conj = conjugate = unary(
     "conj",
     lambda x: lax.conj(x) if kind_of(x) == "c" else as_array(x),
-    "The complex conjugate; ``x`` if it is real.",
+    """The complex conjugate; ``x`` if it is real.
+
+    >>> rnp.conj(rnp.array([1 + 2j]))
+    Array([1.-2.j], dtype=complex64)
+    """,
     kinds="c",
 )
 
 
 @fused(static=("deg",))
 def angle(z, deg=False):
-    """The angle of complex numbers in radians, or in degrees: 0 or pi for real numbers."""
+    """The angle of complex numbers in radians, or in degrees: 0 or pi for real numbers.
+
+    Example:
+      >>> rnp.angle(rnp.array([1.0, 1j]), deg=True)
+      Array([ 0., 90.], dtype=float32)
+    """
     (z,) = promote_to_float("angle", z)
     parts = (lax.imag(z), lax.real(z)) if kind_of(z) == "c" else (lax.full_like(z, 0), z)
     out = lax.atan2(*[lax.convert_element_type(p, float) if typeof(z).weak_type else p for p in parts])
@@ -172,6 +228,10 @@ def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
     Args:
       nan: for NaN.
       posinf, neginf: for the infinities, by default the largest and smallest finite number of the dtype.
+
+    Example:
+      >>> rnp.nan_to_num(rnp.array([rnp.nan, 1.0]), nan=-1.0)
+      Array([-1.,  1.], dtype=float32)
     """
     check("nan_to_num", x)
     kind = kind_of(x)

@@ -24,6 +24,10 @@ def union1d(ar1, ar2, *, size=None, fill_value=None):
 
     Raises:
       ConcretizationTypeError: for a traced array without ``size``.
+
+    Example:
+      >>> rnp.union1d(rnp.array([3, 1]), rnp.array([2, 3]))
+      Array([1, 2, 3], dtype=int32)
     """
     a, b = in_one_dtype("union1d", ar1, ar2)
     if size is None:
@@ -39,6 +43,10 @@ def intersect1d(ar1, ar2, assume_unique=False, return_indices=False, *, size=Non
       return_indices: also return the first position of each in the two arrays; where one is missing, the
         array's size.
       fill_value: what stands in missing places, by default the smallest common element.
+
+    Example:
+      >>> rnp.intersect1d(rnp.array([3, 1, 2]), rnp.array([2, 3, 4]))
+      Array([2, 3], dtype=int32)
     """
     name = "intersect1d"
     a, b = in_one_dtype(name, ar1, ar2)
@@ -60,6 +68,10 @@ def setdiff1d(ar1, ar2, assume_unique=False, *, size=None, fill_value=None):
     Args:
       assume_unique: a promise that no array has an element twice; then they stay in their order.
       fill_value: what stands in missing places, by default 0.
+
+    Example:
+      >>> rnp.setdiff1d(rnp.array([3, 1, 2]), rnp.array([2]))
+      Array([1, 3], dtype=int32)
     """
     name = "setdiff1d"
     a, b = in_one_dtype(name, ar1, ar2)
@@ -78,6 +90,10 @@ def setxor1d(ar1, ar2, assume_unique=False, *, size=None, fill_value=None):
     Args:
       assume_unique: a promise that no array has an element twice.
       fill_value: what stands in missing places, by default the smallest such element.
+
+    Example:
+      >>> rnp.setxor1d(rnp.array([1, 2]), rnp.array([2, 3]))
+      Array([1, 3], dtype=int32)
     """
     name = "setxor1d"
     a, b = in_one_dtype(name, ar1, ar2)

@@ -49,6 +49,11 @@ def reshape(a, shape, order="C", *, copy=None, out_sharding=None):
 
     Raises:
       TypeError: if the number of elements does not fit.
+
+    Example:
+      >>> rnp.reshape(rnp.arange(6), (2, -1))
+      Array([[0, 1, 2],
+             [3, 4, 5]], dtype=int32)
     """
     a = array_of("reshape", a)
     sizes = sizes_of(a, shape)
@@ -68,7 +73,12 @@ def column_major(a, sizes):
 
 @obeys_out_sharding
 def ravel(a, order="C", *, out_sharding=None):
-    """The elements in one dimension, row-major, or column-major for ``order="F"``."""
+    """The elements in one dimension, row-major, or column-major for ``order="F"``.
+
+    Example:
+      >>> rnp.ravel(rnp.array([[1, 2], [3, 4]]))
+      Array([1, 2, 3, 4], dtype=int32)
+    """
     return reshape(a, (-1,) if typeof(a).size else (0,), order)
 
 
@@ -78,6 +88,10 @@ def transpose(a, axes=None):
 
     Raises:
       ValueError: if ``axes`` is no permutation.
+
+    Example:
+      >>> rnp.permute_dims(rnp.ones((2, 3, 4)), (2, 0, 1)).shape
+      (4, 2, 3)
     """
     a = array_of("transpose", a)
     if axes is None:
@@ -98,6 +112,10 @@ def matrix_transpose(x, /):
 
     Raises:
       ValueError: for less than two dimensions.
+
+    Example:
+      >>> rnp.matrix_transpose(rnp.ones((5, 2, 3))).shape
+      (5, 3, 2)
     """
     x = array_of("matrix_transpose", x)
     if x.ndim < 2:
@@ -106,7 +124,12 @@ def matrix_transpose(x, /):
 
 
 def swapaxes(a, axis1, axis2):
-    """``a`` with two dimensions swapped."""
+    """``a`` with two dimensions swapped.
+
+    Example:
+      >>> rnp.swapaxes(rnp.ones((2, 3, 4)), 0, 2).shape
+      (4, 3, 2)
+    """
     a = array_of("swapaxes", a)
     order = list(range(a.ndim))
     i, j = axis_of("swapaxes", axis1, a.ndim), axis_of("swapaxes", axis2, a.ndim)
@@ -123,6 +146,10 @@ def moveaxis(a, source, destination):
 
     Raises:
       ValueError: if they differ in number.
+
+    Example:
+      >>> rnp.moveaxis(rnp.ones((2, 3, 4)), 0, -1).shape
+      (3, 4, 2)
     """
     a = array_of("moveaxis", a)
     source, destination = axes_of("moveaxis", source, a.ndim), axes_of("moveaxis", destination, a.ndim)
@@ -137,6 +164,10 @@ def moveaxis(a, source, destination):
 def rollaxis(a, axis, start=0):
     """``a`` with one dimension moved back until it stands before ``start``; ``moveaxis`` says it more
     plainly.
+
+    Example:
+      >>> rnp.rollaxis(rnp.ones((2, 3, 4)), 2).shape
+      (4, 2, 3)
     """
     a = array_of("rollaxis", a)
     axis = axis_of("rollaxis", axis, a.ndim)
@@ -147,6 +178,10 @@ def rollaxis(a, axis, start=0):
 def expand_dims(a, axis):
     """``a`` with new dimensions of size 1, so that they are at ``axis`` (an int or a tuple) in the
     result.
+
+    Example:
+      >>> rnp.expand_dims(rnp.arange(3), 0).shape
+      (1, 3)
     """
     a = array_of("expand_dims", a)
     added = len(axis) if isinstance(axis, (tuple, list)) else 1
@@ -158,6 +193,10 @@ def squeeze(a, axis=None):
 
     Raises:
       ValueError: for a named dimension of another size.
+
+    Example:
+      >>> rnp.squeeze(rnp.ones((1, 3, 1))).shape
+      (3,)
     """
     a = array_of("squeeze", a)
     if axis is None:
@@ -171,6 +210,11 @@ def broadcast_to(array, shape, *, out_sharding=None):
 
     Raises:
       ValueError: if it does not broadcast to it.
+
+    Example:
+      >>> rnp.broadcast_to(rnp.arange(3), (2, 3))
+      Array([[0, 1, 2],
+             [0, 1, 2]], dtype=int32)
     """
     array = array_of("broadcast_to", array)
     shape = shape_of("broadcast_to", shape)
@@ -190,13 +234,22 @@ def broadcast_shapes(*shapes):
 
     Raises:
       ValueError: if they do not broadcast together.
+
+    Example:
+      >>> rnp.broadcast_shapes((3, 1), (4,))
+      (3, 4)
     """
     return lax.broadcast_shapes(*[shape_of("broadcast_shapes", s) for s in shapes]) if shapes else ()
 
 
 @fused
 def broadcast_arrays(*args):
-    """The arrays, broadcast to one shape: a list."""
+    """The arrays, broadcast to one shape: a list.
+
+    Example:
+      >>> [x.shape for x in rnp.broadcast_arrays(rnp.ones((3, 1)), rnp.ones(4))]
+      [(3, 4), (3, 4)]
+    """
     arrays = [array_of("broadcast_arrays", a) for a in args]
     full = lax.broadcast_shapes(*[a.shape for a in arrays]) if arrays else ()
     return [spread_to(a, full) for a in arrays]
@@ -221,7 +274,8 @@ def at_least(name, rank):
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
         f"Arrays with at least {rank} dimension{'s' * (rank > 1)}, new ones of "
-        f"size 1; a list for several arrays."
+        f"size 1; a list for several arrays.\n\n>>> rnp.{name}(rnp.arange(3)).shape\n"
+        f"{(3,) if rank == 1 else (1, 3) if rank == 2 else (1, 3, 1)}"
     )
     return function
 
@@ -234,7 +288,12 @@ atleast_1d, atleast_2d, atleast_3d = (
 
 
 def unravel_index(indices, shape):
-    """Positions in row-major order as a tuple of coordinates, negative ones counting from the end."""
+    """Positions in row-major order as a tuple of coordinates, negative ones counting from the end.
+
+    Example:
+      >>> rnp.unravel_index(rnp.array([5, 1]), (2, 3))
+      (Array([1, 0], dtype=int32), Array([2, 1], dtype=int32))
+    """
     from rabbet.numpy.arithmetic import floor_divide, remainder
     from rabbet.numpy.selection import clip, where
 
@@ -263,6 +322,10 @@ def ravel_multi_index(multi_index, dims, mode="raise", order="C", *, dtype=None)
 
     Raises:
       ValueError: for another ``dtype``, or if there is not one array for each dimension.
+
+    Example:
+      >>> rnp.ravel_multi_index((rnp.array([1, 0]), rnp.array([2, 1])), (2, 3))
+      Array([5, 1], dtype=int32)
     """
     from rabbet.numpy.arithmetic import remainder
     from rabbet.numpy.selection import clip

@@ -29,6 +29,10 @@ def interp(x, xp, fp, left=None, right=None, period=None):
       xp, fp: vectors of one length, ``xp`` increasing.
       left, right: the values outside, by default those at the ends.
       period: the period of ``xp``; then ``left`` and ``right`` do not matter.
+
+    Example:
+      >>> rnp.interp(rnp.array([0.5, 3.0]), rnp.array([0.0, 1.0, 2.0]), rnp.array([0.0, 10.0, 20.0]))
+      Array([ 5., 20.], dtype=float32)
     """
     check("interp", x, xp, fp)
     dtype = dtypes.to_inexact(dtypes.result_type(x, xp, fp))
@@ -102,6 +106,10 @@ def convolve(a, v, mode="full", *, precision=None, preferred_element_type=None):
       a, v: vectors.
       mode: ``"full"``: every overlap, ``"same"``: as long as the longer one, ``"valid"``: whole overlaps
         only.
+
+    Example:
+      >>> rnp.convolve(rnp.array([1, 2, 3]), rnp.array([1, 1]))
+      Array([1, 3, 5, 3], dtype=int32)
     """
     a, v = operands("convolve", a, v)
     if v.ndim == 1 and a.ndim == 1 and v.shape[0] > a.shape[0]:
@@ -111,7 +119,12 @@ def convolve(a, v, mode="full", *, precision=None, preferred_element_type=None):
 
 @fused(static=STATIC)
 def correlate(a, v, mode="valid", *, precision=None, preferred_element_type=None):
-    """The correlation of two vectors, the second one conjugated. Arguments as for ``convolve``."""
+    """The correlation of two vectors, the second one conjugated. Arguments as for ``convolve``.
+
+    Example:
+      >>> rnp.correlate(rnp.array([1, 2, 3]), rnp.array([0, 1]))
+      Array([2, 3], dtype=int32)
+    """
     a, v = operands("correlate", a, v)
     v = lax.conj(v) if kind_of(v) == "c" else v
     if v.shape[0] <= a.shape[0]:
@@ -131,14 +144,49 @@ def window(name, doc):
     return function
 
 
-bartlett = window("bartlett", "The triangular window of ``M`` points.")
-blackman = window("blackman", "The Blackman window of ``M`` points.")
-hamming = window("hamming", "The Hamming window of ``M`` points.")
-hanning = window("hanning", "The Hann window of ``M`` points.")
+bartlett = window(
+    "bartlett",
+    """The triangular window of ``M`` points.
+
+    >>> rnp.bartlett(5)
+    Array([0. , 0.5, 1. , 0.5, 0. ], dtype=float32)
+    """,
+)
+blackman = window(
+    "blackman",
+    """The Blackman window of ``M`` points.
+
+    >>> rnp.blackman(5)
+    Array([-1.3877788e-17,  3.4000000e-01,  1.0000000e+00,  3.4000000e-01,
+           -1.3877788e-17], dtype=float32)
+    """,
+)
+hamming = window(
+    "hamming",
+    """The Hamming window of ``M`` points.
+
+    >>> rnp.hamming(5)
+    Array([0.08, 0.54, 1.  , 0.54, 0.08], dtype=float32)
+    """,
+)
+hanning = window(
+    "hanning",
+    """The Hann window of ``M`` points.
+
+    >>> rnp.hanning(5)
+    Array([0. , 0.5, 1. , 0.5, 0. ], dtype=float32)
+    """,
+)
 
 
 def kaiser(M, beta):
-    """The Kaiser window of ``M`` points of the shape ``beta``, a known number."""
+    """The Kaiser window of ``M`` points of the shape ``beta``, a known number.
+
+    Example:
+      >>> rnp.kaiser(5, 8.0)
+      Array([0.00233883, 0.36897272, 1.        , 0.36897272, 0.00233883],
+            dtype=float32)
+    """
     return asarray(np.kaiser(operator.index(M), float(beta)), default_float())
 
 
@@ -156,6 +204,11 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
 
     Raises:
       ValueError: for another ``dtype``, or an array of more than two dimensions.
+
+    Example:
+      >>> rnp.cov(rnp.array([[1.0, 2.0, 3.0], [1.0, 4.0, 7.0]]))
+      Array([[1., 3.],
+             [3., 9.]], dtype=float32)
     """
     rows = [variables(v, rowvar) for v in (m, y) if v is not None]
     dtype = dtypes.to_inexact(dtypes.result_type(*rows)) if dtype is None else dtypes.canonicalize(dtype)
@@ -206,7 +259,13 @@ def variables(m, rowvar):
 
 @fused(static=("rowvar", "dtype"))
 def corrcoef(x, y=None, rowvar=True, dtype=None):
-    """The matrix of correlation coefficients of variables. Arguments as for ``cov``."""
+    """The matrix of correlation coefficients of variables. Arguments as for ``cov``.
+
+    Example:
+      >>> rnp.corrcoef(rnp.array([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]]))
+      Array([[ 1., -1.],
+             [-1.,  1.]], dtype=float32)
+    """
     c = cov(x, y, rowvar, dtype=dtype)
     if not c.ndim:
         return lax.div(c, c)

@@ -27,6 +27,11 @@ def sort(a, axis=-1, *, kind=None, order=None, stable=True, descending=False):
     Args:
       descending: from the largest on (then NaN comes first).
       stable: whether equal elements keep their order, which matters to ``argsort``.
+
+    Example:
+      >>> rnp.sort(rnp.array([[3, 1], [2, 4]]), axis=0)
+      Array([[2, 1],
+             [3, 4]], dtype=int32)
     """
     a, axis = lined_up("sort", a, axis)
     out = weak_as(lax.sort(a, axis, is_stable=stable), a)
@@ -40,6 +45,12 @@ def argsort(a, axis=-1, *, kind=None, order=None, stable=True, descending=False,
 
     Raises:
       ValueError: for another ``dtype``.
+
+    Example:
+      >>> rnp.argsort(rnp.array([3, 1, 2]))
+      Array([1, 2, 0], dtype=int32)
+      >>> rnp.argsort(rnp.array([3, 1, 2]), descending=True)
+      Array([0, 2, 1], dtype=int32)
     """
     a, axis = lined_up("argsort", a, axis)
     dtype = dtypes.scalar_dtype(int) if dtype is None else integer_dtype("argsort", dtype)
@@ -66,6 +77,10 @@ def lexsort(keys, axis=-1, *, batch_size=16):
 
     Raises:
       TypeError: if there are no keys. ValueError: if ``batch_size`` is not positive.
+
+    Example:
+      >>> rnp.lexsort((rnp.array([2, 1, 2]), rnp.array([0, 0, -1])))
+      Array([2, 1, 0], dtype=int32)
     """
     if operator.index(batch_size) < 1:
         raise ValueError(f"lexsort: batch_size must be positive, got {batch_size}")
@@ -78,7 +93,12 @@ def lexsort(keys, axis=-1, *, batch_size=16):
 
 
 def sort_complex(a):
-    """``a`` sorted along its last dimension, as complex numbers: by real part, then by imaginary part."""
+    """``a`` sorted along its last dimension, as complex numbers: by real part, then by imaginary part.
+
+    Example:
+      >>> rnp.sort_complex(rnp.array([2.0, 1 + 1j, 1.0]))
+      Array([1.+0.j, 1.+1.j, 2.+0.j], dtype=complex64)
+    """
     a = array_of("sort_complex", a)
     return sort(lax.convert_element_type(a, dtypes.to_complex(a.dtype)))
 
@@ -87,6 +107,10 @@ def sort_complex(a):
 def partition(a, kth, axis=-1):
     """``a`` with the element number ``kth`` of the sorted order in its place, smaller ones before it,
     larger ones after; here sorted.
+
+    Example:
+      >>> rnp.partition(rnp.array([4, 1, 3, 2]), 1)[1]
+      Array(2, dtype=int32)
     """
     a, axis = lined_up("partition", a, axis)
     axis_of("partition (kth)", kth, a.shape[axis])
@@ -95,7 +119,13 @@ def partition(a, kth, axis=-1):
 
 @fused(static=("kth", "axis"))
 def argpartition(a, kth, axis=-1):
-    """The positions that partition ``a``, see ``partition``: int32."""
+    """The positions that partition ``a``, see ``partition``: int32.
+
+    Example:
+      >>> x = rnp.array([5, 1, 4, 2])
+      >>> x[rnp.argpartition(x, 1)[:2]].sort()
+      Array([1, 2], dtype=int32)
+    """
     a, axis = lined_up("argpartition", a, axis)
     axis_of("argpartition (kth)", kth, a.shape[axis])
     return argsort(a, axis)
@@ -110,6 +140,10 @@ def top_k(a, k, /, *, axis=-1, mode="largest", sorted=True):
 
     Raises:
       ValueError: for another ``mode``, complex numbers, or where there are fewer than ``k`` elements.
+
+    Example:
+      >>> rnp.top_k(rnp.array([3, 1, 4]), 2)
+      (Array([4, 3], dtype=int32), Array([2, 0], dtype=int32))
     """
     a, k = array_of("top_k", a), operator.index(k)
     if mode not in ("largest", "smallest"):
@@ -144,6 +178,10 @@ def searchsorted(a, v, side="left", sorter=None, *, method="scan"):
 
     Raises:
       ValueError: if ``a`` is no vector, or for another ``side``.
+
+    Example:
+      >>> rnp.searchsorted(rnp.array([1, 3, 5]), rnp.array([0, 3, 9]))
+      Array([0, 1, 3], dtype=int32)
     """
     check("searchsorted", a, v)
     a, v = array_of("searchsorted", a), array_of("searchsorted", v)
@@ -191,6 +229,10 @@ def digitize(x, bins, right=False, *, method=None):
 
     Args:
       right: whether a bin includes its right edge rather than its left one.
+
+    Example:
+      >>> rnp.digitize(rnp.array([0.2, 1.5, 3.0]), rnp.array([0.0, 1.0, 2.0]))
+      Array([1, 2, 3], dtype=int32)
     """
     x, bins = array_of("digitize", x), array_of("digitize", bins)
     if bins.ndim != 1:

@@ -62,6 +62,10 @@ def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=None):
 
     Raises:
       TypeError: if ``a`` is not an array or a number.
+
+    Example:
+      >>> rnp.mean(rnp.array([[1.0, 2.0], [3.0, 6.0]]), axis=0)
+      Array([2., 4.], dtype=float32)
     """
     check("mean", a)
     no_out("mean", out)
@@ -84,6 +88,10 @@ def average(a, axis=None, weights=None, returned=False, keepdims=False):
 
     Raises:
       ValueError: if weights of another shape do not fit along ``axis``.
+
+    Example:
+      >>> rnp.average(rnp.array([1.0, 2.0, 4.0]), weights=rnp.array([2.0, 1.0, 1.0]))
+      Array(2., dtype=float32)
     """
     check("average", a)
     if weights is None:
@@ -182,6 +190,12 @@ def var(
       keepdims: keep reduced dimensions with size 1.
       where: a boolean array: which elements count.
       mean: the mean, if it is known already: a number or an array that broadcasts to the shape of ``a``.
+
+    Example:
+      >>> rnp.var(rnp.array([1.0, 3.0]))
+      Array(1., dtype=float32)
+      >>> rnp.var(rnp.array([1.0, 3.0]), ddof=1)
+      Array(2., dtype=float32)
     """
     value, dtype = variance("var", a, axis, dtype, out, ddof, keepdims, where, correction, mean)
     return converted(value, dtype)
@@ -191,7 +205,14 @@ def var(
 def std(
     a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=None, mean=None, correction=None
 ):
-    """The square root of the variance over axes. Arguments as for ``var``."""
+    """The square root of the variance over axes. Arguments as for ``var``.
+
+    Example:
+      >>> rnp.std(rnp.array([1.0, 3.0]))
+      Array(1., dtype=float32)
+      >>> rnp.std(rnp.array([1.0, 3.0]), ddof=1)
+      Array(1.4142135, dtype=float32)
+    """
     value, dtype = variance("std", a, axis, dtype, out, ddof, keepdims, where, correction, mean)
     return converted(lax.sqrt(value), dtype)
 

@@ -11,11 +11,51 @@ from rabbet.numpy.arguments import kind_of, promote_to_float
 from rabbet.numpy.ufuncs import binary, float_unary, to_float, unary
 
 # --------------------------------------------------------------------------- exponentials and logarithms
-exp = float_unary("exp", lax.exp, "``e ** x``.")
-exp2 = float_unary("exp2", lax.exp2, "``2 ** x``.")
-expm1 = float_unary("expm1", lax.expm1, "``e ** x - 1``, exact for small ``x``.")
-log = float_unary("log", lax.log, "The natural logarithm; NaN for negative real numbers.")
-log1p = float_unary("log1p", lax.log1p, "``log(1 + x)``, exact for small ``x``.")
+exp = float_unary(
+    "exp",
+    lax.exp,
+    """``e ** x``.
+
+    >>> rnp.exp(rnp.array([0.0, 1.0]))
+    Array([1.       , 2.7182817], dtype=float32)
+    """,
+)
+exp2 = float_unary(
+    "exp2",
+    lax.exp2,
+    """``2 ** x``.
+
+    >>> rnp.exp2(rnp.array([0.0, 3.0]))
+    Array([1., 8.], dtype=float32)
+    """,
+)
+expm1 = float_unary(
+    "expm1",
+    lax.expm1,
+    """``e ** x - 1``, exact for small ``x``.
+
+    >>> rnp.expm1(rnp.array([0.0, 1.0]))
+    Array([0.       , 1.7182819], dtype=float32)
+    """,
+)
+log = float_unary(
+    "log",
+    lax.log,
+    """The natural logarithm; NaN for negative real numbers.
+
+    >>> rnp.log(rnp.array([1.0, 10.0]))
+    Array([0.       , 2.3025851], dtype=float32)
+    """,
+)
+log1p = float_unary(
+    "log1p",
+    lax.log1p,
+    """``log(1 + x)``, exact for small ``x``.
+
+    >>> rnp.log1p(rnp.array([0.0, 1.0]))
+    Array([0.       , 0.6931472], dtype=float32)
+    """,
+)
 
 
 def log_of_base(name, base):
@@ -24,7 +64,8 @@ def log_of_base(name, base):
     return unary(
         name,
         lambda x: lax.mul(lax.log(x), scale),
-        f"The logarithm to base {base}; NaN for negative real numbers.",
+        f"The logarithm to base {base}; NaN for negative real numbers.\n\n"
+        f">>> rnp.{name}(rnp.array([1.0, {base**3}.0]))\nArray([0., 3.], dtype=float32)",
         kinds="",
         prepare=to_float,
     )
@@ -53,38 +94,163 @@ def log2_sum(x, y):
 logaddexp = binary(
     "logaddexp",
     log_sum,
-    "``log(exp(x) + exp(y))`` without overflow on the way.",
+    """``log(exp(x) + exp(y))`` without overflow on the way.
+
+    >>> rnp.logaddexp(rnp.array([0.0, 1000.0]), rnp.array([0.0, 1000.0]))
+    Array([6.9314718e-01, 1.0006932e+03], dtype=float32)
+    """,
     kinds="",
     prepare=promote_to_float,
 )
 logaddexp2 = binary(
     "logaddexp2",
     log2_sum,
-    "``log2(2 ** x + 2 ** y)`` without overflow on the way.",
+    """``log2(2 ** x + 2 ** y)`` without overflow on the way.
+
+    >>> rnp.logaddexp2(rnp.array([0.0, 1000.0]), rnp.array([0.0, 1000.0]))
+    Array([1.000e+00, 1.001e+03], dtype=float32)
+    """,
     kinds="",
     prepare=promote_to_float,
 )
 
 # ------------------------------------------------------------------------------------------ trigonometry
-sin = float_unary("sin", lax.sin, "The sine of ``x`` radians.")
-cos = float_unary("cos", lax.cos, "The cosine of ``x`` radians.")
-tan = float_unary("tan", lax.tan, "The tangent of ``x`` radians.")
-arcsin = asin = float_unary("arcsin", lax.asin, "The inverse sine, in radians; NaN outside -1 to 1.")
-arccos = acos = float_unary("arccos", lax.acos, "The inverse cosine, in radians; NaN outside -1 to 1.")
-arctan = atan = float_unary("arctan", lax.atan, "The inverse tangent, in radians.")
-sinh = float_unary("sinh", lax.sinh, "The hyperbolic sine.")
-cosh = float_unary("cosh", lax.cosh, "The hyperbolic cosine.")
-tanh = float_unary("tanh", lax.tanh, "The hyperbolic tangent.")
-arcsinh = asinh = float_unary("arcsinh", lax.asinh, "The inverse hyperbolic sine.")
-arccosh = acosh = float_unary("arccosh", lax.acosh, "The inverse hyperbolic cosine; NaN below 1.")
-arctanh = atanh = float_unary("arctanh", lax.atanh, "The inverse hyperbolic tangent; NaN outside -1 to 1.")
-degrees = rad2deg = float_unary("degrees", lambda x: lax.mul(x, 180 / math.pi), "Radians as degrees.")
-radians = deg2rad = float_unary("radians", lambda x: lax.mul(x, math.pi / 180), "Degrees as radians.")
+sin = float_unary(
+    "sin",
+    lax.sin,
+    """The sine of ``x`` radians.
+
+    >>> rnp.sin(rnp.array([0.0, 1.0]))
+    Array([0.        , 0.84147096], dtype=float32)
+    """,
+)
+cos = float_unary(
+    "cos",
+    lax.cos,
+    """The cosine of ``x`` radians.
+
+    >>> rnp.cos(rnp.array([0.0, 1.0]))
+    Array([1.       , 0.5403023], dtype=float32)
+    """,
+)
+tan = float_unary(
+    "tan",
+    lax.tan,
+    """The tangent of ``x`` radians.
+
+    >>> rnp.tan(rnp.array([0.0, 1.0]))
+    Array([0.       , 1.5574077], dtype=float32)
+    """,
+)
+arcsin = asin = float_unary(
+    "arcsin",
+    lax.asin,
+    """The inverse sine, in radians; NaN outside -1 to 1.
+
+    >>> rnp.arcsin(rnp.array([0.0, 1.0]))
+    Array([0.       , 1.5707964], dtype=float32)
+    """,
+)
+arccos = acos = float_unary(
+    "arccos",
+    lax.acos,
+    """The inverse cosine, in radians; NaN outside -1 to 1.
+
+    >>> rnp.arccos(rnp.array([1.0, 0.0]))
+    Array([0.       , 1.5707964], dtype=float32)
+    """,
+)
+arctan = atan = float_unary(
+    "arctan",
+    lax.atan,
+    """The inverse tangent, in radians.
+
+    >>> rnp.arctan(rnp.array([0.0, 1.0]))
+    Array([0.       , 0.7853981], dtype=float32)
+    """,
+)
+sinh = float_unary(
+    "sinh",
+    lax.sinh,
+    """The hyperbolic sine.
+
+    >>> rnp.sinh(rnp.array([0.0, 1.0]))
+    Array([0.       , 1.1752012], dtype=float32)
+    """,
+)
+cosh = float_unary(
+    "cosh",
+    lax.cosh,
+    """The hyperbolic cosine.
+
+    >>> rnp.cosh(rnp.array([0.0, 1.0]))
+    Array([1.       , 1.5430806], dtype=float32)
+    """,
+)
+tanh = float_unary(
+    "tanh",
+    lax.tanh,
+    """The hyperbolic tangent.
+
+    >>> rnp.tanh(rnp.array([0.0, 1.0]))
+    Array([0.       , 0.7615942], dtype=float32)
+    """,
+)
+arcsinh = asinh = float_unary(
+    "arcsinh",
+    lax.asinh,
+    """The inverse hyperbolic sine.
+
+    >>> rnp.arcsinh(rnp.array([0.0, 1.0]))
+    Array([0.        , 0.88137364], dtype=float32)
+    """,
+)
+arccosh = acosh = float_unary(
+    "arccosh",
+    lax.acosh,
+    """The inverse hyperbolic cosine; NaN below 1.
+
+    >>> rnp.arccosh(rnp.array([1.0, 2.0]))
+    Array([0.      , 1.316958], dtype=float32)
+    """,
+)
+arctanh = atanh = float_unary(
+    "arctanh",
+    lax.atanh,
+    """The inverse hyperbolic tangent; NaN outside -1 to 1.
+
+    >>> rnp.arctanh(rnp.array([0.0, 0.5]))
+    Array([0.        , 0.54930615], dtype=float32)
+    """,
+)
+degrees = rad2deg = float_unary(
+    "degrees",
+    lambda x: lax.mul(x, 180 / math.pi),
+    """Radians as degrees.
+
+    >>> rnp.degrees(rnp.array([0.0, rnp.pi]))
+    Array([  0., 180.], dtype=float32)
+    """,
+)
+radians = deg2rad = float_unary(
+    "radians",
+    lambda x: lax.mul(x, math.pi / 180),
+    """Degrees as radians.
+
+    >>> rnp.deg2rad(rnp.array([0.0, 180.0]))
+    Array([0.       , 3.1415927], dtype=float32)
+    """,
+)
 
 
 @fused
 def sinc(x, /):
-    """``sin(pi x) / (pi x)``, and 1 at zero, where also its derivatives are right."""
+    """``sin(pi x) / (pi x)``, and 1 at zero, where also its derivatives are right.
+
+    Example:
+      >>> rnp.sinc(rnp.array([0.0, 0.5]))
+      Array([1.        , 0.63661975], dtype=float32)
+    """
     (x,) = promote_to_float("sinc", x)
     turned = lax.mul(x, math.pi)
     at_zero = lax.eq(x, 0.0) if kind_of(x) == "f" else lax.eq(x, 0j)

@@ -94,6 +94,10 @@ def result_type(*args):
 
     Raises:
       TypePromotionError: if they have none in common.
+
+    Example:
+      >>> rnp.result_type(rnp.ones(2, "int8"), 1.0), rnp.result_type("int32", "float16")
+      (dtype('float32'), dtype('float16'))
     """
     return dtypes.result_type(*args)
 
@@ -103,12 +107,21 @@ def promote_types(a, b):
 
     Raises:
       TypePromotionError: if they have none in common.
+
+    Example:
+      >>> rnp.promote_types("int32", "float16")
+      dtype('float16')
     """
     return dtypes.promote_types(a, b)
 
 
 def issubdtype(arg1, arg2):
-    """Whether a dtype is another one or of its kind: ``issubdtype(x.dtype, floating)``."""
+    """Whether a dtype is another one or of its kind: ``issubdtype(x.dtype, floating)``.
+
+    Example:
+      >>> rnp.issubdtype(rnp.float32, rnp.floating)
+      True
+    """
     return dtypes.issubdtype(arg1, arg2)
 
 
@@ -120,6 +133,10 @@ def isdtype(dtype, kind):
       dtype: a dtype.
       kind: ``"bool"``, ``"signed integer"``, ``"unsigned integer"``, ``"integral"``, ``"real floating"``,
         ``"complex floating"``, ``"numeric"``, a dtype, or a tuple of these.
+
+    Example:
+      >>> rnp.isdtype(rnp.float32, "real floating"), rnp.isdtype("int8", ("bool", "integral"))
+      (True, True)
     """
     letter = dtypes.kind(dtype)
     if isinstance(kind, tuple):
@@ -141,7 +158,12 @@ API_KINDS = {
 
 
 def can_cast(from_, to, casting="safe"):
-    """Whether values of one dtype can become another, by NumPy's casting rules."""
+    """Whether values of one dtype can become another, by NumPy's casting rules.
+
+    Example:
+      >>> rnp.can_cast("int16", "int32"), rnp.can_cast("float32", "int32")
+      (True, False)
+    """
     return np.can_cast(dtypes.canonicalize(from_), dtypes.canonicalize(to), casting)
 
 
@@ -161,20 +183,35 @@ def ndim(a):
 
 
 def shape(a):
-    """The shape."""
+    """The shape.
+
+    Example:
+      >>> rnp.shape(rnp.ones((2, 3)))
+      (2, 3)
+    """
     if isinstance(a, (list, tuple, range)):
         return np.shape(a) if not any(hasattr(v, "aval") for v in a) else asarray(a).shape
     return typeof(a).shape
 
 
 def size(a, axis=None):
-    """The number of elements, in all or along ``axis``."""
+    """The number of elements, in all or along ``axis``.
+
+    Example:
+      >>> rnp.size(rnp.ones((2, 3)))
+      6
+    """
     dims = shape(a)
     return int(np.prod(dims)) if axis is None else dims[axis]
 
 
 def isscalar(element):
-    """Whether this is a number or an array without dimensions."""
+    """Whether this is a number or an array without dimensions.
+
+    Example:
+      >>> rnp.isscalar(3.0), rnp.isscalar(rnp.arange(3))
+      (True, False)
+    """
     return (
         is_python_scalar(element)
         or isinstance(element, np.generic)
@@ -183,19 +220,34 @@ def isscalar(element):
 
 
 def iscomplexobj(x):
-    """Whether the dtype of an array, or a dtype itself, is complex."""
+    """Whether the dtype of an array, or a dtype itself, is complex.
+
+    Example:
+      >>> rnp.iscomplexobj(rnp.array([3.0 + 0j]))
+      True
+    """
     if isinstance(x, (np.dtype, type, ScalarType)):
         return dtypes.kind(x) == "c"
     return dtypes.kind(typeof(asarray(x) if isinstance(x, (list, tuple)) else x).dtype) == "c"
 
 
 def isrealobj(x):
-    """Whether the dtype is not complex."""
+    """Whether the dtype is not complex.
+
+    Example:
+      >>> rnp.isrealobj(rnp.arange(3))
+      True
+    """
     return not iscomplexobj(x)
 
 
 def iterable(y):
-    """Whether ``y`` can be iterated."""
+    """Whether ``y`` can be iterated.
+
+    Example:
+      >>> rnp.iterable(rnp.arange(3)), rnp.iterable(3)
+      (True, False)
+    """
     try:
         iter(y)
     except TypeError:

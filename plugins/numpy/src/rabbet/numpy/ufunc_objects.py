@@ -248,6 +248,10 @@ class ufunc(metaclass=UfuncType):
     Attributes:
       nin, nout: numbers of arguments and results; nargs: of arguments that can be given.
       identity: what leaves the other argument unchanged, or None.
+
+    Example:
+      >>> rnp.add.reduce(rnp.arange(4)), rnp.multiply.outer(rnp.arange(2), rnp.arange(3)).shape
+      (Array(6, dtype=int32), (2, 3))
     """
 
     nin: int

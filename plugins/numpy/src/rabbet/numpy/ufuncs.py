@@ -24,7 +24,28 @@ def named(function, name, doc):
     return function
 
 
-def unary(name, primitive, doc, *, kinds=NUMBERS, prepare=None, otherwise=None):
+SHAPE = "Elementwise, in the shape of ``x``. NumPy's ``out`` and ``where`` are not supported."
+IN_FLOATS = (
+    "Elementwise, in the shape of ``x``. Floats and complex numbers keep their dtype, integers and booleans\n"
+    "    become floats. NumPy's ``out`` and ``where`` are not supported."
+)
+PROMOTED = (
+    "Elementwise: the operands are promoted to one dtype (``promote_types``) and broadcast to one shape.\n"
+    "    NumPy's ``out`` and ``where`` are not supported."
+)
+PROMOTED_TO_FLOAT = (
+    "Elementwise, in floats: the operands are promoted to one dtype (``promote_types``), integers and\n"
+    "    booleans to floats, and broadcast to one shape. NumPy's ``out`` and ``where`` are not supported."
+)
+
+
+def with_contract(doc, contract):
+    """A docstring with what holds for its kind of function between its first paragraph and its example."""
+    said, gap, example = doc.partition("\n\n")
+    return f"{said}\n\n    {contract}{gap}{example}"
+
+
+def unary(name, primitive, doc, *, kinds=NUMBERS, prepare=None, otherwise=None, contract=SHAPE):
     """Make a function of one array.
 
     Args:
@@ -34,7 +55,9 @@ def unary(name, primitive, doc, *, kinds=NUMBERS, prepare=None, otherwise=None):
       kinds: dtype kinds (``ShapedArray.kind``) on which the primitive is called at once.
       prepare: ``(name, x) -> x`` for the others; by default refuses what is not an array.
       otherwise: what to do with the others instead of ``primitive``.
+      contract: what the docstring says of shapes and dtypes.
     """
+    doc = with_contract(doc, contract)
     computation = otherwise or primitive
 
     def prepared(x):
@@ -65,10 +88,10 @@ def to_float(name, x):
 
 def float_unary(name, primitive, doc):
     """Make a function of one array that computes in floats: integers and booleans are converted."""
-    return unary(name, primitive, doc, kinds=FLOATS, prepare=to_float)
+    return unary(name, primitive, doc, kinds=FLOATS, prepare=to_float, contract=IN_FLOATS)
 
 
-def binary(name, primitive, doc, *, kinds=NUMBERS, prepare=promote, otherwise=None):
+def binary(name, primitive, doc, *, kinds=NUMBERS, prepare=promote, otherwise=None, contract=PROMOTED):
     """Make a function of two arrays: promoted to one dtype, broadcast to one shape.
 
     Args:
@@ -79,7 +102,9 @@ def binary(name, primitive, doc, *, kinds=NUMBERS, prepare=promote, otherwise=No
         are of one type.
       prepare: ``(name, x, y) -> (x, y)`` for the others.
       otherwise: what to do with the others instead of ``primitive``.
+      contract: what the docstring says of shapes and dtypes.
     """
+    doc = with_contract(doc, contract)
     computation = otherwise or primitive
 
     def prepared(x, y):
@@ -109,7 +134,7 @@ def binary(name, primitive, doc, *, kinds=NUMBERS, prepare=promote, otherwise=No
 
 def float_binary(name, primitive, doc):
     """Make a function of two arrays that computes in floats."""
-    return binary(name, primitive, doc, kinds=FLOATS, prepare=promote_to_float)
+    return binary(name, primitive, doc, kinds=FLOATS, prepare=promote_to_float, contract=PROMOTED_TO_FLOAT)
 
 
 __all__ = [

@@ -165,6 +165,11 @@ def apply_along_axis(func1d, axis, arr, *args, **kwargs):
 
     Returns:
       an array with the dimensions of the function's result in the place of ``axis``.
+
+    Example:
+      >>> rnp.apply_along_axis(lambda row: row / row.sum(), 1, rnp.array([[1.0, 3.0], [2.0, 2.0]]))
+      Array([[0.25, 0.75],
+             [0.5 , 0.5 ]], dtype=float32)
     """
     arr = array_of("apply_along_axis", arr)
     axis = axis_of("apply_along_axis", axis, arr.ndim)
@@ -186,6 +191,10 @@ def apply_over_axes(func, a, axes):
 
     Raises:
       ValueError: for a result with other numbers of dimensions.
+
+    Example:
+      >>> rnp.apply_over_axes(rnp.sum, rnp.ones((2, 3, 4)), [0, 2]).shape
+      (1, 3, 1)
     """
     check("apply_over_axes", a)
     out = as_array(a)
@@ -215,6 +224,11 @@ def fromfunction(function, shape, *, dtype=float, **kwargs):
 
     Returns:
       its result with the dimensions ``shape`` in front.
+
+    Example:
+      >>> rnp.fromfunction(lambda i, j: 10 * i + j, (2, 3))
+      Array([[ 0.,  1.,  2.],
+             [10., 11., 12.]], dtype=float32)
     """
     shape = shape_of("fromfunction", shape)
     run = lambda *at: function(*at, **kwargs)
@@ -238,6 +252,11 @@ def piecewise(x, condlist, funclist, *args, **kw):
 
     Raises:
       ValueError: if the lists do not fit together.
+
+    Example:
+      >>> x = rnp.array([-2.0, 0.5, 2.0])
+      >>> rnp.piecewise(x, [x < 0, x > 1], [-1.0, 1.0, lambda x: x])
+      Array([-1. ,  0.5,  1. ], dtype=float32)
     """
     x = array(x) if isinstance(x, (list, tuple)) else array_of("piecewise", x)
     conditions = pieces_of(condlist, x)

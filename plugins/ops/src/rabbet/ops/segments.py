@@ -54,7 +54,7 @@ ARGUMENTS = """
       TypeError: for ids that are no integers. ValueError: for ids of another shape, a negative number.
 
     Example:
-      >>> segment_{name}(array([1, 2, 3]), array([0, 1, 0]))
+      >>> segment_{name}(rnp.array([1, 2, 3]), rnp.array([0, 1, 0]))
       Array({result}, dtype=int32)
 """
 

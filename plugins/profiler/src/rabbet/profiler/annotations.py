@@ -19,7 +19,7 @@ class TraceAnnotation:
 
     Example:
       >>> with rb.profiler.TraceAnnotation("load", batch=3):
-      ...     batch = next(batches)
+      ...     batch = rnp.ones(3)
     """
 
     def __init__(self, name: str, **kwargs: Any):
@@ -50,9 +50,10 @@ class StepTraceAnnotation(TraceAnnotation):
     """One step of a training loop, by which viewers group what happens on the devices.
 
     Example:
-      >>> for i in range(steps):
+      >>> params = rnp.zeros(3)
+      >>> for i in range(2):
       ...     with rb.profiler.StepTraceAnnotation("train", step_num=i):
-      ...         params = step(params, next(batches))
+      ...         params = params + 1
     """
 
     def __init__(self, name: str, **kwargs: Any):

@@ -144,9 +144,11 @@ def trace(
     Programs run asynchronously on some platforms, so wait for their results inside.
 
     Example:
-      >>> with rb.profiler.trace("/tmp/trace") as session:
-      ...     step(x).block_until_ready()
-      >>> [plane.name for plane in session.planes]
+      >>> import tempfile
+      >>> with rb.profiler.trace(tempfile.mkdtemp()) as session:
+      ...     x = rnp.sin(rnp.ones(3)).block_until_ready()
+      >>> "/host:CPU" in [plane.name for plane in session.planes]
+      True
     """
     session = start_trace(log_dir, create_perfetto_link, create_perfetto_trace, profiler_options)
     try:

@@ -49,6 +49,11 @@ def cholesky(a, *, upper=False, symmetrize_input=True):
 
     Returns:
       of the shape of ``a``; NaN where a matrix is not positive definite.
+
+    Example:
+      >>> rnp.linalg.cholesky(rnp.array([[4.0, 2.0], [2.0, 2.0]]))
+      Array([[2., 0.],
+             [1., 1.]], dtype=float32)
     """
     a = square("cholesky", a)
     if upper and not symmetrize_input:
@@ -65,6 +70,11 @@ def qr(a, mode="reduced"):
       a: of shape ``(..., m, n)``.
       mode: ``"reduced"``: ``q`` has ``min(m, n)`` columns; ``"complete"``: ``m``; ``"r"``: only ``r``;
         ``"raw"``: ``(h, tau)``, reflections as LAPACK keeps them, transposed.
+
+    Example:
+      >>> q, r = rnp.linalg.qr(rnp.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]))
+      >>> q.shape, r.shape, rnp.allclose(q.T @ q, rnp.eye(2), atol=1e-5)
+      ((3, 2), (2, 2), Array(True, dtype=bool))
     """
     a = matrix("qr", a)
     one_of("qr", "mode", mode, ("reduced", "complete", "r", "raw"))
@@ -88,6 +98,11 @@ def svd(a, full_matrices=True, compute_uv=True, hermitian=False, subset_by_index
 
     Returns:
       ``(U, S, Vh)``, or ``S``, which is real and decreases.
+
+    Example:
+      >>> u, s, vt = rnp.linalg.svd(rnp.array([[3.0, 0.0], [0.0, 4.0]]))
+      >>> s
+      Array([4., 3.], dtype=float32)
     """
     a = matrix("svd", a)
     if not hermitian:
@@ -111,7 +126,12 @@ def svd(a, full_matrices=True, compute_uv=True, hermitian=False, subset_by_index
 
 
 def svdvals(x, /):
-    """The singular values of matrices of shape ``(..., m, n)``, the largest first."""
+    """The singular values of matrices of shape ``(..., m, n)``, the largest first.
+
+    Example:
+      >>> rnp.linalg.svdvals(rnp.array([[3.0, 0.0], [0.0, 4.0]]))
+      Array([4., 3.], dtype=float32)
+    """
     return svd(x, compute_uv=False)
 
 
@@ -126,6 +146,11 @@ def eigh(a, UPLO=None, symmetrize_input=True):
 
     Returns:
       ``(eigenvalues, eigenvectors)``: real of shape ``(..., n)``; of shape ``(..., n, n)``, in columns.
+
+    Example:
+      >>> values, vectors = rnp.linalg.eigh(rnp.array([[2.0, 1.0], [1.0, 2.0]]))
+      >>> values
+      Array([1., 3.], dtype=float32)
     """
     one_of("eigh", "UPLO", UPLO, (None, "L", "U"))
     v, w = lax.linalg.eigh(square("eigh", a), lower=UPLO != "U", symmetrize_input=symmetrize_input)
@@ -133,7 +158,12 @@ def eigh(a, UPLO=None, symmetrize_input=True):
 
 
 def eigvalsh(a, UPLO="L", *, symmetrize_input=True):
-    """The eigenvalues of Hermitian matrices, see ``eigh``."""
+    """The eigenvalues of Hermitian matrices, see ``eigh``.
+
+    Example:
+      >>> rnp.linalg.eigvalsh(rnp.array([[2.0, 1.0], [1.0, 2.0]]))
+      Array([1., 3.], dtype=float32)
+    """
     return eigh(a, UPLO, symmetrize_input).eigenvalues
 
 
@@ -143,6 +173,11 @@ def eig(a):
 
     Returns:
       ``(eigenvalues, eigenvectors)``: of shape ``(..., n)``; of shape ``(..., n, n)``, in columns.
+
+    Example:
+      >>> values, vectors = rnp.linalg.eig(rnp.array([[0.0, 1.0], [-1.0, 0.0]]))
+      >>> rnp.sort(values.imag)
+      Array([-1.,  1.], dtype=float32)
     """
     w, v = lax.linalg.eig(square("eig", a), compute_left_eigenvectors=False)
     return EigResult(w, v)
@@ -150,7 +185,12 @@ def eig(a):
 
 @fused
 def eigvals(a):
-    """The eigenvalues, complex, of square matrices of shape ``(..., n, n)`` (CPU only)."""
+    """The eigenvalues, complex, of square matrices of shape ``(..., n, n)`` (CPU only).
+
+    Example:
+      >>> rnp.sort(rnp.linalg.eigvals(rnp.diag(rnp.array([2.0, 1.0]))).real)
+      Array([1., 2.], dtype=float32)
+    """
     return lax.linalg.eig(
         square("eigvals", a), compute_left_eigenvectors=False, compute_right_eigenvectors=False
     )[0]

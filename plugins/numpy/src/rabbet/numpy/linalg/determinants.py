@@ -30,6 +30,10 @@ def det(a):
     """The determinant of square matrices of shape ``(..., n, n)``; of shape ``(...)``.
 
     Derivatives of matrices larger than 3 times 3 are computed from the LU factors and need an inverse.
+
+    Example:
+      >>> rnp.linalg.det(rnp.array([[2.0, 0.0], [1.0, 3.0]]))
+      Array(6., dtype=float32)
     """
     a = square("det", a)
     n = a.shape[-1]
@@ -66,6 +70,11 @@ def slogdet(a, *, method=None):
 
     Returns:
       ``(sign, logabsdet)`` of shape ``(...)``; for a singular matrix 0 and ``-inf``.
+
+    Example:
+      >>> sign, log = rnp.linalg.slogdet(rnp.array([[0.0, 2.0], [1.0, 0.0]]))
+      >>> sign, log
+      (Array(-1., dtype=float32), Array(0.6931472, dtype=float32))
     """
     a = square("slogdet", a)
     one_of("slogdet", "method", method, (None, "lu"))

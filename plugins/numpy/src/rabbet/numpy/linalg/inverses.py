@@ -68,6 +68,10 @@ def pinv(a, rtol=None, hermitian=False, *, rcond=None):
 
     Returns:
       of shape ``(..., n, m)``. Derivatives hold where the rank does not change.
+
+    Example:
+      >>> rnp.linalg.pinv(rnp.array([[2.0], [0.0]]))
+      Array([[0.5, 0. ]], dtype=float32)
     """
     a = matrix("pinv", a)
     rtol = rcond if rtol is None else rtol

@@ -27,6 +27,12 @@ def norm(x, ord=None, axis=None, keepdims=False):
 
     Raises:
       ValueError: for an ``ord`` that does not exist, or more than two axes.
+
+    Example:
+      >>> rnp.linalg.norm(rnp.array([3.0, 4.0]))
+      Array(5., dtype=float32)
+      >>> rnp.linalg.norm(rnp.array([[3.0, 4.0], [6.0, 8.0]]), axis=1)
+      Array([ 5., 10.], dtype=float32)
     """
     x = inexact("norm", x)
     if axis is None:
@@ -98,7 +104,12 @@ def matrix_size(name, x, axes, ord):
 
 @fused(static=("keepdims", "ord"))
 def matrix_norm(x, /, *, keepdims=False, ord="fro"):
-    """The norm of matrices of shape ``(..., m, n)``, see ``norm``."""
+    """The norm of matrices of shape ``(..., m, n)``, see ``norm``.
+
+    Example:
+      >>> rnp.linalg.matrix_norm(rnp.array([[3.0, 0.0], [0.0, 4.0]]))
+      Array(5., dtype=float32)
+    """
     x = matrix("matrix_norm", x)
     axes = (x.ndim - 2, x.ndim - 1)
     return kept(matrix_size("matrix_norm", x, axes, ord), axes, keepdims)
@@ -106,7 +117,12 @@ def matrix_norm(x, /, *, keepdims=False, ord="fro"):
 
 @fused(static=("axis", "keepdims", "ord"))
 def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
-    """The norm of vectors along one or several axes, or of all elements; see ``norm``."""
+    """The norm of vectors along one or several axes, or of all elements; see ``norm``.
+
+    Example:
+      >>> rnp.linalg.vector_norm(rnp.array([[3.0, 4.0], [6.0, 8.0]]), axis=1)
+      Array([ 5., 10.], dtype=float32)
+    """
     x = inexact("vector_norm", x)
     axes = axes_of("vector_norm", axis, x.ndim)
     return kept(vector_size("vector_norm", x, axes, ord), axes, keepdims)
@@ -119,6 +135,10 @@ def cond(x, p=None):
     Args:
       x: of shape ``(..., m, n)``, square unless ``p`` is None, 2 or -2.
       p: see ``norm``; None: 2, the largest singular value over the smallest.
+
+    Example:
+      >>> rnp.linalg.cond(rnp.diag(rnp.array([4.0, 2.0])))
+      Array(2., dtype=float32)
     """
     x = matrix("cond", x)
     if p in (None, 2, -2):
@@ -139,6 +159,10 @@ def matrix_rank(M, rtol=None, *, hermitian=False, tol=None):
         times ``max(m, n)``.
       hermitian: ``M`` is Hermitian, which is faster.
       tol: an absolute bound instead.
+
+    Example:
+      >>> rnp.linalg.matrix_rank(rnp.array([[1.0, 2.0], [2.0, 4.0]]))
+      Array(1, dtype=int32)
     """
     if array_of("matrix_rank", M).ndim < 2:
         x = inexact("matrix_rank", M)

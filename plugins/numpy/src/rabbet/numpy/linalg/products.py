@@ -11,6 +11,10 @@ def cross(x1, x2, /, *, axis=-1):
 
     Raises:
       ValueError: for other sizes.
+
+    Example:
+      >>> rnp.linalg.cross(rnp.array([1, 0, 0]), rnp.array([0, 1, 0]))
+      Array([0, 0, 1], dtype=int32)
     """
     x1, x2 = array_of("cross", x1), array_of("cross", x2)
     if x1.shape[axis] != 3 or x2.shape[axis] != 3:
@@ -22,12 +26,22 @@ def cross(x1, x2, /, *, axis=-1):
 
 
 def matmul(x1, x2, /, *, precision=None, preferred_element_type=None):
-    """``x1 @ x2``, see ``rabbet.numpy.matmul``."""
+    """``x1 @ x2``, see ``rabbet.numpy.matmul``.
+
+    Example:
+      >>> rnp.linalg.matmul(rnp.ones((2, 3)), rnp.ones((3, 4))).shape
+      (2, 4)
+    """
     return products.matmul(x1, x2, precision=precision, preferred_element_type=preferred_element_type)
 
 
 def tensordot(x1, x2, /, *, axes=2, precision=None, preferred_element_type=None, out_sharding=None):
-    """The product of two arrays over pairs of dimensions, see ``rabbet.numpy.tensordot``."""
+    """The product of two arrays over pairs of dimensions, see ``rabbet.numpy.tensordot``.
+
+    Example:
+      >>> rnp.linalg.tensordot(rnp.ones((2, 3)), rnp.ones((3, 4)), axes=1).shape
+      (2, 4)
+    """
     return products.tensordot(
         x1, x2, axes, precision=precision, preferred_element_type=preferred_element_type,
         out_sharding=out_sharding,
@@ -39,6 +53,11 @@ def outer(x1, x2, /):
 
     Raises:
       ValueError: for arrays of other than one dimension.
+
+    Example:
+      >>> rnp.linalg.outer(rnp.array([1, 10]), rnp.array([1, 2]))
+      Array([[ 1,  2],
+             [10, 20]], dtype=int32)
     """
     x1, x2 = array_of("outer", x1), array_of("outer", x2)
     if x1.ndim != 1 or x2.ndim != 1:
@@ -47,12 +66,22 @@ def outer(x1, x2, /):
 
 
 def diagonal(x, /, *, offset=0):
-    """The diagonals of matrices of shape ``(..., m, n)``, along the last dimension of the result."""
+    """The diagonals of matrices of shape ``(..., m, n)``, along the last dimension of the result.
+
+    Example:
+      >>> rnp.linalg.diagonal(rnp.array([[1, 2], [3, 4]]))
+      Array([1, 4], dtype=int32)
+    """
     return plain.diagonal(x, offset, -2, -1)
 
 
 def trace(x, /, *, offset=0, dtype=None):
-    """The sums of the diagonals of matrices of shape ``(..., m, n)``."""
+    """The sums of the diagonals of matrices of shape ``(..., m, n)``.
+
+    Example:
+      >>> rnp.linalg.trace(rnp.array([[1, 2], [3, 4]]))
+      Array(5, dtype=int32)
+    """
     return plain.trace(x, offset, -2, -1, dtype)
 
 
@@ -65,6 +94,10 @@ def multi_dot(arrays, *, precision=None):
 
     Raises:
       ValueError: for fewer arrays or other shapes.
+
+    Example:
+      >>> rnp.linalg.multi_dot([rnp.ones((2, 3)), rnp.ones((3, 4)), rnp.ones(4)])
+      Array([12., 12.], dtype=float32)
     """
     arrays = [array_of("multi_dot", a) for a in arrays]
     inside = all(a.ndim == 2 for a in arrays[1:-1])

@@ -22,6 +22,10 @@ def solve(a, b):
 
     Raises:
       ValueError: for other shapes.
+
+    Example:
+      >>> rnp.linalg.solve(rnp.array([[2.0, 0.0], [0.0, 4.0]]), rnp.array([2.0, 8.0]))
+      Array([1., 2.], dtype=float32)
     """
     a, b = operands("solve", square("solve", a), inexact("solve", b))
     n = a.shape[-1]
@@ -66,7 +70,13 @@ def by_factors(a, b):
 
 @fused
 def inv(a):
-    """The inverse of square matrices of shape ``(..., n, n)``; not finite where there is none."""
+    """The inverse of square matrices of shape ``(..., n, n)``; not finite where there is none.
+
+    Example:
+      >>> rnp.linalg.inv(rnp.array([[2.0, 0.0], [0.0, 4.0]]))
+      Array([[0.5 , 0.  ],
+             [0.  , 0.25]], dtype=float32)
+    """
     a = square("inv", a)
     return by_factors(a, matrices.identity(a.aval.strong()))
 
@@ -86,6 +96,11 @@ def lstsq(a, b, rcond=None, *, numpy_resid=False):
     Returns:
       ``(x, residuals, rank, s)``: the solution; the squared lengths of ``b - a x``, of shape ``(k,)``; an
       int32 scalar; the singular values.
+
+    Example:
+      >>> a, b = rnp.array([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]]), rnp.array([1.0, 3.0, 5.0])
+      >>> rnp.linalg.lstsq(a, b)[0]
+      Array([1.       , 1.9999996], dtype=float32)
     """
     a, b = operands("lstsq", matrix("lstsq", a), inexact("lstsq", b))
     if a.ndim != 2 or b.ndim not in (1, 2) or b.shape[0] != a.shape[0]:
@@ -117,6 +132,11 @@ def tensorsolve(a, b, axes=None):
     Args:
       a: of the shape of ``b`` and then that of ``x``, with as many elements in both.
       axes: dimensions of ``a`` to move to the end first.
+
+    Example:
+      >>> rnp.linalg.tensorsolve(rnp.eye(4).reshape(2, 2, 2, 2), rnp.ones((2, 2)))
+      Array([[1., 1.],
+             [1., 1.]], dtype=float32)
     """
     a, b = inexact("tensorsolve", a), inexact("tensorsolve", b)
     if axes is not None:
@@ -138,6 +158,10 @@ def tensorinv(a, ind=2):
 
     Args:
       a: an array whose first ``ind`` dimensions have as many elements as the others.
+
+    Example:
+      >>> rnp.linalg.tensorinv(rnp.eye(4).reshape(2, 2, 4), ind=2).shape
+      (4, 2, 2)
     """
     a = inexact("tensorinv", a)
     rows, columns = a.shape[:ind], a.shape[ind:]
@@ -156,6 +180,11 @@ def matrix_power(a, n):
     Args:
       a: of shape ``(..., m, m)``.
       n: an int; for 0 the result is the identity.
+
+    Example:
+      >>> rnp.linalg.matrix_power(rnp.array([[1, 1], [0, 1]]), 3)
+      Array([[1., 3.],
+             [0., 1.]], dtype=float32)
     """
     a = square("matrix_power", a)
     n = n.__index__()

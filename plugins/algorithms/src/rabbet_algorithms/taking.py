@@ -1,11 +1,7 @@
 """``index_take``: slices at the positions that several index arrays give together."""
 
-from rabbet import dtypes
-from rabbet.lax import shapes
-from rabbet.lax.gathering import GatherDimensionNumbers, gather
-from rabbet.lax.operators import remainder
-from rabbet.primitives.checks import axes_valid
-from rabbet.trace.interpreter import typeof
+from rabbet import dtypes, lax
+from rabbet.extend.transform import typeof
 
 
 def index_take(src, idxs, axes):
@@ -24,7 +20,10 @@ def index_take(src, idxs, axes):
     """
     aval = typeof(src)
     axes = tuple([axis.__index__() for axis in axes])
-    axes_valid("index_take", axes, aval.ndim)
+    if len(set(axes)) != len(axes) or not all(0 <= axis < aval.ndim for axis in axes):
+        raise ValueError(
+            f"index_take: axes {axes} must be different ones of an array of {aval.ndim} dimensions, from 0 on"
+        )
     given = [typeof(i) for i in idxs]
     if (
         not axes
@@ -36,13 +35,19 @@ def index_take(src, idxs, axes):
             f"index_take needs an array of integers of one length for each of the axes {axes}, got {shown}"
         )
     sizes = [aval.shape[axis] for axis in axes]
-    columns = [shapes.expand_dims(remainder(i, size), (1,)) for i, size in zip(idxs, sizes, strict=True)]
-    numbers = GatherDimensionNumbers(
+    columns = [lax.expand_dims(around(i, size), (1,)) for i, size in zip(idxs, sizes, strict=True)]
+    numbers = lax.GatherDimensionNumbers(
         offset_dims=tuple(range(1, aval.ndim - len(axes) + 1)), collapsed_slice_dims=axes,
         start_index_map=axes,
     )  # fmt: skip
     window = [1 if d in axes else size for d, size in enumerate(aval.shape)]
-    return gather(src, shapes.concatenate(columns, 1), numbers, window, mode="promise_in_bounds")
+    return lax.gather(src, lax.concatenate(columns, 1), numbers, window, mode="promise_in_bounds")
+
+
+def around(i, size):
+    """Integers ``i`` modulo ``size``, from 0 on."""
+    left = lax.rem(i, lax.full_like(i, size))
+    return lax.select(lax.lt(left, lax.full_like(left, 0)), lax.add(left, lax.full_like(left, size)), left)
 
 
 __all__ = ["index_take"]

@@ -1,11 +1,14 @@
 """The settings of JAX that Rabbet calls otherwise, has no use for, or cannot follow, as tables.
 
 Programs set them by ``config.update("jax_...", value)`` and by ``JAX_...`` variables, and shall run without a
-change. What Rabbet has under the same name stands in ``core_settings`` (or in the backend that it belongs to)
-with ``jax=True``.
+change. What Rabbet has under the same name is a setting of core (or of the backend that it belongs to) with
+``jax=True``.
 """
 
-from rabbet.config.setting import Alias, boolean, size
+import warnings
+
+from rabbet.extend.backend import Alias, Setting
+from rabbet.extend.wrapping import stacklevel
 
 NO_LIMIT = 2**62
 
@@ -20,7 +23,7 @@ def traceback(value):
 
 def limit(value):
     """A number of bytes, or -1 for no limit."""
-    return NO_LIMIT if str(value).strip() == "-1" else size(value)
+    return NO_LIMIT if str(value).strip() == "-1" else value
 
 
 ALIASES = (
@@ -34,25 +37,10 @@ ALIASES = (
     Alias("cpu_enable_async_dispatch", "cpu_asynchronous"),
     Alias("checking_leaks", "check_tracer_leaks"),
     Alias("platform_name", "platforms", lambda v: v or None, lambda v: v[0] if v else ""),
-)
-
-# One name that sets several.
-GROUPS = {
-    "transfer_guard": (
+    Alias("transfer_guard", (
         "transfer_guard_host_to_device", "transfer_guard_device_to_device", "transfer_guard_device_to_host",
-    ),
-}  # fmt: skip
-
-# What rb.<name> is, beside config.<name>: a context manager.
-CONTEXTS = frozenset({
-    "allow_f16_reductions", "array_garbage_collection_guard", "auto_pcast", "check_tracer_leaks",
-    "checking_leaks", "debug_infs", "debug_key_reuse", "debug_nans", "default_device",
-    "default_matmul_precision", "default_prng_impl", "disable_jit", "enable_checks", "enable_custom_prng",
-    "enable_x64", "explain_cache_misses", "legacy_prng_key", "log_compiles", "no_execution", "no_tracing",
-    "numpy_dtype_promotion", "numpy_rank_promotion", "softmax_custom_jvp", "thread_guard",
-    "threefry_partitionable", "transfer_guard", "transfer_guard_device_to_device",
-    "transfer_guard_device_to_host", "transfer_guard_host_to_device",
-})  # fmt: skip
+    )),
+)  # fmt: skip
 
 # Accepted without effect, by the reason why there is none: (reason, {name: default of JAX}).
 INERT = (
@@ -135,6 +123,34 @@ UNMET = (
 
 def kind_of(default):
     """The parser for settings with such a default: words for booleans, numbers, anything else as it is."""
-    if isinstance(default, bool):
-        return boolean
-    return int if isinstance(default, int) else lambda value: value
+    return type(default) if isinstance(default, (bool, int)) else lambda value: value
+
+
+def inert(name, default, reason):
+    """A setting that is accepted and changes nothing."""
+    doc = f"Accepted for programs that set it, without effect: {reason}"
+    return Setting(name, default, kind_of(default), inert=True, jax=True, doc=doc)
+
+
+def unmet(name, default, reason):
+    """A setting that warns of a value that asks for what is not there."""
+    doc = f"Accepted with a warning, without effect: {reason}"
+    plain = Setting(name, default, kind_of(default), doc=doc)
+
+    def read(value):
+        value = plain.read(value, f"config.{name}")
+        if value != default:
+            message = f"config.{name}={value!r} has no effect in Rabbet: {reason}"
+            warnings.warn(message, stacklevel=stacklevel())
+        return value
+
+    return Setting(name, default, read, inert=True, jax=True, doc=doc)
+
+
+SETTINGS = [
+    *ALIASES,
+    *[inert(name, default, reason) for reason, rows in INERT for name, default in rows.items()],
+    *[unmet(name, default, reason) for reason, rows in UNMET for name, default in rows.items()],
+]
+
+__all__ = ["ALIASES", "NO_LIMIT", "SETTINGS"]

@@ -1,6 +1,6 @@
 """``rabbet new-plugin NAME``: a complete package that works as it is, to be changed step by step into yours.
 
-The files come from ``rabbet/cli/templates/``: what every kind shares in ``common/``, the rest
+The files come from ``templates/``: what every kind shares in ``common/``, the rest
 in a folder for each kind. In paths and texts ``$package``, ``$distribution`` and ``$word`` stand
 for the three forms of the name.
 """
@@ -14,7 +14,7 @@ from importlib import resources
 from pathlib import Path
 from string import Template
 
-from rabbet.plugins import discovery
+import rabbet
 
 HELP = "write a new plugin package: code, tests, README and pyproject.toml"
 
@@ -89,7 +89,7 @@ def templates(source):
 
 
 def _root():
-    return resources.files("rabbet.cli") / "templates"
+    return resources.files("rabbet_cli") / "templates"
 
 
 def _walk(folder, prefix):
@@ -102,7 +102,8 @@ def _walk(folder, prefix):
 
 def core_bounds():
     """``rabbet-core>=0.1,<0.2``: one minor version, since the next one may change `rabbet.extend`."""
-    import rabbet
-
     major, minor = rabbet.__version__.split(".")[:2]
-    return f"{discovery.CORE_DISTRIBUTION}>={major}.{minor},<{major}.{int(minor) + 1}"
+    return f"rabbet-core>={major}.{minor},<{major}.{int(minor) + 1}"
+
+
+__all__ = ["HELP", "KINDS", "add_arguments", "forms", "run", "write"]

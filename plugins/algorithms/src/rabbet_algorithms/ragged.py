@@ -8,16 +8,26 @@ which costs ``groups`` times the arithmetic, but needs nothing of the device.
 from typing import NamedTuple
 
 from rabbet import dtypes
-from rabbet.lax.contractions import dot_general
-from rabbet.lax.cumulative import cumsum
-from rabbet.lax.shapes import broadcast_in_dim, broadcasted_iota, expand_dims, full_like, transpose
-from rabbet.primitives import elementwise, logic, shape
-from rabbet.primitives.checks import axis_in_range
-from rabbet.primitives.contractions import free
-from rabbet.primitives.convert import to_dtype
-from rabbet.runtime.transfer import obeys_out_sharding
-from rabbet.runtime.values import array_or_tracer
-from rabbet.trace.interpreter import typeof
+from rabbet.extend.functions import array_or_tracer, obeys_out_sharding
+from rabbet.extend.transform import typeof
+from rabbet.lax import (
+    bitwise_and,
+    broadcast_in_dim,
+    broadcasted_iota,
+    convert_element_type,
+    cumsum,
+    dot_general,
+    dynamic_slice_in_dim,
+    expand_dims,
+    full_like,
+    ge,
+    lt,
+    mul,
+    reshape,
+    select_n,
+    sub,
+    transpose,
+)
 
 
 class RaggedDotDimensionNumbers(NamedTuple):
@@ -86,7 +96,7 @@ def ragged_dot_general(
     sizes = typeof(group_sizes)
     if dtypes.kind(sizes.dtype) not in "iu" or not sizes.ndim:
         raise TypeError(f"ragged_dot_general: group_sizes must be integers, got {sizes.str_short()}")
-    kept = free(x.ndim, contract, batch)
+    kept = tuple([d for d in range(x.ndim) if d not in contract and d not in batch])
     if ragged in kept:
         group = _only("rhs_group_dimensions", numbers.rhs_group_dimensions, y.ndim)
         outer = (*batch, *[d for d in kept if d < ragged])
@@ -118,7 +128,10 @@ def _only(what, dims, ndim):
     dims = tuple(dims)
     if len(dims) != 1:
         raise ValueError(f"ragged_dot_general: {what} must name one dimension, got {dims}")
-    return axis_in_range(what, dims[0].__index__(), ndim)
+    axis = dims[0].__index__()
+    if not -ndim <= axis < ndim:
+        raise ValueError(f"{what}: axis {axis} is out of range for an array of {ndim} dimensions")
+    return axis % ndim
 
 
 def _membership(x, group_sizes, ragged, outer, groups, offset):
@@ -134,7 +147,7 @@ def _membership(x, group_sizes, ragged, outer, groups, offset):
         )
     last = sizes.ndim - 1
     ends = cumsum(group_sizes, last)
-    starts = elementwise.sub(ends, group_sizes)
+    starts = sub(ends, group_sizes)
     if offset is not None or groups != sizes.shape[last]:
         starts, ends = (_from(a, offset, groups) for a in (starts, ends))
     full = (*x.shape, groups)
@@ -145,13 +158,11 @@ def _membership(x, group_sizes, ragged, outer, groups, offset):
     def spread(a):
         return broadcast_in_dim(transpose(a, (*order, len(outer))), full, dims)
 
-    return logic.bitwise_and(logic.ge(place, spread(starts)), logic.lt(place, spread(ends)))
+    return bitwise_and(ge(place, spread(starts)), lt(place, spread(ends)))
 
 
 def _from(bounds, offset, groups):
     """``groups`` entries along the last dimension, from number ``offset`` on."""
-    from rabbet.lax.dynamic import dynamic_slice_in_dim
-
     aval = typeof(bounds)
     if groups > aval.shape[-1]:
         raise TypeError(
@@ -159,14 +170,14 @@ def _from(bounds, offset, groups):
         )
     start = 0 if offset is None else offset
     if typeof(start).shape == (1,):
-        start = shape.reshape(start, new_sizes=())
+        start = reshape(start, ())
     return dynamic_slice_in_dim(bounds, start, groups, aval.ndim - 1)
 
 
 def _masked(lhs, mask):
     aval = typeof(lhs)
     copies = broadcast_in_dim(lhs, typeof(mask).shape, tuple(range(aval.ndim)))
-    return logic.select_n(mask, full_like(copies, 0), copies)
+    return select_n(mask, full_like(copies, 0), copies)
 
 
 # ----------------------------------------------------------------------------------------- scaled
@@ -200,7 +211,7 @@ def scaled_dot(
 
 def _scaled(name, x, scale, dtype):
     if scale is None:
-        return to_dtype(x, dtype)
+        return convert_element_type(x, dtype)
     have, given = typeof(x), typeof(scale)
     if have.ndim != given.ndim or any(s == 0 or n % s for n, s in zip(have.shape, given.shape, strict=True)):
         raise TypeError(
@@ -210,8 +221,8 @@ def _scaled(name, x, scale, dtype):
     inner = tuple(range(1, 2 * have.ndim, 2))
     pairs = [n for size, s in zip(have.shape, given.shape, strict=True) for n in (s, size // s)]
     each = broadcast_in_dim(expand_dims(scale, inner), tuple(pairs), tuple(range(2 * have.ndim)))
-    each = shape.reshape(each, new_sizes=have.shape)
-    return elementwise.mul(to_dtype(x, dtype), to_dtype(each, dtype))
+    each = reshape(each, have.shape)
+    return mul(convert_element_type(x, dtype), convert_element_type(each, dtype))
 
 
 __all__ = ["RaggedDotDimensionNumbers", "ragged_dot", "ragged_dot_general", "scaled_dot"]

@@ -6,11 +6,9 @@ scan the half as many results, which are every other prefix, and combine those w
 
 import operator
 
-from rabbet import tree
-from rabbet.lax import shapes
-from rabbet.messages.source_positions import describe_function
-from rabbet.runtime.values import array_or_tracer
-from rabbet.trace.interpreter import typeof
+from rabbet import lax, tree
+from rabbet.extend.functions import array_or_tracer, describe_function
+from rabbet.extend.transform import typeof
 from rabbet.tree import keystr
 
 
@@ -33,7 +31,7 @@ def associative_scan(fn, elems, reverse=False, axis=0):
 
     Example:
       >>> lax.associative_scan(lax.mul, rnp.array([2.0, 3.0, 4.0]))
-      [ 2.  6. 24.]
+      Array([ 2.,  6., 24.], dtype=float32)
     """
     if not callable(fn):
         raise TypeError(f"associative_scan takes a function of two arguments, got {type(fn).__name__}")
@@ -48,10 +46,10 @@ def associative_scan(fn, elems, reverse=False, axis=0):
         return outs
 
     if reverse:
-        leaves = [shapes.rev(x, (place,)) for x, place in zip(leaves, places, strict=True)]
+        leaves = [lax.rev(x, (place,)) for x, place in zip(leaves, places, strict=True)]
     outs = _scan(combine, leaves, places) if leaves else leaves
     if reverse:
-        outs = [shapes.rev(x, (place,)) for x, place in zip(outs, places, strict=True)]
+        outs = [lax.rev(x, (place,)) for x, place in zip(outs, places, strict=True)]
     return tree.unflatten(treedef, outs)
 
 
@@ -111,22 +109,22 @@ def _scan(combine, elems, places):
 
 
 def _every_other(elems, places, start, stop):
-    return [shapes.slice_in_dim(x, start, stop, 2, place) for x, place in zip(elems, places, strict=True)]
+    return [lax.slice_in_dim(x, start, stop, 2, place) for x, place in zip(elems, places, strict=True)]
 
 
 def _part(x, place, start, stop):
-    return shapes.slice_in_dim(x, start, stop, 1, place)
+    return lax.slice_in_dim(x, start, stop, 1, place)
 
 
 def _joined(parts, place):
-    return shapes.concatenate(parts, place)
+    return lax.concatenate(parts, place)
 
 
 def _interleaved(even, odd, place):
     """``even[0], odd[0], even[1], ...`` along an axis; ``even`` may have one element more."""
     full, half = typeof(even).shape, typeof(odd).shape[place]
-    pairs = [shapes.expand_dims(v, (place + 1,)) for v in (_part(even, place, 0, half), odd)]
-    mixed = shapes.reshape(_joined(pairs, place + 1), (*full[:place], 2 * half, *full[place + 1 :]))
+    pairs = [lax.expand_dims(v, (place + 1,)) for v in (_part(even, place, 0, half), odd)]
+    mixed = lax.reshape(_joined(pairs, place + 1), (*full[:place], 2 * half, *full[place + 1 :]))
     return mixed if full[place] == half else _joined([mixed, _part(even, place, half, half + 1)], place)
 
 

@@ -1,0 +1,1 @@
+"""Further commands of ``rabbet``, found through entry points of the group ``rabbet.commands``."""
