@@ -38,7 +38,7 @@ INSIDE_RABBET = {
     "plugins/ffi": "rabbet/ffi/",
     "plugins/test_util": "rabbet/test_util/",
     "plugins/ode": "rabbet/experimental/ode/",
-    "plugins/parallel": ("rabbet_parallel/", "rabbet/sharding.py"),
+    "plugins/parallel": ("rabbet_parallel/", "rabbet/sharding/"),
     "plugins/testing": "rabbet/testing/",
     "plugins/linalg": "rabbet/lax/linalg/",
     "core": "rabbet/",

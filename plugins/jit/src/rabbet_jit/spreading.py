@@ -119,8 +119,8 @@ def places_for(program, layouts):
     """The shardings over several devices that a program names, captures or was given for its results."""
     found = set(places_in(program.closed.jaxpr))
     for x in program.closed.consts:
-        if type(x) is Array and x.spec.layout is not None:
-            found.add(x.spec.layout)
+        if type(x) is Array and layout_of(x) is not None:
+            found.add(layout_of(x))
     for sharding in layouts.of_results(program.out_tree) or () if layouts is not None else ():
         if sharding is not None and not isinstance(sharding, SingleDeviceSharding):
             found.add(sharding)

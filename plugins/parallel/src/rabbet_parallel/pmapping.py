@@ -58,13 +58,13 @@ def pmap(
     @wraps(fun)
     @folded
     def call(*args, **kwargs):
-        function, args = mapped.prepared(args, kwargs)
-        return function(*args)
+        compiled, leaves = mapped.prepared(args, kwargs)
+        return compiled(*leaves)
 
     @folded
     def lower(*args, **kwargs):
-        function, args = mapped.prepared(args, kwargs)
-        return function.lower(*args)
+        compiled, leaves = mapped.prepared(args, kwargs)
+        return compiled.lower(*leaves)
 
     call.lower = lower
     return call
@@ -100,12 +100,13 @@ class Pmapped:
         size = self.size_of(leaves, places)
         key = structure, places, size, count, static
         try:
-            function = self.compiled.get(key)
+            made = self.compiled.get(key)
         except TypeError:
             raise TypeError(f"{self.who}: a static argument cannot be hashed, got {static!r:.80}") from None
-        if function is None:
-            function = self.compiled[key] = self.compile(structure, places, size, count, static)
-        return function, leaves
+        if made is None:
+            made = self.compiled[key] = self.compile(structure, places, size, count, static)
+        compiled, placed = made
+        return compiled, placed(leaves)
 
     def place(self, axis, x, i):
         """The mapped dimension of an argument leaf, from the front."""
@@ -138,14 +139,14 @@ class Pmapped:
         return Mesh(there[:size], (self.name if isinstance(self.name, str) else UNNAMED,))
 
     def compile(self, structure, places, size, count, static):
-        """The function on leaves: a compiled ``shard_map``."""
+        """The function on leaves, a compiled ``shard_map``, and what puts leaves where it wants them."""
         mesh = self.mesh(size)
         (axis,) = mesh.axis_names
         fixed = dict(static)
 
         def one(*leaves):
-            leaves = [x if p is None else lax.squeeze(x, (p,)) for x, p in zip(leaves, places, strict=True)]
-            moving, kwargs = tree.unflatten(structure, leaves)
+            own = [x if p is None else lax.squeeze(x, (p,)) for x, p in zip(leaves, places, strict=True)]
+            moving, kwargs = tree.unflatten(structure, own)
             rest = iter(moving)
             result = self.fun(*[fixed[n] if n in fixed else next(rest) for n in range(count)], **kwargs)
             outs, out_tree = tree.flatten(result)
@@ -171,11 +172,7 @@ class Pmapped:
         placed = functools.partial(place_leaves, shardings)
         compiled = rabbet.jit(mapped, donate_argnums=donated or None)
 
-        def call(*leaves):
-            return compiled(*placed(leaves))
-
-        call.lower = lambda *leaves: compiled.lower(*placed(leaves))
-        return call
+        return compiled, placed
 
     def donated_leaves(self, structure, count, fixed):
         """The positions of the leaves that may be reused."""
@@ -215,8 +212,8 @@ def device_put_sharded(shards, devices):
         raise ValueError(f"device_put_sharded: {len(shards)} shards for {len(devices)} devices")
     sharding = NamedSharding(Mesh(devices, (UNNAMED,)), PartitionSpec(UNNAMED))
 
-    def together(*parts):
-        parts = [array_or_tracer(p) for p in parts]
+    def together(*given):
+        parts = [array_or_tracer(p) for p in given]
         if len({(typeof(p).shape, typeof(p).dtype) for p in parts}) != 1:
             kinds = ", ".join(sorted({typeof(p).str_short() for p in parts}))
             raise ValueError(f"device_put_sharded: the shards must have one type, got {kinds}")

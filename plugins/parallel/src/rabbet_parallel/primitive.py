@@ -59,11 +59,11 @@ def lower_shard_map(op, *names):
     attributes = f"in_shardings = {ins}, out_shardings = {outs}, manual_axes = #sdy<manual_axes{{{axes}}}>"
     tail = f": ({', '.join([a.mlir for a in op.in_avals])}) -> ({', '.join([a.mlir for a in op.out_avals])})"
     around = op.manual
-    axes = frozenset(params["manual"]) | (
-        around.axes if around is not None and around.mesh == mesh else frozenset()
-    )
+    by_hand = frozenset(params["manual"])
+    if around is not None and around.mesh == mesh:
+        by_hand |= around.axes
     head = f'"sdy.manual_computation"({", ".join(names)}) <{{{attributes}}}>'
-    with op.by_itself(Manual(mesh, axes)):
+    with op.by_itself(Manual(mesh, by_hand)):
         return op.emit_regions(
             head, [(jaxpr, [])], tail, len(op.out_avals), closed=True, terminator="sdy.return"
         )
