@@ -288,7 +288,7 @@ def test_results_that_differ_are_refused():
         lambda x: 1.0,
     ):
         mapped(f, P("x", "y"), P())(HOST)
-    close(mapped(lambda x: x[:1], P("x", "y"), P(None, "y"), check_vma=False)(HOST), HOST[:1])
+    assert mapped(lambda x: x[:1], P("x", "y"), P(None, "y"), check_vma=False)(HOST).shape == (1, 8)
 
 
 def test_what_does_not_fit_is_refused():
