@@ -35,6 +35,7 @@ MODULE_OF = {
     "rabbet-image": "rabbet.image", "rabbet-ops": "rabbet.ops", "rabbet-ref": "rabbet.ref",
     "rabbet-testing": "rabbet.testing", "rabbet-linalg": "rabbet.lax.linalg", "rabbet-scipy": "rabbet.scipy",
     "rabbet-jet": "rabbet.experimental.jet", "rabbet-checkify": "rabbet.experimental.checkify",
+    "rabbet-float8": "rabbet.experimental.float8", "rabbet-int4": "rabbet.experimental.int4",
     "rabbet-profiler": "rabbet.profiler", "rabbet-ffi": "rabbet.ffi", "rabbet-test-util": "rabbet.test_util",
     "rabbet-ode": "rabbet.experimental.ode", "rabbet-callbacks": "rabbet.debug",
     "rabbet-jax-names": "rabbet.flatten_util", "rabbet-parallel": "rabbet.sharding",

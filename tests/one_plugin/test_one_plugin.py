@@ -132,6 +132,19 @@ def test_bfloat16():
     assert np.asarray(lax.convert_element_type(lax.add(x, x), np.float32)).tolist() == [2.0, 4.0]
 
 
+@only("float8")
+def test_float8():
+    from rabbet.experimental import float8
+
+    assert float(float8.dequantize(float8.quantize(np.float32(3.0)))) == 3.0
+
+
+@only("int4")
+def test_int4():
+    x = lax.convert_element_type(np.float32([3.0, -8.0]), "int4")
+    assert np.asarray(lax.convert_element_type(lax.add(x, x), np.int32)).tolist() == [6, 0]
+
+
 @only("jet")
 def test_jet():
     from rabbet.experimental.jet import jet

@@ -17,8 +17,10 @@ from rabbet.lowering import extended
 from rabbet.messages import source_positions, tracebacks
 from rabbet.messages.tracebacks import folded
 from rabbet.primitives import batching, standard
+from rabbet.primitives.contracts import decomposed_types
 from rabbet.program import context
-from rabbet.rules import tables
+from rabbet.rules import contracts, tables
+from rabbet.rules.rule_sets import forget_lookups
 from rabbet.runtime import backends, hook_calls
 from rabbet.runtime.array import Array
 from rabbet.runtime.evaluation import EVALUATION
@@ -37,6 +39,8 @@ def compose():
     context.set_bottom(EVALUATION)
     operators.give_to(Array, Tracer, array_methods)
     dtypes.use_finder(find_dtype, dtype_names)
+    tables.set_decomposed_types(decomposed_types)
+    config.watch("enable_checks", check_rules)
     from_plugins.use_finder(lax_function, lax_names)
     custom_rules.set_makers(find_rule_maker)
     extended.use_batching(standard.batch, batching.move_axis)
@@ -136,6 +140,12 @@ def find_rule_maker(table):
     if table in plugins.names(group):
         return plugins.get(group, table)
     return (lambda call, rule: None) if table in providers(group) else None
+
+
+def check_rules():
+    """From the first time on that ``config.enable_checks`` is on, rules look at what they return."""
+    if config.enable_checks and contracts.turn_on():
+        forget_lookups()
 
 
 def find_dtype(name):

@@ -178,6 +178,11 @@ def flatten(tree, is_leaf=None):
     """``(leaves, treedef)``: the leaves in order, and the structure that puts them together again.
 
     ``is_leaf(node)`` may stop at a node and make it a leaf.
+
+    Example:
+      >>> leaves, structure = tree.flatten({"a": 1, "b": (2, 3)})
+      >>> leaves, structure
+      ([1, 2, 3], PyTreeDef({'a': *, 'b': (*, *)}))
     """
     try:
         return registry.flatten(tree, is_leaf)
@@ -193,12 +198,22 @@ unflatten = PyTreeDef.unflatten  # unflatten(treedef, leaves) -> tree
 
 
 def leaves(tree, is_leaf=None):
-    """The leaves of a tree, in order."""
+    """The leaves of a tree, in order.
+
+    Example:
+      >>> tree.leaves({"a": 1, "b": (2, None)})
+      [1, 2]
+    """
     return _flatten(tree, is_leaf)[0]
 
 
 def structure(tree, is_leaf=None):
-    """The structure of a tree, a ``PyTreeDef``."""
+    """The structure of a tree, a ``PyTreeDef``.
+
+    Example:
+      >>> tree.structure({"a": 1, "b": (2, 3)})
+      PyTreeDef({'a': *, 'b': (*, *)})
+    """
     return _flatten(tree, is_leaf)[1]
 
 
@@ -206,6 +221,10 @@ def flatten_with_path(tree, is_leaf=None, is_leaf_takes_path=False):
     """``([(path, leaf), ...], treedef)``. A path is a tuple of keys; ``keystr`` prints it.
 
     With ``is_leaf_takes_path`` it is called as ``is_leaf(path, node)``.
+
+    Example:
+      >>> [(rb.tree_util.keystr(path), leaf) for path, leaf in tree.flatten_with_path({"a": [1, 2]})[0]]
+      [("['a'][0]", 1), ("['a'][1]", 2)]
     """
     leaf = is_leaf
     if is_leaf is not None and not is_leaf_takes_path:
@@ -218,12 +237,23 @@ def flatten_with_path(tree, is_leaf=None, is_leaf_takes_path=False):
 
 
 def leaves_with_path(tree, is_leaf=None, is_leaf_takes_path=False):
-    """``[(path, leaf), ...]``, in order."""
+    """``[(path, leaf), ...]``, in order.
+
+    Example:
+      >>> [(rb.tree_util.keystr(path), leaf) for path, leaf in tree.leaves_with_path({"a": [1, 2]})]
+      [("['a'][0]", 1), ("['a'][1]", 2)]
+    """
     return flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
 
 
 def keystr(keys, *, simple=False, separator=""):
-    """A path as text: ``['layers'][0].weight``; simple and separated by ``/``: ``layers/0/weight``."""
+    """A path as text: ``['layers'][0].weight``; simple and separated by ``/``: ``layers/0/weight``.
+
+    Example:
+      >>> path, leaf = rb.tree_util.tree_flatten_with_path({"a": [1]})[0][0]
+      >>> rb.tree_util.keystr(path)
+      "['a'][0]"
+    """
     return separator.join([_simple(key) if simple else str(key) for key in keys])
 
 
@@ -251,6 +281,10 @@ def map(f, tree, *rest, is_leaf=None):
 
     Each tree of ``rest`` must have that structure too, but may have subtrees in place of leaves.
     Raises TreeError, which names the path, where it has not.
+
+    Example:
+      >>> tree.map(lambda x, y: x + y, {"a": 1, "b": [2]}, {"a": 10, "b": [20]})
+      {'a': 11, 'b': [22]}
     """
     first, treedef = _flatten(tree, is_leaf)
     if not rest:
@@ -260,7 +294,12 @@ def map(f, tree, *rest, is_leaf=None):
 
 
 def map_with_path(f, tree, *rest, is_leaf=None, is_leaf_takes_path=False):
-    """Like ``map``, but ``f`` gets the path of the leaf first: ``f(path, leaf, *leaves_of_the_rest)``."""
+    """Like ``map``, but ``f`` gets the path of the leaf first: ``f(path, leaf, *leaves_of_the_rest)``.
+
+    Example:
+      >>> tree.map_with_path(lambda path, x: f"{rb.tree_util.keystr(path)}={x}", {"a": [1, 2]})
+      {'a': ["['a'][0]=1", "['a'][1]=2"]}
+    """
     pairs, treedef = flatten_with_path(tree, is_leaf, is_leaf_takes_path)
     columns = [
         _flatten_up_to(treedef, tree, other, is_leaf, _DIFFER.format("tree.map_with_path")) for other in rest
@@ -269,7 +308,12 @@ def map_with_path(f, tree, *rest, is_leaf=None, is_leaf_takes_path=False):
 
 
 def reduce(function, tree, initializer=_MISSING, is_leaf=None):
-    """Combine the leaves from the left: ``function(function(leaf0, leaf1), leaf2)`` ..."""
+    """Combine the leaves from the left: ``function(function(leaf0, leaf1), leaf2)`` ...
+
+    Example:
+      >>> tree.reduce(lambda a, b: a + b, {"a": 1, "b": [2, 3]})
+      6
+    """
     start = () if initializer is _MISSING else (initializer,)
     return functools.reduce(function, leaves(tree, is_leaf), *start)
 
@@ -278,6 +322,10 @@ def reduce_associative(operation, tree, *, identity=_MISSING, is_leaf=None):
     """Combine the leaves by an associative ``operation``, in pairs, so that rounding and depth grow slowly.
 
     Raises TypeError for a tree without leaves if there is no ``identity``.
+
+    Example:
+      >>> tree.reduce_associative(lambda a, b: a + b, {"a": 1, "b": [2, 3]})
+      6
     """
     items = leaves(tree, is_leaf)
     if not items:
@@ -291,7 +339,12 @@ def reduce_associative(operation, tree, *, identity=_MISSING, is_leaf=None):
 
 
 def all(tree, *, is_leaf=None):
-    """Whether all leaves are true."""
+    """Whether all leaves are true.
+
+    Example:
+      >>> tree.all({"a": True, "b": [True, False]})
+      False
+    """
     return builtins.all(leaves(tree, is_leaf))
 
 
@@ -299,6 +352,10 @@ def transpose(outer_treedef, inner_treedef, pytree_to_transpose):
     """Turn a tree of trees inside out: from structure outer of inner to inner of outer.
 
     ``inner_treedef`` may be None; then it is read from the tree.
+
+    Example:
+      >>> tree.transpose(tree.structure([0, 0]), tree.structure({"a": 0}), [{"a": 1}, {"a": 2}])
+      {'a': [1, 2]}
     """
     items, treedef = _flatten(pytree_to_transpose, None)
     if inner_treedef is None:
@@ -323,6 +380,10 @@ def transpose(outer_treedef, inner_treedef, pytree_to_transpose):
 def broadcast(prefix_tree, full_tree, is_leaf=None):
     """A tree of the structure of ``full_tree`` in which each leaf of ``prefix_tree`` stands for its whole
     subtree.
+
+    Example:
+      >>> tree.broadcast(1, {"a": 0, "b": [0, 0]})
+      {'a': 1, 'b': [1, 1]}
     """
     return structure(full_tree).unflatten(broadcast_prefix(prefix_tree, full_tree, is_leaf))
 

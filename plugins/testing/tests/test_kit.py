@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import rabbet as rb
 from rabbet import lax
+from rabbet.extend.passes import Equation, Jaxpr, Pass, rewrite_equations
 from rabbet.extend.primitive import Batched, Dual, Primitive, full_of_type
 from rabbet.extend.transform import RuleSet, RuleTable, is_tracer, lower, typeof
 from rabbet.testing import (
@@ -11,12 +12,14 @@ from rabbet.testing import (
     Row,
     check_backend,
     check_dtype,
+    check_pass,
     check_primitive,
     check_rules,
     check_transformation,
     driver,
 )  # fmt: skip
 from rabbet.testing.draws import some
+from rabbet.testing.passes import random_program
 from rabbet.testing.programs import PROGRAMS
 from rabbet.testing.rows import elementwise, shape
 
@@ -150,3 +153,78 @@ def test_a_row_for_another_dtype_is_refused():
     only = adding.but(dtypes=("float64",))
     with pytest.raises(LawError, match="add is not a row for float32"):
         check_dtype(np.float32, [only])
+
+
+def test_a_row_of_floats_says_its_orders():
+    silent = Row(lax.sin, np.sin, (some(2, 3),), ("float32",))
+    with pytest.raises(LawError, match="the row of 'sin' does not say how many derivatives to check"):
+        check_primitive(silent)
+
+
+def test_a_false_kind_is_a_law_error_whatever_it_raises():
+    pair = Primitive("pair_of_kit", lambda x, y, axes: x, kinds=("reduction",))
+    pair.decompose(lambda op, x, y: lax.add(x, y))
+    row = Row(pair, lambda x, y: x + y, (some(2), some(2)), ("float32",), {"axes": (0,)}, orders=0)
+    with pytest.raises(
+        LawError, match="pair_of_kit declares the kind 'reduction', and trying its law raised"
+    ):
+        check_primitive(row)
+
+
+def test_a_transformation_without_a_derivative_is_found():
+    def cut(fn):
+        return lambda x: lax.stop_gradient(fn(x))
+
+    with pytest.raises(LawError, match="differentiated"):
+        check_transformation(cut, lambda x: x)
+    check_transformation(cut, lambda x: x, PROGRAMS[:2], apart=("differentiated",))
+    with pytest.raises(ValueError, match="no law is called 'smooth'; there are compiled, batched"):
+        check_transformation(cut, lambda x: x, apart=("smooth",))
+
+
+def same(jaxpr, context):
+    return jaxpr
+
+
+def test_a_pass_that_changes_nothing_passes_unless_it_should_act():
+    programs = [random_program(1, size=4), lax.sin]
+    gain = check_pass(Pass("same", same), programs)
+    assert gain.changed == 0 and gain.before == gain.after and gain.programs == 2
+    with pytest.raises(LawError, match="same changed none of 2 programs"):
+        check_pass(Pass("same", same), programs, acts=True)
+
+
+def replacing(old, new):
+    def run(jaxpr, context):
+        def rule(eqn):
+            return Equation(new.op(), eqn.inputs, eqn.outputs) if eqn.primitive is old else None
+
+        return rewrite_equations(jaxpr, rule)
+
+    return run
+
+
+@pytest.mark.parametrize(
+    "run, message",
+    [
+        (replacing(lax.sin, lax.cos), "on program 0: results"),
+        (lambda jaxpr, context: Jaxpr(jaxpr.invars, jaxpr.outvars, []), "on program 0"),
+        (lambda jaxpr, context: jaxpr.equations.clear() or jaxpr, "on program 0"),
+        (lambda jaxpr, context: Jaxpr(jaxpr.invars, [], jaxpr.equations), "changed the inputs or outputs"),
+    ],
+    ids=["another function", "nothing defined", "its argument", "its outputs"],
+)
+def test_a_pass_that_breaks_programs_is_found(run, message):
+    def program(x):
+        return lax.cond(lax.gt(lax.reduce_sum(x, (0,)), 0.0), lax.sin, lax.neg, lax.mul(x, x))
+
+    with pytest.raises(LawError, match=message):
+        check_pass(Pass("careless", run), [program])
+
+
+def test_a_pass_that_loses_derivatives_is_found():
+    flat = Primitive("sin_without_slope", lambda x: x)
+    flat.rule("lower")(lambda op, x: op.emit(f"stablehlo.sine {x} : {op.out.mlir}"))
+    flat.rule("jvp")(lambda op, x: Dual(op(x.primal), lax.full_like(x.primal, 0)))
+    with pytest.raises(LawError, match="derivatives"):
+        check_pass(Pass("flat", replacing(lax.sin, flat)), [lax.sin])

@@ -1,6 +1,7 @@
 """A pass: ``Pass``, and programs as data."""
 
 from rabbet.passes import Pass, PassContext
+from rabbet.passes.rewriting import rewrite_bodies, rewrite_equations
 from rabbet.primitives.scalar_programs import at_each_place, is_elementwise, without_calls
 from rabbet.program.checking import check
 from rabbet.program.jaxpr import (
@@ -31,6 +32,8 @@ __all__ = [
     "effects_of",
     "evaluate",
     "is_elementwise",
+    "rewrite_bodies",
+    "rewrite_equations",
     "stage",
     "without_calls",
 ]

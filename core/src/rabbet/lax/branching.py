@@ -63,6 +63,10 @@ def switch(index, branches, *operands, operand=NOT_GIVEN):
 
     Raises:
       TypeError: if the branches' results differ; the message names the leaf.
+
+    Example:
+      >>> lax.switch(1, [lambda x: x, lambda x: 2 * x, lambda x: 3 * x], 5.0)
+      Array(10., dtype=float32, weak_type=True)
     """
     if operand is not NOT_GIVEN:
         operands = (*operands, operand)
@@ -136,6 +140,10 @@ def cond(pred, true_fun, false_fun, *operands, operand=NOT_GIVEN):
 
     Raises:
       TypeError: if ``pred`` is not a scalar, or the results differ; the message names the leaf.
+
+    Example:
+      >>> rb.jit(lambda x: lax.cond(x > 0, rnp.sqrt, lambda x: 0.0 * x, x))(4.0)
+      Array(2., dtype=float32, weak_type=True)
     """
     if operand is not NOT_GIVEN:
         operands = (*operands, operand)

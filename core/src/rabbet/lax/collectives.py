@@ -110,7 +110,12 @@ def psum(x, axis_name, *, axis_index_groups=None):
 
 
 def pmean(x, axis_name, *, axis_index_groups=None):
-    """The mean over the members of a named axis; every member gets it. Arguments as for ``psum``."""
+    """The mean over the members of a named axis; every member gets it. Arguments as for ``psum``.
+
+    Example:
+      >>> rb.vmap(lambda x: x - lax.pmean(x, "i"), axis_name="i")(rnp.array([1.0, 5.0]))
+      Array([-2.,  2.], dtype=float32)
+    """
     groups_of(axis_index_groups, _names(axis_name, "pmean"), "pmean", equal=False)  # errors name pmean
     total = psum(x, axis_name, axis_index_groups=axis_index_groups)
     count = psum(1, axis_name, axis_index_groups=axis_index_groups)
@@ -124,12 +129,22 @@ def _extreme(primitive, x, axis_name, axis_index_groups):
 
 
 def pmax(x, axis_name, *, axis_index_groups=None):
-    """The elementwise maximum over the members of a named axis. Arguments as for ``psum``."""
+    """The elementwise maximum over the members of a named axis. Arguments as for ``psum``.
+
+    Example:
+      >>> rb.vmap(lambda x: lax.pmax(x, "i"), axis_name="i")(rnp.array([1, 5]))
+      Array([5, 5], dtype=int32)
+    """
     return _extreme(collectives.pmax, x, axis_name, axis_index_groups)
 
 
 def pmin(x, axis_name, *, axis_index_groups=None):
-    """The elementwise minimum over the members of a named axis. Arguments as for ``psum``."""
+    """The elementwise minimum over the members of a named axis. Arguments as for ``psum``.
+
+    Example:
+      >>> rb.vmap(lambda x: lax.pmin(x, "i"), axis_name="i")(rnp.array([1, 5]))
+      Array([1, 1], dtype=int32)
+    """
     return _extreme(collectives.pmin, x, axis_name, axis_index_groups)
 
 
@@ -148,6 +163,11 @@ def all_gather(x, axis_name, *, axis_index_groups=None, axis=0, tiled=False, to=
 
     Returns:
       arrays with one more dimension at ``axis``, or with that dimension multiplied.
+
+    Example:
+      >>> rb.vmap(lambda x: lax.all_gather(x, "i"), axis_name="i")(rnp.arange(2))
+      Array([[0, 1],
+             [0, 1]], dtype=int32)
     """
     if to not in ("varying", "reduced", "invarying"):
         raise ValueError(f"all_gather: to must be 'varying', 'reduced' or 'invarying', got {to!r}")
@@ -200,6 +220,10 @@ def psum_scatter(x, axis_name, *, scatter_dimension=0, axis_index_groups=None, t
       scatter_dimension: the dimension that is shared out: as long as the axis, or, tiled, a multiple of it.
       axis_index_groups: groups of indices, of one size, that sum within themselves.
       tiled: keep the dimension and leave each member its chunk; else it goes.
+
+    Example:
+      >>> rb.vmap(lambda x: lax.psum_scatter(x, "i"), axis_name="i")(rnp.array([[1, 2], [3, 4]]))
+      Array([4, 6], dtype=int32)
     """
     pairs = _names(axis_name, "psum_scatter")
     groups = groups_of(axis_index_groups, pairs, "psum_scatter")
@@ -228,6 +252,11 @@ def all_to_all(x, axis_name, split_axis, concat_axis, *, axis_index_groups=None,
       axis_index_groups: groups of indices, of one size, that exchange within themselves.
       tiled: slices are chunks, and are concatenated along the dimension ``concat_axis``; else they are
         single elements, stacked along a new one.
+
+    Example:
+      >>> rb.vmap(lambda x: lax.all_to_all(x, "i", 0, 0), axis_name="i")(rnp.array([[0, 1], [2, 3]]))
+      Array([[0, 2],
+             [1, 3]], dtype=int32)
     """
     pairs = _names(axis_name, "all_to_all")
     groups = groups_of(axis_index_groups, pairs, "all_to_all")
@@ -249,7 +278,13 @@ def all_to_all(x, axis_name, split_axis, concat_axis, *, axis_index_groups=None,
 
 
 def pswapaxes(x, axis_name, axis, *, axis_index_groups=None):
-    """``x`` with the named axis and the dimension ``axis``, which must be as long, exchanged."""
+    """``x`` with the named axis and the dimension ``axis``, which must be as long, exchanged.
+
+    Example:
+      >>> rb.vmap(lambda x: lax.pswapaxes(x, "i", 0), axis_name="i")(rnp.array([[0, 1], [2, 3]]))
+      Array([[0, 2],
+             [1, 3]], dtype=int32)
+    """
     return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
 
 
@@ -281,7 +316,12 @@ def ppermute(x, axis_name, perm):
 
 
 def pshuffle(x, axis_name, perm):
-    """Reorder the members of a named axis: member ``i`` gets the value of member ``perm[i]``."""
+    """Reorder the members of a named axis: member ``i`` gets the value of member ``perm[i]``.
+
+    Example:
+      >>> rb.vmap(lambda x: lax.pshuffle(x, "i", [1, 0]), axis_name="i")(rnp.array([5, 6]))
+      Array([6, 5], dtype=int32)
+    """
     name, size = one_name(axis_name, "pshuffle")
     perm = [operator.index(i) for i in perm]
     if sorted(perm) != list(range(size)):
@@ -312,7 +352,12 @@ def pbroadcast(x, axis_name, source):
 
 # ------------------------------------------------------------------------------------------ index and size
 def axis_index(axis_name):
-    """A member's index along a named axis, an int32 scalar; of several axes, in row-major order."""
+    """A member's index along a named axis, an int32 scalar; of several axes, in row-major order.
+
+    Example:
+      >>> rb.vmap(lambda x: lax.axis_index("i") + x, axis_name="i")(rnp.zeros(3, int))
+      Array([0, 1, 2], dtype=int32)
+    """
     index = None
     for name, size in _names(axis_name, "axis_index"):
         here = collectives.axis_index(axis=name, size=size)
@@ -321,7 +366,12 @@ def axis_index(axis_name):
 
 
 def axis_size(axis_name):
-    """The size of a named axis, a Python int; of several axes, their product."""
+    """The size of a named axis, a Python int; of several axes, their product.
+
+    Example:
+      >>> rb.vmap(lambda x: x / lax.axis_size("i"), axis_name="i")(rnp.ones(4))
+      Array([0.25, 0.25, 0.25, 0.25], dtype=float32)
+    """
     return math.prod([size for _, size in _names(axis_name, "axis_size")])
 
 

@@ -125,6 +125,10 @@ def dot_general(
     Raises:
       TypeError: if paired dimensions differ in size.
       ValueError: if a dimension is out of range or is named twice.
+
+    Example:
+      >>> lax.dot_general(rnp.ones((5, 2, 3)), rnp.ones((5, 3, 4)), (((2,), (1,)), ((0,), (0,)))).shape
+      (5, 2, 4)
     """
     if out_sharding is not None:
         out = dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)
@@ -167,6 +171,10 @@ def dot(lhs, rhs, *, dimension_numbers=None, precision=None, preferred_element_t
 
     Raises:
       TypeError: if an operand is neither a vector nor a matrix, or sizes disagree.
+
+    Example:
+      >>> lax.dot(rnp.ones((2, 3)), rnp.ones((3, 4))).shape
+      (2, 4)
     """
     if dimension_numbers is None:
         x, y = typeof(lhs), typeof(rhs)
@@ -185,6 +193,10 @@ def batch_matmul(lhs, rhs, precision=None):
 
     Raises:
       TypeError: if the operands do not have one rank of at least two.
+
+    Example:
+      >>> lax.batch_matmul(rnp.ones((5, 2, 3)), rnp.ones((5, 3, 4))).shape
+      (5, 2, 4)
     """
     x, y = typeof(lhs), typeof(rhs)
     if x.ndim < 2 or x.ndim != y.ndim:

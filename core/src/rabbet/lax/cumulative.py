@@ -11,27 +11,52 @@ def _along(primitive, operand, axis, reverse):
 
 
 def cumsum(operand, axis=0, reverse=False):
-    """The sum of the elements up to each one along ``axis``; ``reverse``: from each one to the last."""
+    """The sum of the elements up to each one along ``axis``; ``reverse``: from each one to the last.
+
+    Example:
+      >>> lax.cumsum(rnp.array([1, 2, 3]), reverse=True)
+      Array([6, 5, 3], dtype=int32)
+    """
     return _along(_cumulative.cumsum, operand, axis, reverse)
 
 
 def cumprod(operand, axis=0, reverse=False):
-    """The product of the elements up to each one along ``axis``; ``reverse``: from each one to the last."""
+    """The product of the elements up to each one along ``axis``; ``reverse``: from each one to the last.
+
+    Example:
+      >>> lax.cumprod(rnp.array([1, 2, 3]))
+      Array([1, 2, 6], dtype=int32)
+    """
     return _along(_cumulative.cumprod, operand, axis, reverse)
 
 
 def cummax(operand, axis=0, reverse=False):
-    """The largest of the elements up to each one along ``axis``; ``reverse``: from each one to the last."""
+    """The largest of the elements up to each one along ``axis``; ``reverse``: from each one to the last.
+
+    Example:
+      >>> lax.cummax(rnp.array([1, 3, 2]))
+      Array([1, 3, 3], dtype=int32)
+    """
     return _along(_cumulative.cummax, operand, axis, reverse)
 
 
 def cummin(operand, axis=0, reverse=False):
-    """The smallest of the elements up to each one along ``axis``; ``reverse``: from each one to the last."""
+    """The smallest of the elements up to each one along ``axis``; ``reverse``: from each one to the last.
+
+    Example:
+      >>> lax.cummin(rnp.array([3, 1, 2]))
+      Array([3, 1, 1], dtype=int32)
+    """
     return _along(_cumulative.cummin, operand, axis, reverse)
 
 
 def cumlogsumexp(operand, axis=0, reverse=False):
-    """``log(sum(exp(...)))`` of the elements up to each one; ``reverse``: from each one to the last."""
+    """``log(sum(exp(...)))`` of the elements up to each one; ``reverse``: from each one to the last.
+
+    Example:
+      >>> lax.cumlogsumexp(rnp.zeros(3))
+      Array([0.       , 0.6931472, 1.0986123], dtype=float32)
+    """
     return _along(_cumulative.cumlogsumexp, operand, axis, reverse)
 
 

@@ -111,6 +111,10 @@ def dynamic_slice(operand, start_indices, slice_sizes, *, allow_negative_indices
 
     Raises:
       TypeError: if there are too few or too many positions or sizes, or a size does not fit.
+
+    Example:
+      >>> rb.jit(lambda x, i: lax.dynamic_slice(x, (i,), (2,)))(rnp.arange(5), 3)
+      Array([3, 4], dtype=int32)
     """
     allow = (
         tuple(allow_negative_indices) if isinstance(allow_negative_indices, list) else allow_negative_indices
@@ -140,6 +144,10 @@ def dynamic_update_slice(operand, update, start_indices, *, allow_negative_indic
 
     Raises:
       TypeError: if dtypes differ, or the update has another rank or a larger size than ``operand``.
+
+    Example:
+      >>> lax.dynamic_update_slice(rnp.zeros(5), rnp.ones(2), (2,))
+      Array([0., 0., 1., 1., 0.], dtype=float32)
     """
     allow = (
         tuple(allow_negative_indices) if isinstance(allow_negative_indices, list) else allow_negative_indices
@@ -156,7 +164,12 @@ def _along(operand, axis, index, name):
 
 
 def dynamic_slice_in_dim(operand, start_index, slice_size, axis=0, *, allow_negative_indices=True):
-    """``slice_size`` elements along ``axis`` from ``start_index`` on; all of the other dimensions."""
+    """``slice_size`` elements along ``axis`` from ``start_index`` on; all of the other dimensions.
+
+    Example:
+      >>> lax.dynamic_slice_in_dim(rnp.arange(5), 1, 3)
+      Array([1, 2, 3], dtype=int32)
+    """
     axis, starts = _along(operand, axis, start_index, "dynamic_slice_in_dim")
     sizes = [slice_size if d == axis else n for d, n in enumerate(typeof(operand).shape)]
     return dynamic_slice(operand, starts, sizes, allow_negative_indices=allow_negative_indices)
@@ -166,13 +179,22 @@ def dynamic_slice_in_dim(operand, start_index, slice_size, axis=0, *, allow_nega
 def dynamic_index_in_dim(operand, index, axis=0, keepdims=True, *, allow_negative_indices=True):
     """The slice at ``index`` along ``axis``, with that dimension of size 1, or without it where ``keepdims``
     is False.
+
+    Example:
+      >>> lax.dynamic_index_in_dim(rnp.arange(6).reshape(3, 2), 1, keepdims=False)
+      Array([2, 3], dtype=int32)
     """
     out = dynamic_slice_in_dim(operand, index, 1, axis, allow_negative_indices=allow_negative_indices)
     return out if keepdims else shapes.squeeze(out, (axis,))
 
 
 def dynamic_update_slice_in_dim(operand, update, start_index, axis, *, allow_negative_indices=True):
-    """``operand`` with what begins at ``start_index`` along ``axis`` replaced by ``update``."""
+    """``operand`` with what begins at ``start_index`` along ``axis`` replaced by ``update``.
+
+    Example:
+      >>> lax.dynamic_update_slice_in_dim(rnp.zeros(5), rnp.ones(2), 2, 0)
+      Array([0., 0., 1., 1., 0.], dtype=float32)
+    """
     _, starts = _along(operand, axis, start_index, "dynamic_update_slice_in_dim")
     return dynamic_update_slice(operand, update, starts, allow_negative_indices=allow_negative_indices)
 
@@ -181,6 +203,10 @@ def dynamic_update_slice_in_dim(operand, update, start_index, axis, *, allow_neg
 def dynamic_update_index_in_dim(operand, update, index, axis, *, allow_negative_indices=True):
     """``operand`` with the slice at ``index`` along ``axis`` replaced by ``update``, which may lack that
     dimension.
+
+    Example:
+      >>> lax.dynamic_update_index_in_dim(rnp.zeros(3), 5.0, 1, 0)
+      Array([0., 5., 0.], dtype=float32)
     """
     axis = axis_in_range("dynamic_update_index_in_dim", axis, typeof(operand).ndim)
     if typeof(update).ndim != typeof(operand).ndim:
@@ -195,6 +221,10 @@ def index_in_dim(operand, index, axis=0, keepdims=True):
 
     Raises:
       IndexError: if ``index`` is out of range.
+
+    Example:
+      >>> lax.index_in_dim(rnp.arange(6).reshape(3, 2), 1, keepdims=False)
+      Array([2, 3], dtype=int32)
     """
     shape = typeof(operand).shape
     axis = axis_in_range("index_in_dim", axis, len(shape))

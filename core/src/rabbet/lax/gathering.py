@@ -35,6 +35,13 @@ def gather(
 
     Raises:
       TypeError: if numbers and shapes do not fit together.
+
+    Example:
+      >>> dims = lax.GatherDimensionNumbers((1,), (0,), (0,))
+      >>> x = rnp.arange(6).reshape(3, 2)
+      >>> lax.gather(x, rnp.array([[2], [0]]), dims, slice_sizes=(1, 2))
+      Array([[4, 5],
+             [0, 1]], dtype=int32)
     """
     mode = GatherScatterMode.from_any(mode)
     return gathers.gather(

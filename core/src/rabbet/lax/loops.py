@@ -103,6 +103,10 @@ def while_loop(cond_fun, body_fun, init_val):
     Returns:
       the last value. Reverse mode cannot go through a loop whose length is not known: use ``scan``, or
       ``fori_loop`` with static bounds.
+
+    Example:
+      >>> rb.jit(lambda x: lax.while_loop(lambda x: x < 100, lambda x: 2 * x, x))(3)
+      Array(192, dtype=int32, weak_type=True)
     """
     return repeat("while_loop", cond_fun, body_fun, init_val)
 
@@ -167,6 +171,10 @@ def scan(f, init, xs=None, length=None, reverse=False, unroll=1, _split_transpos
     Raises:
       TypeError, ValueError: for a carry that changes its type or lengths that differ; the message names the
         leaf.
+
+    Example:
+      >>> lax.scan(lambda total, x: (total + x, total), 0.0, rnp.array([1.0, 2.0, 3.0]))
+      (Array(6., dtype=float32), Array([0., 1., 3.], dtype=float32))
     """
     return named_scan("scan", f, init, xs, length, reverse, unroll, advice="; give it xs or length")
 
@@ -297,6 +305,10 @@ def fori_loop(lower, upper, body_fun, init_val, *, unroll=None):
 
     Returns:
       the last value.
+
+    Example:
+      >>> rb.jit(lambda x: lax.fori_loop(0, 5, lambda i, x: x + i, x))(10)
+      Array(20, dtype=int32, weak_type=True)
     """
     for name, bound in (("lower", lower), ("upper", upper)):
         scalar_type(f"fori_loop: {name}", bound, "iu", "an integer scalar")

@@ -16,47 +16,92 @@ def _over(primitive, operand, axes):
 
 
 def reduce_sum(operand, axes, *, out_sharding=None):
-    """The sum of the elements over ``axes``, in the operand's dtype."""
+    """The sum of the elements over ``axes``, in the operand's dtype.
+
+    Example:
+      >>> lax.reduce_sum(rnp.array([[1, 5], [7, 3]]), (0, 1))
+      Array(16, dtype=int32)
+    """
     return obey_sharding("reduce_sum", _over(_reductions.reduce_sum, operand, axes), out_sharding)
 
 
 def reduce_prod(operand, axes):
-    """The product of the elements over ``axes``, in the operand's dtype."""
+    """The product of the elements over ``axes``, in the operand's dtype.
+
+    Example:
+      >>> lax.reduce_prod(rnp.array([[1, 5], [7, 3]]), (1,))
+      Array([ 5, 21], dtype=int32)
+    """
     return _over(_reductions.reduce_prod, operand, axes)
 
 
 def reduce_max(operand, axes, *, out_sharding=None):
-    """The largest element over ``axes``, NaN if there is one; of none, the least value of the dtype."""
+    """The largest element over ``axes``, NaN if there is one; of none, the least value of the dtype.
+
+    Example:
+      >>> lax.reduce_max(rnp.array([[1, 5], [7, 3]]), (1,))
+      Array([5, 7], dtype=int32)
+    """
     return obey_sharding("reduce_max", _over(_reductions.reduce_max, operand, axes), out_sharding)
 
 
 def reduce_min(operand, axes, *, out_sharding=None):
-    """The smallest element over ``axes``, NaN if there is one; of none, the largest value of the dtype."""
+    """The smallest element over ``axes``, NaN if there is one; of none, the largest value of the dtype.
+
+    Example:
+      >>> lax.reduce_min(rnp.array([[1, 5], [7, 3]]), (1,))
+      Array([1, 3], dtype=int32)
+    """
     return obey_sharding("reduce_min", _over(_reductions.reduce_min, operand, axes), out_sharding)
 
 
 def reduce_and(operand, axes):
-    """Bitwise (on booleans, logical) and of the elements over ``axes``."""
+    """Bitwise (on booleans, logical) and of the elements over ``axes``.
+
+    Example:
+      >>> lax.reduce_and(rnp.array([True, False]), (0,))
+      Array(False, dtype=bool)
+    """
     return _over(_reductions.reduce_and, operand, axes)
 
 
 def reduce_or(operand, axes):
-    """Bitwise (on booleans, logical) or of the elements over ``axes``."""
+    """Bitwise (on booleans, logical) or of the elements over ``axes``.
+
+    Example:
+      >>> lax.reduce_or(rnp.array([True, False]), (0,))
+      Array(True, dtype=bool)
+    """
     return _over(_reductions.reduce_or, operand, axes)
 
 
 def reduce_xor(operand, axes):
-    """Bitwise (on booleans, logical) exclusive or of the elements over ``axes``."""
+    """Bitwise (on booleans, logical) exclusive or of the elements over ``axes``.
+
+    Example:
+      >>> lax.reduce_xor(rnp.array([True, True]), (0,))
+      Array(False, dtype=bool)
+    """
     return _over(_reductions.reduce_xor, operand, axes)
 
 
 def argmax(operand, axis, index_dtype=np.int32):
-    """The position of the first largest element along ``axis``; of the first NaN if there is one."""
+    """The position of the first largest element along ``axis``; of the first NaN if there is one.
+
+    Example:
+      >>> lax.argmax(rnp.array([3, 1, 4]), 0, "int32")
+      Array(2, dtype=int32)
+    """
     return _position(_reductions.argmax, operand, axis, index_dtype)
 
 
 def argmin(operand, axis, index_dtype=np.int32):
-    """The position of the first smallest element along ``axis``; of the first NaN if there is one."""
+    """The position of the first smallest element along ``axis``; of the first NaN if there is one.
+
+    Example:
+      >>> lax.argmin(rnp.array([3, 1, 4]), 0, "int32")
+      Array(1, dtype=int32)
+    """
     return _position(_reductions.argmin, operand, axis, index_dtype)
 
 

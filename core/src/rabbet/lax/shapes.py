@@ -26,6 +26,10 @@ def broadcast_shapes(*shapes):
 
     Raises:
       ValueError: if they do not broadcast together.
+
+    Example:
+      >>> lax.broadcast_shapes((3, 1), (4,))
+      (3, 4)
     """
     if len({tuple(s) for s in shapes}) == 1:
         return tuple(shapes[0])
@@ -42,6 +46,11 @@ def broadcast_shapes(*shapes):
 def broadcast_in_dim(operand, shape, broadcast_dimensions, *, out_sharding=None):
     """``operand`` repeated to ``shape``, its dimension i being dimension ``broadcast_dimensions[i]`` of the
     result.
+
+    Example:
+      >>> lax.broadcast_in_dim(rnp.arange(2), (2, 3), (0,))
+      Array([[0, 0, 0],
+             [1, 1, 1]], dtype=int32)
     """
     if out_sharding is not None:
         out = broadcast_in_dim(operand, shape, broadcast_dimensions)
@@ -54,7 +63,13 @@ def broadcast_in_dim(operand, shape, broadcast_dimensions, *, out_sharding=None)
 
 @obeys_out_sharding
 def broadcast(operand, sizes, *, out_sharding=None):
-    """``operand`` repeated along new leading dimensions of the given sizes."""
+    """``operand`` repeated along new leading dimensions of the given sizes.
+
+    Example:
+      >>> lax.broadcast(rnp.arange(3), (2,))
+      Array([[0, 1, 2],
+             [0, 1, 2]], dtype=int32)
+    """
     sizes = sizes_of(sizes, "sizes")
     aval = typeof(operand)
     dims = tuple(range(len(sizes), len(sizes) + aval.ndim))
@@ -73,6 +88,10 @@ def broadcast_like(arr, like_arr):
 
     Raises:
       ValueError: if its shape does not broadcast to that one.
+
+    Example:
+      >>> lax.broadcast_like(1.0, rnp.zeros(3))
+      Array([1., 1., 1.], dtype=float32, weak_type=True)
     """
     wanted = typeof(like_arr).shape
     if broadcast_shapes(typeof(arr).shape, wanted) != wanted:
@@ -83,7 +102,12 @@ def broadcast_like(arr, like_arr):
 
 
 def broadcast_to_rank(x, rank):
-    """``x`` with leading dimensions of size 1 up to ``rank`` dimensions."""
+    """``x`` with leading dimensions of size 1 up to ``rank`` dimensions.
+
+    Example:
+      >>> lax.broadcast_to_rank(rnp.arange(3), 2).shape
+      (1, 3)
+    """
     missing = rank - typeof(x).ndim
     if missing < 0:
         raise ValueError(f"broadcast_to_rank: {typeof(x).str_short()} has more than {rank} dimensions")
@@ -91,7 +115,12 @@ def broadcast_to_rank(x, rank):
 
 
 def full(shape, fill_value, dtype=None, *, sharding=None):
-    """An array of ``shape`` filled with a scalar; its dtype, if none is given, is that of the value."""
+    """An array of ``shape`` filled with a scalar; its dtype, if none is given, is that of the value.
+
+    Example:
+      >>> lax.full((2,), 7.0)
+      Array([7., 7.], dtype=float32, weak_type=True)
+    """
     if sharding is not None:
         return obey_sharding("full", full(shape, fill_value, dtype), sharding, "sharding")
     shape = sizes_of(shape, "shape")
@@ -116,12 +145,22 @@ def full(shape, fill_value, dtype=None, *, sharding=None):
 
 @obeys_out_sharding
 def empty(shape, dtype, *, out_sharding=None):
-    """An array whose elements nobody should read before they are written; they are zeros."""
+    """An array whose elements nobody should read before they are written; they are zeros.
+
+    Example:
+      >>> lax.empty((2,), "float32").shape
+      (2,)
+    """
     return full(shape, 0, dtype)
 
 
 def full_like(x, fill_value, dtype=None, shape=None, sharding=None):
-    """An array like ``x``, weak if that is, filled with a scalar; shape and dtype can be changed."""
+    """An array like ``x``, weak if that is, filled with a scalar; shape and dtype can be changed.
+
+    Example:
+      >>> lax.full_like(rnp.arange(3), 7)
+      Array([7, 7, 7], dtype=int32)
+    """
     if sharding is not None:
         return obey_sharding("full_like", full_like(x, fill_value, dtype, shape), sharding, "sharding")
     aval = typeof(x)
@@ -134,13 +173,24 @@ def full_like(x, fill_value, dtype=None, shape=None, sharding=None):
 
 
 def iota(dtype, size):
-    """``[0, 1, ..., size - 1]``."""
+    """``[0, 1, ..., size - 1]``.
+
+    Example:
+      >>> lax.iota("float32", 3)
+      Array([0., 1., 2.], dtype=float32)
+    """
     return _shape.iota(dtype=dtypes.requested(dtype), shape=(size.__index__(),), dimension=0)
 
 
 @obeys_out_sharding
 def broadcasted_iota(dtype, shape, dimension, *, out_sharding=None):
-    """An array whose elements are their index along ``dimension``."""
+    """An array whose elements are their index along ``dimension``.
+
+    Example:
+      >>> lax.broadcasted_iota("int32", (2, 3), 1)
+      Array([[0, 1, 2],
+             [0, 1, 2]], dtype=int32)
+    """
     shape = sizes_of(shape, "shape")
     return _shape.iota(
         dtype=dtypes.requested(dtype), shape=shape, dimension=axis_in_range("iota", dimension, len(shape))
@@ -150,6 +200,11 @@ def broadcasted_iota(dtype, shape, dimension, *, out_sharding=None):
 def reshape(operand, new_sizes, dimensions=None, *, out_sharding=None):
     """The elements of ``operand`` in row-major order (after transposing to ``dimensions``, if given) as
     ``new_sizes``.
+
+    Example:
+      >>> lax.reshape(rnp.arange(6), (2, 3))
+      Array([[0, 1, 2],
+             [3, 4, 5]], dtype=int32)
     """
     if out_sharding is not None:
         return obey_sharding("reshape", reshape(operand, new_sizes, dimensions), out_sharding)
@@ -162,14 +217,24 @@ def reshape(operand, new_sizes, dimensions=None, *, out_sharding=None):
 
 
 def collapse(operand, start_dimension, stop_dimension=None):
-    """``operand`` with the dimensions from ``start_dimension`` up to ``stop_dimension`` made one."""
+    """``operand`` with the dimensions from ``start_dimension`` up to ``stop_dimension`` made one.
+
+    Example:
+      >>> lax.collapse(rnp.ones((2, 3, 4)), 0, 2).shape
+      (6, 4)
+    """
     shape = typeof(operand).shape
     lo, hi, _ = builtins.slice(start_dimension, stop_dimension).indices(len(shape))
     return reshape(operand, (*shape[:lo], prod(shape[lo:hi]), *shape[hi:]))
 
 
 def expand_dims(array, dimensions):
-    """``array`` with new dimensions of size 1, so that they are at ``dimensions`` in the result."""
+    """``array`` with new dimensions of size 1, so that they are at ``dimensions`` in the result.
+
+    Example:
+      >>> lax.expand_dims(rnp.arange(3), (0, 2)).shape
+      (1, 3, 1)
+    """
     dims = sizes_of(dimensions, "dimensions")
     rank = typeof(array).ndim + len(dims)
     dims = tuple(sorted(axis_in_range("expand_dims", d, rank) for d in dims))
@@ -177,7 +242,12 @@ def expand_dims(array, dimensions):
 
 
 def squeeze(array, dimensions):
-    """``array`` without the given dimensions, all of size 1."""
+    """``array`` without the given dimensions, all of size 1.
+
+    Example:
+      >>> lax.squeeze(rnp.ones((1, 3, 1)), (0,)).shape
+      (3, 1)
+    """
     aval = typeof(array)
     dims = tuple(sorted(axis_in_range("squeeze", d, aval.ndim) for d in sizes_of(dimensions, "dimensions")))
     return _shape.squeeze(array, dimensions=dims) if dims else array
@@ -186,6 +256,10 @@ def squeeze(array, dimensions):
 def transpose(operand, permutation):
     """``operand`` with its dimensions permuted: dimension i of the result is ``permutation[i]`` of the
     operand.
+
+    Example:
+      >>> lax.transpose(rnp.ones((2, 3, 4)), (2, 0, 1)).shape
+      (4, 2, 3)
     """
     order = sizes_of(permutation, "permutation")
     if order == tuple(range(typeof(operand).ndim)):
@@ -194,12 +268,22 @@ def transpose(operand, permutation):
 
 
 def rev(operand, dimensions):
-    """``operand`` with the order of elements reversed along ``dimensions``."""
+    """``operand`` with the order of elements reversed along ``dimensions``.
+
+    Example:
+      >>> lax.rev(rnp.arange(3), (0,))
+      Array([2, 1, 0], dtype=int32)
+    """
     return _shape.rev(operand, dimensions=sizes_of(dimensions, "dimensions"))
 
 
 def slice(operand, start_indices, limit_indices, strides=None):
-    """The box ``start_indices <= i < limit_indices``, every ``strides``-th element."""
+    """The box ``start_indices <= i < limit_indices``, every ``strides``-th element.
+
+    Example:
+      >>> lax.slice(rnp.arange(6), (1,), (6,), (2,))
+      Array([1, 3, 5], dtype=int32)
+    """
     lo, hi = sizes_of(start_indices, "start_indices"), sizes_of(limit_indices, "limit_indices")
     steps = None if strides is None else sizes_of(strides, "strides")
     if steps is not None and all(s == 1 for s in steps):
@@ -210,7 +294,12 @@ def slice(operand, start_indices, limit_indices, strides=None):
 
 
 def slice_in_dim(operand, start_index, limit_index, stride=1, axis=0):
-    """``slice`` along one axis; negative and missing bounds count as in Python."""
+    """``slice`` along one axis; negative and missing bounds count as in Python.
+
+    Example:
+      >>> lax.slice_in_dim(rnp.arange(6), 1, 4)
+      Array([1, 2, 3], dtype=int32)
+    """
     shape = typeof(operand).shape
     axis = axis_in_range("slice_in_dim", axis, len(shape))
     lo, hi, _ = builtins.slice(start_index, limit_index).indices(shape[axis])
@@ -220,7 +309,12 @@ def slice_in_dim(operand, start_index, limit_index, stride=1, axis=0):
 
 
 def split(operand, sizes, axis=0):
-    """``operand`` cut along ``axis`` into pieces of the given sizes; a list."""
+    """``operand`` cut along ``axis`` into pieces of the given sizes; a list.
+
+    Example:
+      >>> [x.tolist() for x in lax.split(rnp.arange(5), (2, 3))]
+      [[0, 1], [2, 3, 4]]
+    """
     sizes = sizes_of(sizes, "sizes")
     shape = typeof(operand).shape
     axis = axis_in_range("split", axis, len(shape))
@@ -236,7 +330,12 @@ def split(operand, sizes, axis=0):
 
 
 def concatenate(operands, dimension):
-    """Arrays joined along ``dimension``; all other dimensions must agree."""
+    """Arrays joined along ``dimension``; all other dimensions must agree.
+
+    Example:
+      >>> lax.concatenate([rnp.arange(2), rnp.arange(3)], 0)
+      Array([0, 1, 0, 1, 2], dtype=int32)
+    """
     operands = list(operands)
     if not operands:
         raise ValueError("concatenate needs at least one array, got an empty sequence")
@@ -247,7 +346,13 @@ def concatenate(operands, dimension):
 
 
 def stack(operands, axis=0):
-    """Arrays of one shape joined along a new dimension."""
+    """Arrays of one shape joined along a new dimension.
+
+    Example:
+      >>> lax.stack([rnp.arange(2), rnp.arange(2)], 1)
+      Array([[0, 0],
+             [1, 1]], dtype=int32)
+    """
     arrays = list(operands)
     if not arrays:
         raise ValueError("stack needs at least one array, got an empty sequence")
@@ -256,14 +361,24 @@ def stack(operands, axis=0):
 
 
 def unstack(x, axis=0):
-    """The slices of ``x`` along ``axis``, without that dimension; a list."""
+    """The slices of ``x`` along ``axis``, without that dimension; a list.
+
+    Example:
+      >>> lax.unstack(rnp.array([[1, 2], [3, 4]]))
+      [Array([1, 2], dtype=int32), Array([3, 4], dtype=int32)]
+    """
     shape = typeof(x).shape
     axis = axis_in_range("unstack", axis, len(shape))
     return [squeeze(slice_in_dim(x, i, i + 1, axis=axis), (axis,)) for i in range(shape[axis])]
 
 
 def tile(operand, reps):
-    """``operand`` repeated ``reps[i]`` times along dimension i."""
+    """``operand`` repeated ``reps[i]`` times along dimension i.
+
+    Example:
+      >>> lax.tile(rnp.arange(2), (3,))
+      Array([0, 1, 0, 1, 0, 1], dtype=int32)
+    """
     reps = sizes_of(reps, "reps")
     shape = typeof(operand).shape
     if len(reps) != len(shape):
@@ -278,6 +393,10 @@ def tile(operand, reps):
 def pad(operand, padding_value, padding_config):
     """``operand`` padded by ``(low, high, interior)`` per dimension; negative low and high cut elements
     off.
+
+    Example:
+      >>> lax.pad(rnp.arange(3), 9, [(1, 2, 1)])
+      Array([9, 0, 9, 1, 9, 2, 9, 9], dtype=int32)
     """
     config = tuple([sizes_of(triple, "padding_config") for triple in padding_config])
     aval = typeof(operand)

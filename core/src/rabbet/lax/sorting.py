@@ -20,6 +20,12 @@ def sort(operand, dimension=-1, is_stable=True, num_keys=1):
 
     Returns:
       the sorted array, or a tuple of the arrays.
+
+    Example:
+      >>> lax.sort(rnp.array([3, 1, 2]))
+      Array([1, 2, 3], dtype=int32)
+      >>> lax.sort((rnp.array([3, 1, 2]), rnp.array([30, 10, 20])), num_keys=1)
+      (Array([1, 2, 3], dtype=int32), Array([10, 20, 30], dtype=int32))
     """
     several = isinstance(operand, (tuple, list))
     operands = tuple(operand) if several else (operand,)
@@ -33,7 +39,12 @@ def sort(operand, dimension=-1, is_stable=True, num_keys=1):
 
 
 def sort_key_val(keys, values, dimension=-1, is_stable=True):
-    """``keys`` sorted along ``dimension``, and ``values`` moved along with them."""
+    """``keys`` sorted along ``dimension``, and ``values`` moved along with them.
+
+    Example:
+      >>> lax.sort_key_val(rnp.array([3, 1, 2]), rnp.array([30, 10, 20]))
+      (Array([1, 2, 3], dtype=int32), Array([10, 20, 30], dtype=int32))
+    """
     return sort((keys, values), dimension, is_stable, 1)
 
 
@@ -42,6 +53,10 @@ def top_k(operand, k, *, axis=-1, is_stable=True):
 
     Among equal elements the first ones are taken, in their order, also where ``is_stable=False`` does not
     ask for that; NaN counts as the largest.
+
+    Example:
+      >>> lax.top_k(rnp.array([3, 1, 4]), 2)
+      (Array([4, 3], dtype=int32), Array([2, 0], dtype=int32))
     """
     ndim = typeof(operand).ndim
     axis = axis_in_range("top_k", axis.__index__(), ndim)
@@ -69,6 +84,10 @@ def approx_max_k(
 
     Returns:
       (values, positions), of size ``k`` along that dimension.
+
+    Example:
+      >>> lax.approx_max_k(rnp.array([3.0, 1.0, 4.0]), 2)
+      (Array([4., 3.], dtype=float32), Array([2, 0], dtype=int32))
     """
     return _approximately("approx_max_k", operand, k, reduction_dimension, recall_target)
 
@@ -79,6 +98,10 @@ def approx_min_k(
 ):  # fmt: skip
     """The ``k`` smallest elements along a dimension, from the smallest on, and their positions; see
     ``approx_max_k``.
+
+    Example:
+      >>> lax.approx_min_k(rnp.array([3.0, 1.0, 4.0]), 2)
+      (Array([1., 3.], dtype=float32), Array([1, 0], dtype=int32))
     """
     values, places = _approximately(
         "approx_min_k", _elementwise.neg(operand), k, reduction_dimension, recall_target

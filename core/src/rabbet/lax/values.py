@@ -21,7 +21,12 @@ class RoundingMethod(enum.IntEnum):
 
 
 def convert_element_type(operand, new_dtype):
-    """``operand`` as ``new_dtype``, elementwise; complex to real drops the imaginary part."""
+    """``operand`` as ``new_dtype``, elementwise; complex to real drops the imaginary part.
+
+    Example:
+      >>> lax.convert_element_type(rnp.array([1.7, -1.7]), "int32")
+      Array([ 1, -1], dtype=int32)
+    """
     aval = typeof(operand)
     if new_dtype is None:
         raise TypeError("convert_element_type needs a dtype, got None")
@@ -61,19 +66,33 @@ def with_weak_type(operand, weak=True):
 def bitcast_convert_type(operand, new_dtype):
     """The bits of ``operand`` read as ``new_dtype``; a narrower dtype adds a last dimension, a wider one
     consumes it.
+
+    Example:
+      >>> lax.bitcast_convert_type(rnp.array([1.0]), "int32")
+      Array([1065353216], dtype=int32)
     """
     return convert.bitcast_convert_type(operand, new_dtype=dtypes.canonicalize(new_dtype))
 
 
 def reduce_precision(operand, exponent_bits, mantissa_bits):
-    """``operand`` rounded to a floating format with fewer bits, kept in its own dtype."""
+    """``operand`` rounded to a floating format with fewer bits, kept in its own dtype.
+
+    Example:
+      >>> lax.reduce_precision(rnp.array([1.2345678]), exponent_bits=8, mantissa_bits=7)
+      Array([1.234375], dtype=float32)
+    """
     return convert.reduce_precision(
         operand, exponent_bits=int(exponent_bits), mantissa_bits=int(mantissa_bits)
     )
 
 
 def select(pred, on_true, on_false):
-    """``on_true`` where ``pred`` holds, else ``on_false``."""
+    """``on_true`` where ``pred`` holds, else ``on_false``.
+
+    Example:
+      >>> lax.select(rnp.array([True, False]), rnp.array([1, 2]), rnp.array([3, 4]))
+      Array([1, 4], dtype=int32)
+    """
     return logic.select_n(pred, on_false, on_true)
 
 
@@ -84,22 +103,42 @@ def stage(x):
 
 
 def stop_gradient(x):
-    """``x`` (a pytree of arrays) with derivative zero."""
+    """``x`` (a pytree of arrays) with derivative zero.
+
+    Example:
+      >>> rb.grad(lambda x: x * lax.stop_gradient(x))(3.0)
+      Array(3., dtype=float32, weak_type=True)
+    """
     return tree.map(convert.stop_gradient, x)
 
 
 def integer_pow(x, y):
-    """``x ** y`` for a static int ``y``, by repeated squaring."""
+    """``x ** y`` for a static int ``y``, by repeated squaring.
+
+    Example:
+      >>> lax.integer_pow(rnp.array([2.0, 3.0]), 3)
+      Array([ 8., 27.], dtype=float32)
+    """
     return powers.integer_pow(x, y=y.__index__())
 
 
 def reciprocal(x):
-    """``1 / x``."""
+    """``1 / x``.
+
+    Example:
+      >>> lax.reciprocal(rnp.array([2.0, 4.0]))
+      Array([0.5 , 0.25], dtype=float32)
+    """
     return powers.integer_pow(x, y=-1)
 
 
 def round(x, rounding_method=RoundingMethod.AWAY_FROM_ZERO):
-    """``x`` rounded to whole numbers, in its own dtype."""
+    """``x`` rounded to whole numbers, in its own dtype.
+
+    Example:
+      >>> lax.round(rnp.array([0.5, 2.5]), lax.RoundingMethod.TO_NEAREST_EVEN)
+      Array([0., 2.], dtype=float32)
+    """
     if RoundingMethod(rounding_method) is RoundingMethod.TO_NEAREST_EVEN:
         return elementwise.round_even(x)
     return elementwise.round_away(x)

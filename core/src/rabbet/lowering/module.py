@@ -9,6 +9,7 @@ compile it again.
 import functools
 from typing import NamedTuple
 
+from rabbet.config import config
 from rabbet.errors import MissingRule, NotOfferedError
 from rabbet.lowering import constants, extended
 from rabbet.lowering.locations import Locations
@@ -16,6 +17,7 @@ from rabbet.lowering.operation import Site
 from rabbet.lowering.regions import TOKEN, Tokens, types_of
 from rabbet.program import effects, python_scalars
 from rabbet.program.jaxpr import Var
+from rabbet.rules import contracts
 from rabbet.rules.tables import Decomposed, Role, RuleTable, Through, reached
 from rabbet.trace.staging import stage
 
@@ -162,6 +164,8 @@ class Module:
         table's.
         """
         own = self.backend_rules.find(primitive, self.platform) if self.backend_rules is not None else None
+        if own is not None and config.enable_checks:
+            own = contracts.checked(self.table, primitive, own)
         rule = self.rules[primitive] = own or self.table.lookup(primitive, self.platform)
         return rule
 

@@ -1,6 +1,7 @@
 """What a ``lower`` rule speaks to: the place in a function where one operation is written."""
 
 import contextlib
+import re
 
 from rabbet.lowering import custom_calls
 from rabbet.lowering.regions import TOKEN, Region, types_of
@@ -8,6 +9,9 @@ from rabbet.program import effects
 from rabbet.program.avals import ShapedArray
 from rabbet.program.jaxpr import effects_of
 from rabbet.trace.staging import stage
+
+# The type of the result at the end of a line, where the line is one whole operation.
+ONE_TYPE = re.compile(r"\A[^\n]* (?::|->) (tensor<(?:[^<>\n]|<[^<>\n]*>)*>)\Z")
 
 
 class Site:
@@ -36,6 +40,17 @@ class Site:
         name = f"%{function.count}"
         function.lines.append((f"{name} = {text}", function.loc))
         return name
+
+    def type_written(self, name):
+        """The type with which a result was written, as text, where one line of this function says so; else
+        None. For checks.
+        """
+        start = f"{name} = "
+        for line, _ in reversed(self._function.lines):
+            if line.startswith(start):
+                found = ONE_TYPE.search(line)
+                return found and found[1]
+        return None
 
     def emit_many(self, text, n):
         """Write an operation with ``n`` results; return their names."""

@@ -8,13 +8,14 @@ result of the one before.
 import functools
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from graphlib import CycleError, TopologicalSorter
 
 from rabbet.config import config
 from rabbet.errors import JaxprTypeError, PluginError
 from rabbet.messages import source_positions
 from rabbet.passes.dead_code import eliminate_dead_code
+from rabbet.passes.rewriting import rewrite_outer_bodies
 from rabbet.program.checking import check
 from rabbet.program.jaxpr import Jaxpr
 
@@ -51,6 +52,9 @@ class Pass:
       after, before: names of passes that it follows and precedes, installed or not.
       doc: one sentence.
       default: False for a pass that runs only where ``config.enable_passes`` names it.
+      bodies: whether it runs on the programs that equations carry too, such as the bodies of calls, branches
+        and loops: those furthest inside first, one that is shared once. False: it sees the outermost program
+        alone.
 
     Example:
       >>> from rabbet.extend.passes import Equation, Jaxpr, Pass, PassContext, stage
@@ -77,6 +81,15 @@ class Pass:
     before: tuple = ()
     doc: str = ""
     default: bool = True
+    bodies: bool = True
+
+    def apply(self, jaxpr, context="cpu"):
+        """What the pass makes of a program and, where it sees bodies, of the programs that it carries.
+
+        Args:
+          context: a ``PassContext``, or the name of a platform where that is all there is to say.
+        """
+        return whole_run(self, jaxpr, PassContext(context) if type(context) is str else context)
 
 
 DEAD_CODE = Pass(
@@ -212,7 +225,10 @@ def run(jaxpr, context):
     for p in selected(context.platform):
         try:
             before = jaxpr
-            jaxpr = p.run(jaxpr, context) if _watch is None else _watch(p, jaxpr, context)
+            if _watch is None:
+                jaxpr = whole_run(p, jaxpr, context)
+            else:
+                jaxpr = _watch(replace(p, run=functools.partial(whole_run, p)), jaxpr, context)
             if jaxpr is not before:
                 check_interface(p, before, jaxpr)
             if config.enable_checks:
@@ -222,6 +238,31 @@ def run(jaxpr, context):
             error.add_note(f"in the pass {p.name!r} of {package_of(p)}; {way_out}")
             raise
     return jaxpr
+
+
+def whole_run(p, jaxpr, context):
+    """What a pass makes of a program, within the programs that it carries first."""
+    if p.bodies:
+        inner = PassContext(context.platform, context.options)
+        jaxpr = rewrite_outer_bodies(jaxpr, lambda body: run_on_body(p, body, inner))
+    return p.run(jaxpr, context)
+
+
+def run_on_body(p, body, context):
+    """What a pass makes of a body, remembered with the body: programs that share it share the result."""
+
+    def made():
+        after = whole_run(p, body, context)
+        if after is not body:
+            check_interface(p, body, after)
+            if config.enable_checks:
+                check(after)
+        return after
+
+    try:
+        return body.once(("pass", p, context.platform, frozenset(context.options.items())), made)
+    except TypeError:  # an option that cannot be a key
+        return made()
 
 
 def blame(jaxpr, context):

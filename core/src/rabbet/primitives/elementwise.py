@@ -12,7 +12,7 @@ import inspect
 
 from rabbet import dtypes, primitives
 from rabbet.primitives import accuracy as accuracies
-from rabbet.primitives import checks, zeros
+from rabbet.primitives import checks, few_bits, zeros
 from rabbet.primitives.checks import FLOATS, INEXACT, NUMBERS
 from rabbet.rules.payloads import Dual, Linear, Zero, zero_tangent
 from rabbet.rules.primitive import Primitive
@@ -45,6 +45,8 @@ def unary(name, hlo, accepts, *, kinds=(), derivative=None, own_jvp=False, toler
 
     def lower_unary(op, x):
         if hlo[0] == "c":
+            if dtypes.itemsize_bits(op.out.dtype) < 16:  # CHLO's expansions know no formats of so few bits
+                return few_bits.in_wider(op, [x])[0]
             return op.emit(f"{hlo} {x} : {op.out.mlir} -> {op.out.mlir}")
         asked = accuracies.attribute(op.params.get("accuracy"))
         return op.emit(f"{hlo} {x}{asked} : {op.out.mlir}")

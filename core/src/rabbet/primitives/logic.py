@@ -82,11 +82,32 @@ shift_right_logical = elementwise.binary(
     "shift_right_logical", "stablehlo.shift_right_logical", checks.INTEGERS, doc="x >> y, zeros coming in"
 )
 population_count = elementwise.unary(
-    "population_count", "stablehlo.popcnt", checks.INTEGERS, doc="the number of set bits"
+    "population_count", None, checks.INTEGERS, doc="the number of set bits"
 )
-clz = elementwise.unary(
-    "clz", "stablehlo.count_leading_zeros", checks.INTEGERS, doc="the number of leading zero bits"
-)
+clz = elementwise.unary("clz", None, checks.INTEGERS, doc="the number of leading zero bits")
+
+
+@population_count.rule("lower")
+def lower_population_count(op, x):
+    return _count_bits(op, x, "stablehlo.popcnt", 0)
+
+
+@clz.rule("lower")
+def lower_clz(op, x):
+    return _count_bits(op, x, "stablehlo.count_leading_zeros", 8)
+
+
+def _count_bits(op, x, hlo, bits_in_all):
+    """Count bits; of less than a byte in a byte, whose other bits are made zero and are not counted."""
+    bits = dtypes.itemsize_bits(op.out.dtype)
+    if bits >= 8:
+        return op.emit(f"{hlo} {x} : {op.out.mlir}")
+    byte = op.out.update(dtype="uint8")
+    x = op.emit(f"stablehlo.convert {x} : ({op.out.mlir}) -> {byte.mlir}")
+    mask, others = op.constant(2**bits - 1, byte), op.constant(bits_in_all and bits_in_all - bits, byte)
+    x = op.emit(f"{hlo} {op.emit(f'stablehlo.and {x}, {mask} : {byte.mlir}')} : {byte.mlir}")
+    x = op.emit(f"stablehlo.subtract {x}, {others} : {byte.mlir}")
+    return op.emit(f"stablehlo.convert {x} : ({byte.mlir}) -> {op.out.mlir}")
 
 
 def is_finite_aval(x):

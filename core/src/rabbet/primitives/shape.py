@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 
 from rabbet import dtypes
-from rabbet.primitives import batching, checks, elementwise, logic, reductions, zeros
+from rabbet.primitives import batching, checks, elementwise, few_bits, logic, reductions, zeros
 from rabbet.program.avals import ShapedArray
 from rabbet.rules.payloads import Batched, Dual, Linear
 from rabbet.rules.primitive import Primitive
@@ -395,6 +395,8 @@ concatenate = Primitive(
 
 @concatenate.rule("lower")
 def lower_concatenate(op, *arrays):
+    if few_bits.less_than_a_byte(op.out.dtype):  # the CPU's compiler ends the process over it
+        return few_bits.in_wider(op, arrays)[0]
     types = ", ".join([a.mlir for a in op.in_avals])
     return op.emit(
         f"stablehlo.concatenate {', '.join(arrays)}, dim = {op['dimension']} : ({types}) -> {op.out.mlir}"

@@ -11,14 +11,11 @@ floats with all their cases takes, and three arrays a fifth of sorting them toge
 import numpy as np
 
 from rabbet import dtypes, primitives
-from rabbet.primitives import batching, checks, convert, logic, shape, zeros
+from rabbet.primitives import batching, checks, convert, few_bits, logic, shape, zeros
 from rabbet.rules.payloads import Batched, Dual, Zero, zero_tangent
 from rabbet.rules.primitive import Primitive
 from rabbet.trace.interpreter import typeof
 from rabbet.trace.staging import stage
-
-# What integers of less than a byte are sorted as.
-BYTES = {"i": np.dtype("int8"), "u": np.dtype("uint8")}
 
 
 def sort_aval(*operands, dimension, is_stable, num_keys):
@@ -104,7 +101,7 @@ def ordered(key, signed_zeros=False):
     if kind == "b":
         return [convert.to_dtype(key, np.dtype("int8"))]
     if kind != "f":
-        return [key if whole_bytes(typeof(key)) else convert.to_dtype(key, BYTES[kind])]
+        return [key if whole_bytes(typeof(key)) else convert.to_dtype(key, few_bits.BYTES[kind])]
     bits = dtypes.itemsize_bits(dtype)
     if bits < 16:
         return ordered(convert.to_dtype(key, np.dtype("float32")), signed_zeros)
@@ -216,19 +213,11 @@ top_k = Primitive(
 @top_k.rule("lower")
 def lower_top_k(op, x):
     values, indices = op.out_avals
-    if dtypes.itemsize_bits(values.dtype) < 8:
-        return op.inline(stage(lambda x: top_k_in_bytes(op, x), op.in_avals, "top_k").jaxpr, [x])
+    if few_bits.less_than_a_byte(values.dtype):
+        return few_bits.in_wider(op, [x])
     return op.emit_many(
         f"chlo.top_k({x}, k = {op['k']}) : {op.in_avals[0].mlir} -> ({values.mlir}, {indices.mlir})", 2
     )
-
-
-def top_k_in_bytes(op, x):
-    """``top_k`` of numbers of less than a byte, which are compared as what holds them exactly."""
-    (aval,) = op.in_avals
-    wide = BYTES.get(aval.kind) or np.dtype(dtypes.spec(aval.dtype).compute)
-    values, indices = top_k(convert.to_dtype(x, wide), **op.params)
-    return [convert.to_dtype(values, aval.dtype), indices]
 
 
 @top_k.rule("batch")

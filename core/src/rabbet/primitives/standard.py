@@ -6,7 +6,7 @@ rule.
 """
 
 from rabbet.lowering.module import lower
-from rabbet.primitives import batching, reductions, shape, zeros
+from rabbet.primitives import batching, contracts, reductions, shape, zeros
 from rabbet.rules.payloads import Batched, Dual, Zero
 from rabbet.rules.tables import Role, RuleTable
 from rabbet.trace.interpreter import typeof
@@ -22,6 +22,7 @@ jvp = RuleTable(
       2.0
     """,
     roles=(Role.FORWARD,),
+    contract=contracts.of_jvp,
 )
 transpose = RuleTable(
     "transpose",
@@ -35,6 +36,7 @@ transpose = RuleTable(
       (5.0, None)
     """,
     roles=(Role.TRANSPOSES,),
+    contract=contracts.of_transpose,
 )
 batch = RuleTable(
     "batch",
@@ -48,6 +50,7 @@ batch = RuleTable(
       1
     """,
     roles=(Role.BATCHES,),
+    contract=contracts.of_batch,
 )
 
 
@@ -106,6 +109,8 @@ def _placed(b, logical, full, axis, size):
     spread = (*full[:axis], size, *full[axis:])
     return shape.broadcast_in_dim(b.value, shape=spread, broadcast_dimensions=(axis,))
 
+
+lower.contract = contracts.of_lower
 
 batch.kind("reduction")(reductions.batch_reduction)
 

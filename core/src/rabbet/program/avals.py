@@ -186,6 +186,11 @@ class ShapeDtypeStruct:
     Args:
       shape: a sequence of ints.
       dtype: anything that names a dtype.
+
+    Example:
+      >>> x = rb.ShapeDtypeStruct((2, 3), "float32")
+      >>> x.size, x.ndim
+      (6, 2)
     """
 
     __slots__ = ("aval", "sharding")

@@ -28,6 +28,27 @@ MOST_OPS = 4096
 _names = Names("primitive")
 
 
+KIND_PARAMETERS = {"reduction": ("axes",)}
+"""What the rules by kind read of an operator: the parameters that a primitive of the kind must have."""
+
+
+def refuse_without_parameters(name, abstract, kinds):
+    """Raise TypeError for a kind whose rules read parameters that the shape rule does not take."""
+    for kind in kinds:
+        needed = KIND_PARAMETERS.get(kind)
+        if needed is None:
+            continue
+        parameters = inspect.signature(abstract).parameters
+        missing = [p for p in needed if p not in parameters]
+        if missing and not any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+            raise TypeError(
+                f"primitive {name!r} declares the kind {kind!r}, whose rules read the parameter "
+                f"{missing[0]!r}, and its shape rule takes ({', '.join(parameters)})\n"
+                f"  to fix: give the shape rule a parameter {missing[0]!r} (what each kind needs is in "
+                "docs/extend.md#how-a-rule-is-found), or leave the kind out"
+            )
+
+
 class Primitive:
     """One operation, whose meaning each transformation gives by a rule.
 
@@ -74,6 +95,7 @@ class Primitive:
             raise ValueError(
                 f"primitive {name!r} declares unknown kinds {unknown}; the kinds are {', '.join(KINDS)}"
             )
+        refuse_without_parameters(name, abstract, kinds)
         self.name = name
         if effects is not None and "effect" not in kinds:
             kinds = (*kinds, "effect")

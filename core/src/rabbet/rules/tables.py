@@ -9,7 +9,7 @@ Lookup goes down these steps and remembers the answer:
 5. the table's rule for one of the primitive's kinds, in the order in which the primitive lists them;
 6. the table's rule for all primitives with a rule in another table, where it has one (``derived_from``);
 7. the primitive's decomposition into other primitives;
-8. the table's rule for all that is left, where it has one (``otherwise``), or else
+8. the table's rule for all that is left, where it has one (``otherwise``; before 7 if it says so), or else
    ``MissingRule``, which names the primitive, the packages that own both sides, and the line to write.
 
 A platform comes first at each of the first three steps: a rule for ``"lower:cuda"`` goes before one for
@@ -21,8 +21,10 @@ import sys
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from rabbet.config import config
 from rabbet.errors import MissingRule, RuleConflict
 from rabbet.messages import source_positions
+from rabbet.rules import contracts
 from rabbet.rules.names import Names
 from rabbet.rules.rule_sets import CORE, REMEMBERING, Rules, forget_lookups, refuse_second
 
@@ -70,6 +72,8 @@ class RuleTable(Rules):
       roles: what the transformation does that others may need to know: each a ``Role``.
       bridges: ``bridges(name)`` returns the ``RuleSet`` objects of third packages; by default those of the
         installed plugins.
+      contract: ``contract(op, payloads, out) -> problem or None``: what is wrong with what a rule returned,
+        in words that go on after "the rule"; asked under ``config.enable_checks``.
 
     Example:
       >>> from rabbet.extend.transform import RuleTable
@@ -84,8 +88,9 @@ class RuleTable(Rules):
       ('table', 'kind', None)
     """
 
-    def __init__(self, name, doc="", bridges=None, roles=()):
+    def __init__(self, name, doc="", bridges=None, roles=(), contract=None):
         super().__init__(name)
+        self.contract = contract
         self.__doc__ = doc
         self.roles = tuple(roles)
         unknown = [role for role in roles if role not in set(Role)]
@@ -96,6 +101,7 @@ class RuleTable(Rules):
         self.model: Any = None
         self.from_model: Any = None
         self.last_resort: Any = None
+        self.resort_first = False
         self.where = source_positions.definition_site()
         self._bridges = bridges
         self._memo = {}
@@ -137,18 +143,21 @@ class RuleTable(Rules):
 
         return install
 
-    def otherwise(self, function):
+    def otherwise(self, function=None, *, before_decompositions=False):
         """Decorator: the rule for every primitive that has none of its own, of its kinds or by its parts.
 
-        For transformations that can do something with any primitive.
+        For transformations that can do something with any primitive. One that wants to see primitives whole
+        says ``@rules.otherwise(before_decompositions=True)``: then it goes before their parts.
         """
+        if function is None:
+            return lambda function: self.otherwise(function, before_decompositions=before_decompositions)
         if self.last_resort is not None:
             raise RuleConflict(
                 f"{self!r} already has a rule for all other primitives at "
                 f"{source_positions.address(self.last_resort)}; "
                 f"a second one stands at {source_positions.address(function)}. Keep one of them."
             )
-        self.last_resort = function
+        self.last_resort, self.resort_first = function, before_decompositions
         forget_lookups()
         return function
 
@@ -161,8 +170,19 @@ class RuleTable(Rules):
             if found is None:
                 raise self.missing(primitive) from None
             REMEMBERING.add(self)
-            self._memo[primitive, platform] = found.rule
-            return found.rule
+            rule = found.rule
+            if contracts.wanted or config.enable_checks:
+                rule = self._checked(primitive, rule)
+            self._memo[primitive, platform] = rule
+            return rule
+
+    def _checked(self, primitive, rule):
+        """A rule that looks at what it returns while checks are on."""
+        if type(rule) is Decomposed:
+            return Decomposed(contracts.checked_parts(primitive, rule.parts, decomposed_types))
+        if type(rule) is Through or self.contract is None:
+            return rule
+        return contracts.checked(self, primitive, rule)
 
     def explain(self, primitive, platform=None):
         """What ``lookup`` finds, as ``Found``, or None."""
@@ -185,6 +205,8 @@ class RuleTable(Rules):
             made_from = self.model.explain(primitive, platform)
             if made_from is not None and made_from.source not in ("decomposition", "otherwise"):
                 return Found(self.from_model, "derived", self.model.name)
+        if self.resort_first:
+            return Found(self.last_resort, "otherwise")
         if primitive.decomposition is not None:
             return Found(Decomposed(primitive.decomposition), "decomposition")
         return Found(self.last_resort, "otherwise") if self.last_resort is not None else None
@@ -351,6 +373,14 @@ def written(primitive):
     return f"{home}.{name}" if known else name
 
 
+def unknown_types(op, args, out):
+    """No types: what ``decomposed_types`` is until ``rabbet`` is composed."""
+    return None, ()
+
+
+decomposed_types = unknown_types
+
+
 def no_bridges(name):
     """No third packages: what ``find_bridges`` is until ``rabbet`` is composed."""
     return ()
@@ -366,6 +396,14 @@ def set_bridges(finder):
     """
     global find_bridges
     find_bridges = finder
+
+
+def set_decomposed_types(function):
+    """Name the function that gives the types of a decomposition's results and of the shape rule: ``(op, args,
+    out) -> (types or None, types)``. Called once, by composition.
+    """
+    global decomposed_types
+    decomposed_types = function
 
 
 def all_tables():

@@ -113,6 +113,10 @@ def devices(backend=None):
     """Return all devices of a platform ('cpu', 'cuda' or 'gpu', 'tpu', ...), of the default one for None.
 
     Raises MissingPluginError for a platform that is not installed, naming the package to install.
+
+    Example:
+      >>> rb.devices("cpu")[0].platform
+      'cpu'
     """
     return list(client_of(backend).devices)
 
@@ -137,7 +141,12 @@ def default_device():
 
 
 def local_devices(process_index=None, backend=None, host_id=None):
-    """Return the devices of one process, of this one for None. `host_id` is an older name of the process."""
+    """Return the devices of one process, of this one for None. `host_id` is an older name of the process.
+
+    Example:
+      >>> rb.local_devices()[0] == rb.devices()[0]
+      True
+    """
     client = client_of(backend)
     process_index = host_id if process_index is None else process_index
     if process_index is None:
@@ -148,25 +157,50 @@ def local_devices(process_index=None, backend=None, host_id=None):
 
 
 def device_count(backend=None):
-    """Return how many devices a platform has over all processes."""
+    """Return how many devices a platform has over all processes.
+
+    Example:
+      >>> rb.device_count() == len(rb.devices())
+      True
+    """
     return len(client_of(backend).devices)
 
 
 def local_device_count(backend=None):
-    """Return how many devices of a platform belong to this process."""
+    """Return how many devices of a platform belong to this process.
+
+    Example:
+      >>> rb.local_device_count() <= rb.device_count()
+      True
+    """
     return len(client_of(backend).local_devices)
 
 
 def default_backend():
-    """Return the name of the platform that computations run on when nothing says otherwise."""
+    """Return the name of the platform that computations run on when nothing says otherwise.
+
+    Example:
+      >>> rb.default_backend() in ("cpu", "cuda", "tpu")
+      True
+    """
     return client_of(None).platform
 
 
 def process_index(backend=None):
-    """Return the number of this process, 0 where there is only one."""
+    """Return the number of this process, 0 where there is only one.
+
+    Example:
+      >>> rb.process_index()
+      0
+    """
     return client_of(backend).process_index
 
 
 def process_count(backend=None):
-    """Return how many processes share the devices of a platform."""
+    """Return how many processes share the devices of a platform.
+
+    Example:
+      >>> rb.process_count()
+      1
+    """
     return client_of(backend).process_count

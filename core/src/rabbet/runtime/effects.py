@@ -92,6 +92,9 @@ def wait(token):
 def effects_barrier():
     """Wait until everything that programs do has happened: printing, callbacks. Their errors are raised
     here.
+
+    Example:
+      >>> rb.effects_barrier()
     """
     while True:
         with _lock:

@@ -18,6 +18,10 @@ from rabbet.runtime.placement import placement
 def device_get(x):
     """The arrays of a pytree as NumPy arrays, waiting for their values; other leaves, and
     typed keys, stay as they are.
+
+    Example:
+      >>> rb.device_get({"a": rnp.arange(3)})
+      {'a': array([0, 1, 2], dtype=int32)}
     """
     leaves, treedef = tree.flatten(x)
     for leaf in leaves:
@@ -33,7 +37,12 @@ def is_readable(x):
 
 
 def copy_to_host_async(x):
-    """Begin copying the arrays of a pytree to the host; return the pytree."""
+    """Begin copying the arrays of a pytree to the host; return the pytree.
+
+    Example:
+      >>> rb.copy_to_host_async([rnp.ones(2)])
+      [Array([1., 1.], dtype=float32)]
+    """
     for leaf in tree.leaves(x):
         if hasattr(leaf, "copy_to_host_async"):
             leaf.copy_to_host_async()
@@ -43,6 +52,10 @@ def copy_to_host_async(x):
 def block_until_ready(x):
     """Wait until every array in a pytree is computed; return the pytree. Errors of the computations are
     raised here.
+
+    Example:
+      >>> rb.block_until_ready({"a": rnp.ones(2)})["a"]
+      Array([1., 1.], dtype=float32)
     """
     for leaf in tree.leaves(x):
         if hasattr(leaf, "block_until_ready"):
@@ -55,6 +68,11 @@ def live_arrays(platform=None):
 
     Those that Rabbet keeps for itself, such as the numbers and the constants of compiled programs, are not
     among them, so all that are can be deleted.
+
+    Example:
+      >>> x = rnp.ones(3)
+      >>> any(x is other for other in rb.live_arrays())
+      False
     """
     found = []
     for client in default_clients().running():
@@ -82,7 +100,11 @@ def _aval(aval):
 
 
 def clear_caches():
-    """Forget every traced and compiled program of this process (the persistent cache stays)."""
+    """Forget every traced and compiled program of this process (the persistent cache stays).
+
+    Example:
+      >>> rb.clear_caches()
+    """
     for p in primitive.all_primitives().values():
         p.forget()
     for forget in _forgetters:

@@ -49,6 +49,12 @@ def device_put(x, device=None, *, src=None, donate=False, may_alias=None):
     Raises:
       TypeError: for a device that is none. ValueError: where `donate` and `may_alias` are both True.
       TreeError: for a pytree that is no prefix of `x`.
+
+    Example:
+      >>> rb.device_put(np.arange(3), rb.devices()[0])
+      Array([0, 1, 2], dtype=int32)
+      >>> rb.device_put({"a": 1.0, "b": rnp.ones(2)})["a"]
+      Array(1., dtype=float32, weak_type=True)
     """
     if src is may_alias is None and donate is False and not isinstance(device, (tuple, list, dict)):
         return tree.map(lambda leaf: put_leaf(leaf, as_place(device)), x)

@@ -59,6 +59,10 @@ def ragged_dot(
 
     Returns:
       an array of shape ``(m, n)``.
+
+    Example:
+      >>> lax.ragged_dot(rnp.ones((5, 2)), rnp.ones((2, 2, 3)), rnp.array([2, 3])).shape
+      (5, 3)
     """
     numbers = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
     return ragged_dot_general(lhs, rhs, group_sizes, numbers, precision, preferred_element_type, group_offset)

@@ -17,6 +17,11 @@ def index_take(src, idxs, axes):
 
     Raises:
       TypeError: if the index arrays are not integers of one dimension, as many as axes.
+
+    Example:
+      >>> lax.index_take(rnp.arange(6).reshape(3, 2), (rnp.array([2, 0]),), (0,))
+      Array([[4, 5],
+             [0, 1]], dtype=int32)
     """
     aval = typeof(src)
     axes = tuple([axis.__index__() for axis in axes])

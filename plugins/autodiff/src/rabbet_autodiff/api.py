@@ -15,7 +15,12 @@ from rabbet_autodiff.functions import Flat, aval_of, given, given_back, of_chose
 
 
 def stop_gradient(x):
-    """``x`` (a pytree of arrays) as a constant to differentiation: its derivative is zero."""
+    """``x`` (a pytree of arrays) as a constant to differentiation: its derivative is zero.
+
+    Example:
+      >>> rb.grad(lambda x: x * lax.stop_gradient(x))(3.0)
+      Array(3., dtype=float32, weak_type=True)
+    """
     return lax.stop_gradient(x)
 
 
@@ -37,6 +42,12 @@ def value_and_grad(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=F
 
     Raises:
       TypeError: for an output that is no scalar or inputs that cannot be differentiated.
+
+    Example:
+      >>> rb.value_and_grad(lambda x: x**2)(3.0)
+      (Array(9., dtype=float32, weak_type=True), Array(6., dtype=float32, weak_type=True))
+      >>> rb.value_and_grad(lambda w: ((w["a"] ** 2).sum(), "more"), has_aux=True)({"a": rnp.ones(2)})
+      ((Array(2., dtype=float32), 'more'), {'a': Array([2., 2.], dtype=float32)})
     """
     return _value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, "value_and_grad")
 
@@ -97,6 +108,10 @@ def jvp(fun, primals, tangents, has_aux=False):
 
     Returns:
       ``(out, out_tangent)``, with ``has_aux`` also the auxiliary results.
+
+    Example:
+      >>> rb.jvp(lambda x: x**2, (rnp.array(3.0),), (rnp.array(1.0),))
+      (Array(9., dtype=float32, weak_type=True), Array(6., dtype=float32, weak_type=True))
     """
     checks.function("jvp", fun)
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
@@ -141,6 +156,11 @@ def vjp(fun, *primals, has_aux=False, reduce_axes=(), saveable_args=True, in_nzs
     Raises:
       ValueError: if ``in_nzs`` or ``saveable_args`` does not fit. NotImplementedError: for a False in
         ``saveable_args``.
+
+    Example:
+      >>> y, f_vjp = rb.vjp(lambda a, b: a * b, rnp.array(2.0), rnp.array(3.0))
+      >>> f_vjp(1.0)
+      (Array(3., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))
     """
     checks.function("vjp", fun)
     return _vjp(fun, primals, has_aux, saveable_args, in_nzs)
@@ -241,6 +261,11 @@ def linearize(fun, *primals, has_aux=False, in_nzs=None):
 
     Raises:
       ValueError: if ``in_nzs`` does not fit the arguments.
+
+    Example:
+      >>> y, f_jvp = rb.linearize(rnp.sin, 0.0)
+      >>> y, f_jvp(2.0)
+      (Array(0., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))
     """
     checks.function("linearize", fun)
     return _linearize(fun, primals, has_aux, in_nzs)
@@ -366,6 +391,11 @@ def linear_transpose(fun, *primals, reduce_axes=()):
 
     Raises:
       MissingRule: if ``fun`` uses an operation that is not linear.
+
+    Example:
+      >>> f = rb.linear_transpose(lambda x: 3 * x, rnp.ones(2))
+      >>> f(rnp.array([1.0, 2.0]))
+      (Array([3., 6.], dtype=float32),)
     """
     leaves, treedef = tree.flatten(primals)
     avals = [abstract(x).strong() for x in leaves]

@@ -25,6 +25,11 @@ def jacfwd(fun, argnums=0, has_aux=False, holomorphic=False):
       a function of the same arguments. For an output of shape ``s`` and an argument of shape ``t`` the
       Jacobian has the shape ``s + t``; it has the structure of the output, with the structure of the chosen
       arguments in place of each leaf.
+
+    Example:
+      >>> rb.jacfwd(lambda x: x**2)(rnp.array([1.0, 2.0]))
+      Array([[2., 0.],
+             [0., 4.]], dtype=float32)
     """
 
     checks.function("jacfwd", fun)
@@ -40,6 +45,11 @@ def jacfwd(fun, argnums=0, has_aux=False, holomorphic=False):
 def jacrev(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=False):
     """The Jacobian of ``fun`` row by row, in reverse mode: good where there are fewer outputs than inputs.
     See ``jacfwd``.
+
+    Example:
+      >>> rb.jacrev(lambda x: x**2)(rnp.array([1.0, 2.0]))
+      Array([[2., 0.],
+             [0., 4.]], dtype=float32)
     """
     checks.function("jacrev", fun)
 
@@ -57,6 +67,11 @@ jacobian = jacrev
 def hessian(fun, argnums=0, has_aux=False, holomorphic=False):
     """The matrix of second derivatives: ``jacfwd`` of ``jacrev``. See ``jacfwd`` for arguments and
     shapes.
+
+    Example:
+      >>> rb.hessian(lambda x: (x**3).sum())(rnp.array([1.0, 2.0]))
+      Array([[ 6.,  0.],
+             [ 0., 12.]], dtype=float32)
     """
     checks.function("hessian", fun)
     return jacfwd(

@@ -134,6 +134,12 @@ def custom_linear_solve(matvec, b, solve, transpose_solve=None, symmetric=False,
 
     Raises:
       TypeError: if a function returns other types than ``b`` has; the message names the leaf.
+
+    Example:
+      >>> a, b = rnp.array([[2.0, 0.0], [0.0, 4.0]]), rnp.array([2.0, 8.0])
+      >>> solve = lambda matvec, b: rnp.linalg.solve(a, b)
+      >>> lax.custom_linear_solve(lambda x: a @ x, b, solve, symmetric=True)
+      Array([1., 2.], dtype=float32)
     """
     if is_evaluating():  # nothing is differentiated or recorded
         return as_wanted("custom_linear_solve", solve, solve(matvec, b), b, has_aux)
@@ -193,6 +199,12 @@ def custom_root(f, initial_guess, solve, tangent_solve, has_aux=False):
     Raises:
       TypeError: if a function returns another structure or other types than ``initial_guess`` has; the
         message names the leaf.
+
+    Example:
+      >>> f = lambda x: x**2 - 2.0
+      >>> newton = lambda f, x: lax.fori_loop(0, 20, lambda _, x: x - f(x) / rb.grad(f)(x), x)
+      >>> lax.custom_root(f, 1.0, newton, lambda g, y: y / g(1.0))
+      Array(1.4142135, dtype=float32, weak_type=True)
     """
     if is_evaluating():  # nothing is differentiated or recorded
         return as_wanted("custom_root", solve, solve(f, initial_guess), initial_guess, has_aux)

@@ -60,6 +60,13 @@ def io_callback(callback, result_shape_dtypes, *args, sharding=None, ordered=Fal
 
     Returns:
       the pytree that ``callback`` returned, as arrays.
+
+    Example:
+      >>> seen = []
+      >>> rb.jit(lambda x: rb.io_callback(lambda v: seen.append(float(v)), None, x))(2.0)
+      >>> rb.effects_barrier()
+      >>> seen
+      [2.0]
     """
     _one_device("io_callback", sharding)
     return _bind(primitives.io_callback, callback, result_shape_dtypes, args, kwargs, ordered=bool(ordered))

@@ -93,6 +93,11 @@ def conv_general_dilated(
 
     Raises:
       TypeError, ValueError: if ranks, numbers of features, groups or dtypes do not fit.
+
+    Example:
+      >>> x, w = rnp.ones((1, 8, 8, 3)), rnp.ones((3, 3, 3, 4))
+      >>> lax.conv_general_dilated(x, w, (2, 2), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")).shape
+      (1, 4, 4, 4)
     """
     x, w = typeof(lhs), typeof(rhs)
     if x.dtype != w.dtype:
@@ -128,7 +133,12 @@ def conv_general_dilated(
 
 
 def conv(lhs, rhs, window_strides, padding, precision=None, preferred_element_type=None):
-    """``conv_general_dilated`` in the layout NCHW (and its like), with ``"SAME"`` or ``"VALID"`` padding."""
+    """``conv_general_dilated`` in the layout NCHW (and its like), with ``"SAME"`` or ``"VALID"`` padding.
+
+    Example:
+      >>> lax.conv(rnp.ones((1, 3, 8, 8)), rnp.ones((4, 3, 3, 3)), (1, 1), "SAME").shape
+      (1, 4, 8, 8)
+    """
     return conv_general_dilated(
         lhs, rhs, window_strides, padding, precision=precision, preferred_element_type=preferred_element_type
     )
@@ -137,7 +147,13 @@ def conv(lhs, rhs, window_strides, padding, precision=None, preferred_element_ty
 def conv_with_general_padding(
     lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation, precision=None, preferred_element_type=None
 ):
-    """``conv_general_dilated`` in the layout NCHW (and its like)."""
+    """``conv_general_dilated`` in the layout NCHW (and its like).
+
+    Example:
+      >>> x, w = rnp.ones((1, 3, 8)), rnp.ones((4, 3, 3))
+      >>> lax.conv_with_general_padding(x, w, (1,), [(1, 1)], None, None).shape
+      (1, 4, 8)
+    """
     return conv_general_dilated(
         lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation, precision=precision,
         preferred_element_type=preferred_element_type,
@@ -172,6 +188,10 @@ def conv_transpose(
 
     Returns:
       an array laid out by the third of the dimension numbers.
+
+    Example:
+      >>> lax.conv_transpose(rnp.ones((1, 8, 8, 3)), rnp.ones((2, 2, 3, 4)), (2, 2), "SAME").shape
+      (1, 16, 16, 4)
     """
     x, w = typeof(lhs), typeof(rhs)
     if dimension_numbers is None:
@@ -229,6 +249,10 @@ def conv_general_dilated_patches(
     Returns:
       an array laid out as a convolution's result, with ``features * prod(filter_shape)`` features: for each
       input feature the elements of its window in row-major order.
+
+    Example:
+      >>> lax.conv_general_dilated_patches(rnp.ones((1, 3, 8, 8)), (2, 2), (2, 2), "VALID").shape
+      (1, 12, 4, 4)
     """
     x = typeof(lhs)
     rank = x.ndim

@@ -24,6 +24,10 @@ def padtype_to_pads(in_shape, window_shape, window_strides, padding):
     Raises:
       RuntimeError: for another string.
       TypeError: for anything that is not a string.
+
+    Example:
+      >>> lax.padtype_to_pads((8,), (3,), (2,), "SAME")
+      [(0, 1)]
     """
     if isinstance(padding, str):
         if padding.upper() not in PaddingType.__members__:

@@ -28,6 +28,10 @@ def fft(x, fft_type, fft_lengths):
     Raises:
       TypeError: for complex ``x`` with ``RFFT``.
       ValueError: for an unknown ``fft_type``, or lengths that do not fit ``x``.
+
+    Example:
+      >>> lax.fft(rnp.array([1.0 + 0j, 0.0]), "fft", (2,))
+      Array([1.+0.j, 1.+0.j], dtype=complex64)
     """
     fft_type = _type(fft_type)
     lengths = tuple([n.__index__() for n in fft_lengths])

@@ -20,6 +20,11 @@ def ravel_pytree(pytree):
       ``(flat, unravel)``: a vector of the dtype that the leaves promote to, and the function that makes a
       vector of that length and dtype into a tree of the same structure, shapes and dtypes. The vector of
       a tree without leaves is empty and has the default float dtype.
+
+    Example:
+      >>> flat, restore = rb.flatten_util.ravel_pytree({"a": 1.0, "b": rnp.ones((2, 2))})
+      >>> flat.shape, restore(flat)["b"].shape
+      ((5,), (2, 2))
     """
     leaves, treedef = tree.flatten(pytree)
     avals = [typeof(leaf) for leaf in leaves]

@@ -28,7 +28,12 @@ def print_environment_info(return_string=False):
 
 
 def process_indices(backend=None):
-    """The numbers of all processes of a backend, in a list."""
+    """The numbers of all processes of a backend, in a list.
+
+    Example:
+      >>> rb.process_indices()
+      [0]
+    """
     return list(range(rb.process_count(backend)))
 
 

@@ -345,5 +345,9 @@ def eval_shape(fun, *args, **kwargs):
 
     Returns:
       a pytree of ``ShapeDtypeStruct``.
+
+    Example:
+      >>> rb.eval_shape(lambda x: x @ x.T, rb.ShapeDtypeStruct((1000, 10), "float32"))
+      ShapeDtypeStruct(shape=(1000, 1000), dtype=float32)
     """
     return (fun if hasattr(fun, "jitted") else jit(fun)).eval_shape(*args, **kwargs)

@@ -70,4 +70,4 @@ def body_may_merge(body):
     return body.once("may merge", lambda: all(may_merge(eqn.op) for eqn in body.equations))
 
 
-PASS = Pass("cse", merge_equal, before=("dead-code",), doc="compute equal things once")
+PASS = Pass("cse", merge_equal, before=("dead-code",), bodies=False, doc="compute equal things once")

@@ -212,5 +212,5 @@ RULES = {
 
 PASS = Pass(
     "fold", fold, before=("cse", "dead-code"), default=False,
-    doc="compute what is known, cancel what undoes itself",
+    bodies=False, doc="compute what is known, cancel what undoes itself",
 )  # fmt: skip

@@ -271,5 +271,5 @@ def function_of(block, needed, varying, name):
 
 PASS = Pass(
     "outline", outline, platforms=("cpu",), after=("dead-code", "cse", "fold", "weight-dots-2d"),
-    doc="make repeated blocks one function", default=False,
+    bodies=False, doc="make repeated blocks one function", default=False,
 )  # fmt: skip

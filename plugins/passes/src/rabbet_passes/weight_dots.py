@@ -57,5 +57,5 @@ def flattened(op, x, y):
 
 PASS = Pass(
     "weight-dots-2d", flatten_dots, after=("cse",), default=False,
-    doc="products with a weight are products of matrices",
+    bodies=False, doc="products with a weight are products of matrices",
 )  # fmt: skip

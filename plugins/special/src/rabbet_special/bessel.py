@@ -44,7 +44,11 @@ bessel_i0e = Primitive(
     bessel_i0e_aval,
     kinds=("elementwise",),
     operands=("x",),
-    doc="exp(-|x|) I0(x), the modified Bessel function",
+    doc="""exp(-|x|) I0(x), the modified Bessel function
+
+    >>> lax.bessel_i0e(rnp.array([0.0, 1.0]))
+    Array([1.0000001, 0.4657596], dtype=float32)
+    """,
 )
 
 
@@ -78,7 +82,11 @@ def _slope_of_i1e(x, out):
 
 bessel_i1e = unary(
     "bessel_i1e", "chlo.bessel_i1e", derivative=_slope_of_i1e,
-    doc="exp(-|x|) I1(x), the modified Bessel function",
+    doc="""exp(-|x|) I1(x), the modified Bessel function
+
+    >>> lax.bessel_i1e(rnp.array([0.0, 1.0]))
+    Array([0.        , 0.20791042], dtype=float32)
+    """,
 )  # fmt: skip
 
 __all__ = ["bessel_i0e", "bessel_i1e"]

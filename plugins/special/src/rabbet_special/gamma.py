@@ -14,7 +14,11 @@ from rabbet_special.making import binary, by_second, unary
 # ----------------------------------------------------------------------------------------- gamma functions
 lgamma = unary(
     "lgamma", None, derivative=lambda x, out: digamma(x),
-    doc="log |gamma(x)|; infinite at 0, -1, -2, ...",
+    doc="""log |gamma(x)|; infinite at 0, -1, -2, ...
+
+    >>> lax.lgamma(rnp.array([1.0, 5.0]))
+    Array([0.       , 3.1780539], dtype=float32)
+    """,
 )  # fmt: skip
 
 
@@ -43,7 +47,11 @@ def lower_lgamma(op, x):
 
 digamma = unary(
     "digamma", None, derivative=lambda x, out: polygamma(1.0, x),
-    doc="the derivative of log gamma; -inf at 0, NaN at -1, -2, ...",
+    doc="""the derivative of log gamma; -inf at 0, NaN at -1, -2, ...
+
+    >>> lax.digamma(rnp.array([1.0, 2.0]))
+    Array([-0.5772154 ,  0.42278463], dtype=float32)
+    """,
 )  # fmt: skip
 
 
@@ -61,12 +69,20 @@ def lower_digamma(op, x):
 
 polygamma = binary(
     "polygamma", "chlo.polygamma",
-    "the derivative number m of digamma, for whole m and x > 0",
+    """the derivative number m of digamma, for whole m and x > 0
+
+    >>> lax.polygamma(1.0, rnp.array([1.0]))
+    Array([1.644934], dtype=float32)
+    """,
     ("m", "x"),
 )  # fmt: skip
 zeta = binary(
     "zeta", "chlo.zeta",
-    "Hurwitz's zeta function, the sum of (q + k) ** -x over k = 0, 1, ...",
+    """Hurwitz's zeta function, the sum of (q + k) ** -x over k = 0, 1, ...
+
+    >>> lax.zeta(2.0, rnp.array([1.0, 2.0]))
+    Array([1.644934  , 0.64493406], dtype=float32)
+    """,
     ("x", "q"),
 )  # fmt: skip
 

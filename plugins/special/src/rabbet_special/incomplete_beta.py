@@ -33,7 +33,11 @@ def beta_aval(a, b, x):
 
 regularized_incomplete_beta = Primitive(
     "regularized_incomplete_beta", beta_aval, kinds=("elementwise",), operands=("a", "b", "x"),
-    doc="I_x(a, b), the probability that a beta variable with shapes a and b is below x",
+    doc="""I_x(a, b), the probability that a beta variable with shapes a and b is below x
+
+    >>> lax.betainc(2.0, 3.0, rnp.array([0.25, 0.5]))
+    Array([0.26171887, 0.6874999 ], dtype=float32)
+    """,
 )  # fmt: skip
 
 

@@ -54,11 +54,30 @@ def incomplete(name, doc):
     return Primitive(name, abstract, kinds=("elementwise",), operands=("a", "x"), doc=doc)
 
 
-igamma = incomplete("igamma", "P(a, x), the regularized lower incomplete gamma function")
-igammac = incomplete("igammac", "Q(a, x) = 1 - P(a, x), the regularized upper incomplete gamma function")
+igamma = incomplete(
+    "igamma",
+    """P(a, x), the regularized lower incomplete gamma function
+
+    >>> lax.igamma(2.0, rnp.array([1.0, 3.0]))
+    Array([0.2642411 , 0.80085176], dtype=float32)
+    """,
+)
+igammac = incomplete(
+    "igammac",
+    """Q(a, x) = 1 - P(a, x), the regularized upper incomplete gamma function
+
+    >>> lax.igammac(2.0, rnp.array([1.0, 3.0]))
+    Array([0.7357589 , 0.19914825], dtype=float32)
+    """,
+)
 igamma_grad_a = incomplete("igamma_grad_a", "the derivative of igamma(a, x) by a")
 random_gamma_grad = incomplete(
-    "random_gamma_grad", "how a gamma sample x moves with its shape a: dx / da at constant igamma(a, x)"
+    "random_gamma_grad",
+    """how a gamma sample x moves with its shape a: dx / da at constant igamma(a, x)
+
+    >>> lax.random_gamma_grad(2.0, rnp.array([1.0, 3.0])).shape
+    (2,)
+    """,
 )
 
 

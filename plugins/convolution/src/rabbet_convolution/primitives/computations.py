@@ -123,9 +123,7 @@ def _halved(program, values, n, consts):
         odds.append(reshape(_column(pairs, 1), new_sizes=(half, *rest)))
     outs = at_each_place(program, [*evens, *odds], consts)
     if n % 2:
-        outs = [
-            concatenate(o, _rows(x, n - 1, n), dimension=0) for o, x in zip(outs, values, strict=True)
-        ]
+        outs = [concatenate(o, _rows(x, n - 1, n), dimension=0) for o, x in zip(outs, values, strict=True)]
     return outs
 
 
@@ -159,9 +157,7 @@ def batch_reduce(op, *args):
         return [Batched(x, 0) for x in reduce(*values, *starts, computation=program, dimensions=dimensions)]
     aval = typeof(values[0])
     out = tuple([s for d, s in enumerate(aval.shape) if d not in dimensions])
-    starts = [
-        broadcast_in_dim(batches.at(b, 0, size), shape=out, broadcast_dimensions=(0,)) for b in inits
-    ]
+    starts = [broadcast_in_dim(batches.at(b, 0, size), shape=out, broadcast_dimensions=(0,)) for b in inits]
     return [Batched(x, 0) for x in reduced(program, values, starts, dimensions)]
 
 

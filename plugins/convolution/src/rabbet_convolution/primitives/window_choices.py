@@ -66,9 +66,7 @@ select_and_scatter_add = Primitive(
 def choices(x, window, largest):
     """For each place of the windows, a mask of the windows whose first extreme (or NaN) is there."""
     aval = typeof(x)
-    fill = full_of_type(
-        aval.update(shape=(), weak_type=False), extreme(aval.dtype, not largest)
-    )
+    fill = full_of_type(aval.update(shape=(), weak_type=False), extreme(aval.dtype, not largest))
     parts = windows.patches(x, fill, window)
     best = reduce(lax.max if largest else lax.min, parts)
     masks, free = [], None

@@ -19,7 +19,6 @@ from rabbet_convolution.primitives.computations import check_computation
 BOOL = np.dtype(bool)
 
 
-
 def select_and_scatter_aval(x, source, init, select, scatter, window):
     name = "select_and_scatter"
     windows.check(name, x, window)

@@ -4,7 +4,6 @@ One parameter, ``window``. The derivative of a sum spreads back by another sum o
 extreme goes to the first element of each window that is the extreme (see ``window_choices``).
 """
 
-
 from rabbet.extend.primitive import Batched, Dual, Primitive, accept, full_of_type, pad
 from rabbet.extend.transform import typeof
 

@@ -18,7 +18,19 @@ def __getattr__(name):
         import importlib
 
         return importlib.import_module("rabbet.nn.initializers")
-    raise AttributeError(f"module 'rabbet.nn' has no attribute {name!r}: it is not there, or not yet")
+    if name.startswith("_"):
+        raise AttributeError(f"module 'rabbet.nn' has no attribute {name!r}")
+    import rabbet
+
+    value = globals()[name] = getattr(rabbet, f"nn.{name}")  # what another package adds
+    return value
 
 
-_public_module(globals(), modules=("initializers",))
+def _of_other_packages():
+    """The names that installed packages add: entry points ``nn.NAME`` in the group ``rabbet.api``."""
+    from importlib.metadata import entry_points
+
+    return [one.name.removeprefix("nn.") for one in entry_points(group="rabbet.api") if one.name[:3] == "nn."]
+
+
+_public_module(globals(), modules=("initializers",), more=_of_other_packages)

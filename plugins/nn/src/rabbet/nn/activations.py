@@ -48,6 +48,10 @@ def relu(x):
 
     Raises:
       TypeError: if ``x`` is neither an array nor a number.
+
+    Example:
+      >>> nn.relu(rnp.array([-1.0, 2.0]))
+      Array([0., 2.], dtype=float32)
     """
     x = as_array("relu", x)
     return positive_part(x if dtypes.kind(x.dtype) != "b" else lax.convert_element_type(x, int))
@@ -55,13 +59,23 @@ def relu(x):
 
 @fused
 def relu6(x):
-    """``min(max(x, 0), 6)``. Its derivative at 0 and at 6 is 0."""
+    """``min(max(x, 0), 6)``. Its derivative at 0 and at 6 is 0.
+
+    Example:
+      >>> nn.relu6(rnp.array([-1.0, 2.0, 8.0]))
+      Array([0., 2., 6.], dtype=float32)
+    """
     x = as_array("relu6", x)
     return lax.select(lax.lt(x, 6), positive_part(x), lax.full_like(x, 6))
 
 
 def sigmoid(x):
-    """``1 / (1 + exp(-x))``."""
+    """``1 / (1 + exp(-x))``.
+
+    Example:
+      >>> nn.sigmoid(rnp.array([-1.0, 0.0]))
+      Array([0.26894143, 0.5       ], dtype=float32)
+    """
     return lax.logistic(x) if type(x) in ARRAYS and x.aval.kind in "fc" else logistic(x)
 
 
@@ -76,17 +90,32 @@ def tanh(x):
 
 
 def identity(x):
-    """``x`` itself."""
+    """``x`` itself.
+
+    Example:
+      >>> nn.identity(rnp.array([1.0, 2.0]))
+      Array([1., 2.], dtype=float32)
+    """
     return as_array("identity", x)
 
 
 def softplus(x):
-    """``log(1 + exp(x))`` without overflow: a smooth ``relu``."""
+    """``log(1 + exp(x))`` without overflow: a smooth ``relu``.
+
+    Example:
+      >>> nn.softplus(rnp.array([-100.0, 0.0, 100.0]))
+      Array([  0.       ,   0.6931472, 100.       ], dtype=float32)
+    """
     return rnp.logaddexp(x, 0.0)
 
 
 def log_sigmoid(x):
-    """``log(sigmoid(x))`` without underflow."""
+    """``log(sigmoid(x))`` without underflow.
+
+    Example:
+      >>> nn.log_sigmoid(rnp.array([-100.0, 0.0]))
+      Array([-100.       ,   -0.6931472], dtype=float32)
+    """
     return minus_softplus_of_minus(x)
 
 
@@ -97,14 +126,24 @@ def minus_softplus_of_minus(x):
 
 @fused
 def soft_sign(x):
-    """``x / (1 + |x|)``."""
+    """``x / (1 + |x|)``.
+
+    Example:
+      >>> nn.soft_sign(rnp.array([-1.0, 3.0]))
+      Array([-0.5 ,  0.75], dtype=float32)
+    """
     x = as_float("soft_sign", x)
     return lax.div(x, lax.add(lax.abs(x), 1.0))
 
 
 @fused
 def silu(x):
-    """``x * sigmoid(x)``, also called swish."""
+    """``x * sigmoid(x)``, also called swish.
+
+    Example:
+      >>> nn.silu(rnp.array([-1.0, 2.0]))
+      Array([-0.26894143,  1.761594  ], dtype=float32)
+    """
     x = as_float("silu", x)
     return lax.mul(x, lax.logistic(x))
 
@@ -114,7 +153,12 @@ swish = silu
 
 @fused
 def mish(x):
-    """``x * tanh(softplus(x))``."""
+    """``x * tanh(softplus(x))``.
+
+    Example:
+      >>> nn.mish(rnp.array([-1.0, 2.0]))
+      Array([-0.30340144,  1.943959  ], dtype=float32)
+    """
     x = as_float("mish", x)
     return lax.mul(x, lax.tanh(softplus(x)))
 
@@ -126,6 +170,10 @@ def gelu(x, approximate=True):
     Args:
       x: an array.
       approximate: True: by the usual formula with ``tanh``; False: by the error function.
+
+    Example:
+      >>> nn.gelu(rnp.array([-1.0, 2.0]))
+      Array([-0.15880796,  1.9545977 ], dtype=float32)
     """
     x = as_float("gelu", x)
     if approximate:
@@ -145,33 +193,58 @@ def exponential_below_zero(x, scale, rate=None):
 
 @fused
 def elu(x, alpha=1.0):
-    """``x`` above zero, ``alpha * (exp(x) - 1)`` below."""
+    """``x`` above zero, ``alpha * (exp(x) - 1)`` below.
+
+    Example:
+      >>> nn.elu(rnp.array([-1.0, 2.0]))
+      Array([-0.63212055,  2.        ], dtype=float32)
+    """
     return exponential_below_zero(as_float("elu", x), alpha)
 
 
 @fused
 def celu(x, alpha=1.0):
-    """``x`` above zero, ``alpha * (exp(x / alpha) - 1)`` below: ``elu`` with a continuous derivative."""
+    """``x`` above zero, ``alpha * (exp(x / alpha) - 1)`` below: ``elu`` with a continuous derivative.
+
+    Example:
+      >>> nn.celu(rnp.array([-1.0, 2.0]))
+      Array([-0.63212055,  2.        ], dtype=float32)
+    """
     return exponential_below_zero(as_float("celu", x), alpha, alpha)
 
 
 @fused
 def selu(x):
-    """``elu`` scaled so that means and variances of layers stay near 0 and 1."""
+    """``elu`` scaled so that means and variances of layers stay near 0 and 1.
+
+    Example:
+      >>> nn.selu(rnp.array([-1.0, 2.0]))
+      Array([-1.1113307,  2.101402 ], dtype=float32)
+    """
     alpha, scale = 1.6732632423543772, 1.0507009873554805
     return lax.mul(exponential_below_zero(as_float("selu", x), alpha), scale)
 
 
 @fused
 def leaky_relu(x, negative_slope=0.01):
-    """``x`` above zero, ``negative_slope * x`` below."""
+    """``x`` above zero, ``negative_slope * x`` below.
+
+    Example:
+      >>> nn.leaky_relu(rnp.array([-1.0, 2.0]))
+      Array([-0.01,  2.  ], dtype=float32)
+    """
     x = as_float("leaky_relu", x)
     return rnp.where(lax.ge(x, 0.0), x, rnp.multiply(negative_slope, x))
 
 
 @fused
 def hard_tanh(x):
-    """``x`` kept between -1 and 1."""
+    """``x`` kept between -1 and 1.
+
+    Example:
+      >>> nn.hard_tanh(rnp.array([-3.0, 0.5, 3.0]))
+      Array([-1. ,  0.5,  1. ], dtype=float32)
+    """
     x = as_float("hard_tanh", x)
     one = lax.full_like(x, 1)
     return lax.select(lax.gt(x, 1.0), one, lax.select(lax.lt(x, -1.0), lax.neg(one), x))
@@ -179,14 +252,24 @@ def hard_tanh(x):
 
 @fused
 def hard_sigmoid(x):
-    """``relu6(x + 3) / 6``."""
+    """``relu6(x + 3) / 6``.
+
+    Example:
+      >>> nn.hard_sigmoid(rnp.array([-3.0, 0.0, 3.0]))
+      Array([0. , 0.5, 1. ], dtype=float32)
+    """
     x = as_float("hard_sigmoid", x)
     return lax.div(relu6(lax.add(x, 3.0)), 6.0)
 
 
 @fused
 def hard_silu(x):
-    """``x * hard_sigmoid(x)``, also called hard swish."""
+    """``x * hard_sigmoid(x)``, also called hard swish.
+
+    Example:
+      >>> nn.hard_silu(rnp.array([-3.0, 0.0, 3.0]))
+      Array([-0.,  0.,  3.], dtype=float32)
+    """
     x = as_float("hard_silu", x)
     return lax.mul(x, hard_sigmoid(x))
 
@@ -196,14 +279,24 @@ hard_swish = hard_silu
 
 @fused
 def squareplus(x, b=4.0):
-    """``(x + sqrt(x**2 + b)) / 2``: a smooth ``relu`` without exponentials."""
+    """``(x + sqrt(x**2 + b)) / 2``: a smooth ``relu`` without exponentials.
+
+    Example:
+      >>> nn.squareplus(rnp.array([-1.0, 0.0]))
+      Array([0.618034, 1.      ], dtype=float32)
+    """
     x = as_float("squareplus", x)
     return lax.mul(lax.add(x, lax.sqrt(rnp.add(lax.square(x), b))), 0.5)
 
 
 @fused
 def sparse_plus(x):
-    """0 below -1, ``x`` above 1, ``(x + 1)**2 / 4`` between."""
+    """0 below -1, ``x`` above 1, ``(x + 1)**2 / 4`` between.
+
+    Example:
+      >>> nn.sparse_plus(rnp.array([-2.0, 0.0, 2.0]))
+      Array([0.  , 0.25, 2.  ], dtype=float32)
+    """
     x = as_float("sparse_plus", x)
     between = lax.mul(lax.square(lax.add(x, 1.0)), 0.25)
     return lax.select(lax.le(x, -1.0), lax.full_like(x, 0), lax.select(lax.ge(x, 1.0), x, between))
@@ -211,14 +304,24 @@ def sparse_plus(x):
 
 @fused
 def sparse_sigmoid(x):
-    """0 below -1, 1 above 1, ``(x + 1) / 2`` between."""
+    """0 below -1, 1 above 1, ``(x + 1) / 2`` between.
+
+    Example:
+      >>> nn.sparse_sigmoid(rnp.array([-2.0, 0.0, 2.0]))
+      Array([0. , 0.5, 1. ], dtype=float32)
+    """
     x = as_float("sparse_sigmoid", x)
     return lax.mul(lax.min(lax.max(lax.add(x, 1.0), 0.0), 2.0), 0.5)
 
 
 @fused
 def log1mexp(x):
-    """``log(1 - exp(-x))`` for positive ``x``, by whichever of two formulas is exact there."""
+    """``log(1 - exp(-x))`` for positive ``x``, by whichever of two formulas is exact there.
+
+    Example:
+      >>> nn.log1mexp(rnp.array([1e-3, 1.0]))
+      Array([-6.908255  , -0.45867515], dtype=float32)
+    """
     x = as_float("log1mexp", x)
     small = lax.le(x, math.log(2))
     one = lax.full_like(x, 1)
@@ -233,6 +336,10 @@ def glu(x, axis=-1):
 
     Raises:
       ValueError: if the axis has an odd number of elements.
+
+    Example:
+      >>> nn.glu(rnp.array([1.0, 2.0, 0.0, 0.0]))
+      Array([0.5, 1. ], dtype=float32)
     """
     x = as_float("glu", x)
     size = x.shape[axis]

@@ -39,17 +39,32 @@ def random():
 
 
 def zeros(key, shape, dtype=None, out_sharding=None):
-    """Zeros, whatever the key is."""
+    """Zeros, whatever the key is.
+
+    Example:
+      >>> nn.initializers.zeros(random.key(0), (2,))
+      Array([0., 0.], dtype=float32)
+    """
     return rnp.zeros(shape, float if dtype is None else dtype, out_sharding=out_sharding)
 
 
 def ones(key, shape, dtype=None, out_sharding=None):
-    """Ones, whatever the key is."""
+    """Ones, whatever the key is.
+
+    Example:
+      >>> nn.initializers.ones(random.key(0), (2,))
+      Array([1., 1.], dtype=float32)
+    """
     return rnp.ones(shape, float if dtype is None else dtype, out_sharding=out_sharding)
 
 
 def constant(value, dtype=None):
-    """An initializer that returns ``value`` everywhere."""
+    """An initializer that returns ``value`` everywhere.
+
+    Example:
+      >>> nn.initializers.constant(0.5)(random.key(0), (2,))
+      Array([0.5, 0.5], dtype=float32)
+    """
 
     @folded
     def init(key, shape, dtype=dtype):
@@ -59,7 +74,13 @@ def constant(value, dtype=None):
 
 
 def uniform(scale=1e-2, dtype=None):
-    """An initializer that draws evenly from 0 to ``scale``."""
+    """An initializer that draws evenly from 0 to ``scale``.
+
+    Example:
+      >>> w = nn.initializers.uniform(scale=0.1)(random.key(0), (20,))
+      >>> bool((w >= 0).all() & (w < 0.1).all())
+      True
+    """
 
     @folded
     def init(key, shape, dtype=dtype):
@@ -70,7 +91,12 @@ def uniform(scale=1e-2, dtype=None):
 
 
 def normal(stddev=1e-2, dtype=None):
-    """An initializer that draws from the normal distribution of mean 0 and standard deviation ``stddev``."""
+    """An initializer that draws from the normal distribution of mean 0 and standard deviation ``stddev``.
+
+    Example:
+      >>> nn.initializers.normal(stddev=0.1)(random.key(0), (20, 30)).shape
+      (20, 30)
+    """
 
     @folded
     def init(key, shape, dtype=dtype):
@@ -83,6 +109,10 @@ def normal(stddev=1e-2, dtype=None):
 def truncated_normal(stddev=1e-2, dtype=None, lower=-2.0, upper=2.0):
     """An initializer that draws from a normal distribution cut off at ``lower`` and ``upper`` times
     ``stddev``.
+
+    Example:
+      >>> nn.initializers.truncated_normal(stddev=0.1)(random.key(0), (20, 30)).shape
+      (20, 30)
     """
 
     @folded
@@ -129,6 +159,11 @@ def variance_scaling(scale, mode, distribution, in_axis=-2, out_axis=-1, batch_a
 
     Raises:
       ValueError: for another mode or distribution.
+
+    Example:
+      >>> init = nn.initializers.variance_scaling(2.0, "fan_in", "normal")
+      >>> init(random.key(0), (20, 30)).shape
+      (20, 30)
     """
     modes = {
         "fan_in": lambda i, o: i, "fan_out": lambda i, o: o, "fan_avg": lambda i, o: (i + o) / 2,
@@ -164,7 +199,10 @@ def scaled(name, scale, mode, distribution, doc):
         return variance_scaling(scale, mode, distribution, in_axis, out_axis, batch_axis, dtype)
 
     make.__name__ = make.__qualname__ = name
-    make.__doc__ = f"{doc} Arguments as for ``variance_scaling``."
+    make.__doc__ = (
+        f"{doc} Arguments as for ``variance_scaling``.\n\n"
+        f">>> nn.initializers.{name}()(random.key(0), (20, 30)).shape\n(20, 30)"
+    )
     return make
 
 

@@ -58,6 +58,11 @@ def softmax(x, axis=-1, where=None):
       x: an array.
       axis: an int, a tuple, or None for all.
       where: a boolean array: which elements count; the others are 0.
+
+    Example:
+      >>> nn.softmax(rnp.array([[0.0, 0.0], [0.0, 100.0]]))
+      Array([[0.5, 0.5],
+             [0. , 1. ]], dtype=float32)
     """
     x = as_float("softmax", x)
     axes = axes_of(axis, x.ndim)
@@ -78,6 +83,10 @@ def plain_shift(x, axes):
 def log_softmax(x, axis=-1, where=None):
     """``x - log(sum(exp(x)))`` over ``axis``: the logarithm of ``softmax``, exact also where that is tiny.
     Arguments as for ``softmax``.
+
+    Example:
+      >>> nn.log_softmax(rnp.array([0.0, 0.0]))
+      Array([-0.6931472, -0.6931472], dtype=float32)
     """
     x = as_float("log_softmax", x)
     axes = axes_of(axis, x.ndim)
@@ -101,6 +110,10 @@ def logsumexp(a, axis=None, b=None, keepdims=False, return_sign=False, where=Non
       keepdims: keep reduced dimensions with size 1.
       return_sign: return ``(log |sum|, sign of the sum)``, for negative factors.
       where: a boolean array: which elements count.
+
+    Example:
+      >>> nn.logsumexp(rnp.array([1000.0, 1000.0]))
+      Array(1000.6932, dtype=float32)
     """
     a = as_float("logsumexp", a)
     if b is not None:
@@ -123,7 +136,12 @@ def logsumexp(a, axis=None, b=None, keepdims=False, return_sign=False, where=Non
 
 @fused(static=("axis", "keepdims"))
 def logmeanexp(x, axis=None, where=None, keepdims=False):
-    """``log(mean(exp(x)))`` over ``axis`` without overflow. Arguments as for ``logsumexp``."""
+    """``log(mean(exp(x)))`` over ``axis`` without overflow. Arguments as for ``logsumexp``.
+
+    Example:
+      >>> nn.logmeanexp(rnp.array([1000.0, 1000.0]))
+      Array(1000., dtype=float32)
+    """
     x = as_float("logmeanexp", x)
     total = logsumexp(x, axis, where=where, keepdims=keepdims)
     if where is None:
@@ -148,6 +166,10 @@ def standardize(
 
     Raises:
       ValueError: for another algorithm.
+
+    Example:
+      >>> nn.standardize(rnp.array([1.0, 3.0]))
+      Array([-0.999995,  0.999995], dtype=float32)
     """
     if algorithm not in ("fast", "stable"):
         raise ValueError(f"standardize: algorithm must be 'fast' or 'stable', got {algorithm!r}")
@@ -170,6 +192,11 @@ def one_hot(x, num_classes, *, dtype=None, axis=-1, out_sharding=None):
       num_classes: the length of the vectors.
       dtype: of the result, by default float32.
       axis: where the new dimension stands in the result.
+
+    Example:
+      >>> nn.one_hot(rnp.array([0, 2]), 3)
+      Array([[1., 0., 0.],
+             [0., 0., 1.]], dtype=float32)
     """
     x = rnp.asarray(x)
     size = operator.index(num_classes)

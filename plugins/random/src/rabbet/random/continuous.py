@@ -35,7 +35,12 @@ def after_minus_one(dtype):
 
 @obeys_out_sharding
 def bits(key, shape=(), dtype=None, *, out_sharding=None):
-    """Random bits: every value of an unsigned integer dtype, by default uint32, is equally likely."""
+    """Random bits: every value of an unsigned integer dtype, by default uint32, is equally likely.
+
+    Example:
+      >>> random.bits(random.key(0), (2,)).dtype
+      dtype('uint32')
+    """
     return _bits(key, shape, dtype)
 
 
@@ -53,6 +58,12 @@ def uniform(key, shape=(), dtype=None, minval=0.0, maxval=1.0, *, out_sharding=N
 
     Raises:
       TypeError: if ``dtype`` is no float. ValueError: if a bound does not broadcast to ``shape``.
+
+    Example:
+      >>> random.uniform(random.key(0), (2,))
+      Array([0.947667 , 0.9785799], dtype=float32)
+      >>> random.uniform(random.key(0), (), minval=5.0, maxval=6.0).dtype
+      dtype('float32')
     """
     if type(minval) is type(maxval) is float and minval == 0.0 and maxval == 1.0:
         return _unit(key, shape, dtype)
@@ -81,6 +92,10 @@ def _uniform(key, minval, maxval, shape, dtype):
 def normal(key, shape=(), dtype=None, *, out_sharding=None):
     """Numbers of mean 0 and variance 1. With a complex dtype, real and imaginary part have variance 1/2
     each.
+
+    Example:
+      >>> random.normal(random.key(0), (2,))
+      Array([1.6226422, 2.0252647], dtype=float32)
     """
     shape = shape_of(shape, "normal")
     dtype = dtype_of(dtype, float, "fc", "normal")
@@ -101,7 +116,12 @@ def gaussian(words, shape, dtype):
 
 @obeys_out_sharding
 def truncated_normal(key, lower, upper, shape=None, dtype=None, *, out_sharding=None):
-    """Normal numbers that lie between ``lower`` and ``upper``."""
+    """Normal numbers that lie between ``lower`` and ``upper``.
+
+    Example:
+      >>> bool((abs(random.truncated_normal(random.key(0), -2.0, 2.0, (100,))) <= 2).all())
+      True
+    """
     found = dtype_of(dtype, float, "f", "truncated_normal")
     return _truncated_normal(key, parameter(lower, found), parameter(upper, found), shape, found)
 
@@ -139,7 +159,12 @@ def next_towards(x, direction):
 @obeys_out_sharding
 @fused(static=("shape", "dtype"))
 def exponential(key, shape=(), dtype=None, *, out_sharding=None):
-    """Waiting times with mean 1."""
+    """Waiting times with mean 1.
+
+    Example:
+      >>> bool((random.exponential(random.key(0), (100,)) >= 0).all())
+      True
+    """
     dtype = dtype_of(dtype, float, "f", "exponential")
     return waiting_times(words_of(key, "exponential"), shape_of(shape, "exponential"), dtype)
 
@@ -157,6 +182,10 @@ def gumbel(key, shape=(), dtype=None, mode=None, *, out_sharding=None):
     Args:
       mode: ``"low"``, or ``"high"`` for twice as many random bits, so that the far end of large numbers is
         drawn well; by default what ``config.high_dynamic_range_gumbel`` says.
+
+    Example:
+      >>> random.gumbel(random.key(0), (3,)).shape
+      (3,)
     """
     dtype = dtype_of(dtype, float, "f", "gumbel")
     return gumbels(words_of(key, "gumbel"), shape_of(shape, "gumbel"), dtype, high_mode(mode, "gumbel"))
@@ -179,7 +208,12 @@ def gumbels(words, shape, dtype, high=False):
 @obeys_out_sharding
 @fused(static=("shape", "dtype"))
 def laplace(key, shape=(), dtype=None, *, out_sharding=None):
-    """Numbers of density exp(-|x|) / 2."""
+    """Numbers of density exp(-|x|) / 2.
+
+    Example:
+      >>> random.laplace(random.key(0), (3,)).shape
+      (3,)
+    """
     shape = shape_of(shape, "laplace")
     dtype = dtype_of(dtype, float, "f", "laplace")
     floats = unit(words_of(key, "laplace"), shape, dtype)
@@ -190,7 +224,12 @@ def laplace(key, shape=(), dtype=None, *, out_sharding=None):
 @obeys_out_sharding
 @fused(static=("shape", "dtype"))
 def logistic(key, shape=(), dtype=None, *, out_sharding=None):
-    """Numbers of distribution function 1 / (1 + exp(-x))."""
+    """Numbers of distribution function 1 / (1 + exp(-x)).
+
+    Example:
+      >>> random.logistic(random.key(0), (3,)).shape
+      (3,)
+    """
     shape = shape_of(shape, "logistic")
     dtype = dtype_of(dtype, float, "f", "logistic")
     floats = above_zero(words_of(key, "logistic"), shape, dtype, tiny(dtype))
@@ -200,7 +239,12 @@ def logistic(key, shape=(), dtype=None, *, out_sharding=None):
 @obeys_out_sharding
 @fused(static=("shape", "dtype"))
 def cauchy(key, shape=(), dtype=None, *, out_sharding=None):
-    """Numbers of density 1 / (pi (1 + x**2))."""
+    """Numbers of density 1 / (pi (1 + x**2)).
+
+    Example:
+      >>> random.cauchy(random.key(0), (3,)).shape
+      (3,)
+    """
     shape = shape_of(shape, "cauchy")
     dtype = dtype_of(dtype, float, "f", "cauchy")
     floats = above_zero(words_of(key, "cauchy"), shape, dtype, epsilon(dtype))
@@ -210,7 +254,12 @@ def cauchy(key, shape=(), dtype=None, *, out_sharding=None):
 @obeys_out_sharding
 @fused(static=("shape", "dtype"))
 def maxwell(key, shape=(), dtype=None, *, out_sharding=None):
-    """The lengths of vectors of three normal numbers."""
+    """The lengths of vectors of three normal numbers.
+
+    Example:
+      >>> bool((random.maxwell(random.key(0), (100,)) > 0).all())
+      True
+    """
     shape = shape_of(shape, "maxwell")
     dtype = dtype_of(dtype, float, "f", "maxwell")
     vectors = gaussian(words_of(key, "maxwell"), (*shape, 3), dtype)
@@ -219,7 +268,12 @@ def maxwell(key, shape=(), dtype=None, *, out_sharding=None):
 
 @obeys_out_sharding
 def lognormal(key, sigma=1.0, shape=None, dtype=None, *, out_sharding=None):
-    """Numbers whose logarithm is normal with standard deviation ``sigma``."""
+    """Numbers whose logarithm is normal with standard deviation ``sigma``.
+
+    Example:
+      >>> bool((random.lognormal(random.key(0), shape=(100,)) > 0).all())
+      True
+    """
     found = dtype_of(dtype, float, "f", "lognormal")
     return _lognormal(key, parameter(sigma, found), shape, found)
 
@@ -234,7 +288,12 @@ def _lognormal(key, sigma, shape, dtype):
 
 @obeys_out_sharding
 def pareto(key, b, shape=None, dtype=None, *, out_sharding=None):
-    """Numbers from 1 on of distribution function 1 - x**-b."""
+    """Numbers from 1 on of distribution function 1 - x**-b.
+
+    Example:
+      >>> bool((random.pareto(random.key(0), 2.0, (100,)) >= 1).all())
+      True
+    """
     found = dtype_of(dtype, float, "f", "pareto")
     return _pareto(key, parameter(b, found), shape, found)
 
@@ -249,7 +308,12 @@ def _pareto(key, b, shape, dtype):
 
 @obeys_out_sharding
 def rayleigh(key, scale, shape=None, dtype=None, *, out_sharding=None):
-    """The lengths of vectors of two normal numbers of standard deviation ``scale``."""
+    """The lengths of vectors of two normal numbers of standard deviation ``scale``.
+
+    Example:
+      >>> bool((random.rayleigh(random.key(0), 1.0, (100,)) > 0).all())
+      True
+    """
     found = dtype_of(dtype, float, "f", "rayleigh")
     return _rayleigh(key, parameter(scale, found), shape, found)
 
@@ -263,7 +327,12 @@ def _rayleigh(key, scale, shape, dtype):
 
 
 def weibull_min(key, scale, concentration, shape=(), dtype=None):
-    """Numbers of distribution function 1 - exp(-(x / scale) ** concentration)."""
+    """Numbers of distribution function 1 - exp(-(x / scale) ** concentration).
+
+    Example:
+      >>> bool((random.weibull_min(random.key(0), 1.0, 2.0, (100,)) > 0).all())
+      True
+    """
     found = dtype_of(dtype, float, "f", "weibull_min")
     exponent = parameter(1.0 / concentration, found)
     return _weibull_min(key, parameter(scale, found), exponent, shape, found)
@@ -284,6 +353,11 @@ def _weibull_min(key, scale, exponent, shape, dtype):
 def triangular(key, left, mode, right, shape=None, dtype=None, *, out_sharding=None):
     """Numbers between ``left`` and ``right`` whose density rises in a line up to ``mode`` and falls in a
     line after it.
+
+    Example:
+      >>> x = random.triangular(random.key(0), 0.0, 0.5, 1.0, (100,))
+      >>> bool((x >= 0).all() & (x <= 1).all())
+      True
     """
     found = dtype_of(dtype, float, "f", "triangular")
     return _triangular(key, *[parameter(x, found) for x in (left, mode, right)], shape, found)

@@ -73,6 +73,10 @@ def poisson(key, lam, shape=None, dtype=None, *, method="exact", out_sharding=No
     Raises:
       TypeError: for a dtype that is no integer. ValueError: for another method, or a ``lam`` that does not
         broadcast to ``shape``.
+
+    Example:
+      >>> random.poisson(random.key(0), 4.0, (3,)).dtype
+      dtype('int32')
     """
     found = dtype_of(dtype, int, "iu", "poisson")
     check_method(method, "poisson")
@@ -156,6 +160,10 @@ def binomial(key, n, p, shape=None, dtype=None, *, out_sharding=None):
 
     Raises:
       ValueError: for another dtype, or arguments that do not broadcast to ``shape``.
+
+    Example:
+      >>> random.binomial(random.key(0), 10, 0.5, (5,)).shape
+      (5,)
     """
     found = dtype_of(dtype, float, "f", "binomial")
     return _binomial(key, parameter(n, found), parameter(p, found), shape, found)
@@ -269,6 +277,10 @@ def multinomial(key, n, p, *, shape=None, dtype=None, unroll=1, out_sharding=Non
 
     Raises:
       ValueError: for a ``p`` without dimensions, another dtype.
+
+    Example:
+      >>> random.multinomial(random.key(0), 10, rnp.array([0.2, 0.8])).sum()
+      Array(10., dtype=float32)
     """
     found = dtype_of(dtype, float, "f", "multinomial")
     return _multinomial(key, parameter(n, found), parameter(p, found), shape, found, unroll)

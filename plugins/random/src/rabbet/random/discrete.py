@@ -36,6 +36,11 @@ def randint(key, shape, minval, maxval, dtype=None, *, out_sharding=None):
     Raises:
       TypeError: if ``dtype`` or a bound is no integer. ValueError: if a bound does not broadcast to
         ``shape``.
+
+    Example:
+      >>> x = random.randint(random.key(0), (100,), 1, 7)
+      >>> bool((x >= 1).all() & (x < 7).all())
+      True
     """
     found = dtype_of(dtype, int, "iu", "randint")
     limits = dtypes.iinfo(found)
@@ -142,6 +147,10 @@ def bernoulli(key, p=0.5, shape=None, mode="low", *, out_sharding=None):
 
     Raises:
       TypeError: if ``p`` is no float. ValueError: if it does not broadcast to ``shape``.
+
+    Example:
+      >>> random.bernoulli(random.key(0), 0.3, (5,)).dtype
+      dtype('bool')
     """
     return _bernoulli(key, p, shape, mode)
 
@@ -162,7 +171,12 @@ def _bernoulli(key, p, shape, mode):
 @obeys_out_sharding
 @fused(static=("shape", "dtype"))
 def rademacher(key, shape=(), dtype=None, *, out_sharding=None):
-    """-1 or 1, equally likely; ``dtype`` is that of a Python int unless another one is given."""
+    """-1 or 1, equally likely; ``dtype`` is that of a Python int unless another one is given.
+
+    Example:
+      >>> rnp.abs(random.rademacher(random.key(0), (3,)))
+      Array([1, 1, 1], dtype=int32)
+    """
     shape = shape_of(shape, "rademacher")
     return signs(words_of(key, "rademacher"), shape, dtype_of(dtype, int, "iufc", "rademacher"))
 
@@ -176,7 +190,12 @@ def signs(words, shape, dtype):
 
 @obeys_out_sharding
 def geometric(key, p, shape=None, dtype=None, *, out_sharding=None):
-    """How many trials it takes, from 1 on, until one of probability ``p`` succeeds."""
+    """How many trials it takes, from 1 on, until one of probability ``p`` succeeds.
+
+    Example:
+      >>> bool((random.geometric(random.key(0), 0.5, (100,)) >= 1).all())
+      True
+    """
     found = dtype_of(dtype, int, "iu", "geometric")
     if not hasattr(p, "dtype"):
         p = float(p)
@@ -211,6 +230,10 @@ def categorical(key, logits, axis=-1, shape=None, replace=True, mode=None, *, ou
     Returns:
       positions along ``axis``, of the dtype of a Python int (int32, where they are drawn without
       replacement).
+
+    Example:
+      >>> random.categorical(random.key(0), rnp.log(rnp.array([0.1, 0.0, 0.9])), shape=(4,)).shape
+      (4,)
     """
     aval = typeof(logits)
     if not aval.ndim:

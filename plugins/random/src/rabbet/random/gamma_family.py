@@ -157,6 +157,10 @@ def gamma(key, a, shape=None, dtype=None, *, method="exact", out_sharding=None):
 def loggamma(key, a, shape=None, dtype=None, *, method="exact", out_sharding=None):
     """The logarithms of gamma numbers, which are exact where those are too small to be told from 0. Arguments
     as for ``gamma``.
+
+    Example:
+      >>> bool(rnp.isfinite(random.loggamma(random.key(0), 1e-6)))
+      True
     """
     found = dtype_of(dtype, float, "f", "loggamma")
     check_method(method, "loggamma")
@@ -175,6 +179,10 @@ def _gamma(key, a, shape, dtype, log_space):
 def chisquare(key, df, shape=None, dtype=None, *, method="exact", out_sharding=None):
     """Sums of the squares of ``df`` normal numbers; ``df`` is positive and need not be whole. Arguments as
     for ``gamma``.
+
+    Example:
+      >>> random.chisquare(random.key(0), 3.0, (3,)).shape
+      (3,)
     """
     found = dtype_of(dtype, float, "f", "chisquare")
     check_method(method, "chisquare")
@@ -202,6 +210,10 @@ def f(key, dfnum, dfden, shape=None, dtype=None, *, out_sharding=None):
       dfnum, dfden: the degrees of freedom above and below, positive.
       shape: the shape of the result; by default that to which the two broadcast.
       dtype: a float dtype.
+
+    Example:
+      >>> random.f(random.key(0), 3.0, 4.0, (3,)).shape
+      (3,)
     """
     found = dtype_of(dtype, float, "f", "f")
     return _f(key, parameter(dfnum, found), parameter(dfden, found), shape, found)
@@ -226,6 +238,10 @@ def t(key, df, shape=None, dtype=None, *, out_sharding=None):
       df: the degrees of freedom, positive.
       shape: the shape of the result; by default that of ``df``.
       dtype: a float dtype.
+
+    Example:
+      >>> random.t(random.key(0), 3.0, (3,)).shape
+      (3,)
     """
     found = dtype_of(dtype, float, "f", "t")
     return _t(key, parameter(df, found), shape, found)
@@ -251,6 +267,11 @@ def beta(key, a, b, shape=None, dtype=None, *, method="exact", out_sharding=None
       shape: the shape of the result; by default that to which ``a`` and ``b`` broadcast.
       dtype: a float dtype.
       method: see ``gamma``.
+
+    Example:
+      >>> x = random.beta(random.key(0), 2.0, 5.0, (1000,))
+      >>> bool(abs(x.mean() - 2 / 7) < 0.05)
+      True
     """
     found = dtype_of(dtype, float, "f", "beta")
     check_method(method, "beta")
@@ -282,6 +303,10 @@ def dirichlet(key, alpha, shape=None, dtype=None, *, out_sharding=None):
 
     Raises:
       ValueError: for an ``alpha`` without dimensions, or one that does not broadcast to ``shape``.
+
+    Example:
+      >>> random.dirichlet(random.key(0), rnp.array([1.0, 2.0, 3.0])).sum().round(3)
+      Array(1., dtype=float32)
     """
     found = dtype_of(dtype, float, "f", "dirichlet")
     return _dirichlet(key, parameter(alpha, found), shape, found)
@@ -314,6 +339,10 @@ def generalized_normal(key, p, shape=(), dtype=None, *, out_sharding=None):
       p: a positive number, or an array that broadcasts to ``shape``.
       shape: the shape of the result.
       dtype: a float dtype.
+
+    Example:
+      >>> random.generalized_normal(random.key(0), 2.0, (3,)).shape
+      (3,)
     """
     found = dtype_of(dtype, float, "f", "generalized_normal")
     return _generalized_normal(key, parameter(p, found), shape, found)
@@ -348,6 +377,10 @@ def ball(key, d, p=2, shape=(), dtype=None, *, out_sharding=None):
 
     Returns:
       an array of shape ``(*shape, d)``.
+
+    Example:
+      >>> random.ball(random.key(0), 3, shape=(4,)).shape
+      (4, 3)
     """
     found = dtype_of(dtype, float, "f", "ball")
     return _ball(key, operator.index(d), parameter(p, found), shape, found)

@@ -55,6 +55,10 @@ def key_dtype(impl_spec=None):
 
     Raises:
       ValueError: if there is no such generator. TypeError: for something else.
+
+    Example:
+      >>> random.key(0).dtype == random.key_dtype()
+      True
     """
     if isinstance(impl_spec, KeyDType):
         return impl_spec
@@ -88,6 +92,13 @@ def key(seed, *, impl=None, dtype=None):
     Raises:
       TypeError: if the seed is no integer, or an array with dimensions. OverflowError: if it is too large.
       ValueError: if both ``impl`` and ``dtype`` are given, or there is no such generator.
+
+    Example:
+      >>> random.key(0)
+      Array((), dtype=key<fry>) overlaying:
+      [0 0]
+      >>> random.key(0, impl="rbg").shape
+      ()
     """
     chosen = chosen_dtype(impl, dtype, "key")
     return from_physical(seeded(seed_words(seed, "key"), chosen), dtype=chosen)
@@ -113,6 +124,12 @@ def chosen_dtype(impl, dtype, who):
 def PRNGKey(seed, *, impl=None):
     """A key in the older form, ``uint32[2]``, or ``uint32[4]`` for ``"rbg"``; the same bits as ``key(seed)``
     has. With ``config.enable_custom_prng`` it is ``key(seed)``.
+
+    Example:
+      >>> random.PRNGKey(7)
+      Array([0, 7], dtype=uint32)
+      >>> random.normal(random.PRNGKey(0), (2,))
+      Array([1.6226422, 2.0252647], dtype=float32)
     """
     if config.enable_custom_prng:
         return key(seed, impl=impl)
@@ -162,6 +179,11 @@ def _seed_words(seed):
 def wrap_key_data(key_bits_array, *, impl=None, dtype=None):
     """Typed keys from their bits: ``uint32[..., 2]`` to keys of shape ``[...]``. ``impl`` and ``dtype`` are
     those of ``key``; the last dimensions are those of the generator.
+
+    Example:
+      >>> key = random.wrap_key_data(random.key_data(random.key(7)))
+      >>> bool(random.uniform(key) == random.uniform(random.key(7)))
+      True
     """
     dtype = chosen_dtype(impl, dtype, "wrap_key_data")
     own = dtype.physical_shape
@@ -173,7 +195,12 @@ def wrap_key_data(key_bits_array, *, impl=None, dtype=None):
 
 
 def key_data(keys):
-    """The bits of keys: ``uint32[..., 2]`` for keys of shape ``[...]``, of either form."""
+    """The bits of keys: ``uint32[..., 2]`` for keys of shape ``[...]``, of either form.
+
+    Example:
+      >>> random.key_data(random.key(7))
+      Array([0, 7], dtype=uint32)
+    """
     if is_typed(keys):
         return to_physical(keys)
     check_words(keys, "key_data")
@@ -181,7 +208,12 @@ def key_data(keys):
 
 
 def key_impl(keys):
-    """The name of the generator that keys, of either form, belong to."""
+    """The name of the generator that keys, of either form, belong to.
+
+    Example:
+      >>> random.key_impl(random.key(0))
+      'threefry2x32'
+    """
     if is_typed(keys):
         return keys.dtype.impl
     check_words(keys, "key_impl")
@@ -189,7 +221,13 @@ def key_impl(keys):
 
 
 def clone(key):
-    """The same key. (Where reuse of keys is checked, a clone counts as another one.)"""
+    """The same key. (Where reuse of keys is checked, a clone counts as another one.)
+
+    Example:
+      >>> key = random.key(0)
+      >>> bool(random.uniform(random.clone(key)) == random.uniform(key))
+      True
+    """
     if not is_typed(key):
         check_words(key, "clone")
     return key
@@ -338,6 +376,11 @@ def split(key, num=2):
 
     Returns:
       an array of keys of shape ``(num,)`` or ``num``, in the form that ``key`` has.
+
+    Example:
+      >>> first, second = random.split(random.key(0))
+      >>> random.split(random.key(0), 5).shape
+      (5,)
     """
     words, shape = words_of(key, "split"), shape_of(num, "split")
     if isinstance(words, Source):
@@ -354,6 +397,11 @@ def fold_in(key, data):
 
     Raises:
       OverflowError: if a Python int is out of range. TypeError: if ``data`` is no integer, or has dimensions.
+
+    Example:
+      >>> key = random.key(0)
+      >>> [random.fold_in(key, step).shape for step in range(2)]
+      [(), ()]
     """
     if isinstance(data, (int, np.integer)):
         if not 0 <= data < 2**32:

@@ -33,6 +33,10 @@ def permutation(key, x, axis=0, independent=False, *, out_sharding=None):
 
     Raises:
       TypeError: if ``x`` is a scalar that is no integer.
+
+    Example:
+      >>> random.permutation(random.key(0), 5).sort()
+      Array([0, 1, 2, 3, 4], dtype=int32)
     """
     size = as_size(x)
     if size is not None:
@@ -111,6 +115,10 @@ def choice(key, a, shape=(), replace=True, p=None, axis=0, mode=None):
 
     Raises:
       ValueError: if there are too few elements to draw from, or ``p`` is not one number for each.
+
+    Example:
+      >>> random.choice(random.key(0), rnp.array([10, 20, 30]), (3,), replace=False).sort()
+      Array([10, 20, 30], dtype=int32)
     """
     size = as_size(a)
     shape = shape_of(shape, "choice")

@@ -157,6 +157,10 @@ def rng_bit_generator(
 def rng_uniform(a, b, shape):
     """Random numbers from ``a`` to below ``b`` (integers or floats, scalars of one dtype): other ones each
     time that the program runs, because the backend's generator keeps a state of its own.
+
+    Example:
+      >>> lax.rng_uniform(0.0, 1.0, (3,)).shape
+      (3,)
     """
     return uniform_primitive(a, b, shape=shape_of(shape, "rng_uniform"))
 

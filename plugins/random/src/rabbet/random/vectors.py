@@ -36,6 +36,10 @@ def multivariate_normal(key, mean, cov, shape=None, dtype=None, method="cholesky
 
     Raises:
       ValueError: for shapes that do not fit together, another method or dtype.
+
+    Example:
+      >>> random.multivariate_normal(random.key(0), rnp.zeros(2), rnp.eye(2), (4,)).shape
+      (4, 2)
     """
     if method not in METHODS:
         raise ValueError(f"multivariate_normal: method must be one of {', '.join(METHODS)}, got {method!r}")
@@ -94,6 +98,11 @@ def orthogonal(key, n, shape=(), dtype=None, m=None, *, out_sharding=None):
 
     Returns:
       an array of shape ``(*shape, n, m)``.
+
+    Example:
+      >>> q = random.orthogonal(random.key(0), 3)
+      >>> rnp.allclose(q.T @ q, rnp.eye(3), atol=1e-5)
+      Array(True, dtype=bool)
     """
     n = operator.index(n)
     m = n if m is None else operator.index(m)
@@ -134,6 +143,10 @@ def wald(key, mean, shape=None, dtype=None, *, out_sharding=None):
       mean: positive.
       shape: the shape of the result; by default that of ``mean``.
       dtype: a float dtype.
+
+    Example:
+      >>> bool((random.wald(random.key(0), 2.0, (100,)) > 0).all())
+      True
     """
     found = dtype_of(dtype, float, "f", "wald")
     return _wald(key, parameter(mean, found), shape, found)
@@ -162,6 +175,10 @@ def double_sided_maxwell(key, loc, scale, shape=(), dtype=None, *, out_sharding=
       loc, scale: numbers, or arrays that broadcast to ``shape``.
       shape: the shape of the result.
       dtype: a float dtype.
+
+    Example:
+      >>> random.double_sided_maxwell(random.key(0), 0.0, 1.0, (3,)).shape
+      (3,)
     """
     found = dtype_of(dtype, float, "f", "double_sided_maxwell")
     return _double_sided_maxwell(key, parameter(loc, found), parameter(scale, found), shape, found)

@@ -1,7 +1,8 @@
 """The conformance kit: laws that primitives and transformations obey, and what is needed to check them.
 
-Five functions check a plugin against the promises of its kind, each for its author's tests:
-``check_primitive``, ``check_rules``, ``check_transformation``, ``check_backend``, ``check_dtype``.
+Six functions check a plugin against the promises of its kind, each for its author's tests:
+``check_primitive``, ``check_rules``, ``check_transformation``, ``check_backend``, ``check_dtype``,
+``check_pass``.
 
 ``rows`` holds one row or more per primitive of core (``table.Row``: the primitive, what NumPy says it
 computes, inputs to try it on). ``laws`` says what must hold of a row; ``checks`` evaluates laws and compares;
@@ -21,10 +22,11 @@ from rabbet.testing.kit import (
     check_transformation,
 )
 from rabbet.testing.laws import LawError
+from rabbet.testing.passes import check_pass
 from rabbet.testing.table import Row
 
 __all__ = [
-    "LawError", "Row", "check_backend", "check_dtype", "check_primitive", "check_rules",
+    "LawError", "Row", "check_backend", "check_dtype", "check_pass", "check_primitive", "check_rules",
     "check_transformation",
 ]  # fmt: skip
 

@@ -4,16 +4,19 @@ Each returns nothing and raises ``LawError``, an ``AssertionError``, that says w
 what: call them from your tests.
 """
 
+import functools
+
 import numpy as np
 
 import rabbet
-from rabbet import config, dtypes, tree
+from rabbet import config, dtypes
 from rabbet.extend.transform import RuleTable, all_tables
 from rabbet.testing import checks, closure, driver
 from rabbet.testing.draws import device_array
 from rabbet.testing.laws import LawError
-from rabbet.testing.programs import PROGRAMS
+from rabbet.testing.rows import core_families
 from rabbet.testing.table import typeof_dtype
+from rabbet.testing.transformations import check_transformation
 
 STANDARD = ("lower", "jvp", "transpose", "batch")
 # The laws of a row that try the rules of a standard table.
@@ -22,6 +25,20 @@ LAWS_OF = {
 }  # fmt: skip
 
 
+def with_checks(check_it):
+    """A check that runs with ``config.enable_checks``: what rules return is looked at where they return it,
+    and every program is checked.
+    """
+
+    @functools.wraps(check_it)
+    def checked(*args, **kwargs):
+        with config.override(enable_checks=True):
+            return check_it(*args, **kwargs)
+
+    return checked
+
+
+@with_checks
 def check_primitive(row, system=driver.CORE):
     """A primitive obeys every law, in every dtype of its row, under every standard transformation.
 
@@ -38,16 +55,23 @@ def check_primitive(row, system=driver.CORE):
     for name in STANDARD:
         if name != "transpose" and closure.accidents(tables[name], [row.primitive]):
             raise LawError(f"{row.primitive.name!r} has no {name!r} rule, by hand, kind or decomposition")
+    inexact = [name for name in row.known_dtypes() if dtypes.kind(name) in "fc"]
+    if row.orders is None and inexact and row.inputs:
+        raise LawError(
+            f"the row of {row.name!r} does not say how many derivatives to check: orders=2 for a smooth one, "
+            "0 if it has none"
+        )
     checks.check_dtypes(row)
     if row.extremes:
         checks.check_extremes(row)
+    checks.check_kinds(row)
     checks.check_laws(row, ["batching", "nested", "compiled"] if row.inputs else ["compiled"], system)
     laws = ["forward", "reverse", "second_order"][: row.orders + 1 if row.orders else 0]
     for dtype in row.smooth_dtypes():
         checks.check_laws(row, [*laws, "nested_derivatives"], system, dtype)
-    checks.check_kinds(row)
 
 
+@with_checks
 def check_rules(rules, rows, system=driver.CORE):
     """Every rule of a ``RuleTable`` or ``RuleSet`` is the one that a lookup finds, and is right where the
     table is a standard one.
@@ -79,62 +103,7 @@ def check_rules(rules, rows, system=driver.CORE):
                 checks.check_law(row, law, system, dtype)
 
 
-def check_transformation(transform, payload, programs=PROGRAMS, system=None, tolerance=1e-5):
-    """A transformation goes through control flow as through straight lines, and composes with ``jit``,
-    ``vmap`` on both sides.
-
-    Args:
-      transform: ``transform(fn)`` takes payloads and returns a payload, for ``fn`` from one array to one.
-      payload: ``payload(x)`` represents a NumPy array as a payload, a pytree of arrays.
-      programs: what to try, ``rabbet.testing.programs.Program`` values; leave out those with operations
-        that the transformation does not know.
-      system: where ``jit`` and ``vmap`` come from; by default the installed plugins.
-      tolerance: relative, in float32.
-
-    Raises:
-      LawError: names the program and the law.
-    """
-    system = system or driver.plugins()
-    points = [np.array(v, np.float32) for v in ([0.5, 1.25, -0.75], [1.5, 0.25, 2.0])]
-    payloads = [tree.map(device_array, payload(x)) for x in points]
-    stacked = tree.map(lambda *leaves: device_array(np.stack([np.asarray(v) for v in leaves])), *payloads)
-
-    def agree(name, law, got, wanted):
-        if tree.structure(got) != tree.structure(wanted):
-            shown = f"{tree.structure(got)}, wanted {tree.structure(wanted)}"
-            raise LawError(f"{name}: {law}: the payload's structure is {shown}")
-        for a, b in zip(tree.leaves(got), tree.leaves(wanted), strict=True):
-            checks.compare(f"{name}: {law}", a, b, tolerance)
-
-    for program in programs:
-        if not all(hasattr(rabbet, name) for name in program.needs):
-            continue
-        name, run = program.name, transform(program.fn)
-        outs = [run(p) for p in payloads]
-        agree(name, "as written out", outs[0], transform(program.plain)(payloads[0]))
-        agree(name, "compiled", _flat(system.jit, run, payloads[0]), outs[0])
-        wanted = tree.map(lambda *leaves: np.stack([np.asarray(v) for v in leaves]), *outs)
-        agree(name, "a batch of payloads", _flat(_mapped(system), run, stacked), wanted)
-
-
-def _mapped(system):
-    return lambda fn: lambda *leaves: system.vmap(fn, (0,) * len(leaves))(*leaves)
-
-
-def _flat(transformed, run, payload):
-    """Apply a transformation of functions of flat arrays to a function of payloads."""
-    leaves, treedef = tree.flatten(payload)
-    out_tree = None
-
-    def flat(*leaves):
-        nonlocal out_tree
-        outs, out_tree = tree.flatten(run(tree.unflatten(treedef, leaves)))
-        return tuple(outs)
-
-    outs = transformed(flat)(*leaves)
-    return tree.unflatten(out_tree, outs)
-
-
+@with_checks
 def check_backend(platform, rows):
     """A backend stores every dtype without changing a bit, and computes the rows as NumPy does.
 
@@ -168,17 +137,21 @@ def _bits(rng, dtype, shape):
     return np.asarray(rng.integers(0, 2 if np.dtype(dtype).kind == "b" else 8, shape)).astype(dtype)
 
 
-def check_dtype(dtype, rows=()):
-    """A dtype is found by every spelling, has a place in promotion, survives storage, and computes.
+@with_checks
+def check_dtype(dtype, rows=None, *, apart=()):
+    """A dtype is found by every spelling, has a place in promotion, survives storage, has the limits that it
+    says, and computes.
 
     Args:
       dtype: its name or scalar type.
-      rows: rows to try in it, as floats or integers; those of core are ``rabbet.testing.rows``.
+      rows: rows to try in it, in full; by default all of core's for dtypes of its kind, values alone.
+      apart: names of rows by default that make no sense in it.
 
     Raises:
       LawError: names the promise.
     """
     spec = dtypes.spec(dtype)
+    check_facts(spec)
     for spelling in (spec.name, spec.dtype, spec.dtype.type, np.zeros((), spec.dtype)):
         if dtypes.canonicalize(spelling) != spec.dtype:
             raise LawError(f"{spec.name}: spelled {spelling!r} it is {dtypes.canonicalize(spelling)}")
@@ -190,12 +163,76 @@ def check_dtype(dtype, rows=()):
         raise LawError(f"{spec.name}: an array came back from the device as {np.asarray(there)!r}")
     if spec.kind == "f":
         _check_limits(spec)
-    for row in rows:
+    if rows is None:
+        _check_rows([row for row in rows_for(spec) if row.name not in apart], spec.name)
+    for row in rows or ():
         if spec.name not in row.dtypes:
             raise LawError(f"{row.name} is not a row for {spec.name}")
         checks.check_value(row, spec.name)
         laws = ["batching", "compiled"] if row.inputs else ["compiled"]
         checks.check_laws(row, laws, driver.CORE, spec.name)
+
+
+# Whoever has a row for one of these has one for every dtype of the kind.
+MODELS = {
+    "f": ("bfloat16", "float16"), "i": ("int32",), "u": ("uint8",), "c": ("complex64",), "b": ("bool",),
+}  # fmt: skip
+
+AT_ONCE = 40  # rows in a program
+
+
+def rows_for(spec):
+    """Core's rows for dtypes of a kind, each tried in that dtype."""
+    models = (spec.name, *MODELS.get(spec.kind, ()))
+    core = [row for family in core_families() for row in family]
+    return [row for row in core if any(name in row.dtypes for name in models)]
+
+
+def _check_rows(rows, name):
+    for start in range(0, len(rows), AT_ONCE):
+        some = rows[start : start + AT_ONCE]
+        try:
+            checks.check_rows_in(some, name)
+        except LawError:
+            raise
+        except Exception:  # which of them it was
+            for row in some:
+                try:
+                    checks.check_rows_in([row], name)
+                except Exception as error:
+                    raise LawError(f"{row.name} in {name}: {type(error).__name__}: {error}") from error
+
+
+def check_facts(spec):
+    """What a ``DTypeSpec`` says of its format is what the NumPy dtype does.
+
+    Raises:
+      LawError: names the fact.
+    """
+    unknown = [n for n in (*spec.above, *spec.below) if n[-1] != "*" and dtypes.find(n) is None]
+    if unknown:
+        raise LawError(f"{spec.name} is placed beside {unknown[0]!r}, which no installed package has")
+    if spec.kind not in "fiu":
+        return
+    ends = np.array([spec.smallest, spec.largest], np.float64)
+    if spec.kind == "f" and not np.array_equal(ends.astype(spec.dtype).astype(np.float64), ends):
+        raise LawError(f"{spec.name} cannot hold its smallest and largest numbers, {ends.tolist()}")
+    if spec.kind != "f":
+        return
+    with np.errstate(all="ignore"):
+        special = np.array([np.inf, np.nan, -0.0, 0.0], np.float64).astype(spec.dtype).astype(np.float64)
+        beyond = np.array([4.0 * spec.largest], np.float64).astype(spec.dtype).astype(np.float64)[0]
+    found = {
+        "infinities": bool(np.isinf(special[0])),
+        "nan": bool(np.isnan(special[1])),
+        "negative_zero": bool(special[2] == 0 and np.signbit(special[2])),
+        "zero": bool(special[3] == 0),
+        "overflow": "infinity" if np.isinf(beyond) else "nan" if np.isnan(beyond) else "saturate",
+    }
+    for fact, value in found.items():
+        if getattr(spec, fact) != value:
+            said = getattr(spec, fact)
+            raise LawError(f"{spec.name} says {fact}={said!r}, and its NumPy dtype has {value!r}")
 
 
 def _check_promotion(spec):
@@ -231,4 +268,11 @@ def _check_limits(spec):
         raise LawError(f"{spec.name}: finfo gives the largest number {info.max}")
 
 
-__all__ = ["check_backend", "check_dtype", "check_primitive", "check_rules", "check_transformation"]
+__all__ = [
+    "check_backend",
+    "check_dtype",
+    "check_facts",
+    "check_primitive",
+    "check_rules",
+    "check_transformation",
+]

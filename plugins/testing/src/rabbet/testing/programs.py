@@ -7,6 +7,7 @@ positive numbers, which every transformation is likely to know.
 from collections.abc import Callable
 from typing import NamedTuple
 
+import rabbet
 from rabbet import lax
 
 
@@ -73,6 +74,20 @@ def _compiled(x):
     return lax.sub(rabbet.jit(_step)(x), 1.0)
 
 
+@rabbet.custom_rules
+def _ruled(x):
+    return _step(x)
+
+
+@_ruled.def_rule("jvp")
+def _ruled_jvp(primals, tangents):
+    return _ruled(*primals), lax.mul(tangents[0], 0.5)
+
+
+def _ruled_in_loop(x):
+    return lax.fori_loop(0, 2, lambda i, c: _ruled(c), x)
+
+
 PROGRAMS = (
     Program("straight", _step, _step),
     Program("jit", _compiled, lambda x: lax.sub(_step(x), 1.0), ("jit",)),
@@ -82,6 +97,8 @@ PROGRAMS = (
     Program("while_loop", _while, _steps(3)),
     Program("scan", _scanned, _scanned_plain),
     Program("cond in fori_loop", _branch_in_loop, _branch_in_loop_plain),
+    Program("custom rules", _ruled, _step),
+    Program("custom rules in fori_loop", _ruled_in_loop, _steps(2)),
 )
 
 __all__ = ["PROGRAMS", "Program"]

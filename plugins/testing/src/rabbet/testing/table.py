@@ -30,7 +30,8 @@ class Row:
       dtypes: names of the dtypes to try; those that no installed package provides are left out.
       params: the primitive's parameters, or a function from the row's dtype to them.
       note: distinguishes rows of one primitive.
-      orders: how many derivatives to check; 0 if it has none, or none worth the name.
+      orders: how many derivatives to check; 0 if it has none, or none worth the name. A row of floats must
+        say it for ``check_primitive``.
       loose: factor on the tolerances.
       extremes: whether infinities, NaN and zeros give what NumPy gives (unary and binary elementwise ones).
       apart: names of laws that do not apply, each with a reason.
@@ -44,7 +45,7 @@ class Row:
     dtypes: tuple
     params: Any = field(default_factory=dict)
     note: str = ""
-    orders: int = 0
+    orders: int | None = None
     loose: float = 1.0
     extremes: bool = False
     apart: dict = field(default_factory=dict)
@@ -100,8 +101,12 @@ class Row:
 
 
 def widened(array):
-    """Floats as float64, complex numbers as complex128, all others as they are."""
-    kind = dtypes.kind(typeof_dtype(array))
+    """Floats as float64, complex numbers as complex128, integers of plugins as int64, all others as they
+    are."""
+    dtype = typeof_dtype(array)
+    kind = dtypes.kind(dtype)
+    if kind in "iu" and dtype.isbuiltin != 1:  # a plugin's, of which NumPy knows little
+        return array.astype(np.int64)
     return array.astype(np.float64) if kind == "f" else array.astype(np.complex128) if kind == "c" else array
 
 

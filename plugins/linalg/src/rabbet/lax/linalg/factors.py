@@ -18,6 +18,11 @@ def cholesky(x, *, symmetrize_input=True):
 
     Returns:
       ``l`` of shape ``(..., n, n)``; filled with NaN where a matrix is not positive definite.
+
+    Example:
+      >>> lax.linalg.cholesky(rnp.array([[4.0, 2.0], [2.0, 2.0]]))
+      Array([[2., 0.],
+             [1., 1.]], dtype=float32)
     """
     matrices.square_matrices("cholesky", typeof(x))
     return primitives.cholesky.cholesky(symmetrized(x) if symmetrize_input else x)
@@ -39,6 +44,11 @@ def cholesky_update(r_matrix, w_vector):
 
     Returns:
       an upper triangular matrix of the shape of ``r``.
+
+    Example:
+      >>> l = lax.linalg.cholesky(rnp.eye(2))
+      >>> lax.linalg.cholesky_update(l, rnp.array([1.0, 0.0])).round(2).shape
+      (2, 2)
     """
     return primitives.updates.cholesky_update(r_matrix, w_vector)
 
@@ -54,6 +64,11 @@ def lu(x):
       ``(lu, pivots, permutation)``: of shape ``(..., m, n)``, ``l`` below the diagonal (its own is ones) and
       ``u`` on and above it; int32 of shape ``(..., min(m, n))``, with which later row each row was swapped;
       int32 of shape ``(..., m)``, the same as a permutation.
+
+    Example:
+      >>> lu, pivots, permutation = lax.linalg.lu(rnp.array([[0.0, 2.0], [1.0, 0.0]]))
+      >>> permutation
+      Array([1, 0], dtype=int32)
     """
     return tuple(primitives.lu.lu(x))
 
@@ -68,6 +83,10 @@ def lu_pivots_to_permutation(pivots, permutation_size):
 
     Returns:
       of shape ``(..., permutation_size)`` and the dtype of ``pivots``.
+
+    Example:
+      >>> lax.linalg.lu_pivots_to_permutation(rnp.array([1, 1]), 2)
+      Array([1, 0], dtype=int32)
     """
     size = permutation_size.__index__()
     return primitives.lu.lu_pivots_to_permutation(pivots, permutation_size=size)
@@ -86,6 +105,10 @@ def symmetric_product(a_matrix, c_matrix, *, alpha=1.0, beta=0.0, symmetrize_out
 
     Returns:
       of shape ``(..., m, m)``.
+
+    Example:
+      >>> lax.linalg.symmetric_product(rnp.array([[1.0, 2.0]]), rnp.zeros((1, 1)))
+      Array([[5.]], dtype=float32)
     """
     out = primitives.updates.symmetric_product(a_matrix, c_matrix, alpha=alpha, beta=beta)
     if not symmetrize_output:

@@ -20,6 +20,11 @@ def qr(x, *, pivoting=False, full_matrices=True, use_magma=None):
 
     Derivatives exist where the first ``min(m, n)`` columns are independent, with ``full_matrices`` only if
     ``m <= n``.
+
+    Example:
+      >>> q, r = lax.linalg.qr(rnp.ones((3, 2)), full_matrices=False)
+      >>> q.shape, r.shape
+      ((3, 2), (2, 2))
     """
     return tuple(primitives.qr.qr(x, pivoting=bool(pivoting), full_matrices=bool(full_matrices)))
 
@@ -43,6 +48,11 @@ def geqp3(a):
 
     Returns:
       ``(a, p, taus)``; ``p`` is int32, of shape ``(..., n)``.
+
+    Example:
+      >>> packed, pivots, taus = lax.linalg.geqp3(rnp.array([[1.0, 5.0], [2.0, 6.0]]))
+      >>> pivots
+      Array([1, 0], dtype=int32)
     """
     return tuple(primitives.qr.geqp3(a))
 
@@ -60,6 +70,11 @@ def householder_product(a, taus):
 
     Raises:
       ValueError: if the shapes do not fit.
+
+    Example:
+      >>> packed, taus = rnp.linalg.qr(rnp.eye(3), mode="raw")
+      >>> lax.linalg.householder_product(packed.T, taus).shape
+      (3, 3)
     """
     return primitives.qr.householder_product(a, taus)
 

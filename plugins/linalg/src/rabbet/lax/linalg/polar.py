@@ -28,6 +28,11 @@ def qdwh(x, *, is_hermitian=False, max_iterations=None, eps=None, dynamic_shape=
 
     Raises:
       ValueError: if ``m < n``.
+
+    Example:
+      >>> q, h, steps, converged = lax.linalg.qdwh(rnp.diag(rnp.array([2.0, 3.0])))
+      >>> rnp.allclose(q @ h, rnp.diag(rnp.array([2.0, 3.0])), atol=1e-4)
+      Array(True, dtype=bool)
     """
     aval = typeof(x)
     matrices.matrices("qdwh", aval)

@@ -14,6 +14,11 @@ def hessenberg(a):
     Returns:
       ``(a, taus)``: of shape ``(..., n, n)``, the Hessenberg form on and above the first lower diagonal and
       the reflections' vectors below it; of shape ``(..., n - 1)``, the factors of the reflections.
+
+    Example:
+      >>> packed, taus = lax.linalg.hessenberg(rnp.ones((3, 3)))
+      >>> packed.shape, taus.shape
+      ((3, 3), (2,))
     """
     return tuple(primitives.reductions.hessenberg(a))
 
@@ -30,6 +35,11 @@ def tridiagonal(a, *, lower=True):
       ``(a, d, e, taus)``: of shape ``(..., n, n)``, the tridiagonal form and beyond it the reflections'
       vectors; its diagonal, real, of shape ``(..., n)``; the diagonal beside it, real, and the factors of the
       reflections, of shape ``(..., n - 1)``.
+
+    Example:
+      >>> packed, d, e, taus = lax.linalg.tridiagonal(rnp.eye(3))
+      >>> d
+      Array([1., 1., 1.], dtype=float32)
     """
     return tuple(primitives.reductions.tridiagonal(a, lower=bool(lower)))
 
@@ -46,6 +56,11 @@ def schur(x, *, compute_schur_vectors=True, sort_eig_vals=False, select_callable
     Returns:
       ``(t, q)``, or ``t`` alone. For real ``x`` the form is real: upper triangular but for blocks of two on
       the diagonal that stand for pairs of complex eigenvalues. NaN where the iteration did not converge.
+
+    Example:
+      >>> t, z = lax.linalg.schur(rnp.array([[2.0, 1.0], [0.0, 3.0]]))
+      >>> rnp.allclose(z @ t @ z.T, rnp.array([[2.0, 1.0], [0.0, 3.0]]), atol=1e-5)
+      Array(True, dtype=bool)
     """
     out = primitives.reductions.schur(x, compute_schur_vectors=bool(compute_schur_vectors))
     return tuple(out) if compute_schur_vectors else out[0]

@@ -22,6 +22,12 @@ def triangular_solve(
 
     Returns:
       ``x``, of the shape of ``b``.
+
+    Example:
+      >>> a, b = rnp.array([[2.0, 0.0], [0.0, 4.0]]), rnp.array([[2.0], [8.0]])
+      >>> lax.linalg.triangular_solve(a, b, left_side=True, lower=True)
+      Array([[1.],
+             [2.]], dtype=float32)
     """
     vector = typeof(b).ndim == typeof(a).ndim - 1
     side = typeof(b).ndim - (0 if left_side else 1)
@@ -50,5 +56,11 @@ def tridiagonal_solve(dl, d, du, b, *, perturb_singular=False):
     Returns:
       ``x``, of the shape of ``b``; NaN for a singular ``a``, and without row swaps on platforms that have no
       routine of their own.
+
+    Example:
+      >>> d, b = rnp.array([2.0, 4.0]), rnp.array([[2.0], [8.0]])
+      >>> lax.linalg.tridiagonal_solve(rnp.zeros(2), d, rnp.zeros(2), b)
+      Array([[1.],
+             [2.]], dtype=float32)
     """
     return primitives.tridiagonal.tridiagonal_solve(dl, d, du, b, perturb_singular=bool(perturb_singular))

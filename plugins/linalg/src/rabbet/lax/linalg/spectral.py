@@ -30,6 +30,11 @@ def svd(x, *, full_matrices=True, compute_uv=True, subset_by_index=None, algorit
 
     Raises:
       ValueError: for a range that does not fit, or one together with ``full_matrices`` and ``compute_uv``.
+
+    Example:
+      >>> u, s, vt = lax.linalg.svd(rnp.diag(rnp.array([3.0, 4.0])))
+      >>> s
+      Array([4., 3.], dtype=float32)
     """
     aval = typeof(x)
     matrices.matrices("svd", aval)
@@ -68,6 +73,11 @@ def eigh(
 
     Raises:
       ValueError: for a range that does not fit, or matrices that are not square.
+
+    Example:
+      >>> vectors, values = lax.linalg.eigh(rnp.array([[2.0, 1.0], [1.0, 2.0]]))
+      >>> values
+      Array([1., 3.], dtype=float32)
     """
     aval = typeof(x)
     matrices.square_matrices("eigh", aval)
@@ -102,6 +112,11 @@ def eig(
 
     Raises:
       NotImplementedError: for another implementation, or derivatives of eigenvectors that were not allowed.
+
+    Example:
+      >>> values, left, right = lax.linalg.eig(rnp.array([[0.0, 1.0], [-1.0, 0.0]]))
+      >>> rnp.sort(values.imag)
+      Array([-1.,  1.], dtype=float32)
     """
     matrices.square_matrices("eig", typeof(x))
     implementation = member("eig", "implementation", EigImplementation, implementation)

@@ -38,6 +38,11 @@ def family(name):
     return offered[name].load()
 
 
+def core_families():
+    """The rows of core's primitives: a list of lists of ``Row``."""
+    return [family(name) for name in _of_core()]
+
+
 def families():
     """All rows that there are: a dict from the names of families to lists of ``Row``."""
     return {name: family(name) for name in names()}
@@ -64,4 +69,4 @@ def _package(point):
     return point.dist.name if point.dist is not None else "a package"
 
 
-__all__ = ["families", "family", "names"]
+__all__ = ["core_families", "families", "family", "names"]

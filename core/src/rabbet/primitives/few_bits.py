@@ -1,0 +1,43 @@
+"""Numbers of few bits, where the compiler cannot calculate in them: as what holds them exactly.
+
+Core's rules for ``lower`` ask here; formats of 8 bits and more that a backend knows go their usual way.
+"""
+
+import numpy as np
+
+from rabbet import dtypes, primitives
+from rabbet.trace.staging import stage
+
+BYTES = {"i": np.dtype("int8"), "u": np.dtype("uint8")}
+
+
+def less_than_a_byte(dtype):
+    """Whether several numbers fit into a byte."""
+    return dtypes.itemsize_bits(dtype) < 8
+
+
+def wider(dtype):
+    """A dtype of at least a byte that holds all numbers of ``dtype``."""
+    return BYTES.get(dtypes.kind(dtype)) or np.dtype(dtypes.spec(dtype).compute or "float32")
+
+
+def in_wider(op, names):
+    """Write an equation on operands of a wider dtype, and its results converted back.
+
+    Args:
+      op: the lowering site; its operands and results of few bits have one dtype.
+      names: the operands.
+
+    Returns:
+      the names of the results.
+    """
+    narrow = op.in_avals[0].dtype
+    to_dtype = primitives.convert.to_dtype
+
+    def parts(*arrays):
+        given = [to_dtype(x, wider(narrow)) if a.dtype == narrow else x for x, a in zip(arrays, op.in_avals)]
+        out = op.primitive(*given, **op.params)
+        outs = out if op.primitive.multiple_results else [out]
+        return [to_dtype(y, a.dtype) for y, a in zip(outs, op.out_avals, strict=True)]
+
+    return op.inline(stage(parts, op.in_avals, op.primitive.name).jaxpr, names)

@@ -1,0 +1,123 @@
+"""The formats: their facts, conversions of every bit pattern, promotion, and core's rows in each of them."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+import rabbet_float8
+from rabbet import dtypes, lax
+from rabbet.errors import NotOfferedError
+from rabbet.testing import LawError, check_dtype, kit
+from rabbet.testing.draws import device_array
+
+SPECS = [getattr(rabbet_float8, name) for name in rabbet_float8.__all__]
+COMPUTED = [spec.name for spec in SPECS if spec.mlir is not None]
+# In a format without zero and sign most sums are NaN.
+APART = {"float8_e8m0fnu": ("convert_element_type-int32", "reduce_sum-(1,)")}
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.name)
+def test_a_row_says_what_its_numpy_dtype_does(spec):
+    assert dtypes.spec(spec.name) is spec
+    assert spec.dtype == np.dtype(getattr(ml_dtypes, spec.name))
+    kit.check_facts(spec)
+
+
+def test_a_false_fact_is_found():
+    import dataclasses
+
+    false = dataclasses.replace(rabbet_float8.FLOAT8_E4M3FN, infinities=True, overflow="infinity")
+    with pytest.raises(LawError, match="float8_e4m3fn says infinities=True"):
+        kit.check_facts(false)
+
+
+@pytest.mark.parametrize("name", COMPUTED)
+def test_every_number_converts_both_ways_without_change(name):
+    spec = dtypes.spec(name)
+    codes = np.arange(2**spec.storage_bits, dtype=np.uint8)
+    host = codes.view(spec.dtype)
+    wide = host.astype(np.float32)
+    there = np.asarray(lax.convert_element_type(device_array(host), "float32"))
+    assert np.array_equal(there, wide, equal_nan=True)
+    back = np.asarray(lax.convert_element_type(device_array(wide), name))
+    numbers = ~np.isnan(wide)
+    assert back[numbers].tobytes() == host[numbers].tobytes()
+
+
+@pytest.mark.parametrize("name", COMPUTED)
+def test_conversions_round_to_nearest_even_and_overflow_as_the_format_says(name):
+    spec = dtypes.spec(name)
+    rng = np.random.default_rng(0)
+    x = (rng.normal(size=500) * np.exp(rng.uniform(-8, 6, 500))).astype(np.float32)
+    x = np.abs(x) if not spec.zero else x
+    wanted = x.astype(spec.dtype).astype(np.float32)
+    got = np.asarray(lax.convert_element_type(device_array(x), name)).astype(np.float32)
+    assert np.array_equal(got, wanted, equal_nan=True)
+    if 4 * spec.largest > float(np.finfo(np.float32).max):
+        return
+    far = lax.convert_element_type(np.float32(4 * spec.largest), name)
+    beyond = float(lax.convert_element_type(far, "float32"))
+    shown = {"infinity": np.isinf(beyond), "nan": np.isnan(beyond), "saturate": beyond == spec.largest}
+    assert shown[spec.overflow]
+
+
+@pytest.mark.parametrize("name", [spec.name for spec in SPECS])
+def test_python_numbers_and_integers_give_way_and_floats_do_not_promote(name):
+    for other in (float, int, "bool", "int32", "uint8"):
+        assert dtypes.promote_types(name, other) == dtypes.canonicalize(name)
+    for other in ("float16", "float32", "complex64", *{"float8_e4m3fn", "float8_e5m2"} - {name}):
+        with pytest.raises(dtypes.TypePromotionError, match=r"convert one explicitly: x.astype"):
+            dtypes.promote_types(name, other)
+
+
+@pytest.mark.parametrize("name", ["float8_e4m3fn", "float4_e2m1fn"])
+def test_core_computes_in_it(name):
+    check_dtype(name, apart=APART.get(name, ()))
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", COMPUTED)
+def test_core_computes_in_each(name):
+    check_dtype(name, apart=APART.get(name, ()))
+
+
+def test_numpys_library_starts_at_numbers_that_the_format_has():
+    import rabbet
+    import rabbet.numpy as rnp
+
+    x = rnp.array([1.0, -3.0, 2.0], "float8_e4m3fn")
+    nothing = rnp.array([rnp.nan, 2.0, rnp.nan], "float8_e4m3fn")
+    assert (float(rnp.max(x)), int(rnp.argmax(x)), float(rnp.nanmax(nothing))) == (2.0, 2, 2.0)
+    assert rnp.isinf(rnp.array([6.0, 1.0], "float4_e2m1fn")).tolist() == [False, False]
+    assert rnp.nan_to_num(nothing).tolist() == [0.0, 2.0, 0.0]
+    assert rnp.float8_e4m3fn(2.0).dtype == "float8_e4m3fn" and rnp.finfo("float8_e5m2").max == 57344
+    nn = pytest.importorskip("rabbet.nn")
+    assert rabbet.nn is nn
+    assert float(nn.softmax(rnp.ones(4, "float8_e4m3fn"))[0]) == 0.25
+    masked = nn.softmax(rnp.ones(4, "float8_e4m3fn"), where=rnp.array([True, False, True, False]))
+    assert masked.tolist() == [0.5, 0.0, 0.5, 0.0]
+
+
+def test_six_bits_are_stored_and_no_program_holds_them():
+    host = np.array([1.0, -7.5, 0.125], ml_dtypes.float6_e2m3fn)
+    there = device_array(host)
+    assert np.asarray(there).tobytes() == host.tobytes()
+    with pytest.raises(NotOfferedError, match=r"(?s)float6_e2m3fn.*convert in NumPy"):
+        lax.add(there, there)
+
+
+def test_products_of_two_formats_and_their_derivatives():
+    from rabbet.testing.driver import vjp
+
+    x, w = np.float32([[1, 2], [3, 4]]), np.float32([[0.5, -1], [1, 2]])
+    a, b = device_array(x.astype(ml_dtypes.float8_e4m3fn)), device_array(w.astype(ml_dtypes.float8_e5m2))
+    numbers = (((1,), (0,)), ((), ()))
+
+    def product(a, b):
+        return (lax.dot_general(a, b, numbers, preferred_element_type="float32"),)
+
+    (out,), pull = vjp(product, a, b)
+    assert np.asarray(out).tolist() == (x @ w).tolist()
+    to_a, to_b = pull((device_array(np.ones((2, 2), np.float32)),))
+    assert (to_a.dtype, to_b.dtype) == (a.dtype, b.dtype)
+    assert np.asarray(to_a).astype(np.float32).tolist() == (np.ones((2, 2)) @ w.T).tolist()
+    assert np.asarray(to_b).astype(np.float32).tolist() == (x.T @ np.ones((2, 2))).tolist()

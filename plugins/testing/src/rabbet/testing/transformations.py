@@ -1,0 +1,148 @@
+"""Laws of transformations: through control flow as through straight lines, and in both orders with ``jit``,
+``vmap`` and derivatives.
+"""
+
+import numpy as np
+
+import rabbet
+from rabbet import config, dtypes, lax, tree
+from rabbet.testing import checks, driver
+from rabbet.testing.draws import device_array
+from rabbet.testing.laws import LawError
+from rabbet.testing.programs import PROGRAMS
+
+POINTS = ([0.5, 1.25, -0.75], [1.5, 0.25, 2.0])
+# Of central differences in single precision: rounding and curvature cost about as much.
+STEP, LOOSE = 1e-2, 1e-2
+
+LAWS = ("compiled", "batched", "differentiated", "of jit", "of vmap", "of a derivative")
+
+
+def check_transformation(transform, payload, programs=PROGRAMS, system=None, tolerance=1e-5, apart=()):
+    """A transformation goes through control flow as through straight lines, and composes with ``jit``,
+    ``vmap`` and derivatives on both sides.
+
+    Args:
+      transform: ``transform(fn)`` takes payloads and returns a payload, for ``fn`` from one array to one.
+      payload: ``payload(x)`` represents a NumPy array as a payload, a pytree of arrays.
+      programs: what to try, ``rabbet.testing.programs.Program`` values; leave out those with operations
+        that the transformation does not know.
+      system: where ``jit``, ``vmap`` and ``jvp`` come from; by default the installed plugins.
+      tolerance: relative, in float32.
+      apart: names of laws (``LAWS``) that do not apply, such as "differentiated" where results are no smooth
+        functions of payloads.
+
+    Raises:
+      LawError: names the program and the law.
+    """
+    system = system or driver.plugins()
+    unknown = [name for name in apart if name not in LAWS]
+    if unknown:
+        raise ValueError(
+            f"check_transformation: no law is called {unknown[0]!r}; there are {', '.join(LAWS)}"
+        )
+    with config.override(enable_checks=True):
+        for program in programs:
+            if all(hasattr(rabbet, name) for name in program.needs):
+                Trial(program, transform, payload, system, tolerance).run(apart)
+
+
+class Trial:
+    """One program under a transformation."""
+
+    def __init__(self, program, transform, payload, system, tolerance):
+        self.program, self.transform, self.system, self.tolerance = program, transform, system, tolerance
+        points = [np.array(v, np.float32) for v in POINTS]
+        self.payloads = [tree.map(device_array, payload(x)) for x in points]
+        self.of_both = tree.map(device_array, payload(np.stack(points)))  # one array of two rows
+        self.apply = transform(program.fn)
+
+    def run(self, apart):
+        program, transform, system = self.program, self.transform, self.system
+        first = self.payloads[0]
+        outs = [self.apply(p) for p in self.payloads]
+        self.agree("as written out", outs[0], transform(program.plain)(first))
+        if "compiled" not in apart:
+            self.agree("compiled", flat(system.jit, self.apply, first), outs[0])
+        if "batched" not in apart:
+            stacked = tree.map(
+                lambda *leaves: device_array(np.stack([np.asarray(v) for v in leaves])), *self.payloads
+            )
+            wanted = tree.map(lambda *leaves: np.stack([np.asarray(v) for v in leaves]), *outs)
+            self.agree("a batch of payloads", flat(mapped(system), self.apply, stacked), wanted)
+        if "differentiated" not in apart:
+            self.differentiated(first)
+        if "of jit" not in apart:
+            compiled = system.jit(lambda x: (program.fn(x),))
+            self.agree("of a compiled function", transform(lambda x: compiled(x)[0])(first), outs[0])
+        if "of vmap" not in apart:
+            rows = system.vmap(lambda x: (program.fn(x),), (0,))
+            wanted = transform(program.plain)(self.of_both)
+            self.agree("of a mapped function", transform(lambda x: rows(x)[0])(self.of_both), wanted)
+        if "of a derivative" not in apart:
+            got = transform(slope_times_x(system, program.fn))(first)
+            self.agree("of a derivative", got, transform(slope_times_x(system, program.plain))(first))
+
+    def differentiated(self, payload):
+        """The derivative through the transformation is what finite differences of it say."""
+        leaves, treedef = tree.flatten(payload)
+        moving = [i for i, v in enumerate(leaves) if dtypes.kind(v.dtype) in "fc"]
+        rng = np.random.default_rng(0)
+        ts = [device_array(rng.uniform(0.5, 1.0, leaves[i].shape).astype(np.float32)) for i in moving]
+
+        def of_moving(*xs):
+            given = list(leaves)
+            for i, x in zip(moving, xs, strict=True):
+                given[i] = x
+            outs = tree.leaves(self.apply(tree.unflatten(treedef, given)))
+            return tuple([y for y in outs if dtypes.kind(rabbet.typeof(y).dtype) in "fc"])
+
+        xs = tuple([leaves[i] for i in moving])
+        _, tangents = self.system.jvp(of_moving, xs, tuple(ts))
+
+        def at(step):
+            return of_moving(*[lax.add(x, lax.mul(t, step)) for x, t in zip(xs, ts, strict=True)])
+
+        for got, high, low in zip(tangents, at(STEP), at(-STEP), strict=True):
+            wanted = (np.asarray(high) - np.asarray(low)) / (2 * STEP)
+            checks.compare(f"{self.program.name}: differentiated", got, wanted, LOOSE)
+
+    def agree(self, law, got, wanted):
+        name = self.program.name
+        if tree.structure(got) != tree.structure(wanted):
+            shown = f"{tree.structure(got)}, wanted {tree.structure(wanted)}"
+            raise LawError(f"{name}: {law}: the payload's structure is {shown}")
+        for a, b in zip(tree.leaves(got), tree.leaves(wanted), strict=True):
+            checks.compare(f"{name}: {law}", a, b, self.tolerance)
+
+
+def slope_times_x(system, fn):
+    """``x`` times the derivative of ``fn`` at ``x``, so that the result depends on ``x``."""
+
+    def times_slope(x):
+        _, (slope,) = system.jvp(lambda x: (fn(x),), (x,), (lax.full_like(x, 1),))
+        return lax.mul(x, slope)
+
+    return times_slope
+
+
+def mapped(system):
+    """``vmap`` of functions of flat arrays, all of which have the batch in front."""
+    return lambda fn: lambda *leaves: system.vmap(fn, (0,) * len(leaves))(*leaves)
+
+
+def flat(transformed, run, payload):
+    """Apply a transformation of functions of flat arrays to a function of payloads."""
+    leaves, treedef = tree.flatten(payload)
+    out_tree = None
+
+    def of_leaves(*leaves):
+        nonlocal out_tree
+        outs, out_tree = tree.flatten(run(tree.unflatten(treedef, leaves)))
+        return tuple(outs)
+
+    outs = transformed(of_leaves)(*leaves)
+    return tree.unflatten(out_tree, outs)
+
+
+__all__ = ["LAWS", "check_transformation"]
