@@ -26,6 +26,7 @@ DOORS = {
     "rabbet", "rabbet.extend", "rabbet.extend.transform", "rabbet.extend.primitive", "rabbet.extend.dtype",
     "rabbet.extend.backend", "rabbet.extend.passes", "rabbet.extend.hooks", "rabbet.extend.functions",
     "rabbet.extend.bodies", "rabbet.extend.wrapping", "rabbet.extend.native", "rabbet.extend.cells",
+    "rabbet.extend.sharding",
     "rabbet.lax", "rabbet.tree",
     "rabbet.errors", "rabbet.dlpack", "rabbet.dtypes",
 }  # fmt: skip
@@ -38,7 +39,7 @@ MODULE_OF = {
     "rabbet-profiler": "rabbet.profiler", "rabbet-ffi": "rabbet.ffi", "rabbet-test-util": "rabbet.test_util",
     "rabbet-ode": "rabbet.experimental.ode", "rabbet-sparse": "rabbet.experimental.sparse",
     "rabbet-callbacks": "rabbet.debug", "rabbet-jax-compat": "rabbet_jax",
-    "rabbet-jax-names": "rabbet.flatten_util",
+    "rabbet-jax-names": "rabbet.flatten_util", "rabbet-parallel": "rabbet.sharding",
 }  # fmt: skip
 
 

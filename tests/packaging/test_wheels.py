@@ -42,6 +42,7 @@ INSIDE_RABBET = {
     "plugins/test_util": "rabbet/test_util/",
     "plugins/ode": "rabbet/experimental/ode/",
     "plugins/sparse": "rabbet/experimental/sparse/",
+    "plugins/parallel": ("rabbet_parallel/", "rabbet/sharding/"),
     "plugins/testing": "rabbet/testing/",
     "plugins/linalg": "rabbet/lax/linalg/",
     "core": "rabbet/",
@@ -90,6 +91,7 @@ def test_the_distributions_are_those_of_the_design():
         "rabbet-test-util",
         "rabbet-ode",
         "rabbet-sparse",
+        "rabbet-parallel",
         "rabbet-passes",
         "rabbet-jax-compat",
         "rabbet-testing",
@@ -200,6 +202,7 @@ def test_the_root_project_ships_no_code_and_requires_the_standard_plugins(wheel)
         "rabbet-test-util",
         "rabbet-ode",
         "rabbet-sparse",
+        "rabbet-parallel",
         "rabbet-passes",
         "rabbet-pjrt-cpu",
     }

@@ -27,6 +27,7 @@ __all__ = [
     "PluginError",
     "RabbetError",
     "RuleConflict",
+    "ShardingError",
     "TracerArrayConversionError",
     "TracerBoolConversionError",
     "TracerIntegerConversionError",
@@ -268,6 +269,12 @@ class TransferError(RabbetError, RuntimeError):
 class OutOfMemoryError(RabbetError, MemoryError):
     """A device had no room for an array. The message has the size that was asked for, and the largest arrays
     that live there. The process goes on: arrays are as they were.
+    """
+
+
+class ShardingError(RabbetError, ValueError):
+    """An array cannot lie over devices as it was asked to: a dimension cannot be cut into equal parts, a mesh
+    has no such axis, or arrays are on different devices. The message names both.
     """
 
 

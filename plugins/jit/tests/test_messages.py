@@ -284,8 +284,8 @@ assert rb.jit(lax.neg, in_shardings=wanted)(host).device is there
 assert rb.jit(lax.neg).lower(host).compile(device_assignment=(there,))(host).device is there
 try:
     rb.jit(lax.neg, in_shardings=x.sharding, out_shardings=wanted)
-except NotImplementedError as error:
-    assert "out_shardings names" in str(error) and "cpu:1 beside" in str(error), error
+except rb.errors.ShardingError as error:
+    assert "in_shardings, out_shardings and device name cpu:0, cpu:1" in str(error), error
 else:
     raise AssertionError("shardings of two devices")
 """

@@ -90,5 +90,5 @@ def test_ways_to_standardize_and_places_of_results():
         lambda s: nn.initializers.ones(None, (2,), out_sharding=s),
     ):
         assert made(wanted.sharding).committed and not made(None).committed
-        with pytest.raises(NotImplementedError, match="out_sharding must be None or a SingleDeviceSharding"):
+        with pytest.raises(TypeError, match="out_sharding must be None or a Sharding"):
             made("everywhere")

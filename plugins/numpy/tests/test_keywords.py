@@ -194,7 +194,7 @@ def test_where_results_are(function):
     sharding = rnp.zeros(()).sharding
     assert function(out_sharding=sharding).device is device and function(out_sharding=sharding).committed
     assert not function(out_sharding=None).committed
-    with pytest.raises(NotImplementedError, match="out_sharding must be None or a SingleDeviceSharding"):
+    with pytest.raises(TypeError, match="out_sharding must be None or a Sharding"):
         function(out_sharding="everywhere")
 
 

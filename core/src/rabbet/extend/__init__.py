@@ -13,6 +13,7 @@
 ``wrapping``           functions around functions of users, and warnings that point at their lines
 ``native``             jaxlib's profiler, functions of other languages, programs as HLO and as bytes
 ``cells``              places with a value that functions may replace, and how they are handed on
+``sharding``           ``Sharding``: how arrays lie over several devices, and programs over them
 =====================  ===============================================================================
 
 What is not in these modules is private and may change. Importing one of them loads no other.
@@ -26,7 +27,7 @@ import importlib
 
 DOORS = (
     "transform", "primitive", "dtype", "backend", "passes", "hooks", "bodies", "functions", "wrapping",
-    "native", "cells",
+    "native", "cells", "sharding",
 )  # fmt: skip
 
 

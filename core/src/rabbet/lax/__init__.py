@@ -10,9 +10,8 @@ Some families come from packages of their own, when one of their names is first 
 (``rabbet-convolution``), Fourier transforms (``rabbet-fft``), the backends' random generators
 (``rabbet-random``), what is a program over other functions (``rabbet-algorithms``).
 
-Where functions make or combine arrays, ``sharding`` and ``out_sharding`` are None or a
-``SingleDeviceSharding``, to whose device the result is brought, as ``rb.device_put`` does: an array is
-whole, and on one device.
+Where functions make or combine arrays, ``sharding`` and ``out_sharding`` are None or a ``Sharding``, by
+which the result is laid over devices, as ``rb.device_put`` does.
 """
 
 import pkgutil
@@ -44,7 +43,6 @@ from rabbet.lax.gathering import (
     GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers, gather, scatter, scatter_add,
     scatter_max, scatter_min, scatter_mul, scatter_sub,
 )  # fmt: skip
-from rabbet.lax.placing import with_sharding_constraint
 from rabbet.lax.platforms import platform_dependent
 from rabbet.lax.ragged_exchange import ragged_all_to_all
 from rabbet.lax.reductions import (

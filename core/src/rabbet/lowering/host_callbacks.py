@@ -18,11 +18,13 @@ class HostCallback(NamedTuple):
         promised. It must check them: wrong bytes are not noticed below.
       in_avals: the types of its arguments.
       tokens: how many tokens come before the arguments, and before the results.
+      out_avals: the types of its results.
     """
 
     function: Callable[[list], list]
     in_avals: tuple[ShapedArray, ...]
     tokens: int = 0
+    out_avals: tuple[ShapedArray, ...] = ()
 
 
 def write_python_call(op, function, names, effect=None):
@@ -47,7 +49,7 @@ def write_python_call(op, function, names, effect=None):
       5.0
     """
     threaded = (effect,) if effect is not None and effect.ordered else ()
-    callback = HostCallback(function, tuple(op.in_avals), len(threaded))
+    callback = HostCallback(function, tuple(op.in_avals), len(threaded), tuple(op.out_avals))
     operands = ", ".join([*[op.token(e) for e in threaded], *names])
     # Tokens come first here, where jaxlib expects them.
     ins, outs = (
@@ -57,7 +59,7 @@ def write_python_call(op, function, names, effect=None):
     n = len(op.out_avals) + len(threaded)
     results = op.emit_all(
         f"stablehlo.custom_call @{TARGET}({operands}) {{api_version = 4 : i32, "
-        f"has_side_effect = {'true' if effect is not None else 'false'}, "
+        f"has_side_effect = {'true' if effect is not None else 'false'}, {op.on_one_device}"
         f"backend_config = {{index = {op.callback(callback)} : ui64}}}} : ({ins}) -> "
         f"{outs if n == 1 else f'({outs})'}",
         n,

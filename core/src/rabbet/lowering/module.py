@@ -51,8 +51,9 @@ class Lowered(NamedTuple):
 
 
 def lower_program(
-    jaxpr, platform, *, name="main", donated=(), table=lower, arg_attributes=(), bridges=None, lacks=None
-):
+    jaxpr, platform, *, name="main", donated=(), table=lower, arg_attributes=(), result_attributes=(),
+    bridges=None, lacks=None, spread=False,
+):  # fmt: skip
     """The StableHLO module of a program.
 
     Args:
@@ -60,32 +61,35 @@ def lower_program(
       platform: ``"cpu"``, ``"cuda"``, ...: which lowerings are used.
       name: the module's name.
       donated: indices of arguments whose memory the program may take over.
-      arg_attributes: pairs (argument index, attribute text) to add to arguments.
+      arg_attributes, result_attributes: pairs (index, attribute text) to add to arguments and results. What a
+        donated argument hands over goes to a result with the same text.
       bridges: the backend's own ``RuleSet`` of lowerings, or None.
       lacks: ``Backend.lacks``, or None.
+      spread: whether it runs on several devices.
 
     Raises:
       MissingRule: there is no lowering of an operation for the platform.
       NotOfferedError: the backend says that the platform does not offer it.
     """
     module = Module(platform, table, bridges, lacks)
-    attributes = dict(arg_attributes)
-    for i, attribute in donation_attributes(jaxpr, donated):
-        attributes[i] = attribute
-    module.function("main", jaxpr, public=True, attributes=attributes)
+    module.spread = spread
+    attributes, of_results = dict(arg_attributes), dict(result_attributes)
+    for i, attribute in donation_attributes(jaxpr, donated, dict(attributes), of_results):
+        attributes[i] = f"{attributes[i]}, {attribute}" if i in attributes else attribute
+    module.function("main", jaxpr, public=True, attributes=attributes, result_attributes=of_results)
     return module.text(_symbol(name))
 
 
-def donation_attributes(jaxpr, donated):
+def donation_attributes(jaxpr, donated, of_arguments, of_results):
     """Pair each donated argument with an output of the same type that may take its memory, first come first
-    served.
+    served. Where arguments and results have attributes, these must be the same too.
     """
     arguments = [*jaxpr.constvars, *jaxpr.invars]
     free = {}
     for i, v in enumerate(jaxpr.outvars):
-        free.setdefault(v.aval.physical.strong(), []).append(i)
+        free.setdefault((v.aval.physical.strong(), of_results.get(i)), []).append(i)
     for i in donated:
-        candidates = free.get(arguments[i].aval.physical.strong())
+        candidates = free.get((arguments[i].aval.physical.strong(), of_arguments.get(i)))
         if candidates:
             yield i, f"tf.aliasing_output = {candidates.pop(0)} : i32"
         else:
@@ -103,12 +107,14 @@ class Module:
         self.locations = Locations()
         self.functions = []
         self.callbacks = []
+        self.spread = False  # whether it runs on several devices
+        self.manual = None  # what says how each device computes by itself here (see ``Site.by_itself``)
         self.rules = {}  # by primitive, those found so far
         self._names = {}
         self._by_body = {}
         self._parts = {}
 
-    def function(self, name, jaxpr, *, public=False, attributes=()):
+    def function(self, name, jaxpr, *, public=False, attributes=(), result_attributes=()):
         """Write ``jaxpr`` as a function; return its symbol."""
         symbol = self._unique(_symbol(name))
         function = Function(self)
@@ -131,8 +137,14 @@ class Module:
             for i, (a, v) in enumerate(zip(arguments, (*jaxpr.constvars, *jaxpr.invars), strict=True))
         )
         head = ", ".join([part for part in (head, *[f"{given[e]}: {TOKEN}" for e in passed]) if part])
-        types = types_of(jaxpr.out_avals, passed)
-        lines = [(f"func.func {'public' if public else 'private'} @{symbol}({head}) -> ({types}) {{", "")]
+        types = shown = types_of(jaxpr.out_avals, passed)
+        if result_attributes:
+            notes = dict(result_attributes)
+            each = [
+                f"{a.mlir} {{{notes[i]}}}" if i in notes else a.mlir for i, a in enumerate(jaxpr.out_avals)
+            ]
+            shown = ", ".join([*each, *[TOKEN] * len(passed)])
+        lines = [(f"func.func {'public' if public else 'private'} @{symbol}({head}) -> ({shown}) {{", "")]
         lines += function.constant_lines
         lines += function.lines
         lines.append((f"return {', '.join(results)} : {types}" if results else "return", ""))
@@ -142,9 +154,10 @@ class Module:
 
     def function_of(self, jaxpr, name):
         """The symbol of the function for a body, written when it is first asked for."""
-        if jaxpr not in self._by_body:
-            self._by_body[jaxpr] = self.function(name, jaxpr)
-        return self._by_body[jaxpr]
+        key = jaxpr, self.manual
+        if key not in self._by_body:
+            self._by_body[key] = self.function(name, jaxpr)
+        return self._by_body[key]
 
     def rule(self, primitive):
         """The lowering of a primitive: the backend's own, else the table's for the platform, else the

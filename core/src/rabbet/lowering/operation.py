@@ -1,5 +1,6 @@
 """What a ``lower`` rule speaks to: the place in a function where one operation is written."""
 
+import contextlib
 import re
 
 from rabbet.lowering import custom_calls
@@ -91,6 +92,41 @@ class Site:
             return []
         return [self.emit(text)] if n == 1 else self.emit_many(text, n)
 
+    @property
+    def on_one_device(self):
+        """An attribute, with a comma behind it, by which an operation of a program over several devices
+        happens on the first of them, with whole operands; nothing in other programs and where each device
+        computes by itself.
+        """
+        function = self._function
+        if not function.module.spread or function.module.manual is not None:
+            return ""
+        one = '<mesh<[], device_ids=[0]>, []>'
+        return f"sdy.sharding = #sdy.sharding_per_value<[{', '.join([one] * max(1, len(self.out_avals)))}]>, "
+
+    @property
+    def manual(self):
+        """What ``by_itself`` was given around this operation, or None."""
+        return self._function.module.manual
+
+    @contextlib.contextmanager
+    def by_itself(self, manual):
+        """What is written within the ``with`` block, each device computes by itself.
+
+        Args:
+          manual: hashable; collectives are written by its method ``lower(op, *names)``.
+        """
+        module = self._function.module
+        around, module.manual = module.manual, manual
+        try:
+            yield
+        finally:
+            module.manual = around
+
+    def fresh(self):
+        """A new name."""
+        return self._function.fresh()
+
     def callback(self, callback):
         """Enter a ``HostCallback`` into the module; return its index."""
         callbacks = self._function.module.callbacks
@@ -119,12 +155,13 @@ class Site:
             self.set_token(effect, name)
         return results[:n]
 
-    def emit_regions(self, head, regions, tail, n, closed=False):
+    def emit_regions(self, head, regions, tail, n, closed=False, terminator="stablehlo.return"):
         """Write an operation with regions: ``n`` results = ``head ({region}, {region}) tail``.
 
         Args:
           regions: a ``Region`` each, or its first two fields.
           closed: whether a region may not use values from outside, so that its constants stand in it.
+          terminator: the operation that ends a region.
         """
         function = self._function
         name = function.fresh()
@@ -133,11 +170,11 @@ class Site:
         for i, region in enumerate(regions):
             if i:
                 function.lines.append(("}, {", ""))
-            self._write_region(Region(*region), closed)
+            self._write_region(Region(*region), closed, terminator)
         function.lines.append((f"}}) {tail}", function.loc))
         return [name] if n == 1 else [f"{name}#{i}" for i in range(n)]
 
-    def _write_region(self, region, closed):
+    def _write_region(self, region, closed, terminator):
         function, (jaxpr, names, takes, gives) = self._function, region
         own = [(function.fresh(), v.aval.mlir) for v in jaxpr.invars[len(names) :]]
         taken = [(function.fresh(), TOKEN) for _ in takes]
@@ -151,7 +188,7 @@ class Site:
         function.tokens = outside
         types = types_of(jaxpr.out_avals, gives)
         function.lines.append(
-            (f"stablehlo.return {', '.join(outs)} : {types}" if outs else "stablehlo.return", "")
+            (f"{terminator} {', '.join(outs)} : {types}" if outs else terminator, "")
         )
 
     def constant(self, value, aval):

@@ -47,7 +47,11 @@ def members(op):
 
 
 def lower_unbound(op, *names):
-    """What is compiled by itself has no mapped axis around it."""
+    """Where each device computes by itself, communication between devices; else what is compiled has no
+    mapped axis around it.
+    """
+    if op.manual is not None:
+        return op.manual.lower(op, *names)
     raise UnboundAxisError(
         f"{op.primitive.name} communicates along the axis {op.params['axis']!r}, but nothing around the "
         "compiled program maps it\n  to fix: compile the mapped function, "

@@ -86,6 +86,9 @@ class Primitive:
         compiles that program.
       decider: the place of the operand that decides which of its programs run, where it has such an operand.
       axis: the name of the parameter that names the mapped axis along which it communicates, where it does.
+      place: the name of the parameter that is the ``Sharding`` over whose devices it has to run, where it
+        has one.
+      binds: the name of the parameter that holds the names of axes that its programs may communicate along.
       endless: where it is a loop, a function from its operator to whether that may run for ever: such
         programs are run so that Ctrl-C gives control back.
       doc: one sentence on what it computes.
@@ -103,6 +106,7 @@ class Primitive:
     def __init__(
         self, name, abstract, *, kinds=(), multiple_results=False, doc="", adopt=None, effects=None,
         operands=(), is_call=False, decider=None, axis=None, endless=None,
+        place=None, binds=None,
     ):  # fmt: skip
         unknown = [kind for kind in kinds if kind not in KINDS]
         if unknown:
@@ -122,6 +126,7 @@ class Primitive:
         self.adopt = 0 if adopt is None and "elementwise" in kinds else adopt
         self.operands = tuple(operands)
         self.is_call, self.decider, self.axis, self.endless = is_call, decider, axis, endless
+        self.place, self.binds = place, binds
         self._rules = {}
         # Read only: the way in is `rule`, which refuses a second one.
         self.rules = MappingProxyType(self._rules)

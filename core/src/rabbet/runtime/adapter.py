@@ -44,6 +44,8 @@ ONLY_DURING_CALL = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
 
 # 0.11 brought a device-to-host copy for every dtype and sharding that does not look for jax.
 READS_ANY_DTYPE = hasattr(ArrayImpl, "_to_np_array_did_copy")
+# 0.10 starves its threads where many programs that communicate are under way; 0.11 changed both.
+STARVES = not READS_ANY_DTYPE
 # 0.10 looks up a method that only jax installs, unless its checks are skipped; later versions have no such
 # switch.
 HANDLER_EXTRA = (True,) if "_skip_checks" in (_jax.array_result_handler.__doc__ or "") else ()
@@ -173,6 +175,7 @@ class ManySharding(_jax.GSPMDSharding):
 
 
 HloSharding = xla_client.HloSharding
+REPLICATED = xla_client.OpSharding.Type.REPLICATED
 
 
 def device_list(devices):
@@ -239,15 +242,20 @@ def put(host, aval, raw_device, sharding=None, *, private=False):
 def put_shards(shards, aval, raw_devices, sharding, *, private=False):
     """Place `shards[i]` (NumPy) on `raw_devices[i]`; together they are one raw array of type `aval`.
 
-    The shapes of the shards must be those that `sharding` gives to each device: the caller checks that.
+    The shapes of the shards must be those that `sharding` gives to each device: the caller checks that. Equal
+    parts may be the same memory, which jaxlib does not take twice: they are copied.
     """
+    own, seen = [], set()
     for shard in shards:
         if shard.dtype != aval.dtype:
             raise TypeError(f"a shard has dtype {shard.dtype}, but the array's aval says {aval.dtype}")
+        place = shard.ctypes.data
+        own.append(np.array(shard, order="C") if place in seen else shard)
+        seen.add(place)
     return _jax.batched_device_put(
         aval,
         sharding,
-        list(shards),
+        own,
         list(raw_devices),
         True,
         False,

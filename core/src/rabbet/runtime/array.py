@@ -10,9 +10,9 @@ from numpy import asarray
 from rabbet import dtypes
 from rabbet.errors import DeletedArrayError
 from rabbet.messages.tracebacks import fold_traceback, folds_itself
-from rabbet.runtime import adapter, dlpack, failures, reading, transfer_guards
+from rabbet.runtime import adapter, dlpack, failures, raw_shards, reading, transfer_guards
 from rabbet.runtime.devices import default_device
-from rabbet.runtime.placement import placement
+from rabbet.runtime.placement import placement, spread_placement
 from rabbet.runtime.sharding import SingleDeviceSharding
 from rabbet.trace.interpreter import Tracer
 
@@ -47,19 +47,34 @@ class Array(metaclass=ArrayType):
     weak_type = property(lambda self: self.aval.weak_type, doc="Whether the dtype gives way in promotion.")
     itemsize = property(lambda self: self.aval.dtype.itemsize, doc="Bytes per element.")
     nbytes = property(lambda self: self.aval.size * self.aval.dtype.itemsize, doc="Bytes in all.")
-    device = property(lambda self: self.spec.device, doc="The device that holds the array.")
+    device = property(
+        lambda self: self.spec.layout or self.spec.device,
+        doc="The device that holds the array; its sharding, where there are several.",
+    )
     committed = property(
         lambda self: self.spec.committed, doc="Whether the array was put on its device on purpose."
     )
     sharding = property(
-        lambda self: SingleDeviceSharding(self.spec.device), doc="How the array is laid over devices."
+        lambda self: self.spec.layout or SingleDeviceSharding(self.spec.device),
+        doc="How the array is laid over devices.",
     )
-    is_fully_addressable = property(lambda self: True, doc="Whether this process can read all of it.")
-    is_fully_replicated = property(lambda self: True, doc="Whether every device holds all of it.")
+    is_fully_addressable = property(
+        lambda self: self.sharding.is_fully_addressable, doc="Whether this process can read all of it."
+    )
+    is_fully_replicated = property(
+        lambda self: all(n == 1 for n in self.sharding.tiles(self.aval.ndim)[0]),
+        doc="Whether every device holds all of it.",
+    )
+    addressable_shards = property(
+        lambda self: shards(self), doc="Its parts on devices of this process: a list of ``Shard``."
+    )
+    global_shards = property(
+        lambda self: shards(self), doc="Its parts on all devices: a list of ``Shard``."
+    )
 
     def devices(self):
         """The set of devices that hold the array."""
-        return {self.spec.device}
+        return self.sharding.device_set
 
     def __len__(self):
         return len(self.aval)
@@ -261,14 +276,73 @@ class Array(metaclass=ArrayType):
     def __deepcopy__(self, memo):
         if self.raw.is_deleted():
             raise self.deleted()
+        if self.spec.layout is not None:
+            return spread(np.array(reading.to_numpy(self.raw)), self.aval, self.spec.layout)
         raw = reading.copy_to_device(self.raw, self.spec.device.raw, self.spec.sharding, always_copy=True)
         return Array(raw, self.spec)
 
     def addressable_data(self, index):
         """The part of the array on this process's device number ``index``."""
-        if index != 0:
-            raise IndexError(f"the array is on one device, there is no part {index}")
-        return self
+        parts = shards(self)
+        if not -len(parts) <= index < len(parts):
+            raise IndexError(f"the array is on {len(parts)} devices, there is no part {index}")
+        return parts[index].data
+
+
+class Shard:
+    """The part of an array that one device holds.
+
+    Attributes:
+      device: the ``Device``.
+      index: a tuple of slices: where the part stands in the whole.
+      replica_id: its number among the devices that hold the same part.
+      data: the part, an ``Array`` on that device, which shares the memory.
+
+    Example:
+      >>> from rabbet.extend.sharding import Shard
+      >>> (shard,) = rb.device_put(np.ones(3)).addressable_shards
+      >>> type(shard) is Shard, shard.index, shard.replica_id
+      (True, (slice(None, None, None),), 0)
+    """
+
+    __slots__ = ("data", "device", "index", "replica_id")
+
+    def __init__(self, device, index, replica_id, data):
+        self.device, self.index, self.replica_id, self.data = device, index, replica_id, data
+
+    def __repr__(self):
+        return (
+            f"Shard(device={self.device!r}, index={self.index}, replica_id={self.replica_id}, "
+            f"data={self.data})"
+        )
+
+
+def shards(array):
+    """The parts of an array, one for each device."""
+    if array.raw.is_deleted():
+        raise array.deleted()
+    aval, layout = array.aval, array.spec.layout
+    if layout is None:
+        return [Shard(array.spec.device, (slice(None),) * aval.ndim, 0, array)]
+    local = aval.update(shape=layout.shard_shape(aval.shape))
+    devices = layout.device_order
+    raws = raw_shards.shards_of(array.raw, [local.physical] * len(devices), [d.raw for d in devices])
+    seen: dict = {}
+    found = []
+    for (device, index), raw in zip(layout.devices_indices_map(aval.shape).items(), raws, strict=True):
+        key = tuple([(s.start, s.stop) for s in index])
+        seen[key] = seen.get(key, -1) + 1
+        found.append(Shard(device, index, seen[key], Array(raw, placement(local, device, True))))
+    return found
+
+
+def spread(host, aval, layout, *, private=False):
+    """An ``Array`` of type ``aval`` over several devices from a NumPy array of its physical type."""
+    spec = spread_placement(aval, layout)
+    indices = layout.devices_indices_map(aval.shape)
+    parts = [np.asarray(host[i], order="C") for i in indices.values()]
+    raws = [d.raw for d in indices]
+    return Array(adapter.put_shards(parts, aval.physical, raws, spec.sharding, private=private), spec)
 
 
 def alias(array):
@@ -283,6 +357,8 @@ def alias(array):
     raw, spec = array.raw, array.spec
     if raw.is_deleted():
         raise array.deleted()
+    if spec.layout is not None:
+        return array.__deepcopy__({})
     device = spec.device
     if device.platform == "cpu":
         view = reading.to_numpy(raw)
@@ -299,6 +375,8 @@ def from_host(host, aval, device, committed, *, private=False):
     if physical is not aval and aval.dtype is dtypes.float0:
         host = np.zeros(physical.shape, physical.dtype)
     try:
+        if spec.layout is not None:
+            return spread(host, aval, spec.layout, private=private)
         return Array(adapter.put(host, physical, device.raw, spec.sharding, private=private), spec)
     except adapter.XlaRuntimeError as error:
         failure = failures.out_of_memory(error)

@@ -12,6 +12,7 @@ import numpy as np
 
 from rabbet.program.context import Context, context
 from rabbet.runtime.array import from_host
+from rabbet.runtime.device_groups import DeviceGroup
 from rabbet.runtime.failures import put_aside
 
 
@@ -21,6 +22,11 @@ class _Running(threading.local):
 
 running = _Running()
 """``depth``: how many callbacks of compiled programs are running on this thread, one inside the other."""
+
+
+failed_over: dict = {}
+"""What callbacks of programs over several devices raised, by their ``DeviceGroup``, until it is raised
+again."""
 
 
 @contextlib.contextmanager
@@ -35,9 +41,14 @@ def on_host():
 
 
 def for_device(callback, device):
-    """What jaxlib calls for a ``HostCallback`` of a program on ``device``."""
+    """What jaxlib calls for a ``HostCallback`` of a program on ``device``, or on a ``DeviceGroup``: there an
+    exception would leave the other devices waiting until the process ends, so it is kept for the caller of
+    the program, and zeros go on.
+    """
     n = callback.tokens
     before = (None,) * n
+    group = device if type(device) is DeviceGroup else None
+    device = device.devices[0] if group is not None else device
 
     def call(*views):
         running.depth += 1
@@ -49,6 +60,10 @@ def for_device(callback, device):
                 ]
                 return (*before, *callback.function(arrays))
         except BaseException as error:  # also KeyboardInterrupt: it travels like the others
+            if group is not None:
+                failed_over[group] = error
+                physical = [a.physical for a in callback.out_avals]
+                return (*before, *[np.zeros(a.shape, a.dtype) for a in physical])
             raise put_aside(error) from None
         finally:
             running.depth -= 1

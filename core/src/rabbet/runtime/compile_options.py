@@ -24,7 +24,10 @@ UNOPTIMIZED = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_
 EMPTY = "func.func public @main() { return }"
 
 
-def build_options(device, *, extra=None, text="", num_partitions=1, num_replicas=1, devices=None):
+def build_options(
+    device, *, extra=None, text="", num_partitions=1, num_replicas=1, devices=None,
+    anywhere=False,
+):  # fmt: skip
     """Return jaxlib's compile options for a program on `device`, or on `devices` if it is spread over
     several.
 
@@ -34,6 +37,7 @@ def build_options(device, *, extra=None, text="", num_partitions=1, num_replicas
       text: the program, which its backend may have options for.
       num_partitions, num_replicas: how the program is spread; `devices` must then have
         `num_replicas * num_partitions` entries, replica by replica.
+      anywhere: number the devices from 0, as part of a key that other devices share.
 
     Raises ConfigError for an option that this jaxlib does not know, or a value of the wrong type.
     """
@@ -48,7 +52,8 @@ def build_options(device, *, extra=None, text="", num_partitions=1, num_replicas
     options.num_partitions = build.num_partitions = num_partitions
     options.num_replicas = build.num_replicas = num_replicas
     build.use_spmd_partitioning = num_partitions > 1
-    ids = np.array([each.id for each in devices], np.int32).reshape(num_replicas, num_partitions)
+    numbers = range(len(devices)) if anywhere else [each.id for each in devices]
+    ids = np.array(numbers, np.int32).reshape(num_replicas, num_partitions)
     options.device_assignment = adapter.device_assignment(ids)
     backend = device.client.backend
     named = merge(backend.compile_options, backend.program_options(text) if backend.program_options else {})

@@ -34,8 +34,13 @@ def is_evaluating(beneath=False):
     return interpreter is EVALUATION
 
 
-def lower_program(jaxpr, platform=None, name="main", *, donated=(), keep_unused=False, options=None):
+def lower_program(
+    jaxpr, platform=None, name="main", *, donated=(), keep_unused=False, options=None, spread=None
+):
     """Run the passes on a program and write its StableHLO text; see ``compile_program``.
+
+    Args:
+      spread: the ``Spread`` of a program over several devices, else None.
 
     Example:
       >>> from rabbet.extend.backend import lower_program
@@ -52,6 +57,7 @@ def lower_program(jaxpr, platform=None, name="main", *, donated=(), keep_unused=
         donated=donated,
         keep_unused=keep_unused,
         options=options,
+        spread=spread,
     )
 
 
@@ -142,6 +148,11 @@ def pack_executable(executable, options=None):
       [Array(9., dtype=float32)]
     """
     lowering = executable.lowering
+    if lowering.spread is not None:
+        raise ValueError(
+            f"{lowering.name!r} runs on several devices, and such programs are not packed in this version; "
+            "another process finds them in the persistent cache"
+        )
     if lowering.module.callbacks or lowering.effects:
         raise ValueError(
             f"{lowering.name!r} calls Python functions or has effects, which bytes cannot hold; compile it "

@@ -8,6 +8,7 @@ from collections import deque
 from rabbet.program import effects
 from rabbet.runtime import callbacks, failures, interruptible
 from rabbet.runtime.array import Array
+from rabbet.runtime.device_groups import DeviceGroup
 
 # How many programs with effects may be under way before the next one waits for the oldest.
 MOST_UNDER_WAY = 32
@@ -29,13 +30,25 @@ def runner(executable, specs, single):
     kept, diagnose = executable.lowering.kept, executable.diagnose
     happening = executable.lowering.effects
     ordered = effects.ordered(happening)
+    group = executable.device if type(executable.device) is DeviceGroup else None
+    if group is not None and ordered:
+        raise NotImplementedError(
+            f"{executable.lowering.name!r} runs on {len(group)} devices, and ordered effects "
+            f"({', '.join([e.name for e in ordered])}) happen in programs on one device only; use an "
+            "unordered one"
+        )
 
     def run(args):
         try:
             if ordered:
                 wait_for(ordered)
             raws = execute([args[i].raw for i in kept], with_tokens=True)
-            if happening:
+            if group is not None:  # what a callback raised is told here, so it is waited for
+                wait(raws.consume_token())
+                failure = callbacks.failed_over.pop(group, None)
+                if failure is not None:
+                    raise failures.put_aside(failure)
+            elif happening:
                 started(raws.consume_token(), ordered)
             outs = list(map(Array, raws.consume_with_handlers(handlers), specs))
             return outs[0] if single else outs

@@ -10,8 +10,10 @@ from rabbet.messages import source_positions
 from rabbet.program.context import context
 from rabbet.program.effects import ordered
 from rabbet.program.jaxpr import Equation, Jaxpr, Var
-from rabbet.runtime import callbacks, dispatch, effects, program, values
+from rabbet.program.places import places_of
+from rabbet.runtime import callbacks, dispatch, effects, program, spreads, values
 from rabbet.runtime.array import Array
+from rabbet.runtime.device_groups import DeviceGroup
 
 # Per placement; a loop over x + i would otherwise keep them all.
 MOST_NUMBERS = 256
@@ -44,7 +46,8 @@ def with_number(op, args):
 
 def first(op, args):
     """The slow path: make arrays of the arguments, compile if need be."""
-    arrays, device, committed = values.operands(op, args)
+    places = places_of(op)
+    arrays, device, committed = values.operands(op, args, places)
     key = tuple([a.spec for a in arrays]) or (device,)
     found = op.programs.get(key)
     if found is None:
@@ -52,7 +55,8 @@ def first(op, args):
         if own is not None:
             return on_host(op, own, arrays, device, committed)
         avals = tuple([a.aval for a in arrays])
-        runner = executable(op, avals, device).runner(committed, single=not op.primitive.multiple_results)
+        made = executable(op, avals, device, spread_over(arrays, device, places))
+        runner = made.runner(committed, single=not op.primitive.multiple_results)
         found = op.programs[key] = dispatch.known(runner)
     return found[-1](arrays)
 
@@ -103,14 +107,20 @@ def on_host(op, rule, arrays, device, committed):
     return outs if op.primitive.multiple_results else outs[0]
 
 
-def executable(op, avals, device):
-    """The compiled program of one operator for argument types; made once per device."""
-    key = (avals, device)
+def spread_over(arrays, device, places=()):
+    """The ``Spread`` of a program on these arrays, which are on ``device``; None for a single device."""
+    return spreads.spread_of(arrays, device, None, places) if type(device) is DeviceGroup else None
+
+
+def executable(op, avals, device, spread=None):
+    """The compiled program of one operator for argument types; made once per device, or spread over
+    several.
+    """
+    key = (avals, device) if spread is None else (avals, spread)
     made = op.executables.get(key)
     if made is None:
-        lowering = program.lower(
-            as_program(op, avals), device.platform, op.params.get("name", op.primitive.name)
-        )
+        name = op.params.get("name", op.primitive.name)
+        lowering = program.lower(as_program(op, avals), device.platform, name, spread=spread)
         made = op.executables[key] = program.compile(lowering, device)
     return made
 

@@ -18,11 +18,13 @@ from rabbet.messages.argument_names import argument_name
 from rabbet.program import python_scalars
 from rabbet.program.avals import ShapedArray
 from rabbet.program.jaxpr import consts_as_inputs
-from rabbet.runtime import dispatch, program, values
+from rabbet.runtime import dispatch, program, spreads, values
 from rabbet.runtime.array import Array
+from rabbet.runtime.device_groups import DeviceGroup
 from rabbet.runtime.evaluation import EVALUATION
 from rabbet.runtime.housekeeping import on_clear_caches
 from rabbet.runtime.ownership import captured
+from rabbet.runtime.spreading import bring_to
 from rabbet.trace.interpreter import Tracer, typeof
 from rabbet.trace.staging import stage
 
@@ -285,6 +287,10 @@ def _compile(function, signature):
     name = getattr(function, "__name__", "fused")
     closed = stage(flat, [typeof(a) for a in signature.arrays], name)
     consts = [captured(values.to_array(c, signature.device)) for c in closed.consts]
-    lowering = program.lower(consts_as_inputs(closed), signature.device.platform, name)
+    spread = None
+    if type(signature.device) is DeviceGroup:
+        consts = bring_to(consts, signature.device)
+        spread = spreads.spread_of([*consts, *signature.arrays], signature.device)
+    lowering = program.lower(consts_as_inputs(closed), signature.device.platform, name, spread=spread)
     made = program.compile(lowering, signature.device)
     return _Compiled(made, signature.committed, consts, treedef)

@@ -7,8 +7,9 @@ import numpy as np
 from rabbet import dtypes, tree
 from rabbet.program.avals import ShapedArray
 from rabbet.rules import primitive
-from rabbet.runtime import program, transfer_guards, values
+from rabbet.runtime import adapter, program, spreading, transfer_guards, values
 from rabbet.runtime.array import Array
+from rabbet.runtime.device_groups import device_group
 from rabbet.runtime.devices import default_clients, forget_when_forked
 from rabbet.runtime.ownership import is_internal
 from rabbet.runtime.placement import placement
@@ -80,9 +81,18 @@ def live_arrays(platform=None):
         for raw in client.live_buffers():
             aval = raw.aval
             if aval is not None and not raw.is_deleted() and not is_internal(raw):
-                device = client.device(next(iter(raw._sharding._internal_device_list)).id)
-                found.append(Array(raw, placement(_aval(aval), device, False)))
+                found.append(Array(raw, placement_of(raw, _aval(aval), client)))
     return found
+
+
+def placement_of(raw, aval, client):
+    """The placement of one of jaxlib's arrays that nobody here holds; over several devices as whole on each,
+    unless it says otherwise.
+    """
+    devices = [client.device(each.id) for each in adapter.devices_of(raw)]
+    if len(devices) == 1:
+        return placement(aval, devices[0], False)
+    return placement(aval, device_group(tuple(devices)), True)
 
 
 def _aval(aval):
@@ -101,7 +111,7 @@ def clear_caches():
         forget()
 
 
-_forgetters = [values._scalars.clear, program.shared.clear]
+_forgetters = [values._scalars.clear, program.shared.clear, spreading.forget_relayers]
 forget_when_forked.append(clear_caches)
 
 

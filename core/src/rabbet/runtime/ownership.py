@@ -31,6 +31,8 @@ def captured(value):
     """
     if type(value) is not Array or is_internal(value.raw) or value.spec.device.platform != "cpu":
         return value
+    if value.spec.layout is not None:
+        return value
     if value.raw.is_deleted():
         return value
     return internal(alias(value))

@@ -8,15 +8,18 @@ import functools
 from typing import Any
 
 from rabbet.runtime import adapter
+from rabbet.runtime.device_groups import DeviceGroup
+from rabbet.runtime.sharding import EverywhereSharding, raw_sharding
 
 
 class Placement:
     """An aval on a device, and whether the user put it there on purpose (committed).
 
-    Computation follows committed arguments; the others are moved to where they are needed.
+    Computation follows committed arguments; the others are moved to where they are needed. An array over
+    several devices has their ``DeviceGroup`` as its ``device``, and ``layout``, its ``Sharding``.
     """
 
-    __slots__ = ("aval", "device", "committed", "handler", "sharding", "numbers", "lent")
+    __slots__ = ("aval", "device", "committed", "handler", "sharding", "numbers", "lent", "layout")
     aval: Any
     device: Any
     committed: bool
@@ -24,6 +27,13 @@ class Placement:
     sharding: Any
     numbers: dict
     lent: Any
+    layout: Any
+
+    def of(self, aval):
+        """The placement of an array of another type at the same place."""
+        if self.layout is not None:
+            return spread_placement(aval, self.layout)
+        return placement(aval, self.device, self.committed)
 
     def __repr__(self):
         return f"Placement({self.aval.str_short()} on {self.device}{', committed' if self.committed else ''})"
@@ -32,12 +42,31 @@ class Placement:
 @functools.cache
 def placement(aval, device, committed):
     """The interned ``Placement``."""
+    if type(device) is DeviceGroup:
+        return spread_placement(aval, EverywhereSharding(device))
     made = Placement()
-    made.aval, made.device, made.committed = aval, device, committed
+    made.aval, made.device, made.committed, made.layout = aval, device, committed, None
     made.sharding = device.sharding
     # The dtype as which NumPy can look at the memory: that is the host's, and the dtype one of NumPy's.
     made.lent = aval.dtype if device.platform == "cpu" and getattr(aval.dtype, "isbuiltin", 0) == 1 else None
     # The arrays of Python numbers that stood beside such an array (see ``runtime.evaluation``).
     made.numbers = {}
     made.handler = adapter.result_handler(aval.physical, made.sharding)
+    return made
+
+
+@functools.cache
+def spread_placement(aval, sharding):
+    """The interned ``Placement`` of an array laid over several devices by a ``Sharding``; committed.
+
+    Raises:
+      ValueError: where a dimension cannot be cut into equal parts.
+    """
+    sharding.check(aval.shape)
+    physical = aval.physical
+    made = Placement()
+    made.aval, made.device, made.committed, made.layout = aval, sharding.group, True, sharding
+    made.sharding = raw_sharding(sharding, aval.ndim, physical.ndim)
+    made.lent, made.numbers = None, {}
+    made.handler = adapter.result_handler(physical, made.sharding)
     return made

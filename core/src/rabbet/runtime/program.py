@@ -16,6 +16,7 @@ from rabbet.lowering.module import lower_program
 from rabbet.runtime import (
     adapter,
     backends,
+    bounds,
     cache,
     callbacks,
     compile_options,
@@ -26,11 +27,16 @@ from rabbet.runtime import (
     hook_calls,
     interruptible,
     not_finite,
+    raw_shards,
+    spreads,
 )
 from rabbet.runtime.array import Array
 from rabbet.runtime.compile_failure import compile_failure
-from rabbet.runtime.placement import placement
+from rabbet.runtime.device_groups import DeviceGroup
+from rabbet.runtime.placement import placement, spread_placement
+from rabbet.runtime.sharding import EverywhereSharding, SingleDeviceSharding
 from rabbet.runtime.shared_programs import Loaded, Shared
+from rabbet.runtime.spreads import Spread
 
 LOG = logging.getLogger("rabbet")
 ORIGINS = {"compiler": "compiled", "disk": "loaded from the cache", "process": "shared"}
@@ -55,9 +61,10 @@ class Lowering(NamedTuple):
     effects: frozenset
     pass_seconds: float = 0.0
     seconds: float = 0.0
+    spread: Spread | None = None
 
 
-def lower(jaxpr, platform, name="main", *, donated=(), keep_unused=False, options=None):
+def lower(jaxpr, platform, name="main", *, donated=(), keep_unused=False, options=None, spread=None):
     """Run the passes and write the module text.
 
     Args:
@@ -67,6 +74,7 @@ def lower(jaxpr, platform, name="main", *, donated=(), keep_unused=False, option
       donated: indices into the arguments whose memory may be reused.
       keep_unused: keep arguments that the program does not read.
       options: compiler options by name, for passes that ask.
+      spread: the ``Spread`` of a program for several devices.
     """
     started = time.perf_counter()
     platform, backend = backends.writing_for(platform)
@@ -88,14 +96,18 @@ def lower(jaxpr, platform, name="main", *, donated=(), keep_unused=False, option
     )
     place = {old: new for new, old in enumerate(kept)}
     given = tuple([place[i] for i in donated if i in place])
+    ins, outs = ((), ()) if spread is None else spreads.attributes_of(spread, trimmed, kept)
     try:
         module = lower_program(
             trimmed,
             platform,
             name=name,
             donated=given,
+            arg_attributes=ins,
+            result_attributes=outs,
             bridges=backend and backend.lowerings,
             lacks=backend and backend.lacks,
+            spread=spread is not None,
         )
     except Exception:
         passes.blame(jaxpr, context)
@@ -119,6 +131,7 @@ def lower(jaxpr, platform, name="main", *, donated=(), keep_unused=False, option
         optimized.effects,
         passed - started,
         finished - passed,
+        spread,
     )
 
 
@@ -129,7 +142,7 @@ class Executable:
     already: ``"disk"`` or ``"process"``) and ``seconds``, how long that took.
     """
 
-    __slots__ = ("loaded", "exe", "lowering", "device", "origin", "seconds")
+    __slots__ = ("loaded", "exe", "lowering", "device", "origin", "seconds", "_out_shardings")
 
     def __init__(self, loaded, lowering, device, origin, seconds):
         self.loaded = loaded  # as long as this lives, equal programs share it
@@ -138,6 +151,41 @@ class Executable:
         self.device = device
         self.origin = origin
         self.seconds = seconds
+        self._out_shardings = None
+
+    @property
+    def in_shardings(self):
+        """The ``Sharding`` of each argument, captured arrays first, also of those that are not read."""
+        spread = self.lowering.spread
+        if spread is None:
+            count = max(self.lowering.kept, default=-1) + 1
+            return (SingleDeviceSharding(self.device),) * count
+        return spread.ins
+
+    @property
+    def out_shardings(self):
+        """The ``Sharding`` of each result: as asked for, or what the compiler chose."""
+        if self._out_shardings is None:
+            self._out_shardings = tuple(self._find_out_shardings())
+        return self._out_shardings
+
+    def _find_out_shardings(self):
+        spread, avals = self.lowering.spread, self.lowering.out_avals
+        if spread is None:
+            return [SingleDeviceSharding(self.device)] * len(avals)
+        return spreads.chosen(spread, avals, raw_shards.output_shardings(self.exe))
+
+    @property
+    def out_placements_known(self):
+        """Whether all shardings that the compiler chose can be said."""
+        return None not in self.out_shardings
+
+    def placements(self, committed):
+        """The placements of its results."""
+        avals = self.lowering.out_avals
+        if self.lowering.spread is None:
+            return [placement(a, self.device, committed) for a in avals]
+        return [spread_placement(a, s) for a, s in zip(avals, self.out_shardings, strict=True)]
 
     @property
     def cached(self):
@@ -151,11 +199,13 @@ class Executable:
           committed: whether results count as put on the device on purpose.
           single: return the only result itself.
         """
-        specs = [placement(a, self.device, committed) for a in self.lowering.out_avals]
+        specs = self.placements(committed)
         if effects.is_special(self.lowering):
             special = effects.runner(self, specs, single)
             return self.checking(special) if config.debug_nans or config.debug_infs else special
         execute = interruptible.execute(self.exe, self.lowering)
+        if self.lowering.spread is not None:
+            execute = bounds.bounded(execute, self.device)
         run = dispatch.runner(execute, specs, self.lowering, self.device, self.diagnose, single=single)
         return self.checking(run) if config.debug_nans or config.debug_infs else run
 
@@ -199,7 +249,8 @@ class Executable:
                 return deleted
         if exhausted.is_exhausted(error):
             what = f"running {self.lowering.name!r}"
-            return exhausted.explained(error, what, [self.device], self.lowering.jaxpr)
+            devices = self.device.devices if type(self.device) is DeviceGroup else [self.device]
+            return exhausted.explained(error, what, devices, self.lowering.jaxpr)
         return error
 
 
@@ -219,8 +270,9 @@ def compile(lowering, device, options=None):
     name, client = lowering.name, device.raw.client
     # Also for a program from the cache: a call of a function that is not there would end the process.
     device.client.backend.provide(custom_calls.targets(lowering.module.key_text))
-    build = compile_options.build_options(device, extra=options, text=lowering.module.key_text)
-    key = cache.key(lowering.module.key_text, adapter.option_bytes(build), device)
+    build = options_for(lowering, device, options)
+    portable = build if lowering.spread is None else options_for(lowering, device, options, anywhere=True)
+    key = cache.key(lowering.module.key_text, adapter.option_bytes(portable), device)
     if lowering.module.callbacks:  # Python functions belong to their program, whatever its text
         loaded, known = _load(client, lowering, device, build, key), False
     else:
@@ -231,7 +283,45 @@ def compile(lowering, device, options=None):
     origin = "process" if known else loaded.origin
     if config.log_compiles:
         LOG.warning("%s %r for %s in %.3f s", ORIGINS[origin], name, device, seconds)
-    return Executable(loaded, lowering, device, origin, seconds)
+    made = Executable(loaded, lowering, device, origin, seconds)
+    if lowering.spread is not None and not made.out_placements_known:
+        return compile(whole_where_unsaid(made), device, options)
+    return made
+
+
+def whole_where_unsaid(made):
+    """The lowering of a program once more, with those results whole on each device whose shardings, chosen by
+    the compiler, no mesh can say.
+    """
+    lowering = made.lowering
+    everywhere = EverywhereSharding(lowering.spread.group)
+    outs = tuple([everywhere if s is None else s for s in made.out_shardings])
+    spread = lowering.spread._replace(outs=outs, ins=tuple([lowering.spread.ins[i] for i in lowering.kept]))
+    count = max(lowering.kept, default=-1) + 1
+    again = lower(
+        lowering.jaxpr, lowering.platform, lowering.name, donated=lowering.donated, keep_unused=True,
+        spread=spread,
+    )  # fmt: skip
+    ins = [everywhere] * count
+    for i, sharding in zip(lowering.kept, spread.ins, strict=True):
+        ins[i] = sharding
+    return again._replace(
+        kept=lowering.kept, keeps_all=lowering.keeps_all, donated=lowering.donated,
+        spread=spread._replace(ins=tuple(ins)),
+    )  # fmt: skip
+
+
+def options_for(lowering, device, options, *, anywhere=False):
+    """jaxlib's options for a program on a device or a group. ``anywhere``: as if the group's devices were the
+    first ones, since what is compiled for one group serves others.
+    """
+    text = lowering.module.key_text
+    if lowering.spread is None:
+        return compile_options.build_options(device, extra=options, text=text)
+    return compile_options.build_options(
+        device.devices[0], extra=options, text=text, num_partitions=len(device), devices=device.devices,
+        anywhere=anywhere,
+    )  # fmt: skip
 
 
 def _load(client, lowering, device, build, key):
@@ -244,7 +334,7 @@ def _load(client, lowering, device, build, key):
     try:
         devices = device.device_list
         calls = [callbacks.for_device(c, device) for c in lowering.module.callbacks]
-        exe = _revive(client, key, devices, calls)
+        exe = _revive(client, key, devices, calls, None if lowering.spread is None else build)
         cached = exe is not None
         hook_calls.tell_hooks("cache_hit" if cached else "cache_miss", name=name)
         if exe is None:
@@ -259,7 +349,7 @@ def _load(client, lowering, device, build, key):
 
 def compiled_anew(lowering, device, options=None):
     """What the compiler makes of a program without callbacks, whatever is kept of it."""
-    build = compile_options.build_options(device, extra=options, text=lowering.module.key_text)
+    build = options_for(lowering, device, options)
     return _compiled(device.raw.client, lowering, device.device_list, build, [])
 
 
@@ -272,13 +362,13 @@ def _compiled(client, lowering, devices, build, calls):
         raise compile_failure(lowering, str(error)) from None
 
 
-def _revive(client, key, devices, calls):
+def _revive(client, key, devices, calls, options):
     """The executable kept under ``key``, or None."""
     blob = cache.get(key)
     if blob is None:
         return None
     try:
-        return adapter.deserialize(client, blob, devices, host_callbacks=calls)
+        return adapter.deserialize(client, blob, devices, options, host_callbacks=calls)
     except Exception as error:  # whatever jaxlib says of a blob that it cannot read, it is a miss
         cache.reject(key, str(error))
         return None

@@ -1,10 +1,141 @@
-"""Shardings: how an array is laid over devices. So far, whole arrays on one device."""
+"""Shardings: how an array is laid over devices.
+
+Core knows of a sharding what it needs to place an array and to write a program: on which devices, in which
+order; into how many parts each dimension is cut, and which part each device has; what the compiler is told.
+One device with everything is the simplest; the others come from plugins.
+"""
+
+import functools
+
+import numpy as np
+
+from rabbet.errors import ShardingError
+from rabbet.runtime import adapter, raw_shards
+from rabbet.runtime.device_groups import device_group
 
 
 class Sharding:
-    """Base of all shardings."""
+    """Base of all shardings. A subclass for several devices gives ``device_order``, ``tiles``, ``like`` and
+    ``attributes``, is immutable, and has equality and a hash.
+
+    Example:
+      >>> from rabbet.extend.sharding import Sharding
+      >>> isinstance(rb.device_put(1.0).sharding, Sharding)
+      True
+    """
 
     __slots__ = ()
+    memory_kind: str | None = None
+
+    @property
+    def device_order(self) -> tuple:
+        """The devices in the order in which a program's partitions run on them."""
+        raise NotImplementedError(f"{type(self).__name__} must give its devices: define device_order")
+
+    def tiles(self, ndim: int) -> tuple:
+        """How arrays of ``ndim`` dimensions are cut: the number of parts of each dimension, and an array
+        ``[device, dimension]`` of the part that each device has.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must say how it cuts arrays: define tiles")
+
+    def like(self, counts, parts) -> "Sharding | None":
+        """The sharding of this kind, on the same devices, with these tiles; None where it cannot be said."""
+        return None
+
+    def attributes(self, ndim: int) -> str:
+        """What the compiler is told of an argument or result: MLIR attributes, without braces."""
+        raise NotImplementedError(f"{type(self).__name__} must have a text: define attributes")
+
+    def constrain(self, x):
+        """A traced value laid out as this sharding says, by an operation of the program."""
+        raise NotImplementedError(f"{type(self).__name__} cannot be asked for within a program")
+
+    # --------------------------------------------------------------------------------- what follows from it
+    @property
+    def group(self):
+        """The devices as the place where programs run."""
+        return device_group(self.device_order)
+
+    @property
+    def device_set(self) -> set:
+        """The set of devices."""
+        return set(self.device_order)
+
+    @property
+    def num_devices(self) -> int:
+        """How many devices there are."""
+        return len(self.device_order)
+
+    @property
+    def addressable_devices(self) -> set:
+        """The devices that belong to this process."""
+        local = self.device_order[0].client.local_devices
+        return {d for d in self.device_order if d in local}
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        """Whether all devices belong to this process."""
+        return len(self.addressable_devices) == len(self.device_order)
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        """Whether each device holds all of the array."""
+        return all(n == 1 for n in self.tiles(_MANY)[0])
+
+    def check(self, shape) -> None:
+        """Refuse a shape that cannot be cut into equal parts.
+
+        Raises:
+          ShardingError: names the dimension, its size and the number of parts.
+        """
+        counts, _ = self.tiles(len(shape))
+        for i, (size, count) in enumerate(zip(shape, counts, strict=True)):
+            if size % count:
+                raise ShardingError(
+                    f"{self} cuts dimension {i} of an array of shape {tuple(shape)} into {count} parts, but "
+                    f"its size {size} is not divisible by {count}; pad the array, or leave that dimension "
+                    "whole"
+                )
+
+    def shard_shape(self, global_shape) -> tuple:
+        """The shape of the part that one device has of an array of ``global_shape``.
+
+        Raises:
+          ShardingError: where a dimension cannot be cut into equal parts.
+        """
+        shape = tuple(global_shape)
+        self.check(shape)
+        return tuple([size // count for size, count in zip(shape, self.tiles(len(shape))[0], strict=True)])
+
+    def devices_indices_map(self, global_shape) -> dict:
+        """For each device the index, a tuple of slices, of its part of an array of ``global_shape``."""
+        shape = tuple(global_shape)
+        sizes = self.shard_shape(shape)
+        counts, parts = self.tiles(len(shape))
+        return {
+            device: tuple(
+                [
+                    slice(None) if n == 1 else slice(int(i) * size, (int(i) + 1) * size)
+                    for i, size, n in zip(row, sizes, counts, strict=True)
+                ]
+            )
+            for device, row in zip(self.device_order, parts, strict=True)
+        }
+
+    def addressable_devices_indices_map(self, global_shape) -> dict:
+        """``devices_indices_map`` for the devices of this process."""
+        local = self.addressable_devices
+        return {d: i for d, i in self.devices_indices_map(global_shape).items() if d in local}
+
+    def is_equivalent_to(self, other, ndim: int) -> bool:
+        """Whether both lay an array of ``ndim`` dimensions over the same devices in the same parts."""
+        if self.device_order != other.device_order or self.memory_kind != other.memory_kind:
+            return False
+        return bool((self.tiles(ndim)[1] == other.tiles(ndim)[1]).all())
+
+
+# More dimensions than arrays have, to ask whether any is cut.
+_MANY = 32
 
 
 class SingleDeviceSharding(Sharding):
@@ -25,10 +156,12 @@ class SingleDeviceSharding(Sharding):
     def __init__(self, device):
         self._device = device
 
-    device_set = property(lambda self: {self._device}, doc="The set of devices, one.")
-    addressable_devices = device_set
+    device_order = property(lambda self: (self._device,), doc="The device, in a tuple.")
     is_fully_replicated = True
-    is_fully_addressable = True
+
+    def tiles(self, ndim):
+        """One part, which the device has."""
+        return (1,) * ndim, np.zeros((1, ndim), int)
 
     def __eq__(self, other):
         return type(other) is SingleDeviceSharding and self._device == other._device
@@ -38,3 +171,55 @@ class SingleDeviceSharding(Sharding):
 
     def __repr__(self):
         return f"SingleDeviceSharding(device={self._device!r})"
+
+
+class EverywhereSharding(Sharding):
+    """The whole array on each device of a group: what an array becomes that stands beside spread ones.
+
+    Example:
+      >>> from rabbet.extend.sharding import EverywhereSharding, device_group
+      >>> x = rb.device_put(np.ones(3), EverywhereSharding(device_group(tuple(rb.devices()[:1]))))
+      >>> x.is_fully_replicated
+      True
+    """
+
+    __slots__ = ("_group",)
+
+    def __init__(self, group):
+        self._group = group
+
+    device_order = property(lambda self: self._group.devices, doc="The devices of the group.")
+    is_fully_replicated = True
+
+    def tiles(self, ndim):
+        """One part, which every device has."""
+        return (1,) * ndim, np.zeros((len(self._group), ndim), int)
+
+    def attributes(self, ndim):
+        """Replicated, on a mesh of one axis without a name that matters."""
+        dims = ", ".join(["{}"] * ndim)
+        return f'sdy.sharding = #sdy.sharding<mesh<["all"={len(self._group)}]>, [{dims}]>'
+
+    def __eq__(self, other):
+        return type(other) is EverywhereSharding and self._group is other._group
+
+    def __hash__(self):
+        return hash((EverywhereSharding, self._group))
+
+    def __repr__(self):
+        return f"replicated over {self._group}"
+
+
+@functools.cache
+def raw_sharding(sharding, ndim, physical_ndim):
+    """jaxlib's form of a sharding over several devices, one object for equal ones. Dimensions that only the
+    storage of a typed key has are whole.
+    """
+    counts, parts = sharding.tiles(ndim)
+    more = physical_ndim - ndim
+    parts = np.pad(parts, ((0, 0), (0, more)))
+    hlo = raw_shards.tiled_hlo((*counts, *[1] * more), parts)
+    return adapter.many_sharding(sharding.group.device_list, hlo, sharding.memory_kind)
+
+
+__all__ = ["EverywhereSharding", "Sharding", "SingleDeviceSharding", "raw_sharding"]

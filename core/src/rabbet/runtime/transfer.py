@@ -18,12 +18,13 @@ from rabbet import tree
 from rabbet.messages.tracebacks import fold_traceback, folds_itself
 from rabbet.program.avals import ShapedArray
 from rabbet.runtime import adapter, dlpack, reading, transfer_guards
-from rabbet.runtime.array import Array, from_host
+from rabbet.runtime.array import Array, from_host, spread
 from rabbet.runtime.backends import default_registry
 from rabbet.runtime.devices import Device, default_device, device_count
 from rabbet.runtime.devices import device as device_numbered
 from rabbet.runtime.placement import placement
-from rabbet.runtime.sharding import SingleDeviceSharding
+from rabbet.runtime.sharding import Sharding, SingleDeviceSharding
+from rabbet.runtime.spreading import relaid
 from rabbet.runtime.values import copy_to_device, to_array
 from rabbet.trace.interpreter import Tracer
 from rabbet.trace.leaks import leaked
@@ -34,8 +35,9 @@ def device_put(x, device=None, *, src=None, donate=False, may_alias=None):
 
     Args:
       x: an array, anything convertible to one, or a pytree of such. Inside a traced function, a traced value
-        is returned as it is: a program runs on one device, that of its arguments.
-      device: a `Device` or a `SingleDeviceSharding`; None: where arrays are they stay, and other values go
+        is laid out by a sharding over several devices, and else returned as it is: a program runs where
+        its arguments are.
+      device: a `Device` or a `Sharding`; None: where arrays are they stay, and other values go
         to the default device, both uncommitted. Or a pytree of these that is a prefix of `x`.
       src: the device that `x` is on, in the same forms; arrays know it themselves, so it is only checked to
         be one.
@@ -55,11 +57,11 @@ def device_put(x, device=None, *, src=None, donate=False, may_alias=None):
       Array(1., dtype=float32, weak_type=True)
     """
     if src is may_alias is None and donate is False and not isinstance(device, (tuple, list, dict)):
-        return tree.map(lambda leaf: put_leaf(leaf, as_device(device)), x)
+        return tree.map(lambda leaf: put_leaf(leaf, as_place(device)), x)
     leaves, treedef = tree.flatten(x)
-    targets = [as_device(d) for d in each(device, x, "device_put", "device")]
+    targets = [as_place(d) for d in each(device, x, "device_put", "device")]
     for given in each(src, x, "device_put", "src"):
-        as_device(given, "src")
+        as_place(given, "src")
     given = each(donate, x, "device_put", "donate")
     aliases = each(may_alias, x, "device_put", "may_alias")
     if any(d and a for d, a in zip(given, aliases, strict=True)):
@@ -83,12 +85,12 @@ def is_none(node):
 
 
 def obey_sharding(who, x, sharding, name="out_sharding"):
-    """`x`, the result of `who`, as its argument called `name` asks: where it is, or on the device of a
-    `SingleDeviceSharding`.
+    """`x`, the result of `who`, as its argument called `name` asks: where it is, or laid out by a sharding.
 
     Raises:
-      NotImplementedError: for any other sharding; arrays are whole, and on one device. In a traced function
-        also where there are several devices, because the program runs on that of its arguments.
+      TypeError: for what is no sharding.
+      NotImplementedError: for one device, in a traced function where there are several, because the program
+        runs where its arguments are.
 
     Example:
       >>> from rabbet.extend.functions import obey_sharding
@@ -99,12 +101,11 @@ def obey_sharding(who, x, sharding, name="out_sharding"):
     """
     if sharding is None:
         return x
-    if not isinstance(sharding, SingleDeviceSharding):
-        raise NotImplementedError(
-            f"{who}: {name} must be None or a SingleDeviceSharding, such as x.sharding, because an "
-            f"array is whole and on one device in this version; got {sharding!r:.60}"
-        )
-    (device,) = sharding.device_set
+    if not isinstance(sharding, Sharding) and not hasattr(type(sharding), "__sharding__"):
+        raise TypeError(f"{who}: {name} must be None or a Sharding, such as x.sharding; got {sharding!r:.60}")
+    device = as_place(sharding, f"{who}: {name}")
+    if isinstance(device, Sharding):
+        return device_put(x, device)
     if any(type(leaf) is Tracer for leaf in tree.leaves(x)) and not is_only(device):
         raise NotImplementedError(
             f"{who}: {name} asks for {device} in a function that is traced, whose program runs on the device "
@@ -169,8 +170,39 @@ def as_device(device, name="device"):
         platform, _, number = device.partition(":")
         hint = f"; it may be rb.devices({platform!r})[{number if number.isdecimal() else 0}]"
     raise TypeError(
-        f"{name} must be a Device (rb.devices() lists them) or a SingleDeviceSharding, got {device!r}{hint}"
+        f"{name} must be a Device (rb.devices() lists them) or a Sharding, got {device!r}{hint}"
     )
+
+
+def as_place(device, name="device"):
+    """What an argument called `name` means: a `Device`, a `Sharding` over several, or None. An object that
+    stands for a sharding gives it by its method `__sharding__(name)`.
+
+    Example:
+      >>> from rabbet.extend.sharding import as_place
+      >>> device = rb.devices()[0]
+      >>> as_place(device) is device, as_place(rb.device_put(1.0, device).sharding) is device
+      (True, True)
+    """
+    if hasattr(type(device), "__sharding__"):
+        device = device.__sharding__(name)
+    if isinstance(device, Sharding) and not isinstance(device, SingleDeviceSharding):
+        return device
+    return as_device(device, name)
+
+
+def lay_out(x, sharding):
+    """`x`, an array or anything convertible to one, laid over devices by a sharding."""
+    if type(x) is Array and x.raw.is_deleted():
+        raise x.deleted()
+    if type(x) is Array and x.spec.layout is not None:
+        if x.spec.layout == sharding:
+            return x
+        if x.spec.device is sharding.group:  # by a program, which moves only what has to move
+            return relaid(x, sharding)
+    array = to_array(x)
+    sharding.check(array.shape)
+    return spread(reading.to_numpy(array.raw), array.aval, sharding)
 
 
 def put_leaf(x, device, may_alias=True):
@@ -178,7 +210,11 @@ def put_leaf(x, device, may_alias=True):
     if type(x) is Tracer:
         if not x.interpreter.alive:
             raise leaked(x)
-        return x
+        return device.constrain(x) if isinstance(device, Sharding) else x
+    if isinstance(device, Sharding):
+        with transfer_guards.explicit():
+            out = lay_out(x, device)
+            return out if may_alias or out is not x else out.__deepcopy__({})
     with transfer_guards.explicit():
         array = to_array(x, device)
         if array.raw.is_deleted():

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from rabbet.dtypes.narrowing import narrowed, refuse_masked
+from rabbet.errors import ShardingError
 from rabbet.messages.source_positions import describe_function
 from rabbet.program import python_scalars
 from rabbet.program.avals import ShapedArray
@@ -143,7 +144,7 @@ def array_or_tracer(x, *, captured=False):
     return ownership.captured(x) if captured else x
 
 
-def operands(op, args):
+def operands(op, args, places=()):
     """The arguments of an eager operation as arrays on one device; scalars take the dtype of the arrays
     beside them.
 
@@ -156,7 +157,7 @@ def operands(op, args):
             if type(a) is Tracer:
                 raise leaked(a)
         avals = python_scalars.operand_avals(op, args, typeof)
-    device, committed = common_device(args, op.primitive.name)
+    device, committed = common_device(args, op.primitive.name, places=places)
     arrays = []
     for i, a in enumerate(args):
         if type(a) is Array:
@@ -168,7 +169,7 @@ def operands(op, args):
     return arrays, device, committed
 
 
-def common_device(values, what, name="argument {}".format):
+def common_device(values, what, name="argument {}".format, places=()):
     """The device on which to compute: that of the committed arrays, which must agree; else that of the
     first; else the default.
 
@@ -176,9 +177,10 @@ def common_device(values, what, name="argument {}".format):
       values: arrays, and others that do not matter here.
       what: who computes, for the message: a text or a function.
       name: ``name(i)`` is how the user would call ``values[i]``.
+      places: shardings that the program names, over whose devices it has to run.
 
     Returns:
-      (device, committed)
+      (device, committed); for arrays over several devices their ``DeviceGroup``.
 
     Raises:
       ValueError: for arrays that were put on different devices; names two of them.
@@ -190,19 +192,52 @@ def common_device(values, what, name="argument {}".format):
       True
     """
     first = found = None
+    for sharding in places:
+        if found is None:
+            found = sharding.group
+        elif sharding.group is not found:
+            raise ShardingError(
+                f"{what if isinstance(what, str) else describe_function(what)} names shardings over "
+                "different "
+                f"devices: {found} and {sharding.group}, that of {sharding}; one program runs on one set of "
+                "devices, in one order"
+            )
     for x in values:
         if type(x) is Array:
             spec = x.spec
             if spec.committed:
                 if found is None:
                     found = spec.device
-                elif spec.device is not found:
+                elif spec.device is not found and not is_only(spec.device, found):
+                    if places and not any(s.committed and s.device is found for s in specs_of(values)):
+                        raise ShardingError(not_there(values, what, name, x, found))
                     raise ValueError(different_devices(values, what, name))
             elif first is None:
                 first = spec.device
     if found is not None:
         return found, True
     return (first or default_device()), False
+
+
+def is_only(device, group):
+    """Whether a group is of this one device alone, or the other way round."""
+    one, other = getattr(device, "devices", (device,)), getattr(group, "devices", (group,))
+    return one == other
+
+
+def specs_of(values):
+    """The placements of the arrays among ``values``."""
+    return [x.spec for x in values if type(x) is Array]
+
+
+def not_there(values, what, name, x, group):
+    """The message for an array that is on other devices than the program names."""
+    i = next(i for i, v in enumerate(values) if v is x)
+    return (
+        f"{what if isinstance(what, str) else describe_function(what)} names a sharding over {group}, and "
+        f"{name(i)}, {x.aval.str_short()}, is on {x.spec.device}\n"
+        "  to fix: bring it there, as in rb.device_put(x, sharding)"
+    )
 
 
 def different_devices(values, what, name):
@@ -228,9 +263,14 @@ def copy_to_device(array, device, committed):
     """
     if array.raw.is_deleted():
         raise array.deleted()
+    if array.spec.layout is not None and array.spec.device is device:
+        return array
     spec = placement(array.aval, device, committed)
     if array.spec.device is device:
         return Array(array.raw, spec)
+    if spec.layout is not None or array.spec.layout is not None:
+        transfer_guards.between(array.aval, device)
+        return from_host(failures.translated(reading.to_numpy, array.raw), array.aval, device, committed)
     transfer_guards.between(array.aval, device)
     return Array(failures.translated(reading.copy_to_device, array.raw, device.raw, spec.sharding), spec)
 
@@ -240,7 +280,7 @@ def with_weak_type(array, weak_type):
     if array.aval.weak_type == weak_type:
         return array
     aval = ShapedArray(array.aval.shape, array.aval.dtype, weak_type)
-    return Array(array.raw, placement(aval, array.spec.device, array.spec.committed))
+    return Array(array.raw, array.spec.of(aval))
 
 
 __all__ = [

@@ -193,6 +193,13 @@ class Interpreter:
         """
         return slice_payload
 
+    def added_dimension(self, structure):
+        """Where the leaves of payloads of a static part have one dimension more than the value; None, for
+        most
+        transformations: they have its dimensions.
+        """
+        return
+
     def predicate(self, op, args):
         """What to do where a branch or loop is decided by a value of this interpreter; by default an error
         that says so.

@@ -87,7 +87,8 @@ def used_by(op):
         return frozenset([op.params[op.primitive.axis]])
     if not op.primitive.special:
         return NONE
-    return frozenset().union(*[used_in(body) for _, body in bodies_of(op)])
+    found = frozenset().union(*[used_in(body) for _, body in bodies_of(op)])
+    return found if op.primitive.binds is None else found - frozenset(op.params[op.primitive.binds])
 
 
 NONE = frozenset()

@@ -4,7 +4,8 @@ import functools
 import operator
 
 from rabbet import Array, config, devices, tree
-from rabbet.extend.backend import SingleDeviceSharding, as_device, normalize_compiler_options, program_entry
+from rabbet.errors import ShardingError
+from rabbet.extend.backend import as_device, normalize_compiler_options, program_entry
 from rabbet.extend.functions import (
     array_or_tracer,
     describe_function,
@@ -21,6 +22,7 @@ from rabbet.extend.wrapping import name_of, wraps
 from rabbet_jit import cells, explain, stages
 from rabbet_jit.dispatch import Quick, caller
 from rabbet_jit.signature import Signature, Statics, found_by_name
+from rabbet_jit.spreading import Layouts, checked, layout_of, over_several, settle
 from rabbet_jit.tracing import arguments, leaf_aval, trace
 
 shared_array = functools.partial(to_array, shared=True)
@@ -56,8 +58,9 @@ def jit(
       backend: a platform, to run on its first device.
       inline: within another traced function, leave no ``jit`` equation but the function's own.
       compiler_options: XLA options by name, ``{"xla_cpu_enable_fast_math": True}``.
-      in_shardings, out_shardings: the same as ``device``, as a ``SingleDeviceSharding`` or a pytree of these
-        and None, which must all name one device.
+      in_shardings, out_shardings: how arguments (by position) and results lie over devices: a ``Sharding``,
+        or a prefix of them with these and None, which leaves it to the argument or the compiler. Arrays that
+        were put elsewhere on purpose are refused.
 
     Returns:
       a function of the same arguments, with ``trace(...)`` and ``lower(...)`` for its stages
@@ -67,7 +70,8 @@ def jit(
       TypeError: for arguments that are no arrays and not static, or static arguments that cannot be hashed.
       ConfigError: for compiler options that are no dict of names and values; for one that the compiler does
         not know, when the function is compiled.
-      NotImplementedError: for shardings over several devices, or that name different ones.
+      ShardingError: for arguments on other devices than the shardings, or that cannot be cut into equal
+        parts.
 
     Example:
       >>> @rb.jit
@@ -82,7 +86,7 @@ def jit(
     not_yet("jit", abstracted_axes=abstracted_axes)
     if device is None and backend is not None:
         device = devices(backend)[0]
-    device = the_device(device, in_shardings=in_shardings, out_shardings=out_shardings)
+    device, layouts = the_places(as_device(device), in_shardings, out_shardings)
     if not callable(fun):
         raise TypeError(f"jit takes a function, got {type(fun).__name__}: {fun!r:.60}")
     statics = Statics(fun, static_argnums, static_argnames)
@@ -92,31 +96,29 @@ def jit(
         raise ValueError(f"jit of {describe_function(fun)}: {sorted(both)} cannot be both static and donated")
     if compiler_options is not None:
         compiler_options = normalize_compiler_options(compiler_options)
-    return caller(Jitted(fun, statics, donated, keep_unused, device, inline, compiler_options))
+    return caller(Jitted(fun, statics, donated, keep_unused, device, inline, compiler_options, layouts))
 
 
-def the_device(device, **shardings):
-    """The device to run on, or None: the one that ``device`` and the shardings name.
+def the_places(device, ins, outs):
+    """The device to run on or None, and the ``Layouts`` or None: shardings that all name one device are that.
 
     Raises:
-      NotImplementedError: for another sharding, or shardings of several devices.
+      TypeError: for what is no sharding. ShardingError: for a device beside shardings over others.
     """
-    device = as_device(device)
-    for name, given in shardings.items():
-        for sharding in tree.leaves(given):
-            if not isinstance(sharding, SingleDeviceSharding):
-                raise NotImplementedError(
-                    f"jit: {name} must be None or a SingleDeviceSharding, such as x.sharding, because a "
-                    f"program runs on one device in this version; got {sharding!r:.60}"
-                )
-            wanted = as_device(sharding)
-            if device not in (None, wanted):
-                raise NotImplementedError(
-                    f"jit: {name} names {wanted} beside {device}, but a program runs on one device in this "
-                    "version"
-                )
-            device = wanted
-    return device
+    if ins is outs is None:
+        return device, None
+    ins, outs = checked(ins, "in_shardings"), checked(outs, "out_shardings")
+    named = {s.group if over_several(s) else as_device(s) for s in tree.leaves((ins, outs))}
+    if device is not None:
+        named.add(device)
+    if len(named) > 1:
+        raise ShardingError(
+            f"jit: in_shardings, out_shardings and device name {', '.join(sorted(map(str, named)))}, but one "
+            "program runs on one set of devices, in one order"
+        )
+    if not over_several((ins, outs)):
+        return next(iter(named), None), None
+    return None, Layouts(ins, outs)
 
 
 def not_yet(what, **arguments):
@@ -134,8 +136,8 @@ class Jitted:
     ``dispatch``).
     """
 
-    def __init__(self, fun, statics, donated, keep_unused, device, inline, options):
-        self.fun = fun
+    def __init__(self, fun, statics, donated, keep_unused, device, inline, options, layouts=None):
+        self.fun, self.layouts = fun, layouts
         self.statics, self.donated = statics, donated
         self.keep_unused, self.device, self.inline, self.options = keep_unused, device, inline, options
         self.name = name_of(fun)
@@ -149,7 +151,7 @@ class Jitted:
         named = found_by_name(self.fun)
         if getattr(named, "jitted", None) is self:  # the name of a decorated function is that of its `jit`
             return operator.attrgetter("jitted"), (named,)
-        options = self.keep_unused, self.device, self.inline, self.options
+        options = self.keep_unused, self.device, self.inline, self.options, self.layouts
         return Jitted, (self.fun, self.statics, self.donated, *options)
 
     def slowly(self, args, kwargs):
@@ -165,6 +167,8 @@ class Jitted:
         leaves = arguments(signature, to_array if self.donated else shared_array)
         if self.device is not None:
             leaves = [_on(x, self.device) for x in leaves]
+        elif self.layouts is not None:
+            leaves = self.layouts.place(signature, leaves)
         key = signature.key([x.spec for x in leaves])
         run = self.runners.get(key)
         if run is None:
@@ -179,6 +183,8 @@ class Jitted:
     def remember(self, args, leaves, signature, run):
         """Enter a program under the keys that the fast path asks for."""
         if bound_axes() or any(type(x) is not Array for x in signature.leaves):
+            return
+        if self.layouts is not None and list(map(id, leaves)) != list(map(id, signature.leaves)):
             return
         key = (*[x.spec for x in leaves], config.traced_key())
         if all(type(a) is Array for a in args):
@@ -195,6 +201,8 @@ class Jitted:
         leaves = cells.operands(signature, program, leaves)
         body = consts_as_inputs(program.closed)
         call = call_op(body, self.name, self.inline)
+        if self.layouts is not None:
+            leaves = self.layouts.constrain(signature, leaves)
         operands = [*program.closed.consts, *leaves]
         if self.inline:
             from rabbet.extend.passes import evaluate
@@ -202,7 +210,10 @@ class Jitted:
             outs = evaluate(body, operands)
         else:
             outs = call(*operands)
-        return tree.unflatten(program.out_tree, cells.finish(signature, program, outs))
+        outs = cells.finish(signature, program, outs)
+        if self.layouts is not None:
+            outs = self.layouts.constrain_results(program.out_tree, outs)
+        return tree.unflatten(program.out_tree, outs)
 
     def program(self, signature, avals):
         """The traced program for argument types, traced once."""
@@ -223,14 +234,16 @@ class Jitted:
         program = self.program(signature, avals)
         if program.cells:
             return leaves, None
-        device, committed, leaves = stages.settle(leaves, self.device, self.fun, signature.name_of)
-        key = signature.key(avals)
+        device, committed, leaves = settle(self, program, leaves, signature.name_of)
+        spread = any(x.spec.layout is not None for x in leaves)
+        key = signature.key([x.spec for x in leaves] if spread else avals)
         compiled = self.compiled.get((key, device))
         if compiled is None:
             if config.explain:
                 explain.placed(self, key, device)
-            traced = stages.Traced(self, signature, program, avals)
+            traced = stages.Traced(self, signature, program, avals, [x.spec.layout for x in leaves])
             compiled = traced.lower(platform=device.platform).compile(device=device)
+            compiled.key = key
             self.keep(compiled)
         return leaves, compiled.runner(committed)
 
@@ -246,7 +259,8 @@ class Jitted:
     def _trace(self, args, kwargs):
         signature = Signature(self, args, kwargs)
         avals = tuple(arguments(signature, leaf_aval))
-        return stages.Traced(self, signature, self.program(signature, avals), avals)
+        layouts = [layout_of(x) for x in signature.leaves]
+        return stages.Traced(self, signature, self.program(signature, avals), avals, layouts)
 
     def lower(self, *args, **kwargs):
         """Trace and lower for the types of these arguments; a ``Lowered`` stage.

@@ -10,6 +10,7 @@ from rabbet.extend.cells import Cell, contents, put_back, read, write
 from rabbet.extend.functions import array_or_tracer, describe_function
 
 from rabbet_jit import stages
+from rabbet_jit.spreading import settle
 from rabbet_jit.tracing import arguments
 
 
@@ -70,12 +71,14 @@ def run(jitted, signature):
     avals = tuple([x.aval for x in leaves])
     program = jitted.program(signature, avals)
     leaves = operands(signature, program, leaves)
-    device, committed, leaves = stages.settle(leaves, jitted.device, jitted.fun, signature.name_of)
-    key = signature.key(avals)
+    device, committed, leaves = settle(jitted, program, leaves, signature.name_of)
+    spread = any(x.spec.layout is not None for x in leaves)
+    key = signature.key([x.spec for x in leaves] if spread else avals)
     compiled = jitted.compiled.get((key, device))
     if compiled is None:
-        traced = stages.Traced(jitted, signature, program, avals)
+        traced = stages.Traced(jitted, signature, program, avals, [x.spec.layout for x in leaves])
         compiled = traced.lower(platform=device.platform).compile(device=device)
+        compiled.key = key
         jitted.keep(compiled)
     outs = compiled.flat_runner(committed)(leaves)
     return tree.unflatten(program.out_tree, finish(signature, program, outs))

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from rabbet import Array, ShapeDtypeStruct, config, local_devices, tree
-from rabbet.errors import PluginError
+from rabbet.errors import PluginError, ShardingError
 from rabbet.extend.backend import (
     SingleDeviceSharding,
     as_device,
@@ -16,25 +16,15 @@ from rabbet.extend.backend import (
 from rabbet.extend.functions import describe_function, folded, to_array
 from rabbet.extend.native import hlo_computation, hlo_module, text_cost
 from rabbet.extend.passes import ClosedJaxpr, consts_as_inputs
+from rabbet.extend.sharding import bring_to
 from rabbet.extend.transform import is_tracer
 
 from rabbet_jit import explain, notices
 from rabbet_jit.measures import Measures
+from rabbet_jit.spreading import refit, spread_for
 
 # The structure of a function that returns one array.
 LEAF = tree.structure(0)
-
-
-def settle(leaves, device, what, name):
-    """Bring arguments to one device: the one asked for, else that of the committed ones. ``name(i)`` is how
-    the user would call ``leaves[i]``.
-
-    Returns:
-      (device, committed, leaves)
-    """
-    chosen, committed = common_device(leaves, what, name) if device is None else (device, True)
-    leaves = [x if x.device is chosen else copy_to_device(x, chosen, x.committed) for x in leaves]
-    return chosen, committed, leaves
 
 
 @dataclass(frozen=True)
@@ -106,8 +96,9 @@ class Stage:
 class Traced(Stage):
     """A function traced for argument types."""
 
-    def __init__(self, jitted, signature, program, avals):
+    def __init__(self, jitted, signature, program, avals, layouts=None):
         super().__init__(jitted, signature.without_values(), program, avals, signature.key(avals))
+        self.layouts = layouts or [None] * len(avals)
 
     @property
     def jaxpr(self):
@@ -141,6 +132,9 @@ class Lowered(Stage):
         offset = len(closed.consts)
         donated = self.signature.donated_leaves(self.jitted.donated) if self.jitted.donated else ()
         self.donated = tuple([i + offset for i in donated])
+        self.spread = spread_for(traced, traced.layouts)
+        if self.spread is not None and platform is None:
+            platform = self.spread.group.platform
         self.lowering = lower_program(
             consts_as_inputs(closed),
             platform,
@@ -148,6 +142,7 @@ class Lowered(Stage):
             donated=self.donated,
             keep_unused=self.jitted.keep_unused,
             options=self.jitted.options,
+            spread=self.spread,
         )
         notices.of_captured(self.fun_name, closed.consts)
         notices.of_donated(self, offset)
@@ -199,6 +194,8 @@ class Lowered(Stage):
             **(self.jitted.options or {}),
             **normalize_compiler_options(compiler_options or {}),
         } or None
+        if self.spread is not None:
+            return self.compile_spread(options, device, topology, device_assignment)
         device = as_device(device)
         if device_assignment is not None:
             if not isinstance(device_assignment, (tuple, list)):
@@ -224,6 +221,25 @@ class Lowered(Stage):
                 f"{device}; lower it for {device.platform}"
             )
         executable = compile_program(self.lowering, device, options)
+        if config.explain:
+            explain.compiled(executable)
+        return Compiled(self, executable, options)
+
+    def compile_spread(self, options, device, topology, device_assignment):
+        """``compile`` for the devices of the program's shardings."""
+        group = self.spread.group
+        if device not in (None, group) or topology is not None:
+            raise ShardingError(
+                f"compile: {self.fun_name!r} runs on {group}, the devices of its shardings; leave out device "
+                "and topology"
+            )
+        if device_assignment is not None and tuple(device_assignment) != group.devices:
+            raise ShardingError(
+                f"compile: {self.fun_name!r} runs on {group}, the devices of its shardings in their "
+                "order; got "
+                f"device_assignment={device_assignment}"
+            )
+        executable = compile_program(self.lowering, group, options)
         if config.explain:
             explain.compiled(executable)
         return Compiled(self, executable, options)
@@ -270,9 +286,24 @@ class Compiled(Measures, Stage):
         """The executable underneath."""
         return self.executable.exe
 
+    @property
+    def input_shardings(self):
+        """The shardings of the arguments: ``(args, kwargs)`` without the static ones."""
+        spread, offset = self.lowered.spread, len(self.program.closed.consts)
+        if spread is None:
+            return tree.unflatten(self.in_tree, [SingleDeviceSharding(self.device)] * len(self.avals))
+        return tree.unflatten(self.in_tree, list(spread.ins[offset : offset + len(self.avals)]))
+
+    @property
+    def output_shardings(self):
+        """The shardings of the result, in its structure: as asked for, or what the compiler chose."""
+        return tree.unflatten(
+            self.out_tree, list(self.executable.out_shardings[: self.out_tree.num_leaves])
+        )
+
     def flat_runner(self, committed):
         """A function from all inputs of the program, but those that it captured, to a list of its outputs."""
-        consts = [_there(to_array(c), self.device) for c in self.program.closed.consts]
+        consts = bring_to([to_array(c) for c in self.program.closed.consts], self.device)
         run = self.executable.runner(committed, single=False)
         return lambda leaves: run([*consts, *leaves])
 
@@ -280,7 +311,7 @@ class Compiled(Measures, Stage):
         """A function from array leaves to the result, for arguments whose types were checked by the
         caller.
         """
-        consts = [_there(to_array(c), self.device) for c in self.program.closed.consts]
+        consts = bring_to([to_array(c) for c in self.program.closed.consts], self.device)
         out_tree = self.program.out_tree
         single = out_tree == LEAF
         run = self.executable.runner(committed, single=single)
@@ -364,7 +395,7 @@ class Compiled(Measures, Stage):
                     f"for {self.signature.name_of(i)}, got {x.aval.str_short()}; compiled programs take one "
                     "signature, call the jitted function to compile others"
                 )
-            if x.device is not self.device and x.committed:
+            if self.lowered.spread is None and x.device is not self.device and x.committed:
                 raise ValueError(
                     f"the compiled function {describe_function(self.jitted.fun)} was compiled for "
                     f"{self.device}, and {self.signature.name_of(i)} was put on {x.device}; bring it there "
@@ -372,7 +403,15 @@ class Compiled(Measures, Stage):
                 )
         if uses_cells:
             leaves = cells.operands(signature, self.program, leaves)
-        leaves = [_there(x, self.device) for x in leaves]
+        if self.lowered.spread is None:
+            leaves = [_there(x, self.device) for x in leaves]
+        else:
+            ins = self.lowered.spread.ins[len(self.program.closed.consts) :]
+            who = f"the compiled function {describe_function(self.jitted.fun)}"
+            leaves = [
+                refit(x, s, f"{who}: {self.signature.name_of(i)}")
+                for i, (x, s) in enumerate(zip(leaves, ins, strict=True))
+            ]
         committed = any(x.committed for x in leaves)
         if uses_cells:
             outs = cells.finish(signature, self.program, self.flat_runner(committed)(leaves))

@@ -61,6 +61,9 @@ class Vmap(Interpreter):
     def stacked(self, b):
         return Batched(b.value, b.axis + 1)
 
+    def added_dimension(self, structure):
+        return tree.unflatten(structure, [HOLE]).axis
+
     def predicate(self, op, args):
         return predicates.decide(self, op, args)
 

@@ -1,0 +1,28 @@
+"""A sharding: how arrays lie over several devices, programs that are spread over these, and their arrays."""
+
+from rabbet.program.places import places_in
+from rabbet.runtime.array import Shard
+from rabbet.runtime.device_groups import DeviceGroup, device_group
+from rabbet.runtime.sharding import EverywhereSharding, Sharding
+from rabbet.runtime.spreading import bring_to, from_host_parts, join_arrays
+from rabbet.runtime.spreads import Spread, spread_of
+from rabbet.runtime.transfer import as_place
+
+__all__ = [
+    "DeviceGroup",
+    "EverywhereSharding",
+    "Shard",
+    "Sharding",
+    "Spread",
+    "as_place",
+    "bring_to",
+    "device_group",
+    "from_host_parts",
+    "join_arrays",
+    "places_in",
+    "spread_of",
+]
+
+
+def __dir__():
+    return list(__all__)

@@ -1,0 +1,26 @@
+"""Where programs have to run: the shardings that their operations name (see ``Primitive.place``)."""
+
+from rabbet.program.jaxpr import bodies_of
+
+
+def places_of(op):
+    """The shardings that an operator, or a program that it carries, names; a frozenset."""
+    found = frozenset() if op.primitive.place is None else frozenset([op.params[op.primitive.place]])
+    if not op.primitive.special:
+        return found
+    return found.union(*[places_in(body) for _, body in bodies_of(op)])
+
+
+def places_in(jaxpr):
+    """The shardings that a program names; found once.
+
+    Example:
+      >>> from rabbet.extend.passes import stage
+      >>> from rabbet.extend.sharding import places_in
+      >>> places_in(stage(lambda x: [lax.sin(x)], [rb.typeof(1.0)]).jaxpr)
+      frozenset()
+    """
+    return jaxpr.once("places", lambda: frozenset().union(*[places_of(e.op) for e in jaxpr.equations]))
+
+
+__all__ = ["places_in", "places_of"]

@@ -1,0 +1,192 @@
+"""Programs over several devices: the shardings that ``jit`` was given, and those of its arguments."""
+
+from rabbet import Array, device_put, tree
+from rabbet.errors import ShardingError
+from rabbet.extend.backend import SingleDeviceSharding, common_device
+from rabbet.extend.functions import describe_function, to_array
+from rabbet.extend.sharding import (
+    EverywhereSharding,
+    Sharding,
+    Spread,
+    as_place,
+    bring_to,
+    places_in,
+    spread_of,
+)
+from rabbet.extend.transform import is_tracer
+
+
+def is_none(node):
+    """Whether a node is None, which asks for nothing."""
+    return node is None
+
+
+def checked(given, name):
+    """An argument of ``jit``, a pytree of shardings and None, with each made a ``Sharding``.
+
+    Raises:
+      TypeError: for a leaf that is none.
+    """
+
+    def one(leaf):
+        if leaf is None:
+            return None
+        sharding = as_place(leaf, f"jit: {name}")
+        return sharding if isinstance(sharding, Sharding) else SingleDeviceSharding(sharding)
+
+    return tree.map(one, given, is_leaf=is_none)
+
+
+def over_several(given):
+    """Whether a pytree of shardings has one over several devices."""
+    return any(not isinstance(s, SingleDeviceSharding) for s in tree.leaves(given))
+
+
+class Layouts:
+    """The shardings that a function was given."""
+
+    def __init__(self, ins, outs):
+        self.ins, self.outs = ins, outs
+
+    def of_arguments(self, signature):
+        """A sharding or None for each leaf of the arguments."""
+        args, kwargs = tree.unflatten(signature.treedef, list(range(len(signature.leaves))))
+        if self.ins is None:
+            return [None] * len(signature.leaves)
+        if kwargs:
+            raise ValueError(
+                f"jit of {describe_function(signature.fun)}: in_shardings are for arguments by position, got "
+                f"{', '.join(kwargs)} by name"
+            )
+        prefix = tuple(self.ins) if isinstance(self.ins, list) else self.ins
+        return tree.broadcast_prefix(prefix, args, is_none, names=("jit: in_shardings", "the arguments"))
+
+    def of_results(self, out_tree):
+        """A sharding or None for each leaf of the result; None where nothing was asked for."""
+        if self.outs is None:
+            return None
+        leaves = tree.unflatten(out_tree, list(range(out_tree.num_leaves)))
+        found = tree.broadcast_prefix(self.outs, leaves, is_none, names=("jit: out_shardings", "the result"))
+        return tuple(found)
+
+    def place(self, signature, leaves):
+        """Arguments where ``in_shardings`` say.
+
+        Raises:
+          ShardingError: for an array that was put elsewhere on purpose.
+        """
+        wanted = self.of_arguments(signature)
+        return [_placed(x, s, signature, i) for i, (x, s) in enumerate(zip(leaves, wanted, strict=True))]
+
+    def constrain(self, signature, leaves):
+        """Traced arguments laid out as ``in_shardings`` say, by operations."""
+        wanted = self.of_arguments(signature)
+        return [_constrained(x, s) for x, s in zip(leaves, wanted, strict=True)]
+
+    def constrain_results(self, out_tree, outs):
+        """Traced results laid out as ``out_shardings`` say, by operations."""
+        wanted = self.of_results(out_tree) or [None] * len(outs)
+        return [_constrained(x, s) for x, s in zip(outs, wanted, strict=True)]
+
+
+def _placed(x, sharding, signature, i):
+    if sharding is None:
+        return x
+    if type(x) is Array and x.committed:
+        if x.sharding == sharding or x.sharding.is_equivalent_to(sharding, x.ndim):
+            return x
+        raise ShardingError(
+            f"jit of {describe_function(signature.fun)}: in_shardings asks for {sharding} for "
+            f"{signature.name_of(i)}, which was put on {x.sharding}\n  to fix: bring it there with "
+            "rb.device_put, or leave in_shardings out: the program follows its arguments"
+        )
+    return device_put(x, sharding)
+
+
+def _constrained(x, sharding):
+    if sharding is None or isinstance(sharding, SingleDeviceSharding):
+        return x
+    return sharding.constrain(x) if is_tracer(x) else device_put(x, sharding)
+
+
+def layout_of(leaf):
+    """The sharding over several devices that an argument of ``trace`` or ``lower`` has, or None."""
+    sharding = getattr(leaf, "sharding", None)
+    return None if isinstance(sharding, SingleDeviceSharding) or is_tracer(leaf) else sharding
+
+
+def places_for(program, layouts):
+    """The shardings over several devices that a program names, captures or was given for its results."""
+    found = set(places_in(program.closed.jaxpr))
+    for x in program.closed.consts:
+        if type(x) is Array and layout_of(x) is not None:
+            found.add(layout_of(x))
+    for sharding in layouts.of_results(program.out_tree) or () if layouts is not None else ():
+        if sharding is not None and not isinstance(sharding, SingleDeviceSharding):
+            found.add(sharding)
+    return sorted(found, key=repr)
+
+
+def settle(jitted, program, leaves, name):
+    """Bring arguments to one place: that of the committed ones and of the shardings within the program.
+
+    Returns:
+      (device or ``DeviceGroup``, whether on purpose, leaves)
+    """
+    places = places_for(program, jitted.layouts)
+    if jitted.device is not None and not places:
+        return jitted.device, True, bring_to(leaves, jitted.device)
+    place, committed = common_device(leaves, jitted.fun, name, places=places)
+    return place, committed, bring_to(leaves, place)
+
+
+def spread_for(traced, wanted):
+    """The ``Spread`` of a traced function, or None for a program on one device.
+
+    Args:
+      wanted: the sharding over several devices of each argument leaf, or None for what goes anywhere.
+    """
+    program, layouts = traced.program, traced.jitted.layouts
+    wanted = [*wanted, *[None] * (len(program.closed.jaxpr.invars) - len(wanted))]  # cells from outside
+    if layouts is not None:
+        asked = layouts.of_arguments(traced.signature)
+        asked += [None] * (len(wanted) - len(asked))
+        asked = [None if isinstance(s, SingleDeviceSharding) else s for s in asked]
+        wanted = [w if s is None else s for s, w in zip(asked, wanted, strict=True)]
+    places = [*places_for(program, layouts), *[s for s in wanted if s is not None]]
+    if not places:
+        return None
+    group, _ = common_device((), traced.jitted.fun, places=places)
+    consts = [x.spec.layout for x in bring_to([to_array(c) for c in program.closed.consts], group)]
+    everywhere = EverywhereSharding(group)
+    ins = (*consts, *[everywhere if s is None else s for s in wanted])
+    outs = None if layouts is None else layouts.of_results(program.out_tree)
+    if outs is not None:  # what is left in cells comes behind
+        outs += (None,) * (len(program.closed.jaxpr.outvars) - len(outs))
+    for sharding in outs or ():
+        if isinstance(sharding, SingleDeviceSharding):
+            raise ShardingError(
+                f"jit of {describe_function(traced.jitted.fun)}: out_shardings names {sharding} beside "
+                "shardings "
+                f"over {group}; results of one program lie on the same devices"
+            )
+    return Spread(group, ins, outs, spread_of((), group, (*ins, *(outs or ())), places).like)
+
+
+def refit(x, sharding, what):
+    """An argument of a compiled program laid out as it was compiled for.
+
+    Raises:
+      ShardingError: for an array that was put elsewhere on purpose.
+    """
+    if x.spec.layout == sharding:
+        return x
+    if x.committed and not isinstance(sharding, EverywhereSharding):
+        if x.sharding.is_equivalent_to(sharding, x.ndim):
+            return x
+        raise ShardingError(
+            f"{what} was put on {x.sharding}, and the program was compiled for {sharding}; bring it there "
+            "with "
+            "rb.device_put, or call the jitted function, which follows its arguments"
+        )
+    return device_put(x, sharding) if x.spec.device is not sharding.group or x.committed else x

@@ -1,0 +1,38 @@
+"""Arrays and programs over many devices. See ``meshes``, ``specs`` and ``named``, then ``arrays`` and
+``constraints``.
+"""
+
+from rabbet.extend.functions import public_module as _public_module
+from rabbet.extend.sharding import Shard
+
+from rabbet_parallel.arrays import (
+    make_array_from_callback,
+    make_array_from_process_local_data,
+    make_array_from_single_device_arrays,
+)
+from rabbet_parallel.constraints import with_sharding_constraint
+from rabbet_parallel.mapping import shard_map, smap
+from rabbet_parallel.meshes import Mesh, make_mesh, set_mesh
+from rabbet_parallel.named import NamedSharding
+from rabbet_parallel.pmapping import device_put_replicated, device_put_sharded, pmap
+from rabbet_parallel.specs import PartitionSpec
+
+__all__ = [
+    "Mesh",
+    "NamedSharding",
+    "PartitionSpec",
+    "Shard",
+    "device_put_replicated",
+    "device_put_sharded",
+    "make_array_from_callback",
+    "make_array_from_process_local_data",
+    "make_array_from_single_device_arrays",
+    "make_mesh",
+    "pmap",
+    "set_mesh",
+    "shard_map",
+    "smap",
+    "with_sharding_constraint",
+]
+
+_public_module(globals())

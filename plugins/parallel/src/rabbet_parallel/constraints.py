@@ -1,0 +1,93 @@
+"""``with_sharding_constraint``: a value within a program laid out as told."""
+
+from rabbet import Array, device_put, tree
+from rabbet.extend.functions import obey_sharding
+from rabbet.extend.primitive import Batched, Primitive
+from rabbet.extend.transform import is_tracer
+
+from rabbet_parallel.named import NamedSharding, as_sharding
+from rabbet_parallel.specs import UNCONSTRAINED, PartitionSpec
+
+
+def sharding_constraint_type(x, *, sharding):
+    sharding.check(x.shape)
+    return x
+
+
+sharding_constraint = Primitive(
+    "sharding_constraint", sharding_constraint_type, kinds=("linear",), place="sharding",
+    doc="the operand, laid over devices by a sharding",
+)  # fmt: skip
+
+
+@sharding_constraint.rule("lower")
+def lower_sharding_constraint(op, x):
+    return op.emit(
+        f"sdy.sharding_constraint {x} <{op.params['sharding'].text(op.out.physical.ndim)}> : {op.out.mlir}"
+    )
+
+
+@sharding_constraint.rule("transpose")
+def transpose_sharding_constraint(op, ct, x):
+    return (op(ct),)
+
+
+@sharding_constraint.rule("batch")
+def batch_sharding_constraint(op, x):
+    sharding, ndim = op.params["sharding"], x.value.ndim
+    entries = list(sharding.entries(ndim - 1))
+    entries.insert(x.axis, UNCONSTRAINED)
+    return Batched(constrained(x.value, sharding.with_spec(PartitionSpec(*entries))), x.axis)
+
+
+def constrained(x, sharding):
+    """``x``, an array or a tracer, laid out by a ``NamedSharding`` as an operation."""
+    return sharding_constraint(x, sharding=sharding)
+
+
+def with_sharding_constraint(x, shardings):
+    """``x`` laid over devices as asked, within a program or at once.
+
+    Args:
+      x: a pytree of arrays.
+      shardings: a ``Sharding``, a ``PartitionSpec`` on the mesh of ``set_mesh``, or a prefix of ``x`` with
+        these and None, which asks for nothing. A dimension may be ``PartitionSpec.UNCONSTRAINED``.
+
+    Returns:
+      ``x`` with the same values. Derivatives are laid out alike.
+
+    Raises:
+      ValueError: for a dimension that cannot be cut into equal parts; names its size.
+      ShardingError: for a spec where no mesh is set.
+
+    Example:
+      >>> from rabbet.sharding import NamedSharding, PartitionSpec as P
+      >>> rows = NamedSharding(rb.make_mesh((1,), ("x",)), P("x"))
+      >>> f = rb.jit(lambda x: lax.with_sharding_constraint(2.0 * x, rows))
+      >>> f(np.ones((4, 2), np.float32)).sharding == rows
+      True
+    """
+    given = tree.broadcast_prefix(
+        shardings, x, lambda node: node is None, names=("with_sharding_constraint: shardings", "x")
+    )
+    leaves, structure = tree.flatten(x)
+    return structure.unflatten([_one(leaf, sharding) for leaf, sharding in zip(leaves, given, strict=True)])
+
+
+def _one(x, sharding):
+    if sharding is None:
+        return x
+    sharding = as_sharding(sharding, "with_sharding_constraint: shardings")
+    if not isinstance(sharding, NamedSharding):
+        return obey_sharding("with_sharding_constraint", x, sharding, "shardings")
+    if is_tracer(x):
+        return constrained(x, sharding)
+    if UNCONSTRAINED in sharding.spec:
+        if isinstance(x, Array) and x.sharding.device_set == sharding.device_set:
+            return x
+        whole = [None if e is UNCONSTRAINED else e for e in sharding.spec]
+        sharding = sharding.with_spec(PartitionSpec(*whole))
+    return device_put(x, sharding)
+
+
+__all__ = ["constrained", "sharding_constraint", "with_sharding_constraint"]

@@ -1,0 +1,98 @@
+"""Specs and local shapes: what one device has of an array that ``shard_map`` takes apart."""
+
+import math
+
+from rabbet.errors import ShardingError
+
+from rabbet_parallel.named import mesh_text
+from rabbet_parallel.specs import PartitionSpec, axes_of, names_in
+
+
+def entries(spec, ndim):
+    """The spec with an entry for each dimension."""
+    return (*spec, *[None] * (ndim - len(spec)))
+
+
+def counts(mesh, spec, ndim):
+    """Into how many parts each dimension is cut."""
+    return [math.prod([mesh.shape[n] for n in names_in(e)]) for e in entries(spec, ndim)]
+
+
+def local_type(aval, mesh, spec):
+    """The type of the part that one device has."""
+    sizes = [size // count for size, count in zip(aval.shape, counts(mesh, spec, aval.ndim), strict=True)]
+    return aval.update(shape=tuple(sizes))
+
+
+def global_type(aval, mesh, spec):
+    """The type of the whole, of parts of a type."""
+    sizes = [size * count for size, count in zip(aval.shape, counts(mesh, spec, aval.ndim), strict=True)]
+    return aval.update(shape=tuple(sizes))
+
+
+def check_spec(spec, mesh, manual, who):
+    """Refuse an axis that the mesh does not have, or that is left to the compiler."""
+    for name in axes_of(spec):
+        if name not in mesh.axis_names:
+            raise ShardingError(f"{who} {spec} names the axis {name!r}, which is none of {mesh}")
+        if name not in manual:
+            raise ShardingError(
+                f"{who} {spec} names the axis {name!r}, which axis_names leaves to the compiler"
+            )
+
+
+def check_rank(spec, aval, who):
+    """Refuse a spec with more entries than the array has dimensions."""
+    if len(spec) > aval.ndim:
+        raise ShardingError(
+            f"{who} is {spec}, with entries for {len(spec)} dimensions, and the array is {aval.str_short()}"
+        )
+
+
+def check_sizes(spec, aval, mesh, who):
+    """Refuse a dimension that cannot be cut into equal parts."""
+    for i, count in enumerate(counts(mesh, spec, aval.ndim)):
+        if aval.shape[i] % count:
+            raise ShardingError(
+                f"{who} {spec} cuts dimension {i} of {aval.str_short()} into {count} parts, but its size "
+                f"{aval.shape[i]} is not divisible by {count}"
+            )
+
+
+def unmentioned(spec, mesh, manual):
+    """The axes over which an array is the same on each device, in the order of the mesh."""
+    named = axes_of(spec)
+    return [n for n in mesh.axis_names if n in manual and n not in named]
+
+
+def shardings_text(mesh, manual, specs, ranks):
+    """Shardings of operands or results, as Shardy writes them: axes that are not manual stay open."""
+    whole = set(manual) == set(mesh.axis_names)
+    parts = []
+    for spec, ndim in zip(specs, ranks, strict=True):
+        dims = []
+        for entry in entries(spec, ndim):
+            names = [f'"{n}"' for n in names_in(entry)]
+            dims.append("{" + ", ".join(names if whole else [*names, "?"]) + "}")
+        parts.append(f"<{mesh_text(mesh)}, [{', '.join(dims)}]>")
+    return f"#sdy.sharding_per_value<[{', '.join(parts)}]>"
+
+
+def with_dimension(spec, axis, ndim):
+    """The spec of arrays with one more dimension at ``axis``, which is whole; ``ndim`` without it."""
+    found = list(entries(spec, ndim))
+    found.insert(axis, None)
+    return PartitionSpec(*found)
+
+
+__all__ = [
+    "check_rank",
+    "check_sizes",
+    "check_spec",
+    "entries",
+    "global_type",
+    "local_type",
+    "shardings_text",
+    "unmentioned",
+    "with_dimension",
+]

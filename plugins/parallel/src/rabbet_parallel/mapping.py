@@ -1,0 +1,224 @@
+"""``shard_map`` and ``smap``: a function that each device runs on its parts of arrays."""
+
+import collections
+import functools
+
+from rabbet import device_put, tree
+from rabbet.errors import ShardingError
+from rabbet.extend.functions import (
+    array_or_tracer,
+    convert_leaves,
+    describe_function,
+    describe_value,
+    folded,
+    is_evaluating,
+)
+from rabbet.extend.passes import consts_as_inputs, stage
+from rabbet.extend.transform import bind_axes, is_tracer, typeof
+from rabbet.extend.wrapping import name_of, wraps
+
+from rabbet_parallel.local import check_rank, check_sizes, check_spec, local_type, unmentioned
+from rabbet_parallel.meshes import Mesh, get_mesh
+from rabbet_parallel.named import NamedSharding
+from rabbet_parallel.primitive import shard_map as shard_map_primitive
+from rabbet_parallel.specs import PartitionSpec, axes_of
+from rabbet_parallel.varying import varying_outputs
+
+# What eager calls made last is kept, so that an equal program is not compiled again.
+_recent: collections.deque = collections.deque(maxlen=128)
+
+
+def shard_map(f=None, /, *, out_specs, in_specs=None, mesh=None, axis_names=frozenset(), check_vma=True):
+    """A function that each device of a mesh runs on its parts of the arguments; collectives such as
+    ``lax.psum`` communicate along the mesh's axes.
+
+    Args:
+      f: takes and returns pytrees of arrays: the parts of one device.
+      in_specs: how arguments are taken apart: a ``PartitionSpec`` or None (whole), or a prefix of the tuple
+        of arguments with these.
+      out_specs: how results are put together, in the same way. An axis that a spec leaves out is one over
+        which the devices hold the same value.
+      mesh: a ``Mesh``, by default that of ``set_mesh``.
+      axis_names: the axes over which arrays are taken apart, by default all; others stay the compiler's.
+      check_vma: refuse results that may differ over an axis that their spec leaves out.
+
+    Returns:
+      a function of the same arguments. Called outside of ``jit`` it is traced at each call.
+
+    Raises:
+      ShardingError: for specs that do not fit the mesh or the arrays; names the argument and the sizes.
+
+    Example:
+      >>> from rabbet.sharding import PartitionSpec as P
+      >>> mesh = rb.make_mesh((1,), ("x",))
+      >>> total = rb.shard_map(lambda x: lax.psum(x.sum(), "x"), mesh=mesh, in_specs=P("x"), out_specs=P())
+      >>> float(total(np.arange(4, dtype=np.float32)))
+      6.0
+    """
+    if f is None:
+        return functools.partial(
+            shard_map, out_specs=out_specs, in_specs=in_specs, mesh=mesh, axis_names=axis_names,
+            check_vma=check_vma,
+        )  # fmt: skip
+    if not callable(f):
+        raise TypeError(f"shard_map takes a function, got {type(f).__name__}: {f!r:.60}")
+    if in_specs is None:
+        raise ShardingError(f"shard_map of {describe_function(f)}: give in_specs, P() for what is whole")
+    mapped = Mapped(f, mesh, in_specs, out_specs, axis_names, check_vma)
+
+    @wraps(f)
+    @folded
+    def call(*args):
+        return mapped.call(*args)
+
+    return call
+
+
+class Mapped:
+    """Behind the function that ``shard_map`` returns."""
+
+    def __init__(self, f, mesh, in_specs, out_specs, axis_names, check_vma):
+        self.f, self.mesh, self.axis_names, self.check_vma = f, mesh, axis_names, check_vma
+        self.in_specs, self.out_specs = in_specs, out_specs
+        self.name = name_of(f)
+        self.who = f"shard_map of {describe_function(f)}"
+
+    def where(self):
+        """The mesh, and the axes over which arrays are taken apart."""
+        mesh = self.mesh if self.mesh is not None else get_mesh()
+        if not isinstance(mesh, Mesh):
+            raise ShardingError(f"{self.who}: give a Mesh, or set one with rb.set_mesh; got {mesh!r:.60}")
+        names = {self.axis_names} if isinstance(self.axis_names, str) else set(self.axis_names)
+        unknown = names - set(mesh.axis_names)
+        if unknown:
+            raise ShardingError(f"{self.who}: axis_names has {sorted(unknown)}, and the mesh is {mesh}")
+        return mesh, tuple([n for n in mesh.axis_names if not names or n in names])
+
+    def specs(self, given, x, what, mesh, manual):
+        """A spec for each leaf of ``x``."""
+        found = tree.broadcast_prefix(
+            given, x, lambda node: node is None, names=(f"{self.who}: {what}", "the " + WORDS[what])
+        )
+        made = []
+        for spec in found:
+            spec = PartitionSpec() if spec is None else spec
+            if not isinstance(spec, PartitionSpec):
+                raise TypeError(f"{self.who}: {what} holds PartitionSpecs and None, got {spec!r:.60}")
+            check_spec(spec, mesh, manual, f"{self.who}: {what}")
+            made.append(spec)
+        return made
+
+    def call(self, *args):
+        """The mapped function."""
+        mesh, manual = self.where()
+        leaves, in_tree = tree.flatten(args)
+        in_specs = self.specs(
+            tuple(self.in_specs) if isinstance(self.in_specs, list) else self.in_specs,
+            args,
+            "in_specs",
+            mesh,
+            manual,
+        )
+        leaves = convert_leaves(
+            array_or_tracer,
+            leaves,
+            lambda i, x: f"{self.who}: argument leaf {i} is not an array: {describe_value(x)}",
+        )
+        for i, (x, spec) in enumerate(zip(leaves, in_specs, strict=True)):
+            who = f"{self.who}: the spec of argument leaf {i},"
+            check_rank(spec, typeof(x), who)
+            check_sizes(spec, typeof(x), mesh, who)
+        jaxpr, consts, out_tree = self.traced(leaves, in_tree, in_specs, mesh, manual)
+        out_specs = self.of_results(jaxpr, out_tree, mesh, manual)
+        in_specs = [*[PartitionSpec()] * len(consts), *in_specs]
+        if self.check_vma:
+            self.refuse_differing(jaxpr, in_specs, out_specs, mesh, manual)
+        sharding = NamedSharding(mesh, PartitionSpec())
+        op = shard_map_primitive.op(
+            jaxpr=jaxpr, mesh=mesh, manual=manual, in_specs=tuple(in_specs), out_specs=tuple(out_specs),
+            sharding=sharding, name=self.name,
+        )  # fmt: skip
+        operands = [*consts, *leaves]
+        if is_evaluating():
+            _recent.append(op)
+            operands = [placed(x, mesh, spec) for x, spec in zip(operands, in_specs, strict=True)]
+        return tree.unflatten(out_tree, op(*operands))
+
+    def traced(self, leaves, in_tree, in_specs, mesh, manual):
+        """The program on parts, what it captured, and the structure of its result."""
+        out_tree = None
+
+        def flat(*tracers):
+            nonlocal out_tree
+            outs, out_tree = tree.flatten(self.f(*tree.unflatten(in_tree, list(tracers))))
+            return convert_leaves(
+                array_or_tracer,
+                outs,
+                lambda i, x: f"{self.who} must return arrays, result leaf {i} is {describe_value(x)}",
+            )
+
+        local = [local_type(typeof(x), mesh, s) for x, s in zip(leaves, in_specs, strict=True)]
+        with bind_axes([(n, mesh.shape[n]) for n in manual]):
+            closed = stage(flat, local, self.name)
+        return consts_as_inputs(closed), list(closed.consts), out_tree
+
+    def of_results(self, jaxpr, out_tree, mesh, manual):
+        """The specs of results."""
+        places = tree.unflatten(out_tree, list(range(len(jaxpr.outvars))))
+        found = self.specs(self.out_specs, places, "out_specs", mesh, manual)
+        for i, (aval, spec) in enumerate(zip(jaxpr.out_avals, found, strict=True)):
+            check_rank(spec, aval, f"{self.who}: the spec of result leaf {i}")
+        return found
+
+    def refuse_differing(self, jaxpr, in_specs, out_specs, mesh, manual):
+        """Refuse results that may differ over an axis that their spec leaves out."""
+        ins = [frozenset(axes_of(spec)) for spec in in_specs]
+        outs = varying_outputs(jaxpr, ins, frozenset(manual))
+        for i, (found, spec) in enumerate(zip(outs, out_specs, strict=True)):
+            missing = [n for n in unmentioned(spec, mesh, manual) if n in found]
+            if missing:
+                names = ", ".join(map(repr, missing))
+                raise ShardingError(
+                    f"{self.who}: result leaf {i} may differ between devices along {names}, and its spec "
+                    f"{spec} "
+                    "says that it does not\n  to fix: name the axis in out_specs, make the devices agree "
+                    "(lax.psum, "
+                    "lax.pmean, lax.all_gather), or give check_vma=False if they agree anyway"
+                )
+
+
+WORDS = {"in_specs": "arguments", "out_specs": "result"}
+
+
+def placed(x, mesh, spec):
+    """An argument of an eager call over the devices, if it is not committed to others."""
+    if is_tracer(x) or x.committed:
+        return x
+    return device_put(x, NamedSharding(mesh, spec))
+
+
+def smap(f=None, /, *, in_axes=None, out_axes, axis_name):
+    """``shard_map`` over one axis of the mesh of ``set_mesh``, with dimensions in the place of specs.
+
+    Args:
+      f: takes and returns pytrees of arrays, on each device its parts.
+      in_axes: which dimension of each argument is taken apart, None for whole ones; an int, or a prefix of
+        the tuple of arguments.
+      out_axes: along which dimension results are put together, None for what is the same on each device.
+      axis_name: the axis of the mesh.
+    """
+    if f is None:
+        return functools.partial(smap, in_axes=in_axes, out_axes=out_axes, axis_name=axis_name)
+
+    def spec(axis):
+        if axis is None:
+            return PartitionSpec()
+        if axis < 0:
+            raise ValueError(f"smap of {describe_function(f)}: axes count from the front, got {axis}")
+        return PartitionSpec(*[None] * axis, axis_name)
+
+    to_specs = lambda axes: tree.map(spec, axes, is_leaf=lambda node: node is None)
+    return shard_map(f, in_specs=to_specs(in_axes), out_specs=to_specs(out_axes), axis_names={axis_name})
+
+
+__all__ = ["shard_map", "smap"]

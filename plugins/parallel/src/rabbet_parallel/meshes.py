@@ -1,0 +1,238 @@
+"""Meshes: devices in a grid whose axes have names."""
+
+import enum
+import threading
+from collections import OrderedDict
+from contextlib import AbstractContextManager
+
+import numpy as np
+from rabbet import devices as all_devices
+from rabbet.errors import ShardingError
+from rabbet.extend.sharding import device_group
+
+
+class AxisType(enum.Enum):
+    """How an axis of a mesh is used: ``Auto``, by the compiler; ``Manual``, within ``shard_map``.
+    ``Explicit`` axes, which stand in the types of arrays, are not supported in this version.
+    """
+
+    Auto = enum.auto()
+    Explicit = enum.auto()
+    Manual = enum.auto()
+
+    def __repr__(self):
+        return self.name
+
+
+def checked_types(axis_types, count):
+    """The types of ``count`` axes: by default ``Auto``."""
+    if axis_types is None:
+        return (AxisType.Auto,) * count
+    types = (axis_types,) * count if isinstance(axis_types, AxisType) else tuple(axis_types)
+    if len(types) != count:
+        raise ShardingError(f"a mesh of {count} axes needs {count} axis_types, got {types}")
+    if AxisType.Explicit in types:
+        raise NotImplementedError(
+            "axes of type Explicit, which stand in the types of arrays, are not supported in this version; "
+            "leave axis_types out, and the compiler follows the shardings of arguments and constraints"
+        )
+    return types
+
+
+class _Axes:
+    """What a mesh and an abstract mesh know alike."""
+
+    axis_names: tuple
+    axis_sizes: tuple
+    axis_types: tuple
+
+    @property
+    def shape(self):
+        """The sizes of the axes by name."""
+        return OrderedDict(zip(self.axis_names, self.axis_sizes, strict=True))
+
+    shape_tuple = property(lambda self: tuple(self.shape.items()), doc="Pairs of name and size.")
+    size = property(lambda self: int(np.prod(self.axis_sizes, dtype=int)), doc="How many devices.")
+    empty = property(lambda self: not self.axis_names, doc="Whether it has no axes.")
+
+    def _axes_text(self):
+        return ", ".join([f"{n!r}: {s}" for n, s in self.shape_tuple])
+
+
+def checked_names(names):
+    """The names of axes as a tuple, each once."""
+    names = (names,) if isinstance(names, str) else tuple(names)
+    if len(set(names)) != len(names):
+        raise ShardingError(f"the axes of a mesh need different names, got {names}")
+    return names
+
+
+class AbstractMesh(_Axes):
+    """The names and sizes of axes, without devices.
+
+    Args:
+      axis_sizes, axis_names: tuples of one length.
+      axis_types: an ``AxisType``, or one for each axis; by default ``Auto``.
+    """
+
+    def __init__(self, axis_sizes, axis_names, axis_types=None):
+        self.axis_names = checked_names(axis_names)
+        self.axis_sizes = tuple([int(n) for n in axis_sizes])
+        if len(self.axis_sizes) != len(self.axis_names):
+            raise ShardingError(f"got {len(self.axis_sizes)} sizes for the axes {self.axis_names}")
+        self.axis_types = checked_types(axis_types, len(self.axis_names))
+
+    abstract_mesh = property(lambda self: self)
+
+    def _key(self):
+        return self.axis_sizes, self.axis_names, self.axis_types
+
+    def __eq__(self, other):
+        return type(other) is AbstractMesh and self._key() == other._key()
+
+    def __hash__(self):
+        return hash(self._key())
+
+    def __repr__(self):
+        return f"AbstractMesh({self._axes_text()}, axis_types={self.axis_types})"
+
+
+class Mesh(_Axes):
+    """Devices in a grid whose axes have names.
+
+    Args:
+      devices: an array of ``Device``s, or nested sequences of them; its shape is that of the mesh.
+      axis_names: a name for each of its dimensions.
+      axis_types: an ``AxisType``, or one for each axis; by default ``Auto``.
+
+    Raises:
+      ShardingError: where names and dimensions do not fit, or a name occurs twice.
+
+    ``with mesh:`` makes it the mesh that a ``PartitionSpec`` alone refers to, as ``set_mesh`` does.
+
+    Example:
+      >>> from rabbet.sharding import Mesh
+      >>> Mesh(rb.devices()[:1], ("x",))
+      Mesh('x': 1, axis_types=(Auto,))
+    """
+
+    def __init__(self, devices, axis_names, axis_types=None):
+        grid = np.array(devices, object)
+        if grid.ndim == 0:
+            grid = grid.reshape((1,) * len(checked_names(axis_names)))
+        self.axis_names = checked_names(axis_names)
+        if grid.ndim != len(self.axis_names):
+            raise ShardingError(
+                f"a mesh of shape {grid.shape} has {grid.ndim} axes, got the names {self.axis_names}"
+            )
+        grid.flags.writeable = False
+        self.devices, self.axis_sizes = grid, grid.shape
+        self.axis_types = checked_types(axis_types, grid.ndim)
+        self.group = device_group(tuple(grid.flat))
+        self._hash = hash((self.group, self.axis_sizes, self.axis_names, self.axis_types))
+
+    @property
+    def device_ids(self):
+        """The numbers of the devices, an array of the mesh's shape."""
+        return np.vectorize(lambda d: d.id, otypes=[int])(self.devices)
+
+    local_devices = property(lambda self: [d for d in self.devices.flat if d in d.client.local_devices])
+    local_mesh = property(lambda self: self)
+    is_multi_process = property(lambda self: len(self.local_devices) != self.devices.size)
+    abstract_mesh = property(lambda self: AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types))
+
+    def __eq__(self, other):
+        return self is other or (
+            type(other) is Mesh
+            and self.group is other.group
+            and (self.axis_sizes, self.axis_names, self.axis_types)
+            == (other.axis_sizes, other.axis_names, other.axis_types)
+        )
+
+    def __hash__(self):
+        return self._hash
+
+    def __repr__(self):
+        return f"Mesh({self._axes_text()}, axis_types={self.axis_types})"
+
+    def __reduce__(self):
+        return Mesh, (self.devices.tolist(), self.axis_names, self.axis_types)
+
+    def __enter__(self):
+        _current.meshes.append(self)
+        return self
+
+    def __exit__(self, *error):
+        _current.meshes.pop()
+
+
+class _Current(threading.local):
+    def __init__(self):
+        self.meshes = []
+
+
+_current = _Current()
+
+
+class set_mesh(AbstractContextManager):
+    """Make ``mesh`` the one that a ``PartitionSpec`` alone refers to, on this thread: from now on, or
+    within a ``with`` block. None: no mesh.
+
+    Example:
+      >>> from rabbet.sharding import Mesh, get_mesh
+      >>> with rb.set_mesh(Mesh(rb.devices()[:1], ("x",))):
+      ...     print(get_mesh())
+      Mesh('x': 1, axis_types=(Auto,))
+    """
+
+    def __init__(self, mesh):
+        if mesh is not None and not isinstance(mesh, Mesh):
+            raise TypeError(f"set_mesh takes a Mesh or None, got {type(mesh).__name__}")
+        self.before = list(_current.meshes)
+        _current.meshes.append(mesh)
+
+    def __enter__(self):
+        return _current.meshes[-1]
+
+    def __exit__(self, *error):
+        _current.meshes[:] = self.before
+
+
+def get_mesh():
+    """The mesh set by ``set_mesh`` or ``with mesh:`` on this thread, or None."""
+    return _current.meshes[-1] if _current.meshes else None
+
+
+def make_mesh(axis_shapes, axis_names, axis_types=None, *, devices=None):
+    """A mesh of the first devices, or of those given.
+
+    Args:
+      axis_shapes: the size of each axis.
+      axis_names: the name of each axis.
+      axis_types: an ``AxisType``, or one for each axis; by default ``Auto``.
+      devices: by default ``rb.devices()``, of which it takes as many as it needs.
+
+    Raises:
+      ShardingError: where there are fewer devices than the mesh has places.
+
+    Example:
+      >>> rb.make_mesh((1,), ("x",))
+      Mesh('x': 1, axis_types=(Auto,))
+    """
+    shape = tuple([int(n) for n in axis_shapes])
+    needed = int(np.prod(shape, dtype=int))
+    there = list(all_devices() if devices is None else devices)
+    if len(there) < needed or (devices is not None and len(there) != needed):
+        hint = ""
+        if devices is None and there[0].platform == "cpu":
+            hint = "; set RABBET_NUM_CPU_DEVICES for more CPU devices in one process"
+        raise ShardingError(
+            f"make_mesh: a mesh of shape {shape} has {needed} places, and there are {len(there)} "
+            f"devices{hint}"
+        )
+    grid = np.empty(needed, object)
+    grid[:] = there[:needed]
+    return Mesh(grid.reshape(shape), axis_names, axis_types)
+
+
+__all__ = ["AbstractMesh", "AxisType", "Mesh", "get_mesh", "make_mesh", "set_mesh"]

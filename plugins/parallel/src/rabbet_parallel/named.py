@@ -1,0 +1,205 @@
+"""``NamedSharding``: a mesh and a ``PartitionSpec``."""
+
+import functools
+
+import numpy as np
+from rabbet.errors import ShardingError
+from rabbet.extend.sharding import Sharding
+
+from rabbet_parallel.meshes import Mesh, get_mesh
+from rabbet_parallel.specs import UNCONSTRAINED, PartitionSpec, axes_of, names_in
+
+
+class NamedSharding(Sharding):
+    """Arrays over the devices of a mesh, cut as a ``PartitionSpec`` says.
+
+    Args:
+      mesh: a ``Mesh``.
+      spec: a ``PartitionSpec``, or a tuple of its entries.
+      memory_kind: the memory of the devices to use; None: their usual one.
+
+    Raises:
+      ShardingError: for an axis that the mesh does not have, or that occurs twice.
+
+    Example:
+      >>> from rabbet.sharding import NamedSharding, PartitionSpec as P
+      >>> rows = NamedSharding(rb.make_mesh((1,), ("x",)), P("x"))
+      >>> rb.device_put(np.ones((4, 2), np.float32), rows).sharding == rows
+      True
+    """
+
+    __slots__ = ("_hash", "_memory_kind", "_mesh", "_spec")
+
+    def __init__(self, mesh, spec, *, memory_kind=None):
+        if not isinstance(mesh, Mesh):
+            raise TypeError(f"NamedSharding takes a Mesh, got {type(mesh).__name__}")
+        if not isinstance(spec, PartitionSpec):
+            spec = PartitionSpec(*(spec or ()))
+        for name in axes_of(spec):
+            if name not in mesh.axis_names:
+                raise ShardingError(
+                    f"{spec} names the axis {name!r}, which is none of the mesh's: "
+                    f"{', '.join(map(repr, mesh.axis_names))}"
+                )
+        self._mesh, self._spec, self._memory_kind = mesh, spec, memory_kind
+        self._hash = hash((mesh, spec, memory_kind))
+
+    mesh = property(lambda self: self._mesh, doc="The mesh.")
+    spec = property(lambda self: self._spec, doc="The ``PartitionSpec``.")
+    memory_kind = property(lambda self: self._memory_kind, doc="The memory of the devices, or None.")
+    device_order = property(lambda self: self._mesh.group.devices, doc="The mesh's devices, row by row.")
+    group = property(lambda self: self._mesh.group, doc="The devices as the place where programs run.")
+
+    @property
+    def is_fully_replicated(self):
+        """Whether each device holds all of the array."""
+        return all(self._mesh.shape[name] == 1 for name in axes_of(self._spec))
+
+    def entries(self, ndim):
+        """The spec with an entry for each of ``ndim`` dimensions."""
+        if len(self._spec) > ndim:
+            raise ShardingError(
+                f"{self._spec} has entries for {len(self._spec)} dimensions, and the array has {ndim}"
+            )
+        return (*self._spec, *[None] * (ndim - len(self._spec)))
+
+    def tiles(self, ndim):
+        """How arrays are cut: see ``Sharding.tiles``."""
+        return _tiles(self._mesh, self.entries(ndim))
+
+    def like(self, counts, parts):
+        """The sharding on this mesh with these tiles, or None."""
+        spec = spec_of_tiles(self._mesh, counts, parts)
+        return None if spec is None else NamedSharding(self._mesh, spec)
+
+    def text(self, ndim):
+        """The mesh and the dimensions, as Shardy writes them."""
+        dims = ", ".join(["{?}" if e is UNCONSTRAINED else _braces(names_in(e)) for e in self.entries(ndim)])
+        return f"{mesh_text(self._mesh)}, [{dims}]"
+
+    def attributes(self, ndim):
+        """What the compiler is told of an argument or result."""
+        kind = "" if self._memory_kind is None else f', mhlo.memory_kind = "{self._memory_kind}"'
+        return f"sdy.sharding = #sdy.sharding<{self.text(ndim)}>{kind}"
+
+    def constrain(self, x):
+        """A traced value laid out so."""
+        from rabbet_parallel.constraints import constrained
+
+        return constrained(x, self)
+
+    def update(self, **changes):
+        """A sharding that differs in ``mesh``, ``spec`` or ``memory_kind``."""
+        return NamedSharding(
+            changes.get("mesh", self._mesh),
+            changes.get("spec", self._spec),
+            memory_kind=changes.get("memory_kind", self._memory_kind),
+        )
+
+    def with_spec(self, spec):
+        """The same with another spec."""
+        return self.update(spec=spec)
+
+    def with_memory_kind(self, kind):
+        """The same in another memory of the devices."""
+        return self.update(memory_kind=kind)
+
+    def __eq__(self, other):
+        return self is other or (
+            type(other) is NamedSharding
+            and self._hash == other._hash
+            and self._mesh == other._mesh
+            and self._spec == other._spec
+            and self._memory_kind == other._memory_kind
+        )
+
+    def __hash__(self):
+        return self._hash
+
+    def __repr__(self):
+        kind = f", memory_kind={self._memory_kind}" if self._memory_kind else ""
+        return f"NamedSharding(mesh={self._mesh}, spec={self._spec}{kind})"
+
+    def __reduce__(self):
+        return _remake, (self._mesh, self._spec, self._memory_kind)
+
+
+def _remake(mesh, spec, memory_kind):
+    return NamedSharding(mesh, spec, memory_kind=memory_kind)
+
+
+def _braces(names):
+    return "{" + ", ".join([f'"{name}"' for name in names]) + "}"
+
+
+@functools.cache
+def mesh_text(mesh):
+    """A mesh as Shardy writes it in place, without devices: these are the program's own, in order."""
+    return f"mesh<[{', '.join([quoted(n, s) for n, s in mesh.shape_tuple])}]>"
+
+
+def quoted(name, size):
+    """An axis as Shardy writes it."""
+    if not isinstance(name, str) or '"' in name or "\\" in name:
+        raise ShardingError(f"the axes of a mesh on which programs run are named by strings, got {name!r}")
+    return f'"{name}"={size}'
+
+
+@functools.cache
+def _tiles(mesh, entries):
+    sizes = mesh.shape
+    place = dict(zip(mesh.axis_names, np.indices(mesh.axis_sizes).reshape(len(sizes), -1), strict=True))
+    counts, parts = [], np.zeros((mesh.size, len(entries)), int)
+    for i, entry in enumerate(entries):
+        count = 1
+        for name in names_in(entry):
+            parts[:, i] = parts[:, i] * sizes[name] + place[name]
+            count *= sizes[name]
+        counts.append(count)
+    return tuple(counts), parts
+
+
+def spec_of_tiles(mesh, counts, parts):
+    """The ``PartitionSpec`` on ``mesh`` with these tiles, or None: some cuts are finer than its axes."""
+    shape, ndim = mesh.axis_sizes, parts.shape[1]
+    grid = parts.reshape((*shape, ndim))
+    by_dimension = [[] for _ in range(ndim)]
+    for k, name in enumerate(mesh.axis_names):
+        if shape[k] == 1:
+            continue
+        step = grid[tuple([int(j == k) for j in range(len(shape))])]
+        for d in np.nonzero(step)[0]:
+            by_dimension[d].append((int(step[d]), name))
+    entries = [tuple([name for _, name in sorted(found, reverse=True)]) for found in by_dimension]
+    while entries and not entries[-1]:
+        entries.pop()
+    names = [name for entry in entries for name in entry]
+    if len(set(names)) != len(names):
+        return None
+    spec = PartitionSpec(*entries)
+    again_counts, again = _tiles(mesh, (*spec, *[None] * (ndim - len(spec))))
+    return spec if again_counts == tuple(counts) and (again == parts).all() else None
+
+
+def as_sharding(given, who):
+    """What the argument ``who`` means: a ``Sharding``, or a ``PartitionSpec`` on the mesh of ``set_mesh``.
+
+    Raises:
+      ShardingError: for a spec where no mesh is set. TypeError: for anything else.
+    """
+    if isinstance(given, Sharding):
+        return given
+    if isinstance(given, PartitionSpec):
+        mesh = get_mesh()
+        if mesh is None:
+            raise ShardingError(
+                f"{who} is {given}, and no mesh is set; give NamedSharding(mesh, {given}), or set one with "
+                "rb.set_mesh(mesh)"
+            )
+        return NamedSharding(mesh, given)
+    raise TypeError(
+        f"{who} must be None or a Sharding, such as x.sharding, or a PartitionSpec; got {given!r:.60}"
+    )
+
+
+__all__ = ["NamedSharding", "as_sharding", "mesh_text", "spec_of_tiles"]

@@ -1,0 +1,237 @@
+"""``pmap``: a function mapped over a dimension, each example on a device of its own; and arrays for it."""
+
+import functools
+
+import rabbet
+from rabbet import devices as all_devices
+from rabbet import lax, tree
+from rabbet.errors import ShardingError
+from rabbet.extend.functions import array_or_tracer, describe_function, folded, on_clear_caches
+from rabbet.extend.transform import is_tracer, typeof
+from rabbet.extend.wrapping import wraps
+
+from rabbet_parallel.arrays import make_array_from_single_device_arrays
+from rabbet_parallel.mapping import shard_map
+from rabbet_parallel.meshes import Mesh
+from rabbet_parallel.named import NamedSharding
+from rabbet_parallel.specs import PartitionSpec
+
+UNNAMED = "_pmap"
+
+
+def pmap(
+    fun, axis_name=None, *, in_axes=0, out_axes=0, static_broadcasted_argnums=(), devices=None, backend=None,
+    axis_size=None, donate_argnums=(),
+):  # fmt: skip
+    """A compiled function that maps ``fun`` over a dimension of its arguments, each example on a device of
+    its own.
+
+    Args:
+      fun: takes and returns pytrees of arrays.
+      axis_name: the name of the mapped axis, for collectives.
+      in_axes: which dimension of each argument is mapped: an int, None (whole on each device), or a tuple
+        with an entry for each argument, a prefix of it.
+      out_axes: where the mapped dimension stands in the results; None: one device's result, for all.
+      static_broadcasted_argnums: positions of arguments that are compiled in by value.
+      devices: those to use, by default the first ones.
+      backend: a platform, instead of ``devices``.
+      axis_size: how many examples there are; needed where no argument is mapped.
+      donate_argnums: positions of arguments whose memory may be reused.
+
+    Returns:
+      a function of the same arguments. The mapped dimension may be at most as long as there are devices.
+
+    Raises:
+      ShardingError: for more examples than devices. ValueError: for mapped dimensions of different sizes.
+
+    Example:
+      >>> rb.pmap(lambda x: x / lax.psum(x, "i"), axis_name="i")(np.float32([5.0]))
+      Array([1.], dtype=float32)
+    """
+    if not callable(fun):
+        raise TypeError(f"pmap takes a function, got {type(fun).__name__}: {fun!r:.60}")
+    given = list(devices) if devices is not None else None if backend is None else all_devices(backend)
+    mapped = Pmapped(
+        fun, axis_name, in_axes, out_axes, static_broadcasted_argnums, given, axis_size, donate_argnums
+    )
+
+    @wraps(fun)
+    @folded
+    def call(*args, **kwargs):
+        compiled, leaves = mapped.prepared(args, kwargs)
+        return compiled(*leaves)
+
+    @folded
+    def lower(*args, **kwargs):
+        compiled, leaves = mapped.prepared(args, kwargs)
+        return compiled.lower(*leaves)
+
+    call.lower = lower
+    return call
+
+
+class Pmapped:
+    """Behind the function that ``pmap`` returns: a compiled ``shard_map`` for each structure of arguments."""
+
+    def __init__(self, fun, name, in_axes, out_axes, static, devices, size, donated):
+        self.fun, self.name, self.in_axes, self.out_axes = fun, name, in_axes, out_axes
+        self.static, self.donated = as_tuple(static), as_tuple(donated)
+        self.devices, self.size = devices, size
+        self.who = f"pmap of {describe_function(fun)}"
+        self.compiled = {}
+        on_clear_caches(self.compiled.clear)
+
+    def prepared(self, args, kwargs):
+        """The compiled function for these arguments, and those that it takes."""
+        count = len(args)
+        static = tuple([(n % count, args[n]) for n in self.static if -count <= n < count])
+        fixed = {n for n, _ in static}
+        moving = tuple([a for n, a in enumerate(args) if n not in fixed])
+        axes = self.in_axes
+        if isinstance(axes, (tuple, list)):
+            if len(axes) != count:
+                raise ValueError(f"{self.who}: in_axes has {len(axes)} entries for {count} arguments")
+            axes = tuple([a for n, a in enumerate(axes) if n not in fixed])
+        leaves, structure = tree.flatten((moving, kwargs))
+        places = tree.broadcast_prefix(axes, moving, is_none, names=(f"{self.who}: in_axes", "the arguments"))
+        places += [0] * (len(leaves) - len(places))
+        leaves = [array_or_tracer(x) for x in leaves]
+        places = tuple([self.place(p, x, i) for i, (p, x) in enumerate(zip(places, leaves, strict=True))])
+        size = self.size_of(leaves, places)
+        key = structure, places, size, count, static
+        try:
+            made = self.compiled.get(key)
+        except TypeError:
+            raise TypeError(f"{self.who}: a static argument cannot be hashed, got {static!r:.80}") from None
+        if made is None:
+            made = self.compiled[key] = self.compile(structure, places, size, count, static)
+        compiled, placed = made
+        return compiled, placed(leaves)
+
+    def place(self, axis, x, i):
+        """The mapped dimension of an argument leaf, from the front."""
+        ndim = typeof(x).ndim
+        if axis is None:
+            return None
+        if not -ndim <= axis < ndim:
+            raise ValueError(f"{self.who}: in_axes is {axis} for argument leaf {i}, {typeof(x).str_short()}")
+        return axis % ndim
+
+    def size_of(self, leaves, places):
+        """How many examples there are."""
+        sizes = {typeof(x).shape[p] for x, p in zip(leaves, places, strict=True) if p is not None}
+        if self.size is not None:
+            sizes.add(self.size)
+        if len(sizes) != 1:
+            what = f"of the sizes {sorted(sizes)}" if sizes else "none; give axis_size"
+            raise ValueError(f"{self.who}: the mapped dimensions must have one size, got {what}")
+        return sizes.pop()
+
+    def mesh(self, size):
+        """As many devices as there are examples."""
+        there = all_devices() if self.devices is None else self.devices
+        if size > len(there):
+            raise ShardingError(
+                f"{self.who}: {size} examples need as many devices, and there are {len(there)}; map "
+                "groups of them "
+                "with rb.vmap inside, or set RABBET_NUM_CPU_DEVICES for more CPU devices"
+            )
+        return Mesh(there[:size], (self.name if isinstance(self.name, str) else UNNAMED,))
+
+    def compile(self, structure, places, size, count, static):
+        """The function on leaves, a compiled ``shard_map``, and what puts leaves where it wants them."""
+        mesh = self.mesh(size)
+        (axis,) = mesh.axis_names
+        fixed = dict(static)
+
+        def one(*leaves):
+            own = [x if p is None else lax.squeeze(x, (p,)) for x, p in zip(leaves, places, strict=True)]
+            moving, kwargs = tree.unflatten(structure, own)
+            rest = iter(moving)
+            result = self.fun(*[fixed[n] if n in fixed else next(rest) for n in range(count)], **kwargs)
+            outs, out_tree = tree.flatten(result)
+            names = (f"{self.who}: out_axes", "the result")
+            wanted = tree.broadcast_prefix(self.out_axes, result, is_none, names=names)
+            outs = [array_or_tracer(x) for x in outs]
+            return out_tree.unflatten([
+                x if p is None else lax.expand_dims(x, (p if p >= 0 else p + typeof(x).ndim + 1,))
+                for x, p in zip(outs, wanted, strict=True)
+            ])  # fmt: skip
+
+        ins = tuple([PartitionSpec() if p is None else PartitionSpec(*[None] * p, axis) for p in places])
+
+        def spec(p):
+            if p is not None and p < 0:
+                raise ValueError(f"{self.who}: out_axes count from the front, got {p}")
+            return PartitionSpec() if p is None else PartitionSpec(*[None] * p, axis)
+
+        outs = tree.map(spec, self.out_axes, is_leaf=is_none)
+        mapped = shard_map(wraps(self.fun)(one), mesh=mesh, in_specs=ins, out_specs=outs, check_vma=False)
+        donated = self.donated_leaves(structure, count, fixed)
+        shardings = tuple([NamedSharding(mesh, s) for s in ins])
+        placed = functools.partial(place_leaves, shardings)
+        compiled = rabbet.jit(mapped, donate_argnums=donated or None)
+
+        return compiled, placed
+
+    def donated_leaves(self, structure, count, fixed):
+        """The positions of the leaves that may be reused."""
+        moving, _ = tree.unflatten(structure, list(range(structure.num_leaves)))
+        positions = [n for n in range(count) if n not in fixed]
+        wanted = {n % count for n in self.donated if -count <= n < count}
+        return [
+            leaf for n, a in zip(positions, moving, strict=True) if n in wanted for leaf in tree.leaves(a)
+        ]
+
+
+def place_leaves(shardings, leaves):
+    """Arguments on the devices; arrays that lie there otherwise are laid anew."""
+    return [x if is_tracer(x) else rabbet.device_put(x, s) for x, s in zip(leaves, shardings, strict=True)]
+
+
+def is_none(node):
+    """Whether a node is None."""
+    return node is None
+
+
+def as_tuple(numbers):
+    """Positions as a tuple."""
+    return (numbers,) if isinstance(numbers, int) else tuple(numbers)
+
+
+def device_put_sharded(shards, devices):
+    """Arrays (or pytrees of them), one for each device, as one array with a new first dimension over the
+    devices.
+
+    Args:
+      shards: a sequence of pytrees of one structure, with arrays of equal types.
+      devices: as many devices.
+    """
+    devices, shards = list(devices), list(shards)
+    if len(shards) != len(devices):
+        raise ValueError(f"device_put_sharded: {len(shards)} shards for {len(devices)} devices")
+    sharding = NamedSharding(Mesh(devices, (UNNAMED,)), PartitionSpec(UNNAMED))
+
+    def together(*given):
+        parts = [array_or_tracer(p) for p in given]
+        if len({(typeof(p).shape, typeof(p).dtype) for p in parts}) != 1:
+            kinds = ", ".join(sorted({typeof(p).str_short() for p in parts}))
+            raise ValueError(f"device_put_sharded: the shards must have one type, got {kinds}")
+        placed = [rabbet.device_put(lax.expand_dims(p, (0,)), d) for p, d in zip(parts, devices, strict=True)]
+        shape = (len(devices), *typeof(parts[0]).shape)
+        return make_array_from_single_device_arrays(shape, sharding, placed)
+
+    return tree.map(together, *shards)
+
+
+def device_put_replicated(x, devices):
+    """``x``, a pytree of arrays, once for each device, with a new first dimension over the devices.
+
+    Example:
+      >>> rb.device_put_replicated(np.float32(2), rb.devices()[:1])
+      Array([2.], dtype=float32)
+    """
+    return device_put_sharded([x] * len(list(devices)), devices)
+
+
+__all__ = ["device_put_replicated", "device_put_sharded", "pmap"]

@@ -1,0 +1,199 @@
+"""The primitive ``shard_map``: a program that each device of a mesh runs on its parts of arrays.
+
+Parameters: ``jaxpr``, on parts; ``mesh``; ``manual``, the axes over which arrays are taken apart; a spec
+for each operand and result; ``sharding``, which says where it runs.
+
+What differentiates from outside is exact for any program whose results are as equal over devices as their
+specs say: a program on parts is one linear map of all devices' values, and its transpose transposes each
+operation. The cotangent of a result that several devices hold is shared out among them, that of an operand
+that several devices were given is added up.
+"""
+
+import math
+
+from rabbet import lax
+from rabbet.extend.bodies import interpret, put_together, take_apart, transposed_program
+from rabbet.extend.passes import evaluate, stage
+from rabbet.extend.primitive import Linear, Primitive, Zero, psum
+from rabbet.extend.transform import bind_axes, typeof
+
+from rabbet_parallel.local import global_type, local_type, shardings_text, unmentioned, with_dimension
+from rabbet_parallel.manual import Manual
+from rabbet_parallel.specs import PartitionSpec
+
+
+def shard_map_type(*avals, jaxpr, mesh, manual, in_specs, out_specs, sharding, name):
+    for aval, spec, local in zip(avals, in_specs, jaxpr.in_avals, strict=True):
+        found = local_type(aval, mesh, spec)
+        if (found.shape, found.dtype) != (local.shape, local.dtype):
+            raise TypeError(
+                f"shard_map of {name!r} takes {local.str_short()} on each device, got {aval.str_short()} "
+                f"as {spec}"
+            )
+    return tuple([global_type(a, mesh, s) for a, s in zip(jaxpr.out_avals, out_specs, strict=True)])
+
+
+shard_map = Primitive(
+    "shard_map", shard_map_type, kinds=("body",), multiple_results=True, place="sharding", binds="manual",
+    doc="a program that each device of a mesh runs on its parts of arrays",
+)  # fmt: skip
+
+
+def axes_of_op(params):
+    """Pairs of a manual axis and its size."""
+    return [(n, params["mesh"].shape[n]) for n in params["manual"]]
+
+
+@shard_map.rule("lower")
+def lower_shard_map(op, *names):
+    params, mesh, jaxpr = op.params, op["mesh"], op["jaxpr"]
+    if op.ordered_effects:
+        raise NotImplementedError(
+            f"shard_map of {params['name']!r}: ordered effects happen in programs on one device only"
+        )
+    ins = shardings_text(mesh, params["manual"], params["in_specs"], [a.physical.ndim for a in op.in_avals])
+    outs = shardings_text(
+        mesh, params["manual"], params["out_specs"], [a.physical.ndim for a in op.out_avals]
+    )
+    axes = ", ".join([f'"{n}"' for n in params["manual"]])
+    attributes = f"in_shardings = {ins}, out_shardings = {outs}, manual_axes = #sdy<manual_axes{{{axes}}}>"
+    tail = f": ({', '.join([a.mlir for a in op.in_avals])}) -> ({', '.join([a.mlir for a in op.out_avals])})"
+    around = op.manual
+    by_hand = frozenset(params["manual"])
+    if around is not None and around.mesh == mesh:
+        by_hand |= around.axes
+    head = f'"sdy.manual_computation"({", ".join(names)}) <{{{attributes}}}>'
+    with op.by_itself(Manual(mesh, by_hand)):
+        return op.emit_regions(
+            head, [(jaxpr, [])], tail, len(op.out_avals), closed=True, terminator="sdy.return"
+        )
+
+
+@shard_map.rule("body")
+def body_shard_map(op, interpreter, args):
+    params = op.params
+    mesh = params["mesh"]
+    leaves, structures = take_apart(interpreter, args)
+    avals = [typeof(x) for x in args]
+    specs = specs_of_leaves(interpreter, structures, params["in_specs"], [a.ndim for a in avals])
+    local = [local_type(typeof(x), mesh, s) for x, s in zip(leaves, specs, strict=True)]
+    with bind_axes(axes_of_op(params)):
+        body, outs, consts = interpret(interpreter, params["jaxpr"], structures, local)
+    ranks = [a.ndim for a in params["jaxpr"].out_avals]
+    out_specs = specs_of_leaves(interpreter, outs, params["out_specs"], ranks)
+    call = made(params, body, [*[PartitionSpec()] * len(consts), *specs], out_specs)
+    return put_together(interpreter, outs, call(*consts, *leaves))
+
+
+def specs_of_leaves(interpreter, structures, specs, ranks):
+    """The specs of the leaves of payloads whose values have the given ones."""
+    found = []
+    for structure, spec, ndim in zip(structures, specs, ranks, strict=True):
+        count, axis = 1, None
+        if hasattr(structure, "num_leaves"):
+            count, axis = structure.num_leaves, interpreter.added_dimension(structure)
+        found += [spec if axis is None else with_dimension(spec, axis, ndim)] * count
+    return found
+
+
+def made(params, jaxpr, in_specs, out_specs):
+    """The operator for another program and its specs."""
+    return shard_map.op(
+        jaxpr=jaxpr, mesh=params["mesh"], manual=params["manual"], in_specs=tuple(in_specs),
+        out_specs=tuple(out_specs), sharding=params["sharding"], name=params["name"],
+    )  # fmt: skip
+
+
+@shard_map.rule("split")
+def split_shard_map(op, flags):
+    """Residuals leave with one more dimension in front, along which the devices' own are put together."""
+    from rabbet_autodiff.splitting import Halves, is_needed, split
+
+    params = op.params
+    mesh, manual, ins = params["mesh"], params["manual"], params["in_specs"]
+    halves = split(params["jaxpr"], flags)
+    count = halves.out_linear.count(False)
+    kept = PartitionSpec(manual)
+    n = halves.residuals
+    local = [v.aval for v in halves.known.outvars[count:]]
+    wide = [a.update(shape=(1, *a.shape)) for a in local]
+
+    def known(*args):
+        outs = evaluate(halves.known, args)
+        return [*outs[:count], *[lax.reshape(r, w.shape) for r, w in zip(outs[count:], wide, strict=True)]]
+
+    def linear(*args):
+        p = len(halves.passed)
+        held = [lax.reshape(r, a.shape) for r, a in zip(args[p : p + n], local, strict=True)]
+        return evaluate(halves.linear, [*args[:p], *held, *args[p + n :]])
+
+    passed_types = [params["jaxpr"].in_avals[i] for i in halves.passed]
+    linear_types = [a for a, lin in zip(params["jaxpr"].in_avals, flags, strict=True) if lin]
+    with bind_axes(axes_of_op(params)):
+        known_jaxpr = stage(known, halves.known.in_avals, params["name"]).jaxpr
+        linear_jaxpr = stage(linear, [*passed_types, *wide, *linear_types], params["name"]).jaxpr
+    outs_known = [s for s, lin in zip(params["out_specs"], halves.out_linear, strict=True) if not lin]
+    outs_linear = [s for s, lin in zip(params["out_specs"], halves.out_linear, strict=True) if lin]
+    ins_known = [s for s, lin in zip(ins, flags, strict=True) if not lin]
+    ins_linear = [
+        *[ins[i] for i in halves.passed],
+        *[kept] * n,
+        *[s for s, lin in zip(ins, flags, strict=True) if lin],
+    ]
+    linear_in = [("operand", i) for i in halves.passed]
+    linear_in += [("residual", k) for k in range(n)]
+    linear_in += [("operand", i) for i, lin in enumerate(flags) if lin]
+    return Halves(
+        known=made(params, known_jaxpr, ins_known, [*outs_known, *[kept] * n])
+        if is_needed(known_jaxpr)
+        else None,
+        known_in=tuple([i for i, lin in enumerate(flags) if not lin]),
+        linear=made(params, linear_jaxpr, ins_linear, outs_linear) if any(halves.out_linear) else None,
+        linear_in=tuple(linear_in),
+        out_linear=halves.out_linear,
+        residual_types=tuple([global_type(w, mesh, kept) for w in wide]),
+    )
+
+
+@shard_map.rule("transpose")
+def transpose_shard_map(op, cts, *operands):
+    params = op.params
+    mesh, manual, ins, jaxpr = params["mesh"], params["manual"], params["in_specs"], params["jaxpr"]
+    linear = tuple([type(x) is Linear for x in operands])
+    nonzero = tuple([type(ct) is not Zero for ct in cts])
+    with bind_axes(axes_of_op(params)):
+        body, produced, captured = transposed_program(jaxpr, linear, nonzero)
+    known = [x for x in operands if type(x) is not Linear]
+    known_specs = [s for s, lin in zip(ins, linear, strict=True) if not lin]
+    given = [ct for ct, there in zip(cts, nonzero, strict=True) if there]
+    given_specs = [s for s, there in zip(params["out_specs"], nonzero, strict=True) if there]
+    given_types = [a for a, there in zip(jaxpr.out_avals, nonzero, strict=True) if there]
+    targets = [s for s, lin in zip(ins, linear, strict=True) if lin]
+    targets = [s for s, there in zip(targets, produced, strict=True) if there]
+    first = len(captured) + len(known)
+
+    def shared_out(ct, spec):
+        count = math.prod([mesh.shape[n] for n in unmentioned(spec, mesh, manual)])
+        return ct if count == 1 or typeof(ct).kind not in "fc" else lax.mul(ct, 1.0 / count)
+
+    def added_up(ct, spec):
+        for name in unmentioned(spec, mesh, manual):
+            ct = psum(ct, axis=name, size=mesh.shape[name], groups=None)
+        return ct
+
+    def backwards(*args):
+        ends = [shared_out(ct, s) for ct, s in zip(args[first:], given_specs, strict=True)]
+        found = evaluate(body, [*args[:first], *ends])
+        return [added_up(ct, s) for ct, s in zip(found, targets, strict=True)]
+
+    held = [typeof(c) for c in captured]
+    known_types = [a for a, lin in zip(jaxpr.in_avals, linear, strict=True) if not lin]
+    with bind_axes(axes_of_op(params)):
+        program = stage(backwards, [*held, *known_types, *given_types], f"transpose_{params['name']}").jaxpr
+    specs = [*[PartitionSpec()] * len(captured), *known_specs, *given_specs]
+    results = iter(made(params, program, specs, targets)(*captured, *known, *given))
+    kept = iter(produced)
+    return tuple([next(results) if lin and next(kept) else None for lin in linear])
+
+
+__all__ = ["made", "shard_map"]

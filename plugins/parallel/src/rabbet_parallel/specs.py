@@ -1,0 +1,111 @@
+"""``PartitionSpec``: which axes of a mesh cut which dimension of an array."""
+
+from rabbet.errors import ShardingError
+
+
+class Unconstrained:
+    """The type of ``PartitionSpec.UNCONSTRAINED``."""
+
+    def __repr__(self):
+        return "UNCONSTRAINED"
+
+    def __reduce__(self):
+        return "UNCONSTRAINED"
+
+
+UNCONSTRAINED = Unconstrained()
+
+
+class PartitionSpec:
+    """For each dimension of an array the axis of a mesh that cuts it: a name, a tuple of names (the first one
+    outermost), or None for a dimension that is whole. Dimensions that are left out are whole.
+
+    ``PartitionSpec.UNCONSTRAINED`` stands for a dimension that the compiler may cut as it likes, within
+    ``with_sharding_constraint``.
+
+    Raises:
+      ShardingError: for an axis that occurs twice. TypeError: for what is none of these.
+
+    Example:
+      >>> from rabbet.sharding import PartitionSpec as P
+      >>> P("x", None), P(("x", "y")), P("x")[0]
+      (P('x', None), P(('x', 'y'),), 'x')
+    """
+
+    __slots__ = ("partitions",)
+    UNCONSTRAINED = UNCONSTRAINED
+
+    def __init__(self, *partitions):
+        found = []
+        for entry in partitions:
+            if isinstance(entry, (tuple, list)):
+                entry = tuple(entry)
+                entry = None if not entry else entry[0] if len(entry) == 1 else entry
+            found.append(entry)
+        self.partitions = tuple(found)
+        names = [name for entry in self.partitions for name in names_in(entry)]
+        for name in names:
+            if names.count(name) > 1:
+                raise ShardingError(f"{self}: the axis {name!r} occurs twice; an axis cuts one dimension")
+
+    def __len__(self):
+        return len(self.partitions)
+
+    def __iter__(self):
+        return iter(self.partitions)
+
+    def __getitem__(self, i):
+        return self.partitions[i]
+
+    def __add__(self, other):
+        return PartitionSpec(*self.partitions, *other)
+
+    def __radd__(self, other):
+        return PartitionSpec(*other, *self.partitions)
+
+    def __eq__(self, other):
+        if isinstance(other, tuple):
+            return self.partitions == other
+        return type(other) is PartitionSpec and self.partitions == other.partitions
+
+    def __hash__(self):
+        return hash((PartitionSpec, self.partitions))
+
+    def __repr__(self):
+        return f"P{self.partitions!r}"
+
+    def __reduce__(self):
+        return PartitionSpec, self.partitions
+
+    def __sharding__(self, name):
+        """The sharding that it stands for on the mesh of ``set_mesh``."""
+        from rabbet_parallel.named import as_sharding
+
+        return as_sharding(self, name)
+
+    def index(self, entry):
+        """The first dimension with this entry."""
+        return self.partitions.index(entry)
+
+    def count(self, entry):
+        """How many dimensions have this entry."""
+        return self.partitions.count(entry)
+
+    def update(self, *, partitions=None):
+        """A spec with other entries."""
+        return PartitionSpec(*(self.partitions if partitions is None else partitions))
+
+
+def names_in(entry):
+    """The axes of one entry of a spec, outermost first."""
+    if entry is None or entry is UNCONSTRAINED:
+        return ()
+    return entry if isinstance(entry, tuple) else (entry,)
+
+
+def axes_of(spec):
+    """All axes of a spec."""
+    return tuple([name for entry in spec for name in names_in(entry)])
+
+
+__all__ = ["UNCONSTRAINED", "PartitionSpec", "axes_of", "names_in"]

@@ -1,0 +1,92 @@
+"""Over which axes the values of a program on parts differ between devices: a walk through its equations.
+
+``shard_map`` uses it to refuse results whose spec leaves out an axis over which they differ; of these, one
+device's would be taken for all.
+"""
+
+from rabbet.extend.passes import Var, bodies_of
+from rabbet.extend.primitive import all_gather as gather_all
+from rabbet.extend.primitive import cond, pmax, pmin, psum, scan, while_
+
+from rabbet_parallel.primitive import shard_map
+from rabbet_parallel.specs import axes_of
+
+NOWHERE: frozenset = frozenset()
+# Over a whole axis their results are the same for all members.
+UNITING = (psum, pmax, pmin, gather_all)
+
+
+def varying_outputs(jaxpr, ins, manual):
+    """The axes, a frozenset each, over which the outputs differ.
+
+    Args:
+      jaxpr: a program on parts.
+      ins: the axes over which each of its inputs differs.
+      manual: all axes that may be meant.
+    """
+    known = dict(zip((*jaxpr.constvars, *jaxpr.invars), ins, strict=True))
+    read = lambda v: known.get(v, NOWHERE) if type(v) is Var else NOWHERE
+    for eqn in jaxpr.equations:
+        found = of_equation(eqn, [read(v) for v in eqn.inputs], manual)
+        known.update(zip(eqn.outputs, found, strict=True))
+    return [read(v) for v in jaxpr.outvars]
+
+
+def of_equation(eqn, ins, manual):
+    """The axes over which the outputs of one equation differ."""
+    op, count = eqn.op, len(eqn.outputs)
+    primitive, params = op.primitive, op.params
+    together = NOWHERE.union(*ins)
+    if primitive.axis is not None:
+        name = params[primitive.axis]
+        if primitive in UNITING and params["groups"] is None:
+            return [together - {name}] * count
+        return [(together | {name}) if name in manual else together] * count
+    bodies = bodies_of(op)
+    if not bodies:
+        return [together] * count
+    if primitive is shard_map:
+        inner = frozenset(params["manual"])
+        own = [s | frozenset(axes_of(spec)) for s, spec in zip(ins, params["in_specs"], strict=True)]
+        return [s - inner for s in varying_outputs(params["jaxpr"], own, manual | inner)]
+    if primitive is scan:
+        return of_scan(params, ins, manual)
+    if primitive is while_:
+        return of_while(params, ins, manual)
+    if primitive is cond:
+        branches = [varying_outputs(b, ins[1:], manual) for b in params["branches"]]
+        return [ins[0].union(*sets) for sets in zip(*branches, strict=True)]
+    if len(bodies) == 1 and len(bodies[0][1].invars) == len(ins):
+        return varying_outputs(bodies[0][1], ins, manual)
+    return [manual] * count  # nothing is known of it
+
+
+def settled(step, carry):
+    """The least sets that cover ``carry`` and what ``step`` makes of them."""
+    while True:
+        after = [a | b for a, b in zip(carry, step(carry), strict=True)]
+        if after == carry:
+            return carry
+        carry = after
+
+
+def of_scan(params, ins, manual):
+    """The carries' sets until they stay, then those of the stacks."""
+    a, b = params["consts"], params["consts"] + params["carry"]
+    step = lambda carry: varying_outputs(params["jaxpr"], [*ins[:a], *carry, *ins[b:]], manual)
+    carry = settled(lambda c: step(c)[: b - a], list(ins[a:b]))
+    return [*carry, *step(carry)[b - a :]]
+
+
+def of_while(params, ins, manual):
+    """The carries' sets until they stay; a condition that differs makes everything differ."""
+    a, b = params["cond_consts"], params["cond_consts"] + params["body_consts"]
+
+    def step(carry):
+        (test,) = varying_outputs(params["cond_jaxpr"], [*ins[:a], *carry], manual)
+        return [s | test for s in varying_outputs(params["body_jaxpr"], [*ins[a:b], *carry], manual)]
+
+    return settled(step, list(ins[b:]))
+
+
+__all__ = ["varying_outputs"]

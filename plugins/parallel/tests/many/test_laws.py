@@ -1,0 +1,104 @@
+"""What is spread over devices computes what one device does: every primitive under generated shardings.
+
+A row of the conformance kit is mapped over eight examples, and these, with whatever else can be cut, are laid
+over three meshes as chance has it.
+"""
+
+import zlib
+
+import numpy as np
+import pytest
+import rabbet as rb
+from rabbet import dtypes, lax
+from rabbet.sharding import NamedSharding
+from rabbet.sharding import PartitionSpec as P
+
+jit = pytest.importorskip("rabbet_jit").jit
+grad = pytest.importorskip("rabbet_autodiff").grad
+vmap = pytest.importorskip("rabbet_vmap").vmap
+rows = pytest.importorskip("rabbet.testing.rows")
+
+MESHES = [
+    rb.make_mesh((8,), ("a",)), rb.make_mesh((4, 2), ("a", "b")), rb.make_mesh((2, 2, 2), ("a", "b", "c")),
+]  # fmt: skip
+ROWS = [
+    row for family in rows.families().values() for row in family if row.inputs and "batching" not in row.apart
+]
+FEW = ROWS[::32]
+
+
+def everywhere(rows, few):
+    """Some rows in every run, the others on request."""
+    chosen = {id(row) for row in few}
+    marks = lambda row: () if id(row) in chosen else pytest.mark.exhaustive
+    return pytest.mark.parametrize("row", [pytest.param(r, marks=marks(r), id=r.name) for r in rows])
+
+
+def some_sharding(shape, mesh, draw):
+    """A sharding for this shape on a mesh: each axis on a dimension that it cuts evenly, or on none."""
+    entries, left = [()] * len(shape), list(shape)
+    for name in map(str, draw.permutation(mesh.axis_names)):
+        places = [d for d, size in enumerate(left) if size and size % mesh.shape[name] == 0]
+        if places and draw.random() < 0.9:
+            d = int(draw.choice(places))
+            left[d] //= mesh.shape[name]
+            entries[d] = (*entries[d], name)
+    return NamedSharding(mesh, P(*entries))
+
+
+def examples(row, dtype, draw):
+    """Eight examples of each operand, stacked."""
+    drawn = [row.draw(dtype, int(draw.integers(2**31))) for _ in range(8)]
+    stacked = [np.stack([np.asarray(x) for x in xs]) for xs in zip(*drawn, strict=True)]
+    return [lax.convert_element_type(x, x.dtype) for x in stacked]  # 64 bits stay 64 bits
+
+
+def agree(found, wanted, row):
+    for x, y in zip(found, wanted, strict=True):
+        assert x.dtype == y.dtype and x.shape == y.shape
+        x, y = np.asarray(x), np.asarray(y)
+        if dtypes.kind(x.dtype) in "fc":
+            limit = 50 * row.loose * float(dtypes.finfo(x.dtype).eps)
+            scale = max(
+                1.0, float(np.nanmax(np.abs(y.astype("complex128")), initial=0, where=np.isfinite(y)))
+            )
+            np.testing.assert_allclose(
+                x.astype("complex128"), y.astype("complex128"), rtol=limit, atol=limit * scale
+            )
+        else:
+            assert np.array_equal(x, y)
+
+
+@everywhere(ROWS, FEW)
+def test_values(row):
+    draw = np.random.default_rng(zlib.crc32(row.name.encode()))
+    dtype = row.main_dtype()
+    args, f = examples(row, dtype, draw), jit(vmap(row.function(dtype)))
+    wanted = f(*args)
+    for mesh in MESHES:
+        spread = [rb.device_put(x, some_sharding(x.shape, mesh, draw)) for x in args]
+        found = f(*spread)
+        assert all(out.sharding.device_set == set(rb.devices()) for out in found)
+        agree(found, wanted, row)
+
+
+SMOOTH = [row for row in ROWS if row.orders and "float32" in row.dtypes]
+
+
+@everywhere(SMOOTH, SMOOTH[::48])
+def test_gradients(row):
+    draw = np.random.default_rng(zlib.crc32(row.name.encode()))
+    args = examples(row, "float32", draw)
+    chosen = [i for i, x in enumerate(args) if x.dtype == np.float32]
+    function = vmap(row.function("float32"))
+
+    def total(*given):
+        outs = function(*given)
+        parts = [(lax.sin(o) if o.dtype == np.float32 else 0.0 * lax.real(o)).sum() for o in outs]
+        return sum(parts[1:], parts[0])
+
+    gradient = jit(grad(total, chosen))
+    wanted = gradient(*args)
+    for mesh in MESHES[1:]:
+        spread = [rb.device_put(x, some_sharding(x.shape, mesh, draw)) for x in args]
+        agree(gradient(*spread), wanted, row)

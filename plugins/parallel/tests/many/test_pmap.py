@@ -1,0 +1,78 @@
+"""``pmap``: each example on a device of its own."""
+
+import numpy as np
+import pytest
+import rabbet as rb
+from rabbet import lax
+from rabbet.errors import ShardingError
+
+grad = pytest.importorskip("rabbet_autodiff").grad
+vmap = pytest.importorskip("rabbet_vmap").vmap
+
+HOST = np.linspace(-1, 1, 8 * 6, dtype=np.float32).reshape(8, 6)
+
+
+def close(x, y):
+    np.testing.assert_allclose(np.asarray(x), np.asarray(y), rtol=1e-5, atol=1e-5)
+
+
+def test_values_are_those_of_vmap():
+    for f, args, options in (
+        (lambda x: x * 2, (HOST,), {}),
+        (lambda x, y: x * y, (HOST, 3.0), {"in_axes": (0, None)}),
+        (lambda x, y: {"sum": x + y["a"]}, (HOST.T, {"a": HOST}), {"in_axes": (1, {"a": 0})}),
+        (lambda x: (x, x.sum()), (HOST,), {"out_axes": (1, 0)}),
+        (lambda x: lax.psum(x, "i") + lax.axis_index("i"), (HOST,), {"axis_name": "i"}),
+        (lambda x: x * 2, (HOST[:3],), {}),
+    ):
+        found, wanted = rb.pmap(f, **options)(*args), vmap(f, **options)(*args)
+        for x, y in zip(rb.tree.leaves(found), rb.tree.leaves(wanted), strict=True):
+            close(x, y)
+            assert len(x.devices()) == (3 if args[0].shape[0] == 3 else 8)
+
+
+def test_static_donated_and_named_arguments():
+    f = rb.pmap(lambda n, x, *, y: x * n + y, static_broadcasted_argnums=0)
+    close(f(2, HOST, y=HOST), 3 * HOST)
+    close(f(3, HOST, y=HOST), 4 * HOST)
+    step = rb.pmap(lambda x: x + 1, donate_argnums=0)
+    x = rb.pmap(lambda x: x)(HOST)
+    close(step(x), HOST + 1)
+    assert x.is_deleted()
+    close(rb.pmap(lambda x: x, out_axes=None)(np.ones((8, 2), "f4")), np.ones(2))
+    close(rb.pmap(lambda: lax.axis_index("i"), axis_name="i", axis_size=8)(), np.arange(8))
+    close(rb.pmap(lambda x: x + 1, devices=rb.devices()[4:])(HOST[:4]), HOST[:4] + 1)
+
+
+def test_derivatives_and_calls():
+    loss = lambda x: (rb.pmap(lambda x: lax.psum(lax.sin(x), "i"), axis_name="i")(x) ** 2).sum()
+    same = lambda x: (vmap(lambda x: lax.psum(lax.sin(x), "i"), axis_name="i")(x) ** 2).sum()
+    close(grad(loss)(HOST), grad(same)(HOST))
+    close(rb.jit(grad(loss))(HOST), grad(same)(HOST))
+    assert "manual_computation" in rb.pmap(lambda x: x).lower(HOST).as_text()
+
+
+def test_what_does_not_fit_is_refused():
+    for make, error, words in (
+        (lambda: rb.pmap(lambda x: x)(np.ones(9, "f4")), ShardingError, "9 examples need as many devices"),
+        (lambda: rb.pmap(lambda x, y: x)(HOST, HOST[:4]), ValueError, r"of the sizes \[4, 8\]"),
+        (lambda: rb.pmap(lambda x: x, in_axes=None)(HOST), ValueError, "give axis_size"),
+        (lambda: rb.pmap(lambda x: x, in_axes=3)(HOST), ValueError, "in_axes is 3"),
+        (lambda: rb.pmap(lambda x: x, in_axes=(0, 0))(HOST), ValueError, "2 entries for 1 arguments"),
+        (
+            lambda: rb.pmap(lambda x, y: x, static_broadcasted_argnums=1)(HOST, [1]),
+            TypeError,
+            "cannot be hashed",
+        ),
+        (lambda: rb.device_put_sharded([1.0], rb.devices()), ValueError, "1 shards for 8 devices"),
+    ):
+        with pytest.raises(error, match=words):
+            make()
+
+
+def test_arrays_with_a_part_for_each_device():
+    x = rb.device_put_sharded(list(HOST), rb.devices())
+    close(x, HOST)
+    assert [s.data.shape for s in x.addressable_shards] == [(1, 6)] * 8
+    close(rb.pmap(lambda x: x * 2)(x), 2 * HOST)
+    close(rb.device_put_replicated({"a": HOST}, rb.devices()[:3])["a"], np.stack([HOST] * 3))
