@@ -4,7 +4,7 @@ from typing import Any, Generic, ParamSpec, Protocol, TypeAlias, TypeVar, overlo
 
 import numpy as np
 
-P = ParamSpec("P")
+Given = ParamSpec("Given")
 R = TypeVar("R")
 Tree = TypeVar("Tree")
 F = TypeVar("F", bound=Callable[..., Any])

@@ -272,16 +272,6 @@ class Compiled(Measures, Stage):
         """The optimized program as HLO text."""
         return self.executable.hlo_text()
 
-    @property
-    def input_shardings(self):
-        """Where ``(args, kwargs)`` lie, a sharding each."""
-        return tree.unflatten(self.in_tree, [SingleDeviceSharding(self.device)] * len(self.avals))
-
-    @property
-    def output_shardings(self):
-        """Where the result lies, a sharding each."""
-        return tree.unflatten(self.out_tree, [SingleDeviceSharding(self.device)] * self.out_tree.num_leaves)
-
     def runtime_executable(self):
         """The executable underneath."""
         return self.executable.exe
