@@ -28,7 +28,8 @@ LOOKUPS = {
 }  # fmt: skip
 # What core is right to know: names of platforms and dtypes, which people write, a setting of its own, and the
 # name under which it asks for the methods of arrays.
-VOCABULARY = {*CATALOGUE["rabbet.backends"], *CATALOGUE["rabbet.dtypes"], "disable_jit", "Array.methods"}
+OWN = {"disable_jit", "Array.methods", "sharding"}
+VOCABULARY = {*CATALOGUE["rabbet.backends"], *CATALOGUE["rabbet.dtypes"], *OWN}
 
 
 def constants(tree):

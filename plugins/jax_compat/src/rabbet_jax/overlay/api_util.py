@@ -1,6 +1,6 @@
 """``jax.api_util``: functions of trees as functions of flat lists."""
 
-from rabbet import tree_util
+import rabbet as rb
 
 from rabbet_jax.overlay.extend.linear_util import WrappedFun
 
@@ -21,7 +21,7 @@ def _flat(fun, called):
     structures = []
 
     def call(*leaves):
-        out, structure = tree_util.tree_flatten(called(leaves))
+        out, structure = rb.tree_util.tree_flatten(called(leaves))
         structures.append(structure)
         return out
 
@@ -32,7 +32,7 @@ def flatten_fun(fun, in_tree):
     """A function of leaves of ``(args, kwargs)``, and a function for the structure of its result."""
 
     def called(leaves):
-        args, kwargs = tree_util.tree_unflatten(in_tree, leaves)
+        args, kwargs = rb.tree_util.tree_unflatten(in_tree, leaves)
         return fun.call_wrapped(*args, **kwargs)
 
     return _flat(fun, called)
@@ -40,7 +40,7 @@ def flatten_fun(fun, in_tree):
 
 def flatten_fun_nokwargs(fun, in_tree):
     """A function of leaves of ``args``, and a function for the structure of its result."""
-    return _flat(fun, lambda leaves: fun.call_wrapped(*tree_util.tree_unflatten(in_tree, leaves)))
+    return _flat(fun, lambda leaves: fun.call_wrapped(*rb.tree_util.tree_unflatten(in_tree, leaves)))
 
 
 ABSENT = "argnums_partial donation_vector flatten_axes rebase_donate_argnums shaped_abstractify"

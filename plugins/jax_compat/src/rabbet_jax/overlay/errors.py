@@ -1,5 +1,5 @@
-"""``jax.errors``: what the runtime raises under JAX's name too."""
+"""``jax.errors``: what fails while a program runs is an error of Rabbet's."""
 
-from jaxlib._jax import JaxRuntimeError
+from rabbet.errors import RabbetError as JaxRuntimeError
 
 __all__ = ["JaxRuntimeError"]

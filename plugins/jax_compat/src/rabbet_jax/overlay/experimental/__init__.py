@@ -1,6 +1,8 @@
 """``jax.experimental``."""
 
-from rabbet import io_callback
+import rabbet as rb
+
+io_callback = rb.io_callback
 
 
 __all__ = ["io_callback"]

@@ -1,3 +1,5 @@
 """``jax.lib``."""
 
-from jaxlib.version import __version__
+from rabbet.extend.backend import jaxlib_version
+
+__version__ = jaxlib_version()
