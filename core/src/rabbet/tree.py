@@ -456,7 +456,8 @@ def _flatten_up_to(
     place = "".join([str(key) for key in path]) or "the root"
     raise TreeError(
         f"{headline}, at {place}\n    {names[0]}: {here}\n    {names[1]}: {there}\n"
-        f"  as a whole\n    {names[0]}: {tree_nodes.shorten(treedef)}\n    {names[1]}: {tree_nodes.shorten(structure(other))}"
+        f"  as a whole\n    {names[0]}: {tree_nodes.shorten(treedef)}\n"
+        f"    {names[1]}: {tree_nodes.shorten(structure(other))}"
     )
 
 
