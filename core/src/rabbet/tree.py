@@ -23,7 +23,7 @@ from typing import Any, TypeAlias, TypeVar
 from jaxlib._jax import pytree as cpp
 
 from rabbet.errors import TreeError
-from rabbet.messages import source_positions, tracebacks
+from rabbet.messages import source_positions, tracebacks, tree_nodes
 
 PyTreeDef: TypeAlias = cpp.PyTreeDef
 DictKey = cpp.DictKey
@@ -32,6 +32,7 @@ GetAttrKey = cpp.GetAttrKey
 FlattenedIndexKey = cpp.FlattenedIndexKey
 KeyEntry = TypeVar("KeyEntry")
 KeyPath = tuple[KeyEntry, ...]
+_IsLeaf: TypeAlias = Callable[..., bool] | None
 
 __all__ = [
     "DictKey", "FlattenedIndexKey", "GetAttrKey", "KeyEntry", "KeyPath", "PyTreeDef", "SequenceKey", "all",
@@ -141,7 +142,7 @@ def static(**kwargs: Any) -> Any:
 MOST_LEVELS = 400
 
 
-def depth_problem(tree: Any, is_leaf: Callable[..., bool] | None = None) -> str | None:
+def depth_problem(tree: Any, is_leaf: _IsLeaf = None) -> str | None:
     """What is wrong with a tree that could not be taken apart: text, or None if it is neither deep nor
     contains itself. Looks without recursion.
     """
@@ -165,7 +166,7 @@ def depth_problem(tree: Any, is_leaf: Callable[..., bool] | None = None) -> str 
         waiting += [(child, depth + 1, (way, key)) for key, child in zip(level[0], level[1])]
     if deepest[0] < MOST_LEVELS:
         return None
-    start = _shorten("".join(map(str, _path(deepest[1])[:5])))
+    start = tree_nodes.shorten("".join(map(str, _path(deepest[1])[:5])))
     return (
         f"the tree has {deepest[0] + 1} levels of containers, more than can be taken apart; the deepest are "
         f"at {start}...\n  to fix: make a list of what is nested, or raise sys.setrecursionlimit"
@@ -183,7 +184,7 @@ def _path(way: Any) -> list[Any]:
 # Apart and together -------------------------------------------------------------------------------
 
 
-def flatten(tree: Any, is_leaf: Callable[..., bool] | None = None) -> tuple[list[Any], PyTreeDef]:
+def flatten(tree: Any, is_leaf: _IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
     """``(leaves, treedef)``: the leaves in order, and the structure that puts them together again.
 
     ``is_leaf(node)`` may stop at a node and make it a leaf.
@@ -206,7 +207,7 @@ _flatten = flatten
 unflatten = PyTreeDef.unflatten  # unflatten(treedef, leaves) -> tree
 
 
-def leaves(tree: Any, is_leaf: Callable[..., bool] | None = None) -> list[Any]:
+def leaves(tree: Any, is_leaf: _IsLeaf = None) -> list[Any]:
     """The leaves of a tree, in order.
 
     Example:
@@ -216,7 +217,7 @@ def leaves(tree: Any, is_leaf: Callable[..., bool] | None = None) -> list[Any]:
     return _flatten(tree, is_leaf)[0]
 
 
-def structure(tree: Any, is_leaf: Callable[..., bool] | None = None) -> PyTreeDef:
+def structure(tree: Any, is_leaf: _IsLeaf = None) -> PyTreeDef:
     """The structure of a tree, a ``PyTreeDef``.
 
     Example:
@@ -227,7 +228,7 @@ def structure(tree: Any, is_leaf: Callable[..., bool] | None = None) -> PyTreeDe
 
 
 def flatten_with_path(
-    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+    tree: Any, is_leaf: _IsLeaf = None, is_leaf_takes_path: bool = False
 ) -> tuple[list[tuple[Any, Any]], PyTreeDef]:
     """``([(path, leaf), ...], treedef)``. A path is a tuple of keys; ``keystr`` prints it.
 
@@ -248,7 +249,7 @@ def flatten_with_path(
 
 
 def leaves_with_path(
-    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+    tree: Any, is_leaf: _IsLeaf = None, is_leaf_takes_path: bool = False
 ) -> list[tuple[Any, Any]]:
     """``[(path, leaf), ...]``, in order.
 
@@ -289,7 +290,7 @@ def leaf_path(structure: PyTreeDef, index: int) -> Any:
     return path
 
 
-def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Callable[..., bool] | None = None) -> Any:
+def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: _IsLeaf = None) -> Any:
     """A tree of the structure of ``tree`` whose leaves are ``f(leaf, *leaves_of_the_rest)``.
 
     Each tree of ``rest`` must have that structure too, but may have subtrees in place of leaves.
@@ -307,11 +308,7 @@ def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Callable[..., boo
 
 
 def map_with_path(
-    f: Callable[..., Any],
-    tree: Any,
-    *rest: Any,
-    is_leaf: Callable[..., bool] | None = None,
-    is_leaf_takes_path: bool = False,
+    f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: _IsLeaf = None, is_leaf_takes_path: bool = False
 ) -> Any:
     """Like ``map``, but ``f`` gets the path of the leaf first: ``f(path, leaf, *leaves_of_the_rest)``.
 
@@ -327,10 +324,7 @@ def map_with_path(
 
 
 def reduce(
-    function: Callable[[Any, Any], Any],
-    tree: Any,
-    initializer: Any = _MISSING,
-    is_leaf: Callable[..., bool] | None = None,
+    function: Callable[[Any, Any], Any], tree: Any, initializer: Any = _MISSING, is_leaf: _IsLeaf = None
 ) -> Any:
     """Combine the leaves from the left: ``function(function(leaf0, leaf1), leaf2)`` ...
 
@@ -343,11 +337,7 @@ def reduce(
 
 
 def reduce_associative(
-    operation: Callable[[Any, Any], Any],
-    tree: Any,
-    *,
-    identity: Any = _MISSING,
-    is_leaf: Callable[..., bool] | None = None,
+    operation: Callable[[Any, Any], Any], tree: Any, *, identity: Any = _MISSING, is_leaf: _IsLeaf = None
 ) -> Any:
     """Combine the leaves by an associative ``operation``, in pairs, so that rounding and depth grow slowly.
 
@@ -368,7 +358,7 @@ def reduce_associative(
     return items[0]
 
 
-def all(tree: Any, *, is_leaf: Callable[..., bool] | None = None) -> bool:
+def all(tree: Any, *, is_leaf: _IsLeaf = None) -> bool:
     """Whether all leaves are true.
 
     Example:
@@ -401,13 +391,13 @@ def transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef, pytree_to_tran
     if treedef != expected:
         raise TreeError(
             f"tree.transpose: the tree is not of the given structures\n"
-            f"  expected: {_shorten(expected)}\n  got:      {_shorten(treedef)}"
+            f"  expected: {tree_nodes.shorten(expected)}\n  got:      {tree_nodes.shorten(treedef)}"
         )
     n = inner_treedef.num_leaves
     return inner_treedef.unflatten([outer_treedef.unflatten(items[i::n]) for i in range(n)])
 
 
-def broadcast(prefix_tree: Any, full_tree: Any, is_leaf: Callable[..., bool] | None = None) -> Any:
+def broadcast(prefix_tree: Any, full_tree: Any, is_leaf: _IsLeaf = None) -> Any:
     """A tree of the structure of ``full_tree`` in which each leaf of ``prefix_tree`` stands for its whole
     subtree.
 
@@ -421,7 +411,7 @@ def broadcast(prefix_tree: Any, full_tree: Any, is_leaf: Callable[..., bool] | N
 def broadcast_prefix(
     prefix_tree: Any,
     full_tree: Any,
-    is_leaf: Callable[..., bool] | None = None,
+    is_leaf: _IsLeaf = None,
     *,
     names: tuple[str, str] = ("the prefix", "the tree"),
 ) -> list[Any]:
@@ -449,7 +439,7 @@ def _flatten_up_to(
     treedef: PyTreeDef,
     first: Any,
     other: Any,
-    is_leaf: Callable[..., bool] | None,
+    is_leaf: _IsLeaf,
     headline: str,
     names: tuple[str, str] = ("the first tree", "the other tree"),
 ) -> list[Any]:
@@ -466,7 +456,8 @@ def _flatten_up_to(
     place = "".join([str(key) for key in path]) or "the root"
     raise TreeError(
         f"{headline}, at {place}\n    {names[0]}: {here}\n    {names[1]}: {there}\n"
-        f"  as a whole\n    {names[0]}: {_shorten(treedef)}\n    {names[1]}: {_shorten(structure(other))}"
+        f"  as a whole\n    {names[0]}: {tree_nodes.shorten(treedef)}\n"
+        f"    {names[1]}: {tree_nodes.shorten(structure(other))}"
     )
 
 
@@ -483,9 +474,7 @@ def one_level(node: Any) -> Any:
     return keys, children, metadata
 
 
-def difference(
-    prefix: Any, full: Any, is_leaf: Callable[..., bool] | None = None, path: tuple[Any, ...] = ()
-) -> Any:
+def difference(prefix: Any, full: Any, is_leaf: _IsLeaf = None, path: tuple[Any, ...] = ()) -> Any:
     """Where ``prefix`` stops being a prefix of ``full``: ``(path, what is here, what is there)``; None if
     it is one.
     """
@@ -494,38 +483,17 @@ def difference(
         return None
     theirs = one_level(full)
     if theirs is None or type(prefix) is not type(full):
-        return path, _describe(prefix, ours), _describe(full, theirs)
+        return path, tree_nodes.describe(prefix, ours), tree_nodes.describe(full, theirs)
     if ours[2] != theirs[2] or len(ours[1]) != len(theirs[1]):
         lacks = has = []
         if isinstance(prefix, dict):
             lacks, has = [k for k in prefix if k not in full], [k for k in full if k not in prefix]
-        return path, _describe(prefix, ours, lacks), _describe(full, theirs, has)
+        return path, tree_nodes.describe(prefix, ours, lacks), tree_nodes.describe(full, theirs, has)
     for key, a, b in zip(ours[0], ours[1], theirs[1]):
         found = difference(a, b, is_leaf, (*path, key))
         if found is not None:
             return found
     return None
-
-
-def _describe(node: Any, level: Any, alone: Sequence[Any] = ()) -> str:
-    """In words what a node is; ``alone`` are the keys that it has and the other has not."""
-    kind = type(node).__qualname__
-    if node is None:
-        return "None"
-    if level is None:
-        return f"a leaf ({kind})"
-    if isinstance(node, dict):
-        more = f", of which only here: {_shorten(alone)}" if alone else ""
-        return f"{kind} with the keys {_shorten([*node])}{more}"
-    if type(node) in (list, tuple):
-        return f"{kind} of length {len(node)}"
-    metadata = "" if level[2] is None or level[2] is type(node) else f" and metadata {_shorten(level[2])}"
-    return f"{kind} with {len(level[1])} children{metadata}"
-
-
-def _shorten(x: Any, limit: int = 400) -> str:
-    text = str(x)
-    return text if len(text) <= limit else f"{text[: limit // 2]} ... {text[-limit // 2 :]}"
 
 
 tracebacks.public_module(globals())
