@@ -11,6 +11,7 @@ import argparse
 import importlib
 import pathlib
 import sys
+from importlib.metadata import entry_points
 
 import numpy as np
 import rabbet as rb
@@ -19,7 +20,7 @@ from rabbet.extend.passes import all_primitives
 from rabbet.extend.transform import batch, jvp, lower, transpose, typeof
 from rabbet.rules.tables import all_tables
 from rabbet.runtime import backends
-from rabbet.testing import closure, rows
+from rabbet.testing import closure, kit, rows
 from rabbet.testing.draws import device_array
 from rabbet.testing.laws import inexact
 
@@ -253,7 +254,28 @@ Primitives without a line here carry programs, communicate or call Python, and a
 | primitive | {inner} |
 |---|{inner_rule}
 {second}
+
+## Dtypes
+
+The rows of core's primitives that `check_dtype` tries in each dtype, on values, as parts of compiled
+programs; the packages' own tests run it and name the few rows that make no sense in a format. A dtype
+without a name in StableHLO is stored only.
+
+| dtype | package | kind | bits | computed in | beyond the largest | rows |
+|---|---|---|---|---|---|---|
+{dtypes}
 """
+
+
+def dtype_table():
+    """A line for each dtype of a package."""
+    for point in sorted(entry_points(group="rabbet.dtypes"), key=lambda point: point.name):
+        spec = rb.dtypes.find(point.name)
+        tried = "stored only" if spec.mlir is None else len(kit.rows_for(spec))
+        yield (
+            f"| `{spec.name}` | {point.dist.name} | {spec.kind} | {spec.storage_bits} | {spec.compute} | "
+            f"{spec.overflow or 'wraps'} | {tried} |"
+        )
 
 
 def page():
@@ -261,7 +283,7 @@ def page():
     return TEXT.format(
         columns=" | ".join(columns()), rule="---|" * len(columns()), first="\n".join(first_table()),
         inner=" | ".join(f"outer of {name}" for name in INNER), inner_rule="---|" * len(INNER),
-        second="\n".join(second_table()),
+        second="\n".join(second_table()), dtypes="\n".join(dtype_table()),
     )  # fmt: skip
 
 

@@ -31,7 +31,7 @@ def names(group):
 
 @functools.cache
 def official_packages():
-    """The names of Rabbet's own distributions, which no other package can have.
+    """The names of Rabbet's own distributions that offer something to users, which no other package can have.
 
     Example:
       >>> from rabbet.extend.hooks import official_packages
@@ -39,7 +39,7 @@ def official_packages():
       True
     """
     offering = {package for names in offers().values() for package in names.values()}
-    return frozenset({"rabbet", "rabbet-core", "rabbet-testing", *offering})
+    return frozenset({"rabbet", "rabbet-core", *offering})
 
 
 __all__ = ["names", "offers", "official_packages", "provider"]

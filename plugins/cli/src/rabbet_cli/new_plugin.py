@@ -30,6 +30,10 @@ KINDS = {
 }
 
 
+# Rabbet's own that offer users nothing by a name.
+FOR_AUTHORS = ("rabbet-testing", "rabbet-cli")
+
+
 def add_arguments(parser):
     parser.add_argument("name", metavar="NAME", help="such as `enclose`, for the package rabbet-enclose")
     parser.add_argument("--kind", choices=KINDS, default="transformation", help="default: transformation")
@@ -70,7 +74,7 @@ def forms(name):
     if not word.isidentifier() or keyword.iskeyword(word) or not word.isascii():
         raise ValueError(f"{name!r} cannot be a plugin's name; wanted is a word such as `enclose`")
     distribution = f"rabbet-{word.replace('_', '-')}"
-    if distribution in official_packages():
+    if distribution in {*official_packages(), *FOR_AUTHORS}:
         raise ValueError(
             f"{distribution!r} is a package of Rabbet's own; choose another name, since two packages of one "
             "name cannot be installed together"
