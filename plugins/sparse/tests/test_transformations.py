@@ -39,6 +39,11 @@ def test_a_dimension_that_is_no_batch_dimension_is_named(pair):
         sparse.sparsify(lambda x: lax.scan(lambda c, x: (c, x.sum()), 0, x))(x)
 
 
+def test_messages_name_the_stored_arrays(pair):
+    with pytest.raises(TypeError, match=r"argument 'x'\.indices has the type i32"):
+        rb.grad(lambda x: x.sum())(pair[1])
+
+
 def test_compiled_programs_take_and_give_sparse_arrays(pair):
     a, x = pair
     out = rb.jit(lambda x: x.sum(1) * 2)(x)

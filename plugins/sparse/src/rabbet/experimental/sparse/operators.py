@@ -137,7 +137,11 @@ class Operators(JAXSparse):
 
 def register(cls):
     """Make a class of sparse arrays a node of trees."""
+    keys = [tree.GetAttrKey(name) for name in cls._stored]
     tree.register_node(
-        cls, lambda x: (tuple(x._arrays()), x._static()), lambda static, arrays: cls._of(*arrays, *static)
+        cls,
+        lambda x: (tuple(x._arrays()), x._static()),
+        lambda static, arrays: cls._of(*arrays, *static),
+        lambda x: (tuple(zip(keys, x._arrays())), x._static()),
     )
     return cls
