@@ -47,7 +47,8 @@ FAMILIES = families()
 
 
 @pytest.mark.parametrize("module", FAMILIES)
-def test_examples(module):
+def test_examples(module, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # what an example writes does not land beside the sources
     wrong = []
     for name in FAMILIES[module]:
         own = vars(public_names.modules()[module])

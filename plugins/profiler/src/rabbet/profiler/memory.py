@@ -20,7 +20,11 @@ def save_device_memory_profile(filename: str | os.PathLike, backend: str | None 
     """Write ``device_memory_profile(backend)`` into a file.
 
     Example:
-      >>> rb.profiler.save_device_memory_profile("memory.prof")   # then: pprof --web memory.prof
+      >>> import pathlib, tempfile
+      >>> path = pathlib.Path(tempfile.mkdtemp()) / "memory.prof"
+      >>> rb.profiler.save_device_memory_profile(path)   # then: pprof --web memory.prof
+      >>> path.stat().st_size > 0
+      True
     """
     with open(filename, "wb") as file:
         file.write(device_memory_profile(backend))
