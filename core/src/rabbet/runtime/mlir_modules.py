@@ -15,8 +15,8 @@ _mine = threading.local()
 def context():
     """Return the MLIR context of this thread's modules, made once.
 
-    The compiler changes the context of the module that it compiles without a lock: two threads that compile with
-    one context end the process.
+    The compiler changes the context of the module that it compiles without a lock: two threads that compile
+    with one context end the process.
     """
     if not hasattr(_mine, "context"):
         _mine.context = _made()
