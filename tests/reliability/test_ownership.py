@@ -128,3 +128,22 @@ def test_zeros_of_both_signs_are_two_numbers():
     assert [sign(lax.mul(one, complex(0.0, s))) for s in (1.0, -1.0, 1.0)] == [
         sign(np.complex64(1) * np.complex64(complex(0.0, s))) for s in (1.0, -1.0, 1.0)
     ]
+
+
+def test_a_copy_under_a_transformation_is_a_copy():
+    """What a transformation of arrays returns may be deleted without the array that was copied."""
+    x = rnp.arange(3.0)
+    for copied in (
+        rb.vmap(lambda v: rnp.array(v))(x),
+        rb.vmap(lambda v: rnp.copy(v))(x),
+        rb.vjp(lambda v: rnp.array(v), x)[0],
+        rb.jvp(lambda v: rnp.array(v), (x,), (x,))[0],
+        rb.grad(lambda v: (v.sum(), rnp.array(v)), has_aux=True)(x)[1],
+        rb.vmap(rb.grad(lambda v: (v * 1, rnp.array(v)), has_aux=True))(x)[1],
+        rb.jit(lambda v: rnp.array(v))(x),
+    ):
+        assert copied.tolist() == [0, 1, 2]
+        copied.delete()
+    assert x.tolist() == [0, 1, 2]
+    assert "keep_apart" not in str(rb.make_jaxpr(lambda v: rnp.array(v) * 2)(x))
+    assert rb.grad(lambda v: (rnp.array(v) ** 2).sum())(x).tolist() == [0, 2, 4]

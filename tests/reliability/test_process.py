@@ -289,3 +289,28 @@ def test_an_interrupted_compilation_is_waited_for_at_the_end(child):
         """
     for _ in range(2):
         assert "interrupted" in child(source, RABBET_CACHE="0")
+
+
+def test_threads_may_compile_programs_that_call_python_at_the_same_time(child):
+    """Two compilations within one context of MLIR's ended the process, two times of five."""
+    out = child(
+        """
+        import threading
+        rb.config.update("cache", False)
+        rb.config.update("disable_most_optimizations", True)
+        shape, x = rb.ShapeDtypeStruct((3,), np.float32), np.ones(3, "f4")
+        start, seen = threading.Barrier(8), []
+
+        def run(k):
+            start.wait()
+            for i in range(6):
+                function = lambda x: rb.pure_callback(lambda v: v + 1, shape, x * (i + k * 100))
+                seen.append(rb.jit(function)(x)[0].item() == i + k * 100 + 1)
+
+        threads = [threading.Thread(target=run, args=(k,)) for k in range(8)]
+        [t.start() for t in threads]
+        [t.join() for t in threads]
+        print(len(seen), all(seen))
+        """
+    )
+    assert out.split() == ["48", "True"]

@@ -233,12 +233,12 @@ def sliced(s):
     if index is not None and x.kind in "fic":
         options += [
             ("fnp.take({0}, {2}, axis=0, mode='clip')", (*index.shape, *rest)),
-            ("{0}[{2}]", (*index.shape, *rest)),
+            ("{0}[{2} % {3}]", (*index.shape, *rest)),
             ("{0}.at[{2} % 2].add(1)", x.shape),
             ("{0}.at[{2}].get(mode='fill', fill_value=0)", (*index.shape, *rest)),
         ]  # fmt: skip
     text, shape = s.pick(options)
-    text = text.format(x.text, i and i.text, index and index.text)
+    text = text.format(x.text, i and i.text, index and index.text, n)
     grows = ".add(" in text
     s.add(text, shape, x.kind, x.size + (index.elements if grows else 0), x.places)
 

@@ -8,7 +8,7 @@ import rabbet as rb
 import rabbet.nn
 import rabbet.numpy as rnp
 from rabbet import lax
-from rabbet.errors import MissingRule
+from rabbet.errors import MissingPluginError, MissingRule
 from rabbet.experimental import serialize_executable
 
 # How far results may differ, as a share of the largest number among them.
@@ -282,6 +282,8 @@ def _compare(run, names, with_jax):
 def attempt(name, run, with_jax):
     try:
         return BY_NAME[name](run)
+    except MissingPluginError as error:
+        raise NoProgram(str(error)) from None
     except MissingRule as error:
         if "reverse mode only" not in str(error):
             raise

@@ -3,16 +3,27 @@
 `adapter` imports this file when one of them is made: the bindings take about 0.1 s to import.
 """
 
-import functools
+import threading
 
 from jaxlib.mlir import ir
 from jaxlib.mlir._mlir_libs import _jax_mlir_ext
 from jaxlib.mlir.dialects import chlo, sdy, stablehlo
 
+_mine = threading.local()
 
-@functools.cache
+
 def context():
-    """Return the MLIR context that all modules share. Importing the bindings takes about 0.1 s."""
+    """Return the MLIR context of this thread's modules, made once.
+
+    The compiler changes the context of the module that it compiles without a lock: two threads that compile
+    with one context end the process.
+    """
+    if not hasattr(_mine, "context"):
+        _mine.context = _made()
+    return _mine.context
+
+
+def _made():
     registry = ir.DialectRegistry()
     _jax_mlir_ext.register_dialects(registry)
     made = ir.Context()

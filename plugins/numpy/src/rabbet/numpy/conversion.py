@@ -6,6 +6,7 @@ import numpy as np
 
 from rabbet import Array, dtypes, lax
 from rabbet.extend.functions import is_python_scalar, obeys_out_sharding, to_array
+from rabbet.extend.primitive import keep_apart
 from rabbet.extend.transform import Tracer, typeof
 
 
@@ -41,8 +42,8 @@ def array(object, dtype=None, *, copy=True, order="K", ndmin=0, device=None, out
         )
     dtype = None if dtype is None else dtypes.requested(dtype)
     out = converted(object, dtype)
-    if copy and out is object and type(out) is Array:
-        out = out.__deepcopy__({})
+    if copy and out is object:
+        out = out.__deepcopy__({}) if type(out) is Array else copy_of_tracer(out)
     if ndmin > out.ndim:
         out = lax.expand_dims(out, tuple(range(ndmin - out.ndim)))
     return out if device is None else out.to_device(device) if type(out) is Array else out
@@ -63,6 +64,13 @@ def asarray(a, dtype=None, order=None, *, copy=None, device=None, out_sharding=N
     if copy is False and type(a) not in (Array, Tracer):
         raise ValueError(f"asarray: a {type(a).__name__} has to be copied, so copy=False cannot be honoured")
     return array(a, dtype, copy=bool(copy), order=order, device=device)
+
+
+def copy_of_tracer(x):
+    """``x`` with memory of its own, where a transformation runs on arrays. Nobody else can hold the memory of
+    a value within a program.
+    """
+    return x if x.interpreter.stages else keep_apart(x)
 
 
 def converted(x, dtype):
