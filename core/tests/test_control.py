@@ -204,13 +204,13 @@ def test_a_value_that_leaves_a_body_says_whose_it_was():
         kept.append(carry)
         return carry, x
 
-    def leaky_sum(a, b):
-        kept.append(a)
-        return lax.add(a, b)
+    def leaky_step(i):
+        kept.append(i)
+        return lax.add(i, 1)
 
     lax.scan(leaky, 1.0, None, length=2)
     with pytest.raises(UnexpectedTracerError, match=r"the trace of [\w.<>]*leaky \(.*test_control.py"):
         lax.add(kept.pop(), 1.0)
-    lax.reduce(X, np.float32(0), leaky_sum, (0,))
-    with pytest.raises(UnexpectedTracerError, match=r"the trace of [\w.<>]*leaky_sum \(.*test_control.py"):
+    lax.while_loop(lambda i: lax.lt(i, 2), leaky_step, 0)
+    with pytest.raises(UnexpectedTracerError, match=r"the trace of [\w.<>]*leaky_step \(.*test_control.py"):
         lax.add(kept.pop(), 1.0)

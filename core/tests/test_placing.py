@@ -25,7 +25,8 @@ x, sharding = rb.device_put(np.ones((2, 3), np.float32)), rb.device_put(1.0, the
 results = [
     lax.reshape(x, (3, 2), out_sharding=sharding), lax.full((2,), 1.0, sharding=sharding),
     lax.full_like(x, 1.0, sharding=sharding), lax.reduce_sum(x, (0,), out_sharding=sharding),
-    lax.dot(x, lax.transpose(x, (1, 0)), out_sharding=sharding), lax.reduce(x, 0.0, lax.add, (0,), sharding),
+    lax.dot(x, lax.transpose(x, (1, 0)), out_sharding=sharding),
+    lax.reduce_max(x, (0,), out_sharding=sharding),
     lax.broadcast_in_dim(x, (2, 2, 3), (1, 2), out_sharding=sharding),
     lax.dot_general(x, x, (((1,), (1,)), ((), ())), out_sharding=sharding),
     rb.device_put(x, there, src=here, donate=True),

@@ -161,3 +161,64 @@ def test_gradients_of_checkpointed_branches_pass_the_checker():
 def test_halves_of_log_gamma_are_exact_at_one_and_two():
     for dtype in ("bfloat16", "float16", "float32"):
         assert lax.lgamma(rnp.array([1.0, 2.0], dtype=dtype)).astype("float32").tolist() == [0, 0]
+
+
+# What follows was found by tools/fuzz.
+def test_a_number_beside_a_weak_array_is_as_weak_in_a_program_as_outside():
+    weak = lax.broadcast(rnp.asarray(0.5), (3,))
+    for function in (lambda x: x % 0.3, lambda x: x // 0.3, lambda x: 0.3 % x, lambda x: divmod(x, 0.3)[1]):
+        assert function(weak).weak_type and rb.jit(function)(weak).weak_type
+        assert not function(weak.astype("float32")).weak_type
+    np.testing.assert_array_equal(rb.jit(lambda x: x % 0.3)(weak), np.full(3, 0.5, "f4") % np.float32(0.3))
+
+
+def test_sorting_and_updating_keep_weak_types():
+    weak, strong = lax.broadcast(rnp.asarray(0.5), (3,)), rnp.full(3, 0.5, "float32")
+    assert lax.sort(weak).weak_type and lax.top_k(weak, 2)[0].weak_type
+    assert [x.weak_type for x in lax.sort((strong, weak))] == [False, True]
+    at = rnp.array([0])
+    updated = weak.at[0].set(1.0), weak.at[0].add(strong[0]), weak.at[at].set(strong[:1]), weak.at[at].add(1)
+    for kept in updated:
+        assert kept.weak_type and kept.dtype == "float32"
+    assert not strong.at[0].set(weak[0]).weak_type and not strong.at[at].add(weak[:1]).weak_type
+
+
+def test_a_scan_of_no_steps_without_jit_has_the_results_of_one_with():
+    def shapes(length):
+        outs = lax.scan(lambda c, x: (c + x, (c * 2, x > 0)), 0.5, rnp.zeros(length))
+        return [(x.shape, x.dtype.name) for x in rb.tree.leaves(outs)]
+
+    with rb.disable_jit():
+        assert shapes(0) == [((), "float32"), ((0,), "float32"), ((0,), "bool")]
+        assert lax.map(rnp.sin, rnp.zeros((0, 2))).shape == (0, 2)
+        # What goes through no round of a loop is an array as well.
+        assert lax.while_loop(lambda c: c < 0, lambda c: c + 1, 3).dtype == "int32"
+
+
+def test_a_program_that_cannot_be_written_out_is_named():
+    from rabbet.experimental import serialize_executable
+
+    options = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
+    compiled = rb.jit(lambda x: rnp.sort(x)).lower(rnp.arange(3)).compile(compiler_options=options)
+    try:
+        serialize_executable.serialize(compiled)
+    except ValueError as error:  # some versions of jaxlib can
+        assert "cannot write '<lambda>' out" in str(error)
+
+
+def test_the_derivative_of_a_maximum_compares_what_it_reduced():
+    """A compiler that computes the operand twice may round it in two ways: then no element is the largest."""
+    for function in (rnp.max, rnp.min):
+        lowered = rb.jit(rb.grad(lambda x, f=function: f(x * 3 + 1))).lower(rnp.arange(3.0))
+        assert "optimization_barrier" in lowered.as_text()
+    assert rb.jit(rb.grad(lambda x: rnp.max(x * x)))(rnp.array([1.0, -2.0, 2.0])).tolist() == [0, -2, 2]
+    assert "optimization_barrier" not in rb.jit(rnp.max).lower(rnp.arange(3.0)).as_text()
+
+
+def test_a_compiled_function_that_is_read_back_works():
+    from rabbet.experimental import serialize_executable
+
+    c = rnp.arange(3.0)
+    compiled = rb.jit(lambda x: rnp.sin(x) + c).lower(rnp.ones(3)).compile()
+    again = serialize_executable.deserialize_and_load(*serialize_executable.serialize(compiled))
+    np.testing.assert_array_equal(again(rnp.ones(3)), compiled(rnp.ones(3)))

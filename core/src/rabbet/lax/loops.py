@@ -114,6 +114,7 @@ def while_loop(cond_fun, body_fun, init_val):
 def repeat(what, cond_fun, body_fun, init_val):
     """``while_loop``, by the name ``what`` in messages."""
     if config.disable_jit:
+        init_val = tree.map(array_or_tracer, init_val)
         # A value that no Python loop can decide by, as under vmap, is left to the primitive from there on.
         while True:
             try:
@@ -195,7 +196,7 @@ def named_scan(what, f, init, xs=None, length=None, reverse=False, unroll=1, adv
         f, xs, length = _over_cells(f, xs, length, what)
     x_leaves, x_tree = flat_operands(xs)
     n = number_of_steps(f, x_leaves, x_tree, length, what, advice)
-    if config.disable_jit:
+    if config.disable_jit and n:  # what a loop of no steps stacks is known by tracing it only
         return _scan_in_python(f, init, xs, n, reverse)
     in_tree = tree.structure(
         (tree.unflatten(init_tree, [0] * len(init_leaves)), tree.unflatten(x_tree, [0] * len(x_leaves)))
@@ -282,15 +283,13 @@ def number_of_steps(f, leaves, treedef, length, what="scan", advice=""):
 
 
 def _scan_in_python(f, init, xs, n, reverse):
-    carry, ys = init, []
+    carry, ys = tree.map(array_or_tracer, init), []
     order = reversed(range(n)) if reverse else range(n)
     for i in order:
         carry, y = f(carry, tree.map(lambda x, i=i: x[i], xs))
         ys.append(y)
     ys = ys[::-1] if reverse else ys
-    return carry, tree.map(
-        lambda *parts: shapes.stack([array_or_tracer(p) for p in parts]), *ys
-    ) if ys else None
+    return carry, tree.map(lambda *parts: shapes.stack([array_or_tracer(p) for p in parts]), *ys)
 
 
 def fori_loop(lower, upper, body_fun, init_val, *, unroll=None):

@@ -131,15 +131,23 @@ def _float_floor_divide(x, y):
 
 
 def together(x, y):
-    """``(x, y, kind)``: both promoted, bare numbers made scalars of the common dtype, and the kind of that
-    dtype.
+    """``(x, y, kind)``: both promoted, bare numbers made scalars of the common dtype, weak if the other
+    operand is, and the kind of that dtype.
     """
     x, y = promote_operands(x, y)
-    dtype = typeof(y if python_scalars.is_python_scalar(x) else x).dtype
+    aval = typeof(y if python_scalars.is_python_scalar(x) else x)
+    dtype = aval.dtype
     if dtypes.kind(dtype) == "b":  # truth values count as integers here
         dtype = np.dtype("int32")
         x, y = cast_operand(x, typeof(x), dtype), cast_operand(y, typeof(y), dtype)
-    return strong(x, dtype), strong(y, dtype), dtypes.kind(dtype)
+    return _like(aval, x, dtype), _like(aval, y, dtype), dtypes.kind(dtype)
+
+
+def _like(aval, x, dtype):
+    """A bare number as a scalar of ``dtype``, as weak as ``aval``; an array as it is."""
+    if aval.weak_type and python_scalars.is_python_scalar(x):
+        return python_scalars.TypedScalar(dtypes.numpy_scalar(x, dtype), aval.update(shape=(), dtype=dtype))
+    return strong(x, dtype)
 
 
 def absolute(self):

@@ -112,7 +112,7 @@ def dynamic_update_slice_aval(x, update, *starts):
     _check_starts("dynamic_update_slice", x, starts)
     checks.same_dtype("dynamic_update_slice", x, update)
     _check_sizes("dynamic_update_slice", x, update.shape)
-    return x if x.weak_type == update.weak_type else x.strong()
+    return x.strong()
 
 
 dynamic_update_slice = Primitive(

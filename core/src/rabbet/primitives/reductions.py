@@ -5,7 +5,17 @@ from math import prod
 import numpy as np
 
 from rabbet import dtypes
-from rabbet.primitives import checks, complex_order, convert, cumulative, elementwise, logic, shape, zeros
+from rabbet.primitives import (
+    barrier,
+    checks,
+    complex_order,
+    convert,
+    cumulative,
+    elementwise,
+    logic,
+    shape,
+    zeros,
+)
 from rabbet.primitives.checks import BITS, NUMBERS, REALS
 from rabbet.rules.payloads import Batched, Dual
 from rabbet.rules.primitive import Primitive
@@ -104,10 +114,15 @@ def transpose_reduce_sum(op, ct, x):
 
 
 def jvp_reduce_extreme(op, x):
-    """The mean of the tangents at the places where the extreme is taken."""
-    out = op(x.primal)
+    """The mean of the tangents at the places where the extreme is taken.
+
+    The operand is kept apart: a compiler that computes it twice, once to reduce and once to compare, may
+    round it in two ways, and then no place has the extreme.
+    """
     aval = typeof(x.primal)
-    here = convert.to_dtype(logic.eq(x.primal, spread_back(op, out, aval)), aval.dtype)
+    primal = barrier.keep_apart(x.primal) if dtypes.kind(aval.dtype) in "fc" else x.primal
+    out = op(primal)
+    here = convert.to_dtype(logic.eq(primal, spread_back(op, out, aval)), aval.dtype)
     count = reduce_sum(here, axes=op.params["axes"])
     return Dual(
         out, elementwise.div(reduce_sum(elementwise.mul(x.tangent, here), axes=op.params["axes"]), count)

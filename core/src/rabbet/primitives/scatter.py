@@ -84,7 +84,7 @@ def scatter_aval(name, x, indices, updates, numbers):
     sizes = numbers.window_sizes(x.ndim, updates.shape)
     if any(s > n for d, (s, n) in enumerate(zip(sizes, x.shape, strict=True)) if d not in lacking):
         raise TypeError(f"{shown}: windows of the sizes {sizes} are larger than the operand")
-    return x if x.weak_type == updates.weak_type else x.strong()
+    return x
 
 
 def scattering(name, hlo, accepts, combine, doc):

@@ -33,7 +33,7 @@ def sort_aval(*operands, dimension, is_stable, num_keys):
             f"sort: num_keys must be from 1 to the number of arrays, {len(operands)}, got {num_keys}"
         )
     checks.accept("sort keys", checks.NUMBERS + "b", *operands[:num_keys])
-    return tuple([a.strong() for a in operands])
+    return operands
 
 
 sort = Primitive(
@@ -197,9 +197,7 @@ def top_k_aval(x, k):
             f"top_k: k must be from 0 to the size of the last dimension of {x.str_short()}, got {k}"
         )
     shape_out = (*x.shape[:-1], k)
-    return x.update(shape=shape_out, weak_type=False), x.update(
-        shape=shape_out, dtype=np.dtype("int32"), weak_type=False
-    )
+    return x.update(shape=shape_out), x.update(shape=shape_out, dtype=np.dtype("int32"), weak_type=False)
 
 
 top_k = Primitive(

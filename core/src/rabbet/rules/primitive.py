@@ -8,10 +8,11 @@ The rules that the owner of a primitive writes stand beside it, under the name o
 may come from a package which is not installed.
 """
 
+import functools
 import importlib
 import inspect
 import pickle
-from types import MappingProxyType
+from types import FunctionType, MappingProxyType, MethodType
 
 from rabbet.errors import RuleConflict
 from rabbet.messages import source_positions, tracebacks
@@ -176,7 +177,8 @@ class Primitive:
         op = self._ops.get(key)
         if op is None:
             op = Op(self, params)
-            if "body" in self.kinds:
+            if "body" in self.kinds or not _FUNCTIONS.isdisjoint(map(type, params.values())):
+                # Programs and functions are users', with all that they hold: who needs them keeps them.
                 return op
             if len(self._ops) >= MOST_OPS:
                 self._ops.clear()
@@ -336,6 +338,9 @@ class Op:
 
 # Python finds True and 1.0 under 1, and -0.0 under 0.0, but as parameters they may mean different programs.
 _NUMBERS = frozenset([bool, int, float, complex])
+
+
+_FUNCTIONS = frozenset([FunctionType, MethodType, functools.partial])
 
 
 def _number_types(params):

@@ -136,7 +136,7 @@ def pack_executable(executable, options=None):
       options: those that it was compiled with.
 
     Raises:
-      ValueError: for a program that calls Python functions or has effects.
+      ValueError: for a program that calls Python functions or has effects, or that XLA cannot write out.
 
     Example:
       >>> from rabbet.extend.backend import compile_program, lower_program
@@ -161,9 +161,15 @@ def pack_executable(executable, options=None):
     exe = executable.exe
     if executable.loaded.origin != "compiler":
         exe = program.compiled_anew(lowering, executable.device, options)
+    try:
+        blob = adapter.serialize(exe)
+    except adapter.XlaRuntimeError as error:
+        raise ValueError(
+            f"XLA cannot write {lowering.name!r} out as bytes ({error}); with other compiler options it may"
+        ) from None
     return {
         "versions": (adapter.version(), machine(executable.device)),
-        "blob": adapter.serialize(exe),
+        "blob": blob,
         "module": tuple(lowering.module),
         "lowering": {f: getattr(lowering, f) for f in KEPT},
     }

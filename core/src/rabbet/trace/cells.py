@@ -54,7 +54,14 @@ def _plain_class(cell):
 
 
 class Touched:
-    """What a traced function knows of a cell from outside: the input of its program, and the content now."""
+    """What a traced function knows of a cell from outside: the input of its program, and the content now.
+
+    Example:
+      >>> from rabbet.extend.cells import Cell, Touched
+      >>> touched = Touched(Cell(rb.typeof(1.0), 1.0), None, 2.0)
+      >>> touched.written
+      False
+    """
 
     __slots__ = ("cell", "input", "first", "content")
 
@@ -141,7 +148,9 @@ def contents(touched):
     """The contents, at the current level, of cells that a traced function uses.
 
     Example:
-      >>> operands = [*leaves, *contents(touched)]
+      >>> from rabbet.extend.cells import Cell, Touched, contents
+      >>> contents([Touched(Cell(rb.typeof(1.0), 1.0), None, 2.0)])
+      [1.0]
     """
     return [read(t.cell) for t in touched]
 
@@ -150,7 +159,11 @@ def put_back(touched, values):
     """Write what a traced function left in the cells that it wrote to.
 
     Example:
-      >>> put_back([t for t in touched if t.written], outs[-n:])
+      >>> from rabbet.extend.cells import Cell, Touched, put_back, read
+      >>> cell = Cell(rb.typeof(1.0), 1.0)
+      >>> put_back([Touched(cell, None, 2.0)], [3.0])
+      >>> read(cell)
+      3.0
     """
     for t, value in zip(touched, values, strict=True):
         write(t.cell, value)

@@ -240,7 +240,7 @@ def change_traced(
             wrap=wrap,
         )  # fmt: skip
         out = boxes.put_box(x, part, slices, starts)
-    return shapes.squeeze(out, flags)
+    return as_weak_as(x, shapes.squeeze(out, flags))
 
 
 change_eager = fused(
@@ -252,6 +252,14 @@ def cast(values, x):
     """``values`` in the dtype of ``x``, strongly typed as it is."""
     dtype = typeof(x).dtype
     return convert.to_dtype(values, dtype)
+
+
+def as_weak_as(x, out):
+    """``out``, weak if ``x`` is: what is put into an array does not change its type."""
+    weak = typeof(x).weak_type
+    if typeof(out).weak_type == weak:
+        return out
+    return convert.convert_element_type(out, new_dtype=typeof(x).dtype, weak_type=weak)
 
 
 def spread(values, shape, how):

@@ -1,5 +1,6 @@
 """Compiled functions as bytes, for another process with the same versions and the same hardware."""
 
+import hashlib
 import pickle
 from typing import Any
 
@@ -8,7 +9,9 @@ from rabbet_jit.serializing import packed, unpacked
 from rabbet.extend.backend import as_device
 from rabbet.extend.functions import public_module
 
-FORMAT = 1
+# What the bytes start with: the format, then the hash of all that follows it.
+FORMAT = b"rabbet program 2\n"
+DIGEST = hashlib.sha256
 
 
 def serialize(compiled: Any) -> tuple[bytes, Any, Any]:
@@ -25,7 +28,8 @@ def serialize(compiled: Any) -> tuple[bytes, Any, Any]:
       ValueError: for a program that calls Python functions, which bytes cannot hold, or that was compiled for
         hardware that is not here.
     """
-    return pickle.dumps((FORMAT, *packed(compiled))), compiled.in_tree, compiled.out_tree
+    content = pickle.dumps(packed(compiled))
+    return FORMAT + DIGEST(content).digest() + content, compiled.in_tree, compiled.out_tree
 
 
 def deserialize_and_load(
@@ -33,7 +37,7 @@ def deserialize_and_load(
 ) -> Any:
     """The compiled function of bytes that ``serialize`` made, ready to be called.
 
-    Load only what you trust: the bytes hold native code.
+    Load only what you trust: the bytes hold native code, and a checksum finds damage, not malice.
 
     Args:
       serialized, in_tree, out_tree: what ``serialize`` returned.
@@ -44,11 +48,15 @@ def deserialize_and_load(
       a ``Compiled``, which takes arguments of the types that it was compiled for.
 
     Raises:
-      ValueError: for bytes of another version of Rabbet or jaxlib, or another platform.
+      ValueError: for bytes that are damaged, of another version of Rabbet or jaxlib, or for another platform.
     """
-    made = pickle.loads(serialized)
-    if not isinstance(made, tuple) or made[0] != FORMAT:
-        raise ValueError("deserialize_and_load: these bytes were not made by serialize of this version")
+    start = len(FORMAT) + DIGEST().digest_size
+    content = bytes(serialized[start:])
+    if serialized[: len(FORMAT)] != FORMAT or DIGEST(content).digest() != serialized[len(FORMAT) : start]:
+        raise ValueError(
+            "deserialize_and_load: these bytes are damaged, or were not made by serialize of this version"
+        )
+    made = pickle.loads(content)
     device = None
     if execution_devices is not None:
         if len(execution_devices) != 1:
@@ -56,7 +64,7 @@ def deserialize_and_load(
                 f"deserialize_and_load: a program runs on one device, got {len(execution_devices)}"
             )
         device = as_device(execution_devices[0])
-    return unpacked(*made[1:], in_tree, out_tree, backend, device)
+    return unpacked(*made, in_tree, out_tree, backend, device)
 
 
 __all__ = ["deserialize_and_load", "serialize"]

@@ -1,0 +1,102 @@
+"""Random programs run in several ways that must agree: a few here, thousands by ``python tools/fuzz``."""
+
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.needs("cpu", "jit", "numpy", "grad", "vmap", "nn")
+
+TOOLS = Path(__file__).resolve().parents[2] / "tools"
+BATCHES, EACH = 8, 4
+
+
+@pytest.fixture
+def fuzz(monkeypatch):
+    """The modules of ``tools/fuzz``, and the settings of the process as they were."""
+    rb = pytest.importorskip("rabbet")
+    pytest.importorskip("rabbet_special")
+
+    monkeypatch.syspath_prepend(str(TOOLS))
+    from fuzz import programs, reduction, ways
+
+    with rb.config.override(disable_most_optimizations=True):
+        yield programs, reduction, ways
+
+
+@pytest.mark.parametrize("batch", range(BATCHES))
+def test_programs_agree_in_all_ways(fuzz, batch):
+    programs, _, ways = fuzz
+    for number in range(batch * EACH, (batch + 1) * EACH):
+        text = programs.source(number)
+        try:
+            ways.compare(text, ways.chosen(text, number, with_jax=False))
+        except ways.NoProgram:
+            pass
+        except Exception as error:
+            error.add_note(f"python tools/fuzz --program {number} makes it small")
+            raise
+
+
+def test_a_number_gives_the_same_program_and_programs_differ(fuzz):
+    programs, _, _ = fuzz
+    texts = [programs.source(number) for number in range(20)]
+    assert texts == [programs.source(number) for number in range(20)] and len(set(texts)) == 20
+    for word in (
+        "lax.scan",
+        "lax.cond",
+        "rb.vmap",
+        "rb.grad",
+        "rb.custom_vjp",
+        "rb.checkpoint",
+        "while_loop",
+    ):
+        assert any(word in programs.source(number) for number in range(100)), word
+
+
+PLANTED = """WIDE, SMOOTH = False, True
+ARGUMENTS = lambda np: (np.array([1.0, 2.0], 'float32'),)
+
+def program(rb, fnp, lax, np, row):
+  def f(x0):
+    x0 = fnp.asarray(x0)
+    v1 = fnp.sum(x0)
+    def g2(p3):
+        v4 = p3 * 2.0
+        return v4
+    v5 = rb.vmap(g2)(x0)
+    v6 = FAULT(v5)
+    v7 = lax.sin(v1)
+    return v7, v6, v5
+  return f
+"""
+
+
+def test_a_fault_is_found_and_its_program_made_small(fuzz):
+    _, reduction, ways = fuzz
+    # A result that depends on whether it is traced, as no result may.
+    text = PLANTED.replace("FAULT(v5)", "v5 * (2.0 if type(v5).__name__ == 'Array' else 3.0)")
+
+    def fails(text):
+        try:
+            ways.compare(text, ["eager", "jitted"])
+        except ways.Disagreement:
+            return True
+        except Exception:
+            return False
+        return False
+
+    assert fails(text) and not fails(PLANTED.replace("FAULT(v5)", "v5 * 2.0"))
+    small = reduction.reduced(text, fails)
+    assert fails(small) and "__name__" in small
+    assert "sin" not in small and "vmap" not in small and len(small.splitlines()) < 10
+
+
+def test_results_are_compared_by_type_and_number(fuzz):
+    import numpy as np
+
+    _, _, ways = fuzz
+    one = np.float32([1.0, 2.0])
+    ways.agree(one, one + np.float32(1e-6), wide=False)
+    for other in (one + np.float32(0.1), one.astype("f8"), one[:1], one * np.nan, (one, one)):
+        with pytest.raises(ways.Disagreement):
+            ways.agree(one, other, wide=False)

@@ -1,0 +1,92 @@
+"""What a program no longer uses is given back: no cache keeps users' arrays or functions alive."""
+
+import gc
+
+import numpy as np
+import pytest
+import rabbet as rb
+import rabbet.numpy as rnp
+from rabbet import lax
+
+pytestmark = pytest.mark.needs("cpu", "jit", "numpy", "grad", "vmap")
+
+N = 1000
+X = np.ones(N, np.float32)
+
+
+def with_custom_vjp(c, x):
+    scaled = rb.custom_vjp(lambda x: x * c)
+    scaled.defvjp(lambda x: (x * c, None), lambda saved, g: (g * c,))
+    return scaled(x).sum()
+
+
+def with_custom_jvp(c, x):
+    scaled = rb.custom_jvp(lambda x: x * c)
+    scaled.defjvp(lambda primals, tangents: (primals[0] * c, tangents[0] * c))
+    return scaled(x).sum()
+
+
+def with_callback(c, x):
+    shape = rb.ShapeDtypeStruct((1,), np.float32)
+    x = lax.stop_gradient(x) + 0 * x
+    read = rb.pure_callback(
+        lambda v: np.asarray(c)[:1], shape, lax.stop_gradient(x), vmap_method="sequential"
+    )
+    return read.sum() + x.sum()
+
+
+def in_scan(c, x):
+    return lax.scan(lambda carry, _: (carry * c, None), x, None, length=2)[0].sum()
+
+
+def in_branch(c, x):
+    return lax.cond(x[0] > 0, lambda x: x * c, lambda x: x, x).sum()
+
+
+def in_checkpoint(c, x):
+    return rb.checkpoint(lambda x: rnp.sin(x * c).sum())(x)
+
+
+FUNCTIONS = [with_custom_vjp, with_custom_jvp, with_callback, in_scan, in_branch, in_checkpoint]
+WAYS = {
+    "eager": lambda f: f(X),
+    "jit": lambda f: rb.jit(f)(X),
+    "grad": lambda f: rb.grad(f)(X),
+    "jit of grad": lambda f: rb.jit(rb.grad(f))(X),
+    "vmap": lambda f: rb.vmap(f)(X[None]),
+    "lower": lambda f: rb.jit(f).lower(X),
+}
+
+
+def held(make, rounds):
+    """How many more arrays of ``N`` elements there are after some rounds."""
+
+    def count():
+        gc.collect()
+        return sum(x.size == N for x in rb.live_arrays())
+
+    make(0)
+    before = count()
+    for i in range(rounds):
+        make(i + 1)
+    return count() - before
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
+def test_captured_arrays_die_with_the_function(function, way):
+    def make(i):
+        c = rnp.full(N, i, "float32")
+        WAYS[way](lambda x: function(c, x))
+
+    # What a call of a Python function used is let go by later calls.
+    assert held(make, 8) <= (4 if function is with_callback else 0)
+
+
+def test_what_an_exception_in_a_traced_function_saw_dies_with_it():
+    def make(i):
+        c = rnp.full(N, i, "float32")
+        with pytest.raises(ZeroDivisionError):
+            rb.jit(lambda x: rb.grad(lambda x: (x * c).sum() * (1 // 0))(x))(X)
+
+    assert held(make, 4) == 0

@@ -1,0 +1,120 @@
+"""Files that were damaged or tampered with: an error or the same result, never a crash.
+
+RABBET_MUTATIONS sets how many are tried of each kind (200).
+"""
+
+import os
+import pickle
+import random
+
+import numpy as np
+import pytest
+import rabbet as rb
+import rabbet.numpy as rnp
+from rabbet.experimental import serialize_executable
+from rabbet.runtime import cache
+
+pytestmark = pytest.mark.needs("cpu", "jit", "numpy")
+
+COUNT = int(os.environ.get("RABBET_MUTATIONS", 200))
+X = np.arange(3, dtype="f4")
+
+
+def mutated(content, seed):
+    """The same bytes, changed somewhere: a bit, a block, the length, or all of it."""
+    rng = random.Random(seed)
+    content = bytearray(content)
+    for _ in range(rng.choice([1, 1, 1, 5, 50])):
+        at = rng.randrange(len(content) + 1)
+        how = rng.randrange(7)
+        if how == 0 and at < len(content):
+            content[at] ^= 1 << rng.randrange(8)
+        elif how == 1:
+            content[at : at + rng.randrange(64)] = b""
+        elif how == 2:
+            content[at:at] = rng.randbytes(rng.randrange(1, 64))
+        elif how == 3:
+            content = content[:at]
+        elif how == 4:
+            content[at : at + 32] = bytes(len(content[at : at + 32]))
+        elif how == 5:
+            other = rng.randrange(len(content) + 1)
+            content[at : at + 16] = content[other : other + 16]
+        else:
+            content[at:] = rng.randbytes(len(content) - at)
+    return bytes(content)
+
+
+@pytest.fixture
+def program():
+    c = rnp.arange(3.0)
+    compiled = rb.jit(lambda x: rnp.sin(x) * c).lower(X).compile()
+    return compiled, serialize_executable.serialize(compiled)
+
+
+def test_a_stored_program_that_was_changed_is_refused(program):
+    compiled, (content, in_tree, out_tree) = program
+    expected = np.asarray(compiled(X))
+    refused = 0
+    for seed in range(COUNT):
+        changed = mutated(content, seed)
+        try:
+            again = serialize_executable.deserialize_and_load(changed, in_tree, out_tree)
+        except ValueError as error:
+            assert "damaged" in str(error)
+            refused += 1
+            continue
+        assert changed == content
+        np.testing.assert_array_equal(again(X), expected)
+    assert refused > COUNT * 0.9
+
+
+def test_bytes_of_others_are_refused_before_they_are_unpickled(program):
+    _, (_, in_tree, out_tree) = program
+
+    class Bomb:
+        def __reduce__(self):
+            return (pytest.fail, ("unpickled what it did not write",))
+
+    for foreign in (pickle.dumps(Bomb()), b"", b"rabbet program 2\n", b"rabbet program 2\n" + bytes(32)):
+        with pytest.raises(ValueError, match="damaged, or were not made by"):
+            serialize_executable.deserialize_and_load(foreign, in_tree, out_tree)
+
+
+def test_a_cache_entry_that_was_changed_is_a_miss(tmp_path):
+    store = cache.ProgramCache(tmp_path / "programs", 2**30)
+    key, blob = "a" * 64, os.urandom(300) + b"program" * 100
+    assert store.put(key, blob) and store.get(key) == blob
+    path = next((tmp_path / "programs").glob(f"{key}*"))
+    content = path.read_bytes()
+    missed = 0
+    for seed in range(COUNT):
+        changed = mutated(content, seed)
+        path.write_bytes(changed)
+        os.chmod(path, 0o600)
+        store._warned.clear()
+        if changed == content:
+            assert store.get(key) == blob
+            continue
+        with pytest.warns(rb.errors.CacheWarning, match="damaged"):
+            assert store.get(key) is None
+        missed += 1
+        assert not path.exists()
+    assert missed > COUNT * 0.9
+
+
+def test_a_valid_entry_around_a_damaged_program_is_compiled_again(tmp_path):
+    """The checksum is right, what it covers is no program: jaxlib refuses it, or Rabbet does."""
+    with rb.config.override(cache_dir=str(tmp_path), cache_min_seconds=0.0):
+        double = lambda x: x * 2 + 0.0625
+        assert rb.jit(double)(X).tolist() == [0.0625, 2.0625, 4.0625]
+        paths = list((tmp_path / "programs").glob("*"))
+        entries = [p for p in paths if p.read_bytes().startswith(cache.FORMAT)]
+        assert entries
+        for path in entries:
+            key = path.name.removesuffix(cache.SUFFIX)
+            path.write_bytes(cache.pack(key, os.urandom(200)))
+            os.chmod(path, 0o600)
+        rb.clear_caches()
+        with pytest.warns(rb.errors.CacheWarning, match="no use"):
+            assert rb.jit(double)(X).tolist() == [0.0625, 2.0625, 4.0625]
