@@ -67,7 +67,7 @@ def prepared(program, label):
         return program, None
     jitted, args, kwargs = taken_apart(program, label)
     device = jitted.device or next(
-        (x.device for x in tree.leaves((args, kwargs)) if type(x) is Array and x.committed), None
+        (x.device for x in tree.leaves((args, kwargs)) if is_on_one(x)), None
     )
     try:
         return jitted.trace(*args, **kwargs).lower(platform=device and device.platform), device
@@ -87,6 +87,11 @@ def taken_apart(program, label):
         f"{label} must be (jitted function, tuple of arguments[, dict of keyword arguments]) or a Lowered "
         f"stage, got {program!r:.80}"
     )
+
+
+def is_on_one(x):
+    """Whether a value is an array that was put on one device on purpose."""
+    return type(x) is Array and x.committed and x.sharding.num_devices == 1
 
 
 def compiled(lowered, device, settings, label):

@@ -11,7 +11,7 @@ from rabbet_parallel.arrays import (
     make_array_from_single_device_arrays,
 )
 from rabbet_parallel.constraints import with_sharding_constraint
-from rabbet_parallel.mapping import shard_map, smap
+from rabbet_parallel.mapping import pcast, shard_map, smap
 from rabbet_parallel.meshes import Mesh, make_mesh, set_mesh
 from rabbet_parallel.named import NamedSharding
 from rabbet_parallel.pmapping import device_put_replicated, device_put_sharded, pmap
@@ -28,6 +28,7 @@ __all__ = [
     "make_array_from_process_local_data",
     "make_array_from_single_device_arrays",
     "make_mesh",
+    "pcast",
     "pmap",
     "set_mesh",
     "shard_map",

@@ -3,7 +3,7 @@
 import collections
 import functools
 
-from rabbet import device_put, tree
+from rabbet import device_put, lax, tree
 from rabbet.errors import ShardingError
 from rabbet.extend.functions import (
     array_or_tracer,
@@ -221,4 +221,18 @@ def smap(f=None, /, *, in_axes=None, out_axes, axis_name):
     return shard_map(f, in_specs=to_specs(in_axes), out_specs=to_specs(out_axes), axis_names={axis_name})
 
 
-__all__ = ["shard_map", "smap"]
+def pcast(x, axis_name, *, to):
+    """``x`` as a value that may differ between devices along an axis, within ``shard_map``: the same values.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: the axis, or a tuple of axes.
+      to: ``"varying"``.
+    """
+    lax.axis_size(axis_name)  # refuses a name that nothing around has
+    if to != "varying":
+        raise NotImplementedError(f"pcast: to must be 'varying' in this version, got {to!r}")
+    return x
+
+
+__all__ = ["pcast", "shard_map", "smap"]

@@ -176,3 +176,21 @@ def test_meshes_and_specs_are_values():
         with ROW:
             assert get_mesh() == ROW
     assert get_mesh() is None
+
+
+def test_pictures(capsys):
+    debug = pytest.importorskip("rabbet.debug")
+    debug.visualize_array_sharding(rb.device_put(HOST, on("y", "x")))
+    assert capsys.readouterr().out.splitlines() == [
+        "+-------+-------+-------+-------+",
+        "| cpu:0 | cpu:2 | cpu:4 | cpu:6 |",
+        "+-------+-------+-------+-------+",
+        "| cpu:1 | cpu:3 | cpu:5 | cpu:7 |",
+        "+-------+-------+-------+-------+",
+    ]
+    debug.visualize_sharding((8,), on("y"))
+    assert "|cpu:0,2,4,6|cpu:1,3,5,7|" in capsys.readouterr().out.replace(" ", "")
+    with pytest.raises(ValueError, match="one or two dimensions"):
+        debug.visualize_sharding((2, 2, 2), on())
+    with pytest.raises(TypeError, match="takes an array with values"):
+        rb.jit(debug.visualize_array_sharding)(HOST)

@@ -50,6 +50,7 @@ PROGRAMS = {
     "ppermute to nobody": lambda x: lax.ppermute(x, "i", []),
     "pshuffle": lambda x: lax.pshuffle(x, "i", [3, 1, 2, 0, 7, 6, 5, 4]),
     "pswapaxes": lambda x: lax.pswapaxes(x, "i", 0),
+    "pcast": lambda x: lax.pcast(x, "i", to="varying") + 1,
     "pbroadcast": lambda x: lax.pbroadcast(x, "i", 3),
     "axis_index": lambda x: x * lax.axis_index("i") + lax.axis_size("i"),
     "a loop": lambda x: lax.fori_loop(

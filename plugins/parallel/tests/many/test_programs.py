@@ -237,3 +237,10 @@ def test_checks_of_results_and_deleted_arguments():
     with pytest.raises(RuntimeError, match="has been deleted"):
         np.asarray(x)
     assert any(a.devices() == set(rb.devices()) for a in rb.live_arrays())
+
+
+def test_programs_are_compiled_before_they_are_called():
+    f = jit(lambda x: x * 5.0)
+    rb.precompile([(f, (X,))])
+    with rb.no_tracing():
+        assert close(f(X), 5 * HOST)

@@ -15,6 +15,8 @@ from rabbet.extend.functions import public_module
 from rabbet_callbacks import debug_callback as callback
 from rabbet_callbacks import look
 
+from rabbet.debug.pictures import visualize_array_sharding, visualize_sharding
+
 LOG = logging.getLogger("rabbet")
 
 
@@ -163,10 +165,17 @@ def breakpoint(*, backend=None, filter_frames=True, num_frames=None, ordered=Fal
 
 
 def inspect_array_sharding(value, *, callback):
-    """Call ``callback`` on the sharding of an array when the program gets there."""
+    """Call ``callback`` on the sharding of an array when the program gets there.
+
+    In a compiled function over several devices that is the first device's, where Python functions run with
+    whole arrays; ``Compiled.output_shardings`` tells how results lie.
+    """
     look("debug.inspect_array_sharding", lambda x: callback(x.sharding), (value,), {}, False)
 
 
-__all__ = ["breakpoint", "callback", "check_format", "inspect_array_sharding", "log", "print"]
+__all__ = [
+    "breakpoint", "callback", "check_format", "inspect_array_sharding", "log", "print",
+    "visualize_array_sharding", "visualize_sharding",
+]  # fmt: skip
 
 public_module(globals())

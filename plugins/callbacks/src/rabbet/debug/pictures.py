@@ -1,0 +1,71 @@
+"""Pictures, in text, of how arrays lie over devices."""
+
+import numpy as np
+
+from rabbet import Array
+from rabbet.extend.transform import is_tracer
+
+
+def visualize_sharding(shape, sharding, use_color=True, scale=1.0, min_width=9, max_width=80, **others):
+    """Print how arrays of a shape lie over devices: a box for each part, with the devices that hold it.
+
+    Args:
+      shape: of one or two dimensions.
+      sharding: a ``Sharding``.
+      use_color: has no effect, the picture is text.
+      scale: a factor on the size of the boxes.
+      min_width, max_width: of a box, and of the whole, in characters.
+
+    Raises:
+      ValueError: for a shape of no dimensions, or more than two.
+
+    Example:
+      >>> x = rb.device_put(np.ones((4, 2), np.float32))
+      >>> rb.debug.visualize_sharding(x.shape, x.sharding)
+      +-------+
+      | cpu:0 |
+      +-------+
+    """
+    print(picture(tuple(shape), sharding, scale, min_width, max_width))
+
+
+def visualize_array_sharding(arr, **options):
+    """``visualize_sharding`` of an array; ``options`` are those.
+
+    Raises:
+      TypeError: for a traced array, of which it is not known how it will lie.
+    """
+    if is_tracer(arr) or not isinstance(arr, Array):
+        raise TypeError(
+            f"visualize_array_sharding takes an array with values, got {type(arr).__name__}; of a compiled "
+            "function, Compiled.output_shardings tells how results lie"
+        )
+    visualize_sharding(arr.shape, arr.sharding, **options)
+
+
+def picture(shape, sharding, scale, min_width, max_width):
+    """The boxes, in as many rows and columns as the dimensions have parts."""
+    if len(shape) not in (1, 2):
+        raise ValueError(f"visualize_sharding draws arrays of one or two dimensions, got the shape {shape}")
+    counts, parts = sharding.tiles(len(shape))
+    rows, columns = counts if len(counts) == 2 else (1, counts[0])
+    held = [[[] for _ in range(columns)] for _ in range(rows)]
+    for device, place in zip(sharding.device_order, parts.tolist(), strict=True):
+        row, column = place if len(place) == 2 else (0, place[0])
+        held[row][column].append(device)
+    texts = [[named(devices) for devices in row] for row in held]
+    longest = max(len(text) for row in texts for text in row)
+    width = min(max(longest + 2, int(scale * min_width) - 2), max(3, (max_width - 1) // columns - 1))
+    line = "+" + "+".join(["-" * width] * columns) + "+"
+    drawn = [line]
+    for row in texts:
+        drawn += ["|" + "|".join([text[:width].center(width) for text in row]) + "|", line]
+    return "\n".join(drawn)
+
+
+def named(devices):
+    """The devices of a box: ``cpu:0,2``."""
+    return f"{devices[0].platform}:{','.join(map(str, np.sort([d.id for d in devices])))}"
+
+
+__all__ = ["visualize_array_sharding", "visualize_sharding"]
