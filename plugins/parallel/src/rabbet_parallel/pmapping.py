@@ -1,6 +1,7 @@
 """``pmap``: a function mapped over a dimension, each example on a device of its own; and arrays for it."""
 
 import functools
+from typing import Any
 
 import rabbet
 from rabbet import devices as all_devices
@@ -93,7 +94,9 @@ class Pmapped:
                 raise ValueError(f"{self.who}: in_axes has {len(axes)} entries for {count} arguments")
             axes = tuple([a for n, a in enumerate(axes) if n not in fixed])
         leaves, structure = tree.flatten((moving, kwargs))
-        places = tree.broadcast_prefix(axes, moving, is_none, names=(f"{self.who}: in_axes", "the arguments"))
+        places: Any = tree.broadcast_prefix(
+            axes, moving, is_none, names=(f"{self.who}: in_axes", "the arguments")
+        )
         places += [0] * (len(leaves) - len(places))
         leaves = [array_or_tracer(x) for x in leaves]
         places = tuple([self.place(p, x, i) for i, (p, x) in enumerate(zip(places, leaves, strict=True))])

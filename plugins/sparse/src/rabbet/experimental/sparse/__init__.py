@@ -33,6 +33,7 @@ from rabbet.experimental.sparse.formats import (
     csr_matvec,
     csr_todense,
 )
+from rabbet.experimental.sparse.gathering import bcoo_gather
 from rabbet.experimental.sparse.interpreter import sparsify, todense
 from rabbet.experimental.sparse.making import empty, eye, random_bcoo
 from rabbet.experimental.sparse.products import bcoo_dot_general, bcoo_dot_general_sampled
@@ -40,7 +41,6 @@ from rabbet.experimental.sparse.structure import (
     bcoo_broadcast_in_dim,
     bcoo_concatenate,
     bcoo_dynamic_slice,
-    bcoo_gather,
     bcoo_reshape,
     bcoo_rev,
     bcoo_slice,

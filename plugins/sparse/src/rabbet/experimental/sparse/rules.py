@@ -6,7 +6,7 @@ the level below.
 
 import numpy as np
 
-from rabbet.experimental.sparse import arithmetic, products, structure, sums
+from rabbet.experimental.sparse import arithmetic, gathering, products, structure, sums
 from rabbet.experimental.sparse.base import is_sparse
 from rabbet.experimental.sparse.interpreter import Dense, densified, rules
 from rabbet.extend import primitive as p
@@ -146,7 +146,7 @@ def rev(op, x):
 def gather(op, x, starts):
     if not is_sparse(x) or is_sparse(starts):
         return would_densify(op, x, starts)
-    return structure.bcoo_gather(x.to_bcoo(), starts.value, **op.params)
+    return gathering.bcoo_gather(x.to_bcoo(), starts.value, **op.params)
 
 
 @rules.primitive(p.concatenate)
