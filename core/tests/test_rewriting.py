@@ -136,8 +136,7 @@ def test_dead_code_in_bodies_is_dropped():
         return lax.sin(c), None
 
     before = program(lambda x: [lax.scan(step, x, None, length=2)[0]])
-    with config.override(disable_passes=("cse",)):
-        assert "exp" not in words(pipeline.run(before, "cpu"))
+    assert "exp" not in words(pipeline.run(before, "cpu"))
 
 
 def test_a_pass_that_breaks_a_body_is_named():

@@ -70,11 +70,11 @@ def test_sorting(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_products(name):
-    x = numbers(name).reshape(1, 5)
+    x = lax.reshape(numbers(name), (1, 5))
     both = (((1,), (1,)), ((), ()))
     total = "int32" if name == "int4" else "float32"
     assert wide(lax.dot_general(x, x, both, preferred_element_type=total)) == [[1 + 4 + 16 + 36 + 9]]
-    ones = numbers(name, 1, 0, 0, 0, 1).reshape(1, 5)
+    ones = lax.reshape(numbers(name, 1, 0, 0, 0, 1), (1, 5))
     assert wide(lax.dot_general(x, ones, both)) == [[4]]
 
 
@@ -88,7 +88,7 @@ def test_formats_of_eight_bits_may_differ_in_a_product_that_names_its_result():
 
 def test_values_out_of_range():
     with pytest.raises(OverflowError, match="9 does not fit int4"):
-        rabbet.jit(lambda x: lax.add(x, 9))(numbers("int4"))
+        lax.add(numbers("int4"), 9)
     x = numbers("float4_e2m1fn")
     far = lax.GatherScatterMode.FILL_OR_DROP
     found = lax.gather(
@@ -119,7 +119,7 @@ def test_core_asks_its_own_table_for_the_kind_of_a_dtype():
     found = []
     for path in sorted(root.rglob("*.py")):
         name = path.relative_to(root).as_posix()
-        if name in ON_THE_HOST or name.startswith(("numpy/", "experimental/", "cli/")):
+        if name in ON_THE_HOST or name.startswith(("numpy/", "experimental/", "cli/", "testing/")):
             continue
         for node in ast.walk(ast.parse(path.read_text())):
             if (

@@ -52,7 +52,7 @@ def test_examples(module, tmp_path, monkeypatch):
     wrong = []
     for name in FAMILIES[module]:
         own = vars(public_names.modules()[module])
-        scope = {**{k: v for k, v in own.items() if not k.startswith("_")}, **SCOPE, "__name__": "example"}
+        scope = {**{k: v for k, v in own.items() if not k.startswith("_")}, **SCOPE, "__name__": "__main__"}
         scope[name.name] = name.thing
         example = doctest.DocTestParser().get_doctest(name.doc, scope, name.full, None, None)
         report = []

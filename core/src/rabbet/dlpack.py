@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any as _Any
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from rabbet.runtime import dlpack as _dlpack
 from rabbet.runtime.transfer import from_dlpack as _from_dlpack
 
 
-def from_dlpack(external_array: Any, device: Any = None, copy: Any = None) -> Any:
+def from_dlpack(external_array: _Any, device: _Any = None, copy: _Any = None) -> _Any:
     """An array over the memory of a tensor of another library.
 
     Args:
@@ -35,7 +35,7 @@ def from_dlpack(external_array: Any, device: Any = None, copy: Any = None) -> An
     return _from_dlpack(external_array, device, copy)
 
 
-def is_supported_dtype(dtype: Any) -> bool:
+def is_supported_dtype(dtype: _Any) -> bool:
     """Whether arrays of this dtype can be exchanged."""
     try:
         found = dtypes.canonicalize(dtype)

@@ -138,8 +138,7 @@ CONVOLUTION = "rabbet_convolution"
 LINALG = "rabbet.lax.linalg"
 LOWERINGS = RuleSet("lower")
 LOWERINGS.later("rabbet_pjrt_cpu.lowering.convolutions", "conv_general_dilated", owner=CONVOLUTION)
-if jaxlib_version().startswith("0.10."):
-    LOWERINGS.later("rabbet_pjrt_cpu.lowering.contractions", "dot_general")
+LOWERINGS.later("rabbet_pjrt_cpu.lowering.contractions", "dot_general")
 LOWERINGS.later("rabbet_pjrt_cpu.lowering.factors", "cholesky", "lu", owner=LINALG)
 LOWERINGS.later(
     "rabbet_pjrt_cpu.lowering.orthogonal", "geqp3", "geqrf", "householder_product", "ormqr", owner=LINALG

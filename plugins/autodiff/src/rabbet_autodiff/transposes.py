@@ -7,7 +7,7 @@ from rabbet.extend.transform import typeof
 
 from rabbet_autodiff import checks, modes
 from rabbet_autodiff.api import Static
-from rabbet_autodiff.functions import Flat, given
+from rabbet_autodiff.functions import Flat, given_back
 
 
 @folded
@@ -53,7 +53,7 @@ class Transpose:
         types = [typeof(c) for c in leaves], out_avals
         checks.same_types("linear_transpose", fun, *types, checks.cotangent_name(out_tree))
         results = self.recording.pull(leaves)
-        return tree.unflatten(in_tree, [given(g, a) for g, a in zip(results, in_avals, strict=True)])
+        return tree.unflatten(in_tree, [given_back(g, a) for g, a in zip(results, in_avals, strict=True)])
 
     def flatten(self):
         """The values that the function closes over, and everything else."""

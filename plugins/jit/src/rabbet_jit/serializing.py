@@ -47,7 +47,8 @@ def unpacked(
     program = SimpleNamespace(closed=closed, out_tree=out_tree, name=name, cells=())
     jitted = SimpleNamespace(fun=fun, options=None, device=loaded.device)
     lowered = SimpleNamespace(
-        jitted=jitted, signature=signature, program=program, avals=tuple(avals), key=None, donated=donated
+        jitted=jitted, signature=signature, program=program, avals=tuple(avals), key=None, donated=donated,
+        spread=None,
     )
     return Compiled(lowered, loaded, None)
 

@@ -64,7 +64,7 @@ def with_sharding_constraint(x, shardings):
       >>> from rabbet.sharding import NamedSharding, PartitionSpec as P
       >>> rows = NamedSharding(rb.make_mesh((1,), ("x",)), P("x"))
       >>> f = rb.jit(lambda x: lax.with_sharding_constraint(2.0 * x, rows))
-      >>> f(np.ones((4, 2), np.float32)).sharding == rows
+      >>> f(np.ones((4, 2), np.float32)).sharding.is_equivalent_to(rows, 2)
       True
     """
     given = tree.broadcast_prefix(
