@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import rabbet
-from rabbet import config, lax
+from rabbet import lax
 from rabbet.errors import PluginError
 from rabbet.extend.passes import (
     Equation,

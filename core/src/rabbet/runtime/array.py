@@ -285,7 +285,7 @@ class Array(metaclass=ArrayType):
         """The part of the array on this process's device number ``index``."""
         parts = shards(self)
         if not -len(parts) <= index < len(parts):
-            raise IndexError(f"there is no part {index}: the array has {len(parts)}, one for each of its devices")
+            raise IndexError(f"there is no part {index}: the array has {len(parts)}, one for each device")
         return parts[index].data
 
 
