@@ -75,7 +75,7 @@ def test_what_stages_tell():
     with pytest.warns(UserWarning, match="donated"):
         lowered = f.lower(rnp.ones((4, 4)), y=rnp.ones(4))
     assert "HloModule" in lowered.as_text(dialect="hlo") and "stablehlo" in lowered.compiler_ir()
-    assert lowered.compiler_ir("hlo").to_string().startswith("HloModule")
+    assert lowered.compiler_ir("hlo").as_hlo_text().startswith("HloModule")
     assert lowered.cost_analysis()["flops"] >= 2 * 4**3
     assert lowered.donate_argnums == () or lowered.donate_argnums == (1,)
     (args, kwargs) = lowered.args_info

@@ -202,5 +202,5 @@ def test_draws_say_where_they_are():
     for name, args in draws.items():
         draw = getattr(random, name)
         assert draw(key, *args, out_sharding=sharding).committed and not draw(key, *args).committed
-        with pytest.raises(NotImplementedError, match=f"{name}: out_sharding must be None or a Single"):
+        with pytest.raises(TypeError, match=f"{name}: out_sharding must be None or a Sharding"):
             draw(key, *args, out_sharding="everywhere")

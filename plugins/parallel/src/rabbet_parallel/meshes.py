@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 import numpy as np
 from rabbet import devices as all_devices
 from rabbet.errors import ShardingError
+from rabbet.extend.functions import folded
 from rabbet.extend.sharding import device_group
 
 
@@ -185,6 +186,7 @@ class set_mesh(AbstractContextManager):
       Mesh('x': 1, axis_types=(Auto,))
     """
 
+    @folded
     def __init__(self, mesh):
         if mesh is not None and not isinstance(mesh, Mesh):
             raise TypeError(f"set_mesh takes a Mesh or None, got {type(mesh).__name__}")

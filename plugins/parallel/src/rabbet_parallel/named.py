@@ -4,6 +4,7 @@ import functools
 
 import numpy as np
 from rabbet.errors import ShardingError
+from rabbet.extend.functions import folded
 from rabbet.extend.sharding import Sharding
 
 from rabbet_parallel.meshes import Mesh, get_mesh
@@ -30,6 +31,7 @@ class NamedSharding(Sharding):
 
     __slots__ = ("_hash", "_memory_kind", "_mesh", "_spec")
 
+    @folded
     def __init__(self, mesh, spec, *, memory_kind=None):
         if not isinstance(mesh, Mesh):
             raise TypeError(f"NamedSharding takes a Mesh, got {type(mesh).__name__}")

@@ -1,6 +1,7 @@
 """``PartitionSpec``: which axes of a mesh cut which dimension of an array."""
 
 from rabbet.errors import ShardingError
+from rabbet.extend.functions import folded
 
 
 class Unconstrained:
@@ -35,6 +36,7 @@ class PartitionSpec:
     __slots__ = ("partitions",)
     UNCONSTRAINED = UNCONSTRAINED
 
+    @folded
     def __init__(self, *partitions):
         found = []
         for entry in partitions:

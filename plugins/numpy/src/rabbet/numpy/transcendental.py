@@ -5,7 +5,7 @@ converted.
 import math
 
 from rabbet import custom_rules, lax
-from rabbet.extend.functions import fused
+from rabbet.extend.functions import fused, is_python_scalar
 from rabbet.extend.transform import typeof
 from rabbet.numpy.arguments import kind_of, promote_to_float
 from rabbet.numpy.ufuncs import binary, float_unary, to_float, unary
@@ -77,7 +77,14 @@ log10 = log_of_base("log10", 10)
 
 def log_sum(x, y):
     """``log(exp(x) + exp(y))``."""
-    return log_sum_with_rule(x, y) if kind_of(x) == "f" else sum_by_larger(x, y)
+    if kind_of(x) != "f":
+        return sum_by_larger(x, y)
+    # A function with rules takes a number for an array of the default dtype.
+    if is_python_scalar(x):
+        x = lax.full_like(y, x)
+    elif is_python_scalar(y):
+        y = lax.full_like(x, y)
+    return log_sum_with_rule(x, y)
 
 
 def sum_by_larger(x, y):
