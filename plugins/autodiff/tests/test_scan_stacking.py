@@ -69,6 +69,7 @@ CASES = {
 
 def carried(f, arguments):
     """How many values the backward scan carries."""
+    pytest.importorskip("rabbet_jit", reason="rb.make_jaxpr is in the package rabbet-jit")
     program = rb.make_jaxpr(rb.grad(f, tuple(range(len(arguments)))))(*arguments)
     scans = [eqn for eqn in program.jaxpr.eqns if eqn.primitive.name == "scan"]
     return scans[-1].params["carry"]
