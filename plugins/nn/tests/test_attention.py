@@ -74,6 +74,7 @@ OPTIONS = {
 @pytest.mark.parametrize("name", OPTIONS)
 def test_in_blocks_it_is_the_same(name, parts, monkeypatch):
     """In blocks, and in loops over parts of them that do not divide a block evenly."""
+    pytest.importorskip("rabbet_jit", reason="the package rabbet-jit is not installed")
     options = OPTIONS[name]
     q, k, v = inputs(90)
     options = {**options}
@@ -105,6 +106,7 @@ def test_in_blocks_it_is_the_same(name, parts, monkeypatch):
 
 
 def test_gradients_in_blocks_and_loops(monkeypatch):
+    pytest.importorskip("rabbet_jit", reason="the package rabbet-jit is not installed")
     pytest.importorskip("rabbet_autodiff", reason="the package rabbet-autodiff is not installed")
     q, k, v = inputs(90)
     turned = np.cos(np.arange(q.size)).reshape(q.shape)
@@ -123,6 +125,7 @@ def test_gradients_in_blocks_and_loops(monkeypatch):
 
 def test_memory_grows_with_the_length_and_not_with_its_square():
     """The memory of temporaries of twice the length is far from four times as much, backward too."""
+    pytest.importorskip("rabbet_jit", reason="the package rabbet-jit is not installed")
     pytest.importorskip("rabbet_autodiff", reason="the package rabbet-autodiff is not installed")
 
     def temporaries(time):

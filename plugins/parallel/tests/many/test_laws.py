@@ -18,6 +18,7 @@ jit = pytest.importorskip("rabbet_jit").jit
 grad = pytest.importorskip("rabbet_autodiff").grad
 vmap = pytest.importorskip("rabbet_vmap").vmap
 rows = pytest.importorskip("rabbet.testing.rows")
+pytest.importorskip("rabbet.numpy", reason="methods of arrays are in the package rabbet-numpy")
 
 MESHES = [
     rb.make_mesh((8,), ("a",)), rb.make_mesh((4, 2), ("a", "b")), rb.make_mesh((2, 2, 2), ("a", "b", "c")),

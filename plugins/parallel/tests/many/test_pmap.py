@@ -8,6 +8,7 @@ from rabbet.errors import ShardingError
 
 grad = pytest.importorskip("rabbet_autodiff").grad
 vmap = pytest.importorskip("rabbet_vmap").vmap
+pytest.importorskip("rabbet.numpy", reason="methods of arrays are in the package rabbet-numpy")
 
 HOST = np.linspace(-1, 1, 8 * 6, dtype=np.float32).reshape(8, 6)
 

@@ -9,6 +9,8 @@ from rabbet.sharding import NamedSharding
 from rabbet.sharding import PartitionSpec as P
 
 jit = pytest.importorskip("rabbet_jit").jit
+pytest.importorskip("rabbet.numpy", reason="methods of arrays are in the package rabbet-numpy")
+pytest.importorskip("rabbet_callbacks", reason="the package rabbet-callbacks is not installed")
 
 MESH = rb.make_mesh((4, 2), ("x", "y"))
 ROW = rb.make_mesh((8,), ("z",))
