@@ -205,11 +205,11 @@ def get_mesh():
     return _current.meshes[-1] if _current.meshes else None
 
 
-def make_mesh(axis_shapes, axis_names, axis_types=None, *, devices=None):
+def make_mesh(axis_sizes, axis_names, axis_types=None, *, devices=None):
     """A mesh of the first devices, or of those given.
 
     Args:
-      axis_shapes: the size of each axis.
+      axis_sizes: the size of each axis.
       axis_names: the name of each axis.
       axis_types: an ``AxisType``, or one for each axis; by default ``Auto``.
       devices: by default ``rb.devices()``, of which it takes as many as it needs.
@@ -221,7 +221,7 @@ def make_mesh(axis_shapes, axis_names, axis_types=None, *, devices=None):
       >>> rb.make_mesh((1,), ("x",))
       Mesh('x': 1, axis_types=(Auto,))
     """
-    shape = tuple([int(n) for n in axis_shapes])
+    shape = tuple([int(n) for n in axis_sizes])
     needed = int(np.prod(shape, dtype=int))
     there = list(all_devices() if devices is None else devices)
     if len(there) < needed or (devices is not None and len(there) != needed):
