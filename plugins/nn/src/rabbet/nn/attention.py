@@ -1,9 +1,10 @@
 """Attention by scaled dot products.
 
 What is causal, or sees a window, is computed in blocks of queries from a length of 512 on, each with the keys
-that it sees: measured, 0.65 to 0.95 of the time, its gradient 0.5 to 0.6. Where the products of a block would be many, its queries are
-taken part by part in a loop, and computed again in the backward pass, so that memory grows with the length
-and not with its square (Rabe and Staats, "Self-attention does not need O(n^2) memory", 2021).
+that it sees: measured, 0.65 to 0.95 of the time, its gradient 0.5 to 0.6. Where the
+products of a block would be many, its queries are taken part by part in a loop, and computed again in the
+backward pass, so that memory grows with the length and not with its square (Rabe and Staats, "Self-attention
+does not need O(n^2) memory", 2021).
 """
 
 from typing import Any, NamedTuple
