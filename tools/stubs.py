@@ -33,6 +33,8 @@ LONE = (
     "rabbet.custom_derivatives",
     "rabbet.stages",
 )  # fmt: skip
+# Faces most of whose functions return something else than one array.
+MIXED = ("rabbet", "rabbet.debug", *LONE)
 CHECKED = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mypy"]["packages"]
 FIRST = "# Written by tools/stubs.py: change the function, or tools/stub_types.toml, and write it again.\n"
 HEAD = (
@@ -78,6 +80,7 @@ class Device:
     device_kind: str
     raw: Any
     process_index: int
+    client: Any
     def memory_stats(self) -> Any: ...
 '''
 JITTED = '''
@@ -225,7 +228,7 @@ def line_for(face, name, thing):
     if type(thing).__name__ in ("Primitive", "Product"):
         return primitive(name, thing, RETURNS.get(full, "list[Array]" if thing.multiple_results else "Array"))
     if callable(thing):
-        return signature(name, thing, RETURNS.get(full, "Any" if face in LONE else "Array"))
+        return signature(name, thing, RETURNS.get(full, "Any" if face in MIXED else "Array"))
     return f"{name}: Any"
 
 

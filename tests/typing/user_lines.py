@@ -59,3 +59,8 @@ def once(x: rb.Array) -> rb.Array:
 
 kept = rb.checkpoint(layer, policy=checkpoint_policies.save_only_these_names("hidden"))
 print(safe(x).shape, once(x).shape, kept(w, x).shape, rb.tree.map(rnp.sum, {"w": w}), lax.mul.op())
+
+with rb.disable_jit(), rb.transfer_guard("allow"), rb.checking_leaks():
+    print(step(w, x))
+with rb.debug_nans(True), rb.numpy_dtype_promotion("standard"):
+    rb.debug.print("{}", step(w, x))

@@ -7,7 +7,7 @@ ABSENT = "backends clear_backends get_compile_options register_backend_factory g
 
 def get_backend(platform=None):
     """The client of a platform."""
-    return getattr(rb.devices(platform)[0], "client")  # noqa: B009
+    return rb.devices(platform)[0].client
 
 
 __all__ = ["get_backend"]
