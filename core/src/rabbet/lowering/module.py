@@ -52,7 +52,7 @@ class Lowered(NamedTuple):
 
 def lower_program(
     jaxpr, platform, *, name="main", donated=(), table=lower, arg_attributes=(), result_attributes=(),
-    bridges=None, lacks=None, spread=False,
+    bridges=None, lacks=None, spread=0,
 ):  # fmt: skip
     """The StableHLO module of a program.
 
@@ -65,7 +65,7 @@ def lower_program(
         donated argument hands over goes to a result with the same text.
       bridges: the backend's own ``RuleSet`` of lowerings, or None.
       lacks: ``Backend.lacks``, or None.
-      spread: whether it runs on several devices.
+      spread: over how many devices it runs, where the compiler cuts it up; else 0.
 
     Raises:
       MissingRule: there is no lowering of an operation for the platform.
@@ -107,7 +107,7 @@ class Module:
         self.locations = Locations()
         self.functions = []
         self.callbacks = []
-        self.spread = False  # whether it runs on several devices
+        self.spread = 0  # over how many devices it runs, if several
         self.manual = None  # what says how each device computes by itself here (see ``Site.by_itself``)
         self.rules = {}  # by primitive, those found so far
         self._names = {}

@@ -104,6 +104,18 @@ class Site:
         one = '<mesh<[], device_ids=[0]>, []>'
         return f"sdy.sharding = #sdy.sharding_per_value<[{', '.join([one] * max(1, len(self.out_avals)))}]>, "
 
+    def whole(self, name, aval):
+        """The value ``name``, whole on each device, in a program over several devices that the compiler cuts
+        up; as it is in all others. For the operands and results of operations of which the compiler computes
+        parts wrongly, or not at all.
+        """
+        module = self._function.module
+        if not module.spread or module.manual is not None:
+            return name
+        dims = ", ".join(["{}"] * aval.physical.ndim)
+        everywhere = f'<mesh<["all"={module.spread}]>, [{dims}]>'
+        return self.emit(f"sdy.sharding_constraint {name} {everywhere} : {aval.mlir}")
+
     @property
     def manual(self):
         """What ``by_itself`` was given around this operation, or None."""

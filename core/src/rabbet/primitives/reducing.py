@@ -20,7 +20,7 @@ def extreme(dtype, largest):
     return spec.highest if largest else spec.lowest
 
 
-def reduction(name, hlo, accepts, start, doc, *, kinds=(), of_complex=None):
+def reduction(name, hlo, accepts, start, doc, *, kinds=(), of_complex=None, in_parts=True):
     """Make a reduction primitive with the parameter ``axes``.
 
     Args:
@@ -29,6 +29,7 @@ def reduction(name, hlo, accepts, start, doc, *, kinds=(), of_complex=None):
       accepts: the dtype kinds that it takes.
       start: ``dtype -> `` the value that it starts with.
       of_complex: what combines two complex elements, where that is not ``hlo``.
+      in_parts: whether several devices can each reduce a part: the CPU's collectives know no bitwise ones.
     """
 
     def abstract(x, axes):
@@ -41,6 +42,7 @@ def reduction(name, hlo, accepts, start, doc, *, kinds=(), of_complex=None):
     @primitive.rule("lower")
     def lower_reduction(op, x):
         scalar = op.out.update(shape=())
+        x = x if in_parts else op.whole(x, op.in_avals[0])
         init = op.constant(start(op.out.dtype), scalar)
         if of_complex is not None and dtypes.kind(scalar.dtype) == "c":
             head = f'"stablehlo.reduce"({x}, {init}) <{{dimensions = {array(op["axes"])}}}>'
@@ -73,10 +75,14 @@ reduce_sum = reduction(
     kinds=("increasing", "linear"),
 )
 reduce_and = reduction(
-    "reduce_and", "stablehlo.and", BITS, lambda t: ~np.zeros((), t), "bitwise and over axes"
+    "reduce_and", "stablehlo.and", BITS, lambda t: ~np.zeros((), t), "bitwise and over axes", in_parts=False
 )
-reduce_or = reduction("reduce_or", "stablehlo.or", BITS, lambda t: 0, "bitwise or over axes")
-reduce_xor = reduction("reduce_xor", "stablehlo.xor", BITS, lambda t: 0, "bitwise exclusive or over axes")
+reduce_or = reduction(
+    "reduce_or", "stablehlo.or", BITS, lambda t: 0, "bitwise or over axes", in_parts=False
+)
+reduce_xor = reduction(
+    "reduce_xor", "stablehlo.xor", BITS, lambda t: 0, "bitwise exclusive or over axes", in_parts=False
+)
 
 for _primitive in (reduce_and, reduce_or, reduce_xor):
     _primitive.rule("jvp")(no_tangent)

@@ -107,7 +107,7 @@ def lower(jaxpr, platform, name="main", *, donated=(), keep_unused=False, option
             result_attributes=outs,
             bridges=backend and backend.lowerings,
             lacks=backend and backend.lacks,
-            spread=spread is not None,
+            spread=0 if spread is None else len(spread.group),
         )
     except Exception:
         passes.blame(jaxpr, context)

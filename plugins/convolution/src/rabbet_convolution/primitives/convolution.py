@@ -146,7 +146,10 @@ def lower_conv(op, x, w):
     pair = ["DEFAULT"] * 2 if type(precision) is not tuple else [p.name for p in precision]
     exact = ", ".join([f"#stablehlo<precision {p}>" for p in pair])
     a, b = op.in_avals
-    return op.emit(
+    # The compiler cuts up convolutions with groups wrongly.
+    grouped = op["feature_group_count"] > 1 or op["batch_group_count"] > 1
+    x, w = (op.whole(x, a), op.whole(w, b)) if grouped else (x, w)
+    out = op.emit(
         f"stablehlo.convolution({x}, {w}) dim_numbers = {letters[0]}x{kernel}->{letters[1]}, window = "
         f"{{stride = {ints(op['window_strides'])}, pad = [{pads}], "
         f"lhs_dilate = {ints(op['lhs_dilation'])}, rhs_dilate = {ints(op['rhs_dilation'])}}} "
@@ -154,6 +157,7 @@ def lower_conv(op, x, w):
         f"feature_group_count = {op['feature_group_count']} : i64, precision_config = [{exact}]}} : "
         f"({a.mlir}, {b.mlir}) -> {op.out.mlir}"
     )
+    return op.whole(out, op.out) if grouped else out
 
 
 def ints(numbers):

@@ -119,6 +119,7 @@ def lower_gather(op, t, x):
     a, b = op.in_avals
     if window.places <= windows.MOST_PLACES or not op.out.size:
         return op.write(lambda t, x: [gathered(t, x, window, largest)], [a, b], [t, x])[0]
+    t, x = op.whole(t, a), op.whole(x, b)  # the compiler cuts up such windows wrongly
     moved, seen = a.update(shape=()), b.update(shape=())
     zero = op.constant(0, moved)
     worst = op.constant(extreme(b.dtype, not largest), seen)
@@ -145,6 +146,7 @@ def lower_scatter(op, source, x):
     # The one operation of StableHLO knows no dilation, and both its arrays have one dtype.
     if window.places <= windows.MOST_PLACES or window.dilated or a.dtype != b.dtype or not op.out.size:
         return op.write(lambda s, x: [scattered(s, x, window, largest)], [a, b], [source, x])[0]
+    source, x = op.whole(source, a), op.whole(x, b)  # the compiler cuts up such windows wrongly
     scalar = a.update(shape=())
     t = scalar.mlir
     zero = op.constant(0, scalar)
