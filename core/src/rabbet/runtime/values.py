@@ -198,9 +198,8 @@ def common_device(values, what, name="argument {}".format, places=()):
         elif sharding.group is not found:
             raise ShardingError(
                 f"{what if isinstance(what, str) else describe_function(what)} names shardings over "
-                "different "
-                f"devices: {found} and {sharding.group}, that of {sharding}; one program runs on one set of "
-                "devices, in one order"
+                f"different devices: {found} and {sharding.group}, that of {sharding}; one program runs on "
+                "one set of devices, in one order"
             )
     for x in values:
         if type(x) is Array:
