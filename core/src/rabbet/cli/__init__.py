@@ -1,7 +1,7 @@
 """The ``rabbet`` command: what is installed, and whether it works.
 
 One module per subcommand, each with ``HELP``, ``add_arguments(parser)`` and ``run(args) -> exit status``; a
-package adds one by an entry point in the group ``rabbet.commands``. The command needs nothing beyond core;
+package adds one by an entry point in the group ``rabbet.commands``, as ``rabbet-cli`` does. The command needs nothing beyond core;
 with `rich` installed (``pip install rabbet-core[cli]``) a terminal shows its tables with lines and colours.
 """
 
@@ -10,20 +10,13 @@ import contextlib
 import sys
 
 import rabbet
-from rabbet.cli import cache, devices, doctor, explain, passes, plugins
+from rabbet.cli import doctor, plugins
 from rabbet.errors import PluginError, RabbetError
 from rabbet.plugins import catalogue
 from rabbet.plugins.manager import default_manager
 
 GROUP = "rabbet.commands"
-COMMANDS = {
-    "plugins": plugins,
-    "devices": devices,
-    "doctor": doctor,
-    "passes": passes,
-    "cache": cache,
-    "explain": explain,
-}
+COMMANDS = {"plugins": plugins, "doctor": doctor}
 
 
 def main(argv=None) -> int:
