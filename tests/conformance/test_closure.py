@@ -25,6 +25,7 @@ OURS = (
     "rabbet_special.",
     "rabbet_convolution.primitives.",
     "rabbet_fft.",
+    "rabbet_algorithms.primitives.",
 )
 PRIMITIVES = [p for p in all_primitives().values() if p.where.module.startswith(OURS)]
 

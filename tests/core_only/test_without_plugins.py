@@ -33,6 +33,8 @@ PROVIDED = {
     "lax.reduce_window": "rabbet-convolution",
     "lax.fft": "rabbet-fft",
     "lax.associative_scan": "rabbet-algorithms",
+    "lax.sort": "rabbet-algorithms",
+    "lax.cumsum": "rabbet-algorithms",
     "lax.rng_bit_generator": "rabbet-random",
     "scipy": "rabbet-scipy",
     "debug": "rabbet-callbacks",

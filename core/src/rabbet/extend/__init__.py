@@ -4,6 +4,7 @@
 ``transform``          ``Interpreter``, ``run``, ``RuleTable``, and an entry point in ``rabbet.api``;
                        ``RuleSet`` and an entry point in ``rabbet.rules`` for rules between two others
 ``primitive``          ``Primitive`` with its rules beside it; every primitive of core by its name
+``rules``              what rules of primitives are written with: checks, batch dimensions, StableHLO
 ``dtype``              ``DTypeSpec`` (``rabbet.dtypes``) or ``ExtendedDType``
 ``backend``            ``Backend`` or ``CApiBackend`` and an entry point in ``rabbet.backends``
 ``passes``             ``Pass`` and an entry point in ``rabbet.passes``; programs as data
@@ -27,7 +28,7 @@ from typing import Any
 import importlib
 
 DOORS = (
-    "transform", "primitive", "dtype", "backend", "passes", "hooks", "bodies", "functions", "wrapping",
+    "transform", "primitive", "rules", "dtype", "backend", "passes", "hooks", "bodies", "functions", "wrapping",
     "native", "cells", "sharding", "commands",
 )  # fmt: skip
 

@@ -16,7 +16,7 @@ import numpy as np
 from rabbet import dtypes
 from rabbet.errors import UnboundAxisError
 from rabbet.primitives import checks, convert, elementwise, gather, logic, reductions, shape, zeros
-from rabbet.primitives.batching import at, move_axis, new_axis
+from rabbet.primitives.batching import at_axis, move_axis, new_axis
 from rabbet.primitives.checks import NUMBERS, REALS
 from rabbet.program.avals import ShapedArray
 from rabbet.rules.payloads import Batched, Dual
@@ -126,7 +126,7 @@ def all_reduce(name, accepts, reduce, doc, kinds):
             return Batched(of_equal(op, x.value, size), None)
         if groups is None:
             return Batched(reduce(x.value, axes=(x.axis,)), None)
-        return Batched(reduced_in_groups(reduce, at(x, 0, size), groups), 0)
+        return Batched(reduced_in_groups(reduce, at_axis(x, 0, size), groups), 0)
 
     return primitive
 
@@ -189,8 +189,8 @@ def batch_all_gather(op, x):
 def gather_members(op, x):
     groups, size = op.params["groups"], op.params["size"]
     if groups is None:
-        return Batched(at(x, 0, size), None)
-    stacked = by_group(at(x, 0, size), groups)
+        return Batched(at_axis(x, 0, size), None)
+    stacked = by_group(at_axis(x, 0, size), groups)
     return Batched(by_member(new_axis(stacked, 1, members(op)), groups), 0)
 
 
@@ -231,7 +231,7 @@ def scatter_to_members(op, x):
         if x.axis is None:
             return Batched(elementwise.mul(x.value, size), 0)
         return Batched(reductions.reduce_sum(x.value, axes=(x.axis,)), 0)
-    sums = reductions.reduce_sum(by_group(at(x, 0, size), groups), axes=(1,))
+    sums = reductions.reduce_sum(by_group(at_axis(x, 0, size), groups), axes=(1,))
     return Batched(by_member(sums, groups), 0)
 
 
@@ -261,7 +261,7 @@ def batch_all_to_all(op, x):
 @all_to_all.rule("collective")
 def exchange(op, x):
     groups = op.params["groups"]
-    stacked = at(x, 0, op.params["size"])
+    stacked = at_axis(x, 0, op.params["size"])
     if groups is None:
         return Batched(stacked, 1)
     return Batched(by_member(move_axis(by_group(stacked, groups), 1, 2), groups), 0)
@@ -288,7 +288,7 @@ def batch_ppermute(op, x):
 def permute_members(op, x):
     size = op.params["size"]
     source = {destination: source for source, destination in op.params["perm"]}
-    stacked = at(x, 0, size)
+    stacked = at_axis(x, 0, size)
     if len(source) < size:
         one = typeof(stacked)
         nothing = zeros.full_of_type(one.update(shape=(1, *one.shape[1:])), 0)

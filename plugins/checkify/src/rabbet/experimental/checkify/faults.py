@@ -7,6 +7,7 @@ from rabbet.experimental.checkify.interpreter import Checked, Fault, rules
 from rabbet.experimental.checkify.sites import DivisionByZeroError, NaNError, OOBError
 from rabbet.extend import primitive
 from rabbet.extend.transform import typeof
+from rabbet_algorithms.primitives import sort
 
 
 # ------------------------------------------------------------------------------------------------------- NaN
@@ -21,7 +22,7 @@ def any_primitive(op, *values):
 
 
 @rules.kind("structural")
-@rules.primitive(lax.select_n, lax.max, lax.min, primitive.sort)
+@rules.primitive(lax.select_n, lax.max, lax.min, sort)
 def moved(op, *values):
     """What only moves elements makes no NaN."""
     return op(*values)

@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from rabbet.extend import primitive as family
 from rabbet.testing.draws import among, some
 from rabbet.testing.table import FLOATS, NUMBERS, REALS, Row
+
+from rabbet_algorithms import primitives as family
 
 SOME = (some(3, 5),)
 
