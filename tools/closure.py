@@ -36,6 +36,7 @@ OURS = (
     "rabbet.random.",
     "rabbet_special.",
     "rabbet_convolution.primitives.",
+    "rabbet_collectives.",
     "rabbet_fft.",
     "rabbet_algorithms.primitives.",
 )
