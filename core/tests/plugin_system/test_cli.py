@@ -4,7 +4,7 @@ import sys
 import types
 
 import pytest
-from rabbet import cli
+from rabbet.cli import command as cli
 from rabbet.cli import doctor, output, plugins
 from rabbet.plugins import discovery
 from rabbet.plugins.hooks import Hooks

@@ -8,6 +8,7 @@ from rabbet.testing.slopes import gradient
 from rabbet.testing.suite import law_tests
 from rabbet_algorithms.rows.sorting import ROWS
 
+
 def ints(*values):
     return device_array(np.array(values, np.int32))
 

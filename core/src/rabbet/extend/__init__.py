@@ -28,8 +28,8 @@ from typing import Any
 import importlib
 
 DOORS = (
-    "transform", "primitive", "rules", "dtype", "backend", "passes", "hooks", "bodies", "functions", "wrapping",
-    "native", "cells", "sharding", "commands",
+    "transform", "primitive", "rules", "dtype", "backend", "passes", "hooks", "bodies", "functions",
+    "wrapping", "native", "cells", "sharding", "commands",
 )  # fmt: skip
 
 

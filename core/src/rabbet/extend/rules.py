@@ -1,4 +1,4 @@
-"""What rules of primitives are written with: checks of axes and dtypes, batch dimensions, parts of StableHLO."""
+"""What rules of primitives are written with: checks of axes, batch dimensions, dtypes, parts of StableHLO."""
 
 from __future__ import annotations
 

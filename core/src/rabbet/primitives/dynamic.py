@@ -55,7 +55,8 @@ def lower_dynamic_slice(op, x, *starts):
         return x
     operands, types = _starts_text(op, [x], starts)
     return op.emit(
-        f"stablehlo.dynamic_slice {operands}, sizes = {int_list(op['slice_sizes'])} : ({types}) -> {op.out.mlir}"
+        f"stablehlo.dynamic_slice {operands}, sizes = {int_list(op['slice_sizes'])} : "
+        f"({types}) -> {op.out.mlir}"
     )
 
 

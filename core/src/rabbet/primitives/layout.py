@@ -58,7 +58,9 @@ def transpose_aval(x, permutation):
 transpose = Primitive(
     "transpose", transpose_aval, kinds=("structural",), doc="x with its dimensions permuted"
 )
-transpose.rule("lower")(lower_with("stablehlo.transpose", lambda op: f", dims = {int_list(op['permutation'])}"))
+transpose.rule("lower")(
+    lower_with("stablehlo.transpose", lambda op: f", dims = {int_list(op['permutation'])}")
+)
 
 
 def inverse(permutation):

@@ -134,8 +134,8 @@ def _emit(op, combine, x, indices, updates):
         f"inserted_window_dims = {int_list(numbers.inserted_window_dims)}, "
         f"input_batching_dims = {int_list(numbers.operand_batching_dims)}, "
         f"scatter_indices_batching_dims = {int_list(numbers.scatter_indices_batching_dims)}, "
-        f"scatter_dims_to_operand_dims = {int_list(numbers.scatter_dims_to_operand_dims)}, index_vector_dim = "
-        f"{b.ndim - 1}>"
+        f"scatter_dims_to_operand_dims = {int_list(numbers.scatter_dims_to_operand_dims)}, "
+        f"index_vector_dim = {b.ndim - 1}>"
     )
     flags = [f"{flag} = {str(op[flag]).lower()}" for flag in ("indices_are_sorted", "unique_indices")]
     attributes = f"{flags[0]}, scatter_dimension_numbers = {attribute}, {flags[1]}"

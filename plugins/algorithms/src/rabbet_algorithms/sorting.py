@@ -65,7 +65,8 @@ def top_k(operand, k, *, axis=-1, is_stable=True):
         return tuple(primitives.top_k(operand, k=k.__index__()))
     order = (*[d for d in range(ndim) if d != axis], axis)
     back = tuple([order.index(d) for d in range(ndim)])
-    return tuple([lax.transpose(x, back) for x in primitives.top_k(lax.transpose(operand, order), k=k.__index__())])
+    found = primitives.top_k(lax.transpose(operand, order), k=k.__index__())
+    return tuple([lax.transpose(x, back) for x in found])
 
 
 def approx_max_k(

@@ -11,7 +11,12 @@ from importlib import metadata
 from rabbet import config
 from rabbet.errors import ConfigError
 from rabbet.extend.commands import (
-    backend_registry, compilation_cache, entry_point_groups, explain_error, is_core_name, plugin_variables,
+    backend_registry,
+    compilation_cache,
+    entry_point_groups,
+    explain_error,
+    is_core_name,
+    plugin_variables,
 )  # fmt: skip
 
 from rabbet_cli import cache, devices, trial

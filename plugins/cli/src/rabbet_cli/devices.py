@@ -20,7 +20,8 @@ def run(args):
             rows += [(platform, str(one.id), one.device_kind, str(one.process_index)) for one in outcome]
         else:
             broken = broken or isinstance(outcome, Exception)
-            reasons.append(f"{platform}: {explain_error(outcome) if isinstance(outcome, Exception) else outcome}")
+            reason = explain_error(outcome) if isinstance(outcome, Exception) else outcome
+            reasons.append(f"{platform}: {reason}")
     print_table(("platform", "id", "kind", "process"), rows, empty="no devices")
     for reason in reasons:
         print(f"\n{reason}")

@@ -6,7 +6,7 @@ import numpy as np
 from rabbet import dtypes, lax
 from rabbet.extend.functions import is_python_scalar
 from rabbet.extend.passes import stage
-from rabbet.extend.primitive import Zero, elementwise_aval, full_of_type, operand_avals, while_
+from rabbet.extend.primitive import elementwise_aval, full_of_type, operand_avals, while_
 from rabbet.extend.rules import spread, to_dtype
 from rabbet.extend.transform import typeof
 from rabbet.lax import add, mul, sub

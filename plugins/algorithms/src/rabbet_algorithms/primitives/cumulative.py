@@ -10,12 +10,34 @@ numbers from element to element.
 """
 
 import numpy as np
-
 from rabbet import dtypes, lax
 from rabbet.extend.passes import stage
 from rabbet.extend.primitive import (
-    Batched, Dual, Primitive, accept, add, bitwise_or, broadcast_in_dim, eq, exp, full_of_type, imag, iota,
-    log1p, lt, mul, ne, neg, pad, real, reshape, rev, scan, select_n, sub, transpose,
+    Batched,
+    Dual,
+    Primitive,
+    accept,
+    add,
+    bitwise_or,
+    broadcast_in_dim,
+    eq,
+    exp,
+    full_of_type,
+    imag,
+    iota,
+    log1p,
+    lt,
+    mul,
+    ne,
+    neg,
+    pad,
+    real,
+    reshape,
+    rev,
+    scan,
+    select_n,
+    sub,
+    transpose,
 )  # fmt: skip
 from rabbet.extend.rules import emit_pairs, extreme, inline, int_array, take_along, to_dtype
 from rabbet.extend.transform import typeof

@@ -9,12 +9,27 @@ floats with all their cases takes, and three arrays a fifth of sorting them toge
 """
 
 import numpy as np
-
 from rabbet import dtypes
 from rabbet.extend.passes import stage
 from rabbet.extend.primitive import (
-    Batched, Dual, Primitive, Zero, accept, bitcast_convert_type, bitwise_xor, convert_element_type, eq,
-    full_of_type, imag, iota, lt, move_axis, ne, real, select_n, zero_tangent,
+    Batched,
+    Dual,
+    Primitive,
+    Zero,
+    accept,
+    bitcast_convert_type,
+    bitwise_xor,
+    convert_element_type,
+    eq,
+    full_of_type,
+    imag,
+    iota,
+    lt,
+    move_axis,
+    ne,
+    real,
+    select_n,
+    zero_tangent,
 )  # fmt: skip
 from rabbet.extend.rules import at_axis, batch_size, in_wider, less_than_a_byte, take_along, to_dtype
 from rabbet.extend.transform import typeof
@@ -107,7 +122,8 @@ def ordered(key, signed_zeros=False):
     if kind == "b":
         return [to_dtype(key, np.dtype("int8"))]
     if kind != "f":
-        return [key if whole_bytes(typeof(key)) else to_dtype(key, np.dtype("int8" if kind == "i" else "uint8"))]
+        byte = np.dtype("int8" if kind == "i" else "uint8")
+        return [key if whole_bytes(typeof(key)) else to_dtype(key, byte)]
     bits = dtypes.itemsize_bits(dtype)
     if bits < 16:
         return ordered(to_dtype(key, np.dtype("float32")), signed_zeros)

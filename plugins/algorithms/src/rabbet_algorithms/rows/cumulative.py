@@ -1,7 +1,6 @@
 """Rows of ``primitives/cumulative.py``."""
 
 import numpy as np
-
 from rabbet.testing.draws import among, some
 from rabbet.testing.table import FLOATS, NUMBERS, REALS, Row
 

@@ -154,7 +154,8 @@ def lower_scatter(op, source, x):
     return op.emit(
         f'"stablehlo.select_and_scatter"({x}, {source}, {zero}) <{{'
         f"padding = dense<{pads}> : tensor<{len(pads)}x2xi64>, "
-        f"window_dimensions = {int_array(window.sizes)}, window_strides = {int_array(window.strides)}}}> ({{\n"
+        f"window_dimensions = {int_array(window.sizes)}, "
+        f"window_strides = {int_array(window.strides)}}}> ({{\n"
         f"  ^bb0(%a: {t}, %b: {t}):\n"
         f"    %c = stablehlo.compare {'GE' if largest else 'LE'}, %a, %b, FLOAT : ({t}, {t}) -> tensor<i1>\n"
         "    stablehlo.return %c : tensor<i1>\n"

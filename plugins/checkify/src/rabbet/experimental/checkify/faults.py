@@ -1,13 +1,13 @@
 """What can go wrong with the core's primitives: NaN, division by zero, positions out of bounds."""
 
 import numpy as np
+from rabbet_algorithms.primitives import sort
 
 from rabbet import dtypes, lax
 from rabbet.experimental.checkify.interpreter import Checked, Fault, rules
 from rabbet.experimental.checkify.sites import DivisionByZeroError, NaNError, OOBError
 from rabbet.extend import primitive
 from rabbet.extend.transform import typeof
-from rabbet_algorithms.primitives import sort
 
 
 # ------------------------------------------------------------------------------------------------------- NaN

@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 
-from rabbet import dtypes, lax
+from rabbet import dtypes
 from rabbet.extend.rules import to_dtype
 from rabbet.extend.transform import typeof
 

@@ -6,12 +6,12 @@ from rabbet.extend.primitive import (
     Dual,
     Primitive,
     ShapedArray,
+    accept,
     full_of_type,
     move_axis,
     no_tangent,
     zero_tangent,
 )
-from rabbet.extend.primitive import accept
 from rabbet.extend.transform import typeof
 from rabbet.lax.linalg import matrices
 from rabbet.lax.linalg.matrices import INDEX

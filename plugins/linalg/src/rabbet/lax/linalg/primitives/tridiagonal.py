@@ -7,12 +7,12 @@ from rabbet.extend.primitive import (
     Linear,
     Primitive,
     Zero,
+    accept,
     full_of_type,
     instantiate,
     move_axis,
 )
 from rabbet.extend.rules import at_front, same_dtype
-from rabbet.extend.primitive import accept
 from rabbet.extend.transform import typeof
 from rabbet.lax.linalg import matrices
 
