@@ -6,7 +6,6 @@ import sys
 import time
 
 import pytest
-
 from rabbet.runtime import read_ahead
 from rabbet.runtime.cache import ProgramCache
 from rabbet.runtime.read_ahead import ReadAhead
@@ -162,13 +161,13 @@ def test_a_script_that_runs_again(tmp_path):
 
     def ran(factor, **env):
         script.write_text(SCRIPT.replace("FACTOR", factor))
-        environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache"), "RABBET_CACHE_MIN_SECONDS": "0"}
+        ours = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "RABBET_CACHE_MIN_SECONDS": "0"}
         done = subprocess.run(
             [sys.executable, script],
             capture_output=True,
             text=True,
             timeout=120,
-            env=environment | env,
+            env={**os.environ, **ours, **env},
         )
         assert done.returncode == 0, done.stderr
         assert done.stderr == ""

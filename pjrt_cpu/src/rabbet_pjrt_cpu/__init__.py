@@ -10,10 +10,10 @@ RABBET_CPU_KERNELS         whose kernels programs use, see below; at any time: `
 RABBET_CPU_ALLOCATOR       `keep` (default): freed memory is kept for the next step, see below; `default`:
                            malloc as the system has it.
 
-XLA's own choice of kernels, `default`, is best for programs that run many times. Its library for matrix products
-and convolutions prepares each of them when a program first runs; `quick` leaves it out, so that the first run
-is sooner and some later ones are slower. `onednn` takes oneDNN for matrix products and convolutions; such
-programs are not kept on disk, and with jaxlib 0.10 convolutions do not use it.
+XLA's own choice of kernels, `default`, is best for programs that run many times. Its library for matrix
+products and convolutions prepares each of them when a program first runs; `quick` leaves it out, so that the
+first run is sooner and some later ones are slower. `onednn` takes oneDNN for matrix products and convolutions;
+such programs are not kept on disk, and with jaxlib 0.10 convolutions do not use it.
 
 With `keep`, glibc's malloc is told to hold on to freed memory. That is a setting of the whole process;
 without it large temporaries are mapped and page-faulted anew at every step. It needs a client that runs
@@ -60,13 +60,15 @@ def allocator(value):
 
 
 # What XLA is told. Its default: single matrix products, single convolutions and reductions by the library.
+LIBRARY = "xla_cpu_experimental_ynn_fusion_type"
+DOTS, REDUCTIONS = "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT", "LIBRARY_FUSION_TYPE_REDUCE"
 KERNELS = {
     "default": {},
-    "quick": {"xla_cpu_experimental_ynn_fusion_type": "LIBRARY_FUSION_TYPE_REDUCE"},
+    "quick": {LIBRARY: REDUCTIONS},
     "onednn": {
         "xla_cpu_use_onednn": True,
         "xla_cpu_experimental_onednn_custom_call": True,
-        "xla_cpu_experimental_ynn_fusion_type": "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT,LIBRARY_FUSION_TYPE_REDUCE",
+        LIBRARY: f"{DOTS},{REDUCTIONS}",
     },
 }
 
@@ -100,8 +102,8 @@ KERNEL_CHOICE = Setting(
     kernels,
     traced=True,
     context=True,
-    doc="Whose kernels programs on the CPU use: default; quick: fewer of a library's, for an early first run; "
-    "onednn: oneDNN's, for matrix products and convolutions (such programs are not kept on disk).",
+    doc="Whose kernels programs on the CPU use: default; quick: fewer of a library's, for an early first "
+    "run; onednn: oneDNN's, for matrix products and convolutions (such programs are not kept on disk).",
 )
 
 
@@ -149,8 +151,8 @@ def provide_calls(targets):
 def program_options(text):
     """The options of `config.cpu_kernels`, and one for loops with a barrier in them.
 
-    Those are not compiled as one kernel: the code generator for that cannot read barriers, and ends the process
-    on one of several operands.
+    Those are not compiled as one kernel: the code generator for that cannot read barriers, and ends the
+    process on one of several operands.
     """
     options = KERNELS[config.cpu_kernels]
     if "stablehlo.while" in text and has_barrier_in_region(text):
