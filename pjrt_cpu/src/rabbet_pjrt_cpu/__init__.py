@@ -62,7 +62,7 @@ def allocator(value):
 # What XLA is told. Its default: single matrix products, single convolutions and reductions by the library.
 LIBRARY = "xla_cpu_experimental_ynn_fusion_type"
 DOTS, REDUCTIONS = "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT", "LIBRARY_FUSION_TYPE_REDUCE"
-KERNELS = {
+KERNELS: dict[str, dict[str, bool | str]] = {
     "default": {},
     "quick": {LIBRARY: REDUCTIONS},
     "onednn": {

@@ -165,8 +165,8 @@ def start(client):
 
 def _make():
     programs = cache.default_cache() if config.cache_read_ahead else None
-    script = script_name() if programs is not None else None
-    if script is None:
+    script = script_name()
+    if programs is None or script is None:
         return None
     digest = hashlib.sha256(f"{script}\n{adapter.version()}".encode(errors="replace")).hexdigest()
     made = ReadAhead(programs, Path(programs.folder).parent / FOLDER / digest[:32])
