@@ -3,10 +3,11 @@ threads a state.
 """
 
 from rabbet import dtypes, tree
-from rabbet.extend.bodies import PLAIN, Under, put_together
+from rabbet.extend.bodies import PLAIN, put_together
 from rabbet.extend.passes import evaluate
 from rabbet.extend.primitive import Zero, instantiate, tangent_aval, zero_tangent
 from rabbet.extend.transform import Tracer, payload_of, run_traced, typeof
+from rabbet_custom_rules import Under
 
 
 def is_float0(x):
