@@ -125,7 +125,7 @@ class ShapedArray:
         return ShapedArray(self.shape, dtypes.float0)
 
     sharding = property(
-        lambda self: Unplaced(self.ndim), doc="That no axis of a mesh is part of the type, as programs ask it."
+        lambda self: Unplaced(self.ndim), doc="That no axis of a mesh is part of the type."
     )
 
     def strip_weak_type(self):

@@ -2,7 +2,7 @@
 
 import re
 
-from rabbet.experimental import checkify as _checkify
+import rabbet.experimental.checkify as _checkify
 from rabbet.extend.wrapping import wraps
 
 ABSENT = "ErrorCategory"
