@@ -38,7 +38,7 @@ INSIDE_RABBET = {
     "plugins/jax_names": ("rabbet_jax_names/", "rabbet/tree_util.py", "rabbet/flatten_util.py"),
     "plugins/callbacks": ("rabbet_callbacks/", "rabbet/debug/"),
     "plugins/ffi": "rabbet/ffi/",
-    "plugins/jax_compat": "rabbet_jax/",
+    "plugins/jax_compat": ("rabbet_jax/", "rabbet_jax_compat.pth"),
     "plugins/test_util": "rabbet/test_util/",
     "plugins/ode": "rabbet/experimental/ode/",
     "plugins/sparse": "rabbet/experimental/sparse/",
