@@ -36,6 +36,7 @@ OURS = (
     "rabbet.random.",
     "rabbet_special.",
     "rabbet_convolution.primitives.",
+    "rabbet_collectives.",
     "rabbet_fft.",
 )
 rb.lax.custom_root, rb.pure_callback  # noqa: B018 - makes their primitives

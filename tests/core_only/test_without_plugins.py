@@ -31,6 +31,7 @@ PROVIDED = {
     "lax.lgamma": "rabbet-special",
     "lax.conv_general_dilated": "rabbet-convolution",
     "lax.reduce_window": "rabbet-convolution",
+    "lax.psum": "rabbet-collectives",
     "lax.fft": "rabbet-fft",
     "lax.associative_scan": "rabbet-algorithms",
     "lax.rng_bit_generator": "rabbet-random",

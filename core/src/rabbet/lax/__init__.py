@@ -7,7 +7,8 @@ and in shape but for scalars; elementwise primitives called on arrays of one ran
 
 Some families come from packages of their own, when one of their names is first used: linear algebra
 (``rabbet-linalg``), special functions (``rabbet-special``), convolutions and windows
-(``rabbet-convolution``), Fourier transforms (``rabbet-fft``), the backends' random generators
+(``rabbet-convolution``), Fourier transforms (``rabbet-fft``), communication along named axes
+(``rabbet-collectives``), the backends' random generators
 (``rabbet-random``), what is a program over other functions (``rabbet-algorithms``).
 
 Where functions make or combine arrays, ``sharding`` and ``out_sharding`` are None or a ``Sharding``, by
@@ -21,10 +22,6 @@ __path__ = pkgutil.extend_path(__path__, __name__)
 
 from rabbet.lax import from_plugins as _from_plugins
 from rabbet.messages.tracebacks import public_module as _public_module
-from rabbet.lax.collectives import (
-    all_gather, all_to_all, axis_index, axis_size, pbroadcast, pmax, pmean, pmin, ppermute, pshuffle, psum,
-    psum_scatter, pswapaxes,
-)  # fmt: skip
 from rabbet.lax.barriers import optimization_barrier
 from rabbet.lax.contractions import (
     DotAlgorithm, DotAlgorithmPreset, DotDimensionNumbers, Precision, PrecisionLike, batch_matmul, dot,
@@ -44,7 +41,6 @@ from rabbet.lax.gathering import (
     scatter_max, scatter_min, scatter_mul, scatter_sub,
 )  # fmt: skip
 from rabbet.lax.platforms import platform_dependent
-from rabbet.lax.ragged_exchange import ragged_all_to_all
 from rabbet.lax.reductions import (
     argmax, argmin, reduce_and, reduce_max, reduce_min, reduce_or, reduce_prod, reduce_sum, reduce_xor,
 )  # fmt: skip

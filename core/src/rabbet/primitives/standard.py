@@ -52,6 +52,21 @@ batch = RuleTable(
     roles=(Role.BATCHES,),
     contract=contracts.of_batch,
 )
+collective = RuleTable(
+    "collective",
+    doc="""(op, *batched) -> Batched; the batch dimension is the axis that op communicates along
+
+    Example:
+      >>> from rabbet.extend.primitive import Batched, Primitive
+      >>> from rabbet.extend.transform import collective
+      >>> first = Primitive("first", lambda x, axis: x, axis="axis")
+      >>> @first.rule("collective")
+      ... def first_of_members(op, x):
+      ...     return Batched(lax.index_in_dim(x.value, 0, x.axis, False), None)
+      >>> float(collective.lookup(first)(first.op(axis="i"), Batched(np.float32([5, 2, 3]), 0)).value)
+      5.0
+    """,
+)
 
 
 @jvp.kind("bilinear")
@@ -114,4 +129,4 @@ lower.contract = contracts.of_lower
 
 batch.kind("reduction")(reducing.batch_reduction)
 
-__all__ = ["batch", "jvp", "lower", "transpose"]
+__all__ = ["batch", "collective", "jvp", "lower", "transpose"]

@@ -4,6 +4,11 @@ import numpy as np
 import pytest
 import rabbet as rb
 from rabbet import lax
+from rabbet.extend.backend import lower_program
+from rabbet.extend.passes import stage
+from rabbet.extend.transform import bind_axes, typeof
+
+vmap = pytest.importorskip("rabbet_vmap").vmap
 
 N = 4
 R = np.random.RandomState(1)
@@ -13,7 +18,7 @@ UNEVEN = [[3, 0, 1], [2]]
 
 
 def mapped(fun, *args, **options):
-    return rb.vmap(fun, axis_name="i", **options)(*args)
+    return vmap(fun, axis_name="i", **options)(*args)
 
 
 def close(got, wanted):
@@ -178,7 +183,7 @@ def test_nested_maps_have_names_of_their_own():
             lax.axis_index("i") * 10 + lax.axis_index("j"), lax.axis_index(("i", "j")),
         )  # fmt: skip
 
-    a, b, c, d, e = rb.vmap(rb.vmap(f, axis_name="j"), axis_name="i")(x)
+    a, b, c, d, e = vmap(vmap(f, axis_name="j"), axis_name="i")(x)
     close(a, x / x.sum(0))
     close(b, x / x.sum(1, keepdims=True))
     close(c, x - x.mean())
@@ -200,16 +205,16 @@ def test_several_names_are_one_axis():
         lambda v, name: lax.psum(1, name) * v,
     ]
     for call in calls:
-        got = rb.vmap(rb.vmap(lambda v, c=call: c(v, ("i", "j")), axis_name="j"), axis_name="i")(x)
+        got = vmap(vmap(lambda v, c=call: c(v, ("i", "j")), axis_name="j"), axis_name="i")(x)
         wanted = mapped(lambda v, c=call: c(v, "i"), flat)
         close(got, np.asarray(wanted).reshape(2, 3, *wanted.shape[1:]))
 
 
 def test_an_unnamed_map_stays_outside():
     x = X[:, :, 0]
-    f = rb.vmap(rb.vmap(lambda v: v - lax.pmax(v, "i"), axis_name="i"))
+    f = vmap(vmap(lambda v: v - lax.pmax(v, "i"), axis_name="i"))
     close(f(x), x - x.max(1, keepdims=True))
-    g = rb.vmap(rb.vmap(lambda v: v - lax.pmax(v, "i")), axis_name="i")
+    g = vmap(vmap(lambda v: v - lax.pmax(v, "i")), axis_name="i")
     close(g(x), x - x.max(0))
     wide = R.randn(5, 4, 4, 3).astype("f4")
     calls = [
@@ -218,18 +223,18 @@ def test_an_unnamed_map_stays_outside():
     ]  # fmt: skip
     for call in calls:
         wanted = np.stack([np.asarray(mapped(call, w)) for w in wide])
-        close(rb.vmap(rb.vmap(call, axis_name="i"))(wide), wanted)
-        turned = rb.vmap(rb.vmap(call, in_axes=2), axis_name="i", out_axes=1)(np.moveaxis(wide, 0, 3))
+        close(vmap(vmap(call, axis_name="i"))(wide), wanted)
+        turned = vmap(vmap(call, in_axes=2), axis_name="i", out_axes=1)(np.moveaxis(wide, 0, 3))
         close(turned, wanted)
 
 
 def test_the_inner_one_of_equal_names_counts():
-    got = rb.vmap(rb.vmap(lambda v: lax.psum(v, "i"), axis_name="i"), axis_name="i")(X[:, :, 0])
+    got = vmap(vmap(lambda v: lax.psum(v, "i"), axis_name="i"), axis_name="i")(X[:, :, 0])
     close(got, np.repeat(X[:, :, 0].sum(1, keepdims=True), 4, 1))
 
 
 def test_names_are_any_hashable():
-    assert rb.vmap(lambda v: lax.psum(v, 7), axis_name=7)(np.arange(3)).tolist() == [3] * 3
+    assert vmap(lambda v: lax.psum(v, 7), axis_name=7)(np.arange(3)).tolist() == [3] * 3
 
 
 def test_a_map_of_one():
@@ -306,4 +311,11 @@ def test_names_end_with_their_map():
 )
 def test_options_of_vmap(options, message):
     with pytest.raises(TypeError, match=message):
-        rb.vmap(lambda x: x, **options)
+        vmap(lambda x: x, **options)
+
+
+def test_a_program_by_itself_cannot_communicate():
+    with bind_axes([("a", 2)]):
+        program = stage(lambda x: [lax.psum(x, "a")], [typeof(np.float32(1))]).jaxpr
+    with pytest.raises(NameError, match=r"(?s)along the axis 'a', but nothing around .*rb.jit\(rb.vmap"):
+        lower_program(program)

@@ -9,16 +9,13 @@ import math
 import operator
 
 import numpy as np
+from rabbet import dtypes, lax, tree
+from rabbet.errors import UnboundAxisError
+from rabbet.extend.functions import array_or_tracer, is_python_scalar
+from rabbet.extend.primitive import full_of_type, move_axis
+from rabbet.extend.transform import bound_axes, typeof
 
-from rabbet import dtypes, tree
-from rabbet.lax import shapes
-from rabbet.lax.values import convert_element_type, select
-from rabbet.primitives import collectives, logic, zeros
-from rabbet.primitives.batching import move_axis
-from rabbet.program.python_scalars import is_python_scalar
-from rabbet.runtime.values import array_or_tracer
-from rabbet.trace import named_axes
-from rabbet.trace.interpreter import typeof
+from rabbet_collectives import primitives
 
 
 # ------------------------------------------------------------------------------------ names and groups
@@ -31,7 +28,29 @@ def _names(axis_name, who):
         raise TypeError(f"{who}: the name of an axis must be hashable, got {axis_name!r}") from None
     if len(different) != len(names):
         raise ValueError(f"{who}: an axis is named twice, got {axis_name!r}")
-    return [(name, named_axes.size_of(name, who)) for name in names]
+    return [(name, size_of(name, who)) for name in names]
+
+
+def size_of(name, who):
+    """The size of the axis of that name.
+
+    Raises:
+      UnboundAxisError: (a ``NameError``) no axis around has the name; ``who`` is asking.
+    """
+    for known, size in reversed(bound_axes()):
+        if known == name:
+            return size
+    raise UnboundAxisError(
+        f"{who}: no axis is called {name!r} here; {shown()}\n"
+        f"  to fix: name the axis where the function is mapped, as in rb.vmap(f, axis_name={name!r})"
+    )
+
+
+def shown():
+    """The bound axes in words."""
+    if not bound_axes():
+        return "no axis has a name here"
+    return "the axes around are " + ", ".join([f"{name!r} (size {size})" for name, size in bound_axes()])
 
 
 def one_name(axis_name, who):
@@ -103,8 +122,8 @@ def psum(x, axis_name, *, axis_index_groups=None):
             return leaf * count_of(pairs, groups)
         leaf = array_or_tracer(leaf)
         if dtypes.kind(typeof(leaf).dtype) == "b":
-            leaf = convert_element_type(leaf, np.int32)
-        return _each(collectives.psum, leaf, pairs, groups)
+            leaf = lax.convert_element_type(leaf, np.int32)
+        return _each(primitives.psum, leaf, pairs, groups)
 
     return tree.map(one, x)
 
@@ -135,7 +154,7 @@ def pmax(x, axis_name, *, axis_index_groups=None):
       >>> rb.vmap(lambda x: lax.pmax(x, "i"), axis_name="i")(rnp.array([1, 5]))
       Array([5, 5], dtype=int32)
     """
-    return _extreme(collectives.pmax, x, axis_name, axis_index_groups)
+    return _extreme(primitives.pmax, x, axis_name, axis_index_groups)
 
 
 def pmin(x, axis_name, *, axis_index_groups=None):
@@ -145,7 +164,7 @@ def pmin(x, axis_name, *, axis_index_groups=None):
       >>> rb.vmap(lambda x: lax.pmin(x, "i"), axis_name="i")(rnp.array([1, 5]))
       Array([1, 1], dtype=int32)
     """
-    return _extreme(collectives.pmin, x, axis_name, axis_index_groups)
+    return _extreme(primitives.pmin, x, axis_name, axis_index_groups)
 
 
 # ------------------------------------------------------------------------------- gathering and scattering
@@ -179,8 +198,8 @@ def all_gather(x, axis_name, *, axis_index_groups=None, axis=0, tiled=False, to=
         leaf = array_or_tracer(leaf)
         aval = typeof(leaf)
         place = _place(axis, aval.ndim + (not tiled), "all_gather")
-        stacked = _each(collectives.all_gather, leaf, pairs, groups)
-        stacked = move_axis(shapes.reshape(stacked, (count, *aval.shape)), 0, place)
+        stacked = _each(primitives.all_gather, leaf, pairs, groups)
+        stacked = move_axis(lax.reshape(stacked, (count, *aval.shape)), 0, place)
         return _merged(stacked, place) if tiled else stacked
 
     return tree.map(one, x)
@@ -189,7 +208,7 @@ def all_gather(x, axis_name, *, axis_index_groups=None, axis=0, tiled=False, to=
 def _merged(x, place):
     """``x`` with the dimensions ``place`` and ``place + 1`` made one."""
     full = typeof(x).shape
-    return shapes.reshape(x, (*full[:place], full[place] * full[place + 1], *full[place + 2 :]))
+    return lax.reshape(x, (*full[:place], full[place] * full[place + 1], *full[place + 2 :]))
 
 
 def _members_in_front(leaf, place, count, pairs, tiled, who):
@@ -205,10 +224,10 @@ def _members_in_front(leaf, place, count, pairs, tiled, who):
             + ("" if tiled else "; tiled=True takes multiples of it")
         )
     if tiled:
-        leaf = shapes.reshape(leaf, (*full[:place], count, full[place] // count, *full[place + 1 :]))
+        leaf = lax.reshape(leaf, (*full[:place], count, full[place] // count, *full[place + 1 :]))
     leaf = move_axis(leaf, place, 0)
     sizes = [size for _, size in pairs] if len(pairs) != 1 else [count]
-    return shapes.reshape(leaf, (*sizes, *typeof(leaf).shape[1:]))
+    return lax.reshape(leaf, (*sizes, *typeof(leaf).shape[1:]))
 
 
 def psum_scatter(x, axis_name, *, scatter_dimension=0, axis_index_groups=None, tiled=False):
@@ -234,7 +253,7 @@ def psum_scatter(x, axis_name, *, scatter_dimension=0, axis_index_groups=None, t
         place = _place(scatter_dimension, typeof(leaf).ndim, "psum_scatter", "scatter_dimension")
         leaf = _members_in_front(leaf, place, count, pairs, tiled, "psum_scatter")
         for name, size in pairs:
-            leaf = collectives.reduce_scatter(leaf, axis=name, size=size, groups=groups)
+            leaf = primitives.reduce_scatter(leaf, axis=name, size=size, groups=groups)
         return leaf
 
     return tree.map(one, x)
@@ -270,8 +289,8 @@ def all_to_all(x, axis_name, split_axis, concat_axis, *, axis_index_groups=None,
         leaf = _members_in_front(leaf, split, count, pairs, tiled, "all_to_all")
         for i, (name, size) in enumerate(pairs):
             leaf = move_axis(leaf, i, 0)
-            leaf = move_axis(collectives.all_to_all(leaf, axis=name, size=size, groups=groups), 0, i)
-        leaf = move_axis(shapes.reshape(leaf, (count, *typeof(leaf).shape[len(pairs) :])), 0, target)
+            leaf = move_axis(primitives.all_to_all(leaf, axis=name, size=size, groups=groups), 0, i)
+        leaf = move_axis(lax.reshape(leaf, (count, *typeof(leaf).shape[len(pairs) :])), 0, target)
         return _merged(leaf, target) if tiled else leaf
 
     return tree.map(one, x)
@@ -311,7 +330,7 @@ def ppermute(x, axis_name, perm):
                 f"ppermute: a {what} in perm is no index of the axis {name!r}, of size {size}: {pairs}"
             )
     return tree.map(
-        lambda leaf: collectives.ppermute(array_or_tracer(leaf), axis=name, size=size, perm=pairs), x
+        lambda leaf: primitives.ppermute(array_or_tracer(leaf), axis=name, size=size, perm=pairs), x
     )
 
 
@@ -339,13 +358,13 @@ def pbroadcast(x, axis_name, source):
       axis_name: the axis, or a tuple of axes.
       source: the member's index, an int or an integer scalar array.
     """
-    here = logic.eq(axis_index(axis_name), convert_element_type(source, np.int32))
+    here = lax.eq(axis_index(axis_name), lax.convert_element_type(source, np.int32))
 
     def one(leaf):
         leaf = array_or_tracer(leaf)
-        masked = select(here, leaf, zeros.full_of_type(typeof(leaf), 0))
+        masked = lax.select(here, leaf, full_of_type(typeof(leaf), 0))
         total = psum(masked, axis_name)
-        return convert_element_type(total, typeof(leaf).dtype)
+        return lax.convert_element_type(total, typeof(leaf).dtype)
 
     return tree.map(one, x)
 
@@ -360,7 +379,7 @@ def axis_index(axis_name):
     """
     index = None
     for name, size in _names(axis_name, "axis_index"):
-        here = collectives.axis_index(axis=name, size=size)
+        here = primitives.axis_index(axis=name, size=size)
         index = here if index is None else index * size + here
     return index
 

@@ -5,11 +5,11 @@ device.
 """
 
 import numpy as np
+from rabbet import lax
+from rabbet.extend.primitive import gather, reduce_max, reduce_sum
+from rabbet.extend.transform import typeof
 
-from rabbet.lax import collectives, shapes
-from rabbet.lax.values import convert_element_type, select
-from rabbet.primitives import gather, logic, reductions
-from rabbet.trace.interpreter import typeof
+from rabbet_collectives import functions
 
 
 def ragged_all_to_all(
@@ -34,8 +34,8 @@ def ragged_all_to_all(
       an array ``(M, ...)``.
     """
     who = "ragged_all_to_all"
-    pairs = [collectives.one_name(axis_name, who)]
-    count = collectives.count_of(pairs, collectives.groups_of(axis_index_groups, pairs, who))
+    pairs = [functions.one_name(axis_name, who)]
+    count = functions.count_of(pairs, functions.groups_of(axis_index_groups, pairs, who))
     runs = {typeof(v).shape for v in (input_offsets, send_sizes, output_offsets, recv_sizes)}
     ((length,),) = runs if len(runs) == 1 and len(next(iter(runs))) == 1 else [(0,)]
     if length == 0 or length % count:
@@ -48,34 +48,34 @@ def ragged_all_to_all(
         raise TypeError(f"{who}: rows of {own.str_short()} do not fit the output {into.str_short()}")
 
     def received(v):
-        v = convert_element_type(v, np.int32)
-        return collectives.all_to_all(v, axis_name, 0, 0, axis_index_groups=axis_index_groups, tiled=True)
+        v = lax.convert_element_type(v, np.int32)
+        return functions.all_to_all(v, axis_name, 0, 0, axis_index_groups=axis_index_groups, tiled=True)
 
     wide = (into.shape[0], length)
     targets, starts, sizes = [
-        shapes.broadcast_in_dim(v, wide, (1,))
+        lax.broadcast_in_dim(v, wide, (1,))
         for v in (
             received(output_offsets),
             received(input_offsets),
-            convert_element_type(recv_sizes, np.int32),
+            lax.convert_element_type(recv_sizes, np.int32),
         )
     ]
-    everything = collectives.all_gather(operand, axis_name, axis_index_groups=axis_index_groups)
-    everything = shapes.reshape(everything, (count * own.shape[0], *own.shape[1:]))
-    row, run = shapes.broadcasted_iota(np.int32, wide, 0), shapes.broadcasted_iota(np.int32, wide, 1)
-    hit = logic.bitwise_and(logic.ge(row, targets), logic.lt(row, targets + sizes))
+    everything = functions.all_gather(operand, axis_name, axis_index_groups=axis_index_groups)
+    everything = lax.reshape(everything, (count * own.shape[0], *own.shape[1:]))
+    row, run = lax.broadcasted_iota(np.int32, wide, 0), lax.broadcasted_iota(np.int32, wide, 1)
+    hit = lax.bitwise_and(lax.ge(row, targets), lax.lt(row, targets + sizes))
     # Of runs that overlap, the last one counts.
-    last = reductions.reduce_max(select(hit, run, shapes.full_like(run, -1)), axes=(1,))
-    chosen = logic.eq(run, shapes.broadcast_in_dim(last, wide, (0,)))
+    last = reduce_max(lax.select(hit, run, lax.full_like(run, -1)), axes=(1,))
+    chosen = lax.eq(run, lax.broadcast_in_dim(last, wide, (0,)))
     place = (run // (length // count)) * own.shape[0] + starts + row - targets
-    place = reductions.reduce_sum(select(chosen, place, shapes.full_like(place, 0)), axes=(1,))
-    rows = gather.gather(
+    place = reduce_sum(lax.select(chosen, place, lax.full_like(place, 0)), axes=(1,))
+    rows = gather(
         everything, place[:, None], slice_sizes=(1, *own.shape[1:]),
-        dimension_numbers=gather.GatherDimensionNumbers(tuple(range(1, own.ndim)), (0,), (0,)),
-        indices_are_sorted=False, unique_indices=False, mode=gather.CLIP, fill_value=None,
+        dimension_numbers=lax.GatherDimensionNumbers(tuple(range(1, own.ndim)), (0,), (0,)),
+        indices_are_sorted=False, unique_indices=False, mode=lax.GatherScatterMode.CLIP, fill_value=None,
     )  # fmt: skip
-    known = shapes.broadcast_in_dim(logic.ge(last, 0), into.shape, (0,))
-    return select(known, rows, output)
+    known = lax.broadcast_in_dim(lax.ge(last, 0), into.shape, (0,))
+    return lax.select(known, rows, output)
 
 
 __all__ = ["ragged_all_to_all"]

@@ -3,7 +3,7 @@ axis_index.
 
 ``axis`` is the name, ``size`` the axis's size. ``groups``, where given, is a tuple of tuples of indices
 that cover the axis once: each group communicates within itself. Those that change a shape work on the first
-dimension; ``lax`` puts it where users want it.
+dimension; ``functions`` puts it where users want it.
 
 Each primitive has two rules for mapping. ``"batch"`` is for mapping along another axis, which stays outside
 of the communication. ``"collective"`` is its meaning where the batch dimension *is* the axis: a rule
@@ -11,32 +11,32 @@ receives payloads as ``batch`` rules do, of which any or none may have the dimen
 reduction is the same for all members and has it no more.
 """
 
-import numpy as np
-
-from rabbet import dtypes
+from rabbet import dtypes, lax
 from rabbet.errors import UnboundAxisError
-from rabbet.primitives import checks, convert, elementwise, gather, logic, reductions, shape, zeros
-from rabbet.primitives.batching import at, move_axis, new_axis
-from rabbet.primitives.checks import NUMBERS, REALS
-from rabbet.program.avals import ShapedArray
-from rabbet.rules.payloads import Batched, Dual
-from rabbet.rules.primitive import Primitive
-from rabbet.rules.tables import RuleTable
-from rabbet.trace.interpreter import typeof
+from rabbet.extend.primitive import (
+    Batched,
+    Dual,
+    Primitive,
+    ShapedArray,
+    accept,
+    concatenate,
+    div,
+    eq,
+    full_of_type,
+    iota,
+    move_axis,
+    mul,
+    new_axis,
+    reduce_max,
+    reduce_min,
+    reduce_sum,
+)  # fmt: skip
+from rabbet.extend.transform import typeof
 
-collective = RuleTable(
-    "collective",
-    doc="""(op, *batched) -> Batched; the batch dimension is the axis that op communicates along
+from rabbet_collectives import texts
+from rabbet_collectives.groups import at, by_group, by_member, reduced_in_groups, rows
 
-    Example:
-      >>> from rabbet.extend.primitive import Batched, psum
-      >>> from rabbet.extend.transform import collective
-      >>> members = Batched(np.float32([1, 2, 3]), 0)
-      >>> float(collective.lookup(psum)(psum.op(axis="i", size=3, groups=None), members).value)
-      6.0
-    """,
-)
-
+NUMBERS, REALS = "iufc", "iuf"
 INDEX = dtypes.canonicalize("int32")
 
 
@@ -46,74 +46,35 @@ def members(op):
     return op.params["size"] if groups is None else len(groups[0])
 
 
-def lower_unbound(op, *names):
-    """Where each device computes by itself, communication between devices; else what is compiled has no
-    mapped axis around it.
+def by_devices(text):
+    """The rule for text: where each device computes by itself, communication between devices, which ``text``
+    writes; else nothing maps the axis around what is compiled.
     """
-    if op.manual is not None:
-        return op.manual.lower(op, *names)
-    raise UnboundAxisError(
-        f"{op.primitive.name} communicates along the axis {op.params['axis']!r}, but nothing around the "
-        "compiled program maps it\n  to fix: compile the mapped function, "
-        f"rb.jit(rb.vmap(f, axis_name={op.params['axis']!r}))"
-    )
 
+    def lower(op, *names):
+        if op.manual is not None:
+            op.manual.check(op)
+            return text(op.manual, op, *names)
+        raise UnboundAxisError(
+            f"{op.primitive.name} communicates along the axis {op.params['axis']!r}, but nothing around the "
+            "compiled program maps it\n  to fix: compile the mapped function, "
+            f"rb.jit(rb.vmap(f, axis_name={op.params['axis']!r}))"
+        )
 
-lower_unbound.refusal = (  # type: ignore[attr-defined]
-    "a program that is compiled by itself has no named axis around it"
-)
-
-
-# ---------------------------------------------------------------------------------------------- in groups
-def rows(x, indices):
-    """The slices of ``x`` along its first dimension at static indices."""
-    aval = typeof(x)
-    if list(indices) == list(range(aval.shape[0])):
-        return x
-    numbers = gather.GatherDimensionNumbers(tuple(range(1, aval.ndim)), (0,), (0,))
-    flat = np.asarray(indices, "int32")[:, None]
-    return gather.gather(
-        x, flat, dimension_numbers=numbers, slice_sizes=(1, *aval.shape[1:]), indices_are_sorted=False,
-        unique_indices=False, mode=gather.PROMISE_IN_BOUNDS, fill_value=None,
-    )  # fmt: skip
-
-
-def reshaped(x, new_sizes):
-    """``x`` in another shape."""
-    return shape.reshape(x, new_sizes=tuple(new_sizes))
-
-
-def by_group(x, groups):
-    """``[members of the axis, ...]`` as ``[group, member, ...]``, for groups of one size."""
-    order = [i for group in groups for i in group]
-    return reshaped(rows(x, order), (len(groups), len(groups[0]), *typeof(x).shape[1:]))
-
-
-def by_member(x, groups):
-    """The inverse of ``by_group``."""
-    order = [i for group in groups for i in group]
-    flat = reshaped(x, (len(order), *typeof(x).shape[2:]))
-    return rows(flat, sorted(range(len(order)), key=order.__getitem__))
-
-
-def reduced_in_groups(reduce, x, groups):
-    """``[members, ...]``: each member has the reduction of its group. Groups may differ in size."""
-    order = [i for group in groups for i in group]
-    parts = [new_axis(reduce(rows(x, group), axes=(0,)), 0, len(group)) for group in groups]
-    flat = shape.concatenate(*parts, dimension=0)
-    return rows(flat, sorted(range(len(order)), key=order.__getitem__))
+    lower.refusal = "a program that is compiled by itself has no named axis around it"  # type: ignore[attr-defined]
+    return lower
 
 
 # ------------------------------------------------------------------------------------------- reductions
-def all_reduce(name, accepts, reduce, doc, kinds):
+def all_reduce(name, accepts, reduce, combine, doc, kinds):
     """Make a reduction over the members; each of them gets the result."""
 
     def abstract(x, axis, size, groups):
-        checks.accept(name, accepts, x)
+        accept(name, accepts, x)
         return x
 
     primitive = Primitive(name, abstract, kinds=kinds, axis="axis", doc=doc)
-    primitive.rule("lower")(lower_unbound)
+    primitive.rule("lower")(by_devices(texts.reduction(combine)))
 
     @primitive.rule("batch")
     def batch_all_reduce(op, x):
@@ -133,19 +94,19 @@ def all_reduce(name, accepts, reduce, doc, kinds):
 
 def of_equal(op, x, count):
     """The reduction over members that all hold ``x``."""
-    return elementwise.mul(x, count) if op.primitive is psum else x
+    return mul(x, count) if op.primitive is psum else x
 
 
 psum = all_reduce(
-    "psum", NUMBERS, reductions.reduce_sum, "the sum over the members of a named axis",
+    "psum", NUMBERS, reduce_sum, "add", "the sum over the members of a named axis",
     ("increasing", "linear"),
 )  # fmt: skip
 pmax = all_reduce(
-    "pmax", REALS + "b", reductions.reduce_max, "the maximum over the members of a named axis",
+    "pmax", REALS + "b", reduce_max, "maximum", "the maximum over the members of a named axis",
     ("increasing",),
 )  # fmt: skip
 pmin = all_reduce(
-    "pmin", REALS + "b", reductions.reduce_min, "the minimum over the members of a named axis",
+    "pmin", REALS + "b", reduce_min, "minimum", "the minimum over the members of a named axis",
     ("increasing",),
 )  # fmt: skip
 
@@ -158,9 +119,9 @@ def transpose_psum(op, ct, x):
 def jvp_extreme(op, x):
     """The mean of the tangents of those members that hold the extreme, as ``reduce_max`` has it."""
     out = op(x.primal)
-    here = convert.to_dtype(logic.eq(x.primal, out), typeof(x.primal).dtype)
+    here = lax.convert_element_type(eq(x.primal, out), typeof(x.primal).dtype)
     total = psum.op(**op.params)
-    return Dual(out, elementwise.div(total(elementwise.mul(x.tangent, here)), total(here)))
+    return Dual(out, div(total(mul(x.tangent, here)), total(here)))
 
 
 pmax.rule("jvp")(jvp_extreme)
@@ -177,7 +138,7 @@ all_gather = Primitive(
     "all_gather", all_gather_aval, kinds=("structural", "linear"), axis="axis",
     doc="the values of all members of a named axis, stacked in front",
 )  # fmt: skip
-all_gather.rule("lower")(lower_unbound)
+all_gather.rule("lower")(by_devices(texts.all_gather))
 
 
 @all_gather.rule("batch")
@@ -200,7 +161,7 @@ def transpose_all_gather(op, ct, x):
 
 
 def reduce_scatter_aval(x, axis, size, groups):
-    checks.accept("reduce_scatter", NUMBERS, x)
+    accept("reduce_scatter", NUMBERS, x)
     leading_is_members("reduce_scatter", x, size, groups)
     return x.update(shape=x.shape[1:])
 
@@ -216,7 +177,7 @@ reduce_scatter = Primitive(
     "reduce_scatter", reduce_scatter_aval, kinds=("increasing", "linear"), axis="axis",
     doc="of the sum over the members of a named axis the slice of each member's own index",
 )  # fmt: skip
-reduce_scatter.rule("lower")(lower_unbound)
+reduce_scatter.rule("lower")(by_devices(texts.reduce_scatter))
 
 
 @reduce_scatter.rule("batch")
@@ -229,9 +190,9 @@ def scatter_to_members(op, x):
     groups, size = op.params["groups"], op.params["size"]
     if groups is None:
         if x.axis is None:
-            return Batched(elementwise.mul(x.value, size), 0)
-        return Batched(reductions.reduce_sum(x.value, axes=(x.axis,)), 0)
-    sums = reductions.reduce_sum(by_group(at(x, 0, size), groups), axes=(1,))
+            return Batched(mul(x.value, size), 0)
+        return Batched(reduce_sum(x.value, axes=(x.axis,)), 0)
+    sums = reduce_sum(by_group(at(x, 0, size), groups), axes=(1,))
     return Batched(by_member(sums, groups), 0)
 
 
@@ -250,7 +211,7 @@ all_to_all = Primitive(
     "all_to_all", all_to_all_aval, kinds=("structural", "linear"), axis="axis",
     doc="slice k of member m becomes slice m of member k, along a named axis and the first dimension",
 )  # fmt: skip
-all_to_all.rule("lower")(lower_unbound)
+all_to_all.rule("lower")(by_devices(texts.all_to_all))
 
 
 @all_to_all.rule("batch")
@@ -276,7 +237,7 @@ ppermute = Primitive(
     "ppermute", lambda x, axis, size, perm: x, kinds=("linear",), axis="axis",
     doc="for each pair (source, destination) of perm the source's value at the destination, else zeros",
 )  # fmt: skip
-ppermute.rule("lower")(lower_unbound)
+ppermute.rule("lower")(by_devices(texts.ppermute))
 
 
 @ppermute.rule("batch")
@@ -291,8 +252,8 @@ def permute_members(op, x):
     stacked = at(x, 0, size)
     if len(source) < size:
         one = typeof(stacked)
-        nothing = zeros.full_of_type(one.update(shape=(1, *one.shape[1:])), 0)
-        stacked = shape.concatenate(stacked, nothing, dimension=0)
+        nothing = full_of_type(one.update(shape=(1, *one.shape[1:])), 0)
+        stacked = concatenate(stacked, nothing, dimension=0)
     return Batched(rows(stacked, [source.get(i, size) for i in range(size)]), 0)
 
 
@@ -307,19 +268,18 @@ axis_index = Primitive(
     "axis_index", lambda *, axis, size: ShapedArray((), INDEX), axis="axis",
     doc="a member's index along a named axis",
 )  # fmt: skip
-axis_index.rule("lower")(lower_unbound)
+axis_index.rule("lower")(by_devices(texts.axis_index))
 
 
 @axis_index.rule("collective")
 def index_of_members(op):
-    return Batched(shape.iota(dtype=INDEX, shape=(op.params["size"],), dimension=0), 0)
+    return Batched(iota(dtype=INDEX, shape=(op.params["size"],), dimension=0), 0)
 
 
 __all__ = [
     "all_gather",
     "all_to_all",
     "axis_index",
-    "collective",
     "pmax",
     "pmin",
     "ppermute",
