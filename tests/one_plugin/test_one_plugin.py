@@ -240,6 +240,15 @@ def test_test_util():
     check_grads(lambda x: lax.sin(x) * x, (0.5,), 2)
 
 
+@only("export")
+def test_export():
+    from rabbet import export
+
+    blob = export.export(rb.jit(lambda x: lax.sin(x)))(np.float32(1)).serialize(vjp_order=1)
+    call = export.deserialize(blob).call
+    assert abs(float(rb.grad(call)(np.float32(1))) - np.cos(1)) < 1e-6
+
+
 @only("ode")
 def test_ode():
     from rabbet.experimental.ode import odeint

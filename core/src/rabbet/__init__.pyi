@@ -267,6 +267,7 @@ from rabbet import errors as errors
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any: ...
 from rabbet import experimental as experimental
 def explain_cache_misses(new_val: Any = ...) -> Any: ...
+from rabbet import export as export
 from rabbet import extend as extend
 from rabbet import ffi as ffi
 from rabbet import flatten_util as flatten_util  # type: ignore[attr-defined]
