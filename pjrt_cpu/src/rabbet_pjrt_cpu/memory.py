@@ -13,8 +13,7 @@ program takes. Without those bins blocks are merged as they are freed, which cos
 The settings are process-wide, and freed memory stays resident: RABBET_CPU_ALLOCATOR=default leaves malloc
 alone. They pay only together with `make_cpu_client(asynchronous=False)`: the threads of an asynchronous
 client allocate from arenas of their own, which glibc limits to 64 MiB and maps afresh beyond that. glibc
-reads such settings only for allocations to come, so `rabbet_pjrt_cpu` applies them before it makes its
-client.
+reads such settings only for allocations to come, so they are applied before the client is made.
 """
 
 import ctypes
@@ -32,13 +31,7 @@ SETTINGS = (
 
 
 def is_glibc():
-    """Return whether this process runs on glibc.
-
-    Example:
-      >>> from rabbet.extend.backend import is_glibc
-      >>> is_glibc() in (True, False)
-      True
-    """
+    """Return whether this process runs on glibc."""
     try:
         return (os.confstr("CS_GNU_LIBC_VERSION") or "").startswith("glibc")
     except (AttributeError, ValueError, OSError):
@@ -47,13 +40,7 @@ def is_glibc():
 
 @functools.cache
 def keep_freed_memory():
-    """Apply the settings, once per process; return whether glibc took them (False elsewhere).
-
-    Example:
-      >>> from rabbet.extend.backend import is_glibc, keep_freed_memory
-      >>> keep_freed_memory() <= is_glibc()
-      True
-    """
+    """Apply the settings, once per process; return whether glibc took them (False elsewhere)."""
     if not is_glibc():
         return False
     mallopt = ctypes.CDLL(None).mallopt

@@ -3,10 +3,10 @@
 import subprocess
 import sys
 
-from rabbet.runtime import memory
+from rabbet_pjrt_cpu import memory
 
 SCRIPT = """
-from rabbet.runtime import memory
+from rabbet_pjrt_cpu import memory
 assert memory.keep_freed_memory() == memory.is_glibc()
 assert memory.keep_freed_memory() == memory.is_glibc()
 import numpy as np
