@@ -85,10 +85,10 @@ def shardings_text(mesh, manual, specs, ranks):
     return f"#sdy.sharding_per_value<[{', '.join(parts)}]>"
 
 
-def with_dimension(spec, axis, ndim):
-    """The spec of arrays with one more dimension at ``axis``, which is whole; ``ndim`` without it."""
+def with_dimension(spec, axis, ndim, over=()):
+    """The spec of arrays with one more dimension at ``axis``, cut over some axes; ``ndim`` without it."""
     found = list(entries(spec, ndim))
-    found.insert(axis, None)
+    found.insert(axis, over)
     return PartitionSpec(*found)
 
 

@@ -22,7 +22,7 @@ from rabbet_collectives.varying import typed_axes
 
 from rabbet_parallel.local import global_type, local_type, shardings_text, unmentioned, with_dimension
 from rabbet_parallel.manual import Manual
-from rabbet_parallel.specs import PartitionSpec
+from rabbet_parallel.specs import PartitionSpec, names_in
 
 
 def shard_map_type(*avals, jaxpr, mesh, manual, in_specs, out_specs, sharding, name, typed):
@@ -90,24 +90,29 @@ def body_shard_map(op, interpreter, args):
     mesh = params["mesh"]
     leaves, structures = take_apart(interpreter, args)
     avals = [typeof(x) for x in args]
-    specs = specs_of_leaves(interpreter, structures, params["in_specs"], [a.ndim for a in avals])
+    manual = params["manual"]
+    specs = specs_of_leaves(interpreter, structures, params["in_specs"], [a.ndim for a in avals], manual)
     local = [local_type(typeof(x), mesh, s, params["typed"]) for x, s in zip(leaves, specs, strict=True)]
+    over = [n for n in names_in(interpreter.added_over) if n in params["manual"]]
+    count = math.prod([mesh.shape[n] for n in over])
+    of_part = interpreter if count == 1 else interpreter.of_part(count)
     with bind_axes(axes_of_op(params)):
-        body, outs, consts = interpret(interpreter, params["jaxpr"], structures, local)
+        body, outs, consts = interpret(of_part, params["jaxpr"], structures, local)
     ranks = [a.ndim for a in params["jaxpr"].out_avals]
-    out_specs = specs_of_leaves(interpreter, outs, params["out_specs"], ranks)
+    out_specs = specs_of_leaves(interpreter, outs, params["out_specs"], ranks, manual)
     call = made(params, body, [*[PartitionSpec()] * len(consts), *specs], out_specs)
     return put_together(interpreter, outs, call(*consts, *leaves))
 
 
-def specs_of_leaves(interpreter, structures, specs, ranks):
+def specs_of_leaves(interpreter, structures, specs, ranks, manual):
     """The specs of the leaves of payloads whose values have the given ones."""
     found = []
+    over = tuple([n for n in names_in(interpreter.added_over) if n in manual])
     for structure, spec, ndim in zip(structures, specs, ranks, strict=True):
         count, axis = 1, None
         if hasattr(structure, "num_leaves"):
             count, axis = structure.num_leaves, interpreter.added_dimension(structure)
-        found += [spec if axis is None else with_dimension(spec, axis, ndim)] * count
+        found += [spec if axis is None else with_dimension(spec, axis, ndim, over)] * count
     return found
 
 

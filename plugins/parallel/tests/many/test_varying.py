@@ -1,4 +1,5 @@
-"""Gradients within ``shard_map``: a value that all devices share gets the sum of their cotangents, as types say.
+"""Gradients within ``shard_map``: a value that all devices share gets the sum of their cotangents, as types
+say.
 
 The laws compare a function that differentiates on each device with one that differentiates the whole.
 """
@@ -24,7 +25,10 @@ def close(x, y):
     np.testing.assert_allclose(np.asarray(x), np.asarray(y), rtol=1e-5, atol=1e-5)
 
 
-def mapped(f, outs=P(), ins=(P(), P("x")), **options):
+WHOLE, INS = P(), (P(), P("x"))
+
+
+def mapped(f, outs=WHOLE, ins=INS, **options):
     return jit(rb.shard_map(f, mesh=MESH, in_specs=ins, out_specs=outs, **options))
 
 
