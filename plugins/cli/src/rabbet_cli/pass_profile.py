@@ -4,7 +4,7 @@ import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from rabbet.passes import pipeline
+from rabbet.extend.passes import set_watch
 
 
 @dataclass
@@ -35,8 +35,8 @@ def profiled():
         entry.after += len(getattr(result, "equations", ()))
         return result
 
-    previous = pipeline.set_watch(watch)
+    previous = set_watch(watch)
     try:
         yield totals
     finally:
-        pipeline.set_watch(previous)
+        set_watch(previous)

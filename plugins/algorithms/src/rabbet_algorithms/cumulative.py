@@ -1,8 +1,9 @@
 """Running reductions along an axis."""
 
-from rabbet.primitives import cumulative as _cumulative
-from rabbet.primitives.checks import axis_in_range
-from rabbet.trace.interpreter import typeof
+from rabbet.extend.rules import axis_in_range
+from rabbet.extend.transform import typeof
+
+from rabbet_algorithms import primitives
 
 
 def _along(primitive, operand, axis, reverse):
@@ -17,7 +18,7 @@ def cumsum(operand, axis=0, reverse=False):
       >>> lax.cumsum(rnp.array([1, 2, 3]), reverse=True)
       Array([6, 5, 3], dtype=int32)
     """
-    return _along(_cumulative.cumsum, operand, axis, reverse)
+    return _along(primitives.cumsum, operand, axis, reverse)
 
 
 def cumprod(operand, axis=0, reverse=False):
@@ -27,7 +28,7 @@ def cumprod(operand, axis=0, reverse=False):
       >>> lax.cumprod(rnp.array([1, 2, 3]))
       Array([1, 2, 6], dtype=int32)
     """
-    return _along(_cumulative.cumprod, operand, axis, reverse)
+    return _along(primitives.cumprod, operand, axis, reverse)
 
 
 def cummax(operand, axis=0, reverse=False):
@@ -37,7 +38,7 @@ def cummax(operand, axis=0, reverse=False):
       >>> lax.cummax(rnp.array([1, 3, 2]))
       Array([1, 3, 3], dtype=int32)
     """
-    return _along(_cumulative.cummax, operand, axis, reverse)
+    return _along(primitives.cummax, operand, axis, reverse)
 
 
 def cummin(operand, axis=0, reverse=False):
@@ -47,7 +48,7 @@ def cummin(operand, axis=0, reverse=False):
       >>> lax.cummin(rnp.array([3, 1, 2]))
       Array([3, 1, 1], dtype=int32)
     """
-    return _along(_cumulative.cummin, operand, axis, reverse)
+    return _along(primitives.cummin, operand, axis, reverse)
 
 
 def cumlogsumexp(operand, axis=0, reverse=False):
@@ -57,7 +58,7 @@ def cumlogsumexp(operand, axis=0, reverse=False):
       >>> lax.cumlogsumexp(rnp.zeros(3))
       Array([0.       , 0.6931472, 1.0986123], dtype=float32)
     """
-    return _along(_cumulative.cumlogsumexp, operand, axis, reverse)
+    return _along(primitives.cumlogsumexp, operand, axis, reverse)
 
 
 __all__ = ["cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum"]

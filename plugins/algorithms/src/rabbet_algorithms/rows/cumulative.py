@@ -1,10 +1,10 @@
 """Rows of ``primitives/cumulative.py``."""
 
 import numpy as np
-
-from rabbet.extend import primitive as family
 from rabbet.testing.draws import among, some
 from rabbet.testing.table import FLOATS, NUMBERS, REALS, Row
+
+from rabbet_algorithms import primitives as family
 
 SOME = (some(3, 5),)
 

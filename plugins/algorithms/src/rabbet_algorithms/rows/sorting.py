@@ -1,10 +1,10 @@
-"""Rows of ``primitives/sort.py``."""
+"""Rows of ``primitives/sorting.py``."""
 
 import numpy as np
-
-from rabbet.extend import primitive as family
 from rabbet.testing.draws import among, some
 from rabbet.testing.table import ANY, REALS, Row
+
+from rabbet_algorithms import primitives as family
 
 
 def params(dimension, num_keys=1, is_stable=True):

@@ -1,10 +1,11 @@
 """Sorting and the largest elements."""
 
-from rabbet.lax.shapes import transpose
-from rabbet.primitives import elementwise as _elementwise
-from rabbet.primitives import sort as _sort
-from rabbet.primitives.checks import FLOATS, accept, axis_in_range
-from rabbet.trace.interpreter import typeof
+from rabbet import lax
+from rabbet.extend.primitive import accept
+from rabbet.extend.rules import axis_in_range
+from rabbet.extend.transform import typeof
+
+from rabbet_algorithms import primitives
 
 
 def sort(operand, dimension=-1, is_stable=True, num_keys=1):
@@ -32,7 +33,7 @@ def sort(operand, dimension=-1, is_stable=True, num_keys=1):
     if not operands:
         raise TypeError("sort needs at least one array, got an empty sequence")
     dimension = axis_in_range("sort", dimension.__index__(), typeof(operands[0]).ndim)
-    outs = _sort.sort(
+    outs = primitives.sort(
         *operands, dimension=dimension, is_stable=bool(is_stable), num_keys=num_keys.__index__()
     )
     return tuple(outs) if several else outs[0]
@@ -61,10 +62,11 @@ def top_k(operand, k, *, axis=-1, is_stable=True):
     ndim = typeof(operand).ndim
     axis = axis_in_range("top_k", axis.__index__(), ndim)
     if axis == ndim - 1:
-        return tuple(_sort.top_k(operand, k=k.__index__()))
+        return tuple(primitives.top_k(operand, k=k.__index__()))
     order = (*[d for d in range(ndim) if d != axis], axis)
     back = tuple([order.index(d) for d in range(ndim)])
-    return tuple([transpose(x, back) for x in _sort.top_k(transpose(operand, order), k=k.__index__())])
+    found = primitives.top_k(lax.transpose(operand, order), k=k.__index__())
+    return tuple([lax.transpose(x, back) for x in found])
 
 
 def approx_max_k(
@@ -73,7 +75,7 @@ def approx_max_k(
 ):  # fmt: skip
     """The ``k`` largest elements along a dimension, from the largest on, and their positions (int32).
 
-    The field's search that may miss some of them. Here none is missed, on any backend: ``recall_target``
+    JAX's search that may miss some of them. Here none is missed, on any backend: ``recall_target``
     and ``reduction_input_size_override`` can only loosen what is asked for, and without
     ``aggregate_to_topk`` just the ``k`` largest are returned, too.
 
@@ -104,13 +106,13 @@ def approx_min_k(
       (Array([1., 3.], dtype=float32), Array([1, 0], dtype=int32))
     """
     values, places = _approximately(
-        "approx_min_k", _elementwise.neg(operand), k, reduction_dimension, recall_target
+        "approx_min_k", lax.neg(operand), k, reduction_dimension, recall_target
     )
-    return _elementwise.neg(values), places
+    return lax.neg(values), places
 
 
 def _approximately(name, operand, k, dimension, recall):
-    accept(name, FLOATS, typeof(operand))
+    accept(name, "f", typeof(operand))
     if not 0.0 < recall <= 1.0:
         raise ValueError(f"{name}: recall_target must be above 0 and at most 1, got {recall}")
     return top_k(operand, k, axis=dimension)

@@ -1,8 +1,10 @@
 """``rabbet devices``: what each installed backend can compute on."""
 
-from rabbet.cli import output, trial
+import rabbet
 from rabbet.errors import PluginError
-from rabbet.plugins.records import cause
+from rabbet.extend.commands import backend_registry, explain_error, print_table
+
+from rabbet_cli import trial
 
 HELP = "list the devices of every installed backend"
 
@@ -18,8 +20,9 @@ def run(args):
             rows += [(platform, str(one.id), one.device_kind, str(one.process_index)) for one in outcome]
         else:
             broken = broken or isinstance(outcome, Exception)
-            reasons.append(f"{platform}: {cause(outcome) if isinstance(outcome, Exception) else outcome}")
-    output.table(("platform", "id", "kind", "process"), rows, empty="no devices")
+            reason = explain_error(outcome) if isinstance(outcome, Exception) else outcome
+            reasons.append(f"{platform}: {reason}")
+    print_table(("platform", "id", "kind", "process"), rows, empty="no devices")
     for reason in reasons:
         print(f"\n{reason}")
     return 1 if broken or not rows else 0
@@ -32,10 +35,7 @@ def by_platform():
     hardware: nothing is broken); or the exception that kept us from them. A native library that ends the
     process does so in one of its own.
     """
-    import rabbet
-    from rabbet.runtime.backends import default_registry
-
-    registry = default_registry()
+    registry = backend_registry()
     for platform in registry.allowed():
         try:
             backend = registry.get(platform)

@@ -9,9 +9,11 @@ import runpy
 import sys
 import traceback
 
-from rabbet.cli import output
 from rabbet.errors import RabbetError
-from rabbet.plugins.manager import default_manager
+from rabbet.extend.commands import plugin_manager, print_table
+from rabbet.extend.passes import all_passes, is_on, unknown_names
+
+from rabbet_cli.pass_profile import profiled
 
 HELP = "list the passes between tracing and lowering"
 
@@ -26,22 +28,18 @@ def add_arguments(parser):
 
 
 def run(args):
-    import rabbet  # noqa: F401 - composes: it tells `passes` of the installed ones
-
     if args.profile == []:
         raise RabbetError("--profile needs a script: rabbet passes --profile script.py")
     if args.profile:
         return profile(*args.profile)
-    from rabbet.passes import pipeline
-
     rows = [
-        (one.name, "on" if pipeline.is_on(one) else "off", ", ".join(one.platforms or ["all"]), one.doc)
-        for one in pipeline.all_passes()
+        (one.name, "on" if is_on(one) else "off", ", ".join(one.platforms or ["all"]), one.doc)
+        for one in all_passes()
     ]
-    output.table(("pass", "state", "platforms", "what it does"), rows, empty="no passes")
-    for setting, name in pipeline.unknown_names():
+    print_table(("pass", "state", "platforms", "what it does"), rows, empty="no passes")
+    for setting, name in unknown_names():
         print(f"\nRABBET_{setting.upper()} names {name!r}, and no pass is called so")
-    for record in default_manager().records("rabbet.passes"):
+    for record in plugin_manager().records("rabbet.passes"):
         if record.broken:
             print(f"\n{record.title}: {record.error}")
     return 0
@@ -49,8 +47,6 @@ def run(args):
 
 def profile(script, *arguments):
     """Run ``script`` as if by ``python script arguments...``, then show the table, also if it failed."""
-    from rabbet.passes.profile import profiled
-
     if not os.path.exists(script):
         raise RabbetError(f"--profile: there is no script {script!r} in {os.getcwd()}")
     failed = False
@@ -65,7 +61,7 @@ def profile(script, *arguments):
         sys.argv = argv
         rows = [(name, t.programs, t.before, t.after, f"{1e3 * t.seconds:.1f}") for name, t in totals.items()]
         headers = ("pass", "programs", "equations before", "after", "milliseconds")
-        output.table(headers, rows, empty="nothing was compiled")
+        print_table(headers, rows, empty="nothing was compiled")
     return int(failed)
 
 

@@ -1,6 +1,6 @@
 """``rabbet cache``: the folder of compiled programs on disk."""
 
-from rabbet.cli import output
+from rabbet.extend.commands import compilation_cache, print_table
 
 HELP = "show, clear or locate the persistent compilation cache"
 
@@ -13,9 +13,7 @@ def add_arguments(parser):
 
 
 def run(args):
-    from rabbet.runtime.cache import default_cache
-
-    cache = default_cache()
+    cache = compilation_cache()
     if cache is None:
         print("the cache is switched off (RABBET_CACHE=0, or there is no home folder)")
         return 1
@@ -23,7 +21,7 @@ def run(args):
 
 
 def show(cache):
-    output.table(("what", "value"), facts(cache))
+    print_table(("what", "value"), facts(cache))
 
 
 def clear(cache):

@@ -5,9 +5,9 @@ package, file and line.
 import difflib
 import sys
 
-from rabbet.cli import output
-from rabbet.plugins import discovery
-from rabbet.plugins.manager import default_manager
+from rabbet.extend.commands import address, backend_registry, package_of, plugin_manager, print_table
+from rabbet.extend.passes import all_primitives
+from rabbet.extend.transform import Role, all_tables
 
 HELP = "show the rule that each transformation has for a primitive, and where it stands"
 
@@ -28,10 +28,8 @@ def add_arguments(parser):
 
 
 def run(args):
-    from rabbet.rules import primitive
-
     load_everything()
-    known = primitive.all_primitives()
+    known = all_primitives()
     if args.primitive not in known:
         close = difflib.get_close_matches(args.primitive, known, n=3)
         hint = f"; did you mean {', '.join(close)}?" if close else ""
@@ -42,7 +40,7 @@ def run(args):
     if found.__doc__:
         print(f"  {found.__doc__}")
     print()
-    output.table(("table", "rule", "how", "package", "where"), rows(found))
+    print_table(("table", "rule", "how", "package", "where"), rows(found))
     return 0
 
 
@@ -50,15 +48,12 @@ def load_everything():
     """Import core's primitives and every plugin: a table or a primitive is known once its package
     is imported.
     """
-    default_manager().load_all()
+    plugin_manager().load_all()
 
 
 def rows(primitive):
     """One row for each table, and one for each platform that has a rule of its own."""
-    from rabbet.messages import source_positions
-    from rabbet.rules import tables
-
-    for table in tables.all_tables().values():
+    for table in all_tables().values():
         for platform in (None, *platforms(table, primitive)):
             name = table.name if platform is None else f"{table.name}:{platform}"
             found = table.explain(primitive, platform)
@@ -66,17 +61,15 @@ def rows(primitive):
                 yield name, "none", "", "", f"the table stands at {table.where}"
             else:
                 yield name, *describe(found)
-        if tables.Role.WRITES in table.roles:
+        if Role.WRITES in table.roles:
             for platform, rule in of_backends(primitive):
-                where = package(rule), source_positions.address(rule)
+                where = package_of(rule), address(rule)
                 yield f"lower:{platform}", rule.__name__, "by the backend", *where
 
 
 def of_backends(primitive):
     """``(platform, rule)`` for each installed backend that lowers ``primitive`` in its own way."""
-    from rabbet.runtime.backends import default_registry
-
-    for backend in default_registry().candidates()[0]:
+    for backend in backend_registry().candidates()[0]:
         rule = backend.lowerings.find(primitive, backend.platform) if backend.lowerings is not None else None
         if rule is not None:
             yield backend.platform, rule
@@ -90,19 +83,7 @@ def platforms(table, primitive):
 
 def describe(found):
     """``(rule, how, package, where)`` of what a lookup found."""
-    from rabbet.messages import source_positions
-
     function = getattr(found.rule, "parts", None) or getattr(found.rule, "body", None) or found.rule
     how = HOW[found.source] + (f" {found.detail}" if found.source in ("kind", "derived") else "")
     name = getattr(function, "__name__", type(function).__name__)
-    return name, how, package(function), source_positions.address(function)
-
-
-def package(function):
-    """The package that brings ``function``: ``rabbet`` for core, else the plugin's name."""
-    module = getattr(function, "__module__", None) or type(function).__module__
-    plugins = {discovery.package_of(record.entry_point): record for record in default_manager().records()}
-    for name, record in plugins.items():
-        if module == name or module.startswith(f"{name}."):
-            return record.package
-    return discovery.CORE_DISTRIBUTION if module.split(".")[0] == "rabbet" else module.split(".")[0]
+    return name, how, package_of(function), address(function)

@@ -1,12 +1,17 @@
-"""The laws of ``primitives/sort.py``, then its corners and messages."""
+"""The laws of sorting, then its corners and messages."""
 
 import numpy as np
 import pytest
 from rabbet import lax
-from rabbet.testing.rows.sort import ROWS
+from rabbet.testing.draws import device_array, floats
+from rabbet.testing.slopes import gradient
 from rabbet.testing.suite import law_tests
+from rabbet_algorithms.rows.sorting import ROWS
 
-from .helpers import floats, gradient, ints
+
+def ints(*values):
+    return device_array(np.array(values, np.int32))
+
 
 test_value, test_extremes, test_mapping, test_derivatives, test_kinds = law_tests(ROWS)
 
@@ -59,3 +64,12 @@ def test_messages():
         ValueError, match=r"k must be from 0 to the size of the last dimension of f32\[2\], got 3"
     ):
         lax.top_k(floats(1, 2), 3)
+
+
+def test_numbers_of_few_bits(numbers, wide):
+    x = numbers(1, -2, 4, -6, 3)
+    assert wide(lax.sort(x)) == [-6, -2, 1, 3, 4]
+    _, order = lax.sort((x, np.arange(5, dtype=np.int32)), num_keys=1)
+    assert order.tolist() == [3, 1, 0, 4, 2]
+    values, places = lax.top_k(x, 2)
+    assert wide(values) == [4, 3] and places.tolist() == [2, 4]

@@ -9,13 +9,34 @@ floats with all their cases takes, and three arrays a fifth of sorting them toge
 """
 
 import numpy as np
+from rabbet import dtypes
+from rabbet.extend.passes import stage
+from rabbet.extend.primitive import (
+    Batched,
+    Dual,
+    Primitive,
+    Zero,
+    accept,
+    bitcast_convert_type,
+    bitwise_xor,
+    convert_element_type,
+    eq,
+    full_of_type,
+    imag,
+    iota,
+    lt,
+    move_axis,
+    ne,
+    real,
+    select_n,
+    zero_tangent,
+)  # fmt: skip
+from rabbet.extend.rules import at_axis, batch_size, in_wider, less_than_a_byte, take_along, to_dtype
+from rabbet.extend.transform import typeof
 
-from rabbet import dtypes, primitives
-from rabbet.primitives import batching, checks, complex_parts, convert, few_bits, logic, shape, zeros
-from rabbet.rules.payloads import Batched, Dual, Zero, zero_tangent
-from rabbet.rules.primitive import Primitive
-from rabbet.trace.interpreter import typeof
-from rabbet.trace.staging import stage
+# Kinds of dtypes that have an order, and those among them that are real numbers.
+ORDERED, REALS = "iufcb", "iufb"
+
 
 
 def sort_aval(*operands, dimension, is_stable, num_keys):
@@ -32,7 +53,7 @@ def sort_aval(*operands, dimension, is_stable, num_keys):
         raise ValueError(
             f"sort: num_keys must be from 1 to the number of arrays, {len(operands)}, got {num_keys}"
         )
-    checks.accept("sort keys", checks.NUMBERS + "b", *operands[:num_keys])
+    accept("sort keys", ORDERED, *operands[:num_keys])
     return operands
 
 
@@ -81,7 +102,7 @@ def positions(keys, dimension, is_stable=True):
     Several keys are sorted from the last to the first, each time keeping the order of equal elements.
     """
     parts = [part for key in keys for part in ordered(key)]
-    order = shape.iota(dtype=np.dtype("int32"), shape=typeof(parts[0]).shape, dimension=dimension)
+    order = iota(dtype=np.dtype("int32"), shape=typeof(parts[0]).shape, dimension=dimension)
     for i, key in enumerate(reversed(parts)):
         if i:
             key = take_along(key, order, dimension)
@@ -97,19 +118,20 @@ def ordered(key, signed_zeros=False):
     dtype = typeof(key).dtype
     kind = dtypes.kind(dtype)
     if kind == "c":
-        return [*ordered(complex_parts.real(key)), *ordered(complex_parts.imag(key))]
+        return [*ordered(real(key)), *ordered(imag(key))]
     if kind == "b":
-        return [convert.to_dtype(key, np.dtype("int8"))]
+        return [to_dtype(key, np.dtype("int8"))]
     if kind != "f":
-        return [key if whole_bytes(typeof(key)) else convert.to_dtype(key, few_bits.BYTES[kind])]
+        byte = np.dtype("int8" if kind == "i" else "uint8")
+        return [key if whole_bytes(typeof(key)) else to_dtype(key, byte)]
     bits = dtypes.itemsize_bits(dtype)
     if bits < 16:
-        return ordered(convert.to_dtype(key, np.dtype("float32")), signed_zeros)
+        return ordered(to_dtype(key, np.dtype("float32")), signed_zeros)
     aval = typeof(key).strong()
-    key = logic.select_n(logic.ne(key, key), key, zeros.full_of_type(aval, np.nan))
+    key = select_n(ne(key, key), key, full_of_type(aval, np.nan))
     if not signed_zeros:
-        key = logic.select_n(logic.eq(key, zeros.full_of_type(aval, 0)), key, zeros.full_of_type(aval, 0))
-    return [_flip_negative(convert.bitcast_convert_type(key, new_dtype=np.dtype(f"int{bits}")))]
+        key = select_n(eq(key, full_of_type(aval, 0)), key, full_of_type(aval, 0))
+    return [_flip_negative(bitcast_convert_type(key, new_dtype=np.dtype(f"int{bits}")))]
 
 
 def unordered(key, dtype):
@@ -117,15 +139,15 @@ def unordered(key, dtype):
     whole = dtypes.kind(dtype) in "biu"
     if whole or dtypes.itemsize_bits(dtype) < 16:
         wide = key if whole else unordered(key, np.dtype("float32"))
-        return convert.convert_element_type(wide, new_dtype=dtype, weak_type=False)
-    return convert.bitcast_convert_type(_flip_negative(key), new_dtype=dtype)
+        return convert_element_type(wide, new_dtype=dtype, weak_type=False)
+    return bitcast_convert_type(_flip_negative(key), new_dtype=dtype)
 
 
 def _flip_negative(bits):
     """Negative integers with all bits but the sign flipped; its own inverse."""
     dtype = typeof(bits).dtype
-    flipped = logic.bitwise_xor(bits, zeros.full_of_type(typeof(bits), np.iinfo(dtype).max))
-    return logic.select_n(logic.lt(bits, zeros.full_of_type(typeof(bits), 0)), bits, flipped)
+    flipped = bitwise_xor(bits, full_of_type(typeof(bits), np.iinfo(dtype).max))
+    return select_n(lt(bits, full_of_type(typeof(bits), 0)), bits, flipped)
 
 
 def _lower_integer_sort(op, names, avals):
@@ -146,10 +168,10 @@ def _lower_integer_sort(op, names, avals):
 @sort.rule("batch")
 def batch_sort(op, *operands):
     axis = next(b.axis for b in operands if b.axis is not None)
-    size = batching.size_of(*operands)
+    size = batch_size(*operands)
     dimension = op.params["dimension"]
     params = {**op.params, "dimension": dimension + (dimension >= axis)}
-    outs = sort(*[batching.at(b, axis, size) for b in operands], **params)
+    outs = sort(*[at_axis(b, axis, size) for b in operands], **params)
     return [Batched(out, axis) for out in outs]
 
 
@@ -158,7 +180,7 @@ def jvp_sort(op, *operands):
     """Tangents move with their numbers: a column of indices is sorted along, and tells from where."""
     dimension = op.params["dimension"]
     aval = typeof(operands[0].primal)
-    indices = shape.iota(dtype=np.dtype("int32"), shape=aval.shape, dimension=dimension)
+    indices = iota(dtype=np.dtype("int32"), shape=aval.shape, dimension=dimension)
     *outs, sources = op(*[d.primal for d in operands], indices)
     return [
         Dual(
@@ -171,25 +193,9 @@ def jvp_sort(op, *operands):
     ]
 
 
-def take_along(x, indices, axis):
-    """Elements of ``x`` along ``axis``, at positions given for each place of the result."""
-    gather = primitives.gather  # that family needs others which need this one; by now all are there
-    aval = typeof(indices)
-    others = tuple([d for d in range(aval.ndim) if d != axis])
-    numbers = gather.GatherDimensionNumbers(
-        offset_dims=(), collapsed_slice_dims=(axis,), start_index_map=(axis,), operand_batching_dims=others,
-        start_indices_batching_dims=others,
-    )  # fmt: skip
-    return gather.gather(
-        x, shape.reshape(indices, new_sizes=(*aval.shape, 1)), dimension_numbers=numbers,
-        slice_sizes=(1,) * aval.ndim,
-        indices_are_sorted=False, unique_indices=False, mode=gather.PROMISE_IN_BOUNDS, fill_value=None,
-    )  # fmt: skip
-
-
 # -------------------------------------------------------------------------------------------------- top_k
 def top_k_aval(x, k):
-    checks.accept("top_k", checks.REALS + "b", x)
+    accept("top_k", REALS, x)
     if not x.ndim:
         raise TypeError(f"top_k needs an array with at least one dimension, got {x.str_short()}")
     if not 0 <= k <= x.shape[-1]:
@@ -211,8 +217,8 @@ top_k = Primitive(
 @top_k.rule("lower")
 def lower_top_k(op, x):
     values, indices = op.out_avals
-    if few_bits.less_than_a_byte(values.dtype):
-        return few_bits.in_wider(op, [x])
+    if less_than_a_byte(values.dtype):
+        return in_wider(op, [x])
     return op.emit_many(
         f"chlo.top_k({x}, k = {op['k']}) : {op.in_avals[0].mlir} -> ({values.mlir}, {indices.mlir})", 2
     )
@@ -220,7 +226,7 @@ def lower_top_k(op, x):
 
 @top_k.rule("batch")
 def batch_top_k(op, x):
-    values, indices = op(batching.move_axis(x.value, x.axis, 0))
+    values, indices = op(move_axis(x.value, x.axis, 0))
     return [Batched(values, 0), Batched(indices, 0)]
 
 
@@ -229,3 +235,6 @@ def jvp_top_k(op, x):
     values, indices = op(x.primal)
     tangent = take_along(x.tangent, indices, typeof(values).ndim - 1)
     return [Dual(values, tangent), Dual(indices, zero_tangent(typeof(indices)))]
+
+
+__all__ = ["sort", "top_k"]

@@ -1,13 +1,13 @@
-"""The laws of ``primitives/cumulative.py``, then its corners and messages."""
+"""The laws of running reductions, then its corners and messages."""
 
 import numpy as np
 import pytest
-from rabbet import lax
-from rabbet.testing.draws import device_array
-from rabbet.testing.rows.cumulative import ROWS
+from rabbet import dtypes, lax
+from rabbet.testing import driver
+from rabbet.testing.draws import device_array, floats
+from rabbet.testing.slopes import gradient
 from rabbet.testing.suite import law_tests
-
-from .helpers import floats, gradient
+from rabbet_algorithms.rows.cumulative import ROWS
 
 test_value, test_extremes, test_mapping, test_derivatives, test_kinds = law_tests(ROWS)
 
@@ -58,3 +58,32 @@ def test_messages():
         lax.cumsum(floats(1, 2), 1)
     with pytest.raises(TypeError, match=r"cummax takes .* arrays, got bool\[1\]"):
         lax.cummax(lax.eq(floats(1), 1.0))
+
+
+TIES = np.array([[1 + 2j, 3 - 1j, 0.5, 2], [1 + 3j, 3 - 2j, 0.5 - 1j, complex("nan")]], np.complex64)
+
+
+@pytest.mark.parametrize("name, of", [("cummax", np.maximum), ("cummin", np.minimum)])
+def test_complex_numbers_go_by_their_real_parts_first(name, of):
+    found, wanted = getattr(lax, name)(device_array(TIES), 1), of.accumulate(TIES, 1)
+    np.testing.assert_array_equal(np.isnan(found), np.isnan(wanted))
+    np.testing.assert_array_equal(np.nan_to_num(np.asarray(found)), np.nan_to_num(wanted))
+
+
+def test_the_derivative_goes_to_the_complex_number_that_counts():
+    step = device_array(np.arange(1.0, 7.0).reshape(2, 3).astype(np.complex64))
+    _, (moved,) = driver.jvp(lambda x: (lax.cummin(x, 1),), (device_array(TIES[:, :3]),), (step,))
+    assert np.asarray(moved).tolist() == [[1, 1, 3], [4, 4, 6]]
+
+
+def test_extremes_of_few_bits(numbers, wide):
+    x = numbers(1, -2, 4, -6, 3)
+    assert wide(lax.cummax(x)) == [1, 1, 4, 4, 4] and wide(lax.cummin(x)) == [1, -2, -2, -6, -6]
+
+
+def test_a_running_sum_of_exponentials_of_few_bits_has_a_derivative(numbers, wide):
+    x = numbers(1, 0, 2)
+    if dtypes.kind(x.dtype) != "f" or not dtypes.spec(x.dtype).nan:
+        pytest.skip("it has no exponentials, or no NaN")
+    _, (moved,) = driver.jvp(lambda x: (lax.cumlogsumexp(x),), (x,), (numbers(1, 1, 1),))
+    assert np.allclose(wide(moved), 1.0, atol=0.15)

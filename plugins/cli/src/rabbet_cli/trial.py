@@ -4,22 +4,22 @@ import signal
 import subprocess
 import sys
 
+from rabbet.extend.backend import CApiBackend
+
 PROGRAM = """
 import sys
 
 import rabbet
-from rabbet.runtime.backends import default_registry
+from rabbet.extend.commands import backend_registry
 
 name, whole = sys.argv[1:]
-rabbet.devices(name) if whole == "start" else default_registry().get(name).plugin.load()
+rabbet.devices(name) if whole == "start" else backend_registry().get(name).plugin.load()
 """
 LIMIT = 300
 
 
 def can_try(backend):
     """Whether a backend is a library behind PJRT's C interface that is here and fits."""
-    from rabbet.runtime.c_api import CApiBackend
-
     return isinstance(backend, CApiBackend) and backend.plugin.problem() is None
 
 
