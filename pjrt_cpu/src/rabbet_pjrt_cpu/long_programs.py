@@ -13,8 +13,8 @@ from itertools import accumulate
 from rabbet.extend.passes import Equation, Jaxpr, Pass, Var, bodies_of, effects_of
 from rabbet.extend.primitive import Primitive
 
-LONGEST = 8000
-PIECE = 2000
+LONGEST = 10_000
+PIECE = 1000
 APART = '{mhlo.frontend_attributes = {inlineable = "false"}}'
 
 piece = Primitive(
@@ -35,7 +35,7 @@ def cut_up(jaxpr, context):
     last, end, equations = last_uses(jaxpr), 0, []
     for stretch in stretches(jaxpr, last):
         end += len(stretch)
-        if len(stretch) > 1:
+        if len(stretch) > 1 or (stretch[0].op.primitive.is_call and not effects_of(stretch[0].op)):
             needed = {v for eqn in stretch for v in eqn.outputs if last.get(v, -1) >= end}
             stretch = [call(stretch, needed, f"{jaxpr.name}_{len(equations)}")]
         equations += stretch
