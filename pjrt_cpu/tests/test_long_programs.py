@@ -1,5 +1,5 @@
-"""Long programs in pieces: the same results and derivatives, and nothing that the compiler gets is longer than a
-piece.
+"""Long programs in pieces: the same results and derivatives, and nothing that the compiler gets is longer
+than a piece.
 """
 
 import numpy as np
@@ -157,7 +157,7 @@ def test_programs_are_long_by_default_before_the_compiler_fails():
 @pytest.mark.parametrize("count", [40_000, 100_000])
 def test_forty_thousand_operations(count):
     def chain(x):
-        for i in range(count // 2):
+        for _ in range(count // 2):
             x = lax.mul(lax.sin(x), 1.01)
         return x.sum()
 

@@ -13,7 +13,6 @@ from rabbet.extend.backend import is_glibc
 pytestmark = pytest.mark.needs("cpu", "jit", "numpy", "grad", "vmap")
 
 
-
 def idle_memory_is_watched():
     return is_glibc() and hasattr(ctypes.CDLL(None), "mallinfo2")
 

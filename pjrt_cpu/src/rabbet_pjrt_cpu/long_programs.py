@@ -53,10 +53,6 @@ def size_of_bodies(op):
 
 
 def weight(eqn):
-    return 1 + size_of_bodies(eqn.op) if eqn.op.primitive.is_call else 1
-
-
-def weight(eqn):
     """For how many equations one counts."""
     return 1 + size_of_bodies(eqn.op) if eqn.op.primitive.is_call else 1
 
@@ -74,8 +70,8 @@ def stretches(jaxpr, last):
 
 
 def pieces(equations, start, end, crossing):
-    """`equations[start:end]` cut into pieces of at most `PIECE`: each cut is where the fewest bytes cross, not
-    before half of that.
+    """`equations[start:end]` cut into pieces of at most `PIECE`: each cut is where the fewest bytes cross,
+    not before half of that.
     """
     while start < end:
         i, total, half = start, 0, start + 1
@@ -126,6 +122,7 @@ def call(stretch, needed, name):
 
 
 PASS = Pass(
-    "long-programs", cut_up, platforms=("cpu",), after=("dead-code", "cse", "fold", "weight-dots-2d", "outline"),
+    "long-programs", cut_up, platforms=("cpu",),
+    after=("dead-code", "cse", "fold", "weight-dots-2d", "outline"),
     doc="cut programs that are too long for the compiler into functions",
 )  # fmt: skip

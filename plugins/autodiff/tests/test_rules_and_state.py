@@ -1,5 +1,5 @@
-"""Functions with derivative rules under an interpreter that threads a state: the state has no derivative there,
-and one that would have is an error, never a zero.
+"""Functions with derivative rules under an interpreter that threads a state: the state has no derivative
+there, and one that would have is an error, never a zero.
 """
 
 import pytest
@@ -91,7 +91,7 @@ def test_a_state_that_would_have_a_derivative_is_an_error(rule, around):
     for function in (enters, made_inside):
         for way in WAYS.values():
             with pytest.raises(TypeError, match="does not say how the state of Total"):
-                way(lambda x: with_total(function)(x)[1])
+                way(lambda x, f=function: with_total(f)(x)[1])
     if rule is forwards:
         with pytest.raises(TypeError, match="does not say how the state of Total"):
             rb.jvp(with_total(enters), (1.5,), (1.0,))

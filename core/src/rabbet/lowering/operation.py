@@ -126,7 +126,7 @@ class Site:
         """What is written within the ``with`` block, each device computes by itself.
 
         Args:
-          manual: hashable; collectives are written by its method ``lower(op, *names)``.
+          manual: hashable; rules for text find it as ``op.manual``.
         """
         module = self._function.module
         around, module.manual = module.manual, manual

@@ -11,10 +11,10 @@ is freed beside a large top of the heap, which it always is then: a tenth of the
 program takes. Without those bins blocks are merged as they are freed, which costs less.
 
 The settings are process-wide. What stays free for a second goes back to the system, see `idle_memory`;
-RABBET_CPU_ALLOCATOR=hold keeps all of it, RABBET_CPU_ALLOCATOR=default leaves malloc alone. They pay only together with `make_cpu_client(asynchronous=False)`: the threads of an asynchronous
-client allocate from arenas of their own, which glibc limits to 64 MiB and maps afresh beyond that. glibc
-reads such settings only for allocations to come, so `rabbet_pjrt_cpu` applies them before it makes its
-client.
+RABBET_CPU_ALLOCATOR=hold keeps all of it, RABBET_CPU_ALLOCATOR=default leaves malloc alone. They pay only
+together with `make_cpu_client(asynchronous=False)`: the threads of an asynchronous client allocate from
+arenas of their own, which glibc limits to 64 MiB and maps afresh beyond that. glibc reads such settings only
+for allocations to come, so `rabbet_pjrt_cpu` applies them before it makes its client.
 """
 
 import ctypes

@@ -247,7 +247,7 @@ def _product(configs):
 
 
 def within_format(x, config, gradient):
-    """The gradient by ``x``, 0 where a number is beyond the largest that the format and its scales can say."""
+    """The gradient by ``x``, 0 where a number is beyond the largest that format and scales can say."""
     largest = dtypes.spec(config.data_type).largest * dtypes.spec(config.scale_type).largest
     inside = rnp.abs(x.astype("float32")) <= float(largest) * _scalar(config.global_scale)
     return rnp.where(inside, gradient, 0).astype(x.dtype)
