@@ -165,7 +165,6 @@ conj: Primitive
 convert_element_type: Primitive
 cos: Primitive
 cosh: Primitive
-custom_call: Primitive
 div: Primitive
 dot_general: Primitive
 dynamic_slice: Primitive
