@@ -3,15 +3,9 @@ threads a state.
 """
 
 from rabbet import dtypes, tree
-<<<<<<< HEAD
-from rabbet.extend.bodies import PLAIN, Under, put_together
+from rabbet.extend.bodies import PLAIN, put_together
 from rabbet.extend.passes import evaluate, stage
 from rabbet.extend.primitive import Zero, full_of_type, instantiate, tangent_aval, zero_tangent
-=======
-from rabbet.extend.bodies import PLAIN, put_together
-from rabbet.extend.passes import evaluate
-from rabbet.extend.primitive import Zero, instantiate, tangent_aval, zero_tangent
->>>>>>> 21d08baff87f4470af6385c81b82d5231ea34fab
 from rabbet.extend.transform import Tracer, payload_of, run_traced, typeof
 from rabbet_custom_rules import Under
 

@@ -353,7 +353,7 @@ def sums(function):
 
 
 def running(name):
-    """``accumulate`` by a function of lax; by its name, since a package has it that importing does not load."""
+    """``accumulate`` by a function of lax, by its name: the package that has it is not loaded yet."""
     return lambda a, axis, dtype: getattr(lax, name)(
         converted(a, a.dtype if dtype is None else dtypes.canonicalize(dtype)), axis
     )
