@@ -1,6 +1,6 @@
 """The one door to jaxlib: every private call, and every difference between its versions, stands here.
 
-jaxlib's Python bindings are private API and they move. So nothing else in Rabbet imports them (`tree.py`'s
+jaxlib's Python bindings are private API and they move. So nothing else in Rabbet imports them (`rabbet.tree`'s
 registry aside), and differences are found by looking for the feature, never by comparing version numbers.
 No call in this file patches a jaxlib class or changes its process-wide state, and none imports `jax` except
 the few marked "may import jax": `import jax` before or after Rabbet, in the same process, stays safe.
@@ -73,7 +73,7 @@ def make_cpu_client(num_devices=1, asynchronous=True, **distributed):
     """Return a new raw CPU client.
 
     `distributed` may hold `distributed_client`, `node_id`, `num_nodes` and `collectives`.
-    `asynchronous=False` makes execution block, which keeps temporaries in one thread's heap (see memory.py).
+    `asynchronous=False` makes execution block, which keeps temporaries in one thread's heap.
 
     Example:
       >>> from rabbet.extend.backend import make_cpu_client
