@@ -42,6 +42,11 @@ INSIDE_RABBET = {
     "plugins/test_util": "rabbet/test_util/",
     "plugins/ode": "rabbet/experimental/ode/",
     "plugins/sparse": "rabbet/experimental/sparse/",
+    "plugins/distributed": (
+        "rabbet_distributed/",
+        "rabbet/distributed/",
+        "rabbet/experimental/multihost_utils/",
+    ),
     "plugins/parallel": ("rabbet_parallel/", "rabbet/sharding/"),
     "plugins/testing": "rabbet/testing/",
     "plugins/linalg": "rabbet/lax/linalg/",
@@ -92,6 +97,7 @@ def test_the_distributions_are_those_of_the_design():
         "rabbet-ode",
         "rabbet-sparse",
         "rabbet-parallel",
+        "rabbet-distributed",
         "rabbet-passes",
         "rabbet-jax-compat",
         "rabbet-testing",
@@ -203,6 +209,7 @@ def test_the_root_project_ships_no_code_and_requires_the_standard_plugins(wheel)
         "rabbet-ode",
         "rabbet-sparse",
         "rabbet-parallel",
+        "rabbet-distributed",
         "rabbet-passes",
         "rabbet-pjrt-cpu",
     }
