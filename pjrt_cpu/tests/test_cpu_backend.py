@@ -127,6 +127,27 @@ def test_loops_with_a_barrier_are_not_compiled_as_one_kernel(operands):
     assert options(f"{main}\n{barrier}\n}}") == options(f"{main}{LOOP}}}") == {}
 
 
+@pytest.mark.needs("jit")
+@pytest.mark.parametrize("kernels", ["quick", "onednn"])
+def test_programs_with_other_kernels(kernels):
+    x, y = np.random.default_rng(0).standard_normal((2, 96, 96), np.float32)
+    product = rb.jit(lambda x, y: rb.lax.tanh(x @ y))
+    usual = np.asarray(product(x, y))
+    rb.config.update("cpu_kernels", kernels)
+    try:
+        assert BACKEND.program_options("")
+        np.testing.assert_allclose(product(x, y), usual, atol=2e-5)
+        np.testing.assert_allclose(rb.jit(lambda x, y: x @ y)(x, y), x @ y, atol=1e-4)
+    finally:
+        rb.config.update("cpu_kernels", "default")
+    assert BACKEND.program_options("") == {}
+
+
+def test_kernels_that_are_not_there():
+    with pytest.raises(rb.errors.ConfigError, match="default, quick, onednn"):
+        rb.config.update("cpu_kernels", "mine")
+
+
 @pytest.mark.needs("jit", "grad")
 def test_the_gradient_of_an_elementwise_loop_compiles():
     def step(x, _):

@@ -24,21 +24,23 @@ OURS = (
     "rabbet.random.",
     "rabbet_special.",
     "rabbet_convolution.primitives.",
+    "rabbet_collectives.",
     "rabbet_fft.",
+    "rabbet_algorithms.primitives.",
 )
 PRIMITIVES = [p for p in all_primitives().values() if p.where.module.startswith(OURS)]
 
 # What no row can try, because it carries programs, has effects, or answers differently each time; the tests
 # that do, and the word by which they speak of it.
 ELSEWHERE = {
-    "psum": ("plugins/vmap/tests/test_collectives.py", "psum"),
-    "pmax": ("plugins/vmap/tests/test_collectives.py", "pmax"),
-    "pmin": ("plugins/vmap/tests/test_collectives.py", "pmin"),
-    "all_gather": ("plugins/vmap/tests/test_collectives.py", "all_gather"),
-    "reduce_scatter": ("plugins/vmap/tests/test_collectives.py", "psum_scatter"),
-    "all_to_all": ("plugins/vmap/tests/test_collectives.py", "all_to_all"),
-    "ppermute": ("plugins/vmap/tests/test_collectives.py", "ppermute"),
-    "axis_index": ("plugins/vmap/tests/test_collectives.py", "axis_index"),
+    "psum": ("plugins/collectives/tests/test_collectives.py", "psum"),
+    "pmax": ("plugins/collectives/tests/test_collectives.py", "pmax"),
+    "pmin": ("plugins/collectives/tests/test_collectives.py", "pmin"),
+    "all_gather": ("plugins/collectives/tests/test_collectives.py", "all_gather"),
+    "reduce_scatter": ("plugins/collectives/tests/test_collectives.py", "psum_scatter"),
+    "all_to_all": ("plugins/collectives/tests/test_collectives.py", "all_to_all"),
+    "ppermute": ("plugins/collectives/tests/test_collectives.py", "ppermute"),
+    "axis_index": ("plugins/collectives/tests/test_collectives.py", "axis_index"),
     "cond": ("tests/conformance/test_control_flow.py", "lax.cond"),
     "while": ("tests/conformance/test_control_flow.py", "lax.while_loop"),
     "scan": ("tests/conformance/test_control_flow.py", "lax.scan"),

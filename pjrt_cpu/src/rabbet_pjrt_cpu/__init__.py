@@ -6,8 +6,14 @@ RABBET_NUM_CPU_DEVICES=8   as many devices on this one machine, for trying out p
 RABBET_CPU_THREADS=4       how many threads a program may use (default: one per processor that this process
                            may use). It is given to XLA as the environment variable NPROC, for the process;
 RABBET_CPU_ASYNCHRONOUS=1  calls return before their result is there (default 0: on the calling thread);
+RABBET_CPU_KERNELS         whose kernels programs use, see below; at any time: `default`, `quick` or `onednn`;
 RABBET_CPU_ALLOCATOR       `keep` (default): freed memory is kept for the next step, see below; `default`:
                            malloc as the system has it.
+
+XLA's own choice of kernels, `default`, is best for programs that run many times. Its library for matrix
+products and convolutions prepares each of them when a program first runs; `quick` leaves it out, so that the
+first run is sooner and some later ones are slower. `onednn` takes oneDNN for matrix products and
+convolutions; such programs are not kept on disk, and with jaxlib 0.10 convolutions do not use it.
 
 With `keep`, glibc's malloc is told to hold on to freed memory. That is a setting of the whole process;
 without it large temporaries are mapped and page-faulted anew at every step. It needs a client that runs
@@ -53,6 +59,27 @@ def allocator(value):
     return value
 
 
+# What XLA is told. Its default: single matrix products, single convolutions and reductions by the library.
+LIBRARY = "xla_cpu_experimental_ynn_fusion_type"
+DOTS, REDUCTIONS = "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT", "LIBRARY_FUSION_TYPE_REDUCE"
+KERNELS: dict[str, dict[str, bool | str]] = {
+    "default": {},
+    "quick": {LIBRARY: REDUCTIONS},
+    "onednn": {
+        "xla_cpu_use_onednn": True,
+        "xla_cpu_experimental_onednn_custom_call": True,
+        LIBRARY: f"{DOTS},{REDUCTIONS}",
+    },
+}
+
+
+def kernels(value):
+    """Parse whose kernels programs use."""
+    if value not in KERNELS:
+        raise ValueError(f"it is one of {', '.join(KERNELS)}")
+    return value
+
+
 NUM_DEVICES = Setting(
     "num_cpu_devices", 1, count, jax=True,
     doc="How many CPU devices one process has; read when the CPU client is made.",
@@ -68,6 +95,15 @@ ALLOCATOR = Setting(
     allocator,
     doc="keep: malloc keeps freed memory (glibc only, whole process); default: as it is. "
     "Read when the CPU client is made.",
+)
+KERNEL_CHOICE = Setting(
+    "cpu_kernels",
+    "default",
+    kernels,
+    traced=True,
+    context=True,
+    doc="Whose kernels programs on the CPU use: default; quick: fewer of a library's, for an early first "
+    "run; onednn: oneDNN's, for matrix products and convolutions (such programs are not kept on disk).",
 )
 
 
@@ -113,12 +149,15 @@ def provide_calls(targets):
 
 
 def program_options(text):
-    """Loops with a barrier in them are not compiled as one kernel: the code generator for those cannot read
-    barriers, and ends the process on one of several operands.
+    """The options of `config.cpu_kernels`, and one for loops with a barrier in them.
+
+    Those are not compiled as one kernel: the code generator for that cannot read barriers, and ends the
+    process on one of several operands.
     """
+    options = KERNELS[config.cpu_kernels]
     if "stablehlo.while" in text and has_barrier_in_region(text):
-        return {"xla_disable_hlo_passes": "small-while-loop-hoisting"}
-    return {}
+        return {"xla_disable_hlo_passes": "small-while-loop-hoisting", **options}
+    return options
 
 
 def has_barrier_in_region(text):
@@ -160,6 +199,6 @@ BACKEND = Backend(
     # all.
     compile_options={"xla_disable_hlo_passes": "cse_barrier_expander"},
     program_options=program_options,
-    settings=(NUM_DEVICES, THREADS, ALLOCATOR),
+    settings=(NUM_DEVICES, THREADS, ALLOCATOR, KERNEL_CHOICE),
     doctor=doctor,
 )

@@ -63,6 +63,9 @@ CORE_SETTINGS = (
             doc="Folder for compiled programs; None: 'rabbet' in the user's cache folder (XDG_CACHE_HOME)."),
     Setting("cache_max_bytes", 4 * 2**30, size,
             doc="Size limit of the folder of compiled programs; the least recently used go first."),
+    Setting("cache_read_ahead", True, boolean,
+            doc="Load the compiled programs that a script used last while it starts, in a thread; read "
+            "when the first array is made."),
     Setting("check_narrowing", True, boolean,
             doc="Refuse 64-bit integers that do not fit 32 bits; warn of floats that become infinite there."),
     Setting("traceback", "fold", choice("fold", "full"), lenient=True,

@@ -81,7 +81,7 @@ class Primitive:
 
 class ShapedArray:
     """The shape and dtype of an array, and whether its dtype came from a bare Python scalar."""
-    def __init__(self, shape: Any, dtype: Any, weak_type: Any = ...) -> None: ...
+    def __init__(self, shape: Any, dtype: Any, weak_type: Any = ..., *, sharding: Any = ...) -> None: ...
     shape: tuple[int, ...]
     dtype: Any
     weak_type: bool
@@ -137,8 +137,6 @@ abs: Primitive
 acos: Primitive
 acosh: Primitive
 add: Primitive
-all_gather: Primitive
-all_to_all: Primitive
 argmax: Primitive
 argmin: Primitive
 asin: Primitive
@@ -146,7 +144,6 @@ asinh: Primitive
 atan: Primitive
 atan2: Primitive
 atanh: Primitive
-axis_index: Primitive
 bitcast_convert_type: Primitive
 bitwise_and: Primitive
 bitwise_not: Primitive
@@ -165,11 +162,6 @@ conj: Primitive
 convert_element_type: Primitive
 cos: Primitive
 cosh: Primitive
-cumlogsumexp: Primitive
-cummax: Primitive
-cummin: Primitive
-cumprod: Primitive
-cumsum: Primitive
 custom_call: Primitive
 div: Primitive
 dot_general: Primitive
@@ -209,12 +201,8 @@ nextafter: Primitive
 optimization_barrier: Primitive
 pad: Primitive
 platform_index: Primitive
-pmax: Primitive
-pmin: Primitive
 population_count: Primitive
 pow: Primitive
-ppermute: Primitive
-psum: Primitive
 real: Primitive
 reduce_and: Primitive
 reduce_max: Primitive
@@ -222,7 +210,6 @@ reduce_min: Primitive
 reduce_or: Primitive
 reduce_precision: Primitive
 reduce_prod: Primitive
-reduce_scatter: Primitive
 reduce_sum: Primitive
 reduce_xor: Primitive
 rem: Primitive
@@ -246,7 +233,6 @@ sign: Primitive
 sin: Primitive
 sinh: Primitive
 slice: Primitive
-sort: Primitive
 sqrt: Primitive
 square: Primitive
 squeeze: Primitive
@@ -255,6 +241,5 @@ sub: Primitive
 tan: Primitive
 tanh: Primitive
 to_physical: Primitive
-top_k: Primitive
 transpose: Primitive
 while_: Primitive

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from rabbet.calls.custom_rules import rule_on_payloads
 from rabbet.calls.ruled import RuledFunction
-from rabbet.primitives.collectives import collective
 from rabbet.primitives.custom import call as call_with_rules
-from rabbet.primitives.standard import batch, jvp, lower, transpose
+from rabbet.primitives.standard import batch, collective, jvp, lower, transpose
 from rabbet.program.context import context
 from rabbet.rules.rule_sets import RuleSet
 from rabbet.rules.tables import Role, RuleTable, all_tables, refusing

@@ -126,7 +126,7 @@ class Site:
         """What is written within the ``with`` block, each device computes by itself.
 
         Args:
-          manual: hashable; collectives are written by its method ``lower(op, *names)``.
+          manual: hashable; rules for text find it as ``op.manual``.
         """
         module = self._function.module
         around, module.manual = module.manual, manual
@@ -241,6 +241,16 @@ class Site:
         attributes = f"{attributes} " if attributes else ""
         text = f"func.call @{symbol}({', '.join(names)}) {attributes}: ({ins}) -> ({outs})"
         return self.take_tokens(threaded, self.emit_all(text, len(jaxpr.outvars) + len(threaded)))
+
+    def include(self, functions):
+        """Write the functions of another module beside this one's, once per module; return the symbol to
+        call.
+
+        Args:
+          functions: ``ForeignFunctions``, as ``rabbet.extend.native.foreign_functions`` makes them. Their
+            names are to be used by nobody else: a prefix with a digest of the text sees to that.
+        """
+        return self._function.module.include(functions)
 
     def broadcast_operand(self, name, aval, shape):
         """``name`` spread to ``shape`` if it is a scalar beside arrays, as elementwise operations allow."""

@@ -52,6 +52,21 @@ batch = RuleTable(
     roles=(Role.BATCHES,),
     contract=contracts.of_batch,
 )
+collective = RuleTable(
+    "collective",
+    doc="""(op, *batched) -> Batched; the batch dimension is the axis that op communicates along
+
+    Example:
+      >>> from rabbet.extend.primitive import Batched, Primitive
+      >>> from rabbet.extend.transform import collective
+      >>> first = Primitive("first", lambda x, axis: x, axis="axis")
+      >>> @first.rule("collective")
+      ... def first_of_members(op, x):
+      ...     return Batched(lax.index_in_dim(x.value, 0, x.axis, False), None)
+      >>> float(collective.lookup(first)(first.op(axis="i"), Batched(np.float32([5, 2, 3]), 0)).value)
+      5.0
+    """,
+)
 
 
 @jvp.kind("bilinear")
@@ -83,7 +98,7 @@ def line_up(op, *operands):
     full = max(logical, key=len)
     if any(s and s != full for s in logical):  # let the shape rule say what does not fit
         op.out(tuple([typeof(b.value).update(shape=s) for b, s in zip(operands, logical, strict=True)]))
-    size = batching.size_of(*operands)
+    size = batching.batch_size(*operands)
     axis = next(
         (b.axis for b, s in zip(operands, logical, strict=True) if b.axis is not None and s == full), 0
     )
@@ -103,7 +118,7 @@ def logical_shape(b):
 
 def _placed(b, logical, full, axis, size):
     if logical == full:
-        return batching.at(b, axis, size)
+        return batching.at_axis(b, axis, size)
     if b.axis is None:
         return b.value  # a plain scalar stays one
     spread = (*full[:axis], size, *full[axis:])
@@ -114,4 +129,4 @@ lower.contract = contracts.of_lower
 
 batch.kind("reduction")(reducing.batch_reduction)
 
-__all__ = ["batch", "jvp", "lower", "transpose"]
+__all__ = ["batch", "collective", "jvp", "lower", "transpose"]

@@ -99,6 +99,17 @@ class ProgramCache:
             self.misses += blob is None
         return blob
 
+    def peek(self, key):
+        """Return the bytes kept under `key`, or None, without counting it as used."""
+        return self._read(key, used=False)
+
+    def size(self, key):
+        """How many bytes an entry takes on disk; 0 if there is none."""
+        try:
+            return os.stat(self._path(key), follow_symlinks=False).st_size
+        except OSError:
+            return 0
+
     def put(self, key, blob):
         """Keep `blob` under `key`; return whether that worked. An entry larger than the limit is not kept."""
         content = pack(key, blob)
@@ -192,7 +203,7 @@ class ProgramCache:
 
     # Entries -----------------------------------------------------------------------------------------
 
-    def _read(self, key):
+    def _read(self, key, used=True):
         if not self._usable():
             return None
         try:
@@ -208,9 +219,19 @@ class ProgramCache:
         if blob is None:
             self.discard(key, "it is damaged, or the file of another entry")
             return None
+        if used:
+            self._touch(key)
+        return blob
+
+    def found(self, key):
+        """Count an entry as used that was read by `peek`."""
+        with self._lock:
+            self.hits += 1
+        self._touch(key)
+
+    def _touch(self, key):
         with contextlib.suppress(OSError):
             os.utime(self._path(key))  # used just now: the last to be removed
-        return blob
 
     def _write(self, path, content):
         handle, temporary = tempfile.mkstemp(prefix=TEMPORARY, dir=self.folder)  # mode 0600
@@ -362,8 +383,8 @@ def store(key, make_blob, seconds):
         return False
     try:
         blob = make_blob()
-    except adapter.XlaRuntimeError:  # this backend or program has no serialized form
-        return False
+    except (adapter.XlaRuntimeError, MemoryError):
+        return False  # it has no serialized form: jaxlib says either, MemoryError of calls of oneDNN
     return len(blob) >= config.cache_min_bytes and cache.put(key, blob)
 
 

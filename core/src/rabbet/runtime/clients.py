@@ -16,7 +16,7 @@ from functools import partial
 from rabbet.config import config
 from rabbet.errors import PluginError, RabbetError
 from rabbet.messages.source_positions import stacklevel
-from rabbet.runtime import adapter, backends, leaving
+from rabbet.runtime import adapter, backends, leaving, read_ahead
 
 
 class ForkedProcessError(RabbetError, RuntimeError):
@@ -150,7 +150,8 @@ class Clients:
                 raise PluginError(does_not_start(backend, error, self._others(backend))) from error
             self.failures.pop(backend.platform, None)
             self._running[backend.platform] = client
-            for setting in backend.settings:
+            read_ahead.start(client)
+            for setting in [each for each in backend.settings if not each.traced]:
                 config.watch(setting.name, partial(tell_if_late, setting, getattr(config, setting.name)))
             return client
 
@@ -209,6 +210,7 @@ class Clients:
             return
         self._watching = True
         leaving.watch(self)
+        self.on_fork(read_ahead.forked)
         if hasattr(os, "register_at_fork"):
             this = weakref.ref(self)
             os.register_at_fork(after_in_child=lambda: forked(this()))

@@ -30,6 +30,7 @@ from rabbet.runtime import (
     not_finite,
     oversight,
     raw_shards,
+    read_ahead,
     spreads,
 )
 from rabbet.runtime.array import Array
@@ -352,6 +353,8 @@ def _load(client, lowering, device, build, key):
         hook_calls.tell_hooks(
             "compile_finished", name=name, seconds=time.perf_counter() - started, cached=cached
         )
+    if lowering.spread is None and not calls and not custom_calls.targets(lowering.module.key_text):
+        read_ahead.note(device, key)
     return Loaded(exe, "disk" if cached else "compiler")
 
 
@@ -372,6 +375,9 @@ def _compiled(client, lowering, devices, build, calls):
 
 def _revive(client, key, devices, calls, options):
     """The executable kept under ``key``, or None."""
+    ahead = read_ahead.take(key)
+    if ahead is not None:
+        return ahead
     blob = cache.get(key)
     if blob is None:
         return None

@@ -8,7 +8,6 @@ bound it gives them their meaning when the program is interpreted.
 
 import contextlib
 
-from rabbet.errors import UnboundAxisError
 from rabbet.program.context import context
 from rabbet.program.jaxpr import bodies_of
 
@@ -25,28 +24,6 @@ def bound_axes():
     return context.axes
 
 
-def size_of(name, who):
-    """The size of the axis of that name.
-
-    Raises:
-      UnboundAxisError: (a ``NameError``) no axis around has the name; ``who`` is asking.
-    """
-    for known, size in reversed(context.axes):
-        if known == name:
-            return size
-    raise UnboundAxisError(
-        f"{who}: no axis is called {name!r} here; {shown()}\n"
-        f"  to fix: name the axis where the function is mapped, as in rb.vmap(f, axis_name={name!r})"
-    )
-
-
-def shown():
-    """The bound axes in words."""
-    if not context.axes:
-        return "no axis has a name here"
-    return "the axes around are " + ", ".join([f"{name!r} (size {size})" for name, size in context.axes])
-
-
 def with_more(axes, more):
     """``axes`` with further ones inside; one of the same name hides the outer one."""
     if all(pair in axes for pair in more):
@@ -61,12 +38,10 @@ def bind_axes(more):
     gives them a meaning.
 
     Example:
-      >>> from rabbet.extend.passes import stage
-      >>> from rabbet.extend.transform import bind_axes
-      >>> with bind_axes([("i", 4)]):
-      ...     closed = stage(lambda x: [lax.psum(x, "i")], [rb.typeof(1.0)])
-      >>> closed.eqns[0].primitive
-      psum
+      >>> from rabbet.extend.transform import bind_axes, bound_axes
+      >>> with bind_axes([("i", 4)]), bind_axes([("j", 2)]):
+      ...     bound_axes()
+      (('i', 4), ('j', 2))
     """
     previous = context.axes
     context.axes = with_more(previous, tuple(more))
@@ -99,4 +74,4 @@ def used_in(jaxpr):
     return jaxpr.once("axis names", lambda: frozenset().union(*[used_by(e.op) for e in jaxpr.equations]))
 
 
-__all__ = ["bind_axes", "bound_axes", "is_collective", "shown", "size_of", "used_by", "used_in", "with_more"]
+__all__ = ["bind_axes", "bound_axes", "is_collective", "used_by", "used_in", "with_more"]

@@ -14,8 +14,9 @@ import math
 from rabbet import lax
 from rabbet.extend.bodies import interpret, put_together, take_apart, transposed_program
 from rabbet.extend.passes import evaluate, stage
-from rabbet.extend.primitive import Linear, Primitive, Zero, psum
+from rabbet.extend.primitive import Linear, Primitive, Zero
 from rabbet.extend.transform import bind_axes, typeof
+from rabbet_collectives.primitives import psum
 
 from rabbet_parallel.local import global_type, local_type, shardings_text, unmentioned, with_dimension
 from rabbet_parallel.manual import Manual

@@ -5,15 +5,15 @@ device's would be taken for all.
 """
 
 from rabbet.extend.passes import Var, bodies_of
-from rabbet.extend.primitive import all_gather as gather_all
-from rabbet.extend.primitive import cond, pmax, pmin, psum, scan, while_
+from rabbet.extend.primitive import cond, scan, while_
+from rabbet_collectives.primitives import all_gather, pmax, pmin, psum
 
 from rabbet_parallel.primitive import shard_map
 from rabbet_parallel.specs import axes_of
 
 NOWHERE: frozenset = frozenset()
 # Over a whole axis their results are the same for all members.
-UNITING = (psum, pmax, pmin, gather_all)
+UNITING = (psum, pmax, pmin, all_gather)
 
 
 def varying_outputs(jaxpr, ins, manual):

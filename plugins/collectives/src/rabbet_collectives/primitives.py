@@ -1,0 +1,288 @@
+"""Communication along a named axis: psum, pmax, pmin, all_gather, reduce_scatter, all_to_all, ppermute,
+axis_index.
+
+``axis`` is the name, ``size`` the axis's size. ``groups``, where given, is a tuple of tuples of indices
+that cover the axis once: each group communicates within itself. Those that change a shape work on the first
+dimension; ``functions`` puts it where users want it.
+
+Each primitive has two rules for mapping. ``"batch"`` is for mapping along another axis, which stays outside
+of the communication. ``"collective"`` is its meaning where the batch dimension *is* the axis: a rule
+receives payloads as ``batch`` rules do, of which any or none may have the dimension. The result of a
+reduction is the same for all members and has it no more.
+"""
+
+from rabbet import dtypes, lax
+from rabbet.errors import UnboundAxisError
+from rabbet.extend.primitive import (
+    Batched,
+    Dual,
+    Primitive,
+    ShapedArray,
+    accept,
+    concatenate,
+    div,
+    eq,
+    full_of_type,
+    iota,
+    move_axis,
+    mul,
+    new_axis,
+    reduce_max,
+    reduce_min,
+    reduce_sum,
+)  # fmt: skip
+from rabbet.extend.transform import typeof
+
+from rabbet_collectives import texts
+from rabbet_collectives.groups import at, by_group, by_member, reduced_in_groups, rows
+
+NUMBERS, REALS = "iufc", "iuf"
+INDEX = dtypes.canonicalize("int32")
+
+
+def members(op):
+    """How many members communicate with each other: the axis's size, or that of a group."""
+    groups = op.params["groups"]
+    return op.params["size"] if groups is None else len(groups[0])
+
+
+def by_devices(text):
+    """The rule for text: where each device computes by itself, communication between devices, which ``text``
+    writes; else nothing maps the axis around what is compiled.
+    """
+
+    def lower(op, *names):
+        if op.manual is not None:
+            op.manual.check(op)
+            return text(op.manual, op, *names)
+        raise UnboundAxisError(
+            f"{op.primitive.name} communicates along the axis {op.params['axis']!r}, but nothing around the "
+            "compiled program maps it\n  to fix: compile the mapped function, "
+            f"rb.jit(rb.vmap(f, axis_name={op.params['axis']!r}))"
+        )
+
+    lower.refusal = "a program that is compiled by itself has no named axis around it"  # type: ignore[attr-defined]
+    return lower
+
+
+# ------------------------------------------------------------------------------------------- reductions
+def all_reduce(name, accepts, reduce, combine, doc, kinds):
+    """Make a reduction over the members; each of them gets the result."""
+
+    def abstract(x, axis, size, groups):
+        accept(name, accepts, x)
+        return x
+
+    primitive = Primitive(name, abstract, kinds=kinds, axis="axis", doc=doc)
+    primitive.rule("lower")(by_devices(texts.reduction(combine)))
+
+    @primitive.rule("batch")
+    def batch_all_reduce(op, x):
+        return Batched(op(x.value), x.axis)
+
+    @primitive.rule("collective")
+    def reduce_members(op, x):
+        groups, size = op.params["groups"], op.params["size"]
+        if x.axis is None and groups is None:
+            return Batched(of_equal(op, x.value, size), None)
+        if groups is None:
+            return Batched(reduce(x.value, axes=(x.axis,)), None)
+        return Batched(reduced_in_groups(reduce, at(x, 0, size), groups), 0)
+
+    return primitive
+
+
+def of_equal(op, x, count):
+    """The reduction over members that all hold ``x``."""
+    return mul(x, count) if op.primitive is psum else x
+
+
+psum = all_reduce(
+    "psum", NUMBERS, reduce_sum, "add", "the sum over the members of a named axis",
+    ("increasing", "linear"),
+)  # fmt: skip
+pmax = all_reduce(
+    "pmax", REALS + "b", reduce_max, "maximum", "the maximum over the members of a named axis",
+    ("increasing",),
+)  # fmt: skip
+pmin = all_reduce(
+    "pmin", REALS + "b", reduce_min, "minimum", "the minimum over the members of a named axis",
+    ("increasing",),
+)  # fmt: skip
+
+
+@psum.rule("transpose")
+def transpose_psum(op, ct, x):
+    return (op(ct),)
+
+
+def jvp_extreme(op, x):
+    """The mean of the tangents of those members that hold the extreme, as ``reduce_max`` has it."""
+    out = op(x.primal)
+    here = lax.convert_element_type(eq(x.primal, out), typeof(x.primal).dtype)
+    total = psum.op(**op.params)
+    return Dual(out, div(total(mul(x.tangent, here)), total(here)))
+
+
+pmax.rule("jvp")(jvp_extreme)
+pmin.rule("jvp")(jvp_extreme)
+
+
+# ------------------------------------------------------------------------------- gathering and scattering
+def all_gather_aval(x, axis, size, groups):
+    count = size if groups is None else len(groups[0])
+    return x.update(shape=(count, *x.shape))
+
+
+all_gather = Primitive(
+    "all_gather", all_gather_aval, kinds=("structural", "linear"), axis="axis",
+    doc="the values of all members of a named axis, stacked in front",
+)  # fmt: skip
+all_gather.rule("lower")(by_devices(texts.all_gather))
+
+
+@all_gather.rule("batch")
+def batch_all_gather(op, x):
+    return Batched(op(x.value), x.axis + 1)
+
+
+@all_gather.rule("collective")
+def gather_members(op, x):
+    groups, size = op.params["groups"], op.params["size"]
+    if groups is None:
+        return Batched(at(x, 0, size), None)
+    stacked = by_group(at(x, 0, size), groups)
+    return Batched(by_member(new_axis(stacked, 1, members(op)), groups), 0)
+
+
+@all_gather.rule("transpose")
+def transpose_all_gather(op, ct, x):
+    return (reduce_scatter(ct, **op.params),)
+
+
+def reduce_scatter_aval(x, axis, size, groups):
+    accept("reduce_scatter", NUMBERS, x)
+    leading_is_members("reduce_scatter", x, size, groups)
+    return x.update(shape=x.shape[1:])
+
+
+def leading_is_members(name, x, size, groups):
+    """Refuse an operand whose first dimension does not have a slice for each member."""
+    count = size if groups is None else len(groups[0])
+    if not x.shape or x.shape[0] != count:
+        raise TypeError(f"{name} of {x.str_short()}: the first dimension must have the size {count}")
+
+
+reduce_scatter = Primitive(
+    "reduce_scatter", reduce_scatter_aval, kinds=("increasing", "linear"), axis="axis",
+    doc="of the sum over the members of a named axis the slice of each member's own index",
+)  # fmt: skip
+reduce_scatter.rule("lower")(by_devices(texts.reduce_scatter))
+
+
+@reduce_scatter.rule("batch")
+def batch_reduce_scatter(op, x):
+    return Batched(op(move_axis(x.value, x.axis, 1)), 0)
+
+
+@reduce_scatter.rule("collective")
+def scatter_to_members(op, x):
+    groups, size = op.params["groups"], op.params["size"]
+    if groups is None:
+        if x.axis is None:
+            return Batched(mul(x.value, size), 0)
+        return Batched(reduce_sum(x.value, axes=(x.axis,)), 0)
+    sums = reduce_sum(by_group(at(x, 0, size), groups), axes=(1,))
+    return Batched(by_member(sums, groups), 0)
+
+
+@reduce_scatter.rule("transpose")
+def transpose_reduce_scatter(op, ct, x):
+    return (all_gather(ct, **op.params),)
+
+
+# ------------------------------------------------------------------------------------------- permutations
+def all_to_all_aval(x, axis, size, groups):
+    leading_is_members("all_to_all", x, size, groups)
+    return x
+
+
+all_to_all = Primitive(
+    "all_to_all", all_to_all_aval, kinds=("structural", "linear"), axis="axis",
+    doc="slice k of member m becomes slice m of member k, along a named axis and the first dimension",
+)  # fmt: skip
+all_to_all.rule("lower")(by_devices(texts.all_to_all))
+
+
+@all_to_all.rule("batch")
+def batch_all_to_all(op, x):
+    return Batched(op(move_axis(x.value, x.axis, 1)), 1)
+
+
+@all_to_all.rule("collective")
+def exchange(op, x):
+    groups = op.params["groups"]
+    stacked = at(x, 0, op.params["size"])
+    if groups is None:
+        return Batched(stacked, 1)
+    return Batched(by_member(move_axis(by_group(stacked, groups), 1, 2), groups), 0)
+
+
+@all_to_all.rule("transpose")
+def transpose_all_to_all(op, ct, x):
+    return (op(ct),)
+
+
+ppermute = Primitive(
+    "ppermute", lambda x, axis, size, perm: x, kinds=("linear",), axis="axis",
+    doc="for each pair (source, destination) of perm the source's value at the destination, else zeros",
+)  # fmt: skip
+ppermute.rule("lower")(by_devices(texts.ppermute))
+
+
+@ppermute.rule("batch")
+def batch_ppermute(op, x):
+    return Batched(op(x.value), x.axis)
+
+
+@ppermute.rule("collective")
+def permute_members(op, x):
+    size = op.params["size"]
+    source = {destination: source for source, destination in op.params["perm"]}
+    stacked = at(x, 0, size)
+    if len(source) < size:
+        one = typeof(stacked)
+        nothing = full_of_type(one.update(shape=(1, *one.shape[1:])), 0)
+        stacked = concatenate(stacked, nothing, dimension=0)
+    return Batched(rows(stacked, [source.get(i, size) for i in range(size)]), 0)
+
+
+@ppermute.rule("transpose")
+def transpose_ppermute(op, ct, x):
+    back = tuple([(destination, source) for source, destination in op.params["perm"]])
+    return (ppermute(ct, **{**op.params, "perm": back}),)
+
+
+# ------------------------------------------------------------------------------------------------- index
+axis_index = Primitive(
+    "axis_index", lambda *, axis, size: ShapedArray((), INDEX), axis="axis",
+    doc="a member's index along a named axis",
+)  # fmt: skip
+axis_index.rule("lower")(by_devices(texts.axis_index))
+
+
+@axis_index.rule("collective")
+def index_of_members(op):
+    return Batched(iota(dtype=INDEX, shape=(op.params["size"],), dimension=0), 0)
+
+
+__all__ = [
+    "all_gather",
+    "all_to_all",
+    "axis_index",
+    "pmax",
+    "pmin",
+    "ppermute",
+    "psum",
+    "reduce_scatter",
+]
