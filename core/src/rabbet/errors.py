@@ -308,7 +308,7 @@ class PeerLost(RabbetError, RuntimeError):
         super().__init__(message)
         self.ranks = tuple(ranks)
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         return type(self), (*self.args, self.ranks)
 
 

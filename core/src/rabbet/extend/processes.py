@@ -39,18 +39,6 @@ def stop_client(platform: str) -> None:
     default_clients().stop(platform)
 
 
-def running_platforms() -> list[str]:
-    """The platforms whose clients run.
-
-    Example:
-      >>> from rabbet.extend.processes import running_platforms
-      >>> device = rb.devices("cpu")[0]
-      >>> "cpu" in running_platforms()
-      True
-    """
-    return [client.platform for client in default_clients().running()]
-
-
 def usable_platforms() -> list[str]:
     """The platforms that are installed, may be used, and say of no obstacle; the default one comes first.
     No client is started.
@@ -73,7 +61,6 @@ __all__ = [
     "configure_client",
     "connect",
     "cpu_collectives",
-    "running_platforms",
     "set_overseer",
     "split_address",
     "start_service",

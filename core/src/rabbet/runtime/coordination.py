@@ -5,7 +5,6 @@ clients are attached. Hence ``reachable`` before ``connect``, and no call here w
 client is *recoverable*: that one of them dies is no reason for the service to end the others.
 """
 
-import socket
 import time
 
 from jaxlib import _jax
@@ -38,6 +37,8 @@ def start_service(address, num_processes, *, register_seconds=300, heartbeat_sec
 
 def check_free(address):
     """Raise OSError for an address that nothing can listen at; jaxlib's error does not say why."""
+    import socket  # where several processes are used at all
+
     host, port = split_address(address)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
@@ -71,6 +72,8 @@ def reachable(address, seconds):
     Raises:
       TimeoutError: if nobody does for so long.
     """
+    import socket
+
     deadline, reason = time.monotonic() + seconds, "nobody answered"
     while (left := deadline - time.monotonic()) > 0:
         try:

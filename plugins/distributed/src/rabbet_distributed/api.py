@@ -6,8 +6,9 @@ import socket
 from collections.abc import Sequence
 
 from rabbet.errors import ConfigError, PeerLost
+from rabbet.extend.backend import running_platforms
 from rabbet.extend.functions import folded
-from rabbet.extend.processes import connect, running_platforms, split_address
+from rabbet.extend.processes import connect, split_address
 
 from rabbet_distributed import clusters
 from rabbet_distributed.clusters import Place

@@ -21,11 +21,10 @@ from typing import NamedTuple
 
 import rabbet
 from rabbet.errors import PeerLost, RabbetError
-from rabbet.extend.backend import jaxlib_version
+from rabbet.extend.backend import jaxlib_version, running_platforms
 from rabbet.extend.processes import (
     configure_client,
     cpu_collectives,
-    running_platforms,
     set_overseer,
     stop_client,
     usable_platforms,
