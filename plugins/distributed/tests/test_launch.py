@@ -29,6 +29,12 @@ def test_elastic(together, tmp_path):
         assert f"[{slot}] slot {slot} saw {saw}" in said, said
 
 
+def test_all_are_started_again(together, tmp_path):
+    program = together.programs / "all_fail.py"
+    status, said = launch(together, "-n", "2", "--elastic", program, tmp_path / "died")
+    assert status == 0 and said.count("all is well") == 2, said
+
+
 def test_a_program_that_is_not_there(together):
     status, said = launch(together, "-n", "1", "nowhere.py")
     assert status == 2 and "[0]" in said and "nowhere.py" in said

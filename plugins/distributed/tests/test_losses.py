@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-pytestmark = pytest.mark.needs("cpu")
+pytestmark = pytest.mark.needs("cpu", "numpy")
 
 
 def test_the_others_go_on(together):

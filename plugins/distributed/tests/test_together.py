@@ -2,7 +2,7 @@
 
 import pytest
 
-pytestmark = pytest.mark.needs("cpu")
+pytestmark = pytest.mark.needs("cpu", "numpy")
 
 
 def test_arrays_and_programs(together):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import rabbet as rb
-from rabbet import Array, Device, tree
+from rabbet import Array, Device, lax, tree
 from rabbet.sharding import Mesh, NamedSharding, PartitionSpec
 
 from rabbet_distributed import api
@@ -51,11 +51,11 @@ def _same(x):
 
 
 def _join(x):
-    return x.reshape((x.shape[0] * x.shape[1], *x.shape[2:]))
+    return lax.reshape(x, (x.shape[0] * x.shape[1], *x.shape[2:]))
 
 
 def _total(x):
-    return x.sum(0, dtype=x.dtype)
+    return lax.reduce_sum(x, (0,))
 
 
 def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:

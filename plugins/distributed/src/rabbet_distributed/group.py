@@ -102,8 +102,12 @@ class Group:
         generation = int(latest)
         while time.monotonic() < deadline:
             try:
-                members = self.store.wait(f"members/{generation + 1}", 1.0)
+                members = self.store.wait(f"members/{generation + 1}", self.watch.interval)
             except TimeoutError:
+                if self.is_deserted(generation):  # all were started again
+                    self.generation = generation
+                    self.form(generation + 1, deadline - time.monotonic())
+                    return
                 continue
             generation += 1
             if [self.slot, self.incarnation] in json.loads(members):
@@ -113,6 +117,12 @@ class Group:
             f"process {self.slot} was started again, and the others did not take it in within "
             f"{self.seconds.start:g} s; they do so when they call rabbet.distributed.reform()"
         )
+
+    def is_deserted(self, generation):
+        """Whether none of the members of a generation is left."""
+        self.watch.refresh()
+        members = json.loads(self.store.get(f"members/{generation}") or "[]")
+        return all(self.watch.verdict(slot, mark) not in ALIVE for slot, mark in members)
 
     def form(self, generation, seconds):
         """Form a generation with all that are alive and ready, with those who wait to join."""
@@ -136,7 +146,8 @@ class Group:
         """As the leader, write the members down once all are ready; None for anybody else, and until then."""
         self.watch.refresh()
         ready = {int(s): json.loads(v) for s, v in self.store.folder(f"ready/{generation}").items()}
-        if generation == 0:
+        anew = not self.members
+        if anew:
             expected = dict.fromkeys(range(self.count))
         else:
             expected = {
@@ -150,7 +161,7 @@ class Group:
             if slot not in ready or (mark is not None and ready[slot]["incarnation"] != mark)
         ]
         if time.monotonic() > deadline:
-            if generation == 0:
+            if anew:
                 raise TimeoutError(f"processes {missing} did not come within {self.seconds.start:g} s")
             expected = {slot: mark for slot, mark in expected.items() if slot not in missing}
         elif missing:
