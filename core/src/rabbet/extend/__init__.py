@@ -4,6 +4,7 @@
 ``transform``          ``Interpreter``, ``run``, ``RuleTable``, and an entry point in ``rabbet.api``;
                        ``RuleSet`` and an entry point in ``rabbet.rules`` for rules between two others
 ``primitive``          ``Primitive`` with its rules beside it; every primitive of core by its name
+``rules``              what rules of primitives are written with: checks, batch dimensions, StableHLO
 ``dtype``              ``DTypeSpec`` (``rabbet.dtypes``) or ``ExtendedDType``
 ``backend``            ``Backend`` or ``CApiBackend`` and an entry point in ``rabbet.backends``
 ``passes``             ``Pass`` and an entry point in ``rabbet.passes``; programs as data
@@ -14,6 +15,7 @@
 ``native``             jaxlib's profiler, functions of other languages, programs as HLO and as bytes
 ``cells``              places with a value that functions may replace, and how they are handed on
 ``sharding``           ``Sharding``: how arrays lie over several devices, and programs over them
+``commands``           commands of ``rabbet`` and checks of ``rabbet doctor``
 =====================  ===============================================================================
 
 What is not in these modules is private and may change. Importing one of them loads no other.
@@ -26,8 +28,8 @@ from typing import Any
 import importlib
 
 DOORS = (
-    "transform", "primitive", "dtype", "backend", "passes", "hooks", "bodies", "functions", "wrapping",
-    "native", "cells", "sharding",
+    "transform", "primitive", "rules", "dtype", "backend", "passes", "hooks", "bodies", "functions",
+    "wrapping", "native", "cells", "sharding", "commands",
 )  # fmt: skip
 
 

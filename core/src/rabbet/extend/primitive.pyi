@@ -162,11 +162,6 @@ conj: Primitive
 convert_element_type: Primitive
 cos: Primitive
 cosh: Primitive
-cumlogsumexp: Primitive
-cummax: Primitive
-cummin: Primitive
-cumprod: Primitive
-cumsum: Primitive
 custom_call: Primitive
 div: Primitive
 dot_general: Primitive
@@ -238,7 +233,6 @@ sign: Primitive
 sin: Primitive
 sinh: Primitive
 slice: Primitive
-sort: Primitive
 sqrt: Primitive
 square: Primitive
 squeeze: Primitive
@@ -247,6 +241,5 @@ sub: Primitive
 tan: Primitive
 tanh: Primitive
 to_physical: Primitive
-top_k: Primitive
 transpose: Primitive
 while_: Primitive

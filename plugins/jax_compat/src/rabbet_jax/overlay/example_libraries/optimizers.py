@@ -13,7 +13,8 @@ import rabbet.numpy as rnp
 
 Array = Params = State = Updates = Any
 Step = int
-InitFn = ParamsFn = Callable[[Any], Any]
+InitFn = Callable[[Any], Any]
+ParamsFn = Callable[[Any], Any]
 UpdateFn = Callable[[int, Any, Any], Any]
 Schedule = Callable[[int], Any]
 
