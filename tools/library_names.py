@@ -2,7 +2,7 @@
 
     python tools/library_names.py optax flax.nnx            # installed packages, or modules of them
 
-Attributes are read off the text (``jax.lax.foo``, ``from jax import x``, aliases of modules included). Nothing
+Attributes are read off the text (``jax.lax.foo``, ``from jax import x``, aliases of modules too). Nothing
 of the libraries is run; a name behind a condition on the version counts too. Tests of libraries are left out.
 """
 

@@ -1,6 +1,6 @@
 """Cases written for Diffrax, whose source distribution has no tests: its documented solvers and options."""
 
-# ruff: noqa: B017, B023, E501, RUF043, RUF059: errors have other classes under JAX
+# ruff: noqa: RUF043
 import diffrax as dfx
 import equinox as eqx
 import jax

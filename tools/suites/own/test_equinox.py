@@ -1,6 +1,6 @@
 """Cases written for Equinox, whose source distribution has no tests: its documented functions."""
 
-# ruff: noqa: B017, B023, E501, RUF043, RUF059: errors have other classes under JAX
+# ruff: noqa: B017, E501, RUF059
 import functools
 import io
 

@@ -1,6 +1,6 @@
 """Cases written for Lineax, whose source distribution has no tests: its documented operators and solvers."""
 
-# ruff: noqa: B017, B023, E501, RUF043, RUF059: errors have other classes under JAX
+# ruff: noqa: B017
 import equinox as eqx
 import jax
 import jax.numpy as jnp

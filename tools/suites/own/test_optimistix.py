@@ -1,6 +1,6 @@
 """Cases written for Optimistix, whose source distribution has no tests: its documented solvers."""
 
-# ruff: noqa: B017, B023, E501, RUF043, RUF059: errors have other classes under JAX
+# ruff: noqa: B017, B023
 import jax
 import jax.numpy as jnp
 import numpy as np
