@@ -34,6 +34,8 @@ class Tracer:
     def __deepcopy__(self, memo):
         return self
 
+    _trace = property(lambda self: self.interpreter, doc="The interpreter, by JAX's name.")
+
     def __repr__(self):
         return f"Tracer<{self.aval.str_short()}> of {self.interpreter.describe()}"
 

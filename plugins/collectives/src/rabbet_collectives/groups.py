@@ -2,13 +2,8 @@
 
 import numpy as np
 from rabbet import lax
-from rabbet.extend.primitive import concatenate, gather, move_axis, new_axis, reshape
+from rabbet.extend.primitive import concatenate, gather, new_axis, reshape
 from rabbet.extend.transform import typeof
-
-
-def at(b, axis, size):
-    """The value of ``b`` with its batch dimension at ``axis``, repeated there if it has none."""
-    return new_axis(b.value, axis, size) if b.axis is None else move_axis(b.value, b.axis, axis)
 
 
 def rows(x, indices):
@@ -50,4 +45,4 @@ def reduced_in_groups(reduce, x, groups):
     return rows(flat, sorted(range(len(order)), key=order.__getitem__))
 
 
-__all__ = ["at", "by_group", "by_member", "reduced_in_groups", "rows"]
+__all__ = ["by_group", "by_member", "reduced_in_groups", "rows"]

@@ -31,10 +31,11 @@ from rabbet.extend.primitive import (
     reduce_min,
     reduce_sum,
 )  # fmt: skip
+from rabbet.extend.rules import at_axis
 from rabbet.extend.transform import typeof
 
 from rabbet_collectives import texts
-from rabbet_collectives.groups import at, by_group, by_member, reduced_in_groups, rows
+from rabbet_collectives.groups import by_group, by_member, reduced_in_groups, rows
 from rabbet_collectives.varying import differs
 
 NUMBERS, REALS = "iufc", "iuf"
@@ -95,7 +96,7 @@ def all_reduce(name, accepts, reduce, combine, doc, kinds):
             return Batched(of_equal(op, x.value, size), None)
         if groups is None:
             return Batched(reduce(x.value, axes=(x.axis,)), None)
-        return Batched(reduced_in_groups(reduce, at(x, 0, size), groups), 0)
+        return Batched(reduced_in_groups(reduce, at_axis(x, 0, size), groups), 0)
 
     return primitive
 
@@ -160,8 +161,8 @@ def batch_all_gather(op, x):
 def gather_members(op, x):
     groups, size = op.params["groups"], op.params["size"]
     if groups is None:
-        return Batched(at(x, 0, size), None)
-    stacked = by_group(at(x, 0, size), groups)
+        return Batched(at_axis(x, 0, size), None)
+    stacked = by_group(at_axis(x, 0, size), groups)
     return Batched(by_member(new_axis(stacked, 1, members(op)), groups), 0)
 
 
@@ -202,7 +203,7 @@ def scatter_to_members(op, x):
         if x.axis is None:
             return Batched(mul(x.value, size), 0)
         return Batched(reduce_sum(x.value, axes=(x.axis,)), 0)
-    sums = reduce_sum(by_group(at(x, 0, size), groups), axes=(1,))
+    sums = reduce_sum(by_group(at_axis(x, 0, size), groups), axes=(1,))
     return Batched(by_member(sums, groups), 0)
 
 
@@ -232,7 +233,7 @@ def batch_all_to_all(op, x):
 @all_to_all.rule("collective")
 def exchange(op, x):
     groups = op.params["groups"]
-    stacked = at(x, 0, op.params["size"])
+    stacked = at_axis(x, 0, op.params["size"])
     if groups is None:
         return Batched(stacked, 1)
     return Batched(by_member(move_axis(by_group(stacked, groups), 1, 2), groups), 0)
@@ -259,7 +260,7 @@ def batch_ppermute(op, x):
 def permute_members(op, x):
     size = op.params["size"]
     source = {destination: source for source, destination in op.params["perm"]}
-    stacked = at(x, 0, size)
+    stacked = at_axis(x, 0, size)
     if len(source) < size:
         one = typeof(stacked)
         nothing = full_of_type(one.update(shape=(1, *one.shape[1:])), 0)
