@@ -20,7 +20,8 @@ from rabbet.primitives import logic, loops, zeros
 from rabbet.program.avals import ShapeDtypeStruct
 from rabbet.runtime.values import array_or_tracer
 from rabbet.trace.cells import Cell, Threading
-from rabbet.trace.interpreter import is_tracer, typeof
+from rabbet.trace.interpreter import typeof
+from rabbet.trace.tracer import is_tracer
 from rabbet.tree import keystr
 
 

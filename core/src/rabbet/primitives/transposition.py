@@ -13,8 +13,9 @@ from rabbet.program.context import context
 from rabbet.program.jaxpr import Var, consts_as_inputs
 from rabbet.rules.payloads import Linear, Zero
 from rabbet.rules.tables import Decomposed, reached
-from rabbet.trace.interpreter import Tracer, typeof
+from rabbet.trace.interpreter import typeof
 from rabbet.trace.staging import stage
+from rabbet.trace.tracer import Tracer
 
 
 def backward(equations, cotangents):
