@@ -1,12 +1,11 @@
-"""Derivative rules under an interpreter that goes through their function, such as ``vmap``, or one that
-threads a state.
+"""Derivative rules under an interpreter that goes through their function, such as ``vmap``. For one that threads
+a state see ``stateful``.
 """
 
 from rabbet import dtypes, tree
 from rabbet.extend.bodies import PLAIN, Under, put_together
-from rabbet.extend.passes import evaluate
-from rabbet.extend.primitive import Zero, instantiate, tangent_aval, zero_tangent
-from rabbet.extend.transform import Tracer, payload_of, run_traced, typeof
+from rabbet.extend.primitive import Zero, instantiate, tangent_aval
+from rabbet.extend.transform import Tracer, payload_of, typeof
 
 
 def is_float0(x):
@@ -86,66 +85,3 @@ def pullback(passage):
         return forward, backward
 
     return of
-
-
-# ------------------------------------------------------------------------------ through what threads a state
-class Stateful:
-    """A function under an interpreter that threads a state, for its rules.
-
-    The state comes in and goes out beside the values, and has no derivative. What the rules compute is not
-    part of the function's own run, as the derivatives of primitives are not: their state is left behind.
-    """
-
-    def __init__(self, passage):
-        self.interpreter, self.body, self.name = passage.interpreter, passage.body, passage.name
-        self.first, self.last = passage.first, passage.last
-        self.state = passage.inputs[-1].treedef
-        self.outputs = len(passage.outputs) - 1
-
-    def pushforward(self, push):
-        """The flat rule of forward mode."""
-
-        def rule(primals, tangents):
-            self.refuse_captured([type(t) is not Zero for t in tangents])
-            tangents = tangents[self.first : self.last]
-            given = tangents if push.symbolic else [instantiate(t) for t in tangents]
-            outs, moved = self.run(primals, push.rule, self.known(primals), given)
-            after = self.state_after(primals)
-            return [*outs, *after], [*moved, *[zero_tangent(typeof(x)) for x in after]]
-
-        return rule
-
-    def pullback(self, pull):
-        """The flat rules of reverse mode."""
-
-        def forward(primals, perturbed):
-            self.refuse_captured(perturbed)
-            known = self.known(primals)
-            outs, residuals = self.run(primals, pull.forward, known, perturbed[self.first : self.last])
-            return [*outs, *self.state_after(primals)], residuals
-
-        def backward(residuals, cotangents):
-            found = self.run(None, pull.backward, residuals, cotangents[: self.outputs])
-            return [*[None] * self.first, *found, *[None] * self.state.num_leaves]
-
-        return forward, backward
-
-    def known(self, primals):
-        return list(primals[self.first : self.last])
-
-    def run(self, primals, function, *args):
-        """A function under the interpreter, of which only the results count."""
-        inner = self.interpreter.aside()
-        if primals is not None:
-            inner.state = tree.unflatten(self.state, primals[self.last :])
-        return run_traced(inner, lambda: function(*args), [])
-
-    def state_after(self, primals):
-        return evaluate(self.body, primals)[self.outputs :]
-
-    def refuse_captured(self, moving):
-        if any(moving[: self.first]):
-            raise TypeError(
-                f"{self.name!r} has a derivative rule of its own and closes over a value that is being "
-                "differentiated; make that value an argument, so that the rule can see it"
-            )

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from rabbet.extend.primitive import Dual, Zero, instantiate, tangent_aval, zero_tangent
 from rabbet.extend.transform import CustomRule, Role, Tracer, payload_of, typeof
 
-from rabbet_autodiff import carried
+from rabbet_autodiff import carried, stateful
 from rabbet_autodiff.primitives.custom_linear import custom_linear
 
 PUSH, PULL = "jvp", "vjp"
@@ -49,7 +49,7 @@ class Pushforward(Derivative):
 
     def under(self, passage):
         if passage.interpreter.threads:
-            return replace(self, rule=carried.Stateful(passage).pushforward(self), symbolic=True)
+            return replace(self, rule=stateful.Stateful(passage).pushforward(self), symbolic=True)
         return replace(self, rule=carried.pushforward(passage, self.rule))
 
 
@@ -69,8 +69,10 @@ class Pullback(Derivative):
         return interpreter.plays(Role.FORWARD)
 
     def under(self, passage):
-        of = carried.Stateful(passage).pullback if passage.interpreter.threads else carried.pullback(passage)
-        forward, backward = of(self)
+        if passage.interpreter.threads:
+            forward, backward = stateful.Stateful(passage).pullback(self)
+            return replace(self, forward=forward, backward=backward, symbolic=True)
+        forward, backward = carried.pullback(passage)(self)
         return replace(self, forward=forward, backward=backward)
 
 
