@@ -1,4 +1,5 @@
-"""Derivatives through an interpreter that threads a state, of functions with derivative rules of their own."""
+"""Derivatives through an interpreter that threads a state, of functions with derivative rules of their "
+"own."""
 
 import pytest
 import rabbet as rb

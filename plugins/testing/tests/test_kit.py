@@ -178,7 +178,9 @@ def test_a_transformation_without_a_derivative_is_found():
     with pytest.raises(LawError, match="differentiated"):
         check_transformation(cut, lambda x: x)
     check_transformation(cut, lambda x: x, PROGRAMS[:2], apart=("differentiated",))
-    with pytest.raises(ValueError, match="no law is called 'smooth'; there are as written out, compiled, batched"):
+    with pytest.raises(
+        ValueError, match="no law is called 'smooth'; there are as written out, compiled, batched"
+    ):
         check_transformation(cut, lambda x: x, apart=("smooth",))
 
 

@@ -1,11 +1,11 @@
-"""Derivative rules under an interpreter that goes through their function, such as ``vmap``. For one that threads
-a state see ``stateful``.
+"""Derivative rules under an interpreter that goes through their function, such as ``vmap``. For one that
+threads a state see ``stateful``.
 """
 
 from rabbet import dtypes, tree
 from rabbet.extend.bodies import PLAIN, Under, put_together
 from rabbet.extend.primitive import Zero, instantiate, tangent_aval
-from rabbet.extend.transform import Tracer, payload_of, typeof
+from rabbet.extend.transform import Tracer, payload_of
 
 
 def is_float0(x):

@@ -1,10 +1,10 @@
 """Derivative rules of a function under an interpreter that threads a state.
 
-The state comes in and goes out beside the values. What the rules compute is not part of the function's own run,
-as the derivatives of primitives are not: it leaves no state (``Interpreter.aside``). The state after the function
-has the derivative that its own operations give it, which do without the rules. It is one linear equation,
-transposed only where somebody differentiates the state, so that a function with a loop that reverse mode cannot
-go through keeps its rule's derivative.
+The state comes in and goes out beside the values. What the rules compute is not part of the function's own
+run, as the derivatives of primitives are not: it leaves no state (``Interpreter.aside``). The state after the
+function has the derivative that its own operations give it, which do without the rules. It is one linear
+equation, transposed only where somebody differentiates the state, so that a function with a loop that reverse
+mode cannot go through keeps its rule's derivative.
 """
 
 from rabbet import dtypes, lax, tree
@@ -85,7 +85,8 @@ class Stateful:
             return run_traced(inner, lambda: function(*args), [])
         except Exception as error:
             error.add_note(
-                f"the derivative rule of {self.name!r} was run under {type(inner).__name__}.aside(), where only "
+                f"the derivative rule of {self.name!r} was run under {type(inner).__name__}.aside(), where "
+                "only "
                 "linear operations may be done with tangents; without that method nobody observes the rule"
             )
             raise
@@ -119,7 +120,9 @@ class Stateful:
     def pushed_state(self, primals, given, moving):
         """The tangents of the state's moving leaves, from those of the inputs that move."""
         each = iter(given)
-        tangents = [next(each) if m else zero_tangent(typeof(p)) for p, m in zip(primals, moving, strict=True)]
+        tangents = [
+            next(each) if m else zero_tangent(typeof(p)) for p, m in zip(primals, moving, strict=True)
+        ]
         return [instantiate(t) for t in modes.forward(self.moving_state, primals, tangents)[1]]
 
     def pulled_state(self, primals, cotangents, moves):

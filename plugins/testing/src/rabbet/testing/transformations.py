@@ -16,8 +16,8 @@ POINTS = ([0.5, 1.25, -0.75], [1.5, 0.25, 2.0])
 STEP, LOOSE = 1e-2, 1e-2
 
 LAWS = (
-    "as written out", "compiled", "batched", "differentiated", "differentiated in reverse", "of jit", "of vmap",
-    "of a derivative",
+    "as written out", "compiled", "batched", "differentiated", "differentiated in reverse", "of jit",
+    "of vmap", "of a derivative",
 )  # fmt: skip
 
 
