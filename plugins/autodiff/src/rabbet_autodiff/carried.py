@@ -3,9 +3,10 @@ threads a state see ``stateful``.
 """
 
 from rabbet import dtypes, tree
-from rabbet.extend.bodies import PLAIN, Under, put_together
+from rabbet.extend.bodies import PLAIN, put_together
 from rabbet.extend.primitive import Zero, instantiate, tangent_aval
 from rabbet.extend.transform import Tracer, payload_of
+from rabbet_custom_rules import Under
 
 
 def is_float0(x):

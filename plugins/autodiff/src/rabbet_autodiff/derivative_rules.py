@@ -9,7 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from rabbet.extend.primitive import Dual, Zero, instantiate, tangent_aval, zero_tangent
-from rabbet.extend.transform import CustomRule, Role, Tracer, payload_of, typeof
+from rabbet.extend.transform import Role, Tracer, payload_of, typeof
+from rabbet_custom_rules import CustomRule
 
 from rabbet_autodiff import carried, stateful
 from rabbet_autodiff.primitives.custom_linear import custom_linear
@@ -58,20 +59,23 @@ class Pullback(Derivative):
     """The rules of reverse mode: ``forward(primals, perturbed) -> (outs, residuals)``, where ``perturbed``
     says of each input whether it is differentiated, and ``backward(residuals, cotangents) -> cotangents``.
 
-    ``symbolic``: whether zero cotangents reach ``backward`` as ``Zero``.
+    ``symbolic``: whether zero cotangents reach ``backward`` as ``Zero``. ``still``: which outputs, by number,
+    have no derivative.
     """
 
     forward: Callable
     backward: Callable
     symbolic: bool = False
+    still: frozenset = frozenset()
 
     def serves(self, interpreter):
         return interpreter.plays(Role.FORWARD)
 
     def under(self, passage):
         if passage.interpreter.threads:
-            forward, backward = stateful.Stateful(passage).pullback(self)
-            return replace(self, forward=forward, backward=backward, symbolic=True)
+            function = stateful.Stateful(passage)
+            forward, backward = function.pullback(self)
+            return replace(self, forward=forward, backward=backward, symbolic=True, still=function.still())
         forward, backward = carried.pullback(passage)(self)
         return replace(self, forward=forward, backward=backward)
 
@@ -104,7 +108,10 @@ def pulled(pull, push, primals, tangents, name):
         forward=forwards, backward=backward, residuals=len(known), moving=moving, out_avals=out_avals,
         symbolic=pull.symbolic, name=name,
     )  # fmt: skip
-    return outs, linear
+    moved = list(linear)
+    for i in pull.still:
+        moved[i] = zero_tangent(typeof(outs[i]))
+    return outs, moved
 
 
 def _tangents_alone(push, primals, moving, given):

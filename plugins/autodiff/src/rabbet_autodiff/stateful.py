@@ -8,7 +8,7 @@ mode cannot go through keeps its rule's derivative.
 """
 
 from rabbet import dtypes, lax, tree
-from rabbet.extend.passes import evaluate
+from rabbet.extend.passes import evaluate, stage
 from rabbet.extend.primitive import Zero, full_of_type, instantiate, tangent_aval, zero_tangent
 from rabbet.extend.transform import run_traced, typeof
 
@@ -28,10 +28,9 @@ class Stateful:
         self.first, self.last = passage.first, passage.last
         self.state = passage.inputs[-1].treedef
         self.outputs = len(passage.outputs) - 1
-        after = self.body.out_avals[self.outputs :]
-        moves = self.interpreter.state_moves
         # Which leaves of the state have a derivative.
-        self.moving = [i for i, a in enumerate(after) if moves and dtypes.kind(a.dtype) in "fc"]
+        moves = passage.interpreter.state_moves
+        self.moving = self.body.once("moving state", self.find_moving) if moves else ()
 
     def pushforward(self, push):
         """The flat rule of forward mode."""
@@ -71,6 +70,28 @@ class Stateful:
 
         return forward, backward
 
+    def find_moving(self):
+        """Which leaves of the state have a tangent after the function, if all that can has one before."""
+        avals = [v.aval for v in self.body.invars]
+        found = [i for i, a in enumerate(self.body.out_avals[self.outputs :]) if dtypes.kind(a.dtype) in "fc"]
+        moves = []
+
+        def run(*primals):
+            moving = [dtypes.kind(typeof(p).dtype) in "fc" for p in primals]
+            tangents = [p if m else zero_tangent(typeof(p)) for p, m in zip(primals, moving, strict=True)]
+            outs, tangents = modes.forward(lambda *xs: self.state_after(xs), primals, tangents)
+            moves[:] = [type(t) is not Zero for t in tangents]
+            return outs
+
+        if found:
+            stage(run, avals, self.name)
+        return tuple([i for i in found if moves[i]])
+
+    def still(self):
+        """The numbers of the outputs that have no derivative: leaves of the state."""
+        leaves = set(range(self.state.num_leaves)) - set(self.moving)
+        return frozenset([self.outputs + i for i in leaves])
+
     def known(self, primals):
         return list(primals[self.first : self.last])
 
@@ -79,8 +100,10 @@ class Stateful:
         inner = self.interpreter.aside()
         if inner is None:
             return function(*args)
-        if primals is not None:
-            inner.state = tree.unflatten(self.state, primals[self.last :])
+        # In the backward pass the state is not known: it begins with zeros there.
+        types = [v.aval for v in self.body.invars[self.last :]]
+        state = [full_of_type(t, 0) for t in types] if primals is None else primals[self.last :]
+        inner.state = tree.unflatten(self.state, state)
         try:
             return run_traced(inner, lambda: function(*args), [])
         except Exception as error:
