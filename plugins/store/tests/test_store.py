@@ -1,5 +1,6 @@
 """Checkpoints in one process: values come back, damage is found, a writer that dies leaves the old one."""
 
+import argparse
 import os
 import signal
 import subprocess
@@ -10,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import rabbet as rb
-from rabbet.cli.command import main
 
 store = pytest.importorskip("rabbet.store")
+command = pytest.importorskip("rabbet_store.command")
 
 pytestmark = pytest.mark.needs("cpu")
 PROGRAMS = Path(__file__).parent / "programs"
@@ -118,6 +119,13 @@ def test_messages(tmp_path, capsys):
     )
     assert "float32[3, 4]" in capsys.readouterr().out
     assert main(["store", "verify", str(tmp_path)]) == 0
+
+
+def main(arguments):
+    """Run the command ``rabbet`` in this process; its exit status."""
+    parser = argparse.ArgumentParser()
+    command.add_arguments(parser)
+    return command.run(parser.parse_args(arguments[1:]))
 
 
 def run(*command, **env):

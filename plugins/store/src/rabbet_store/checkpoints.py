@@ -280,9 +280,7 @@ def agreed_token():
     """A random text that all processes share."""
     token = secrets.token_bytes(6)
     if rb.process_count() > 1:
-        from rabbet.experimental import multihost_utils
-
-        token = multihost_utils.broadcast_one_to_all(np.frombuffer(token, np.uint8)).tobytes()
+        token = rb.experimental.multihost_utils.broadcast_one_to_all(np.frombuffer(token, np.uint8)).tobytes()
     return token.hex()
 
 
