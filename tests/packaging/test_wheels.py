@@ -48,6 +48,7 @@ INSIDE_RABBET = {
     "plugins/export": "rabbet/export/",
     "plugins/ode": "rabbet/experimental/ode/",
     "plugins/sparse": "rabbet/experimental/sparse/",
+    "plugins/store": ("rabbet_store/", "rabbet/store/"),
     "plugins/distributed": (
         "rabbet_distributed/",
         "rabbet/distributed/",
@@ -113,6 +114,7 @@ def test_the_distributions_are_those_of_the_design():
         "rabbet-sparse",
         "rabbet-parallel",
         "rabbet-distributed",
+        "rabbet-store",
         "rabbet-passes",
         "rabbet-jax-compat",
         "rabbet-testing",
