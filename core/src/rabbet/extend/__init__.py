@@ -14,6 +14,7 @@
 ``native``             jaxlib's profiler, functions of other languages, programs as HLO and as bytes
 ``cells``              places with a value that functions may replace, and how they are handed on
 ``sharding``           ``Sharding``: how arrays lie over several devices, and programs over them
+``shapes``             ``SymbolicDimension``: shapes that are not all numbers while a function is traced
 =====================  ===============================================================================
 
 What is not in these modules is private and may change. Importing one of them loads no other.
@@ -27,7 +28,7 @@ import importlib
 
 DOORS = (
     "transform", "primitive", "dtype", "backend", "passes", "hooks", "bodies", "functions", "wrapping",
-    "native", "cells", "sharding",
+    "native", "cells", "sharding", "shapes",
 )  # fmt: skip
 
 

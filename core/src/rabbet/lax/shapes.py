@@ -6,9 +6,11 @@ from math import prod
 import numpy as np
 
 from rabbet import dtypes
+from rabbet.errors import InconclusiveDimensionOperation
 from rabbet.primitives import shape as _shape
 from rabbet.primitives.checks import axis_in_range
-from rabbet.program import python_scalars
+from rabbet.program import dimensions, python_scalars
+from rabbet.program.dimensions import dimension_of
 from rabbet.runtime.transfer import obey_sharding, obeys_out_sharding
 from rabbet.trace.interpreter import typeof
 
@@ -17,6 +19,8 @@ def sizes_of(values, what):
     """A tuple of Python ints from whatever counts as one; a lone int becomes one dimension."""
     try:
         return tuple([v.__index__() for v in (values if hasattr(values, "__iter__") else (values,))])
+    except InconclusiveDimensionOperation:
+        return tuple([dimension_of(v) for v in (values if hasattr(values, "__iter__") else (values,))])
     except AttributeError:
         raise TypeError(f"{what} must be ints, got {values!r}") from None
 
@@ -35,12 +39,24 @@ def broadcast_shapes(*shapes):
         return tuple(shapes[0])
     try:
         return np.broadcast_shapes(*shapes)
+    except InconclusiveDimensionOperation:
+        return _broadcast_symbolic(shapes)
     except ValueError:
-        shown = ", ".join(str(tuple(s)) for s in shapes)
-        raise ValueError(
-            f"arrays of the shapes {shown} do not broadcast together: counted from the last, "
-            "dimensions must be equal or 1"
-        ) from None
+        raise _not_together(shapes, "dimensions must be equal or 1") from None
+
+
+def _broadcast_symbolic(shapes):
+    try:
+        return dimensions.broadcast(shapes)
+    except ValueError:
+        raise _not_together(shapes, "dimensions must be 1, or equal whatever the sizes are") from None
+
+
+def _not_together(shapes, rule):
+    shown = ", ".join(str(tuple(s)) for s in shapes)
+    return ValueError(
+        f"arrays of the shapes {shown} do not broadcast together: counted from the last, {rule}"
+    )
 
 
 def broadcast_in_dim(operand, shape, broadcast_dimensions, *, out_sharding=None):
@@ -179,7 +195,7 @@ def iota(dtype, size):
       >>> lax.iota("float32", 3)
       Array([0., 1., 2.], dtype=float32)
     """
-    return _shape.iota(dtype=dtypes.requested(dtype), shape=(size.__index__(),), dimension=0)
+    return _shape.iota(dtype=dtypes.requested(dtype), shape=(dimension_of(size),), dimension=0)
 
 
 @obeys_out_sharding
@@ -293,6 +309,15 @@ def slice(operand, start_indices, limit_indices, strides=None):
     return _shape.slice(operand, start_indices=lo, limit_indices=hi, strides=steps)
 
 
+def _bounds(start, limit, size):
+    """The bounds of a slice of a dimension, counted from its start."""
+    if dimensions.is_symbolic((start, limit, size)):
+        first, count, _ = dimensions.reach_of(builtins.slice(start, limit), size)
+        return first, first + count
+    lo, hi, _ = builtins.slice(start, limit).indices(size)
+    return lo, max(lo, hi)
+
+
 def slice_in_dim(operand, start_index, limit_index, stride=1, axis=0):
     """``slice`` along one axis; negative and missing bounds count as in Python.
 
@@ -302,9 +327,9 @@ def slice_in_dim(operand, start_index, limit_index, stride=1, axis=0):
     """
     shape = typeof(operand).shape
     axis = axis_in_range("slice_in_dim", axis, len(shape))
-    lo, hi, _ = builtins.slice(start_index, limit_index).indices(shape[axis])
+    lo, hi = _bounds(start_index, limit_index, shape[axis])
     starts, limits, strides = [0] * len(shape), list(shape), [1] * len(shape)
-    starts[axis], limits[axis], strides[axis] = lo, max(lo, hi), stride
+    starts[axis], limits[axis], strides[axis] = lo, hi, stride
     return slice(operand, starts, limits, strides)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from rabbet import dtypes, tree
 from rabbet.primitives import convert, elementwise, logic, powers
 from rabbet.program import python_scalars
+from rabbet.program.dimensions import SymbolicDimension
 from rabbet.runtime import values
 from rabbet.runtime.array import Array
 from rabbet.runtime.values import to_array
@@ -27,6 +28,8 @@ def convert_element_type(operand, new_dtype):
       >>> lax.convert_element_type(rnp.array([1.7, -1.7]), "int32")
       Array([ 1, -1], dtype=int32)
     """
+    if isinstance(operand, SymbolicDimension):
+        operand = operand.__jax_array__()
     aval = typeof(operand)
     if new_dtype is None:
         raise TypeError("convert_element_type needs a dtype, got None")
