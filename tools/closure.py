@@ -38,6 +38,7 @@ OURS = (
     "rabbet_convolution.primitives.",
     "rabbet_collectives.",
     "rabbet_fft.",
+    "rabbet_algorithms.primitives.",
 )
 rb.lax.custom_root, rb.pure_callback  # noqa: B018 - makes their primitives
 ROWS = [row for family in rows.families().values() for row in family]

@@ -26,6 +26,7 @@ OURS = (
     "rabbet_convolution.primitives.",
     "rabbet_collectives.",
     "rabbet_fft.",
+    "rabbet_algorithms.primitives.",
 )
 PRIMITIVES = [p for p in all_primitives().values() if p.where.module.startswith(OURS)]
 

@@ -12,7 +12,6 @@ import rabbet as rb
 import rabbet.numpy as rnp
 from rabbet import lax
 from rabbet.extend.passes import all_passes
-from rabbet.passes.profile import profiled
 from rabbet.testing.checks import COMPILE_FAST
 
 # How programs are compiled differs between platforms; what is told of them here is the CPU's way.
@@ -181,9 +180,10 @@ def test_the_number_of_functions_grows_with_distinct_blocks_and_not_with_layers(
 
 
 def test_equal_expressions_of_a_training_step_are_merged(monkeypatch):
+    pass_profile = pytest.importorskip("rabbet_cli.pass_profile")
     step, args = gpt(4, monkeypatch, "8, 2, 16, 4, 2")
     traced = rb.jit(step).trace(*args)
-    with profiled() as totals:
+    with pass_profile.profiled() as totals:
         traced.lower()
     # Each parameter's bias corrections alone are six equations.
     assert totals["cse"].before - totals["cse"].after > 6 * (len(rb.tree.leaves(args[0])) - 1)

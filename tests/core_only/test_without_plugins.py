@@ -34,6 +34,8 @@ PROVIDED = {
     "lax.psum": "rabbet-collectives",
     "lax.fft": "rabbet-fft",
     "lax.associative_scan": "rabbet-algorithms",
+    "lax.sort": "rabbet-algorithms",
+    "lax.cumsum": "rabbet-algorithms",
     "lax.rng_bit_generator": "rabbet-random",
     "scipy": "rabbet-scipy",
     "debug": "rabbet-callbacks",

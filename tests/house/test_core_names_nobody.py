@@ -18,7 +18,12 @@ FILES = sorted(path for path in CORE.rglob("*.py") if "templates" not in path.pa
 
 TABLES = {"lower", "jvp", "vjp", "transpose", "batch", "collective", "split", "jet", "checkify", "enclose"}
 PROGRAMS = {"jit", "cond", "while", "scan", "checkpoint", "custom_linear", "linear_solve"}
-OFFERED = {word for names in CATALOGUE.values() for name in names for word in (name, name.rpartition(".")[2])}
+# Words of the command line, such as `rabbet devices`, are words of Python's and of core's as well.
+OFFERED = {
+    word
+    for group, names in CATALOGUE.items() if group != "rabbet.commands"
+    for name in names for word in (name, name.rpartition(".")[2])
+}  # fmt: skip
 NAMES = TABLES | PROGRAMS | OFFERED
 PACKAGES = {package for names in CATALOGUE.values() for package in names.values()}
 # Functions and methods that find something by a name.

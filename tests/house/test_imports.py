@@ -26,7 +26,7 @@ DOORS = {
     "rabbet", "rabbet.extend", "rabbet.extend.transform", "rabbet.extend.primitive", "rabbet.extend.dtype",
     "rabbet.extend.backend", "rabbet.extend.passes", "rabbet.extend.hooks", "rabbet.extend.functions",
     "rabbet.extend.bodies", "rabbet.extend.wrapping", "rabbet.extend.native", "rabbet.extend.cells",
-    "rabbet.extend.sharding", "rabbet.extend.shapes",
+    "rabbet.extend.sharding", "rabbet.extend.commands", "rabbet.extend.rules", "rabbet.extend.shapes",
     "rabbet.lax", "rabbet.tree",
     "rabbet.errors", "rabbet.dlpack", "rabbet.dtypes",
 }  # fmt: skip

@@ -104,6 +104,12 @@ def test_fft():
     assert lax.fft(np.float32([1, 0, 0, 0]), lax.FftType.RFFT, (4,)).tolist() == [1, 1, 1]
 
 
+@only("algorithms")
+def test_algorithms():
+    assert lax.sort(np.float32([3, 1, 2])).tolist() == [1, 2, 3] and "top_k" in dir(lax)
+    assert lax.cumsum(np.float32([1, 2, 3])).tolist() == [1, 3, 6]
+
+
 @only("nn")
 def test_nn():
     assert rb.nn.relu(np.float32([-1, 2])).tolist() == [0, 2]

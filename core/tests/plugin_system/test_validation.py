@@ -131,29 +131,10 @@ def lines(plugins, verbose=False):
 @pytest.mark.filterwarnings("ignore::rabbet.errors.PluginWarning")
 def test_the_doctor_names_package_cause_and_the_line_to_change(objects):
     objects.thing = same
-    objects.Array = same
     plugins = manager(
         *offer("rabbet-invalid", "rabbet.passes", mine=f"{MODULE}:thing"),
-        *offer("rabbet-shadowed", "rabbet.api", Array=f"{MODULE}:Array", same=f"{MODULE}:thing"),
+        *offer("rabbet-fine", "rabbet.api", one=f"{MODULE}:thing", two=f"{MODULE}:thing"),
     )
     text = "\n".join(lines(plugins))
     assert "BROKEN  passes.mine: rabbet-invalid 1.0" in text and "let the entry point name an object" in text
-    assert "ok      api: 2 names from rabbet-shadowed" in text
-    assert "rb.Array, which core has itself: it is never used" in text
-
-
-def test_a_group_that_nobody_reads(monkeypatch):
-    (point,) = offer("rabbet-typo", "rabbet.transforms", mine="m:f")
-    monkeypatch.setattr(doctor.metadata, "distributions", lambda: [point.dist])
-    (check,) = doctor.unknown_groups()
-    assert check.ok is False and "rabbet-typo" in check.detail and "did you mean rabbet." in check.detail
-
-
-def test_a_group_that_a_package_reads_itself(monkeypatch):
-    reader = offer("rabbet-reader", "rabbet.groups", recipes="m")
-    (point,) = offer("rabbet-cook", "rabbet.recipes", soup="m:soup")
-    (rows,) = offer("rabbet-rows", "rabbet.rows", mine="m:ROWS")  # of a package of Rabbet's, installed or not
-    monkeypatch.setattr(doctor.metadata, "distributions", lambda: [point.dist, rows.dist])
-    assert [check.label for check in doctor.unknown_groups()] == ["rabbet.recipes"]
-    monkeypatch.setattr(doctor.discovery, "scan", lambda group: reader if group == "rabbet.groups" else [])
-    assert list(doctor.unknown_groups()) == []
+    assert "ok      api: 2 names from rabbet-fine" in text

@@ -64,6 +64,8 @@ PROGRAMS = {
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs(name):
+    if name in ("sort", "cumulative", "gather", "scatter"):
+        pytest.importorskip("rabbet_algorithms")
     fun, types = PROGRAMS[name]
     program = export.deserialize(export.export(rb.jit(fun))(*types).serialize())
     args = arrays(types)

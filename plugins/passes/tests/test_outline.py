@@ -92,7 +92,7 @@ def test_blocks_within_blocks():
         for _ in range(3):
             for _ in range(4):
                 x = layer(x, w)
-            x = lax.cumsum(lax.rev(x, (0,)))
+            x = lax.expm1(lax.rev(x, (0,)))
         return x
 
     after = check(outline(staged(fn), None))

@@ -2,7 +2,7 @@
 
 import sys
 
-from rabbet.cli import main
+from rabbet.cli.command import main
 
 if __name__ == "__main__":
     sys.exit(main())

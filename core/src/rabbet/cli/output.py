@@ -3,8 +3,16 @@
 import sys
 
 
-def table(headers, rows, empty="nothing"):
-    """Print ``rows`` (tuples of strings, one per header) as a table, or the word ``empty`` for no rows."""
+def print_table(headers, rows, empty="nothing"):
+    """Print ``rows`` (tuples of strings, one per header) as a table, or the word ``empty`` for no rows.
+
+    Example:
+      >>> from rabbet.extend.commands import print_table
+      >>> print_table(("name", "size"), [("a", 1), ("longer", 20)])
+      name    size
+      a       1
+      longer  20
+    """
     rows = [tuple(str(cell) for cell in row) for row in rows]
     if not rows:
         print(empty)

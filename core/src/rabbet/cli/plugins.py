@@ -1,6 +1,6 @@
 """``rabbet plugins``: every entry point that is installed, without importing any."""
 
-from rabbet.cli import output
+from rabbet.cli.output import print_table
 from rabbet.plugins import discovery
 from rabbet.plugins.manager import default_manager
 
@@ -16,7 +16,7 @@ def run(args):
     group = args.group and f"rabbet.{args.group}"
     records = default_manager().records(group)
     rows = [(r.group.removeprefix("rabbet."), r.name, r.package, r.version, r.status) for r in records]
-    output.table(("group", "name", "package", "version", "status"), rows, empty="no plugins are installed")
+    print_table(("group", "name", "package", "version", "status"), rows, empty="no plugins are installed")
     for record in records:
         if record.status in ("disabled", "conflict"):
             print(f"\n{record.package}: {record.error}")

@@ -4,6 +4,7 @@
 ``transform``          ``Interpreter``, ``run``, ``RuleTable``, and an entry point in ``rabbet.api``;
                        ``RuleSet`` and an entry point in ``rabbet.rules`` for rules between two others
 ``primitive``          ``Primitive`` with its rules beside it; every primitive of core by its name
+``rules``              what rules of primitives are written with: checks, batch dimensions, StableHLO
 ``dtype``              ``DTypeSpec`` (``rabbet.dtypes``) or ``ExtendedDType``
 ``backend``            ``Backend`` or ``CApiBackend`` and an entry point in ``rabbet.backends``
 ``passes``             ``Pass`` and an entry point in ``rabbet.passes``; programs as data
@@ -15,6 +16,7 @@
 ``cells``              places with a value that functions may replace, and how they are handed on
 ``sharding``           ``Sharding``: how arrays lie over several devices, and programs over them
 ``shapes``             ``SymbolicDimension``: shapes that are not all numbers while a function is traced
+``commands``           commands of ``rabbet`` and checks of ``rabbet doctor``
 =====================  ===============================================================================
 
 What is not in these modules is private and may change. Importing one of them loads no other.
@@ -27,8 +29,8 @@ from typing import Any
 import importlib
 
 DOORS = (
-    "transform", "primitive", "dtype", "backend", "passes", "hooks", "bodies", "functions", "wrapping",
-    "native", "cells", "sharding", "shapes",
+    "transform", "primitive", "rules", "dtype", "backend", "passes", "hooks", "bodies", "functions",
+    "wrapping", "native", "cells", "sharding", "commands", "shapes",
 )  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rabbet.passes import Pass, PassContext
-from rabbet.passes.pipeline import all_passes
+from rabbet.passes.pipeline import all_passes, is_on, set_watch, unknown_names
 from rabbet.passes.rewriting import rewrite_bodies, rewrite_equations
 from rabbet.primitives.scalar_programs import at_each_place, is_elementwise, without_calls
 from rabbet.program.checking import check
@@ -38,9 +38,12 @@ __all__ = [
     "effects_of",
     "evaluate",
     "is_elementwise",
+    "is_on",
     "rewrite_bodies",
     "rewrite_equations",
+    "set_watch",
     "stage",
+    "unknown_names",
     "without_calls",
 ]
 

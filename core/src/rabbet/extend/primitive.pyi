@@ -81,7 +81,7 @@ class Primitive:
 
 class ShapedArray:
     """The shape and dtype of an array, and whether its dtype came from a bare Python scalar."""
-    def __init__(self, shape: Any, dtype: Any, weak_type: Any = ...) -> None: ...
+    def __init__(self, shape: Any, dtype: Any, weak_type: Any = ..., *, sharding: Any = ...) -> None: ...
     shape: tuple[int, ...]
     dtype: Any
     weak_type: bool
@@ -91,6 +91,7 @@ class ShapedArray:
     adopting: Any
     arithmetic: Any
     is_extended: Any
+    is_symbolic: Any
     _mlir: Any
     _scalar: Any
     @property
@@ -162,11 +163,6 @@ conj: Primitive
 convert_element_type: Primitive
 cos: Primitive
 cosh: Primitive
-cumlogsumexp: Primitive
-cummax: Primitive
-cummin: Primitive
-cumprod: Primitive
-cumsum: Primitive
 custom_call: Primitive
 div: Primitive
 dot_general: Primitive
@@ -238,7 +234,6 @@ sign: Primitive
 sin: Primitive
 sinh: Primitive
 slice: Primitive
-sort: Primitive
 sqrt: Primitive
 square: Primitive
 squeeze: Primitive
@@ -247,6 +242,5 @@ sub: Primitive
 tan: Primitive
 tanh: Primitive
 to_physical: Primitive
-top_k: Primitive
 transpose: Primitive
 while_: Primitive

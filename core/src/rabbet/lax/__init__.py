@@ -8,8 +8,8 @@ and in shape but for scalars; elementwise primitives called on arrays of one ran
 Some families come from packages of their own, when one of their names is first used: linear algebra
 (``rabbet-linalg``), special functions (``rabbet-special``), convolutions and windows
 (``rabbet-convolution``), Fourier transforms (``rabbet-fft``), communication along named axes
-(``rabbet-collectives``), the backends' random generators
-(``rabbet-random``), what is a program over other functions (``rabbet-algorithms``).
+(``rabbet-collectives``), sorting, running reductions and prefixes (``rabbet-algorithms``), the backends'
+random generators (``rabbet-random``).
 
 Where functions make or combine arrays, ``sharding`` and ``out_sharding`` are None or a ``Sharding``, by
 which the result is laid over devices, as ``rb.device_put`` does.
@@ -31,7 +31,6 @@ from rabbet.lax.composite import composite
 from rabbet.lax.branching import cond, switch
 from rabbet.lax.loops import fori_loop, scan, while_loop
 from rabbet.lax.applying import scatter_apply
-from rabbet.lax.cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum
 from rabbet.lax.dynamic import (
     dynamic_index_in_dim, dynamic_slice, dynamic_slice_in_dim, dynamic_update_index_in_dim,
     dynamic_update_slice, dynamic_update_slice_in_dim, index_in_dim,
@@ -49,7 +48,6 @@ from rabbet.lax.shapes import (
     collapse, concatenate, empty, expand_dims, full, full_like, iota, pad, reshape, rev, slice,
     slice_in_dim, split, squeeze, stack, tile, transpose, unstack,
 )  # fmt: skip
-from rabbet.lax.sorting import approx_max_k, approx_min_k, sort, sort_key_val, top_k
 from rabbet.lax.tokens import after_all, create_token
 from rabbet.lax.values import (
     bitcast_convert_type,

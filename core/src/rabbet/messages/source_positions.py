@@ -312,7 +312,13 @@ def _first_argument(frame):
 
 
 def address(function):
-    """``file:line`` of a function (seen through ``functools.wraps`` and ``partial``), for messages."""
+    """``file:line`` of a function (seen through ``functools.wraps`` and ``partial``), for messages.
+
+    Example:
+      >>> from rabbet.extend.commands import address
+      >>> address(address).startswith("rabbet/messages/source_positions.py:")
+      True
+    """
     while True:
         inner = getattr(function, "__wrapped__", None) or getattr(function, "func", None)
         if inner is None or inner is function:

@@ -124,6 +124,12 @@ def set_finder(finder, refuse=raise_it):
 def set_watch(watch):
     """Have ``watch(one, jaxpr, context) -> jaxpr`` apply every pass, or nobody (None). For profiles; returns
     who watched before.
+
+    Example:
+      >>> from rabbet.extend.passes import set_watch
+      >>> before = set_watch(lambda one, jaxpr, context: one.run(jaxpr, context))
+      >>> set_watch(before) is not None
+      True
     """
     global _watch
     before, _watch = _watch, watch
@@ -188,13 +194,26 @@ def ordered(passes):
 
 
 def is_on(p):
-    """Whether the settings let ``p`` run. Where both name it, it is off."""
+    """Whether the settings let the pass ``p`` run. Where both name it, it is off.
+
+    Example:
+      >>> from rabbet.extend.passes import all_passes, is_on
+      >>> [is_on(p) for p in all_passes() if p.name == "dead-code"]
+      [True]
+    """
     asked = p.default or p.name in (config.enable_passes or ())
     return asked and p.name not in (config.disable_passes or ())
 
 
 def unknown_names():
-    """(setting, name) for what ``disable_passes`` and ``enable_passes`` name and nothing is called."""
+    """(setting, name) for what ``disable_passes`` and ``enable_passes`` name and nothing is called.
+
+    Example:
+      >>> from rabbet.extend.passes import unknown_names
+      >>> with rb.config.override(disable_passes=["no-such-pass"]):
+      ...     unknown_names()
+      [('disable_passes', 'no-such-pass')]
+    """
     known = {p.name for p in all_passes()}
     return [
         (setting, name)

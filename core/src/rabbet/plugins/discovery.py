@@ -32,6 +32,7 @@ GROUPS = {
     "rabbet.passes": "jaxpr -> jaxpr passes, run before lowering",
     "rabbet.settings": "lists of Settings and of further names of settings",
     "rabbet.commands": "subcommands of `rabbet`",
+    "rabbet.checks": "checks of `rabbet doctor`",
     "rabbet.hooks": "pluggy hook implementations (see hookspecs.py)",
 }
 

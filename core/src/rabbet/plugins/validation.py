@@ -194,6 +194,16 @@ def check_command(name, loaded):
     return None
 
 
+def check_check(name, loaded):
+    """A check of the doctor: a function of the plugin manager."""
+    if not takes(loaded, 1):
+        return (
+            f"{_shortened(loaded)} cannot be called as check(manager)\n"
+            "  to fix: name a generator function of the plugin manager that yields (label, ok, detail)"
+        )
+    return None
+
+
 CHECKS = {
     "rabbet.api": check_api,
     "rabbet.backends": check_backend,
@@ -203,6 +213,7 @@ CHECKS = {
     "rabbet.passes": check_pass,
     "rabbet.settings": check_settings,
     "rabbet.commands": check_command,
+    "rabbet.checks": check_check,
     "rabbet.hooks": check_hooks,
 }
 

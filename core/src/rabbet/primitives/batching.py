@@ -4,8 +4,15 @@ from rabbet.primitives import layout
 from rabbet.trace.interpreter import typeof
 
 
-def size_of(*batched):
-    """The size of the batch dimension, from any operand that has one."""
+def batch_size(*batched):
+    """The size of the batch dimension, from any operand that has one.
+
+    Example:
+      >>> from rabbet.extend.primitive import Batched
+      >>> from rabbet.extend.rules import batch_size
+      >>> batch_size(Batched(1.0, None), Batched(np.ones((2, 3)), 1))
+      3
+    """
     for b in batched:
         if b.axis is not None:
             return typeof(b.value).shape[b.axis]
@@ -41,12 +48,26 @@ def new_axis(x, axis, size):
     return layout.broadcast_in_dim(x, shape=full, broadcast_dimensions=dims)
 
 
-def at(b, axis, size):
-    """The value of ``b`` with its batch dimension at ``axis``, repeated there if it has none."""
+def at_axis(b, axis, size):
+    """The value of ``b`` with its batch dimension at ``axis``, repeated there if it has none.
+
+    Example:
+      >>> from rabbet.extend.primitive import Batched
+      >>> from rabbet.extend.rules import at_axis
+      >>> at_axis(Batched(np.ones((2, 3)), 1), 0, 3).shape, at_axis(Batched(np.ones(2), None), 0, 3).shape
+      ((3, 2), (3, 2))
+    """
     return new_axis(b.value, axis, size) if b.axis is None else move_axis(b.value, b.axis, axis)
 
 
 def at_front(*batched):
-    """The values of all operands with the batch dimension in front, repeated where there was none."""
-    size = size_of(*batched)
-    return [at(b, 0, size) for b in batched]
+    """The values of all operands with the batch dimension in front, repeated where there was none.
+
+    Example:
+      >>> from rabbet.extend.primitive import Batched
+      >>> from rabbet.extend.rules import at_front
+      >>> [x.shape for x in at_front(Batched(np.ones((2, 3)), 1), Batched(np.ones(2), None))]
+      [(3, 2), (3, 2)]
+    """
+    size = batch_size(*batched)
+    return [at_axis(b, 0, size) for b in batched]

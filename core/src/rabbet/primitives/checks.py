@@ -57,6 +57,15 @@ def accept(name, kinds, *avals):
 def no_effects(name, program, function):
     """Refuse a function that does something besides computing, where nobody says how often it is called, and
     in which order.
+
+    Args:
+      name: of the function that it was given to, for messages.
+      program: what the function was staged to.
+
+    Example:
+      >>> from rabbet.extend.passes import stage
+      >>> from rabbet.extend.rules import no_effects
+      >>> no_effects("reduce", stage(lambda x: [lax.neg(x)], [rb.typeof(1.0)]), lax.neg)
     """
     if program.effects:
         raise TypeError(
@@ -67,7 +76,12 @@ def no_effects(name, program, function):
 
 
 def same_dtype(name, *avals):
-    """Refuse avals of different dtypes, but for weakly typed ones that can give way."""
+    """Refuse avals of different dtypes.
+
+    Example:
+      >>> from rabbet.extend.rules import same_dtype
+      >>> same_dtype("join", rb.typeof(np.ones(2, np.float32)), rb.typeof(np.float32(1)))
+    """
     first = avals[0].dtype
     for aval in avals[1:]:
         if aval.dtype != first:
@@ -143,14 +157,34 @@ def aligned(args):
 
 
 def axis_in_range(name, axis, ndim):
-    """A non-negative axis from one that may count from the end."""
+    """A non-negative axis from one that may count from the end.
+
+    Args:
+      name: of the function, for messages.
+
+    Raises:
+      ValueError: the axis is out of range.
+
+    Example:
+      >>> from rabbet.extend.rules import axis_in_range
+      >>> axis_in_range("sum", -1, 3)
+      2
+    """
     if not -ndim <= axis < ndim:
         raise ValueError(f"{name}: axis {axis} is out of range for an array of {ndim} dimensions")
     return axis % ndim if ndim else axis
 
 
 def axes_valid(name, axes, ndim):
-    """Refuse repeated, negative or too large axes, as primitives take them."""
+    """Refuse repeated, negative or too large axes, as primitives take them.
+
+    Example:
+      >>> from rabbet.extend.rules import axes_valid
+      >>> axes_valid("sum", (0, 0), 2)
+      Traceback (most recent call last):
+        ...
+      ValueError: sum: axes (0, 0) repeat one
+    """
     if len(set(axes)) != len(axes):
         raise ValueError(f"{name}: axes {axes} repeat one")
     for axis in axes:

@@ -11,7 +11,7 @@ import numpy as np
 
 from rabbet import dtypes
 from rabbet.primitives import checks, convert, inlining, shape
-from rabbet.primitives.attributes import ints
+from rabbet.primitives.attributes import int_list
 from rabbet.program.avals import ShapedArray
 from rabbet.rules.payloads import Batched, Linear
 from rabbet.rules.primitive import Primitive
@@ -80,8 +80,8 @@ def lower_dot_general(op, x, y):
     if min(dtypes.itemsize_bits(a.dtype), dtypes.itemsize_bits(b.dtype)) < 8:
         return lower_in_bytes(op, x, y)
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = op["dimension_numbers"]
-    batch = f", batching_dims = {ints(lhs_batch)} x {ints(rhs_batch)}" if lhs_batch else ""
-    contract = f", contracting_dims = {ints(lhs_contract)} x {ints(rhs_contract)}"
+    batch = f", batching_dims = {int_list(lhs_batch)} x {int_list(rhs_batch)}" if lhs_batch else ""
+    contract = f", contracting_dims = {int_list(lhs_contract)} x {int_list(rhs_contract)}"
     return op.emit(
         f"stablehlo.dot_general {x}, {y}{batch}{contract}{accuracy(op.params.get('precision'))} : "
         f"({a.mlir}, {b.mlir}) -> {op.out.mlir}"

@@ -29,12 +29,24 @@ convert_element_type = Primitive(
 
 
 def to_dtype(x, dtype):
-    """``x`` converted to ``dtype``, or itself if it has it (weak or not)."""
+    """``x`` converted to ``dtype``, or itself if it has it (weak or not).
+
+    Example:
+      >>> from rabbet.extend.rules import to_dtype
+      >>> to_dtype(np.arange(3), np.dtype("float32"))
+      Array([0., 1., 2.], dtype=float32)
+    """
     return x if typeof(x).dtype == dtype else convert_element_type(x, new_dtype=dtype, weak_type=False)
 
 
 def real_dtype(dtype):
-    """The dtype of the parts of a complex dtype; ``dtype`` itself if it is real."""
+    """The dtype of the parts of a complex dtype; ``dtype`` itself if it is real.
+
+    Example:
+      >>> from rabbet.extend.rules import real_dtype
+      >>> real_dtype(np.dtype("complex64"))
+      dtype('float32')
+    """
     return np.dtype(f"float{4 * dtype.itemsize}") if dtypes.kind(dtype) == "c" else dtype
 
 

@@ -5,7 +5,7 @@ them makes gathers and scatters: it stands in ``dynamic_rules.py``.
 """
 
 from rabbet.primitives import checks, zeros
-from rabbet.primitives.attributes import ints
+from rabbet.primitives.attributes import int_list
 from rabbet.rules.payloads import Dual, Linear, Zero, tangent_aval, zero_tangent
 from rabbet.rules.primitive import Primitive
 from rabbet.trace.interpreter import typeof
@@ -55,7 +55,8 @@ def lower_dynamic_slice(op, x, *starts):
         return x
     operands, types = _starts_text(op, [x], starts)
     return op.emit(
-        f"stablehlo.dynamic_slice {operands}, sizes = {ints(op['slice_sizes'])} : ({types}) -> {op.out.mlir}"
+        f"stablehlo.dynamic_slice {operands}, sizes = {int_list(op['slice_sizes'])} : "
+        f"({types}) -> {op.out.mlir}"
     )
 
 

@@ -12,7 +12,7 @@ from rabbet.trace.interpreter import typeof
 def batch_dynamic_slice(op, x, *starts):
     sizes = op.params["slice_sizes"]
     if all(s.axis is None for s in starts):
-        axis, n = x.axis, batching.size_of(x)
+        axis, n = x.axis, batching.batch_size(x)
         at = [s.value for s in starts]
         zero = zeros.full_of_type(typeof(at[0]).strong(), 0) if at else 0
         return Batched(
@@ -43,12 +43,12 @@ def gather_indices(starts):
 
 @dynamic_update_slice.rule("batch")
 def batch_dynamic_update_slice(op, x, update, *starts):
-    size = batching.size_of(x, update, *starts)
-    value = batching.at(x, 0, size)
+    size = batching.batch_size(x, update, *starts)
+    value = batching.at_axis(x, 0, size)
     if all(s.axis is None for s in starts):
         at = [s.value for s in starts]
         zero = zeros.full_of_type(typeof(at[0]).strong(), 0) if at else 0
-        return Batched(op(value, batching.at(update, 0, size), zero, *at), 0)
+        return Batched(op(value, batching.at_axis(update, 0, size), zero, *at), 0)
     indices = gather_indices(starts)
     dims = tuple(range(len(starts)))
     numbers = ScatterDimensionNumbers(

@@ -13,7 +13,13 @@ BYTES = {"i": np.dtype("int8"), "u": np.dtype("uint8")}
 
 
 def less_than_a_byte(dtype):
-    """Whether several numbers fit into a byte."""
+    """Whether several numbers fit into a byte.
+
+    Example:
+      >>> from rabbet.extend.rules import less_than_a_byte
+      >>> less_than_a_byte(np.dtype("int8"))
+      False
+    """
     return dtypes.itemsize_bits(dtype) < 8
 
 
@@ -31,6 +37,18 @@ def in_wider(op, names):
 
     Returns:
       the names of the results.
+
+    Example:
+      >>> from rabbet.extend.primitive import Primitive
+      >>> from rabbet.extend.rules import in_wider, less_than_a_byte
+      >>> twice = Primitive("twice_in_wider", lambda x: x)
+      >>> @twice.rule("lower")
+      ... def lower_twice(op, x):
+      ...     if less_than_a_byte(op.out.dtype):
+      ...         return in_wider(op, [x])[0]
+      ...     return op.emit(f"stablehlo.add {x}, {x} : {op.out.mlir}")
+      >>> twice(np.float32(2))
+      Array(4., dtype=float32)
     """
     narrow = op.in_avals[0].dtype
     to_dtype = convert.to_dtype

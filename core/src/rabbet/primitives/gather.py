@@ -13,7 +13,7 @@ import numpy as np
 
 from rabbet import dtypes
 from rabbet.primitives import batching, checks, convert, inlining, logic, reducing, shape, zeros
-from rabbet.primitives.attributes import ints
+from rabbet.primitives.attributes import int_list
 from rabbet.program.avals import ShapedArray
 from rabbet.program.dimensions import is_symbolic
 from rabbet.rules.payloads import Batched, Dual, Zero, zero_tangent
@@ -149,11 +149,11 @@ def lower_gather(op, x, indices):
     a, b = op.in_avals
     sizes = ", ".join(map(str, op["slice_sizes"]))
     attribute = (
-        f"#stablehlo.gather<offset_dims = {ints(numbers.offset_dims)}, "
-        f"collapsed_slice_dims = {ints(numbers.collapsed_slice_dims)}, "
-        f"operand_batching_dims = {ints(numbers.operand_batching_dims)}, "
-        f"start_indices_batching_dims = {ints(numbers.start_indices_batching_dims)}, "
-        f"start_index_map = {ints(numbers.start_index_map)}, index_vector_dim = {b.ndim - 1}>"
+        f"#stablehlo.gather<offset_dims = {int_list(numbers.offset_dims)}, "
+        f"collapsed_slice_dims = {int_list(numbers.collapsed_slice_dims)}, "
+        f"operand_batching_dims = {int_list(numbers.operand_batching_dims)}, "
+        f"start_indices_batching_dims = {int_list(numbers.start_indices_batching_dims)}, "
+        f"start_index_map = {int_list(numbers.start_index_map)}, index_vector_dim = {b.ndim - 1}>"
     )
     return op.emit(
         f'"stablehlo.gather"({x}, {indices}) <{{dimension_numbers = {attribute}, '
@@ -278,4 +278,25 @@ def up(dims):
     return tuple([d + 1 for d in dims])
 
 
-__all__ = ["GatherDimensionNumbers", "GatherScatterMode", "gather"]
+def take_along(x, indices, axis):
+    """Elements of ``x`` along ``axis``, at positions in range that are given for each place of the result.
+
+    Example:
+      >>> from rabbet.extend.rules import take_along
+      >>> take_along(np.float32([[1, 2], [3, 4]]), np.int32([[1, 0]]), 0)
+      Array([[3., 2.]], dtype=float32)
+    """
+    aval = typeof(indices)
+    others = tuple([d for d in range(aval.ndim) if d != axis])
+    numbers = GatherDimensionNumbers(
+        offset_dims=(), collapsed_slice_dims=(axis,), start_index_map=(axis,), operand_batching_dims=others,
+        start_indices_batching_dims=others,
+    )  # fmt: skip
+    return gather(
+        x, shape.reshape(indices, new_sizes=(*aval.shape, 1)), dimension_numbers=numbers,
+        slice_sizes=(1,) * aval.ndim,
+        indices_are_sorted=False, unique_indices=False, mode=PROMISE_IN_BOUNDS, fill_value=None,
+    )  # fmt: skip
+
+
+__all__ = ["GatherDimensionNumbers", "GatherScatterMode", "gather", "take_along"]

@@ -13,6 +13,16 @@ def inline(op, parts, names):
 
     Returns:
       the name of the result.
+
+    Example:
+      >>> from rabbet.extend.primitive import Primitive
+      >>> from rabbet.extend.rules import inline
+      >>> twice = Primitive("inlined_twice", lambda x: x)
+      >>> @twice.rule("lower")
+      ... def lower_twice(op, x):
+      ...     return inline(op, lambda x: lax.add(x, x), [x])
+      >>> twice(np.float32(2))
+      Array(4., dtype=float32)
     """
     closed = stage(lambda *args: [parts(*args)], op.in_avals, op.primitive.name)
     return op.inline(closed.jaxpr, names)[0]

@@ -5,7 +5,7 @@ Their rules for differentiation and batching need other families, and stand in `
 
 from itertools import pairwise
 
-from rabbet.primitives.attributes import ints
+from rabbet.primitives.attributes import int_list
 from rabbet.program.avals import ShapedArray
 from rabbet.rules.primitive import Primitive
 
@@ -43,7 +43,7 @@ broadcast_in_dim = Primitive(
     doc="x repeated along new or size-1 dimensions",
 )
 broadcast_in_dim.rule("lower")(
-    lower_with("stablehlo.broadcast_in_dim", lambda op: f", dims = {ints(op['broadcast_dimensions'])}")
+    lower_with("stablehlo.broadcast_in_dim", lambda op: f", dims = {int_list(op['broadcast_dimensions'])}")
 )
 
 
@@ -58,7 +58,9 @@ def transpose_aval(x, permutation):
 transpose = Primitive(
     "transpose", transpose_aval, kinds=("structural",), doc="x with its dimensions permuted"
 )
-transpose.rule("lower")(lower_with("stablehlo.transpose", lambda op: f", dims = {ints(op['permutation'])}"))
+transpose.rule("lower")(
+    lower_with("stablehlo.transpose", lambda op: f", dims = {int_list(op['permutation'])}")
+)
 
 
 def inverse(permutation):

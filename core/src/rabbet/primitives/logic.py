@@ -209,10 +209,10 @@ def batch_select_n(op, which, *cases):
         axes = {b.axis for b in cases}
         if len(axes) == 1:
             return Batched(op(which.value, *[c.value for c in cases]), axes.pop())
-        size = batching.size_of(*cases)
-        return Batched(op(which.value, *[batching.at(c, 0, size) for c in cases]), 0)
+        size = batching.batch_size(*cases)
+        return Batched(op(which.value, *[batching.at_axis(c, 0, size) for c in cases]), 0)
     full = max(ranks)
-    size = batching.size_of(which, *cases)
+    size = batching.batch_size(which, *cases)
     shape = next(_logical_shape(b) for b, r in zip((which, *cases), ranks, strict=True) if r == full)
     values = [_spread_batched(b, r, full, size, shape) for b, r in zip((which, *cases), ranks, strict=True)]
     return Batched(op(*values), 0)
@@ -229,7 +229,7 @@ def _spread_batched(b, rank, full, size, shape):
     """
     if b.axis is None and rank == 0:
         return b.value
-    value = batching.at(b, 0, size)
+    value = batching.at_axis(b, 0, size)
     if rank == full:
         return value
     return broadcast_in_dim(value, shape=(size, *shape), broadcast_dimensions=(0,))

@@ -4,7 +4,7 @@ import numpy as np
 
 from rabbet import dtypes
 from rabbet.primitives import checks, layout, regions
-from rabbet.primitives.attributes import array, ints
+from rabbet.primitives.attributes import int_array, int_list
 from rabbet.primitives.checks import BITS, NUMBERS
 from rabbet.primitives.no_tangent import no_tangent
 from rabbet.rules.payloads import Batched, Dual
@@ -15,6 +15,11 @@ from rabbet.trace.interpreter import typeof
 def extreme(dtype, largest):
     """The largest or smallest value of a dtype: an infinity for floats that have one, and for both parts of
     complex.
+
+    Example:
+      >>> from rabbet.extend.rules import extreme
+      >>> extreme(np.dtype("float32"), largest=True), extreme(np.dtype("int8"), largest=False)
+      (inf, -128)
     """
     spec = dtypes.spec(dtype)
     return spec.highest if largest else spec.lowest
@@ -45,12 +50,12 @@ def reduction(name, hlo, accepts, start, doc, *, kinds=(), of_complex=None, in_p
         x = x if in_parts else op.whole(x, op.in_avals[0])
         init = op.constant(start(op.out.dtype), scalar)
         if of_complex is not None and dtypes.kind(scalar.dtype) == "c":
-            head = f'"stablehlo.reduce"({x}, {init}) <{{dimensions = {array(op["axes"])}}}>'
+            head = f'"stablehlo.reduce"({x}, {init}) <{{dimensions = {int_array(op["axes"])}}}>'
             types = f": ({op.in_avals[0].mlir}, {scalar.mlir}) -> {op.out.mlir}"
             return regions.emit_pairs(op, head, of_complex, types)
         return op.emit(
             f"stablehlo.reduce({x} init: {init}) applies {hlo} across dimensions = "
-            f"{ints(op['axes'])} : ({op.in_avals[0].mlir}, {scalar.mlir}) -> {op.out.mlir}"
+            f"{int_list(op['axes'])} : ({op.in_avals[0].mlir}, {scalar.mlir}) -> {op.out.mlir}"
         )
 
     return primitive

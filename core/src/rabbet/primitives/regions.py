@@ -10,6 +10,18 @@ def emit_pairs(op, head, combine, types):
       head: the operation with its operands and attributes, up to the region.
       combine: from two scalars of the result's dtype to one.
       types: what stands behind the region.
+
+    Example:
+      >>> from rabbet.extend.primitive import Primitive
+      >>> from rabbet.extend.rules import emit_pairs
+      >>> total = Primitive("total_of_pairs", lambda x: x.update(shape=()))
+      >>> @total.rule("lower")
+      ... def lower_total(op, x):
+      ...     zero, aval = op.constant(0, op.out), op.in_avals[0]
+      ...     head = f'"stablehlo.reduce"({x}, {zero}) <{{dimensions = array<i64: 0>}}>'
+      ...     return emit_pairs(op, head, lax.add, f": ({aval.mlir}, {op.out.mlir}) -> {op.out.mlir}")
+      >>> total(np.float32([1, 2, 4]))
+      Array(7., dtype=float32)
     """
     scalar = op.out.update(shape=(), weak_type=False)
     program = stage(lambda a, b: [combine(a, b)], [scalar, scalar], op.primitive.name).jaxpr

@@ -24,7 +24,7 @@ from rabbet.primitives import (
     shape,
     zeros,
 )
-from rabbet.primitives.attributes import ints
+from rabbet.primitives.attributes import int_list
 from rabbet.primitives.dynamic import dynamic_slice, dynamic_update_slice
 from rabbet.program.avals import ShapedArray
 from rabbet.rules.payloads import Batched, Dual, Linear, Zero, zero_tangent
@@ -130,12 +130,12 @@ def _emit(op, combine, x, indices, updates):
     numbers = op["dimension_numbers"]
     a, b, c = op.in_avals
     attribute = (
-        f"#stablehlo.scatter<update_window_dims = {ints(numbers.update_window_dims)}, "
-        f"inserted_window_dims = {ints(numbers.inserted_window_dims)}, "
-        f"input_batching_dims = {ints(numbers.operand_batching_dims)}, "
-        f"scatter_indices_batching_dims = {ints(numbers.scatter_indices_batching_dims)}, "
-        f"scatter_dims_to_operand_dims = {ints(numbers.scatter_dims_to_operand_dims)}, index_vector_dim = "
-        f"{b.ndim - 1}>"
+        f"#stablehlo.scatter<update_window_dims = {int_list(numbers.update_window_dims)}, "
+        f"inserted_window_dims = {int_list(numbers.inserted_window_dims)}, "
+        f"input_batching_dims = {int_list(numbers.operand_batching_dims)}, "
+        f"scatter_indices_batching_dims = {int_list(numbers.scatter_indices_batching_dims)}, "
+        f"scatter_dims_to_operand_dims = {int_list(numbers.scatter_dims_to_operand_dims)}, "
+        f"index_vector_dim = {b.ndim - 1}>"
     )
     flags = [f"{flag} = {str(op[flag]).lower()}" for flag in ("indices_are_sorted", "unique_indices")]
     attributes = f"{flags[0]}, scatter_dimension_numbers = {attribute}, {flags[1]}"
@@ -183,9 +183,9 @@ def batch_scatter(op, x, indices, updates):
     batching dimensions.
     """
     numbers = op.params["dimension_numbers"]
-    size = batching.size_of(x, indices, updates)
+    size = batching.batch_size(x, indices, updates)
     up = gather.up
-    value, news = batching.at(x, 0, size), batching.at(updates, 0, size)
+    value, news = batching.at_axis(x, 0, size), batching.at_axis(updates, 0, size)
     window, inserted = up(numbers.update_window_dims), up(numbers.inserted_window_dims)
     to_dims, operand_dims = up(numbers.scatter_dims_to_operand_dims), up(numbers.operand_batching_dims)
     params = dict(op.params)

@@ -10,7 +10,7 @@ import numpy as np
 
 from rabbet import dtypes
 from rabbet.primitives import batching, checks, elementwise, few_bits, logic, reducing, zeros
-from rabbet.primitives.attributes import ints
+from rabbet.primitives.attributes import int_list
 from rabbet.primitives.layout import broadcast_in_dim, inverse, lower_with, transpose
 from rabbet.program.avals import ShapedArray
 from rabbet.rules.payloads import Batched, Dual, Linear
@@ -33,7 +33,7 @@ def transpose_broadcast_in_dim(op, ct, x):
 
 @broadcast_in_dim.rule("batch")
 def batch_broadcast_in_dim(op, x):
-    size = batching.size_of(x)
+    size = batching.batch_size(x)
     dims = (0, *(d + 1 for d in op.params["broadcast_dimensions"]))
     value = batching.move_axis(x.value, x.axis, 0)
     return Batched(broadcast_in_dim(value, shape=(size, *op.params["shape"]), broadcast_dimensions=dims), 0)
@@ -62,7 +62,7 @@ def transpose_reshape(op, ct, x):
 @reshape.rule("batch")
 def batch_reshape(op, x):
     value = batching.move_axis(x.value, x.axis, 0)
-    return Batched(reshape(value, new_sizes=(batching.size_of(x), *op.params["new_sizes"])), 0)
+    return Batched(reshape(value, new_sizes=(batching.batch_size(x), *op.params["new_sizes"])), 0)
 
 
 # ----------------------------------------------------------------------------------- squeeze, expand_dims
@@ -149,7 +149,7 @@ rev = Primitive("rev", rev_aval, kinds=("structural",), doc="x with some dimensi
 
 @rev.rule("lower")
 def lower_rev(op, x):
-    return op.emit(f"stablehlo.reverse {x}, dims = {ints(op['dimensions'])} : {op.out.mlir}")
+    return op.emit(f"stablehlo.reverse {x}, dims = {int_list(op['dimensions'])} : {op.out.mlir}")
 
 
 @rev.rule("transpose")
@@ -217,7 +217,7 @@ def batch_slice(op, x):
         slice(
             x.value,
             start_indices=insert(op.params["start_indices"], 0),
-            limit_indices=insert(op.params["limit_indices"], batching.size_of(x)),
+            limit_indices=insert(op.params["limit_indices"], batching.batch_size(x)),
             strides=insert(strides, 1) if strides else None,
         ),
         x.axis,
@@ -253,7 +253,7 @@ pad = Primitive(
 
 @pad.rule("lower")
 def lower_pad(op, x, value):
-    low, high, interior = (ints(column) for column in _columns(op["padding_config"]))
+    low, high, interior = (int_list(column) for column in _columns(op["padding_config"]))
     a, v = op.in_avals
     return op.emit(
         f"stablehlo.pad {x}, {value}, low = {low}, high = {high}, interior = {interior} : "

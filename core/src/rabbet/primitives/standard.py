@@ -98,7 +98,7 @@ def line_up(op, *operands):
     full = max(logical, key=len)
     if any(s and s != full for s in logical):  # let the shape rule say what does not fit
         op.out(tuple([typeof(b.value).update(shape=s) for b, s in zip(operands, logical, strict=True)]))
-    size = batching.size_of(*operands)
+    size = batching.batch_size(*operands)
     axis = next(
         (b.axis for b, s in zip(operands, logical, strict=True) if b.axis is not None and s == full), 0
     )
@@ -118,7 +118,7 @@ def logical_shape(b):
 
 def _placed(b, logical, full, axis, size):
     if logical == full:
-        return batching.at(b, axis, size)
+        return batching.at_axis(b, axis, size)
     if b.axis is None:
         return b.value  # a plain scalar stays one
     spread = (*full[:axis], size, *full[axis:])

@@ -49,7 +49,13 @@ def instantiate(t):
 
 
 def spread(t, out_shape):
-    """A tangent of shape ``out_shape`` from one that is a scalar beside arrays."""
+    """A tangent of shape ``out_shape`` from one that is a scalar beside arrays.
+
+    Example:
+      >>> from rabbet.extend.rules import spread
+      >>> spread(np.float32(2), (3,))
+      Array([2., 2., 2.], dtype=float32)
+    """
     if type(t) is Zero or typeof(t).shape == out_shape:
         return t
     return layout.broadcast_in_dim(t, shape=out_shape, broadcast_dimensions=())

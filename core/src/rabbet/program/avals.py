@@ -11,6 +11,7 @@ from typing import Any
 from rabbet import dtypes
 from rabbet.messages.tracebacks import folded
 from rabbet.program.dimensions import SymbolicDimension, is_symbolic
+from rabbet.program.unplaced import Unplaced
 
 # What XLA can count.
 MOST_BYTES = 2**63 - 1
@@ -32,6 +33,7 @@ class ShapedArray:
       shape: a tuple of non-negative ints, or of ``SymbolicDimension``.
       dtype: a NumPy dtype, anything that names one, or an ``ExtendedDType``.
       weak_type: True if the dtype gives way to the other operand's in promotion.
+      sharding: taken for programs that hand on that of another aval; no axis of a mesh is part of the type.
 
     Two equal calls return the same object; compare with ``is`` or ``==`` alike.
 
@@ -60,7 +62,7 @@ class ShapedArray:
     _mlir: Any
     _scalar: Any
 
-    def __new__(cls, shape, dtype, weak_type=False):
+    def __new__(cls, shape, dtype, weak_type=False, *, sharding=None):
         key = (shape, dtype, weak_type)
         try:
             return _interned[key]
@@ -125,7 +127,9 @@ class ShapedArray:
             return self.strong()
         return ShapedArray(self.shape, dtypes.float0)
 
-    sharding = property(lambda self: None, doc="None: no axis of a mesh is part of the type.")
+    sharding = property(
+        lambda self: Unplaced(self.ndim), doc="That no axis of a mesh is part of the type."
+    )
 
     def strip_weak_type(self):
         """``strong``, by JAX's name."""

@@ -1,6 +1,7 @@
 """Dimensions that are expressions over sizes that are known when a program is called."""
 
 import operator
+from typing import Any
 
 
 class SymbolicDimension:
@@ -28,6 +29,17 @@ class SymbolicDimension:
     """
 
     __slots__ = ()
+
+    def at_least(self, other: Any) -> Any:
+        """The larger of it and another dimension."""
+        raise NotImplementedError(f"{type(self).__name__} has no at_least")
+
+    def at_most(self, other: Any) -> Any:
+        """The smaller of it and another dimension."""
+        raise NotImplementedError(f"{type(self).__name__} has no at_most")
+
+    def __jax_array__(self) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} has no __jax_array__")
 
 
 def dimension_of(size):

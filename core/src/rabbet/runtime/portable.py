@@ -7,6 +7,7 @@ that version or a newer one. MLIR is imported when one of these functions is cal
 
 import functools
 import re
+from typing import NamedTuple
 
 from jaxlib import _jax
 
@@ -78,6 +79,13 @@ def from_portable(artifact):
         ) from None
 
 
+class Versions(NamedTuple):
+    """Versions of StableHLO as texts, such as ``1.17.0``."""
+
+    oldest: str
+    current: str
+
+
 @functools.cache
 def stablehlo_versions():
     """The versions of StableHLO that this jaxlib writes and reads: ``oldest`` and ``current``, as texts.
@@ -87,12 +95,9 @@ def stablehlo_versions():
       >>> tuple(map(int, stablehlo_versions().current.split("."))) >= (1, 17, 0)
       True
     """
-    from collections import namedtuple
-
     from jaxlib.mlir.dialects import stablehlo
 
-    made = namedtuple("Versions", ["oldest", "current"])
-    return made(stablehlo.get_minimum_version(), stablehlo.get_current_version())
+    return Versions(stablehlo.get_minimum_version(), stablehlo.get_current_version())
 
 
 def foreign_functions(text, prefix, entry="main"):

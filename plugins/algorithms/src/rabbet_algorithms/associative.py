@@ -45,12 +45,7 @@ def associative_scan(fn, elems, reverse=False, axis=0):
         _check(fn, treedef, out_tree, a, outs)
         return outs
 
-    if reverse:
-        leaves = [lax.rev(x, (place,)) for x, place in zip(leaves, places, strict=True)]
-    outs = _scan(combine, leaves, places) if leaves else leaves
-    if reverse:
-        outs = [lax.rev(x, (place,)) for x, place in zip(outs, places, strict=True)]
-    return tree.unflatten(treedef, outs)
+    return tree.unflatten(treedef, _directed(combine, leaves, places, reverse) if leaves else leaves)
 
 
 def _places(leaves, treedef, axis):
@@ -87,6 +82,22 @@ def _check(fn, treedef, out_tree, given, outs):
                 f"{who}: the function must return the types that it takes; the output{keystr(path)} is "
                 f"{b.str_short()} for {a.str_short()}"
             )
+
+
+def scan_arrays(combine, arrays, axis, reverse=False):
+    """All prefixes of an associative operation on lists of arrays of one size along ``axis``; ``reverse``:
+    suffixes, each combined from the last element to the first.
+    """
+    return _directed(combine, arrays, [axis] * len(arrays), reverse)
+
+
+def _directed(combine, elems, places, reverse):
+    """All prefixes, or suffixes, of lists of arrays along their axes."""
+    if not reverse:
+        return _scan(combine, elems, places)
+    turned = [lax.rev(x, (place,)) for x, place in zip(elems, places, strict=True)]
+    outs = _scan(combine, turned, places)
+    return [lax.rev(x, (place,)) for x, place in zip(outs, places, strict=True)]
 
 
 def _scan(combine, elems, places):
@@ -128,4 +139,4 @@ def _interleaved(even, odd, place):
     return mixed if full[place] == half else _joined([mixed, _part(even, place, half, half + 1)], place)
 
 
-__all__ = ["associative_scan"]
+__all__ = ["associative_scan", "scan_arrays"]

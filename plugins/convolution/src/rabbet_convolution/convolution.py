@@ -6,11 +6,11 @@ import numpy as np
 from rabbet import dtypes, lax
 from rabbet.extend.functions import obeys_out_sharding
 from rabbet.extend.primitive import canonical_precision, expand_dims, full_of_type
+from rabbet.extend.rules import to_dtype
 from rabbet.extend.transform import typeof
 
 from rabbet_convolution.padding import int_tuple, padding_pairs
 from rabbet_convolution.primitives import convolution, windows
-from rabbet_convolution.primitives.conversion import converted
 from rabbet_convolution.primitives.convolution import ConvDimensionNumbers
 
 ConvGeneralDilatedDimensionNumbers = tuple[str, str, str] | ConvDimensionNumbers | None
@@ -103,7 +103,7 @@ def conv_general_dilated(
     if x.dtype != w.dtype:
         dtype = dtypes.promote_types(x.dtype, w.dtype)
         if x.weak_type or w.weak_type:
-            lhs, rhs = converted(lhs, dtype), converted(rhs, dtype)
+            lhs, rhs = to_dtype(lhs, dtype), to_dtype(rhs, dtype)
     numbers = conv_dimension_numbers(x.shape, w.shape, dimension_numbers)
     convolution.check_ranks(
         f"conv_general_dilated of {x.str_short()} with the kernel {w.str_short()}", x, w, numbers
@@ -282,7 +282,7 @@ def conv_general_dilated_patches(
     found = lax.transpose(found, tuple(np.argsort(numbers.out_spec)))
     if preferred_element_type is None:
         return found
-    return converted(found, dtypes.canonicalize(preferred_element_type))
+    return to_dtype(found, dtypes.canonicalize(preferred_element_type))
 
 
 def conv_general_dilated_local(

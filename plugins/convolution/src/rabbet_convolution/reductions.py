@@ -14,12 +14,11 @@ from rabbet.extend.primitive import (
     reduce_sum,
     reduce_xor,
 )  # fmt: skip
+from rabbet.extend.rules import axis_in_range, extreme, no_effects, to_dtype
 from rabbet.extend.transform import is_tracer, typeof
 
 from rabbet_convolution.padding import int_tuple, padding_pairs
 from rabbet_convolution.primitives import computations, window_sums, windows
-from rabbet_convolution.primitives.checks import axis_in_range, no_effects
-from rabbet_convolution.primitives.conversion import converted, extreme
 
 
 # ------------------------------------------------------------------------------------- computations
@@ -55,7 +54,7 @@ class Computation:
                     f"{self.tree}, it returned {out_tree}"
                 )
             return [
-                converted(x, a.dtype) if typeof(x).weak_type else array_or_tracer(x)
+                to_dtype(x, a.dtype) if typeof(x).weak_type else array_or_tracer(x)
                 for x, a in zip(outs, elements, strict=True)
             ]
 
@@ -96,7 +95,7 @@ class Computation:
 def _initial(value, aval):
     """An initial value in the dtype of its operand, if it is a number that gives way to it."""
     if hasattr(value, "aval"):
-        return converted(value, aval.dtype) if value.aval.weak_type else value
+        return to_dtype(value, aval.dtype) if value.aval.weak_type else value
     if np.ndim(value) == 0:
         scalar = value[()] if isinstance(value, np.ndarray) else value
         if aval.kind in "iu" and isinstance(scalar, (float, np.floating)):

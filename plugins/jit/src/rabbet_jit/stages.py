@@ -19,7 +19,7 @@ from rabbet.extend.passes import ClosedJaxpr, consts_as_inputs
 from rabbet.extend.sharding import bring_to
 from rabbet.extend.transform import is_tracer
 
-from rabbet_jit import explain, notices
+from rabbet_jit import explain, layouts, notices
 from rabbet_jit.measures import Measures
 from rabbet_jit.spreading import refit, spread_for
 
@@ -290,6 +290,22 @@ class Compiled(Measures, Stage):
         return tree.unflatten(
             self.out_tree, list(self.executable.out_shardings[: self.out_tree.num_leaves])
         )
+
+    @property
+    def input_formats(self):
+        """How the arguments lie, a ``Format`` (layout and sharding) each: ``(args, kwargs)``."""
+        first, count = len(self.program.closed.consts), len(self.avals)
+        own = dict(zip(self.lowered.lowering.kept, self.executable.exe.get_parameter_layouts(), strict=True))
+        raw = [own.get(first + i) for i in range(count)]
+        shardings = tree.leaves(self.input_shardings)
+        return tree.unflatten(self.in_tree, layouts.formats(raw, shardings, self.avals))
+
+    @property
+    def output_formats(self):
+        """How the result lies, a ``Format`` (layout and sharding) each, in its structure."""
+        raw = self.executable.exe.get_output_layouts()[: self.out_tree.num_leaves]
+        avals = self.program.closed.jaxpr.out_avals[: self.out_tree.num_leaves]
+        return tree.unflatten(self.out_tree, layouts.formats(raw, tree.leaves(self.output_shardings), avals))
 
     def flat_runner(self, committed):
         """A function from all inputs of the program, but those that it captured, to a list of its outputs."""

@@ -12,9 +12,11 @@ from rabbet_parallel.arrays import (
 )
 from rabbet_parallel.constraints import with_sharding_constraint
 from rabbet_parallel.mapping import pcast, shard_map, smap
-from rabbet_parallel.meshes import Mesh, make_mesh, set_mesh
+from rabbet_parallel.current import get_mesh, set_mesh
+from rabbet_parallel.meshes import Mesh, make_mesh
 from rabbet_parallel.named import NamedSharding
 from rabbet_parallel.pmapping import device_put_replicated, device_put_sharded, pmap
+from rabbet_parallel.resharding import reshard
 from rabbet_parallel.specs import PartitionSpec
 
 __all__ = [
@@ -24,12 +26,14 @@ __all__ = [
     "Shard",
     "device_put_replicated",
     "device_put_sharded",
+    "get_mesh",
     "make_array_from_callback",
     "make_array_from_process_local_data",
     "make_array_from_single_device_arrays",
     "make_mesh",
     "pcast",
     "pmap",
+    "reshard",
     "set_mesh",
     "shard_map",
     "smap",

@@ -17,8 +17,9 @@ from rabbet.extend.passes import consts_as_inputs, stage
 from rabbet.extend.transform import bind_axes, is_tracer, typeof
 from rabbet.extend.wrapping import name_of, wraps
 
+from rabbet_parallel.current import mesh_in_use
 from rabbet_parallel.local import check_rank, check_sizes, check_spec, local_type, unmentioned
-from rabbet_parallel.meshes import Mesh, get_mesh
+from rabbet_parallel.meshes import Mesh
 from rabbet_parallel.named import NamedSharding
 from rabbet_parallel.primitive import shard_map as shard_map_primitive
 from rabbet_parallel.specs import PartitionSpec, axes_of
@@ -85,7 +86,7 @@ class Mapped:
 
     def where(self):
         """The mesh, and the axes over which arrays are taken apart."""
-        mesh = self.mesh if self.mesh is not None else get_mesh()
+        mesh = self.mesh if self.mesh is not None else mesh_in_use()
         if not isinstance(mesh, Mesh):
             raise ShardingError(f"{self.who}: give a Mesh, or set one with rb.set_mesh; got {mesh!r:.60}")
         names = {self.axis_names} if isinstance(self.axis_names, str) else set(self.axis_names)

@@ -3,12 +3,10 @@
 import enum
 import threading
 from collections import OrderedDict
-from contextlib import AbstractContextManager
 
 import numpy as np
 from rabbet import devices as all_devices
 from rabbet.errors import ShardingError
-from rabbet.extend.functions import folded
 from rabbet.extend.sharding import device_group
 
 
@@ -23,6 +21,29 @@ class AxisType(enum.Enum):
 
     def __repr__(self):
         return self.name
+
+
+class Current(threading.local):
+    """The meshes that were set on this thread, innermost last; an entry may be abstract, or None."""
+
+    def __init__(self):
+        self.meshes = []
+
+    def push(self, mesh):
+        """Make a mesh the current one."""
+        self.meshes.append(mesh)
+
+    def pop(self):
+        """Go back to the one before."""
+        self.meshes.pop()
+
+    @property
+    def innermost(self):
+        """The current mesh, or None."""
+        return self.meshes[-1] if self.meshes else None
+
+
+current = Current()
 
 
 def checked_types(axis_types, count):
@@ -53,11 +74,32 @@ class _Axes:
         return OrderedDict(zip(self.axis_names, self.axis_sizes, strict=True))
 
     shape_tuple = property(lambda self: tuple(self.shape.items()), doc="Pairs of name and size.")
-    size = property(lambda self: int(np.prod(self.axis_sizes, dtype=int)), doc="How many devices.")
     empty = property(lambda self: not self.axis_names, doc="Whether it has no axes.")
 
+    @property
+    def size(self):
+        """How many devices."""
+        return int(np.prod(self.axis_sizes, dtype=int)) if self.axis_names else 0
+
+    def _of_type(self, kind):
+        return tuple([n for n, t in zip(self.axis_names, self.axis_types, strict=True) if t is kind])
+
+    auto_axes = property(lambda self: self._of_type(AxisType.Auto), doc="Axes of type ``Auto``.")
+    explicit_axes = property(lambda self: self._of_type(AxisType.Explicit), doc="Axes of type ``Explicit``.")
+    manual_axes = property(lambda self: self._of_type(AxisType.Manual), doc="Axes of type ``Manual``.")
+
+    def _all_of(self, *kinds):
+        return all(t in kinds for t in self.axis_types)
+
+    are_all_axes_auto = property(lambda self: self._all_of(AxisType.Auto))
+    are_all_axes_explicit = property(lambda self: self._all_of(AxisType.Explicit))
+    are_all_axes_manual = property(lambda self: self._all_of(AxisType.Manual))
+    are_all_axes_explicit_or_manual = property(
+        lambda self: self._all_of(AxisType.Explicit, AxisType.Manual)
+    )
+
     def _axes_text(self):
-        return ", ".join([f"{n!r}: {s}" for n, s in self.shape_tuple])
+        return ", ".join([f"{n!r}: {s}" for n, s in self.shape_tuple]) or "()"
 
 
 def checked_names(names):
@@ -83,7 +125,20 @@ class AbstractMesh(_Axes):
             raise ShardingError(f"got {len(self.axis_sizes)} sizes for the axes {self.axis_names}")
         self.axis_types = checked_types(axis_types, len(self.axis_names))
 
-    abstract_mesh = property(lambda self: self)
+    abstract_mesh = property(lambda self: self, doc="Itself.")
+
+    def update(self, axis_sizes=None, axis_names=None, axis_types=None):
+        """A mesh that differs in what is given."""
+        return AbstractMesh(
+            self.axis_sizes if axis_sizes is None else axis_sizes,
+            self.axis_names if axis_names is None else axis_names,
+            self.axis_types if axis_types is None else axis_types,
+        )
+
+    def update_axis_types(self, name_to_type):
+        """A mesh whose axes have other types: a dict from names to these."""
+        types = [name_to_type.get(n, t) for n, t in zip(self.axis_names, self.axis_types, strict=True)]
+        return self.update(axis_types=tuple(types))
 
     def _key(self):
         return self.axis_sizes, self.axis_names, self.axis_types
@@ -122,14 +177,14 @@ class Mesh(_Axes):
         if grid.ndim == 0:
             grid = grid.reshape((1,) * len(checked_names(axis_names)))
         self.axis_names = checked_names(axis_names)
-        if grid.ndim != len(self.axis_names):
+        if grid.ndim != len(self.axis_names) and grid.size:
             raise ShardingError(
                 f"a mesh of shape {grid.shape} has {grid.ndim} axes, got the names {self.axis_names}"
             )
         grid.flags.writeable = False
-        self.devices, self.axis_sizes = grid, grid.shape
-        self.axis_types = checked_types(axis_types, grid.ndim)
-        self.group = device_group(tuple(grid.flat))
+        self.devices, self.axis_sizes = grid, grid.shape[: len(self.axis_names)]
+        self.axis_types = checked_types(axis_types, len(self.axis_names))
+        self.group = device_group(tuple(grid.flat)) if grid.size else None
         self._hash = hash((self.group, self.axis_sizes, self.axis_names, self.axis_types))
 
     @property
@@ -141,6 +196,14 @@ class Mesh(_Axes):
     local_mesh = property(lambda self: self)
     is_multi_process = property(lambda self: len(self.local_devices) != self.devices.size)
     abstract_mesh = property(lambda self: AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types))
+
+    def update(self, devices=None, axis_names=None, axis_types=None):
+        """A mesh that differs in what is given."""
+        return Mesh(
+            self.devices if devices is None else devices,
+            self.axis_names if axis_names is None else axis_names,
+            self.axis_types if axis_types is None else axis_types,
+        )
 
     def __eq__(self, other):
         return self is other or (
@@ -160,49 +223,11 @@ class Mesh(_Axes):
         return Mesh, (self.devices.tolist(), self.axis_names, self.axis_types)
 
     def __enter__(self):
-        _current.meshes.append(self)
+        current.push(self)
         return self
 
     def __exit__(self, *error):
-        _current.meshes.pop()
-
-
-class _Current(threading.local):
-    def __init__(self):
-        self.meshes = []
-
-
-_current = _Current()
-
-
-class set_mesh(AbstractContextManager):
-    """Make ``mesh`` the one that a ``PartitionSpec`` alone refers to, on this thread: from now on, or
-    within a ``with`` block. None: no mesh.
-
-    Example:
-      >>> from rabbet.sharding import Mesh, get_mesh
-      >>> with rb.set_mesh(Mesh(rb.devices()[:1], ("x",))):
-      ...     print(get_mesh())
-      Mesh('x': 1, axis_types=(Auto,))
-    """
-
-    @folded
-    def __init__(self, mesh):
-        if mesh is not None and not isinstance(mesh, Mesh):
-            raise TypeError(f"set_mesh takes a Mesh or None, got {type(mesh).__name__}")
-        self.before = list(_current.meshes)
-        _current.meshes.append(mesh)
-
-    def __enter__(self):
-        return _current.meshes[-1]
-
-    def __exit__(self, *error):
-        _current.meshes[:] = self.before
-
-
-def get_mesh():
-    """The mesh set by ``set_mesh`` or ``with mesh:`` on this thread, or None."""
-    return _current.meshes[-1] if _current.meshes else None
+        current.pop()
 
 
 def make_mesh(axis_sizes, axis_names, axis_types=None, *, devices=None):
@@ -237,4 +262,4 @@ def make_mesh(axis_sizes, axis_names, axis_types=None, *, devices=None):
     return Mesh(grid.reshape(shape), axis_names, axis_types)
 
 
-__all__ = ["AbstractMesh", "AxisType", "Mesh", "get_mesh", "make_mesh", "set_mesh"]
+__all__ = ["AbstractMesh", "AxisType", "Mesh", "current", "make_mesh"]

@@ -7,7 +7,8 @@ from rabbet.errors import ShardingError
 from rabbet.extend.functions import folded
 from rabbet.extend.sharding import Sharding
 
-from rabbet_parallel.meshes import Mesh, get_mesh
+from rabbet_parallel.current import needed_mesh
+from rabbet_parallel.meshes import Mesh
 from rabbet_parallel.specs import UNCONSTRAINED, PartitionSpec, axes_of, names_in
 
 
@@ -192,13 +193,7 @@ def as_sharding(given, who):
     if isinstance(given, Sharding):
         return given
     if isinstance(given, PartitionSpec):
-        mesh = get_mesh()
-        if mesh is None:
-            raise ShardingError(
-                f"{who} is {given}, and no mesh is set; give NamedSharding(mesh, {given}), or set one with "
-                "rb.set_mesh(mesh)"
-            )
-        return NamedSharding(mesh, given)
+        return NamedSharding(needed_mesh(who, given), given)
     raise TypeError(
         f"{who} must be None or a Sharding, such as x.sharding, or a PartitionSpec; got {given!r:.60}"
     )

@@ -13,10 +13,11 @@ from fractions import Fraction
 
 import numpy as np
 from rabbet import lax
+from rabbet.extend.rules import to_dtype
 from rabbet.extend.transform import typeof
 from rabbet.lax import abs, add, div, floor, log, log1p, min, mul, sin, sqrt, sub
 
-from rabbet_special.numerics import converted, full_like, is_double, largest, polynomial
+from rabbet_special.numerics import full_like, is_double, largest, polynomial
 
 # The series of Stirling's formula for log gamma, DLMF 5.11.1: coefficients of z ** -1, z ** -3, ...
 STIRLING = (
@@ -157,7 +158,7 @@ def _log_gamma_of_denormals(x, out):
     bits = lax.bitcast_convert_type(x, np.dtype(words))
     bits = lax.bitwise_and(bits, full_like(bits, np.iinfo(words).max))
     denormal = lax.bitwise_and(lax.gt(bits, 0), lax.lt(bits, full_like(bits, 1 << fraction)))
-    steps = converted(lax.select_n(denormal, full_like(bits, 1), bits), typeof(x).dtype)
+    steps = to_dtype(lax.select_n(denormal, full_like(bits, 1), bits), typeof(x).dtype)
     return lax.select_n(denormal, out, sub(-lowest * math.log(2.0), log(steps)))
 
 

@@ -9,6 +9,7 @@ in ``gamma_parts``, so that it stays accurate for large shapes.
 import numpy as np
 from rabbet import lax
 from rabbet.extend.primitive import Dual, Primitive, Zero
+from rabbet.extend.rules import spread
 from rabbet.extend.transform import refusing, typeof
 from rabbet.lax import abs, add, div, exp, log, log1p, mul, neg, sub
 
@@ -20,7 +21,6 @@ from rabbet_special.numerics import (
     full_like,
     in_single,
     repeat_while,
-    spread,
     typed,
 )
 

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from rabbet import lax
 from rabbet.extend.primitive import Dual, Primitive, Zero, add_tangents, zero_tangent
+from rabbet.extend.rules import spread
 from rabbet.extend.transform import refusing, typeof
 from rabbet.lax import abs, add, div, erfc, exp, log, mul, neg, rsqrt, sign, sqrt, sub
 
@@ -37,7 +38,6 @@ from rabbet_special.numerics import (
     in_single,
     is_double,
     repeat,
-    spread,
     typed,
 )
 

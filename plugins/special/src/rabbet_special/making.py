@@ -1,10 +1,11 @@
 """Making primitives of one CHLO operation, and elementwise derivatives."""
 
 from rabbet.extend.primitive import Dual, Primitive, Zero
+from rabbet.extend.rules import spread
 from rabbet.extend.transform import refusing, typeof
 from rabbet.lax import mul
 
-from rabbet_special.numerics import accept_floats, elementwise_type, spread, typed
+from rabbet_special.numerics import accept_floats, elementwise_type, typed
 
 
 def unary(name, hlo, *, derivative=None, doc=""):

@@ -6,7 +6,8 @@ import numpy as np
 from rabbet import dtypes, lax
 from rabbet.extend.functions import is_python_scalar
 from rabbet.extend.passes import stage
-from rabbet.extend.primitive import Zero, elementwise_aval, full_of_type, operand_avals, while_
+from rabbet.extend.primitive import elementwise_aval, full_of_type, operand_avals, while_
+from rabbet.extend.rules import spread, to_dtype
 from rabbet.extend.transform import typeof
 from rabbet.lax import add, mul, sub
 
@@ -26,18 +27,6 @@ def elementwise_type(name, *avals):
     return elementwise_aval(name, *avals)
 
 
-def spread(t, out_shape):
-    """A tangent of shape ``out_shape`` from one that may be a scalar beside arrays."""
-    if type(t) is Zero or typeof(t).shape == out_shape:
-        return t
-    return lax.broadcast_in_dim(t, out_shape, ())
-
-
-def converted(x, dtype):
-    """``x`` as ``dtype``, or itself if it has it."""
-    return x if typeof(x).dtype == dtype else lax.convert_element_type(x, dtype)
-
-
 def typed(op, *args):
     """The operands of an elementwise operation, bare numbers in the dtype of the arrays beside them."""
     if not any(is_python_scalar(x) for x in args):
@@ -52,8 +41,8 @@ def in_single(fn, op, *args):
     avals = [typeof(x) for x in operands]
     dtype = avals[0].dtype
     full = max([a.shape for a in avals], key=len)
-    wide = [spread(converted(x, at_least_single(dtype)), full) for x in operands]
-    return converted(fn(*wide), dtype)
+    wide = [spread(to_dtype(x, at_least_single(dtype)), full) for x in operands]
+    return to_dtype(fn(*wide), dtype)
 
 
 def at_least_single(dtype):

@@ -23,11 +23,10 @@ from rabbet.extend.primitive import (
     transpose,
 )  # fmt: skip
 from rabbet.extend.primitive import slice as slice_
+from rabbet.extend.rules import at_axis, axes_valid, batch_size, int_array
 from rabbet.extend.transform import batch, typeof
 
-from rabbet_convolution.primitives import batches, windows
-from rabbet_convolution.primitives.checks import axes_valid
-from rabbet_convolution.primitives.windows import array
+from rabbet_convolution.primitives import windows
 
 
 def _spread(x, wanted):
@@ -75,7 +74,7 @@ reduce = Primitive(
 
 @reduce.rule("lower")
 def lower_reduce(op, *names):
-    return _emit_region(op, "stablehlo.reduce", f"dimensions = {array(op['dimensions'])}", names)
+    return _emit_region(op, "stablehlo.reduce", f"dimensions = {int_array(op['dimensions'])}", names)
 
 
 def _emit_region(op, hlo, attributes, names):
@@ -149,15 +148,15 @@ def batch_reduce(op, *args):
     n = len(args) // 2
     operands, inits = args[:n], args[n:]
     dimensions = tuple([d + 1 for d in op.params["dimensions"]])
-    size = batches.size_of(*args)
-    values = [batches.at(b, 0, size) for b in operands]
+    size = batch_size(*args)
+    values = [at_axis(b, 0, size) for b in operands]
     program = op.params["computation"]
     if all(b.axis is None for b in inits):
         starts = [b.value for b in inits]
         return [Batched(x, 0) for x in reduce(*values, *starts, computation=program, dimensions=dimensions)]
     aval = typeof(values[0])
     out = tuple([s for d, s in enumerate(aval.shape) if d not in dimensions])
-    starts = [broadcast_in_dim(batches.at(b, 0, size), shape=out, broadcast_dimensions=(0,)) for b in inits]
+    starts = [broadcast_in_dim(at_axis(b, 0, size), shape=out, broadcast_dimensions=(0,)) for b in inits]
     return [Batched(x, 0) for x in reduced(program, values, starts, dimensions)]
 
 
@@ -251,14 +250,14 @@ def batch_reduce_window(op, *args):
     n = len(args) // 2
     operands, inits = args[:n], args[n:]
     program = op.params["computation"]
-    size = batches.size_of(*args)
+    size = batch_size(*args)
     window = op.params["window"].with_batch(0)
-    values = [batches.at(b, 0, size) for b in operands]
+    values = [at_axis(b, 0, size) for b in operands]
     if all(b.axis is None for b in inits):
         starts = [b.value for b in inits]
         return [Batched(x, 0) for x in reduce_window(*values, *starts, computation=program, window=window)]
     out = windows.out_shape(typeof(values[0]).shape, window)
-    starts = [batches.at(b, 0, size) for b in inits]
+    starts = [at_axis(b, 0, size) for b in inits]
     padded = [_padded_each(x, start, window) for x, start in zip(values, starts, strict=True)]
     totals = [broadcast_in_dim(x, shape=out, broadcast_dimensions=(0,)) for x in starts]
     return [Batched(x, 0) for x in window_reduced(program, padded, totals, window, out)]

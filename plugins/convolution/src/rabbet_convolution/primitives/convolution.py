@@ -22,10 +22,10 @@ from rabbet.extend.primitive import (
     reshape,
     rev,
 )  # fmt: skip
+from rabbet.extend.rules import batch_size, int_list, to_dtype
 from rabbet.extend.transform import typeof
 
-from rabbet_convolution.primitives import batches, windows
-from rabbet_convolution.primitives.conversion import converted
+from rabbet_convolution.primitives import windows
 from rabbet_convolution.primitives.windows import NUMBERS
 
 
@@ -151,18 +151,13 @@ def lower_conv(op, x, w):
     x, w = (op.whole(x, a), op.whole(w, b)) if grouped else (x, w)
     out = op.emit(
         f"stablehlo.convolution({x}, {w}) dim_numbers = {letters[0]}x{kernel}->{letters[1]}, window = "
-        f"{{stride = {ints(op['window_strides'])}, pad = [{pads}], "
-        f"lhs_dilate = {ints(op['lhs_dilation'])}, rhs_dilate = {ints(op['rhs_dilation'])}}} "
+        f"{{stride = {int_list(op['window_strides'])}, pad = [{pads}], "
+        f"lhs_dilate = {int_list(op['lhs_dilation'])}, rhs_dilate = {int_list(op['rhs_dilation'])}}} "
         f"{{batch_group_count = {op['batch_group_count']} : i64, "
         f"feature_group_count = {op['feature_group_count']} : i64, precision_config = [{exact}]}} : "
         f"({a.mlir}, {b.mlir}) -> {op.out.mlir}"
     )
     return op.whole(out, op.out) if grouped else out
-
-
-def ints(numbers):
-    """``[1, 2]``, as MLIR writes lists of ints."""
-    return f"[{', '.join(map(str, numbers))}]"
 
 
 def _letters(spec, names):
@@ -186,8 +181,8 @@ def _checked(op, ct, aval, other, cotangent):
     if not aval.size or not typeof(other).size or not typeof(ct).size:
         return full_of_type(aval.strong(), 0)
     dtype = dtypes.promote_types(typeof(ct).dtype, typeof(other).dtype)
-    out = cotangent(op.params, converted(ct, dtype), aval, converted(other, dtype))
-    return converted(out, aval.dtype)
+    out = cotangent(op.params, to_dtype(ct, dtype), aval, to_dtype(other, dtype))
+    return to_dtype(out, aval.dtype)
 
 
 def cotangent_of_lhs(params, ct, aval, w):
@@ -314,7 +309,7 @@ def batch_conv(op, x, w):
     params = op.params
     lhs_spec, rhs_spec, out_spec = params["dimension_numbers"]
     groups, batch_groups = params["feature_group_count"], params["batch_group_count"]
-    size = batches.size_of(x, w)
+    size = batch_size(x, w)
     if not size:
         return _no_examples(op, x, w)
     if w.axis is None:

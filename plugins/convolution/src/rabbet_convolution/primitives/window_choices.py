@@ -20,11 +20,11 @@ from rabbet.extend.primitive import (
     pad,
     zero_tangent,
 )  # fmt: skip
+from rabbet.extend.rules import at_front, extreme, int_array
 from rabbet.extend.transform import typeof
 
-from rabbet_convolution.primitives import batches, windows
-from rabbet_convolution.primitives.conversion import extreme
-from rabbet_convolution.primitives.windows import REALS, array
+from rabbet_convolution.primitives import windows
+from rabbet_convolution.primitives.windows import REALS
 
 
 def gather_aval(t, x, window, largest):
@@ -154,7 +154,8 @@ def lower_scatter(op, source, x):
     return op.emit(
         f'"stablehlo.select_and_scatter"({x}, {source}, {zero}) <{{'
         f"padding = dense<{pads}> : tensor<{len(pads)}x2xi64>, "
-        f"window_dimensions = {array(window.sizes)}, window_strides = {array(window.strides)}}}> ({{\n"
+        f"window_dimensions = {int_array(window.sizes)}, "
+        f"window_strides = {int_array(window.strides)}}}> ({{\n"
         f"  ^bb0(%a: {t}, %b: {t}):\n"
         f"    %c = stablehlo.compare {'GE' if largest else 'LE'}, %a, %b, FLOAT : ({t}, {t}) -> tensor<i1>\n"
         "    stablehlo.return %c : tensor<i1>\n"
@@ -186,7 +187,7 @@ def transpose_scatter(op, ct, source, x):
 def batch_both(op, first, x):
     """One more dimension, along which the windows have size 1."""
     params = {**op.params, "window": op.params["window"].with_batch(0)}
-    return Batched(op.primitive(*batches.at_front(first, x), **params), 0)
+    return Batched(op.primitive(*at_front(first, x), **params), 0)
 
 
 for _primitive in (select_and_gather_add, select_and_scatter_add):

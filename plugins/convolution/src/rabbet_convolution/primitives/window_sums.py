@@ -5,10 +5,10 @@ extreme goes to the first element of each window that is the extreme (see ``wind
 """
 
 from rabbet.extend.primitive import Batched, Dual, Primitive, accept, full_of_type, pad
+from rabbet.extend.rules import extreme
 from rabbet.extend.transform import typeof
 
 from rabbet_convolution.primitives import window_choices, windows
-from rabbet_convolution.primitives.conversion import extreme
 from rabbet_convolution.primitives.windows import NUMBERS, REALS
 
 

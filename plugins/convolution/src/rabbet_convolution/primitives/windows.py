@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from rabbet.extend.primitive import pad
 from rabbet.extend.primitive import slice as slice_
+from rabbet.extend.rules import int_array
 from rabbet.extend.transform import typeof
 
 # Windows of up to this many places are written out, one slice per place; larger ones become a loop.
@@ -129,19 +130,14 @@ def unpadded(x, fill, window):
     return slice_(x, start_indices=(0,) * len(sizes), limit_indices=sizes, strides=window.base_dilation)
 
 
-def array(numbers):
-    """``array<i64: 1, 2>``, as MLIR writes dense arrays."""
-    return f"array<i64: {', '.join(map(str, numbers))}>" if numbers else "array<i64>"
-
-
 def attributes(window):
     """The attributes of StableHLO's ``reduce_window``, as text."""
     padding = [list(pair) for pair in window.padding]
     pads = f"dense<{padding}> : tensor<{len(padding)}x2xi64>" if padding else "dense<> : tensor<0x2xi64>"
     return (
-        f"base_dilations = {array(window.base_dilation)}, padding = {pads}, "
-        f"window_dilations = {array(window.dilation)}, window_dimensions = {array(window.sizes)}, "
-        f"window_strides = {array(window.strides)}"
+        f"base_dilations = {int_array(window.base_dilation)}, padding = {pads}, "
+        f"window_dilations = {int_array(window.dilation)}, window_dimensions = {int_array(window.sizes)}, "
+        f"window_strides = {int_array(window.strides)}"
     )
 
 

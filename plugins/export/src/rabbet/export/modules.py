@@ -122,10 +122,10 @@ class Main:
             if step.factor != 1:
                 rest = emitter.operation("mod", here, emitter.lifted(step.factor))
                 what = f"Division had remainder {{0}} when computing the value of '{step.name}'"
-                self.assertTrue(emitter.compare("EQ", rest, 0), [rest], what, describe)
+                self.claim(emitter.compare("EQ", rest, 0), [rest], what, describe)
                 here = emitter.operation("floordiv", here, emitter.lifted(step.factor))
             what = f"Expected value >= 1 for dimension variable '{step.name}', found {{0}}"
-            self.assertTrue(emitter.compare("GE", here, 1), [here], what, describe)
+            self.claim(emitter.compare("GE", here, 1), [here], what, describe)
             found[step.name] = here
         alone = {(s.place.leaf, s.place.axis) for s in steps}
         for (i, axis), size in given.items():
@@ -136,15 +136,15 @@ class Main:
                     f"Found inconsistency between dimension size {describe(i)}.shape[{axis}] (= {{0}}) and "
                     f"the specification '{d}' (= {{1}})"
                 )
-                self.assertTrue(emitter.compare("EQ", size, wanted), [size, wanted], what, describe)
+                self.claim(emitter.compare("EQ", size, wanted), [size, wanted], what, describe)
         for inequality in scope.inequalities if scope is not None else ():
             if inequality.names() <= set(found):
                 value = value_of(inequality, found, emitter.operation)
                 what = f"They do not fulfil the constraint {inequality} >= 0"
-                self.assertTrue(emitter.compare("GE", value, 0), [], what, describe)
+                self.claim(emitter.compare("GE", value, 0), [], what, describe)
         return [(found[name].name, SIZE) for name in names]
 
-    def assert_(self, condition, values, what, describe):
+    def claim(self, condition, values, what, describe):
         """What the loader looks at when it knows the shapes: an assertion that stops it with a text."""
         symbolic = [(i, a) for i, a in enumerate(self.arguments) if a.is_symbolic]
         shapes = ",".join(f"{describe(i)}.shape = {a.shape}" for i, a in symbolic)

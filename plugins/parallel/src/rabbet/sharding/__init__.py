@@ -1,7 +1,11 @@
 """Shardings: meshes of devices, and how arrays lie over them."""
 
-from rabbet_parallel.meshes import AbstractMesh, AxisType, Mesh, get_mesh, set_mesh
+from rabbet_parallel.current import (
+    get_abstract_mesh, get_mesh, set_mesh, use_abstract_mesh, use_mesh,
+)  # fmt: skip
+from rabbet_parallel.meshes import AbstractMesh, AxisType, Mesh
 from rabbet_parallel.named import NamedSharding
+from rabbet_parallel.resharding import auto_axes, reshard
 from rabbet_parallel.specs import PartitionSpec
 
 from rabbet.extend.backend import SingleDeviceSharding
@@ -16,8 +20,13 @@ __all__ = [
     "PartitionSpec",
     "Sharding",
     "SingleDeviceSharding",
+    "auto_axes",
+    "get_abstract_mesh",
     "get_mesh",
+    "reshard",
     "set_mesh",
+    "use_abstract_mesh",
+    "use_mesh",
 ]
 
 _public_module(globals())

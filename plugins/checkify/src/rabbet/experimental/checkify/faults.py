@@ -1,6 +1,7 @@
 """What can go wrong with the core's primitives: NaN, division by zero, positions out of bounds."""
 
 import numpy as np
+from rabbet_algorithms.primitives import sort
 
 from rabbet import dtypes, lax
 from rabbet.experimental.checkify.interpreter import Checked, Fault, rules
@@ -21,7 +22,7 @@ def any_primitive(op, *values):
 
 
 @rules.kind("structural")
-@rules.primitive(lax.select_n, lax.max, lax.min, primitive.sort)
+@rules.primitive(lax.select_n, lax.max, lax.min, sort)
 def moved(op, *values):
     """What only moves elements makes no NaN."""
     return op(*values)

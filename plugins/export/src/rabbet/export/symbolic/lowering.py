@@ -5,6 +5,8 @@ as ``%arg0``, ``%arg1`` and so on. Operations whose text has their shape as an a
 dynamic form that takes it as an operand; what only has types is written as ever, with ``?`` in them.
 """
 
+from typing import Any
+
 import numpy as np
 
 from rabbet import dtypes, lax
@@ -36,7 +38,7 @@ REASON = (
 class Symbolic:
     """What ``lower_program`` is given: the sizes' places among the arguments of ``main``."""
 
-    rules = rules
+    rules: Any = None
 
     def __init__(self, names):
         self.arguments = {name: f"%arg{i}" for i, name in enumerate(names)}
@@ -55,7 +57,7 @@ class Symbolic:
             return None
         if primitive.name in WITH_NUMBERS and not has_symbols(list(op.params.values())):
             return None
-        if rules.find(primitive, op.platform) is not None:
+        if self.rules.find(primitive, op.platform) is not None:
             return None
         return REASON.format(", ".join(dict.fromkeys(a.str_short() for a in shapes)))
 
@@ -330,8 +332,15 @@ def cumulative(op, x):
     return op.write(parts, [I32, aval], [op.size(aval.shape[axis]), x])[0]
 
 
-for one in (primitives.cumsum, primitives.cumprod, primitives.cummax, primitives.cummin):
-    symbolic(one, lambda op: isinstance(op.in_avals[0].shape[op["axis"]], Dimension))(cumulative)
+class WithCumulative:
+    """The rules, and those of cumulative operations, which are another package's."""
+
+    def find(self, primitive, platform=None):
+        """The rule of a primitive, or None."""
+        if primitive.name not in COMBINED:
+            return rules.find(primitive, platform)
+        along = lambda op: isinstance(op.in_avals[0].shape[op["axis"]], Dimension)
+        return lambda op, x: cumulative(op, x) if along(op) else ordinary(primitive)(op, x)
 
 
 @rules.primitive(primitives.jit)
@@ -343,5 +352,7 @@ def call_in_place(op, *names):
 def as_value(op):
     return op.size(op["dimension"])
 
+
+Symbolic.rules = WithCumulative()
 
 __all__ = ["Emitter", "Symbolic", "Value", "rules"]

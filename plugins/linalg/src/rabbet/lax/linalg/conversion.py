@@ -4,20 +4,11 @@ import functools
 
 import numpy as np
 
-from rabbet import dtypes, lax
+from rabbet import dtypes
+from rabbet.extend.rules import to_dtype
 from rabbet.extend.transform import typeof
 
 SINGLE = np.dtype("float32")
-
-
-def converted(x, dtype):
-    """``x`` as ``dtype``, or itself if it has it."""
-    return x if typeof(x).dtype == dtype else lax.convert_element_type(x, dtype)
-
-
-def real_dtype(dtype):
-    """The dtype of the parts of a complex dtype; ``dtype`` itself if it is real."""
-    return np.dtype(f"float{4 * dtype.itemsize}") if dtype.kind == "c" else dtype
 
 
 def in_single(function):
@@ -31,7 +22,7 @@ def in_single(function):
         narrow = [t for t in [typeof(x).dtype for x in args] if is_narrow(t)]
         if not narrow:
             return function(*args, **kwargs)
-        wide = [converted(x, SINGLE) if is_narrow(typeof(x).dtype) else x for x in args]
+        wide = [to_dtype(x, SINGLE) if is_narrow(typeof(x).dtype) else x for x in args]
         out = function(*wide, **kwargs)
         if isinstance(out, tuple):
             return tuple([back(x, narrow[0]) for x in out])
@@ -47,4 +38,4 @@ def is_narrow(dtype):
 
 def back(x, dtype):
     """A float32 result in ``dtype``; others as they are."""
-    return converted(x, dtype) if typeof(x).dtype == SINGLE else x
+    return to_dtype(x, dtype) if typeof(x).dtype == SINGLE else x

@@ -5,9 +5,8 @@ linear algebra are made.
 import numpy as np
 
 from rabbet import lax
-from rabbet.extend.primitive import full_of_type
+from rabbet.extend.primitive import accept, full_of_type
 from rabbet.extend.transform import typeof
-from rabbet.lax.linalg import checks
 
 HIGHEST = (lax.Precision.HIGHEST, lax.Precision.HIGHEST)
 INDEX = np.dtype("int32")
@@ -86,14 +85,14 @@ def identity(aval):
 
 def square_matrices(name, aval):
     """Refuse what is not a batch of square matrices of floating or complex numbers."""
-    checks.accept(name, checks.INEXACT, aval)
+    accept(name, "fc", aval)
     if aval.ndim < 2 or aval.shape[-1] != aval.shape[-2]:
         raise ValueError(f"{name} takes square matrices, arrays of shape (..., n, n), got {aval.str_short()}")
 
 
 def matrices(name, aval):
     """Refuse what is not a batch of matrices of floating or complex numbers."""
-    checks.accept(name, checks.INEXACT, aval)
+    accept(name, "fc", aval)
     if aval.ndim < 2:
         raise ValueError(f"{name} takes matrices, arrays of shape (..., m, n), got {aval.str_short()}")
 

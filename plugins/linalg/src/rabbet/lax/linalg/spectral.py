@@ -1,9 +1,10 @@
 """Singular values, eigenvalues, and their vectors."""
 
 from rabbet import lax
+from rabbet.extend.rules import to_dtype
 from rabbet.extend.transform import typeof
 from rabbet.lax.linalg import matrices, primitives
-from rabbet.lax.linalg.conversion import SINGLE, converted, in_single, is_narrow
+from rabbet.lax.linalg.conversion import SINGLE, in_single, is_narrow
 from rabbet.lax.linalg.factors import symmetrized
 from rabbet.lax.linalg.primitives.eig import EigImplementation
 from rabbet.lax.linalg.primitives.eigh import EighImplementation
@@ -122,7 +123,7 @@ def eig(
     implementation = member("eig", "implementation", EigImplementation, implementation)
     if implementation not in (None, EigImplementation.LAPACK):
         raise NotImplementedError(f"eig by {implementation} is not offered; use EigImplementation.LAPACK")
-    wide = converted(x, SINGLE) if is_narrow(typeof(x).dtype) else x
+    wide = to_dtype(x, SINGLE) if is_narrow(typeof(x).dtype) else x
     return primitives.eig.eig(
         wide, compute_left_eigenvectors=bool(compute_left_eigenvectors),
         compute_right_eigenvectors=bool(compute_right_eigenvectors),

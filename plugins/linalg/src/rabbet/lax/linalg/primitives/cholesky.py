@@ -2,8 +2,8 @@
 
 from rabbet import lax
 from rabbet.extend.primitive import Batched, Dual, Primitive, move_axis
+from rabbet.extend.rules import to_dtype
 from rabbet.lax.linalg import matrices
-from rabbet.lax.linalg.conversion import converted
 from rabbet.lax.linalg.primitives.triangular import triangular_solve
 
 
@@ -52,7 +52,7 @@ def mirrored(x):
 def real_part(x):
     """``x`` without its imaginary part, in its own dtype."""
     dtype = matrices.dtype_of(x)
-    return converted(lax.real(x), dtype) if dtype.kind == "c" else x
+    return to_dtype(lax.real(x), dtype) if dtype.kind == "c" else x
 
 
 @cholesky.rule("batch")

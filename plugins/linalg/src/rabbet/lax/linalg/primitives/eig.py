@@ -9,9 +9,9 @@ import numpy as np
 
 from rabbet import lax
 from rabbet.extend.primitive import Batched, Dual, Primitive, ShapedArray, full_of_type, move_axis
+from rabbet.extend.rules import real_dtype, to_dtype
 from rabbet.extend.transform import refusing, typeof
 from rabbet.lax.linalg import matrices
-from rabbet.lax.linalg.conversion import converted, real_dtype
 from rabbet.lax.linalg.primitives import factor_parts
 from rabbet.lax.linalg.primitives.qr import qr
 from rabbet.lax.linalg.primitives.triangular import triangular_solve
@@ -61,7 +61,7 @@ def jvp_eig(op, a):
         )
     both = eig.op(compute_left_eigenvectors=left, compute_right_eigenvectors=True, enable_eigvec_derivs=True)
     w, *vl, vr = both(a.primal)
-    change = converted(a.tangent, typeof(w).dtype)
+    change = to_dtype(a.tangent, typeof(w).dtype)
     inner = solved(vr, matrices.product(change, vr))
     duals = [Dual(w, factor_parts.diagonal(inner))]
     gaps = factor_parts.inverse_differences(w)

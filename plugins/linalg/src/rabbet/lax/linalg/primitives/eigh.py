@@ -4,9 +4,9 @@ import enum
 
 from rabbet import lax
 from rabbet.extend.primitive import Batched, Dual, Primitive, ShapedArray, move_axis
+from rabbet.extend.rules import real_dtype, to_dtype
 from rabbet.extend.transform import typeof
 from rabbet.lax.linalg import matrices
-from rabbet.lax.linalg.conversion import converted, real_dtype
 from rabbet.lax.linalg.primitives import factor_parts
 from rabbet.lax.linalg.primitives.cholesky import mirrored
 
@@ -61,5 +61,5 @@ def jvp_eigh(op, a):
     change = mirrored(change) if op["lower"] else matrices.adjoint(mirrored(matrices.adjoint(change)))
     inner = matrices.product(matrices.product(matrices.adjoint(v), change), v)
     dw = factor_parts.real_part(factor_parts.diagonal(inner))
-    gaps = converted(factor_parts.inverse_differences(w), typeof(v).dtype)
+    gaps = to_dtype(factor_parts.inverse_differences(w), typeof(v).dtype)
     return [Dual(v, matrices.product(v, lax.mul(gaps, inner))), Dual(w, dw)]

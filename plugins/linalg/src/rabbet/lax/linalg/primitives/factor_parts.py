@@ -4,9 +4,9 @@ import numpy as np
 
 from rabbet import lax
 from rabbet.extend.primitive import full_of_type
+from rabbet.extend.rules import to_dtype
 from rabbet.extend.transform import typeof
 from rabbet.lax.linalg import matrices
-from rabbet.lax.linalg.conversion import converted
 from rabbet.lax.linalg.primitives.triangular import triangular_solve
 
 
@@ -23,13 +23,13 @@ def as_column(x, sizes):
 def scaled_columns(x, factors):
     """``x diag(factors)`` for each matrix and vector."""
     aval = typeof(x)
-    return lax.mul(x, as_row(converted(factors, aval.dtype), aval.shape))
+    return lax.mul(x, as_row(to_dtype(factors, aval.dtype), aval.shape))
 
 
 def scaled_rows(factors, x):
     """``diag(factors) x`` for each vector and matrix."""
     aval = typeof(x)
-    return lax.mul(as_column(converted(factors, aval.dtype), aval.shape), x)
+    return lax.mul(as_column(to_dtype(factors, aval.dtype), aval.shape), x)
 
 
 def on_diagonal_alone(sizes):

@@ -6,13 +6,14 @@ from rabbet.extend.primitive import (
     Dual,
     Primitive,
     ShapedArray,
+    accept,
     full_of_type,
     move_axis,
     no_tangent,
     zero_tangent,
 )
 from rabbet.extend.transform import typeof
-from rabbet.lax.linalg import checks, matrices
+from rabbet.lax.linalg import matrices
 from rabbet.lax.linalg.matrices import INDEX
 from rabbet.lax.linalg.primitives.triangular import triangular_solve
 
@@ -140,7 +141,7 @@ def batch_lu(op, x):
 
 # ------------------------------------------------------------------------------------------- permutations
 def permutation_aval(pivots, permutation_size):
-    checks.accept("lu_pivots_to_permutation", checks.INTEGERS, pivots)
+    accept("lu_pivots_to_permutation", "iu", pivots)
     if not pivots.ndim or pivots.shape[-1] > permutation_size:
         raise ValueError(
             "lu_pivots_to_permutation takes pivots of shape (..., k) with k <= permutation_size, got "

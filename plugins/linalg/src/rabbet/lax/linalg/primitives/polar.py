@@ -15,9 +15,9 @@ import numpy as np
 
 from rabbet import lax
 from rabbet.extend.primitive import full_of_type
+from rabbet.extend.rules import to_dtype
 from rabbet.extend.transform import typeof
 from rabbet.lax.linalg import matrices
-from rabbet.lax.linalg.conversion import converted
 from rabbet.lax.linalg.primitives import factor_parts
 from rabbet.lax.linalg.primitives.cholesky import cholesky
 from rabbet.lax.linalg.primitives.eigh import eigh
@@ -72,7 +72,7 @@ def times(x, factor):
     if isinstance(factor, float):
         return lax.mul(x, full_of_type(aval.strong(), factor))
     n = aval.ndim
-    return lax.mul(x, matrices.beside(converted(factor, aval.dtype), aval.shape, n - 2, n - 1))
+    return lax.mul(x, matrices.beside(to_dtype(factor, aval.dtype), aval.shape, n - 2, n - 1))
 
 
 def norm(x):

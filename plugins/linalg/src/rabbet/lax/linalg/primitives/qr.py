@@ -9,10 +9,10 @@ few products of matrices that every transformation knows.
 
 from rabbet import lax
 from rabbet.extend.primitive import Batched, Dual, Primitive, ShapedArray, move_axis, zero_tangent
+from rabbet.extend.rules import at_front
 from rabbet.extend.transform import refusing, typeof
 from rabbet.lax.linalg import matrices
 from rabbet.lax.linalg.primitives import factor_parts
-from rabbet.lax.linalg.primitives.batches import at_front
 from rabbet.lax.linalg.primitives.triangular import triangular_solve
 
 

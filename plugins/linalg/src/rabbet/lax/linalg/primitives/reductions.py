@@ -4,9 +4,9 @@ A platform has routines for them or does not offer them: there are no common low
 """
 
 from rabbet.extend.primitive import Batched, Primitive, ShapedArray, move_axis
+from rabbet.extend.rules import real_dtype
 from rabbet.extend.transform import refusing
 from rabbet.lax.linalg import matrices
-from rabbet.lax.linalg.conversion import real_dtype
 
 
 def hessenberg_aval(a):

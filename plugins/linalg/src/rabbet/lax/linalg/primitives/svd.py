@@ -4,9 +4,9 @@ import enum
 
 from rabbet import lax
 from rabbet.extend.primitive import Batched, Dual, Primitive, ShapedArray, full_of_type, move_axis
+from rabbet.extend.rules import real_dtype, to_dtype
 from rabbet.extend.transform import typeof
 from rabbet.lax.linalg import matrices
-from rabbet.lax.linalg.conversion import converted, real_dtype
 from rabbet.lax.linalg.primitives import factor_parts
 from rabbet.lax.linalg.primitives.polar import svd_by_polar
 
@@ -78,7 +78,7 @@ def jvp_svd(op, a):
     if not op["compute_uv"]:
         return [Dual(s, ds)]
     inner_h = matrices.adjoint(inner)
-    gaps = converted(inverse_square_gaps(s), aval.dtype)
+    gaps = to_dtype(inverse_square_gaps(s), aval.dtype)
     right, left = factor_parts.scaled_columns, factor_parts.scaled_rows
     turn_u = lax.mul(gaps, lax.add(right(inner, s), left(s, inner_h)))
     turn_v = lax.mul(gaps, lax.add(left(s, inner), right(inner_h, s)))

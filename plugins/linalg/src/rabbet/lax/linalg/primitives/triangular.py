@@ -2,14 +2,14 @@
 
 from rabbet import lax
 from rabbet.extend.primitive import Batched, Dual, Linear, Primitive, Zero, instantiate, move_axis
+from rabbet.extend.rules import at_front, same_dtype
 from rabbet.extend.transform import typeof
-from rabbet.lax.linalg import checks, matrices
-from rabbet.lax.linalg.primitives.batches import at_front
+from rabbet.lax.linalg import matrices
 
 
 def triangular_solve_aval(a, b, left_side, lower, transpose_a, conjugate_a, unit_diagonal):
     matrices.square_matrices("triangular_solve", a)
-    checks.same_dtype("triangular_solve", a, b)
+    same_dtype("triangular_solve", a, b)
     n = b.shape[-2 if left_side else -1] if b.ndim >= 2 else None
     if b.ndim != a.ndim or b.shape[:-2] != a.shape[:-2] or n != a.shape[-1]:
         wanted = "(..., n, k)" if left_side else "(..., k, n)"

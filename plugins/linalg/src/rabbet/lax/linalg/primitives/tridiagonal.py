@@ -7,18 +7,19 @@ from rabbet.extend.primitive import (
     Linear,
     Primitive,
     Zero,
+    accept,
     full_of_type,
     instantiate,
     move_axis,
 )
+from rabbet.extend.rules import at_front, same_dtype
 from rabbet.extend.transform import typeof
-from rabbet.lax.linalg import checks, matrices
-from rabbet.lax.linalg.primitives.batches import at_front
+from rabbet.lax.linalg import matrices
 
 
 def tridiagonal_solve_aval(dl, d, du, b, perturb_singular=False):
-    checks.accept("tridiagonal_solve", checks.INEXACT, dl, d, du, b)
-    checks.same_dtype("tridiagonal_solve", d, dl, du, b)
+    accept("tridiagonal_solve", "fc", dl, d, du, b)
+    same_dtype("tridiagonal_solve", d, dl, du, b)
     if not dl.shape == d.shape == du.shape or b.ndim < 2 or b.shape[:-1] != d.shape:
         shown = ", ".join([f"{n}: {a.str_short()}" for n, a in (("dl", dl), ("d", d), ("du", du), ("b", b))])
         raise ValueError(

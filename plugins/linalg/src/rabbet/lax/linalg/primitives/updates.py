@@ -1,18 +1,18 @@
 """Products and updates: a A A^T + b C, and the Cholesky factor of A + w w^T."""
 
 from rabbet import lax
-from rabbet.extend.primitive import Batched, Dual, Primitive, full_of_type, instantiate, move_axis
+from rabbet.extend.primitive import Batched, Dual, Primitive, accept, full_of_type, instantiate, move_axis
+from rabbet.extend.rules import at_front, same_dtype
 from rabbet.extend.transform import typeof
-from rabbet.lax.linalg import checks, matrices
+from rabbet.lax.linalg import matrices
 from rabbet.lax.linalg.matrices import INDEX
-from rabbet.lax.linalg.primitives.batches import at_front
 from rabbet.lax.linalg.primitives.triangular import triangular_solve
 
 
 # -------------------------------------------------------------------------------------- symmetric_product
 def symmetric_product_aval(a, c, alpha, beta):
     matrices.matrices("symmetric_product", a)
-    checks.same_dtype("symmetric_product", a, c)
+    same_dtype("symmetric_product", a, c)
     if c.shape != (*a.shape[:-1], a.shape[-2]):
         raise ValueError(
             "symmetric_product takes a of shape (..., m, n) and c of shape (..., m, m), got "
@@ -41,8 +41,8 @@ def scaled(x, factor):
 # ---------------------------------------------------------------------------------------- cholesky_update
 def cholesky_update_aval(r, w):
     matrices.square_matrices("cholesky_update", r)
-    checks.same_dtype("cholesky_update", r, w)
-    checks.accept("cholesky_update", checks.FLOATS, r)
+    same_dtype("cholesky_update", r, w)
+    accept("cholesky_update", "f", r)
     if w.shape != r.shape[:-1]:
         raise ValueError(
             "cholesky_update takes an upper triangular matrix of shape (..., n, n) and a vector of shape "

@@ -1,0 +1,122 @@
+"""What commands of packages may ask about an installation: what is there, what is in use, where it comes
+from.
+"""
+
+
+def plugin_manager():
+    """The plugin manager of this process: its ``records`` of entry points, ``names`` of a group, ``get``.
+
+    Example:
+      >>> from rabbet.extend.commands import plugin_manager
+      >>> "cpu" in plugin_manager().names("rabbet.backends")
+      True
+    """
+    from rabbet.plugins.manager import default_manager
+
+    return default_manager()
+
+
+def entry_point_groups():
+    """``{group: what comes through it}``, of the groups that core reads and of those that packages announce.
+
+    Example:
+      >>> from rabbet.extend.commands import entry_point_groups
+      >>> entry_point_groups()["rabbet.commands"]
+      'subcommands of `rabbet`'
+    """
+    from rabbet.plugins import discovery
+
+    return discovery.GROUPS | dict.fromkeys(discovery.announced(), "")
+
+
+def package_of(function):
+    """The distribution that brings a function or an object of a class, as far as core knows it, else the
+    name of its package.
+
+    Example:
+      >>> from rabbet.extend.commands import package_of
+      >>> package_of(lax.add), package_of(np.add)
+      ('rabbet-core', 'numpy')
+    """
+    from rabbet.plugins import discovery
+
+    module = getattr(function, "__module__", None) or type(function).__module__
+    for record in plugin_manager().records():
+        package = discovery.package_of(record.entry_point)
+        if module == package or module.startswith(f"{package}."):
+            return record.package
+    first = module.split(".")[0]
+    return discovery.CORE_DISTRIBUTION if first == "rabbet" else first
+
+
+def is_core_name(name):
+    """Whether ``rb.<name>`` is core's own, so that no package can offer it.
+
+    Example:
+      >>> from rabbet.extend.commands import is_core_name
+      >>> is_core_name("Array"), is_core_name("grad")
+      (True, False)
+    """
+    import rabbet
+    from rabbet.plugins import api
+
+    return name in rabbet._own or api.is_core_module(name)
+
+
+def plugin_variables():
+    """The environment variables that choose among plugins, which are no settings.
+
+    Example:
+      >>> from rabbet.extend.commands import plugin_variables
+      >>> plugin_variables()[0]
+      'RABBET_PLUGINS'
+    """
+    from rabbet.plugins import selection
+
+    return selection.VARIABLES
+
+
+def explain_error(error):
+    """An exception in one line: its type, what it says, and the line of a package where it was raised.
+
+    Example:
+      >>> from rabbet.extend.commands import explain_error
+      >>> explain_error(OSError("no disk"))
+      'OSError: no disk'
+    """
+    from rabbet.plugins.records import cause
+
+    return cause(error)
+
+
+def backend_registry():
+    """The backends of this process: ``allowed``, those that the settings allow, ``get`` for a ``Backend``.
+
+    Example:
+      >>> from rabbet.extend.commands import backend_registry
+      >>> backend_registry().get("cpu").platform
+      'cpu'
+    """
+    from rabbet.runtime.backends import default_registry
+
+    return default_registry()
+
+
+def compilation_cache():
+    """The cache of compiled programs on disk, or None where it is switched off.
+
+    Example:
+      >>> from rabbet.extend.commands import compilation_cache
+      >>> with rb.config.override(cache=False):
+      ...     print(compilation_cache())
+      None
+    """
+    from rabbet.runtime.cache import default_cache
+
+    return default_cache()
+
+
+__all__ = [
+    "backend_registry", "compilation_cache", "entry_point_groups", "explain_error", "is_core_name",
+    "package_of", "plugin_manager", "plugin_variables",
+]  # fmt: skip

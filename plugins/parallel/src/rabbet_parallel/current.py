@@ -1,0 +1,120 @@
+"""The mesh that is set: what a ``PartitionSpec`` alone refers to, on this thread."""
+
+from contextlib import AbstractContextManager
+
+from rabbet.errors import ShardingError
+from rabbet.extend.functions import folded
+
+from rabbet_parallel.meshes import AbstractMesh, Mesh, current
+
+
+class set_mesh(AbstractContextManager):
+    """Make ``mesh`` the one that a ``PartitionSpec`` alone refers to, on this thread: from now on, or
+    within a ``with`` block. None: no mesh.
+
+    Example:
+      >>> from rabbet.sharding import Mesh, get_mesh
+      >>> with rb.set_mesh(Mesh(rb.devices()[:1], ("x",))):
+      ...     print(get_mesh())
+      Mesh('x': 1, axis_types=(Auto,))
+    """
+
+    accepts: tuple = (Mesh,)
+
+    @folded
+    def __init__(self, mesh):
+        if mesh is not None and not isinstance(mesh, self.accepts):
+            kinds = " or ".join([kind.__name__ for kind in self.accepts])
+            raise TypeError(f"{type(self).__name__} takes a {kinds} or None, got {type(mesh).__name__}")
+        self.before = list(current.meshes)
+        current.push(mesh)
+
+    def __enter__(self):
+        return current.innermost
+
+    def __exit__(self, *error):
+        current.meshes[:] = self.before
+
+
+class use_mesh(set_mesh):
+    """``set_mesh`` for a ``with`` block, by its older name.
+
+    Example:
+      >>> from rabbet.sharding import Mesh, get_mesh, use_mesh
+      >>> with use_mesh(Mesh(rb.devices()[:1], ("x",))):
+      ...     print(get_mesh().axis_names)
+      ('x',)
+    """
+
+    def __init__(self, mesh):
+        super().__init__(mesh)
+        current.meshes[:] = self.before
+        self.mesh = mesh
+
+    def __enter__(self):
+        current.push(self.mesh)
+        return self.mesh
+
+
+class use_abstract_mesh(use_mesh):
+    """Make an ``AbstractMesh`` the current one within a ``with`` block, as ``get_abstract_mesh`` tells: for
+    what only asks for names and sizes of axes.
+
+    Example:
+      >>> from rabbet.sharding import AbstractMesh, get_abstract_mesh, use_abstract_mesh
+      >>> with use_abstract_mesh(AbstractMesh((4, 2), ("x", "y"))):
+      ...     print(get_abstract_mesh().size)
+      8
+    """
+
+    accepts = (AbstractMesh, Mesh)
+
+
+def mesh_in_use():
+    """The ``Mesh`` that was set on this thread, or None."""
+    return next((m for m in reversed(current.meshes) if m is None or isinstance(m, Mesh)), None)
+
+
+def get_mesh():
+    """The mesh set by ``set_mesh`` or ``with mesh:`` on this thread; a mesh without axes (``empty``) where
+    none is.
+
+    Example:
+      >>> from rabbet.sharding import get_mesh
+      >>> get_mesh().empty
+      True
+    """
+    return mesh_in_use() or Mesh((), ())
+
+
+def get_abstract_mesh():
+    """The names and sizes of the current mesh's axes, an ``AbstractMesh``; it has none where no mesh is set.
+
+    Example:
+      >>> from rabbet.sharding import get_abstract_mesh
+      >>> get_abstract_mesh().empty
+      True
+    """
+    mesh = current.innermost
+    return AbstractMesh((), ()) if mesh is None else mesh.abstract_mesh
+
+
+def needed_mesh(who, what):
+    """The mesh that is set.
+
+    Raises:
+      ShardingError: where none is; ``who`` needs it for ``what``.
+    """
+    mesh = mesh_in_use()
+    if mesh is None:
+        raise ShardingError(
+            f"{who} is {what}, and no mesh is set; give NamedSharding(mesh, {what}), or set one with "
+            "rb.set_mesh(mesh)"
+        )
+    return mesh
+
+
+__all__ = [
+    "get_abstract_mesh", "get_mesh", "mesh_in_use", "needed_mesh", "set_mesh", "use_abstract_mesh",
+    "use_mesh",
+]  # fmt: skip
