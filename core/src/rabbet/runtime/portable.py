@@ -56,10 +56,10 @@ def from_portable(artifact):
       ValueError: for bytes that are no artifact, or one of a newer StableHLO.
 
     Example:
-      >>> from rabbet.extend.native import from_portable
-      >>> from_portable(b"no artifact")
-      Traceback (most recent call last):
-      ValueError: these bytes are no portable artifact that StableHLO ... reads: ...
+      >>> from rabbet.extend.native import from_portable, stablehlo_versions, to_portable
+      >>> text = rb.jit(lambda x: 2 * x).lower(1.0).as_text()
+      >>> from_portable(to_portable(text, stablehlo_versions().current)).startswith("module")
+      True
     """
     ir, context = _context()
     data, current = bytes(artifact), stablehlo_versions().current
@@ -176,6 +176,18 @@ def refine_shapes(text):
     Raises:
       ValueError: where a shape does not follow from the arguments, or contradicts them; the text of
         assertions on shapes that do not hold.
+
+    Example:
+      >>> from rabbet.extend.native import refine_shapes
+      >>> text = '''
+      ... func.func public @main(%arg0: tensor<2xf32>) -> tensor<2xf32> {
+      ...   %0 = stablehlo.convert %arg0 : (tensor<2xf32>) -> tensor<?xf32>
+      ...   %1 = stablehlo.sine %0 : tensor<?xf32>
+      ...   %2 = stablehlo.convert %1 : (tensor<?xf32>) -> tensor<2xf32>
+      ...   return %2 : tensor<2xf32>
+      ... }'''
+      >>> "?" in refine_shapes(text)
+      False
     """
     ir, context = _context()
     try:
