@@ -94,7 +94,7 @@ def transposed_parts(parts, op, ct, operands):
 
 def kept_apart(ct):
     """A cotangent that was added up, behind a barrier where it becomes part of a program and is worth it."""
-    if type(ct) is Tracer and ct.aval.size >= barrier.WORTH_KEEPING:
+    if type(ct) is Tracer and (ct.aval.is_symbolic or ct.aval.size >= barrier.WORTH_KEEPING):
         return barrier.keep_apart(ct)
     return ct
 
