@@ -9,7 +9,7 @@ from rabbet import dtypes
 from rabbet.primitives import shape as _shape
 from rabbet.primitives.checks import axis_in_range
 from rabbet.program import python_scalars
-from rabbet.runtime.transfer import obey_sharding, obeys_out_sharding
+from rabbet.runtime.transfer import hidden, obey_sharding, obeys_out_sharding
 from rabbet.trace.interpreter import typeof
 
 
@@ -207,7 +207,7 @@ def reshape(operand, new_sizes, dimensions=None, *, out_sharding=None):
              [3, 4, 5]], dtype=int32)
     """
     if out_sharding is not None:
-        return obey_sharding("reshape", reshape(operand, new_sizes, dimensions), out_sharding)
+        return obey_sharding("reshape", reshape(hidden(operand), new_sizes, dimensions), out_sharding)
     sizes = sizes_of(new_sizes, "new_sizes")
     if dimensions is not None:
         operand = transpose(operand, dimensions)

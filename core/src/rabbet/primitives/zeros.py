@@ -36,8 +36,15 @@ def full_of_type(aval, value):
 
 def fitted(x, aval):
     """``x`` as a value of type ``aval``, from which its own differs at most in what it says of devices."""
-    have, want = typeof(x).spread, aval.spread
+    own = getattr(x, "aval", None)
+    have, want = None if own is None else own.spread, aval.spread
     return x if have is want else (have if want is None else want).fitted(x, aval)
+
+
+def hidden(x):
+    """``x`` where results are laid out by those who take them: its type says nothing of it."""
+    aval = getattr(x, "aval", None)
+    return x if aval is None or aval.spread is None else aval.spread.hidden(x)
 
 
 def joined(one, other):

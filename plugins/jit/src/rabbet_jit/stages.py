@@ -78,7 +78,9 @@ class Stage:
         """The shapes and dtypes of the result."""
         outs = self.program.closed.out_avals[: self.out_tree.num_leaves]
         return tree.unflatten(
-            self.out_tree, [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in outs]
+            self.out_tree, [
+                ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type, sharding=a.sharding) for a in outs
+            ]
         )
 
     @property

@@ -27,7 +27,7 @@ from rabbet.primitives.gather import GatherScatterMode
 from rabbet.program import python_scalars
 from rabbet.program.avals import ShapedArray
 from rabbet.runtime.fused import fused
-from rabbet.runtime.transfer import obey_sharding
+from rabbet.runtime.transfer import hidden, obey_sharding
 from rabbet.runtime.values import scalar_array, to_array
 from rabbet.trace.interpreter import typeof
 
@@ -107,7 +107,7 @@ class IndexedArray:
             "indices_are_sorted": bool(indices_are_sorted), "unique_indices": bool(unique_indices),
             "wrap": bool(wrap_negative_indices),
         }  # fmt: skip
-        x = self.array
+        x = self.array if out_sharding is None else hidden(self.array)
         eager = is_eager(x)
         plan = parse(x.aval, self.index, eager)
         if eager:
@@ -140,8 +140,11 @@ def changing(how, doc):
         self, values, *, indices_are_sorted=False, unique_indices=False, mode=None, out_sharding=None,
         wrap_negative_indices=True,
     ):  # fmt: skip
+        x = self.array
+        if out_sharding is not None:
+            x, values = hidden(x), hidden(values)
         out = change(
-            self.array, self.index, values, how=how, mode=GatherScatterMode.from_any(mode),
+            x, self.index, values, how=how, mode=GatherScatterMode.from_any(mode),
             indices_are_sorted=bool(indices_are_sorted), unique_indices=bool(unique_indices),
             wrap=bool(wrap_negative_indices),
         )  # fmt: skip
