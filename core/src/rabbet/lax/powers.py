@@ -1,16 +1,21 @@
 """``x ** y`` for every dtype: integers by squaring, others by the primitive."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from rabbet import dtypes
 from rabbet.lax import shapes
+from rabbet.lax.array_types import ArrayLike, ArrayOrTracer, DTypeLike
 from rabbet.lax.promotion import broadcast_operands, cast_operand, promote_operands
 from rabbet.primitives import elementwise, logic, powers
 from rabbet.program import python_scalars
 from rabbet.trace.interpreter import typeof
 
 
-def power(x, y):
+def power(x: ArrayLike, y: ArrayLike) -> ArrayOrTracer:
     """``x ** y``; a static int exponent becomes repeated squaring."""
     if type(y) is int and not python_scalars.is_python_scalar(x):
         kind = dtypes.kind(typeof(x).dtype)
@@ -27,7 +32,7 @@ def power(x, y):
     return integer_power(x, y, dtype)
 
 
-def integer_power(x, y, dtype):
+def integer_power(x: ArrayLike, y: ArrayLike, dtype: DTypeLike) -> ArrayOrTracer:
     """``x ** y`` for integer arrays, by squaring over the bits of the exponent; 0 for negative exponents,
     as NumPy wraps.
     """
@@ -47,7 +52,7 @@ def integer_power(x, y, dtype):
     return result
 
 
-def strong(x, dtype):
+def strong(x: ArrayLike, dtype: DTypeLike) -> Any:
     """``x``, a bare Python number as a NumPy scalar of ``dtype``: for functions that treat their operands
     one by one.
     """

@@ -1,11 +1,16 @@
 """Making arrays and moving their elements about."""
 
+from __future__ import annotations
+
 import builtins
+from collections.abc import Sequence
 from math import prod
+from typing import Any
 
 import numpy as np
 
 from rabbet import dtypes
+from rabbet.lax.array_types import ArrayLike, ArrayOrTracer, DTypeLike
 from rabbet.primitives import shape as _shape
 from rabbet.primitives.checks import axis_in_range
 from rabbet.program import python_scalars
@@ -13,7 +18,7 @@ from rabbet.runtime.transfer import hidden, obey_sharding, obeys_out_sharding
 from rabbet.trace.interpreter import typeof
 
 
-def sizes_of(values, what):
+def sizes_of(values: Any, what: str) -> tuple[int, ...]:
     """A tuple of Python ints from whatever counts as one; a lone int becomes one dimension."""
     try:
         return tuple([v.__index__() for v in (values if hasattr(values, "__iter__") else (values,))])
@@ -21,7 +26,7 @@ def sizes_of(values, what):
         raise TypeError(f"{what} must be ints, got {values!r}") from None
 
 
-def broadcast_shapes(*shapes):
+def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     """The shape that arrays of these shapes broadcast to, by NumPy's rule.
 
     Raises:
@@ -43,7 +48,10 @@ def broadcast_shapes(*shapes):
         ) from None
 
 
-def broadcast_in_dim(operand, shape, broadcast_dimensions, *, out_sharding=None):
+def broadcast_in_dim(
+    operand: ArrayLike, shape: Sequence[int], broadcast_dimensions: Sequence[int], *,
+    out_sharding: Any = None,
+) -> ArrayOrTracer:  # fmt: skip
     """``operand`` repeated to ``shape``, its dimension i being dimension ``broadcast_dimensions[i]`` of the
     result.
 
@@ -62,7 +70,7 @@ def broadcast_in_dim(operand, shape, broadcast_dimensions, *, out_sharding=None)
 
 
 @obeys_out_sharding
-def broadcast(operand, sizes, *, out_sharding=None):
+def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: Any = None) -> ArrayOrTracer:
     """``operand`` repeated along new leading dimensions of the given sizes.
 
     Example:
@@ -76,14 +84,14 @@ def broadcast(operand, sizes, *, out_sharding=None):
     return broadcast_in_dim(operand, (*sizes, *aval.shape), dims)
 
 
-def broadcast_to(operand, shape):
+def broadcast_to(operand: ArrayLike, shape: Sequence[int]) -> ArrayOrTracer:
     """``operand`` broadcast to ``shape`` by NumPy's rule."""
     aval = typeof(operand)
     lead = len(shape) - aval.ndim
     return broadcast_in_dim(operand, shape, tuple(range(lead, len(shape))))
 
 
-def broadcast_like(arr, like_arr):
+def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> ArrayOrTracer:
     """``arr`` broadcast to the shape of another array, by NumPy's rule.
 
     Raises:
@@ -101,7 +109,7 @@ def broadcast_like(arr, like_arr):
     return broadcast_to(arr, wanted)
 
 
-def broadcast_to_rank(x, rank):
+def broadcast_to_rank(x: ArrayLike, rank: int) -> ArrayOrTracer:
     """``x`` with leading dimensions of size 1 up to ``rank`` dimensions.
 
     Example:
@@ -114,7 +122,7 @@ def broadcast_to_rank(x, rank):
     return expand_dims(x, tuple(range(missing)))
 
 
-def full(shape, fill_value, dtype=None, *, sharding=None):
+def full(shape: Any, fill_value: Any, dtype: DTypeLike = None, *, sharding: Any = None) -> ArrayOrTracer:
     """An array of ``shape`` filled with a scalar; its dtype, if none is given, is that of the value.
 
     Example:
@@ -144,7 +152,7 @@ def full(shape, fill_value, dtype=None, *, sharding=None):
 
 
 @obeys_out_sharding
-def empty(shape, dtype, *, out_sharding=None):
+def empty(shape: Any, dtype: DTypeLike, *, out_sharding: Any = None) -> ArrayOrTracer:
     """An array whose elements nobody should read before they are written; they are zeros.
 
     Example:
@@ -154,7 +162,9 @@ def empty(shape, dtype, *, out_sharding=None):
     return full(shape, 0, dtype)
 
 
-def full_like(x, fill_value, dtype=None, shape=None, sharding=None):
+def full_like(
+    x: ArrayLike, fill_value: Any, dtype: DTypeLike = None, shape: Any = None, sharding: Any = None,
+) -> ArrayOrTracer:  # fmt: skip
     """An array like ``x``, weak if that is, filled with a scalar; shape and dtype can be changed.
 
     Example:
@@ -172,7 +182,7 @@ def full_like(x, fill_value, dtype=None, shape=None, sharding=None):
     return out
 
 
-def iota(dtype, size):
+def iota(dtype: DTypeLike, size: int) -> ArrayOrTracer:
     """``[0, 1, ..., size - 1]``.
 
     Example:
@@ -183,7 +193,9 @@ def iota(dtype, size):
 
 
 @obeys_out_sharding
-def broadcasted_iota(dtype, shape, dimension, *, out_sharding=None):
+def broadcasted_iota(
+    dtype: DTypeLike, shape: Sequence[int], dimension: int, *, out_sharding: Any = None,
+) -> ArrayOrTracer:  # fmt: skip
     """An array whose elements are their index along ``dimension``.
 
     Example:
@@ -197,7 +209,9 @@ def broadcasted_iota(dtype, shape, dimension, *, out_sharding=None):
     )
 
 
-def reshape(operand, new_sizes, dimensions=None, *, out_sharding=None):
+def reshape(
+    operand: ArrayLike, new_sizes: Any, dimensions: Sequence[int] | None = None, *, out_sharding: Any = None,
+) -> ArrayOrTracer:  # fmt: skip
     """The elements of ``operand`` in row-major order (after transposing to ``dimensions``, if given) as
     ``new_sizes``.
 
@@ -216,7 +230,7 @@ def reshape(operand, new_sizes, dimensions=None, *, out_sharding=None):
     return _shape.reshape(operand, new_sizes=sizes)
 
 
-def collapse(operand, start_dimension, stop_dimension=None):
+def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> ArrayOrTracer:
     """``operand`` with the dimensions from ``start_dimension`` up to ``stop_dimension`` made one.
 
     Example:
@@ -228,7 +242,7 @@ def collapse(operand, start_dimension, stop_dimension=None):
     return reshape(operand, (*shape[:lo], prod(shape[lo:hi]), *shape[hi:]))
 
 
-def expand_dims(array, dimensions):
+def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> ArrayOrTracer:
     """``array`` with new dimensions of size 1, so that they are at ``dimensions`` in the result.
 
     Example:
@@ -241,7 +255,7 @@ def expand_dims(array, dimensions):
     return _shape.expand_dims(array, dimensions=dims) if dims else array
 
 
-def squeeze(array, dimensions):
+def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> ArrayOrTracer:
     """``array`` without the given dimensions, all of size 1.
 
     Example:
@@ -253,7 +267,7 @@ def squeeze(array, dimensions):
     return _shape.squeeze(array, dimensions=dims) if dims else array
 
 
-def transpose(operand, permutation):
+def transpose(operand: ArrayLike, permutation: Sequence[int]) -> ArrayOrTracer:
     """``operand`` with its dimensions permuted: dimension i of the result is ``permutation[i]`` of the
     operand.
 
@@ -267,7 +281,7 @@ def transpose(operand, permutation):
     return _shape.transpose(operand, permutation=order)
 
 
-def rev(operand, dimensions):
+def rev(operand: ArrayLike, dimensions: Sequence[int]) -> ArrayOrTracer:
     """``operand`` with the order of elements reversed along ``dimensions``.
 
     Example:
@@ -277,7 +291,10 @@ def rev(operand, dimensions):
     return _shape.rev(operand, dimensions=sizes_of(dimensions, "dimensions"))
 
 
-def slice(operand, start_indices, limit_indices, strides=None):
+def slice(
+    operand: ArrayLike, start_indices: Sequence[int], limit_indices: Sequence[int],
+    strides: Sequence[int] | None = None,
+) -> ArrayOrTracer:  # fmt: skip
     """The box ``start_indices <= i < limit_indices``, every ``strides``-th element.
 
     Example:
@@ -293,7 +310,9 @@ def slice(operand, start_indices, limit_indices, strides=None):
     return _shape.slice(operand, start_indices=lo, limit_indices=hi, strides=steps)
 
 
-def slice_in_dim(operand, start_index, limit_index, stride=1, axis=0):
+def slice_in_dim(
+    operand: ArrayLike, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0,
+) -> ArrayOrTracer:  # fmt: skip
     """``slice`` along one axis; negative and missing bounds count as in Python.
 
     Example:
@@ -308,7 +327,7 @@ def slice_in_dim(operand, start_index, limit_index, stride=1, axis=0):
     return slice(operand, starts, limits, strides)
 
 
-def split(operand, sizes, axis=0):
+def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list:
     """``operand`` cut along ``axis`` into pieces of the given sizes; a list.
 
     Example:
@@ -329,7 +348,7 @@ def split(operand, sizes, axis=0):
     return pieces
 
 
-def concatenate(operands, dimension):
+def concatenate(operands: Sequence[ArrayLike], dimension: int) -> ArrayOrTracer:
     """Arrays joined along ``dimension``; all other dimensions must agree.
 
     Example:
@@ -345,7 +364,7 @@ def concatenate(operands, dimension):
     return _shape.concatenate(*operands, dimension=axis)
 
 
-def stack(operands, axis=0):
+def stack(operands: Sequence[ArrayLike], axis: int = 0) -> ArrayOrTracer:
     """Arrays of one shape joined along a new dimension.
 
     Example:
@@ -360,7 +379,7 @@ def stack(operands, axis=0):
     return concatenate([expand_dims(a, (axis,)) for a in arrays], axis)
 
 
-def unstack(x, axis=0):
+def unstack(x: ArrayLike, axis: int = 0) -> list:
     """The slices of ``x`` along ``axis``, without that dimension; a list.
 
     Example:
@@ -372,7 +391,7 @@ def unstack(x, axis=0):
     return [squeeze(slice_in_dim(x, i, i + 1, axis=axis), (axis,)) for i in range(shape[axis])]
 
 
-def tile(operand, reps):
+def tile(operand: ArrayLike, reps: Sequence[int]) -> ArrayOrTracer:
     """``operand`` repeated ``reps[i]`` times along dimension i.
 
     Example:
@@ -390,7 +409,9 @@ def tile(operand, reps):
     )
 
 
-def pad(operand, padding_value, padding_config):
+def pad(
+    operand: ArrayLike, padding_value: ArrayLike, padding_config: Sequence[Sequence[int]],
+) -> ArrayOrTracer:  # fmt: skip
     """``operand`` padded by ``(low, high, interior)`` per dimension; negative low and high cut elements
     off.
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from rabbet import dtypes
 from rabbet.messages.tracebacks import folded
+from rabbet.program.unplaced import Unplaced
 
 # What XLA can count.
 MOST_BYTES = 2**63 - 1
@@ -32,6 +33,7 @@ class ShapedArray:
       dtype: a NumPy dtype, anything that names one, or an ``ExtendedDType``.
       weak_type: True if the dtype gives way to the other operand's in promotion.
       spread: what the type says of devices, an ``OverDevices``; None: nothing.
+      sharding: taken for programs that hand on that of another aval; no axis of a mesh is part of the type.
 
     Two equal calls return the same object; compare with ``is`` or ``==`` alike.
 
@@ -59,7 +61,7 @@ class ShapedArray:
     _mlir: Any
     _scalar: Any
 
-    def __new__(cls, shape, dtype, weak_type=False, spread=None):
+    def __new__(cls, shape, dtype, weak_type=False, spread=None, *, sharding=None):
         key = (shape, dtype, weak_type) if spread is None else (shape, dtype, weak_type, spread)
         try:
             return _interned[key]
@@ -143,8 +145,9 @@ class ShapedArray:
 
     @property
     def sharding(self):
-        """How axes of a mesh that are part of the type cut its dimensions, or None."""
-        return None if self.spread is None else self.spread.sharding(self)
+        """How axes of a mesh that are part of the type cut its dimensions."""
+        found = None if self.spread is None else self.spread.sharding(self)
+        return Unplaced(self.ndim) if found is None else found
 
     def strip_weak_type(self):
         """``strong``, by JAX's name."""

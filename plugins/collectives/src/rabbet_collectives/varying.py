@@ -26,6 +26,8 @@ class Varying(OverDevices):
     """
 
     __slots__ = ("axes", "names")
+    axes: frozenset
+    names: frozenset
 
     def __new__(cls, axes):
         key = frozenset(axes)

@@ -212,8 +212,8 @@ def transpose_shard_map(op, cts, *operands):
         return ct
 
     def backwards(*args):
-        ends = args[first:]
-        ends = [shared_out(ct, s, a) for ct, s, a in zip(ends, given_specs, given_types, strict=True)]
+        cotangents = zip(args[first:], given_specs, given_types, strict=True)
+        ends = [shared_out(ct, s, a) for ct, s, a in cotangents]
         found = evaluate(body, [*args[:first], *ends])
         return [added_up(ct, s) for ct, s in zip(found, targets, strict=True)]
 
