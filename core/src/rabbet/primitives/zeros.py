@@ -2,6 +2,8 @@
 spread operands summed in ``reducing.py``.
 """
 
+from typing import Any
+
 import numpy as np
 
 from rabbet import dtypes
@@ -38,7 +40,10 @@ def fitted(x, aval):
     """``x`` as a value of type ``aval``, from which its own differs at most in what it says of devices."""
     own = getattr(x, "aval", None)
     have, want = None if own is None else own.spread, aval.spread
-    return x if have is want else (have if want is None else want).fitted(x, aval)
+    if have is want:
+        return x
+    other: Any = have if want is None else want
+    return other.fitted(x, aval)
 
 
 def hidden(x):

@@ -59,6 +59,8 @@ class Explicit(OverDevices):
     """
 
     __slots__ = ("entries", "mesh")
+    mesh: Any
+    entries: tuple
 
     def __new__(cls, mesh, entries):
         key = mesh, entries
