@@ -13,11 +13,7 @@ from rabbet.lax.broadcasting import broadcast_in_dim, sizes_of
 from rabbet.primitives import shape as _shape
 from rabbet.primitives.checks import axis_in_range
 from rabbet.program import python_scalars
-<<<<<<< HEAD
-from rabbet.runtime.transfer import hidden, obey_sharding, obeys_out_sharding
-=======
-from rabbet.runtime.transfer import obey_sharding
->>>>>>> main
+from rabbet.runtime.transfer import hidden, obey_sharding
 from rabbet.trace.interpreter import typeof
 
 
