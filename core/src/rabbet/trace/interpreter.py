@@ -59,6 +59,10 @@ class Interpreter:
     # Whether it has a ``state``, a pytree of arrays that its ``wrap`` may replace while the program runs:
     # through branches and loops the state is threaded like a value. Every operation is then its own.
     threads = False
+    # Whether the floating-point leaves of the state are results of the function that users differentiate.
+    # False: where the function has derivative rules of its own, the state that comes out of it has the
+    # derivative 0.
+    state_moves = True
     # Whether rules that a function has for other transformations survive this one (see
     # ``primitives.custom``): then the payload has one leaf, the value itself, and the interpreter gives
     # ``uniform``, ``collapse`` and ``give_back``. One that ``threads`` a state has plain values then.
@@ -262,10 +266,12 @@ class Interpreter:
         return copy.copy(self)
 
     def aside(self):
-        """Like ``fresh``, for running a function's derivative rule, whose state is left behind; an
-        interpreter that ``threads`` a state can do without what would only change it.
+        """What runs a function's derivative rule, for an interpreter that ``threads`` a state: the rule's
+        operations are not the function's own and leave no state. By default None: nobody, the rule runs at
+        the level below. Else an interpreter whose state is left behind; among the values that it sees are
+        tangents and cotangents, with which it may do nothing that is not linear.
         """
-        return self.fresh()
+        return
 
     def key(self):
         """What ``fresh`` copies, hashable: bodies interpreted under equal keys are shared. None: never
