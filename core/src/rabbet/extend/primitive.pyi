@@ -94,6 +94,7 @@ class ShapedArray:
     adopting: Any
     arithmetic: Any
     is_extended: Any
+    is_symbolic: Any
     spread: Any
     _mlir: Any
     _scalar: Any

@@ -15,8 +15,9 @@ from rabbet.program.jaxpr import Jaxpr, Literal, consts_as_inputs, evaluate
 from rabbet.rules.payloads import Linear
 from rabbet.rules.primitive import Primitive
 from rabbet.trace import bodies
-from rabbet.trace.interpreter import Tracer, typeof
+from rabbet.trace.interpreter import typeof
 from rabbet.trace.staging import stage
+from rabbet.trace.tracer import Tracer
 
 INDEX = dtypes.canonicalize("int32")
 

@@ -13,8 +13,9 @@ from rabbet.program.context import context
 from rabbet.program.jaxpr import Var, consts_as_inputs
 from rabbet.rules.payloads import Linear, Zero
 from rabbet.rules.tables import Decomposed, reached
-from rabbet.trace.interpreter import Tracer, typeof
+from rabbet.trace.interpreter import typeof
 from rabbet.trace.staging import stage
+from rabbet.trace.tracer import Tracer
 
 
 def backward(equations, cotangents):
@@ -100,7 +101,7 @@ def transposed_parts(parts, op, ct, operands):
 
 def kept_apart(ct):
     """A cotangent that was added up, behind a barrier where it becomes part of a program and is worth it."""
-    if type(ct) is Tracer and ct.aval.size >= barrier.WORTH_KEEPING:
+    if type(ct) is Tracer and (ct.aval.is_symbolic or ct.aval.size >= barrier.WORTH_KEEPING):
         return barrier.keep_apart(ct)
     return ct
 

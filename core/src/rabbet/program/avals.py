@@ -10,6 +10,7 @@ from typing import Any
 
 from rabbet import dtypes
 from rabbet.messages.tracebacks import folded
+from rabbet.program.dimensions import SymbolicDimension, is_symbolic
 from rabbet.program.unplaced import Unplaced
 
 # What XLA can count.
@@ -29,7 +30,7 @@ class ShapedArray:
     """The shape and dtype of an array, and whether its dtype came from a bare Python scalar.
 
     Args:
-      shape: a tuple of non-negative ints.
+      shape: a tuple of non-negative ints, or of ``SymbolicDimension``.
       dtype: a NumPy dtype, anything that names one, or an ``ExtendedDType``.
       weak_type: True if the dtype gives way to the other operand's in promotion.
       spread: what the type says of devices, an ``OverDevices``; None: nothing.
@@ -46,7 +47,7 @@ class ShapedArray:
 
     __slots__ = (
         "shape", "dtype", "weak_type", "ndim", "size", "kind", "adopting", "arithmetic", "is_extended",
-        "spread", "_mlir", "_scalar", "__weakref__",
+        "is_symbolic", "spread", "_mlir", "_scalar", "__weakref__",
     )  # fmt: skip
     shape: tuple
     dtype: Any
@@ -57,6 +58,7 @@ class ShapedArray:
     adopting: frozenset
     arithmetic: bool
     is_extended: bool
+    is_symbolic: bool
     spread: Any
     _mlir: Any
     _scalar: Any
@@ -76,7 +78,7 @@ class ShapedArray:
         """The StableHLO type ``tensor<2x3xf32>``; for a typed key that of its storage."""
         if self._mlir is None:
             physical = self.physical
-            dims = "".join([f"{d}x" for d in physical.shape])
+            dims = "".join(["?x" if isinstance(d, SymbolicDimension) else f"{d}x" for d in physical.shape])
             self._mlir = f"tensor<{dims}{dtypes.mlir_name(physical.dtype)}>"
         return self._mlir
 
@@ -181,6 +183,8 @@ class ShapedArray:
 
 
 def _dimension(size):
+    if isinstance(size, SymbolicDimension):
+        return size
     try:
         number = size.__index__()
     except AttributeError:
@@ -214,7 +218,8 @@ def _intern(shape, dtype, weak_type, spread, key):
         aval.shape, aval.dtype, aval.weak_type, aval.spread = shape, dtype, weak_type, spread
         aval.ndim, aval.size, aval._mlir, aval._scalar = len(shape), prod(shape), None, None
         aval.is_extended = isinstance(dtype, dtypes.ExtendedDType)
-        if aval.size > MOST_BYTES >> 7 or 0 in shape:
+        aval.is_symbolic = is_symbolic(shape)
+        if not aval.is_symbolic and (aval.size > MOST_BYTES >> 7 or 0 in shape):
             _check_bytes(shape, dtype)
         aval.kind = dtypes.kind(dtype)
         aval.arithmetic = aval.kind != "b"

@@ -26,8 +26,8 @@ from rabbet.runtime.placement import placement
 from rabbet.runtime.sharding import Sharding, SingleDeviceSharding
 from rabbet.runtime.spreading import relaid
 from rabbet.runtime.values import copy_to_device, to_array
-from rabbet.trace.interpreter import Tracer
 from rabbet.trace.leaks import leaked
+from rabbet.trace.tracer import Tracer
 
 
 def device_put(x, device=None, *, src=None, donate=False, may_alias=None):
