@@ -181,6 +181,8 @@ LINALG = "rabbet.lax.linalg"
 LOWERINGS = RuleSet("lower")
 LOWERINGS.later("rabbet_pjrt_cpu.lowering.convolutions", "conv_general_dilated", owner=CONVOLUTION)
 LOWERINGS.later("rabbet_pjrt_cpu.lowering.contractions", "dot_general")
+LOWERINGS.later("rabbet_pjrt_cpu.lowering.extremes", "reduce_max", "reduce_min")
+LOWERINGS.later("rabbet_pjrt_cpu.lowering.extremes", "pmax", "pmin", owner="rabbet_collectives")
 LOWERINGS.later("rabbet_pjrt_cpu.lowering.factors", "cholesky", "lu", owner=LINALG)
 LOWERINGS.later(
     "rabbet_pjrt_cpu.lowering.orthogonal", "geqp3", "geqrf", "householder_product", "ormqr", owner=LINALG

@@ -319,3 +319,15 @@ def test_a_program_by_itself_cannot_communicate():
         program = stage(lambda x: [lax.psum(x, "a")], [typeof(np.float32(1))]).jaxpr
     with pytest.raises(NameError, match=r"(?s)along the axis 'a', but nothing around .*rb.jit\(rb.vmap"):
         lower_program(program)
+
+
+def test_sending_and_receiving():
+    perm = [(0, 1), (1, 3)]
+    f = lambda x: lax.precv(lax.psend(x, "i", perm), x, "i", perm)
+    close(mapped(f, X), mapped(lambda x: lax.ppermute(x, "i", perm), X))
+    with pytest.raises(ValueError, match="does not match Sent"):
+        mapped(lambda x: lax.precv(lax.psend(x, "i", perm), x, "i", perm[:1]), X)
+    with pytest.raises(ValueError, match="is not what was sent, f32"):
+        mapped(lambda x: lax.precv(lax.psend(x, "i", perm), x[0], "i", perm), X)
+    with pytest.raises(TypeError, match="takes the token of a psend, got int"):
+        mapped(lambda x: lax.precv(1, x, "i", perm), X)

@@ -8,8 +8,9 @@ from rabbet_collectives.functions import (
     psum, psum_scatter, pswapaxes,
 )  # fmt: skip
 from rabbet_collectives.ragged_exchange import ragged_all_to_all
+from rabbet_collectives.sending import precv, psend
 
 __all__ = [
     "all_gather", "all_to_all", "axis_index", "axis_size", "pbroadcast", "pcast", "pmax", "pmean", "pmin",
-    "ppermute", "pshuffle", "psum", "psum_scatter", "pswapaxes", "ragged_all_to_all",
+    "ppermute", "precv", "psend", "pshuffle", "psum", "psum_scatter", "pswapaxes", "ragged_all_to_all",
 ]  # fmt: skip

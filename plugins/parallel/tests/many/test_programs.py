@@ -246,3 +246,17 @@ def test_programs_are_compiled_before_they_are_called():
     rb.precompile([(f, (X,))])
     with rb.no_tracing():
         assert close(f(X), 5 * HOST)
+
+
+def test_nan_is_an_extreme_over_devices_too():
+    host = np.arange(32, dtype=np.float32).reshape(8, 4)
+    host[3, 1] = np.nan
+    x = rb.device_put(host, on("x"))
+    for reduce, wanted in ((lax.reduce_max, host.max(0)), (lax.reduce_min, host.min(0))):
+        np.testing.assert_array_equal(reduce(x, (0,)), wanted)
+        small = reduce(x.astype("bfloat16"), (0,))
+        np.testing.assert_array_equal(lax.convert_element_type(small, "float32"), wanted)
+    parts = host.reshape(4, 2, 4)
+    for collective, wanted in ((lax.pmax, parts.max(0)), (lax.pmin, parts.min(0))):
+        f = rb.shard_map(lambda v, c=collective: c(v, "x"), mesh=MESH, in_specs=P("x"), out_specs=P())
+        np.testing.assert_array_equal(jit(f)(x), wanted)
