@@ -17,10 +17,10 @@ def draw(events):
         return LEFT + (event["time"] - first) / (last - first) * (WIDTH - LEFT - 30)
 
     height = TOP + ROW * len(slots) + 30
+    size = f'width="{WIDTH}" height="{height}"'
     lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" font-family="sans-serif" '
-        'font-size="11">',
-        f'<rect width="{WIDTH}" height="{height}" fill="white"/>',
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" font-size="11">',
+        f'<rect {size} fill="white"/>',
     ]
     for row, slot in enumerate(slots):
         y = TOP + ROW * row + 35

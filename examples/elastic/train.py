@@ -92,10 +92,10 @@ def main():
     parser.add_argument("--out", type=Path, required=True)
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
-    log = open(args.out / f"events-{SLOT}.jsonl", "a", buffering=1)
 
     def note(event, step):
-        log.write(json.dumps({"time": time.time(), "slot": SLOT, "event": event, "step": step}) + "\n")
+        with open(args.out / f"events-{SLOT}.jsonl", "a") as log:
+            log.write(json.dumps({"time": time.time(), "slot": SLOT, "event": event, "step": step}) + "\n")
 
     note("started", 0)
     rb.distributed.initialize(peer_timeout_seconds=10)
