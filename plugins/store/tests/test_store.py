@@ -99,6 +99,22 @@ def test_damage_is_found_and_named(tmp_path, what, capsys):
     assert "step 1: " in capsys.readouterr().out
 
 
+def test_the_parts_of_others_are_not_waited_for_for_ever(tmp_path, monkeypatch):
+    monkeypatch.setattr(rb, "process_count", lambda: 2)  # and the other one writes nothing
+    monkeypatch.setattr("rabbet_store.checkpoints.agreed_token", lambda: "token")
+    checkpoints = store.Checkpoints(tmp_path, timeout_seconds=0.1)
+    checkpoints.save(1, [1])
+    with pytest.raises(
+        store.CheckpointError, match=r"processes \[1\] did not write their parts within 0.1 s"
+    ):
+        checkpoints.wait()
+    checkpoints.timeout = 1000
+    checkpoints.save(2, [1])
+    checkpoints.abandon()
+    checkpoints.wait()
+    assert checkpoints.steps() == [] and len(checkpoints.clean()) == 2
+
+
 def test_messages(tmp_path, capsys):
     checkpoints = store.Checkpoints(tmp_path)
     with pytest.raises(store.CheckpointError, match="there is no checkpoint in"):

@@ -53,6 +53,7 @@ class Checkpoints:
         self.folder, self.keep, self.timeout = Path(folder).absolute(), keep, timeout_seconds
         self._thread: threading.Thread | None = None
         self._error: BaseException | None = None
+        self._given_up = threading.Event()
 
     def __repr__(self):
         return f"Checkpoints({str(self.folder)!r}, steps={self.steps()})"
@@ -95,9 +96,9 @@ class Checkpoints:
             raise FileExistsError(f"there is a checkpoint of step {step} already: {self.path(step)}")
         leaves = [leaf_of(i, path, x) for i, (path, x) in enumerate(tree.flatten_with_path(state)[0])]
         temporary = self.folder / f"{WRITING}{int(step)}-{agreed_token()}"
-        self._thread = threading.Thread(
-            target=self._write, args=(int(step), temporary, leaves), name="rabbet-store"
-        )
+        self._given_up.clear()
+        arguments = (int(step), temporary, leaves, rb.process_index(), rb.process_count())
+        self._thread = threading.Thread(target=self._write, args=arguments, name="rabbet-store")
         self._thread.start()
         if wait:
             self.wait()
@@ -115,23 +116,32 @@ class Checkpoints:
         if error is not None:
             raise CheckpointError(f"a checkpoint in {self.folder} could not be written: {error}") from error
 
-    def _write(self, step, temporary, leaves):
+    def abandon(self) -> None:
+        """Give up what is being written, because a process is lost: others would wait for its parts. What was
+        written before stays.
+        """
+        self._given_up.set()
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.join()
+        self._error = None
+
+    def _write(self, step, temporary, leaves, index, count):
         try:
             temporary.mkdir(parents=True, exist_ok=True)
             futures = [f for leaf in leaves for f in leaf.write(temporary)]
             for future in futures:
                 future.result()
-            (temporary / f"done-{rb.process_index()}").touch()
-            if rb.process_index() == 0:
-                self._commit(step, temporary, leaves)
+            (temporary / f"done-{index}").touch()
+            if index == 0:
+                self._commit(step, temporary, leaves, count)
             else:
                 self._until(self.path(step).exists, "process 0 did not finish the checkpoint")
         except BaseException as error:
             self._error = error
 
-    def _commit(self, step, temporary, leaves):
+    def _commit(self, step, temporary, leaves, count):
         """As process 0: once all have written, give the checkpoint its name."""
-        count = rb.process_count()
 
         def missing():
             return [i for i in range(count) if not (temporary / f"done-{i}").exists()]
@@ -147,6 +157,8 @@ class Checkpoints:
     def _until(self, condition, message):
         deadline = time.monotonic() + self.timeout
         while not condition():
+            if self._given_up.is_set():
+                raise CheckpointError("it was given up")
             if time.monotonic() > deadline:
                 said = message() if callable(message) else message
                 raise CheckpointError(f"{said} within {self.timeout:g} s")

@@ -10,6 +10,7 @@ from rabbet_distributed.api import (
     shutdown,
 )
 from rabbet_distributed.coordinator import CoordinatorError
+from rabbet_distributed.group import VersionError
 from rabbet_distributed.watch import DifferentPrograms
 
 from rabbet.errors import PeerLost
@@ -19,6 +20,7 @@ __all__ = [
     "CoordinatorError",
     "DifferentPrograms",
     "PeerLost",
+    "VersionError",
     "initialize",
     "is_initialized",
     "joining",
