@@ -87,7 +87,7 @@ def test_what_doctor_says():
         (NUM_DEVICES, "0", "at least 1"),
         (NUM_DEVICES, "many", "at least 1"),
         (THREADS, "0", "at least 1"),
-        (ALLOCATOR, "mine", "keep or default"),
+        (ALLOCATOR, "mine", "keep, hold or default"),
     ],
 )
 def test_settings_refuse_nonsense(setting, bad, says):

@@ -78,7 +78,6 @@ def test_the_product_never_imports_jax():
 def test_only_the_runtime_and_the_tree_registry_touch_jaxlib():
     allowed = (
         ROOT / "core/src/rabbet/runtime",
-        ROOT / "core/src/rabbet/tree.py",
         ROOT / "core/src/rabbet/tree",
     )
     found = [

@@ -91,6 +91,13 @@ def test_convolution():
     assert lax.reduce(line, 0.0, lax.add, (0, 1, 2)).tolist() == 14
 
 
+@only("custom_rules")
+def test_custom_rules():
+    double = rb.custom_rules(lambda x: x * 2)
+    assert double.def_rule("toast", len) is len
+    assert float(double(3.0)) == 6.0
+
+
 @only("collectives")
 def test_collectives():
     from rabbet.extend.transform import bind_axes

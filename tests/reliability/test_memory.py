@@ -1,5 +1,6 @@
 """What a program no longer uses is given back: no cache keeps users' arrays or functions alive."""
 
+import ctypes
 import gc
 
 import numpy as np
@@ -7,8 +8,14 @@ import pytest
 import rabbet as rb
 import rabbet.numpy as rnp
 from rabbet import lax
+from rabbet.extend.backend import is_glibc
 
 pytestmark = pytest.mark.needs("cpu", "jit", "numpy", "grad", "vmap")
+
+
+def idle_memory_is_watched():
+    return is_glibc() and hasattr(ctypes.CDLL(None), "mallinfo2")
+
 
 N = 1000
 X = np.ones(N, np.float32)
@@ -94,3 +101,25 @@ def test_what_an_exception_in_a_traced_function_saw_dies_with_it():
             rb.jit(lambda x: rb.grad(lambda x: (x * c).sum() * (1 // 0))(x))(X)
 
     assert held(make, 12) <= 1
+
+
+@pytest.mark.skipif(not idle_memory_is_watched(), reason="glibc 2.33 tells what is free")
+def test_what_was_deleted_goes_back_to_the_system(child):
+    """Not at once, since the next step may want it: when it was idle for a second."""
+    out = child(
+        """
+        import time
+        def resident():
+            return int(open("/proc/self/statm").read().split()[1]) * 4096 >> 20
+        before = resident()
+        x = rnp.ones(1 << 26) + 1
+        assert resident() - before > 200
+        del x
+        for _ in range(200):
+            if resident() - before < 150:
+                print("given back")
+                break
+            time.sleep(0.1)
+        """
+    )
+    assert "given back" in out

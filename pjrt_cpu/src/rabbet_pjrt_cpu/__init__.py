@@ -7,8 +7,8 @@ RABBET_CPU_THREADS=4       how many threads a program may use (default: one per 
                            may use). It is given to XLA as the environment variable NPROC, for the process;
 RABBET_CPU_ASYNCHRONOUS=1  calls return before their result is there (default 0: on the calling thread);
 RABBET_CPU_KERNELS         whose kernels programs use, see below; at any time: `default`, `quick` or `onednn`;
-RABBET_CPU_ALLOCATOR       `keep` (default): freed memory is kept for the next step, see below; `default`:
-                           malloc as the system has it.
+RABBET_CPU_ALLOCATOR       `keep` (default): freed memory is kept for the next step, and given back when it is
+                           idle, see below; `hold`: never given back; `default`: malloc as the system has it.
 
 XLA's own choice of kernels, `default`, is best for programs that run many times. Its library for matrix
 products and convolutions prepares each of them when a program first runs; `quick` leaves it out, so that the
@@ -17,7 +17,8 @@ convolutions; such programs are not kept on disk, and with jaxlib 0.10 convoluti
 
 With `keep`, glibc's malloc is told to hold on to freed memory. That is a setting of the whole process;
 without it large temporaries are mapped and page-faulted anew at every step. It needs a client that runs
-programs on the calling thread, which is the default too (RABBET_CPU_ASYNCHRONOUS=0).
+programs on the calling thread, which is the default too (RABBET_CPU_ASYNCHRONOUS=0). A thread looks once a
+second, and gives back what is free while the process rests, and what is more than 1 GiB while it works.
 """
 
 import os
@@ -54,8 +55,8 @@ def threads(value):
 
 def allocator(value):
     """Parse what malloc is to do."""
-    if value not in ("keep", "default"):
-        raise ValueError("it is keep or default")
+    if value not in ("keep", "hold", "default"):
+        raise ValueError("it is keep, hold or default")
     return value
 
 
@@ -93,7 +94,8 @@ ALLOCATOR = Setting(
     "cpu_allocator",
     "keep",
     allocator,
-    doc="keep: malloc keeps freed memory (glibc only, whole process); default: as it is. "
+    doc="keep: malloc keeps freed memory until it is idle (glibc only, whole process); hold: always; "
+    "default: as it is. "
     "Read when the CPU client is made.",
 )
 KERNEL_CHOICE = Setting(
@@ -114,8 +116,8 @@ def make_client(options):
     `node_id`, `num_nodes`, `collectives`; the first two default to the settings.
     """
     options = {"num_devices": config.num_cpu_devices, "asynchronous": config.cpu_asynchronous, **options}
-    if config.cpu_allocator == "keep":
-        keep_freed_memory()
+    if config.cpu_allocator != "default":
+        keep_freed_memory(while_idle=config.cpu_allocator == "hold")
     if config.cpu_threads is not None:
         # The only way that XLA offers. It stays: it is also part of what compiled programs are kept under.
         os.environ["NPROC"] = str(config.cpu_threads)
@@ -124,16 +126,17 @@ def make_client(options):
 
 def doctor():
     """Return the lines of `rabbet doctor` about the CPU, each as (label, ok, detail)."""
-    keep = config.cpu_allocator == "keep"
+    keep = config.cpu_allocator != "default"
     pays = not keep or (is_glibc() and not config.cpu_asynchronous)
     if not keep:
         detail = "the system's own settings (RABBET_CPU_ALLOCATOR=default)"
     elif not is_glibc():
-        detail = "the system's own settings: this is not glibc, so RABBET_CPU_ALLOCATOR=keep has no effect"
+        detail = "the system's own settings: this is not glibc, so RABBET_CPU_ALLOCATOR has no effect"
     elif config.cpu_asynchronous:
         detail = "keeps freed memory, which gains little with RABBET_CPU_ASYNCHRONOUS=1"
     else:
-        detail = "keeps freed memory (RABBET_CPU_ALLOCATOR=default turns that off)"
+        until = "" if config.cpu_allocator == "hold" else " until it is idle"
+        detail = f"keeps freed memory{until} (RABBET_CPU_ALLOCATOR=default turns that off)"
     return [
         ("cpu client", True, f"in jaxlib {jaxlib_version()}; {os.cpu_count()} processors"),
         ("cpu devices", True, f"{config.num_cpu_devices} (RABBET_NUM_CPU_DEVICES)"),

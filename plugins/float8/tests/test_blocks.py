@@ -1,5 +1,7 @@
 """Block formats: recipes, products with scales, derivatives."""
 
+import functools
+
 import numpy as np
 import pytest
 import rabbet
@@ -102,6 +104,23 @@ def test_derivatives_are_quantized_too():
     wanted = float8.scaled_dot_general(ct, Y.T, both, configs=three)
     assert np.allclose(to_x, wanted, rtol=1e-5)
     assert np.abs(np.asarray(to_y) - ct.T @ X).max() < 0.3 * np.abs(ct.T @ X).max()
+
+
+@pytest.mark.needs("grad", "jit")
+def test_derivatives_of_nvfp4_go_straight_through():
+    """As in JAX 0.12, whose numbers these are: 6 * 448 times the global scale is the largest number."""
+    x = RNG.normal(size=(16, 64)).astype("f")
+    x[0, :5] = [2688.0, 2688.001, -2688.0, np.inf, 6000.0]
+    ct = RNG.normal(size=(16, 8)).astype("f")
+    for scale, kept in ((1.0, [True, False, True, False, False]), (4.0, [True, True, True, False, True])):
+        configs = [config("nvfp4", rnp.array([scale])), config("nvfp4"), config("nvfp4")]
+        product = functools.partial(float8.scaled_dot_general, dimension_numbers=LAST, configs=configs)
+        _, pull = rabbet.vjp(rabbet.jit(product), rnp.asarray(np.where(np.isinf(x), 1e9, x)), rnp.asarray(Y))
+        to_x, to_y = pull(rnp.asarray(ct))
+        wanted = ct @ Y
+        wanted[0, :5] *= kept
+        np.testing.assert_allclose(to_x, wanted, atol=1e-5)
+        np.testing.assert_allclose(to_y, ct.T @ np.where(np.isinf(x), 1e9, x), rtol=1e-4, atol=1e-2)
 
 
 def test_scaled_matmul():

@@ -14,10 +14,12 @@ from rabbet.lax.staged import Body, convert_output, flat_operands, scalar_type
 from rabbet.lax.values import convert_element_type
 from rabbet.messages.source_positions import describe_function, named_like
 from rabbet.primitives import branches as _branches
-from rabbet.primitives import extremes, logic
+from rabbet.primitives import extremes, logic, zeros
+from rabbet.program.jaxpr import evaluate
 from rabbet.runtime.values import array_or_tracer
 from rabbet.trace.cells import Cell, Threading
 from rabbet.trace.interpreter import is_tracer, typeof
+from rabbet.trace.staging import stage
 
 NOT_GIVEN = object()
 
@@ -114,9 +116,22 @@ def branch(
         threading.leave(contents)
         return out
     programs = _branches.share_consts([b.program for b in made], [len(b.consts) for b in made])
-    consts = [c for b in made for c in b.consts]
-    outs = _branches.cond(index, *consts, *leaves, branches=tuple(programs))
+    values = [*[c for b in made for c in b.consts], *leaves]
+    if typeof(index).spread is not None:
+        programs, values = decided_apart(typeof(index).spread, programs, values)
+    outs = _branches.cond(index, *values, branches=tuple(programs))
     return tree.unflatten(made[0].out_tree, outs)
+
+
+def decided_apart(spread: Any, programs: Sequence[Any], values: Sequence[Any]) -> tuple:
+    """Branches and their operands in types that cover that of the index: where devices take different
+    branches, what brings values to a type must not stand within one.
+    """
+    covering = lambda aval: aval.update(spread=zeros.joined(aval.spread, spread))
+    values = [zeros.fitted(x, covering(typeof(x))) for x in map(array_or_tracer, values)]
+    avals = [typeof(x) for x in values]
+    programs = [stage(lambda *xs, p=p: evaluate(p, xs), avals, p.name).jaxpr for p in programs]
+    return programs, values
 
 
 def _closed_over_cells(functions: Sequence[Callable], operands: Sequence[Any]) -> tuple:

@@ -16,7 +16,7 @@ from rabbet.lax.array_types import ArrayLike
 from rabbet.lax.staged import Body, convert_output, flat_operands, scalar_type
 from rabbet.lax.values import convert_element_type
 from rabbet.messages.source_positions import describe_function, named_like
-from rabbet.primitives import logic, loops
+from rabbet.primitives import logic, loops, zeros
 from rabbet.program.avals import ShapeDtypeStruct
 from rabbet.runtime.values import array_or_tracer
 from rabbet.trace.cells import Cell, Threading
@@ -49,6 +49,10 @@ def stage_loop_body(
                     leaves[i], changed = convert_element_type(x, promoted), True
             elif aval.weak_type and not out.weak_type and out.shape == aval.shape:
                 leaves[i], changed = convert_element_type(x, aval.dtype), True
+            elif out.spread is not aval.spread:
+                together = zeros.joined(aval.spread, out.spread)
+                if together is not aval.spread:
+                    leaves[i], changed = zeros.fitted(x, aval.update(spread=together)), True
         if not changed:
             return body, leaves
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from rabbet import dtypes
 from rabbet.config import config
-from rabbet.lax import shapes
+from rabbet.lax import broadcasting
 from rabbet.lax.array_types import ArrayLike, DTypeLike
 from rabbet.messages.source_positions import stacklevel
 from rabbet.primitives import convert
@@ -101,10 +101,10 @@ def broadcast_operands(operands: Sequence[Any]) -> list:
     operands = list(operands)
     sizes = [typeof(x).shape for x in operands]
     if len(set(sizes)) > 1:
-        full = shapes.broadcast_shapes(*sizes)
+        full = broadcasting.broadcast_shapes(*sizes)
         for i, (x, s) in enumerate(zip(operands, sizes, strict=True)):
             if s != full and not python_scalars.is_python_scalar(x):
-                operands[i] = shapes.broadcast_to(rank_promotion(x, s, full), full)
+                operands[i] = broadcasting.broadcast_to(rank_promotion(x, s, full), full)
     return operands
 
 

@@ -1,4 +1,4 @@
-"""Making arrays and moving their elements about."""
+"""Moving the elements of arrays about."""
 
 from __future__ import annotations
 
@@ -7,206 +7,14 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-import numpy as np
-
 from rabbet import dtypes
-from rabbet.lax.array_types import ArrayLike, ArrayOrTracer, DTypeLike
+from rabbet.lax.array_types import ArrayLike, ArrayOrTracer
+from rabbet.lax.broadcasting import broadcast_in_dim, sizes_of
 from rabbet.primitives import shape as _shape
 from rabbet.primitives.checks import axis_in_range
 from rabbet.program import python_scalars
-from rabbet.runtime.transfer import obey_sharding, obeys_out_sharding
+from rabbet.runtime.transfer import obey_sharding
 from rabbet.trace.interpreter import typeof
-
-
-def sizes_of(values: Any, what: str) -> tuple[int, ...]:
-    """A tuple of Python ints from whatever counts as one; a lone int becomes one dimension."""
-    try:
-        return tuple([v.__index__() for v in (values if hasattr(values, "__iter__") else (values,))])
-    except AttributeError:
-        raise TypeError(f"{what} must be ints, got {values!r}") from None
-
-
-def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
-    """The shape that arrays of these shapes broadcast to, by NumPy's rule.
-
-    Raises:
-      ValueError: if they do not broadcast together.
-
-    Example:
-      >>> lax.broadcast_shapes((3, 1), (4,))
-      (3, 4)
-    """
-    if len({tuple(s) for s in shapes}) == 1:
-        return tuple(shapes[0])
-    try:
-        return np.broadcast_shapes(*shapes)
-    except ValueError:
-        shown = ", ".join(str(tuple(s)) for s in shapes)
-        raise ValueError(
-            f"arrays of the shapes {shown} do not broadcast together: counted from the last, "
-            "dimensions must be equal or 1"
-        ) from None
-
-
-def broadcast_in_dim(
-    operand: ArrayLike, shape: Sequence[int], broadcast_dimensions: Sequence[int], *,
-    out_sharding: Any = None,
-) -> ArrayOrTracer:  # fmt: skip
-    """``operand`` repeated to ``shape``, its dimension i being dimension ``broadcast_dimensions[i]`` of the
-    result.
-
-    Example:
-      >>> lax.broadcast_in_dim(rnp.arange(2), (2, 3), (0,))
-      Array([[0, 0, 0],
-             [1, 1, 1]], dtype=int32)
-    """
-    if out_sharding is not None:
-        out = broadcast_in_dim(operand, shape, broadcast_dimensions)
-        return obey_sharding("broadcast_in_dim", out, out_sharding)
-    shape, dims = sizes_of(shape, "shape"), sizes_of(broadcast_dimensions, "broadcast_dimensions")
-    if typeof(operand).shape == shape and not isinstance(operand, (np.ndarray, np.generic, bool, int, float)):
-        return operand
-    return _shape.broadcast_in_dim(operand, shape=shape, broadcast_dimensions=dims)
-
-
-@obeys_out_sharding
-def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: Any = None) -> ArrayOrTracer:
-    """``operand`` repeated along new leading dimensions of the given sizes.
-
-    Example:
-      >>> lax.broadcast(rnp.arange(3), (2,))
-      Array([[0, 1, 2],
-             [0, 1, 2]], dtype=int32)
-    """
-    sizes = sizes_of(sizes, "sizes")
-    aval = typeof(operand)
-    dims = tuple(range(len(sizes), len(sizes) + aval.ndim))
-    return broadcast_in_dim(operand, (*sizes, *aval.shape), dims)
-
-
-def broadcast_to(operand: ArrayLike, shape: Sequence[int]) -> ArrayOrTracer:
-    """``operand`` broadcast to ``shape`` by NumPy's rule."""
-    aval = typeof(operand)
-    lead = len(shape) - aval.ndim
-    return broadcast_in_dim(operand, shape, tuple(range(lead, len(shape))))
-
-
-def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> ArrayOrTracer:
-    """``arr`` broadcast to the shape of another array, by NumPy's rule.
-
-    Raises:
-      ValueError: if its shape does not broadcast to that one.
-
-    Example:
-      >>> lax.broadcast_like(1.0, rnp.zeros(3))
-      Array([1., 1., 1.], dtype=float32, weak_type=True)
-    """
-    wanted = typeof(like_arr).shape
-    if broadcast_shapes(typeof(arr).shape, wanted) != wanted:
-        raise ValueError(
-            f"broadcast_like: {typeof(arr).str_short()} does not broadcast to the shape {wanted}"
-        )
-    return broadcast_to(arr, wanted)
-
-
-def broadcast_to_rank(x: ArrayLike, rank: int) -> ArrayOrTracer:
-    """``x`` with leading dimensions of size 1 up to ``rank`` dimensions.
-
-    Example:
-      >>> lax.broadcast_to_rank(rnp.arange(3), 2).shape
-      (1, 3)
-    """
-    missing = rank - typeof(x).ndim
-    if missing < 0:
-        raise ValueError(f"broadcast_to_rank: {typeof(x).str_short()} has more than {rank} dimensions")
-    return expand_dims(x, tuple(range(missing)))
-
-
-def full(shape: Any, fill_value: Any, dtype: DTypeLike = None, *, sharding: Any = None) -> ArrayOrTracer:
-    """An array of ``shape`` filled with a scalar; its dtype, if none is given, is that of the value.
-
-    Example:
-      >>> lax.full((2,), 7.0)
-      Array([7., 7.], dtype=float32, weak_type=True)
-    """
-    if sharding is not None:
-        return obey_sharding("full", full(shape, fill_value, dtype), sharding, "sharding")
-    shape = sizes_of(shape, "shape")
-    value = typeof(fill_value)
-    if value.shape:
-        raise TypeError(f"full needs a scalar, got {value.str_short()}")
-    weak = dtype is None and value.weak_type
-    wanted = value.dtype if dtype is None else dtypes.requested(dtype)
-    if isinstance(fill_value, (bool, int, float, complex)):
-        fill_value = python_scalars.typed(dtypes.numpy_scalar(fill_value, wanted), wanted)
-    elif value.dtype != wanted:
-        from rabbet.lax.values import convert_element_type
-
-        fill_value = convert_element_type(fill_value, wanted)
-    out = _shape.broadcast_in_dim(fill_value, shape=shape, broadcast_dimensions=())
-    if weak and not typeof(out).weak_type:
-        from rabbet.lax.values import with_weak_type
-
-        return with_weak_type(out)
-    return out
-
-
-@obeys_out_sharding
-def empty(shape: Any, dtype: DTypeLike, *, out_sharding: Any = None) -> ArrayOrTracer:
-    """An array whose elements nobody should read before they are written; they are zeros.
-
-    Example:
-      >>> lax.empty((2,), "float32").shape
-      (2,)
-    """
-    return full(shape, 0, dtype)
-
-
-def full_like(
-    x: ArrayLike, fill_value: Any, dtype: DTypeLike = None, shape: Any = None, sharding: Any = None,
-) -> ArrayOrTracer:  # fmt: skip
-    """An array like ``x``, weak if that is, filled with a scalar; shape and dtype can be changed.
-
-    Example:
-      >>> lax.full_like(rnp.arange(3), 7)
-      Array([7, 7, 7], dtype=int32)
-    """
-    if sharding is not None:
-        return obey_sharding("full_like", full_like(x, fill_value, dtype, shape), sharding, "sharding")
-    aval = typeof(x)
-    out = full(aval.shape if shape is None else shape, fill_value, aval.dtype if dtype is None else dtype)
-    if dtype is None and aval.weak_type:
-        from rabbet.lax.values import with_weak_type
-
-        return with_weak_type(out)
-    return out
-
-
-def iota(dtype: DTypeLike, size: int) -> ArrayOrTracer:
-    """``[0, 1, ..., size - 1]``.
-
-    Example:
-      >>> lax.iota("float32", 3)
-      Array([0., 1., 2.], dtype=float32)
-    """
-    return _shape.iota(dtype=dtypes.requested(dtype), shape=(size.__index__(),), dimension=0)
-
-
-@obeys_out_sharding
-def broadcasted_iota(
-    dtype: DTypeLike, shape: Sequence[int], dimension: int, *, out_sharding: Any = None,
-) -> ArrayOrTracer:  # fmt: skip
-    """An array whose elements are their index along ``dimension``.
-
-    Example:
-      >>> lax.broadcasted_iota("int32", (2, 3), 1)
-      Array([[0, 1, 2],
-             [0, 1, 2]], dtype=int32)
-    """
-    shape = sizes_of(shape, "shape")
-    return _shape.iota(
-        dtype=dtypes.requested(dtype), shape=shape, dimension=axis_in_range("iota", dimension, len(shape))
-    )
 
 
 def reshape(
@@ -427,20 +235,9 @@ def pad(
 
 
 __all__ = [
-    "broadcast",
-    "broadcast_in_dim",
-    "broadcast_like",
-    "broadcast_shapes",
-    "broadcast_to",
-    "broadcast_to_rank",
-    "broadcasted_iota",
     "collapse",
     "concatenate",
-    "empty",
     "expand_dims",
-    "full",
-    "full_like",
-    "iota",
     "pad",
     "reshape",
     "rev",
@@ -452,4 +249,4 @@ __all__ = [
     "tile",
     "transpose",
     "unstack",
-]  # fmt: skip
+]

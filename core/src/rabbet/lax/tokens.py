@@ -10,7 +10,7 @@ from typing import Any
 
 from rabbet import tree
 from rabbet.lax.array_types import ArrayLike
-from rabbet.lax.shapes import empty
+from rabbet.lax.making import empty
 from rabbet.primitives import barrier
 
 

@@ -96,7 +96,7 @@ def running_platforms():
 
     Example:
       >>> from rabbet.extend.backend import running_platforms
-      >>> _ = rnp.zeros(1)
+      >>> _ = lax.full((1,), 0.0)
       >>> "cpu" in running_platforms()
       True
     """

@@ -10,16 +10,18 @@ glibc puts small freed blocks into bins of their own and merges these with their
 is freed beside a large top of the heap, which it always is then: a tenth of the time that executing a small
 program takes. Without those bins blocks are merged as they are freed, which costs less.
 
-The settings are process-wide, and freed memory stays resident: RABBET_CPU_ALLOCATOR=default leaves malloc
-alone. They pay only together with `make_cpu_client(asynchronous=False)`: the threads of an asynchronous
-client allocate from arenas of their own, which glibc limits to 64 MiB and maps afresh beyond that. glibc
-reads such settings only for allocations to come, so `rabbet_pjrt_cpu` applies them before it makes its
-client.
+The settings are process-wide. What stays free for a second goes back to the system, see `idle_memory`;
+RABBET_CPU_ALLOCATOR=hold keeps all of it, RABBET_CPU_ALLOCATOR=default leaves malloc alone. They pay only
+together with `make_cpu_client(asynchronous=False)`: the threads of an asynchronous client allocate from
+arenas of their own, which glibc limits to 64 MiB and maps afresh beyond that. glibc reads such settings only
+for allocations to come, so `rabbet_pjrt_cpu` applies them before it makes its client.
 """
 
 import ctypes
 import functools
 import os
+
+from rabbet.runtime import idle_memory
 
 # From <malloc.h>.
 M_MXFAST, M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_MAX = 1, -1, -2, -4
@@ -46,8 +48,11 @@ def is_glibc():
 
 
 @functools.cache
-def keep_freed_memory():
+def keep_freed_memory(while_idle=False):
     """Apply the settings, once per process; return whether glibc took them (False elsewhere).
+
+    Args:
+      while_idle: keep it also while the process rests; else a thread gives back what is free for a second.
 
     Example:
       >>> from rabbet.extend.backend import is_glibc, keep_freed_memory
@@ -59,4 +64,6 @@ def keep_freed_memory():
     mallopt = ctypes.CDLL(None).mallopt
     mallopt.argtypes, mallopt.restype = (ctypes.c_int, ctypes.c_int), ctypes.c_int
     taken = [mallopt(parameter, value) == 1 for parameter, value in SETTINGS]
+    if not while_idle:
+        idle_memory.start()
     return all(taken)

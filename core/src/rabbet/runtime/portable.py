@@ -57,9 +57,11 @@ def from_portable(artifact):
 
     Example:
       >>> from rabbet.extend.native import from_portable
-      >>> from_portable(b"no artifact")
-      Traceback (most recent call last):
-      ValueError: these bytes are no portable artifact that StableHLO ... reads: ...
+      >>> try:
+      ...     from_portable(b"no artifact")
+      ... except ValueError as error:
+      ...     print(str(error).partition(" that")[0])
+      these bytes are no portable artifact
     """
     ir, context = _context()
     data, current = bytes(artifact), stablehlo_versions().current
@@ -176,6 +178,12 @@ def refine_shapes(text):
     Raises:
       ValueError: where a shape does not follow from the arguments, or contradicts them; the text of
         assertions on shapes that do not hold.
+
+    Example:
+      >>> from rabbet.extend.native import refine_shapes
+      >>> text = "func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> { return %x : tensor<3xf32> }"
+      >>> refine_shapes(text).splitlines()[1].strip()
+      'func.func @main(%arg0: tensor<3xf32>) -> tensor<3xf32> {'
     """
     ir, context = _context()
     try:

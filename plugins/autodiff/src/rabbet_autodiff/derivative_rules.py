@@ -9,7 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from rabbet.extend.primitive import Dual, Zero, instantiate, tangent_aval, zero_tangent
-from rabbet.extend.transform import CustomRule, Role, Tracer, payload_of, typeof
+from rabbet.extend.transform import Role, Tracer, payload_of, typeof
+from rabbet_custom_rules import CustomRule
 
 from rabbet_autodiff import carried
 from rabbet_autodiff.primitives.custom_linear import custom_linear
@@ -58,20 +59,25 @@ class Pullback(Derivative):
     """The rules of reverse mode: ``forward(primals, perturbed) -> (outs, residuals)``, where ``perturbed``
     says of each input whether it is differentiated, and ``backward(residuals, cotangents) -> cotangents``.
 
-    ``symbolic``: whether zero cotangents reach ``backward`` as ``Zero``.
+    ``symbolic``: whether zero cotangents reach ``backward`` as ``Zero``. ``still``: how many outputs, the
+    last ones, have no derivative.
     """
 
     forward: Callable
     backward: Callable
     symbolic: bool = False
+    still: int = 0
 
     def serves(self, interpreter):
         return interpreter.plays(Role.FORWARD)
 
     def under(self, passage):
-        of = carried.Stateful(passage).pullback if passage.interpreter.threads else carried.pullback(passage)
-        forward, backward = of(self)
-        return replace(self, forward=forward, backward=backward)
+        if not passage.interpreter.threads:
+            forward, backward = carried.pullback(passage)(self)
+            return replace(self, forward=forward, backward=backward)
+        function = carried.Stateful(passage)
+        forward, backward = function.pullback(self)
+        return replace(self, forward=forward, backward=backward, still=function.state.num_leaves)
 
 
 def to_be_transposed(tangents):
@@ -102,7 +108,8 @@ def pulled(pull, push, primals, tangents, name):
         forward=forwards, backward=backward, residuals=len(known), moving=moving, out_avals=out_avals,
         symbolic=pull.symbolic, name=name,
     )  # fmt: skip
-    return outs, linear
+    moved = len(outs) - pull.still
+    return outs, [*linear[:moved], *[zero_tangent(typeof(o)) for o in outs[moved:]]]
 
 
 def _tangents_alone(push, primals, moving, given):

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rabbet.lax import shapes
+from rabbet.lax import broadcasting, shapes
 from rabbet.lax.array_types import ArrayLike, ArrayOrTracer, DTypeLike
 from rabbet.lax.indexing.boxes import fitted, is_run
 from rabbet.lax.indexing.plans import ALL, ARRAY, FLAG, NEW, At, BoxFrom
@@ -61,7 +61,7 @@ def places(shape: Sequence[int], entries: tuple, operands: Sequence[Any], wrap: 
     dims = tuple([d for d, _ in taken])
     single = tuple([d for d in dims if d not in runs])
     values, in_bounds = positions(taken, shape, wrap)
-    common = shapes.broadcast_shapes(*[typeof(v).shape for v in values])
+    common = broadcasting.broadcast_shapes(*[typeof(v).shape for v in values])
     order = layout(entries, len(common))
     sizes = iter([runs.get(d, n) for d, n in enumerate(shape) if d not in single])
     result = [
@@ -130,7 +130,7 @@ def vectors(values: list, common: tuple) -> ArrayOrTracer:
     for v in values:
         rank = typeof(v).ndim
         lead = len(common) - rank
-        columns.append(shapes.broadcast_in_dim(v, (*common, 1), tuple(range(lead, len(common)))))
+        columns.append(broadcasting.broadcast_in_dim(v, (*common, 1), tuple(range(lead, len(common)))))
     return shapes.concatenate(columns, len(common))
 
 

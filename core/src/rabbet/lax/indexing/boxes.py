@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from rabbet.lax import dynamic, shapes
+from rabbet.lax import broadcasting, dynamic, shapes
 from rabbet.lax.array_types import ArrayLike, ArrayOrTracer
 from rabbet.lax.indexing.plans import ALL, ARRAY, HERE, NEW, SCALAR, At, Box, BoxFrom
 from rabbet.primitives import dynamic as dynamic_primitives
@@ -165,7 +165,7 @@ def fitted(values: Any, shape: Sequence[int]) -> ArrayOrTracer:
     extra = [d for d in range(len(have) - len(shape)) if have[d] == 1]
     kept = shapes.squeeze(values, extra) if extra else values
     try:
-        return shapes.broadcast_to(kept, shape)
+        return broadcasting.broadcast_to(kept, shape)
     except (TypeError, ValueError):
         raise ValueError(
             f"values of the shape {have} do not broadcast to the shape {shape} of the indexed elements"

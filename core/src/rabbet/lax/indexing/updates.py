@@ -15,7 +15,7 @@ import numpy as np
 
 from rabbet import dtypes
 from rabbet.config import config
-from rabbet.lax import applying, shapes
+from rabbet.lax import applying, broadcasting, making, shapes
 from rabbet.lax.array_types import ArrayLike, ArrayOrTracer
 from rabbet.lax.gathering import fill_of
 from rabbet.lax.indexing import boxes
@@ -129,7 +129,7 @@ class IndexedArray:
         items = self.index if type(self.index) is tuple else (self.index,)
         if options.get("unique_indices") or not any(map(names_several, items)):
             return self.set(func(self.get(**{k: v for k, v in options.items() if k != "mode"})), **options)
-        counts = shapes.full_like(self.array, 0, np.int32)
+        counts = making.full_like(self.array, 0, np.int32)
         return applying.repeated(func, self.array, IndexedArray(counts, self.index).add(1, **options))
 
 
@@ -299,7 +299,7 @@ def scattered(
     """
     if how in SCATTERS:
         return put_arrays(x, values, entries, operands, SCATTERS[how], **options)
-    ones = shapes.full_like(x, 1)
+    ones = making.full_like(x, 1)
     factors = put_arrays(ones, values, entries, operands, scatters.scatter_mul, **options)
     return combined(how, x, factors)
 
@@ -313,7 +313,7 @@ def masked_traced(x: ArrayLike, mask: ArrayLike, values: Any, *, how: str) -> Ar
             f"{have.shape[: where.ndim]}"
         )
     new = combined(how, x, spread(cast(values, x), have.shape, how))
-    wide = shapes.broadcast_in_dim(mask, have.shape, tuple(range(where.ndim)))
+    wide = broadcasting.broadcast_in_dim(mask, have.shape, tuple(range(where.ndim)))
     return logic.select_n(wide, x, new)
 
 

@@ -170,8 +170,8 @@ def scaled_dot_general(
     lhs, rhs, dimension_numbers, preferred_element_type=np.float32, configs=None, implementation=None
 ):
     """``lax.dot_general`` with both factors quantized by blocks of the contracted numbers, and so are the
-    factors
-    of its derivative.
+    factors of its derivative. With nvfp4 for all three the derivative is straight through: that of the
+    product of the arrays themselves, and 0 for numbers that are beyond what the format can say.
 
     Args:
       lhs, rhs: arrays of floats.
@@ -224,6 +224,7 @@ def _as_matrices(x, contract, batch):
 def _product(configs):
     """``(B, M, K) x (B, N, K) -> (B, M, N)`` in float32, quantized by three configs."""
     of_lhs, of_rhs, of_cotangent = configs
+    straight = of_cotangent is not None and {config.mode for config in configs} == {"nvfp4"}
 
     @rabbet.custom_rules
     def product(a, b):
@@ -233,6 +234,9 @@ def _product(configs):
     def product_vjp(a, b):
         def pull(ct):
             turned = rnp.swapaxes(ct, 1, 2)
+            if straight:
+                to_a, to_b = rnp.matmul(ct, b), rnp.matmul(turned, a)
+                return within_format(a, of_lhs, to_a), within_format(b, of_rhs, to_b)
             to_a = _quantized_product(ct, rnp.swapaxes(b, 1, 2), of_cotangent, of_rhs)
             to_b = _quantized_product(turned, rnp.swapaxes(a, 1, 2), of_cotangent, of_lhs)
             return to_a.astype(a.dtype), to_b.astype(b.dtype)
@@ -240,6 +244,13 @@ def _product(configs):
         return _quantized_product(a, b, of_lhs, of_rhs), pull
 
     return product
+
+
+def within_format(x, config, gradient):
+    """The gradient by ``x``, 0 where a number is beyond the largest that format and scales can say."""
+    largest = dtypes.spec(config.data_type).largest * dtypes.spec(config.scale_type).largest
+    inside = rnp.abs(x.astype("float32")) <= float(largest) * _scalar(config.global_scale)
+    return rnp.where(inside, gradient, 0).astype(x.dtype)
 
 
 def _quantized_product(a, b, of_a, of_b):

@@ -1,0 +1,169 @@
+"""Long programs in pieces: the same results and derivatives, and nothing that the compiler gets is longer
+than a piece.
+"""
+
+import numpy as np
+import pytest
+import rabbet as rb
+from rabbet import config, lax
+from rabbet.extend.functions import to_array
+from rabbet.extend.passes import bodies_of, check, evaluate, stage
+from rabbet_pjrt_cpu import long_programs
+
+X = np.linspace(0.1, 0.9, 5).astype("float32")
+
+
+@pytest.fixture
+def short(monkeypatch):
+    """Programs of more than 60 equations are long, and pieces have at most 20."""
+    monkeypatch.setattr(long_programs, "LONGEST", 60)
+    monkeypatch.setattr(long_programs, "PIECE", 20)
+
+
+def steps(x, y, count=50):
+    kept = []
+    for i in range(count):
+        x = lax.mul(lax.sin(x), 1.5)
+        if i % 9 == 0:
+            x = lax.add(x, y)
+            kept.append(x)
+    return [x, lax.add(kept[1], kept[-2]), y]
+
+
+def lengths(jaxpr):
+    """The number of equations of a program and, below it, of all that it carries."""
+    yield len(jaxpr.equations)
+    for eqn in jaxpr.equations:
+        for _, body in bodies_of(eqn.op):
+            yield from lengths(body)
+
+
+def cut(fn, *args):
+    closed = stage(fn, [rb.typeof(to_array(x)) for x in args])
+    after = long_programs.PASS.apply(closed.jaxpr)
+    check(after)
+    return closed, after
+
+
+def test_a_long_program_has_the_same_results_in_pieces(short):
+    closed, after = cut(steps, X, X)
+    assert {e.primitive.name for e in after.equations} == {"piece"}
+    assert max(lengths(after)) <= 20 and sum(lengths(after)) == len(closed.jaxpr.equations) + len(
+        after.equations
+    )
+    for a, b in zip(evaluate(after, [X, X]), evaluate(closed.jaxpr, [X, X]), strict=True):
+        assert np.asarray(a).tolist() == np.asarray(b).tolist()
+
+
+def test_short_programs_stay_as_they_are(short):
+    closed, after = cut(lambda x: steps(x, x, 20), X)
+    assert after is closed.jaxpr
+
+
+def test_cuts_are_where_little_crosses(short):
+    def wide_in_the_middle(x):
+        for _ in range(4):
+            for _ in range(15):
+                x = lax.sin(x)
+            x = lax.reshape(lax.broadcast_in_dim(x, (100, 5), (1,)), (500,))[:5]
+        return [x]
+
+    _, after = cut(wide_in_the_middle, X)
+    shapes = {v.aval.shape for e in after.equations for v in e.outputs}
+    assert shapes == {(5,)}
+
+
+def test_operations_with_effects_keep_their_places(short):
+    pytest.importorskip("rabbet_callbacks")
+    seen = []
+
+    def talking(x):
+        for i in range(40):
+            x = lax.mul(lax.sin(x), 1.5)
+            if i % 13 == 0:
+                rb.debug.callback(lambda v, i=i: seen.append(i), x, ordered=True)
+        return [x]
+
+    _, after = cut(talking, X)
+    assert [e.primitive.name for e in after.equations].count("debug_callback") == 4
+    evaluate(after, [X])
+    rb.effects_barrier()
+    assert seen == [0, 13, 26, 39]
+
+
+@pytest.mark.needs("jit", "grad")
+def test_calls_count_with_what_they_call_and_bodies_are_cut_too(short):
+    once = rb.jit(lambda x: steps(x, x, 10)[0])
+
+    def calling(x):
+        for _ in range(6):
+            x = once(x)
+        return [x]
+
+    _, after = cut(calling, X)
+    assert [e.primitive.name for e in after.equations] == ["piece"] * 6
+
+    def looping(x):
+        return lax.scan(lambda c, _: (steps(c, c)[0], None), x, None, length=3)[:1]
+
+    closed, after = cut(looping, X)
+    assert max(lengths(after)) <= 20 and "piece" in str(after)
+    np.testing.assert_allclose(evaluate(after, [X])[0], evaluate(closed.jaxpr, [X])[0], rtol=1e-6)
+
+
+@pytest.mark.needs("jit", "grad", "vmap")
+def test_compiled_functions_and_their_derivatives_agree(short):
+    def total(x, y):
+        return sum(v.sum() for v in steps(x, y))
+
+    ways = {
+        "value": lambda: rb.jit(lambda x, y: total(x, y)),
+        "gradient": lambda: rb.jit(rb.grad(lambda x, y: total(x, y), argnums=(0, 1))),
+        "second": lambda: rb.jit(rb.jacfwd(rb.grad(lambda x, y: total(x, y)))),
+        "mapped": lambda: rb.jit(rb.vmap(lambda x, y: total(x, y))),
+    }
+    for name, way in ways.items():
+        found = way().lower(X, X)
+        assert 'inlineable = "false"' in found.as_text(), name
+        found = found.compile()(X, X)
+        with config.override(disable_passes=("long-programs",)):
+            wanted = way().lower(X, X)
+        assert 'inlineable = "false"' not in wanted.as_text(), name
+        rb.tree.map(
+            lambda a, b: np.testing.assert_allclose(a, b, rtol=2e-6, atol=1e-6), found, wanted.compile()(X, X)
+        )
+
+
+@pytest.mark.needs("jit", "random")
+def test_typed_keys_cross_from_piece_to_piece(short):
+    def keyed(key):
+        for _ in range(70):
+            key = lax.select(True, key, key)
+        return rb.random.key_data(key)
+
+    found = rb.jit(keyed).lower(rb.random.key(3))
+    assert 'inlineable = "false"' in found.as_text()
+    assert found.compile()(rb.random.key(3)).tolist() == [0, 3]
+
+
+def test_programs_are_long_by_default_before_the_compiler_fails():
+    closed, after = cut(lambda x: steps(x, x, 5000), X)
+    assert len(closed.jaxpr.equations) > long_programs.LONGEST == 10_000
+    assert max(lengths(after)) <= long_programs.PIECE
+
+
+@pytest.mark.exhaustive
+@pytest.mark.needs("jit", "grad")
+@pytest.mark.parametrize("count", [40_000, 100_000])
+def test_forty_thousand_operations(count):
+    def chain(x):
+        for _ in range(count // 2):
+            x = lax.mul(lax.sin(x), 1.01)
+        return x.sum()
+
+    value, slope = rb.jit(rb.value_and_grad(chain))(X)
+    x, d = X.astype("float64"), np.ones(5)
+    for _ in range(count // 2):
+        x, d = 1.01 * np.sin(x), d * 1.01 * np.cos(x)
+    np.testing.assert_allclose(value, x.sum(), rtol=1e-4)
+    np.testing.assert_allclose(slope, d, atol=1e-6)
