@@ -3,6 +3,7 @@
     python tools/library_suites.py --into FOLDER optax             # all files of a library
     python tools/library_suites.py --into FOLDER optax --only transforms loss
     python tools/library_suites.py --into FOLDER --table           # what is known, as a table
+    python tools/library_suites.py --into FOLDER --record          # the same into docs/jax_libraries.md
     python tools/library_suites.py --into FOLDER --failures optax  # grouped by what they say
 
 The environment has the libraries, jax and Rabbet (as tox's `ecosystem`), and pytest-timeout. Source
@@ -27,6 +28,9 @@ sys.path.insert(0, str(HERE))
 
 from libraries import LIBRARIES  # noqa: E402
 
+ROOT = HERE.parents[1]
+RECORD, PAGE = ROOT / "tests" / "ecosystem" / "suites.json", ROOT / "docs" / "jax_libraries.md"
+BEGIN, END = "<!-- suites: written by tools/library_suites.py --record -->", "<!-- end of suites -->"
 UNDER = {"jax": ["-m", "pytest"], "rabbet": ["-m", "rabbet_jax", "-m", "pytest"]}
 
 
@@ -116,19 +120,48 @@ def counts(known):
     return len(both), len(wanted), wanted.count("passed")
 
 
-def table(into, names):
-    """The numbers of the libraries as a Markdown table."""
-    lines = [
-        "| library | release | files | pass under JAX | of these on Rabbet | |",
-        "|---|---|---|---|---|---|",
-    ]
+def measured(into, names):
+    """What the page of the documentation says: for each library its release, what was run, and what fails."""
+    found = json.loads(RECORD.read_text()) if RECORD.exists() else {}
     for name in names:
-        files, wanted, passed = counts(results(into, name))
+        known = results(into, name)
+        files, wanted, passed = counts(known)
         if not wanted:
             continue
-        release = importlib.metadata.version(LIBRARIES[name].distribution)
-        lines.append(f"| {name} | {release} | {files} | {wanted} | {passed} | {100 * passed / wanted:.1f}% |")
+        library = LIBRARIES[name]
+        if library.patterns:
+            in_all = len(files_of(library, source(library, into), ()))
+            what = "all files" if files == in_all else f"{files} of {in_all} files"
+        else:
+            what = "cases of ours"
+        found[name] = {
+            "release": importlib.metadata.version(library.distribution),
+            "jax": importlib.metadata.version("jax"),
+            "what": what,
+            "under jax": wanted,
+            "on rabbet": passed,
+        }
+    return found
+
+
+def table(found):
+    """The numbers of the libraries as a Markdown table."""
+    lines = [
+        "| library | release | what was run | pass under JAX | of these on Rabbet | |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name, row in sorted(found.items()):
+        wanted, passed = row["under jax"], row["on rabbet"]
+        share = f"{100 * passed / wanted:.1f}%"
+        lines.append(f"| {name} | {row['release']} | {row['what']} | {wanted} | {passed} | {share} |")
     return "\n".join(lines)
+
+
+def page_with(found, text):
+    """The page of the documentation with this table between its markers."""
+    before, rest = text.split(BEGIN)
+    _, after = rest.split(END)
+    return f"{before}{BEGIN}\n{table(found)}\n{END}{after}"
 
 
 def failures(into, name, only):
@@ -155,10 +188,11 @@ def main():
     parser.add_argument("--file-limit", type=int, default=300, metavar="SECONDS")
     parser.add_argument("--again", action="store_true", help="on Rabbet once more, where it is known already")
     parser.add_argument("--table", action="store_true", help="only show what is known")
+    parser.add_argument("--record", action="store_true", help="write it down, and into the documentation")
     parser.add_argument("--failures", action="store_true", help="only show what fails on Rabbet alone")
     args = parser.parse_args()
     names, into = args.libraries or list(LIBRARIES), args.into.resolve()
-    for name in names if not (args.table or args.failures) else ():
+    for name in names if not (args.table or args.failures or args.record) else ():
         library = LIBRARIES[name]
         root = source(library, into) if library.patterns else HERE / "own"
         for path in files_of(library, root, args.only) if library.patterns else [root / f"test_{name}.py"]:
@@ -174,8 +208,12 @@ def main():
         for name in names:
             for message, cases in failures(into, name, args.only):
                 print(f"{len(cases):4} {name}: {message}\n       {', '.join(cases[:3])}")
-    else:
-        print(table(into, names))
+        return
+    found = measured(into, names)
+    if args.record:
+        RECORD.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
+        PAGE.write_text(page_with(found, PAGE.read_text()))
+    print(table({name: found[name] for name in names if name in found}))
 
 
 if __name__ == "__main__":

@@ -204,3 +204,10 @@ def test_draws_say_where_they_are():
         assert draw(key, *args, out_sharding=sharding).committed and not draw(key, *args).committed
         with pytest.raises(TypeError, match=f"{name}: out_sharding must be None or a Sharding"):
             draw(key, *args, out_sharding="everywhere")
+
+
+def test_keys_are_close_where_they_are_equal():
+    rnp = pytest.importorskip("rabbet.numpy")
+    keys = rb.random.split(rb.random.key(0))
+    assert rnp.isclose(keys, keys[0]).tolist() == [True, False]
+    assert bool(rnp.allclose(keys, keys)) and not bool(rnp.allclose(keys, keys[::-1]))

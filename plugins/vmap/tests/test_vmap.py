@@ -1,6 +1,7 @@
 """vmap(f)(xs) is f over the slices of xs, stacked."""
 
 import collections
+import itertools
 
 import numpy as np
 import pytest
@@ -259,3 +260,41 @@ def test_what_is_not_mapped_comes_as_it_was_given():
     for run in (rb.vmap(f, (0, None)), lambda x, rest: rb.jit(lambda y: rb.vmap(f, (0, None))(y, rest))(x)):
         run(np.ones(4, np.float32), given)
         assert all(seen[-1][name] is given[name] for name in given)
+
+
+PLAIN, ONE, MANY = "a number", "a scalar for each", "an array for each"
+
+
+@pytest.mark.parametrize("shape", [(), (2,)], ids=["scalars", "vectors"])
+def test_clamp_with_bounds_of_every_kind(shape):
+    draw = np.random.default_rng(0)
+    for low, high in itertools.product((PLAIN, ONE, MANY), repeat=2):
+        for mapped in itertools.product((0, None), repeat=3):
+            axes = (None if low == PLAIN else mapped[0], mapped[1], None if high == PLAIN else mapped[2])
+            if axes == (None, None, None):
+                continue
+
+            def array(axis, rest):
+                return draw.normal(size=((3,) if axis == 0 else ()) + rest).astype(np.float32)
+
+            rests = {PLAIN: (), ONE: (), MANY: shape}
+            operands = [array(axis, rest) for axis, rest in zip(axes, (rests[low], shape, rests[high]))]
+            operands = [x if kind != PLAIN else 0 for x, kind in zip(operands, (low, MANY, high))]
+            wanted = np.stack(
+                [
+                    lax.clamp(*[x[i] if axis == 0 else x for x, axis in zip(operands, axes)])
+                    for i in range(3)
+                ]
+            )
+            np.testing.assert_array_equal(rb.vmap(lax.clamp, axes)(*operands), wanted)
+
+
+@pytest.mark.parametrize("number", [0, 1, 2.0, True])
+def test_select_n_with_a_number_beside_a_scalar_for_each(number):
+    dtype = {bool: bool, int: np.float16, float: np.float32}[type(number)]
+    chosen, x = np.array([True, False, True]), np.arange(3).astype(dtype)
+    for axes in ((0, 0), (0, None), (None, 0)):
+        operands = [chosen if axes[0] == 0 else chosen[0], x if axes[1] == 0 else x[1]]
+        out = rb.vmap(lambda p, x: lax.select_n(p, x, number), axes)(*operands)
+        assert out.dtype == dtype
+        np.testing.assert_array_equal(out, np.broadcast_to(np.where(operands[0], number, operands[1]), 3))

@@ -1,10 +1,11 @@
 """The larger and the smaller of two numbers: max, min, clamp."""
 
-from rabbet.primitives import checks, complex_order, logic, zeros
+from rabbet.primitives import batching, checks, complex_order, logic, zeros
 from rabbet.primitives.checks import NUMBERS
 from rabbet.primitives.convert import to_dtype
 from rabbet.primitives.elementwise import add, add_tangents, binary, mul, sub
-from rabbet.rules.payloads import Dual, Zero, zero_tangent
+from rabbet.primitives.layout import broadcast_in_dim
+from rabbet.rules.payloads import Batched, Dual, Zero, zero_tangent
 from rabbet.rules.primitive import Primitive
 from rabbet.trace.interpreter import typeof
 
@@ -99,6 +100,27 @@ def jvp_clamp(op, low, x, high):
                 tangent, logic.select_n(where, zeros.full_of_type(typeof(moved), 0), moved)
             )
     return Dual(out, tangent)
+
+
+@clamp.rule("batch")
+def batch_clamp(op, low, x, high):
+    """Bounds that are the same for all stay scalars; one for each example is spread over it."""
+    one_for_all = [b.axis is None and typeof(b.value).ndim == 0 for b in (low, high)]
+    if x.axis is not None and all(one_for_all):
+        return Batched(op(low.value, x.value, high.value), x.axis)
+    size = batching.batch_size(low, x, high)
+    value = batching.at_axis(x, 0, size)
+    shape = typeof(value).shape
+
+    def bound(b, is_one):
+        if is_one:
+            return b.value
+        spread = batching.at_axis(b, 0, size)
+        if typeof(spread).ndim == len(shape):
+            return spread
+        return broadcast_in_dim(spread, shape=shape, broadcast_dimensions=(0,))
+
+    return Batched(op(bound(low, one_for_all[0]), value, bound(high, one_for_all[1])), 0)
 
 
 __all__ = ["clamp", "max", "min"]

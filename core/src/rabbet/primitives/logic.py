@@ -7,6 +7,7 @@ from rabbet.primitives.checks import ANY, BITS, FLOATS, NUMBERS
 from rabbet.primitives.layout import broadcast_in_dim
 from rabbet.primitives.no_tangent import no_tangent
 from rabbet.primitives.reducing import gather_in, reduce_and
+from rabbet.program import python_scalars
 from rabbet.rules.payloads import Batched, Dual, Linear, Zero, zero_tangent
 from rabbet.rules.primitive import Primitive
 from rabbet.trace.interpreter import typeof
@@ -204,6 +205,7 @@ def transpose_select_n(op, ct, which, *cases):
 
 @select_n.rule("batch")
 def batch_select_n(op, which, *cases):
+    cases = _typed(op, which, cases)
     ranks = [typeof(b.value).ndim - (b.axis is not None) for b in (which, *cases)]
     if which.axis is None and ranks[0] == 0:
         axes = {b.axis for b in cases}
@@ -216,6 +218,21 @@ def batch_select_n(op, which, *cases):
     shape = next(_logical_shape(b) for b, r in zip((which, *cases), ranks, strict=True) if r == full)
     values = [_spread_batched(b, r, full, size, shape) for b, r in zip((which, *cases), ranks, strict=True)]
     return Batched(op(*values), 0)
+
+
+def _typed(op, which, cases):
+    """The cases, numbers of Python in the dtype of the arrays beside them, which a batch of them needs."""
+    values = [b.value for b in (which, *cases)]
+    if not any(python_scalars.is_python_scalar(x) for x in values[1:]):
+        return cases
+    avals = python_scalars.operand_avals(op, values, typeof)[1:]
+
+    def typed(b, aval):
+        if not python_scalars.is_python_scalar(b.value):
+            return b
+        return Batched(python_scalars.as_operand(b.value, aval), None)
+
+    return [typed(b, aval) for b, aval in zip(cases, avals, strict=True)]
 
 
 def _logical_shape(b):

@@ -104,6 +104,8 @@ def obey_sharding(who, x, sharding, name="out_sharding"):
     if not isinstance(sharding, Sharding) and not hasattr(type(sharding), "__sharding__"):
         raise TypeError(f"{who}: {name} must be None or a Sharding, such as x.sharding; got {sharding!r:.60}")
     device = as_place(sharding, f"{who}: {name}")
+    if device is None:
+        return x
     if isinstance(device, Sharding):
         return device_put(x, device)
     if any(type(leaf) is Tracer for leaf in tree.leaves(x)) and not is_only(device):

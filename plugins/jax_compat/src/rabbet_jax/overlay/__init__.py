@@ -5,7 +5,7 @@ import functools
 import rabbet as rb
 from rabbet.errors import PluginError
 from rabbet.extend.wrapping import wraps
-from rabbet_jax.overlay.ad_checkpoint import checkpoint, remat  # noqa: F401: names of jax
+from rabbet_jax.overlay.ad_checkpoint import checkpoint, remat
 
 ABSENT = (
     "P NamedSharding make_mesh set_mesh shard_map smap distributed export make_array_from_callback "
@@ -22,6 +22,27 @@ def _pmap(fun, *args, **kwargs):
         raise NotImplementedError("jax.pmap needs the package rabbet-parallel: pip install rabbet-parallel")
 
     return mapped
+
+
+class _Config:
+    """``jax.config``: Rabbet's settings under JAX's names, and what programs with absl call first."""
+
+    def __getattr__(self, name):
+        return getattr(rb.config, name)
+
+    def __setattr__(self, name, value):
+        setattr(rb.config, name, value)
+
+    def __repr__(self):
+        return repr(rb.config)
+
+    def parse_flags_with_absl(self):
+        """Nothing: settings come from the environment and from ``update``; there are no flags of absl."""
+
+    config_with_absl = parse_flags_with_absl
+
+
+config = _Config()
 
 
 def _in_jaxs_words(function):

@@ -371,6 +371,8 @@ def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
       Array([ True, False], dtype=bool)
     """
     a, b = promote("isclose", a, b)
+    if typeof(a).is_extended:  # keys have no distance
+        return lax.eq(a, b)
     if kind_of(a) in "biu" and kind_of(b) in "biu":
         a, b = (lax.convert_element_type(v, float) for v in (a, b))
     close = lax.le(lax.abs(lax.sub(a, b)), lax.add(lax.mul(lax.abs(b), rtol), atol))
