@@ -42,7 +42,7 @@ MODULE_OF = {
     "rabbet-ode": "rabbet.experimental.ode", "rabbet-sparse": "rabbet.experimental.sparse",
     "rabbet-callbacks": "rabbet.debug", "rabbet-jax-compat": "rabbet_jax",
     "rabbet-jax-names": "rabbet.flatten_util", "rabbet-parallel": "rabbet.sharding",
-    "rabbet-distributed": "rabbet.distributed",
+    "rabbet-distributed": "rabbet.distributed", "rabbet-store": "rabbet.store",
 }  # fmt: skip
 
 

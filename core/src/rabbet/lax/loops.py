@@ -21,7 +21,8 @@ from rabbet.primitives import logic, loops, zeros
 from rabbet.program.avals import ShapeDtypeStruct
 from rabbet.runtime.values import array_or_tracer
 from rabbet.trace.cells import Cell, Threading
-from rabbet.trace.interpreter import is_tracer, typeof
+from rabbet.trace.interpreter import typeof
+from rabbet.trace.tracer import is_tracer
 from rabbet.tree import keystr
 
 
@@ -220,7 +221,7 @@ def named_scan(
     in_tree = tree.structure(
         (tree.unflatten(init_tree, [0] * len(init_leaves)), tree.unflatten(x_tree, [0] * len(x_leaves)))
     )
-    slices = [typeof(x).update(shape=typeof(x).shape[1:]) for x in x_leaves]
+    slices = [typeof(x).without(0) for x in x_leaves]
     body, leaves = stage_loop_body(what, f, init_leaves, in_tree, slices, takes_cells=True)
     parts = _pair(f, body.out_tree)
     convert_weak_outputs(body, leaves, len(leaves))

@@ -13,7 +13,7 @@ from rabbet.lax.broadcasting import broadcast_in_dim, sizes_of
 from rabbet.primitives import shape as _shape
 from rabbet.primitives.checks import axis_in_range
 from rabbet.program import dimensions, python_scalars
-from rabbet.runtime.transfer import obey_sharding
+from rabbet.runtime.transfer import hidden, obey_sharding
 from rabbet.trace.interpreter import typeof
 
 
@@ -29,7 +29,7 @@ def reshape(
              [3, 4, 5]], dtype=int32)
     """
     if out_sharding is not None:
-        return obey_sharding("reshape", reshape(operand, new_sizes, dimensions), out_sharding)
+        return obey_sharding("reshape", reshape(hidden(operand), new_sizes, dimensions), out_sharding)
     sizes = sizes_of(new_sizes, "new_sizes")
     if dimensions is not None:
         operand = transpose(operand, dimensions)

@@ -249,6 +249,7 @@ class Function:
         # Most programs have no typed keys, so their equations need not be looked at one by one.
         made = (v for eqn in jaxpr.equations for v in eqn.outputs)
         keys = holds_keys(arguments) or holds_keys(made)
+        typed = self.module.spread and any(v.aval.spread for eqn in jaxpr.equations for v in eqn.outputs)
         location = self.module.locations.name
         rules, find_rule, lacks = self.module.rules, self.module.rule, self.module.lacks
         outer, where = self.loc, None
@@ -269,12 +270,24 @@ class Function:
             except MissingRule as error:
                 reached(error, self.module.table, primitive, eqn.where)
                 raise
+            if typed:
+                outs = [outs] if type(outs) is str else outs
+                outs = [self._laid_out(name, v.aval) for name, v in zip(outs, eqn.outputs, strict=True)]
             if type(outs) is str:
                 env[eqn.outputs[0]] = outs
             else:
                 env.update(zip(eqn.outputs, outs, strict=True))
         self.loc = outer
         return [env[v] if type(v) is Var else self._literal(v) for v in jaxpr.outvars]
+
+    def _laid_out(self, name, aval):
+        """A value whose type says how it lies, as the compiler is told of it."""
+        text = None if aval.spread is None or self.module.manual is not None else aval.spread.text(aval)
+        if text is None:
+            return name
+        made = self.fresh()
+        self.lines.append((f"{made} = sdy.sharding_constraint {name} <{text}> : {aval.mlir}", self.loc))
+        return made
 
     def inline_closed(self, jaxpr, names):
         """``inline`` in a region that sees no values from outside: constants are written at its head."""
@@ -317,7 +330,7 @@ def holds_keys(atoms):
 
 def decomposed(eqn, parts):
     """The program of a primitive's decomposition for this equation's types, and arrays that it uses."""
-    avals = [v.aval for v in eqn.inputs]
+    avals = [v.aval.bare for v in eqn.inputs]
 
     def flat(*args):
         out = parts(eqn.op, *args)

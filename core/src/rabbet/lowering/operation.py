@@ -227,6 +227,7 @@ class Site:
         Returns:
           the names of the results.
         """
+        avals = [a.bare for a in avals]
         return self._function.inline(stage(parts, avals, self.primitive.name).jaxpr, names)
 
     def function(self, jaxpr, name):

@@ -117,8 +117,18 @@ class ShapedArray:
             changes.get("shape", self.shape),
             changes.get("dtype", self.dtype),
             changes.get("weak_type", self.weak_type),
-            changes.get("spread", self.spread),
+            changes["spread"] if "spread" in changes else self._spread_for(changes),
         )
+
+    def _spread_for(self, changes):
+        if self.spread is None or changes.get("shape", self.shape) == self.shape:
+            return self.spread
+        return self.spread.of_shape(self.shape, changes["shape"])
+
+    def without(self, axis):
+        """The aval without a dimension."""
+        spread = None if self.spread is None else self.spread.without(axis)
+        return self.update(shape=self.shape[:axis] + self.shape[axis + 1 :], spread=spread)
 
     @property
     def bare(self):
@@ -135,9 +145,11 @@ class ShapedArray:
             return self.strong()
         return ShapedArray(self.shape, dtypes.float0)
 
-    sharding = property(
-        lambda self: Unplaced(self.ndim), doc="That no axis of a mesh is part of the type."
-    )
+    @property
+    def sharding(self):
+        """How axes of a mesh that are part of the type cut its dimensions."""
+        found = None if self.spread is None else self.spread.sharding(self)
+        return Unplaced(self.ndim) if found is None else found
 
     def strip_weak_type(self):
         """``strong``, by JAX's name."""
@@ -147,8 +159,10 @@ class ShapedArray:
         """The field's short form, ``f32[2,3]``; a weak type ends in a star there where it is asked for by
         ``repr``.
         """
-        spread = "" if self.spread is None else str(self.spread)
-        return f"{dtypes.short_name(self.dtype)}[{','.join(map(str, self.shape))}]{spread}"
+        dtype = dtypes.short_name(self.dtype)
+        if self.spread is not None:
+            return self.spread.shown(dtype, self.shape)
+        return f"{dtype}[{','.join(map(str, self.shape))}]"
 
     def __repr__(self):
         return f"ShapedArray({self.str_short()}{', weak_type=True' if self.weak_type else ''})"
@@ -281,4 +295,5 @@ class ShapeDtypeStruct:
         return hash((self.aval, self.sharding))
 
     def __repr__(self):
-        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name})"
+        sharding = "" if self.sharding is None else f", sharding={self.sharding}"
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{sharding})"

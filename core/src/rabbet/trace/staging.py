@@ -19,8 +19,9 @@ from rabbet.program.dimensions import SymbolicDimension
 from rabbet.program.effects import NONE
 from rabbet.program.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var, effects_of
 from rabbet.trace import cells, leak_check
-from rabbet.trace.interpreter import Interpreter, Tracer, typeof
+from rabbet.trace.interpreter import Interpreter, typeof
 from rabbet.trace.leaks import leaked
+from rabbet.trace.tracer import Tracer
 
 PYTHON = frozenset(python_scalars.PYTHON_SCALARS)
 

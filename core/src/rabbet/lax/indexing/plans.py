@@ -31,7 +31,8 @@ from rabbet.primitives import convert
 from rabbet.program.avals import ShapedArray
 from rabbet.program.dimensions import is_symbolic, reach_of
 from rabbet.runtime.array import Array
-from rabbet.trace.interpreter import Tracer, typeof
+from rabbet.trace.interpreter import typeof
+from rabbet.trace.tracer import Tracer
 
 NEW, ALL, HERE, SCALAR, ARRAY, FLAG = "new", "all", "here", "scalar", "array", "flag"
 
