@@ -219,6 +219,15 @@ class InconclusiveDimensionOperation(RabbetError, TypeError):
         export.symbolic_shape("a, b", constraints=["a >= b"])
 
     or write what is asked with operations on arrays, or with ``export.max_dim`` and ``export.min_dim``.
+
+    Example:
+      >>> from rabbet import export
+      >>> (n,) = export.symbolic_shape("n")
+      >>> try:
+      ...     n > 5
+      ... except rb.errors.InconclusiveDimensionOperation:
+      ...     print("it depends")
+      it depends
     """
 
 

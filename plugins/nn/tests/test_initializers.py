@@ -61,7 +61,7 @@ def test_messages(key, init):
         init.he_normal()(key, (3,))
     with pytest.raises(ValueError, match="mode must be one of fan_in"):
         init.variance_scaling(1.0, "fan", "normal")
-    with pytest.raises(TypeError, match="real floating numbers, got the dtype int32"):
+    with pytest.raises(TypeError, match="floating or complex numbers, got the dtype int32"):
         init.normal()(key, (3,), "int32")
     with pytest.raises(ValueError, match="two dimensions or more"):
         init.orthogonal()(key, (3,))
@@ -87,3 +87,33 @@ def test_orthogonal_is_what_jax_draws(key, init):
     drawn = init.orthogonal()(rb.random.key(3), (3, 2))
     wanted = [[-0.8998209, 0.28033638], [0.23798478, 0.95758665], [-0.36563033, -0.06662874]]
     np.testing.assert_allclose(drawn, wanted, atol=1e-6)
+
+
+# The first numbers that jax 0.12 draws for key(0), shape (2, 2) and complex64.
+COMPLEX = {
+    "normal": (0.007099452428519726 - 0.0172707699239254j, -0.006408771499991417 - 0.014394434168934822j),
+    "glorot_normal": (0.9814679622650146 + 0.04501064866781235j, 0.32668498158454895 + 0.04312971979379654j),
+    "glorot_uniform": (0.91681307554245 + 0.04204554110765457j, 0.42338424921035767 + 0.05589618906378746j),
+    "he_normal": (1.3880053758621216 + 0.06365466862916946j, 0.46200233697891235 + 0.06099463254213333j),
+}
+
+
+@pytest.mark.parametrize("name", COMPLEX)
+def test_complex_numbers(name):
+    init = getattr(rb.nn.initializers, name)()
+    found = np.asarray(init(rb.random.key(0), (2, 2), "complex64"))
+    assert found.dtype == np.complex64
+    np.testing.assert_allclose(found.ravel()[:2], COMPLEX[name], rtol=1e-5)
+
+
+@pytest.mark.parametrize("distribution", ["normal", "uniform", "truncated_normal"])
+def test_complex_numbers_have_the_variance(distribution):
+    init = rb.nn.initializers.variance_scaling(2.0, "fan_in", distribution)
+    drawn = np.asarray(init(rb.random.key(1), (100, 300), "complex64"))
+    assert abs(np.mean(np.abs(drawn) ** 2) * 50 - 1) < 0.03
+    assert abs(drawn.mean()) < 0.01
+
+
+def test_only_scaled_initializers_draw_complex_numbers():
+    with pytest.raises(TypeError, match="draws real floating numbers, got the dtype complex64"):
+        rb.nn.initializers.uniform()(rb.random.key(0), (2, 2), "complex64")

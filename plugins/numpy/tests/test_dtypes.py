@@ -147,6 +147,8 @@ def test_conversion_from_many_things():
     assert rnp.array([rnp.ones(2), [3, 4]]).tolist() == [[1, 1], [3, 4]]
     assert rnp.array(5, ndmin=2).shape == (1, 1)
     assert rnp.frombuffer(b"\x01\x02", "uint8").tolist() == [1, 2]
+    read = rnp.frombuffer(np.arange(3.0).tobytes())  # 64 bits each, as in NumPy
+    assert read.tolist() == [0, 1, 2] and read.dtype == np.float32
 
 
 def test_array_copies_and_asarray_does_not():

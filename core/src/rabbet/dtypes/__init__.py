@@ -75,6 +75,10 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
     Raises:
       TypeError: for what no installed package knows. ValueError: for a dtype without numbers, such as that of
         keys, unless ``allow_extended_dtype`` is True.
+
+    Example:
+      >>> rb.dtypes.canonicalize_dtype(np.float64)
+      dtype('float64')
     """
     found = canonicalize(dtype)
     if isinstance(found, ExtendedDType) and not allow_extended_dtype:
@@ -95,17 +99,32 @@ def use_finder(
 
 
 def wide_scalars() -> bool:
-    """Whether Python numbers and NumPy values keep 64 bits: ``config.enable_x64``."""
+    """Whether Python numbers and NumPy values keep 64 bits: ``config.enable_x64``.
+
+    Example:
+      >>> rb.dtypes.wide_scalars()
+      False
+    """
     return config.enable_x64
 
 
 def scalar_dtype(scalar_type: type) -> np.dtype:
-    """The dtype of a Python number of this type: ``int`` is int32, with ``config.enable_x64`` int64."""
+    """The dtype of a Python number of this type: ``int`` is int32, with ``config.enable_x64`` int64.
+
+    Example:
+      >>> rb.dtypes.scalar_dtype(int)
+      dtype('int32')
+    """
     return DEFAULTS[config.enable_x64][scalar_type]
 
 
 def scalar_type_of(x: Any) -> type:
-    """The Python type (bool, int, float or complex) of the kind of a value or dtype."""
+    """The Python type (bool, int, float or complex) of the kind of a value or dtype.
+
+    Example:
+      >>> rb.dtypes.scalar_type_of(np.float32(1))
+      <class 'float'>
+    """
     for scalar in PYTHON:  # bool first: it is an int too
         if isinstance(x, scalar) or x is scalar:
             return scalar
@@ -118,6 +137,10 @@ def scalar_type_of(x: Any) -> type:
 def kind_rank(x: Any) -> int:
     """Where a dtype, or a Python type, stands among the kinds: bool 0, integers 1, floats 2, complex 3,
     others 4.
+
+    Example:
+      >>> rb.dtypes.kind_rank(float), rb.dtypes.kind_rank(np.dtype("int8"))
+      (2, 1)
     """
     return RANKS[PYTHON[x] if isinstance(x, type) and x in PYTHON else kind(x)]
 
@@ -126,6 +149,10 @@ def numpy_scalar(value: Any, dtype: Any) -> Any:
     """A Python number as a NumPy array of rank 0.
 
     Raises OverflowError for an int that does not fit an integer ``dtype``.
+
+    Example:
+      >>> rb.dtypes.numpy_scalar(2.5, np.dtype("float16"))
+      array(2.5, dtype=float16)
     """
     dtype = canonicalize(dtype)
     if isinstance(value, int) and kind(dtype) in "iu":

@@ -116,11 +116,21 @@ class DTypeTable:
         return tuple(self._by_name.values())
 
     def names(self) -> list[str]:
-        """The names of all dtypes, those that installed packages offer included; nothing is imported."""
+        """The names of all dtypes, those that installed packages offer included; nothing is imported.
+
+        Example:
+          >>> "float32" in rb.dtypes.names()
+          True
+        """
         return sorted({*self._by_name, *self.installed_names()})
 
     def find(self, name: Any) -> DTypeSpec | None:
-        """The row of ``name``, from the table or from the plugin that has it; None if there is none."""
+        """The row of ``name``, from the table or from the plugin that has it; None if there is none.
+
+        Example:
+          >>> rb.dtypes.find("int8").mlir, rb.dtypes.find("float7")
+          ('i8', None)
+        """
         spec = self._by_name.get(name)
         if spec is None and self.find_spec is not None:
             spec = self.find_spec(name)
@@ -133,7 +143,12 @@ class DTypeTable:
         return spec
 
     def spec(self, dtype: Any) -> DTypeSpec:
-        """The row of a dtype."""
+        """The row of a dtype.
+
+        Example:
+          >>> rb.dtypes.spec(np.dtype("float32")).mlir
+          'f32'
+        """
         return self._by_dtype[self.canonicalize(dtype)]
 
     def canonicalize(self, dtype: Any) -> Any:
@@ -145,6 +160,10 @@ class DTypeTable:
             the default width; every other dtype means itself.
 
         Raises TypeError for a dtype that no installed package knows.
+
+        Example:
+          >>> rb.dtypes.canonicalize("float16")
+          dtype('float16')
         """
         try:
             return self._known[dtype]
@@ -180,6 +199,10 @@ class DTypeTable:
         """The dtype that the argument of a call means: as ``canonicalize``, and what
         ``config.explicit_x64_dtypes`` says of 64 bits that are written out. The types ``int``, ``float`` and
         ``complex`` are not.
+
+        Example:
+          >>> rb.dtypes.requested("int64")
+          dtype('int64')
         """
         found = self.canonicalize(dtype)
         if found not in NARROW or config.enable_x64 or config.explicit_x64_dtypes == "allow":
@@ -198,6 +221,10 @@ class DTypeTable:
     def kind(self, dtype: Any) -> str:
         """One letter: ``b`` bool, ``i`` int, ``u`` unsigned int, ``f`` float, ``c`` complex, ``V``
         anything else.
+
+        Example:
+          >>> rb.dtypes.kind(np.dtype("float16")), rb.dtypes.kind(np.dtype("bool"))
+          ('f', 'b')
         """
         dtype = self.canonicalize(dtype)
         return self._by_dtype[dtype].kind if dtype in self._by_dtype else "V"
@@ -205,6 +232,10 @@ class DTypeTable:
     def mlir_name(self, dtype: Any) -> str:
         """The StableHLO element type: ``f32``, ``ui8``, ``i1`` (also for float0, which has no elements to
         store).
+
+        Example:
+          >>> rb.dtypes.mlir_name(np.dtype("complex64"))
+          'complex<f32>'
         """
         if dtype == float0:
             return "i1"
@@ -218,7 +249,12 @@ class DTypeTable:
         return name
 
     def short_name(self, dtype: Any) -> str:
-        """The name as jaxprs print it: ``f32``, ``i8``, ``u32``, ``bf16``, ``c64``, ``bool``."""
+        """The name as jaxprs print it: ``f32``, ``i8``, ``u32``, ``bf16``, ``c64``, ``bool``.
+
+        Example:
+          >>> rb.dtypes.short_name(np.dtype("float32"))
+          'f32'
+        """
         dtype = self.canonicalize(dtype)
         if isinstance(dtype, ExtendedDType):
             return dtype.name
@@ -230,7 +266,12 @@ class DTypeTable:
         return name
 
     def itemsize_bits(self, dtype: Any) -> int:
-        """Bits of one element as it is stored in an array on a device."""
+        """Bits of one element as it is stored in an array on a device.
+
+        Example:
+          >>> rb.dtypes.itemsize_bits(np.dtype("int16"))
+          16
+        """
         dtype = self.canonicalize(dtype)
         spec = self._by_dtype.get(dtype)
         return spec.storage_bits if spec is not None else 8 * dtype.itemsize
@@ -238,6 +279,10 @@ class DTypeTable:
     def narrow(self, dtype: Any) -> Any:
         """The dtype an array gets from a NumPy *value* of ``dtype``: 32 bits for 64, unless
         ``config.enable_x64``.
+
+        Example:
+          >>> rb.dtypes.narrow(np.dtype("float64")), rb.dtypes.narrow(np.dtype("int8"))
+          (dtype('float32'), dtype('int8'))
         """
         dtype = self.canonicalize(dtype)
         return dtype if config.enable_x64 else NARROW.get(dtype, dtype)
@@ -247,6 +292,10 @@ class DTypeTable:
     def promote_types(self, a: Any, b: Any) -> Any:
         """The dtype of an operation between ``a`` and ``b``, which are dtypes, or weak if ``int``,
         ``float``, ``complex``.
+
+        Example:
+          >>> rb.dtypes.promote_types("int8", "uint8")
+          dtype('int16')
         """
         return self.result_type(a, b)
 
@@ -256,6 +305,10 @@ class DTypeTable:
 
         It is weak if all of them are, or if a weak one of a higher kind decides (an int32 array and a Python
         float). Raises TypePromotionError if there is no common dtype.
+
+        Example:
+          >>> rb.dtypes.promote(np.int8(1), 2.5)
+          (dtype('float32'), True)
         """
         key = config.enable_x64, *[self._typing(v) for v in values]
         if config.numpy_dtype_promotion == "strict":
@@ -269,6 +322,10 @@ class DTypeTable:
     def result_type(self, *values: Any, return_weak_type_flag: bool = False) -> Any:
         """The dtype that stands for ``values`` in a program: as ``promote``, but a weak result is as wide
         as a Python number alone. With ``return_weak_type_flag`` the pair ``(dtype, weak_type)``.
+
+        Example:
+          >>> rb.dtypes.result_type(np.int8(1), 2.0)
+          dtype('float32')
         """
         if not values:
             raise ValueError("result_type needs at least one value")
@@ -331,6 +388,10 @@ class DTypeTable:
     def issubdtype(self, a: Any, b: Any) -> bool:
         """Whether ``a`` is ``b`` or one of its kind. ``b`` may be abstract: ``np.floating``,
         ``dtypes.prng_key`` ...
+
+        Example:
+          >>> rb.dtypes.issubdtype("bfloat16", rb.dtypes.inexact), rb.dtypes.issubdtype("int8", np.floating)
+          (True, False)
         """
         b_abstract = _is_abstract(b)
         if _is_abstract(a):
@@ -343,11 +404,21 @@ class DTypeTable:
         return issubclass(dtype.type if isinstance(dtype, ExtendedDType) else KINDS[self.kind(dtype)], b)
 
     def finfo(self, dtype: Any) -> Any:
-        """Limits of a float or complex dtype (or of the dtype of an array): ``finfo("float32").eps``."""
+        """Limits of a float or complex dtype (or of the dtype of an array): ``finfo("float32").eps``.
+
+        Example:
+          >>> float(rb.dtypes.finfo("float16").max)
+          65504.0
+        """
         return self._info(dtype, "finfo", "fc")
 
     def iinfo(self, int_type: Any) -> Any:
-        """Limits of an integer dtype (or of the dtype of an array): ``iinfo("int8").max``."""
+        """Limits of an integer dtype (or of the dtype of an array): ``iinfo("int8").max``.
+
+        Example:
+          >>> rb.dtypes.iinfo("int8").max
+          127
+        """
         return self._info(int_type, "iinfo", "iu")
 
     def _info(self, value: Any, question: str, kinds: str) -> Any:
@@ -363,6 +434,10 @@ class DTypeTable:
     def to_inexact(self, dtype: Any) -> Any:
         """The dtype in which a float function of ``dtype`` is computed: itself if it is a float, else a
         float.
+
+        Example:
+          >>> rb.dtypes.to_inexact(np.dtype("int8"))
+          dtype('float32')
         """
         dtype = self.canonicalize(dtype)
         if self.kind(dtype) in "fc":
@@ -370,7 +445,12 @@ class DTypeTable:
         return np.dtype("float64" if self.itemsize_bits(dtype) == 64 else "float32")
 
     def to_complex(self, dtype: Any) -> Any:
-        """The complex dtype that holds ``dtype``: complex128 for 64 bits, else complex64."""
+        """The complex dtype that holds ``dtype``: complex128 for 64 bits, else complex64.
+
+        Example:
+          >>> rb.dtypes.to_complex(np.dtype("float64"))
+          dtype('complex128')
+        """
         dtype = self.to_inexact(dtype)
         if self.kind(dtype) == "c":
             return dtype

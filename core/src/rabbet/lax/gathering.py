@@ -85,7 +85,7 @@ def tuples_of(numbers: Any, wanted: Any = ScatterDimensionNumbers) -> Any:
         raise TypeError(f"the fields of dimension_numbers must be tuples of ints, got {numbers!r}") from None
 
 
-def _scatterer(primitive: Primitive, doc: str) -> Callable:
+def _scatterer(primitive: Primitive, doc: str, result: str) -> Callable:
     """The public function of a scatter primitive."""
 
     def scatterer(
@@ -116,22 +116,35 @@ def _scatterer(primitive: Primitive, doc: str) -> Callable:
 
     Raises:
       TypeError: if dtypes differ, or numbers and shapes do not fit together.
+
+    Example:
+      >>> dims = lax.ScatterDimensionNumbers((), (0,), (0,))
+      >>> lax.{primitive.name}(rnp.array([2, 3, 4]), rnp.array([[0], [2]]), rnp.array([5, 3]), dims)
+      Array({result}, dtype=int32)
     """
     return scatterer
 
 
-scatter = _scatterer(scatters.scatter, "``operand`` with windows replaced; where two meet, either may win.")
+scatter = _scatterer(
+    scatters.scatter, "``operand`` with windows replaced; where two meet, either may win.", "[5, 3, 3]",
+)  # fmt: skip
 scatter_add = _scatterer(
-    scatters.scatter_add, "``operand`` with windows added to it; where they meet, all count."
-)
+    scatters.scatter_add, "``operand`` with windows added to it; where they meet, all count.", "[7, 3, 7]",
+)  # fmt: skip
 scatter_sub = _scatterer(
-    scatters.scatter_sub, "``operand`` with windows subtracted from it; where they meet, all count."
-)
+    scatters.scatter_sub, "``operand`` with windows subtracted from it; where they meet, all count.",
+    "[-3, 3, 1]",
+)  # fmt: skip
 scatter_mul = _scatterer(
-    scatters.scatter_mul, "``operand`` with windows multiplied in; where they meet, all count."
-)
-scatter_min = _scatterer(scatters.scatter_min, "``operand``, elementwise at most what the windows hold.")
-scatter_max = _scatterer(scatters.scatter_max, "``operand``, elementwise at least what the windows hold.")
+    scatters.scatter_mul, "``operand`` with windows multiplied in; where they meet, all count.",
+    "[10, 3, 12]",
+)  # fmt: skip
+scatter_min = _scatterer(
+    scatters.scatter_min, "``operand``, elementwise at most what the windows hold.", "[2, 3, 3]",
+)  # fmt: skip
+scatter_max = _scatterer(
+    scatters.scatter_max, "``operand``, elementwise at least what the windows hold.", "[5, 3, 4]",
+)  # fmt: skip
 
 __all__ = [
     "GatherDimensionNumbers", "GatherScatterMode", "ScatterDimensionNumbers", "gather", "scatter",

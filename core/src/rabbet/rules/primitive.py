@@ -20,6 +20,7 @@ from rabbet.program.context import context
 from rabbet.program.effects import NONE, Effect
 from rabbet.program.jaxpr import Jaxpr
 from rabbet.rules import tables
+from rabbet.rules.examples import documented
 from rabbet.rules.names import Names
 from rabbet.rules.tables import KINDS
 
@@ -135,6 +136,8 @@ class Primitive:
         self.__name__ = self.__qualname__ = name
         self.where = source_positions.definition_site(maker_of=name)
         self.__module__ = self.where.module
+        if self.__module__.startswith("rabbet.primitives."):
+            self.__doc__ = documented(name, doc)
         self._ops = {}
         self._plain = Op(self, {})
         _names.take(self)

@@ -286,6 +286,10 @@ def broadcast_prefix(
     ``is_leaf`` is asked about nodes of the prefix only (``lambda x: x is None`` makes None a leaf);
     ``names`` are what the error calls the two, as in ``names=("in_axes", "the arguments")``. Raises
     TreeError, which names the path, where the first is not a prefix of the second.
+
+    Example:
+      >>> rb.tree.broadcast_prefix(1, {"a": 2, "b": [3, 4]})
+      [1, 1, 1]
     """
     tops, treedef = _flatten(prefix_tree, is_leaf)
     subtrees = _flatten_up_to(

@@ -41,6 +41,14 @@ def register_node(
       flatten_with_keys: like ``flatten``, but each child is a pair ``(key, child)``; the keys make up paths.
 
     Raises TreeError if the class is registered already.
+
+    Example:
+      >>> class Pair:
+      ...     def __init__(self, left, right):
+      ...         self.left, self.right = left, right
+      >>> rb.tree.register_node(Pair, lambda p: ((p.left, p.right), None), lambda _, both: Pair(*both))
+      >>> rb.tree.leaves(Pair(1, [2, 3]))
+      [1, 2, 3]
     """
     _refuse_second(cls)
     registry.register_node(cls, flatten, unflatten, flatten_with_keys)
@@ -50,6 +58,16 @@ def register_node(
 def register_dataclass_node(cls: type, data_fields: Sequence[str], meta_fields: Sequence[str]) -> None:
     """Make instances of a class nodes whose children are the attributes ``data_fields``; ``meta_fields`` are
     part of the structure. ``tree_util.register_dataclass`` finds and checks the fields.
+
+    Example:
+      >>> import dataclasses
+      >>> @dataclasses.dataclass
+      ... class Wave:
+      ...     height: float
+      ...     name: str
+      >>> rb.tree.register_dataclass_node(Wave, ["height"], ["name"])
+      >>> rb.tree.leaves(Wave(2.0, "long"))
+      [2.0]
     """
     _refuse_second(cls)
     registry.register_dataclass_node(cls, list(data_fields), list(meta_fields))
@@ -102,13 +120,28 @@ def static(**kwargs: Any) -> Any:
     """A dataclass field that is part of the structure instead of holding leaves, for ``register_dataclass``.
 
     Keyword arguments are those of ``dataclasses.field``.
+
+    Example:
+      >>> import dataclasses
+      >>> @rb.tree_util.register_dataclass
+      ... @dataclasses.dataclass
+      ... class Tide:
+      ...     height: float
+      ...     name: str = rb.tree.static(default="low")
+      >>> rb.tree.leaves(Tide(2.0))
+      [2.0]
     """
     metadata = {**(kwargs.pop("metadata", None) or {}), "static": True}
     return dataclasses.field(metadata=metadata, **kwargs)
 
 
 def one_level(node: Any) -> Any:
-    """``(keys, children, metadata)`` of a node; None for a leaf."""
+    """``(keys, children, metadata)`` of a node; None for a leaf.
+
+    Example:
+      >>> rb.tree.one_level({"a": 1, "b": [2]})[1:]
+      ([1, [2]], ('a', 'b'))
+    """
     level = registry.flatten_one_level_with_keys(node)
     if level is None:
         return None

@@ -21,22 +21,47 @@ DOTS = frozenset(["dot_general", "conv_general_dilated", "ragged_dot_general"])
 
 
 def everything_saveable(*_, **__):
-    """Keep all that the backward pass needs, as without ``checkpoint``."""
+    """Keep all that the backward pass needs, as without ``checkpoint``.
+
+    Example:
+      >>> f = rb.checkpoint(lambda x: rnp.sin(x @ x), policy=rb.checkpoint_policies.everything_saveable)
+      >>> rb.grad(lambda x: f(x).sum())(rnp.ones((1, 1)))
+      Array([[1.0806046]], dtype=float32)
+    """
     return True
 
 
 def nothing_saveable(*_, **__):
-    """Keep the inputs only; what ``checkpoint`` does without a policy."""
+    """Keep the inputs only; what ``checkpoint`` does without a policy.
+
+    Example:
+      >>> f = rb.checkpoint(lambda x: rnp.sin(x @ x), policy=rb.checkpoint_policies.nothing_saveable)
+      >>> rb.grad(lambda x: f(x).sum())(rnp.ones((1, 1)))
+      Array([[1.0806046]], dtype=float32)
+    """
     return False
 
 
 def dots_saveable(primitive, *_, **__):
-    """Keep the results of products of matrices and of convolutions."""
+    """Keep the results of products of matrices and of convolutions.
+
+    Example:
+      >>> f = rb.checkpoint(lambda x: rnp.sin(x @ x), policy=rb.checkpoint_policies.dots_saveable)
+      >>> rb.grad(lambda x: f(x).sum())(rnp.ones((1, 1)))
+      Array([[1.0806046]], dtype=float32)
+    """
     return primitive.name in DOTS
 
 
 def dots_with_no_batch_dims_saveable(primitive, *_, **params):
-    """Keep the results of products of matrices that have no batch dimensions, such as those with weights."""
+    """Keep the results of products of matrices that have no batch dimensions, such as those with weights.
+
+    Example:
+      >>> policy = rb.checkpoint_policies.dots_with_no_batch_dims_saveable
+      >>> f = rb.checkpoint(lambda x: rnp.sin(x @ x), policy=policy)
+      >>> rb.grad(lambda x: f(x).sum())(rnp.ones((1, 1)))
+      Array([[1.0806046]], dtype=float32)
+    """
     if primitive.name != "dot_general":
         return False
     _, (lhs_batch, rhs_batch) = params["dimension_numbers"]
@@ -49,7 +74,16 @@ checkpoint_dots_with_no_batch_dims = dots_with_no_batch_dims_saveable
 
 @folded
 def offload_dot_with_no_batch_dims(offload_src, offload_dst):
-    """A policy like ``dots_with_no_batch_dims_saveable``; see this module on memory of the host."""
+    """A policy like ``dots_with_no_batch_dims_saveable``; see this module on memory of the host.
+
+    Example:
+      >>> f = rb.checkpoint(
+      ...     lambda x: rnp.sin(x @ x),
+      ...     policy=rb.checkpoint_policies.offload_dot_with_no_batch_dims("device", "pinned_host"),
+      ... )
+      >>> rb.grad(lambda x: f(x).sum())(rnp.ones((1, 1)))
+      Array([[1.0806046]], dtype=float32)
+    """
     _memories("offload_dot_with_no_batch_dims", offload_src, offload_dst)
 
     def policy(primitive, *avals, **params):
@@ -60,27 +94,61 @@ def offload_dot_with_no_batch_dims(offload_src, offload_dst):
 
 @folded
 def save_anything_except_these_names(*names_not_to_save):
-    """A policy: keep everything but what ``checkpoint_name`` gave one of these names."""
+    """A policy: keep everything but what ``checkpoint_name`` gave one of these names.
+
+    Example:
+      >>> from rabbet.ad_checkpoint import checkpoint_name
+      >>> policy = rb.checkpoint_policies.save_anything_except_these_names("inner")
+      >>> f = rb.checkpoint(lambda x: rnp.sin(checkpoint_name(rnp.sin(x), "inner")), policy=policy)
+      >>> rb.grad(f)(0.0)
+      Array(1., dtype=float32, weak_type=True)
+    """
     names = _names("save_anything_except_these_names", names_not_to_save)
     return lambda primitive, *_, **params: primitive.name != "name" or params["name"] not in names
 
 
 @folded
 def save_any_names_but_these(*names_not_to_save):
-    """A policy: keep what ``checkpoint_name`` gave a name, except for these names."""
+    """A policy: keep what ``checkpoint_name`` gave a name, except for these names.
+
+    Example:
+      >>> from rabbet.ad_checkpoint import checkpoint_name
+      >>> policy = rb.checkpoint_policies.save_any_names_but_these("outer")
+      >>> f = rb.checkpoint(lambda x: rnp.sin(checkpoint_name(rnp.sin(x), "inner")), policy=policy)
+      >>> rb.grad(f)(0.0)
+      Array(1., dtype=float32, weak_type=True)
+    """
     names = _names("save_any_names_but_these", names_not_to_save)
     return lambda primitive, *_, **params: primitive.name == "name" and params["name"] not in names
 
 
 @folded
 def save_only_these_names(*names_which_can_be_saved):
-    """A policy: keep what ``checkpoint_name`` gave one of these names."""
+    """A policy: keep what ``checkpoint_name`` gave one of these names.
+
+    Example:
+      >>> from rabbet.ad_checkpoint import checkpoint_name
+      >>> policy = rb.checkpoint_policies.save_only_these_names("inner")
+      >>> f = rb.checkpoint(lambda x: rnp.sin(checkpoint_name(rnp.sin(x), "inner")), policy=policy)
+      >>> rb.grad(f)(0.0)
+      Array(1., dtype=float32, weak_type=True)
+    """
     names = _names("save_only_these_names", names_which_can_be_saved)
     return lambda primitive, *_, **params: primitive.name == "name" and params["name"] in names
 
 
 def save_from_both_policies(policy_1, policy_2):
-    """A policy: keep what either of two policies keeps."""
+    """A policy: keep what either of two policies keeps.
+
+    Example:
+      >>> from rabbet.ad_checkpoint import checkpoint_name
+      >>> policy = rb.checkpoint_policies.save_from_both_policies(
+      ...     rb.checkpoint_policies.save_only_these_names("inner"), rb.checkpoint_policies.dots_saveable
+      ... )
+      >>> f = rb.checkpoint(lambda x: rnp.sin(checkpoint_name(rnp.sin(x), "inner")), policy=policy)
+      >>> rb.grad(f)(0.0)
+      Array(1., dtype=float32, weak_type=True)
+    """
 
     def policy(primitive, *avals, **params):
         return policy_1(primitive, *avals, **params) or policy_2(primitive, *avals, **params)
@@ -96,6 +164,16 @@ def save_and_offload_only_these_names(
 
     Raises:
       ValueError: if a name stands in both lists.
+
+    Example:
+      >>> from rabbet.ad_checkpoint import checkpoint_name
+      >>> policy = rb.checkpoint_policies.save_and_offload_only_these_names(
+      ...     names_which_can_be_saved=["inner"], names_which_can_be_offloaded=[],
+      ...     offload_src="device", offload_dst="pinned_host",
+      ... )
+      >>> f = rb.checkpoint(lambda x: rnp.sin(checkpoint_name(rnp.sin(x), "inner")), policy=policy)
+      >>> rb.grad(f)(0.0)
+      Array(1., dtype=float32, weak_type=True)
     """
     what = "save_and_offload_only_these_names"
     _memories(what, offload_src, offload_dst)

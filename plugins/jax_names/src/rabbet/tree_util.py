@@ -88,6 +88,10 @@ def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
 def is_tree_node(typ: type) -> bool:
     """Whether instances of ``typ`` are nodes because the class is built in or registered (named tuples
     are too).
+
+    Example:
+      >>> rb.tree_util.is_tree_node(list), rb.tree_util.is_tree_node(int)
+      (True, False)
     """
     return registry.is_node(typ)
 
@@ -105,7 +109,12 @@ def all_leaves(iterable: Iterable[Any], is_leaf: Callable[..., bool] | None = No
 
 
 def flatten_one_level(tree: Any) -> tuple[Any, Any]:
-    """``(children, metadata)`` of a node. Raises TreeError for a leaf."""
+    """``(children, metadata)`` of a node. Raises TreeError for a leaf.
+
+    Example:
+      >>> rb.tree_util.flatten_one_level([1, {"a": 2}])[0]
+      [1, {'a': 2}]
+    """
     level = registry.flatten_one_level(tree)
     if level is None:
         raise TreeError(f"{type(tree).__qualname__} is a leaf of trees; only a node can be flattened")
@@ -113,7 +122,12 @@ def flatten_one_level(tree: Any) -> tuple[Any, Any]:
 
 
 def flatten_one_level_with_keys(tree: Any) -> tuple[Any, Any]:
-    """``([(key, child), ...], metadata)`` of a node. Raises TreeError for a leaf."""
+    """``([(key, child), ...], metadata)`` of a node. Raises TreeError for a leaf.
+
+    Example:
+      >>> rb.tree_util.flatten_one_level_with_keys({"a": 1})
+      ([(DictKey(key='a'), 1)], ('a',))
+    """
     flatten_one_level(tree)
     keys, children, metadata = one_level(tree)
     return list(zip(keys, children)), metadata
@@ -128,7 +142,16 @@ def register_pytree_node(
     unflatten_func: Callable[[Any, Any], Any],
     flatten_with_keys_func: Callable[[Any], Any] | None = None,
 ) -> None:
-    """Make instances of a class nodes; see ``rabbet.tree.register_node``."""
+    """Make instances of a class nodes; see ``rabbet.tree.register_node``.
+
+    Example:
+      >>> class Box:
+      ...     def __init__(self, content):
+      ...         self.content = content
+      >>> rb.tree_util.register_pytree_node(Box, lambda b: ((b.content,), None), lambda _, c: Box(*c))
+      >>> rb.tree.map(lambda x: 2 * x, Box(3)).content
+      6
+    """
     tree.register_node(nodetype, flatten_func, unflatten_func, flatten_with_keys_func)
 
 
@@ -138,7 +161,19 @@ def register_pytree_with_keys(
     unflatten_func: Callable[[Any, Any], Any],
     flatten_func: Callable[[Any], Any] | None = None,
 ) -> Any:
-    """Like ``register_pytree_node`` for a class whose flatten function gives pairs ``(key, child)``."""
+    """Like ``register_pytree_node`` for a class whose flatten function gives pairs ``(key, child)``.
+
+    Example:
+      >>> class Bag:
+      ...     def __init__(self, content):
+      ...         self.content = content
+      >>> key = rb.tree_util.GetAttrKey("content")
+      >>> _ = rb.tree_util.register_pytree_with_keys(
+      ...     Bag, lambda b: (((key, b.content),), None), lambda _, c: Bag(*c)
+      ... )
+      >>> rb.tree_util.keystr(rb.tree_util.tree_flatten_with_path(Bag(1))[0][0][0])
+      '.content'
+    """
 
     def flatten(node: Any) -> Any:
         pairs, metadata = flatten_with_keys(node)
@@ -172,6 +207,19 @@ def register_pytree_with_keys_class(cls: type) -> type:
     """Class decorator like ``register_pytree_node_class``; ``tree_flatten_with_keys(self)`` gives pairs.
 
     ``tree_flatten``, if the class has it, is used where no paths are asked for.
+
+    Example:
+      >>> @rb.tree_util.register_pytree_with_keys_class
+      ... class Can:
+      ...     def __init__(self, content):
+      ...         self.content = content
+      ...     def tree_flatten_with_keys(self):
+      ...         return ((rb.tree_util.GetAttrKey("content"), self.content),), None
+      ...     @classmethod
+      ...     def tree_unflatten(cls, metadata, children):
+      ...         return cls(*children)
+      >>> rb.tree.leaves(Can([1, 2]))
+      [1, 2]
     """
     flatten = (lambda node: node.tree_flatten()) if hasattr(cls, "tree_flatten") else None
     register_pytree_with_keys(cls, lambda node: node.tree_flatten_with_keys(), cls.tree_unflatten, flatten)

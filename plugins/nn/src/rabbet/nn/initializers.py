@@ -18,17 +18,26 @@ class Initializer(Protocol):
     def __call__(self, key, shape, dtype=None) -> Array: ...
 
 
-def chosen(dtype, default=None):
+def chosen(dtype, kinds="f"):
     """The dtype of an initializer's result.
 
     Raises:
-      TypeError: if it is not a real floating one.
+      TypeError: if it is not a floating one, or a complex one where only real numbers are drawn.
     """
-    dtype = dtype if dtype is not None else default if default is not None else float
-    dtype = dtypes.canonicalize(dtype)
-    if dtypes.kind(dtype) != "f":
-        raise TypeError(f"initializers draw real floating numbers, got the dtype {dtype.name}")
+    dtype = dtypes.canonicalize(float if dtype is None else dtype)
+    if dtypes.kind(dtype) not in kinds:
+        words = "real floating" if kinds == "f" else "floating or complex"
+        raise TypeError(f"this initializer draws {words} numbers, got the dtype {dtype.name}")
     return dtype
+
+
+def on_disk(key, shape, dtype, radius):
+    """Complex numbers in every direction alike, whose distances from 0 are ``radius`` of numbers up to 1."""
+    real = rnp.finfo(dtype).dtype
+    for_radius, for_angle = random().split(key)
+    angle = lax.mul(random().uniform(for_angle, shape, real), 2 * math.pi)
+    length = radius(random().uniform(for_radius, shape, real))
+    return lax.complex(lax.mul(length, lax.cos(angle)), lax.mul(length, lax.sin(angle)))
 
 
 def random():
@@ -100,8 +109,8 @@ def normal(stddev=1e-2, dtype=None):
 
     @folded
     def init(key, shape, dtype=dtype):
-        dtype = chosen(dtype)
-        return lax.mul(random().normal(key, shape, dtype), stddev)
+        dtype = chosen(dtype, "fc")
+        return lax.mul(random().normal(key, shape, dtype), rnp.asarray(stddev, dtype))
 
     return init
 
@@ -125,6 +134,15 @@ def truncated_normal(stddev=1e-2, dtype=None, lower=-2.0, upper=2.0):
 
 # ---------------------------------------------------------------------------------- scaled by layer size
 CUT_DEVIATION = 0.87962566103423978  # the standard deviation of a normal distribution cut off at -2 and 2
+
+# What JAX divides complex numbers by that are cut off at a distance of 2, so that the numbers are the same;
+# their deviation is 0.962.
+CUT_COMPLEX_DEVIATION = 0.95311164380491208
+
+
+def cut_length(u):
+    """The distances from 0 of complex normal numbers that are cut off at 2."""
+    return lax.sqrt(lax.neg(lax.log1p(lax.mul(u, math.expm1(-4.0)))))
 
 
 def size_along(shape, axes):
@@ -155,7 +173,8 @@ def variance_scaling(scale, mode, distribution, in_axis=-2, out_axis=-1, batch_a
       distribution: ``"truncated_normal"``, ``"normal"`` or ``"uniform"``.
       in_axis, out_axis, batch_axis: which dimensions are inputs, outputs and independent weights; all
         others count for both.
-      dtype: of the result.
+      dtype: of the result; complex numbers are drawn from a disk ("uniform") or from the complex normal
+        distribution, where it is cut off at a distance of 2.
 
     Raises:
       ValueError: for another mode or distribution.
@@ -179,10 +198,15 @@ def variance_scaling(scale, mode, distribution, in_axis=-2, out_axis=-1, batch_a
 
     @folded
     def init(key, shape, dtype=dtype):
-        dtype = chosen(dtype)
+        dtype = chosen(dtype, "fc")
         variance = scale / modes[mode](*fans(shape, in_axis, out_axis, batch_axis))
         if distribution == "normal":
-            return lax.mul(random().normal(key, shape, dtype), math.sqrt(variance))
+            return lax.mul(random().normal(key, shape, dtype), rnp.asarray(math.sqrt(variance), dtype))
+        if dtypes.kind(dtype) == "c":
+            even = distribution == "uniform"
+            drawn = on_disk(key, shape, dtype, lax.sqrt if even else cut_length)
+            deviation = math.sqrt(0.5) if even else CUT_COMPLEX_DEVIATION
+            return lax.mul(drawn, rnp.asarray(math.sqrt(variance) / deviation, dtype))
         if distribution == "uniform":
             return lax.mul(random().uniform(key, shape, dtype, -1), math.sqrt(3 * variance))
         return lax.mul(

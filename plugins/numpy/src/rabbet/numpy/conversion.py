@@ -269,15 +269,16 @@ def from_dlpack(x, /, *, device=None, copy=None):
 
 
 def frombuffer(buffer, dtype=float, count=-1, offset=0):
-    r"""An array of the numbers in a buffer, read one after the other.
+    r"""An array of the numbers in a buffer, read one after the other; without a dtype as Python's floats, of
+    64 bits each.
 
     Example:
       >>> rnp.frombuffer(b"\x01\x02\x03", dtype="uint8")
       Array([1, 2, 3], dtype=uint8)
     """
-    return asarray(
-        np.frombuffer(buffer, dtypes.canonicalize(dtype), count, offset), dtypes.canonicalize(dtype)
-    )
+    # Python's float is NumPy's, of 64 bits, in a buffer; the array has the default width.
+    read = np.dtype(dtype) if dtype in (float, int, complex) else dtypes.canonicalize(dtype)
+    return asarray(np.frombuffer(buffer, read, count, offset), dtypes.canonicalize(dtype))
 
 
 __all__ = ["array", "asarray", "astype", "copy", "from_dlpack", "frombuffer"]
