@@ -187,7 +187,7 @@ def _computed_again(residuals, known_equations, linear_equations):
 
 def _is_cheap(eqn):
     shape = eqn.outputs[0].aval.shape if eqn.op.primitive in CHEAP else None
-    return shape is not None and all([type(x) is not Var or x.aval.shape == shape for x in eqn.inputs])
+    return shape is not None and all(type(x) is not Var or x.aval.shape == shape for x in eqn.inputs)
 
 
 def _spread_again(residuals, known_equations, linear_equations):

@@ -27,7 +27,8 @@ def decide(interpreter, op, args):
             for number, branch in enumerate(branches)
         ]
         selected = [lax.select_n(index, *cases) for cases in zip(*outcomes, strict=True)]
-        weak = [aval.weak_type for aval in branches[0].out_avals]  # of both kinds the first counts, as in cond
+        # Where branches differ in weak types the first one counts, as it does for cond.
+        weak = [aval.weak_type for aval in branches[0].out_avals]
         return [with_weak_type(x, w) for x, w in zip(selected, weak, strict=True)]
     if op.primitive is while_call:
         return interpreter.at_parent(loop, interpreter, op, args)
