@@ -1,5 +1,6 @@
 """What every test folder shares: skipping what needs plugins that this environment does not have."""
 
+import os
 import sys
 from functools import cache
 from importlib.metadata import entry_points
@@ -38,6 +39,20 @@ def pytest_runtest_call(item):
     pytest.skip(reason)
 
 
+def leave_rows_out(items, most):
+    """Keep at most so many rows of each test with parameters, the first among them; return the rest."""
+    by_test = {}
+    for item in items:
+        by_test.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    chosen = set()
+    for rows in by_test.values():
+        count = min(most, len(rows))
+        chosen.update(rows[i * len(rows) // count] for i in range(count))
+    left_out = [item for item in items if item not in chosen]
+    items[:] = [item for item in items if item in chosen]
+    return left_out
+
+
 # What runs every primitive or library function in every dtype: two environments of the matrix run these.
 EXHAUSTIVE = (
     "core/tests/primitives/",
@@ -46,7 +61,11 @@ EXHAUSTIVE = (
 )
 
 
+@pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(config, items):
     for item in items:
         if item.path.relative_to(config.rootpath).as_posix().startswith(EXHAUSTIVE):
             item.add_marker("exhaustive")
+    yield  # here `-m` and `-k` choose
+    if os.environ.get("RABBET_TEST_ROWS"):
+        config.hook.pytest_deselected(items=leave_rows_out(items, int(os.environ["RABBET_TEST_ROWS"])))

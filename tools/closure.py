@@ -37,6 +37,7 @@ OURS = (
     "rabbet_special.",
     "rabbet_convolution.primitives.",
     "rabbet_collectives.",
+    "rabbet_custom_rules.",
     "rabbet_fft.",
     "rabbet_algorithms.primitives.",
 )

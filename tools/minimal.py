@@ -4,7 +4,8 @@ environment of its own; its tests, and `tests/one_plugin`.
     python tools/minimal.py --into FOLDER               # every plugin
     python tools/minimal.py --into FOLDER jit nn        # some of them
 
-Wheels are built once, and two environments run beside each other. A hidden dependency shows as a failure.
+Wheels are built once, and two environments run beside each other. A hidden dependency shows as a failure. To
+find one, two rows of a test with many parameters are enough; other environments run all of them.
 """
 
 import argparse
@@ -35,7 +36,7 @@ def run(command, log, **options):
     )
 
 
-def try_alone(folder, wheels, into):
+def try_alone(folder, wheels, into, rows):
     """Install one plugin in an environment of its own and run its tests.
 
     Returns:
@@ -61,7 +62,7 @@ def try_alone(folder, wheels, into):
                 [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not exhaustive",
                  folder / "tests", ROOT / "tests" / "one_plugin"],
                 log,
-                env={**os.environ, "RABBET_ONE_PLUGIN": name},
+                env={**os.environ, "RABBET_ONE_PLUGIN": name, "RABBET_TEST_ROWS": rows},
             )
         )  # fmt: skip
     shutil.rmtree(home, ignore_errors=True)
@@ -73,6 +74,7 @@ def main():
     parser.add_argument(
         "--into", type=pathlib.Path, required=True, help="a folder for wheels and environments"
     )
+    parser.add_argument("--rows", default=2, type=int, help="of each test with parameters; 0: all")
     parser.add_argument("plugins", nargs="*")
     options = parser.parse_args()
     known = {folder.name: folder for folder in distributions().values() if folder.parent.name == "plugins"}
@@ -80,6 +82,7 @@ def main():
     if unknown:
         sys.exit(f"no plugin is called {', '.join(unknown)}; there are {', '.join(sorted(known))}")
     chosen = [known[name] for name in options.plugins or sorted(known)]
+    rows = str(options.rows or "")
     into = options.into.resolve()
     into.mkdir(parents=True, exist_ok=True)
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
@@ -87,7 +90,9 @@ def main():
         made = pool.map(lambda folder: build(folder, into / "wheels" / folder.name), needed)
         wheels = dict(zip(needed, made, strict=True))
         failed = []
-        for name, well, seconds, text in pool.map(lambda folder: try_alone(folder, wheels, into), chosen):
+        for name, well, seconds, text in pool.map(
+            lambda folder: try_alone(folder, wheels, into, rows), chosen
+        ):
             print(
                 f"{name}: {text.strip().splitlines()[-1] if text.strip() else ''} ({seconds:.0f} s)",
                 flush=True,

@@ -9,16 +9,7 @@ from rabbet import lax
 from rabbet.extend.bodies import PLAIN, interpret, put_together, take_apart
 from rabbet.extend.passes import check, evaluate, stage
 from rabbet.extend.primitive import jit as jit_call
-from rabbet.extend.transform import (
-    Interpreter,
-    PayloadRule,
-    Tracer,
-    call_with_rules,
-    payload_of,
-    run,
-    run_traced,
-    typeof,
-)
+from rabbet.extend.transform import Interpreter, Tracer, payload_of, run, run_traced, typeof
 from rabbet.program.avals import ShapedArray
 
 from . import toys
@@ -273,54 +264,7 @@ def test_arguments_of_another_type_than_it_was_traced_for():
         evaluate(closed.jaxpr, [np.ones(3, np.int32)])
 
 
-# ---------------------------------------------------------------------- rules of a function for any table
-def clipped(x):
-    """A function with a rule for enclose; ``seen`` lists who asked."""
-    seen = []
-
-    def function(y):
-        seen.append("function")
-        return [lax.sin(y)]
-
-    def rule(interpreter, payloads):
-        seen.append("rule")
-        (box,) = payloads
-        return [Box(lax.full_like(box.lo, -1.0), lax.full_like(box.hi, 1.0))]
-
-    (out,) = call_with_rules(function, {"enclose": PayloadRule(rule)}, [x], "clipped")
-    return out, seen
-
-
-def test_a_function_may_say_how_a_strangers_table_treats_it():
-    box = enclose(lambda x: clipped(x)[0] * 2.0)((0.0, 100.0))
-    assert [float(v) for v in box] == [-2.0, 2.0]
-
-
-def test_with_such_a_rule_the_function_itself_does_not_run():
-    seen = []
-
-    def fn(x):
-        out, asked = clipped(x)
-        seen.extend(asked)
-        return out
-
-    enclose(fn)((0.0, 1.0))
-    assert seen == ["rule"]
-
-
-def test_other_tables_and_evaluation_go_through_the_function():
-    assert float(clipped(0.5)[0]) == pytest.approx(np.sin(0.5))
-    assert float(slope(lambda x: clipped(x)[0])(0.5)) == pytest.approx(np.cos(0.5))
-
-
-def test_the_rule_is_found_inside_a_call_and_under_other_levels():
-    fn = toys.jit(lambda x: clipped(x)[0])
-    assert [float(v) for v in enclose(fn)((0.0, 100.0))] == [-1.0, 1.0]
-    assert float(fn(0.5)) == pytest.approx(np.sin(0.5))
-    doubled = enclose(lambda x: enclose(fn)((x, x)).lo)
-    assert [float(v) for v in doubled((0.0, 100.0))] == [-1.0, -1.0]
-
-
+# ------------------------------------------------------------------------------------------------ no body
 class Uncopied(Interpreter):
     table = toys.boxes
 

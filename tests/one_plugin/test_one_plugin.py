@@ -91,6 +91,13 @@ def test_convolution():
     assert lax.reduce(line, 0.0, lax.add, (0, 1, 2)).tolist() == 14
 
 
+@only("custom_rules")
+def test_custom_rules():
+    double = rb.custom_rules(lambda x: x * 2)
+    assert double.def_rule("toast", len) is len
+    assert float(double(3.0)) == 6.0
+
+
 @only("collectives")
 def test_collectives():
     from rabbet.extend.transform import bind_axes
@@ -231,6 +238,15 @@ def test_test_util():
     from rabbet.test_util import check_grads
 
     check_grads(lambda x: lax.sin(x) * x, (0.5,), 2)
+
+
+@only("export")
+def test_export():
+    from rabbet import export
+
+    blob = export.export(rb.jit(lambda x: lax.sin(x)))(np.float32(1)).serialize(vjp_order=1)
+    call = export.deserialize(blob).call
+    assert abs(float(rb.grad(call)(np.float32(1))) - np.cos(1)) < 1e-6
 
 
 @only("ode")

@@ -26,7 +26,6 @@ for _folder in __path__:
     _add_internal_root(_folder)
 
 from rabbet import composition
-from rabbet.calls.custom_rules import custom_rules
 from rabbet.program.avals import ShapeDtypeStruct
 from rabbet.config import config
 from rabbet.trace.interpreter import typeof

@@ -9,7 +9,6 @@ import contextlib
 import functools
 
 from rabbet import dtypes, passes
-from rabbet.calls import custom_rules
 from rabbet.config import CORE_SETTINGS, config, log_levels
 from rabbet.errors import ConfigError, PluginError
 from rabbet.lax import from_plugins, operators
@@ -42,7 +41,6 @@ def compose():
     tables.set_decomposed_types(decomposed_types)
     config.watch("enable_checks", check_rules)
     from_plugins.use_finder(lax_function, lax_names)
-    custom_rules.set_makers(find_rule_maker)
     extended.use_batching(standard.batch, batching.move_axis)
     tables.set_bridges(find_rule_sets)
     passes.set_finder(find_passes, refuse_pass)
@@ -129,17 +127,6 @@ def providers(group):
     from rabbet.plugins import catalogue
 
     return catalogue.offers()[group]
-
-
-@functools.cache
-def find_rule_maker(table):
-    """How rules of ``custom_rules`` functions for a table are made, where a package says so; None: on
-    payloads. Where that package is not installed nobody will ask for the rule, and it is dropped.
-    """
-    plugins, group = manager(), "rabbet.custom_rules"
-    if table in plugins.names(group):
-        return plugins.get(group, table)
-    return (lambda call, rule: None) if table in providers(group) else None
 
 
 def check_rules():

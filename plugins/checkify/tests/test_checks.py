@@ -284,7 +284,7 @@ def test_debug_checks_are_left_out():
         (lambda: check(True, 3), TypeError, "takes a format string"),
         (lambda: check(True, "{x}", 1.0), KeyError, "asks for x"),
         (lambda: check(True, "m", x=1.0), ValueError, "does not use the arguments"),
-        (lambda: check(True, "{}", "text"), TypeError, "arrays or numbers, a value is str"),
+        (lambda: check(True, "{}", "text"), TypeError, "trees of arrays and numbers, a value is str"),
         (lambda: checkify.debug_check(1, "m"), TypeError, "debug_check takes a boolean"),
         (lambda: checkify.check_error(None), TypeError, "takes an Error"),
         (lambda: checkify.checkify(1), TypeError, "takes a function"),

@@ -85,14 +85,14 @@ def test_what_is_absent_raises_when_it_is_called_and_is_reported(child):
         import jax, rabbet_jax
         from jax.interpreters import partial_eval
         from jax._src.something import anything
-        trace = partial_eval.trace_to_jaxpr_nounits
+        trace = partial_eval.partial_eval_jaxpr_nounits
         assert isinstance(anything, type)
         class Derived(anything):
             pass
         try:
             trace(None)
         except NotImplementedError as error:
-            assert "jax.interpreters.partial_eval.trace_to_jaxpr_nounits is not there" in str(error)
+            assert "jax.interpreters.partial_eval.partial_eval_jaxpr_nounits is not there" in str(error)
             assert "report" in str(error)
         names = [name for name, _ in rabbet_jax.report()]
         assert "jax._src.something.anything" in names and len(names) == 2, names
@@ -176,4 +176,51 @@ def test_programs_that_libraries_walk(child):
 
 def test_the_command_says_how_it_is_used():
     ran = subprocess.run([sys.executable, "-m", "rabbet_jax"], capture_output=True, text=True, check=False)
-    assert ran.returncode == 2 and "PROGRAM.py" in ran.stdout
+    assert ran.returncode == 2 and "PROGRAM" in ran.stderr
+
+
+def test_the_command_of_rabbet(child):
+    out = child(
+        """
+        import sys
+        import jax._src.something
+        jax._src.something.anything
+        print(sys.argv[1:], jax.numpy.zeros(2).sum(), __name__)
+        raise ValueError("the program's own")
+        """,
+        *("-m", "rabbet.cli", "run-jax", "--report"),
+        status=1,
+    )
+    assert "['7'] 0.0 __main__" in out and "Traceback" in out and "ValueError: the program's own" in out
+    assert "jax._src.something.anything: Rabbet does not offer it" in out
+
+
+def test_processes_that_a_program_starts(child):
+    out = child(
+        """
+        import subprocess, sys
+        look = [sys.executable, "-c", "import rabbet_jax; print(rabbet_jax.installed())"]
+        print(subprocess.run(look, capture_output=True, text=True).stdout)
+        """,
+        *("-m", "rabbet_jax", "--children"),
+    )
+    assert "True" in out
+
+
+def test_dtypes_of_64_bits_are_truncated_with_a_warning_unless_they_are_enabled(child):
+    out = child(
+        """
+        import warnings
+        import jax, jax.numpy as jnp
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            assert jnp.zeros(2, "float64").dtype == jnp.float32
+            assert jnp.arange(2, dtype=jnp.int64).dtype == jnp.int32
+            assert jnp.ones(2).astype("float64").dtype == jnp.float32
+        assert len(seen) == 3, seen
+        with jax.enable_x64(True):
+            assert jnp.zeros(2, "float64").dtype == jnp.float64
+        print("done")
+        """
+    )
+    assert "done" in out

@@ -63,6 +63,19 @@ def is_core_name(name):
     return name in rabbet._own or api.is_core_module(name)
 
 
+def provider_of(group, name):
+    """The package of Rabbet's own that offers a name of an entry-point group, installed or not; else None.
+
+    Example:
+      >>> from rabbet.extend.commands import provider_of
+      >>> provider_of("rabbet.api", "jit")
+      'rabbet-jit'
+    """
+    from rabbet.plugins import catalogue
+
+    return catalogue.provider(group, name)
+
+
 def plugin_variables():
     """The environment variables that choose among plugins, which are no settings.
 
@@ -118,5 +131,5 @@ def compilation_cache():
 
 __all__ = [
     "backend_registry", "compilation_cache", "entry_point_groups", "explain_error", "is_core_name",
-    "package_of", "plugin_manager", "plugin_variables",
+    "package_of", "plugin_manager", "plugin_variables", "provider_of",
 ]  # fmt: skip

@@ -17,6 +17,7 @@ from rabbet.runtime.backends import Backend
 from rabbet.runtime.c_api import CApiBackend, find_library
 from rabbet.runtime.compile_options import normalize_compiler_options
 from rabbet.runtime.compiled import call_by_placements, compile_program, lower_program, program_entry
+from rabbet.runtime.devices import running_platforms
 from rabbet.runtime.memory import is_glibc, keep_freed_memory
 from rabbet.runtime.sharding import SingleDeviceSharding
 from rabbet.runtime.transfer import as_device
@@ -46,6 +47,7 @@ __all__ = [
     "program_entry",
     "provide_lapack",
     "register_plugin_calls",
+    "running_platforms",
     "topology_of",
 ]
 

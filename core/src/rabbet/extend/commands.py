@@ -11,6 +11,7 @@ from rabbet.cli.installation import (
     package_of,
     plugin_manager,
     plugin_variables,
+    provider_of,
 )
 from rabbet.cli.output import print_table
 from rabbet.messages.source_positions import address
@@ -26,6 +27,7 @@ __all__ = [
     "plugin_manager",
     "plugin_variables",
     "print_table",
+    "provider_of",
 ]
 
 

@@ -13,9 +13,18 @@ from rabbet.runtime.native_functions import (
     register_ffi_type,
     registered_targets,
 )
+from rabbet.runtime.portable import (
+    foreign_functions,
+    from_portable,
+    refine_shapes,
+    stablehlo_versions,
+    to_portable,
+)
 from rabbet.runtime.profiling import memory_profile, profile_data_of, profiler
 
 __all__ = [
+    "foreign_functions",
+    "from_portable",
     "hlo_computation",
     "hlo_module",
     "include_dir",
@@ -23,11 +32,14 @@ __all__ = [
     "pack_executable",
     "profile_data_of",
     "profiler",
+    "refine_shapes",
     "register_batch_partitionable",
     "register_ffi_target",
     "register_ffi_type",
     "registered_targets",
+    "stablehlo_versions",
     "text_cost",
+    "to_portable",
     "unpack_executable",
 ]
 

@@ -81,7 +81,7 @@ class Primitive:
 
 class ShapedArray:
     """The shape and dtype of an array, and whether its dtype came from a bare Python scalar."""
-    def __init__(self, shape: Any, dtype: Any, weak_type: Any = ...) -> None: ...
+    def __init__(self, shape: Any, dtype: Any, weak_type: Any = ..., spread: Any = ..., *, sharding: Any = ...) -> None: ...
     shape: tuple[int, ...]
     dtype: Any
     weak_type: bool
@@ -91,8 +91,11 @@ class ShapedArray:
     adopting: Any
     arithmetic: Any
     is_extended: Any
+    spread: Any
     _mlir: Any
     _scalar: Any
+    @property
+    def bare(self) -> Any: ...
     @property
     def itemsize(self) -> Any: ...
     @property
@@ -162,7 +165,6 @@ conj: Primitive
 convert_element_type: Primitive
 cos: Primitive
 cosh: Primitive
-custom_call: Primitive
 div: Primitive
 dot_general: Primitive
 dynamic_slice: Primitive

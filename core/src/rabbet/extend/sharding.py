@@ -1,5 +1,6 @@
 """A sharding: how arrays lie over several devices, programs that are spread over these, and their arrays."""
 
+from rabbet.program.over_devices import OverDevices
 from rabbet.program.places import places_in
 from rabbet.runtime.array import Shard
 from rabbet.runtime.device_groups import DeviceGroup, device_group
@@ -11,6 +12,7 @@ from rabbet.runtime.transfer import as_place
 __all__ = [
     "DeviceGroup",
     "EverywhereSharding",
+    "OverDevices",
     "Shard",
     "Sharding",
     "Spread",

@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-from rabbet.calls.custom_rules import rule_on_payloads
-from rabbet.calls.ruled import RuledFunction
-from rabbet.primitives.custom import call as call_with_rules
 from rabbet.primitives.standard import batch, collective, jvp, lower, transpose
 from rabbet.program.context import context
 from rabbet.rules.rule_sets import RuleSet
 from rabbet.rules.tables import Role, RuleTable, all_tables, refusing
-from rabbet.trace.custom_rules import CustomRule, PayloadRule
 from rabbet.trace.interpreter import Interpreter, Tracer, is_tracer, payload_of, run, run_traced, typeof
-from rabbet.trace.named_axes import bind_axes, bound_axes
+from rabbet.trace.named_axes import axes_used_in, bind_axes, bound_axes
 
 __all__ = [
-    "CustomRule",
     "Interpreter",
-    "PayloadRule",
     "Role",
     "RuleSet",
     "RuleTable",
-    "RuledFunction",
     "Tracer",
     "all_tables",
+    "axes_used_in",
     "batch",
     "bind_axes",
     "bound_axes",
-    "call_with_rules",
     "collective",
     "context",
     "is_tracer",
@@ -34,7 +27,6 @@ __all__ = [
     "lower",
     "payload_of",
     "refusing",
-    "rule_on_payloads",
     "run",
     "run_traced",
     "transpose",

@@ -43,10 +43,13 @@ from rabbet.lax.platforms import platform_dependent
 from rabbet.lax.reductions import (
     argmax, argmin, reduce_and, reduce_max, reduce_min, reduce_or, reduce_prod, reduce_sum, reduce_xor,
 )  # fmt: skip
+from rabbet.lax.broadcasting import (
+    broadcast, broadcast_in_dim, broadcast_like, broadcast_shapes, broadcast_to_rank,
+)  # fmt: skip
+from rabbet.lax.making import broadcasted_iota, empty, full, full_like, iota
 from rabbet.lax.shapes import (
-    broadcast, broadcast_in_dim, broadcast_like, broadcast_shapes, broadcast_to_rank, broadcasted_iota,
-    collapse, concatenate, empty, expand_dims, full, full_like, iota, pad, reshape, rev, slice,
-    slice_in_dim, split, squeeze, stack, tile, transpose, unstack,
+    collapse, concatenate, expand_dims, pad, reshape, rev, slice, slice_in_dim, split, squeeze, stack, tile,
+    transpose, unstack,
 )  # fmt: skip
 from rabbet.lax.tokens import after_all, create_token
 from rabbet.lax.values import (

@@ -1,22 +1,29 @@
 """Changing elements by a function of what they are: ``scatter_apply``, and ``x.at[index].apply``."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import numpy as np
 
+from rabbet.lax.array_types import ArrayLike, ArrayOrTracer
 from rabbet.lax.dynamic import widened
 from rabbet.lax.gathering import tuples_of
 from rabbet.lax.loops import while_loop
-from rabbet.lax.shapes import full
+from rabbet.lax.making import full
 from rabbet.messages.source_positions import describe_function, named_like
 from rabbet.primitives import checks, elementwise, logic, reductions, scalar_programs
 from rabbet.primitives import scatter as scatters
 from rabbet.primitives.gather import GatherScatterMode
+from rabbet.program.avals import ShapedArray
 from rabbet.program.jaxpr import consts_as_inputs
 from rabbet.runtime.values import array_or_tracer
 from rabbet.trace.interpreter import is_tracer, typeof
 from rabbet.trace.staging import stage
 
 
-def elementwise_function(name, func, dtype_of):
+def elementwise_function(name: str, func: Callable, dtype_of: ShapedArray) -> Callable:
     """``func`` of a scalar as a function of an array of any shape: applied to each element.
 
     Args:
@@ -38,7 +45,7 @@ def elementwise_function(name, func, dtype_of):
     return lambda x: scalar_programs.at_each_place(program, [x], consts)[0]
 
 
-def repeated(func, x, counts):
+def repeated(func: Callable, x: ArrayLike, counts: ArrayLike) -> ArrayOrTracer:
     """``x`` with ``func`` applied to each element as often as ``counts`` says."""
 
     if not is_tracer(counts) and not is_tracer(x):
@@ -47,11 +54,11 @@ def repeated(func, x, counts):
             x = logic.select_n(logic.gt(counts, i), x, func(x))
         return x
 
-    def unfinished(state):
+    def unfinished(state: tuple) -> ArrayOrTracer:
         _, left = state
         return reductions.reduce_or(logic.gt(left, 0), axes=tuple(range(typeof(left).ndim)))
 
-    def once_more(state):
+    def once_more(state: tuple) -> tuple:
         values, left = state
         values = logic.select_n(logic.gt(left, 0), values, func(values))
         return values, elementwise.sub(left, 1)
@@ -60,9 +67,10 @@ def repeated(func, x, counts):
 
 
 def scatter_apply(
-    operand, scatter_indices, func, dimension_numbers, *, update_shape=(), indices_are_sorted=False,
-    unique_indices=False, mode=None,
-):  # fmt: skip
+    operand: ArrayLike, scatter_indices: ArrayLike, func: Callable, dimension_numbers: Any, *,
+    update_shape: Sequence[int] = (), indices_are_sorted: bool = False, unique_indices: bool = False,
+    mode: Any = None,
+) -> ArrayOrTracer:  # fmt: skip
     """``operand`` with ``func`` applied to windows; where two meet, it is applied twice.
 
     Args:

@@ -1,11 +1,15 @@
 """``optimization_barrier`` for pytrees."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from rabbet import tree
 from rabbet.primitives import barrier
 from rabbet.runtime.values import array_or_tracer
 
 
-def optimization_barrier(operand):
+def optimization_barrier(operand: Any) -> Any:
     """``operand``, a pytree of arrays, all of which are computed before any of the results is used.
 
     The compiler neither moves work across it nor finds that two computations, on its two sides, are equal.

@@ -1,22 +1,30 @@
 """Branches inside programs: cond, switch."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import numpy as np
 
 from rabbet import dtypes, tree
 from rabbet.config import config
+from rabbet.lax.array_types import ArrayLike
 from rabbet.lax.staged import Body, convert_output, flat_operands, scalar_type
 from rabbet.lax.values import convert_element_type
 from rabbet.messages.source_positions import describe_function, named_like
 from rabbet.primitives import branches as _branches
-from rabbet.primitives import extremes, logic
+from rabbet.primitives import extremes, logic, zeros
+from rabbet.program.jaxpr import evaluate
 from rabbet.runtime.values import array_or_tracer
 from rabbet.trace.cells import Cell, Threading
 from rabbet.trace.interpreter import is_tracer, typeof
+from rabbet.trace.staging import stage
 
 NOT_GIVEN = object()
 
 
-def _same_outputs(what, first, other):
+def _same_outputs(what: str, first: Any, other: Any) -> None:
     """Refuse branches that return different structures, shapes or dtypes."""
     if first.out_tree != other.out_tree:
         raise TypeError(
@@ -37,7 +45,7 @@ def _same_outputs(what, first, other):
             )
 
 
-def _joined_weak_types(bodies):
+def _joined_weak_types(bodies: Any) -> None:
     """Promote weakly typed outputs that another branch returns with a strong type."""
     for i in range(len(bodies[0].out_avals)):
         avals = [b.out_avals[i] for b in bodies]
@@ -49,7 +57,7 @@ def _joined_weak_types(bodies):
                 convert_output(b, i, dtype)
 
 
-def switch(index, branches, *operands, operand=NOT_GIVEN):
+def switch(index: Any, branches: Sequence[Callable], *operands: Any, operand: Any = NOT_GIVEN) -> Any:
     """Run one of several functions, chosen by an integer.
 
     Args:
@@ -84,7 +92,9 @@ def switch(index, branches, *operands, operand=NOT_GIVEN):
     return branch("switch", index, branches, operands)
 
 
-def branch(what, index, functions, operands, last_first=False):
+def branch(
+    what: str, index: Any, functions: Sequence[Callable], operands: Sequence[Any], last_first: bool = False,
+) -> Any:  # fmt: skip
     """The function number ``index`` (an int32 scalar in range, or a boolean for two) of several, on
     ``operands``; ``what`` for messages, in which the last function comes first where the user wrote it so.
     """
@@ -106,20 +116,33 @@ def branch(what, index, functions, operands, last_first=False):
         threading.leave(contents)
         return out
     programs = _branches.share_consts([b.program for b in made], [len(b.consts) for b in made])
-    consts = [c for b in made for c in b.consts]
-    outs = _branches.cond(index, *consts, *leaves, branches=tuple(programs))
+    values = [*[c for b in made for c in b.consts], *leaves]
+    if typeof(index).spread is not None:
+        programs, values = decided_apart(typeof(index).spread, programs, values)
+    outs = _branches.cond(index, *values, branches=tuple(programs))
     return tree.unflatten(made[0].out_tree, outs)
 
 
-def _closed_over_cells(functions, operands):
+def decided_apart(spread: Any, programs: Sequence[Any], values: Sequence[Any]) -> tuple:
+    """Branches and their operands in types that cover that of the index: where devices take different
+    branches, what brings values to a type must not stand within one.
+    """
+    covering = lambda aval: aval.update(spread=zeros.joined(aval.spread, spread))
+    values = [zeros.fitted(x, covering(typeof(x))) for x in map(array_or_tracer, values)]
+    avals = [typeof(x) for x in values]
+    programs = [stage(lambda *xs, p=p: evaluate(p, xs), avals, p.name).jaxpr for p in programs]
+    return programs, values
+
+
+def _closed_over_cells(functions: Sequence[Callable], operands: Sequence[Any]) -> tuple:
     """Functions and operands without the cells among these, which the functions then get from outside."""
     leaves, in_tree = tree.flatten(operands)
     arrays = [x for x in leaves if not isinstance(x, Cell)]
     if len(arrays) == len(leaves):
         return functions, operands
 
-    def of_arrays(f):
-        def closed(*values):
+    def of_arrays(f: Callable) -> Any:
+        def closed(*values: Any) -> Any:
             mine = iter(values)
             return f(*tree.unflatten(in_tree, [x if isinstance(x, Cell) else next(mine) for x in leaves]))
 
@@ -128,7 +151,9 @@ def _closed_over_cells(functions, operands):
     return [of_arrays(f) for f in functions], tuple(arrays)
 
 
-def cond(pred, true_fun, false_fun, *operands, operand=NOT_GIVEN):
+def cond(
+    pred: ArrayLike, true_fun: Callable, false_fun: Callable, *operands: Any, operand: Any = NOT_GIVEN,
+) -> Any:  # fmt: skip
     """Run ``true_fun(*operands)`` or ``false_fun(*operands)``.
 
     Args:

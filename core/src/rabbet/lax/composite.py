@@ -1,6 +1,10 @@
 """``composite``: a function under a name that a backend may know better."""
 
+from __future__ import annotations
+
 import functools
+from collections.abc import Callable
+from typing import Any
 
 from rabbet import tree
 from rabbet.lax.platforms import runs_at_once
@@ -11,7 +15,7 @@ from rabbet.runtime.values import array_or_tracer
 from rabbet.trace.interpreter import typeof
 
 
-def composite(decomposition, name, version=0):
+def composite(decomposition: Callable, name: str, version: int = 0) -> Callable:
     """``decomposition`` as one operation with a name of its own in the lowered program.
 
     A backend that knows the name, the version and the attributes may replace it by something faster; any
@@ -36,14 +40,14 @@ def composite(decomposition, name, version=0):
 
     @functools.wraps(decomposition)
     @folded
-    def composed(*args, **attributes):
+    def composed(*args: Any, **attributes: Any) -> Any:
         if runs_at_once():
             return decomposition(*args, **attributes)
         written = tuple([(k, _composite.attribute(v)) for k, v in attributes.items() if v is not None])
         leaves, in_tree = tree.flatten(args)
         leaves = [array_or_tracer(x) for x in leaves]
 
-        def of_arrays(*args):
+        def of_arrays(*args: Any) -> Any:
             return decomposition(*args, **attributes)
 
         body = Body(of_arrays, in_tree, [typeof(x) for x in leaves])

@@ -1,10 +1,13 @@
 """Products of matrices and of stacks of them, and how exactly to compute them."""
 
+from __future__ import annotations
+
 import enum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rabbet import dtypes
 from rabbet.config import config
+from rabbet.lax.array_types import ArrayLike, ArrayOrTracer, DTypeLike
 from rabbet.primitives import contractions
 from rabbet.primitives.checks import axis_in_range
 from rabbet.primitives.convert import to_dtype
@@ -30,7 +33,7 @@ class DotAlgorithm(NamedTuple):
     allow_imprecise_accumulation: bool = False
 
     @property
-    def algorithm(self):
+    def algorithm(self) -> Any:
         """Itself, as a preset has it."""
         return self
 
@@ -55,7 +58,7 @@ class DotAlgorithmPreset(enum.Enum):
 
     algorithm = property(lambda self: self.value)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return self.name
 
 
@@ -63,7 +66,7 @@ PrecisionLike = None | str | Precision | tuple | DotAlgorithm | DotAlgorithmPres
 """What ``precision=`` takes: a ``Precision``, its name, one for each operand, or an algorithm."""
 
 
-def canonical_precision(precision):
+def canonical_precision(precision: Any) -> Any:
     """The ``precision`` parameter of ``dot_general``: None, a pair of ``Precision``, or an algorithm.
 
     Args:
@@ -93,7 +96,7 @@ def canonical_precision(precision):
     return (_precision(precision),) * 2
 
 
-def _precision(value):
+def _precision(value: Any) -> Any:
     if value is None:
         return Precision.DEFAULT
     try:
@@ -106,8 +109,9 @@ def _precision(value):
 
 
 def dot_general(
-    lhs, rhs, dimension_numbers, precision=None, preferred_element_type=None, *, out_sharding=None
-):
+    lhs: ArrayLike, rhs: ArrayLike, dimension_numbers: Any, precision: Any = None,
+    preferred_element_type: DTypeLike = None, *, out_sharding: Any = None,
+) -> ArrayOrTracer:  # fmt: skip
     """Products of ``lhs`` and ``rhs`` summed over contracting dimensions, one for each position along batch
     dimensions.
 
@@ -144,7 +148,7 @@ def dot_general(
     )  # fmt: skip
 
 
-def _numbers(dimension_numbers, lhs_rank, rhs_rank):
+def _numbers(dimension_numbers: Any, lhs_rank: int, rhs_rank: int) -> tuple:
     try:
         (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
     except (TypeError, ValueError):
@@ -153,7 +157,7 @@ def _numbers(dimension_numbers, lhs_rank, rhs_rank):
             f"{dimension_numbers!r}"
         ) from None
 
-    def axes(dims, rank):
+    def axes(dims: Any, rank: int) -> tuple:
         return tuple([axis_in_range("dot_general", d.__index__(), rank) for d in dims])
 
     return (axes(lhs_contract, lhs_rank), axes(rhs_contract, rhs_rank)), (
@@ -163,7 +167,10 @@ def _numbers(dimension_numbers, lhs_rank, rhs_rank):
 
 
 @obeys_out_sharding
-def dot(lhs, rhs, *, dimension_numbers=None, precision=None, preferred_element_type=None, out_sharding=None):
+def dot(
+    lhs: ArrayLike, rhs: ArrayLike, *, dimension_numbers: Any = None, precision: Any = None,
+    preferred_element_type: DTypeLike = None, out_sharding: Any = None,
+) -> ArrayOrTracer:  # fmt: skip
     """The product of vectors and matrices, summed over the last dimension of ``lhs`` and the first of
     ``rhs``.
 
@@ -188,7 +195,7 @@ def dot(lhs, rhs, *, dimension_numbers=None, precision=None, preferred_element_t
     return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)
 
 
-def batch_matmul(lhs, rhs, precision=None):
+def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: Any = None) -> ArrayOrTracer:
     """Matrix products of the last two dimensions, all leading dimensions being batch dimensions.
 
     Raises:

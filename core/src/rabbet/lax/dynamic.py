@@ -4,10 +4,16 @@ Positions count from the end where they are negative, as in Python, and are then
 lies inside the array.
 """
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from rabbet import dtypes
 from rabbet.lax import shapes
+from rabbet.lax.array_types import ArrayLike, ArrayOrTracer
 from rabbet.primitives import convert, elementwise, logic
 from rabbet.primitives import dynamic as primitives
 from rabbet.primitives import dynamic_rules as _dynamic_rules  # noqa: F401 - batching
@@ -16,14 +22,14 @@ from rabbet.runtime.fused import fused
 from rabbet.trace.interpreter import typeof
 
 
-def _dims(values, what):
+def _dims(values: Any, what: str) -> tuple:
     try:
         return tuple([v.__index__() for v in values])
     except (AttributeError, TypeError):
         raise TypeError(f"{what} must be a sequence of ints, got {values!r}") from None
 
 
-def starts_of(operand, start_indices, allow_negative):
+def starts_of(operand: ArrayLike, start_indices: Any, allow_negative: Any) -> list:
     """Start indices as scalars of one integer dtype, negative ones counted from the end."""
     shape = typeof(operand).shape
     ndim = getattr(start_indices, "ndim", None)
@@ -47,7 +53,7 @@ def starts_of(operand, start_indices, allow_negative):
     return in_one_dtype(starts)
 
 
-def wrapped(index, size, allow=True):
+def wrapped(index: Any, size: int, allow: bool = True) -> Any:
     """A scalar position counted from the end if it is negative."""
     if isinstance(index, (int, np.integer)):
         index = int(index)
@@ -63,7 +69,7 @@ def wrapped(index, size, allow=True):
     return logic.select_n(logic.lt(index, 0), index, elementwise.add(index, size))
 
 
-def widened(index):
+def widened(index: Any) -> ArrayOrTracer:
     """An integer array of at least 32 bits, so that it can hold the size of any dimension, and strongly
     typed.
     """
@@ -77,7 +83,7 @@ def widened(index):
     )
 
 
-def in_one_dtype(starts):
+def in_one_dtype(starts: Sequence[Any]) -> list:
     """Scalar positions of one dtype; Python ints adopt that of the others, or become int32 (int64 if they are
     large).
     """
@@ -95,12 +101,18 @@ def in_one_dtype(starts):
 
 
 @fused(static=("slice_sizes", "allow_negative_indices"))
-def _dynamic_slice(operand, start_indices, slice_sizes, allow_negative_indices):
+def _dynamic_slice(
+    operand: ArrayLike, start_indices: Any, slice_sizes: Sequence[int],
+    allow_negative_indices: bool | Sequence[bool],
+) -> ArrayOrTracer:  # fmt: skip
     starts = starts_of(operand, start_indices, allow_negative_indices)
     return primitives.dynamic_slice(operand, *starts, slice_sizes=slice_sizes)
 
 
-def dynamic_slice(operand, start_indices, slice_sizes, *, allow_negative_indices=True):
+def dynamic_slice(
+    operand: ArrayLike, start_indices: Any, slice_sizes: Sequence[int], *,
+    allow_negative_indices: bool | Sequence[bool] = True,
+) -> ArrayOrTracer:  # fmt: skip
     """The box of the sizes ``slice_sizes`` that begins at ``start_indices``.
 
     Args:
@@ -125,7 +137,9 @@ def dynamic_slice(operand, start_indices, slice_sizes, *, allow_negative_indices
 
 
 @fused(static=("allow_negative_indices",))
-def _dynamic_update_slice(operand, update, start_indices, allow_negative_indices):
+def _dynamic_update_slice(
+    operand: ArrayLike, update: ArrayLike, start_indices: Any, allow_negative_indices: bool | Sequence[bool],
+) -> ArrayOrTracer:  # fmt: skip
     starts = starts_of(operand, start_indices, allow_negative_indices)
     have = typeof(update)
     dtype = typeof(operand).dtype
@@ -138,7 +152,10 @@ def _dynamic_update_slice(operand, update, start_indices, allow_negative_indices
     return primitives.dynamic_update_slice(operand, convert.to_dtype(update, dtype), *starts)
 
 
-def dynamic_update_slice(operand, update, start_indices, *, allow_negative_indices=True):
+def dynamic_update_slice(
+    operand: ArrayLike, update: ArrayLike, start_indices: Any, *,
+    allow_negative_indices: bool | Sequence[bool] = True,
+) -> ArrayOrTracer:  # fmt: skip
     """``operand`` with the box of the shape of ``update`` that begins at ``start_indices`` replaced by it.
 
     Positions are as in ``dynamic_slice``.
@@ -157,14 +174,17 @@ def dynamic_update_slice(operand, update, start_indices, *, allow_negative_indic
     return _dynamic_update_slice(operand, update, starts, allow)
 
 
-def _along(operand, axis, index, name):
+def _along(operand: ArrayLike, axis: int, index: Any, name: str) -> tuple:
     """(axis, positions: ``index`` along that axis and 0 along the others)."""
     ndim = typeof(operand).ndim
     axis = axis_in_range(name, axis.__index__(), ndim)
     return axis, tuple([index if d == axis else 0 for d in range(ndim)])
 
 
-def dynamic_slice_in_dim(operand, start_index, slice_size, axis=0, *, allow_negative_indices=True):
+def dynamic_slice_in_dim(
+    operand: ArrayLike, start_index: ArrayLike, slice_size: int, axis: int = 0, *,
+    allow_negative_indices: bool | Sequence[bool] = True,
+) -> ArrayOrTracer:  # fmt: skip
     """``slice_size`` elements along ``axis`` from ``start_index`` on; all of the other dimensions.
 
     Example:
@@ -177,7 +197,10 @@ def dynamic_slice_in_dim(operand, start_index, slice_size, axis=0, *, allow_nega
 
 
 @fused(static=("axis", "keepdims", "allow_negative_indices"))
-def dynamic_index_in_dim(operand, index, axis=0, keepdims=True, *, allow_negative_indices=True):
+def dynamic_index_in_dim(
+    operand: ArrayLike, index: Any, axis: int = 0, keepdims: bool = True, *,
+    allow_negative_indices: bool | Sequence[bool] = True,
+) -> ArrayOrTracer:  # fmt: skip
     """The slice at ``index`` along ``axis``, with that dimension of size 1, or without it where ``keepdims``
     is False.
 
@@ -189,7 +212,10 @@ def dynamic_index_in_dim(operand, index, axis=0, keepdims=True, *, allow_negativ
     return out if keepdims else shapes.squeeze(out, (axis,))
 
 
-def dynamic_update_slice_in_dim(operand, update, start_index, axis, *, allow_negative_indices=True):
+def dynamic_update_slice_in_dim(
+    operand: ArrayLike, update: ArrayLike, start_index: ArrayLike, axis: int, *,
+    allow_negative_indices: bool | Sequence[bool] = True,
+) -> ArrayOrTracer:  # fmt: skip
     """``operand`` with what begins at ``start_index`` along ``axis`` replaced by ``update``.
 
     Example:
@@ -201,7 +227,10 @@ def dynamic_update_slice_in_dim(operand, update, start_index, axis, *, allow_neg
 
 
 @fused(static=("axis", "allow_negative_indices"))
-def dynamic_update_index_in_dim(operand, update, index, axis, *, allow_negative_indices=True):
+def dynamic_update_index_in_dim(
+    operand: ArrayLike, update: ArrayLike, index: Any, axis: int, *,
+    allow_negative_indices: bool | Sequence[bool] = True,
+) -> ArrayOrTracer:  # fmt: skip
     """``operand`` with the slice at ``index`` along ``axis`` replaced by ``update``, which may lack that
     dimension.
 
@@ -217,7 +246,7 @@ def dynamic_update_index_in_dim(operand, update, index, axis, *, allow_negative_
     )
 
 
-def index_in_dim(operand, index, axis=0, keepdims=True):
+def index_in_dim(operand: ArrayLike, index: Any, axis: int = 0, keepdims: bool = True) -> ArrayOrTracer:
     """The slice at the static ``index`` along ``axis``, with that dimension of size 1, or without it.
 
     Raises:

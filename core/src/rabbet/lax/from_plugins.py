@@ -3,13 +3,18 @@
 The place is open until ``rabbet`` is composed.
 """
 
+from __future__ import annotations
 
-def nobody(name):
+from collections.abc import Callable
+from typing import Any
+
+
+def nobody(name: str) -> Any:
     """No plugins: what ``find`` is until ``rabbet`` is composed."""
     raise AttributeError(f"module 'rabbet.lax' has no attribute {name!r}")
 
 
-def no_names():
+def no_names() -> list[str]:
     """No plugins: what ``names`` is until ``rabbet`` is composed."""
     return []
 
@@ -18,7 +23,7 @@ find = nobody
 names = no_names
 
 
-def use_finder(finder, lister):
+def use_finder(finder: Callable, lister: Callable) -> None:
     """Name the functions that find what a plugin provides, by its name in ``lax``, and that list such names.
     Called once, by composition.
     """

@@ -4,8 +4,14 @@ relatives.
 Most programs want ``x[index]`` and ``x.at[index].set(...)`` instead, which become these.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import numpy as np
 
+from rabbet.lax.array_types import ArrayLike, ArrayOrTracer
 from rabbet.lax.dynamic import widened
 from rabbet.primitives import convert
 from rabbet.primitives import gather as gathers
@@ -13,14 +19,14 @@ from rabbet.primitives import gather_rules as _gather_rules  # noqa: F401 - its 
 from rabbet.primitives import scatter as scatters
 from rabbet.primitives.gather import FILL_OR_DROP, GatherDimensionNumbers, GatherScatterMode
 from rabbet.primitives.scatter import ScatterDimensionNumbers
+from rabbet.rules.primitive import Primitive
 from rabbet.trace.interpreter import typeof
 
 
 def gather(
-    operand, start_indices, dimension_numbers, slice_sizes, *, unique_indices=False,
-    indices_are_sorted=False, mode=None,
-    fill_value=None,
-):  # fmt: skip
+    operand: ArrayLike, start_indices: ArrayLike, dimension_numbers: Any, slice_sizes: Sequence[int], *,
+    unique_indices: bool = False, indices_are_sorted: bool = False, mode: Any = None, fill_value: Any = None,
+) -> ArrayOrTracer:  # fmt: skip
     """Windows of ``operand`` at the positions that the last dimension of ``start_indices`` holds.
 
     Args:
@@ -54,7 +60,7 @@ def gather(
     )  # fmt: skip
 
 
-def fill_of(value):
+def fill_of(value: Any) -> Any:
     """A fill value as a parameter: a hashable scalar, every NaN being the same object."""
     if value is None:
         return None
@@ -65,7 +71,7 @@ def fill_of(value):
     return np.nan if value != value else value
 
 
-def tuples_of(numbers, wanted=ScatterDimensionNumbers):
+def tuples_of(numbers: Any, wanted: Any = ScatterDimensionNumbers) -> Any:
     """Dimension numbers whose fields are tuples of ints.
 
     Raises:
@@ -79,19 +85,13 @@ def tuples_of(numbers, wanted=ScatterDimensionNumbers):
         raise TypeError(f"the fields of dimension_numbers must be tuples of ints, got {numbers!r}") from None
 
 
-def _scatterer(primitive, doc):
+def _scatterer(primitive: Primitive, doc: str) -> Callable:
     """The public function of a scatter primitive."""
 
     def scatterer(
-        operand,
-        scatter_indices,
-        updates,
-        dimension_numbers,
-        *,
-        indices_are_sorted=False,
-        unique_indices=False,
-        mode=None,
-    ):
+        operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike, dimension_numbers: Any, *,
+        indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None,
+    ) -> ArrayOrTracer:  # fmt: skip
         dtype = typeof(operand).dtype
         if typeof(updates).weak_type or not hasattr(updates, "dtype"):
             updates = convert.to_dtype(updates, dtype)

@@ -1,6 +1,10 @@
 """Loops inside programs: while_loop, fori_loop, scan."""
 
+from __future__ import annotations
+
 import operator
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -8,10 +12,11 @@ from rabbet import dtypes, tree
 from rabbet.config import config
 from rabbet.errors import ConcretizationTypeError
 from rabbet.lax import shapes
+from rabbet.lax.array_types import ArrayLike
 from rabbet.lax.staged import Body, convert_output, flat_operands, scalar_type
 from rabbet.lax.values import convert_element_type
 from rabbet.messages.source_positions import describe_function, named_like
-from rabbet.primitives import logic, loops
+from rabbet.primitives import logic, loops, zeros
 from rabbet.program.avals import ShapeDtypeStruct
 from rabbet.runtime.values import array_or_tracer
 from rabbet.trace.cells import Cell, Threading
@@ -19,7 +24,9 @@ from rabbet.trace.interpreter import is_tracer, typeof
 from rabbet.tree import keystr
 
 
-def stage_loop_body(what, fun, init, in_tree, extra=(), takes_cells=False):
+def stage_loop_body(
+    what: str, fun: Callable, init: Any, in_tree: tree.PyTreeDef, extra: Any = (), takes_cells: bool = False,
+) -> tuple[Body, list]:  # fmt: skip
     """The body staged for its carry, whose weak types give way to what the body returns; (body, carry
     leaves).
 
@@ -42,11 +49,17 @@ def stage_loop_body(what, fun, init, in_tree, extra=(), takes_cells=False):
                     leaves[i], changed = convert_element_type(x, promoted), True
             elif aval.weak_type and not out.weak_type and out.shape == aval.shape:
                 leaves[i], changed = convert_element_type(x, aval.dtype), True
+            elif out.spread is not aval.spread:
+                together = zeros.joined(aval.spread, out.spread)
+                if together is not aval.spread:
+                    leaves[i], changed = zeros.fitted(x, aval.update(spread=together)), True
         if not changed:
             return body, leaves
 
 
-def _check_carry(what, fun, body, in_tree, leaves, out_tree):
+def _check_carry(
+    what: str, fun: Callable, body: Body, in_tree: tree.PyTreeDef, leaves: list, out_tree: tree.PyTreeDef,
+) -> None:  # fmt: skip
     """Refuse a body that returns another structure or other types than it carries.
 
     ``fori_loop`` carries its user's value as the last one of a tuple.
@@ -72,9 +85,8 @@ def _check_carry(what, fun, body, in_tree, leaves, out_tree):
             )
 
 
-def convert_weak_outputs(body, leaves, count):
-    """The program with the first ``count`` outputs converted to the carries' dtypes, where only weak types
-    differ.
+def convert_weak_outputs(body: Body, leaves: list, count: int) -> None:
+    """Convert the first ``count`` outputs of a body to the carries' dtypes, where only weak types differ.
 
     Example:
       >>> from rabbet.extend.bodies import Body, convert_weak_outputs
@@ -92,7 +104,7 @@ def convert_weak_outputs(body, leaves, count):
                 convert_output(body, i, aval.dtype)
 
 
-def while_loop(cond_fun, body_fun, init_val):
+def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any) -> Any:
     """Repeat ``val = body_fun(val)`` as long as ``cond_fun(val)``.
 
     Args:
@@ -111,7 +123,7 @@ def while_loop(cond_fun, body_fun, init_val):
     return repeat("while_loop", cond_fun, body_fun, init_val)
 
 
-def repeat(what, cond_fun, body_fun, init_val):
+def repeat(what: str, cond_fun: Callable, body_fun: Callable, init_val: Any) -> Any:
     """``while_loop``, by the name ``what`` in messages."""
     if config.disable_jit:
         init_val = tree.map(array_or_tracer, init_val)
@@ -155,7 +167,10 @@ def repeat(what, cond_fun, body_fun, init_val):
     return tree.unflatten(treedef, outs)
 
 
-def scan(f, init, xs=None, length=None, reverse=False, unroll=1, _split_transpose=False):
+def scan(
+    f: Callable, init: Any, xs: Any = None, length: int | None = None, reverse: bool = False,
+    unroll: int | bool = 1, _split_transpose: bool = False,
+) -> tuple[Any, Any]:  # fmt: skip
     """Run ``carry, y = f(carry, x)`` over the slices of ``xs`` along their first dimension.
 
     Args:
@@ -180,7 +195,10 @@ def scan(f, init, xs=None, length=None, reverse=False, unroll=1, _split_transpos
     return named_scan("scan", f, init, xs, length, reverse, unroll, advice="; give it xs or length")
 
 
-def named_scan(what, f, init, xs=None, length=None, reverse=False, unroll=1, advice=""):
+def named_scan(
+    what: str, f: Callable, init: Any, xs: Any = None, length: int | None = None, reverse: bool = False,
+    unroll: int | bool = 1, advice: str = "",
+) -> tuple:  # fmt: skip
     """``scan``, by the name ``what`` in messages.
 
     Example:
@@ -209,7 +227,7 @@ def named_scan(what, f, init, xs=None, length=None, reverse=False, unroll=1, adv
     threading = Threading(body.touched)
     if threading:
 
-        def threaded(carry, x):
+        def threaded(carry: Any, x: Any) -> Any:
             (after, y), contents = threading.run(carry[0], f, carry[1], x)
             return (contents, after), y
 
@@ -224,13 +242,13 @@ def named_scan(what, f, init, xs=None, length=None, reverse=False, unroll=1, adv
     return tree.unflatten(init_tree, outs[: len(leaves)]), tree.unflatten(parts[1], outs[len(leaves) :])
 
 
-def _over_cells(f, xs, length, what):
+def _over_cells(f: Callable, xs: Any, length: int | None, what: str) -> tuple:
     """The loop over slices of cells as one over their numbers: the function, arrays to scan, and length."""
     leaves, x_tree = tree.flatten(xs)
     like = [ShapeDtypeStruct(x.type.shape, x.type.dtype) if isinstance(x, Cell) else x for x in leaves]
     n = number_of_steps(f, like, x_tree, length, what)
 
-    def of_numbers(carry, numbered):
+    def of_numbers(carry: Any, numbered: ArrayLike) -> tuple:
         i, arrays = numbered
         mine = iter(arrays)
         slices = [x.slices(i) if isinstance(x, Cell) else next(mine) for x in leaves]
@@ -240,14 +258,17 @@ def _over_cells(f, xs, length, what):
     return named_like(of_numbers, f), (np.arange(n, dtype=np.int32), arrays), n
 
 
-def _pair(f, out_tree):
+def _pair(f: Callable, out_tree: tree.PyTreeDef) -> tuple:
     result = tree.unflatten(out_tree, [0] * out_tree.num_leaves)
     if not (isinstance(result, (tuple, list)) and len(result) == 2):
         raise TypeError(f"scan: {describe_function(f)} must return a pair (carry, y), it returned {out_tree}")
     return tree.structure(result[0]), tree.structure(result[1])
 
 
-def number_of_steps(f, leaves, treedef, length, what="scan", advice=""):
+def number_of_steps(
+    f: Callable, leaves: list, treedef: tree.PyTreeDef, length: int | None, what: str = "scan",
+    advice: str = "",
+) -> int:  # fmt: skip
     """The number of slices of arrays that are scanned together, and the length that was asked for; ``what``
     for messages, and ``advice`` for the one that there are no arrays.
 
@@ -282,7 +303,7 @@ def number_of_steps(f, leaves, treedef, length, what="scan", advice=""):
     return next(iter(sizes))
 
 
-def _scan_in_python(f, init, xs, n, reverse):
+def _scan_in_python(f: Callable, init: Any, xs: Any, n: int, reverse: bool) -> tuple:
     carry, ys = tree.map(array_or_tracer, init), []
     order = reversed(range(n)) if reverse else range(n)
     for i in order:
@@ -292,7 +313,10 @@ def _scan_in_python(f, init, xs, n, reverse):
     return carry, tree.map(lambda *parts: shapes.stack([array_or_tracer(p) for p in parts]), *ys)
 
 
-def fori_loop(lower, upper, body_fun, init_val, *, unroll=None):
+def fori_loop(
+    lower: ArrayLike, upper: ArrayLike, body_fun: Callable, init_val: Any, *,
+    unroll: int | bool | None = None,
+) -> Any:  # fmt: skip
     """``val = body_fun(i, val)`` for ``i`` from ``lower`` up to ``upper``.
 
     Args:
@@ -314,7 +338,7 @@ def fori_loop(lower, upper, body_fun, init_val, *, unroll=None):
     dtype = dtypes.promote_types(typeof(lower).dtype, typeof(upper).dtype)
     if not is_tracer(lower) and not is_tracer(upper):
 
-        def step(carry, _):
+        def step(carry: Any, _: Any) -> Any:
             i, val = carry
             return (i + 1, body_fun(i, val)), None
 

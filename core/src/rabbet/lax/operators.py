@@ -6,18 +6,21 @@ more than one operation (``x.sum()``) are functions of the package that announce
 name ``Array.methods``, looked up when one is first used.
 """
 
-import math
-import operator
-from types import FunctionType
+from __future__ import annotations
 
-import numpy as np
+import operator
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any, NoReturn
 
 from rabbet import dtypes
-from rabbet.lax import refusals, shapes, values, views
+from rabbet.lax import making, refusals, shapes, values, views
+from rabbet.lax.array_types import ArrayLike, ArrayOrTracer, DTypeLike
+from rabbet.lax.division import divmod_, floor_divide, remainder, true_divide
 from rabbet.lax.indexing import reads
 from rabbet.lax.indexing.updates import Indexer
-from rabbet.lax.powers import power, strong
-from rabbet.lax.promotion import beside, broadcast_operands, cast_operand, is_array_like, promote_operands
+from rabbet.lax.powers import power
+from rabbet.lax.promotion import beside, broadcast_operands, is_array_like, promote_operands
 from rabbet.messages.tracebacks import fold_traceback, folded, folds_itself
 from rabbet.primitives import complex_parts, elementwise, logic, powers
 from rabbet.program import python_scalars
@@ -30,19 +33,19 @@ from rabbet.trace.interpreter import typeof
 OF_BOOLEANS = {elementwise.add: logic.bitwise_or}
 
 
-def binary(function, name, reflected=False):
+def binary(function: Callable, name: str, reflected: bool = False) -> Callable:
     """The method for ``x <op> y``: NumPy's promotion and broadcasting, then ``function``."""
     op = getattr(function, "_plain", function)
     of_booleans = OF_BOOLEANS.get(function, function)
     any_dtype = of_booleans is function
 
     @fused
-    def together(x, y):
+    def together(x: ArrayLike, y: ArrayLike) -> Any:
         x, y = beside(x, y)
         aval = typeof(y if python_scalars.is_python_scalar(x) else x)
         return function(x, y) if aval.arithmetic else of_booleans(x, y)
 
-    def method(self, other):
+    def method(self: Any, other: ArrayLike) -> Any:
         try:
             aval = self.aval
             alike = (type(other) is type(self) and other.aval is aval) or type(other) in aval.adopting
@@ -59,117 +62,22 @@ def binary(function, name, reflected=False):
     return folds_itself(method)
 
 
-def true_divide(x, y):
-    """``x / y``; integers divide as floats."""
-    x, y = beside(x, y)
-    dtype = typeof(y if python_scalars.is_python_scalar(x) else x).dtype
-    if dtypes.kind(dtype) in "biu":
-        wide = dtypes.to_inexact(dtype)
-        x, y = cast_operand(x, typeof(x), wide), cast_operand(y, typeof(y), wide)
-    return elementwise.div(x, y)
-
-
-def floor_divide(x, y):
-    """``floor(x / y)`` in the operands' common dtype. As in NumPy, integers give 0 for ``y`` = 0."""
-    x, y, kind = together(x, y)
-    if kind == "c":
-        raise TypeError("complex numbers have no floor division")
-    if kind not in "iu":
-        return _float_floor_divide(x, y)
-    quotient = elementwise.div(x, y)
-    if kind == "i":
-        inexact = logic.bitwise_and(
-            logic.ne(powers.sign(x), powers.sign(y)), logic.ne(elementwise.rem(x, y), 0)
-        )
-        quotient = logic.select_n(inexact, quotient, elementwise.sub(quotient, 1))
-    return _zero_if_zero(y, quotient)
-
-
-def remainder(x, y):
-    """``x - floor(x / y) * y``: the remainder with the sign of ``y``, also where it is zero. As in NumPy,
-    integers give 0 for ``y`` = 0.
-    """
-    x, y, kind = together(x, y)
-    if kind == "c":
-        raise TypeError("complex numbers have no remainder")
-    rest = elementwise.rem(x, y)
-    if kind != "u":
-        fix = logic.bitwise_and(logic.ne(logic.lt(rest, 0), logic.lt(y, 0)), logic.ne(rest, 0))
-        fixed = logic.select_n(fix, rest, elementwise.add(rest, y))
-    if kind in "iu":
-        return _zero_if_zero(y, rest if kind == "u" else fixed)
-    # A zero with the sign of y, and with the derivative of rest.
-    known = _number(y)
-    zero = elementwise.mul(powers.sign(y), 0.0) if known is None else math.copysign(0.0, known)
-    zero = elementwise.sub(zero, elementwise.sub(values.stop_gradient(rest), rest))
-    return logic.select_n(logic.eq(rest, 0), fixed, zero)
-
-
-def _number(y):
-    """The value of a bare number, None for an array."""
-    y = y.value if type(y) is python_scalars.TypedScalar else y
-    return y if python_scalars.is_python_scalar(y) or isinstance(y, np.generic) else None
-
-
-def _zero_if_zero(y, result):
-    """An integer result, but 0 where the divisor is, for which XLA has values of its own."""
-    if _number(y):
-        return result
-    return logic.select_n(logic.eq(y, 0), result, elementwise.mul(result, 0))
-
-
-def _float_floor_divide(x, y):
-    rest, ratio = elementwise.rem(x, y), elementwise.div(x, y)
-    quotient = elementwise.div(elementwise.sub(x, rest), y)
-    below = logic.bitwise_and(logic.ne(rest, 0), logic.ne(logic.lt(y, 0), logic.lt(rest, 0)))
-    quotient = elementwise.round_even(logic.select_n(below, quotient, elementwise.sub(quotient, 1)))
-    # Of a divisor of zero the ratio knows all; and a zero has the sign of the ratio.
-    quotient = logic.select_n(logic.eq(quotient, 0), quotient, elementwise.mul(powers.sign(ratio), 0.0))
-    if _number(y):
-        return quotient
-    return logic.select_n(logic.eq(y, 0), quotient, elementwise.round_even(ratio))
-
-
-def together(x, y):
-    """``(x, y, kind)``: both promoted, bare numbers made scalars of the common dtype, weak if the other
-    operand is, and the kind of that dtype.
-    """
-    x, y = promote_operands(x, y)
-    aval = typeof(y if python_scalars.is_python_scalar(x) else x)
-    dtype = aval.dtype
-    if dtypes.kind(dtype) == "b":  # truth values count as integers here
-        dtype = np.dtype("int32")
-        x, y = cast_operand(x, typeof(x), dtype), cast_operand(y, typeof(y), dtype)
-    return _like(aval, x, dtype), _like(aval, y, dtype), dtypes.kind(dtype)
-
-
-def _like(aval, x, dtype):
-    """A bare number as a scalar of ``dtype``, as weak as ``aval``; an array as it is."""
-    if aval.weak_type and python_scalars.is_python_scalar(x):
-        return python_scalars.TypedScalar(dtypes.numpy_scalar(x, dtype), aval.update(shape=(), dtype=dtype))
-    return strong(x, dtype)
-
-
-def absolute(self):
+def absolute(self: Any) -> ArrayOrTracer:
     return self if dtypes.kind(typeof(self).dtype) in "bu" else powers.abs(self)
 
 
-def positive(self):
+def positive(self: Any) -> ArrayOrTracer:
     return self
 
 
-def divmod_(x, y):
-    return floor_divide(x, y), remainder(x, y)
-
-
-def shift_right(x, y):
+def shift_right(x: ArrayLike, y: ArrayLike) -> ArrayOrTracer:
     """``x >> y``: signed integers keep their sign."""
     x, y = promote_operands(x, y)
     signed = dtypes.kind(typeof(y if python_scalars.is_python_scalar(x) else x).dtype) == "i"
     return (logic.shift_right_arithmetic if signed else logic.shift_right_logical)(x, y)
 
 
-def round_(self, ndigits=None):
+def round_(self: Any, ndigits: int | None = None) -> ArrayOrTracer:
     """``round(x)`` is an integer, as it is of Python's numbers; ``round(x, 2)`` keeps the dtype."""
     rounded = library_function("round")(self, ndigits or 0)
     return rounded.astype(int) if ndigits is None and dtypes.kind(rounded.dtype) == "f" else rounded
@@ -187,16 +95,16 @@ PROMOTING = {
 COMPARISONS = {"eq": logic.eq, "ne": logic.ne, "lt": logic.lt, "le": logic.le, "gt": logic.gt, "ge": logic.ge}
 
 
-def matmul(x, y):
+def matmul(x: ArrayLike, y: ArrayLike) -> ArrayOrTracer:
     """``x @ y``."""
     return library_function("matmul")(x, y)
 
 
-def promoting(function, name, reflected=False):
+def promoting(function: Callable, name: str, reflected: bool = False) -> Callable:
     """The method for an operator whose function promotes by itself; called eagerly it is one program."""
     together = fused(function)
 
-    def method(self, other, *rest):
+    def method(self: Any, other: ArrayLike, *rest: Any) -> Any:
         try:
             if not is_array_like(other):
                 return NotImplemented
@@ -215,12 +123,12 @@ def promoting(function, name, reflected=False):
     return folds_itself(method)
 
 
-def library_function(name):
+def library_function(name: str) -> Callable:
     """The function that the package with the methods of arrays has under a method's name."""
     return getattr(find_methods(), name)
 
 
-def no_methods():
+def no_methods() -> NoReturn:
     """No methods: what ``find_methods`` is until ``rabbet`` is composed."""
     raise ImportError("rabbet has not been composed: import rabbet")
 
@@ -233,14 +141,14 @@ class Method:
     used.
     """
 
-    def __init__(self, name):
+    def __init__(self, name: str) -> None:
         self.name = self.__name__ = name
         self.__qualname__ = f"Array.{name}"
 
-    def __call__(self, array, *args, **kwargs):
+    def __call__(self, array: ArrayLike, *args: Any, **kwargs: Any) -> Any:
         return library_function(self.name)(array, *args, **kwargs)
 
-    def __get__(self, instance, owner):
+    def __get__(self, instance: Any, owner: Any) -> Any:
         if instance is None:
             return self
         try:
@@ -254,7 +162,7 @@ class Method:
             else lambda *a, **k: function(instance, *a, **k)
         )
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<array method {self.name}, found when it is first used>"
 
 
@@ -265,7 +173,7 @@ METHODS = (
 ).split()
 
 
-def astype(self, dtype, copy=False, device=None):
+def astype(self: Any, dtype: DTypeLike, copy: bool = False, device: Any = None) -> ArrayOrTracer:
     """The array as another dtype, if asked for with memory of its own, or on another device. Complex to real
     drops the imaginary part.
     """
@@ -275,7 +183,7 @@ def astype(self, dtype, copy=False, device=None):
     return out if device is None else device_put(out, device)
 
 
-def reshape(self, *new_shape, order="C", out_sharding=None):
+def reshape(self: Any, *new_shape: Any, order: str = "C", out_sharding: Any = None) -> ArrayOrTracer:
     """The elements in row-major order in another shape, given as ints or one tuple; one dimension may be
     -1.
     """
@@ -283,7 +191,7 @@ def reshape(self, *new_shape, order="C", out_sharding=None):
     return library_function("reshape")(self, shape, order=order, out_sharding=out_sharding)
 
 
-def transpose(self, *axes):
+def transpose(self: Any, *axes: Any) -> ArrayOrTracer:
     """The array with its dimensions permuted, reversed if no order is given."""
     order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
     ndim = self.aval.ndim
@@ -292,7 +200,7 @@ def transpose(self, *axes):
     return shapes.transpose(self, tuple([axis_of(a, ndim) for a in order]))
 
 
-def axis_of(axis, ndim):
+def axis_of(axis: Any, ndim: int) -> int:
     """A non-negative axis."""
     axis = operator.index(axis)
     if not -ndim <= axis < ndim:
@@ -300,30 +208,33 @@ def axis_of(axis, ndim):
     return axis % ndim
 
 
-def matrix_transpose(self):
+def matrix_transpose(self: Any) -> ArrayOrTracer:
     """The array with its last two dimensions swapped."""
     if self.aval.ndim < 2:
         raise ValueError(f"mT needs at least two dimensions, got {self.aval.str_short()}")
     return shapes.transpose(self, (*range(self.aval.ndim - 2), self.aval.ndim - 1, self.aval.ndim - 2))
 
 
-def flatten(self, order="C", *, out_sharding=None):
+def flatten(self: Any, order: str = "C", *, out_sharding: Any = None) -> ArrayOrTracer:
     """The elements in one dimension."""
     return library_function("ravel")(self, order=order, out_sharding=out_sharding)
 
 
-def compress(self, condition, axis=None, *, out=None, size=None, fill_value=0):
+def compress(
+    self: Any, condition: ArrayLike, axis: int | None = None, *, out: Any = None, size: int | None = None,
+    fill_value: Any = 0,
+) -> ArrayOrTracer:  # fmt: skip
     """The elements, or the slices along ``axis``, for which a vector of booleans holds."""
     function = library_function("compress")
     return function(condition, self, axis, out=out, size=size, fill_value=fill_value)
 
 
-def copy(self):
+def copy(self: Any) -> ArrayOrTracer:
     """A copy with memory of its own."""
     return library_function("copy")(self)
 
 
-def array_namespace(self, *, api_version=None):
+def array_namespace(self: Any, *, api_version: Any = None) -> Any:
     """The module of functions for such arrays, of a version of the array API standard."""
     module = find_methods()
     offered = getattr(module, "__array_api_version__", None)
@@ -332,15 +243,15 @@ def array_namespace(self, *, api_version=None):
     return module
 
 
-def real(self):
+def real(self: Any) -> ArrayOrTracer:
     return complex_parts.real(self) if dtypes.kind(self.aval.dtype) == "c" else self
 
 
-def imag(self):
-    return complex_parts.imag(self) if dtypes.kind(self.aval.dtype) == "c" else shapes.full_like(self, 0)
+def imag(self: Any) -> ArrayOrTracer:
+    return complex_parts.imag(self) if dtypes.kind(self.aval.dtype) == "c" else making.full_like(self, 0)
 
 
-def to_device(self, device, *, stream=None):
+def to_device(self: Any, device: Any, *, stream: Any = None) -> ArrayOrTracer:
     """The array on another device."""
     return device_put(self, device)
 
@@ -349,13 +260,13 @@ def to_device(self, device, *, stream=None):
 PARTS = frozenset({"raw", "spec", "deleted", "interpreter", "payload", "where"})
 
 
-def listed(self):
+def listed(self: Any) -> list[str]:
     """What ``dir`` shows of an array: everything but its parts and private methods."""
     names = object.__dir__(self)
     return sorted([n for n in names if n not in PARTS and (not n.startswith("_") or n.endswith("__"))])
 
 
-def give_to(array, tracer, methods):
+def give_to(array: Any, tracer: Any, methods: Callable) -> None:
     """Put the methods on both classes; ``methods()`` returns the object whose functions the others are."""
     global find_methods
     find_methods = methods
@@ -397,7 +308,7 @@ def give_to(array, tracer, methods):
                 setattr(cls, name, folded(method))
 
 
-def _is_own(name):
+def _is_own(name: str) -> bool:
     """Whether a method of arrays is for Rabbet itself, which must not pay for a door on the way to it."""
     return name == "__init__" or (name.startswith("_") and not name.endswith("__"))
 

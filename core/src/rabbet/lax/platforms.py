@@ -1,5 +1,10 @@
 """``platform_dependent``: other code for other platforms."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 from rabbet import tree
 from rabbet.lax import branching
 from rabbet.primitives.platforms import OTHERS, place_of, platform_index
@@ -7,7 +12,7 @@ from rabbet.program.context import Context, context
 from rabbet.runtime.values import common_device
 
 
-def platform_dependent(*args, default=None, **per_platform):
+def platform_dependent(*args: Any, default: Callable | None = None, **per_platform: Callable) -> Any:
     """Run one of several functions, chosen by the platform for which the program is lowered.
 
     Args:
@@ -44,7 +49,7 @@ def platform_dependent(*args, default=None, **per_platform):
     return branching.branch("platform_dependent", platform_index(platforms=tuple(names)), branches, args)
 
 
-def runs_at_once():
+def runs_at_once() -> bool:
     """Whether operations are executed in the end, under whatever transformations, and not recorded."""
     interpreter = context.interpreter
     while interpreter.parent is not None:

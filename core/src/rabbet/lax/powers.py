@@ -1,16 +1,21 @@
 """``x ** y`` for every dtype: integers by squaring, others by the primitive."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from rabbet import dtypes
-from rabbet.lax import shapes
+from rabbet.lax import making
+from rabbet.lax.array_types import ArrayLike, ArrayOrTracer, DTypeLike
 from rabbet.lax.promotion import broadcast_operands, cast_operand, promote_operands
 from rabbet.primitives import elementwise, logic, powers
 from rabbet.program import python_scalars
 from rabbet.trace.interpreter import typeof
 
 
-def power(x, y):
+def power(x: ArrayLike, y: ArrayLike) -> ArrayOrTracer:
     """``x ** y``; a static int exponent becomes repeated squaring."""
     if type(y) is int and not python_scalars.is_python_scalar(x):
         kind = dtypes.kind(typeof(x).dtype)
@@ -27,7 +32,7 @@ def power(x, y):
     return integer_power(x, y, dtype)
 
 
-def integer_power(x, y, dtype):
+def integer_power(x: ArrayLike, y: ArrayLike, dtype: DTypeLike) -> ArrayOrTracer:
     """``x ** y`` for integer arrays, by squaring over the bits of the exponent; 0 for negative exponents,
     as NumPy wraps.
     """
@@ -36,18 +41,18 @@ def integer_power(x, y, dtype):
         x, y = cast_operand(x, typeof(x), dtype), cast_operand(y, typeof(y), dtype)
     x, y = broadcast_operands([strong(x, dtype), strong(y, dtype)])
     weak = typeof(x).weak_type and typeof(y).weak_type
-    one = shapes.full_like(x, 1, None if weak else dtype)
+    one = making.full_like(x, 1, None if weak else dtype)
     result, square = one, x
     for bit in range(dtypes.itemsize_bits(dtype)):
         odd = logic.ne(logic.bitwise_and(logic.shift_right_logical(y, bit), 1), 0)
         result = logic.select_n(odd, result, elementwise.mul(result, square))
         square = elementwise.mul(square, square)
     if dtypes.kind(dtype) == "i":
-        result = logic.select_n(logic.lt(y, 0), result, shapes.full_like(result, 0))
+        result = logic.select_n(logic.lt(y, 0), result, making.full_like(result, 0))
     return result
 
 
-def strong(x, dtype):
+def strong(x: ArrayLike, dtype: DTypeLike) -> Any:
     """``x``, a bare Python number as a NumPy scalar of ``dtype``: for functions that treat their operands
     one by one.
     """

@@ -2,22 +2,28 @@
 primitives.
 """
 
+from __future__ import annotations
+
 import warnings
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from rabbet import dtypes
 from rabbet.config import config
-from rabbet.lax import shapes
+from rabbet.lax import broadcasting
+from rabbet.lax.array_types import ArrayLike, DTypeLike
 from rabbet.messages.source_positions import stacklevel
 from rabbet.primitives import convert
 from rabbet.program import python_scalars
+from rabbet.program.avals import ShapedArray
 from rabbet.runtime.array import Array
 from rabbet.runtime.values import to_array
 from rabbet.trace.interpreter import Tracer, typeof
 
 
-def promote_operands(*operands, to=None):
+def promote_operands(*operands: Any, to: Any = None) -> list:
     """The operands in their common dtype and shape, a list; bare numbers stay numbers.
 
     Args:
@@ -37,14 +43,14 @@ def promote_operands(*operands, to=None):
     return broadcast_operands([cast_operand(x, a, dtype, weak) for x, a in zip(xs, avals, strict=True)])
 
 
-def opened(x):
+def opened(x: Any) -> Any:
     """The array that an object gives by ``__jax_array__``; everything else as it is."""
     if type(x) is Array or type(x) is Tracer or not hasattr(x, "__jax_array__"):
         return x
     return x.__jax_array__()
 
 
-def beside(x, y):
+def beside(x: ArrayLike, y: ArrayLike) -> Sequence[Any]:
     """Two operands in their common dtype, and in one shape unless one is a scalar: elementwise primitives
     spread it themselves.
     """
@@ -55,7 +61,7 @@ def beside(x, y):
     return (x, y) if a.shape == b.shape or not a.shape or not b.shape else broadcast_operands([x, y])
 
 
-def cast_operand(x, aval, dtype, weak=False):
+def cast_operand(x: ArrayLike, aval: ShapedArray, dtype: DTypeLike, weak: bool = False) -> Any:
     """``x`` in ``dtype``; Python scalars stay as they are, they adopt it.
 
     Args:
@@ -84,7 +90,7 @@ def cast_operand(x, aval, dtype, weak=False):
     return convert.convert_element_type(x, new_dtype=dtype, weak_type=weak)
 
 
-def broadcast_operands(operands):
+def broadcast_operands(operands: Sequence[Any]) -> list:
     """The operands broadcast to one shape, Python scalars aside.
 
     Example:
@@ -95,14 +101,14 @@ def broadcast_operands(operands):
     operands = list(operands)
     sizes = [typeof(x).shape for x in operands]
     if len(set(sizes)) > 1:
-        full = shapes.broadcast_shapes(*sizes)
+        full = broadcasting.broadcast_shapes(*sizes)
         for i, (x, s) in enumerate(zip(operands, sizes, strict=True)):
             if s != full and not python_scalars.is_python_scalar(x):
-                operands[i] = shapes.broadcast_to(rank_promotion(x, s, full), full)
+                operands[i] = broadcasting.broadcast_to(rank_promotion(x, s, full), full)
     return operands
 
 
-def rank_promotion(x, have, full):
+def rank_promotion(x: ArrayLike, have: Any, full: Any) -> Any:
     """``x``, checked against ``config.numpy_rank_promotion``."""
     if len(have) != len(full) and have and config.numpy_rank_promotion != "allow":
         message = (
@@ -114,7 +120,7 @@ def rank_promotion(x, have, full):
     return x
 
 
-def is_array_like(x):
+def is_array_like(x: Any) -> bool:
     """Whether ``x`` may stand beside an array in arithmetic: arrays, NumPy arrays, numbers, and objects that
     give an array by ``__jax_array__``.
 

@@ -1,21 +1,28 @@
 """Reductions over axes and the positions of extremes."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from rabbet import dtypes
+from rabbet.lax.array_types import ArrayLike, ArrayOrTracer, DTypeLike
 from rabbet.primitives import reductions as _reductions
 from rabbet.primitives.checks import axis_in_range
+from rabbet.rules.primitive import Primitive
 from rabbet.runtime.transfer import obey_sharding
 from rabbet.trace.interpreter import typeof
 
 
-def _over(primitive, operand, axes):
+def _over(primitive: Primitive, operand: ArrayLike, axes: Sequence[int]) -> ArrayOrTracer:
     ndim = typeof(operand).ndim
     axes = tuple([axis_in_range(primitive.name, axis.__index__(), ndim) for axis in axes])
     return primitive(operand, axes=axes)
 
 
-def reduce_sum(operand, axes, *, out_sharding=None):
+def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = None) -> ArrayOrTracer:
     """The sum of the elements over ``axes``, in the operand's dtype.
 
     Example:
@@ -25,7 +32,7 @@ def reduce_sum(operand, axes, *, out_sharding=None):
     return obey_sharding("reduce_sum", _over(_reductions.reduce_sum, operand, axes), out_sharding)
 
 
-def reduce_prod(operand, axes):
+def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> ArrayOrTracer:
     """The product of the elements over ``axes``, in the operand's dtype.
 
     Example:
@@ -35,7 +42,7 @@ def reduce_prod(operand, axes):
     return _over(_reductions.reduce_prod, operand, axes)
 
 
-def reduce_max(operand, axes, *, out_sharding=None):
+def reduce_max(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = None) -> ArrayOrTracer:
     """The largest element over ``axes``, NaN if there is one; of none, the least value of the dtype.
 
     Example:
@@ -45,7 +52,7 @@ def reduce_max(operand, axes, *, out_sharding=None):
     return obey_sharding("reduce_max", _over(_reductions.reduce_max, operand, axes), out_sharding)
 
 
-def reduce_min(operand, axes, *, out_sharding=None):
+def reduce_min(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = None) -> ArrayOrTracer:
     """The smallest element over ``axes``, NaN if there is one; of none, the largest value of the dtype.
 
     Example:
@@ -55,7 +62,7 @@ def reduce_min(operand, axes, *, out_sharding=None):
     return obey_sharding("reduce_min", _over(_reductions.reduce_min, operand, axes), out_sharding)
 
 
-def reduce_and(operand, axes):
+def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> ArrayOrTracer:
     """Bitwise (on booleans, logical) and of the elements over ``axes``.
 
     Example:
@@ -65,7 +72,7 @@ def reduce_and(operand, axes):
     return _over(_reductions.reduce_and, operand, axes)
 
 
-def reduce_or(operand, axes):
+def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> ArrayOrTracer:
     """Bitwise (on booleans, logical) or of the elements over ``axes``.
 
     Example:
@@ -75,7 +82,7 @@ def reduce_or(operand, axes):
     return _over(_reductions.reduce_or, operand, axes)
 
 
-def reduce_xor(operand, axes):
+def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> ArrayOrTracer:
     """Bitwise (on booleans, logical) exclusive or of the elements over ``axes``.
 
     Example:
@@ -85,7 +92,7 @@ def reduce_xor(operand, axes):
     return _over(_reductions.reduce_xor, operand, axes)
 
 
-def argmax(operand, axis, index_dtype=np.int32):
+def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike = np.int32) -> ArrayOrTracer:
     """The position of the first largest element along ``axis``; of the first NaN if there is one.
 
     Example:
@@ -95,7 +102,7 @@ def argmax(operand, axis, index_dtype=np.int32):
     return _position(_reductions.argmax, operand, axis, index_dtype)
 
 
-def argmin(operand, axis, index_dtype=np.int32):
+def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike = np.int32) -> ArrayOrTracer:
     """The position of the first smallest element along ``axis``; of the first NaN if there is one.
 
     Example:
@@ -105,7 +112,7 @@ def argmin(operand, axis, index_dtype=np.int32):
     return _position(_reductions.argmin, operand, axis, index_dtype)
 
 
-def _position(primitive, operand, axis, index_dtype):
+def _position(primitive: Primitive, operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> ArrayOrTracer:
     axis = axis_in_range(primitive.name, axis.__index__(), typeof(operand).ndim)
     return primitive(operand, axes=(axis,), index_dtype=dtypes.canonicalize(index_dtype))
 

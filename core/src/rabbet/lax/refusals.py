@@ -3,6 +3,11 @@
 Where it is known, as under differentiation alone, it can.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 from rabbet.errors import (
     ConcretizationTypeError,
     TracerArrayConversionError,
@@ -14,15 +19,15 @@ from rabbet.trace.interpreter import Tracer
 from rabbet.trace.leaks import leaked
 
 
-def place(self):
+def place(self: Any) -> str:
     """Where a tracer was made, for messages."""
     return f" It was made at {source_position(self.where)}." if self.where is not None else ""
 
 
-def refuse(error, what, advice):
+def refuse(error: type[Exception], what: str, advice: str) -> Callable:
     """A method of tracers that raises: the value is not known while the function is traced."""
 
-    def method(self, *args, **kwargs):
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         if not self.interpreter.alive:
             raise leaked(self)
         known = concrete(self)
@@ -36,7 +41,7 @@ def refuse(error, what, advice):
     return method
 
 
-def concrete(tracer):
+def concrete(tracer: Tracer) -> Callable | None:
     """None if the tracer's value is unknown, else a function from a method's name to the method of the
     known value.
     """
@@ -67,7 +72,7 @@ STATIC = (
 )
 
 
-def format_tracer(self, spec):
+def format_tracer(self: Any, spec: str) -> str:
     """``f"{x}"`` shows what is known; with a format, only a known number can be shown."""
     known = concrete(self)
     if known is not None:
@@ -82,7 +87,7 @@ def format_tracer(self, spec):
     )
 
 
-def give_to(tracer):
+def give_to(tracer: Any) -> None:
     """Put the methods that need a value on the class of tracers."""
     tracer.__bool__ = refuse(TracerBoolConversionError, "bool()", CHOOSE)
     tracer.__index__ = refuse(TracerIntegerConversionError, "an index", STATIC)

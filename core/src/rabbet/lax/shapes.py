@@ -1,203 +1,25 @@
-"""Making arrays and moving their elements about."""
+"""Moving the elements of arrays about."""
+
+from __future__ import annotations
 
 import builtins
+from collections.abc import Sequence
 from math import prod
-
-import numpy as np
+from typing import Any
 
 from rabbet import dtypes
+from rabbet.lax.array_types import ArrayLike, ArrayOrTracer
+from rabbet.lax.broadcasting import broadcast_in_dim, sizes_of
 from rabbet.primitives import shape as _shape
 from rabbet.primitives.checks import axis_in_range
 from rabbet.program import python_scalars
-from rabbet.runtime.transfer import obey_sharding, obeys_out_sharding
+from rabbet.runtime.transfer import obey_sharding
 from rabbet.trace.interpreter import typeof
 
 
-def sizes_of(values, what):
-    """A tuple of Python ints from whatever counts as one; a lone int becomes one dimension."""
-    try:
-        return tuple([v.__index__() for v in (values if hasattr(values, "__iter__") else (values,))])
-    except AttributeError:
-        raise TypeError(f"{what} must be ints, got {values!r}") from None
-
-
-def broadcast_shapes(*shapes):
-    """The shape that arrays of these shapes broadcast to, by NumPy's rule.
-
-    Raises:
-      ValueError: if they do not broadcast together.
-
-    Example:
-      >>> lax.broadcast_shapes((3, 1), (4,))
-      (3, 4)
-    """
-    if len({tuple(s) for s in shapes}) == 1:
-        return tuple(shapes[0])
-    try:
-        return np.broadcast_shapes(*shapes)
-    except ValueError:
-        shown = ", ".join(str(tuple(s)) for s in shapes)
-        raise ValueError(
-            f"arrays of the shapes {shown} do not broadcast together: counted from the last, "
-            "dimensions must be equal or 1"
-        ) from None
-
-
-def broadcast_in_dim(operand, shape, broadcast_dimensions, *, out_sharding=None):
-    """``operand`` repeated to ``shape``, its dimension i being dimension ``broadcast_dimensions[i]`` of the
-    result.
-
-    Example:
-      >>> lax.broadcast_in_dim(rnp.arange(2), (2, 3), (0,))
-      Array([[0, 0, 0],
-             [1, 1, 1]], dtype=int32)
-    """
-    if out_sharding is not None:
-        out = broadcast_in_dim(operand, shape, broadcast_dimensions)
-        return obey_sharding("broadcast_in_dim", out, out_sharding)
-    shape, dims = sizes_of(shape, "shape"), sizes_of(broadcast_dimensions, "broadcast_dimensions")
-    if typeof(operand).shape == shape and not isinstance(operand, (np.ndarray, np.generic, bool, int, float)):
-        return operand
-    return _shape.broadcast_in_dim(operand, shape=shape, broadcast_dimensions=dims)
-
-
-@obeys_out_sharding
-def broadcast(operand, sizes, *, out_sharding=None):
-    """``operand`` repeated along new leading dimensions of the given sizes.
-
-    Example:
-      >>> lax.broadcast(rnp.arange(3), (2,))
-      Array([[0, 1, 2],
-             [0, 1, 2]], dtype=int32)
-    """
-    sizes = sizes_of(sizes, "sizes")
-    aval = typeof(operand)
-    dims = tuple(range(len(sizes), len(sizes) + aval.ndim))
-    return broadcast_in_dim(operand, (*sizes, *aval.shape), dims)
-
-
-def broadcast_to(operand, shape):
-    """``operand`` broadcast to ``shape`` by NumPy's rule."""
-    aval = typeof(operand)
-    lead = len(shape) - aval.ndim
-    return broadcast_in_dim(operand, shape, tuple(range(lead, len(shape))))
-
-
-def broadcast_like(arr, like_arr):
-    """``arr`` broadcast to the shape of another array, by NumPy's rule.
-
-    Raises:
-      ValueError: if its shape does not broadcast to that one.
-
-    Example:
-      >>> lax.broadcast_like(1.0, rnp.zeros(3))
-      Array([1., 1., 1.], dtype=float32, weak_type=True)
-    """
-    wanted = typeof(like_arr).shape
-    if broadcast_shapes(typeof(arr).shape, wanted) != wanted:
-        raise ValueError(
-            f"broadcast_like: {typeof(arr).str_short()} does not broadcast to the shape {wanted}"
-        )
-    return broadcast_to(arr, wanted)
-
-
-def broadcast_to_rank(x, rank):
-    """``x`` with leading dimensions of size 1 up to ``rank`` dimensions.
-
-    Example:
-      >>> lax.broadcast_to_rank(rnp.arange(3), 2).shape
-      (1, 3)
-    """
-    missing = rank - typeof(x).ndim
-    if missing < 0:
-        raise ValueError(f"broadcast_to_rank: {typeof(x).str_short()} has more than {rank} dimensions")
-    return expand_dims(x, tuple(range(missing)))
-
-
-def full(shape, fill_value, dtype=None, *, sharding=None):
-    """An array of ``shape`` filled with a scalar; its dtype, if none is given, is that of the value.
-
-    Example:
-      >>> lax.full((2,), 7.0)
-      Array([7., 7.], dtype=float32, weak_type=True)
-    """
-    if sharding is not None:
-        return obey_sharding("full", full(shape, fill_value, dtype), sharding, "sharding")
-    shape = sizes_of(shape, "shape")
-    value = typeof(fill_value)
-    if value.shape:
-        raise TypeError(f"full needs a scalar, got {value.str_short()}")
-    weak = dtype is None and value.weak_type
-    wanted = value.dtype if dtype is None else dtypes.requested(dtype)
-    if isinstance(fill_value, (bool, int, float, complex)):
-        fill_value = python_scalars.typed(dtypes.numpy_scalar(fill_value, wanted), wanted)
-    elif value.dtype != wanted:
-        from rabbet.lax.values import convert_element_type
-
-        fill_value = convert_element_type(fill_value, wanted)
-    out = _shape.broadcast_in_dim(fill_value, shape=shape, broadcast_dimensions=())
-    if weak and not typeof(out).weak_type:
-        from rabbet.lax.values import with_weak_type
-
-        return with_weak_type(out)
-    return out
-
-
-@obeys_out_sharding
-def empty(shape, dtype, *, out_sharding=None):
-    """An array whose elements nobody should read before they are written; they are zeros.
-
-    Example:
-      >>> lax.empty((2,), "float32").shape
-      (2,)
-    """
-    return full(shape, 0, dtype)
-
-
-def full_like(x, fill_value, dtype=None, shape=None, sharding=None):
-    """An array like ``x``, weak if that is, filled with a scalar; shape and dtype can be changed.
-
-    Example:
-      >>> lax.full_like(rnp.arange(3), 7)
-      Array([7, 7, 7], dtype=int32)
-    """
-    if sharding is not None:
-        return obey_sharding("full_like", full_like(x, fill_value, dtype, shape), sharding, "sharding")
-    aval = typeof(x)
-    out = full(aval.shape if shape is None else shape, fill_value, aval.dtype if dtype is None else dtype)
-    if dtype is None and aval.weak_type:
-        from rabbet.lax.values import with_weak_type
-
-        return with_weak_type(out)
-    return out
-
-
-def iota(dtype, size):
-    """``[0, 1, ..., size - 1]``.
-
-    Example:
-      >>> lax.iota("float32", 3)
-      Array([0., 1., 2.], dtype=float32)
-    """
-    return _shape.iota(dtype=dtypes.requested(dtype), shape=(size.__index__(),), dimension=0)
-
-
-@obeys_out_sharding
-def broadcasted_iota(dtype, shape, dimension, *, out_sharding=None):
-    """An array whose elements are their index along ``dimension``.
-
-    Example:
-      >>> lax.broadcasted_iota("int32", (2, 3), 1)
-      Array([[0, 1, 2],
-             [0, 1, 2]], dtype=int32)
-    """
-    shape = sizes_of(shape, "shape")
-    return _shape.iota(
-        dtype=dtypes.requested(dtype), shape=shape, dimension=axis_in_range("iota", dimension, len(shape))
-    )
-
-
-def reshape(operand, new_sizes, dimensions=None, *, out_sharding=None):
+def reshape(
+    operand: ArrayLike, new_sizes: Any, dimensions: Sequence[int] | None = None, *, out_sharding: Any = None,
+) -> ArrayOrTracer:  # fmt: skip
     """The elements of ``operand`` in row-major order (after transposing to ``dimensions``, if given) as
     ``new_sizes``.
 
@@ -216,7 +38,7 @@ def reshape(operand, new_sizes, dimensions=None, *, out_sharding=None):
     return _shape.reshape(operand, new_sizes=sizes)
 
 
-def collapse(operand, start_dimension, stop_dimension=None):
+def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> ArrayOrTracer:
     """``operand`` with the dimensions from ``start_dimension`` up to ``stop_dimension`` made one.
 
     Example:
@@ -228,7 +50,7 @@ def collapse(operand, start_dimension, stop_dimension=None):
     return reshape(operand, (*shape[:lo], prod(shape[lo:hi]), *shape[hi:]))
 
 
-def expand_dims(array, dimensions):
+def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> ArrayOrTracer:
     """``array`` with new dimensions of size 1, so that they are at ``dimensions`` in the result.
 
     Example:
@@ -241,7 +63,7 @@ def expand_dims(array, dimensions):
     return _shape.expand_dims(array, dimensions=dims) if dims else array
 
 
-def squeeze(array, dimensions):
+def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> ArrayOrTracer:
     """``array`` without the given dimensions, all of size 1.
 
     Example:
@@ -253,7 +75,7 @@ def squeeze(array, dimensions):
     return _shape.squeeze(array, dimensions=dims) if dims else array
 
 
-def transpose(operand, permutation):
+def transpose(operand: ArrayLike, permutation: Sequence[int]) -> ArrayOrTracer:
     """``operand`` with its dimensions permuted: dimension i of the result is ``permutation[i]`` of the
     operand.
 
@@ -267,7 +89,7 @@ def transpose(operand, permutation):
     return _shape.transpose(operand, permutation=order)
 
 
-def rev(operand, dimensions):
+def rev(operand: ArrayLike, dimensions: Sequence[int]) -> ArrayOrTracer:
     """``operand`` with the order of elements reversed along ``dimensions``.
 
     Example:
@@ -277,7 +99,10 @@ def rev(operand, dimensions):
     return _shape.rev(operand, dimensions=sizes_of(dimensions, "dimensions"))
 
 
-def slice(operand, start_indices, limit_indices, strides=None):
+def slice(
+    operand: ArrayLike, start_indices: Sequence[int], limit_indices: Sequence[int],
+    strides: Sequence[int] | None = None,
+) -> ArrayOrTracer:  # fmt: skip
     """The box ``start_indices <= i < limit_indices``, every ``strides``-th element.
 
     Example:
@@ -293,7 +118,9 @@ def slice(operand, start_indices, limit_indices, strides=None):
     return _shape.slice(operand, start_indices=lo, limit_indices=hi, strides=steps)
 
 
-def slice_in_dim(operand, start_index, limit_index, stride=1, axis=0):
+def slice_in_dim(
+    operand: ArrayLike, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0,
+) -> ArrayOrTracer:  # fmt: skip
     """``slice`` along one axis; negative and missing bounds count as in Python.
 
     Example:
@@ -308,7 +135,7 @@ def slice_in_dim(operand, start_index, limit_index, stride=1, axis=0):
     return slice(operand, starts, limits, strides)
 
 
-def split(operand, sizes, axis=0):
+def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list:
     """``operand`` cut along ``axis`` into pieces of the given sizes; a list.
 
     Example:
@@ -329,7 +156,7 @@ def split(operand, sizes, axis=0):
     return pieces
 
 
-def concatenate(operands, dimension):
+def concatenate(operands: Sequence[ArrayLike], dimension: int) -> ArrayOrTracer:
     """Arrays joined along ``dimension``; all other dimensions must agree.
 
     Example:
@@ -345,7 +172,7 @@ def concatenate(operands, dimension):
     return _shape.concatenate(*operands, dimension=axis)
 
 
-def stack(operands, axis=0):
+def stack(operands: Sequence[ArrayLike], axis: int = 0) -> ArrayOrTracer:
     """Arrays of one shape joined along a new dimension.
 
     Example:
@@ -360,7 +187,7 @@ def stack(operands, axis=0):
     return concatenate([expand_dims(a, (axis,)) for a in arrays], axis)
 
 
-def unstack(x, axis=0):
+def unstack(x: ArrayLike, axis: int = 0) -> list:
     """The slices of ``x`` along ``axis``, without that dimension; a list.
 
     Example:
@@ -372,7 +199,7 @@ def unstack(x, axis=0):
     return [squeeze(slice_in_dim(x, i, i + 1, axis=axis), (axis,)) for i in range(shape[axis])]
 
 
-def tile(operand, reps):
+def tile(operand: ArrayLike, reps: Sequence[int]) -> ArrayOrTracer:
     """``operand`` repeated ``reps[i]`` times along dimension i.
 
     Example:
@@ -390,7 +217,9 @@ def tile(operand, reps):
     )
 
 
-def pad(operand, padding_value, padding_config):
+def pad(
+    operand: ArrayLike, padding_value: ArrayLike, padding_config: Sequence[Sequence[int]],
+) -> ArrayOrTracer:  # fmt: skip
     """``operand`` padded by ``(low, high, interior)`` per dimension; negative low and high cut elements
     off.
 
@@ -406,20 +235,9 @@ def pad(operand, padding_value, padding_config):
 
 
 __all__ = [
-    "broadcast",
-    "broadcast_in_dim",
-    "broadcast_like",
-    "broadcast_shapes",
-    "broadcast_to",
-    "broadcast_to_rank",
-    "broadcasted_iota",
     "collapse",
     "concatenate",
-    "empty",
     "expand_dims",
-    "full",
-    "full_like",
-    "iota",
     "pad",
     "reshape",
     "rev",
@@ -431,4 +249,4 @@ __all__ = [
     "tile",
     "transpose",
     "unstack",
-]  # fmt: skip
+]

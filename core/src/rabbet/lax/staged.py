@@ -1,11 +1,16 @@
 """Functions of pytrees staged as the bodies of branches and loops."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from rabbet import dtypes, tree
+from rabbet.lax.array_types import DTypeLike
 from rabbet.lax.values import convert_element_type
 from rabbet.messages.source_positions import named_like
 from rabbet.program import python_scalars
+from rabbet.program.avals import ShapedArray
 from rabbet.program.jaxpr import consts_as_inputs, evaluate
 from rabbet.runtime.values import array_or_tracer
 from rabbet.trace.interpreter import typeof
@@ -25,13 +30,15 @@ class Body:
       ([mul], "the output['twice']")
     """
 
-    def __init__(self, fun, in_tree, avals, takes_cells=False):
+    def __init__(
+        self, fun: Callable, in_tree: tree.PyTreeDef, avals: Sequence[ShapedArray], takes_cells: bool = False,
+    ) -> None:  # fmt: skip
         self.fun = fun
         self.out_tree: Any = None
         # The cells from outside that it uses (see ``rabbet.trace.cells``).
         self.touched: list = []
 
-        def flat(*leaves):
+        def flat(*leaves: Any) -> list:
             result = fun(*tree.unflatten(in_tree, list(leaves)))
             outs, self.out_tree = tree.flatten(result)
             return [array_or_tracer(x) for x in outs]
@@ -42,20 +49,20 @@ class Body:
         out_tree: Any = self.out_tree
         self.out_avals = self.program.out_avals[: out_tree.num_leaves]
 
-    def named_out(self, i):
+    def named_out(self, i: int) -> str:
         """How output leaf number ``i`` is called in a message."""
         places = tree.unflatten(self.out_tree, list(range(self.out_tree.num_leaves)))
         path, _ = tree.leaves_with_path(places)[i]
         return f"the output{keystr(path)}"
 
 
-def flat_operands(values):
+def flat_operands(values: Any) -> tuple[list, tree.PyTreeDef]:
     leaves, treedef = tree.flatten(values)
     # Python numbers stay: in a program they are literals, whose value the compiler knows.
     return [x if python_scalars.is_python_scalar(x) else array_or_tracer(x) for x in leaves], treedef
 
 
-def scalar_type(who, value, kinds, wanted):
+def scalar_type(who: str, value: Any, kinds: str, wanted: Any) -> ShapedArray:
     """The type of ``value``, or an error unless it is a scalar of one of the dtype kinds."""
     try:
         aval = typeof(value)
@@ -66,10 +73,10 @@ def scalar_type(who, value, kinds, wanted):
     return aval
 
 
-def convert_output(body, i, dtype):
+def convert_output(body: Body, i: int, dtype: DTypeLike) -> None:
     program = body.program
 
-    def converted(*args):
+    def converted(*args: Any) -> list:
         outs = evaluate(program, args)
         outs[i] = convert_element_type(outs[i], dtype)
         return outs

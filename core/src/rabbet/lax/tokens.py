@@ -4,35 +4,40 @@ Here a token is an array without elements, so that programs take and return it a
 have tokens of their own, which lowering writes (see ``runtime.effects``).
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 from rabbet import tree
-from rabbet.lax.shapes import empty
+from rabbet.lax.array_types import ArrayLike
+from rabbet.lax.making import empty
 from rabbet.primitives import barrier
 
 
 class Token:
     """What ``create_token`` and ``after_all`` return; a pytree of one array without elements."""
 
-    def __init__(self, mark):
+    def __init__(self, mark: ArrayLike) -> None:
         self.mark = mark
 
-    def block_until_ready(self):
+    def block_until_ready(self) -> Token:
         """Wait until it is there; returns the token."""
         self.mark.block_until_ready()
         return self
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "Token()"
 
 
 tree.register_dataclass_node(Token, ["mark"], [])
 
 
-def create_token(_=None):
+def create_token(_: Any = None) -> Token:
     """A token that stands for nothing."""
     return Token(empty((0,), bool))
 
 
-def after_all(*operands):
+def after_all(*operands: Any) -> Token:
     """One token for several: it is there when all of them are.
 
     Raises:

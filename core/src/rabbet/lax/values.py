@@ -1,10 +1,14 @@
 """Dtypes and values: conversion, selection between two arrays, rounding, static powers."""
 
+from __future__ import annotations
+
 import enum
+from typing import Any
 
 import numpy as np
 
 from rabbet import dtypes, tree
+from rabbet.lax.array_types import ArrayLike, ArrayOrTracer, DTypeLike
 from rabbet.primitives import convert, elementwise, logic, powers
 from rabbet.program import python_scalars
 from rabbet.runtime import values
@@ -20,7 +24,7 @@ class RoundingMethod(enum.IntEnum):
     TO_NEAREST_EVEN = 1
 
 
-def convert_element_type(operand, new_dtype):
+def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> ArrayOrTracer:
     """``operand`` as ``new_dtype``, elementwise; complex to real drops the imaginary part.
 
     Example:
@@ -46,7 +50,7 @@ def convert_element_type(operand, new_dtype):
     return convert.convert_element_type(operand, new_dtype=dtype, weak_type=weak)
 
 
-def with_weak_type(operand, weak=True):
+def with_weak_type(operand: ArrayLike, weak: bool = True) -> ArrayOrTracer:
     """``operand`` with a weak type, or without one; an array keeps its memory.
 
     Example:
@@ -63,7 +67,7 @@ def with_weak_type(operand, weak=True):
     return convert.convert_element_type(operand, new_dtype=aval.dtype, weak_type=weak)
 
 
-def bitcast_convert_type(operand, new_dtype):
+def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> ArrayOrTracer:
     """The bits of ``operand`` read as ``new_dtype``; a narrower dtype adds a last dimension, a wider one
     consumes it.
 
@@ -74,7 +78,7 @@ def bitcast_convert_type(operand, new_dtype):
     return convert.bitcast_convert_type(operand, new_dtype=dtypes.canonicalize(new_dtype))
 
 
-def reduce_precision(operand, exponent_bits, mantissa_bits):
+def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int) -> ArrayOrTracer:
     """``operand`` rounded to a floating format with fewer bits, kept in its own dtype.
 
     Example:
@@ -86,7 +90,7 @@ def reduce_precision(operand, exponent_bits, mantissa_bits):
     )
 
 
-def select(pred, on_true, on_false):
+def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> ArrayOrTracer:
     """``on_true`` where ``pred`` holds, else ``on_false``.
 
     Example:
@@ -96,13 +100,13 @@ def select(pred, on_true, on_false):
     return logic.select_n(pred, on_false, on_true)
 
 
-def stage(x):
+def stage(x: ArrayLike) -> Any:
     """``x`` itself, as a value of the program that is being traced; outside of one, as an array."""
     aval = typeof(x)
     return convert.convert_element_type(x, new_dtype=aval.dtype, weak_type=aval.weak_type)
 
 
-def stop_gradient(x):
+def stop_gradient(x: Any) -> Any:
     """``x`` (a pytree of arrays) with derivative zero.
 
     Example:
@@ -112,7 +116,7 @@ def stop_gradient(x):
     return tree.map(convert.stop_gradient, x)
 
 
-def integer_pow(x, y):
+def integer_pow(x: ArrayLike, y: int) -> ArrayOrTracer:
     """``x ** y`` for a static int ``y``, by repeated squaring.
 
     Example:
@@ -122,7 +126,7 @@ def integer_pow(x, y):
     return powers.integer_pow(x, y=y.__index__())
 
 
-def reciprocal(x):
+def reciprocal(x: ArrayLike) -> ArrayOrTracer:
     """``1 / x``.
 
     Example:
@@ -132,7 +136,7 @@ def reciprocal(x):
     return powers.integer_pow(x, y=-1)
 
 
-def round(x, rounding_method=RoundingMethod.AWAY_FROM_ZERO):
+def round(x: ArrayLike, rounding_method: Any = RoundingMethod.AWAY_FROM_ZERO) -> ArrayOrTracer:
     """``x`` rounded to whole numbers, in its own dtype.
 
     Example:

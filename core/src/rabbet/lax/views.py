@@ -1,21 +1,27 @@
 """The same bytes as another dtype: ``x.view(dtype)`` and ``x.byteswap()``, for arrays and tracers."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from rabbet import dtypes
 from rabbet.lax import shapes
+from rabbet.lax.array_types import ArrayLike, ArrayOrTracer, DTypeLike
 from rabbet.lax.values import bitcast_convert_type, convert_element_type
 from rabbet.primitives import complex_parts, logic
+from rabbet.program.avals import ShapedArray
 
 BYTE = np.dtype("uint8")
 
 
-def part_of(dtype):
+def part_of(dtype: DTypeLike) -> np.dtype:
     """The dtype of the parts of a complex dtype."""
     return np.dtype(f"float{4 * dtype.itemsize}")
 
 
-def view(self, dtype=None, type=None):
+def view(self: Any, dtype: DTypeLike = None, type: DTypeLike = None) -> ArrayOrTracer:
     """The bytes of the array read as another dtype, as in NumPy: the last dimension grows or shrinks where
     the sizes of the elements differ. Booleans are bytes, of which any that is not zero is True.
 
@@ -50,7 +56,7 @@ def view(self, dtype=None, type=None):
     return out if self.aval.ndim or not out.ndim else shapes.reshape(out, ())
 
 
-def to_plain(x):
+def to_plain(x: ArrayLike) -> ArrayOrTracer:
     """The array with booleans as bytes and complex numbers as pairs of floats, along the last dimension."""
     kind = dtypes.kind(x.aval.dtype)
     if kind == "b":
@@ -61,7 +67,7 @@ def to_plain(x):
     return shapes.reshape(parts, (*x.aval.shape[:-1], 2 * x.aval.shape[-1]) if x.aval.ndim else (2,))
 
 
-def pairs(x, aval, dtype):
+def pairs(x: ArrayLike, aval: ShapedArray, dtype: DTypeLike) -> ArrayOrTracer:
     """Pairs of floats along the last dimension as complex numbers."""
     if x.shape[-1] % 2:
         raise does_not_divide(aval, dtype)
@@ -71,7 +77,7 @@ def pairs(x, aval, dtype):
     return out if aval.ndim else shapes.reshape(out, ())
 
 
-def resized(x, dtype, aval, wanted):
+def resized(x: ArrayLike, dtype: DTypeLike, aval: ShapedArray, wanted: Any) -> ArrayOrTracer:
     """Numbers as other numbers of the same bits."""
     have, want = dtypes.itemsize_bits(x.dtype), dtypes.itemsize_bits(dtype)
     if have == want:
@@ -88,14 +94,14 @@ def resized(x, dtype, aval, wanted):
     return bitcast_convert_type(grouped, dtype)
 
 
-def does_not_divide(aval, dtype):
+def does_not_divide(aval: ShapedArray, dtype: DTypeLike) -> ValueError:
     """The error for a last dimension whose bytes make no whole number of elements."""
     return ValueError(
         f"view: the last dimension of {aval.str_short()} does not divide into elements of {dtype.name}"
     )
 
 
-def byteswap(self):
+def byteswap(self: Any) -> ArrayOrTracer:
     """The array with the bytes of each number in the opposite order, in the same dtype."""
     aval = self.aval
     if isinstance(aval.dtype, dtypes.ExtendedDType):
@@ -108,7 +114,7 @@ def byteswap(self):
     return bitcast_convert_type(shapes.rev(octets, (octets.ndim - 1,)), aval.dtype)
 
 
-def flat(self):
+def flat(self: Any) -> ArrayOrTracer:
     """The elements in row-major order, as an array of one dimension."""
     return shapes.reshape(self, (self.aval.size,))
 

@@ -159,6 +159,13 @@ class Module:
             self._by_body[key] = self.function(name, jaxpr)
         return self._by_body[key]
 
+    def include(self, functions):
+        """Write ``ForeignFunctions``, unless they are there; return the symbol of their entry."""
+        if functions.symbol not in self._names:
+            self._names[functions.symbol] = 0
+            self.functions.append([(functions.text, "")])
+        return functions.symbol
+
     def rule(self, primitive):
         """The lowering of a primitive: the backend's own, else the table's for the platform, else the
         table's.

@@ -242,6 +242,16 @@ class Site:
         text = f"func.call @{symbol}({', '.join(names)}) {attributes}: ({ins}) -> ({outs})"
         return self.take_tokens(threaded, self.emit_all(text, len(jaxpr.outvars) + len(threaded)))
 
+    def include(self, functions):
+        """Write the functions of another module beside this one's, once per module; return the symbol to
+        call.
+
+        Args:
+          functions: ``ForeignFunctions``, as ``rabbet.extend.native.foreign_functions`` makes them. Their
+            names are to be used by nobody else: a prefix with a digest of the text sees to that.
+        """
+        return self._function.module.include(functions)
+
     def broadcast_operand(self, name, aval, shape):
         """``name`` spread to ``shape`` if it is a scalar beside arrays, as elementwise operations allow."""
         if aval.shape == shape:

@@ -131,6 +131,26 @@ def steps_of_while(op, args, run):
         carry = run(op.params["body_jaxpr"], [*body_consts, *carry])
 
 
+def settled(leaves, outputs_of):
+    """Carried values in types that cover what the body returns for them, as far as types speak of devices.
+
+    Args:
+      leaves: the first values.
+      outputs_of: from their types to those of the body's outputs, of which the first are carried.
+    """
+    while True:
+        outs = outputs_of([typeof(x) for x in leaves])
+        if all(out.spread is None for out in outs):
+            return leaves
+        covering = [
+            zeros.fitted(x, typeof(x).update(spread=zeros.joined(typeof(x).spread, out.spread)))
+            for x, out in zip(leaves, outs, strict=False)
+        ]
+        if all(typeof(a).spread is typeof(b).spread for a, b in zip(leaves, covering, strict=True)):
+            return leaves
+        leaves = covering
+
+
 @while_.rule("body")
 def body_while(op, interpreter, args):
     if interpreter.threads and op.params["cond_jaxpr"].equations:
@@ -146,6 +166,12 @@ def body_while(op, interpreter, args):
         return bodies.interpret(interpreter, body, (*body_structures, *structures), [*body_avals, *avals])[1]
 
     structures, leaves = bodies.widened(interpreter, carry, outputs_for)
+    leaves = settled(
+        leaves,
+        lambda avals: bodies.interpret(
+            interpreter, body, (*body_structures, *structures), [*body_avals, *avals], outputs=structures
+        )[0].out_avals,
+    )
     avals = [typeof(x) for x in leaves]
     test_made, (decided, *_), test_captured = bodies.interpret(
         interpreter, test, (*test_structures, *structures), [*[typeof(x) for x in test_leaves], *avals]
@@ -171,7 +197,7 @@ def scan_aval(*avals, jaxpr, length, reverse, consts, carry, unroll=1):
     for i, x in enumerate(avals[consts + carry :]):
         if not x.shape or x.shape[0] != length:
             raise TypeError(f"scan over {length} steps: input {i} has the type {x.str_short()}")
-    stacked = [ShapedArray((length, *a.shape), a.dtype, a.weak_type) for a in jaxpr.out_avals[carry:]]
+    stacked = [a.update(shape=(length, *a.shape)) for a in jaxpr.out_avals[carry:]]
     return (*carried, *stacked)
 
 
@@ -287,8 +313,11 @@ def body_scan(op, interpreter, args):
         )  # fmt: skip
 
     structures, leaves = bodies.widened(interpreter, carry, lambda *given: interpreted(*given)[1][:n])
+    _, found, _ = interpreted(structures, [typeof(x) for x in leaves])
+    leaves = settled(
+        leaves, lambda avals: interpreted(structures, avals, (*structures, *found[n:]))[0].out_avals
+    )
     avals = [typeof(x) for x in leaves]
-    _, found, _ = interpreted(structures, avals)
     body, _, captured = interpreted(structures, avals, (*structures, *found[n:]))
     outs = scan(
         *captured, *const_leaves, *leaves, *scanned, jaxpr=body, consts=len(captured) + len(const_leaves),

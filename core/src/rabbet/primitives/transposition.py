@@ -7,7 +7,7 @@ times are added.
 """
 
 from rabbet.errors import MissingRule
-from rabbet.primitives import barrier, elementwise
+from rabbet.primitives import barrier, elementwise, zeros
 from rabbet.primitives.standard import transpose
 from rabbet.program.context import context
 from rabbet.program.jaxpr import Var, consts_as_inputs
@@ -110,6 +110,7 @@ def add_to(cotangents, v, contribution):
       >>> float(cotangents[x])
       5.0
     """
+    contribution = zeros.fitted(contribution, v.aval)
     known = cotangents.get(v)
     cotangents[v] = contribution if known is None else elementwise.add(known, contribution)
 

@@ -27,9 +27,22 @@ def full_of_type(aval, value):
         stored = full_of_type(aval.physical, value)
         return from_physical(stored, dtype=aval.dtype)
     scalar = python_scalars.typed(value, aval.dtype)
+    if aval.spread is not None:
+        return fitted(full_of_type(aval.bare, value), aval)
     if not aval.shape:
         return scalar
     return layout.broadcast_in_dim(scalar, shape=aval.shape, broadcast_dimensions=())
+
+
+def fitted(x, aval):
+    """``x`` as a value of type ``aval``, from which its own differs at most in what it says of devices."""
+    have, want = typeof(x).spread, aval.spread
+    return x if have is want else (have if want is None else want).fitted(x, aval)
+
+
+def joined(one, other):
+    """What covers two words of types on devices, each of which may be None."""
+    return one if one is other else other if one is None else one.joined(other)
 
 
 def instantiate(t):

@@ -10,6 +10,7 @@ from typing import Any
 
 from rabbet import dtypes
 from rabbet.messages.tracebacks import folded
+from rabbet.program.unplaced import Unplaced
 
 # What XLA can count.
 MOST_BYTES = 2**63 - 1
@@ -31,6 +32,8 @@ class ShapedArray:
       shape: a tuple of non-negative ints.
       dtype: a NumPy dtype, anything that names one, or an ``ExtendedDType``.
       weak_type: True if the dtype gives way to the other operand's in promotion.
+      spread: what the type says of devices, an ``OverDevices``; None: nothing.
+      sharding: taken for programs that hand on that of another aval; no axis of a mesh is part of the type.
 
     Two equal calls return the same object; compare with ``is`` or ``==`` alike.
 
@@ -43,7 +46,7 @@ class ShapedArray:
 
     __slots__ = (
         "shape", "dtype", "weak_type", "ndim", "size", "kind", "adopting", "arithmetic", "is_extended",
-        "_mlir", "_scalar", "__weakref__",
+        "spread", "_mlir", "_scalar", "__weakref__",
     )  # fmt: skip
     shape: tuple
     dtype: Any
@@ -54,16 +57,18 @@ class ShapedArray:
     adopting: frozenset
     arithmetic: bool
     is_extended: bool
+    spread: Any
     _mlir: Any
     _scalar: Any
 
-    def __new__(cls, shape, dtype, weak_type=False):
-        key = (shape, dtype, weak_type)
+    def __new__(cls, shape, dtype, weak_type=False, spread=None, *, sharding=None):
+        key = (shape, dtype, weak_type) if spread is None else (shape, dtype, weak_type, spread)
         try:
             return _interned[key]
         except (KeyError, TypeError):
             return _intern(
-                tuple([_dimension(d) for d in shape]), dtypes.canonicalize(dtype), bool(weak_type), key
+                tuple([_dimension(d) for d in shape]), dtypes.canonicalize(dtype), bool(weak_type), spread,
+                key,
             )
 
     @property
@@ -105,16 +110,22 @@ class ShapedArray:
         return self.physical.size * self.itemsize
 
     def update(self, **changes):
-        """The aval that differs from this one in ``shape``, ``dtype`` or ``weak_type``."""
+        """The aval that differs from this one in ``shape``, ``dtype``, ``weak_type`` or ``spread``."""
         return ShapedArray(
             changes.get("shape", self.shape),
             changes.get("dtype", self.dtype),
             changes.get("weak_type", self.weak_type),
+            changes.get("spread", self.spread),
         )
+
+    @property
+    def bare(self):
+        """The same aval without a word on devices."""
+        return self if self.spread is None else ShapedArray(self.shape, self.dtype, self.weak_type)
 
     def strong(self):
         """The same aval without a weak type."""
-        return ShapedArray(self.shape, self.dtype) if self.weak_type else self
+        return self.update(weak_type=False) if self.weak_type else self
 
     def to_tangent_aval(self):
         """The aval of a tangent: the same for floating and complex dtypes, float0 for all others."""
@@ -122,7 +133,9 @@ class ShapedArray:
             return self.strong()
         return ShapedArray(self.shape, dtypes.float0)
 
-    sharding = property(lambda self: None, doc="None: no axis of a mesh is part of the type.")
+    sharding = property(
+        lambda self: Unplaced(self.ndim), doc="That no axis of a mesh is part of the type."
+    )
 
     def strip_weak_type(self):
         """``strong``, by JAX's name."""
@@ -132,7 +145,8 @@ class ShapedArray:
         """The field's short form, ``f32[2,3]``; a weak type ends in a star there where it is asked for by
         ``repr``.
         """
-        return f"{dtypes.short_name(self.dtype)}[{','.join(map(str, self.shape))}]"
+        spread = "" if self.spread is None else str(self.spread)
+        return f"{dtypes.short_name(self.dtype)}[{','.join(map(str, self.shape))}]{spread}"
 
     def __repr__(self):
         return f"ShapedArray({self.str_short()}{', weak_type=True' if self.weak_type else ''})"
@@ -143,7 +157,7 @@ class ShapedArray:
         return self.shape[0]
 
     def __reduce__(self):
-        return ShapedArray, (self.shape, self.dtype, self.weak_type)
+        return ShapedArray, (self.shape, self.dtype, self.weak_type, self.spread)
 
     def __copy__(self):
         return self
@@ -178,12 +192,12 @@ def _check_bytes(shape, dtype):
         )
 
 
-def _intern(shape, dtype, weak_type, key):
-    proper = (shape, dtype, weak_type)
+def _intern(shape, dtype, weak_type, spread, key):
+    proper = (shape, dtype, weak_type) if spread is None else (shape, dtype, weak_type, spread)
     aval = _interned.get(proper)
     if aval is None:
         aval = object.__new__(ShapedArray)
-        aval.shape, aval.dtype, aval.weak_type = shape, dtype, weak_type
+        aval.shape, aval.dtype, aval.weak_type, aval.spread = shape, dtype, weak_type, spread
         aval.ndim, aval.size, aval._mlir, aval._scalar = len(shape), prod(shape), None, None
         aval.is_extended = isinstance(dtype, dtypes.ExtendedDType)
         if aval.size > MOST_BYTES >> 7 or 0 in shape:

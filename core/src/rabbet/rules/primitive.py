@@ -309,8 +309,14 @@ class Op:
         """
         out = self._outs.get(avals)
         if out is None:
-            out = self.primitive.abstract(*avals, **self.params)
+            spread = next((a.spread for a in avals if a.spread is not None), None)
+            bare = avals if spread is None or "body" in self.primitive.kinds else [a.bare for a in avals]
+            out = self.primitive.abstract(*bare, **self.params)
             refuse_no_types(self.primitive, out)
+            if spread is not None:
+                several = self.primitive.multiple_results
+                outs = spread.results(self, avals, tuple(out) if several else (out,))
+                out = outs if several else outs[0]
             self._outs[avals] = out
         return out
 

@@ -91,6 +91,20 @@ def default_clients():
     return clients
 
 
+def running_platforms():
+    """The platforms whose client was made already, by name. To ask starts none.
+
+    Example:
+      >>> from rabbet.extend.backend import running_platforms
+      >>> _ = lax.full((1,), 0.0)
+      >>> "cpu" in running_platforms()
+      True
+    """
+    if not default_clients.cache_info().currsize:
+        return []
+    return [client.platform for client in default_clients().running()]
+
+
 forget_when_forked: list = []
 """What drops compiled programs in a forked child: the next call then comes by `Device.raw`, which raises."""
 

@@ -59,8 +59,27 @@ class State:
 STATE = State()
 
 
+def is_tracer_of(x, interpreter):
+    """Whether ``x`` is a tracer of ``interpreter``.
+
+    Example:
+      >>> from rabbet.extend.bodies import is_tracer_of
+      >>> from rabbet.extend.transform import Interpreter
+      >>> is_tracer_of(1.0, Interpreter())
+      False
+    """
+    return type(x) is Tracer and x.interpreter is interpreter
+
+
 def entering(interpreter, args):
-    """The operands of a body: ``args``, and ``STATE`` where the interpreter threads one."""
+    """The operands of a body: ``args``, and ``STATE`` where the interpreter threads one.
+
+    Example:
+      >>> from rabbet.extend.bodies import entering
+      >>> from rabbet.extend.transform import Interpreter
+      >>> entering(Interpreter(), (1.0, 2.0))
+      [1.0, 2.0]
+    """
     return [*args, STATE] if interpreter.threads else list(args)
 
 
@@ -208,6 +227,12 @@ def interpret_call(interpreter, jaxpr, args):
 def follows(interpreter, rules):
     """Whether the interpreter's rules are made from those of a table (see ``RuleTable.derived_from``) for
     which there is one in the dict ``rules``: then it goes before the body.
+
+    Example:
+      >>> from rabbet.extend.bodies import follows
+      >>> from rabbet.extend.transform import Interpreter
+      >>> follows(Interpreter(), {})
+      False
     """
     model = None if interpreter.table is None else interpreter.table.model
     return model is not None and model.name in rules

@@ -200,6 +200,17 @@ class Interpreter:
         """
         return
 
+    # The axes of a mesh over which the dimension that it adds to values is to lie: a name, a tuple of names,
+    # or
+    # None.
+    added_over: Any = None
+
+    def of_part(self, count):
+        """This interpreter for one of ``count`` equal parts of the dimension that it adds. Only for one that
+        says ``added_over``.
+        """
+        raise NotImplementedError(f"{type(self).__name__} gives added_over: define of_part(self, count)")
+
     def predicate(self, op, args):
         """What to do where a branch or loop is decided by a value of this interpreter; by default an error
         that says so.

@@ -62,16 +62,23 @@ def used_by(op):
         return frozenset([op.params[op.primitive.axis]])
     if not op.primitive.special:
         return NONE
-    found = frozenset().union(*[used_in(body) for _, body in bodies_of(op)])
+    found = frozenset().union(*[axes_used_in(body) for _, body in bodies_of(op)])
     return found if op.primitive.binds is None else found - frozenset(op.params[op.primitive.binds])
 
 
 NONE = frozenset()
 
 
-def used_in(jaxpr):
-    """The names of the axes along which a program communicates; found once."""
+def axes_used_in(jaxpr):
+    """The names of the axes along which a program communicates; found once.
+
+    Example:
+      >>> from rabbet.extend.passes import stage
+      >>> from rabbet.extend.transform import axes_used_in
+      >>> sorted(axes_used_in(stage(lambda x: [lax.neg(x)], [rb.typeof(1.0)]).jaxpr))
+      []
+    """
     return jaxpr.once("axis names", lambda: frozenset().union(*[used_by(e.op) for e in jaxpr.equations]))
 
 
-__all__ = ["bind_axes", "bound_axes", "is_collective", "used_by", "used_in", "with_more"]
+__all__ = ["axes_used_in", "bind_axes", "bound_axes", "is_collective", "used_by", "with_more"]

@@ -3,10 +3,11 @@ threads a state.
 """
 
 from rabbet import dtypes, tree
-from rabbet.extend.bodies import PLAIN, Under, put_together
+from rabbet.extend.bodies import PLAIN, put_together
 from rabbet.extend.passes import evaluate, stage
 from rabbet.extend.primitive import Zero, full_of_type, instantiate, tangent_aval, zero_tangent
 from rabbet.extend.transform import Tracer, payload_of, run_traced, typeof
+from rabbet_custom_rules import Under
 
 from rabbet_autodiff.modes import forward
 

@@ -1,14 +1,15 @@
 """Functions with derivative rules of their own: ``custom_jvp``, ``custom_vjp`` and ``custom_gradient``.
 
-They are core's functions with rules (``rb.custom_rules``) with JAX's ways of giving the rules.
+They are functions with rules (``rb.custom_rules``) with JAX's ways of giving the rules.
 """
 
 import functools
 
-from rabbet import custom_rules, tree
+from rabbet import tree
 from rabbet.extend.functions import describe_function, folded, named_like
 from rabbet.extend.primitive import instantiate, zero_tangent
-from rabbet.extend.transform import RuledFunction, typeof
+from rabbet.extend.transform import typeof
+from rabbet_custom_rules import RuledFunction, custom_rules
 
 from rabbet_autodiff.derivative_rules import PULL, PUSH
 from rabbet_autodiff.user_rules import pullback, pushforward

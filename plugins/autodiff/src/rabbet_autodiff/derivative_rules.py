@@ -9,7 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from rabbet.extend.primitive import Dual, Zero, instantiate, tangent_aval, zero_tangent
-from rabbet.extend.transform import CustomRule, Role, Tracer, payload_of, typeof
+from rabbet.extend.transform import Role, Tracer, payload_of, typeof
+from rabbet_custom_rules import CustomRule
 
 from rabbet_autodiff import carried
 from rabbet_autodiff.primitives.custom_linear import custom_linear

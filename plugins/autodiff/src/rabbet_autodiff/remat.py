@@ -8,9 +8,10 @@ where the policy lets a value be kept; the equations that it passed come once mo
 from typing import NamedTuple
 
 from rabbet.extend.passes import Equation, Jaxpr, Var, effects_of
-from rabbet.extend.primitive import call_op, custom_call
+from rabbet.extend.primitive import call_op
 from rabbet.extend.primitive import jit as jit_call
 from rabbet.extend.primitive import scan as scan_call
+from rabbet_custom_rules import custom_call
 
 from rabbet_autodiff.primitives.checkpoint import checkpoint, value_or_rule
 from rabbet_autodiff.pruning import pruned

@@ -7,8 +7,9 @@ from rabbet.extend.bodies import Body, convert_weak_outputs, fully_transposed, s
 from rabbet.extend.functions import array_or_tracer, describe_function, folded, is_evaluating
 from rabbet.extend.passes import consts_as_inputs, evaluate
 from rabbet.extend.primitive import instantiate, tangent_aval, zero_tangent
-from rabbet.extend.transform import call_with_rules, typeof
+from rabbet.extend.transform import typeof
 from rabbet.tree import keystr
+from rabbet_custom_rules import call_with_rules
 
 from rabbet_autodiff.api import jvp
 from rabbet_autodiff.derivative_rules import PUSH, Pushforward

@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 from rabbet.extend.functions import source_position
 from rabbet.extend.passes import Equation, Jaxpr, Var, effects_of, stage
-from rabbet.extend.primitive import Op, add, call_op, custom_call, effect_names, full_of_type, mul, neg, sub
+from rabbet.extend.primitive import Op, add, call_op, effect_names, full_of_type, mul, neg, sub
 from rabbet.extend.primitive import jit as jit_call
 from rabbet.extend.transform import RuleTable
+from rabbet_custom_rules import custom_call
 
 splits = RuleTable(
     "split", doc="(op, flags) -> Halves: an operator with bodies as a known and a linear operator"

@@ -4,12 +4,12 @@
 """
 
 from rabbet_collectives.functions import (
-    all_gather, all_to_all, axis_index, axis_size, pbroadcast, pmax, pmean, pmin, ppermute, pshuffle, psum,
-    psum_scatter, pswapaxes,
+    all_gather, all_to_all, axis_index, axis_size, pbroadcast, pcast, pmax, pmean, pmin, ppermute, pshuffle,
+    psum, psum_scatter, pswapaxes,
 )  # fmt: skip
 from rabbet_collectives.ragged_exchange import ragged_all_to_all
 
 __all__ = [
-    "all_gather", "all_to_all", "axis_index", "axis_size", "pbroadcast", "pmax", "pmean", "pmin", "ppermute",
-    "pshuffle", "psum", "psum_scatter", "pswapaxes", "ragged_all_to_all",
+    "all_gather", "all_to_all", "axis_index", "axis_size", "pbroadcast", "pcast", "pmax", "pmean", "pmin",
+    "ppermute", "pshuffle", "psum", "psum_scatter", "pswapaxes", "ragged_all_to_all",
 ]  # fmt: skip

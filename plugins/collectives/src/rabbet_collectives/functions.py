@@ -16,6 +16,7 @@ from rabbet.extend.primitive import full_of_type, move_axis
 from rabbet.extend.transform import bound_axes, typeof
 
 from rabbet_collectives import primitives
+from rabbet_collectives.varying import Typed, varied
 
 
 # ------------------------------------------------------------------------------------ names and groups
@@ -48,9 +49,10 @@ def size_of(name, who):
 
 def shown():
     """The bound axes in words."""
-    if not bound_axes():
+    named = [(name, size) for name, size in bound_axes() if not isinstance(name, Typed)]
+    if not named:
         return "no axis has a name here"
-    return "the axes around are " + ", ".join([f"{name!r} (size {size})" for name, size in bound_axes()])
+    return "the axes around are " + ", ".join([f"{name!r} (size {size})" for name, size in named])
 
 
 def one_name(axis_name, who):
@@ -85,9 +87,14 @@ def count_of(pairs, groups):
 
 def _each(primitive, x, pairs, groups):
     """The primitive along each of several axes, the last name first."""
+    if groups is not None or primitive not in UNITING:
+        x = varied(x, pairs)
     for name, size in reversed(pairs):
         x = primitive(x, axis=name, size=size, groups=groups)
     return x
+
+
+UNITING = (primitives.psum, primitives.pmax, primitives.pmin)
 
 
 def _place(axis, ndim, who, what="axis"):
@@ -251,7 +258,7 @@ def psum_scatter(x, axis_name, *, scatter_dimension=0, axis_index_groups=None, t
     def one(leaf):
         leaf = array_or_tracer(leaf)
         place = _place(scatter_dimension, typeof(leaf).ndim, "psum_scatter", "scatter_dimension")
-        leaf = _members_in_front(leaf, place, count, pairs, tiled, "psum_scatter")
+        leaf = _members_in_front(varied(leaf, pairs), place, count, pairs, tiled, "psum_scatter")
         for name, size in pairs:
             leaf = primitives.reduce_scatter(leaf, axis=name, size=size, groups=groups)
         return leaf
@@ -286,7 +293,7 @@ def all_to_all(x, axis_name, split_axis, concat_axis, *, axis_index_groups=None,
         ndim = typeof(leaf).ndim
         split = _place(split_axis, ndim, "all_to_all", "split_axis")
         target = _place(concat_axis, ndim, "all_to_all", "concat_axis")
-        leaf = _members_in_front(leaf, split, count, pairs, tiled, "all_to_all")
+        leaf = _members_in_front(varied(leaf, pairs), split, count, pairs, tiled, "all_to_all")
         for i, (name, size) in enumerate(pairs):
             leaf = move_axis(leaf, i, 0)
             leaf = move_axis(primitives.all_to_all(leaf, axis=name, size=size, groups=groups), 0, i)
@@ -329,9 +336,12 @@ def ppermute(x, axis_name, perm):
             raise ValueError(
                 f"ppermute: a {what} in perm is no index of the axis {name!r}, of size {size}: {pairs}"
             )
-    return tree.map(
-        lambda leaf: primitives.ppermute(array_or_tracer(leaf), axis=name, size=size, perm=pairs), x
-    )
+
+    def one(leaf):
+        leaf = varied(array_or_tracer(leaf), [(name, size)])
+        return primitives.ppermute(leaf, axis=name, size=size, perm=pairs)
+
+    return tree.map(one, x)
 
 
 def pshuffle(x, axis_name, perm):
@@ -369,6 +379,27 @@ def pbroadcast(x, axis_name, source):
     return tree.map(one, x)
 
 
+def pcast(x, axis_name, *, to):
+    """``x`` as a value that may differ between the members of an axis: the same values.
+
+    Within ``shard_map`` types say along which axes values differ. Derivatives of a value that all members
+    share are the sums over them; ``pcast`` takes that sum here, and not where the value is first used.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: the axis, or a tuple of axes.
+      to: ``"varying"``.
+
+    Example:
+      >>> rb.vmap(lambda x: lax.pcast(x, "i", to="varying"), axis_name="i")(rnp.arange(2))
+      Array([0, 1], dtype=int32)
+    """
+    pairs = _names(axis_name, "pcast")
+    if to != "varying":
+        raise NotImplementedError(f"pcast: to must be 'varying' in this version, got {to!r}")
+    return tree.map(lambda leaf: varied(array_or_tracer(leaf), pairs), x)
+
+
 # ------------------------------------------------------------------------------------------ index and size
 def axis_index(axis_name):
     """A member's index along a named axis, an int32 scalar; of several axes, in row-major order.
@@ -379,7 +410,7 @@ def axis_index(axis_name):
     """
     index = None
     for name, size in _names(axis_name, "axis_index"):
-        here = primitives.axis_index(axis=name, size=size)
+        here = varied(primitives.axis_index(axis=name, size=size), [(name, size)])
         index = here if index is None else index * size + here
     return index
 
@@ -395,6 +426,6 @@ def axis_size(axis_name):
 
 
 __all__ = [
-    "all_gather", "all_to_all", "axis_index", "axis_size", "pbroadcast", "pmax", "pmean",
+    "all_gather", "all_to_all", "axis_index", "axis_size", "pbroadcast", "pcast", "pmax", "pmean",
     "pmin", "ppermute", "pshuffle", "psum", "psum_scatter", "pswapaxes",
 ]  # fmt: skip

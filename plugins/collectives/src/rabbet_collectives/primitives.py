@@ -35,6 +35,7 @@ from rabbet.extend.transform import typeof
 
 from rabbet_collectives import texts
 from rabbet_collectives.groups import at, by_group, by_member, reduced_in_groups, rows
+from rabbet_collectives.varying import differs
 
 NUMBERS, REALS = "iufc", "iuf"
 INDEX = dtypes.canonicalize("int32")
@@ -74,6 +75,13 @@ def all_reduce(name, accepts, reduce, combine, doc, kinds):
         return x
 
     primitive = Primitive(name, abstract, kinds=kinds, axis="axis", doc=doc)
+
+    @primitive.rule("varying")
+    def united(op, axes):
+        if op.params["groups"] is not None:
+            return [axes]
+        return [frozenset([pair for pair in axes if pair[0] != op.params["axis"]])]
+
     primitive.rule("lower")(by_devices(texts.reduction(combine)))
 
     @primitive.rule("batch")
@@ -113,6 +121,8 @@ pmin = all_reduce(
 
 @psum.rule("transpose")
 def transpose_psum(op, ct, x):
+    if op.params["groups"] is None and differs(x.aval, op.params["axis"]):
+        return (ct,)  # what all members share, each of them has
     return (op(ct),)
 
 

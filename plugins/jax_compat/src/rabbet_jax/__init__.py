@@ -8,10 +8,14 @@
 From then on ``import jax`` and every ``jax.numpy``, ``jax.lax``, ... are modules that Rabbet serves. Whether
 JAX is installed beside it makes no difference: it is never loaded. A name that Rabbet lacks raises when it is
 called, not when it is imported; ``rabbet_jax.report()`` lists such names that a program has touched.
+
+Where the environment variable ``RABBET_SERVES_JAX`` is ``1``, every Python process of the environment starts
+with it installed; ``install(children=True)`` and ``--children`` set it for the processes that a program
+starts.
 """
 
-from rabbet_jax.finder import install, installed
+from rabbet_jax.finder import CHILDREN, install, installed
 from rabbet_jax.level import JAX_VERSION
 from rabbet_jax.touched import report
 
-__all__ = ["JAX_VERSION", "install", "installed", "report"]
+__all__ = ["CHILDREN", "JAX_VERSION", "install", "installed", "report"]

@@ -8,13 +8,17 @@ Modules are made afresh, so that Rabbet's own are not changed; classes and funct
 import importlib
 import importlib.abc
 import importlib.machinery
+import os
 import sys
 import types
 
+from rabbet_jax.defaults import take_defaults
 from rabbet_jax.level import JAX_VERSION
 from rabbet_jax.touched import absent
 
 OVERLAY = "rabbet_jax.overlay"
+# The variable of the environment under which every Python process serves jax: rabbet_jax_compat.pth reads it.
+CHILDREN = "RABBET_SERVES_JAX"
 # Modules of Rabbet that are shown under jax's name: the documented ones.
 SHOWN = frozenset(
     "ad_checkpoint checkpoint_policies custom_batching custom_derivatives debug dlpack dtypes errors "
@@ -125,6 +129,7 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         if module.__name__ == "jax":
             module.__version__ = JAX_VERSION
             module.__version_info__ = tuple(map(int, JAX_VERSION.split(".")))
+            take_defaults()
 
 
 def installed():
@@ -138,8 +143,12 @@ def installed():
     return any(isinstance(finder, Finder) for finder in sys.meta_path)
 
 
-def install():
+def install(*, children=False):
     """Answer every ``import jax`` from here on; a second call does nothing.
+
+    Args:
+      children: whether Python processes that this one starts do so too. They are told by the environment
+        variable ``RABBET_SERVES_JAX``; one that starts without ``site`` (``python -S``) does not look.
 
     Raises:
       ImportError: if jax itself is loaded already: two frameworks would be mixed.
@@ -157,3 +166,5 @@ def install():
         )
     if not installed():
         sys.meta_path.insert(0, Finder())
+    if children:
+        os.environ[CHILDREN] = "1"

@@ -11,7 +11,7 @@ from rabbet_parallel.arrays import (
     make_array_from_single_device_arrays,
 )
 from rabbet_parallel.constraints import with_sharding_constraint
-from rabbet_parallel.mapping import pcast, shard_map, smap
+from rabbet_parallel.mapping import shard_map, smap
 from rabbet_parallel.current import get_mesh, set_mesh
 from rabbet_parallel.meshes import Mesh, make_mesh
 from rabbet_parallel.named import NamedSharding
@@ -31,7 +31,6 @@ __all__ = [
     "make_array_from_process_local_data",
     "make_array_from_single_device_arrays",
     "make_mesh",
-    "pcast",
     "pmap",
     "reshard",
     "set_mesh",

@@ -1,9 +1,10 @@
 """``with_sharding_constraint``: a value within a program laid out as told."""
 
 from rabbet import Array, device_put, tree
+from rabbet.extend.bodies import PLAIN, put_together, take_apart
 from rabbet.extend.functions import obey_sharding
-from rabbet.extend.primitive import Batched, Primitive
-from rabbet.extend.transform import is_tracer
+from rabbet.extend.primitive import Primitive
+from rabbet.extend.transform import is_tracer, typeof
 
 from rabbet_parallel.named import NamedSharding, as_sharding
 from rabbet_parallel.specs import UNCONSTRAINED, PartitionSpec
@@ -32,12 +33,20 @@ def transpose_sharding_constraint(op, ct, x):
     return (op(ct),)
 
 
-@sharding_constraint.rule("batch")
-def batch_sharding_constraint(op, x):
-    sharding, ndim = op.params["sharding"], x.value.ndim
-    entries = list(sharding.entries(ndim - 1))
-    entries.insert(x.axis, UNCONSTRAINED)
-    return Batched(constrained(x.value, sharding.with_spec(PartitionSpec(*entries))), x.axis)
+@sharding_constraint.rule("body")
+def body_sharding_constraint(op, interpreter, args):
+    """The leaves of any payload laid out as the value; a dimension that the interpreter adds as it says."""
+    sharding, ndim = op.params["sharding"], typeof(args[0]).ndim
+    leaves, structures = take_apart(interpreter, args)
+    (structure,) = structures
+    axis = None if structure is PLAIN else interpreter.added_dimension(structure)
+    entries = list(sharding.entries(ndim))
+    if axis is not None:
+        over = interpreter.added_over
+        entries.insert(axis, UNCONSTRAINED if over is None else over)
+    wanted = sharding.with_spec(PartitionSpec(*entries))
+    laid = [constrained(x, wanted) if typeof(x).ndim == len(entries) else x for x in leaves]
+    return put_together(interpreter, structures, laid)[0]
 
 
 def constrained(x, sharding):

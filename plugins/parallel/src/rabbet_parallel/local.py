@@ -3,6 +3,8 @@
 import math
 
 from rabbet.errors import ShardingError
+from rabbet_collectives import varying
+from rabbet_collectives.varying import with_axes
 
 from rabbet_parallel.named import mesh_text
 from rabbet_parallel.specs import PartitionSpec, axes_of, names_in
@@ -18,16 +20,21 @@ def counts(mesh, spec, ndim):
     return [math.prod([mesh.shape[n] for n in names_in(e)]) for e in entries(spec, ndim)]
 
 
-def local_type(aval, mesh, spec):
-    """The type of the part that one device has."""
+def local_type(aval, mesh, spec, typed=False):
+    """The type of the part that one device has; ``typed``: one that says along which axes parts differ."""
     sizes = [size // count for size, count in zip(aval.shape, counts(mesh, spec, aval.ndim), strict=True)]
-    return aval.update(shape=tuple(sizes))
+    local = aval.update(shape=tuple(sizes))
+    if not typed:
+        return local
+    own = frozenset([(name, mesh.shape[name]) for name in axes_of(spec)])
+    return with_axes(local, varying.axes_of(aval) | own)
 
 
-def global_type(aval, mesh, spec):
-    """The type of the whole, of parts of a type."""
+def global_type(aval, mesh, spec, manual):
+    """The type of the whole, of parts of a type over the axes ``manual``."""
     sizes = [size * count for size, count in zip(aval.shape, counts(mesh, spec, aval.ndim), strict=True)]
-    return aval.update(shape=tuple(sizes))
+    around = frozenset([pair for pair in varying.axes_of(aval) if pair[0] not in manual])
+    return with_axes(aval.update(shape=tuple(sizes)), around)
 
 
 def check_spec(spec, mesh, manual, who):
@@ -78,10 +85,10 @@ def shardings_text(mesh, manual, specs, ranks):
     return f"#sdy.sharding_per_value<[{', '.join(parts)}]>"
 
 
-def with_dimension(spec, axis, ndim):
-    """The spec of arrays with one more dimension at ``axis``, which is whole; ``ndim`` without it."""
+def with_dimension(spec, axis, ndim, over=()):
+    """The spec of arrays with one more dimension at ``axis``, cut over some axes; ``ndim`` without it."""
     found = list(entries(spec, ndim))
-    found.insert(axis, None)
+    found.insert(axis, over)
     return PartitionSpec(*found)
 
 

@@ -3,7 +3,7 @@
 import collections
 import functools
 
-from rabbet import device_put, lax, tree
+from rabbet import device_put, tree
 from rabbet.errors import ShardingError
 from rabbet.extend.functions import (
     array_or_tracer,
@@ -16,6 +16,7 @@ from rabbet.extend.functions import (
 from rabbet.extend.passes import consts_as_inputs, stage
 from rabbet.extend.transform import bind_axes, is_tracer, typeof
 from rabbet.extend.wrapping import name_of, wraps
+from rabbet_collectives.varying import typed_axes
 
 from rabbet_parallel.current import mesh_in_use
 from rabbet_parallel.local import check_rank, check_sizes, check_spec, local_type, unmentioned
@@ -137,7 +138,7 @@ class Mapped:
         sharding = NamedSharding(mesh, PartitionSpec())
         op = shard_map_primitive.op(
             jaxpr=jaxpr, mesh=mesh, manual=manual, in_specs=tuple(in_specs), out_specs=tuple(out_specs),
-            sharding=sharding, name=self.name,
+            sharding=sharding, name=self.name, typed=self.check_vma,
         )  # fmt: skip
         operands = [*consts, *leaves]
         if is_evaluating():
@@ -158,8 +159,10 @@ class Mapped:
                 lambda i, x: f"{self.who} must return arrays, result leaf {i} is {describe_value(x)}",
             )
 
-        local = [local_type(typeof(x), mesh, s) for x, s in zip(leaves, in_specs, strict=True)]
-        with bind_axes([(n, mesh.shape[n]) for n in manual]):
+        typed = self.check_vma
+        local = [local_type(typeof(x), mesh, s, typed) for x, s in zip(leaves, in_specs, strict=True)]
+        axes = [(n, mesh.shape[n]) for n in manual]
+        with bind_axes(typed_axes(axes) if typed else axes):
             closed = stage(flat, local, self.name)
         return consts_as_inputs(closed), list(closed.consts), out_tree
 
@@ -222,18 +225,4 @@ def smap(f=None, /, *, in_axes=None, out_axes, axis_name):
     return shard_map(f, in_specs=to_specs(in_axes), out_specs=to_specs(out_axes), axis_names={axis_name})
 
 
-def pcast(x, axis_name, *, to):
-    """``x`` as a value that may differ between devices along an axis, within ``shard_map``: the same values.
-
-    Args:
-      x: a pytree of arrays.
-      axis_name: the axis, or a tuple of axes.
-      to: ``"varying"``.
-    """
-    lax.axis_size(axis_name)  # refuses a name that nothing around has
-    if to != "varying":
-        raise NotImplementedError(f"pcast: to must be 'varying' in this version, got {to!r}")
-    return x
-
-
-__all__ = ["pcast", "shard_map", "smap"]
+__all__ = ["shard_map", "smap"]

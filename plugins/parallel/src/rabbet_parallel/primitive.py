@@ -16,14 +16,16 @@ from rabbet.extend.bodies import interpret, put_together, take_apart, transposed
 from rabbet.extend.passes import evaluate, stage
 from rabbet.extend.primitive import Linear, Primitive, Zero
 from rabbet.extend.transform import bind_axes, typeof
+from rabbet_collectives import varying
 from rabbet_collectives.primitives import psum
+from rabbet_collectives.varying import typed_axes
 
 from rabbet_parallel.local import global_type, local_type, shardings_text, unmentioned, with_dimension
 from rabbet_parallel.manual import Manual
-from rabbet_parallel.specs import PartitionSpec
+from rabbet_parallel.specs import PartitionSpec, names_in
 
 
-def shard_map_type(*avals, jaxpr, mesh, manual, in_specs, out_specs, sharding, name):
+def shard_map_type(*avals, jaxpr, mesh, manual, in_specs, out_specs, sharding, name, typed):
     for aval, spec, local in zip(avals, in_specs, jaxpr.in_avals, strict=True):
         found = local_type(aval, mesh, spec)
         if (found.shape, found.dtype) != (local.shape, local.dtype):
@@ -31,7 +33,7 @@ def shard_map_type(*avals, jaxpr, mesh, manual, in_specs, out_specs, sharding, n
                 f"shard_map of {name!r} takes {local.str_short()} on each device, got {aval.str_short()} "
                 f"as {spec}"
             )
-    return tuple([global_type(a, mesh, s) for a, s in zip(jaxpr.out_avals, out_specs, strict=True)])
+    return tuple([global_type(a, mesh, s, manual) for a, s in zip(jaxpr.out_avals, out_specs, strict=True)])
 
 
 shard_map = Primitive(
@@ -41,8 +43,20 @@ shard_map = Primitive(
 
 
 def axes_of_op(params):
-    """Pairs of a manual axis and its size."""
-    return [(n, params["mesh"].shape[n]) for n in params["manual"]]
+    """What to bind around its program: pairs of a manual axis and its size, and that types speak of them."""
+    axes = [(n, params["mesh"].shape[n]) for n in params["manual"]]
+    return typed_axes(axes) if params["typed"] else axes
+
+
+@shard_map.rule("varying")
+def varying_shard_map(op, *ins):
+    inner = op.params["manual"]
+    if not op.params["typed"]:
+        return [frozenset().union(*ins)] * len(op.params["out_specs"])
+    return [
+        frozenset([pair for pair in varying.axes_of(aval) if pair[0] not in inner])
+        for aval in op.params["jaxpr"].out_avals
+    ]
 
 
 @shard_map.rule("lower")
@@ -76,24 +90,29 @@ def body_shard_map(op, interpreter, args):
     mesh = params["mesh"]
     leaves, structures = take_apart(interpreter, args)
     avals = [typeof(x) for x in args]
-    specs = specs_of_leaves(interpreter, structures, params["in_specs"], [a.ndim for a in avals])
-    local = [local_type(typeof(x), mesh, s) for x, s in zip(leaves, specs, strict=True)]
+    manual = params["manual"]
+    specs = specs_of_leaves(interpreter, structures, params["in_specs"], [a.ndim for a in avals], manual)
+    local = [local_type(typeof(x), mesh, s, params["typed"]) for x, s in zip(leaves, specs, strict=True)]
+    over = [n for n in names_in(interpreter.added_over) if n in params["manual"]]
+    count = math.prod([mesh.shape[n] for n in over])
+    of_part = interpreter if count == 1 else interpreter.of_part(count)
     with bind_axes(axes_of_op(params)):
-        body, outs, consts = interpret(interpreter, params["jaxpr"], structures, local)
+        body, outs, consts = interpret(of_part, params["jaxpr"], structures, local)
     ranks = [a.ndim for a in params["jaxpr"].out_avals]
-    out_specs = specs_of_leaves(interpreter, outs, params["out_specs"], ranks)
+    out_specs = specs_of_leaves(interpreter, outs, params["out_specs"], ranks, manual)
     call = made(params, body, [*[PartitionSpec()] * len(consts), *specs], out_specs)
     return put_together(interpreter, outs, call(*consts, *leaves))
 
 
-def specs_of_leaves(interpreter, structures, specs, ranks):
+def specs_of_leaves(interpreter, structures, specs, ranks, manual):
     """The specs of the leaves of payloads whose values have the given ones."""
     found = []
+    over = tuple([n for n in names_in(interpreter.added_over) if n in manual])
     for structure, spec, ndim in zip(structures, specs, ranks, strict=True):
         count, axis = 1, None
         if hasattr(structure, "num_leaves"):
             count, axis = structure.num_leaves, interpreter.added_dimension(structure)
-        found += [spec if axis is None else with_dimension(spec, axis, ndim)] * count
+        found += [spec if axis is None else with_dimension(spec, axis, ndim, over)] * count
     return found
 
 
@@ -101,7 +120,7 @@ def made(params, jaxpr, in_specs, out_specs):
     """The operator for another program and its specs."""
     return shard_map.op(
         jaxpr=jaxpr, mesh=params["mesh"], manual=params["manual"], in_specs=tuple(in_specs),
-        out_specs=tuple(out_specs), sharding=params["sharding"], name=params["name"],
+        out_specs=tuple(out_specs), sharding=params["sharding"], name=params["name"], typed=params["typed"],
     )  # fmt: skip
 
 
@@ -152,7 +171,7 @@ def split_shard_map(op, flags):
         linear=made(params, linear_jaxpr, ins_linear, outs_linear) if any(halves.out_linear) else None,
         linear_in=tuple(linear_in),
         out_linear=halves.out_linear,
-        residual_types=tuple([global_type(w, mesh, kept) for w in wide]),
+        residual_types=tuple([global_type(w, mesh, kept, manual) for w in wide]),
     )
 
 
@@ -169,28 +188,39 @@ def transpose_shard_map(op, cts, *operands):
     given = [ct for ct, there in zip(cts, nonzero, strict=True) if there]
     given_specs = [s for s, there in zip(params["out_specs"], nonzero, strict=True) if there]
     given_types = [a for a, there in zip(jaxpr.out_avals, nonzero, strict=True) if there]
+    parts = [
+        local_type(global_type(a, mesh, s, manual), mesh, s, params["typed"])
+        for a, s in zip(given_types, given_specs, strict=True)
+    ]
     targets = [s for s, lin in zip(ins, linear, strict=True) if lin]
     targets = [s for s, there in zip(targets, produced, strict=True) if there]
     first = len(captured) + len(known)
 
-    def shared_out(ct, spec):
-        count = math.prod([mesh.shape[n] for n in unmentioned(spec, mesh, manual)])
+    def shared_out(ct, spec, aval):
+        shared = unmentioned(spec, mesh, manual)
+        if params["typed"]:
+            shared = [n for n in shared if varying.differs(aval, n)]
+            ct = varying.fit(ct, aval)
+        count = math.prod([mesh.shape[n] for n in shared])
         return ct if count == 1 or typeof(ct).kind not in "fc" else lax.mul(ct, 1.0 / count)
 
     def added_up(ct, spec):
+        if params["typed"]:  # as the types of operands have asked for already
+            return ct
         for name in unmentioned(spec, mesh, manual):
             ct = psum(ct, axis=name, size=mesh.shape[name], groups=None)
         return ct
 
     def backwards(*args):
-        ends = [shared_out(ct, s) for ct, s in zip(args[first:], given_specs, strict=True)]
+        cotangents = zip(args[first:], given_specs, given_types, strict=True)
+        ends = [shared_out(ct, s, a) for ct, s, a in cotangents]
         found = evaluate(body, [*args[:first], *ends])
         return [added_up(ct, s) for ct, s in zip(found, targets, strict=True)]
 
     held = [typeof(c) for c in captured]
     known_types = [a for a, lin in zip(jaxpr.in_avals, linear, strict=True) if not lin]
     with bind_axes(axes_of_op(params)):
-        program = stage(backwards, [*held, *known_types, *given_types], f"transpose_{params['name']}").jaxpr
+        program = stage(backwards, [*held, *known_types, *parts], f"transpose_{params['name']}").jaxpr
     specs = [*[PartitionSpec()] * len(captured), *known_specs, *given_specs]
     results = iter(made(params, program, specs, targets)(*captured, *known, *given))
     kept = iter(produced)

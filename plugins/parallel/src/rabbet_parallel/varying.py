@@ -7,6 +7,7 @@ device's would be taken for all.
 from rabbet.extend.passes import Var, bodies_of
 from rabbet.extend.primitive import cond, scan, while_
 from rabbet_collectives.primitives import all_gather, pmax, pmin, psum
+from rabbet_collectives.varying import pvary
 
 from rabbet_parallel.primitive import shard_map
 from rabbet_parallel.specs import axes_of
@@ -37,6 +38,8 @@ def of_equation(eqn, ins, manual):
     op, count = eqn.op, len(eqn.outputs)
     primitive, params = op.primitive, op.params
     together = NOWHERE.union(*ins)
+    if primitive is pvary:
+        return [together | {name for name, _ in params["axes"]}]
     if primitive.axis is not None:
         name = params[primitive.axis]
         if primitive in UNITING and params["groups"] is None:

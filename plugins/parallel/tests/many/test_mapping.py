@@ -321,3 +321,23 @@ def test_what_does_not_fit_is_refused():
         mapped(lambda x: lax.psum(x, "z"), P("x"), P("x"))(HOST)
     with pytest.raises(UnboundAxisError, match="no axis has a name here"):
         lax.psum(HOST, "x")
+
+
+def test_a_mapped_dimension_may_lie_over_an_axis():
+    one = mapped(lambda x: lax.psum(x, "x") * (1 + lax.axis_index("y")), P("x"), P(), check_vma=False)
+    batch = np.stack([HOST, 2 * HOST, 3 * HOST, 4 * HOST])
+    f = jit(vmap(one, spmd_axis_name="y"))
+    out = f(batch)
+    wanted = batch.reshape(4, 4, 4, 8).sum(1) * np.repeat([1, 2], 2)[:, None, None]
+    close(out, wanted)
+    assert out.sharding.spec == P("y")
+    halves = mapped(lambda w, x: lax.psum(lax.sin(x @ w), "x").sum(), (P(), P("x")), P())
+    loss = lambda w: vmap(halves, (None, 0), spmd_axis_name="y")(w, batch).sum()
+    plain = lambda w: vmap(halves, (None, 0))(w, batch).sum()
+    close(grad(loss)(WEIGHTS[:, 0]), grad(plain)(WEIGHTS[:, 0]), rtol=1e-4)
+    with pytest.raises(ShardingError, match="'x' occurs twice"):
+        vmap(one, spmd_axis_name="x")(batch)
+    laid = vmap(
+        lambda x: lax.with_sharding_constraint(2 * x, NamedSharding(MESH, P("x"))), spmd_axis_name="y"
+    )
+    assert jit(laid)(batch).sharding.spec == P("y", "x")

@@ -2,7 +2,8 @@
 
 from rabbet.extend.bodies import PLAIN, force_payload, put_together
 from rabbet.extend.primitive import Batched, move_axis, new_axis
-from rabbet.extend.transform import PayloadRule, Role, batch, rule_on_payloads, run_traced
+from rabbet.extend.transform import Role, batch, run_traced
+from rabbet_custom_rules import PayloadRule, rule_on_payloads
 
 BATCH = batch.name
 

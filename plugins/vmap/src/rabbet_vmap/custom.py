@@ -5,7 +5,8 @@ import functools
 from rabbet import tree
 from rabbet.extend.functions import array_or_tracer, describe_function, folded, named_like
 from rabbet.extend.primitive import Batched
-from rabbet.extend.transform import RuledFunction, typeof
+from rabbet.extend.transform import typeof
+from rabbet_custom_rules import RuledFunction
 
 from rabbet_vmap.batch_rules import BATCH, BatchRule
 from rabbet_vmap.mapping import map

@@ -64,6 +64,18 @@ class Vmap(Interpreter):
     def added_dimension(self, structure):
         return tree.unflatten(structure, [HOLE]).axis
 
+    @property
+    def added_over(self):
+        """The axes of a mesh over which the batch dimension lies (``spmd_axis_name``)."""
+        return self.spmd_name
+
+    def of_part(self, count):
+        """For programs on parts of a batch."""
+        part = self.fresh()
+        part.size = self.size // count
+        part.bound = () if part.name is None else ((part.name, part.size),)
+        return part
+
     def predicate(self, op, args):
         return predicates.decide(self, op, args)
 

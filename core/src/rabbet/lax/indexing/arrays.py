@@ -5,11 +5,15 @@ NumPy's rule for where their dimensions go: arrays and integers that stand side 
 shape in their place; if a slice or a new axis stands between them, it comes first.
 """
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from rabbet.lax import shapes
+from rabbet.lax import broadcasting, shapes
+from rabbet.lax.array_types import ArrayLike, ArrayOrTracer, DTypeLike
 from rabbet.lax.indexing.boxes import fitted, is_run
 from rabbet.lax.indexing.plans import ALL, ARRAY, FLAG, NEW, At, BoxFrom
 from rabbet.primitives import convert, elementwise, extremes, logic, zeros
@@ -19,7 +23,7 @@ from rabbet.primitives.scatter import ScatterDimensionNumbers
 from rabbet.trace.interpreter import typeof
 
 
-def lifted(x, entries):
+def lifted(x: ArrayLike, entries: tuple) -> tuple:
     """``x`` with a new dimension for each flag, the entries with flags as arrays, and the new dimensions."""
     if FLAG not in entries:
         return x, entries, ()
@@ -40,24 +44,24 @@ class Places(NamedTuple):
     in_bounds: bool  # whether all indices are known to be in range
 
 
-def places(shape, entries, operands, wrap=True):
+def places(shape: Sequence[int], entries: tuple, operands: Sequence[Any], wrap: bool = True) -> Places:
     """The ``Places`` of entries without slices but runs of neighbours, for an array of the given shape."""
-    operands = iter(operands)
+    given = iter(operands)
     at, taken, runs = 0, [], {}
     for entry in entries:
         if entry == NEW:
             continue
         if is_run(entry):
-            taken.append((at, next(operands) if type(entry) is BoxFrom else entry.start))
+            taken.append((at, next(given) if type(entry) is BoxFrom else entry.start))
             runs[at] = entry.size
         elif entry != ALL:
-            value = entry.position if type(entry) is At else next(operands)
+            value = entry.position if type(entry) is At else next(given)
             taken.append((at, value))
         at += 1
     dims = tuple([d for d, _ in taken])
     single = tuple([d for d in dims if d not in runs])
     values, in_bounds = positions(taken, shape, wrap)
-    common = shapes.broadcast_shapes(*[typeof(v).shape for v in values])
+    common = broadcasting.broadcast_shapes(*[typeof(v).shape for v in values])
     order = layout(entries, len(common))
     sizes = iter([runs.get(d, n) for d, n in enumerate(shape) if d not in single])
     result = [
@@ -69,7 +73,7 @@ def places(shape, entries, operands, wrap=True):
     return Places(vectors(values, common), dims, single, window, new, tuple(result), in_bounds)
 
 
-def layout(entries, common_rank):
+def layout(entries: tuple, common_rank: int) -> list[tuple]:
     """The dimensions of the result in order, as ("index", i), ("window",) and ("new",)."""
     advanced = [i for i, e in enumerate(entries) if e not in (NEW, ALL) and not is_run(e)]
     side_by_side = advanced[-1] - advanced[0] == len(advanced) - 1
@@ -85,7 +89,7 @@ def layout(entries, common_rank):
     return order
 
 
-def positions(taken, shape, wrap):
+def positions(taken: list, shape: Sequence[int], wrap: bool) -> tuple[list, bool]:
     """Positions in one integer dtype, counted from the end where negative; and whether all are known to be in
     range.
     """
@@ -105,7 +109,7 @@ def positions(taken, shape, wrap):
     return values, in_bounds
 
 
-def dynamic_positions(value, size, dtype, wrap):
+def dynamic_positions(value: Any, size: int, dtype: DTypeLike, wrap: bool) -> ArrayOrTracer:
     have = typeof(value).dtype
     if have.kind == "u":
         # Beyond the signed range a position would turn negative: it is out of bounds anyway.
@@ -118,7 +122,7 @@ def dynamic_positions(value, size, dtype, wrap):
     return logic.select_n(logic.lt(value, 0), value, elementwise.add(value, size)) if wrap else value
 
 
-def vectors(values, common):
+def vectors(values: list, common: tuple) -> ArrayOrTracer:
     """Position arrays as index vectors along a new last dimension."""
     if all(isinstance(v, np.ndarray) for v in values):
         return np.stack(np.broadcast_arrays(*values), axis=-1) if len(values) > 1 else values[0][..., None]
@@ -126,21 +130,14 @@ def vectors(values, common):
     for v in values:
         rank = typeof(v).ndim
         lead = len(common) - rank
-        columns.append(shapes.broadcast_in_dim(v, (*common, 1), tuple(range(lead, len(common)))))
+        columns.append(broadcasting.broadcast_in_dim(v, (*common, 1), tuple(range(lead, len(common)))))
     return shapes.concatenate(columns, len(common))
 
 
 def take_arrays(
-    x,
-    entries,
-    operands,
-    *,
-    mode=None,
-    fill_value=None,
-    indices_are_sorted=False,
-    unique_indices=False,
-    wrap=True,
-):
+    x: ArrayLike, entries: tuple, operands: Sequence[Any], *, mode: Any = None, fill_value: Any = None,
+    indices_are_sorted: bool = False, unique_indices: bool = False, wrap: bool = True,
+) -> ArrayOrTracer:  # fmt: skip
     """``x[...]`` by entries with arrays and without slices: one gather."""
     shape, dtype = typeof(x).shape, typeof(x).dtype
     at = places(shape, entries, operands, wrap)
@@ -159,11 +156,11 @@ def take_arrays(
     return shapes.expand_dims(out, at.new)
 
 
-def empty_dims(shape, at):
+def empty_dims(shape: Sequence[int], at: Places) -> list[int]:
     return [d for d in at.dims if shape[d] == 0]
 
 
-def empty_result(x, shape, at):
+def empty_result(x: ArrayLike, shape: Sequence[int], at: Places) -> ArrayOrTracer:
     """An empty array, where nothing is read; reading something from nothing is an error."""
     empty = empty_dims(shape, at)
     if empty and 0 not in at.shape:
@@ -175,8 +172,9 @@ def empty_result(x, shape, at):
 
 
 def put_arrays(
-    x, updates, entries, operands, scatter, *, mode, indices_are_sorted=False, unique_indices=False, wrap=True
-):
+    x: ArrayLike, updates: ArrayLike, entries: tuple, operands: Sequence[Any], scatter: Callable, *,
+    mode: Any, indices_are_sorted: bool = False, unique_indices: bool = False, wrap: bool = True,
+) -> ArrayOrTracer:  # fmt: skip
     """``x`` with ``updates`` (an array, broadcast to what ``take_arrays`` reads) scattered into it.
 
     Slices of neighbours may stand among the entries: they are part of the windows.

@@ -1,8 +1,12 @@
 """Basic indexing: integers, slices, new axes. Reading a box out of an array, and putting one back."""
 
-from typing import NamedTuple
+from __future__ import annotations
 
-from rabbet.lax import dynamic, shapes
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from rabbet.lax import broadcasting, dynamic, shapes
+from rabbet.lax.array_types import ArrayLike, ArrayOrTracer
 from rabbet.lax.indexing.plans import ALL, ARRAY, HERE, NEW, SCALAR, At, Box, BoxFrom
 from rabbet.primitives import dynamic as dynamic_primitives
 from rabbet.primitives import gather as gathers
@@ -26,17 +30,17 @@ class Region(NamedTuple):
     new: tuple
     loose: tuple
 
-    def is_static(self):
+    def is_static(self) -> bool:
         return all(isinstance(s, int) for s in self.starts)
 
-    def is_whole(self, shape):
+    def is_whole(self, shape: Sequence[int]) -> bool:
         return tuple(self.spans) == shape and all(s == 1 for s in self.steps)
 
 
-def region(shape, entries, operands, wrap=True):
+def region(shape: Sequence[int], entries: tuple, operands: Sequence[Any], wrap: bool = True) -> Region:
     """The ``Region`` that entries without arrays describe."""
     starts, spans, steps, dropped, new, loose = [], [], [], [], [], []
-    operands = iter(operands)
+    given = iter(operands)
     at = kept = 0
     for entry in entries:
         if entry is NEW or entry == NEW:
@@ -50,11 +54,11 @@ def region(shape, entries, operands, wrap=True):
             span = (entry.size - 1) * abs(step) + 1 if entry.size else 0
             start = entry.start if step > 0 else entry.start - span + 1
         elif kind is BoxFrom:
-            start, span = next(operands), entry.size
+            start, span = next(given), entry.size
         elif kind is At:
             start, span = entry.position, 1
         elif entry in (HERE, SCALAR):
-            start, span = next(operands), 1
+            start, span = next(given), 1
             if entry == SCALAR:
                 start = dynamic.wrapped(start, shape[at], wrap)
                 loose.append(at)
@@ -69,7 +73,7 @@ def region(shape, entries, operands, wrap=True):
     return Region(starts, spans, steps, tuple(dropped), tuple(new), tuple(loose))
 
 
-def hull(x, where):
+def hull(x: ArrayLike, where: Region) -> ArrayOrTracer:
     """The contiguous box that a region lies in."""
     shape = typeof(x).shape
     if tuple(where.spans) == shape:
@@ -80,7 +84,10 @@ def hull(x, where):
     return dynamic_primitives.dynamic_slice(x, *starts, slice_sizes=tuple(where.spans))
 
 
-def take_box(x, entries, operands, mode=None, fill_value=None, wrap=True):
+def take_box(
+    x: ArrayLike, entries: tuple, operands: Sequence[Any], mode: Any = None, fill_value: Any = None,
+    wrap: bool = True,
+) -> ArrayOrTracer:  # fmt: skip
     """``x[...]`` by entries without arrays."""
     shape = typeof(x).shape
     where = region(shape, entries, operands, wrap)
@@ -100,7 +107,7 @@ def take_box(x, entries, operands, mode=None, fill_value=None, wrap=True):
     return out
 
 
-def inside(where, shape):
+def inside(where: Region, shape: Sequence[int]) -> ArrayOrTracer:
     """Whether the computed positions of a region are in range; a boolean scalar."""
     ok = None
     for d in where.loose:
@@ -112,7 +119,7 @@ def inside(where, shape):
     return ok
 
 
-def put_box(x, new, entries, operands):
+def put_box(x: ArrayLike, new: ArrayLike, entries: tuple, operands: Sequence[Any]) -> ArrayOrTracer:
     """``x`` with the box that ``take_box`` reads replaced by ``new``, an array of exactly its shape.
 
     Positions are in range: entries hold no ``SCALAR``.
@@ -134,7 +141,7 @@ def put_box(x, new, entries, operands):
     return dynamic_primitives.dynamic_update_slice(x, new, *dynamic.in_one_dtype(where.starts))
 
 
-def spread_out(new, old, where):
+def spread_out(new: ArrayLike, old: ArrayLike, where: Region) -> ArrayOrTracer:
     """``old`` with every ``step``-th element replaced: ``new`` is pulled apart, and a mask of the same form
     selects it.
     """
@@ -149,7 +156,7 @@ def spread_out(new, old, where):
     return logic.select_n(mask, old, pulled)
 
 
-def fitted(values, shape):
+def fitted(values: Any, shape: Sequence[int]) -> ArrayOrTracer:
     """``values`` broadcast to the shape of the elements that they replace.
 
     As NumPy does, leading dimensions of size 1 may be too many.
@@ -158,29 +165,29 @@ def fitted(values, shape):
     extra = [d for d in range(len(have) - len(shape)) if have[d] == 1]
     kept = shapes.squeeze(values, extra) if extra else values
     try:
-        return shapes.broadcast_to(kept, shape)
+        return broadcasting.broadcast_to(kept, shape)
     except (TypeError, ValueError):
         raise ValueError(
             f"values of the shape {have} do not broadcast to the shape {shape} of the indexed elements"
         ) from None
 
 
-def is_box(entry):
+def is_box(entry: Any) -> bool:
     """Whether an entry is a slice of less than the whole dimension."""
     return type(entry) in (Box, BoxFrom)
 
 
-def is_run(entry):
+def is_run(entry: Any) -> bool:
     """Whether an entry is a slice of neighbours."""
     return type(entry) is BoxFrom or (type(entry) is Box and entry.step == 1)
 
 
-def needs_operand(entry):
+def needs_operand(entry: Any) -> bool:
     """Whether an entry has an operand."""
     return type(entry) is BoxFrom or (type(entry) is str and entry in (HERE, SCALAR, ARRAY))
 
 
-def without_slices(entries, operands, keep_runs=False):
+def without_slices(entries: tuple, operands: Sequence[Any], keep_runs: bool = False) -> tuple:
     """Entries in two steps: first all slices, then everything else, with ``keep_runs`` the slices of
     neighbours among it.
 
@@ -188,9 +195,9 @@ def without_slices(entries, operands, keep_runs=False):
       (entries of the slices, their operands, remaining entries, their operands)
     """
     slices, rest, slice_operands, rest_operands = [], [], [], []
-    operands = iter(operands)
+    given = iter(operands)
     for entry in entries:
-        operand = next(operands) if needs_operand(entry) else None
+        operand = next(given) if needs_operand(entry) else None
         if is_box(entry) and not (keep_runs and is_run(entry)):
             slices.append(entry)
             rest.append(ALL)

@@ -1,6 +1,9 @@
 """``ds(start, size)``: a slice of a size that is known, whose start may be computed."""
 
+from __future__ import annotations
+
 import operator
+from typing import Any
 
 from rabbet.runtime.array import Array
 from rabbet.trace.interpreter import Tracer
@@ -13,20 +16,20 @@ class Slice:
 
     __slots__ = ("start", "size", "stride")
 
-    def __init__(self, start, size, stride=1):
+    def __init__(self, start: Any, size: int, stride: int = 1) -> None:
         self.start, self.size, self.stride = start, size, stride
 
     @property
-    def is_dynamic_start(self):
+    def is_dynamic_start(self) -> bool:
         """Whether the start is an array, known only when the program runs."""
         return type(self.start) in (Array, Tracer)
 
-    def as_slice(self):
+    def as_slice(self) -> slice:
         """The builtin slice, where the start is known."""
         stop = self.start + self.size
         return slice(self.start, None if self.start < 0 <= stop else stop, self.stride)
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         if type(other) is not Slice:
             return NotImplemented
         return ((self.size, self.stride) == (other.size, other.stride) and self.start is other.start) or (
@@ -35,15 +38,15 @@ class Slice:
             and (self.start, self.size, self.stride) == (other.start, other.size, other.stride)
         )
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         start = id(self.start) if self.is_dynamic_start else self.start
         return hash((start, self.size, self.stride))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Slice(start={self.start!r}, size={self.size!r}, stride={self.stride!r})"
 
 
-def ds(start, size=NOT_GIVEN, stride=None):
+def ds(start: Any, size: Any = NOT_GIVEN, stride: int | None = None) -> slice | Slice:
     """A slice by its start and size, for ``x[...]`` and ``x.at[...]``.
 
     ``ds(None)`` is ``:``, ``ds(n)`` is ``:n``, ``ds(start, size)`` is ``start:start+size`` and

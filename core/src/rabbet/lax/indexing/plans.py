@@ -13,17 +13,22 @@ Called on arrays, integers and starts of slices are operands, so that ``x[2]`` a
 under a transformation they are part of the program.
 """
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rabbet import dtypes
 from rabbet.errors import NonConcreteBooleanIndexError
 from rabbet.lax import shapes
+from rabbet.lax.array_types import ArrayLike, ArrayOrTracer, DTypeLike
 from rabbet.lax.indexing.dynamic_slices import Slice
 from rabbet.lax.promotion import opened
 from rabbet.messages.source_positions import source_position
 from rabbet.primitives import convert
+from rabbet.program.avals import ShapedArray
 from rabbet.runtime.array import Array
 from rabbet.trace.interpreter import Tracer, typeof
 
@@ -57,7 +62,7 @@ class Plan(NamedTuple):
     operands: list
 
 
-def parse(aval, index, eager):
+def parse(aval: ShapedArray, index: Any, eager: bool) -> Plan:
     """The ``Plan`` of ``x[index]`` for an ``x`` of type ``aval``.
 
     Args:
@@ -104,7 +109,7 @@ def parse(aval, index, eager):
     return Plan(tuple(entries), operands)
 
 
-def proper(item, aval):
+def proper(item: Any, aval: ShapedArray) -> Any:
     """One index as an int, a slice, None, Ellipsis or an array of integers or booleans; anything else is
     refused.
     """
@@ -128,7 +133,7 @@ def proper(item, aval):
     raise not_an_index(f"{kind.__name__} {item!r}", aval)
 
 
-def proper_sequence(item, aval):
+def proper_sequence(item: Any, aval: ShapedArray) -> Any:
     """A list, tuple or range of integers, of arrays of them, or of such sequences, as one array."""
     leaves = list(leaves_in(item))
     if any(type(x) is Tracer for x in leaves):
@@ -143,7 +148,7 @@ def proper_sequence(item, aval):
     return proper_host(host.astype(np.int32) if not host.size else host, aval)
 
 
-def leaves_in(item):
+def leaves_in(item: Any) -> Iterator:
     """What nested sequences hold; objects with ``__jax_array__`` as their arrays."""
     for x in item:
         if isinstance(x, (list, tuple, range)):
@@ -152,7 +157,7 @@ def leaves_in(item):
             yield opened(x)
 
 
-def on_host(item):
+def on_host(item: Any) -> Any:
     """Nested sequences with the values of their arrays."""
     if isinstance(item, (list, tuple, range)):
         return [on_host(x) for x in item]
@@ -160,7 +165,7 @@ def on_host(item):
     return np.asarray(item) if type(item) is Array else item
 
 
-def stacked(item, dtype):
+def stacked(item: Any, dtype: DTypeLike) -> ArrayOrTracer:
     """Nested sequences as one traced array of a dtype."""
     if isinstance(item, (list, tuple, range)):
         return shapes.stack([stacked(x, dtype) for x in item])
@@ -170,7 +175,7 @@ def stacked(item, dtype):
     return convert.to_dtype(item, dtype)
 
 
-def proper_host(item, aval):
+def proper_host(item: Any, aval: ShapedArray) -> int | np.ndarray:
     """A NumPy array or scalar as an int or a NumPy array."""
     host = np.asarray(item)
     if host.dtype.kind not in "biu":
@@ -178,7 +183,7 @@ def proper_host(item, aval):
     return int(host) if host.ndim == 0 and host.dtype.kind != "b" else host
 
 
-def not_an_index(what, aval):
+def not_an_index(what: str, aval: ShapedArray) -> TypeError:
     """The error for an index of a wrong type."""
     return TypeError(
         f"{what} cannot index {aval.str_short()}: an index is an integer, a slice, None, '...', an array of "
@@ -187,14 +192,14 @@ def not_an_index(what, aval):
     )
 
 
-def consumed(item):
+def consumed(item: Any) -> int:
     """How many dimensions an index takes: a mask as many as it has."""
     if item is None or item is Ellipsis:
         return 0
     return item.ndim if type(item) not in (int, slice, Slice) and dtypes.kind(item.dtype) == "b" else 1
 
 
-def fill_up(items, aval):
+def fill_up(items: list, aval: ShapedArray) -> list:
     """The indices with the ellipsis, or the end, filled up by whole slices."""
     used = sum([consumed(item) for item in items])
     missing = aval.ndim - used
@@ -209,7 +214,7 @@ def fill_up(items, aval):
     return [*items[:where], *[slice(None)] * missing, *items[where + len(dots) :]]
 
 
-def of_int(i, axis, aval, eager):
+def of_int(i: int, axis: int, aval: ShapedArray, eager: bool) -> tuple:
     """The entry and operand of a static integer, which must be in range."""
     size = aval.shape[axis]
     if not -size <= i < size:
@@ -218,14 +223,14 @@ def of_int(i, axis, aval, eager):
     return (HERE, i) if eager else (At(i), None)
 
 
-def out_of_range(i, axis, aval):
+def out_of_range(i: int, axis: int, aval: ShapedArray) -> IndexError:
     """The error for a static integer out of range."""
     return IndexError(
         f"index {i} is out of range for dimension {axis} of size {aval.shape[axis]} of {aval.str_short()}"
     )
 
 
-def of_slice(item, size, eager):
+def of_slice(item: Any, size: int, eager: bool) -> tuple:
     """The entry and operand of a slice."""
     for bound in (item.start, item.stop, item.step):
         if type(bound) is Tracer:
@@ -249,7 +254,7 @@ def of_slice(item, size, eager):
     return Box(reach.start if n else 0, n, step), None
 
 
-def of_dynamic_slice(item, size):
+def of_dynamic_slice(item: Any, size: int) -> tuple:
     """The entry and operand of a slice whose start is computed, counted from the end if negative."""
     start, step = item.start, item.stride
     if start.ndim or dtypes.kind(start.dtype) not in "iu":
@@ -261,7 +266,7 @@ def of_dynamic_slice(item, size):
     return ARRAY, start + np.arange(0, item.size, step, dtype=np.int32)
 
 
-def of_mask(mask, axis, aval):
+def of_mask(mask: ArrayLike, axis: int, aval: ShapedArray) -> list:
     """A mask as the positions where it is true: one array of integers per dimension (or one of zeros, for a
     bare flag).
     """
@@ -277,7 +282,7 @@ def of_mask(mask, axis, aval):
     return [where.astype(np.int32) for where in found]
 
 
-def known_mask(mask, aval):
+def known_mask(mask: ArrayLike, aval: ShapedArray) -> np.ndarray:
     """The values of a traced mask, where its transformation knows them."""
     from rabbet.lax.refusals import concrete
 
@@ -295,12 +300,12 @@ def known_mask(mask, aval):
     return known("numpy.asarray()")()
 
 
-def made_at(tracer):
+def made_at(tracer: Tracer) -> str:
     """Where a tracer was made, in parentheses; empty if that is not known."""
     return f" (made at {source_position(tracer.where)})" if tracer.where is not None else ""
 
 
-def is_mask(item):
+def is_mask(item: Any) -> bool:
     """Whether an index is a single array of booleans."""
     if isinstance(item, (bool, np.bool_)):
         return True

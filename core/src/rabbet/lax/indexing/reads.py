@@ -7,9 +7,15 @@ fill_value=...)`` offers other ways. And arrays do not change: ``x.at[index].set
 copy.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NoReturn
+
 import numpy as np
 
 from rabbet.lax import shapes
+from rabbet.lax.array_types import ArrayLike, ArrayOrTracer
 from rabbet.lax.indexing.arrays import lifted, take_arrays
 from rabbet.lax.indexing.boxes import take_box, without_slices
 from rabbet.lax.indexing.plans import ALL, ARRAY, HERE, BoxFrom, out_of_range, parse
@@ -17,6 +23,7 @@ from rabbet.messages.tracebacks import fold_traceback, folds_itself
 from rabbet.primitives import calls
 from rabbet.program.avals import ShapedArray
 from rabbet.program.context import context
+from rabbet.rules.primitive import Op
 from rabbet.runtime.array import Array
 from rabbet.runtime.evaluation import EVALUATION
 from rabbet.runtime.fused import fused
@@ -32,15 +39,9 @@ ROWS_AT_ONCE = 64
 
 # ------------------------------------------------------------------------------------------------ reading
 def take_traced(
-    x,
-    *operands,
-    entries,
-    mode=None,
-    fill_value=None,
-    indices_are_sorted=False,
-    unique_indices=False,
-    wrap=True,
-):
+    x: ArrayLike, *operands: Any, entries: tuple, mode: Any = None, fill_value: Any = None,
+    indices_are_sorted: bool = False, unique_indices: bool = False, wrap: bool = True,
+) -> ArrayOrTracer:  # fmt: skip
     """What ``x[...]`` computes, by primitives; ``entries`` and ``operands`` as ``parse`` gives them."""
     x, entries, _ = lifted(x, entries)
     if ARRAY not in entries:
@@ -57,7 +58,7 @@ take = fused(
 )
 
 
-def getitem(self, index):
+def getitem(self: Any, index: Any) -> ArrayOrTracer:
     """The elements that ``index`` selects, as in NumPy; static integers out of range raise ``IndexError``."""
     try:
         if not is_eager(self):
@@ -75,12 +76,12 @@ def getitem(self, index):
 folds_itself(getitem)
 
 
-def is_eager(x):
+def is_eager(x: ArrayLike) -> bool:
     """Whether an operation on ``x`` is executed at once."""
     return type(x) is Array and context.interpreter is EVALUATION
 
 
-def on_device(operands, device):
+def on_device(operands: Sequence[Any], device: Any) -> list:
     """The operands of a plan as arrays beside the indexed one."""
     return [scalar_array(i, INT32, device) if type(i) is int else to_array(i, device) for i in operands]
 
@@ -89,7 +90,7 @@ _row_calls = {}
 on_clear_caches(_row_calls.clear)
 
 
-def row(x, index):
+def row(x: ArrayLike, index: Any) -> ArrayOrTracer:
     """``x[index]`` for an array and a Python int: the shortest way to the one program of all its rows."""
     aval = x.aval
     if index < 0:
@@ -103,13 +104,13 @@ def row(x, index):
     return EVALUATION.process(call, (x, scalar_array(index, INT32, x.spec.device)))[0]
 
 
-def call_for(function, aval):
+def call_for(function: Callable, aval: ShapedArray) -> Op:
     """The operator that calls ``function(x, position)`` for an ``x`` of type ``aval``."""
     return calls.call_op(stage(function, [aval, INT32], "index").jaxpr, "index")
 
 
 # --------------------------------------------------------------------------------------------- row by row
-def iterate(self):
+def iterate(self: Any) -> Iterator:
     """The slices along the first dimension, a few dozen by each program that is run."""
     if not self.aval.ndim:
         raise TypeError(f"an array without dimensions ({self.aval.str_short()}) cannot be iterated")
@@ -118,7 +119,7 @@ def iterate(self):
     return _rows(self)
 
 
-def _rows(x):
+def _rows(x: ArrayLike) -> Iterator:
     size = x.aval.shape[0]
     try:
         for start in range(0, size, ROWS_AT_ONCE):
@@ -131,13 +132,13 @@ def _rows(x):
 
 
 @fused(static=("count",))
-def _some_rows(x, start, *, count):
+def _some_rows(x: ArrayLike, start: ArrayLike, *, count: int) -> list:
     part = take_traced(x, start, entries=(BoxFrom(count), *[ALL] * (x.ndim - 1)))
     return shapes.unstack(part)
 
 
 # ------------------------------------------------------------------------------------------------ methods
-def setitem(self, index, value):
+def setitem(self: Any, index: Any, value: Any) -> NoReturn:
     """Arrays do not change: says what to write instead."""
     raise TypeError(
         f"arrays do not change in place, and this one ({self.aval.str_short()}) was assigned to; write "

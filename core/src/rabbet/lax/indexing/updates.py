@@ -5,14 +5,18 @@ one scatter, and slices of neighbours beside them belong to its windows. A singl
 so it may be a value that is not known yet.
 """
 
+from __future__ import annotations
+
 import warnings
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from rabbet import dtypes
 from rabbet.config import config
-from rabbet.lax import applying, shapes
+from rabbet.lax import applying, broadcasting, making, shapes
+from rabbet.lax.array_types import ArrayLike, ArrayOrTracer
 from rabbet.lax.gathering import fill_of
 from rabbet.lax.indexing import boxes
 from rabbet.lax.indexing.arrays import lifted, put_arrays
@@ -38,13 +42,13 @@ class Indexer:
 
     __slots__ = ("array",)
 
-    def __init__(self, array):
+    def __init__(self, array: ArrayOrTracer) -> None:
         self.array = array
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> IndexedArray:
         return IndexedArray(self.array, index)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Indexer({self.array!r})"
 
 
@@ -80,17 +84,18 @@ class IndexedArray:
     multiply: Any
     mul: Any
 
-    def __init__(self, array, index):
+    def __init__(self, array: ArrayOrTracer, index: Any) -> None:
         self.array = array
         self.index = index
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"IndexedArray({self.array!r}, {self.index!r})"
 
     def get(
-        self, *, indices_are_sorted=False, unique_indices=False, mode=None, fill_value=None,
-        out_sharding=None, wrap_negative_indices=True, strategy="auto",
-    ):  # fmt: skip
+        self, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None,
+        fill_value: Any = None, out_sharding: Any = None, wrap_negative_indices: bool = True,
+        strategy: str = "auto",
+    ) -> ArrayOrTracer:  # fmt: skip
         """``x[index]`` with a choice of what is read out of range: see the class.
 
         ``fill_value`` is a scalar known before the program runs; by default NaN, the smallest (signed) or
@@ -116,7 +121,7 @@ class IndexedArray:
             out = take_traced(x, *plan.operands, entries=plan.entries, **options)
         return out if out_sharding is None else obey_sharding("x.at[...].get", out, out_sharding)
 
-    def apply(self, func, **options):
+    def apply(self, func: Callable, **options: Any) -> ArrayOrTracer:
         """``func`` of the elements, an elementwise function; of an element named twice, ``func`` of that.
 
         With ``unique_indices=True`` it is evaluated for the chosen elements alone.
@@ -124,22 +129,22 @@ class IndexedArray:
         items = self.index if type(self.index) is tuple else (self.index,)
         if options.get("unique_indices") or not any(map(names_several, items)):
             return self.set(func(self.get(**{k: v for k, v in options.items() if k != "mode"})), **options)
-        counts = shapes.full_like(self.array, 0, np.int32)
+        counts = making.full_like(self.array, 0, np.int32)
         return applying.repeated(func, self.array, IndexedArray(counts, self.index).add(1, **options))
 
 
-def names_several(item):
+def names_several(item: Any) -> bool:
     """Whether an index is an array of positions or a mask, which may name an element twice."""
     return isinstance(item, (list, tuple, range)) or getattr(item, "ndim", 0) > 0
 
 
-def changing(how, doc):
+def changing(how: str, doc: str) -> Callable:
     """The method of ``IndexedArray`` for one way to change elements."""
 
     def method(
-        self, values, *, indices_are_sorted=False, unique_indices=False, mode=None, out_sharding=None,
-        wrap_negative_indices=True,
-    ):  # fmt: skip
+        self: Any, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False,
+        mode: Any = None, out_sharding: Any = None, wrap_negative_indices: bool = True,
+    ) -> ArrayOrTracer:  # fmt: skip
         out = change(
             self.array, self.index, values, how=how, mode=GatherScatterMode.from_any(mode),
             indices_are_sorted=bool(indices_are_sorted), unique_indices=bool(unique_indices),
@@ -169,7 +174,7 @@ IndexedArray.mul = IndexedArray.multiply
 
 
 # ----------------------------------------------------------------------------------------------- changing
-def change(x, index, values, **options):
+def change(x: ArrayLike, index: Any, values: Any, **options: Any) -> ArrayOrTracer:
     """A copy of ``x`` changed at ``index``; ``options`` as ``change_traced`` takes them."""
     if options["how"] == "divide" and dtypes.kind(x.aval.dtype) not in "fc":
         x = convert.to_dtype(x, dtypes.to_inexact(x.aval.dtype))
@@ -191,7 +196,7 @@ def change(x, index, values, **options):
     return change_traced(x, values, *plan.operands, entries=plan.entries, **options)
 
 
-def proper_values(values, x, eager):
+def proper_values(values: Any, x: ArrayLike, eager: bool) -> ArrayOrTracer:
     """Values as an array; Python scalars in the dtype of ``x``. Warns where something would be lost."""
     dtype = x.aval.dtype
     if isinstance(values, (list, tuple)):
@@ -222,8 +227,9 @@ def proper_values(values, x, eager):
 
 
 def change_traced(
-    x, values, *operands, entries, how, mode, indices_are_sorted=False, unique_indices=False, wrap=True
-):
+    x: ArrayLike, values: Any, *operands: Any, entries: tuple, how: str, mode: Any,
+    indices_are_sorted: bool = False, unique_indices: bool = False, wrap: bool = True,
+) -> ArrayOrTracer:  # fmt: skip
     """What ``x.at[...].add(values)`` and its like compute, by primitives."""
     x, entries, flags = lifted(x, entries)
     values = cast(values, x)
@@ -248,13 +254,13 @@ change_eager = fused(
 )
 
 
-def cast(values, x):
+def cast(values: Any, x: ArrayLike) -> ArrayOrTracer:
     """``values`` in the dtype of ``x``, strongly typed as it is."""
     dtype = typeof(x).dtype
     return convert.to_dtype(values, dtype)
 
 
-def as_weak_as(x, out):
+def as_weak_as(x: ArrayLike, out: Any) -> ArrayOrTracer:
     """``out``, weak if ``x`` is: what is put into an array does not change its type."""
     weak = typeof(x).weak_type
     if typeof(out).weak_type == weak:
@@ -262,12 +268,12 @@ def as_weak_as(x, out):
     return convert.convert_element_type(out, new_dtype=typeof(x).dtype, weak_type=weak)
 
 
-def spread(values, shape, how):
+def spread(values: Any, shape: Sequence[int], how: str) -> ArrayOrTracer:
     """``values`` in the shape of the elements; a scalar stays one where arithmetic spreads it."""
     return values if how != "set" and not typeof(values).shape else boxes.fitted(values, shape)
 
 
-def combined(how, old, new):
+def combined(how: str, old: ArrayLike, new: ArrayLike) -> ArrayOrTracer:
     """The elements that result from old ones and given ones."""
     if how == "power":
         return power(old, new)
@@ -285,18 +291,20 @@ SCATTERS = {
 }  # fmt: skip
 
 
-def scattered(how, x, values, entries, operands, **options):
+def scattered(
+    how: str, x: ArrayLike, values: Any, entries: tuple, operands: Sequence[Any], **options: Any,
+) -> ArrayOrTracer:  # fmt: skip
     """``x`` changed at arrays of positions. Division and power by an element named twice count twice, as
     products do.
     """
     if how in SCATTERS:
         return put_arrays(x, values, entries, operands, SCATTERS[how], **options)
-    ones = shapes.full_like(x, 1)
+    ones = making.full_like(x, 1)
     factors = put_arrays(ones, values, entries, operands, scatters.scatter_mul, **options)
     return combined(how, x, factors)
 
 
-def masked_traced(x, mask, values, *, how):
+def masked_traced(x: ArrayLike, mask: ArrayLike, values: Any, *, how: str) -> ArrayOrTracer:
     """``x`` changed where a mask over its first dimensions holds."""
     have, where = typeof(x), typeof(mask)
     if where.shape != have.shape[: where.ndim]:
@@ -305,7 +313,7 @@ def masked_traced(x, mask, values, *, how):
             f"{have.shape[: where.ndim]}"
         )
     new = combined(how, x, spread(cast(values, x), have.shape, how))
-    wide = shapes.broadcast_in_dim(mask, have.shape, tuple(range(where.ndim)))
+    wide = broadcasting.broadcast_in_dim(mask, have.shape, tuple(range(where.ndim)))
     return logic.select_n(wide, x, new)
 
 

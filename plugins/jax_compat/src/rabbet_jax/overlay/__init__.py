@@ -3,6 +3,8 @@
 import functools
 
 import rabbet as rb
+from rabbet.errors import PluginError
+from rabbet.extend.wrapping import wraps
 
 ABSENT = (
     "P NamedSharding make_mesh set_mesh shard_map smap distributed export make_array_from_callback "
@@ -19,6 +21,25 @@ def _pmap(fun, *args, **kwargs):
         raise NotImplementedError("jax.pmap needs the package rabbet-parallel: pip install rabbet-parallel")
 
     return mapped
+
+
+def _in_jaxs_words(function):
+    """Of a platform that cannot be used, the message begins as JAX's does, which libraries match."""
+
+    @wraps(function)
+    def asked(*args, **kwargs):
+        try:
+            return function(*args, **kwargs)
+        except PluginError as error:
+            raise type(error)(f"Unknown backend: {error}") from None
+
+    return asked
+
+
+devices = _in_jaxs_words(rb.devices)
+local_devices = _in_jaxs_words(rb.local_devices)
+device_count = _in_jaxs_words(rb.device_count)
+local_device_count = _in_jaxs_words(rb.local_device_count)
 
 
 def __getattr__(name):

@@ -2,7 +2,9 @@
 
 import math
 
-from rabbet import custom_rules, lax
+from rabbet_custom_rules import custom_rules
+
+from rabbet import lax
 from rabbet.extend.functions import fused
 from rabbet.numpy.arguments import kind_of, promote_to_float
 

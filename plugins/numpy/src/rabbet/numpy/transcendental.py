@@ -4,7 +4,9 @@ converted.
 
 import math
 
-from rabbet import custom_rules, lax
+from rabbet_custom_rules import custom_rules
+
+from rabbet import lax
 from rabbet.extend.functions import fused, is_python_scalar
 from rabbet.extend.transform import typeof
 from rabbet.numpy.arguments import kind_of, promote_to_float

@@ -352,9 +352,9 @@ def sums(function):
     return lambda a, axis, dtype: function(a, axis, dtype)
 
 
-def running(primitive):
-    """``accumulate`` by a running primitive."""
-    return lambda a, axis, dtype: primitive(
+def running(name):
+    """``accumulate`` by a function of lax, by its name: the package that has it is not loaded yet."""
+    return lambda a, axis, dtype: getattr(lax, name)(
         converted(a, a.dtype if dtype is None else dtypes.canonicalize(dtype)), axis
     )
 
@@ -385,8 +385,8 @@ def give_all():
     )  # fmt: skip
     give(arithmetic.subtract, at="subtract")
     give(arithmetic.negative, nin=1)
-    give(arithmetic.maximum, reduce=extreme_of(reductions.max), at="max", accumulate=running(lax.cummax))
-    give(arithmetic.minimum, reduce=extreme_of(reductions.min), at="min", accumulate=running(lax.cummin))
+    give(arithmetic.maximum, reduce=extreme_of(reductions.max), at="max", accumulate=running("cummax"))
+    give(arithmetic.minimum, reduce=extreme_of(reductions.min), at="min", accumulate=running("cummin"))
     give(logic.logical_and, identity=True, reduce=truth_of(reductions.all, logic.logical_and))
     give(logic.logical_or, identity=False, reduce=truth_of(reductions.any, logic.logical_or))
     give(logic.logical_xor, identity=False)

@@ -18,7 +18,7 @@ from rabbet.extend.functions import (
     named_like,
 )
 from rabbet.extend.transform import run_traced, typeof
-from rabbet.tree import keystr, leaf_path
+from rabbet.tree import SequenceKey, keystr, leaf_path
 
 
 def checkify(f, errors=sites.user_checks):
@@ -103,7 +103,7 @@ def check(pred, msg, *fmt_args, debug=False, **fmt_kwargs):
     Args:
       pred: a boolean scalar that should be true.
       msg: a format string as for ``str.format``, for the case that it is not.
-      fmt_args, fmt_kwargs: arrays or numbers for ``msg``.
+      fmt_args, fmt_kwargs: arrays or numbers for ``msg``, or trees of such.
       debug: whether the check is left out where nobody looks for it, see ``debug_check``.
 
     Raises:
@@ -128,12 +128,11 @@ def check(pred, msg, *fmt_args, debug=False, **fmt_kwargs):
     if not isinstance(msg, str):
         raise TypeError(f"{who} takes a format string after the condition, got {describe_value(msg)}")
     check_format(who, msg, fmt_args, fmt_kwargs)
-    given = [*fmt_args, *fmt_kwargs.values()]
-    names = (*[None] * len(fmt_args), *fmt_kwargs)
-    for name, x in zip(names, given, strict=True):
-        _refuse_other_than_array(who, name, x)
+    given, structure = tree.flatten((fmt_args, fmt_kwargs))
+    for i, x in enumerate(given):
+        _refuse_other_than_array(who, structure, i, x)
     values = [state.strong(x) for x in given]
-    site = sites.Site(sites.FailedCheckError, msg, names, state.key_of(values), sites.where_in_words())
+    site = sites.Site(sites.FailedCheckError, msg, structure, state.key_of(values), sites.where_in_words())
     failed = lax.bitwise_not(array_or_tracer(pred))
     primitive.check_error(state.failed(failed, site, values), debug)
 
@@ -146,15 +145,16 @@ def _is_boolean_scalar(x):
     return aval.shape == () and aval.dtype.name == "bool"
 
 
-def _refuse_other_than_array(who, name, x):
+def _refuse_other_than_array(who, structure, i, x):
     try:
         array_or_tracer(x)
     except TypeError:
-        what = "a value" if name is None else f"{name!r}"
+        _, key, *rest = leaf_path(structure, i)  # (args, kwargs), then which of them
+        within = keystr(tuple(rest))
+        what = f"a value{within}" if isinstance(key, SequenceKey) else repr(key.key + within)
         raise TypeError(
-            f"{who}: the values for the message are arrays or numbers, {what} is {describe_value(x)}; "
-            "write what "
-            "is known when the program is traced into the message itself"
+            f"{who}: the values for the message are trees of arrays and numbers, {what} is "
+            f"{describe_value(x)}; write what is known when the program is traced into the message itself"
         ) from None
 
 

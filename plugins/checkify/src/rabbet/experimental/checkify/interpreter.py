@@ -72,9 +72,9 @@ class Checkify(Interpreter):
             if self.looks and fault.kind in self.errors:
                 went_wrong, values = fault.find()
                 values = [state.strong(v) for v in values]
-                names = (None,) * len(values)
+                structure = tree.structure((tuple(values), {}))
                 where = sites.where_in_words()
-                site = sites.Site(fault.kind, fault.message, names, state.key_of(values), where)
+                site = sites.Site(fault.kind, fault.message, structure, state.key_of(values), where)
                 self.happened(state.failed(went_wrong, site, values))
         return payload.value
 

@@ -10,6 +10,7 @@ import hashlib
 import threading
 from typing import NamedTuple
 
+from rabbet import device_put, tree
 from rabbet.errors import RabbetError
 from rabbet.extend.functions import source_position
 from rabbet.extend.transform import context
@@ -56,22 +57,23 @@ class Site(NamedTuple):
     Attributes:
       kind: its exception class, one of ``KINDS``.
       message: a format string for the values that come with the error.
-      names: for each value the keyword it is formatted by, or None.
+      structure: that of the ``(args, kwargs)`` which format the message; the values are its leaves.
       key: the types of the values, ``((shape, dtype name), ...)``.
       where: the user's position in words.
     """
 
     kind: type
     message: str
-    names: tuple
+    structure: object
     key: tuple
     where: str
 
     def describe(self, values):
         """The error's message, for its values as NumPy arrays."""
-        values = [v[()] for v in values]
-        args = [v for v, name in zip(values, self.names, strict=True) if name is None]
-        kwargs = {name: v for v, name in zip(values, self.names, strict=True) if name is not None}
+        paths = [tree.leaf_path(self.structure, i) for i in range(len(values))]
+        # A number as its digits; within a tree, which shows its parts by repr, as an array.
+        parts = [v[()] if len(path) == 2 else device_put(v) for v, path in zip(values, paths, strict=True)]
+        args, kwargs = tree.unflatten(self.structure, parts)
         text = self.message.format(*args, **kwargs)
         if self.kind is FailedCheckError:
             return f"{text} (`check` failed at {self.where})"

@@ -11,6 +11,7 @@ import math
 import numpy as np
 
 from rabbet import lax, tree
+from rabbet.dtypes import ExtendedDType, canonicalize
 from rabbet.experimental.checkify import sites
 from rabbet.extend.bodies import HOLE
 from rabbet.extend.functions import array_or_tracer, folded, with_weak_type
@@ -42,7 +43,7 @@ class Error:
     def get_exception(self):
         """The exception for the error that happened, not raised; None if all went well."""
         code = np.asarray(self.code)
-        slots = [[np.asarray(x) for x in slot] for slot in self.slots]
+        slots = [[_on_host(x) for x in slot] for slot in self.slots]
         found = [(i, _exception(self.keys, slots, code, i)) for i in np.ndindex(code.shape) if code[i]]
         if not found:
             return None
@@ -77,6 +78,11 @@ def _exception(keys, slots, code, at):
     indices = [_listed(i) for i in inside if (i >= 0).all()]
     prefix = f"at mapped index {', '.join(indices)}: " if indices else ""
     return site.kind(prefix + site.describe(values))
+
+
+def _on_host(x):
+    """As NumPy's array, if there is one: keys have none, and show themselves in messages."""
+    return x if isinstance(typeof(x).dtype, ExtendedDType) else np.asarray(x)
 
 
 def _listed(index):
@@ -175,7 +181,7 @@ def nothing(key):
     """What a slot holds while no error needs it."""
     if is_mapped(key):
         return (full_of_type(ShapedArray((key[1],), np.dtype("int32")), -1),)
-    return tuple([full_of_type(ShapedArray(shape, np.dtype(name)), 0) for shape, name in key])
+    return tuple([full_of_type(ShapedArray(shape, canonicalize(name)), 0) for shape, name in key])
 
 
 def covering(a, b):

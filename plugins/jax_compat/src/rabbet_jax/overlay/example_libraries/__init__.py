@@ -1,1 +1,1 @@
-"""``jax.example_libraries``: small libraries of JAX, which are not offered; their names can be read."""
+"""``jax.example_libraries``: the small libraries ``stax`` (layers) and ``optimizers``."""

@@ -1,3 +1,21 @@
-"""``jax.experimental.checkify``."""
+"""``jax.experimental.checkify``: errors are raised in JAX's words, which chex matches."""
 
-ABSENT = "ErrorCategory Error"
+import re
+
+import rabbet.experimental.checkify as _checkify
+from rabbet.extend.wrapping import wraps
+
+ABSENT = "ErrorCategory"
+PLACE = re.compile(r"\(`check` failed at [^)]*\)$")
+INDEX = re.compile(r"^at mapped index [\d, ]+: ")
+
+
+@wraps(_checkify.check_error)
+def check_error(error):
+    try:
+        _checkify.check_error(error)
+    except _checkify.JaxRuntimeError as raised:
+        raise type(raised)(INDEX.sub("", PLACE.sub("(`check` failed)", str(raised)))) from None
+
+
+__all__ = ["check_error"]

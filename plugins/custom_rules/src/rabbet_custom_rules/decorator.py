@@ -1,30 +1,29 @@
 """``custom_rules``: a function whose author says how transformations treat it."""
 
+import functools
+
 from rabbet import tree
-from rabbet.calls.ruled import RuledFunction
 from rabbet.errors import RuleConflict
-from rabbet.messages.source_positions import address, describe_function
-from rabbet.messages.tracebacks import folded
-from rabbet.runtime.values import array_or_tracer
-from rabbet.trace.custom_rules import PayloadRule
-from rabbet.trace.interpreter import payload_of
-from rabbet.trace.staging import stage
+from rabbet.extend.commands import address, plugin_manager, provider_of
+from rabbet.extend.functions import array_or_tracer, describe_function, folded
+from rabbet.extend.passes import stage
+from rabbet.extend.transform import payload_of
+
+from rabbet_custom_rules.ruled import RuledFunction
+from rabbet_custom_rules.rules import PayloadRule
+
+GROUP = "rabbet.custom_rules"
 
 
-def no_makers(table):
-    """Nobody has a way of their own: what ``find_maker`` is until ``rabbet`` is composed."""
-    return
-
-
-find_maker = no_makers
-"""``find_maker(table)``: how rules for a table are made, ``(call, function) -> CustomRule``, by the package
-that knows of more than payloads; None where none does."""
-
-
-def set_makers(finder):
-    """Name the function that finds how rules are made. Called once, by composition."""
-    global find_maker
-    find_maker = finder
+@functools.cache
+def find_maker(table):
+    """How rules for a table are made, ``(call, function) -> CustomRule``, by the package that knows of more
+    than payloads; None where none does. Where that package is not installed nobody will ask for the rule,
+    and it is dropped.
+    """
+    if table in plugin_manager().names(GROUP):
+        return plugin_manager().get(GROUP, table)
+    return (lambda call, rule: None) if provider_of(GROUP, table) is not None else None
 
 
 @folded
@@ -106,7 +105,7 @@ def rule_on_payloads(call, table, rule):
     """The flat rule of one on payloads: ``(interpreter, payloads) -> payloads``.
 
     Example:
-      >>> from rabbet.extend.transform import Interpreter, PayloadRule, RuledFunction, rule_on_payloads
+      >>> from rabbet_custom_rules import PayloadRule, RuledFunction, rule_on_payloads
       >>> class Doubled(RuledFunction):
       ...     def has_rule(self):
       ...         return True

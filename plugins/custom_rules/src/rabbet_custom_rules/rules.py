@@ -1,18 +1,18 @@
 """What the author of a function says of one transformation: the rules of ``custom_call``.
 
-A function's rules are a dict from the name of a rule table to a ``CustomRule``. Core asks a rule what it
+A function's rules are a dict from the name of a rule table to a ``CustomRule``. A call asks a rule what it
 needs to know, and knows of no transformation: whom it serves, how it is applied, which interpreters it
 survives, and what it is under one of those.
 """
 
-from rabbet.trace.interpreter import payload_of
+from rabbet.extend.transform import payload_of
 
 
 class CustomRule:
     """A function's rule for one transformation. Subclasses belong to whoever owns the transformation.
 
     Example:
-      >>> from rabbet.extend.transform import CustomRule
+      >>> from rabbet_custom_rules import CustomRule
       >>> class Exact(CustomRule):
       ...     def apply(self, interpreter, rules, args, name, wanted):
       ...         return [interpreter.wrap(interpreter.lift(0.0))]
@@ -36,7 +36,7 @@ class CustomRule:
         """The rule of the function that an interpreter makes of this rule's function.
 
         Args:
-          passage: a ``trace.carrying.Passage``: the interpreter, and the function under it.
+          passage: a ``Passage``: the interpreter, and the function under it.
         """
         raise NotImplementedError(
             f"{type(self).__name__} survives and must say as what: define under(passage)"
@@ -59,7 +59,8 @@ class PayloadRule(CustomRule):
     """A rule on payloads: ``function(interpreter, payloads) -> payloads``, lists of one per array.
 
     Example:
-      >>> from rabbet.extend.transform import Interpreter, PayloadRule
+      >>> from rabbet.extend.transform import Interpreter
+      >>> from rabbet_custom_rules import PayloadRule
       >>> class Pairs(Interpreter):
       ...     def lift(self, value):
       ...         return value, 0.0

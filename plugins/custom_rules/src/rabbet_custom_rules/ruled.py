@@ -8,11 +8,10 @@ import functools
 import inspect
 
 from rabbet import tree
-from rabbet.messages.source_positions import describe_function, wraps
-from rabbet.messages.tracebacks import folded
-from rabbet.primitives import custom
-from rabbet.runtime.compiled import is_evaluating
-from rabbet.runtime.values import array_or_tracer
+from rabbet.extend.functions import array_or_tracer, describe_function, folded, is_evaluating
+from rabbet.extend.wrapping import wraps
+
+from rabbet_custom_rules.primitive import call_with_rules
 
 
 @folded
@@ -24,7 +23,7 @@ class RuledFunction:
       nondiff_argnums, nondiff_argnames: arguments that are static: no rule sees them as arrays.
 
     Example:
-      >>> from rabbet.extend.transform import RuledFunction
+      >>> from rabbet_custom_rules import RuledFunction
       >>> class WithoutRules(RuledFunction):
       ...     def has_rule(self):
       ...         return True
@@ -57,7 +56,7 @@ class RuledFunction:
         raise NotImplementedError
 
     def rules(self, call):
-        """The rules for one call, as ``primitives.custom.call`` takes them."""
+        """The rules for one call, as ``call_with_rules`` takes them."""
         raise NotImplementedError
 
     def refuse_without_rule(self):
@@ -101,7 +100,7 @@ class RuledFunction:
         moving = [a for i, a in enumerate(args) if i not in static]
         leaves, in_tree = tree.flatten(tuple(moving))
         call = RuledCall(self.fun, args, static, in_tree)
-        outs = custom.call(call, self.rules(call), [array_or_tracer(x) for x in leaves], call.__name__)
+        outs = call_with_rules(call, self.rules(call), [array_or_tracer(x) for x in leaves], call.__name__)
         return tree.unflatten(call.out_tree, outs)
 
 

@@ -10,22 +10,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from rabbet import tree
-from rabbet.program.jaxpr import Jaxpr, consts_as_inputs, evaluate
-from rabbet.trace import bodies
-from rabbet.trace.interpreter import Tracer, payload_of, run_traced, typeof
-from rabbet.trace.staging import stage
-
-
-def is_tracer_of(x, interpreter):
-    """Whether ``x`` is a tracer of ``interpreter``.
-
-    Example:
-      >>> from rabbet.extend.bodies import is_tracer_of
-      >>> from rabbet.extend.transform import Interpreter
-      >>> is_tracer_of(1.0, Interpreter())
-      False
-    """
-    return type(x) is Tracer and x.interpreter is interpreter
+from rabbet.extend.bodies import count_leaves, entering, interpret, is_tracer_of, put_together, take_apart
+from rabbet.extend.passes import Jaxpr, consts_as_inputs, evaluate, stage
+from rabbet.extend.transform import payload_of, run_traced, typeof
 
 
 class Passage(NamedTuple):
@@ -40,7 +27,8 @@ class Passage(NamedTuple):
       name: the function's.
 
     Example:
-      >>> from rabbet.extend.bodies import PLAIN, Passage
+      >>> from rabbet.extend.bodies import PLAIN
+      >>> from rabbet_custom_rules import Passage
       >>> from rabbet.extend.passes import stage
       >>> from rabbet.extend.transform import Interpreter
       >>> program = stage(lambda x: [lax.sin(x)], [rb.typeof(1.0)]).jaxpr
@@ -77,7 +65,8 @@ class Under:
     first call.
 
     Example:
-      >>> from rabbet.extend.bodies import PLAIN, Under
+      >>> from rabbet.extend.bodies import PLAIN
+      >>> from rabbet_custom_rules import Under
       >>> from rabbet.extend.transform import Interpreter
       >>> class Pairs(Interpreter):
       ...     def lift(self, value):
@@ -106,7 +95,7 @@ class Under:
 
     def values(self, inner, flat):
         """What the function is called on."""
-        return bodies.put_together(inner, self.structures, flat)
+        return put_together(inner, self.structures, flat)
 
     def leaves(self, inner, values):
         """The leaves of the uniform payloads of values."""
@@ -131,18 +120,18 @@ def _surviving(op, passage):
 
 def _uniformly(interpreter, op, args):
     """All outputs have one static part, which rules know before they run; payloads have one leaf each."""
-    leaves, structures = bodies.take_apart(interpreter, args)
+    leaves, structures = take_apart(interpreter, args)
     n, body = op.params["consts"], op.params["jaxpr"]
     uniform = Under(interpreter, lambda *values: (evaluate(body, values),), structures)
     closed = stage(lambda *flat: uniform(flat)[0], [typeof(x) for x in leaves], op.params["name"])
     outputs = (uniform.structure,) * len(body.outvars)
-    first = len(closed.consts) + bodies.count_leaves(structures[:n])
+    first = len(closed.consts) + count_leaves(structures[:n])
     last = len(closed.consts) + len(leaves)
     made = consts_as_inputs(closed)
     passage = Passage(interpreter, structures[n:], outputs, made, first, last, op.params["name"])
 
     def finish(outs):
-        values = bodies.put_together(interpreter, outputs, outs)
+        values = put_together(interpreter, outputs, outs)
         return [
             interpreter.collapse(x.payload) if plain else x
             for x, plain in zip(values, uniform.plain, strict=True)
@@ -155,17 +144,17 @@ def _as_it_is(interpreter, op, args):
     """Payloads keep their static parts. A state comes in and goes out beside the values; then rules are given
     all inputs, since they have to say what becomes of it.
     """
-    leaves, structures = bodies.take_apart(interpreter, bodies.entering(interpreter, args))
+    leaves, structures = take_apart(interpreter, entering(interpreter, args))
     n, name = op.params["consts"], op.params["name"]
     avals = [typeof(x) for x in leaves]
-    body, outs, consts = bodies.interpret(interpreter, op.params["jaxpr"], structures, avals)
-    first = len(consts) + bodies.count_leaves(structures[:n])
-    last = len(consts) + bodies.count_leaves(structures[: len(args)])
+    body, outs, consts = interpret(interpreter, op.params["jaxpr"], structures, avals)
+    first = len(consts) + count_leaves(structures[:n])
+    last = len(consts) + count_leaves(structures[: len(args)])
     passage = Passage(interpreter, structures[n:], outs, body, first, last, name)
     return Carried(
         [*consts, *leaves], body, _surviving(op, passage), 0 if interpreter.threads else first,
-        lambda results: bodies.put_together(interpreter, outs, results),
+        lambda results: put_together(interpreter, outs, results),
     )  # fmt: skip
 
 
-__all__ = ["Carried", "Passage", "Under", "is_tracer_of", "through"]
+__all__ = ["Carried", "Passage", "Under", "through"]

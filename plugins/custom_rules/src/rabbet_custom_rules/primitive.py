@@ -1,6 +1,6 @@
 """The primitive ``custom_call``: a function whose author says how some transformations treat it.
 
-Its rules are kept by table name, each a ``CustomRule`` (``trace.custom_rules``); an interpreter that has one
+Its rules are kept by table name, each a ``CustomRule`` (``rules.py``); an interpreter that has one
 (``Interpreter.custom_rule``) uses it, any other goes through the function.
 
 A call looks for the interpreter that it concerns, from the current one down:
@@ -13,15 +13,12 @@ to its parent; 4. any other one that takes part runs the function;
 from it (``RuleTable.derived_from``), the function is staged and becomes an equation.
 """
 
-from rabbet.primitives import transposition
-from rabbet.program.context import Context, context
-from rabbet.program.jaxpr import consts_as_inputs, evaluate
-from rabbet.rules.payloads import Linear, Zero
-from rabbet.rules.primitive import Primitive
-from rabbet.trace import bodies, carrying, named_axes
-from rabbet.trace.carrying import is_tracer_of
-from rabbet.trace.interpreter import typeof
-from rabbet.trace.staging import stage
+from rabbet.extend.bodies import apply_derived_rule, follows, is_tracer_of, transpose_program
+from rabbet.extend.passes import consts_as_inputs, evaluate, stage
+from rabbet.extend.primitive import Linear, Primitive, Zero
+from rabbet.extend.transform import axes_used_in, context, typeof
+
+from rabbet_custom_rules import carrying
 
 
 def custom_call_aval(*avals, jaxpr, rules, consts, name):
@@ -45,7 +42,7 @@ def at(interpreter, function, *args):
         ctx.interpreter = previous
 
 
-def call(function, rules, args, name):
+def call_with_rules(function, rules, args, name):
     """Call a flat function that has rules of its own.
 
     Args:
@@ -55,7 +52,7 @@ def call(function, rules, args, name):
       name: for messages and programs.
 
     Example:
-      >>> from rabbet.extend.transform import PayloadRule, call_with_rules
+      >>> from rabbet_custom_rules import PayloadRule, call_with_rules
       >>> rules = {"pairs": PayloadRule(lambda interpreter, payloads: payloads)}
       >>> float(call_with_rules(lambda x: [x * 2.0], rules, [np.float32(3)], "double")[0])
       6.0
@@ -80,12 +77,12 @@ def survive(interpreter, rules):
     for rule in rules.values():
         if rule.survives(interpreter):
             return True
-    return bodies.follows(interpreter, rules)
+    return follows(interpreter, rules)
 
 
 def is_bottom(interpreter):
-    """Whether operations are executed at once here."""
-    return interpreter is Context.interpreter
+    """Whether operations are executed at once here: it is what every thread begins with."""
+    return interpreter is type(context).interpreter
 
 
 def staged(function, rules, args, name):
@@ -97,7 +94,7 @@ def staged(function, rules, args, name):
 def bind(operands, body, rules, consts, name):
     """Bind a staged function at the first level that it concerns; at the bottom it runs."""
     interpreter = context.interpreter
-    names = named_axes.used_in(body) if context.axes else ()
+    names = axes_used_in(body) if context.axes else ()
     while interpreter.parent is not None and not (
         interpreter.threads or interpreter.binds(names) or any(is_tracer_of(a, interpreter) for a in operands)
     ):
@@ -119,7 +116,7 @@ def transpose_custom_call(op, cts, *operands):
     nonzero = tuple([type(ct) is not Zero for ct in cts])
     known = [x for x in operands if type(x) is not Linear]
     given = [ct for ct in cts if type(ct) is not Zero]
-    results = iter(transposition.transpose_program(op.params["jaxpr"], linear, known, nonzero, given))
+    results = iter(transpose_program(op.params["jaxpr"], linear, known, nonzero, given))
     return tuple([next(results) if lin else None for lin in linear])
 
 
@@ -136,8 +133,8 @@ def body_custom_call(op, interpreter, args):
         for x in args[:n]:
             refuse_moving(interpreter, x, name)
         return rule.apply(interpreter, rules, args[n:], name, op.params["jaxpr"].out_avals)
-    if bodies.follows(interpreter, rules):
-        return bodies.apply_derived_rule(interpreter, op, args)
+    if follows(interpreter, rules):
+        return apply_derived_rule(interpreter, op, args)
     if not is_bottom(interpreter.parent) and survive(interpreter, rules):
         made = carrying.through(interpreter, op, args)
         return made.finish(bind(made.operands, made.body, made.rules, made.consts, name))

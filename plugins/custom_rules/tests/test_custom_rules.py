@@ -1,11 +1,11 @@
-"""custom_rules by core alone: strangers' transformations go through such functions or have a say."""
+"""custom_rules with core alone: strangers' transformations go through such functions or have a say."""
 
 import numpy as np
 import pytest
 import rabbet as rb
 from rabbet import lax
-from rabbet.calls import custom_rules
-from rabbet.extend.transform import CustomRule, PayloadRule, call_with_rules, rule_on_payloads, run
+from rabbet.extend.transform import run
+from rabbet_custom_rules import CustomRule, PayloadRule, call_with_rules, decorator, rule_on_payloads
 
 from . import toys
 from .toys import Box, enclose, slope
@@ -17,7 +17,7 @@ def test_a_rule_for_a_strangers_table():
     def f(p, y):
         return {"out": lax.mul(lax.sin(p["x"]), y), "same": y}
 
-    @f.def_rule("enclose")
+    @f.def_rule("hull")
     def f_enclose(p, y):
         most = lax.max(lax.abs(y.lo), lax.abs(y.hi))
         return {"out": Box(lax.neg(most), most), "same": y}
@@ -31,7 +31,7 @@ def test_a_rule_for_a_strangers_table():
 
 def test_an_output_that_a_rule_gives_as_an_array_is_lifted():
     f = rb.custom_rules(lambda x: (x, lax.sin(x)))
-    f.def_rule("enclose", lambda box: (lax.full_like(box.lo, 7.0), box))
+    f.def_rule("hull", lambda box: (lax.full_like(box.lo, 7.0), box))
     assert enclose(lambda x: f(x)[0])((0.0, 1.0)) == Box(7.0, 7.0)
 
 
@@ -40,7 +40,7 @@ def test_the_function_does_not_run_where_its_rule_does():
     def f(x):
         raise AssertionError("not this way")
 
-    f.def_rule("enclose", lambda box: box)
+    f.def_rule("hull", lambda box: box)
     assert enclose(f)((0.0, 1.0)) == Box(0.0, 1.0)
 
 
@@ -66,12 +66,12 @@ def test_who_owns_a_table_says_how_its_rules_are_made(monkeypatch):
 
     def maker(call, rule):
         made.append(rule)
-        return PayloadRule(rule_on_payloads(call, "enclose", lambda box: rule(box, 2.0)))
+        return PayloadRule(rule_on_payloads(call, "hull", lambda box: rule(box, 2.0)))
 
-    finders = {"enclose": maker, "absent": lambda call, rule: None}
-    monkeypatch.setattr(custom_rules, "find_maker", finders.get)
+    finders = {"hull": maker, "absent": lambda call, rule: None}
+    monkeypatch.setattr(decorator, "find_maker", finders.get)
     f = rb.custom_rules(lambda x: lax.sin(x))
-    rule = f.def_rule("enclose", lambda box, scale: Box(lax.neg(scale), lax.full_like(box.hi, scale)))
+    rule = f.def_rule("hull", lambda box, scale: Box(lax.neg(scale), lax.full_like(box.hi, scale)))
     f.def_rule("absent", lambda *_: pytest.fail("nobody uses it"))
     assert enclose(f)((0.0, 1.0)) == Box(-2.0, 2.0)
     assert set(made) == {rule}
@@ -104,7 +104,7 @@ class Tagged(CustomRule):
 
 def test_a_rule_survives_what_it_says():
     seen = []
-    f = sine_with({"enclose": Tagged(seen)})
+    f = sine_with({"hull": Tagged(seen)})
     both = lambda x: run(toys.Differentiate(), f, [toys.Slope(x, x)])
     boxed = run(toys.Enclose(), lambda x: list(both(x)), [Box(0.0, 1.0)])
     assert [tuple(map(float, box)) for box in boxed] == [(-1.0, 1.0), (-1.0, 1.0)]
@@ -112,6 +112,54 @@ def test_a_rule_survives_what_it_says():
 
 
 def test_a_rule_that_says_too_little_says_what_to_define():
-    f = sine_with({"enclose": CustomRule()})
+    f = sine_with({"hull": CustomRule()})
     with pytest.raises(NotImplementedError, match="CustomRule must say how it is applied: define apply"):
         enclose(f)((0.0, 1.0))
+
+
+# ---------------------------------------------------------------------- rules of a function for any table
+def clipped(x):
+    """A function with a rule for intervals; ``seen`` lists who asked."""
+    seen = []
+
+    def function(y):
+        seen.append("function")
+        return [lax.sin(y)]
+
+    def rule(interpreter, payloads):
+        seen.append("rule")
+        (box,) = payloads
+        return [Box(lax.full_like(box.lo, -1.0), lax.full_like(box.hi, 1.0))]
+
+    (out,) = call_with_rules(function, {"hull": PayloadRule(rule)}, [x], "clipped")
+    return out, seen
+
+
+def test_a_function_may_say_how_a_strangers_table_treats_it():
+    box = enclose(lambda x: clipped(x)[0] * 2.0)((0.0, 100.0))
+    assert [float(v) for v in box] == [-2.0, 2.0]
+
+
+def test_with_such_a_rule_the_function_itself_does_not_run():
+    seen = []
+
+    def fn(x):
+        out, asked = clipped(x)
+        seen.extend(asked)
+        return out
+
+    enclose(fn)((0.0, 1.0))
+    assert seen == ["rule"]
+
+
+def test_other_tables_and_evaluation_go_through_the_function():
+    assert float(clipped(0.5)[0]) == pytest.approx(np.sin(0.5))
+    assert float(slope(lambda x: clipped(x)[0])(0.5)) == pytest.approx(np.cos(0.5))
+
+
+def test_the_rule_is_found_inside_a_call_and_under_other_levels():
+    fn = toys.jit(lambda x: clipped(x)[0])
+    assert [float(v) for v in enclose(fn)((0.0, 100.0))] == [-1.0, 1.0]
+    assert float(fn(0.5)) == pytest.approx(np.sin(0.5))
+    doubled = enclose(lambda x: enclose(fn)((x, x)).lo)
+    assert [float(v) for v in doubled((0.0, 100.0))] == [-1.0, -1.0]

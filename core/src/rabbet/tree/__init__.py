@@ -13,17 +13,18 @@ of its structure. Structures (``PyTreeDef``) can be compared, hashed and pickled
 from __future__ import annotations
 
 import builtins
-import dataclasses
 import functools
-import operator
-from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, TypeVar
 
 from jaxlib._jax import pytree as cpp
 
 from rabbet.errors import TreeError
-from rabbet.messages import source_positions, tracebacks, tree_nodes
+from rabbet.messages import tracebacks, tree_nodes
+from rabbet.tree.problems import depth_problem, difference
+from rabbet.tree.registering import (
+    one_level, register_dataclass_node, register_node, registry, static,
+)  # fmt: skip
 
 PyTreeDef: TypeAlias = cpp.PyTreeDef
 DictKey = cpp.DictKey
@@ -41,144 +42,8 @@ __all__ = [
     "register_dataclass_node", "register_node", "registry", "static", "structure", "transpose", "unflatten",
 ]  # fmt: skip
 
-registry = cpp.PyTreeRegistry(
-    enable_none=True, enable_tuple=True, enable_namedtuple=True, enable_list=True, enable_dict=True
-)
-# A registry is pickled as the place where it can be imported from, and a PyTreeDef with it.
-registry.__module__, registry.__name__ = __name__, "registry"
-
-_sites = {}
 _MISSING = object()
 _DIFFER = "{}: the trees differ in structure"
-
-
-# Nodes --------------------------------------------------------------------------------------------
-
-
-def register_node(
-    cls: type,
-    flatten: Callable[[Any], Any],
-    unflatten: Callable[[Any, Any], Any],
-    flatten_with_keys: Callable[[Any], Any] | None = None,
-) -> None:
-    """Make instances of exactly ``cls`` nodes of trees.
-
-    Args:
-      cls: the class; subclasses have to be registered themselves.
-      flatten: ``flatten(node) -> (children, metadata)``. The metadata is part of the structure: it needs
-      ``==`` and
-        ``hash``, and may not hold arrays.
-      unflatten: ``unflatten(metadata, children) -> node``. The children may be any objects, not only arrays.
-      flatten_with_keys: like ``flatten``, but each child is a pair ``(key, child)``; the keys make up paths.
-
-    Raises TreeError if the class is registered already.
-    """
-    _refuse_second(cls)
-    registry.register_node(cls, flatten, unflatten, flatten_with_keys)
-    _sites[cls] = source_positions.definition_site(skip="rabbet.tree")
-
-
-def register_dataclass_node(cls: type, data_fields: Sequence[str], meta_fields: Sequence[str]) -> None:
-    """Make instances of a class nodes whose children are the attributes ``data_fields``; ``meta_fields`` are
-    part of the structure. ``tree_util.register_dataclass`` finds and checks the fields.
-    """
-    _refuse_second(cls)
-    registry.register_dataclass_node(cls, list(data_fields), list(meta_fields))
-    _sites[cls] = source_positions.definition_site(skip="rabbet.tree")
-
-
-def _refuse_second(cls: type) -> None:
-    if registry.is_node(cls) and not _is_unregistered_namedtuple(cls):
-        place = f"registered at {_sites[cls]}" if cls in _sites else "built in"
-        raise TreeError(f"{cls.__qualname__} is a node of trees already, {place}; register a class once")
-
-
-def _is_unregistered_namedtuple(cls: type) -> bool:
-    """Whether a class is a node as a named tuple alone; its own registration wins over that."""
-    return cls not in _sites and issubclass(cls, tuple) and hasattr(cls, "_fields")
-
-
-def _flatten_ordered(node: Any) -> Any:
-    return tuple(node.values()), tuple(node)
-
-
-def _flatten_ordered_with_keys(node: Any) -> Any:
-    return tuple([(DictKey(k), v) for k, v in node.items()]), tuple(node)
-
-
-def _flatten_default(node: Any) -> Any:
-    keys = tuple(sorted(node))
-    return tuple([node[k] for k in keys]), (node.default_factory, keys)
-
-
-def _flatten_default_with_keys(node: Any) -> Any:
-    children, metadata = _flatten_default(node)
-    return tuple([(DictKey(k), v) for k, v in zip(metadata[1], children)]), metadata
-
-
-def _unflatten_ordered(keys: Sequence[Any], values: Any) -> Any:
-    return OrderedDict(zip(keys, values))
-
-
-def _unflatten_default(metadata: Any, values: Any) -> Any:
-    factory, keys = metadata
-    return defaultdict(factory, zip(keys, values))
-
-
-register_node(OrderedDict, _flatten_ordered, _unflatten_ordered, _flatten_ordered_with_keys)
-register_node(defaultdict, _flatten_default, _unflatten_default, _flatten_default_with_keys)
-
-
-def static(**kwargs: Any) -> Any:
-    """A dataclass field that is part of the structure instead of holding leaves, for ``register_dataclass``.
-
-    Keyword arguments are those of ``dataclasses.field``.
-    """
-    metadata = {**(kwargs.pop("metadata", None) or {}), "static": True}
-    return dataclasses.field(metadata=metadata, **kwargs)
-
-
-# What Python can go down, whatever the limit of the process is.
-MOST_LEVELS = 400
-
-
-def depth_problem(tree: Any, is_leaf: _IsLeaf = None) -> str | None:
-    """What is wrong with a tree that could not be taken apart: text, or None if it is neither deep nor
-    contains itself. Looks without recursion.
-    """
-    line, above = [], set()  # the nodes on the way down to the current one, by identity
-    deepest = 0, None
-    # A node, its depth, and the way to it: (the way to its parent, its key).
-    waiting: list[Any] = [(tree, 0, None)]
-    while waiting:
-        node, depth, way = waiting.pop()
-        above.difference_update(line[depth:])
-        del line[depth:]
-        level = None if is_leaf is not None and is_leaf(node) else one_level(node)
-        if level is None:
-            continue
-        if id(node) in above:
-            place = "".join(map(str, _path(way))) if depth < 20 else f"a depth of {depth}"
-            return f"the tree contains itself, at {place}, so it has no end"
-        line.append(id(node))
-        above.add(id(node))
-        deepest = max(deepest, (depth, way), key=operator.itemgetter(0))
-        waiting += [(child, depth + 1, (way, key)) for key, child in zip(level[0], level[1])]
-    if deepest[0] < MOST_LEVELS:
-        return None
-    start = tree_nodes.shorten("".join(map(str, _path(deepest[1])[:5])))
-    return (
-        f"the tree has {deepest[0] + 1} levels of containers, more than can be taken apart; the deepest are "
-        f"at {start}...\n  to fix: make a list of what is nested, or raise sys.setrecursionlimit"
-    )
-
-
-def _path(way: Any) -> list[Any]:
-    keys = []
-    while way is not None:
-        way, key = way
-        keys.append(key)
-    return keys[::-1]
 
 
 # Apart and together -------------------------------------------------------------------------------
@@ -459,41 +324,6 @@ def _flatten_up_to(
         f"  as a whole\n    {names[0]}: {tree_nodes.shorten(treedef)}\n"
         f"    {names[1]}: {tree_nodes.shorten(structure(other))}"
     )
-
-
-def one_level(node: Any) -> Any:
-    """``(keys, children, metadata)`` of a node; None for a leaf."""
-    level = registry.flatten_one_level_with_keys(node)
-    if level is None:
-        return None
-    pairs, metadata = level
-    keys, children = [key for key, _ in pairs], [child for _, child in pairs]
-    if metadata is type(node) and hasattr(metadata, "_fields"):
-        # A named tuple, for which jaxlib 0.10 repeats the name of the first field.
-        keys = [GetAttrKey(name) for name in metadata._fields]
-    return keys, children, metadata
-
-
-def difference(prefix: Any, full: Any, is_leaf: _IsLeaf = None, path: tuple[Any, ...] = ()) -> Any:
-    """Where ``prefix`` stops being a prefix of ``full``: ``(path, what is here, what is there)``; None if
-    it is one.
-    """
-    ours = None if is_leaf is not None and is_leaf(prefix) else one_level(prefix)
-    if ours is None:
-        return None
-    theirs = one_level(full)
-    if theirs is None or type(prefix) is not type(full):
-        return path, tree_nodes.describe(prefix, ours), tree_nodes.describe(full, theirs)
-    if ours[2] != theirs[2] or len(ours[1]) != len(theirs[1]):
-        lacks = has = []
-        if isinstance(prefix, dict):
-            lacks, has = [k for k in prefix if k not in full], [k for k in full if k not in prefix]
-        return path, tree_nodes.describe(prefix, ours, lacks), tree_nodes.describe(full, theirs, has)
-    for key, a, b in zip(ours[0], ours[1], theirs[1]):
-        found = difference(a, b, is_leaf, (*path, key))
-        if found is not None:
-            return found
-    return None
 
 
 tracebacks.public_module(globals())

@@ -1,1 +1,0 @@
-"""Calls of functions that transformations treat in a way of their own: ``checkpoint``, ``custom_rules``."""

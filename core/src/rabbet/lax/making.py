@@ -1,0 +1,111 @@
+"""Making arrays: filled with a value, or with positions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rabbet import dtypes
+from rabbet.lax.array_types import ArrayLike, ArrayOrTracer, DTypeLike
+from rabbet.lax.broadcasting import sizes_of
+from rabbet.primitives import shape as _shape
+from rabbet.primitives.checks import axis_in_range
+from rabbet.program import python_scalars
+from rabbet.runtime.transfer import obey_sharding, obeys_out_sharding
+from rabbet.trace.interpreter import typeof
+
+
+def full(shape: Any, fill_value: Any, dtype: DTypeLike = None, *, sharding: Any = None) -> ArrayOrTracer:
+    """An array of ``shape`` filled with a scalar; its dtype, if none is given, is that of the value.
+
+    Example:
+      >>> lax.full((2,), 7.0)
+      Array([7., 7.], dtype=float32, weak_type=True)
+    """
+    if sharding is not None:
+        return obey_sharding("full", full(shape, fill_value, dtype), sharding, "sharding")
+    shape = sizes_of(shape, "shape")
+    value = typeof(fill_value)
+    if value.shape:
+        raise TypeError(f"full needs a scalar, got {value.str_short()}")
+    weak = dtype is None and value.weak_type
+    wanted = value.dtype if dtype is None else dtypes.requested(dtype)
+    if isinstance(fill_value, (bool, int, float, complex)):
+        fill_value = python_scalars.typed(dtypes.numpy_scalar(fill_value, wanted), wanted)
+    elif value.dtype != wanted:
+        from rabbet.lax.values import convert_element_type
+
+        fill_value = convert_element_type(fill_value, wanted)
+    out = _shape.broadcast_in_dim(fill_value, shape=shape, broadcast_dimensions=())
+    if weak and not typeof(out).weak_type:
+        from rabbet.lax.values import with_weak_type
+
+        return with_weak_type(out)
+    return out
+
+
+@obeys_out_sharding
+def empty(shape: Any, dtype: DTypeLike, *, out_sharding: Any = None) -> ArrayOrTracer:
+    """An array whose elements nobody should read before they are written; they are zeros.
+
+    Example:
+      >>> lax.empty((2,), "float32").shape
+      (2,)
+    """
+    return full(shape, 0, dtype)
+
+
+def full_like(
+    x: ArrayLike, fill_value: Any, dtype: DTypeLike = None, shape: Any = None, sharding: Any = None,
+) -> ArrayOrTracer:  # fmt: skip
+    """An array like ``x``, weak if that is, filled with a scalar; shape and dtype can be changed.
+
+    Example:
+      >>> lax.full_like(rnp.arange(3), 7)
+      Array([7, 7, 7], dtype=int32)
+    """
+    if sharding is not None:
+        return obey_sharding("full_like", full_like(x, fill_value, dtype, shape), sharding, "sharding")
+    aval = typeof(x)
+    out = full(aval.shape if shape is None else shape, fill_value, aval.dtype if dtype is None else dtype)
+    if dtype is None and aval.weak_type:
+        from rabbet.lax.values import with_weak_type
+
+        return with_weak_type(out)
+    return out
+
+
+def iota(dtype: DTypeLike, size: int) -> ArrayOrTracer:
+    """``[0, 1, ..., size - 1]``.
+
+    Example:
+      >>> lax.iota("float32", 3)
+      Array([0., 1., 2.], dtype=float32)
+    """
+    return _shape.iota(dtype=dtypes.requested(dtype), shape=(size.__index__(),), dimension=0)
+
+
+@obeys_out_sharding
+def broadcasted_iota(
+    dtype: DTypeLike, shape: Sequence[int], dimension: int, *, out_sharding: Any = None,
+) -> ArrayOrTracer:  # fmt: skip
+    """An array whose elements are their index along ``dimension``.
+
+    Example:
+      >>> lax.broadcasted_iota("int32", (2, 3), 1)
+      Array([[0, 1, 2],
+             [0, 1, 2]], dtype=int32)
+    """
+    shape = sizes_of(shape, "shape")
+    return _shape.iota(
+        dtype=dtypes.requested(dtype), shape=shape, dimension=axis_in_range("iota", dimension, len(shape))
+    )
+
+
+__all__ = [
+    "broadcasted_iota",
+    "empty",
+    "full",
+    "full_like",
+    "iota",
+]

@@ -1,0 +1,79 @@
+"""What is wrong with a tree that cannot be taken apart, and where two trees differ."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from rabbet.messages import tree_nodes
+from rabbet.tree.registering import one_level
+
+IsLeaf: TypeAlias = Callable[..., bool] | None
+
+# What Python can go down, whatever the limit of the process is.
+MOST_LEVELS = 400
+
+
+def depth_problem(tree: Any, is_leaf: IsLeaf = None) -> str | None:
+    """What is wrong with a tree that could not be taken apart: text, or None if it is neither deep nor
+    contains itself. Looks without recursion.
+    """
+    line, above = [], set()  # the nodes on the way down to the current one, by identity
+    deepest = 0, None
+    # A node, its depth, and the way to it: (the way to its parent, its key).
+    waiting: list[Any] = [(tree, 0, None)]
+    while waiting:
+        node, depth, way = waiting.pop()
+        above.difference_update(line[depth:])
+        del line[depth:]
+        level = None if is_leaf is not None and is_leaf(node) else one_level(node)
+        if level is None:
+            continue
+        if id(node) in above:
+            place = "".join(map(str, _path(way))) if depth < 20 else f"a depth of {depth}"
+            return f"the tree contains itself, at {place}, so it has no end"
+        line.append(id(node))
+        above.add(id(node))
+        deepest = max(deepest, (depth, way), key=operator.itemgetter(0))
+        waiting += [(child, depth + 1, (way, key)) for key, child in zip(level[0], level[1])]
+    if deepest[0] < MOST_LEVELS:
+        return None
+    start = tree_nodes.shorten("".join(map(str, _path(deepest[1])[:5])))
+    return (
+        f"the tree has {deepest[0] + 1} levels of containers, more than can be taken apart; the deepest are "
+        f"at {start}...\n  to fix: make a list of what is nested, or raise sys.setrecursionlimit"
+    )
+
+
+def _path(way: Any) -> list[Any]:
+    keys = []
+    while way is not None:
+        way, key = way
+        keys.append(key)
+    return keys[::-1]
+
+
+def difference(prefix: Any, full: Any, is_leaf: IsLeaf = None, path: tuple[Any, ...] = ()) -> Any:
+    """Where ``prefix`` stops being a prefix of ``full``: ``(path, what is here, what is there)``; None if
+    it is one.
+    """
+    ours = None if is_leaf is not None and is_leaf(prefix) else one_level(prefix)
+    if ours is None:
+        return None
+    theirs = one_level(full)
+    if theirs is None or type(prefix) is not type(full):
+        return path, tree_nodes.describe(prefix, ours), tree_nodes.describe(full, theirs)
+    if ours[2] != theirs[2] or len(ours[1]) != len(theirs[1]):
+        lacks = has = []
+        if isinstance(prefix, dict):
+            lacks, has = [k for k in prefix if k not in full], [k for k in full if k not in prefix]
+        return path, tree_nodes.describe(prefix, ours, lacks), tree_nodes.describe(full, theirs, has)
+    for key, a, b in zip(ours[0], ours[1], theirs[1]):
+        found = difference(a, b, is_leaf, (*path, key))
+        if found is not None:
+            return found
+    return None
+
+
+__all__ = ["depth_problem", "difference"]

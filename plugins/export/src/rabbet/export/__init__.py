@@ -1,0 +1,28 @@
+"""Compiled functions as portable artifacts: written here, run by other versions, processes and JAX's loader.
+
+``export(jit(f))(*types)`` traces and lowers a function for argument types and returns an ``Exported``:
+StableHLO in a versioned form, the structure and types of arguments and results, and the platforms that it is
+for. ``serialize`` makes bytes of it, ``deserialize`` reads them, ``call`` runs it::
+
+    exported = export.export(rb.jit(f))(rb.ShapeDtypeStruct((3,), "float32"))
+    exported.call(x)
+"""
+
+from rabbet.extend.functions import public_module as _public_module
+from rabbet.export.errors import ExportError
+from rabbet.export.checks import DisabledSafetyCheck
+from rabbet.export.exported import Exported
+from rabbet.export.exporting import (
+    default_export_platform, export, maximum_supported_calling_convention_version,
+    minimum_supported_calling_convention_version,
+)  # fmt: skip
+from rabbet.export.container import deserialize
+from rabbet.export.trees import register_namedtuple_serialization, register_pytree_node_serialization
+
+__all__ = [
+    "DisabledSafetyCheck", "ExportError", "Exported", "default_export_platform", "deserialize",
+    "export", "maximum_supported_calling_convention_version", "minimum_supported_calling_convention_version",
+    "register_namedtuple_serialization", "register_pytree_node_serialization",
+]  # fmt: skip
+
+_public_module(globals())

@@ -1,0 +1,84 @@
+"""What is checked before a program is exported, and how to say that a check is not wanted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rabbet.export.errors import ExportError
+
+# Native functions that XLA and jaxlib bring along, and keep from version to version.
+STABLE = frozenset([
+    "Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement",
+    "shape_assertion", "stablehlo.dynamic_top_k", "stablehlo.dynamic_approx_top_k",
+    "stablehlo.dynamic_rng_bit_generator", "stablehlo.dynamic_reduce_window", "ApproxTopK", "TopK",
+    "cu_threefry2x32_ffi", "Qr", "Eigh", "ProductOfElementaryHouseholderReflectors", "LuDecomposition",
+    "xla.gpu.ext.top_k", "tf.call_tf_function", "__gpu$TopK",
+])  # fmt: skip
+# Families of them: LAPACK's functions by routine and dtype, cuSOLVER's, cuBLAS's and cuSPARSE's.
+STABLE_FAMILIES = ("lapack_", "cusolver_", "cublas_", "cusparse_", "cu_", "hip", "chlo.", "mhlo.")
+# Functions of this process: nobody else can call them.
+PYTHON = ("xla_ffi_python_", "xla_python_", "xla_ffi_partitioned_python_")
+
+
+@dataclass(frozen=True)
+class DisabledSafetyCheck:
+    """A check that ``export`` and ``Exported.call`` leave out.
+
+    Make one with ``DisabledSafetyCheck.platform()``, for programs that run elsewhere than where they were
+    exported for, or ``DisabledSafetyCheck.custom_call(target)``, for a native function that you register
+    wherever the artifact is run.
+
+    Example:
+      >>> from rabbet.export import DisabledSafetyCheck
+      >>> DisabledSafetyCheck.custom_call("norm")
+      custom_call:norm
+    """
+
+    _impl: str
+
+    @classmethod
+    def platform(cls) -> DisabledSafetyCheck:
+        """Run the program on platforms that it was not exported for."""
+        return cls("platform")
+
+    @classmethod
+    def custom_call(cls, target_name: str) -> DisabledSafetyCheck:
+        """Export calls of the native function ``target_name``, which nobody promises to keep."""
+        return cls(f"custom_call:{target_name}")
+
+    def is_custom_call(self) -> str | None:
+        """The name of the native function, if this is about one."""
+        kind, _, target = self._impl.partition(":")
+        return target if kind == "custom_call" else None
+
+    def __str__(self):
+        return self._impl
+
+    __repr__ = __str__
+
+
+def check_targets(name, targets, disabled):
+    """Refuse native functions that may not be there where the artifact is run.
+
+    Raises:
+      ExportError: names them, and what to do.
+    """
+    allowed = {check.is_custom_call() for check in disabled}
+    strange = sorted(t for t in targets if t not in STABLE and not t.startswith(STABLE_FAMILIES))
+    python = [t for t in strange if t.startswith(PYTHON)]
+    if python:
+        raise NotImplementedError(
+            f"export of {name!r}: the program calls Python functions ({', '.join(python)}), which stay in "
+            "this process; leave out callbacks and debug.print"
+        )
+    refused = [t for t in strange if t not in allowed]
+    if refused:
+        advice = ", ".join(f"DisabledSafetyCheck.custom_call({t!r})" for t in refused)
+        raise ExportError(
+            f"export of {name!r}: nobody promises that these native functions are there, and unchanged, "
+            f"where the artifact is run: {', '.join(refused)}\n  to export it nevertheless, give "
+            f"disabled_checks=[{advice}]"
+        )
+
+
+__all__ = ["DisabledSafetyCheck", "check_targets"]

@@ -1,0 +1,261 @@
+"""``Exported`` as bytes: the layout that JAX's loader reads, with a checksum behind it.
+
+The layout is a FlatBuffer; ``F`` has the numbers of its fields. What Rabbet writes ends in a mark and a
+SHA-256 of the rest, which other readers do not look at; bytes without the mark are read without it.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import rabbet as rb
+from rabbet import dtypes
+from rabbet.export.checks import DisabledSafetyCheck
+from rabbet.export.errors import ExportError
+from rabbet.export.exported import Exported
+from rabbet.export.flat import Buffer, Damaged
+from rabbet.export.shapes import dimension_names, parsed_shapes
+from rabbet.export.trees import read_tree, tree_fields
+from rabbet.export.writing import Number, Numbers, written
+from rabbet.extend.backend import jaxlib_version
+from rabbet.extend.primitive import ShapedArray
+
+VERSION = 12
+OLDEST_READ = 3
+MARK = b"RABBET-SHA256\n"
+DIGEST_SIZE = hashlib.sha256().digest_size
+
+
+class F:
+    """The fields of the outermost table."""
+
+    VERSION, NAME, IN_TREE, IN_AVALS, OUT_TREE, OUT_AVALS, FEW_DEVICES = range(7)
+    IN_SHARDINGS, OUT_SHARDINGS, PLATFORMS, ORDERED, UNORDERED, CHECKS = range(7, 13)
+    MODULE, CONVENTION, KEPT, GLOBALS, VJP, DEVICES = range(13, 19)
+    AVALS, MESHES, NAMED_SHARDINGS, IN_AVAL_NUMBERS, OUT_AVAL_NUMBERS = range(19, 24)
+    IN_SHARDING_NUMBERS, OUT_SHARDING_NUMBERS, WRITER = range(24, 27)
+
+
+SHAPE, DTYPE, MEMORY = 1, 2, 3  # of a type
+ON_DEVICE = 1
+CHECK_KIND, CHECK_TARGET = 0, 1  # of a check that was left out
+PLATFORM_CHECK, CALL_CHECK = 0, 1
+
+DTYPES = [
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32",
+    "float64", "complex64", "complex128", "bfloat16", "int4", "uint4", "float8_e4m3b11fnuz", "float8_e4m3fn",
+    "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float0", "float8_e4m3", "float8_e3m4",
+    "float8_e8m0fnu", "float4_e2m1fn", "key<fry>", "key<rbg>", "key<urbg>",
+]  # fmt: skip
+KEYS = {"key<fry>": "threefry2x32", "key<rbg>": "rbg", "key<urbg>": "unsafe_rbg"}
+
+
+# Writing ------------------------------------------------------------------------------------------
+
+
+def serialized(exported, vjp_order):
+    """The bytes of an ``Exported`` with as many derivatives as asked for."""
+    if vjp_order < 0:
+        raise ValueError(f"serialize: vjp_order is how many derivatives to write, got {vjp_order}")
+    content = written(fields_of(exported, vjp_order))
+    return bytearray(content + MARK + hashlib.sha256(content).digest())
+
+
+def fields_of(exported, vjp_order):
+    """The outermost table."""
+    avals = list(dict.fromkeys([*exported.in_avals, *exported.out_avals]))
+    place = {aval: i for i, aval in enumerate(avals)}
+    nothing = lambda leaves: Numbers("I", (0,) * len(leaves))
+    empty = lambda leaves: [{} for _ in leaves]
+    return {
+        F.VERSION: Number("H", VERSION),
+        F.NAME: exported.fun_name,
+        F.IN_TREE: tree_fields(exported.in_tree),
+        F.IN_AVALS: [aval_fields(a) for a in exported.in_avals],
+        F.OUT_TREE: tree_fields(exported.out_tree),
+        F.OUT_AVALS: [aval_fields(a) for a in exported.out_avals],
+        F.IN_SHARDINGS: empty(exported.in_avals),
+        F.OUT_SHARDINGS: empty(exported.out_avals),
+        F.PLATFORMS: list(exported.platforms),
+        F.ORDERED: [],
+        F.UNORDERED: [],
+        F.CHECKS: [check_fields(c) for c in exported.disabled_safety_checks],
+        F.MODULE: exported.mlir_module_serialized,
+        F.CONVENTION: Number("H", exported.calling_convention_version),
+        F.KEPT: Numbers("H", exported.module_kept_var_idx),
+        F.GLOBALS: Number("?", exported.uses_global_constants),
+        F.VJP: fields_of(exported.vjp(), vjp_order - 1) if vjp_order else None,
+        F.DEVICES: Number("I", exported.nr_devices),
+        F.AVALS: [aval_fields(a) for a in avals],
+        F.MESHES: [],
+        F.NAMED_SHARDINGS: [],
+        F.IN_AVAL_NUMBERS: Numbers("I", tuple([place[a] for a in exported.in_avals])),
+        F.OUT_AVAL_NUMBERS: Numbers("I", tuple([place[a] for a in exported.out_avals])),
+        F.IN_SHARDING_NUMBERS: nothing(exported.in_avals),
+        F.OUT_SHARDING_NUMBERS: nothing(exported.out_avals),
+        F.WRITER: jaxlib_version(),
+    }
+
+
+def aval_fields(aval):
+    """A type."""
+    name = "float0" if aval.dtype == dtypes.float0 else aval.dtype.name
+    if name not in DTYPES:
+        raise ExportError(f"arrays of {name} have no place in exported programs; convert them")
+    return {
+        SHAPE: dimension_names(aval.shape),
+        DTYPE: Number("B", DTYPES.index(name)),
+        MEMORY: Number("B", ON_DEVICE),
+    }
+
+
+def check_fields(check):
+    """A check that was left out."""
+    target = check.is_custom_call()
+    if target is None:
+        return {CHECK_KIND: Number("B", PLATFORM_CHECK)}
+    return {CHECK_KIND: Number("B", CALL_CHECK), CHECK_TARGET: target}
+
+
+# Reading ------------------------------------------------------------------------------------------
+
+
+def deserialize(blob: bytes | bytearray) -> Exported:
+    """The ``Exported`` of bytes that ``Exported.serialize`` made, here or in JAX.
+
+    Loading looks at the description only; the program is compiled when it is called, and then does what it
+    does: load what you trust.
+
+    Raises:
+      ExportError: for bytes that are no artifact or are damaged, for one written in a newer layout, and for
+        one with nodes of classes that are not registered for serialization here.
+
+    Example:
+      >>> from rabbet import export
+      >>> blob = export.export(rb.jit(lambda x: {"y": x + 1}))(1.0).serialize()
+      >>> export.deserialize(blob).call(2.0)
+      {'y': Array(3., dtype=float32)}
+    """
+    if not isinstance(blob, (bytes, bytearray, memoryview)):
+        raise TypeError(f"deserialize takes bytes, as Exported.serialize returns, got {type(blob).__name__}")
+    data = bytes(blob)
+    tail = len(data) - len(MARK) - DIGEST_SIZE
+    if tail > 0 and data[tail : tail + len(MARK)] == MARK:
+        content = data[:tail]
+        if hashlib.sha256(content).digest() != data[tail + len(MARK) :]:
+            raise ExportError(
+                "deserialize: these bytes are not those that were written, their checksum differs"
+            )
+        data = content
+    try:
+        return read(Buffer(data).root())
+    except Damaged as error:
+        raise ExportError(
+            f"deserialize: these bytes ({len(data)}) are no exported program, or a damaged one: {error}"
+        ) from None
+
+
+def read(table):
+    """The ``Exported`` of a table."""
+    version = table.number(F.VERSION, "H")
+    if not OLDEST_READ <= version <= VERSION:
+        raise ExportError(
+            f"deserialize: the bytes say that they are of layout {version}, and layouts {OLDEST_READ} to "
+            f"{VERSION} are read here; write them again with a version of JAX or Rabbet nearer to this one"
+        )
+    ins = avals_of(table, F.IN_AVALS, F.IN_AVAL_NUMBERS)
+    outs = avals_of(table, F.OUT_AVALS, F.OUT_AVAL_NUMBERS)
+    dims = parsed_shapes([names for names, _ in (*ins, *outs)])
+    avals = [ShapedArray(shape, dtype) for shape, (_, dtype) in zip(dims, [*ins, *outs], strict=True)]
+    in_avals, out_avals = tuple(avals[: len(ins)]), tuple(avals[len(ins) :])
+    in_tree, out_tree = read_tree(table.table(F.IN_TREE)), read_tree(table.table(F.OUT_TREE))
+    kept = tuple(table.numbers(F.KEPT, "H"))
+    module = table.content(F.MODULE)
+    if in_tree.num_leaves != len(in_avals) or out_tree.num_leaves != len(out_avals):
+        raise Damaged("its structures do not fit its types")
+    if list(kept) != sorted(set(kept)) or (kept and kept[-1] >= len(in_avals)):
+        raise Damaged("its program takes arguments that it does not have")
+    effects = [*table.texts(F.ORDERED), *table.texts(F.UNORDERED)]
+    if effects:
+        raise ExportError(
+            f"deserialize: the program has effects, which are not read here: {', '.join(effects)}"
+        )
+    return Exported(
+        fun_name=table.text(F.NAME),
+        in_tree=in_tree,
+        in_avals=in_avals,
+        out_tree=out_tree,
+        out_avals=out_avals,
+        in_shardings_hlo=(None,) * len(in_avals),
+        out_shardings_hlo=(None,) * len(out_avals),
+        nr_devices=table.number(F.DEVICES, "I") or table.number(F.FEW_DEVICES, "H") or 1,
+        platforms=tuple(table.texts(F.PLATFORMS)),
+        ordered_effects=(),
+        unordered_effects=(),
+        disabled_safety_checks=tuple([read_check(c) for c in table.tables(F.CHECKS)]),
+        mlir_module_serialized=module,
+        calling_convention_version=table.number(F.CONVENTION, "H"),
+        module_kept_var_idx=kept,
+        uses_global_constants=bool(table.number(F.GLOBALS, "B")),
+        _get_vjp=vjp_of(table),
+    )
+
+
+def vjp_of(table) -> Callable[[Any], Any] | None:
+    """The derivative that was written along."""
+    inner = table.table(F.VJP)
+    if inner is None:
+        return None
+    found = read(inner)
+    return lambda exported: replace(found)
+
+
+def avals_of(table, whole, numbered):
+    """Pairs of the dimensions, as texts, and the dtype: from a list of types by number, or one by one."""
+    at = table.place(numbered)
+    if at is None or table.place(F.AVALS) is None:
+        return [read_aval(a) for a in table.tables(whole)]
+    found = [read_aval(a) for a in table.tables(F.AVALS)]
+    try:
+        return [found[i] for i in table.numbers(numbered, "I")]
+    except IndexError:
+        raise Damaged("an array in it is of a type that it does not have") from None
+
+
+def read_aval(table):
+    """The dimensions, as texts, and the dtype of a type."""
+    code = table.number(DTYPE, "B")
+    if code >= len(DTYPES):
+        raise ExportError(f"deserialize: it has arrays of the unknown dtype number {code}")
+    return tuple(table.texts(SHAPE)), dtype_named(DTYPES[code])
+
+
+@functools.cache
+def dtype_named(name):
+    """The dtype of a name in artifacts.
+
+    Raises:
+      ExportError: for one that no installed package brings.
+    """
+    if name == "float0":
+        return dtypes.float0
+    try:
+        if name in KEYS:
+            return rb.random.key_dtype(KEYS[name])
+        return dtypes.canonicalize(name)
+    except (ImportError, AttributeError, TypeError, ValueError) as error:
+        raise ExportError(f"deserialize: it has arrays of {name}, and here: {error}") from None
+
+
+def read_check(table):
+    """A check that was left out."""
+    if table.number(CHECK_KIND, "B") == CALL_CHECK:
+        return DisabledSafetyCheck.custom_call(table.text(CHECK_TARGET))
+    return DisabledSafetyCheck.platform()
+
+
+__all__ = ["deserialize", "serialized"]

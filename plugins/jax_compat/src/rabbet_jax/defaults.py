@@ -1,0 +1,18 @@
+"""Settings of which JAX has another default than Rabbet."""
+
+import os
+
+DEFAULTS = {
+    # A 64-bit dtype that is written out means 32 bits, with a warning, unless jax_enable_x64 is set.
+    "explicit_x64_dtypes": "warn",
+}
+
+
+def take_defaults():
+    """Take JAX's defaults, where neither the program nor the environment has said otherwise."""
+    from rabbet import config
+
+    for name, value in DEFAULTS.items():
+        named = {f"{prefix}_{name.upper()}" for prefix in ("RABBET", "JAX")}
+        if not named & set(os.environ) and getattr(config, name) == config.settings[name].default:
+            config.update(name, value)

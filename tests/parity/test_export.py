@@ -1,0 +1,98 @@
+"""Programs that jax exports are called here, and those exported here are called by jax."""
+
+import collections
+
+import jax
+import jax.export
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import rabbet as rb
+import rabbet.numpy as rnp
+from rabbet import export
+
+Pair = collections.namedtuple("Pair", ["a", "b"])
+jax.export.register_namedtuple_serialization(Pair, serialized_name="parity.Pair")
+export.register_namedtuple_serialization(Pair, serialized_name="parity.Pair")
+
+X = np.linspace(-1, 1, 6, dtype="f4").reshape(2, 3)
+
+
+def leaves(tree):
+    return [np.asarray(x) for x in jax.tree.leaves(tree)]
+
+
+def mixed(np_, x, n, p):
+    return {"a": np_.sin(x) @ x.T, "p": Pair(p.b, [None, n + 1])}, np_.argmax(x)
+
+
+def looped(np_, x):
+    lax = jax.lax if np_ is jnp else rb.lax
+    return lax.fori_loop(0, 3, lambda i, c: np_.tanh(c) * x + i, x), lax.top_k(x, 2)[0]
+
+
+def factored(np_, x):
+    a = x @ x.T + np_.eye(2)
+    return np_.linalg.cholesky(a), np_.linalg.eigh(a)[0], np_.linalg.solve(a, x)
+
+
+PROGRAMS = [
+    (mixed, (X, np.int32(4), Pair(X, X + 1))),
+    (looped, (X,)),
+    (factored, (X,)),
+    (lambda np_, x: np_.sort(np_.concatenate([x, x[::-1]]), axis=0)[1:, ::2], (X,)),
+    (lambda np_, x: (np_.fft.fft(x).real, np_.cumsum(x, 1), x.at[0].set(0)), (X,)),
+]
+
+
+def loss(tree):
+    return sum((x * x).sum() for x in tree if np.dtype(x.dtype).kind == "f")
+
+
+@pytest.mark.parametrize("platforms", [("cpu",), ("cpu", "tpu")])
+@pytest.mark.parametrize("program, args", PROGRAMS, ids=lambda p: getattr(p, "__name__", ""))
+def test_each_calls_what_the_other_wrote(program, args, platforms):
+    ours = export.export(rb.jit(lambda *a: program(rnp, *a)), platforms=platforms)(*args)
+    theirs = jax.export.export(jax.jit(lambda *a: program(jnp, *a)), platforms=platforms)(*args)
+    there = jax.export.deserialize(ours.serialize(vjp_order=1))
+    here = export.deserialize(theirs.serialize(vjp_order=1))
+    wanted = theirs.call(*args)
+    for found in (there.call(*args), here.call(*args), jax.jit(there.call)(*args), rb.jit(here.call)(*args)):
+        for a, b in zip(leaves(found), leaves(wanted), strict=True):
+            assert a.dtype == b.dtype
+            np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
+    slope = jax.grad(lambda x: loss(jax.tree.leaves(theirs.call(x, *args[1:]))))(X)
+    other = jax.grad(lambda x: loss(jax.tree.leaves(there.call(x, *args[1:]))))(X)
+    mine = rb.grad(lambda x: loss(rb.tree.leaves(here.call(x, *args[1:]))))(X)
+    np.testing.assert_allclose(other, slope, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(mine, slope, rtol=1e-4, atol=1e-4)
+
+
+def test_typed_keys_travel():
+    ours = export.export(rb.jit(lambda k: rb.random.normal(k, (3,))))(rb.random.key(0))
+    theirs = jax.export.export(jax.jit(lambda k: jax.random.normal(k, (3,))))(jax.random.key(0))
+    wanted = np.asarray(jax.random.normal(jax.random.key(7), (3,)))
+    found = jax.export.deserialize(ours.serialize()).call(jax.random.key(7))
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+    found = export.deserialize(theirs.serialize()).call(rb.random.key(7))
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+def test_the_same_attributes():
+    f = lambda x, y: {"a": x + y}
+    ours = export.export(rb.jit(f))(X, X)
+    theirs = jax.export.export(jax.jit(f))(X, X)
+    again = jax.export.deserialize(ours.serialize())
+    for name in ("fun_name", "platforms", "nr_devices", "module_kept_var_idx", "calling_convention_version",
+                 "uses_global_constants", "ordered_effects", "in_shardings_hlo"):  # fmt: skip
+        assert getattr(ours, name) == getattr(theirs, name) == getattr(again, name), name
+    assert str(again.in_tree) == str(theirs.in_tree) and str(again.out_avals) == str(theirs.out_avals)
+
+
+def test_programs_for_several_devices_are_named():
+    theirs = jax.export.export(jax.jit(lambda x: x + 1))(X)
+    import dataclasses
+
+    blob = dataclasses.replace(theirs, nr_devices=8).serialize()
+    with pytest.raises(NotImplementedError, match="was exported for 8 devices"):
+        export.deserialize(blob).call(X)

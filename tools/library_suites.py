@@ -1,0 +1,182 @@
+"""The test suites of libraries written for JAX: how many cases pass under JAX, how many of these on Rabbet.
+
+    python tools/library_suites.py --into FOLDER optax             # all files of a library
+    python tools/library_suites.py --into FOLDER optax --only transforms loss
+    python tools/library_suites.py --into FOLDER --table           # what is known, as a table
+    python tools/library_suites.py --into FOLDER --failures optax  # grouped by what they say
+
+The environment has the libraries, jax and Rabbet (as tox's `ecosystem`), and pytest-timeout. Source
+distributions are downloaded once into FOLDER/src. A file runs in a process of its own, first under JAX (once:
+the results are kept), then on Rabbet; a case has a limit, and so has a file. What passes under JAX is what
+Rabbet is measured by.
+"""
+
+import argparse
+import collections
+import importlib.metadata
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tarfile
+
+HERE = pathlib.Path(__file__).parent / "suites"
+sys.path.insert(0, str(HERE))
+
+from libraries import LIBRARIES  # noqa: E402
+
+UNDER = {"jax": ["-m", "pytest"], "rabbet": ["-m", "rabbet_jax", "-m", "pytest"]}
+
+
+def source(library, into):
+    """The folder of a library's source distribution, downloaded if it is not there."""
+    name = library.distribution
+    release = f"{name}=={importlib.metadata.version(name)}"
+    folder = into / "src" / release
+    if not folder.exists():
+        download = into / "download" / release
+        download.mkdir(parents=True, exist_ok=True)
+        command = "-m pip download --quiet --no-deps --no-binary :all: --dest".split()
+        subprocess.run([sys.executable, *command, str(download), release], check=True)
+        (archive,) = download.glob("*.tar.gz")
+        with tarfile.open(archive) as content:
+            content.extractall(folder, filter="data")
+    (root,) = folder.iterdir()
+    return root
+
+
+def files_of(library, root, only):
+    """The test files, in order; ``only`` are words of which a path must have one."""
+    found = sorted({path for pattern in library.patterns for path in root.glob(pattern)})
+    chosen = [path for path in found if not library.sample or path.name in library.sample]
+    chosen = [path for path in chosen if path.name not in library.skipped]
+    return [path for path in chosen if not only or any(word in str(path.relative_to(root)) for word in only)]
+
+
+def run(path, root, under, log, case_limit, file_limit):
+    """Run a file in a process of its own; write what became of each case to ``log``."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.unlink(missing_ok=True)
+    options = ["-q", "-p", "no:cacheprovider", "-p", "case_log", "-p", "no:randomly"]
+    options += [f"--timeout={case_limit}", "--timeout-method=signal", "--import-mode=importlib"]
+    options += ["-o", "addopts=", "-o", "filterwarnings=", "--rootdir", str(root)]
+    environment = {
+        **os.environ,
+        "CASE_LOG": str(log),
+        "PYTHONPATH": os.pathsep.join([str(HERE), *([str(root)] if (root / "tests").exists() else [])]),
+        "JAX_PLATFORMS": "cpu",
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+    }
+    with open(log.with_suffix(".out"), "w") as out:
+        try:
+            status = subprocess.run(
+                [sys.executable, *UNDER[under], *options, str(path)],
+                stdout=out, stderr=out, timeout=file_limit, cwd=root, env=environment, check=False,
+            ).returncode  # fmt: skip
+        except subprocess.TimeoutExpired:
+            status = "the file's limit"
+    with open(log, "a") as lines:
+        lines.write(json.dumps(["", "ended", str(status)]) + "\n")
+
+
+def read(log):
+    """How each case ended: ``{case: (outcome, why)}``."""
+    cases, last = {}, None
+    for line in log.read_text().splitlines():
+        case, outcome, why = json.loads(line)
+        if outcome == "ended":
+            if why not in ("0", "1", "5") and (not cases or (last and cases[last][0] == "started")):
+                cases[last or log.stem] = ("died", f"the process ended: {why}")
+        elif cases.get(case, ("started",))[0] in ("started", "passed"):
+            cases[case] = (outcome, why)
+            last = case
+    return cases
+
+
+def results(into, name):
+    """What is known of a library: ``{file: {"jax": cases, "rabbet": cases}}``."""
+    found = collections.defaultdict(dict)
+    for under in UNDER:
+        for log in sorted((into / "logs" / under / name).glob("*.jsonl")):
+            found[log.stem][under] = read(log)
+    return found
+
+
+def counts(known):
+    """Files run, cases that pass under JAX, and those of them that pass on Rabbet."""
+    both = [file for file in known.values() if len(file) == 2]
+    wanted = [
+        file["rabbet"].get(case, ("absent",))[0]
+        for file in both
+        for case, (outcome, _) in file["jax"].items()
+        if outcome == "passed"
+    ]
+    return len(both), len(wanted), wanted.count("passed")
+
+
+def table(into, names):
+    """The numbers of the libraries as a Markdown table."""
+    lines = [
+        "| library | release | files | pass under JAX | of these on Rabbet | |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name in names:
+        files, wanted, passed = counts(results(into, name))
+        if not wanted:
+            continue
+        release = importlib.metadata.version(LIBRARIES[name].distribution)
+        lines.append(f"| {name} | {release} | {files} | {wanted} | {passed} | {100 * passed / wanted:.1f}% |")
+    return "\n".join(lines)
+
+
+def failures(into, name, only):
+    """What fails on Rabbet alone, the most frequent message first."""
+    groups = collections.defaultdict(list)
+    for file, known in results(into, name).items():
+        if len(known) < 2 or (only and not any(word in file for word in only)):
+            continue
+        broken = [why for outcome, why in known["rabbet"].values() if outcome == "uncollected"]
+        for case, (outcome, _) in known["jax"].items():
+            ended, why = known["rabbet"].get(case, ("absent", broken[0] if broken else ""))
+            if outcome == "passed" and ended != "passed":
+                message = re.sub(r"0x[0-9a-f]+|\d+", "N", why.strip().partition("\n  to fix")[0])[:300]
+                groups[f"{ended}: {message}"].append(f"{file}::{case.rpartition('::')[2]}")
+    return sorted(groups.items(), key=lambda group: -len(group[1]))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("libraries", nargs="*", metavar="LIBRARY", help=", ".join(LIBRARIES))
+    parser.add_argument("--into", type=pathlib.Path, required=True, help="where sources and results are kept")
+    parser.add_argument("--only", nargs="*", default=(), help="parts of the paths of test files")
+    parser.add_argument("--case-limit", type=int, default=60, metavar="SECONDS")
+    parser.add_argument("--file-limit", type=int, default=300, metavar="SECONDS")
+    parser.add_argument("--again", action="store_true", help="on Rabbet once more, where it is known already")
+    parser.add_argument("--table", action="store_true", help="only show what is known")
+    parser.add_argument("--failures", action="store_true", help="only show what fails on Rabbet alone")
+    args = parser.parse_args()
+    names, into = args.libraries or list(LIBRARIES), args.into.resolve()
+    for name in names if not (args.table or args.failures) else ():
+        library = LIBRARIES[name]
+        root = source(library, into)
+        for path in files_of(library, root, args.only):
+            stem = str(path.relative_to(root).with_suffix("")).replace(os.sep, ".")
+            for under in UNDER:
+                log = into / "logs" / under / name / f"{stem}.jsonl"
+                if not log.exists() or (args.again and under == "rabbet"):
+                    run(path, root, under, log, args.case_limit, args.file_limit)
+            known = results(into, name)[stem]
+            _, wanted, passed = counts({stem: known})
+            print(f"{name} {stem}: {passed} of {wanted}", flush=True)
+    if args.failures:
+        for name in names:
+            for message, cases in failures(into, name, args.only):
+                print(f"{len(cases):4} {name}: {message}\n       {', '.join(cases[:3])}")
+    else:
+        print(table(into, names))
+
+
+if __name__ == "__main__":
+    main()
