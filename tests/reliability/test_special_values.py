@@ -108,7 +108,8 @@ def test_special_values_in_other_precisions(dtype, names):
 
 # What SciPy has of those that NumPy has not; a name of lax, and SciPy's.
 BY_SCIPY = {
-    "logistic": "expit", "erf": "erf", "erfc": "erfc", "erf_inv": "erfinv", "lgamma": "gammaln", "digamma": "digamma",
+    "logistic": "expit", "erf": "erf", "erfc": "erfc", "erf_inv": "erfinv", "lgamma": "gammaln",
+    "digamma": "digamma",
     "bessel_i0e": "i0e", "bessel_i1e": "i1e",
 }  # fmt: skip
 # At poles SciPy has a sign of its own; the value is as large.

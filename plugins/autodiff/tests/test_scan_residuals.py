@@ -70,3 +70,20 @@ def test_gradients_are_those_of_the_steps_one_by_one(case):
             np.testing.assert_allclose(way(W[0], XS), wanted, rtol=1e-5, atol=1e-6)
     second = rb.jit(rb.jacfwd(rb.grad(whole(step))))(W[0], XS)
     np.testing.assert_allclose(second, rb.jacfwd(rb.grad(unrolled))(W[0], XS), rtol=1e-4, atol=1e-5)
+
+
+def test_what_is_repeated_in_turn_is_repeated_in_its_order():
+    """Both a repeated value and one that is made of it are read by the backward pass of a call."""
+
+    def twice(x):
+        rows = lax.broadcast_in_dim(lax.sin(x), (3, 3), (1,))
+        more = lax.broadcast_in_dim(rows, (2, 3, 3), (1, 2))
+        z = lax.broadcast_in_dim(x, (3, 3), (0,))
+        return lax.reduce_sum(z * rows, axes=(0, 1)) + lax.reduce_sum(
+            lax.broadcast_in_dim(z, (2, 3, 3), (1, 2)) * more, axes=(0, 1, 2)
+        )
+
+    x = XS[0]
+    np.testing.assert_allclose(
+        rb.grad(rb.jit(twice))(x), 3 * (np.sin(x).sum() + np.cos(x) * x.sum()), rtol=1e-5
+    )

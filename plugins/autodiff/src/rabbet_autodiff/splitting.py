@@ -181,9 +181,14 @@ def _computed_again(residuals, known_equations, linear_equations):
             kept[v] = None
         else:
             again.update(found)
-    place = {eqn: i for i, eqn in enumerate(known_equations)}
-    linear_equations[:0] = sorted(again, key=place.__getitem__)
+    linear_equations[:0] = in_order(again, known_equations)
     return [v for v in residuals if v in kept]
+
+
+def in_order(some, equations):
+    """Some of these equations in the order in which they stand."""
+    place = {eqn: i for i, eqn in enumerate(equations)}
+    return sorted(some, key=place.__getitem__)
 
 
 def _is_cheap(eqn):
@@ -205,7 +210,7 @@ def _spread_again(residuals, known_equations, linear_equations):
         elif eqn not in repeated:
             repeated.append(eqn)
             pending += [x for x in eqn.inputs if type(x) is Var]
-    linear_equations[:0] = reversed(repeated)
+    linear_equations[:0] = in_order(repeated, known_equations)
     return list(kept)
 
 
