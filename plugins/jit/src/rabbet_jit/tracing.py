@@ -7,7 +7,7 @@ import threading
 from typing import NamedTuple
 
 import numpy as np
-from rabbet import Array, config, dtypes, tree
+from rabbet import Array, ShapeDtypeStruct, config, dtypes, tree
 from rabbet.errors import NestingError
 from rabbet.extend.cells import Cell
 from rabbet.extend.functions import (
@@ -19,6 +19,7 @@ from rabbet.extend.functions import (
 )
 from rabbet.extend.passes import ClosedJaxpr, stage
 from rabbet.extend.primitive import ShapedArray
+from rabbet.extend.sharding import Sharding
 from rabbet.extend.transform import is_tracer, typeof
 from rabbet.tree import keystr, leaf_path
 
@@ -62,7 +63,10 @@ def trace(fun, signature, avals, name):
     jaxpr, consts = _depth.nested(fun, stage, flat, avals, name, touched)
     # A captured NumPy array is what it was when the function was traced, whatever is written to it later; and
     # the program keeps a captured array whatever becomes of the user's.
-    closed = ClosedJaxpr(jaxpr, [array_or_tracer(c, captured=True) for c in consts])
+    # What stands for an array, as a result, is enough for the types of the results.
+    closed = ClosedJaxpr(
+        jaxpr, [c if type(c) is ShapeDtypeStruct else array_or_tracer(c, captured=True) for c in consts]
+    )
     return Program(closed, out_tree, name, any(is_tracer(c) for c in consts), written, tuple(touched))
 
 
@@ -128,5 +132,8 @@ def leaf_aval(x):
     if not isinstance(x, Array) and not isinstance(x, np.generic | np.ndarray):
         shape, dtype = getattr(x, "shape", None), getattr(x, "dtype", None)
         if isinstance(shape, (tuple, list)) and dtype is not None:
-            return ShapedArray(tuple(shape), dtypes.canonicalize(dtype), bool(getattr(x, "weak_type", False)))
+            aval = ShapedArray(tuple(shape), dtypes.canonicalize(dtype), bool(getattr(x, "weak_type", False)))
+            sharding = getattr(x, "sharding", None)
+            spread = sharding.in_types(aval.ndim) if isinstance(sharding, Sharding) else None
+            return aval if spread is None else aval.update(spread=spread)
     return typeof(x)
