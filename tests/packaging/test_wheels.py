@@ -1,7 +1,11 @@
 """Every distribution builds, and its wheel holds its own package, its metadata and the licence."""
 
 import email
+import os
 import pathlib
+import shutil
+import subprocess
+import sys
 import tomllib
 
 import pytest
@@ -74,6 +78,22 @@ def project(folder):
 def metadata(archive):
     name = next(n for n in archive.namelist() if n.endswith(".dist-info/METADATA"))
     return email.message_from_bytes(archive.read(name))
+
+
+@pytest.mark.parametrize("folder", ["core", "plugins/jit", "pjrt_cpu"])
+def test_a_wheel_can_be_built_again_to_the_last_byte(folder, wheel, tmp_path):
+    """From a copy that lies elsewhere, with other times and modes, on another day."""
+    copy = tmp_path / "elsewhere" / "copy"
+    shutil.copytree(ROOT / folder, copy, ignore=shutil.ignore_patterns("__pycache__", "tests"))
+    for i, path in enumerate(sorted(copy.rglob("*"))):
+        os.utime(path, (1_700_000_000 + i, 1_700_000_000 + 7 * i))
+        path.chmod(path.stat().st_mode & ~0o022 | (0o020 if i % 2 else 0))
+    command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(tmp_path)]
+    done = subprocess.run(command, cwd=copy, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (again,) = tmp_path.glob("*.whl")
+    first = pathlib.Path(wheel(folder).filename)
+    assert (first.name, first.read_bytes()) == (again.name, again.read_bytes())
 
 
 def test_the_distributions_are_those_of_the_design():

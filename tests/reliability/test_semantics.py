@@ -66,6 +66,21 @@ def test_weak_types_stay_where_nothing_strong_came_in():
         assert not strong.weak_type
 
 
+def test_a_mapped_branch_is_as_weak_as_one_that_is_not():
+    weak, strong = lax.broadcast(1.5, (1,)), rnp.ones(1)
+    assert weak.weak_type and not strong.weak_type
+    for a, b in ((weak, strong), (strong, weak), (weak, weak)):
+        for choose in (
+            lambda p, a=a, b=b: lax.cond(p, lambda: a, lambda: b),
+            lambda p, a=a, b=b: lax.switch(p.astype(int), [lambda: a, lambda: b, lambda: b]),
+        ):
+            alone = choose(rnp.array(True))
+            for ps in ([True], [True, False]):
+                mapped = rb.vmap(choose)(rnp.array(ps))
+                assert mapped.weak_type == alone.weak_type and mapped.dtype == alone.dtype
+                assert mapped[0].tolist() == alone.tolist()
+
+
 def test_loops_without_jit_inside_vmap():
     fall = lambda x: lax.while_loop(lambda v: v < 5, lambda v: v + 2, x)
     xs = rnp.arange(4)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import rabbet as rb
 import rabbet.numpy as rnp
+from rabbet import lax
 
 pytestmark = pytest.mark.needs("cpu", "jit", "numpy")
 
@@ -103,6 +104,35 @@ def test_special_values_in_other_precisions(dtype, names):
     if dtype == "float16":  # NumPy's spacing of negative numbers differs between its versions there
         names = [name for name in names if name != "spacing"]
     check(dtype, names)
+
+
+# What SciPy has of those that NumPy has not; a name of lax, and SciPy's.
+BY_SCIPY = {
+    "logistic": "expit", "erf": "erf", "erfc": "erfc", "erf_inv": "erfinv", "lgamma": "gammaln",
+    "digamma": "digamma",
+    "bessel_i0e": "i0e", "bessel_i1e": "i1e",
+}  # fmt: skip
+# At poles SciPy has a sign of its own; the value is as large.
+POLES = {("lgamma", -np.inf), ("digamma", 0.0)}
+
+
+@pytest.mark.parametrize("dtype", ["float32", pytest.param("float64", marks=pytest.mark.exhaustive)])
+def test_special_values_of_functions_that_numpy_has_not(dtype):
+    special = pytest.importorskip("scipy.special")
+    pytest.importorskip("rabbet_special")
+    wrong = []
+    for name, theirs in BY_SCIPY.items():
+        function = getattr(lax, name)
+        values = np.array([v for v in VALUES if (name, v) not in POLES], dtype)
+        with np.errstate(all="ignore"):
+            expected = getattr(special, theirs)(values).astype(dtype)
+        for how, call in (("eager", function), ("jitted", rb.jit(function))):
+            got = np.asarray(call(rnp.asarray(values, dtype=dtype)))
+            right = agree(got, expected, 10 * CLOSE[dtype], np.array(False))
+            wrong += [
+                f"{name}({values[i]}), {how}: {got[i]}, SciPy {expected[i]}" for i in np.flatnonzero(~right)
+            ]
+    assert not wrong, "\n".join(wrong)
 
 
 def test_remainders_and_quotients_of_bfloat16():

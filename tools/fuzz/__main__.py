@@ -81,12 +81,10 @@ def batches(options):
             refused += line.startswith("refused")
             if line.startswith("FOUND"):
                 print(line, flush=True)
-        if done.returncode < 0:
+        if done.returncode:
             found += 1
-            print(
-                f"FOUND signal {-done.returncode} ended the process at {options.into / 'running.py'}",
-                flush=True,
-            )
+            what = f"signal {-done.returncode}" if done.returncode < 0 else f"exit status {done.returncode}"
+            print(f"FOUND {what} ended the process at {options.into / 'running.py'}", flush=True)
     seconds = time.monotonic() - started
     print(f"{options.count} programs in {seconds:.0f} s, {refused} of them no programs, {found} findings")
     return 1 if found else 0

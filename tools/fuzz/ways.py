@@ -101,7 +101,8 @@ VALUES = [eager, jitted, uncompiled, checked, stored, mapped, mapped_and_jitted]
 # Derivatives: of the sum of all float results, with respect to the first argument.
 def loss(fn, rb, fnp):
     def total(*args):
-        outs = [x for x in rb.tree.leaves(fn(*args)) if fnp.issubdtype(x.dtype, fnp.floating)]
+        outs = [fnp.asarray(x) for x in rb.tree.leaves(fn(*args))]  # jax hands Python numbers through loops
+        outs = [x for x in outs if fnp.issubdtype(x.dtype, fnp.floating)]
         return sum((fnp.sum(fnp.sin(x.astype(outs[0].dtype))) for x in outs), fnp.sum(args[0]) * 0.5)
 
     return total

@@ -7,6 +7,7 @@ error, a float that becomes infinite a warning; rounding to the narrower format 
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any
 
@@ -25,7 +26,7 @@ def narrowed(host: np.ndarray, dtype: Any) -> np.ndarray:
     """
     if not config.check_narrowing:
         with np.errstate(all="ignore"):
-            return host.astype(dtype)
+            return _as_type(host, dtype)
     kind = table.kind(dtype)
     if host.dtype.kind in "iu" and kind in "iu":
         return _narrowed_integers(host, dtype)
@@ -34,16 +35,36 @@ def narrowed(host: np.ndarray, dtype: Any) -> np.ndarray:
     return host.astype(dtype)
 
 
-# Elements that are converted and looked at while the processor has them at hand.
-BLOCK = 65536
+# Elements that are converted and looked at while the processor has them at hand, where they are more than
+# its caches hold.
+BLOCK, CACHED = 32768, 1 << 20
+# Where a device shares memory of the host it has to begin at a multiple of this; what is smaller is copied
+# sooner than it is aligned.
+ALIGNMENT, LARGE = 64, 1 << 15
+
+
+def _empty(shape: Any, dtype: Any) -> np.ndarray:
+    """An array for values to come, in memory that a device can share."""
+    size = math.prod(shape) * dtype.itemsize
+    if size < LARGE:
+        return np.empty(shape, dtype)
+    room = np.empty(size + ALIGNMENT, np.uint8)
+    start = -room.ctypes.data % ALIGNMENT
+    return room[start : start + size].view(dtype).reshape(shape)
+
+
+def _as_type(host: np.ndarray, dtype: Any) -> np.ndarray:
+    out = _empty(host.shape, dtype)
+    np.copyto(out, host, casting="unsafe")
+    return out
 
 
 def _narrowed_integers(host: np.ndarray, dtype: Any) -> np.ndarray:
     bounds = table.iinfo(dtype)
-    if host.size <= BLOCK or not host.flags.c_contiguous:
+    if host.size <= CACHED or not host.flags.c_contiguous:
         _check_integers(host, dtype, bounds)
-        return host.astype(dtype)
-    out, flat = np.empty(host.shape, dtype), host.reshape(-1)
+        return _as_type(host, dtype)
+    out, flat = _empty(host.shape, dtype), host.reshape(-1)
     into = out.reshape(-1)
     for start in range(0, flat.size, BLOCK):
         block = flat[start : start + BLOCK]
@@ -74,7 +95,7 @@ def _unsigned(host: np.ndarray) -> np.ndarray:
 def _narrowed_floats(host: np.ndarray, dtype: Any) -> np.ndarray:
     try:
         with np.errstate(over="raise"):
-            return host.astype(dtype)
+            return _as_type(host, dtype)
     except FloatingPointError:
         pass
     with np.errstate(over="ignore"):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from rabbet.extend.functions import source_position
 from rabbet.extend.passes import Equation, Jaxpr, Var, effects_of, stage
-from rabbet.extend.primitive import Op, call_op, effect_names, full_of_type
+from rabbet.extend.primitive import Op, add, call_op, effect_names, full_of_type, mul, neg, sub
 from rabbet.extend.primitive import jit as jit_call
 from rabbet.extend.transform import RuleTable
 from rabbet_custom_rules import custom_call
@@ -19,6 +19,9 @@ from rabbet_custom_rules import custom_call
 splits = RuleTable(
     "split", doc="(op, flags) -> Halves: an operator with bodies as a known and a linear operator"
 )
+
+# Residuals that so many of these operations make of others are not stacked.
+CHEAP, MOST_AGAIN = (add, sub, mul, neg), 3
 
 
 class Halves(NamedTuple):
@@ -57,18 +60,20 @@ class Split(NamedTuple):
     out_linear: tuple
 
 
-def split(jaxpr, flags, force_linear=()):
+def split(jaxpr, flags, force_linear=(), stacks=False):
     """Split a program by which of its inputs are linear; made once for each pattern.
 
     Args:
       jaxpr: a program.
       flags: for each input whether it is linear.
       force_linear: outputs that the linear half must return even if they turn out known; they are then zero.
+      stacks: whether residuals are stacked by a loop, so that reading one costs more than a cheap operation.
     """
-    return jaxpr.once(("split", flags, force_linear), lambda: _split(jaxpr, flags, force_linear))
+    key = "split", flags, force_linear, stacks
+    return jaxpr.once(key, lambda: _split(jaxpr, flags, force_linear, stacks))
 
 
-def _split(jaxpr, flags, force_linear):
+def _split(jaxpr, flags, force_linear, stacks):
     linear = {v for v, lin in zip(jaxpr.invars, flags, strict=True) if lin}
     known_equations, linear_equations = [], []
     for eqn in jaxpr.equations:
@@ -89,6 +94,8 @@ def _split(jaxpr, flags, force_linear):
         if lin:
             linear_outs.append(v if type(v) is Var and v in linear else _zero(v, linear_equations))
     residuals = _read_but_not_linear(linear_equations, linear)
+    if stacks:
+        residuals = _computed_again(residuals, known_equations, linear_equations)
     residuals = _spread_again(residuals, known_equations, linear_equations)
     places = {v: i for i, v in enumerate(jaxpr.invars)}
     passed = [v for v in residuals if v in places]
@@ -145,6 +152,50 @@ def _read_but_not_linear(equations, linear):
     return list(found)
 
 
+def _computed_again(residuals, known_equations, linear_equations):
+    """Leave out residuals that a few cheap operations make of others, such as ``1 - y * y`` beside ``y``: the
+    linear half does them once more.
+    """
+    cheap = {eqn.outputs[0]: eqn for eqn in known_equations if _is_cheap(eqn)}
+    kept = dict.fromkeys(residuals)
+
+    def ways(v, most):
+        """The equations that make ``v`` of what is kept, in order; None if they are more than ``most``."""
+        eqn, found = cheap.get(v), {}
+        if eqn is None:
+            return None
+        for x in eqn.inputs:
+            if type(x) is Var and x not in kept:
+                before = ways(x, most - 1)
+                if before is None:
+                    return None
+                found.update(before)
+        found[eqn] = None
+        return found if len(found) <= most else None
+
+    again = {}
+    for v in residuals:
+        del kept[v]
+        found = ways(v, MOST_AGAIN)
+        if found is None:
+            kept[v] = None
+        else:
+            again.update(found)
+    linear_equations[:0] = in_order(again, known_equations)
+    return [v for v in residuals if v in kept]
+
+
+def in_order(some, equations):
+    """Some of these equations in the order in which they stand."""
+    place = {eqn: i for i, eqn in enumerate(equations)}
+    return sorted(some, key=place.__getitem__)
+
+
+def _is_cheap(eqn):
+    shape = eqn.outputs[0].aval.shape if eqn.op.primitive in CHEAP else None
+    return shape is not None and all(type(x) is not Var or x.aval.shape == shape for x in eqn.inputs)
+
+
 def _spread_again(residuals, known_equations, linear_equations):
     """Keep what was repeated to a larger shape in its smaller form, and nothing of what has no operands: the
     linear half makes it once more.
@@ -159,7 +210,7 @@ def _spread_again(residuals, known_equations, linear_equations):
         elif eqn not in repeated:
             repeated.append(eqn)
             pending += [x for x in eqn.inputs if type(x) is Var]
-    linear_equations[:0] = reversed(repeated)
+    linear_equations[:0] = in_order(repeated, known_equations)
     return list(kept)
 
 

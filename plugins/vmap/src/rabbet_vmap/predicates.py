@@ -6,7 +6,7 @@ whole batch, until the last example is done; those that are done earlier keep th
 
 from rabbet import lax, tree
 from rabbet.extend.bodies import PLAIN, put_together, take_apart
-from rabbet.extend.functions import source_position
+from rabbet.extend.functions import source_position, with_weak_type
 from rabbet.extend.passes import consts_as_inputs, effects_of, evaluate, stage
 from rabbet.extend.primitive import Batched, effect_names
 from rabbet.extend.primitive import cond as cond_call
@@ -26,7 +26,10 @@ def decide(interpreter, op, args):
             evaluate(branch, guarded(index, len(branches), branch, number, operands))
             for number, branch in enumerate(branches)
         ]
-        return [lax.select_n(index, *cases) for cases in zip(*outcomes, strict=True)]
+        selected = [lax.select_n(index, *cases) for cases in zip(*outcomes, strict=True)]
+        # Where branches differ in weak types the first one counts, as it does for cond.
+        weak = [aval.weak_type for aval in branches[0].out_avals]
+        return [with_weak_type(x, w) for x, w in zip(selected, weak, strict=True)]
     if op.primitive is while_call:
         return interpreter.at_parent(loop, interpreter, op, args)
     return Interpreter.predicate(interpreter, op, args)
