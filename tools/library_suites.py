@@ -160,8 +160,8 @@ def main():
     names, into = args.libraries or list(LIBRARIES), args.into.resolve()
     for name in names if not (args.table or args.failures) else ():
         library = LIBRARIES[name]
-        root = source(library, into)
-        for path in files_of(library, root, args.only):
+        root = source(library, into) if library.patterns else HERE / "own"
+        for path in files_of(library, root, args.only) if library.patterns else [root / f"test_{name}.py"]:
             stem = str(path.relative_to(root).with_suffix("")).replace(os.sep, ".")
             for under in UNDER:
                 log = into / "logs" / under / name / f"{stem}.jsonl"

@@ -43,6 +43,11 @@ INSIDE_RABBET = {
     "plugins/export": "rabbet/export/",
     "plugins/ode": "rabbet/experimental/ode/",
     "plugins/sparse": "rabbet/experimental/sparse/",
+    "plugins/distributed": (
+        "rabbet_distributed/",
+        "rabbet/distributed/",
+        "rabbet/experimental/multihost_utils/",
+    ),
     "plugins/parallel": ("rabbet_parallel/", "rabbet/sharding/", "rabbet/experimental/"),
     "plugins/testing": "rabbet/testing/",
     "plugins/linalg": "rabbet/lax/linalg/",
@@ -96,6 +101,7 @@ def test_the_distributions_are_those_of_the_design():
         "rabbet-export",
         "rabbet-sparse",
         "rabbet-parallel",
+        "rabbet-distributed",
         "rabbet-passes",
         "rabbet-jax-compat",
         "rabbet-testing",
@@ -210,6 +216,7 @@ def test_the_root_project_ships_no_code_and_requires_the_standard_plugins(wheel)
         "rabbet-export",
         "rabbet-sparse",
         "rabbet-parallel",
+        "rabbet-distributed",
         "rabbet-passes",
         "rabbet-pjrt-cpu",
     }

@@ -8,7 +8,7 @@ class Library:
     """One library: what pip calls it, and where its tests lie below its unpacked source distribution."""
 
     distribution: str
-    patterns: tuple[str, ...]
+    patterns: tuple[str, ...] = ()  # none: its source distribution has no tests; ours are in `own`
     sample: tuple[str, ...] = ()  # names of files; empty: all
     skipped: tuple[str, ...] = ()  # files that start processes, or read what is not there
 
@@ -20,6 +20,10 @@ LIBRARIES = {
     "distrax": Library("distrax", ("distrax/**/*_test.py",)),
     "rlax": Library("rlax", ("rlax/**/*_test.py",)),
     "jraph": Library("jraph", ("jraph/**/*_test.py",)),
+    "equinox": Library("equinox"),
+    "diffrax": Library("diffrax"),
+    "lineax": Library("lineax"),
+    "optimistix": Library("optimistix"),
     "flax": Library("flax", ("tests/**/*_test.py",)),
     "numpyro": Library("numpyro", ("test/**/test_*.py",)),
     "blackjax": Library("blackjax", ("tests/**/test_*.py",)),

@@ -250,3 +250,12 @@ def test_outputs_that_are_summed():
     for dtype, wide in (("bool", "int32"), ("int8", "int32"), ("uint8", "uint32"), ("float16", "float16")):
         summed = rb.vmap(lambda x: x, out_axes=None, sum_match=True)(np.ones(3, dtype))
         assert (summed.dtype, int(summed)) == (wide, 3)
+
+
+def test_what_is_not_mapped_comes_as_it_was_given():
+    given = {"n": 3, "text": "a", "host": np.ones(2), "array": rb.device_put(np.ones(2))}
+    seen = []
+    f = lambda x, rest: (seen.append(rest), x * rest["n"])[1]
+    for run in (rb.vmap(f, (0, None)), lambda x, rest: rb.jit(lambda y: rb.vmap(f, (0, None))(y, rest))(x)):
+        run(np.ones(4, np.float32), given)
+        assert all(seen[-1][name] is given[name] for name in given)

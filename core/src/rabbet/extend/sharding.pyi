@@ -15,6 +15,8 @@ class DeviceGroup:
     device_kind: Any
     device_list: Any
     devices: Any
+    is_local: Any
+    local_devices: Any
     platform: Any
     def live_buffers(self) -> Any: ...
     def memory_stats(self) -> Any: ...

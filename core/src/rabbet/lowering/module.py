@@ -15,8 +15,10 @@ from rabbet.lowering import constants, extended
 from rabbet.lowering.locations import Locations
 from rabbet.lowering.operation import Site
 from rabbet.lowering.regions import TOKEN, Tokens, types_of
+from rabbet.messages.argument_names import describe_value
 from rabbet.program import effects, python_scalars
 from rabbet.program.jaxpr import Var
+from rabbet.program.value_types import typeof
 from rabbet.rules import contracts
 from rabbet.rules.tables import Decomposed, Role, RuleTable, Through, reached
 from rabbet.trace.staging import stage
@@ -289,7 +291,9 @@ class Function:
 
     def _apply(self, rule, eqn, inputs):
         if type(rule) is Decomposed:
-            return self.inline(self.module.parts(eqn, rule), inputs)
+            closed = self.module.parts(eqn, rule)
+            held = zip(closed.jaxpr.constvars, closed.consts, strict=True)
+            return self.inline(closed.jaxpr, [*[self.constant(c, v.aval) for v, c in held], *inputs])
         if type(rule) is Through:
             raise self.module.table.missing(eqn.op.primitive)
         keys = holds_keys(eqn.inputs) or holds_keys(eqn.outputs)
@@ -304,7 +308,7 @@ def holds_keys(atoms):
 
 
 def decomposed(eqn, parts):
-    """The program of a primitive's decomposition for this equation's types."""
+    """The program of a primitive's decomposition for this equation's types, and arrays that it uses."""
     avals = [v.aval for v in eqn.inputs]
 
     def flat(*args):
@@ -312,14 +316,15 @@ def decomposed(eqn, parts):
         return out if eqn.op.primitive.multiple_results else [out]
 
     closed = stage(flat, avals, eqn.op.primitive.name)
-    if closed.consts:
-        raise MissingRule(
-            f"the decomposition of primitive {eqn.op.primitive.name!r} uses arrays from outside; make "
-            "them with operations"
-        )
+    for const in closed.consts:
+        if typeof(const).is_extended:
+            raise MissingRule(
+                f"the decomposition of primitive {eqn.op.primitive.name!r} uses {describe_value(const)} from "
+                "outside, which cannot be written into the program; make it an operand"
+            )
     for part in closed.jaxpr.equations:
         part.where = None  # they stand where the equation stood
-    return closed.jaxpr
+    return closed
 
 
 @functools.cache

@@ -176,6 +176,16 @@ class Primitive:
         parameters = [p for p in shape_rule if p.kind is p.KEYWORD_ONLY]
         return inspect.Signature([*map(_operand, self.operands), *parameters])
 
+    def bind(self, *args, **params):
+        """The same as calling it, as programs written for JAX do."""
+        return self(*args, **params)
+
+    impl = bind
+
+    def get_bind_params(self, params):
+        """The keywords with which ``bind`` makes an equation of these parameters again."""
+        return dict(params)
+
     def op(self, **params):
         """The operator of this primitive with ``params``; the same object for equal hashable params."""
         if not params:

@@ -69,13 +69,12 @@ class Sharding:
     @property
     def addressable_devices(self) -> set:
         """The devices that belong to this process."""
-        local = self.device_order[0].client.local_devices
-        return {d for d in self.device_order if d in local}
+        return set(self.group.local_devices)
 
     @property
     def is_fully_addressable(self) -> bool:
         """Whether all devices belong to this process."""
-        return len(self.addressable_devices) == len(self.device_order)
+        return self.group.is_local
 
     @property
     def is_fully_replicated(self) -> bool:

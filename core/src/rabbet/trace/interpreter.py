@@ -59,6 +59,8 @@ class Tracer:
     def __deepcopy__(self, memo):
         return self
 
+    _trace = property(lambda self: self.interpreter, doc="The interpreter, by JAX's name.")
+
     def __repr__(self):
         return f"Tracer<{self.aval.str_short()}> of {self.interpreter.describe()}"
 
@@ -119,6 +121,8 @@ class Interpreter:
     # Whether user's code sees its tracers. False for one half of a transformation, which keeps tracers in the
     # payloads of the other.
     outermost = True
+
+    main = property(lambda self: self, doc="Itself, for programs that ask a trace which one it belongs to.")
 
     def lift(self, value):
         """The payload of a value that this interpreter has not touched."""

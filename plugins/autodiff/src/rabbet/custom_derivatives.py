@@ -23,9 +23,15 @@ def custom_vjp_primal_tree_values(tree):
 
 
 def zero_from_primal(val, symbolic_zeros=False):
-    """The zero tangent of an array: zeros of its type (float0 for integers), or a ``SymbolicZero``."""
-    aval = tangent_aval(typeof(val))
-    return SymbolicZero(aval) if symbolic_zeros else full_of_type(aval, 0)
+    """The zero tangent of an array: zeros of its type (float0 for integers), or a ``SymbolicZero``. Of a
+    pytree, that of each leaf.
+    """
+
+    def zero(x):
+        aval = tangent_aval(typeof(x))
+        return SymbolicZero(aval) if symbolic_zeros else full_of_type(aval, 0)
+
+    return tree_map(zero, val)
 
 
 public_module(globals())

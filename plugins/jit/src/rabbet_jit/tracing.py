@@ -7,7 +7,7 @@ import threading
 from typing import NamedTuple
 
 import numpy as np
-from rabbet import Array, config, dtypes, tree
+from rabbet import Array, ShapeDtypeStruct, config, dtypes, tree
 from rabbet.errors import NestingError
 from rabbet.extend.cells import Cell
 from rabbet.extend.functions import (
@@ -62,7 +62,10 @@ def trace(fun, signature, avals, name):
     jaxpr, consts = _depth.nested(fun, stage, flat, avals, name, touched)
     # A captured NumPy array is what it was when the function was traced, whatever is written to it later; and
     # the program keeps a captured array whatever becomes of the user's.
-    closed = ClosedJaxpr(jaxpr, [array_or_tracer(c, captured=True) for c in consts])
+    # What stands for an array, as a result, is enough for the types of the results.
+    closed = ClosedJaxpr(
+        jaxpr, [c if type(c) is ShapeDtypeStruct else array_or_tracer(c, captured=True) for c in consts]
+    )
     return Program(closed, out_tree, name, any(is_tracer(c) for c in consts), written, tuple(touched))
 
 

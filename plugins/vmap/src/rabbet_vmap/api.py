@@ -28,8 +28,8 @@ def vmap(
 
     Args:
       fun: takes and returns pytrees of arrays.
-      in_axes: which axis of each argument to map: an int, None (the argument is the same for all), or a
-        pytree of them whose structure is a prefix of the arguments' tuple. Keyword arguments are mapped
+      in_axes: which axis of each argument to map: an int, None (the function gets the argument as it is), or
+        a pytree of them whose structure is a prefix of the arguments' tuple. Keyword arguments are mapped
         along axis 0.
       out_axes: where the mapped axis goes in each output; None for an output that does not depend on the
         mapped arguments.
@@ -59,8 +59,8 @@ def vmap(
     @wraps(fun, "{} mapped over an axis of its arguments, which have one dimension more (see vmap).")
     @folded
     def mapped(*args, **kwargs):
-        leaves, treedef = tree.flatten((args, kwargs))
-        leaves = [_array_or_not(x) for x in leaves]
+        passed_on, treedef = tree.flatten((args, kwargs))
+        leaves = [_array_or_not(x) for x in passed_on]
         given = leaves
         axes = _axes_of_arguments(fun, in_axes, args, kwargs, leaves, treedef)
         cells = [i for i, x in enumerate(leaves) if isinstance(x, Cell) and axes[i] is not None]
@@ -74,7 +74,7 @@ def vmap(
         def flat(*tracers):
             nonlocal out_tree
             mine = iter(tracers)
-            values = [x if axis is None else next(mine) for x, axis in zip(leaves, axes, strict=True)]
+            values = [x if axis is None else next(mine) for x, axis in zip(passed_on, axes, strict=True)]
             for i in cells:
                 seen[i] = values[i], given[i].within(values[i])
                 values[i] = seen[i][1]

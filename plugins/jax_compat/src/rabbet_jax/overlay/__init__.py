@@ -5,6 +5,7 @@ import functools
 import rabbet as rb
 from rabbet.errors import PluginError
 from rabbet.extend.wrapping import wraps
+from rabbet_jax.overlay.ad_checkpoint import checkpoint, remat  # noqa: F401: names of jax
 
 ABSENT = (
     "P NamedSharding make_mesh set_mesh shard_map smap distributed export make_array_from_callback "

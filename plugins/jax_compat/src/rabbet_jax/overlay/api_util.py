@@ -43,5 +43,10 @@ def flatten_fun_nokwargs(fun, in_tree):
     return _flat(fun, lambda leaves: fun.call_wrapped(*rb.tree_util.tree_unflatten(in_tree, leaves)))
 
 
+def safe_map(f, *sequences):
+    """``map`` of sequences of one length, as a list."""
+    return [f(*values) for values in zip(*sequences, strict=True)]
+
+
 ABSENT = "argnums_partial donation_vector flatten_axes rebase_donate_argnums shaped_abstractify"
 __all__ = ["DebugInfo", "debug_info", "flatten_fun", "flatten_fun_nokwargs"]

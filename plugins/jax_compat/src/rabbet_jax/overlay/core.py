@@ -8,6 +8,7 @@ from rabbet.extend.passes import ClosedJaxpr, Equation, Jaxpr, Literal, Var, eva
 from rabbet.extend.primitive import ShapedArray
 from rabbet.extend.transform import Interpreter, Tracer, context, is_tracer
 
+from rabbet_jax.levels import current_level
 from rabbet_jax.primitives import Primitive
 
 Atom = Var | Literal
@@ -67,13 +68,13 @@ class OpaqueTraceState:
     """Which trace is current, for comparing."""
 
     def __init__(self, interpreter):
-        self._interpreter = interpreter
+        self._state = interpreter, current_level()
 
     def __eq__(self, other):
-        return isinstance(other, OpaqueTraceState) and self._interpreter is other._interpreter
+        return isinstance(other, OpaqueTraceState) and self._state == other._state
 
     def __hash__(self):
-        return id(self._interpreter)
+        return hash(self._state)
 
 
 def get_opaque_trace_state(convention=None):

@@ -1,9 +1,9 @@
 """``jax._src.dtypes``, from which flax derives a dtype of its own."""
 
 import numpy as np
+import rabbet as rb
 
 DType = np.dtype
-ABSENT = "TypePromotionError"
 
 
 class extended:
@@ -12,6 +12,9 @@ class extended:
 
 class ExtendedDType:
     """What dtypes beside NumPy's are instances of."""
+
+
+finfo, iinfo = rb.numpy.finfo, rb.numpy.iinfo
 
 
 def supports_inf(dtype):

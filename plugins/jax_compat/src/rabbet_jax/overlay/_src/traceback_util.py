@@ -10,6 +10,9 @@ def api_boundary(fun, **options):
     return fun
 
 
+_exclude_paths: list = []
+
+
 def include_frame(frame):
     """Whether a frame is shown."""
     return True

@@ -2,6 +2,7 @@
 
 import functools
 
+import rabbet as rb
 from rabbet import lax
 from rabbet_jax.named import primitive_named
 
@@ -12,6 +13,12 @@ def cond(pred, *operands, linear=None, **keywords):
         x, true_fun, y, false_fun = operands
         return lax.cond(pred, lambda x, y: true_fun(x), lambda x, y: false_fun(y), x, y)
     return lax.cond(pred, *operands, **keywords)
+
+
+def dtype(x, *, align_type=None):
+    """The dtype of an array, or what a dtype is called."""
+    found = rb.typeof(x).dtype if hasattr(x, "shape") or isinstance(x, (bool, int, float, complex)) else x
+    return rb.dtypes.canonicalize(found)
 
 
 def __getattr__(name):

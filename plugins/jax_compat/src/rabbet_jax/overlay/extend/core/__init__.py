@@ -2,7 +2,10 @@
 
 import contextlib
 
-from rabbet.extend.transform import context
+import numpy as np
+import rabbet as rb
+from rabbet.extend.passes import check
+from rabbet.extend.transform import batch, bound_axes, context
 from rabbet_jax.overlay.core import (
     ClosedJaxpr,
     Jaxpr,
@@ -11,15 +14,97 @@ from rabbet_jax.overlay.core import (
     OpaqueTraceState,
     Primitive,
     ShapedArray,
+    Trace,
     Var,
     find_top_trace,
     get_opaque_trace_state,
     jaxpr_as_fun,
     mapped_aval,
     unmapped_aval,
+    valid_jaxtype,
 )
+from rabbet_jax.overlay.api_util import DebugInfo
 
-ABSENT = "DropVar Effect array_types no_effects concrete_or_error"
+ABSENT = "Token AbstractToken InconclusiveDimensionOperation create_call_primitive gensym"
+array_types = {rb.Array, np.ndarray, *np.ScalarType}
+no_effects: frozenset = frozenset()
+Effects = frozenset
+TraceTag = object  # what tells traces apart: each of Rabbet's is an object of its own
+
+
+class _Dropped(type):
+    def __instancecheck__(cls, x):
+        return False
+
+
+class DropVar(Var, metaclass=_Dropped):
+    """A result that nothing reads: Rabbet's programs have variables for those too."""
+
+
+def new_jaxpr_eqn(invars, outvars, primitive, params, effects=no_effects, source_info=None, ctx=None):
+    """An equation."""
+    return JaxprEqn(primitive.op(**params), list(invars), list(outvars))
+
+
+def jaxprs_in_params(params):
+    """The programs that an equation carries."""
+    for value in params.values():
+        for one in value if isinstance(value, (tuple, list)) else (value,):
+            if isinstance(one, ClosedJaxpr):
+                yield one.jaxpr
+            elif isinstance(one, Jaxpr):
+                yield one
+
+
+def subjaxprs(jaxpr):
+    """The programs that the equations of a program carry."""
+    for eqn in jaxpr.eqns:
+        yield from jaxprs_in_params(eqn.params)
+
+
+def check_jaxpr(jaxpr):
+    """Check a program.
+
+    Raises:
+      JaxprTypeError: if it breaks the grammar, with the equation.
+    """
+    check(jaxpr)
+
+
+def primal_dtype_to_tangent_dtype(dtype):
+    """The dtype of tangents: the same for floating and complex numbers, float0 for all others."""
+    return ShapedArray((), dtype).to_tangent_aval().dtype
+
+
+def concrete_or_error(force, value, context=""):
+    """``force(value)`` of a value that is known.
+
+    Raises:
+      ConcretizationTypeError: for one that is being traced.
+    """
+    return value if force is None else force(value)
+
+
+def unsafe_am_i_under_a_jit_DO_NOT_USE():
+    """Whether a program is being written down."""
+    return any(level.stages for level in _levels())
+
+
+def unsafe_am_i_under_a_vmap_DO_NOT_USE():
+    """Whether a function is being mapped."""
+    return any(level.table is batch for level in _levels())
+
+
+def unsafe_get_axis_names_DO_NOT_USE():
+    """The names of the axes that collectives may name here."""
+    return [name for name, _ in bound_axes()]
+
+
+def _levels():
+    level = context.interpreter
+    while isinstance(level, Trace):
+        yield level
+        level = level.parent
 
 
 @contextlib.contextmanager
@@ -39,7 +124,10 @@ def set_current_trace(trace):
 
 
 __all__ = [
-    "ClosedJaxpr", "Jaxpr", "JaxprEqn", "Literal", "OpaqueTraceState", "Primitive", "ShapedArray", "Var",
-    "find_top_trace", "get_opaque_trace_state", "jaxpr_as_fun", "mapped_aval", "set_current_trace",
-    "take_current_trace", "unmapped_aval",
+    "ClosedJaxpr", "DebugInfo", "DropVar", "Effects", "Jaxpr", "JaxprEqn", "Literal", "OpaqueTraceState",
+    "Primitive", "ShapedArray", "TraceTag", "Var", "array_types", "check_jaxpr", "concrete_or_error",
+    "find_top_trace", "get_opaque_trace_state", "jaxpr_as_fun", "jaxprs_in_params", "mapped_aval",
+    "new_jaxpr_eqn", "no_effects", "primal_dtype_to_tangent_dtype", "set_current_trace", "subjaxprs",
+    "take_current_trace", "unmapped_aval", "unsafe_am_i_under_a_jit_DO_NOT_USE",
+    "unsafe_am_i_under_a_vmap_DO_NOT_USE", "unsafe_get_axis_names_DO_NOT_USE", "valid_jaxtype",
 ]  # fmt: skip
