@@ -166,9 +166,9 @@ def function(like, programs, settings, evaluation, *, traced, slowly, of_others)
                     found = programs[(*[a.spec for a in args], settings.traced_key)]
                     raws = [a.raw for a in args]
             except KeyError:
-                otherwise = slowly, (args, kwargs)
+                pair: Any = slowly, (args, kwargs)
             except AttributeError:
-                otherwise = of_others, (args,)  # called below, so that what it raises has no other context
+                pair = of_others, (args,)  # called below, so that what it raises has no other context
             else:
                 execute, handlers, spec, run = found
                 if execute is None:
@@ -180,7 +180,7 @@ def function(like, programs, settings, evaluation, *, traced, slowly, of_others)
                 out = new(Array)
                 out.raw, out.spec, out.aval = raw, spec, spec.aval
                 return out
-            go_on, given = otherwise
+            go_on, given = pair
             return go_on(*given)
         except Exception as error:  # show the user's frames only, not this one
             fold_traceback(error)
