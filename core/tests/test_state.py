@@ -237,3 +237,48 @@ def test_derivative_rules_of_functions_survive():
 
     slope, count = rb.grad(solved, has_aux=True)(0.5)
     assert (float(slope), int(count)) == (1.0, 1)
+
+
+# What would be lost ---------------------------------------------------------------------------------
+
+
+class Forgetful(Tally):
+    threads = False
+
+    def wrap(self, payload):
+        self.state = lax.add(self.state, 1)
+        return super(Tally, self).wrap(payload)
+
+
+LOSING = {
+    "scan": lambda x: lax.scan(lambda c, _: (lax.neg(c), None), x, None, length=2)[0],
+    "cond": lambda x: lax.cond(True, lax.neg, lax.abs, x),
+    "while_loop": lambda x: lax.while_loop(lambda c: False, lax.neg, x),
+}
+
+
+@pytest.mark.parametrize("name", LOSING)
+def test_a_state_that_is_not_threaded_is_an_error_where_it_would_be_lost(name):
+    message = r"(?s)changed its state within.*to fix: threads = True in the class Forgetful"
+    with pytest.raises(TypeError, match=message):
+        run(Forgetful(), LOSING[name], [array_or_tracer(np.float32(1))])
+
+
+class Widening(Tally):
+    def key(self):
+        return Widening
+
+    def process(self, op, args):
+        out = super().process(op, args)
+        steps = self.at_parent(lax.convert_element_type, self.state["steps"], "float32")
+        self.state = {"steps": steps}
+        return out
+
+
+@pytest.mark.parametrize("name", ["scan", "while_loop", "cond"])
+def test_a_state_that_changes_its_types_is_named_with_the_leaf(name):
+    interpreter = Widening()
+    interpreter.state = {"steps": array_or_tracer(np.int32(0))}
+    message = r"Widening.*leaf \['steps'\] of the state is i32\[\] before .* and f32\[\] .*astype\('int32'\)"
+    with pytest.raises(TypeError, match=f"(?s){message}"):
+        run(interpreter, LOSING[name], [array_or_tracer(np.float32(1))])

@@ -295,3 +295,10 @@ def test_arguments_on_two_devices_are_refused_and_captured_arrays_go_where_the_p
     env = {**os.environ, "RABBET_NUM_CPU_DEVICES": "2", "RABBET_PLATFORMS": "cpu"}
     ran = subprocess.run([sys.executable, "-c", MIXED], env=env, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
+
+
+@pytest.mark.parametrize("x", [2.0, np.float32(2), np.ones(2, "float32")], ids=["number", "scalar", "array"])
+def test_an_error_of_the_user_has_no_error_of_ours_in_front(x):
+    with pytest.raises(ZeroDivisionError) as caught:
+        rb.jit(lambda x: 1 / 0)(x)
+    assert caught.value.__context__ is None

@@ -5,7 +5,7 @@ import pytest
 import rabbet as rb
 from rabbet import lax
 from rabbet.extend.passes import Equation, Jaxpr, Pass, rewrite_equations
-from rabbet.extend.primitive import Batched, Dual, Primitive, full_of_type
+from rabbet.extend.primitive import Batched, Dual, Effect, Primitive, full_of_type
 from rabbet.extend.transform import Interpreter, RuleSet, RuleTable, is_tracer, lower, run, typeof
 from rabbet.testing import (
     LawError,
@@ -148,6 +148,16 @@ def test_a_dtype_of_a_plugin_keeps_them():
     check_dtype("bfloat16", [row for row in elementwise.ROWS if "bfloat16" in row.dtypes][:3])
 
 
+@pytest.mark.needs("float6_e2m3fn")
+def test_a_dtype_that_is_only_stored_keeps_them():
+    check_dtype("float6_e2m3fn")
+
+
+def test_a_row_that_nobody_has_cannot_be_left_out():
+    with pytest.raises(ValueError, match="no row for float32 is called 'adds'; did you mean 'add'"):
+        check_dtype("float32", apart=("adds",))
+
+
 def test_a_row_for_another_dtype_is_refused():
     adding = next(row for row in elementwise.ROWS if row.primitive is lax.add)
     only = adding.but(dtypes=("float64",))
@@ -263,6 +273,60 @@ def test_a_pass_that_changes_nothing_passes_unless_it_should_act():
     assert gain.changed == 0 and gain.before == gain.after and gain.programs == 2
     with pytest.raises(LawError, match="same changed none of 2 programs"):
         check_pass(Pass("same", same), programs, acts=True)
+
+
+def as_documented(jaxpr, context):
+    equations = list(jaxpr.equations)
+    return Jaxpr(jaxpr.invars, jaxpr.outvars, equations, jaxpr.constvars, jaxpr.effects, jaxpr.name)
+
+
+def test_a_pass_that_writes_the_same_program_again_does_not_act():
+    with pytest.raises(LawError, match="again changed none of 6 programs"):
+        check_pass(Pass("again", as_documented), acts=True)
+
+
+def dropping_effects(jaxpr, context):
+    kept = [eqn for eqn in jaxpr.equations if eqn.outputs]
+    return Jaxpr(jaxpr.invars, jaxpr.outvars, kept, jaxpr.constvars, jaxpr.effects, jaxpr.name)
+
+
+def turning_effects(jaxpr, context):
+    """A second effect before the first."""
+    at = [i for i, eqn in enumerate(jaxpr.equations) if eqn.primitive in (first_note, last_note)]
+    if len(at) < 2:
+        return jaxpr
+    equations = list(jaxpr.equations)
+    equations[at[0]], equations[at[1]] = equations[at[1]], equations[at[0]]
+    return Jaxpr(jaxpr.invars, jaxpr.outvars, equations, jaxpr.constvars, jaxpr.effects, jaxpr.name)
+
+
+def noting(name):
+    effect = Effect(name, ordered=True)
+    primitive = Primitive(name, lambda x: (), multiple_results=True, effects=[effect])
+    primitive.rule("evaluate")(lambda op, x: [])
+    primitive.rule("jvp")(lambda op, x: op(x.primal))
+    return primitive
+
+
+first_note, last_note = noting("first_of_kit"), noting("last_of_kit")
+
+
+def test_a_pass_that_drops_or_turns_effects_is_found():
+    def program(x):
+        first_note(x)
+        last_note(x)
+        return lax.sin(x)
+
+    for programs in (None, [program]):
+        with pytest.raises(LawError, match="it dropped an operation with the effect"):
+            check_pass(Pass("silent", dropping_effects), programs)
+    with pytest.raises(LawError, match="changed the order of operations with ordered effects"):
+        check_pass(Pass("turned", turning_effects), [program])
+
+
+def test_what_is_no_pass_is_refused():
+    with pytest.raises(TypeError, match=r"takes a rabbet.extend.passes.Pass, got str 'abc'"):
+        check_pass("abc")
 
 
 def replacing(old, new):

@@ -60,13 +60,13 @@ class Pass:
     Example:
       >>> from rabbet.extend.passes import Equation, Jaxpr, Pass, PassContext, stage
       >>> def exp_minus_one(jaxpr, context):
-      ...     made_by = {eqn.outputs[0]: eqn for eqn in jaxpr.equations}
+      ...     made_by = {out: eqn for eqn in jaxpr.equations for out in eqn.outputs}
       ...     equations = []
       ...     for eqn in jaxpr.equations:
-      ...         inner = made_by.get(eqn.inputs[0])
-      ...         by_one = eqn.primitive is lax.sub and getattr(eqn.inputs[1], "value", None) == 1.0
-      ...         if by_one and inner is not None and inner.primitive is lax.exp:
-      ...             eqn = Equation(lax.expm1.op(), inner.inputs, eqn.outputs, eqn.where)
+      ...         if eqn.primitive is lax.sub and getattr(eqn.inputs[1], "value", None) == 1.0:
+      ...             inner = made_by.get(eqn.inputs[0])
+      ...             if inner is not None and inner.primitive is lax.exp:
+      ...                 eqn = Equation(lax.expm1.op(), inner.inputs, eqn.outputs, eqn.where)
       ...         equations.append(eqn)
       ...     return Jaxpr(jaxpr.invars, jaxpr.outvars, equations, jaxpr.constvars)
       >>> EXPM1 = Pass("exp-minus-one", exp_minus_one, before=("dead-code",), doc="exp(x) - 1 is expm1(x)")

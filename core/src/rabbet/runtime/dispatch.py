@@ -81,19 +81,21 @@ def operations(first, with_number):
                 found = op.programs.get(tuple([a.spec for a in args]))
                 raws = [a.raw for a in args]
         except AttributeError:
-            return with_number(op, args)
-        if found is None:
-            return first(op, args)
-        execute, handlers, spec, run = found
-        if execute is None:
-            return run(args)
-        try:
-            raw = execute(raws).consume_with_handlers(handlers)[0]
-        except Exception:  # again through run, which knows how to say what is wrong with the arguments
-            return run(args)
-        out = new(Array)  # Array(raw, spec), without that of __init__
-        out.raw, out.spec, out.aval = raw, spec, spec.aval
-        return out
+            pass  # called below: what is raised there has nothing to do with this error
+        else:
+            if found is None:
+                return first(op, args)
+            execute, handlers, spec, run = found
+            if execute is None:
+                return run(args)
+            try:
+                raw = execute(raws).consume_with_handlers(handlers)[0]
+            except Exception:  # again through run, which knows how to say what is wrong with the arguments
+                return run(args)
+            out = new(Array)  # Array(raw, spec), without that of __init__
+            out.raw, out.spec, out.aval = raw, spec, spec.aval
+            return out
+        return with_number(op, args)
 
     return process
 
@@ -164,21 +166,22 @@ def function(like, programs, settings, evaluation, *, traced, slowly, of_others)
                     found = programs[(*[a.spec for a in args], settings.traced_key)]
                     raws = [a.raw for a in args]
             except KeyError:
-                found = None
+                pair: Any = slowly, (args, kwargs)
             except AttributeError:
-                return of_others(args)
-            if found is None:
-                return slowly(args, kwargs)
-            execute, handlers, spec, run = found
-            if execute is None:
-                return run(args)
-            try:
-                raw = execute(raws).consume_with_handlers(handlers)[0]
-            except Exception:  # run it again: it knows how to say what is wrong with the arguments
-                return run(args)
-            out = new(Array)
-            out.raw, out.spec, out.aval = raw, spec, spec.aval
-            return out
+                pair = of_others, (args,)  # called below, so that what it raises has no other context
+            else:
+                execute, handlers, spec, run = found
+                if execute is None:
+                    return run(args)
+                try:
+                    raw = execute(raws).consume_with_handlers(handlers)[0]
+                except Exception:  # run it again: it knows how to say what is wrong with the arguments
+                    return run(args)
+                out = new(Array)
+                out.raw, out.spec, out.aval = raw, spec, spec.aval
+                return out
+            go_on, given = pair
+            return go_on(*given)
         except Exception as error:  # show the user's frames only, not this one
             fold_traceback(error)
             raise

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from rabbet import tree
 from rabbet.program.jaxpr import consts_as_inputs, evaluate
+from rabbet.trace import states
 from rabbet.trace.interpreter import typeof
 from rabbet.trace.running import run_traced
 from rabbet.trace.staging import stage
@@ -185,12 +186,15 @@ def interpret(interpreter, jaxpr, structures, leaf_avals, outputs=None, state_at
     def flat(*leaves):
         nonlocal out_structures
         inner = interpreter.fresh()
+        before = states.of(inner)
 
         def on_values(*_):
             return evaluate(jaxpr, put_together(inner, structures, leaves))
 
         outs = run_traced(inner, on_values, [])
+        states.refuse_lost(inner, before)
         if inner.threads:
+            refuse_other_types(inner, structures, leaf_avals)
             outs.insert(len(outs) if state_at is None else state_at, STATE)
         if outputs is None:
             leaves, out_structures = take_apart(inner, outs)
@@ -203,6 +207,17 @@ def interpret(interpreter, jaxpr, structures, leaf_avals, outputs=None, state_at
     if memo is not None and not closed.consts:
         jaxpr.memo[memo] = result
     return result
+
+
+def refuse_other_types(interpreter, structures, leaf_avals):
+    """Refuse a state of other types than the one that came in."""
+    at = 0
+    for structure in structures:
+        if type(structure) is Threaded:
+            n = structure.treedef.num_leaves
+            states.refuse_other_types(interpreter, structure.treedef, leaf_avals[at : at + n])
+            return
+        at += count_leaves((structure,))
 
 
 def interpret_call(interpreter, jaxpr, args):

@@ -60,6 +60,8 @@ def write(name, kind, into):
     """
     fields = {**forms(name), **about(kind)}
     folder = into / fields["distribution"]
+    if folder.exists():
+        raise FileExistsError(f"{folder} is there already: delete the folder, or choose another name")
     folder.mkdir(parents=True)
     for path, text in [*templates("common"), *templates(kind)]:
         target = folder / path.replace("PACKAGE", fields["package"])

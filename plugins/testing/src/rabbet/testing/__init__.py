@@ -22,12 +22,12 @@ from rabbet.testing.kit import (
     check_transformation,
 )
 from rabbet.testing.laws import LawError
-from rabbet.testing.passes import check_pass
+from rabbet.testing.passes import Gain, check_pass, random_program
 from rabbet.testing.table import Row
 
 __all__ = [
-    "LawError", "Row", "check_backend", "check_dtype", "check_pass", "check_primitive", "check_rules",
-    "check_transformation",
+    "Gain", "LawError", "Row", "check_backend", "check_dtype", "check_pass", "check_primitive", "check_rules",
+    "check_transformation", "random_program",
 ]  # fmt: skip
 
 public_module(globals())

@@ -1,13 +1,14 @@
 """What must hold of a pass: programs mean the same after it, also differentiated; and what it gains."""
 
+from collections import Counter
 from typing import NamedTuple
 
 import numpy as np
 
 from rabbet import config, lax
 from rabbet.errors import JaxprTypeError, PluginError
-from rabbet.extend.passes import bodies_of, check, consts_as_inputs, evaluate, stage
-from rabbet.extend.primitive import call_op
+from rabbet.extend.passes import Pass, bodies_of, check, consts_as_inputs, effects_of, evaluate, stage
+from rabbet.extend.primitive import Effect, Primitive, call_op
 from rabbet.extend.transform import typeof
 from rabbet.testing import checks, driver
 from rabbet.testing.draws import device_array
@@ -103,9 +104,12 @@ def check_pass(one, programs=None, *, platform="cpu", acts=False, tolerance=1e-5
     Args:
       one: a ``Pass``.
       programs: functions of one float32 array of 3 numbers to one array; by default random ones, with calls,
-        branches and loops (``random_program``).
+        branches and loops (``random_program``), one with equations without inputs and with several outputs,
+        and one with effects.
       platform: what the programs are for.
-      acts: True: it is an error if the pass changes none of the programs.
+      acts: True: it is an error if the pass changes none of the programs. One that writes down the equations
+      that
+        it was given has not changed a program.
       tolerance: relative, for the results.
 
     Returns:
@@ -120,7 +124,11 @@ def check_pass(one, programs=None, *, platform="cpu", acts=False, tolerance=1e-5
       >>> check_pass(Pass("nothing", lambda jaxpr, context: jaxpr), [lax.sin]).changed
       0
     """
-    programs = [random_program(seed) for seed in range(4)] if programs is None else list(programs)
+    if not isinstance(one, Pass):
+        what = f"{type(one).__name__} {one!r:.60}"
+        raise TypeError(f"check_pass takes a rabbet.extend.passes.Pass, got {what}")
+    ours = [random_program(seed) for seed in range(4)] + [of_odd_equations, of_effects]
+    programs = ours if programs is None else list(programs)
     x = device_array(np.array([0.5, -1.25, 2.0], np.float32))
     before_all = after_all = changed = 0
     with config.override(enable_checks=True):
@@ -129,7 +137,7 @@ def check_pass(one, programs=None, *, platform="cpu", acts=False, tolerance=1e-5
             before = consts_as_inputs(stage(lambda x, fn=fn: [fn(x)], [typeof(x)], f"program {number}"))
             after = applied(one, before, platform, label)
             before_all, after_all = before_all + equations(before), after_all + equations(after)
-            changed += after is not before
+            changed += str(after) != str(before)
             for law, (got, wanted) in {
                 "results": (evaluate(after, [x]), evaluate(before, [x])),
                 "derivatives": (moved(after, x), moved(before, x)),
@@ -153,7 +161,71 @@ def applied(one, before, platform, label):
         raise LawError(f"{label}: it changed its argument; a pass returns another program")
     if before.in_avals != after.in_avals or before.out_avals != after.out_avals:
         raise LawError(f"{label}: it changed the inputs or outputs")
+    had, has = effects_in(before), effects_in(after)
+    lost = list((Counter(had) - Counter(has)).elements())
+    if lost:
+        raise LawError(f"{label}: it dropped an operation with the effect {lost[0]!r}, which has to stay")
+    in_order = [[e for e in effects if e.ordered] for effects in (had, has)]
+    if in_order[0] != in_order[1] and Counter(had) == Counter(has):
+        raise LawError(f"{label}: it changed the order of operations with ordered effects")
     return after
+
+
+def effects_in(jaxpr):
+    """The effects of the equations of a program, those of bodies included, in their order; what carries a
+    body is counted by what is in it.
+    """
+    found = []
+    for eqn in jaxpr.equations:
+        inside = [effect for _, body in bodies_of(eqn.op) for effect in effects_in(body)]
+        found += inside or sorted(effects_of(eqn.op), key=str)
+    return found
+
+
+NOTE = Effect("note of check_pass", ordered=True)
+note = Primitive(
+    "note_of_check_pass", lambda x: (), multiple_results=True, effects=[NOTE], doc="does nothing"
+)
+
+
+@note.rule("evaluate")
+def note_now(op, x):
+    return []
+
+
+@note.rule("lower")
+def lower_note(op, x):
+    return []
+
+
+@note.rule("jvp")
+def note_value(op, x):
+    return op(x.primal)
+
+
+def of_effects(x):
+    """A program with an equation that has an effect and no output, also within a branch."""
+    note(x)
+    y = lax.cond(lax.gt(lax.reduce_sum(x, (0,)), 0.0), noted, noted_negative, x)
+    note(y)
+    return lax.sin(y)
+
+
+def noted(x):
+    note(x)
+    return lax.mul(x, 1.0)
+
+
+def noted_negative(x):
+    note(lax.neg(x))
+    return lax.neg(lax.neg(x))
+
+
+def of_odd_equations(x):
+    """A program with an equation without inputs and one with several outputs."""
+    steps = lax.convert_element_type(lax.iota(np.dtype("int32"), typeof(x).shape[0]), np.float32)
+    carry, stack = lax.scan(lambda c, _: (lax.mul(c, 0.5), c), lax.add(x, steps), None, length=2)
+    return lax.add(carry, lax.reduce_sum(stack, (0,)))
 
 
 def moved(jaxpr, x):
