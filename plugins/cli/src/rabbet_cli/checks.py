@@ -131,7 +131,7 @@ def _loads(platform):
 def _own_words(platform):
     try:
         backend = backend_registry().get(platform)
-        yield from backend.doctor() if backend.doctor is not None else ()
+        yield from [(label, ok, detail) for label, ok, detail in backend.doctor()] if backend.doctor else ()
         if backend.obstacle() is not None and trial.can_try(backend):
             fatal = trial.trouble(backend, "load")
             yield f"{platform} loading", fatal is None, fatal or "its library loads"
