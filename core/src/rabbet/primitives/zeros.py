@@ -35,8 +35,15 @@ def full_of_type(aval, value):
 
 
 def fitted(x, aval):
-    """``x`` as a value of type ``aval``, from which its own differs at most in what it says of devices."""
-    have, want = typeof(x).spread, aval.spread
+    """``x`` as a value of type ``aval``, from which its own differs at most in what it says of devices.
+
+    Raises:
+      TypeError: the shapes differ.
+    """
+    own = typeof(x)
+    if own.shape != aval.shape:
+        raise TypeError(f"a value of type {own.str_short()} stands where {aval.str_short()} is expected")
+    have, want = own.spread, aval.spread
     return x if have is want else (have if want is None else want).fitted(x, aval)
 
 
