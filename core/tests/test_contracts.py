@@ -259,7 +259,7 @@ RUBBISH = {
     "a tuple for a dual": (
         {"jvp": lambda op, x: (x.primal, x.tangent)},
         lambda f: driver.jvp(lambda x: (f(x),), (ONES,), (ONES,)),
-        r"the 'jvp' rule for primitive 'rubbish_0' .*test_contracts.py:\d+\) returned a tuple of 2; expected is Dual",
+        r"the 'jvp' rule for primitive 'rubbish_0' .*test_contracts.py:\d+\) returned a tuple of 2; .*Dual",
     ),
     "no tuple of cotangents": (
         {"jvp": lambda op, x: Dual(op(x.primal), op(x.tangent)), "transpose": lambda op, ct, x: ct},

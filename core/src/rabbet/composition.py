@@ -25,7 +25,7 @@ from rabbet.runtime import backends, hook_calls
 from rabbet.runtime.array import Array
 from rabbet.runtime.evaluation import EVALUATION
 from rabbet.runtime.housekeeping import clear_caches
-from rabbet.trace.interpreter import Tracer
+from rabbet.trace.tracer import Tracer
 
 # The standard tables exist as soon as core does: interpreters of plugins look them up by name.
 STANDARD_TABLES = (standard.lower, standard.jvp, standard.transpose, standard.batch)

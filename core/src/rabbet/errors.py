@@ -15,6 +15,7 @@ __all__ = [
     "ConcretizationTypeError",
     "ConfigError",
     "DeletedArrayError",
+    "InconclusiveDimensionOperation",
     "JaxprTypeError",
     "KeyReuseError",
     "MissingPluginError",
@@ -206,6 +207,18 @@ class NonConcreteBooleanIndexError(ConcretizationTypeError, IndexError):
 
     Repairs: keep the shape and mask the values, ``rnp.where(x > 0, x, 0).sum()``; or give a bound,
     ``rnp.nonzero(x > 0, size=10)``.
+    """
+
+
+class InconclusiveDimensionOperation(RabbetError, TypeError):
+    """Python code asked for something about a symbolic dimension that depends on its size.
+
+    A comparison of dimensions decides which way a traced function goes, so it needs one answer for all sizes.
+    Say what holds of them::
+
+        export.symbolic_shape("a, b", constraints=["a >= b"])
+
+    or write what is asked with operations on arrays, or with ``export.max_dim`` and ``export.min_dim``.
     """
 
 

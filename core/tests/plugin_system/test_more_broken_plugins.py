@@ -280,5 +280,5 @@ def test_an_extended_dtype_has_no_row_and_its_arrays_say_how_to_look_inside():
     with pytest.raises(TypeError, match=r"(?s)an extended dtype, which has no row.*physical_dtype \(int32\)"):
         rb.dtypes.spec(fixed)
     prices = stored.from_physical(np.int32([256]), dtype=fixed)
-    with pytest.raises(TypeError, match="rabbet.extend.primitive.to_physical.x. gives what it stores"):
+    with pytest.raises(TypeError, match=r"rabbet.extend.primitive.to_physical.x. gives what it stores"):
         np.asarray(prices)

@@ -4,10 +4,10 @@ of what is written into it, never a silent zero.
 
 import pytest
 import rabbet as rb
-import rabbet.numpy as rnp
 from rabbet import lax, typeof
 from rabbet.extend.transform import Interpreter, RuleTable, run
 
+rnp = pytest.importorskip("rabbet.numpy")
 pytestmark = pytest.mark.needs("jit", "numpy", "vmap")
 
 total = RuleTable("total_of_test_rules", doc="(op, *values) -> value")

@@ -2,6 +2,8 @@
 spread operands summed in ``reducing.py``.
 """
 
+from typing import Any
+
 import numpy as np
 
 from rabbet import dtypes
@@ -40,11 +42,21 @@ def fitted(x, aval):
     Raises:
       TypeError: the shapes differ.
     """
-    own = typeof(x)
-    if own.shape != aval.shape:
-        raise TypeError(f"a value of type {own.str_short()} stands where {aval.str_short()} is expected")
-    have, want = own.spread, aval.spread
-    return x if have is want else (have if want is None else want).fitted(x, aval)
+    own = getattr(x, "aval", None)
+    shape = getattr(x, "shape", ()) if own is None else own.shape
+    if shape != aval.shape:
+        raise TypeError(f"a value of shape {shape} stands where {aval.str_short()} is expected")
+    have, want = None if own is None else own.spread, aval.spread
+    if have is want:
+        return x
+    other: Any = have if want is None else want
+    return other.fitted(x, aval)
+
+
+def hidden(x):
+    """``x`` where results are laid out by those who take them: its type says nothing of it."""
+    aval = getattr(x, "aval", None)
+    return x if aval is None or aval.spread is None else aval.spread.hidden(x)
 
 
 def joined(one, other):

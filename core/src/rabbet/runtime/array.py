@@ -14,7 +14,7 @@ from rabbet.runtime import adapter, dlpack, failures, raw_shards, reading, trans
 from rabbet.runtime.devices import default_device
 from rabbet.runtime.placement import placement, spread_placement
 from rabbet.runtime.sharding import SingleDeviceSharding
-from rabbet.trace.interpreter import Tracer
+from rabbet.trace.tracer import Tracer
 
 
 class ArrayType(type):

@@ -45,6 +45,7 @@ def placement(aval, device, committed):
     """The interned ``Placement``."""
     if type(device) is DeviceGroup:
         return spread_placement(aval, EverywhereSharding(device))
+    aval = aval.bare
     made = Placement()
     if not device.is_local:
         raise ShardingError(
@@ -70,6 +71,7 @@ def spread_placement(aval, sharding):
       ValueError: where a dimension cannot be cut into equal parts.
     """
     sharding.check(aval.shape)
+    aval = aval.update(spread=sharding.in_types(aval.ndim))
     physical = aval.physical
     made = Placement()
     made.aval, made.device, made.committed, made.layout = aval, sharding.group, True, sharding

@@ -67,7 +67,9 @@ class Lowering(NamedTuple):
     spread: Spread | None = None
 
 
-def lower(jaxpr, platform, name="main", *, donated=(), keep_unused=False, options=None, spread=None):
+def lower(
+    jaxpr, platform, name="main", *, donated=(), keep_unused=False, options=None, spread=None, symbolic=None
+):
     """Run the passes and write the module text.
 
     Args:
@@ -78,11 +80,13 @@ def lower(jaxpr, platform, name="main", *, donated=(), keep_unused=False, option
       keep_unused: keep arguments that the program does not read.
       options: compiler options by name, for passes that ask.
       spread: the ``Spread`` of a program for several devices.
+      symbolic: what knows the symbolic dimensions of a program that has some.
     """
     started = time.perf_counter()
     platform, backend = backends.writing_for(platform)
     context = passes.PassContext(platform, options or {})
     optimized = passes.run(jaxpr, context)
+    spread = spreads.as_typed(spread, optimized.out_avals)
     passed = time.perf_counter()
     arguments = [*optimized.constvars, *optimized.invars]
     kept = tuple(range(len(arguments)))
@@ -111,6 +115,7 @@ def lower(jaxpr, platform, name="main", *, donated=(), keep_unused=False, option
             bridges=backend and backend.lowerings,
             lacks=backend and backend.lacks,
             spread=0 if spread is None else len(spread.group),
+            symbolic=symbolic,
         )
     except Exception:
         passes.blame(jaxpr, context)

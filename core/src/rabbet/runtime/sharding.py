@@ -46,6 +46,17 @@ class Sharding:
         """What the compiler is told of an argument or result: MLIR attributes, without braces."""
         raise NotImplementedError(f"{type(self).__name__} must have a text: define attributes")
 
+    def in_types(self, ndim: int):
+        """What the types of arrays of ``ndim`` dimensions say of this sharding, an ``OverDevices``; or "
+        "None."""
+        return
+
+    def asked(self, aval) -> "Sharding | None":
+        """How a result of type ``aval`` lies on these devices, where its type says it; None: as the compiler
+        thinks best.
+        """
+        return None
+
     def constrain(self, x):
         """A traced value laid out as this sharding says, by an operation of the program."""
         raise NotImplementedError(f"{type(self).__name__} cannot be asked for within a program")
