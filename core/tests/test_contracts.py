@@ -241,3 +241,52 @@ def test_a_rule_for_all_others_goes_before_decompositions_if_it_says_so():
         return x
 
     assert whole.explain(made).rule is seen and rabbet.__version__
+
+
+# Without checks: what fails on the result of a rule says whose result it is ---------------------------
+
+
+def named_after(name, **rules):
+    primitive = Primitive(name, lambda x: x)
+    negate = lambda op, x: op.emit(f"stablehlo.negate {x} : {op.out.mlir}")
+    for table, rule in {"lower": negate, **rules}.items():
+        primitive.rule(table)(rule)
+    return primitive
+
+
+ONES = np.ones((2, 3), np.float32)
+RUBBISH = {
+    "a tuple for a dual": (
+        {"jvp": lambda op, x: (x.primal, x.tangent)},
+        lambda f: driver.jvp(lambda x: (f(x),), (ONES,), (ONES,)),
+        r"the 'jvp' rule for primitive 'rubbish_0' .*test_contracts.py:\d+\) returned a tuple of 2; .*Dual",
+    ),
+    "no tuple of cotangents": (
+        {"jvp": lambda op, x: Dual(op(x.primal), op(x.tangent)), "transpose": lambda op, ct, x: ct},
+        lambda f: driver.vjp(lambda x: (f(x),), ONES)[1]((ONES,)),
+        r"the 'transpose' rule for primitive 'rubbish_1' .*expected is a tuple of 1",
+    ),
+    "a cotangent of another shape": (
+        {"jvp": lambda op, x: Dual(op(x.primal), op(x.tangent)), "transpose": lambda op, ct, x: (0.0,)},
+        lambda f: driver.vjp(lambda x: (f(x),), ONES)[1]((ONES,)),
+        r"the 'transpose' rule for primitive 'rubbish_2' .*cotangent of type f32\[\].*expected is f32\[2,3\]",
+    ),
+    "no name": (
+        {"lower": lambda op, x: None},
+        lambda f: driver.jit(lambda x: (f(x),))(ONES),
+        r"the 'lower' rule for primitive 'rubbish_3' .*returned a NoneType; expected are names of StableHLO",
+    ),
+    "a bare batch": (
+        {"batch": lambda op, x: x.value},
+        lambda f: driver.vmap(lambda x: (f(x),), (0,))(ONES),
+        r"the 'batch' rule for primitive 'rubbish_4' .*expected is Batched",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", RUBBISH)
+def test_a_rule_that_returns_rubbish_is_named_without_checks_too(what):
+    rules, run, message = RUBBISH[what]
+    primitive = named_after(f"rubbish_{list(RUBBISH).index(what)}", **rules)
+    with config.override(enable_checks=False), pytest.raises(TypeError, match=f"(?s){message}"):
+        run(primitive)

@@ -164,6 +164,10 @@ def test_commands_of_packages(capsys, monkeypatch):
     assert cli.main([]) == 0
     printed = capsys.readouterr().out
     assert "make toast" in printed and "burnt" not in printed
+    assert cli.main(["burnt"]) == 1
+    said = capsys.readouterr().err
+    assert "rabbet burnt comes from a 1.0 (rabbet_fake_burnt), which cannot be used" in said
+    assert "it lacks HELP, add_arguments, run" in said and "rabbet doctor" in said
 
 
 def test_a_command_of_a_package_that_is_not_installed(capsys, monkeypatch):

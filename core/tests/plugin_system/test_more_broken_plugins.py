@@ -18,6 +18,7 @@ from rabbet.extend.primitive import Primitive
 from rabbet.extend.transform import RuleSet, RuleTable
 from rabbet.passes import pipeline
 from rabbet.plugins.manager import PluginManager
+from rabbet.primitives import stored
 from rabbet.rules import rule_sets
 from rabbet.testing import driver
 
@@ -272,3 +273,12 @@ def test_the_message_of_a_missing_rule_knows_what_was_meant():
         rb.errors.MissingRule, match=r"a rule 'mised_of_tests' beside the primitive.*did you mean"
     ):
         table.lookup(made)
+
+
+def test_an_extended_dtype_has_no_row_and_its_arrays_say_how_to_look_inside():
+    fixed = rb.dtypes.ExtendedDType("fixed8_8_of_tests", "int32")
+    with pytest.raises(TypeError, match=r"(?s)an extended dtype, which has no row.*physical_dtype \(int32\)"):
+        rb.dtypes.spec(fixed)
+    prices = stored.from_physical(np.int32([256]), dtype=fixed)
+    with pytest.raises(TypeError, match=r"rabbet.extend.primitive.to_physical.x. gives what it stores"):
+        np.asarray(prices)

@@ -32,6 +32,15 @@ def main(argv=None) -> int:
     if missing is not None:
         print(f"rabbet {argv[0]}: to fix: python -m pip install {missing}", file=sys.stderr)
         return 2
+    for record in default_manager().records(GROUP) if argv and argv[0] not in known else ():
+        if record.name == argv[0] and record.broken:
+            print(
+                f"rabbet {argv[0]} comes from {record.title}, which cannot be used\n  "
+                f"{record.cause or record.error}\n"
+                "  the whole story: rabbet doctor",
+                file=sys.stderr,
+            )
+            return 1
     parser = _parser(known)
     args = parser.parse_args(argv)
     if args.command is None:

@@ -149,7 +149,14 @@ class DTypeTable:
           >>> rb.dtypes.spec(np.dtype("float32")).mlir
           'f32'
         """
-        return self._by_dtype[self.canonicalize(dtype)]
+        found = self.canonicalize(dtype)
+        if isinstance(found, ExtendedDType):
+            raise TypeError(
+                f"{found} is an extended dtype, which has no row in the table\n  ask the dtype itself: its "
+                "name, "
+                f"physical_dtype ({found.physical_dtype.name}) and physical_shape {found.physical_shape}"
+            )
+        return self._by_dtype[found]
 
     def canonicalize(self, dtype: Any) -> Any:
         """The dtype that ``dtype`` means: a NumPy dtype of the table, or an ExtendedDType.

@@ -20,7 +20,7 @@ from rabbet.program import effects, python_scalars
 from rabbet.program.jaxpr import Var
 from rabbet.program.value_types import typeof
 from rabbet.rules import contracts
-from rabbet.rules.tables import Decomposed, Role, RuleTable, Through, reached
+from rabbet.rules.tables import Decomposed, Role, RuleTable, Through, blamed, reached
 from rabbet.trace.staging import stage
 
 lower = RuleTable(
@@ -276,7 +276,13 @@ class Function:
             if type(outs) is str:
                 env[eqn.outputs[0]] = outs
             else:
-                env.update(zip(eqn.outputs, outs, strict=True))
+                try:
+                    env.update(zip(eqn.outputs, outs, strict=True))
+                except Exception as error:
+                    found = blamed(error, self.module.table, Site(self, eqn), rule, inputs, outs)
+                    if found is error:
+                        raise
+                    raise found from None
         self.loc = outer
         return [env[v] if type(v) is Var else self._literal(v) for v in jaxpr.outvars]
 

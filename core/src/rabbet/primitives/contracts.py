@@ -132,7 +132,8 @@ def of_transpose(op, payloads, out):
             return (
                 f"returned {described(ct)} for operand {i}; expected is a cotangent of {wanted.str_short()}"
             )
-        if not python_scalars.is_python_scalar(ct) and not same(have, wanted):
+        fits = not wanted.shape if python_scalars.is_python_scalar(ct) else same(have, wanted)
+        if not fits:
             return (
                 f"returned a cotangent of type {have.str_short()} for operand {i}; expected is "
                 f"{wanted.str_short()}"

@@ -17,8 +17,8 @@ def convert_aval(x, new_dtype, weak_type=False):
     for dtype in (x.dtype, new_dtype):
         if isinstance(dtype, dtypes.ExtendedDType) and x.dtype != new_dtype:
             raise TypeError(
-                f"cannot convert {x.str_short()} to {new_dtype}: typed keys convert to no other dtype; "
-                f"use random.key_data"
+                f"cannot convert {x.str_short()} to {new_dtype}: an extended dtype converts to no other; "
+                "random.key_data gives the bits of keys, rabbet.extend.primitive.to_physical what any stores"
             )
     return ShapedArray(x.shape, new_dtype, weak_type)
 

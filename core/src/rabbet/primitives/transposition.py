@@ -12,7 +12,7 @@ from rabbet.primitives.standard import transpose
 from rabbet.program.context import context
 from rabbet.program.jaxpr import Var, consts_as_inputs
 from rabbet.rules.payloads import Linear, Zero
-from rabbet.rules.tables import Decomposed, reached
+from rabbet.rules.tables import Decomposed, blamed, reached
 from rabbet.trace.interpreter import typeof
 from rabbet.trace.staging import stage
 from rabbet.trace.tracer import Tracer
@@ -70,11 +70,17 @@ def backward(equations, cotangents):
             except MissingRule as error:
                 reached(error, transpose, eqn.op.primitive, ctx.where)
                 raise
-            for v, contribution in zip(eqn.inputs, results, strict=True):
-                if type(v) is Var and contribution is not None and type(contribution) is not Zero:
-                    if v in cotangents:
-                        summed.add(v)
-                    add_to(cotangents, v, contribution)
+            try:
+                for v, contribution in zip(eqn.inputs, results, strict=True):
+                    if type(v) is Var and contribution is not None and type(contribution) is not Zero:
+                        if v in cotangents:
+                            summed.add(v)
+                        add_to(cotangents, v, contribution)
+            except Exception as error:
+                found = blamed(error, transpose, eqn.op, rule, (ct, *operands), results)
+                if found is error:
+                    raise
+                raise found from None
     finally:
         ctx.where = outer
 

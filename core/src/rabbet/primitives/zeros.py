@@ -37,8 +37,15 @@ def full_of_type(aval, value):
 
 
 def fitted(x, aval):
-    """``x`` as a value of type ``aval``, from which its own differs at most in what it says of devices."""
+    """``x`` as a value of type ``aval``, from which its own differs at most in what it says of devices.
+
+    Raises:
+      TypeError: the shapes differ.
+    """
     own = getattr(x, "aval", None)
+    shape = getattr(x, "shape", ()) if own is None else own.shape
+    if shape != aval.shape:
+        raise TypeError(f"a value of shape {shape} stands where {aval.str_short()} is expected")
     have, want = None if own is None else own.spread, aval.spread
     if have is want:
         return x

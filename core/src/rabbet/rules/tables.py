@@ -334,6 +334,23 @@ def miscounted(table, primitive, rule, out, wanted, where):
     )
 
 
+def blamed(error, table, op, rule, payloads, out):
+    """What to raise where something failed on what a rule returned: what the table's contract says is wrong
+    with it, else the error as it is. Asked only then, so that checks cost nothing where all is well.
+    """
+    if table is None or table.contract is None or type(rule) in (Decomposed, Through):
+        return error
+    try:
+        problem = table.contract(op, payloads, out)
+    except Exception:  # the operands are no payloads either: there is nothing better to say
+        return error
+    if problem is None:
+        return error
+    found = contracts.broken(f"the {table.name!r} rule for primitive {op.primitive.name!r}", rule, problem)
+    found.__cause__ = error
+    return found
+
+
 def reached(error, table, primitive, where):
     """Extend ``MissingRule`` on its way out: by which rule for which primitive it was reached, and from
     which user line.

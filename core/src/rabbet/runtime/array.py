@@ -126,9 +126,10 @@ class Array(metaclass=ArrayType):
             except Exception:  # once more below, where it is said what is wrong
                 pass
         if isinstance(self.aval.dtype, dtypes.ExtendedDType):
+            key = issubclass(self.aval.dtype.type, dtypes.prng_key)
+            ask = "rabbet.random.key_data(x)" if key else "rabbet.extend.primitive.to_physical(x)"
             raise TypeError(
-                f"an array of dtype {self.aval.dtype} has no NumPy form; for keys, "
-                "rabbet.random.key_data(x) gives the bits"
+                f"an array of dtype {self.aval.dtype} has no NumPy form; {ask} gives what it stores"
             )
         if self.raw.is_deleted():
             raise self.deleted()

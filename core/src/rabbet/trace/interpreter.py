@@ -329,8 +329,13 @@ class Interpreter:
                 wanted = wanted or len(op.outs(tuple(python_scalars.operand_avals(op, args, typeof))))
                 if type(out) not in (list, tuple) or len(out) != wanted:
                     raise tables.miscounted(self.table, op.primitive, rule, out, wanted, ctx.where)
-                return [self.wrap(p) for p in out]
-            return self.wrap(out)
+            try:
+                return [self.wrap(p) for p in out] if op.primitive.multiple_results else self.wrap(out)
+            except Exception as error:
+                found = tables.blamed(error, self.table, op, rule, payloads, out)
+                if found is error:
+                    raise
+                raise found from None
         except MissingRule as error:
             if mine or self.threads:
                 tables.reached(error, self.table, op.primitive, ctx.where)
