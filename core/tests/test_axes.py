@@ -77,7 +77,7 @@ def test_also_from_within_a_program():
     def f(x):
         parts = lambda y: [add_members(y, axis="two"), place_of(axis="two")]
         body = stage(parts, [typeof(np.float32(1))]).jaxpr
-        assert named_axes.used_in(body) == {"two"}
+        assert named_axes.axes_used_in(body) == {"two"}
         return calls.call_op(body, "inner")(rb.device_put(np.float32(4)))
 
     total, index = two(f, (X, Y))

@@ -193,7 +193,9 @@ def test_variables_of_unknown_names_ask_for_further_names_once(config, monkeypat
 
 
 def test_an_unknown_name_says_which_packages_have_more(config):
-    config.use_finder(lambda everything: None, lambda: ["rabbet-some-names"])
+    config.use_finder(
+        lambda everything: None, lambda: ["rabbet-some-names, which is not installed, has more"]
+    )
     with pytest.raises(AttributeError, match="rabbet-some-names, which is not installed, has more"):
         config.update("jax_use_magma", "off")
 
@@ -235,6 +237,32 @@ def test_defining_the_same_setting_again_is_harmless_a_different_one_is_not(conf
         config.define(Setting("mine", 2, int, "Second."))
     with pytest.raises(PluginConflictError, match="part of Config"):
         config.define(Setting("update", 2, int, "Third."))
+
+
+def test_a_list_of_settings_is_taken_whole_or_not_at_all(config):
+    refused = []
+    taken, free = Setting("cache", 1, int, "Mine."), Setting("slots", 1, int, "How many.")
+    config.define_all([free, taken], refused.append)
+    assert "'cache' exists already" in str(refused[0]) and "slots" not in config.settings
+    config.define_all([free], refused.append)
+    config.define_all([free], refused.append)
+    assert (config.slots, len(refused)) == (1, 1)
+
+
+def test_a_backends_setting_takes_the_name_from_a_list(config):
+    refused = []
+    config.define_all([Setting("slots", 1, int, "Mine."), Setting("other", 1, int, "Mine.")], refused.append)
+    assert config.slots == 1
+    config.define(Setting("slots", 5, int, "The backend's."))
+    assert config.slots == 5 and "The backend's" in str(refused[0])
+    with pytest.raises(AttributeError, match="no setting is called 'other'"):
+        _ = config.other
+
+
+def test_an_alias_of_nothing_says_so(config):
+    config.define(Alias("loose", "no_such_setting"))
+    with pytest.raises(AttributeError, match="another name of the setting 'no_such_setting', which does not"):
+        config.update("loose", 1)
 
 
 # Parsing and messages -----------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 program.
 """
 
-
 import numpy as np
 import pytest
 import rabbet as rb
@@ -78,7 +77,7 @@ def test_a_circle_is_an_error_that_shows_it():
     with pytest.raises(PluginError) as caught:
         order(make("a", after=("b",)), make("b", after=("c",)), make("c", after=("a",)))
     message = str(caught.value)
-    assert "each ask to run before the next" in message
+    assert "each have to run before the next" in message
     assert all(f"{name}" in message for name in "abc") and message.count(" -> ") >= 2
     with pytest.raises(PluginError, match="a -> a"):
         order(make("a", after=("a",)))

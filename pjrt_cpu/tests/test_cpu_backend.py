@@ -14,7 +14,7 @@ SCRIPT = """
 import json, os, sys
 import rabbet
 from rabbet.config import config
-from rabbet.runtime.memory import keep_freed_memory
+from rabbet_pjrt_cpu.memory import keep_freed_memory
 devices = rabbet.devices('cpu')
 print(json.dumps({
     'devices': [str(device) for device in devices],

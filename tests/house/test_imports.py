@@ -26,7 +26,8 @@ DOORS = {
     "rabbet", "rabbet.extend", "rabbet.extend.transform", "rabbet.extend.primitive", "rabbet.extend.dtype",
     "rabbet.extend.backend", "rabbet.extend.passes", "rabbet.extend.hooks", "rabbet.extend.functions",
     "rabbet.extend.bodies", "rabbet.extend.wrapping", "rabbet.extend.native", "rabbet.extend.cells",
-    "rabbet.extend.sharding", "rabbet.extend.commands", "rabbet.extend.rules",
+    "rabbet.extend.sharding", "rabbet.extend.processes", "rabbet.extend.commands", "rabbet.extend.rules",
+    "rabbet.extend.shapes",
     "rabbet.lax", "rabbet.tree",
     "rabbet.errors", "rabbet.dlpack", "rabbet.dtypes",
 }  # fmt: skip
@@ -41,6 +42,7 @@ MODULE_OF = {
     "rabbet-ode": "rabbet.experimental.ode", "rabbet-sparse": "rabbet.experimental.sparse",
     "rabbet-callbacks": "rabbet.debug", "rabbet-jax-compat": "rabbet_jax",
     "rabbet-jax-names": "rabbet.flatten_util", "rabbet-parallel": "rabbet.sharding",
+    "rabbet-distributed": "rabbet.distributed", "rabbet-store": "rabbet.store",
 }  # fmt: skip
 
 

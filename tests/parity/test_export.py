@@ -96,3 +96,61 @@ def test_programs_for_several_devices_are_named():
     blob = dataclasses.replace(theirs, nr_devices=8).serialize()
     with pytest.raises(NotImplementedError, match="was exported for 8 devices"):
         export.deserialize(blob).call(X)
+
+
+# Symbolic shapes ----------------------------------------------------------------------------------
+
+POLYMORPHIC = [
+    (lambda np_, x: (np_.sin(x) @ x.T, x.sum(0) / x.shape[0]), ["a, b"], [(2, 3), (5, 1)]),
+    (lambda np_, x: x.reshape(x.shape[0] // 2, 2, -1).mean(1), ["2*a, b"], [(4, 3), (2, 2)]),
+    (lambda np_, x, y: np_.concatenate([x, y])[1:], ["a, 3", "b, 3"], [(2, 3), (4, 3)]),
+    (lambda np_, x: np_.arange(x.shape[0]) + np_.cumsum(x), ["a + 1"], [(4,), (2,)]),
+]
+
+
+@pytest.mark.parametrize("program, specs, shapes", POLYMORPHIC)
+def test_symbolic_programs_travel(program, specs, shapes):
+    mine, other = export.SymbolicScope(), jax.export.SymbolicScope()
+    ours = export.export(rb.jit(lambda *a: program(rnp, *a)))(
+        *[rb.ShapeDtypeStruct(export.symbolic_shape(s, scope=mine), "float32") for s in specs]
+    )
+    theirs = jax.export.export(jax.jit(lambda *a: program(jnp, *a)))(
+        *[jax.ShapeDtypeStruct(jax.export.symbolic_shape(s, scope=other), "float32") for s in specs]
+    )
+    there = jax.export.deserialize(ours.serialize(vjp_order=1))
+    here = export.deserialize(theirs.serialize(vjp_order=1))
+    assert [str(a.shape) for a in there.out_avals] == [str(a.shape) for a in theirs.out_avals]
+    assert [str(a.shape) for a in here.out_avals] == [str(a.shape) for a in ours.out_avals]
+    calls = [shapes] if len(specs) > 1 else [[shape] for shape in shapes]
+    for call in calls:
+        args = [np.linspace(-1, 1, int(np.prod(s)), dtype="f4").reshape(s) for s in call]
+        wanted = leaves(theirs.call(*args))
+        for found in (there.call(*args), here.call(*args)):
+            for a, b in zip(leaves(found), wanted, strict=True):
+                np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+    slope = jax.grad(lambda x: loss(jax.tree.leaves(theirs.call(x, *args[1:]))))(args[0])
+    found = rb.grad(lambda x: loss(rb.tree.leaves(here.call(x, *args[1:]))))(args[0])
+    np.testing.assert_allclose(found, slope, rtol=1e-4, atol=1e-5)
+    found = jax.grad(lambda x: loss(jax.tree.leaves(there.call(x, *args[1:]))))(args[0])
+    np.testing.assert_allclose(found, slope, rtol=1e-4, atol=1e-5)
+
+
+def test_jax_checks_the_shapes_of_our_programs():
+    (a,) = export.symbolic_shape("2*a", constraints=["a >= 2"])
+    ours = export.export(rb.jit(lambda x: x + 1))(rb.ShapeDtypeStruct((a,), "float32"))
+    there = jax.export.deserialize(ours.serialize())
+    assert there.call(np.zeros(4, "f4")).tolist() == [1] * 4
+    with pytest.raises(ValueError, match="Division had remainder 1 when computing the value of 'a'"):
+        there.call(np.zeros(5, "f4"))
+    with pytest.raises(ValueError, match="refining shapes"):  # jax says no more of a constraint
+        there.call(np.zeros(2, "f4"))
+
+
+def test_expressions_are_read_and_decided_alike():
+    texts = "a + b; a*b - 3; 2*a; floordiv(a + 1, 2); mod(b, 3); max(a, 3); min(a, b); a^2 - a".split("; ")
+    ours = export.symbolic_shape(", ".join(texts))
+    theirs = jax.export.symbolic_shape(", ".join(texts))
+    assert [str(d) for d in ours] == [str(d) for d in theirs]
+    for x, y in zip(ours, theirs, strict=True):
+        mine, other = export.symbolic_dim_bounds(x), jax.export.symbolic_dim_bounds(y)
+        assert mine[0] >= other[0] and mine[1] <= other[1], x

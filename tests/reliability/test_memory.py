@@ -8,7 +8,7 @@ import pytest
 import rabbet as rb
 import rabbet.numpy as rnp
 from rabbet import lax
-from rabbet.extend.backend import is_glibc
+from rabbet_pjrt_cpu.memory import is_glibc
 
 pytestmark = pytest.mark.needs("cpu", "jit", "numpy", "grad", "vmap")
 

@@ -34,6 +34,9 @@ def test_the_environment_is_the_one_that_is_meant():
         "rabbet-linalg",  # which rabbet-numpy requires, as the next one
         "rabbet-fft",
         "rabbet-special",
+        "rabbet-algorithms",
+        "rabbet-custom-rules",
+        "rabbet-cli",
         "rabbet-enclose",
         "rabbet-roots",
     }

@@ -6,6 +6,7 @@ that looks among the installed packages when it is first asked.
 """
 
 import contextlib
+import difflib
 import functools
 
 from rabbet import dtypes, passes
@@ -18,13 +19,13 @@ from rabbet.messages.tracebacks import folded
 from rabbet.primitives import batching, standard
 from rabbet.primitives.contracts import decomposed_types
 from rabbet.program import context
-from rabbet.rules import contracts, tables
+from rabbet.rules import contracts, primitive, rule_sets, tables
 from rabbet.rules.rule_sets import forget_lookups
 from rabbet.runtime import backends, hook_calls
 from rabbet.runtime.array import Array
 from rabbet.runtime.evaluation import EVALUATION
 from rabbet.runtime.housekeeping import clear_caches
-from rabbet.trace.interpreter import Tracer
+from rabbet.trace.tracer import Tracer
 
 # The standard tables exist as soon as core does: interpreters of plugins look them up by name.
 STANDARD_TABLES = (standard.lower, standard.jvp, standard.transpose, standard.batch)
@@ -37,12 +38,13 @@ def compose():
     """Fill the places that the lower tiers leave open."""
     context.set_bottom(EVALUATION)
     operators.give_to(Array, Tracer, array_methods)
-    dtypes.use_finder(find_dtype, dtype_names)
+    dtypes.use_finder(find_dtype, dtype_names, refuse_dtype)
     tables.set_decomposed_types(decomposed_types)
     config.watch("enable_checks", check_rules)
     from_plugins.use_finder(lax_function, lax_names)
     extended.use_batching(standard.batch, batching.move_axis)
     tables.set_bridges(find_rule_sets)
+    rule_sets.set_refusal(refuse_announced)
     passes.set_finder(find_passes, refuse_pass)
     backends.set_manager(manager, providers)
     config.use_finder(find_settings, settings_not_installed)
@@ -77,21 +79,109 @@ def plugin_packages():
 
 def find_settings(everything):
     """Define the settings that packages bring, those of backends only if ``everything`` is asked for. A
-    broken package says so where it is used.
+    package whose settings cannot be used is left out, with a warning.
     """
+    group = "rabbet.settings"
     with contextlib.suppress(ConfigError):  # one that cannot be read is an error where a plugin is asked for
-        for name in manager().names("rabbet.settings"):
-            with contextlib.suppress(PluginError):
-                for one in manager().get("rabbet.settings", name):
-                    config.define(one)
+        for name in manager().names(group):
+            for found in manager().get_all(group, name):
+                config.define_all(found, lambda error, name=name: refuse(group, name, "the settings", error))
     if everything:
         load_backends()
 
 
 def settings_not_installed():
-    """The first-party packages that would bring settings."""
-    installed = manager().names("rabbet.settings")
-    return [package for name, package in providers("rabbet.settings").items() if name not in installed]
+    """What to say of packages that would bring settings: first-party ones that are not installed, and those
+    that are left out.
+    """
+    plugins, group = manager(), "rabbet.settings"
+    installed = plugins.names(group)
+    said = [
+        f"{package}, which is not installed, has more"
+        for name, package in providers(group).items()
+        if name not in installed
+    ]
+    broken = [record for record in plugins.listed(group) if record.broken]
+    return said + [f"{one.title}, which has more, cannot be used: see `rabbet doctor`" for one in broken]
+
+
+def refuse(group, name, what, reason):
+    """Leave out an installed object that does not fit to what else is there, and say so, once.
+
+    Args:
+      what: what it is, for the message: "the pass".
+      reason: an exception, or its text.
+    """
+    for record in manager().records(group, name):
+        if not record.broken:
+            error = PluginError(f"{what} {name!r} of {record.title}: left out\n  {reason}")
+            manager().fail(record, error, "invalid")
+            manager().warn(record, error)
+
+
+def put_to_use():
+    """Put everything that is installed where it belongs, as if all of it were used, so that what does not fit
+    is refused. For ``rabbet doctor``, which shows what was.
+
+    Returns:
+      further checks, ``(label, ok, detail)``, of what is no single package's mistake.
+    """
+    plugins = manager()
+    config.find_all()
+    for name in plugins.names("rabbet.settings"):
+        for found in plugins.get_all("rabbet.settings", name, quiet=True):
+            for alias, missing in config.loose_aliases(found):
+                reason = (
+                    f"the Alias {alias.name!r} means the setting {missing!r}, which does not exist\n"
+                    "  to fix: let it name a setting of Rabbet's or of this list"
+                )
+                refuse("rabbet.settings", name, "the settings", reason)
+    passes.all_passes()
+    for name in dtype_names():
+        with contextlib.suppress(PluginError, TypeError):
+            dtypes.find(name)
+    if has_hooks():
+        from rabbet.plugins.hooks import default_hooks
+
+        default_hooks().prepare()
+    checks = []
+    for record in plugins.records("rabbet.rules"):
+        if record.status == "loaded":
+            for problem in record.object.problems(primitive.find):
+                refuse_announced(record.object, problem)
+            checks += of_unknown_table(record)
+    for platform in backends.default_registry().installed():
+        with contextlib.suppress(PluginError):
+            backend = backends.default_registry().get(platform)
+            for problem in backend.lowerings.problems(primitive.find) if backend.lowerings else ():
+                checks.append((f"backends.{platform}", False, f"of its lowerings: {problem}"))
+    return checks
+
+
+def of_unknown_table(record):
+    """A check of a RuleSet for a table that no package has made here, if there is something to say."""
+    known = tables.all_tables()
+    if record.name in known:
+        return
+    near = difflib.get_close_matches(record.name, known, n=1)
+    hint = (
+        f": did you mean {near[0]!r}?" if near else ", which may be that of a package that is not installed"
+    )
+    detail = f"{record.title}\nits rules are for a table {record.name!r} that nobody has made{hint}"
+    yield f"rules.{record.name}", False if near else None, detail
+
+
+def refuse_announced(rules, error):
+    """Leave out a RuleSet whose announced rules are not there, and say whose it is. One that no entry point
+    brings, such as a backend's, is an error.
+    """
+    for record in manager().records("rabbet.rules"):
+        if record.object is rules:
+            wrong = PluginError(f"the rules {record.name!r} of {record.title}: left out\n  {error}")
+            manager().fail(record, wrong, "invalid")
+            manager().warn(record, wrong)
+            return
+    raise PluginError(f"{rules!r}: {error}")
 
 
 def load_backends():
@@ -141,6 +231,12 @@ def find_dtype(name):
     return plugins.get("rabbet.dtypes", name) if name in plugins.names("rabbet.dtypes") else None
 
 
+def refuse_dtype(name, reason):
+    """Leave out an installed dtype that does not fit to the others; an error for whoever asked for it."""
+    refuse("rabbet.dtypes", name, "the dtype", reason)
+    find_dtype(name)
+
+
 def dtype_names():
     """The names of the dtypes that installed packages offer."""
     return manager().names("rabbet.dtypes")
@@ -159,10 +255,7 @@ def find_passes():
 
 def refuse_pass(name, reason):
     """Leave out an installed pass, and say so."""
-    for record in manager().records("rabbet.passes", name):
-        error = PluginError(f"the pass {name!r} of {record.title} is left out: {reason}")
-        manager().fail(record, error, "invalid")
-        manager().warn(record, error)
+    refuse("rabbet.passes", name, "the pass", reason)
 
 
 def has_hooks():

@@ -15,14 +15,17 @@ __all__ = [
     "ConcretizationTypeError",
     "ConfigError",
     "DeletedArrayError",
+    "InconclusiveDimensionOperation",
     "JaxprTypeError",
     "KeyReuseError",
     "MissingPluginError",
     "MissingRule",
     "NestingError",
     "NonConcreteBooleanIndexError",
+    "NotAddressableError",
     "NotOfferedError",
     "OutOfMemoryError",
+    "PeerLost",
     "PluginConflictError",
     "PluginError",
     "RabbetError",
@@ -207,6 +210,18 @@ class NonConcreteBooleanIndexError(ConcretizationTypeError, IndexError):
     """
 
 
+class InconclusiveDimensionOperation(RabbetError, TypeError):
+    """Python code asked for something about a symbolic dimension that depends on its size.
+
+    A comparison of dimensions decides which way a traced function goes, so it needs one answer for all sizes.
+    Say what holds of them::
+
+        export.symbolic_shape("a, b", constraints=["a >= b"])
+
+    or write what is asked with operations on arrays, or with ``export.max_dim`` and ``export.min_dim``.
+    """
+
+
 class UnexpectedTracerError(RabbetError, TypeError):
     """A tracer was used after the transformation that made it had finished: it *leaked*.
 
@@ -276,6 +291,38 @@ class ShardingError(RabbetError, ValueError):
     """An array cannot lie over devices as it was asked to: a dimension cannot be cut into equal parts, a mesh
     has no such axis, or arrays are on different devices. The message names both.
     """
+
+
+class NotAddressableError(ShardingError, RuntimeError):
+    """A process asked for values that lie on devices of other processes.
+
+    ``x.addressable_shards`` has the parts that are here; ``multihost_utils.process_allgather`` of
+    ``rabbet.experimental`` brings all parts to every process.
+    """
+
+
+class PeerLost(RabbetError, RuntimeError):
+    """A program over several processes cannot go on, because some of them are gone, are stuck, or would run
+    another program.
+
+    Attributes:
+      ranks: the numbers of these processes, a tuple; empty where they could not be found out.
+
+    Nothing that communicates can run until the others have formed a new group::
+
+        try:
+            state = step(state, batch)
+        except rb.errors.PeerLost:
+            rabbet.distributed.reform()           # the rest, with fewer devices
+            state = load_the_last_checkpoint()
+    """
+
+    def __init__(self, message: str, ranks: tuple[int, ...] = ()):
+        super().__init__(message)
+        self.ranks = tuple(ranks)
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return type(self), (*self.args, self.ranks)
 
 
 class JaxprTypeError(RabbetError, TypeError):

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from rabbet.messages import source_positions
 from rabbet.messages.tracebacks import folded
 from rabbet.program.context import Context, context
-from rabbet.trace.interpreter import Tracer
+from rabbet.trace.tracer import Tracer
 
 
 @folded

@@ -2,6 +2,7 @@
 its rule or pass returns, and everybody else goes on.
 """
 
+import re
 import sys
 import types
 
@@ -17,6 +18,7 @@ from rabbet.extend.primitive import Primitive
 from rabbet.extend.transform import RuleSet, RuleTable
 from rabbet.passes import pipeline
 from rabbet.plugins.manager import PluginManager
+from rabbet.rules import rule_sets
 from rabbet.testing import driver
 
 from .fakes import offer
@@ -154,3 +156,119 @@ def test_a_shape_rule_that_returns_no_type(out, several):
     primitive.decompose(lambda op, x: x)
     with pytest.raises(TypeError, match=r"shape rule of primitive 'shapeless.*test_more_broken.*expected is"):
         stage(lambda x: [primitive(x)], [rb.typeof(np.float32(1))])
+
+
+# Beside what else is there -------------------------------------------------------------------------
+
+
+def test_a_dtype_under_another_name_than_numpys(objects):
+    objects.thing = DTypeSpec(
+        "eighth", F8, "f8E3M4", "f", above=("float*",), finfo=lambda: ml_dtypes.finfo(F8), infinities=False
+    )
+    plugins = manager(*offer("rabbet-invalid", "rabbet.dtypes", eighth=f"{MODULE}:thing"))
+    with pytest.raises(
+        PluginError, match=r"(?s)rabbet-invalid 1.0.*NumPy calls its numpy_dtype 'float8_e3m4'"
+    ):
+        plugins.get("rabbet.dtypes", "eighth")
+
+
+REFUSED = {
+    "circle": (
+        {"above": ("float32",), "below": ("float*",)},
+        "in a circle: .*`above` names the dtypes that promote",
+    ),
+    "compute": ({"compute": "float33"}, "computes in 'float33', which no installed package has.*to fix"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_dtype_that_does_not_fit_is_refused_and_the_rest_of_the_table_stays(name):
+    changes, message = REFUSED[name]
+    fields = {"above": ("float*",), "finfo": lambda: ml_dtypes.finfo(F8), **changes}
+    turned = DTypeSpec("float8_e3m4", F8, "f8E3M4", "f", **fields)
+    table = DTypeTable(find_spec={"float8_e3m4": turned}.get)
+    told = []
+    table.refuse = lambda name, error: told.append((name, str(error)))
+    assert table.find("float8_e3m4") is None
+    assert told[0][0] == "float8_e3m4" and re.search(message, told[0][1], re.DOTALL)
+    assert table.promote_types("float16", "float32") == "float32"
+
+
+def test_a_broken_neighbour_is_as_good_as_none():
+    def find(name):
+        if name == "broken":
+            raise PluginError("broken")
+
+    table = DTypeTable(find_spec=find)
+    table.add(DTypeSpec("float8_e3m4", F8, "f8E3M4", "f", above=("float*",), below=("broken", "float16")))
+    assert table.promote_types("float8_e3m4", "float16") == "float16"
+
+
+def test_passes_that_ask_for_what_the_others_do_not_are_alone_to_blame():
+    same = lambda jaxpr, context: jaxpr
+    dead, cse = Pass("dead", same), Pass("cse", same, before=("dead",))
+    between = Pass("between", same, after=("dead",), before=("cse",))
+    refused = {}
+    assert pipeline.without_circles([dead, between, cse], refused.__setitem__) == [cse, dead]
+    assert set(refused) == {"between"}
+    assert "'cse' asks for 'cse' before 'dead'" in refused["between"]
+
+
+def announcing(module, name="announced_of_tests", owner=__name__):
+    rules = RuleSet("heard_of_tests")
+    rules.later(module, name, owner=owner)
+    return rules
+
+
+ANNOUNCED = {
+    "no module": (
+        announcing("no_such_module_of_tests"),
+        "module 'no_such_module_of_tests', whose import raised",
+    ),
+    "no function": (
+        announcing("math"),
+        "module 'math', which has no function of that name.*def announced_of_tests",
+    ),
+    "no primitive": (
+        announcing("math", "sin", __name__),
+        "primitive 'sin' of .*is made in rabbet.primitives",
+    ),
+    "nobody's": (announcing("math", "cosh_of_nobody"), "which has no function"),
+}
+
+
+@pytest.mark.parametrize("name", ANNOUNCED)
+def test_an_announced_rule_that_is_not_there_is_found(name):
+    rules, message = ANNOUNCED[name]
+    made = Primitive("announced_of_tests", lambda x: x)
+    (problem,) = rules.problems({"announced_of_tests": made, "sin": lax.sin}.get)
+    assert re.search(message, problem, re.DOTALL)
+
+
+def test_looking_up_an_announced_rule_that_is_not_there_hurts_nobody(monkeypatch):
+    made = Primitive("announced_again_of_tests", lambda x: x)
+    rules = announcing("no_such_module_of_tests", made.name)
+    told = []
+    monkeypatch.setattr(rule_sets, "refuse_announced", lambda rules, error: told.append(str(error)))
+    table = RuleTable("heard_of_tests", bridges=lambda name: [rules])
+    table.otherwise(lambda op, x: x)
+    for _ in range(2):
+        table.forget()
+        assert table.explain(made).source == "otherwise"
+    assert len(told) == 1 and "no_such_module_of_tests" in told[0]
+
+
+def test_the_message_of_a_missing_rule_knows_what_was_meant():
+    rules = RuleSet("missed_of_tests")
+    rules.later("math", "sin", owner="rabbet.lax")
+    table = RuleTable("missed_of_tests", bridges=lambda name: [rules])
+    with pytest.raises(
+        rb.errors.MissingRule, match=r"to fix: RuleSet.later\(..., owner='rabbet.primitives'\)"
+    ):
+        table.lookup(lax.sin)
+    made = Primitive("misspelt_of_tests", lambda x: x)
+    made.rule("mised_of_tests")(lambda op, x: x)
+    with pytest.raises(
+        rb.errors.MissingRule, match=r"a rule 'mised_of_tests' beside the primitive.*did you mean"
+    ):
+        table.lookup(made)

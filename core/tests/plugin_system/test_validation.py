@@ -121,7 +121,7 @@ def test_passes_in_a_circle_are_left_out():
     refused = {}
     kept = pipeline.without_circles([one, two, three], refused.__setitem__)
     assert kept == [three] and set(refused) == {"one", "two"}
-    assert "each ask to run before the next" in refused["one"]
+    assert "each have to run before the next" in refused["one"]
 
 
 def lines(plugins, verbose=False):

@@ -71,6 +71,8 @@ def test_arrays_in_cycles_are_freed_and_the_program_is_tried_again():
 class Elsewhere:
     """A device that is none of those that an array is on."""
 
+    is_local = True
+
     def __init__(self, device):
         self.sharding, self.raw, self.platform = device.sharding, device.raw, device.platform
 

@@ -27,14 +27,14 @@ import re
 from rabbet import config
 from rabbet.extend.backend import (
     Backend,
-    is_glibc,
     jaxlib_version,
-    keep_freed_memory,
     make_cpu_client,
     provide_lapack,
     Setting,
 )
 from rabbet.extend.transform import RuleSet
+
+from rabbet_pjrt_cpu.memory import is_glibc, keep_freed_memory
 
 
 def count(value):

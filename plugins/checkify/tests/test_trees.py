@@ -2,8 +2,9 @@
 
 import pytest
 import rabbet as rb
-import rabbet.numpy as rnp
 from rabbet.experimental import checkify
+
+rnp = pytest.importorskip("rabbet.numpy")
 
 
 def test_trees_as_values_for_the_message():

@@ -10,8 +10,10 @@ import sys
 import numpy as np
 import pytest
 import rabbet as rb
-from rabbet import export, lax, tree_util
+from rabbet import export, lax
 from rabbet.extend.native import stablehlo_versions
+
+tree_util = pytest.importorskip("rabbet.tree_util")
 
 Pair = collections.namedtuple("Pair", ["left", "right"])
 export.register_namedtuple_serialization(Pair, serialized_name="tests.Pair")

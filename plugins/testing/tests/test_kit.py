@@ -6,7 +6,7 @@ import rabbet as rb
 from rabbet import lax
 from rabbet.extend.passes import Equation, Jaxpr, Pass, rewrite_equations
 from rabbet.extend.primitive import Batched, Dual, Primitive, full_of_type
-from rabbet.extend.transform import RuleSet, RuleTable, is_tracer, lower, typeof
+from rabbet.extend.transform import Interpreter, RuleSet, RuleTable, is_tracer, lower, run, typeof
 from rabbet.testing import (
     LawError,
     Row,
@@ -20,7 +20,7 @@ from rabbet.testing import (
 )  # fmt: skip
 from rabbet.testing.draws import some
 from rabbet.testing.passes import random_program
-from rabbet.testing.programs import PROGRAMS
+from rabbet.testing.programs import PROGRAMS, Program
 from rabbet.testing.rows import elementwise, shape
 
 for package in ("rabbet_autodiff", "rabbet_jit", "rabbet_vmap"):
@@ -178,8 +178,79 @@ def test_a_transformation_without_a_derivative_is_found():
     with pytest.raises(LawError, match="differentiated"):
         check_transformation(cut, lambda x: x)
     check_transformation(cut, lambda x: x, PROGRAMS[:2], apart=("differentiated",))
-    with pytest.raises(ValueError, match="no law is called 'smooth'; there are compiled, batched"):
+    with pytest.raises(
+        ValueError, match="no law is called 'smooth'; there are as written out, compiled, batched"
+    ):
         check_transformation(cut, lambda x: x, apart=("smooth",))
+
+
+class Counting(Interpreter):
+    """Its state counts what happens; `sizes` adds something smooth."""
+
+    table = RuleTable("counting_of_kit")
+    threads = carries = True
+
+    def __init__(self):
+        self.state = {"steps": np.int32(0), "size": np.float32(0)}
+
+    def key(self):
+        return type(self)
+
+    def lift(self, value):
+        return value
+
+    def type_of(self, value):
+        return typeof(value)
+
+    def wrap(self, value):
+        if typeof(value).kind == "f":
+            size = lax.reduce_sum(lax.mul(value, value), tuple(range(typeof(value).ndim)))
+            self.state = {
+                "steps": lax.add(self.state["steps"], np.int32(1)),
+                "size": lax.add(self.state["size"], size),
+            }
+        return value
+
+
+Counting.table.otherwise(lambda op, *values: op(*values), before_decompositions=True)
+
+
+def counted(kind, leaf):
+    def transform(fn):
+        def of(x):
+            interpreter = kind()
+            out = run(interpreter, fn, [x])
+            return out, interpreter.state[leaf]
+
+        return of
+
+    return transform
+
+
+def test_a_state_of_values_keeps_the_promises():
+    some_of_all = [p for p in PROGRAMS if p.name in ("cond", "while_loop", "custom rules for both modes")]
+    check_transformation(counted(Counting, "size"), lambda x: x, some_of_all)
+
+
+def test_derivative_rules_that_are_observed_are_found():
+    class Observing(Counting):
+        def aside(self):
+            return self.fresh()
+
+    of_rules = [p for p in PROGRAMS if p.name == "custom rules for both modes"]
+    with pytest.raises(rb.errors.RabbetError) as caught:
+        check_transformation(counted(Observing, "size"), lambda x: x, of_rules)
+    assert "run under Observing.aside(), where only linear operations" in "".join(caught.value.__notes__)
+
+
+def test_a_state_that_counts_leaves_one_law_out():
+    twice = lambda x: lax.fori_loop(0, 2, lambda i, c: lax.add(c, 1.0), x)
+    scan = [Program("two steps", twice, lambda x: lax.add(x, 2.0))]
+    with pytest.raises(LawError, match=r"as written out \(leaf \[1\] of the payload\)") as caught:
+        check_transformation(counted(Counting, "steps"), lambda x: x, scan)
+    assert "apart=('as written out',)" in str(caught.value)
+    apart = ("as written out", "of a derivative")
+    check_transformation(counted(Counting, "steps"), lambda x: x, scan, apart=apart)
 
 
 def same(jaxpr, context):

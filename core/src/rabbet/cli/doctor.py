@@ -12,10 +12,12 @@ import contextlib
 import json
 import platform
 import sys
+import warnings
 from importlib import metadata
 from typing import NamedTuple
 
-from rabbet.errors import PluginError
+from rabbet import composition
+from rabbet.errors import PluginError, PluginWarning
 from rabbet.plugins import discovery
 from rabbet.plugins.hooks import default_hooks
 from rabbet.plugins.manager import default_manager
@@ -68,11 +70,70 @@ def checks(manager, hooks, verbose=True):
     """
     yield from versions(manager)
     yield from plugins(manager) if verbose else collapsed(plugins(manager))
-    for check in {**of_packages(manager, early=True), **LATE, **of_packages(manager, early=False)}.values():
-        yield from (Check(*answer) for answer in check(manager))
-    for plugin, answers in hooks.collect("doctor_checks"):
-        for label, ok, detail in answers:
-            yield Check(f"{plugin}: {label}", bool(ok), str(detail))
+    late = {**of_packages(manager, early=True), **LATE, **of_packages(manager, early=False)}
+    for name, check in late.items():
+        yield from answered(
+            f"checks.{name}", titles(manager, GROUP, name), lambda check=check: check(manager)
+        )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PluginWarning)  # what it says is a line of the report
+        found = hooks.collect("doctor_checks")
+    for plugin, answers in found:
+        whose = titles(manager, "rabbet.hooks", plugin)
+        for check in answered(f"hooks.{plugin}", whose, lambda answers=answers: answers):
+            yield (
+                check
+                if check.label == f"hooks.{plugin}"
+                else check._replace(label=f"{plugin}: {check.label}")
+            )
+    for plugin, what in hooks.failures:
+        if not any(record.broken for record in manager.records("rabbet.hooks", plugin)):
+            yield Check(f"hooks.{plugin}", False, f"{titles(manager, 'rabbet.hooks', plugin)}\n{what}")
+
+
+def titles(manager, group, name):
+    """The packages behind a name, for messages; core where there is none."""
+    return ", ".join([one.title for one in manager.records(group, name)]) or discovery.CORE_DISTRIBUTION
+
+
+def answered(label, whose, ask):
+    """The checks among what a package answers, each a triple; its mistake is a check that is not well.
+
+    Args:
+      label: what to call a mistake.
+      whose: the package.
+      ask: returns the answers.
+    """
+    wrong = None
+    try:
+        answers = ask()
+        if isinstance(answers, (str, bytes)):
+            wrong = answers
+        else:
+            for answer in answers:
+                if not is_check(answer):
+                    wrong = answer
+                    break
+                yield Check(answer[0], None if answer[1] is None else bool(answer[1]), str(answer[2]))
+    except Exception as error:
+        yield Check(label, False, f"{whose}\n{cause(error)}")
+    if wrong is not None:
+        yield Check(
+            label, False,
+            f"{whose}\nit answered {wrong!r:.80}, which is no check\n  to fix: return a list of triples "
+            "(label, ok, "
+            "detail): two strings and a bool between them, or None for plain information",
+        )  # fmt: skip
+
+
+def is_check(answer):
+    """Whether it is ``(label, ok, detail)``."""
+    return (
+        isinstance(answer, (tuple, list))
+        and len(answer) == 3
+        and isinstance(answer[0], str)
+        and (answer[1] is None or isinstance(answer[1], (bool, int)) or type(answer[1]).__name__ == "bool_")
+    )
 
 
 def of_packages(manager, early):
@@ -100,8 +161,13 @@ def versions(manager):
 
 
 def plugins(manager):
-    """Every entry point, imported now."""
-    for record in manager.load_all():
+    """Every entry point, imported now and put where it belongs."""
+    manager.load_all()
+    if manager is default_manager():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PluginWarning)  # each is a line of the report
+            yield from answered("plugins", discovery.CORE_DISTRIBUTION, composition.put_to_use)
+    for record in manager.records():
         label = f"{record.group.removeprefix('rabbet.')}.{record.name}"
         if record.broken:
             yield Check(label, False, "\n".join([record.title, *explanation(record)]))

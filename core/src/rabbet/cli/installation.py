@@ -2,8 +2,12 @@
 from.
 """
 
+from __future__ import annotations
 
-def plugin_manager():
+from typing import Any
+
+
+def plugin_manager() -> Any:
     """The plugin manager of this process: its ``records`` of entry points, ``names`` of a group, ``get``.
 
     Example:
@@ -16,7 +20,7 @@ def plugin_manager():
     return default_manager()
 
 
-def entry_point_groups():
+def entry_point_groups() -> dict[str, str]:
     """``{group: what comes through it}``, of the groups that core reads and of those that packages announce.
 
     Example:
@@ -29,7 +33,7 @@ def entry_point_groups():
     return discovery.GROUPS | dict.fromkeys(discovery.announced(), "")
 
 
-def package_of(function):
+def package_of(function: Any) -> str:
     """The distribution that brings a function or an object of a class, as far as core knows it, else the
     name of its package.
 
@@ -49,7 +53,7 @@ def package_of(function):
     return discovery.CORE_DISTRIBUTION if first == "rabbet" else first
 
 
-def is_core_name(name):
+def is_core_name(name: str) -> bool:
     """Whether ``rb.<name>`` is core's own, so that no package can offer it.
 
     Example:
@@ -63,7 +67,7 @@ def is_core_name(name):
     return name in rabbet._own or api.is_core_module(name)
 
 
-def provider_of(group, name):
+def provider_of(group: str, name: str) -> str | None:
     """The package of Rabbet's own that offers a name of an entry-point group, installed or not; else None.
 
     Example:
@@ -76,7 +80,7 @@ def provider_of(group, name):
     return catalogue.provider(group, name)
 
 
-def plugin_variables():
+def plugin_variables() -> tuple[str, ...]:
     """The environment variables that choose among plugins, which are no settings.
 
     Example:
@@ -89,7 +93,7 @@ def plugin_variables():
     return selection.VARIABLES
 
 
-def explain_error(error):
+def explain_error(error: BaseException) -> str:
     """An exception in one line: its type, what it says, and the line of a package where it was raised.
 
     Example:
@@ -102,7 +106,7 @@ def explain_error(error):
     return cause(error)
 
 
-def backend_registry():
+def backend_registry() -> Any:
     """The backends of this process: ``allowed``, those that the settings allow, ``get`` for a ``Backend``.
 
     Example:
@@ -115,7 +119,7 @@ def backend_registry():
     return default_registry()
 
 
-def compilation_cache():
+def compilation_cache() -> Any:
     """The cache of compiled programs on disk, or None where it is switched off.
 
     Example:

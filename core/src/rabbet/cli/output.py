@@ -1,9 +1,13 @@
 """Tables and marks on standard output: with `rich` on a terminal, as aligned plain text everywhere else."""
 
+from __future__ import annotations
+
 import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 
-def print_table(headers, rows, empty="nothing"):
+def print_table(headers: Sequence[str], rows: Iterable[Sequence[Any]], empty: str = "nothing") -> None:
     """Print ``rows`` (tuples of strings, one per header) as a table, or the word ``empty`` for no rows.
 
     Example:

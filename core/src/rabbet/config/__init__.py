@@ -95,6 +95,7 @@ class Config:
             "_keys": {},
             "_overridden": {},
             "_watchers": {},
+            "_lent": {},  # by the name of a package's setting: all that it brings, and whom to tell
             "_find_more": None,
             "_not_installed": list,
             "_environment_seen": False,
@@ -106,16 +107,15 @@ class Config:
 
     def define(self, setting: Setting | Alias) -> None:
         """Add a setting, or an ``Alias`` of one; a plugin may bring its own. A second, different one of a
-        name is an error.
+        name is an error, except where the first came with ``define_all``: then that list is withdrawn.
         """
-        known = self._settings.get(setting.name) or self._aliases.get(setting.name)
+        known = self._known(setting.name)
         if known == setting:
             return
-        if known is not None or hasattr(Config, setting.name) or setting.name in self.__dict__:
-            raise PluginConflictError(
-                f"setting {setting.name!r} exists already: {getattr(known, 'doc', 'part of Config')}\n"
-                f"  the new one: {getattr(setting, 'doc', setting)}\n  give it another name"
-            )
+        if setting.name in self._lent:
+            self._withdraw(setting)
+        else:
+            self._refuse_second(setting)
         if isinstance(setting, Alias):
             self._aliases[setting.name] = setting
             return
@@ -128,12 +128,68 @@ class Config:
             )
             self._refresh()
 
+    def define_all(
+        self, settings: Iterable[Setting | Alias], refuse: Callable[[PluginConflictError], Any]
+    ) -> None:
+        """Add what a package brings, all of it or nothing.
+
+        Args:
+          settings: a list of them.
+          refuse: told why, where one has a name that is taken already, or that a backend takes later: then
+            none of them is a setting any more.
+        """
+        settings = list(settings)
+        if all(self._known(one.name) == one for one in settings):
+            return
+        try:
+            for setting in settings:
+                self._refuse_second(setting)
+        except PluginConflictError as error:
+            refuse(error)
+            return
+        for setting in settings:
+            self.define(setting)
+        self._lent.update({setting.name: (settings, refuse) for setting in settings})
+
+    def _known(self, name: str) -> Setting | Alias | None:
+        return self._settings.get(name) or self._aliases.get(name)
+
+    def _refuse_second(self, setting: Setting | Alias) -> None:
+        known = self._known(setting.name)
+        if known is not None or hasattr(Config, setting.name) or setting.name in self.__dict__:
+            raise PluginConflictError(_taken(setting, known))
+
+    def _withdraw(self, taker: Setting | Alias) -> None:
+        """Take back all that the package has brought that lent ``taker`` its name."""
+        settings, refuse = self._lent[taker.name]
+        with self._lock:
+            for one in settings:
+                self._lent.pop(one.name, None)
+                self._aliases.pop(one.name, None)
+                if self._settings.pop(one.name, None) is not None:
+                    delattr(type(self), one.name)
+                    if one.name in vars(type(self.values)):
+                        delattr(type(self.values), one.name)
+            self._refresh()
+        mine = next(one for one in settings if one.name == taker.name)
+        refuse(PluginConflictError(_taken(mine, taker)))
+
+    def loose_aliases(self, settings: Iterable[Any]) -> list[tuple[Alias, str]]:
+        """``(alias, name)`` for each name that an ``Alias`` among ``settings`` means and no setting has."""
+        aliases = [one for one in settings if isinstance(one, Alias)]
+        return [(one, name) for one in aliases for name in one.settings if name not in self._settings]
+
+    def find_all(self) -> None:
+        """Look for all settings that packages bring, now."""
+        if self._find_more is not None:
+            self._find_more(True)
+
     def use_finder(
         self, function: Callable[[bool], Any], not_installed: Callable[[], list[str]] = list
     ) -> None:
         """Name a ``function(everything)`` that defines further settings, called when one is missing: all that
-        there are, or only those that variables of the environment may mean. ``not_installed()`` lists the
-        packages that would bring some.
+        there are, or only those that variables of the environment may mean. ``not_installed()`` lists what to
+        say of packages that would bring some.
         """
         self.__dict__.update(_find_more=function, _not_installed=not_installed)
 
@@ -258,6 +314,11 @@ class Config:
         if plain not in self._settings and plain not in self._aliases and self._find_more is not None:
             self._find_more(True)
         alias = self._aliases.get(plain)
+        for _, missing in self.loose_aliases([alias]):
+            raise AttributeError(
+                f"{name!r} is another name of the setting {missing!r}, which does not exist: "
+                "`rabbet doctor` shows whose mistake that is"
+            )
         try:
             return alias, [self._settings[one] for one in (alias.settings if alias else (plain,))]
         except KeyError:
@@ -268,9 +329,7 @@ class Config:
         known = [name for name, setting in self._settings.items() if not setting.inert]
         near = difflib.get_close_matches(plain, [*known, *self._aliases, *self._settings], n=1)
         hint = f" Did you mean {name.removesuffix(plain) + near[0]!r}?" if near else ""
-        missing = "".join(
-            [f"\n  {package}, which is not installed, has more" for package in self._not_installed()]
-        )
+        missing = "".join([f"\n  {words}" for words in self._not_installed()])
         return f"no setting is called {name!r}.{hint}\n  settings: {', '.join(sorted(known))}{missing}"
 
     def _change(self, mine: dict[str, Any], changes: dict[str, Any]) -> None:
@@ -310,6 +369,14 @@ class Config:
             overridden = "traced_key" in self.values.__dict__
             (self.values if overridden else type(self.values)).traced_key = key
         return key
+
+
+def _taken(setting: Setting | Alias, known: Any) -> str:
+    """What to say of a setting whose name is taken."""
+    return (
+        f"setting {setting.name!r} exists already: {getattr(known, 'doc', 'part of Config')}\n"
+        f"  the new one: {getattr(setting, 'doc', setting)}\n  give it another name"
+    )
 
 
 config = Config(CORE_SETTINGS)

@@ -82,11 +82,13 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
     return found
 
 
-def use_finder(find_spec: Callable[[str], Any], installed_names: Callable[[], Any] = tuple) -> None:
-    """Name the function that returns the DTypeSpec of an unknown name, or None. Called once, by
-    composition.
+def use_finder(
+    find_spec: Callable[[str], Any], installed_names: Callable[[], Any], refuse: Callable[[str, Any], Any]
+) -> None:
+    """Name the function that returns the DTypeSpec of an unknown name, or None; what lists the names that
+    there are; and who is told of a name whose row does not fit to the others. Called once, by composition.
     """
-    table.find_spec, table.installed_names = find_spec, installed_names
+    table.find_spec, table.installed_names, table.refuse = find_spec, installed_names, refuse
 
 
 # Python scalars -----------------------------------------------------------------------------------

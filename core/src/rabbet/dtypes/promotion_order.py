@@ -77,7 +77,11 @@ class Lattice:
         def visit(name: str, path: Any) -> Any:
             if name in path:
                 cycle = " < ".join((*path[path.index(name) :], name))
-                raise PluginConflictError(f"promotion would go in a circle: {cycle}")
+                raise PluginConflictError(
+                    f"promotion would go in a circle: {cycle}\n  to fix: `above` names the dtypes that "
+                    "promote to this "
+                    "one, `below` those that it promotes to: above=('float*',), below=('float32',)"
+                )
             if name not in bounds:
                 above = [visit(up, (*path, name)) for up in edges[name]]
                 bounds[name] = frozenset({name}).union(*above)

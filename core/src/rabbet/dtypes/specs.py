@@ -92,7 +92,7 @@ class DTypeSpec:
       >>> import ml_dtypes
       >>> from rabbet.extend.dtype import DTypeSpec
       >>> BFLOAT16 = DTypeSpec(
-      ...     "bfloat16", ml_dtypes.bfloat16, "bf16", "f", above=("float32",), below=("float*",),
+      ...     "bfloat16", ml_dtypes.bfloat16, "bf16", "f", above=("float*",), below=("float32",),
       ...     compute="float32", finfo=lambda: ml_dtypes.finfo(ml_dtypes.bfloat16),
       ... )
       >>> BFLOAT16.mlir, BFLOAT16.highest, BFLOAT16.overflow

@@ -33,7 +33,7 @@ from rabbet.dtypes.specs import (
     extended,
     float0,
 )
-from rabbet.errors import NotOfferedError, PluginConflictError, TypePromotionError
+from rabbet.errors import NotOfferedError, PluginConflictError, PluginError, TypePromotionError
 
 
 class DTypeTable:
@@ -61,6 +61,7 @@ class DTypeTable:
         self._lattices = {False: Lattice(NARROW_ORDER), True: Lattice(CORE_ORDER)}
         self._promoted = {}
         self._placing = []
+        self.refuse: Callable[[str, PluginConflictError], Any] = raise_it
 
     def add(self, spec: DTypeSpec) -> None:
         """Add a row. It is checked first: a refused one leaves the table as it was."""
@@ -69,10 +70,19 @@ class DTypeTable:
             if have == spec:
                 return
             if have is not None:
-                raise PluginConflictError(f"dtype {spec.name!r} is in the table already\n  {have}\n  {spec}")
+                raise PluginConflictError(
+                    f"dtype {spec.name!r} is in the table already\n  {have}\n  {spec}\n  to fix: a name of "
+                    "its own "
+                    "and a NumPy dtype of its own; two rows share neither"
+                )
             if spec.kind not in KINDS:
                 raise PluginConflictError(
                     f"dtype {spec.name!r} has kind {spec.kind!r}; the kinds are {', '.join(KINDS)}"
+                )
+            if spec.compute is not None and spec.compute not in self.names():
+                raise PluginConflictError(
+                    f"dtype {spec.name!r} computes in {spec.compute!r}, which no installed package has\n"
+                    f"  to fix: compute='float32', or another of {', '.join(self._by_name)}"
                 )
             above, below = self._neighbours(spec, spec.above), self._neighbours(spec, spec.below)
             self._lattices = {
@@ -91,7 +101,8 @@ class DTypeTable:
         try:
             for name in names:
                 if name not in self._lattices[False] and name not in self._placing:
-                    self.find(name)
+                    with contextlib.suppress(PluginError):  # a broken one is as good as none
+                        self.find(name)
         finally:
             self._placing.pop()
         return tuple([name for name in names if name in self._lattices[False]])
@@ -114,7 +125,11 @@ class DTypeTable:
         if spec is None and self.find_spec is not None:
             spec = self.find_spec(name)
             if spec is not None:
-                self.add(spec)
+                try:
+                    self.add(spec)
+                except PluginConflictError as error:
+                    self.refuse(name, error)
+                    return None
         return spec
 
     def spec(self, dtype: Any) -> DTypeSpec:
@@ -360,6 +375,11 @@ class DTypeTable:
         if self.kind(dtype) == "c":
             return dtype
         return np.dtype("complex128" if self.itemsize_bits(dtype) == 64 else "complex64")
+
+
+def raise_it(name: str, error: PluginConflictError) -> None:
+    """What becomes of a plugin's dtype that does not fit to the others, until ``rabbet`` is composed."""
+    raise error
 
 
 def _parse(dtype: Any) -> Any:

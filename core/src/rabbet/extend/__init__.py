@@ -15,6 +15,8 @@
 ``native``             jaxlib's profiler, functions of other languages, programs as HLO and as bytes
 ``cells``              places with a value that functions may replace, and how they are handed on
 ``sharding``           ``Sharding``: how arrays lie over several devices, and programs over them
+``processes``          several processes: a store that they share, who looks after their programs
+``shapes``             ``SymbolicDimension``: shapes that are not all numbers while a function is traced
 ``commands``           commands of ``rabbet`` and checks of ``rabbet doctor``
 =====================  ===============================================================================
 
@@ -29,7 +31,7 @@ import importlib
 
 DOORS = (
     "transform", "primitive", "rules", "dtype", "backend", "passes", "hooks", "bodies", "functions",
-    "wrapping", "native", "cells", "sharding", "commands",
+    "wrapping", "native", "cells", "sharding", "processes", "commands", "shapes",
 )  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from rabbet.runtime.c_api import CApiBackend, find_library
 from rabbet.runtime.compile_options import normalize_compiler_options
 from rabbet.runtime.compiled import call_by_placements, compile_program, lower_program, program_entry
 from rabbet.runtime.devices import running_platforms
-from rabbet.runtime.memory import is_glibc, keep_freed_memory
+from rabbet.runtime.leaving import excuse_thread
 from rabbet.runtime.sharding import SingleDeviceSharding
 from rabbet.runtime.transfer import as_device
 from rabbet.runtime.values import common_device, copy_to_device
@@ -35,11 +35,10 @@ __all__ = [
     "compile_ahead",
     "compile_program",
     "copy_to_device",
+    "excuse_thread",
     "find_library",
     "gpu_plugin_options",
-    "is_glibc",
     "jaxlib_version",
-    "keep_freed_memory",
     "lower_program",
     "make_cpu_client",
     "make_topology",

@@ -6,8 +6,10 @@ from rabbet.primitives.standard import batch, collective, jvp, lower, transpose
 from rabbet.program.context import context
 from rabbet.rules.rule_sets import RuleSet
 from rabbet.rules.tables import Role, RuleTable, all_tables, refusing
-from rabbet.trace.interpreter import Interpreter, Tracer, is_tracer, payload_of, run, run_traced, typeof
+from rabbet.trace.interpreter import Interpreter, typeof
 from rabbet.trace.named_axes import axes_used_in, bind_axes, bound_axes
+from rabbet.trace.running import run, run_traced
+from rabbet.trace.tracer import Tracer, is_tracer, payload_of
 
 __all__ = [
     "Interpreter",

@@ -19,8 +19,9 @@ from rabbet.primitives.gather import GatherScatterMode
 from rabbet.program.avals import ShapedArray
 from rabbet.program.jaxpr import consts_as_inputs
 from rabbet.runtime.values import array_or_tracer
-from rabbet.trace.interpreter import is_tracer, typeof
+from rabbet.trace.interpreter import typeof
 from rabbet.trace.staging import stage
+from rabbet.trace.tracer import is_tracer
 
 
 def elementwise_function(name: str, func: Callable, dtype_of: ShapedArray) -> Callable:

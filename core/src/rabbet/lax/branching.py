@@ -18,8 +18,9 @@ from rabbet.primitives import extremes, logic, zeros
 from rabbet.program.jaxpr import evaluate
 from rabbet.runtime.values import array_or_tracer
 from rabbet.trace.cells import Cell, Threading
-from rabbet.trace.interpreter import is_tracer, typeof
+from rabbet.trace.interpreter import typeof
 from rabbet.trace.staging import stage
+from rabbet.trace.tracer import is_tracer
 
 NOT_GIVEN = object()
 

@@ -7,8 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from rabbet.errors import InconclusiveDimensionOperation
 from rabbet.lax.array_types import ArrayLike, ArrayOrTracer
 from rabbet.primitives import shape as _shape
+from rabbet.program import dimensions
+from rabbet.program.dimensions import dimension_of
 from rabbet.runtime.transfer import obey_sharding, obeys_out_sharding
 from rabbet.trace.interpreter import typeof
 
@@ -17,6 +20,8 @@ def sizes_of(values: Any, what: str) -> tuple[int, ...]:
     """A tuple of Python ints from whatever counts as one; a lone int becomes one dimension."""
     try:
         return tuple([v.__index__() for v in (values if hasattr(values, "__iter__") else (values,))])
+    except InconclusiveDimensionOperation:
+        return tuple([dimension_of(v) for v in (values if hasattr(values, "__iter__") else (values,))])
     except AttributeError:
         raise TypeError(f"{what} must be ints, got {values!r}") from None
 
@@ -35,12 +40,24 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
         return tuple(shapes[0])
     try:
         return np.broadcast_shapes(*shapes)
+    except InconclusiveDimensionOperation:
+        return _broadcast_symbolic(shapes)
     except ValueError:
-        shown = ", ".join(str(tuple(s)) for s in shapes)
-        raise ValueError(
-            f"arrays of the shapes {shown} do not broadcast together: counted from the last, "
-            "dimensions must be equal or 1"
-        ) from None
+        raise _not_together(shapes, "dimensions must be equal or 1") from None
+
+
+def _broadcast_symbolic(shapes: Any) -> tuple[Any, ...]:
+    try:
+        return dimensions.broadcast(shapes)
+    except ValueError:
+        raise _not_together(shapes, "dimensions must be 1, or equal whatever the sizes are") from None
+
+
+def _not_together(shapes: Any, rule: str) -> ValueError:
+    shown = ", ".join(str(tuple(s)) for s in shapes)
+    return ValueError(
+        f"arrays of the shapes {shown} do not broadcast together: counted from the last, {rule}"
+    )
 
 
 def broadcast_in_dim(

@@ -12,7 +12,7 @@ from rabbet.primitives import contractions
 from rabbet.primitives.checks import axis_in_range
 from rabbet.primitives.convert import to_dtype
 from rabbet.primitives.precision import ALIASES, Precision
-from rabbet.runtime.transfer import obey_sharding, obeys_out_sharding
+from rabbet.runtime.transfer import hidden, obey_sharding, obeys_out_sharding
 from rabbet.trace.interpreter import typeof
 
 DotDimensionNumbers = tuple
@@ -135,6 +135,7 @@ def dot_general(
       (5, 2, 4)
     """
     if out_sharding is not None:
+        lhs, rhs = hidden(lhs), hidden(rhs)
         out = dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)
         return obey_sharding("dot_general", out, out_sharding)
     x, y = typeof(lhs), typeof(rhs)

@@ -18,13 +18,14 @@ from rabbet.primitives import convert, elementwise, logic
 from rabbet.primitives import dynamic as primitives
 from rabbet.primitives import dynamic_rules as _dynamic_rules  # noqa: F401 - batching
 from rabbet.primitives.checks import axis_in_range
+from rabbet.program.dimensions import dimension_of
 from rabbet.runtime.fused import fused
 from rabbet.trace.interpreter import typeof
 
 
 def _dims(values: Any, what: str) -> tuple:
     try:
-        return tuple([v.__index__() for v in values])
+        return tuple([dimension_of(v) for v in values])
     except (AttributeError, TypeError):
         raise TypeError(f"{what} must be a sequence of ints, got {values!r}") from None
 

@@ -13,6 +13,7 @@ from rabbet.config import config
 from rabbet.errors import ConcretizationTypeError
 from rabbet.lax import shapes
 from rabbet.lax.array_types import ArrayLike
+from rabbet.lax.promotion import opened
 from rabbet.lax.staged import Body, convert_output, flat_operands, scalar_type
 from rabbet.lax.values import convert_element_type
 from rabbet.messages.source_positions import describe_function, named_like
@@ -20,7 +21,8 @@ from rabbet.primitives import logic, loops, zeros
 from rabbet.program.avals import ShapeDtypeStruct
 from rabbet.runtime.values import array_or_tracer
 from rabbet.trace.cells import Cell, Threading
-from rabbet.trace.interpreter import is_tracer, typeof
+from rabbet.trace.interpreter import typeof
+from rabbet.trace.tracer import is_tracer
 from rabbet.tree import keystr
 
 
@@ -219,7 +221,7 @@ def named_scan(
     in_tree = tree.structure(
         (tree.unflatten(init_tree, [0] * len(init_leaves)), tree.unflatten(x_tree, [0] * len(x_leaves)))
     )
-    slices = [typeof(x).update(shape=typeof(x).shape[1:]) for x in x_leaves]
+    slices = [typeof(x).without(0) for x in x_leaves]
     body, leaves = stage_loop_body(what, f, init_leaves, in_tree, slices, takes_cells=True)
     parts = _pair(f, body.out_tree)
     convert_weak_outputs(body, leaves, len(leaves))
@@ -333,6 +335,7 @@ def fori_loop(
       >>> rb.jit(lambda x: lax.fori_loop(0, 5, lambda i, x: x + i, x))(10)
       Array(20, dtype=int32, weak_type=True)
     """
+    lower, upper = opened(lower), opened(upper)  # a symbolic dimension is a computed bound
     for name, bound in (("lower", lower), ("upper", upper)):
         scalar_type(f"fori_loop: {name}", bound, "iu", "an integer scalar")
     dtype = dtypes.promote_types(typeof(lower).dtype, typeof(upper).dtype)

@@ -20,7 +20,8 @@ from rabbet.program import python_scalars
 from rabbet.program.avals import ShapedArray
 from rabbet.runtime.array import Array
 from rabbet.runtime.values import to_array
-from rabbet.trace.interpreter import Tracer, typeof
+from rabbet.trace.interpreter import typeof
+from rabbet.trace.tracer import Tracer
 
 
 def promote_operands(*operands: Any, to: Any = None) -> list:

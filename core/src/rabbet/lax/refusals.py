@@ -15,8 +15,8 @@ from rabbet.errors import (
     TracerIntegerConversionError,
 )  # fmt: skip
 from rabbet.messages.source_positions import source_position
-from rabbet.trace.interpreter import Tracer
 from rabbet.trace.leaks import leaked
+from rabbet.trace.tracer import Tracer
 
 
 def place(self: Any) -> str:

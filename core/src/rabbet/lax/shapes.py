@@ -12,8 +12,8 @@ from rabbet.lax.array_types import ArrayLike, ArrayOrTracer
 from rabbet.lax.broadcasting import broadcast_in_dim, sizes_of
 from rabbet.primitives import shape as _shape
 from rabbet.primitives.checks import axis_in_range
-from rabbet.program import python_scalars
-from rabbet.runtime.transfer import obey_sharding
+from rabbet.program import dimensions, python_scalars
+from rabbet.runtime.transfer import hidden, obey_sharding
 from rabbet.trace.interpreter import typeof
 
 
@@ -29,7 +29,7 @@ def reshape(
              [3, 4, 5]], dtype=int32)
     """
     if out_sharding is not None:
-        return obey_sharding("reshape", reshape(operand, new_sizes, dimensions), out_sharding)
+        return obey_sharding("reshape", reshape(hidden(operand), new_sizes, dimensions), out_sharding)
     sizes = sizes_of(new_sizes, "new_sizes")
     if dimensions is not None:
         operand = transpose(operand, dimensions)
@@ -118,6 +118,15 @@ def slice(
     return _shape.slice(operand, start_indices=lo, limit_indices=hi, strides=steps)
 
 
+def _bounds(start: Any, limit: Any, size: Any) -> tuple[Any, Any]:
+    """The bounds of a slice of a dimension, counted from its start."""
+    if dimensions.is_symbolic((start, limit, size)):
+        first, count, _ = dimensions.reach_of(builtins.slice(start, limit), size)
+        return first, first + count
+    lo, hi, _ = builtins.slice(start, limit).indices(size)
+    return lo, max(lo, hi)
+
+
 def slice_in_dim(
     operand: ArrayLike, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0,
 ) -> ArrayOrTracer:  # fmt: skip
@@ -129,9 +138,9 @@ def slice_in_dim(
     """
     shape = typeof(operand).shape
     axis = axis_in_range("slice_in_dim", axis, len(shape))
-    lo, hi, _ = builtins.slice(start_index, limit_index).indices(shape[axis])
+    lo, hi = _bounds(start_index, limit_index, shape[axis])
     starts, limits, strides = [0] * len(shape), list(shape), [1] * len(shape)
-    starts[axis], limits[axis], strides[axis] = lo, max(lo, hi), stride
+    starts[axis], limits[axis], strides[axis] = lo, hi, stride
     return slice(operand, starts, limits, strides)
 
 

@@ -11,6 +11,7 @@ from rabbet import dtypes, tree
 from rabbet.lax.array_types import ArrayLike, ArrayOrTracer, DTypeLike
 from rabbet.primitives import convert, elementwise, logic, powers
 from rabbet.program import python_scalars
+from rabbet.program.dimensions import SymbolicDimension
 from rabbet.runtime import values
 from rabbet.runtime.array import Array
 from rabbet.runtime.values import to_array
@@ -31,6 +32,8 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> ArrayOrTra
       >>> lax.convert_element_type(rnp.array([1.7, -1.7]), "int32")
       Array([ 1, -1], dtype=int32)
     """
+    if isinstance(operand, SymbolicDimension):
+        operand = operand.__jax_array__()
     aval = typeof(operand)
     if new_dtype is None:
         raise TypeError("convert_element_type needs a dtype, got None")

@@ -54,7 +54,7 @@ class Lowered(NamedTuple):
 
 def lower_program(
     jaxpr, platform, *, name="main", donated=(), table=lower, arg_attributes=(), result_attributes=(),
-    bridges=None, lacks=None, spread=0,
+    bridges=None, lacks=None, spread=0, symbolic=None,
 ):  # fmt: skip
     """The StableHLO module of a program.
 
@@ -67,14 +67,19 @@ def lower_program(
         donated argument hands over goes to a result with the same text.
       bridges: the backend's own ``RuleSet`` of lowerings, or None.
       lacks: ``Backend.lacks``, or None.
+      symbolic: what knows symbolic dimensions: ``rules``, a ``RuleSet`` that is asked first,
+        ``lacks(op)``, why an operation cannot be written, and ``size(op, dimension)``, which writes a
+        dimension as an i32 and returns its name.
       spread: over how many devices it runs, where the compiler cuts it up; else 0.
 
     Raises:
       MissingRule: there is no lowering of an operation for the platform.
       NotOfferedError: the backend says that the platform does not offer it.
     """
+    if symbolic is not None:
+        lacks = symbolic.lacks if lacks is None else lambda op, of=lacks: symbolic.lacks(op) or of(op)
     module = Module(platform, table, bridges, lacks)
-    module.spread = spread
+    module.spread, module.symbolic = spread, symbolic
     attributes, of_results = dict(arg_attributes), dict(result_attributes)
     for i, attribute in donation_attributes(jaxpr, donated, dict(attributes), of_results):
         attributes[i] = f"{attributes[i]}, {attribute}" if i in attributes else attribute
@@ -109,6 +114,7 @@ class Module:
         self.locations = Locations()
         self.functions = []
         self.callbacks = []
+        self.symbolic = None  # what knows symbolic dimensions
         self.spread = 0  # over how many devices it runs, if several
         self.manual = None  # what says how each device computes by itself here (see ``Site.by_itself``)
         self.rules = {}  # by primitive, those found so far
@@ -172,7 +178,9 @@ class Module:
         """The lowering of a primitive: the backend's own, else the table's for the platform, else the
         table's.
         """
-        own = self.backend_rules.find(primitive, self.platform) if self.backend_rules is not None else None
+        own = None if self.symbolic is None else self.symbolic.rules.find(primitive, self.platform)
+        if own is None and self.backend_rules is not None:
+            own = self.backend_rules.find(primitive, self.platform)
         if own is not None and config.enable_checks:
             own = contracts.checked(self.table, primitive, own)
         rule = self.rules[primitive] = own or self.table.lookup(primitive, self.platform)
@@ -241,6 +249,7 @@ class Function:
         # Most programs have no typed keys, so their equations need not be looked at one by one.
         made = (v for eqn in jaxpr.equations for v in eqn.outputs)
         keys = holds_keys(arguments) or holds_keys(made)
+        typed = self.module.spread and any(v.aval.spread for eqn in jaxpr.equations for v in eqn.outputs)
         location = self.module.locations.name
         rules, find_rule, lacks = self.module.rules, self.module.rule, self.module.lacks
         outer, where = self.loc, None
@@ -261,12 +270,24 @@ class Function:
             except MissingRule as error:
                 reached(error, self.module.table, primitive, eqn.where)
                 raise
+            if typed:
+                outs = [outs] if type(outs) is str else outs
+                outs = [self._laid_out(name, v.aval) for name, v in zip(outs, eqn.outputs, strict=True)]
             if type(outs) is str:
                 env[eqn.outputs[0]] = outs
             else:
                 env.update(zip(eqn.outputs, outs, strict=True))
         self.loc = outer
         return [env[v] if type(v) is Var else self._literal(v) for v in jaxpr.outvars]
+
+    def _laid_out(self, name, aval):
+        """A value whose type says how it lies, as the compiler is told of it."""
+        text = None if aval.spread is None or self.module.manual is not None else aval.spread.text(aval)
+        if text is None:
+            return name
+        made = self.fresh()
+        self.lines.append((f"{made} = sdy.sharding_constraint {name} <{text}> : {aval.mlir}", self.loc))
+        return made
 
     def inline_closed(self, jaxpr, names):
         """``inline`` in a region that sees no values from outside: constants are written at its head."""
@@ -309,7 +330,7 @@ def holds_keys(atoms):
 
 def decomposed(eqn, parts):
     """The program of a primitive's decomposition for this equation's types, and arrays that it uses."""
-    avals = [v.aval for v in eqn.inputs]
+    avals = [v.aval.bare for v in eqn.inputs]
 
     def flat(*args):
         out = parts(eqn.op, *args)

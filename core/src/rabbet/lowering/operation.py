@@ -3,10 +3,13 @@
 import contextlib
 import re
 
+import numpy as np
+
 from rabbet.lowering import custom_calls
 from rabbet.lowering.regions import TOKEN, Region, types_of
 from rabbet.program import effects
 from rabbet.program.avals import ShapedArray
+from rabbet.program.dimensions import SymbolicDimension
 from rabbet.program.jaxpr import effects_of
 from rabbet.trace.staging import stage
 
@@ -205,6 +208,9 @@ class Site:
 
     def constant(self, value, aval):
         """The name of a constant of type ``aval``; ``value`` is a scalar or a small NumPy array."""
+        if aval.is_symbolic:
+            scalar = aval.update(shape=())
+            return self.broadcast_operand(self._function.constant(value, scalar), scalar, aval.shape)
         return self._function.constant(value, aval)
 
     def inline(self, jaxpr, names):
@@ -221,6 +227,7 @@ class Site:
         Returns:
           the names of the results.
         """
+        avals = [a.bare for a in avals]
         return self._function.inline(stage(parts, avals, self.primitive.name).jaxpr, names)
 
     def function(self, jaxpr, name):
@@ -242,6 +249,26 @@ class Site:
         text = f"func.call @{symbol}({', '.join(names)}) {attributes}: ({ins}) -> ({outs})"
         return self.take_tokens(threaded, self.emit_all(text, len(jaxpr.outvars) + len(threaded)))
 
+    def size(self, dimension):
+        """The name of a dimension as a number, an i32 without dimensions."""
+        if isinstance(dimension, SymbolicDimension):
+            return self._function.module.symbolic.size(self, dimension)
+        return self.constant(np.int32(dimension), ShapedArray((), "int32"))
+
+    def shape_operand(self, shape):
+        """The name and the type of a shape as a vector of i32, for operations that take their shape as an
+        operand.
+        """
+        kind = f"tensor<{len(shape)}xi32>"
+        if not any(isinstance(d, SymbolicDimension) for d in shape):
+            return self.constant(np.array(shape, np.int32), ShapedArray((len(shape),), "int32")), kind
+        one = "(tensor<i32>) -> tensor<1xi32>"
+        each = [self.emit(f"stablehlo.reshape {self.size(d)} : {one}") for d in shape]
+        if len(each) == 1:
+            return each[0], kind
+        types = ", ".join(["tensor<1xi32>"] * len(each))
+        return self.emit(f"stablehlo.concatenate {', '.join(each)}, dim = 0 : ({types}) -> {kind}"), kind
+
     def include(self, functions):
         """Write the functions of another module beside this one's, once per module; return the symbol to
         call.
@@ -257,4 +284,10 @@ class Site:
         if aval.shape == shape:
             return name
         wide = ShapedArray(shape, aval.dtype)
+        if wide.is_symbolic:
+            sizes, kind = self.shape_operand(shape)
+            return self.emit(
+                f"stablehlo.dynamic_broadcast_in_dim {name}, {sizes}, dims = [] : ({aval.mlir}, {kind}) -> "
+                f"{wide.mlir}"
+            )
         return self.emit(f"stablehlo.broadcast_in_dim {name}, dims = [] : ({aval.mlir}) -> {wide.mlir}")

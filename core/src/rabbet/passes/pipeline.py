@@ -6,6 +6,7 @@ result of the one before.
 """
 
 import functools
+import itertools
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -158,20 +159,35 @@ def without_circles(passes, refuse):
         try:
             return ordered(passes)
         except PassCircle as error:
-            for name in error.names:
+            for name in error.culprits:
                 refuse(name, str(error))
-            passes = [p for p in passes if p.name not in error.names]
+            passes = [p for p in passes if p.name not in error.culprits]
 
 
 class PassCircle(PluginError):
-    """Passes that each ask to run before the next, in a circle."""
+    """Passes that each have to run before the next, in a circle.
 
-    def __init__(self, names):
-        super().__init__(
-            f"the passes {' -> '.join(names)} each ask to run before the next\n"
-            "  to fix: take a name out of `after` or `before` of one of them"
-        )
+    Args:
+      names: the circle; the first is the last again.
+      asked: for each step the passes that ask for it, by ``before`` or ``after``.
+
+    To blame are those that ask for the most steps: one that stands between two others which say nothing of it
+    is alone to blame, and the two keep their order.
+    """
+
+    def __init__(self, names, asked):
+        count = {name: sum(name in who for who in asked) for name in names}
+        most = max(count.values())
         self.names = frozenset(names)
+        self.culprits = frozenset([name for name in names if count[name] == most])
+        wanted = [
+            f"{who[0]!r} asks for {first!r} before {second!r}"
+            for first, second, who in zip(names, names[1:], asked, strict=False)
+        ]
+        super().__init__(
+            f"the passes {' -> '.join(names)} would each have to run before the next: {', '.join(wanted)}\n"
+            f"  to fix: take a name out of `after` or `before` of {' or '.join(sorted(self.culprits))}"
+        )
 
 
 def ordered(passes):
@@ -190,7 +206,12 @@ def ordered(passes):
     try:
         return [by_name[n] for n in TopologicalSorter(graph).static_order()]
     except CycleError as error:
-        raise PassCircle(error.args[1]) from None
+        circle = error.args[1]
+        asked = [
+            [p.name for p in (by_name[a], by_name[b]) if (p.name == a and b in p.before) or a in p.after]
+            for a, b in itertools.pairwise(circle)
+        ]
+        raise PassCircle(circle, asked) from None
 
 
 def is_on(p):

@@ -29,6 +29,7 @@ class Hooks:
         self._callers = None
         self._building = threading.local()
         self._reported = set()
+        self.failures = []  # (plugin, what its hooks did wrong), in the order in which it happened
 
     def notify(self, hook, **facts):
         """Tell every plugin that implements ``hook``; ``facts`` are all arguments of its specification."""
@@ -55,11 +56,17 @@ class Hooks:
         if (plugin, what) in self._reported:
             return
         self._reported.add((plugin, what))
+        self.failures.append((plugin, what))
         warnings.warn(
             f"hook plugin {plugin!r}: {what}\n  everything else goes on; `rabbet doctor` shows all plugins",
             PluginWarning,
             stacklevel=stacklevel(),
         )
+
+    def prepare(self):
+        """Load the plugins that have hooks, as the first event would."""
+        if self._callers is None:
+            self._build()
 
     # Building. No lock: importing a plugin while holding one can wait for ever (see manager.py).
     # Two threads may both build; the results are equal and the last one stays.

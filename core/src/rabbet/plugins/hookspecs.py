@@ -5,6 +5,8 @@ entry point of the group ``rabbet.hooks``. An implementation may take any subset
 Hooks are called around tracing and compiling, never when a compiled program runs.
 """
 
+import inspect
+
 import pluggy
 
 hookspec = pluggy.HookspecMarker("rabbet")
@@ -89,3 +91,8 @@ def doctor_checks():
 def hook_names():
     """The names of all hooks on this page."""
     return [name for name, value in globals().items() if hasattr(value, "rabbet_spec")]
+
+
+def facts(hook):
+    """The names of the facts that a hook is given."""
+    return list(inspect.signature(globals()[hook]).parameters)

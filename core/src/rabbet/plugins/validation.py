@@ -95,6 +95,12 @@ def check_dtype(name, loaded):
             )
         if not ends[0] < ends[1]:
             return f"its smallest number {ends[0]} is not below its largest {ends[1]}\n  to fix: its finfo"
+    if own.name != name:
+        return (
+            f"NumPy calls its numpy_dtype {own.name!r}, and arrays of it are looked up by that name\n"
+            f"  to fix: call the DTypeSpec and the entry point {own.name!r}, or register a NumPy dtype of "
+            "your own"
+        )
     return None
 
 
@@ -158,6 +164,11 @@ def check_hooks(name, loaded):
             f"{_shortened(loaded)} has no function marked with @rabbet.extend.hooks.hookimpl\n"
             f"  the hooks are {', '.join(known)}"
         )
+    wrong = [
+        said for said in (wrong_facts(getattr(loaded, one), one) for one in found if one in known) if said
+    ]
+    if wrong:
+        return wrong[0]
     unknown = [one for one in found if one not in known]
     if unknown:
         import difflib
@@ -166,6 +177,25 @@ def check_hooks(name, loaded):
         hint = f"did you mean {near[0]!r}?" if near else f"the hooks are {', '.join(known)}"
         return f"there is no hook {unknown[0]!r}\n  to fix: {hint}"
     return None
+
+
+def wrong_facts(function, hook):
+    """What is wrong with the arguments of a hook's implementation; None if nothing is."""
+    from rabbet.plugins import hookspecs
+
+    facts = hookspecs.facts(hook)
+    wanted = [
+        p.name for p in inspect.signature(function).parameters.values()
+        if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty
+    ]  # fmt: skip
+    unknown = [one for one in wanted if one not in facts]
+    if not unknown:
+        return None
+    return (
+        f"its hook {hook} ({address(function)}) takes {', '.join(map(repr, unknown))}, which that hook is "
+        "not "
+        f"given\n  to fix: take any of {', '.join(facts) or 'no arguments'}, by these names"
+    )
 
 
 def check_settings(name, loaded):
@@ -179,6 +209,38 @@ def check_settings(name, loaded):
             f"it names {_shortened(wrong[0])} among its settings\n"
             "  to fix: let the entry point name a list of rabbet.extend.backend.Setting and Alias"
         )
+    names = [one.name for one in loaded]
+    for one in loaded:
+        said = wrong_setting(one)
+        if said is None and names.count(one.name) > 1:
+            said = "is there twice\n  to fix: keep one of them"
+        if said is not None:
+            return f"its {type(one).__name__} {one.name!r} {said}"
+    return None
+
+
+def wrong_setting(one):
+    """What is wrong with a ``Setting`` or an ``Alias``; None if nothing is."""
+    from rabbet.config import CORE_SETTINGS, Alias, Config
+
+    if not isinstance(one.name, str) or not one.name.isidentifier():
+        return "has no name that Python can write\n  to fix: a name such as 'toaster_slots'"
+    if one.name in {core.name for core in CORE_SETTINGS} or hasattr(Config, one.name):
+        return f"has a name that rb.config has itself\n  to fix: another name, such as 'my_{one.name}'"
+    functions = ("given", "shown") if isinstance(one, Alias) else ("parse",)
+    for field in functions:
+        function = getattr(one, field)
+        if not callable(function) or not takes(function, 1):
+            return (
+                f"has {field}={_shortened(function)}, which cannot be called on a value\n  to fix: a "
+                "function "
+                "of what users give, such as `int`, that raises ValueError for what it does not take"
+            )
+    if isinstance(one, Alias):
+        if not one.settings or not all(isinstance(name, str) for name in one.settings):
+            return f"means {one.setting!r}\n  to fix: the name of a setting, or a tuple of names"
+    elif not isinstance(one.doc, str):
+        return f"has doc={_shortened(one.doc)}\n  to fix: a sentence"
     return None
 
 

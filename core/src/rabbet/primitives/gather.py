@@ -12,9 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from rabbet import dtypes
-from rabbet.primitives import batching, checks, inlining, logic, reducing, shape, zeros
+from rabbet.primitives import batching, checks, convert, inlining, logic, reducing, shape, zeros
 from rabbet.primitives.attributes import int_list
 from rabbet.program.avals import ShapedArray
+from rabbet.program.dimensions import is_symbolic
 from rabbet.rules.payloads import Batched, Dual, Zero, zero_tangent
 from rabbet.rules.primitive import Primitive
 from rabbet.trace.interpreter import typeof
@@ -187,11 +188,21 @@ def in_bounds(indices, operand_shape, window_sizes, index_map):
 def highest_starts(aval, operand_shape, window_sizes, index_map):
     """The last position where a window fits, for each entry of index vectors; an array like the indices."""
     most = dtypes.iinfo(aval.dtype).max
-    limits = [min(operand_shape[d] - window_sizes[d], most) for d in index_map]
-    columns = [zeros.full_of_type(ShapedArray((*aval.shape[:-1], 1), aval.dtype), limit) for limit in limits]
+    limits = [operand_shape[d] - window_sizes[d] for d in index_map]
+    column = ShapedArray((*aval.shape[:-1], 1), aval.dtype)
+    columns = [
+        of_symbolic(column, n) if is_symbolic((n,)) else zeros.full_of_type(column, min(n, most)) for n in
+        limits
+    ]
     if not columns:
         return zeros.full_of_type(aval.strong(), 0)
     return columns[0] if len(columns) == 1 else shape.concatenate(*columns, dimension=aval.ndim - 1)
+
+
+def of_symbolic(aval, size):
+    """An array of a type with a symbolic dimension's size in every place."""
+    value = convert.convert_element_type(size.__jax_array__(), new_dtype=aval.dtype, weak_type=False)
+    return shape.broadcast_in_dim(value, shape=aval.shape, broadcast_dimensions=())
 
 
 def default_fill(dtype):

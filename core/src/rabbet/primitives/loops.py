@@ -15,8 +15,9 @@ from rabbet.program.jaxpr import Jaxpr, Literal, consts_as_inputs, evaluate
 from rabbet.rules.payloads import Linear
 from rabbet.rules.primitive import Primitive
 from rabbet.trace import bodies
-from rabbet.trace.interpreter import Tracer, typeof
+from rabbet.trace.interpreter import typeof
 from rabbet.trace.staging import stage
+from rabbet.trace.tracer import Tracer
 
 INDEX = dtypes.canonicalize("int32")
 
@@ -217,8 +218,8 @@ def element(x, i):
     """``x[i]`` along the first dimension, for a traced ``i`` in range."""
     aval = typeof(x)
     starts = (i, *[0] * (aval.ndim - 1))
-    box = dynamic.dynamic_slice(x, *starts, slice_sizes=(1, *aval.shape[1:]))
-    return shape.squeeze(box, dimensions=(0,))
+    box = dynamic.dynamic_slice(zeros.hidden(x), *starts, slice_sizes=(1, *aval.shape[1:]))
+    return zeros.fitted(shape.squeeze(box, dimensions=(0,)), aval.without(0))
 
 
 def put_element(stack, value, i):
@@ -332,7 +333,7 @@ def _kept(op):
 
 
 def _slice_aval(aval):
-    return aval.update(shape=aval.shape[1:])
+    return aval.without(0)
 
 
 def _stacked(interpreter, structure):

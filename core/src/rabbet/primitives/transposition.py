@@ -13,8 +13,9 @@ from rabbet.program.context import context
 from rabbet.program.jaxpr import Var, consts_as_inputs
 from rabbet.rules.payloads import Linear, Zero
 from rabbet.rules.tables import Decomposed, reached
-from rabbet.trace.interpreter import Tracer, typeof
+from rabbet.trace.interpreter import typeof
 from rabbet.trace.staging import stage
+from rabbet.trace.tracer import Tracer
 
 
 def backward(equations, cotangents):
@@ -57,7 +58,9 @@ def backward(equations, cotangents):
                     continue
                 ct = tuple([Zero(v.aval) if c is None else c for c, v in zip(ct, outs, strict=True)])
             ctx.where = eqn.where or outer
-            operands = [Linear(v.aval) if type(v) is Var else v for v in eqn.inputs]
+            operands = [Linear(v.aval) if type(v) is Var else zeros.hidden(v) for v in eqn.inputs]
+            if not eqn.op.primitive.special:
+                ct = tuple(map(of_anybody, ct)) if type(ct) is tuple else zeros.hidden(ct)
             try:
                 rule = lookup(eqn.op.primitive)
                 if type(rule) is Decomposed:
@@ -74,6 +77,11 @@ def backward(equations, cotangents):
                     add_to(cotangents, v, contribution)
     finally:
         ctx.where = outer
+
+
+def of_anybody(ct):
+    """A cotangent, or a symbolic zero, whose type says nothing of how it lies."""
+    return ct if type(ct) is Zero else zeros.hidden(ct)
 
 
 def transposed_parts(parts, op, ct, operands):
@@ -93,7 +101,7 @@ def transposed_parts(parts, op, ct, operands):
 
 def kept_apart(ct):
     """A cotangent that was added up, behind a barrier where it becomes part of a program and is worth it."""
-    if type(ct) is Tracer and ct.aval.size >= barrier.WORTH_KEEPING:
+    if type(ct) is Tracer and (ct.aval.is_symbolic or ct.aval.size >= barrier.WORTH_KEEPING):
         return barrier.keep_apart(ct)
     return ct
 

@@ -2,6 +2,8 @@
 spread operands summed in ``reducing.py``.
 """
 
+from typing import Any
+
 import numpy as np
 
 from rabbet import dtypes
@@ -36,8 +38,18 @@ def full_of_type(aval, value):
 
 def fitted(x, aval):
     """``x`` as a value of type ``aval``, from which its own differs at most in what it says of devices."""
-    have, want = typeof(x).spread, aval.spread
-    return x if have is want else (have if want is None else want).fitted(x, aval)
+    own = getattr(x, "aval", None)
+    have, want = None if own is None else own.spread, aval.spread
+    if have is want:
+        return x
+    other: Any = have if want is None else want
+    return other.fitted(x, aval)
+
+
+def hidden(x):
+    """``x`` where results are laid out by those who take them: its type says nothing of it."""
+    aval = getattr(x, "aval", None)
+    return x if aval is None or aval.spread is None else aval.spread.hidden(x)
 
 
 def joined(one, other):

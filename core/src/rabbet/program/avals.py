@@ -10,6 +10,7 @@ from typing import Any
 
 from rabbet import dtypes
 from rabbet.messages.tracebacks import folded
+from rabbet.program.dimensions import SymbolicDimension, is_symbolic
 from rabbet.program.unplaced import Unplaced
 
 # What XLA can count.
@@ -29,7 +30,7 @@ class ShapedArray:
     """The shape and dtype of an array, and whether its dtype came from a bare Python scalar.
 
     Args:
-      shape: a tuple of non-negative ints.
+      shape: a tuple of non-negative ints, or of ``SymbolicDimension``.
       dtype: a NumPy dtype, anything that names one, or an ``ExtendedDType``.
       weak_type: True if the dtype gives way to the other operand's in promotion.
       spread: what the type says of devices, an ``OverDevices``; None: nothing.
@@ -46,7 +47,7 @@ class ShapedArray:
 
     __slots__ = (
         "shape", "dtype", "weak_type", "ndim", "size", "kind", "adopting", "arithmetic", "is_extended",
-        "spread", "_mlir", "_scalar", "__weakref__",
+        "is_symbolic", "spread", "_mlir", "_scalar", "__weakref__",
     )  # fmt: skip
     shape: tuple
     dtype: Any
@@ -57,6 +58,7 @@ class ShapedArray:
     adopting: frozenset
     arithmetic: bool
     is_extended: bool
+    is_symbolic: bool
     spread: Any
     _mlir: Any
     _scalar: Any
@@ -76,7 +78,7 @@ class ShapedArray:
         """The StableHLO type ``tensor<2x3xf32>``; for a typed key that of its storage."""
         if self._mlir is None:
             physical = self.physical
-            dims = "".join([f"{d}x" for d in physical.shape])
+            dims = "".join(["?x" if isinstance(d, SymbolicDimension) else f"{d}x" for d in physical.shape])
             self._mlir = f"tensor<{dims}{dtypes.mlir_name(physical.dtype)}>"
         return self._mlir
 
@@ -115,8 +117,18 @@ class ShapedArray:
             changes.get("shape", self.shape),
             changes.get("dtype", self.dtype),
             changes.get("weak_type", self.weak_type),
-            changes.get("spread", self.spread),
+            changes["spread"] if "spread" in changes else self._spread_for(changes),
         )
+
+    def _spread_for(self, changes):
+        if self.spread is None or changes.get("shape", self.shape) == self.shape:
+            return self.spread
+        return self.spread.of_shape(self.shape, changes["shape"])
+
+    def without(self, axis):
+        """The aval without a dimension."""
+        spread = None if self.spread is None else self.spread.without(axis)
+        return self.update(shape=self.shape[:axis] + self.shape[axis + 1 :], spread=spread)
 
     @property
     def bare(self):
@@ -133,9 +145,11 @@ class ShapedArray:
             return self.strong()
         return ShapedArray(self.shape, dtypes.float0)
 
-    sharding = property(
-        lambda self: Unplaced(self.ndim), doc="That no axis of a mesh is part of the type."
-    )
+    @property
+    def sharding(self):
+        """How axes of a mesh that are part of the type cut its dimensions."""
+        found = None if self.spread is None else self.spread.sharding(self)
+        return Unplaced(self.ndim) if found is None else found
 
     def strip_weak_type(self):
         """``strong``, by JAX's name."""
@@ -145,8 +159,10 @@ class ShapedArray:
         """The field's short form, ``f32[2,3]``; a weak type ends in a star there where it is asked for by
         ``repr``.
         """
-        spread = "" if self.spread is None else str(self.spread)
-        return f"{dtypes.short_name(self.dtype)}[{','.join(map(str, self.shape))}]{spread}"
+        dtype = dtypes.short_name(self.dtype)
+        if self.spread is not None:
+            return self.spread.shown(dtype, self.shape)
+        return f"{dtype}[{','.join(map(str, self.shape))}]"
 
     def __repr__(self):
         return f"ShapedArray({self.str_short()}{', weak_type=True' if self.weak_type else ''})"
@@ -167,6 +183,8 @@ class ShapedArray:
 
 
 def _dimension(size):
+    if isinstance(size, SymbolicDimension):
+        return size
     try:
         number = size.__index__()
     except AttributeError:
@@ -200,7 +218,8 @@ def _intern(shape, dtype, weak_type, spread, key):
         aval.shape, aval.dtype, aval.weak_type, aval.spread = shape, dtype, weak_type, spread
         aval.ndim, aval.size, aval._mlir, aval._scalar = len(shape), prod(shape), None, None
         aval.is_extended = isinstance(dtype, dtypes.ExtendedDType)
-        if aval.size > MOST_BYTES >> 7 or 0 in shape:
+        aval.is_symbolic = is_symbolic(shape)
+        if not aval.is_symbolic and (aval.size > MOST_BYTES >> 7 or 0 in shape):
             _check_bytes(shape, dtype)
         aval.kind = dtypes.kind(dtype)
         aval.arithmetic = aval.kind != "b"
@@ -276,4 +295,5 @@ class ShapeDtypeStruct:
         return hash((self.aval, self.sharding))
 
     def __repr__(self):
-        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name})"
+        sharding = "" if self.sharding is None else f", sharding={self.sharding}"
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{sharding})"

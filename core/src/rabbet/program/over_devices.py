@@ -46,5 +46,31 @@ class OverDevices:
         """What covers this one and another, or None."""
         raise NotImplementedError(f"{type(self).__name__} must join types: define joined")
 
+    def hidden(self, x):
+        """``x`` for those who lay results out themselves: rules that transpose, and functions that were told
+        ``out_sharding``.
+        """
+        return x
+
+    def of_shape(self, old, new):
+        """What a type says that differs in its shape."""
+        return self
+
+    def without(self, axis):
+        """What a type says that has one dimension less."""
+        return self
+
+    def text(self, aval):
+        """How the compiler is told that a value of this type lies so: the text of a sharding, or None."""
+        return
+
+    def sharding(self, aval):
+        """What ``aval.sharding`` is."""
+        return
+
+    def shown(self, dtype, shape):
+        """The short form of a type."""
+        return f"{dtype}[{','.join(map(str, shape))}]{self}"
+
 
 __all__ = ["OverDevices"]

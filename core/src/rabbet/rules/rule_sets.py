@@ -2,12 +2,14 @@
 that one package ships between two others.
 """
 
+import contextlib
 import importlib
+import pkgutil
 import weakref
 from types import MappingProxyType
 from typing import NamedTuple
 
-from rabbet.errors import RuleConflict
+from rabbet.errors import PluginError, RuleConflict
 from rabbet.messages import source_positions
 
 CORE = "rabbet.primitives"
@@ -78,8 +80,8 @@ class RuleSet(Rules):
         imported when the first of them is looked for.
 
         Args:
-          owner: the package or module that makes the primitives, ``"rabbet.lax.linalg"``; by default Rabbet's
-            core.
+          owner: the package or module in which the primitives are made, ``"rabbet.lax.linalg"``: what their
+            ``__module__`` is or lies in, which need not be where users find them. By default Rabbet's core.
           platform: for which platform the rules are; None: for all.
 
         Raises:
@@ -121,17 +123,68 @@ class RuleSet(Rules):
         """
         own = self._by_primitive.get((primitive, platform))
         if own is None:
-            module = self._module_of(primitive, platform)
-            if module is not None:
-                own = getattr(importlib.import_module(module), primitive.name)
+            found = self._announced_for(primitive, platform)
+            if found is not None:
+                try:
+                    own = announced_rule(found.module, primitive.name)
+                except BrokenAnnouncement as error:
+                    self._announced[primitive.name, platform].remove(found)
+                    refuse_announced(self, error)
+                    return None
                 self._by_primitive[primitive, platform] = own
         return own
 
-    def _module_of(self, primitive, platform):
+    def problems(self, find):
+        """What is wrong with the rules that ``later`` has announced, a text each; for checks. Imports their
+        modules, and the packages of the primitives as far as they are installed; then all rules are known.
+
+        Args:
+          find: ``find(name)`` returns the primitive of a name, or None.
+        """
+        found = []
+        for (name, platform), entries in sorted(self._announced.items(), key=str):
+            for owner, module in entries:
+                try:
+                    announced_rule(module, name)
+                except BrokenAnnouncement as error:
+                    found.append(str(error))
+                    continue
+                primitive = find(name)
+                if primitive is None or not _lies_in(primitive.__module__, owner):
+                    if not _import_whole(owner):
+                        continue  # its package is not installed, and need not be
+                    primitive = find(name)
+                if primitive is None:
+                    found.append(
+                        f"it announces a rule for primitive {name!r} of {owner!r}, which makes none of "
+                        "that name\n"
+                        "  to fix: the name that a primitive has in programs (`rabbet explain NAME` knows "
+                        "them)"
+                    )
+                elif not _lies_in(primitive.__module__, owner):
+                    found.append(not_of_owner(primitive, owner))
+                else:
+                    self.rule_for(primitive, platform)
+        return found
+
+    def near_misses(self, primitive):
+        """What it announces for a primitive of this name that another package makes, in words."""
+        return [
+            not_of_owner(primitive, announced.owner)
+            for (name, _), entries in self._announced.items()
+            for announced in entries
+            if name == primitive.name and not _lies_in(primitive.__module__, announced.owner)
+        ]
+
+    def _announced_for(self, primitive, platform):
         for announced in self._announced.get((primitive.name, platform), ()):
             if _lies_in(primitive.__module__, announced.owner):
-                return announced.module
+                return announced
         return None
+
+    def _module_of(self, primitive, platform):
+        found = self._announced_for(primitive, platform)
+        return None if found is None else found.module
 
     def _refuse_second_rule(self, primitive, platform, function):
         super()._refuse_second_rule(primitive, platform, function)
@@ -152,6 +205,74 @@ class _Announced(NamedTuple):
 
     owner: str
     module: str
+
+
+class BrokenAnnouncement(PluginError):
+    """The rule that a ``RuleSet`` has announced is not where it shall be."""
+
+
+def announced_rule(module, name):
+    """The function ``name`` of a module, imported now."""
+    try:
+        loaded = importlib.import_module(module)
+    except Exception as error:
+        raise BrokenAnnouncement(
+            f"it announces the rule for primitive {name!r} in the module {module!r}, whose import raised "
+            f"{type(error).__name__}: {error}\n"
+            "  to fix: the first argument of RuleSet.later is a module's dotted name"
+        ) from error
+    rule = getattr(loaded, name, None)
+    if rule is None and getattr(loaded.__spec__, "_initializing", False):
+        raise ImportError(f"the rule for {name!r} was asked for while {module!r} was still being imported")
+    if not callable(rule):
+        raise BrokenAnnouncement(
+            f"it announces the rule for primitive {name!r} in the module {module!r}, which has no function "
+            "of "
+            f"that name\n  to fix: def {name}(op, *payloads) in {module}"
+        )
+    return rule
+
+
+def not_of_owner(primitive, owner):
+    """What to say of a rule announced for a primitive of another owner."""
+    made = primitive.__module__
+    right = made if made.startswith("rabbet.") else made.partition(".")[0]
+    right = CORE if _lies_in(made, CORE) else right
+    return (
+        f"it announces a rule for primitive {primitive.name!r} of {owner!r}; that primitive is made in "
+        f"{made}\n"
+        f"  to fix: RuleSet.later(..., owner={right!r})"
+    )
+
+
+def _import_whole(package):
+    """Import a package with all modules in it; False if there is none. What cannot be imported is left."""
+    try:
+        loaded = importlib.import_module(package)
+    except Exception:
+        return False
+    for one in pkgutil.walk_packages(
+        getattr(loaded, "__path__", []), f"{package}.", onerror=lambda name: None
+    ):
+        with contextlib.suppress(Exception):
+            importlib.import_module(one.name)
+    return True
+
+
+def raise_it(rule_set, error):
+    """What becomes of an announced rule that is not there, until ``rabbet`` is composed."""
+    raise error
+
+
+refuse_announced = raise_it
+
+
+def set_refusal(function):
+    """Name who is told of an announced rule that is not there: ``function(rule_set, error)``. Called once, by
+    composition.
+    """
+    global refuse_announced
+    refuse_announced = function
 
 
 def _lies_in(module, package):

@@ -16,6 +16,7 @@ A platform comes first at each of the first three steps: a rule for ``"lower:cud
 ``"lower"``.
 """
 
+import difflib
 import enum
 import sys
 from types import MappingProxyType
@@ -240,10 +241,24 @@ class RuleTable(Rules):
             f"  to fix: write one beside the primitive with @{name}.rule({self.name!r}), in the table "
             f"with @rules.primitive({name}), "
             f"or in a RuleSet({self.name!r}) of a package of yours{self._by_model(name)}; "
-            "see docs/extend.md#how-a-rule-is-found"
+            f"see docs/extend.md#how-a-rule-is-found{self._nearly(primitive)}"
         )
         error.missing = self, primitive  # type: ignore[attr-defined]
         return error
+
+    def _nearly(self, primitive):
+        """Lines about rules that somebody may have meant for this table and primitive."""
+        said = [
+            f"\n  there is a rule {one!r} beside the primitive, and no table of that name: did you mean "
+            f"{self.name!r}?"
+            for one in difflib.get_close_matches(
+                self.name, [r for r in primitive.rules if r not in all_tables()]
+            )
+        ]
+        bridges = self._bridges(self.name) if self._bridges is not None else find_bridges(self.name)
+        for bridge in bridges:
+            said += [f"\n  {bridge!r}: {words}" for words in bridge.near_misses(primitive)]
+        return "".join(said)
 
     def _by_model(self, name):
         return f", or write @{name}.rule({self.model.name!r}), from which it follows" if self.model else ""
@@ -369,6 +384,9 @@ def written(primitive):
     home, name = primitive.__module__, public_name(primitive)
     if home.startswith(CORE):
         return f"rabbet.extend.primitive.{name}"
+    for public, module in list(sys.modules.items()):  # where users find it: rabbet.lax.lgamma
+        if public.startswith("rabbet.") and "._" not in public and vars(module).get(name) is primitive:
+            return f"{public}.{name}"
     known = getattr(sys.modules.get(home), name, None) is primitive and home != "__main__"
     return f"{home}.{name}" if known else name
 

@@ -14,7 +14,7 @@ from rabbet.runtime import adapter, dlpack, failures, raw_shards, reading, trans
 from rabbet.runtime.devices import default_device
 from rabbet.runtime.placement import placement, spread_placement
 from rabbet.runtime.sharding import SingleDeviceSharding
-from rabbet.trace.interpreter import Tracer
+from rabbet.trace.tracer import Tracer
 
 
 class ArrayType(type):
@@ -69,7 +69,8 @@ class Array(metaclass=ArrayType):
         lambda self: shards(self), doc="Its parts on devices of this process: a list of ``Shard``."
     )
     global_shards = property(
-        lambda self: shards(self), doc="Its parts on all devices: a list of ``Shard``."
+        lambda self: shards(self, everywhere=True),
+        doc="Its parts on all devices: a list of ``Shard``; those of other processes have no data.",
     )
 
     def devices(self):
@@ -229,11 +230,15 @@ class Array(metaclass=ArrayType):
         return format(self._value()[()], spec) if spec and self.aval.ndim == 0 else format(str(self), spec)
 
     def __str__(self):
-        return str(self._value()) if not isinstance(self.aval.dtype, dtypes.ExtendedDType) else repr(self)
+        if isinstance(self.aval.dtype, dtypes.ExtendedDType) or not is_readable(self):
+            return repr(self)
+        return str(self._value())
 
     def __repr__(self):
         if self.raw.is_deleted():
             return f"Array({self.aval.str_short()}, deleted)"
+        if not is_readable(self):
+            return f"Array(shape={self.aval.shape}, dtype={self.aval.dtype.name})"
         if isinstance(self.aval.dtype, dtypes.ExtendedDType):
             return (
                 f"Array({self.aval.shape}, dtype={self.aval.dtype}) overlaying:\n{reading.to_numpy(self.raw)}"
@@ -277,7 +282,7 @@ class Array(metaclass=ArrayType):
         if self.raw.is_deleted():
             raise self.deleted()
         if self.spec.layout is not None:
-            return spread(np.array(reading.to_numpy(self.raw)), self.aval, self.spec.layout)
+            return copy_of_parts(self)
         raw = reading.copy_to_device(self.raw, self.spec.device.raw, self.spec.sharding, always_copy=True)
         return Array(raw, self.spec)
 
@@ -289,6 +294,11 @@ class Array(metaclass=ArrayType):
         return parts[index].data
 
 
+def is_readable(array):
+    """Whether this process has all values of an array."""
+    return array.spec.layout is None or array.spec.device.is_local or array.is_fully_replicated
+
+
 class Shard:
     """The part of an array that one device holds.
 
@@ -296,7 +306,8 @@ class Shard:
       device: the ``Device``.
       index: a tuple of slices: where the part stands in the whole.
       replica_id: its number among the devices that hold the same part.
-      data: the part, an ``Array`` on that device, which shares the memory.
+      data: the part, an ``Array`` on that device, which shares the memory; None on a device of another
+        process.
 
     Example:
       >>> from rabbet.extend.sharding import Shard
@@ -317,29 +328,42 @@ class Shard:
         )
 
 
-def shards(array):
-    """The parts of an array, one for each device."""
+def shards(array, *, everywhere=False):
+    """The parts of an array, one for each device of this process, or of all processes."""
     if array.raw.is_deleted():
         raise array.deleted()
     aval, layout = array.aval, array.spec.layout
     if layout is None:
         return [Shard(array.spec.device, (slice(None),) * aval.ndim, 0, array)]
     local = aval.update(shape=layout.shard_shape(aval.shape))
-    devices = layout.device_order
+    devices = layout.group.local_devices
     raws = raw_shards.shards_of(array.raw, [local.physical] * len(devices), [d.raw for d in devices])
+    data = {d: Array(r, placement(local, d, True)) for d, r in zip(devices, raws, strict=True)}
     seen: dict = {}
     found = []
-    for (device, index), raw in zip(layout.devices_indices_map(aval.shape).items(), raws, strict=True):
+    for device, index in layout.devices_indices_map(aval.shape).items():
         key = tuple([(s.start, s.stop) for s in index])
         seen[key] = seen.get(key, -1) + 1
-        found.append(Shard(device, index, seen[key], Array(raw, placement(local, device, True))))
+        if everywhere or device in data:
+            found.append(Shard(device, index, seen[key], data.get(device)))
     return found
+
+
+def copy_of_parts(array):
+    """A copy of an array over several devices, part by part."""
+    spec, parts = array.spec, [part.data for part in shards(array)]
+    host = [np.array(reading.to_numpy(part.raw)) for part in parts]
+    raws = [part.spec.device.raw for part in parts]
+    return Array(adapter.put_shards(host, array.aval.physical, raws, spec.sharding), spec)
 
 
 def spread(host, aval, layout, *, private=False):
     """An ``Array`` of type ``aval`` over several devices from a NumPy array of its physical type."""
     spec = spread_placement(aval, layout)
+    group = layout.group
     indices = layout.devices_indices_map(aval.shape)
+    if not group.is_local:
+        indices = {d: indices[d] for d in group.local_devices}
     parts = [np.asarray(host[i], order="C") for i in indices.values()]
     raws = [d.raw for d in indices]
     return Array(adapter.put_shards(parts, aval.physical, raws, spec.sharding, private=private), spec)

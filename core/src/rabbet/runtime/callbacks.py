@@ -48,7 +48,7 @@ def for_device(callback, device):
     n = callback.tokens
     before = (None,) * n
     group = device if type(device) is DeviceGroup else None
-    device = device.devices[0] if group is not None else device
+    device = device.local_devices[0] if group is not None else device
 
     def call(*views):
         running.depth += 1

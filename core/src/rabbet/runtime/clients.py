@@ -92,7 +92,9 @@ class Clients:
         self._watching = False
 
     def configure(self, platform, **options):
-        """Set options for `make_client` of `platform`; RuntimeError if its client runs already."""
+        """Set options for `make_client` of `platform`, None for those to leave out again; RuntimeError if its
+        client runs already.
+        """
         platform = self.registry.resolve(platform)
         with self._lock:
             if platform in self._running:
@@ -100,7 +102,8 @@ class Clients:
                     f"the {platform!r} backend has started already; configure it before the "
                     "first array is made or devices are listed"
                 )
-            self._options.setdefault(platform, {}).update(options)
+            told = {**self._options.get(platform, {}), **options}
+            self._options[platform] = {name: value for name, value in told.items() if value is not None}
 
     def on_fork(self, callback):
         """Call `callback()` in every forked child: drop what would use a client without asking
@@ -111,6 +114,15 @@ class Clients:
         """Drop what would use a client without asking `Client.raw`."""
         for callback in self._on_fork:
             callback()
+
+    def stop(self, platform):
+        """Forget the client of `platform`, so that the next use makes another one. Arrays on its devices can
+        be read as long as somebody has them.
+        """
+        with self._lock:
+            self._running.pop(self.registry.resolve(platform), None)
+            self._default.clear()
+        self.forget()
 
     def running(self):
         """Return the clients that have been started; starts nothing."""

@@ -26,7 +26,7 @@ EMPTY = "func.func public @main() { return }"
 
 def build_options(
     device, *, extra=None, text="", num_partitions=1, num_replicas=1, devices=None,
-    anywhere=False,
+    anywhere=False, told=None,
 ):  # fmt: skip
     """Return jaxlib's compile options for a program on `device`, or on `devices` if it is spread over
     several.
@@ -38,6 +38,7 @@ def build_options(
       num_partitions, num_replicas: how the program is spread; `devices` must then have
         `num_replicas * num_partitions` entries, replica by replica.
       anywhere: number the devices from 0, as part of a key that other devices share.
+      told: further options that need no check.
 
     Raises ConfigError for an option that this jaxlib does not know, or a value of the wrong type.
     """
@@ -59,7 +60,7 @@ def build_options(
     named = merge(backend.compile_options, backend.program_options(text) if backend.program_options else {})
     if config.disable_most_optimizations:
         named = merge(named, UNOPTIMIZED)
-    named = merge(named, checked_extra(device, extra) if extra else {})
+    named = merge({**named, **(told or {})}, checked_extra(device, extra) if extra else {})
     build.optimization_level = EFFORT[config.optimization_level]
     build.memory_fitting_level = EFFORT[config.memory_fitting_level]
     options.env_option_overrides = sorted(named.items())  # sorted: the bytes are part of the cache key

@@ -35,12 +35,17 @@ def is_evaluating(beneath=False):
 
 
 def lower_program(
-    jaxpr, platform=None, name="main", *, donated=(), keep_unused=False, options=None, spread=None
-):
+    jaxpr, platform=None, name="main", *, donated=(), keep_unused=False, options=None, spread=None,
+    symbolic=None,
+):  # fmt: skip
     """Run the passes on a program and write its StableHLO text; see ``compile_program``.
 
     Args:
       spread: the ``Spread`` of a program over several devices, else None.
+      symbolic: for a program with ``SymbolicDimension``: an object with ``rules``, a ``RuleSet`` of lowerings
+        that are asked for first, ``lacks(op)``, which says why an operation cannot be written, or None, and
+        ``size(op, dimension)``, which writes a dimension as an i32 without dimensions and returns its name.
+        Such a program is written, and not compiled.
 
     Example:
       >>> from rabbet.extend.backend import lower_program
@@ -58,6 +63,7 @@ def lower_program(
         keep_unused=keep_unused,
         options=options,
         spread=spread,
+        symbolic=symbolic,
     )
 
 

@@ -13,6 +13,8 @@ class DeviceGroup:
       devices: the ``Device``s in their order: the first one runs the program's first partition.
       platform, device_kind, client: what they have in common.
       device_list: jaxlib's list of them.
+      local_devices: those that belong to this process, in their order.
+      is_local: whether all do.
 
     Example:
       >>> from rabbet.extend.sharding import DeviceGroup, EverywhereSharding, device_group
@@ -22,8 +24,13 @@ class DeviceGroup:
       (True, 1, True)
     """
 
-    __slots__ = ("client", "device_kind", "device_list", "devices", "platform", "__weakref__")
+    __slots__ = (
+        "client", "device_kind", "device_list", "devices", "is_local", "local_devices", "platform",
+        "__weakref__",
+    )  # fmt: skip
     devices: tuple
+    local_devices: tuple
+    is_local: bool
     platform: str
     device_kind: str
     client: Any
@@ -40,7 +47,7 @@ class DeviceGroup:
 
     def live_buffers(self):
         """The raw arrays that lie on any of the devices."""
-        found = {id(raw): raw for device in self.devices for raw in device.live_buffers()}
+        found = {id(raw): raw for device in self.local_devices for raw in device.live_buffers()}
         return list(found.values())
 
     def __len__(self):
@@ -81,6 +88,8 @@ def device_group(devices):
     made.devices, made.client = devices, devices[0].client
     made.platform, made.device_kind = devices[0].platform, devices[0].device_kind
     made.device_list = adapter.device_list([d.raw for d in devices])
+    made.local_devices = tuple([d for d in devices if d.is_local])
+    made.is_local = len(made.local_devices) == len(devices)
     return made
 
 

@@ -45,6 +45,11 @@ class Device:
         self.device_list = adapter.device_list((raw,))
 
     @property
+    def is_local(self):
+        """Whether it belongs to this process."""
+        return self.process_index == self.client.process_index
+
+    @property
     def raw(self):
         """jaxlib's device; raises ForkedProcessError in a forked child."""
         self.client.check_not_forked()

@@ -6,7 +6,7 @@ import threading
 from collections import deque
 
 from rabbet.program import effects
-from rabbet.runtime import callbacks, failures, interruptible
+from rabbet.runtime import callbacks, failures, interruptible, oversight
 from rabbet.runtime.array import Array
 from rabbet.runtime.device_groups import DeviceGroup
 
@@ -26,6 +26,8 @@ def is_special(lowering):
 def runner(executable, specs, single):
     """``Executable.runner`` for a program that calls Python or has effects."""
     execute = interruptible.execute(executable.exe, executable.lowering)
+    if executable.lowering.spread is not None:
+        execute = oversight.overseen(execute, executable)
     handlers = [s.handler for s in specs]
     kept, diagnose = executable.lowering.kept, executable.diagnose
     happening = executable.lowering.effects

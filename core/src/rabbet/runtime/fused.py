@@ -17,6 +17,7 @@ from rabbet.dtypes.table import DEFAULTS
 from rabbet.messages.argument_names import argument_name
 from rabbet.program import python_scalars
 from rabbet.program.avals import ShapedArray
+from rabbet.program.dimensions import SymbolicDimension
 from rabbet.program.jaxpr import consts_as_inputs
 from rabbet.runtime import dispatch, program, spreads, values
 from rabbet.runtime.array import Array
@@ -25,8 +26,9 @@ from rabbet.runtime.evaluation import EVALUATION
 from rabbet.runtime.housekeeping import on_clear_caches
 from rabbet.runtime.ownership import captured
 from rabbet.runtime.spreading import bring_to
-from rabbet.trace.interpreter import Tracer, typeof
+from rabbet.trace.interpreter import typeof
 from rabbet.trace.staging import stage
+from rabbet.trace.tracer import Tracer
 
 # Of one function; a loop over f(x, i) would otherwise keep an entry for every i.
 MOST_PROGRAMS = 1024
@@ -90,10 +92,13 @@ def fused(function=None, *, static=()):
             quick[key] = run.positional(found.fixed, all(type(a) is Array for a in args))
         return run(found.arrays)
 
+    def taken(i, x):
+        return x.__jax_array__() if isinstance(x, SymbolicDimension) and i not in by_position else opened(x)
+
     def traced(*args, **kwargs):
         for a in args:
             if type(a) not in PLAIN:
-                return function(*[opened(x) for x in args], **kwargs)
+                return function(*[taken(i, x) for i, x in enumerate(args)], **kwargs)
         return function(*args, **kwargs)
 
     call = dispatch.function(
@@ -113,7 +118,9 @@ def opened(x):
         return x
     if kind is list or kind is tuple:
         return kind([opened(v) for v in x]) if any(type(v) not in PLAIN for v in x) else x
-    return x.__jax_array__() if hasattr(x, "__jax_array__") and not isinstance(x, type) else x
+    if isinstance(x, (type, SymbolicDimension)) or not hasattr(x, "__jax_array__"):
+        return x  # a dimension may stand for a shape
+    return x.__jax_array__()
 
 
 class _Dynamic:

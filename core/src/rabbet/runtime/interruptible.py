@@ -13,6 +13,7 @@ from rabbet.program.jaxpr import bodies_of
 from rabbet.runtime import leaving
 
 _idle: list = []
+GIVEN_UP_SECONDS = 5.0  # for what was told to end
 
 
 def execute(exe, lowering):
@@ -47,6 +48,13 @@ def to_the_end(function, *args):
     )
 
 
+def watched(function, look, every, give_up, note):
+    """`function()` on a helper thread, while `look()` is called each `every` seconds. What that raises is
+    raised after `give_up()`, which makes the function end; with `note` if it does not, for some seconds.
+    """
+    return _helper().run(function, (), {}, note, look=look, every=every, give_up=give_up)
+
+
 def _helper():
     try:
         return _idle.pop()
@@ -77,16 +85,27 @@ class Helper:
             self.task = function = args = options = None
             self.done.release()
 
-    def run(self, function, args, options, note, ends=False):
+    def run(self, function, args, options, note, ends=False, look=None, every=None, give_up=None):
         """`function(*args, **options)`. An exception that comes meanwhile, such as KeyboardInterrupt, is
         raised at once, with `note`; what is running goes on, and if it `ends`, the process waits for it at
-        its own end.
+        its own end. `look()` is called each `every` seconds meanwhile, and may raise; then `give_up()` is to
+        end the function, which is waited for.
         """
         self.task = function, args, options
         self.go.release()
         try:
-            self.done.acquire()
+            if look is None:
+                self.done.acquire()
+            else:
+                while not self.done.acquire(timeout=every):
+                    look()
         except BaseException as error:  # KeyboardInterrupt, or what the user's signal handler raises
+            if give_up is not None:
+                give_up()
+                if self.done.acquire(timeout=GIVEN_UP_SECONDS):
+                    self.result = self.error = None
+                    _idle.append(self)
+                    raise
             self.abandoned = True
             self.go.release()  # to leave, when it is done
             if ends:

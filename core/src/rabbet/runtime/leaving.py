@@ -31,6 +31,18 @@ excused: set = set()
 _leaving: list = []  # the thread that ends the interpreter, once it does
 
 
+def excuse_thread():
+    """Say that nobody has to wait for this thread: it holds nothing when the interpreter ends.
+
+    Example:
+      >>> import threading
+      >>> from rabbet.extend.backend import excuse_thread
+      >>> watcher = threading.Thread(target=excuse_thread)
+      >>> watcher.start()
+    """
+    excused.add(threading.get_ident())
+
+
 def watch(clients):
     """Stop other threads when the interpreter ends. Called with the first client, once."""
     atexit.register(_stop, weakref.ref(clients))

@@ -7,6 +7,7 @@ call is a tuple of these and finding its program costs a dict lookup by identity
 import functools
 from typing import Any
 
+from rabbet.errors import ShardingError
 from rabbet.runtime import adapter
 from rabbet.runtime.device_groups import DeviceGroup
 from rabbet.runtime.sharding import EverywhereSharding, raw_sharding
@@ -44,7 +45,14 @@ def placement(aval, device, committed):
     """The interned ``Placement``."""
     if type(device) is DeviceGroup:
         return spread_placement(aval, EverywhereSharding(device))
+    aval = aval.bare
     made = Placement()
+    if not device.is_local:
+        raise ShardingError(
+            f"{device} belongs to process {device.process_index}, and this is process "
+            f"{device.client.process_index}: only its own process can put arrays there; lay them over the "
+            "devices of all processes with a NamedSharding"
+        )
     made.aval, made.device, made.committed, made.layout = aval, device, committed, None
     made.sharding = device.sharding
     # The dtype as which NumPy can look at the memory: that is the host's, and the dtype one of NumPy's.
@@ -63,6 +71,7 @@ def spread_placement(aval, sharding):
       ValueError: where a dimension cannot be cut into equal parts.
     """
     sharding.check(aval.shape)
+    aval = aval.update(spread=sharding.in_types(aval.ndim))
     physical = aval.physical
     made = Placement()
     made.aval, made.device, made.committed, made.layout = aval, sharding.group, True, sharding

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from rabbet import passes
 from rabbet.config import config
+from rabbet.errors import PeerLost
 from rabbet.lowering import custom_calls
 from rabbet.lowering.module import lower_program
 from rabbet.runtime import (
@@ -27,6 +28,7 @@ from rabbet.runtime import (
     hook_calls,
     interruptible,
     not_finite,
+    oversight,
     raw_shards,
     read_ahead,
     spreads,
@@ -65,7 +67,9 @@ class Lowering(NamedTuple):
     spread: Spread | None = None
 
 
-def lower(jaxpr, platform, name="main", *, donated=(), keep_unused=False, options=None, spread=None):
+def lower(
+    jaxpr, platform, name="main", *, donated=(), keep_unused=False, options=None, spread=None, symbolic=None
+):
     """Run the passes and write the module text.
 
     Args:
@@ -76,11 +80,13 @@ def lower(jaxpr, platform, name="main", *, donated=(), keep_unused=False, option
       keep_unused: keep arguments that the program does not read.
       options: compiler options by name, for passes that ask.
       spread: the ``Spread`` of a program for several devices.
+      symbolic: what knows the symbolic dimensions of a program that has some.
     """
     started = time.perf_counter()
     platform, backend = backends.writing_for(platform)
     context = passes.PassContext(platform, options or {})
     optimized = passes.run(jaxpr, context)
+    spread = spreads.as_typed(spread, optimized.out_avals)
     passed = time.perf_counter()
     arguments = [*optimized.constvars, *optimized.invars]
     kept = tuple(range(len(arguments)))
@@ -109,6 +115,7 @@ def lower(jaxpr, platform, name="main", *, donated=(), keep_unused=False, option
             bridges=backend and backend.lowerings,
             lacks=backend and backend.lacks,
             spread=0 if spread is None else len(spread.group),
+            symbolic=symbolic,
         )
     except Exception:
         passes.blame(jaxpr, context)
@@ -206,7 +213,7 @@ class Executable:
             return self.checking(special) if config.debug_nans or config.debug_infs else special
         execute = interruptible.execute(self.exe, self.lowering)
         if self.lowering.spread is not None:
-            execute = bounds.bounded(execute, self.device)
+            execute = bounds.bounded(oversight.overseen(execute, self), self.device)
         run = dispatch.runner(execute, specs, self.lowering, self.device, self.diagnose, single=single)
         return self.checking(run) if config.debug_nans or config.debug_infs else run
 
@@ -243,6 +250,8 @@ class Executable:
         """The error to raise when execution failed: a deleted argument is named, and what lives where memory
         ran out; any other is the runtime's own.
         """
+        if isinstance(error, PeerLost):
+            return error
         for i in self.lowering.kept:
             if args[i].raw.is_deleted():
                 deleted = args[i].deleted()
@@ -273,7 +282,10 @@ def compile(lowering, device, options=None):
     device.client.backend.provide(custom_calls.targets(lowering.module.key_text))
     build = options_for(lowering, device, options)
     portable = build if lowering.spread is None else options_for(lowering, device, options, anywhere=True)
-    key = cache.key(lowering.module.key_text, adapter.option_bytes(portable), device)
+    text = lowering.module.key_text
+    if lowering.spread is not None and not device.is_local:
+        text = oversight.agreed(lowering.name, text, adapter.option_bytes(portable), device)
+    key = cache.key(text, adapter.option_bytes(portable), device)
     if lowering.module.callbacks:  # Python functions belong to their program, whatever its text
         loaded, known = _load(client, lowering, device, build, key), False
     else:
@@ -319,9 +331,10 @@ def options_for(lowering, device, options, *, anywhere=False):
     text = lowering.module.key_text
     if lowering.spread is None:
         return compile_options.build_options(device, extra=options, text=text)
+    here = next(iter(device.local_devices), device.devices[0])
     return compile_options.build_options(
-        device.devices[0], extra=options, text=text, num_partitions=len(device), devices=device.devices,
-        anywhere=anywhere,
+        here, extra=options, text=text, num_partitions=len(device), devices=device.devices,
+        anywhere=anywhere, told=oversight.options(device),
     )  # fmt: skip
 
 

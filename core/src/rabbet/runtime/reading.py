@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from rabbet.errors import NotAddressableError
 from rabbet.runtime import adapter, dlpack, reads_on_jaxlib_010
 
 
@@ -15,6 +16,9 @@ def to_numpy(raw, dtype=None):
     """
     if raw.is_deleted():
         raise adapter.deleted(raw)
+    devices = adapter.devices_of(raw)
+    if len(devices) > 1 and not devices.is_fully_addressable:
+        raw = whole_part(raw)
     if adapter.READS_ANY_DTYPE:
         value = raw._to_np_array_did_copy()[0]
     else:
@@ -22,6 +26,23 @@ def to_numpy(raw, dtype=None):
     if dtype is not None and value.dtype != dtype:
         raise TypeError(f"array holds {value.dtype}, not {np.dtype(dtype)}")
     return value
+
+
+def whole_part(raw):
+    """A part of a raw array over the devices of several processes that is the whole: one of this process.
+
+    Raises:
+      NotAddressableError: where no device has the whole.
+    """
+    if not raw._sharding._to_xla_hlo_sharding(raw.aval.ndim).is_replicated():
+        raise NotAddressableError(
+            f"the values of an array of shape {tuple(raw.aval.shape)} lie on devices of several processes, "
+            "so "
+            "this one cannot read all of them; x.addressable_shards has its own parts, and "
+            "rabbet.experimental.multihost_utils.process_allgather(x, tiled=True) brings all to every process"
+        )
+    device = adapter.devices_of(raw).addressable_device_list[0]
+    return raw._arrays[0]._rewrap_with_aval_and_sharding(raw.aval, adapter.single_sharding(device))
 
 
 def copy_to_device(raw, raw_device, sharding=None, *, always_copy=False):

@@ -46,6 +46,17 @@ class Sharding:
         """What the compiler is told of an argument or result: MLIR attributes, without braces."""
         raise NotImplementedError(f"{type(self).__name__} must have a text: define attributes")
 
+    def in_types(self, ndim: int):
+        """What the types of arrays of ``ndim`` dimensions say of this sharding, an ``OverDevices``; or "
+        "None."""
+        return
+
+    def asked(self, aval) -> "Sharding | None":
+        """How a result of type ``aval`` lies on these devices, where its type says it; None: as the compiler
+        thinks best.
+        """
+        return None
+
     def constrain(self, x):
         """A traced value laid out as this sharding says, by an operation of the program."""
         raise NotImplementedError(f"{type(self).__name__} cannot be asked for within a program")
@@ -69,13 +80,12 @@ class Sharding:
     @property
     def addressable_devices(self) -> set:
         """The devices that belong to this process."""
-        local = self.device_order[0].client.local_devices
-        return {d for d in self.device_order if d in local}
+        return set(self.group.local_devices)
 
     @property
     def is_fully_addressable(self) -> bool:
         """Whether all devices belong to this process."""
-        return len(self.addressable_devices) == len(self.device_order)
+        return self.group.is_local
 
     @property
     def is_fully_replicated(self) -> bool:

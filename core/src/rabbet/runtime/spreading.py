@@ -8,7 +8,8 @@ from rabbet.runtime.values import copy_to_device
 
 
 def from_host_parts(parts, aval, sharding):
-    """An array of type ``aval`` from NumPy arrays, one for each device in the order of ``sharding``.
+    """An array of type ``aval`` from NumPy arrays, one for each device of this process in the order of
+    ``sharding``.
 
     Raises:
       ValueError: for a part of another shape than the sharding gives its device; names the device.
@@ -23,13 +24,13 @@ def from_host_parts(parts, aval, sharding):
     """
     spec = spread_placement(aval, sharding)
     check_shapes([p.shape for p in parts], aval, sharding)
-    raws = [d.raw for d in sharding.device_order]
+    raws = [d.raw for d in sharding.group.local_devices]
     return Array(adapter.put_shards(parts, aval.physical, raws, spec.sharding), spec)
 
 
 def join_arrays(arrays, aval, sharding):
-    """An array of type ``aval`` from arrays on single devices, in the order of ``sharding``; it shares their
-    memory.
+    """An array of type ``aval`` from arrays on the single devices of this process, in the order of
+    ``sharding``; it shares their memory.
 
     Raises:
       ValueError: for a part of another shape than the sharding gives its device, or on another device.
@@ -42,7 +43,7 @@ def join_arrays(arrays, aval, sharding):
       Array([1., 1.], dtype=float32)
     """
     spec = spread_placement(aval, sharding)
-    for array, device in zip(arrays, sharding.device_order, strict=True):
+    for array, device in zip(arrays, sharding.group.local_devices, strict=True):
         if array.spec.device is not device:
             raise ValueError(
                 f"the part for {device} of an array of shape {aval.shape} with {sharding} is on "
@@ -55,7 +56,7 @@ def join_arrays(arrays, aval, sharding):
 def check_shapes(shapes, aval, sharding):
     """Refuse parts of other shapes than the sharding cuts; jaxlib does not look."""
     wanted = sharding.shard_shape(aval.shape)
-    for shape, device in zip(shapes, sharding.device_order, strict=True):
+    for shape, device in zip(shapes, sharding.group.local_devices, strict=True):
         if tuple(shape) != wanted:
             raise ValueError(
                 f"the part for {device} of an array of shape {aval.shape} with {sharding} must have shape "

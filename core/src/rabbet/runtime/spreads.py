@@ -57,6 +57,17 @@ def spread_of(arrays, group, outs=None, places=()):
     return Spread(group, ins, outs, like)
 
 
+def as_typed(spread, avals):
+    """The ``Spread`` of a program with results of these types, laid out as these say where nobody asked for
+    something else.
+    """
+    if spread is None or spread.like is None:
+        return spread
+    asked = spread.outs or (None,) * len(avals)
+    outs = tuple([s or spread.like.asked(a) for s, a in zip(asked, avals, strict=True)])
+    return spread._replace(outs=outs) if any(outs) else spread
+
+
 def attributes_of(spread, jaxpr, kept):
     """What the text of a program says of the shardings of its arguments and results."""
     arguments = [*jaxpr.constvars, *jaxpr.invars]
@@ -90,4 +101,4 @@ def chosen(spread, avals, hlos):
     return found
 
 
-__all__ = ["Spread", "attributes_of", "chosen", "spread_of"]
+__all__ = ["Spread", "as_typed", "attributes_of", "chosen", "spread_of"]

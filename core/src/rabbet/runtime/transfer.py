@@ -26,8 +26,8 @@ from rabbet.runtime.placement import placement
 from rabbet.runtime.sharding import Sharding, SingleDeviceSharding
 from rabbet.runtime.spreading import relaid
 from rabbet.runtime.values import copy_to_device, to_array
-from rabbet.trace.interpreter import Tracer
 from rabbet.trace.leaks import leaked
+from rabbet.trace.tracer import Tracer
 
 
 def device_put(x, device=None, *, src=None, donate=False, may_alias=None):
@@ -144,13 +144,21 @@ def obeys_out_sharding(function):
         try:
             if len(args) > most:
                 args, out_sharding = args[:most], args[most]
-            out = function(*args, **kwargs)
-            return out if out_sharding is None else obey_sharding(function.__name__, out, out_sharding)
+            if out_sharding is None:
+                return function(*args, **kwargs)
+            args, kwargs = tree.map(hidden, (args, kwargs))
+            return obey_sharding(function.__name__, function(*args, **kwargs), out_sharding)
         except Exception as error:
             fold_traceback(error)
             raise
 
     return folds_itself(call)
+
+
+def hidden(x):
+    """An operand of a function that was told how its result lies: the operand's type says nothing of it."""
+    spread = x.aval.spread if type(x) in (Array, Tracer) else None
+    return x if spread is None else spread.hidden(x)
 
 
 def as_device(device, name="device"):
@@ -286,6 +294,7 @@ __all__ = [
     "as_device",
     "device_put",
     "from_dlpack",
+    "hidden",
     "obey_sharding",
     "obeys_out_sharding",
     "owner_of",

@@ -13,8 +13,9 @@ from rabbet.runtime import dlpack, failures, ownership, reading, transfer_guards
 from rabbet.runtime.array import Array, from_host
 from rabbet.runtime.devices import default_device
 from rabbet.runtime.placement import placement
-from rabbet.trace.interpreter import Tracer, typeof
+from rabbet.trace.interpreter import typeof
 from rabbet.trace.leaks import leaked
+from rabbet.trace.tracer import Tracer
 
 # Buffers of Python scalars are kept, so that x + 1.0 in a loop transfers the 1.0 once.
 MOST_SCALARS = 2048

@@ -12,8 +12,10 @@ from typing import Any, NamedTuple
 
 from rabbet import tree
 from rabbet.program.jaxpr import consts_as_inputs, evaluate
-from rabbet.trace.interpreter import Tracer, payload_of, run_traced, typeof
+from rabbet.trace.interpreter import typeof
+from rabbet.trace.running import run_traced
 from rabbet.trace.staging import stage
+from rabbet.trace.tracer import Tracer, payload_of
 
 
 class Plain:

@@ -11,7 +11,7 @@ from rabbet.errors import UnexpectedTracerError
 from rabbet.messages.source_positions import describe_function, source_position
 from rabbet.program.context import context
 from rabbet.program.value_types import typeof
-from rabbet.trace.interpreter import Tracer
+from rabbet.trace.tracer import Tracer
 
 
 class Cell:

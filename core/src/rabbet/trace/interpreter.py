@@ -1,4 +1,4 @@
-"""Tracers and interpreters: how a Python function is run on something other than arrays.
+"""Interpreters: how a Python function is run on something other than arrays.
 
 ``run(interpreter, fn, payloads)`` makes the interpreter current and calls ``fn`` on tracers that hold the
 payloads. Each operation that meets one of these tracers is looked up in the interpreter's table, and its
@@ -13,7 +13,6 @@ import copy
 from typing import Any
 
 from rabbet import tree
-from rabbet.config import config
 from rabbet.errors import MissingRule
 from rabbet.messages import source_positions
 from rabbet.program import python_scalars
@@ -21,48 +20,10 @@ from rabbet.program.avals import ShapeDtypeStruct
 from rabbet.program.context import context
 from rabbet.program.value_types import typeof
 from rabbet.rules import tables
-from rabbet.trace import leak_check, named_axes
+from rabbet.trace import named_axes
+from rabbet.trace.tracer import Tracer
 
 PYTHON = frozenset(python_scalars.PYTHON_SCALARS)
-
-
-class Tracer:
-    """Stands for an array while a transformation runs; holds its interpreter's payload.
-
-    Example:
-      >>> from rabbet.extend.passes import stage
-      >>> from rabbet.extend.transform import Tracer
-      >>> closed = stage(lambda x: [print(type(x) is Tracer, x.shape) or x], [rb.typeof(np.ones((2, 3)))])
-      True (2, 3)
-    """
-
-    __slots__ = ("interpreter", "payload", "aval", "where", "__weakref__")
-    __array_priority__ = 1000
-
-    def __init__(self, interpreter, payload, aval, where=None):
-        self.interpreter = interpreter
-        self.payload = payload
-        self.aval = aval
-        self.where = where
-
-    shape = property(lambda self: self.aval.shape, doc="The shape, a tuple of ints.")
-    dtype = property(lambda self: self.aval.dtype, doc="The dtype.")
-    ndim = property(lambda self: self.aval.ndim, doc="The number of dimensions.")
-    size = property(lambda self: self.aval.size, doc="The number of elements.")
-    weak_type = property(lambda self: self.aval.weak_type, doc="Whether the dtype gives way in promotion.")
-    itemsize = property(lambda self: self.aval.itemsize, doc="Bytes per element.")
-    nbytes = property(lambda self: self.aval.nbytes, doc="Bytes in all.")
-
-    def __copy__(self):
-        return self
-
-    def __deepcopy__(self, memo):
-        return self
-
-    _trace = property(lambda self: self.interpreter, doc="The interpreter, by JAX's name.")
-
-    def __repr__(self):
-        return f"Tracer<{self.aval.str_short()}> of {self.interpreter.describe()}"
 
 
 class Interpreter:
@@ -98,6 +59,10 @@ class Interpreter:
     # Whether it has a ``state``, a pytree of arrays that its ``wrap`` may replace while the program runs:
     # through branches and loops the state is threaded like a value. Every operation is then its own.
     threads = False
+    # Whether the floating-point leaves of the state are results of the function that users differentiate.
+    # False: where the function has derivative rules of its own, the state that comes out of it has the
+    # derivative 0.
+    state_moves = True
     # Whether rules that a function has for other transformations survive this one (see
     # ``primitives.custom``): then the payload has one leaf, the value itself, and the interpreter gives
     # ``uniform``, ``collapse`` and ``give_back``. One that ``threads`` a state has plain values then.
@@ -301,10 +266,12 @@ class Interpreter:
         return copy.copy(self)
 
     def aside(self):
-        """Like ``fresh``, for running a function's derivative rule, whose state is left behind; an
-        interpreter that ``threads`` a state can do without what would only change it.
+        """What runs a function's derivative rule, for an interpreter that ``threads`` a state: the rule's
+        operations are not the function's own and leave no state. By default None: nobody, the rule runs at
+        the level below. Else an interpreter whose state is left behind; among the values that it sees are
+        tangents and cotangents, with which it may do nothing that is not linear.
         """
-        return self.fresh()
+        return
 
     def key(self):
         """What ``fresh`` copies, hashable: bodies interpreted under equal keys are shared. None: never
@@ -381,108 +348,4 @@ class Interpreter:
         )
 
 
-def run(interpreter, fn, payloads):
-    """Call ``fn`` on one tracer per payload with ``interpreter`` current; return its results as payloads.
-
-    Args:
-      interpreter: a new ``Interpreter``; it is finished when ``run`` returns, and its tracers with it.
-      fn: takes one array per payload and returns a pytree of arrays.
-      payloads: a sequence of payloads.
-
-    Returns:
-      what ``fn`` returned, each array replaced by its payload.
-
-    Example:
-      >>> from rabbet.extend.transform import Interpreter, RuleTable, run
-      >>> rules = RuleTable("names", doc="(op, *texts) -> text")
-      >>> @rules.otherwise
-      ... def call(op, *texts):
-      ...     return f"{op.primitive.name}({', '.join(texts)})"
-      >>> class Names(Interpreter):
-      ...     table = rules
-      ...     def lift(self, value):
-      ...         return str(value)
-      ...     def type_of(self, text):
-      ...         return rb.typeof(0.0)
-      >>> run(Names(), lambda x, y: lax.sin(x) * y, ["x", "y"])
-      'mul(sin(x), y)'
-    """
-    outs = run_traced(interpreter, fn, payloads)
-    return tree.map(lambda x: payload_of(interpreter, x), outs, is_leaf=is_tracer)
-
-
-def run_traced(interpreter, fn, payloads):
-    """Like ``run``, but return what ``fn`` returned as it is: tracers of the (now finished) interpreter and
-    plain values.
-
-    Example:
-      >>> from rabbet.extend.primitive import Dual
-      >>> from rabbet.extend.transform import Interpreter, jvp, payload_of, run_traced
-      >>> class Forward(Interpreter):
-      ...     table = jvp
-      ...     def lift(self, value):
-      ...         return Dual(value, 0.0)
-      ...     def type_of(self, dual):
-      ...         return rb.typeof(dual.primal)
-      >>> forward = Forward()
-      >>> out = run_traced(forward, lambda x: {"squared": x * x}, [Dual(3.0, 1.0)])
-      >>> float(payload_of(forward, out["squared"]).tangent)
-      6.0
-    """
-    ctx = context
-    parent = ctx.interpreter
-    where = ctx.where
-    around = ctx.axes
-    interpreter.parent = parent
-    interpreter.fn = fn
-    interpreter.alive = True
-    tracers = [Tracer(interpreter, p, interpreter.type_of(p), where) for p in payloads]
-    ctx.interpreter = interpreter
-    ctx.where = None
-    if interpreter.bound:
-        ctx.axes = named_axes.with_more(around, interpreter.bound)
-    try:
-        outs = fn(*tracers)
-    finally:
-        ctx.interpreter = parent
-        ctx.where = where
-        ctx.axes = around
-        interpreter.alive = False
-    # Without payloads the tracers were made by others, who still hold them; so are those of an inner half.
-    if config.check_tracer_leaks and payloads and interpreter.outermost:
-        del tracers
-        leak_check.check(interpreter, outs, Tracer)
-    return outs
-
-
-def payload_of(interpreter, x):
-    """The payload of ``x`` under ``interpreter``: its own if it is one of its tracers, else ``x`` lifted.
-
-    Example:
-      >>> from rabbet.extend.transform import Interpreter, payload_of
-      >>> class Pairs(Interpreter):
-      ...     def lift(self, value):
-      ...         return value, "a constant"
-      >>> payload_of(Pairs(), 2.0)
-      (2.0, 'a constant')
-    """
-    if type(x) is Tracer and x.interpreter is interpreter:
-        return x.payload
-    return interpreter.lift(x)
-
-
-def is_tracer(x):
-    """Whether ``x`` is a tracer: an array that a transformation has not computed yet.
-
-    Example:
-      >>> from rabbet.extend.passes import stage
-      >>> from rabbet.extend.transform import is_tracer
-      >>> is_tracer(np.ones(3))
-      False
-      >>> closed = stage(lambda x: [print(is_tracer(x)) or x], [rb.typeof(1.0)])
-      True
-    """
-    return type(x) is Tracer
-
-
-__all__ = ["Interpreter", "ShapeDtypeStruct", "Tracer", "context", "is_tracer", "payload_of", "run", "typeof"]
+__all__ = ["Interpreter", "ShapeDtypeStruct", "Tracer", "context", "typeof"]

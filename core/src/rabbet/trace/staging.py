@@ -15,11 +15,13 @@ from rabbet.messages import source_positions
 from rabbet.program import python_scalars
 from rabbet.program.checking import check
 from rabbet.program.context import context
+from rabbet.program.dimensions import SymbolicDimension
 from rabbet.program.effects import NONE
 from rabbet.program.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var, effects_of
 from rabbet.trace import cells, leak_check
-from rabbet.trace.interpreter import Interpreter, Tracer, typeof
+from rabbet.trace.interpreter import Interpreter, typeof
 from rabbet.trace.leaks import leaked
+from rabbet.trace.tracer import Tracer
 
 PYTHON = frozenset(python_scalars.PYTHON_SCALARS)
 
@@ -77,6 +79,8 @@ class Stage(Interpreter):
             return Literal(x, typeof(x))
         if isinstance(x, np.ndarray) and x.ndim == 0 and x.dtype != dtypes.float0:
             return Literal(x[()], typeof(x))
+        if isinstance(x, SymbolicDimension):
+            return self.atom(x.__jax_array__())
         return self.capture(x)
 
     def capture(self, x):

@@ -4,7 +4,11 @@ The algorithm is that of G. E. Blelloch, "Prefix Sums and Their Applications" (1
 scan the half as many results, which are every other prefix, and combine those with what lies between.
 """
 
+from __future__ import annotations
+
 import operator
+from collections.abc import Callable
+from typing import Any
 
 from rabbet import lax, tree
 from rabbet.extend.functions import array_or_tracer, describe_function
@@ -12,7 +16,7 @@ from rabbet.extend.transform import typeof
 from rabbet.tree import keystr
 
 
-def associative_scan(fn, elems, reverse=False, axis=0):
+def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int = 0) -> Any:
     """The results of combining the first ``k`` elements along an axis, for every ``k``, in parallel.
 
     Args:
@@ -84,7 +88,7 @@ def _check(fn, treedef, out_tree, given, outs):
             )
 
 
-def scan_arrays(combine, arrays, axis, reverse=False):
+def scan_arrays(combine: Callable, arrays: list, axis: int, reverse: bool = False) -> list:
     """All prefixes of an associative operation on lists of arrays of one size along ``axis``; ``reverse``:
     suffixes, each combined from the last element to the first.
     """

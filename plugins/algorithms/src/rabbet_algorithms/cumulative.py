@@ -1,5 +1,10 @@
 """Running reductions along an axis."""
 
+from __future__ import annotations
+
+from typing import Any
+
+from rabbet import Array
 from rabbet.extend.rules import axis_in_range
 from rabbet.extend.transform import typeof
 
@@ -11,7 +16,7 @@ def _along(primitive, operand, axis, reverse):
     return primitive(operand, axis=axis, reverse=bool(reverse))
 
 
-def cumsum(operand, axis=0, reverse=False):
+def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     """The sum of the elements up to each one along ``axis``; ``reverse``: from each one to the last.
 
     Example:
@@ -21,7 +26,7 @@ def cumsum(operand, axis=0, reverse=False):
     return _along(primitives.cumsum, operand, axis, reverse)
 
 
-def cumprod(operand, axis=0, reverse=False):
+def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     """The product of the elements up to each one along ``axis``; ``reverse``: from each one to the last.
 
     Example:
@@ -31,7 +36,7 @@ def cumprod(operand, axis=0, reverse=False):
     return _along(primitives.cumprod, operand, axis, reverse)
 
 
-def cummax(operand, axis=0, reverse=False):
+def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     """The largest of the elements up to each one along ``axis``; ``reverse``: from each one to the last.
 
     Example:
@@ -41,7 +46,7 @@ def cummax(operand, axis=0, reverse=False):
     return _along(primitives.cummax, operand, axis, reverse)
 
 
-def cummin(operand, axis=0, reverse=False):
+def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     """The smallest of the elements up to each one along ``axis``; ``reverse``: from each one to the last.
 
     Example:
@@ -51,7 +56,7 @@ def cummin(operand, axis=0, reverse=False):
     return _along(primitives.cummin, operand, axis, reverse)
 
 
-def cumlogsumexp(operand, axis=0, reverse=False):
+def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     """``log(sum(exp(...)))`` of the elements up to each one; ``reverse``: from each one to the last.
 
     Example:

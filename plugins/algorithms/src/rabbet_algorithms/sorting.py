@@ -1,5 +1,9 @@
 """Sorting and the largest elements."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from rabbet import lax
 from rabbet.extend.primitive import accept
 from rabbet.extend.rules import axis_in_range
@@ -8,7 +12,7 @@ from rabbet.extend.transform import typeof
 from rabbet_algorithms import primitives
 
 
-def sort(operand, dimension=-1, is_stable=True, num_keys=1):
+def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
     """An array sorted along ``dimension``, or several arrays of one shape sorted by the first of them.
 
     NaN comes last, -0.0 and 0.0 are equal, complex numbers go by real part and then by imaginary part.
@@ -39,7 +43,7 @@ def sort(operand, dimension=-1, is_stable=True, num_keys=1):
     return tuple(outs) if several else outs[0]
 
 
-def sort_key_val(keys, values, dimension=-1, is_stable=True):
+def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = True) -> tuple:
     """``keys`` sorted along ``dimension``, and ``values`` moved along with them.
 
     Example:
@@ -49,7 +53,7 @@ def sort_key_val(keys, values, dimension=-1, is_stable=True):
     return sort((keys, values), dimension, is_stable, 1)
 
 
-def top_k(operand, k, *, axis=-1, is_stable=True):
+def top_k(operand: Any, k: int, *, axis: int = -1, is_stable: bool = True) -> tuple:
     """The ``k`` largest elements along ``axis``, from the largest on, and their positions (int32).
 
     Among equal elements the first ones are taken, in their order, also where ``is_stable=False`` does not
@@ -70,9 +74,9 @@ def top_k(operand, k, *, axis=-1, is_stable=True):
 
 
 def approx_max_k(
-    operand, k, reduction_dimension=-1, recall_target=0.95, reduction_input_size_override=-1,
-    aggregate_to_topk=True,
-):  # fmt: skip
+    operand: Any, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
+    reduction_input_size_override: int = -1, aggregate_to_topk: bool = True,
+) -> tuple:  # fmt: skip
     """The ``k`` largest elements along a dimension, from the largest on, and their positions (int32).
 
     JAX's search that may miss some of them. Here none is missed, on any backend: ``recall_target``
@@ -95,9 +99,9 @@ def approx_max_k(
 
 
 def approx_min_k(
-    operand, k, reduction_dimension=-1, recall_target=0.95, reduction_input_size_override=-1,
-    aggregate_to_topk=True,
-):  # fmt: skip
+    operand: Any, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
+    reduction_input_size_override: int = -1, aggregate_to_topk: bool = True,
+) -> tuple:  # fmt: skip
     """The ``k`` smallest elements along a dimension, from the smallest on, and their positions; see
     ``approx_max_k``.
 

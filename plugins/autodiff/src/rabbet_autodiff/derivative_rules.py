@@ -12,7 +12,7 @@ from rabbet.extend.primitive import Dual, Zero, instantiate, tangent_aval, zero_
 from rabbet.extend.transform import Role, Tracer, payload_of, typeof
 from rabbet_custom_rules import CustomRule
 
-from rabbet_autodiff import carried
+from rabbet_autodiff import carried, stateful
 from rabbet_autodiff.primitives.custom_linear import custom_linear
 
 PUSH, PULL = "jvp", "vjp"
@@ -50,7 +50,7 @@ class Pushforward(Derivative):
 
     def under(self, passage):
         if passage.interpreter.threads:
-            return replace(self, rule=carried.Stateful(passage).pushforward(self), symbolic=True)
+            return replace(self, rule=stateful.Stateful(passage).pushforward(self), symbolic=True)
         return replace(self, rule=carried.pushforward(passage, self.rule))
 
 
@@ -59,25 +59,25 @@ class Pullback(Derivative):
     """The rules of reverse mode: ``forward(primals, perturbed) -> (outs, residuals)``, where ``perturbed``
     says of each input whether it is differentiated, and ``backward(residuals, cotangents) -> cotangents``.
 
-    ``symbolic``: whether zero cotangents reach ``backward`` as ``Zero``. ``still``: how many outputs, the
-    last ones, have no derivative.
+    ``symbolic``: whether zero cotangents reach ``backward`` as ``Zero``. ``still``: which outputs, by number,
+    have no derivative.
     """
 
     forward: Callable
     backward: Callable
     symbolic: bool = False
-    still: int = 0
+    still: frozenset = frozenset()
 
     def serves(self, interpreter):
         return interpreter.plays(Role.FORWARD)
 
     def under(self, passage):
-        if not passage.interpreter.threads:
-            forward, backward = carried.pullback(passage)(self)
-            return replace(self, forward=forward, backward=backward)
-        function = carried.Stateful(passage)
-        forward, backward = function.pullback(self)
-        return replace(self, forward=forward, backward=backward, still=function.state.num_leaves)
+        if passage.interpreter.threads:
+            function = stateful.Stateful(passage)
+            forward, backward = function.pullback(self)
+            return replace(self, forward=forward, backward=backward, symbolic=True, still=function.still())
+        forward, backward = carried.pullback(passage)(self)
+        return replace(self, forward=forward, backward=backward)
 
 
 def to_be_transposed(tangents):
@@ -108,8 +108,10 @@ def pulled(pull, push, primals, tangents, name):
         forward=forwards, backward=backward, residuals=len(known), moving=moving, out_avals=out_avals,
         symbolic=pull.symbolic, name=name,
     )  # fmt: skip
-    moved = len(outs) - pull.still
-    return outs, [*linear[:moved], *[zero_tangent(typeof(o)) for o in outs[moved:]]]
+    moved = list(linear)
+    for i in pull.still:
+        moved[i] = zero_tangent(typeof(outs[i]))
+    return outs, moved
 
 
 def _tangents_alone(push, primals, moving, given):

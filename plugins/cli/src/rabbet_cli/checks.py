@@ -4,9 +4,13 @@ and each backend with its devices.
 Each check is a generator of ``(label, ok, detail)``, ``ok`` being None for plain information.
 """
 
+from __future__ import annotations
+
 import difflib
 import os
+from collections.abc import Iterator
 from importlib import metadata
+from typing import Any
 
 from rabbet import config
 from rabbet.errors import ConfigError
@@ -22,7 +26,7 @@ from rabbet.extend.commands import (
 from rabbet_cli import cache, devices, trial
 
 
-def settings(manager):
+def settings(manager: Any) -> Iterator[tuple[str, bool | None, str]]:
     """The RABBET_ variables that are set, and names in them that match no installed package."""
     for name, value in sorted(os.environ.items()):
         if name.startswith("RABBET_"):
@@ -47,7 +51,7 @@ def unknown_variable(name):
     return ""
 
 
-def names(manager):
+def names(manager: Any) -> Iterator[tuple[str, bool | None, str]]:
     """Public names that core has itself, so that a plugin's is never looked up."""
     for record in manager.records("rabbet.api"):
         if is_core_name(record.name):
@@ -55,7 +59,7 @@ def names(manager):
             yield f"api.{record.name}", False, f"{detail}\n  to fix: give the entry point another name"
 
 
-def groups(manager):
+def groups(manager: Any) -> Iterator[tuple[str, bool | None, str]]:
     """Entry-point groups of installed packages that look like Rabbet's and are none."""
     read = entry_point_groups()
     for distribution in metadata.distributions():
@@ -70,7 +74,7 @@ def groups(manager):
             yield point.group, False, detail
 
 
-def programs(manager):
+def programs(manager: Any) -> Iterator[tuple[str, bool | None, str]]:
     """The folder of compiled programs: where, how full, and whether it can be used."""
     folder = compilation_cache()
     if folder is None:
@@ -81,7 +85,7 @@ def programs(manager):
     yield "cache", "not used" not in facts, detail
 
 
-def backends(manager):
+def backends(manager: Any) -> Iterator[tuple[str, bool | None, str]]:
     """Every backend's devices, and what the backend itself has to say.
 
     A backend whose hardware or library is not here is no fault of the installation, unless
@@ -127,7 +131,7 @@ def _loads(platform):
 def _own_words(platform):
     try:
         backend = backend_registry().get(platform)
-        yield from backend.doctor() if backend.doctor is not None else ()
+        yield from [(label, ok, detail) for label, ok, detail in backend.doctor()] if backend.doctor else ()
         if backend.obstacle() is not None and trial.can_try(backend):
             fatal = trial.trouble(backend, "load")
             yield f"{platform} loading", fatal is None, fatal or "its library loads"

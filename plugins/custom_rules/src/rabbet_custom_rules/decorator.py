@@ -1,6 +1,10 @@
 """``custom_rules``: a function whose author says how transformations treat it."""
 
+from __future__ import annotations
+
 import functools
+from collections.abc import Callable
+from typing import Any
 
 from rabbet import tree
 from rabbet.errors import RuleConflict
@@ -16,7 +20,7 @@ GROUP = "rabbet.custom_rules"
 
 
 @functools.cache
-def find_maker(table):
+def find_maker(table: str) -> Callable | None:
     """How rules for a table are made, ``(call, function) -> CustomRule``, by the package that knows of more
     than payloads; None where none does. Where that package is not installed nobody will ask for the rule,
     and it is dropped.
@@ -95,13 +99,13 @@ class custom_rules(RuledFunction):
         return {table: rule for table, rule in found.items() if rule is not None}
 
 
-def made(call, table, rule):
+def made(call: Any, table: str, rule: Callable) -> Any:
     """The ``CustomRule`` of what a user gave as the rule for a table; None for one that nobody will use."""
     maker = find_maker(table)
     return PayloadRule(rule_on_payloads(call, table, rule)) if maker is None else maker(call, rule)
 
 
-def rule_on_payloads(call, table, rule):
+def rule_on_payloads(call: Any, table: str, rule: Callable) -> Callable:
     """The flat rule of one on payloads: ``(interpreter, payloads) -> payloads``.
 
     Example:

@@ -13,6 +13,11 @@ to its parent; 4. any other one that takes part runs the function;
 from it (``RuleTable.derived_from``), the function is staged and becomes an equation.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
 from rabbet.extend.bodies import apply_derived_rule, follows, is_tracer_of, transpose_program
 from rabbet.extend.passes import consts_as_inputs, evaluate, stage
 from rabbet.extend.primitive import Linear, Primitive, Zero
@@ -42,7 +47,7 @@ def at(interpreter, function, *args):
         ctx.interpreter = previous
 
 
-def call_with_rules(function, rules, args, name):
+def call_with_rules(function: Callable, rules: dict, args: Sequence[Any], name: str) -> list:
     """Call a flat function that has rules of its own.
 
     Args:

@@ -27,6 +27,12 @@ from rabbet_jit.spreading import refit, spread_for
 LEAF = tree.structure(0)
 
 
+def described(aval):
+    """A type as the ``ShapeDtypeStruct`` that stands for it."""
+    sharding = None if aval.spread is None else aval.sharding
+    return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=sharding)
+
+
 @dataclass(frozen=True)
 class ArgInfo:
     """What a program knows of one array among its arguments."""
@@ -78,7 +84,7 @@ class Stage:
         """The shapes and dtypes of the result."""
         outs = self.program.closed.out_avals[: self.out_tree.num_leaves]
         return tree.unflatten(
-            self.out_tree, [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in outs]
+            self.out_tree, [described(a) for a in outs]
         )
 
     @property

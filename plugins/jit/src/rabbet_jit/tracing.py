@@ -19,6 +19,7 @@ from rabbet.extend.functions import (
 )
 from rabbet.extend.passes import ClosedJaxpr, stage
 from rabbet.extend.primitive import ShapedArray
+from rabbet.extend.sharding import Sharding
 from rabbet.extend.transform import is_tracer, typeof
 from rabbet.tree import keystr, leaf_path
 
@@ -131,5 +132,8 @@ def leaf_aval(x):
     if not isinstance(x, Array) and not isinstance(x, np.generic | np.ndarray):
         shape, dtype = getattr(x, "shape", None), getattr(x, "dtype", None)
         if isinstance(shape, (tuple, list)) and dtype is not None:
-            return ShapedArray(tuple(shape), dtypes.canonicalize(dtype), bool(getattr(x, "weak_type", False)))
+            aval = ShapedArray(tuple(shape), dtypes.canonicalize(dtype), bool(getattr(x, "weak_type", False)))
+            sharding = getattr(x, "sharding", None)
+            spread = sharding.in_types(aval.ndim) if isinstance(sharding, Sharding) else None
+            return aval if spread is None else aval.update(spread=spread)
     return typeof(x)

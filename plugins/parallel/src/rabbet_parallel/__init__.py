@@ -10,6 +10,7 @@ from rabbet_parallel.arrays import (
     make_array_from_process_local_data,
     make_array_from_single_device_arrays,
 )
+from rabbet_parallel import explicit_rules
 from rabbet_parallel.constraints import with_sharding_constraint
 from rabbet_parallel.mapping import shard_map, smap
 from rabbet_parallel.current import get_mesh, set_mesh

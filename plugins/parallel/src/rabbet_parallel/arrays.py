@@ -31,7 +31,7 @@ def make_array_from_callback(shape, sharding, data_callback, dtype=None):
     """
     shape = tuple(shape)
     made, parts = {}, []
-    for index in sharding.devices_indices_map(shape).values():
+    for index in addressable(sharding).addressable_devices_indices_map(shape).values():
         key = tuple([(s.start, s.stop) for s in index])
         if key not in made:
             made[key] = data_callback(index)
@@ -72,11 +72,12 @@ def make_array_from_single_device_arrays(shape, sharding, arrays, *, dtype=None)
         if device in by_device:
             raise ValueError(f"make_array_from_single_device_arrays: two of the arrays are on {device}")
         by_device[device] = x
-    missing = [d for d in sharding.device_order if d not in by_device]
-    if missing or len(by_device) != sharding.num_devices:
+    here = addressable(sharding).group.local_devices
+    missing = [d for d in here if d not in by_device]
+    if missing or len(by_device) != len(here):
         more = [str(d) for d in by_device if d not in sharding.device_set]
         raise ValueError(
-            f"make_array_from_single_device_arrays: {sharding} has {sharding.num_devices} devices; "
+            f"make_array_from_single_device_arrays: {sharding} has {len(here)} devices of this process; "
             "nothing is on "
             f"{', '.join(map(str, missing)) or 'none of them'}"
             + (f", and {', '.join(more)} is none of them" if more else "")
@@ -87,7 +88,7 @@ def make_array_from_single_device_arrays(shape, sharding, arrays, *, dtype=None)
             f"make_array_from_single_device_arrays: the parts have the dtypes {sorted(map(str, kinds))}"
             + ("" if dtype is None else f", and {dtype} was asked for")
         )
-    ordered = [by_device[d] for d in sharding.device_order]
+    ordered = [by_device[d] for d in here]
     aval = ShapedArray(tuple(shape), next(iter(kinds)))
     if sharding.num_devices == 1:
         if ordered[0].shape != aval.shape:
@@ -97,34 +98,101 @@ def make_array_from_single_device_arrays(shape, sharding, arrays, *, dtype=None)
 
 
 def make_array_from_process_local_data(sharding, local_data, global_shape=None):
-    """An array of what each process has of it. With one process that is the whole.
+    """An array of what each process has of it.
 
     Args:
       sharding: how the array is laid over devices, or a prefix of ``local_data`` with these.
-      local_data: NumPy arrays or a pytree of them: the parts for this process's devices, put together.
-      global_shape: the shape of the whole, by default found from the local one.
+      local_data: NumPy arrays or a pytree of them: the parts for this process's devices, put together in the
+        order in which they stand in the whole.
+      global_shape: the shape of the whole, or a pytree of these; None, for all of it or for a dimension:
+        found from the local one. Along a dimension where both are the same, the local data are the whole.
 
     Raises:
-      ShardingError: for devices of other processes, which this version cannot reach.
+      ValueError: where the shapes do not fit; names the dimension.
+
+    Example:
+      >>> from rabbet.sharding import NamedSharding, PartitionSpec as P
+      >>> rows = NamedSharding(rb.make_mesh((1,), ("x",)), P("x"))
+      >>> rb.make_array_from_process_local_data(rows, np.arange(3.0, dtype=np.float32))
+      Array([0., 1., 2.], dtype=float32)
     """
 
-    def one(given, x):
-        if not given.is_fully_addressable:
-            raise ShardingError("arrays over several processes are not supported in this version")
+    def one(given, x, shape):
         x = np.asarray(x)
-        if global_shape is not None and tuple(global_shape) != x.shape:
-            raise ValueError(
-                "make_array_from_process_local_data: with one process the local data are the whole, of "
-                "shape "
-                f"{x.shape}, and global_shape is {tuple(global_shape)}"
-            )
-        return device_put(x, given)
+        places = local_parts(given, x.ndim)
+        whole = global_shape_of(given, x.shape, places, shape)
+
+        def part(index):
+            return x[tuple([local_slice(*each) for each in zip(index, x.shape, whole, places, strict=True)])]
+
+        return make_array_from_callback(whole, given, part)
 
     given = tree.broadcast_prefix(
         sharding, local_data, names=("make_array_from_process_local_data: sharding", "local_data")
     )
     leaves, structure = tree.flatten(local_data)
-    return structure.unflatten([one(s, x) for s, x in zip(given, leaves, strict=True)])
+    if global_shape is None or is_shape(global_shape):
+        shapes = [global_shape] * len(leaves)
+    else:
+        shapes = tree.leaves(global_shape, is_leaf=lambda s: s is None or is_shape(s))
+    return structure.unflatten([one(s, x, g) for s, x, g in zip(given, leaves, shapes, strict=True)])
+
+
+def addressable(sharding):
+    """A sharding, some devices of which belong to this process."""
+    if not sharding.group.local_devices:
+        raise ShardingError(f"none of the devices of {sharding} belongs to this process")
+    return sharding
+
+
+def is_shape(x):
+    """Whether something is a shape, in which None stands for a size that is to be found."""
+    return isinstance(x, (tuple, list)) and all(n is None or isinstance(n, (int, np.integer)) for n in x)
+
+
+def local_parts(sharding, ndim):
+    """For each dimension into how many parts it is cut, and the sorted parts that this process has."""
+    counts, parts = sharding.tiles(ndim)
+    order = addressable(sharding).device_order
+    here = [i for i, device in enumerate(order) if device in sharding.group.local_devices]
+    return [(count, sorted({int(parts[i][d]) for i in here})) for d, count in enumerate(counts)]
+
+
+def global_shape_of(sharding, local, places, asked):
+    """The shape of the whole, for that of the local data."""
+    asked = (None,) * len(local) if asked is None else tuple(asked)
+    if len(asked) != len(local):
+        raise ValueError(
+            f"make_array_from_process_local_data: the local data have {len(local)} dimensions, and "
+            f"global_shape is {asked}"
+        )
+    found = []
+    for i, (size, (count, mine), wanted) in enumerate(zip(local, places, asked, strict=True)):
+        whole, rest = divmod(size * count, len(mine))
+        if wanted is None and rest:
+            raise ValueError(
+                f"make_array_from_process_local_data: dimension {i} of the local data, {size}, is to be "
+                "cut into "
+                f"{len(mine)} parts of one size for {sharding}"
+            )
+        if wanted not in (None, size, whole) or (wanted == whole and wanted != size and rest):
+            raise ValueError(
+                f"make_array_from_process_local_data: global_shape has {wanted} as dimension {i}, but "
+                "local data "
+                f"of {size} there make {whole} in all for {sharding}, or {size} where they are the whole"
+            )
+        found.append(whole if wanted is None else int(wanted))
+    return tuple(found)
+
+
+def local_slice(index, local, whole, place):
+    """Where a slice of the whole stands in the local data, in one dimension."""
+    count, mine = place
+    if local == whole or count == 1:
+        return index
+    size = whole // count
+    start = mine.index(index.start // size) * size
+    return slice(start, start + size)
 
 
 __all__ = [

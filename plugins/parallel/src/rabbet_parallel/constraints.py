@@ -2,17 +2,25 @@
 
 from rabbet import Array, device_put, tree
 from rabbet.extend.bodies import PLAIN, put_together, take_apart
-from rabbet.extend.functions import obey_sharding
-from rabbet.extend.primitive import Primitive
+from rabbet.extend.functions import is_evaluating, obey_sharding
+from rabbet.extend.primitive import Batched, Primitive
 from rabbet.extend.transform import is_tracer, typeof
 
+from rabbet_parallel.current import mesh_in_use
+from rabbet_parallel.explicit import Explicit, spread_of
+from rabbet_parallel.meshes import AxisType
 from rabbet_parallel.named import NamedSharding, as_sharding
 from rabbet_parallel.specs import UNCONSTRAINED, PartitionSpec
 
 
 def sharding_constraint_type(x, *, sharding):
     sharding.check(x.shape)
-    return x
+    return x.update(spread=sharding.in_types(x.ndim) or unless_explicit(x.spread))
+
+
+def unless_explicit(spread):
+    """What a type says of devices, if that is not how it lies on explicit axes."""
+    return None if type(spread) is Explicit else spread
 
 
 sharding_constraint = Primitive(
@@ -47,6 +55,79 @@ def body_sharding_constraint(op, interpreter, args):
     wanted = sharding.with_spec(PartitionSpec(*entries))
     laid = [constrained(x, wanted) if typeof(x).ndim == len(entries) else x for x in leaves]
     return put_together(interpreter, structures, laid)[0]
+
+
+to_auto = Primitive(
+    "to_auto", lambda x: x, kinds=("linear",),
+    doc="the operand, of whose layout its type says nothing",
+)  # fmt: skip
+
+
+@to_auto.rule("lower")
+def lower_to_auto(op, x):
+    return x
+
+
+@to_auto.rule("transpose")
+def transpose_to_auto(op, ct, x):
+    return (ct,)
+
+
+@to_auto.rule("batch")
+def batch_to_auto(op, x):
+    return Batched(op(x.value), x.axis)
+
+
+def reshard_type(x, *, mesh, entries):
+    return x.update(spread=spread_of(mesh, entries))
+
+
+reshard = Primitive(
+    "reshard", reshard_type, kinds=("linear",),
+    doc="the operand, cut by explicit axes as the entries say",
+)  # fmt: skip
+
+
+@reshard.rule("lower")
+def lower_reshard(op, x):
+    return x  # what the result's type says is written behind it
+
+
+@reshard.rule("transpose")
+def transpose_reshard(op, ct, x):
+    return (ct,)
+
+
+@reshard.rule("batch")
+def batch_reshard(op, x):
+    entries = list(op.params["entries"])
+    entries.insert(x.axis, None)
+    return Batched(reshard(x.value, mesh=op.params["mesh"], entries=tuple(entries)), x.axis)
+
+
+def hidden(x, spread):
+    """``x`` as a value whose layout the compiler decides: an array on the same mesh with ``Auto`` axes."""
+    if not is_evaluating():
+        return to_auto(x)
+    mesh = x.sharding.mesh
+    auto = mesh.update(axis_types=(AxisType.Auto,) * len(mesh.axis_names))
+    return device_put(x, NamedSharding(auto, x.sharding.spec))
+
+
+def laid_out(x, mesh, entries):
+    """``x`` cut by explicit axes of an ``AbstractMesh`` as the entries say."""
+    if not is_evaluating():
+        return reshard(x, mesh=mesh, entries=entries)
+    concrete = concrete_mesh(mesh, x)
+    return x if concrete is None else device_put(x, NamedSharding(concrete, PartitionSpec(*entries)))
+
+
+def concrete_mesh(mesh, x):
+    """The mesh with devices: that of an array, or the one that is set."""
+    own = getattr(getattr(x, "sharding", None), "mesh", None) or mesh_in_use()
+    if own is None or (own.axis_sizes, own.axis_names) != (mesh.axis_sizes, mesh.axis_names):
+        return None
+    return own.update(axis_types=mesh.axis_types)
 
 
 def constrained(x, sharding):

@@ -6,6 +6,7 @@ from rabbet.errors import ShardingError
 from rabbet_collectives import varying
 from rabbet_collectives.varying import with_axes
 
+from rabbet_parallel.explicit import explicit_entries, spread_of
 from rabbet_parallel.named import mesh_text
 from rabbet_parallel.specs import PartitionSpec, axes_of, names_in
 
@@ -23,7 +24,7 @@ def counts(mesh, spec, ndim):
 def local_type(aval, mesh, spec, typed=False):
     """The type of the part that one device has; ``typed``: one that says along which axes parts differ."""
     sizes = [size // count for size, count in zip(aval.shape, counts(mesh, spec, aval.ndim), strict=True)]
-    local = aval.update(shape=tuple(sizes))
+    local = aval.update(shape=tuple(sizes), spread=aval.spread if varying.axes_of(aval) else None)
     if not typed:
         return local
     own = frozenset([(name, mesh.shape[name]) for name in axes_of(spec)])
@@ -34,7 +35,11 @@ def global_type(aval, mesh, spec, manual):
     """The type of the whole, of parts of a type over the axes ``manual``."""
     sizes = [size * count for size, count in zip(aval.shape, counts(mesh, spec, aval.ndim), strict=True)]
     around = frozenset([pair for pair in varying.axes_of(aval) if pair[0] not in manual])
-    return with_axes(aval.update(shape=tuple(sizes)), around)
+    whole = with_axes(aval.update(shape=tuple(sizes), spread=None), around)
+    if around or not mesh.explicit_axes:
+        return whole
+    cut = explicit_entries(mesh, entries(spec, aval.ndim))
+    return whole.update(spread=spread_of(mesh.abstract_mesh, cut))
 
 
 def check_spec(spec, mesh, manual, who):

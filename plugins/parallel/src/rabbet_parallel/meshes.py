@@ -11,8 +11,8 @@ from rabbet.extend.sharding import device_group
 
 
 class AxisType(enum.Enum):
-    """How an axis of a mesh is used: ``Auto``, by the compiler; ``Manual``, within ``shard_map``.
-    ``Explicit`` axes, which stand in the types of arrays, are not supported in this version.
+    """How an axis of a mesh is used: ``Auto``, by the compiler; ``Explicit``, as the types of arrays say;
+    ``Manual``, within ``shard_map``.
     """
 
     Auto = enum.auto()
@@ -53,11 +53,6 @@ def checked_types(axis_types, count):
     types = (axis_types,) * count if isinstance(axis_types, AxisType) else tuple(axis_types)
     if len(types) != count:
         raise ShardingError(f"a mesh of {count} axes needs {count} axis_types, got {types}")
-    if AxisType.Explicit in types:
-        raise NotImplementedError(
-            "axes of type Explicit, which stand in the types of arrays, are not supported in this version; "
-            "leave axis_types out, and the compiler follows the shardings of arguments and constraints"
-        )
     return types
 
 

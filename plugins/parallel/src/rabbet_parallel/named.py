@@ -8,7 +8,8 @@ from rabbet.extend.functions import folded
 from rabbet.extend.sharding import Sharding
 
 from rabbet_parallel.current import needed_mesh
-from rabbet_parallel.meshes import Mesh
+from rabbet_parallel.explicit import entries_of, explicit_entries, spread_of
+from rabbet_parallel.meshes import AbstractMesh, Mesh
 from rabbet_parallel.specs import UNCONSTRAINED, PartitionSpec, axes_of, names_in
 
 
@@ -34,7 +35,7 @@ class NamedSharding(Sharding):
 
     @folded
     def __init__(self, mesh, spec, *, memory_kind=None):
-        if not isinstance(mesh, Mesh):
+        if not isinstance(mesh, (Mesh, AbstractMesh)):
             raise TypeError(f"NamedSharding takes a Mesh, got {type(mesh).__name__}")
         if not isinstance(spec, PartitionSpec):
             spec = PartitionSpec(*(spec or ()))
@@ -77,13 +78,25 @@ class NamedSharding(Sharding):
 
     def text(self, ndim):
         """The mesh and the dimensions, as Shardy writes them."""
-        dims = ", ".join(["{?}" if e is UNCONSTRAINED else _braces(names_in(e)) for e in self.entries(ndim)])
-        return f"{mesh_text(self._mesh)}, [{dims}]"
+        return spec_text(self._mesh, self.entries(ndim))
 
     def attributes(self, ndim):
         """What the compiler is told of an argument or result."""
         kind = "" if self._memory_kind is None else f', mhlo.memory_kind = "{self._memory_kind}"'
         return f"sdy.sharding = #sdy.sharding<{self.text(ndim)}>{kind}"
+
+    def in_types(self, ndim):
+        """What types say of axes of type ``Explicit``, or None."""
+        mesh = self._mesh
+        if not mesh.explicit_axes:
+            return None
+        return spread_of(mesh.abstract_mesh, explicit_entries(mesh, self.entries(ndim)))
+
+    def asked(self, aval):
+        """On a mesh whose axes are all explicit, what the type of a result says."""
+        if not self._mesh.are_all_axes_explicit or not self._mesh.axis_names:
+            return None
+        return self.with_spec(PartitionSpec(*entries_of(aval)))
 
     def constrain(self, x):
         """A traced value laid out so."""
@@ -129,6 +142,12 @@ class NamedSharding(Sharding):
 
 def _remake(mesh, spec, memory_kind):
     return NamedSharding(mesh, spec, memory_kind=memory_kind)
+
+
+def spec_text(mesh, entries):
+    """A mesh and how its axes cut dimensions, as Shardy writes them."""
+    dims = ", ".join(["{?}" if e is UNCONSTRAINED else _braces(names_in(e)) for e in entries])
+    return f"{mesh_text(mesh)}, [{dims}]"
 
 
 def _braces(names):
@@ -199,4 +218,4 @@ def as_sharding(given, who):
     )
 
 
-__all__ = ["NamedSharding", "as_sharding", "mesh_text", "spec_of_tiles"]
+__all__ = ["NamedSharding", "as_sharding", "mesh_text", "spec_of_tiles", "spec_text"]

@@ -2,10 +2,17 @@
 
 import functools
 
+from rabbet import Array, tree
 from rabbet.extend.functions import describe_function, folded
+from rabbet.extend.transform import is_tracer, typeof
 from rabbet.extend.wrapping import wraps
 
-from rabbet_parallel.constraints import with_sharding_constraint
+from rabbet_parallel.constraints import hidden, with_sharding_constraint
+from rabbet_parallel.current import needed_mesh, use_mesh
+from rabbet_parallel.explicit import Explicit, entries_of
+from rabbet_parallel.meshes import AxisType
+from rabbet_parallel.named import NamedSharding
+from rabbet_parallel.specs import PartitionSpec, names_in
 
 
 def reshard(xs, out_shardings):
@@ -55,9 +62,68 @@ def auto_axes(f=None, /, *, axes=None, out_sharding=None):
                 f"auto_axes of {describe_function(f)}: give out_sharding, there or in the call: how "
                 f"results lie"
             )
+        args, kwargs = tree.map(hidden_leaf, (args, kwargs))
         return with_sharding_constraint(f(*args, **kwargs), out_sharding)
 
     return call
 
 
-__all__ = ["auto_axes", "reshard"]
+def hidden_leaf(x):
+    """An array of whose layout its type says nothing; anything else as it is."""
+    typed = (is_tracer(x) or isinstance(x, Array)) and type(typeof(x).spread) is Explicit
+    return hidden(x, typeof(x).spread) if typed else x
+
+
+def explicit_axes(f=None, /, *, axes=None, in_sharding=None):
+    """A function within which the axes of the mesh are of type ``Explicit``: types say how values lie.
+
+    Args:
+      f: takes and returns pytrees of arrays.
+      axes: the axes of the mesh of ``set_mesh``, by default all.
+      in_sharding: for the arguments: a ``PartitionSpec``, a ``NamedSharding``, or a prefix of the tuple of
+        arguments with these.
+
+    Returns:
+      a function of the same arguments; its results lie as their types say, on the mesh that is set.
+
+    Example:
+      >>> from rabbet.sharding import PartitionSpec as P, explicit_axes
+      >>> with rb.set_mesh(rb.make_mesh((1,), ("x",))):
+      ...     f = explicit_axes(lambda x: print(rb.typeof(x).str_short()) or x * 2.0, in_sharding=P("x"))
+      ...     print(f(np.ones(4, np.float32)))
+      f32[4@x]
+      [2. 2. 2. 2.]
+    """
+    if f is None:
+        return functools.partial(explicit_axes, axes=axes, in_sharding=in_sharding)
+
+    @wraps(f)
+    @folded
+    def call(*args):
+        if in_sharding is None:
+            raise TypeError(f"explicit_axes of {describe_function(f)}: give in_sharding: how arguments lie")
+        mesh = needed_mesh(f"explicit_axes of {describe_function(f)}: in_sharding", in_sharding)
+        chosen = set(mesh.axis_names if axes is None else names_in(axes))
+        named = zip(mesh.axis_names, mesh.axis_types, strict=True)
+        types = [AxisType.Explicit if n in chosen else t for n, t in named]
+        on = mesh.update(axis_types=tuple(types))
+        names = ("explicit_axes: in_sharding", "the arguments")
+        specs = tree.broadcast_prefix(in_sharding, args, names=names)
+        leaves, structure = tree.flatten(args)
+        laid = [
+            with_sharding_constraint(x, NamedSharding(on, s.spec if isinstance(s, NamedSharding) else s))
+            for x, s in zip(leaves, specs, strict=True)
+        ]
+        with use_mesh(on):
+            out = f(*structure.unflatten(laid))
+        return tree.map(lambda x: back_on(mesh, x), out)
+
+    return call
+
+
+def back_on(mesh, x):
+    """``x`` laid out as its type says, on a mesh with other types of axes."""
+    return with_sharding_constraint(x, NamedSharding(mesh, PartitionSpec(*entries_of(typeof(x)))))
+
+
+__all__ = ["auto_axes", "explicit_axes", "reshard"]

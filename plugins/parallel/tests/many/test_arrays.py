@@ -8,7 +8,7 @@ import pytest
 import rabbet as rb
 from rabbet import lax
 from rabbet.errors import ShardingError
-from rabbet.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, SingleDeviceSharding, get_mesh
+from rabbet.sharding import AbstractMesh, Mesh, NamedSharding, SingleDeviceSharding, get_mesh
 from rabbet.sharding import PartitionSpec as P
 
 MESH = rb.make_mesh((4, 2), ("x", "y"))
@@ -156,8 +156,6 @@ def test_what_cannot_be_cut_is_refused_with_the_sizes():
     ):
         with pytest.raises(ValueError, match=words):
             make()
-    with pytest.raises(NotImplementedError, match="Explicit"):
-        rb.make_mesh((8,), ("x",), (AxisType.Explicit,))
 
 
 def test_meshes_and_specs_are_values():

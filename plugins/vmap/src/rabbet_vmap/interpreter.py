@@ -42,7 +42,7 @@ class Vmap(Interpreter):
         aval = typeof(b.value)
         if b.axis is None:
             return aval
-        return aval.update(shape=aval.shape[: b.axis] + aval.shape[b.axis + 1 :])
+        return aval.without(b.axis)
 
     def wrap(self, b):
         return b.value if b.axis is None else super().wrap(b)

@@ -20,6 +20,7 @@ from rabbet.primitives import convert, elementwise, extremes, logic, zeros
 from rabbet.primitives import gather as gathers
 from rabbet.primitives.gather import CLIP, FILL_OR_DROP, PROMISE_IN_BOUNDS, GatherDimensionNumbers
 from rabbet.primitives.scatter import ScatterDimensionNumbers
+from rabbet.program.dimensions import exceeds, is_symbolic
 from rabbet.trace.interpreter import typeof
 
 
@@ -93,13 +94,14 @@ def positions(taken: list, shape: Sequence[int], wrap: bool) -> tuple[list, bool
     """Positions in one integer dtype, counted from the end where negative; and whether all are known to be in
     range.
     """
-    static = all(isinstance(v, (int, np.ndarray)) for _, v in taken)
-    wide = any(shape[d] > 2**31 - 1 for d, _ in taken)
+    known = lambda d, v: isinstance(v, (int, np.ndarray)) and not is_symbolic((shape[d],))
+    static = all(known(d, v) for d, v in taken)
+    wide = any(exceeds(shape[d], 2**31 - 1) for d, _ in taken)
     dtype = np.dtype("int64" if wide else "int32")
     values, in_bounds = [], static
     for d, value in taken:
         size = shape[d]
-        if isinstance(value, (int, np.ndarray)):
+        if known(d, value):
             host = np.asarray(value)
             host = np.where(host < 0, host + size, host) if wrap and host.dtype.kind == "i" else host
             in_bounds = in_bounds and bool(((host >= 0) & (host < size)).all())

@@ -12,6 +12,7 @@ from rabbet.primitives import dynamic as dynamic_primitives
 from rabbet.primitives import gather as gathers
 from rabbet.primitives import logic, zeros
 from rabbet.program.avals import ShapedArray
+from rabbet.program.dimensions import SymbolicDimension
 from rabbet.trace.interpreter import typeof
 
 
@@ -31,7 +32,7 @@ class Region(NamedTuple):
     loose: tuple
 
     def is_static(self) -> bool:
-        return all(isinstance(s, int) for s in self.starts)
+        return all(isinstance(s, (int, SymbolicDimension)) for s in self.starts)
 
     def is_whole(self, shape: Sequence[int]) -> bool:
         return tuple(self.spans) == shape and all(s == 1 for s in self.steps)

@@ -6,7 +6,7 @@ import operator
 from typing import Any
 
 from rabbet.runtime.array import Array
-from rabbet.trace.interpreter import Tracer
+from rabbet.trace.tracer import Tracer
 
 NOT_GIVEN = object()
 

@@ -29,8 +29,10 @@ from rabbet.lax.promotion import opened
 from rabbet.messages.source_positions import source_position
 from rabbet.primitives import convert
 from rabbet.program.avals import ShapedArray
+from rabbet.program.dimensions import is_symbolic, reach_of
 from rabbet.runtime.array import Array
-from rabbet.trace.interpreter import Tracer, typeof
+from rabbet.trace.interpreter import typeof
+from rabbet.trace.tracer import Tracer
 
 NEW, ALL, HERE, SCALAR, ARRAY, FLAG = "new", "all", "here", "scalar", "array", "flag"
 
@@ -240,6 +242,9 @@ def of_slice(item: Any, size: int, eager: bool) -> tuple:
                 "computed position "
                 f"write x[rb.ds(start, size)]; to leave out elements, rabbet.numpy.where"
             )
+    if is_symbolic((size, item.start, item.stop)):
+        start, n, step = reach_of(item, size)
+        return (ALL, None) if n == size and step == 1 else (Box(start, n, step), None)
     try:
         reach = range(*item.indices(size))
     except TypeError:

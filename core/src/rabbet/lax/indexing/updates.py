@@ -31,7 +31,7 @@ from rabbet.primitives.gather import GatherScatterMode
 from rabbet.program import python_scalars
 from rabbet.program.avals import ShapedArray
 from rabbet.runtime.fused import fused
-from rabbet.runtime.transfer import obey_sharding
+from rabbet.runtime.transfer import hidden, obey_sharding
 from rabbet.runtime.values import scalar_array, to_array
 from rabbet.trace.interpreter import typeof
 
@@ -112,7 +112,7 @@ class IndexedArray:
             "indices_are_sorted": bool(indices_are_sorted), "unique_indices": bool(unique_indices),
             "wrap": bool(wrap_negative_indices),
         }  # fmt: skip
-        x = self.array
+        x = self.array if out_sharding is None else hidden(self.array)
         eager = is_eager(x)
         plan = parse(x.aval, self.index, eager)
         if eager:
@@ -145,8 +145,11 @@ def changing(how: str, doc: str) -> Callable:
         self: Any, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False,
         mode: Any = None, out_sharding: Any = None, wrap_negative_indices: bool = True,
     ) -> ArrayOrTracer:  # fmt: skip
+        x = self.array
+        if out_sharding is not None:
+            x, values = hidden(x), hidden(values)
         out = change(
-            self.array, self.index, values, how=how, mode=GatherScatterMode.from_any(mode),
+            x, self.index, values, how=how, mode=GatherScatterMode.from_any(mode),
             indices_are_sorted=bool(indices_are_sorted), unique_indices=bool(unique_indices),
             wrap=bool(wrap_negative_indices),
         )  # fmt: skip

@@ -61,6 +61,12 @@ def cumulative(name, accepts, doc, *, kinds=()):
 
     primitive = Primitive(name, abstract, kinds=kinds, doc=doc)
 
+    @primitive.rule("explicit")
+    def as_operand(op, x):
+        if x.entries[op.params["axis"]] is not None:
+            raise ValueError(f"it goes along dimension {op.params['axis']}, which is cut")
+        return x.entries
+
     @primitive.rule("batch")
     def batch_cumulative(op, x):
         axis = op.params["axis"]

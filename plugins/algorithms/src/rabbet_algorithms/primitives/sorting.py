@@ -65,6 +65,15 @@ sort = Primitive(
 )
 
 
+@sort.rule("explicit")
+def as_operands(op, *operands):
+    if len({x.entries for x in operands}) > 1:
+        raise ValueError("the arrays are cut differently")
+    if operands[0].entries[op.params["dimension"]] is not None:
+        raise ValueError(f"it sorts along dimension {op.params['dimension']}, which is cut")
+    return [x.entries for x in operands]
+
+
 @sort.rule("lower")
 def lower_sort(op, *names):
     avals = op.in_avals

@@ -79,6 +79,12 @@ def body_custom_linear(op, interpreter, args):
         outs = op(*args[:n], *[d.primal for d in duals])
         tangents = op(*args[:n], *[instantiate(d.tangent) for d in duals])
         return [interpreter.wrap(Dual(o, t)) for o, t in zip(outs, tangents, strict=True)]
+    if interpreter.threads:
+        interpreter.at_this_level(forward, list(args[:n]), list(args[n:]))  # what it does to the state
+        state = interpreter.state
+        outs = carried(op, interpreter, args)
+        interpreter.state = state
+        return outs
     if interpreter.carries:
         return carried(op, interpreter, args)
     return interpreter.at_this_level(forward, list(args[:n]), list(args[n:]))

@@ -143,6 +143,8 @@ def carried_with_state(op, interpreter, args):
         def run(*flat):
             nonlocal out_structures
             inner = interpreter.fresh() if name == "solve" else interpreter.aside()
+            if inner is None:
+                return evaluate(program, flat[len(state) :])
             given = put_together(inner, (state_structure, *structures[:-1]), flat)
             outs = run_traced(inner, lambda: evaluate(program, given), [])
             if name == "solve":

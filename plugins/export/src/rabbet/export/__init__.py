@@ -17,12 +17,17 @@ from rabbet.export.exporting import (
     minimum_supported_calling_convention_version,
 )  # fmt: skip
 from rabbet.export.container import deserialize
+from rabbet.export.symbolic.parsing import (
+    is_symbolic_dim, max_dim, min_dim, symbolic_args_specs, symbolic_dim_bounds, symbolic_shape,
+)  # fmt: skip
+from rabbet.export.symbolic.scopes import SymbolicScope
 from rabbet.export.trees import register_namedtuple_serialization, register_pytree_node_serialization
 
 __all__ = [
-    "DisabledSafetyCheck", "ExportError", "Exported", "default_export_platform", "deserialize",
-    "export", "maximum_supported_calling_convention_version", "minimum_supported_calling_convention_version",
-    "register_namedtuple_serialization", "register_pytree_node_serialization",
+    "DisabledSafetyCheck", "ExportError", "Exported", "SymbolicScope", "default_export_platform",
+    "deserialize", "export", "is_symbolic_dim", "max_dim", "maximum_supported_calling_convention_version",
+    "min_dim", "minimum_supported_calling_convention_version", "register_namedtuple_serialization",
+    "register_pytree_node_serialization", "symbolic_args_specs", "symbolic_dim_bounds", "symbolic_shape",
 ]  # fmt: skip
 
 _public_module(globals())

@@ -1,15 +1,20 @@
 """``Exported.call``: an exported program as an operation."""
 
 
+import hashlib
+
 import numpy as np
 
 import rabbet as rb
 from rabbet import dtypes, tree
 from rabbet.export.errors import ExportError
+from rabbet.export.modules import leaf_name
+from rabbet.export.symbolic.solving import at_sizes, solved
 from rabbet.extend.dtype import lowers_stored
 from rabbet.extend.functions import array_or_tracer, describe_value
-from rabbet.extend.native import foreign_functions
+from rabbet.extend.native import foreign_functions, refine_shapes
 from rabbet.extend.primitive import Primitive, ShapedArray
+from rabbet.extend.shapes import SymbolicDimension
 from rabbet.extend.transform import refusing, typeof
 
 INDEX = ShapedArray((), "int32")
@@ -36,7 +41,7 @@ def operand(exported, index, x):
     """An argument leaf as an array; of a Python number, that of the exported dtype."""
     aval = exported.in_avals[index]
     if not moves(aval):
-        return np.zeros(aval.shape, aval.dtype)
+        return x
     try:
         x = array_or_tracer(x)
     except TypeError:
@@ -54,9 +59,7 @@ def operand(exported, index, x):
 
 def name_of(exported, index):
     """What to call an argument leaf in messages, ``args[0]['w']``."""
-    path = tree.leaf_path(exported.in_tree, index)
-    which, rest = path[0].idx, path[1:]
-    return ("args", "kwargs")[which] + tree.keystr(rest)
+    return leaf_name(exported.in_tree, index)
 
 
 def run(exported, leaves):
@@ -76,13 +79,14 @@ def differentiable(exported):
     """The program as a function of those leaves that hold something, which reverse mode differentiates by the
     exported derivative.
     """
-    nothing = {i: np.zeros(a.shape, a.dtype) for i, a in enumerate(exported.in_avals) if not moves(a)}
+    still = {i for i, a in enumerate(exported.in_avals) if not moves(a)}
+    nothing = np.zeros((), dtypes.float0)  # of any shape: it is not looked at
 
     @rb.custom_vjp
     def function(*leaves):
         outs = call_exported(*leaves, exported=exported)
         return [
-            out if moves(a) else np.zeros(a.shape, a.dtype)
+            out if moves(a) else np.zeros(typeof(out).shape, a.dtype)
             for a, out in zip(exported.out_avals, outs, strict=True)
         ]
 
@@ -91,7 +95,7 @@ def differentiable(exported):
 
     def backward(leaves, cotangents):
         given = iter(leaves)
-        whole = [nothing[i] if i in nothing else next(given) for i in range(len(exported.in_avals))]
+        whole = [nothing if i in still else next(given) for i in range(len(exported.in_avals))]
         pulled = exported.vjp()
         arrays = [operand(pulled, i, x) for i, x in enumerate([*whole, *cotangents])]
         found = run(pulled, arrays)
@@ -106,14 +110,38 @@ def differentiable(exported):
 
 def result_types(*avals, exported):
     """The types of the results; of the arguments, those that the program was exported for."""
-    wanted = [(i, a) for i, a in enumerate(exported.in_avals) if moves(a)]
-    for (i, aval), given in zip(wanted, avals, strict=True):
-        if given.shape != aval.shape:
+    shapes = whole_shapes(exported, avals)
+    for i, (aval, shape) in enumerate(zip(exported.in_avals, shapes, strict=True)):
+        fits = len(shape) == aval.ndim and all(
+            isinstance(d, SymbolicDimension) or d == given for d, given in zip(aval.shape, shape, strict=True)
+        )
+        if not fits:
             raise ExportError(
                 f"{exported.fun_name!r} was exported for {aval.str_short()} as {name_of(exported, i)}, and "
-                f"is called with {given.str_short()}: the shapes differ"
+                f"is called with the shape {shape}: the shapes differ"
             )
-    return [stored(a) for a in exported.out_avals]
+    if any(a.is_symbolic for a in avals):
+        raise NotImplementedError(
+            f"{exported.fun_name!r}: an exported program is called with symbolic dimensions, within another "
+            "export; call the function itself there, and export both together"
+        )
+    sizes = sizes_of(exported, shapes)
+    return [stored(a.update(shape=at_sizes(a.shape, sizes))) for a in exported.out_avals]
+
+
+def whole_shapes(exported, avals):
+    """The shapes of all argument leaves, of those that hold something ``avals``."""
+    given = iter(avals)
+    return [next(given).shape if moves(a) else a.shape for a in exported.in_avals]
+
+
+def sizes_of(exported, shapes):
+    """The symbolic sizes of a call, by name."""
+    if not any(a.is_symbolic for a in exported.in_avals):
+        return {}
+    avals = [a if moves(a) else ShapedArray((), a.dtype) for a in exported.in_avals]
+    shapes = [s if moves(a) else () for a, s in zip(exported.in_avals, shapes, strict=True)]
+    return solved(avals, shapes, lambda i: name_of(exported, i), exported.fun_name)
 
 
 def stored(aval):
@@ -133,30 +161,86 @@ def lower_call(op, *names):
     """A call of the program's functions, which are written beside the caller's."""
     exported = op["exported"]
     number = platform_number(exported, op.platform)
-    given = iter(names)
-    of_leaf = {i: next(given) for i, a in enumerate(exported.in_avals) if moves(a)}
-    operands, types = [], []
-    if len(exported.platforms) > 1:
-        operands.append(op.constant(np.int32(number), INDEX))
-        types.append(INDEX.mlir)
-    for i in exported.module_kept_var_idx:
-        aval = exported.in_avals[i]
-        types.append(aval.mlir)
-        if i not in of_leaf:
-            of_leaf[i] = op.constant(np.zeros(aval.shape, bool), stored(aval))
-        operands.append(of_leaf[i])
-    symbol = op.include(functions_of(exported))
+    given = iter(zip(names, op.in_avals, strict=True))
+    leaves = [next(given) if moves(a) else (None, stored(a)) for a in exported.in_avals]
+    if any(aval.is_symbolic for aval in exported.in_avals):
+        leaves = [(n, a if n else at_call(exported, i, op.in_avals)) for i, (n, a) in enumerate(leaves)]
+    kept = [leaves[i] for i in exported.module_kept_var_idx]
+    operands = [op.constant(np.zeros((), bool), a) if name is None else name for name, a in kept]
+    types = [a.physical.mlir for _, a in kept]
+    functions = functions_of(exported, types, [a.mlir for a in op.out_avals], number)
+    if len(exported.platforms) > 1 and not needs_refinement(exported):
+        operands.insert(0, op.constant(np.int32(number), INDEX))
+        types.insert(0, INDEX.mlir)
+    symbol = op.include(functions)
     outs = ", ".join([a.mlir for a in op.out_avals])
     text = f"func.call @{symbol}({', '.join(operands)}) : ({', '.join(types)}) -> ({outs})"
     return op.emit_all(text, len(op.out_avals))
 
 
-def functions_of(exported):
-    """The program's functions under names that no other program has."""
-    if "functions" not in exported._kept:
+def at_call(exported, index, avals):
+    """The type of a leaf that holds nothing, in a call with arguments of these types."""
+    sizes = sizes_of(exported, whole_shapes(exported, avals))
+    aval = exported.in_avals[index]
+    return stored(aval.update(shape=at_sizes(aval.shape, sizes)))
+
+
+def needs_refinement(exported):
+    """Whether the program's text has shapes that are known when it is called only."""
+    return any(a.is_symbolic for a in exported.in_avals)
+
+
+def functions_of(exported, types, outs, number):
+    """The program's functions under names that no other program has, for arguments of these types."""
+    refined = needs_refinement(exported)
+    key = ("functions", *types, number) if refined else "functions"
+    if key not in exported._kept:
         text = exported.mlir_module()
-        exported._kept["functions"] = foreign_functions(text, f"exported_{exported.digest}")
-    return exported._kept["functions"]
+        prefix = f"exported_{exported.digest}"
+        if refined:
+            text = at_shapes(exported, text, types, outs, number)
+            prefix += "_" + hashlib.sha256(text.encode()).hexdigest()[:12]
+        exported._kept[key] = foreign_functions(text, prefix)
+    return exported._kept[key]
+
+
+def at_shapes(exported, text, types, outs, number):
+    """The module for arguments of static types: a ``main`` of these types that calls the exported one."""
+    whole = foreign_functions(text, "exported")
+    ins = [exported.in_avals[i] for i in exported.module_kept_var_idx]
+    lines, operands, wanted = [], [], []
+    if len(exported.platforms) > 1:
+        lines.append(f"%p = stablehlo.constant dense<{number}> : tensor<i32>")
+        operands, wanted = ["%p"], ["tensor<i32>"]
+    for i, (given, aval) in enumerate(zip(types, ins, strict=True)):
+        open_type = aval.mlir if moves(aval) else stored(aval).mlir
+        if open_type == given:
+            operands.append(f"%arg{i}")
+        else:
+            lines.append(f"%a{i} = stablehlo.convert %arg{i} : ({given}) -> {open_type}")
+            operands.append(f"%a{i}")
+        wanted.append(open_type)
+    open_outs = [stored(a).mlir for a in exported.out_avals]
+    count = len(outs)
+    head = f"%r:{count} = " if count > 1 else "%r = " if count else ""
+    lines.append(
+        f"{head}func.call @{whole.symbol}({', '.join(operands)}) : ({', '.join(wanted)}) -> "
+        f"({', '.join(open_outs)})"
+    )
+    names = [f"%r#{i}" for i in range(count)] if count > 1 else ["%r"] * count
+    for i, (name, given, open_type) in enumerate(zip(names, outs, open_outs, strict=True)):
+        if given != open_type:
+            lines.append(f"%o{i} = stablehlo.convert {name} : ({open_type}) -> {given}")
+            names[i] = f"%o{i}"
+    arguments = ", ".join([f"%arg{i}: {t}" for i, t in enumerate(types)])
+    last = f"return {', '.join(names)} : {', '.join(outs)}" if names else "return"
+    main = [f"func.func public @main({arguments}) -> ({', '.join(outs)}) {{", *lines, last, "}"]
+    try:
+        return refine_shapes("\n".join(["module @refined {", *main, whole.text, "}"]))
+    except ValueError as error:
+        raise ExportError(
+            f"{exported.fun_name!r}: the program has no static shapes for these arguments: {error}"
+        ) from None
 
 
 def platform_number(exported, platform):

@@ -12,11 +12,11 @@ from rabbet import config, dtypes, tree
 from rabbet.export.checks import DisabledSafetyCheck, check_targets
 from rabbet.export.errors import ExportError
 from rabbet.export.exported import Exported
-from rabbet.export.modules import module_of
+from rabbet.export.modules import leaf_name, module_of
 from rabbet.extend.functions import describe_function, folded
 from rabbet.extend.native import stablehlo_versions, to_portable
 from rabbet.extend.passes import consts_as_inputs, evaluate
-from rabbet.extend.primitive import effect_names
+from rabbet.extend.primitive import ShapedArray, convert_element_type, effect_names, full_of_type
 
 minimum_supported_calling_convention_version = 9
 maximum_supported_calling_convention_version = 10
@@ -97,11 +97,12 @@ def exported_of(traced, platforms, disabled):
             "results can be exported; leave out callbacks, debug.print and the like"
         )
     ins, outs = tuple(tree.leaves(traced.in_avals)), tuple(closed.out_avals)
-    module = module_of(closed, ins, platforms, name)
+    in_tree = traced.in_tree
+    module = module_of(closed, ins, platforms, name, lambda leaf: leaf_name(in_tree, leaf))
     check_targets(name, module.targets, disabled)
     return Exported(
         fun_name=name,
-        in_tree=traced.in_tree,
+        in_tree=in_tree,
         in_avals=ins,
         out_tree=traced.out_tree,
         out_avals=outs,
@@ -166,12 +167,20 @@ def vjp_of(exported, closed):
 
         _, pull = rb.vjp(of_moving, *[leaves[i] for i in moving])
         found = dict(zip(moving, pull([cotangents[i] for i in carried]), strict=True))
-        return tuple([found.get(i, np.zeros(given[i].shape, dtypes.float0)) for i in range(count)])
+        return tuple([found[i] if i in found else nothing(given[i].shape) for i in range(count)])
 
     fun_vjp.__name__ = f"{exported.fun_name}_vjp"
     types = [struct(a) for a in exported.in_avals] + [cotangent(a) for a in exported.out_avals]
     traced = rb.jit(fun_vjp).trace(*types)
     return exported_of(traced, exported.platforms, exported.disabled_safety_checks)
+
+
+def nothing(shape):
+    """The cotangent of what does not move."""
+    if not ShapedArray(shape, bool).is_symbolic:
+        return np.zeros(shape, dtypes.float0)
+    stored = full_of_type(ShapedArray(shape, bool), False)
+    return convert_element_type(stored, new_dtype=dtypes.float0, weak_type=False)
 
 
 def is_inexact(aval):

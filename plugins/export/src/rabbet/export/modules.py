@@ -7,14 +7,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rabbet import dtypes
+from rabbet import dtypes, tree
+from rabbet.export.symbolic.expressions import value_of
+from rabbet.export.symbolic.lowering import Emitter, Symbolic
+from rabbet.export.symbolic.solving import scope_of, sizes_in, steps_for
 from rabbet.extend.backend import lower_program
 from rabbet.extend.native import foreign_functions
-from rabbet.extend.passes import consts_as_inputs
+from rabbet.extend.passes import Jaxpr, Var, consts_as_inputs
 from rabbet.extend.primitive import ShapedArray
 
 CALLED = re.compile(r'custom_call @(?:"([^"]+)"|([^"(\s]+))\(|call_target_name = "([^"]+)"')
-PLATFORM = ShapedArray((), "int32")
+SIZE = ShapedArray((), "int32")
 
 
 class ModuleOf(NamedTuple):
@@ -28,35 +31,55 @@ class ModuleOf(NamedTuple):
     global_constants: bool
 
 
-def module_of(closed, in_avals, platforms, name):
-    """Lower a program for platforms."""
-    variants = [lowered(closed, platform) for platform in platforms]
+def module_of(closed, in_avals, platforms, name, describe):
+    """Lower a program for platforms. ``describe(leaf)`` is what to call an argument in messages."""
+    sizes = sizes_in(in_avals)
+    steps = steps_for(in_avals, describe)
+    variants = [lowered(closed, platform, sizes) for platform in platforms]
     if any(v.module.callbacks for v in variants):
         raise NotImplementedError(f"export of {name!r}: the program calls Python functions of this process")
-    offset = len(closed.consts)
-    kept = tuple([k - offset for k in variants[0].kept if k >= offset])
+    kept = tuple(range(len(in_avals)))
     several = len(platforms) > 1
     texts = list(dict.fromkeys(v.module.key_text for v in variants))
     parts = [foreign_functions(text, f"variant{i}") for i, text in enumerate(texts)]
     which = [texts.index(v.module.key_text) for v in variants]
-    arguments = [in_avals[i] for i in kept]
-    body = Main(arguments, list(closed.out_avals), several)
-    consts = [body.constant(np.asarray(closed.consts[k])) for k in variants[0].kept if k < offset]
-    results = body.choose(parts, which, consts)
+    body = Main(in_avals, list(closed.out_avals), several)
+    first = body.sizes(steps, sizes, scope_of(in_avals), describe)
+    first += [body.constant(np.asarray(c)) for c in closed.consts]
+    results = body.choose(parts, which, first)
     main = body.text(results)
     symbol = re.sub(r"\W", "_", name, flags=re.ASCII)
+    polymorphic = several or bool(sizes)
     head = (
-        f"module @jit_{symbol} attributes {{jax.uses_shape_polymorphism = {str(several).lower()}, "
+        f"module @jit_{symbol} attributes {{jax.uses_shape_polymorphism = {str(polymorphic).lower()}, "
         "mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32} {"
     )
     text = "\n".join([head, main, *[p.text for p in parts], "}"])
     found = frozenset("".join(names) for t in texts for names in CALLED.findall(t))
-    return ModuleOf(text, kept, found, several)
+    return ModuleOf(text, kept, found, polymorphic)
 
 
-def lowered(closed, platform):
-    """The program lowered for a platform, its captured arrays first. All variants take the same arguments."""
-    return lower_program(consts_as_inputs(closed), platform, "main", keep_unused=True)
+def leaf_name(in_tree, index):
+    """What to call an argument leaf in messages, ``args[0]['w']``."""
+    path = tree.leaf_path(in_tree, index)
+    return ("args", "kwargs")[path[0].idx] + tree.keystr(path[1:])
+
+
+def lowered(closed, platform, sizes):
+    """The program lowered for a platform, its sizes first, then its captured arrays. All variants take the
+    same arguments.
+    """
+    program = consts_as_inputs(closed)
+    if not sizes and not has_symbols(program):
+        return lower_program(program, platform, "main", keep_unused=True)
+    ins = [Var(SIZE) for _ in sizes] + list(program.invars)
+    whole = Jaxpr(ins, program.outvars, program.equations, program.constvars, program.effects)
+    return lower_program(whole, platform, "main", keep_unused=True, symbolic=Symbolic(sizes))
+
+
+def has_symbols(program):
+    """Whether an array within a program has a symbolic dimension."""
+    return any(v.aval.is_symbolic for eqn in program.equations for v in eqn.outputs)
 
 
 class Main:
@@ -79,6 +102,63 @@ class Main:
             value = np.zeros(value.shape, bool)  # what stands for it in programs
         aval = ShapedArray(value.shape, value.dtype)
         return self.emit(f"stablehlo.constant {dense(value)} : {aval.mlir}"), aval
+
+    def sizes(self, steps, names, scope, describe):
+        """The names and types of the sizes, found from the dimensions of the arguments, with assertions that
+        all of them fit.
+        """
+        emitter = Emitter(self.emit, lambda n: self.emit(f"stablehlo.constant dense<{n}> : tensor<i32>"))
+        given, found = {}, {}
+        for i, aval in enumerate(self.arguments):
+            for axis in range(aval.ndim) if aval.is_symbolic else ():
+                given[i, axis] = emitter.value(self.emit(
+                    f"stablehlo.get_dimension_size %arg{i + self.several}, dim = {axis} : ({aval.mlir}) -> "
+                    "tensor<i32>"
+                ))  # fmt: skip
+        for step in steps:
+            here = given[step.place.leaf, step.place.axis]
+            if step.rest != 0:
+                here = emitter.binary("subtract", here, value_of(step.rest, found, emitter.operation))
+            if step.factor != 1:
+                rest = emitter.operation("mod", here, emitter.lifted(step.factor))
+                what = f"Division had remainder {{0}} when computing the value of '{step.name}'"
+                self.claim(emitter.compare("EQ", rest, 0), [rest], what, describe)
+                here = emitter.operation("floordiv", here, emitter.lifted(step.factor))
+            what = f"Expected value >= 1 for dimension variable '{step.name}', found {{0}}"
+            self.claim(emitter.compare("GE", here, 1), [here], what, describe)
+            found[step.name] = here
+        alone = {(s.place.leaf, s.place.axis) for s in steps}
+        for (i, axis), size in given.items():
+            d = self.arguments[i].shape[axis]
+            if (i, axis) not in alone and not isinstance(d, int):
+                wanted = emitter.lifted(value_of(d, found, emitter.operation))
+                what = (
+                    f"Found inconsistency between dimension size {describe(i)}.shape[{axis}] (= {{0}}) and "
+                    f"the specification '{d}' (= {{1}})"
+                )
+                self.claim(emitter.compare("EQ", size, wanted), [size, wanted], what, describe)
+        for inequality in scope.inequalities if scope is not None else ():
+            if inequality.names() <= set(found):
+                value = value_of(inequality, found, emitter.operation)
+                what = f"They do not fulfil the constraint {inequality} >= 0"
+                self.claim(emitter.compare("GE", value, 0), [], what, describe)
+        return [(found[name].name, SIZE) for name in names]
+
+    def claim(self, condition, values, what, describe):
+        """What the loader looks at when it knows the shapes: an assertion that stops it with a text."""
+        symbolic = [(i, a) for i, a in enumerate(self.arguments) if a.is_symbolic]
+        shapes = ",".join(f"{describe(i)}.shape = {a.shape}" for i, a in symbolic)
+        text = (
+            f"Input shapes do not match the polymorphic shapes specification. {what}. Using the following "
+            f"polymorphic shapes specifications: {shapes}."
+        )
+        quoted = text.replace("\\", "\\\\").replace('"', '\\"')
+        names = ", ".join([condition, *[v.name for v in values]])
+        types = ", ".join(["tensor<i1>", *["tensor<i32>"] * len(values)])
+        self.lines.append(
+            f"stablehlo.custom_call @shape_assertion({names}) {{api_version = 2 : i32, "
+            f'error_message = "{quoted}", has_side_effect = true}} : ({types}) -> ()'
+        )
 
     def choose(self, parts, which, consts):
         """Call the variant of the platform; return the names of the results."""
@@ -136,4 +216,4 @@ def _nested(value):
     return str(int(value)) if dtypes.kind(value.dtype) in "iu" else repr(float(value))
 
 
-__all__ = ["ModuleOf", "module_of"]
+__all__ = ["ModuleOf", "leaf_name", "module_of"]

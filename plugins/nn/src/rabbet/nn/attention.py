@@ -13,6 +13,7 @@ import rabbet as rb
 import rabbet.numpy as rnp
 from rabbet import dtypes, lax
 from rabbet.extend.functions import fused
+from rabbet.extend.shapes import SymbolicDimension
 from rabbet.nn.normalizing import logsumexp, softmax
 
 STATIC = ("is_causal", "scale", "local_window_size", "implementation", "return_residual")
@@ -100,6 +101,8 @@ def in_blocks(query, key, value, asked):
     """The results for all queries, ``(batch, key heads, group, time, ...)`` each."""
     time, other = query.shape[3], key.shape[2]
     limited = asked.is_causal or asked.window is not None
+    if any(isinstance(d, SymbolicDimension) for d in (time, other)):  # blocks are for lengths that are known
+        return attend(query, 0, key, value, 0, other, asked)
     rows = -(-time // BLOCKS) if limited and time >= FROM_LENGTH else time
     results = []
     for start in range(0, time, rows):

@@ -10,6 +10,7 @@ import operator
 import rabbet.numpy as rnp
 from rabbet import dtypes, lax
 from rabbet.extend.functions import fused, obeys_out_sharding
+from rabbet.extend.shapes import dimension_of
 from rabbet.extend.transform import typeof
 from rabbet.nn.activations import as_float
 
@@ -199,7 +200,7 @@ def one_hot(x, num_classes, *, dtype=None, axis=-1, out_sharding=None):
              [0., 0., 1.]], dtype=float32)
     """
     x = rnp.asarray(x)
-    size = operator.index(num_classes)
+    size = dimension_of(num_classes)
     axis = operator.index(axis)
     if not -x.ndim - 1 <= axis <= x.ndim:
         raise ValueError(f"one_hot: axis {axis} is out of range for a result of {x.ndim + 1} dimensions")

@@ -15,6 +15,7 @@ from rabbet.extend.functions import (
     is_python_scalar,
     promote_operands,
 )
+from rabbet.extend.shapes import dimension_of
 from rabbet.extend.transform import typeof
 
 
@@ -124,7 +125,7 @@ def shape_of(name, shape):
         (shape,) if getattr(shape, "shape", None) == () or not hasattr(shape, "__iter__") else tuple(shape)
     )
     try:
-        return tuple([operator.index(n) for n in entries])
+        return tuple([dimension_of(n) for n in entries])
     except ConcretizationTypeError:
         raise
     except TypeError:

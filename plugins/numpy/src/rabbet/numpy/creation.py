@@ -1,7 +1,6 @@
 """New arrays: constants, ranges, grids, triangles, diagonals."""
 
 import math
-import operator
 
 import numpy as np
 
@@ -9,6 +8,7 @@ from rabbet import dtypes, lax
 from rabbet.errors import ConcretizationTypeError
 from rabbet.extend.functions import fused, is_array_like, is_python_scalar, obeys_out_sharding
 from rabbet.extend.primitive import ShapedArray, from_physical
+from rabbet.extend.shapes import SymbolicDimension, dimension_of
 from rabbet.extend.transform import Tracer, typeof
 from rabbet.numpy.arguments import as_array, axis_of, check, promote_to_float, shape_of
 from rabbet.numpy.conversion import asarray
@@ -207,6 +207,8 @@ def arange(start, stop=None, step=None, dtype=None, *, device=None, out_sharding
       >>> rnp.arange(3.0)
       Array([0., 1., 2.], dtype=float32)
     """
+    if any(isinstance(v, SymbolicDimension) for v in (start, stop, step)):
+        return on_device(of_symbolic_length(start, stop, step, dtype), device)
     given = [known("arange", v) for v in (start, stop, step) if v is not None]
     dtype = dtypes.result_type(*given) if dtype is None else dtypes.canonicalize(dtype)
     if stop is None:
@@ -219,6 +221,19 @@ def arange(start, stop=None, step=None, dtype=None, *, device=None, out_sharding
         zero_step()
     host = np.arange(lo, hi, by, dtype=dtype if dtypes.kind(dtype) != "b" and dtype.kind != "V" else None)
     return asarray(host.astype(dtype), dtype, device=device)
+
+
+def of_symbolic_length(start, stop, step, dtype):
+    """A range of whole numbers some of which are symbolic dimensions."""
+    if stop is None:
+        start, stop = 0, start
+    start, stop, step = (dimension_of(v) for v in (start, stop, 1 if step is None else step))
+    if isinstance(step, SymbolicDimension) or step == 0:
+        raise ValueError(f"arange: the step is a number other than 0 beside symbolic dimensions, got {step}")
+    count = -((start - stop) // step)
+    count = count.at_least(0) if isinstance(count, SymbolicDimension) else max(count, 0)
+    dtype = dtypes.scalar_dtype(int) if dtype is None else dtypes.canonicalize(dtype)
+    return scaled(lax.iota(dtype, count), asarray(step, dtype), asarray(start, dtype))
 
 
 def zero_step():
@@ -259,7 +274,7 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
       >>> rnp.linspace(0.0, 1.0, 5)
       Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
     """
-    num = operator.index(num)
+    num = dimension_of(num)
     if num < 0:
         raise ValueError(f"linspace: num must not be negative, got {num}")
     check("linspace", start, stop)

@@ -10,7 +10,7 @@ import functools
 import numpy as np
 
 from rabbet import lax
-from rabbet.extend.functions import fused, obey_sharding
+from rabbet.extend.functions import fused, obeys_out_sharding
 from rabbet.extend.transform import typeof
 from rabbet.numpy.arguments import as_array, check
 from rabbet.numpy.products import operands as in_one_dtype
@@ -19,6 +19,7 @@ STATIC = ("subscripts", "out", "optimize", "precision", "preferred_element_type"
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
+@obeys_out_sharding
 def einsum(
     subscripts, /, *operands, out=None, optimize="auto", precision=None, preferred_element_type=None,
     _dot_general=None, out_sharding=None,
@@ -51,14 +52,13 @@ def einsum(
     if not isinstance(subscripts, str):
         subscripts, operands = from_lists(subscripts, operands)
     check("einsum", *operands)
-    result = contracted(
+    return contracted(
         subscripts,
         *operands,
         optimize=optimize,
         precision=precision,
         preferred_element_type=preferred_element_type,
     )
-    return result if out_sharding is None else obey_sharding("einsum", result, out_sharding)
 
 
 @fused(static=STATIC)

@@ -25,7 +25,7 @@ def sizes_of(a, shape):
     """
     aval = typeof(a)
     shape = shape_of("reshape", shape)
-    if min(shape, default=0) < -1:
+    if any(d < -1 for d in shape):
         raise ValueError(f"reshape: a dimension cannot be negative, apart from one -1, got {shape}")
     unknown = [d for d, n in enumerate(shape) if n < 0]
     if not unknown:

@@ -4,6 +4,7 @@ import operator
 
 from rabbet import dtypes, lax
 from rabbet.extend.functions import fused
+from rabbet.extend.shapes import exceeds
 from rabbet.extend.transform import typeof
 from rabbet.numpy.arguments import axis_of, check, integer_dtype, kind_of, weak_as
 from rabbet.numpy.logic import less, less_equal
@@ -54,7 +55,7 @@ def argsort(a, axis=-1, *, kind=None, order=None, stable=True, descending=False,
     """
     a, axis = lined_up("argsort", a, axis)
     dtype = dtypes.scalar_dtype(int) if dtype is None else integer_dtype("argsort", dtype)
-    if a.shape[axis] - 1 > dtypes.iinfo(dtype).max:
+    if exceeds(a.shape[axis] - 1, dtypes.iinfo(dtype).max):
         last = a.shape[axis] - 1
         raise ValueError(f"argsort: {dtype} cannot hold positions up to {last}; take a wider dtype")
     counted = lax.broadcasted_iota(dtype, a.shape, axis)

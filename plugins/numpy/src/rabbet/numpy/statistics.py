@@ -10,6 +10,7 @@ import numpy as np
 
 from rabbet import dtypes, lax
 from rabbet.extend.functions import fused
+from rabbet.extend.shapes import SymbolicDimension
 from rabbet.extend.transform import typeof
 from rabbet.numpy.arguments import as_array, axes_of, axis_of, check, keep_dims, kind_of, no_out, requested
 from rabbet.numpy.logic import truth
@@ -166,7 +167,7 @@ def variance(name, a, axis, dtype, out, ddof, keepdims, where, correction, mean=
     total = reduced(name, lax.reduce_sum, square, axis, keepdims, where, 0)
     if isinstance(count, numbers.Integral):
         return divided_by_rest(total, count - ddof), wanted
-    count = count if keepdims else lax.squeeze(count, axes)
+    count = count if keepdims or isinstance(count, SymbolicDimension) else lax.squeeze(count, axes)
     return lax.div(total, lax.sub(converted(count, total.aval.dtype), float(ddof))), wanted
 
 

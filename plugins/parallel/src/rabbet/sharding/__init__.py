@@ -5,7 +5,7 @@ from rabbet_parallel.current import (
 )  # fmt: skip
 from rabbet_parallel.meshes import AbstractMesh, AxisType, Mesh
 from rabbet_parallel.named import NamedSharding
-from rabbet_parallel.resharding import auto_axes, reshard
+from rabbet_parallel.resharding import auto_axes, explicit_axes, reshard
 from rabbet_parallel.specs import PartitionSpec
 
 from rabbet.extend.backend import SingleDeviceSharding
@@ -21,6 +21,7 @@ __all__ = [
     "Sharding",
     "SingleDeviceSharding",
     "auto_axes",
+    "explicit_axes",
     "get_abstract_mesh",
     "get_mesh",
     "reshard",

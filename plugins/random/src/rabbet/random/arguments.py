@@ -8,14 +8,15 @@ import rabbet as rb
 from rabbet import dtypes, lax
 from rabbet.extend.functions import broadcast_operands, is_evaluating, is_python_scalar, to_array
 from rabbet.extend.primitive import ShapedArray, full_of_type
+from rabbet.extend.shapes import dimension_of
 from rabbet.extend.transform import typeof
 
 
 def shape_of(shape, who):
     """A tuple of ints from a tuple, list or single int."""
     try:
-        sizes = tuple([int(n.__index__()) for n in (shape if hasattr(shape, "__iter__") else (shape,))])
-    except AttributeError:
+        sizes = tuple([dimension_of(n) for n in (shape if hasattr(shape, "__iter__") else (shape,))])
+    except TypeError:
         raise TypeError(f"{who}: shape is a tuple of ints, got {shape!r}") from None
     if any(n < 0 for n in sizes):
         raise ValueError(f"{who}: a dimension cannot be negative, got the shape {sizes}")

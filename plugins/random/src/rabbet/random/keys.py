@@ -15,6 +15,7 @@ from rabbet import Array, config, dtypes, lax
 from rabbet.extend.dtype import ExtendedDType
 from rabbet.extend.functions import fused, to_array
 from rabbet.extend.primitive import from_physical, to_physical
+from rabbet.extend.shapes import exceeds
 from rabbet.extend.transform import is_tracer, typeof
 from rabbet.extend.wrapping import stacklevel
 from rabbet.random.arguments import scalar, shape_of
@@ -297,7 +298,7 @@ def counters(shape):
     zero throughout.
     """
     size = math.prod(shape)
-    if size <= 2**32:
+    if not exceeds(size, 2**32):
         return scalar(0, WORD), lax.reshape(lax.iota(WORD, size), shape)
     position = lax.reshape(lax.iota(np.uint64, size), shape)
     high = lax.convert_element_type(lax.shift_right_logical(position, 32), WORD)

@@ -1,5 +1,9 @@
 """The functions: make a reference, read, write, end it."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from rabbet import lax
 from rabbet.extend.cells import Cell, read, write
 from rabbet.extend.functions import array_or_tracer
@@ -9,7 +13,7 @@ from rabbet.ref import reference
 from rabbet.ref.reference import Ref
 
 
-def new_ref(init_val, *, memory_space=None, kind=None, pin=False):
+def new_ref(init_val: Any, *, memory_space: Any = None, kind: Any = None, pin: bool = False) -> Ref:
     """A reference with a first value.
 
     Args:
@@ -40,7 +44,7 @@ def new_ref(init_val, *, memory_space=None, kind=None, pin=False):
     return Ref(ShapedArray(aval.shape, aval.dtype), value)
 
 
-def empty_ref(ty, memory_space=None, pin=False):
+def empty_ref(ty: Any, memory_space: Any = None, pin: bool = False) -> Ref:
     """A reference of a shape and dtype, with zeros until something is written.
 
     Args:
@@ -50,7 +54,7 @@ def empty_ref(ty, memory_space=None, pin=False):
     return new_ref(lax.full(tuple(ty.shape), 0, ty.dtype))
 
 
-def get(ref, idx=None):
+def get(ref: Ref, idx: Any = None) -> Any:
     """``ref[idx]``; everything without ``idx``.
 
     Example:
@@ -60,7 +64,7 @@ def get(ref, idx=None):
     return reference.get(ref, idx)
 
 
-def set(ref, idx, value):
+def set(ref: Ref, idx: Any, value: Any) -> None:
     """``ref[idx] = value``.
 
     Args:
@@ -77,7 +81,7 @@ def set(ref, idx, value):
     reference.put(ref, idx, value)
 
 
-def swap(ref, idx, value):
+def swap(ref: Ref, idx: Any, value: Any) -> Any:
     """``ref[idx] = value``; the value before. See ``set``.
 
     Example:
@@ -88,7 +92,7 @@ def swap(ref, idx, value):
     return reference.swap(ref, idx, value)
 
 
-def addupdate(ref, idx, x):
+def addupdate(ref: Ref, idx: Any, x: Any) -> None:
     """``ref[idx] += x``, also where ``idx`` names an element several times. See ``set``.
 
     Example:
@@ -100,14 +104,14 @@ def addupdate(ref, idx, x):
     reference.add(ref, idx, x)
 
 
-def freeze(ref):
+def freeze(ref: Ref) -> Any:
     """The last value of a reference, which should not be used any more."""
     if not isinstance(ref, Ref):
         raise TypeError(f"freeze takes a Ref, made by new_ref, got {type(ref).__name__}")
     return reference.get(ref, ...)
 
 
-def free_ref(ref):
+def free_ref(ref: Ref) -> None:
     """Let go of the memory of a reference, which cannot be used any more."""
     read(ref)
     write(ref, None)

@@ -10,7 +10,8 @@ import numpy as np
 
 import rabbet
 from rabbet import config, dtypes
-from rabbet.extend.transform import RuleTable, all_tables
+from rabbet.extend.passes import all_primitives
+from rabbet.extend.transform import RuleSet, RuleTable, all_tables
 from rabbet.testing import checks, closure, driver
 from rabbet.testing.draws import device_array
 from rabbet.testing.laws import LawError
@@ -82,12 +83,16 @@ def check_rules(rules, rows, system=driver.CORE):
       system: the transformations to run the rows under.
 
     Raises:
-      LawError: a rule that is never used because another goes before it, a primitive without a row, a
-        result that is wrong.
+      LawError: a rule that is never used because another goes before it, or that is announced and not there,
+      a
+        primitive without a row, a result that is wrong.
     """
     table = rules if isinstance(rules, RuleTable) else all_tables().get(rules.name)
     if table is None:
         raise LawError(f"{rules!r} is for a table {rules.name!r} that nobody has made")
+    if isinstance(rules, RuleSet):
+        for problem in rules.problems(lambda name: all_primitives().get(name)):
+            raise LawError(f"{rules!r}: {problem}")
     tried = {row.primitive for row in rows}
     for (primitive, platform), rule in rules.by_primitive.items():
         found = table.explain(primitive, platform)

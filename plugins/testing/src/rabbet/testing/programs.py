@@ -19,12 +19,14 @@ class Program(NamedTuple):
       fn: from an array to an array.
       plain: the same, in straight lines of operations.
       needs: plugins without which ``fn`` cannot run.
+      reverse: whether reverse mode can go through ``fn``.
     """
 
     name: str
     fn: Callable
     plain: Callable
     needs: tuple = ()
+    reverse: bool = True
 
 
 def _step(x):
@@ -84,6 +86,21 @@ def _ruled_jvp(primals, tangents):
     return _ruled(*primals), lax.mul(tangents[0], 0.5)
 
 
+@rabbet.custom_rules
+def _ruled_for_both(x):
+    return _step(x)
+
+
+@_ruled_for_both.def_rule("jvp")
+def _forwards(primals, tangents):
+    return _ruled_for_both(*primals), lax.mul(tangents[0], 0.5)
+
+
+@_ruled_for_both.def_rule("vjp")
+def _backwards(x):
+    return _ruled_for_both(x), lambda ct: (lax.mul(ct, 0.5),)
+
+
 def _ruled_in_loop(x):
     return lax.fori_loop(0, 2, lambda i, c: _ruled(c), x)
 
@@ -94,10 +111,11 @@ PROGRAMS = (
     Program("cond", lambda x: lax.cond(True, _step, lambda v: v, x), _step),
     Program("switch", _switch, _step),
     Program("fori_loop", lambda x: lax.fori_loop(0, 3, lambda i, c: _step(c), x), _steps(3)),
-    Program("while_loop", _while, _steps(3)),
+    Program("while_loop", _while, _steps(3), reverse=False),
     Program("scan", _scanned, _scanned_plain),
     Program("cond in fori_loop", _branch_in_loop, _branch_in_loop_plain),
     Program("custom rules", _ruled, _step),
+    Program("custom rules for both modes", _ruled_for_both, _step),
     Program("custom rules in fori_loop", _ruled_in_loop, _steps(2)),
 )
 

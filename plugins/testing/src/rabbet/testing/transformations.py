@@ -8,14 +8,17 @@ import rabbet
 from rabbet import config, dtypes, lax, tree
 from rabbet.testing import checks, driver
 from rabbet.testing.draws import device_array
-from rabbet.testing.laws import LawError
+from rabbet.testing.laws import LawError, directions, inner
 from rabbet.testing.programs import PROGRAMS
 
 POINTS = ([0.5, 1.25, -0.75], [1.5, 0.25, 2.0])
 # Of central differences in single precision: rounding and curvature cost about as much.
 STEP, LOOSE = 1e-2, 1e-2
 
-LAWS = ("compiled", "batched", "differentiated", "of jit", "of vmap", "of a derivative")
+LAWS = (
+    "as written out", "compiled", "batched", "differentiated", "differentiated in reverse", "of jit",
+    "of vmap", "of a derivative",
+)  # fmt: skip
 
 
 def check_transformation(transform, payload, programs=PROGRAMS, system=None, tolerance=1e-5, apart=()):
@@ -27,10 +30,11 @@ def check_transformation(transform, payload, programs=PROGRAMS, system=None, tol
       payload: ``payload(x)`` represents a NumPy array as a payload, a pytree of arrays.
       programs: what to try, ``rabbet.testing.programs.Program`` values; leave out those with operations
         that the transformation does not know.
-      system: where ``jit``, ``vmap`` and ``jvp`` come from; by default the installed plugins.
+      system: where ``jit``, ``vmap``, ``jvp`` and ``vjp`` come from; by default the installed plugins.
       tolerance: relative, in float32.
       apart: names of laws (``LAWS``) that do not apply, such as "differentiated" where results are no smooth
-        functions of payloads.
+        functions of payloads, or "as written out" where a state counts what happens: a loop written out has
+        other operations than the loop. Mapped functions are compared with ``fn`` itself then.
 
     Raises:
       LawError: names the program and the law.
@@ -61,7 +65,8 @@ class Trial:
         program, transform, system = self.program, self.transform, self.system
         first = self.payloads[0]
         outs = [self.apply(p) for p in self.payloads]
-        self.agree("as written out", outs[0], transform(program.plain)(first))
+        plain = program.fn if "as written out" in apart else program.plain
+        self.agree("as written out", outs[0], transform(plain)(first))
         if "compiled" not in apart:
             self.agree("compiled", flat(system.jit, self.apply, first), outs[0])
         if "batched" not in apart:
@@ -69,22 +74,24 @@ class Trial:
                 lambda *leaves: device_array(np.stack([np.asarray(v) for v in leaves])), *self.payloads
             )
             wanted = tree.map(lambda *leaves: np.stack([np.asarray(v) for v in leaves]), *outs)
-            self.agree("a batch of payloads", flat(mapped(system), self.apply, stacked), wanted)
+            self.agree("batched", flat(mapped(system), self.apply, stacked), wanted)
         if "differentiated" not in apart:
-            self.differentiated(first)
+            self.differentiated(first, "differentiated in reverse" not in apart)
         if "of jit" not in apart:
             compiled = system.jit(lambda x: (program.fn(x),))
-            self.agree("of a compiled function", transform(lambda x: compiled(x)[0])(first), outs[0])
+            self.agree("of jit", transform(lambda x: compiled(x)[0])(first), outs[0])
         if "of vmap" not in apart:
             rows = system.vmap(lambda x: (program.fn(x),), (0,))
-            wanted = transform(program.plain)(self.of_both)
-            self.agree("of a mapped function", transform(lambda x: rows(x)[0])(self.of_both), wanted)
+            wanted = transform(plain)(self.of_both)
+            self.agree("of vmap", transform(lambda x: rows(x)[0])(self.of_both), wanted)
         if "of a derivative" not in apart:
             got = transform(slope_times_x(system, program.fn))(first)
             self.agree("of a derivative", got, transform(slope_times_x(system, program.plain))(first))
 
-    def differentiated(self, payload):
-        """The derivative through the transformation is what finite differences of it say."""
+    def differentiated(self, payload, reverse):
+        """The derivative through the transformation is what finite differences of it say; with ``reverse``,
+        reverse mode is the transpose of forward mode.
+        """
         leaves, treedef = tree.flatten(payload)
         moving = [i for i, v in enumerate(leaves) if dtypes.kind(v.dtype) in "fc"]
         rng = np.random.default_rng(0)
@@ -98,7 +105,7 @@ class Trial:
             return tuple([y for y in outs if dtypes.kind(rabbet.typeof(y).dtype) in "fc"])
 
         xs = tuple([leaves[i] for i in moving])
-        _, tangents = self.system.jvp(of_moving, xs, tuple(ts))
+        outs, tangents = self.system.jvp(of_moving, xs, tuple(ts))
 
         def at(step):
             return of_moving(*[lax.add(x, lax.mul(t, step)) for x, t in zip(xs, ts, strict=True)])
@@ -106,14 +113,31 @@ class Trial:
         for got, high, low in zip(tangents, at(STEP), at(-STEP), strict=True):
             wanted = (np.asarray(high) - np.asarray(low)) / (2 * STEP)
             checks.compare(f"{self.program.name}: differentiated", got, wanted, LOOSE)
+        if reverse and self.program.reverse:
+            cts = directions(outs, 2)
+            pulled = self.system.vjp(of_moving, *xs)[1](cts)
+            name = f"{self.program.name}: differentiated in reverse"
+            checks.compare(name, inner(pulled, ts), inner(cts, tangents), self.tolerance * 10)
 
     def agree(self, law, got, wanted):
-        name = self.program.name
+        name = f"{self.program.name}: {law}"
         if tree.structure(got) != tree.structure(wanted):
             shown = f"{tree.structure(got)}, wanted {tree.structure(wanted)}"
-            raise LawError(f"{name}: {law}: the payload's structure is {shown}")
-        for a, b in zip(tree.leaves(got), tree.leaves(wanted), strict=True):
-            checks.compare(f"{name}: {law}", a, b, self.tolerance)
+            raise LawError(f"{name}: the payload's structure is {shown}")
+        paths = tree.flatten_with_path(got)[0]
+        for (path, a), b in zip(paths, tree.leaves(wanted), strict=True):
+            leaf = f" (leaf {tree.keystr(path)} of the payload)" if path else ""
+            try:
+                checks.compare(f"{name}{leaf}", a, b, self.tolerance)
+            except LawError as error:
+                raise LawError(f"{error}\n  {self.advice(law)}") from None
+
+    def advice(self, law):
+        """What may be meant, where a law does not hold."""
+        hint = f"to leave this law out: apart=({law!r},)" if law in LAWS else "laws are left out by `apart`"
+        if law == "as written out":
+            return f"with a state that counts operations it need not hold; {hint}"
+        return f"if it cannot hold for this transformation, {hint}"
 
 
 def slope_times_x(system, fn):

@@ -1,6 +1,10 @@
 """The public functions."""
 
+from __future__ import annotations
+
 import functools
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +25,7 @@ from rabbet.extend.transform import run_traced, typeof
 from rabbet.tree import SequenceKey, keystr, leaf_path
 
 
-def checkify(f, errors=sites.user_checks):
+def checkify(f: Callable, errors: frozenset = sites.user_checks) -> Callable:
     """A function that checks as one that returns the error beside its result, and so can be compiled.
 
     Args:
@@ -92,7 +96,7 @@ def _no_result(fun, out_tree, index, x):
 
 
 @folded
-def check(pred, msg, *fmt_args, debug=False, **fmt_kwargs):
+def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs: Any) -> None:
     """State a condition on values.
 
     In a function under ``checkify`` that looks for ``user_checks``, a condition that does not hold is an
@@ -158,13 +162,13 @@ def _refuse_other_than_array(who, structure, i, x):
         ) from None
 
 
-def debug_check(pred, msg, *fmt_args, **fmt_kwargs):
+def debug_check(pred: Any, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
     """Like ``check``, but without any effect where no ``checkify`` looks for it."""
     check(pred, msg, *fmt_args, debug=True, **fmt_kwargs)
 
 
 @folded
-def check_error(error):
+def check_error(error: state.Error) -> None:
     """Raise the error that a function under ``checkify`` returned, if there was one.
 
     Like ``check`` it can be in a function under ``checkify``, which then returns the error.

@@ -43,6 +43,7 @@ class Checkify(Interpreter):
 
     table = rules
     threads = carries = True
+    state_moves = False  # the values in messages are what they are
     lifts_typed = False
 
     def __init__(self, errors):

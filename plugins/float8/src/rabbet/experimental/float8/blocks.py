@@ -4,6 +4,8 @@ The formats are those of "OCP Microscaling Formats (MX) Specification v1.0" (202
 of two, and NVFP4, whose scales are float8_e4m3fn beside one float32 for the array.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +13,7 @@ import numpy as np
 
 import rabbet
 import rabbet.numpy as rnp
-from rabbet import dtypes, lax
+from rabbet import Array, dtypes, lax
 from rabbet.experimental.float8.rounding import saturate
 
 
@@ -42,7 +44,7 @@ RECIPES = {
 }
 
 
-def get_scaled_dot_general_config(mode, global_scale=None):
+def get_scaled_dot_general_config(mode: str, global_scale: Any = None) -> BlockScaleConfig:
     """The recipe of this name, for ``scaled_dot_general``.
 
     Args:
@@ -83,7 +85,7 @@ def power_of_two_above(x):
     return lax.bitcast_convert_type(raised.astype("uint8"), dtypes.canonicalize("float8_e8m0fnu"))
 
 
-def quantize_blocks(x, config):
+def quantize_blocks(x: Any, config: Any) -> tuple[Array, Array]:
     """Quantize blocks along the last dimension, which must be a multiple of the block size.
 
     Args:
@@ -118,7 +120,9 @@ def _scalar(scale):
     return rnp.asarray(scale, "float32").reshape(())
 
 
-def scaled_matmul(lhs, rhs, lhs_scales, rhs_scales, preferred_element_type=np.float32):
+def scaled_matmul(
+    lhs: Any, rhs: Any, lhs_scales: Any, rhs_scales: Any, preferred_element_type: Any = np.float32,
+) -> Array:  # fmt: skip
     """The product of two arrays with scales for blocks of their last dimensions.
 
     Args:
@@ -167,8 +171,9 @@ def _spread(name, x, scales):
 
 
 def scaled_dot_general(
-    lhs, rhs, dimension_numbers, preferred_element_type=np.float32, configs=None, implementation=None
-):
+    lhs: Any, rhs: Any, dimension_numbers: Any, preferred_element_type: Any = np.float32, configs: Any = None,
+    implementation: Any = None,
+) -> Array:  # fmt: skip
     """``lax.dot_general`` with both factors quantized by blocks of the contracted numbers, and so are the
     factors of its derivative. With nvfp4 for all three the derivative is straight through: that of the
     product of the arrays themselves, and 0 for numbers that are beyond what the format can say.

@@ -1,7 +1,11 @@
 """Products of arrays in 8 bits, forward and backward."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import rabbet
-from rabbet import lax
+from rabbet import Array, lax
 from rabbet.experimental.float8.scaling import quantize
 
 FORWARD, BACKWARD = "float8_e4m3fn", "float8_e5m2"
@@ -45,7 +49,7 @@ def last_with_first(x):
 _made = {}
 
 
-def dot(x, w, forward=FORWARD, backward=BACKWARD):
+def dot(x: Any, w: Any, forward: Any = FORWARD, backward: Any = BACKWARD) -> Array:
     """``x @ w`` with both factors in 8 bits, and both products of its derivative too.
 
     Each array has one scale, by its largest number. Values and weights are ``forward``, cotangents

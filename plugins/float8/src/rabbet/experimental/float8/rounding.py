@@ -1,10 +1,14 @@
 """Rounding to a format: what a conversion does, up to the format's ends, and by chance."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import rabbet.numpy as rnp
-from rabbet import dtypes, lax
+from rabbet import Array, dtypes, lax
 
 
-def saturate(x, dtype):
+def saturate(x: Any, dtype: Any) -> Array:
     """``x`` as ``dtype``, with numbers beyond its largest one at that number; a conversion alone makes NaN or
     infinity of them in most formats. NaN stays NaN, where the format has one.
 
@@ -25,7 +29,7 @@ def saturate(x, dtype):
     return lax.clamp(spec.smallest, x, spec.largest).astype(spec.dtype)
 
 
-def stochastic_round(x, dtype, key):
+def stochastic_round(x: Any, dtype: Any, key: Any) -> Array:
     """``x`` as ``dtype``, each number rounded up or down by chance so that the result is right on average.
 
     The probability of the neighbour above is the distance from the one below, in units of the distance

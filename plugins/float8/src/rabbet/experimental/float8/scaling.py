@@ -3,11 +3,13 @@
 The recipes are those of Micikevicius et al., 2022, "FP8 formats for deep learning".
 """
 
+from __future__ import annotations
+
 from typing import Any, NamedTuple
 
 import rabbet
 import rabbet.numpy as rnp
-from rabbet import dtypes, lax
+from rabbet import Array, dtypes, lax
 from rabbet.experimental.float8.rounding import saturate, stochastic_round
 
 
@@ -23,7 +25,7 @@ class Scaled(NamedTuple):
     scale: Any
 
 
-def scale_for(largest, dtype):
+def scale_for(largest: Any, dtype: Any) -> Array:
     """The scale with which numbers up to ``largest`` fill a dtype: float32, 1 where there is nothing to
     scale.
 
@@ -42,14 +44,16 @@ def scale_for(largest, dtype):
     return rnp.where((largest > 0) & rnp.isfinite(largest), scale, rnp.float32(1))
 
 
-def current_scale(x, dtype="float8_e4m3fn", axis=None):
+def current_scale(x: Any, dtype: Any = "float8_e4m3fn", axis: Any = None) -> Array:
     """The scale of an array by its own largest number, over all of it or along ``axis`` (whose size becomes
     1)."""
     sizes = rnp.abs(rnp.asarray(x).astype("float32"))
     return scale_for(rnp.max(sizes, axis=axis, keepdims=axis is not None, initial=0.0), dtype)
 
 
-def quantize(x, dtype="float8_e4m3fn", scale=None, *, axis=None, key=None):
+def quantize(
+    x: Any, dtype: Any = "float8_e4m3fn", scale: Any = None, *, axis: Any = None, key: Any = None,
+) -> Scaled:  # fmt: skip
     """An array in few bits, with its scale.
 
     Args:
@@ -71,7 +75,7 @@ def quantize(x, dtype="float8_e4m3fn", scale=None, *, axis=None, key=None):
     return Scaled(saturate(divided, dtype), scale)
 
 
-def dequantize(scaled, dtype="float32"):
+def dequantize(scaled: Scaled, dtype: Any = "float32") -> Array:
     """The numbers that a ``Scaled`` stands for, in ``dtype``."""
     return (scaled.values.astype("float32") * scaled.scale).astype(dtype)
 
@@ -87,7 +91,9 @@ def _as_if_exact_jvp(primals, tangents):
     return _as_if_exact(*primals), tangents[0]
 
 
-def fake_quantize(x, dtype="float8_e4m3fn", scale=None, *, axis=None, key=None):
+def fake_quantize(
+    x: Any, dtype: Any = "float8_e4m3fn", scale: Any = None, *, axis: Any = None, key: Any = None,
+) -> Array:  # fmt: skip
     """The numbers that ``quantize`` keeps of ``x``, in the dtype of ``x``, with the derivative of ``x``
     itself (the
     straight-through estimator of Bengio et al., 2013): for training what will be quantized later.

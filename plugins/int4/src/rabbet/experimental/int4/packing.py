@@ -1,10 +1,14 @@
 """Several integers in a byte: for files, and for devices that would keep each in a byte of its own."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import rabbet.numpy as rnp
-from rabbet import dtypes, lax
+from rabbet import Array, dtypes, lax
 
 
-def pack(x):
+def pack(x: Any) -> Array:
     """Integers of 4 or 2 bits packed into bytes along the last dimension, the first in the lowest bits.
 
     Args:
@@ -32,7 +36,7 @@ def pack(x):
     return rnp.sum(lax.shift_left(codes, rnp.broadcast_to(shifts, codes.shape)), axis=-1, dtype="uint8")
 
 
-def unpack(x, dtype="int4"):
+def unpack(x: Any, dtype: Any = "int4") -> Array:
     """What ``pack`` packed: bytes ``(..., n)`` as integers ``(..., 2 n)`` of 4 bits, or ``(..., 4 n)`` of 2.
 
     Raises:

@@ -1,9 +1,11 @@
 """Weights of few bits with scales, and their products with arrays of floats (weight-only quantization)."""
 
+from __future__ import annotations
+
 from typing import Any, NamedTuple
 
 import rabbet.numpy as rnp
-from rabbet import dtypes, lax
+from rabbet import Array, dtypes, lax
 
 
 class Quantized(NamedTuple):
@@ -20,7 +22,7 @@ class Quantized(NamedTuple):
     zero: Any = None
 
 
-def quantize(w, dtype="int4", block=None):
+def quantize(w: Any, dtype: Any = "int4", block: int | None = None) -> Quantized:
     """A matrix of weights in few bits.
 
     Signed integers are symmetric, from ``-largest`` to ``largest``; unsigned ones reach from the smallest
@@ -64,7 +66,7 @@ def quantize(w, dtype="int4", block=None):
     return Quantized(values.reshape(n, m), scale, zero)
 
 
-def dequantize(weights, dtype="float32"):
+def dequantize(weights: Quantized, dtype: Any = "float32") -> Array:
     """The matrix that a ``Quantized`` stands for, in ``dtype``."""
     (n, m), blocks = weights.values.shape, weights.scale.shape[0]
     parts = weights.values.astype("float32").reshape(blocks, n // blocks, m)
@@ -73,7 +75,7 @@ def dequantize(weights, dtype="float32"):
     return (parts * weights.scale[:, None]).reshape(n, m).astype(dtype)
 
 
-def matmul(x, weights):
+def matmul(x: Any, weights: Quantized) -> Array:
     """``x @ w`` for weights of few bits: the integers are converted to the dtype of ``x`` as they are read,
     and
     each block's sum is multiplied by its scale.

@@ -1,6 +1,10 @@
 """The public function: arguments and pytrees around the interpreter."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 from math import factorial
+from typing import Any
 
 from rabbet import dtypes, lax, tree
 from rabbet.experimental.jet import derived, laws, recurrences  # noqa: F401  (they hold the table's rules)
@@ -21,7 +25,9 @@ from rabbet.extend.transform import payload_of, run_traced, typeof
 from rabbet.tree import keystr, leaf_path
 
 
-def jet(fun, primals, series, factorial_scaled=True):
+def jet(
+    fun: Callable, primals: Sequence[Any], series: Sequence[Any], factorial_scaled: bool = True,
+) -> tuple[Any, Any]:  # fmt: skip
     """The derivatives of ``fun`` along a curve, up to any order (Taylor mode).
 
     Args:

@@ -9,7 +9,8 @@ import rabbet as rb
 import rabbet.numpy as rnp
 from rabbet.experimental.sparse import checks, entries
 from rabbet.experimental.sparse.base import known_number, natural, needs, stored
-from rabbet.experimental.sparse.operators import Operators, register
+from rabbet.experimental.sparse.batched import BatchedSparse
+from rabbet.experimental.sparse.operators import register
 from rabbet.experimental.sparse.structure import transposed
 from rabbet.experimental.sparse.sums import bcoo_sort_indices, bcoo_update_layout, summed_duplicates
 from rabbet.extend.functions import folded, fused
@@ -17,7 +18,7 @@ from rabbet.extend.functions import folded, fused
 
 @register
 @folded
-class BCOO(Operators):
+class BCOO(BatchedSparse):
     """A sparse array in coordinate format.
 
     Its dimensions are, in this order, ``n_batch`` batch dimensions, ``n_sparse`` sparse and ``n_dense`` dense
@@ -66,16 +67,6 @@ class BCOO(Operators):
         self.data, self.indices, self._tail, self._n_dense = data, indices, tuple(tail), n_dense
         self.indices_sorted, self.unique_indices = indices_sorted, unique_indices
 
-    @classmethod
-    def _of(cls, *parts):
-        """Out of what ``tree_flatten`` gives; nothing is checked."""
-        out = object.__new__(cls)
-        out._set(*parts)
-        return out
-
-    def _static(self):
-        return self._tail, self._n_dense, self.indices_sorted, self.unique_indices
-
     def _with_data(self, data):
         return BCOO._of(data, self.indices, *self._static())
 
@@ -105,11 +96,6 @@ class BCOO(Operators):
         return BCOO._of(data, rnp.broadcast_to(self.indices, (*shape, *self.indices.shape)), *self._static())
 
     @property
-    def shape(self):
-        """The sizes of all dimensions."""
-        return (*self.indices.shape[: self.n_batch], *self._tail)
-
-    @property
     def n_batch(self):
         """The number of batch dimensions."""
         count = self.indices.ndim - 2
@@ -121,11 +107,6 @@ class BCOO(Operators):
         return count
 
     @property
-    def n_dense(self):
-        """The number of dense dimensions."""
-        return self._n_dense
-
-    @property
     def n_sparse(self):
         """The number of sparse dimensions."""
         return len(self._tail) - self._n_dense
@@ -134,24 +115,6 @@ class BCOO(Operators):
     def sparse_shape(self):
         """The sizes of the sparse dimensions."""
         return self._tail[: self.n_sparse]
-
-    @property
-    def nse(self):
-        """The number of stored entries, padding included, of each member of the batch."""
-        return self.indices.shape[self.n_batch]
-
-    @classmethod
-    def fromdense(
-        cls,
-        mat: Any,
-        *,
-        nse: int | None = None,
-        index_dtype: Any = np.int32,
-        n_dense: int = 0,
-        n_batch: int = 0,
-    ) -> "BCOO":
-        """``bcoo_fromdense``."""
-        return bcoo_fromdense(mat, nse=nse, index_dtype=index_dtype, n_dense=n_dense, n_batch=n_batch)
 
     @classmethod
     def from_scipy_sparse(
@@ -267,6 +230,9 @@ def bcoo_fromdense(
 
     data, indices = found(mat, mask, nse=int(nse), n_batch=n_batch, index_dtype=index_dtype)
     return BCOO._of(data, indices, mat.shape[n_batch:], n_dense, True, True)
+
+
+BCOO._from_dense = staticmethod(bcoo_fromdense)
 
 
 @fused(static=("nse", "n_batch", "index_dtype"))

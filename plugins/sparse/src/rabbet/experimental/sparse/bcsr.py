@@ -9,14 +9,15 @@ import rabbet as rb
 import rabbet.numpy as rnp
 from rabbet.experimental.sparse import arithmetic, checks, entries, products
 from rabbet.experimental.sparse.base import is_known, is_sparse, natural, needs, stored
+from rabbet.experimental.sparse.batched import BatchedSparse
 from rabbet.experimental.sparse.bcoo import BCOO, bcoo_fromdense
-from rabbet.experimental.sparse.operators import Operators, register
+from rabbet.experimental.sparse.operators import register
 from rabbet.extend.functions import folded, fused
 
 
 @register
 @folded
-class BCSR(Operators):
+class BCSR(BatchedSparse):
     """A sparse array in compressed row format: two sparse dimensions, with batch and dense ones around.
 
     Args:
@@ -85,15 +86,6 @@ class BCSR(Operators):
         self._tail, self._n_dense, self._known = tuple(tail), n_dense, None
         self.indices_sorted, self.unique_indices = indices_sorted, unique_indices
 
-    @classmethod
-    def _of(cls, *parts):
-        out = object.__new__(cls)
-        out._set(*parts)
-        return out
-
-    def _static(self):
-        return self._tail, self._n_dense, self.indices_sorted, self.unique_indices
-
     def _with_data(self, data):
         out = BCSR._of(data, self.indices, self.indptr, *self._static())
         out._known = self._known
@@ -121,11 +113,6 @@ class BCSR(Operators):
         return BCSR.from_bcoo(out)
 
     @property
-    def shape(self):
-        """The sizes of all dimensions."""
-        return (*self.indices.shape[: self.n_batch], *self._tail)
-
-    @property
     def n_batch(self):
         """The number of batch dimensions."""
         count = self.indices.ndim - 1
@@ -136,30 +123,7 @@ class BCSR(Operators):
             )
         return count
 
-    @property
-    def n_dense(self):
-        """The number of dense dimensions."""
-        return self._n_dense
-
     n_sparse = property(lambda self: 2, doc="The number of sparse dimensions: 2.")
-
-    @property
-    def nse(self):
-        """The number of stored entries, padding included, of each member of the batch."""
-        return self.indices.shape[self.n_batch]
-
-    @classmethod
-    def fromdense(
-        cls,
-        mat: Any,
-        *,
-        nse: int | None = None,
-        index_dtype: Any = np.int32,
-        n_dense: int = 0,
-        n_batch: int = 0,
-    ) -> "BCSR":
-        """``bcsr_fromdense``."""
-        return bcsr_fromdense(mat, nse=nse, index_dtype=index_dtype, n_dense=n_dense, n_batch=n_batch)
 
     @classmethod
     def from_bcoo(cls, arr: BCOO) -> "BCSR":
@@ -277,6 +241,9 @@ def bcsr_fromdense(
     return BCSR.from_bcoo(
         bcoo_fromdense(mat, nse=nse, n_batch=n_batch, n_dense=n_dense, index_dtype=index_dtype)
     )
+
+
+BCSR._from_dense = staticmethod(bcsr_fromdense)
 
 
 def bcsr_extract(indices: Any, indptr: Any, mat: Any) -> rb.Array:

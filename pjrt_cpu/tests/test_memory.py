@@ -4,10 +4,10 @@ import subprocess
 import sys
 
 import pytest
-from rabbet.runtime import idle_memory, memory
+from rabbet_pjrt_cpu import idle_memory, memory
 
 SCRIPT = """
-from rabbet.runtime import memory
+from rabbet_pjrt_cpu import memory
 assert memory.keep_freed_memory() == memory.is_glibc()
 assert memory.keep_freed_memory() == memory.is_glibc()
 import numpy as np

@@ -14,14 +14,14 @@ The settings are process-wide. What stays free for a second goes back to the sys
 RABBET_CPU_ALLOCATOR=hold keeps all of it, RABBET_CPU_ALLOCATOR=default leaves malloc alone. They pay only
 together with `make_cpu_client(asynchronous=False)`: the threads of an asynchronous client allocate from
 arenas of their own, which glibc limits to 64 MiB and maps afresh beyond that. glibc reads such settings only
-for allocations to come, so `rabbet_pjrt_cpu` applies them before it makes its client.
+for allocations to come, so they are applied before the client is made.
 """
 
 import ctypes
 import functools
 import os
 
-from rabbet.runtime import idle_memory
+from rabbet_pjrt_cpu import idle_memory
 
 # From <malloc.h>.
 M_MXFAST, M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_MAX = 1, -1, -2, -4
@@ -34,13 +34,7 @@ SETTINGS = (
 
 
 def is_glibc():
-    """Return whether this process runs on glibc.
-
-    Example:
-      >>> from rabbet.extend.backend import is_glibc
-      >>> is_glibc() in (True, False)
-      True
-    """
+    """Return whether this process runs on glibc."""
     try:
         return (os.confstr("CS_GNU_LIBC_VERSION") or "").startswith("glibc")
     except (AttributeError, ValueError, OSError):
@@ -53,11 +47,6 @@ def keep_freed_memory(while_idle=False):
 
     Args:
       while_idle: keep it also while the process rests; else a thread gives back what is free for a second.
-
-    Example:
-      >>> from rabbet.extend.backend import is_glibc, keep_freed_memory
-      >>> keep_freed_memory() <= is_glibc()
-      True
     """
     if not is_glibc():
         return False

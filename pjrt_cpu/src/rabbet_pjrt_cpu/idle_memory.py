@@ -11,7 +11,7 @@ import os
 import threading
 import time
 
-from rabbet.runtime import leaving
+from rabbet.extend.backend import excuse_thread
 
 SECONDS = 1.0
 WORTH_IT = 64 << 20  # so much must be free to be given back at all
@@ -102,7 +102,7 @@ def start():
         return False
 
     def run():
-        leaving.excused.add(threading.get_ident())
+        excuse_thread()
         while True:
             time.sleep(SECONDS)
             watch.step()

@@ -1,0 +1,137 @@
+"""Dimensions that are expressions over sizes that are known when a program is called."""
+
+import operator
+from typing import Any
+
+
+class SymbolicDimension:
+    """The base class of dimensions that are no numbers while a function is traced.
+
+    A subclass has integer arithmetic, with ints too, whose results are ints where they are known; ``==``,
+    which says whether two dimensions are equal whatever the sizes are, and other comparisons, which raise
+    where that depends on the sizes; ``at_least(n)`` and ``at_most(n)``, the larger and the smaller of it and
+    another dimension; and ``__jax_array__``, the array that it is beside arrays. Programs with such
+    dimensions are lowered with a ``rabbet.extend.backend.lower_program(..., symbolic=...)`` that says what
+    they are.
+
+    Example:
+      >>> from rabbet.extend.primitive import ShapedArray
+      >>> from rabbet.extend.shapes import SymbolicDimension
+      >>> class Rows(SymbolicDimension):
+      ...     def __mul__(self, other):
+      ...         return self
+      ...     __rmul__ = __mul__
+      ...     def __str__(self):
+      ...         return "rows"
+      >>> x = ShapedArray((Rows(), 3), "float32")
+      >>> x.str_short(), x.mlir, x.is_symbolic
+      ('f32[rows,3]', 'tensor<?x3xf32>', True)
+    """
+
+    __slots__ = ()
+
+    def at_least(self, other: Any) -> Any:
+        """The larger of it and another dimension."""
+        raise NotImplementedError(f"{type(self).__name__} has no at_least")
+
+    def at_most(self, other: Any) -> Any:
+        """The smaller of it and another dimension."""
+        raise NotImplementedError(f"{type(self).__name__} has no at_most")
+
+    def __jax_array__(self) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} has no __jax_array__")
+
+
+def dimension_of(size):
+    """A dimension: symbolic as it is, else the int that it means.
+
+    Raises:
+      TypeError: for what is no whole number.
+
+    Example:
+      >>> from rabbet.extend.shapes import dimension_of
+      >>> dimension_of(np.int64(3))
+      3
+    """
+    return size if isinstance(size, SymbolicDimension) else operator.index(size)
+
+
+def reach_of(item, size):
+    """What ``range(*item.indices(size))`` is for a slice of a symbolic dimension, or with symbolic bounds:
+    the first position, how many, and the step.
+
+    Raises:
+      NotImplementedError: for a negative step with bounds.
+    """
+    step = 1 if item.step is None else operator.index(item.step)
+    if step == 0:
+        raise ValueError("slice step cannot be zero")
+    if step < 0:
+        if item.start is not None or item.stop is not None:
+            raise NotImplementedError(
+                f"a slice of the symbolic dimension {size} with a negative step takes no bounds, got {item}; "
+                "slice first, then turn it around"
+            )
+        return size - 1, _quotient(size, -step), step
+    start = 0 if item.start is None else _clipped(item.start, size)
+    stop = size if item.stop is None else _clipped(item.stop, size)
+    return start, _quotient(at_least(stop - start, 0), step), step
+
+
+def _quotient(size, step):
+    return size if step == 1 else (size + (step - 1)) // step
+
+
+def _clipped(bound, size):
+    bound = dimension_of(bound)
+    return at_least(size + bound, 0) if bound < 0 else at_most(bound, size)
+
+
+def exceeds(size, most):
+    """Whether a dimension is larger than a number so large that symbolic ones, counted in 32 bits, are not.
+
+    Example:
+      >>> from rabbet.extend.shapes import exceeds
+      >>> exceeds(2**40, 2**32)
+      True
+    """
+    return not isinstance(size, SymbolicDimension) and size > most
+
+
+def at_least(x, n):
+    """The larger of two dimensions."""
+    if isinstance(x, SymbolicDimension):
+        return x.at_least(n)
+    return n.at_least(x) if isinstance(n, SymbolicDimension) else max(x, n)
+
+
+def at_most(x, n):
+    """The smaller of two dimensions."""
+    if isinstance(x, SymbolicDimension):
+        return x.at_most(n)
+    return n.at_most(x) if isinstance(n, SymbolicDimension) else min(x, n)
+
+
+def broadcast(shapes):
+    """The shape that shapes with symbolic dimensions broadcast to.
+
+    Raises:
+      ValueError: where two dimensions are neither equal, whatever the sizes are, nor 1.
+    """
+    longest = max(map(len, shapes))
+    padded = [(1,) * (longest - len(s)) + tuple(s) for s in shapes]
+    out = []
+    for column in zip(*padded, strict=True):
+        wide = [d for d in column if d != 1]
+        if any(d != wide[0] for d in wide):
+            raise ValueError
+        out.append(wide[0] if wide else 1)
+    return tuple(out)
+
+
+def is_symbolic(shape):
+    """Whether some dimension of a shape is symbolic."""
+    return any(isinstance(d, SymbolicDimension) for d in shape)
+
+
+__all__ = ["SymbolicDimension", "broadcast", "dimension_of", "exceeds", "is_symbolic", "reach_of"]

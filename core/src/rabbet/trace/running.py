@@ -1,0 +1,84 @@
+"""Running a function under an interpreter, on tracers that hold payloads."""
+
+from rabbet import tree
+from rabbet.config import config
+from rabbet.program.context import context
+from rabbet.trace import leak_check, named_axes
+from rabbet.trace.tracer import Tracer, is_tracer, payload_of
+
+
+def run(interpreter, fn, payloads):
+    """Call ``fn`` on one tracer per payload with ``interpreter`` current; return its results as payloads.
+
+    Args:
+      interpreter: a new ``Interpreter``; it is finished when ``run`` returns, and its tracers with it.
+      fn: takes one array per payload and returns a pytree of arrays.
+      payloads: a sequence of payloads.
+
+    Returns:
+      what ``fn`` returned, each array replaced by its payload.
+
+    Example:
+      >>> from rabbet.extend.transform import Interpreter, RuleTable, run
+      >>> rules = RuleTable("names", doc="(op, *texts) -> text")
+      >>> @rules.otherwise
+      ... def call(op, *texts):
+      ...     return f"{op.primitive.name}({', '.join(texts)})"
+      >>> class Names(Interpreter):
+      ...     table = rules
+      ...     def lift(self, value):
+      ...         return str(value)
+      ...     def type_of(self, text):
+      ...         return rb.typeof(0.0)
+      >>> run(Names(), lambda x, y: lax.sin(x) * y, ["x", "y"])
+      'mul(sin(x), y)'
+    """
+    outs = run_traced(interpreter, fn, payloads)
+    return tree.map(lambda x: payload_of(interpreter, x), outs, is_leaf=is_tracer)
+
+
+def run_traced(interpreter, fn, payloads):
+    """Like ``run``, but return what ``fn`` returned as it is: tracers of the (now finished) interpreter and
+    plain values.
+
+    Example:
+      >>> from rabbet.extend.primitive import Dual
+      >>> from rabbet.extend.transform import Interpreter, jvp, payload_of, run_traced
+      >>> class Forward(Interpreter):
+      ...     table = jvp
+      ...     def lift(self, value):
+      ...         return Dual(value, 0.0)
+      ...     def type_of(self, dual):
+      ...         return rb.typeof(dual.primal)
+      >>> forward = Forward()
+      >>> out = run_traced(forward, lambda x: {"squared": x * x}, [Dual(3.0, 1.0)])
+      >>> float(payload_of(forward, out["squared"]).tangent)
+      6.0
+    """
+    ctx = context
+    parent = ctx.interpreter
+    where = ctx.where
+    around = ctx.axes
+    interpreter.parent = parent
+    interpreter.fn = fn
+    interpreter.alive = True
+    tracers = [Tracer(interpreter, p, interpreter.type_of(p), where) for p in payloads]
+    ctx.interpreter = interpreter
+    ctx.where = None
+    if interpreter.bound:
+        ctx.axes = named_axes.with_more(around, interpreter.bound)
+    try:
+        outs = fn(*tracers)
+    finally:
+        ctx.interpreter = parent
+        ctx.where = where
+        ctx.axes = around
+        interpreter.alive = False
+    # Without payloads the tracers were made by others, who still hold them; so are those of an inner half.
+    if config.check_tracer_leaks and payloads and interpreter.outermost:
+        del tracers
+        leak_check.check(interpreter, outs, Tracer)
+    return outs
+
+
+__all__ = ["run", "run_traced"]

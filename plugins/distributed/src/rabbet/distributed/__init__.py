@@ -1,0 +1,29 @@
+"""Several processes that compute together: ``initialize``, ``shutdown``, and how to go on when one is
+lost.
+"""
+
+from rabbet_distributed.api import (
+    initialize,
+    is_initialized,
+    joining,
+    reform,
+    shutdown,
+)
+from rabbet_distributed.coordinator import CoordinatorError
+from rabbet_distributed.watch import DifferentPrograms
+
+from rabbet.errors import PeerLost
+from rabbet.extend.functions import public_module as _public_module
+
+__all__ = [
+    "CoordinatorError",
+    "DifferentPrograms",
+    "PeerLost",
+    "initialize",
+    "is_initialized",
+    "joining",
+    "reform",
+    "shutdown",
+]
+
+_public_module(globals())

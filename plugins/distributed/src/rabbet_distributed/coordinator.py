@@ -1,0 +1,99 @@
+"""The coordinator: a process that computes nothing and keeps the store, so that no death of another takes it
+along.
+
+``python -m rabbet_distributed.coordinator ADDRESS COUNT`` serves until its standard input ends and no
+process is attached any more. Whoever starts it holds the other end of that pipe: its death is the end of the
+pipe.
+"""
+
+import contextlib
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from rabbet.errors import RabbetError
+
+PAUSE = 0.1
+ESTABLISHED = "01"
+TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
+
+
+class CoordinatorError(RabbetError, RuntimeError):
+    """The coordinator could not be started. The message has its reason."""
+
+
+class Coordinator:
+    """A running coordinator, seen from the process that started it.
+
+    Args:
+      bind_address: where it listens, ``"host:port"``.
+      num_processes: how many processes belong together.
+      options: of ``start_service``.
+    """
+
+    def __init__(self, bind_address, num_processes, **options):
+        command = [sys.executable, "-m", "rabbet_distributed.coordinator", bind_address, str(num_processes)]
+        self.process = subprocess.Popen(
+            [*command, json.dumps(options)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,  # Ctrl-C is for the programs
+            text=True,
+        )
+        said = self.process.stdout.readline().strip()
+        if said != "ready":
+            self.close()
+            raise CoordinatorError(f"the coordinator did not start: {said or 'it said nothing'}")
+
+    def close(self, seconds=10.0):
+        """Let it end when the last process has left; wait for that for so long, then leave it alone."""
+        with contextlib.suppress(OSError):
+            self.process.stdin.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(seconds)
+        self.process.stdout.close()
+
+    def kill(self):
+        """End it now; processes that are attached end too."""
+        self.process.kill()
+        self.close()
+
+
+def attached(port):
+    """How many connections to a port of this machine there are; None where the system does not tell."""
+    count = 0
+    for table in TABLES:
+        try:
+            lines = Path(table).read_text().splitlines()[1:]
+        except OSError:
+            continue
+        for line in lines:
+            _, local, _, state, *_ = line.split()
+            count += state == ESTABLISHED and int(local.rpartition(":")[2], 16) == port
+    return count if any(Path(table).exists() for table in TABLES) else None
+
+
+def main(argv):
+    """Serve."""
+    from rabbet.extend.processes import start_service
+
+    address, count, options = argv[0], int(argv[1]), json.loads(argv[2])
+    port = int(address.rpartition(":")[2])
+    try:
+        service = start_service(address, count, **options)
+    except Exception as error:
+        print(" ".join(str(error).split()), flush=True)
+        return 1
+    print("ready", flush=True)
+    with contextlib.suppress(KeyboardInterrupt):
+        sys.stdin.read()
+    while attached(port):
+        time.sleep(PAUSE)
+    service.shutdown()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,396 @@
+"""Looking after the other processes: who is there, who is lost, who does something else.
+
+Every process writes a *beat* into the store at an interval: who it is (a restarted process is another one),
+a count, the address of a socket that nobody reads (while its process lives, connections to it are not
+refused), and what it is doing. All that is known of the others is read from their beats.
+"""
+
+import contextlib
+import json
+import re
+import socket
+import threading
+import time
+import zlib
+from collections import deque
+
+from rabbet.errors import PeerLost
+from rabbet.extend.processes import Overseer
+
+from rabbet_distributed import connections
+
+# What the runtime below says where other processes are the reason.
+COMMUNICATION = re.compile(
+    r"[Gg]loo|NCCL|[Cc]onnection (?:closed|reset)|[Cc]ollective|[Tt]imed? ?out|DEADLINE"
+)
+READ_BY_ALL = 64  # with more processes, beats are read only by those who wait
+PROBE_SECONDS = 0.5
+ENDED = "its program has ended"
+REMEMBERED, RECENT = 1024, 4  # of the programs that were run: here, and in a beat
+TAIL_SECONDS = 30  # a program that was given up ends itself so long after its time-out
+
+
+class DifferentPrograms(PeerLost):
+    """Processes were about to run different programs together. The message names the programs."""
+
+
+KINDS = {kind.__name__: kind for kind in (PeerLost, DifferentPrograms)}
+
+
+class Peer:
+    """What is known of another process by its beats."""
+
+    def __init__(self):
+        self.incarnation = self.count = self.address = None
+        self.state: dict = {}
+        self.seen = time.monotonic()
+        self.refused = False
+
+    def hear(self, incarnation, count, address, state):
+        """Take in a beat."""
+        if (incarnation, count) != (self.incarnation, self.count):
+            self.seen, self.refused = time.monotonic(), False
+        self.incarnation, self.count, self.address, self.state = incarnation, count, address, state
+
+
+class Watch(Overseer):
+    """Looks after the members of a ``Group``, on a thread of its own and for programs that wait.
+
+    Args:
+      group: the ``Group``.
+      host: the address of this machine by which the others reach it.
+    """
+
+    every = 0.05
+
+    def __init__(self, group, host):
+        self.group = group
+        self.interval = max(0.5, 0.01 * group.count)
+        self.listener = socket.create_server((host, 0), family=family_of(host), backlog=64)
+        self.listener.setblocking(False)
+        self.address = list(self.listener.getsockname()[:2])
+        self.count, self.peers, self.noticed = 0, {}, None
+        self.lock, self.telling = threading.RLock(), threading.Lock()
+        self.stopped = threading.Event()
+        self.enter()
+        self.tell()
+        self.thread = threading.Thread(target=self.beat, name="rabbet-beat", daemon=True)
+        self.thread.start()
+
+    def enter(self):
+        """Begin anew: the group has other members now."""
+        with self.lock:
+            self.failure, self.since, self.fresh = None, time.monotonic(), False
+            self.looked = 0.0
+            self.published, self.settled, self.kind = set(), set(), PeerLost
+            self.orders = {}
+            self.state = {
+                "generation": self.group.generation,
+                "port": None,  # at which the collectives listen
+                "runs": {},  # how many programs were started, by their devices
+                "in": None,  # which one is under way
+                "agree": None,  # which one waits to be compiled
+            }
+
+    # ---------------------------------------------------------------------------------------------- beats
+    def beat(self):
+        """What the thread does."""
+        while not self.stopped.wait(self.interval):
+            try:
+                self.tell()
+                if self.group.count <= READ_BY_ALL:
+                    self.refresh()
+                with contextlib.suppress(OSError):
+                    while True:
+                        self.listener.accept()[0].close()
+            except Exception as error:  # the store is gone, and soon the process
+                self.noticed = error
+
+    def tell(self):
+        """Write a beat."""
+        with self.telling:
+            self.count += 1
+            with self.lock:
+                orders = {key: list(order)[-RECENT:] for key, order in self.orders.items()}
+                state = {**self.state, "orders": orders}
+                text = json.dumps([self.group.incarnation, self.count, self.address, state])
+            self.group.store.set(f"beats/{self.group.slot}", text, replace=True)
+
+    def refresh(self):
+        """Read the beats of the others, and what follows from them."""
+        for slot, text in self.group.store.folder("beats").items():
+            if int(slot) != self.group.slot:
+                self.peers.setdefault(int(slot), Peer()).hear(*json.loads(text))
+        self.compare_orders()
+        self.fresh = True
+
+    def stop(self, state="ended"):
+        """Stop looking after anybody; the others are told that this process has ended."""
+        self.stopped.set()
+        if self.thread is not threading.current_thread():
+            self.thread.join(5.0)
+        self.state = {**self.state, state: True}
+        self.tell()
+        self.listener.close()
+
+    # ---------------------------------------------------------------------------------------- who is lost
+    def verdict(self, slot, incarnation):
+        """Why a process cannot be counted on, or None."""
+        peer, now = self.peers.get(slot), time.monotonic()
+        patience = self.group.seconds.peer
+        if peer is None:
+            return "it was never heard of" if now - self.since > patience else None
+        if peer.incarnation != incarnation:
+            return "it ended, and was started again"
+        if peer.state.get("ended") or peer.state.get("leaving"):
+            return ENDED
+        silent = now - peer.seen
+        if silent > patience:
+            return f"nothing was heard of it for {silent:.0f} s"
+        if peer.refused or (silent > 2 * self.interval and refuses(peer.address)):
+            peer.refused = True
+            return "its process is gone"
+        if peer.state.get("generation", -1) > self.group.generation:
+            return "it left this group to form another"
+        return None
+
+    def is_past(self, slot):
+        """Whether a process has run the program in which this one is."""
+        if self.state["in"] is None:
+            return False
+        key, runs, *_ = self.state["in"]
+        theirs = self.peers[slot].state
+        within = theirs.get("in")
+        return theirs.get("runs", {}).get(key, 0) >= runs and (within is None or within[:2] != [key, runs])
+
+    def lost(self, ranks):
+        """Those of the members with these ranks that cannot be counted on: reasons by rank. What the others
+        found out counts too.
+        """
+        found, gave_up, kinds, sure = {}, {}, set(), False
+        for rank in ranks:
+            slot, incarnation = self.group.members[rank]
+            if slot == self.group.slot:
+                continue
+            reason = self.verdict(slot, incarnation)
+            if reason is not None and not (reason == ENDED and self.is_past(slot)):
+                found[rank], sure = reason, True
+                continue
+            state = self.peers[slot].state if slot in self.peers else {}
+            told = state.get("failed") if state.get("generation") == self.group.generation else None
+            if told is not None:
+                others = {int(r): why for r, why in told["found"].items() if int(r) != self.group.rank}
+                for other, why in others.items():
+                    if other in ranks:
+                        found.setdefault(other, why)
+                if not others:
+                    gave_up[rank] = f"it gave up: {told['what']}"
+                kinds.add(KINDS[told["kind"]])
+        self.kind = DifferentPrograms if kinds == {DifferentPrograms} and not sure else PeerLost
+        return found or gave_up
+
+    def fail(self, what, found, kind=None, hint=""):
+        """The ``PeerLost`` for members that are lost: reasons by rank. From now on nothing runs together."""
+        whom = "; ".join([f"process {rank}: {why}" for rank, why in sorted(found.items())])
+        left = [r for r in range(len(self.group.members)) if r not in found]
+        lines = [f"{what}: {whom or 'which process is the reason could not be found out'}"]
+        lines += [hint] if hint else []
+        lines.append(
+            f"  of {len(self.group.members)} processes there are left: {', '.join(map(str, left))}; "
+            "rabbet.distributed.reform() lets them go on together"
+        )
+        kind = kind or self.kind
+        error = kind("\n".join(lines), tuple(sorted(found)))
+        with self.lock:
+            if self.failure is None:
+                self.failure = error
+                told = {"found": {str(r): w for r, w in found.items()}, "what": what, "kind": kind.__name__}
+                self.state = {**self.state, "failed": told, "agree": None}
+        self.tell()
+        return self.failure
+
+    def raise_failure(self):
+        """Raise what has gone wrong before."""
+        if self.failure is not None:
+            raise type(self.failure)(*self.failure.args, self.failure.ranks) from self.failure
+
+    # ------------------------------------------------------------------------------- programs that are run
+    def ranks_of(self, group):
+        """The processes that own devices of a ``DeviceGroup``."""
+        return sorted({d.process_index for d in group.devices})
+
+    def give_up(self, group, name):
+        """A program is not waited for any more, because others are lost or somebody pressed Ctrl-C."""
+        if self.failure is None:
+            self.fail(f"{name!r} was interrupted", {})
+        others = {peer.state.get("port") for peer in self.peers.values()} - {None}
+        connections.cut(self.state.get("port"), others)
+
+    def started(self, group, name, mark):
+        """A program is about to run."""
+        self.raise_failure()
+        if self.fresh:  # else whoever waits finds out
+            self.fresh = False
+            self.check(group, f"{name!r} cannot run")
+        with self.lock:
+            key = str(group)
+            runs = self.state["runs"].get(key, 0) + 1
+            order = self.orders.setdefault(key, deque([(0, 0, "")], maxlen=REMEMBERED))
+            order.append((runs, zlib.crc32(b"%d" % mark, order[-1][1]), name))
+            self.state["runs"][key] = runs
+            self.state["in"] = [key, runs, name, order[-1][1]]
+
+    def check(self, group, what):
+        """Raise if one of the processes of a ``DeviceGroup`` is lost."""
+        found = self.lost(self.ranks_of(group))
+        if found:
+            raise self.fail(what, found)
+
+    def look(self, group, name, seconds):
+        """A program waits."""
+        if time.monotonic() - self.looked < self.interval:
+            return
+        self.looked = time.monotonic()
+        self.refresh()
+        self.raise_failure()
+        self.check(group, f"{name!r} cannot go on")
+        if seconds > self.group.seconds.step:
+            raise self.fail(
+                f"{name!r} has waited for {seconds:.0f} s, its time-out",
+                self.behind(group),
+                hint="  the time-out is step_timeout_seconds of distributed.initialize",
+            )
+
+    def behind(self, group):
+        """Which processes of a ``DeviceGroup`` have not come to the program that this one waits in."""
+        key, runs, _, _ = self.state["in"] or (str(group), self.state["runs"].get(str(group), 0), "", 0)
+        found = {}
+        for rank in self.ranks_of(group):
+            peer = self.peers.get(self.group.members[rank][0])
+            if rank == self.group.rank or peer is None:
+                continue
+            done = peer.state.get("runs", {}).get(key, 0)
+            if done < runs:
+                within = peer.state.get("in")
+                doing = f"it is in {within[2]!r}" if within else "it runs none now"
+                found[rank] = f"it is alive, but has not come to this program ({done} before it, {doing})"
+        return found
+
+    def finished(self, group, name, error):
+        """A program has ended."""
+        with self.lock:
+            self.state["in"] = None
+        if error is None or not COMMUNICATION.search(str(error)):
+            return error
+        return self.explained(group, name, error)
+
+    def explained(self, group, name, error):
+        """The ``PeerLost`` for a communication that failed; who is lost shows within the time for that."""
+        deadline = time.monotonic() + self.group.seconds.peer + 2 * self.interval
+        found = {}
+        while not found and time.monotonic() < deadline:
+            time.sleep(self.interval / 2)
+            self.refresh()
+            found = self.lost(self.ranks_of(group))
+        first = str(error).splitlines()[0]
+        failure = self.fail(f"{name!r} failed", found, hint=f"  the runtime says: {first}")
+        failure.__cause__ = error
+        return failure
+
+    def compare_orders(self):
+        """Notice that another process ran the programs of a group in another order."""
+        for rank, (slot, incarnation) in enumerate(self.group.members):
+            peer = self.peers.get(slot)
+            if peer is None or peer.incarnation != incarnation or self.failure is not None:
+                continue
+            if peer.state.get("generation") != self.group.generation:
+                continue
+            for key, recent in peer.state.get("orders", {}).items():
+                mine = {runs: (order, name) for runs, order, name in self.orders.get(key, ())}
+                for runs, order, name in recent:
+                    if runs in mine and mine[runs][0] != order:
+                        self.fail(
+                            f"the programs over {key} differ: as number {runs} process {self.group.rank} ran "
+                            f"{mine[runs][1]!r} and process {rank} ran {name!r}, if not before, so results "
+                            "may be "
+                            "wrong",
+                            {rank: "it ran other programs, or in another order"},
+                            kind=DifferentPrograms,
+                        )
+                        return
+
+    # ------------------------------------------------------------------------- programs that are compiled
+    def agree(self, group, name, digest):
+        """Wait until all processes of a ``DeviceGroup`` are about to compile one program."""
+        key = str(group)
+        if (key, digest) in self.settled:
+            return
+        self.raise_failure()
+        prefix = f"{self.group.prefix}/programs/{zlib.crc32(key.encode())}/{digest}"
+        missing = {r for r in self.ranks_of(group) if r != self.group.rank}
+        self.group.store.set(f"{prefix}/{self.group.rank}", name, replace=True)
+        self.published.add((key, digest))
+        started, conflicts = time.monotonic(), 0
+        try:
+            while missing := missing - {int(r) for r in self.group.store.folder(prefix)}:
+                with contextlib.suppress(TimeoutError):
+                    self.group.store.wait(f"{prefix}/{min(missing)}", self.interval)
+                    continue
+                self.state["agree"] = [key, digest, name]
+                self.tell()
+                self.refresh()
+                self.raise_failure()
+                self.check(group, f"{name!r} cannot be compiled")
+                others = self.conflicting(missing, key, digest)
+                conflicts = conflicts + 1 if others else 0
+                if conflicts > 2:
+                    raise self.fail(
+                        f"the processes would run different programs: process {self.group.rank} has {name!r}",
+                        {r: f"it has {other!r}" for r, other in others.items()},
+                        kind=DifferentPrograms,
+                        hint="  programs of one name differ in shapes, dtypes, constants or the code itself; "
+                        "rb.config.dump_ir_to = 'folder' writes their texts, to be compared",
+                    )
+                if time.monotonic() - started > self.group.seconds.step:
+                    raise self.fail(
+                        f"{name!r} was to be compiled by all processes, and some did not come to that within "
+                        f"{self.group.seconds.step:g} s",
+                        dict.fromkeys(missing, "it is alive, but does not compile this program"),
+                    )
+        finally:
+            self.state["agree"] = None
+        self.settled.add((key, digest))
+
+    def conflicting(self, ranks, key, digest):
+        """The processes that wait for others to compile a program that this one has not; its name by rank."""
+        found = {}
+        for rank in ranks:
+            peer = self.peers.get(self.group.members[rank][0])
+            theirs = peer.state.get("agree") if peer else None
+            if theirs and theirs[0] == key and theirs[1] != digest and (key, theirs[1]) not in self.published:
+                found[rank] = theirs[2]
+        return found
+
+    @property
+    def compiler_options(self):
+        """Options of every program over several processes."""
+        return {"xla_cpu_collective_timeout_seconds": int(self.group.seconds.step) + TAIL_SECONDS}
+
+
+def refuses(address):
+    """Whether nobody listens at an address any more, though its machine answers."""
+    try:
+        socket.create_connection(tuple(address), timeout=PROBE_SECONDS).close()
+    except ConnectionRefusedError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def family_of(host):
+    """The family of an address."""
+    return socket.AF_INET6 if ":" in host else socket.AF_INET
+
+
+__all__ = ["DifferentPrograms", "Watch"]

@@ -1,0 +1,17 @@
+"""Two processes: arrays, programs and the small programs over all of them."""
+
+import pytest
+
+pytestmark = pytest.mark.needs("cpu", "numpy")
+
+
+def test_arrays_and_programs(together):
+    ended = together("arrays.py", 2, RABBET_NUM_CPU_DEVICES="2")
+    assert ended.statuses == [0, 0], ended
+    assert all("all is well" in text for text in ended.said)
+
+
+def test_utilities(together):
+    ended = together("utilities.py", 2)
+    assert ended.statuses == [0, 0], ended
+    assert all("all is well" in text for text in ended.said)

@@ -1,0 +1,302 @@
+"""Dimensions and shapes from texts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import rabbet as rb
+from rabbet import tree
+from rabbet.export.symbolic.bounds import bounds
+from rabbet.export.symbolic.expressions import Dimension, Operation, is_whole
+from rabbet.export.symbolic.scopes import SymbolicScope
+
+TOKEN = re.compile(r"\s*(?:(\d+)|([A-Za-z_][A-Za-z0-9_]*)|(//|\*\*|\.\.\.|[-+*^%(),]))")
+FUNCTIONS = ("floordiv", "mod", "max", "min")
+
+
+def max_dim(x: Any, y: Any) -> Any:
+    """The larger of two dimensions, ints or symbolic ones.
+
+    Example:
+      >>> from rabbet import export
+      >>> (n,) = export.symbolic_shape("n")
+      >>> export.max_dim(n, 1), export.max_dim(n, 4), export.max_dim(2, 3)
+      (n, max(n, 4), 3)
+    """
+    return _extreme("max", x, y)
+
+
+def min_dim(x: Any, y: Any) -> Any:
+    """The smaller of two dimensions, ints or symbolic ones.
+
+    Example:
+      >>> from rabbet import export
+      >>> (n,) = export.symbolic_shape("n")
+      >>> export.min_dim(n, 1), export.min_dim(n, 4)
+      (1, min(n, 4))
+    """
+    return _extreme("min", x, y)
+
+
+def _extreme(name, x, y):
+    if is_whole(x) and is_whole(y):
+        return max(x, y) if name == "max" else min(x, y)
+    low, high = bounds(x - y)
+    if low >= 0:
+        return x if name == "max" else y
+    if high <= 0:
+        return y if name == "max" else x
+    return (x if isinstance(x, Dimension) else y).scope.known(Operation(name, x, y))
+
+
+def is_symbolic_dim(p: Any) -> bool:
+    """Whether a dimension is symbolic, and no int.
+
+    Example:
+      >>> from rabbet import export
+      >>> [export.is_symbolic_dim(d) for d in export.symbolic_shape("n, 3")]
+      [True, False]
+    """
+    return isinstance(p, Dimension)
+
+
+def symbolic_dim_bounds(dimension: Any) -> tuple[float, float]:
+    """Between which numbers a dimension lies, as far as is known; both ends included.
+
+    Raises:
+      TypeError: for what is no dimension.
+
+    Example:
+      >>> from rabbet import export
+      >>> a, b = export.symbolic_shape("a, b", constraints=["a <= 8"])
+      >>> [export.symbolic_dim_bounds(d) for d in (a % 3, a + b, 2 * a)]
+      [(0, 2), (2, inf), (2, 16)]
+    """
+    if not (isinstance(dimension, Dimension) or is_whole(dimension)):
+        raise TypeError(f"symbolic_dim_bounds takes a dimension, got {type(dimension).__name__}")
+    return bounds(dimension)
+
+
+def symbolic_shape(
+    shape_spec: str | None,
+    *,
+    constraints: Sequence[str] = (),
+    scope: SymbolicScope | None = None,
+    like: Sequence[int | None] | None = None,
+) -> tuple[Any, ...]:
+    """A shape of which some dimensions are expressions over sizes that are known when a program is called.
+
+    Args:
+      shape_spec: dimensions with commas between: numbers, names, ``+``, ``-``, ``*``, ``//``, ``%``, ``^``,
+        ``floordiv``, ``mod``, ``max``, ``min``. ``_`` is the dimension of ``like`` at that place, ``...`` all
+        that are left; None is ``"..."``.
+      constraints: what holds of the sizes, see ``SymbolicScope``. Every size is at least 1.
+      scope: of which the sizes are, by default a new one; not together with constraints.
+      like: a shape for the placeholders.
+
+    Returns:
+      a tuple of ints and symbolic dimensions.
+
+    Raises:
+      ValueError: for a text that is no shape.
+
+    Example:
+      >>> from rabbet import export
+      >>> b, n = export.symbolic_shape("b, 2*b + 1")
+      >>> n - b, (2 * b + 4) // 2, n >= 3
+      (b + 1, b + 2, True)
+      >>> double = export.export(rb.jit(lambda x: 2 * x))(rb.ShapeDtypeStruct((b, 3), "float32"))
+      >>> double.in_avals, double.call(rnp.ones((5, 3))).shape
+      ((ShapedArray(f32[b,3]),), (5, 3))
+    """
+    if scope is None:
+        scope = SymbolicScope(constraints)
+    elif constraints:
+        raise ValueError(
+            "symbolic_shape: constraints belong to a scope when it is made; give scope or constraints"
+        )
+    reader = Reader("..." if shape_spec is None else shape_spec, scope)
+    like = None if like is None else tuple(like)
+    parenthesized = reader.at("(") and reader.closes_at_end()
+    if parenthesized:
+        reader.take("(")
+    dims: list[Any] = []
+    while not reader.done() and not (parenthesized and reader.at(")")):
+        if reader.at("..."):
+            reader.take("...")
+            dims += [_like(reader, like, i) for i in range(len(dims), len(like or [_like(reader, like, 0)]))]
+        elif reader.at("_"):
+            reader.take("_")
+            dims.append(_like(reader, like, len(dims)))
+        else:
+            dims.append(reader.sum())
+        if not reader.at(","):
+            break
+        reader.take(",")
+    if parenthesized:
+        reader.take(")")
+    if not reader.done():
+        raise reader.error("a comma or an operator")
+    return tuple(dims)
+
+
+def _like(reader, like, place):
+    if like is None or place >= len(like) or like[place] is None:
+        raise ValueError(
+            f"the shape {reader.text!r} has a placeholder for dimension {place}, and there is no `like` "
+            "shape to take it from"
+        )
+    return like[place]
+
+
+def symbolic_args_specs(
+    args: Any,
+    shapes_specs: Any,
+    constraints: Sequence[str] = (),
+    scope: SymbolicScope | None = None,
+) -> Any:
+    """Argument types for ``export`` with symbolic dimensions, from arrays or types and texts.
+
+    Args:
+      args: a pytree of arrays, or of what has a shape and a dtype.
+      shapes_specs: a prefix of it with a text for each array, see ``symbolic_shape``; None where a shape is
+        as it is. One text goes for all.
+      constraints, scope: as for ``symbolic_shape``, for all together.
+
+    Returns:
+      ``args`` with a ``ShapeDtypeStruct`` for each array.
+
+    Example:
+      >>> from rabbet import export
+      >>> export.symbolic_args_specs((rnp.ones((2, 3)), rnp.ones(3)), ("b, ...", None))[0]
+      ShapeDtypeStruct(shape=(b, 3), dtype=float32)
+    """
+    if scope is None:
+        scope = SymbolicScope(constraints)
+    elif constraints:
+        raise ValueError("symbolic_args_specs: constraints belong to a scope; give one of them")
+    leaves, structure = tree.flatten(args)
+    given = tree.broadcast_prefix(shapes_specs, args, is_leaf=lambda x: x is None)
+    found = []
+    for leaf, spec in zip(leaves, given, strict=True):
+        aval = leaf if hasattr(leaf, "shape") and hasattr(leaf, "dtype") else rb.typeof(leaf)
+        shape = symbolic_shape(spec, scope=scope, like=aval.shape)
+        found.append(rb.ShapeDtypeStruct(shape, aval.dtype))
+    return tree.unflatten(structure, found)
+
+
+def dimension(text: str, scope: SymbolicScope) -> Any:
+    """One dimension."""
+    reader = Reader(text, scope)
+    found = reader.sum()
+    if not reader.done():
+        raise reader.error("an operator")
+    return found
+
+
+class Reader:
+    """A text, read from the left."""
+
+    def __init__(self, text, scope):
+        self.text, self.scope, self.place = text, scope, 0
+        self.tokens = []
+        at = 0
+        while text[at:].strip():
+            found = TOKEN.match(text, at)
+            if found is None:
+                raise ValueError(f"the shape {text!r} cannot be read from {text[at:].strip()!r} on")
+            self.tokens.append((found[1] or found[2] or found[3], found.start()))
+            at = found.end()
+
+    def done(self):
+        return self.place >= len(self.tokens)
+
+    def at(self, *tokens):
+        return not self.done() and self.tokens[self.place][0] in tokens
+
+    def take(self, *tokens):
+        if not self.at(*tokens):
+            raise self.error(" or ".join(map(repr, tokens)))
+        self.place += 1
+        return self.tokens[self.place - 1][0]
+
+    def error(self, wanted):
+        where = self.text[self.tokens[self.place][1] :].strip() if not self.done() else ""
+        found = f"{where!r}" if where else "its end"
+        return ValueError(f"the shape {self.text!r} has {found} where {wanted} should be")
+
+    def closes_at_end(self):
+        """Whether the parenthesis that begins here ends with the text."""
+        depth = 0
+        for i, (token, _) in enumerate(self.tokens[self.place :]):
+            depth += {"(": 1, ")": -1}.get(token, 0)
+            if depth == 0:
+                return self.place + i == len(self.tokens) - 1
+        return False
+
+    def sum(self):
+        total = -self.product() if self.at("-") and self.take("-") else self.product()
+        while self.at("+", "-"):
+            total = total + self.product() if self.take("+", "-") == "+" else total - self.product()
+        return total
+
+    def product(self):
+        value = self.power()
+        while self.at("*", "//", "%"):
+            sign = self.take("*", "//", "%")
+            other = self.power()
+            value = value * other if sign == "*" else value // other if sign == "//" else value % other
+        return value
+
+    def power(self):
+        value = self.one()
+        while self.at("^", "**"):
+            self.take("^", "**")
+            token = self.take(*[t for t, _ in self.tokens if t.isdigit()] or ["a number"])
+            value = value ** int(token)
+        return value
+
+    def one(self):
+        if self.done():
+            raise self.error("a number or a name")
+        token = self.tokens[self.place][0]
+        if token.isdigit():
+            self.place += 1
+            return int(token)
+        if token == "-":
+            self.place += 1
+            return -self.one()
+        if token == "(":
+            self.take("(")
+            value = self.sum()
+            self.take(")")
+            return value
+        if not re.fullmatch(r"[A-Za-z_]\w*", token) or token == "_":
+            raise self.error("a number or a name")
+        self.place += 1
+        if not self.at("("):
+            return self.scope.known(token)
+        if token == "non_negative":
+            self.take("(")
+            value = self.sum()
+            self.take(")")
+            return max_dim(value, 0)
+        if token not in FUNCTIONS:
+            known = ", ".join(FUNCTIONS)
+            raise ValueError(f"the shape {self.text!r} has the function {token}; there are {known}")
+        self.take("(")
+        left = self.sum()
+        self.take(",")
+        right = self.sum()
+        self.take(")")
+        if token == "floordiv":
+            return left // right
+        return left % right if token == "mod" else _extreme(token, left, right)
+
+
+__all__ = [
+    "dimension", "is_symbolic_dim", "max_dim", "min_dim", "symbolic_args_specs", "symbolic_dim_bounds",
+    "symbolic_shape",
+]  # fmt: skip

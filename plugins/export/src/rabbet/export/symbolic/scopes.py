@@ -1,0 +1,93 @@
+"""``SymbolicScope``: sizes that belong together, and what is known of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+from typing import Any
+
+from rabbet.export.symbolic.expressions import made, terms_of
+
+
+class SymbolicScope:
+    """Sizes that mean the same wherever their names stand, and constraints on them.
+
+    Dimensions of different scopes have nothing to do with each other. ``symbolic_shape`` makes a scope of its
+    own unless it is given one, so shapes of several arguments need one for all.
+
+    Args:
+      constraints_str: texts such as ``"a >= b"``, ``"a <= 2*b"``, ``"mod(a, 3) == 0"``, ``"a == 4*c"``. An
+        equality replaces its left side, a size or an operation, by its right side.
+
+    Raises:
+      ValueError: for a text that is no constraint.
+
+    Example:
+      >>> from rabbet import export
+      >>> scope = export.SymbolicScope(["a >= b"])
+      >>> a, b = export.symbolic_shape("a, b", scope=scope)
+      >>> a >= b, a + 1 > b
+      (True, True)
+    """
+
+    def __init__(self, constraints_str: Sequence[str] = ()) -> None:
+        self.constraints: list[str] = []
+        self.inequalities: list[Any] = []  # each is at least 0
+        self.replaced: dict[Any, Any] = {}  # sizes and operations that are another dimension
+        self.kept_bounds: dict[Any, Any] = {}
+        if isinstance(constraints_str, str):
+            raise TypeError("SymbolicScope takes a sequence of constraints, got one text")
+        for text in constraints_str:
+            self._add(text)
+
+    def _add(self, text):
+        from rabbet.export.symbolic.parsing import dimension
+
+        sign = next((s for s in ("==", ">=", "<=") if s in text), None)
+        if sign is None:
+            raise ValueError(f"the constraint {text!r} needs one of '==', '>=' and '<='")
+        left, right = (dimension(part, self) for part in text.split(sign, 1))
+        if sign == "==" and terms_of(left):
+            ((monomial, count), *more) = terms_of(left).items()
+            if not more and count == 1 and len(monomial) == 1 and monomial[0][1] == 1:
+                self.replaced[monomial[0][0]] = right
+                self.constraints.append(text)
+                self.kept_bounds.clear()
+                return
+        differences = {">=": [left - right], "<=": [right - left], "==": [left - right, right - left]}[sign]
+        for difference in differences:
+            if not terms_of(difference) or set(terms_of(difference)) == {()}:
+                if sign != "==" and (difference or 0) >= 0:
+                    continue
+                raise ValueError(f"the constraint {text!r} says nothing of a size, or what is never true")
+            self.inequalities.append(difference)
+        self.constraints.append(text)
+        self.kept_bounds.clear()
+
+    def known(self, factor: Any) -> Any:
+        """The dimension of a size or an operation: what a constraint says that it is, or itself."""
+        if factor in self.replaced:
+            return self.replaced[factor]
+        return made(self, {((factor, 1),): 1})
+
+    def range_of(self, name: str) -> tuple[float, float]:
+        """The smallest and largest value of a size, from constraints on it alone."""
+        low, high = 1, inf
+        for one in self.inequalities:
+            terms = terms_of(one)
+            if set(terms) <= {(), ((name, 1),)} and ((name, 1),) in terms:
+                count, rest = terms[((name, 1),)], terms.get((), 0)
+                if count > 0:
+                    low = max(low, -(rest // count))  # count * name + rest >= 0
+                else:
+                    high = min(high, rest // -count)
+        return low, high
+
+    def __reduce__(self) -> Any:
+        return SymbolicScope, (tuple(self.constraints),)
+
+    def __repr__(self) -> str:
+        return f"SymbolicScope({self.constraints})"
+
+
+__all__ = ["SymbolicScope"]

@@ -1,0 +1,231 @@
+"""Axes of type ``Explicit``: the types of arrays say which of them cuts which dimension.
+
+``Explicit`` is what such a type says of devices. The types of results follow from rules, the table
+``explicit``; where none says how a result lies it is an error.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from rabbet.errors import MissingRule, ShardingError
+from rabbet.extend.passes import stage
+from rabbet.extend.sharding import OverDevices
+from rabbet.extend.transform import RuleTable
+
+from rabbet_parallel.specs import PartitionSpec, names_in
+
+explicit = RuleTable(
+    "explicit",
+    doc="""(op, *operands) -> for each result the axes that cut each dimension; operands are ``Laid``
+
+    A rule returns a tuple of entries, as of a ``PartitionSpec``, or a list of these where the operation has
+    several results. It raises a ``ValueError``, which says why, where the result's layout does not follow
+    from the operands'.
+
+    Example:
+      >>> from rabbet_parallel.explicit import Laid, explicit
+      >>> rule = explicit.lookup(lax.exp)
+      >>> rule(lax.exp.op(), Laid((8, 4), ("x", None)))
+      ('x', None)
+    """,
+)
+
+
+class Laid(NamedTuple):
+    """An operand as rules see it: its shape, for each dimension the axis (or axes) that cuts it, or None, the
+    sizes of the mesh's axes, and its dtype.
+    """
+
+    shape: tuple
+    entries: tuple
+    sizes: Mapping = MappingProxyType({})
+    dtype: Any = None
+
+
+class Ambiguous(ValueError):
+    """Says why a rule cannot tell how a result lies."""
+
+
+_interned: dict = {}
+
+
+class Explicit(OverDevices):
+    """Which axes of type ``Explicit`` cut which dimension of an array.
+
+    Args:
+      mesh: an ``AbstractMesh``.
+      entries: for each dimension an axis, a tuple of axes, or None; not all None.
+    """
+
+    __slots__ = ("entries", "mesh")
+    mesh: Any
+    entries: tuple
+
+    def __new__(cls, mesh, entries):
+        key = mesh, entries
+        made = _interned.get(key)
+        if made is None:
+            made = object.__new__(cls)
+            made.mesh, made.entries = key
+            made = _interned.setdefault(key, made)
+        return made
+
+    def results(self, op, avals, outs):
+        """By the rule of the primitive; of one that carries programs, by these."""
+        for aval in avals:
+            if type(aval.spread) is Explicit and aval.spread.mesh != self.mesh:
+                raise ShardingError(
+                    f"{op.primitive.name}: operands are laid out on {self.mesh} and on "
+                    f"{aval.spread.mesh}; bring "
+                    "them to one mesh with rb.device_put"
+                )
+        operands = [Laid(a.shape, entries_of(a), self.mesh.shape, a.dtype) for a in avals]
+        try:
+            rule = explicit.lookup(op.primitive)
+        except MissingRule:
+            if "body" in op.primitive.kinds:
+                return outs
+            raise self.unclear(op, avals, "no rule says how its result lies") from None
+        if hasattr(rule, "parts"):
+            return of_parts(op, op.primitive.decomposition, avals, outs)
+        if not callable(rule):  # a way through programs, whose own types have been found
+            return outs
+        try:
+            found = rule(op, *operands)
+            found = found if isinstance(found, list) else [found] * len(outs)
+            return tuple([self.typed(out, entries) for out, entries in zip(outs, found, strict=True)])
+        except ValueError as error:
+            raise self.unclear(op, avals, str(error)) from None
+
+    def typed(self, aval, entries):
+        """The type of a result that is cut so."""
+        names = [n for e in entries for n in names_in(e)]
+        twice = sorted({n for n in names if names.count(n) > 1})
+        if twice:
+            raise Ambiguous(f"the axis {twice[0]!r} would cut two dimensions of the result")
+        sizes = self.mesh.shape
+        for i, (size, entry) in enumerate(zip(aval.shape, entries, strict=True)):
+            count = parts(sizes, entry)
+            if size % count:
+                raise Ambiguous(
+                    f"dimension {i} of the result has the size {size}, which {count} devices along {entry!r} "
+                    "cannot share evenly"
+                )
+        return aval.update(spread=spread_of(self.mesh, tuple(entries)))
+
+    def unclear(self, op, avals, why):
+        """The error that says what to write."""
+        shown = ", ".join([a.str_short() for a in avals])
+        return ShardingError(
+            f"{op.primitive.name} of {shown}: {why}\n  to fix: say how the result shall lie with "
+            f"out_sharding= "
+            "where the function has it; bring operands together before, rb.reshard(x, P(...)); or leave "
+            "it to "
+            "the compiler, rabbet.sharding.auto_axes(f, out_sharding=P(...))"
+        )
+
+    def fitted(self, x, aval):
+        """Laid out as the type says: where it says nothing, whole along these axes."""
+        from rabbet_parallel.constraints import laid_out
+
+        want = aval.spread
+        entries = want.entries if type(want) is Explicit else (None,) * aval.ndim
+        return laid_out(x, self.mesh, entries)
+
+    def joined(self, other):
+        """Itself where the other says nothing."""
+        if other is None or other is self:
+            return self
+        raise ShardingError(
+            f"what a loop carries goes in as {self} and comes out as {other}; lay it out alike, with "
+            f"rb.reshard"
+        )
+
+    def hidden(self, x):
+        """``x`` as a value of which the type says nothing and the compiler decides."""
+        from rabbet_parallel.constraints import hidden
+
+        return hidden(x, self)
+
+    def of_shape(self, old, new):
+        """For a type of another shape: with dimensions in front, or of other sizes."""
+        if len(new) > len(old) and new[len(new) - len(old) :] == old:
+            return Explicit(self.mesh, (*[None] * (len(new) - len(old)), *self.entries))
+        if len(new) != len(old):
+            return None
+        sizes = self.mesh.shape
+        kept = [e if n % parts(sizes, e) == 0 else None for n, e in zip(new, self.entries, strict=True)]
+        return spread_of(self.mesh, tuple(kept))
+
+    def without(self, axis):
+        """For a type without a dimension."""
+        return spread_of(self.mesh, self.entries[:axis] + self.entries[axis + 1 :])
+
+    def text(self, aval):
+        """What the compiler is told of a value of this type."""
+        from rabbet_parallel.named import spec_text
+
+        extra = aval.physical.ndim - aval.ndim
+        return spec_text(self.mesh, (*self.entries, *[None] * extra))
+
+    def sharding(self, aval):
+        """The sharding on a mesh without devices."""
+        from rabbet_parallel.named import NamedSharding
+
+        return NamedSharding(self.mesh, PartitionSpec(*self.entries))
+
+    def shown(self, dtype, shape):
+        """As JAX writes such types: ``f32[8@x,4]``."""
+        dims = []
+        for size, entry in zip(shape, self.entries, strict=True):
+            names = ",".join(map(str, names_in(entry)))
+            over = f"({names})" if isinstance(entry, tuple) else names
+            dims.append(f"{size}@{over}" if names else str(size))
+        return f"{dtype}[{','.join(dims)}]"
+
+    def __repr__(self):
+        return str(PartitionSpec(*self.entries))
+
+    def __reduce__(self):
+        return Explicit, (self.mesh, self.entries)
+
+
+def of_parts(op, compute, avals, outs):
+    """The types of results as those of the operations that a primitive is made of."""
+    several = op.primitive.multiple_results
+    program = stage(lambda *xs: compute(op, *xs) if several else [compute(op, *xs)], avals, op.primitive.name)
+    return tuple([out.update(spread=v.spread) for out, v in zip(outs, program.jaxpr.out_avals, strict=True)])
+
+
+def parts(sizes, entry):
+    """Into how many parts an entry cuts a dimension."""
+    count = 1
+    for name in names_in(entry):
+        count *= sizes[name]
+    return count
+
+
+def spread_of(mesh, entries):
+    """What a type says where these axes cut its dimensions: nothing where none does."""
+    return Explicit(mesh, entries) if any(names_in(e) for e in entries) else None
+
+
+def entries_of(aval):
+    """Which explicit axes cut the dimensions of arrays of a type."""
+    return aval.spread.entries if type(aval.spread) is Explicit else (None,) * aval.ndim
+
+
+def explicit_entries(mesh, entries):
+    """Entries of a spec without the axes that are not of type ``Explicit``."""
+    own = set(mesh.explicit_axes)
+    made = []
+    for entry in entries:
+        names = tuple([n for n in names_in(entry) if n in own])
+        made.append(None if not names else names[0] if len(names) == 1 else names)
+    return tuple(made)
+
+
+__all__ = [
+    "Ambiguous", "Explicit", "Laid", "entries_of", "explicit", "explicit_entries", "parts", "spread_of",
+]  # fmt: skip

@@ -1,0 +1,210 @@
+"""How results lie where axes are of type ``Explicit``: rules for kinds of primitives and for those of "
+"core."""
+
+from math import prod
+
+from rabbet import dtypes
+from rabbet.extend import primitive as p
+
+from rabbet_parallel.constraints import reshard, sharding_constraint, to_auto
+from rabbet_parallel.explicit import Ambiguous, explicit, explicit_entries
+from rabbet_parallel.specs import names_in
+
+
+def joined(operands):
+    """Entries for operands of one shape: where one says nothing the others count."""
+    full = [x for x in operands if x.shape] or operands[:1]
+    made = []
+    for entries in zip(*[x.entries for x in full], strict=True):
+        said = {e for e in entries if e is not None}
+        if len(said) > 1:
+            shown = " and by ".join(sorted(map(repr, said)))
+            raise Ambiguous(f"the operands are cut differently, by {shown}")
+        made.append(said.pop() if said else None)
+    return tuple(made)
+
+
+@explicit.kind("elementwise")
+def elementwise(op, *operands):
+    return joined(operands)
+
+
+@explicit.kind("reduction")
+def reduction(op, *operands):
+    gone = op.params["axes"]
+    return tuple([e for i, e in enumerate(operands[0].entries) if i not in gone])
+
+
+@explicit.primitive(p.transpose)
+def transpose(op, x):
+    return tuple([x.entries[i] for i in op.params["permutation"]])
+
+
+@explicit.primitive(p.broadcast_in_dim)
+def broadcast_in_dim(op, x):
+    made = [None] * len(op.params["shape"])
+    for i, place in enumerate(op.params["broadcast_dimensions"]):
+        if x.shape[i] == op.params["shape"][place]:
+            made[place] = x.entries[i]
+    return tuple(made)
+
+
+@explicit.primitive(p.squeeze)
+def squeeze(op, x):
+    gone = {d % len(x.shape) for d in op.params["dimensions"]}
+    return tuple([e for i, e in enumerate(x.entries) if i not in gone])
+
+
+@explicit.primitive(p.expand_dims)
+def expand_dims(op, x):
+    ndim = len(x.shape) + len(op.params["dimensions"])
+    new, own = {d % ndim for d in op.params["dimensions"]}, iter(x.entries)
+    return tuple([None if i in new else next(own) for i in range(ndim)])
+
+
+@explicit.primitive(p.reshape)
+def of_reshape(op, x):
+    """Dimensions that stay, are split, or are merged, of which only the first may be cut, or all."""
+    made = []
+    for olds, news in groups(x.shape, op.params["new_sizes"]):
+        cut = [x.entries[i] for i in olds if x.entries[i] is not None]
+        if cut and len(cut) != len(olds) and (len(cut) > 1 or x.entries[olds[0]] is None):
+            raise Ambiguous("dimensions are merged of which a later one is cut")
+        names = [n for e in cut for n in names_in(e)]
+        made += shared_out(names, [op.params["new_sizes"][j] for j in news], x.sizes)
+    return tuple(made)
+
+
+def shared_out(names, new_sizes, sizes):
+    """Entries for new dimensions: the first takes as many of the axes as cut it evenly, and so on."""
+    made = []
+    for size in new_sizes:
+        taken = []
+        while names and size % (sizes[names[0]] * prod([sizes[n] for n in taken])) == 0:
+            taken.append(names.pop(0))
+        if names and size != prod([sizes[n] for n in taken]):
+            break
+        made.append(None if not taken else taken[0] if len(taken) == 1 else tuple(taken))
+    if names:
+        raise Ambiguous(f"the parts of a dimension that {names[0]!r} cuts cannot be cut by it evenly")
+    return made
+
+
+def groups(old, new):
+    """Runs of dimensions of equal product before and after: pairs of positions."""
+    found, i, j = [], 0, 0
+    while i < len(old) or j < len(new):
+        a, b = i, j
+        if i < len(old):
+            i += 1
+        if j < len(new):
+            j += 1
+        while prod(old[a:i]) != prod(new[b:j]):
+            if (prod(old[a:i]) < prod(new[b:j]) and i < len(old)) or j == len(new):
+                i += 1
+            else:
+                j += 1
+        # Sizes of 1 belong to no run: they stand alone.
+        if i - a == 1 and old[a] == 1 and j - b == 1 and new[b] != 1:
+            j = b
+        elif j - b == 1 and new[b] == 1 and i - a == 1 and old[a] != 1:
+            i = a
+        found.append((range(a, i), range(b, j)))
+    return found
+
+
+@explicit.primitive(p.bitcast_convert_type)
+def bitcast_convert_type(op, x):
+    """Smaller elements come along a new dimension; larger ones are read along the last one."""
+    bits = [dtypes.itemsize_bits(dtypes.canonicalize(d)) for d in (x.dtype, op.params["new_dtype"])]
+    if bits[0] == bits[1]:
+        return x.entries
+    if bits[0] > bits[1]:
+        return (*x.entries, None)
+    if x.entries[-1] is not None:
+        raise Ambiguous("it reads elements along a dimension that is cut")
+    return x.entries[:-1]
+
+
+@explicit.primitive(p.concatenate)
+def concatenate(op, *operands):
+    return joined(operands)
+
+
+@explicit.primitive(p.rev)
+def rev(op, x):
+    return x.entries
+
+
+@explicit.primitive(p.slice)
+def slice_(op, x):
+    return x.entries
+
+
+@explicit.primitive(p.pad)
+def pad(op, x, value):
+    return x.entries
+
+
+@explicit.primitive(p.dynamic_slice)
+def dynamic_slice(op, x, *starts):
+    return x.entries
+
+
+@explicit.primitive(p.dynamic_update_slice)
+def dynamic_update_slice(op, x, update, *starts):
+    return x.entries
+
+
+@explicit.primitive(p.dot_general)
+def dot_general(op, x, y):
+    (left, right), (left_batch, right_batch) = op.params["dimension_numbers"]
+    for i, j in zip(left, right, strict=True):
+        if x.entries[i] is not None and x.entries[i] == y.entries[j]:
+            raise Ambiguous(
+                f"both operands are cut by {x.entries[i]!r} along the dimensions that are summed over, so "
+                f"the result "
+                "may be summed to be whole or to be cut again"
+            )
+        if None not in (x.entries[i], y.entries[j]):
+            raise Ambiguous("the dimensions that are summed over are cut differently")
+    batch = []
+    for i, j in zip(left_batch, right_batch, strict=True):
+        said = {e for e in (x.entries[i], y.entries[j]) if e is not None}
+        if len(said) > 1:
+            raise Ambiguous("the batch dimensions are cut differently")
+        batch.append(said.pop() if said else None)
+    own = [e for i, e in enumerate(x.entries) if i not in (*left, *left_batch)]
+    other = [e for i, e in enumerate(y.entries) if i not in (*right, *right_batch)]
+    return (*batch, *own, *other)
+
+
+@explicit.primitive(p.gather)
+def gather(op, x, indices):
+    numbers, sizes = op.params["dimension_numbers"], op.params["slice_sizes"]
+    taken = {*numbers.collapsed_slice_dims, *getattr(numbers, "operand_batching_dims", ())}
+    if any(e is not None and (i in taken or sizes[i] != x.shape[i]) for i, e in enumerate(x.entries)):
+        raise Ambiguous("it takes elements along a dimension that is cut")
+    whole = iter([e for i, e in enumerate(x.entries) if i not in taken])
+    rest = iter(indices.entries[:-1])
+    ndim = len(numbers.offset_dims) + len(indices.entries) - 1
+    return tuple([next(whole) if i in numbers.offset_dims else next(rest) for i in range(ndim)])
+
+
+@explicit.primitive(sharding_constraint)
+def of_constraint(op, x):
+    sharding = op.params["sharding"]
+    return explicit_entries(sharding.mesh, sharding.entries(len(x.shape)))
+
+
+@explicit.primitive(reshard)
+def of_reshard(op, x):
+    return op.params["entries"]
+
+
+@explicit.primitive(to_auto)
+def of_to_auto(op, x):
+    return (None,) * len(x.shape)
+
+
+__all__ = ["groups", "joined", "names_in"]

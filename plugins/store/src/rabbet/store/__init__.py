@@ -1,0 +1,10 @@
+"""Checkpoints: trees of arrays on disk, written while the program goes on, and read under any sharding."""
+
+from rabbet_store.checkpoints import Checkpoints
+from rabbet_store.errors import CheckpointError
+
+from rabbet.extend.functions import public_module as _public_module
+
+__all__ = ["CheckpointError", "Checkpoints"]
+
+_public_module(globals())

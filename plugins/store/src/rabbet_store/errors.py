@@ -1,0 +1,12 @@
+"""The error of checkpoints."""
+
+from rabbet.errors import RabbetError
+
+
+class CheckpointError(RabbetError, RuntimeError):
+    """A checkpoint could not be written, is not whole, or is not what was expected. The message names the
+    array and the file.
+    """
+
+
+__all__ = ["CheckpointError"]

@@ -1,0 +1,178 @@
+"""Checkpoints in one process: values come back, damage is found, a writer that dies leaves the old one."""
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import rabbet as rb
+
+store = pytest.importorskip("rabbet.store")
+command = pytest.importorskip("rabbet_store.command")
+
+pytestmark = pytest.mark.needs("cpu")
+PROGRAMS = Path(__file__).parent / "programs"
+STATE = {
+    "w": np.arange(12, dtype=np.float32).reshape(3, 4), "zeros": np.zeros(5, np.float32),
+    "empty": np.zeros((0, 3), np.int32), "number": np.float32(2.5), "z": np.ones(2, np.complex64) * 1j,
+    "mask": np.array([True, False]), "wide": np.arange(3, dtype=np.float64) / 3, "big": np.array([2**60]),
+}  # fmt: skip
+
+
+def on_device(values):
+    """As an array of just its dtype."""
+    return (
+        rb.lax.convert_element_type(rb.device_put(values), values.dtype)
+        if values.dtype.itemsize < 8
+        else values
+    )
+
+
+def test_values_come_back(tmp_path):
+    state = {"arrays": {k: on_device(v) for k, v in STATE.items()}, "facts": (1, 2.5, "text", True, None)}
+    checkpoints = store.Checkpoints(tmp_path)
+    checkpoints.save(3, state, wait=True)
+    assert checkpoints.steps() == [3] and checkpoints.verify() == len(STATE) + 4
+    for loaded in (checkpoints.load(), checkpoints.load(3, like=state)):
+        assert list(loaded["facts"])[:4] == [1, 2.5, "text", True]
+        for name, values in STATE.items():
+            found = loaded["arrays"][name]
+            assert type(found) is type(state["arrays"][name]) and found.dtype == values.dtype, name
+            np.testing.assert_array_equal(found, values)
+    assert checkpoints.load(like=state)["facts"] == state["facts"]
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float8_e4m3fn", "float8_e5m2", "int4", "uint4"])
+def test_small_formats(tmp_path, dtype):
+    for package in ("rabbet_bfloat16", "rabbet_float8", "rabbet_int4"):
+        pytest.importorskip(package)
+    x = rb.lax.convert_element_type(rb.device_put(np.arange(7, dtype=np.float32)), dtype)
+    checkpoints = store.Checkpoints(tmp_path)
+    checkpoints.save(0, [x], wait=True)
+    (found,) = checkpoints.load()
+    assert found.dtype == x.dtype
+    np.testing.assert_array_equal(np.asarray(found).astype(np.float32), np.arange(7))
+
+
+def test_saving_copies_and_keeps_the_latest(tmp_path):
+    checkpoints = store.Checkpoints(tmp_path, keep=2)
+    for step in range(4):
+        x, host = rb.device_put(np.full(4, step, np.float32)), np.full(2, step)
+        checkpoints.save(step, {"x": x, "host": host})
+        x.delete()
+        host[:] = 9
+    checkpoints.wait()
+    assert checkpoints.steps() == [2, 3] and checkpoints.latest() == 3
+    assert not list(tmp_path.glob(".*"))
+    np.testing.assert_array_equal(checkpoints.load(2)["x"], np.full(4, 2))
+    np.testing.assert_array_equal(checkpoints.load()["host"], [3, 3])
+    with pytest.raises(FileExistsError, match="step 3"):
+        checkpoints.save(3, {})
+
+
+def damage(path):
+    """Change one byte in the middle of a file."""
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    path.write_bytes(bytes(content))
+
+
+@pytest.mark.parametrize("what", ["flipped", "missing", "contents", "no contents"])
+def test_damage_is_found_and_named(tmp_path, what, capsys):
+    checkpoints = store.Checkpoints(tmp_path)
+    checkpoints.save(1, {"w": on_device(STATE["w"]), "zeros": on_device(STATE["zeros"])}, wait=True)
+    chunk = next(p for p in (checkpoints.path(1) / "array-0" / "c").rglob("*") if p.is_file())
+    manifest = checkpoints.path(1) / "manifest.json"
+    {"flipped": lambda: damage(chunk), "missing": chunk.unlink, "contents": lambda: damage(manifest),
+     "no contents": manifest.unlink}[what]()  # fmt: skip
+    message = r"\['w'\].*damaged.*array-0" if what in ("flipped", "missing") else "contents|no manifest"
+    with pytest.raises(store.CheckpointError, match=message):
+        checkpoints.load()
+    with pytest.raises(store.CheckpointError, match=message):
+        checkpoints.verify()
+    assert main(["store", "verify", str(tmp_path)]) == 1
+    assert "step 1: " in capsys.readouterr().out
+
+
+def test_messages(tmp_path, capsys):
+    checkpoints = store.Checkpoints(tmp_path)
+    with pytest.raises(store.CheckpointError, match="there is no checkpoint in"):
+        checkpoints.load()
+    checkpoints.save(1, {"w": on_device(STATE["w"])}, wait=True)
+    with pytest.raises(
+        store.CheckpointError, match=r"\['w'\] of the checkpoint is float32\[3, 4\], and float32\[3\]"
+    ):
+        checkpoints.load(like={"w": rb.ShapeDtypeStruct((3,), np.float32)})
+    with pytest.raises(store.CheckpointError, match=r"has no \['v'\]; it has \['w'\]"):
+        checkpoints.load(like={"v": 1})
+    with pytest.raises(TypeError, match=r"\['f'\] is a object"):
+        checkpoints.save(2, {"f": object()})
+    with pytest.raises(ValueError, match="keep must be"):
+        store.Checkpoints(tmp_path, keep=0)
+    assert (
+        main(["store", "ls", str(tmp_path)]) == 0 and main(["store", "ls", str(tmp_path), "--step", "1"]) == 0
+    )
+    assert "float32[3, 4]" in capsys.readouterr().out
+    assert main(["store", "verify", str(tmp_path)]) == 0
+
+
+def main(arguments):
+    """Run the command ``rabbet`` in this process; its exit status."""
+    parser = argparse.ArgumentParser()
+    command.add_arguments(parser)
+    return command.run(parser.parse_args(arguments[1:]))
+
+
+def run(*command, **env):
+    """Run a program to its end, and end what it has left behind."""
+    child = subprocess.Popen(
+        [sys.executable, *map(str, command)], start_new_session=True, stdout=subprocess.PIPE, text=True,
+        stderr=subprocess.STDOUT, env={**os.environ, "RABBET_PLATFORMS": "cpu", **env},
+    )  # fmt: skip
+    try:
+        said, _ = child.communicate(timeout=120)
+    finally:
+        try:
+            os.killpg(child.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        child.wait()
+    return child.returncode, said
+
+
+def test_two_processes_write_and_others_read(tmp_path):
+    status, said = run(
+        "-m", "rabbet", "launch", "-n", "2", PROGRAMS / "write.py", tmp_path, RABBET_NUM_CPU_DEVICES="2"
+    )
+    assert status == 0, said
+    status, said = run(PROGRAMS / "read.py", tmp_path, RABBET_NUM_CPU_DEVICES="3")
+    assert status == 0 and "all is well" in said, said
+
+
+def test_a_writer_that_is_killed_leaves_the_old_one(tmp_path):
+    checkpoints = store.Checkpoints(tmp_path)
+    for attempt in range(2):
+        child = subprocess.Popen(
+            [sys.executable, PROGRAMS / "write_for_ever.py", tmp_path],
+            env={**os.environ, "RABBET_PLATFORMS": "cpu"},
+        )
+        try:
+            deadline = time.monotonic() + 60
+            before = checkpoints.latest() or 0
+            while (checkpoints.latest() or 0) < before + 2 and time.monotonic() < deadline:
+                time.sleep(0.01)
+            time.sleep(0.005 * attempt)
+        finally:
+            child.kill()
+            child.wait()
+        assert checkpoints.latest() >= before + 2
+        for step in checkpoints.steps():
+            checkpoints.verify(step)
+            assert set(np.unique(checkpoints.load(step)["x"])) == {step}
+    checkpoints.clean()
+    assert not list(tmp_path.glob(".*"))
