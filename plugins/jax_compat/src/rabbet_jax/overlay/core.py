@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import rabbet as rb
 from rabbet.extend.functions import is_evaluating
 from rabbet.extend.passes import ClosedJaxpr, Equation, Jaxpr, Literal, Var, evaluate
@@ -15,7 +16,9 @@ Atom = Var | Literal
 JaxprEqn, Trace = Equation, Interpreter
 AxisSize = Any
 
-ABSENT = "ParamDict ensure_compile_time_eval eval_context max_dim min_dim pytype_aval_mappings"
+ABSENT = "ParamDict ensure_compile_time_eval eval_context max_dim min_dim"
+# By type: how its abstract value is found. Libraries add their own; Rabbet asks `__array__` of those.
+pytype_aval_mappings = dict.fromkeys((np.ndarray, rb.Array, bool, int, float, complex), rb.typeof)
 
 
 class _Avals(type):

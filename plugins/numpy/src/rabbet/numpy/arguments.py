@@ -107,7 +107,7 @@ def axes_of(name, axis, ndim):
     """
     if axis is None:
         return tuple(range(ndim))
-    if isinstance(axis, (tuple, list)):
+    if isinstance(axis, (tuple, list, range)):
         axes = tuple([axis_of(name, a, ndim) for a in axis])
         if len(set(axes)) != len(axes):
             raise ValueError(f"{name}: the axes {tuple(axis)} name one twice")

@@ -184,7 +184,7 @@ def expand_dims(a, axis):
       (1, 3)
     """
     a = array_of("expand_dims", a)
-    added = len(axis) if isinstance(axis, (tuple, list)) else 1
+    added = len(axis) if isinstance(axis, (tuple, list, range)) else 1
     return lax.expand_dims(a, axes_of("expand_dims", axis, a.ndim + added))
 
 

@@ -1,0 +1,109 @@
+"""Names that libraries read: they do what they say, in this process and without serving ``jax``."""
+
+import numpy as np
+import pytest
+import rabbet as rb
+import rabbet.numpy as rnp
+from rabbet.errors import JaxprTypeError
+from rabbet_jax.levels import another_level
+from rabbet_jax.overlay import monitoring
+from rabbet_jax.overlay.ad_checkpoint import checkpoint
+from rabbet_jax.overlay.core import get_opaque_trace_state, jaxpr_as_fun
+from rabbet_jax.overlay.experimental import multihost_utils
+from rabbet_jax.overlay.extend import core
+
+
+def around():
+    return (
+        core.unsafe_am_i_under_a_jit_DO_NOT_USE(),
+        core.unsafe_am_i_under_a_vmap_DO_NOT_USE(),
+        core.unsafe_get_axis_names_DO_NOT_USE(),
+    )
+
+
+def test_what_is_around():
+    seen = []
+    look = lambda x: (seen.append(around()), x)[1]
+    rb.vmap(look, axis_name="i")(np.ones(2))
+    rb.jit(look)(1.0)
+    rb.jit(rb.vmap(look))(np.ones(2))
+    rb.grad(look)(1.0)
+    assert seen == [(False, True, ["i"]), (True, False, []), (True, True, []), (False, False, [])]
+    assert around() == (False, False, [])
+
+
+def test_programs_within_programs_and_equations():
+    closed = rb.make_jaxpr(lambda x: rb.lax.cond(x > 0, rnp.sin, rnp.cos, x))(1.0)
+    assert len(list(core.subjaxprs(closed.jaxpr))) == 2
+    core.check_jaxpr(closed.jaxpr)
+    simple = rb.make_jaxpr(lambda x: rnp.sin(x) * 2)(1.0)
+    first, *rest = simple.jaxpr.eqns
+    again = core.new_jaxpr_eqn(first.invars, first.outvars, rb.extend.primitive.cos, {})
+    changed = core.Jaxpr(simple.jaxpr.invars, simple.jaxpr.outvars, [again, *rest])
+    (out,) = jaxpr_as_fun(core.ClosedJaxpr(changed, []))(0.5)
+    np.testing.assert_allclose(out, 2 * np.cos(0.5), rtol=1e-6)
+    with pytest.raises(JaxprTypeError):
+        core.check_jaxpr(core.Jaxpr(simple.jaxpr.invars, simple.jaxpr.outvars, rest))
+    assert not isinstance(first.outvars[0], core.DropVar)
+    params = {"x64": 1}
+    assert first.primitive.get_bind_params(params) == params and float(first.primitive.bind(0.0)) == 0.0
+
+
+def test_types():
+    assert core.primal_dtype_to_tangent_dtype("int32") == rb.dtypes.float0
+    assert core.primal_dtype_to_tangent_dtype("bfloat16") == rb.dtypes.canonicalize("bfloat16")
+    assert core.valid_jaxtype(1.0) and not core.valid_jaxtype("a")
+    assert core.concrete_or_error(int, 3.0) == 3
+    with pytest.raises(rb.errors.ConcretizationTypeError):
+        rb.jit(lambda x: core.concrete_or_error(int, x))(1)
+
+
+def test_a_function_under_checkpoint_has_a_trace_of_its_own():
+    outside, seen = get_opaque_trace_state(), []
+    f = checkpoint(lambda x: (seen.append(get_opaque_trace_state()), rnp.sin(x))[1])
+    np.testing.assert_allclose(rb.grad(f)(0.5), np.cos(0.5), rtol=1e-6)
+    f(0.5)
+    assert all(state != outside for state in seen) and len(seen) >= 2
+    with another_level():
+        inner = get_opaque_trace_state()
+        assert inner == get_opaque_trace_state() != outside and hash(inner) == hash(get_opaque_trace_state())
+    assert get_opaque_trace_state() == outside
+
+
+def test_events_reach_their_listeners():
+    seen = []
+    listener = lambda *args, **kwargs: seen.append((args, kwargs))
+    ways = [
+        (monitoring.register_event_listener, monitoring.record_event, ("a",)),
+        (monitoring.register_event_duration_secs_listener, monitoring.record_event_duration_secs, ("b", 1.0)),
+        (monitoring.register_event_time_span_listener, monitoring.record_event_time_span, ("c", 1.0, 2.0)),
+        (monitoring.register_scalar_listener, monitoring.record_scalar, ("d", 3)),
+    ]
+    for register, record, args in ways:
+        register(listener)
+        record(*args, more=1)
+    assert seen == [(args, {"more": 1}) for _, _, args in ways]
+    monitoring.unregister_event_listener(listener)
+    monitoring.record_event("e")
+    monitoring.clear_event_listeners()
+    monitoring.record_scalar("f", 1)
+    assert len(seen) == 4
+
+
+def test_one_process_agrees_with_itself():
+    tree = {"a": rnp.arange(2), "b": 3}
+    np.testing.assert_array_equal(multihost_utils.process_allgather(tree)["a"], [[0, 1]])
+    np.testing.assert_array_equal(multihost_utils.process_allgather(tree, tiled=True)["a"], [0, 1])
+    assert multihost_utils.broadcast_one_to_all(tree)["b"] == 3
+    multihost_utils.sync_global_devices("here")
+    multihost_utils.assert_equal(tree)
+
+
+def test_types_answer_for_their_sharding():
+    sharding = rb.typeof(np.ones((2, 3))).sharding
+    assert sharding.is_fully_replicated and sharding.mesh.empty and not sharding.mesh.are_all_axes_explicit
+    assert sharding.spec == (None, None) and sharding.update(spec=(None,)).ndim == 1
+    with pytest.raises(ValueError, match="no mesh is part of this type"):
+        sharding.update(spec=("x", None))
+    assert core.ShapedArray((2,), "float32", sharding=sharding) is core.ShapedArray((2,), "float32")
+    assert rb.jit(lambda x: rnp.zeros_like(x, out_sharding=x.aval.sharding))(np.ones(2)).shape == (2,)
