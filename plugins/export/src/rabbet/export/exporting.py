@@ -122,10 +122,10 @@ def exported_of(traced, platforms, disabled):
 
 
 def convention():
-    """The calling convention to name, from the setting."""
-    version = int(config.export_calling_convention_version)
+    """The calling convention to name: the newest, or that of the setting, which rabbet-jax-names brings."""
     lowest = minimum_supported_calling_convention_version
     highest = maximum_supported_calling_convention_version
+    version = int(getattr(config, "export_calling_convention_version", highest))
     if not lowest <= version <= highest:
         raise ExportError(
             f"config.export_calling_convention_version is {version}; programs are called by conventions "
