@@ -25,8 +25,9 @@ def test_elastic(together, tmp_path):
     status, said = launch(together, "-n", "3", "--elastic", together.programs / "elastic.py", died)
     assert status == 0, said
     assert said.count("[1] slot 1 has started") == 2 and said.count("has started") == 4, said
-    for slot, saw in ((0, [2, 3]), (1, [3]), (2, [2, 3])):
-        assert f"[{slot}] slot {slot} saw {saw}" in said, said
+    assert "[1] slot 1 saw [3]" in said, said
+    for slot in (0, 2):  # alone for a while, unless the third was back that soon
+        assert f"[{slot}] slot {slot} saw [2, 3]" in said or f"[{slot}] slot {slot} saw [3]" in said, said
 
 
 def test_all_are_started_again(together, tmp_path):
