@@ -147,7 +147,8 @@ class RuleSet(Rules):
                 try:
                     announced_rule(module, name)
                 except BrokenAnnouncement as error:
-                    found.append(str(error))
+                    if not _lacks(error.__cause__, owner):
+                        found.append(str(error))
                     continue
                 primitive = find(name)
                 if primitive is None or not _lies_in(primitive.__module__, owner):
@@ -231,6 +232,12 @@ def announced_rule(module, name):
             f"that name\n  to fix: def {name}(op, *payloads) in {module}"
         )
     return rule
+
+
+def _lacks(error, owner):
+    """Whether an import failed because the package of the primitives is not installed, which need not be."""
+    name = error.name if isinstance(error, ModuleNotFoundError) else None
+    return name is not None and _lies_in(owner, name)
 
 
 def not_of_owner(primitive, owner):
