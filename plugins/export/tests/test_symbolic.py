@@ -78,7 +78,9 @@ def test_programs(name):
 
 
 def test_one_program_for_all_sizes_with_its_derivative():
-    program = export.export(rb.jit(lambda x, w: lax.tanh(lax.dot(x, w))))(struct(ROWS, COLUMNS), struct(COLUMNS, 2))
+    program = export.export(rb.jit(lambda x, w: lax.tanh(lax.dot(x, w))))(
+        struct(ROWS, COLUMNS), struct(COLUMNS, 2)
+    )
     program = export.deserialize(program.serialize(vjp_order=1))
     avals = [*program.in_avals, *program.out_avals]
     assert [a.str_short() for a in avals] == ["f32[a,b]", "f32[b,2]", "f32[a,2]"]
@@ -99,7 +101,9 @@ def test_derivatives_with_whole_numbers_beside():
 
 
 def test_several_platforms():
-    program = export.export(rb.jit(lambda x: lax.reduce_sum(x, (0,))), platforms=("tpu", "cpu"))(struct(ROWS, 3))
+    program = export.export(rb.jit(lambda x: lax.reduce_sum(x, (0,))), platforms=("tpu", "cpu"))(
+        struct(ROWS, 3)
+    )
     same(export.deserialize(program.serialize()).call(np.ones((4, 3), np.float32)), np.full(3, 4, np.float32))
 
 
