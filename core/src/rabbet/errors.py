@@ -307,6 +307,10 @@ class NotAddressableError(ShardingError, RuntimeError):
 
     ``x.addressable_shards`` has the parts that are here; ``multihost_utils.process_allgather`` of
     ``rabbet.experimental`` brings all parts to every process.
+
+    Example:
+      >>> issubclass(rb.errors.NotAddressableError, RuntimeError)
+      True
     """
 
 
@@ -324,6 +328,10 @@ class PeerLost(RabbetError, RuntimeError):
         except rb.errors.PeerLost:
             rabbet.distributed.reform()           # the rest, with fewer devices
             state = load_the_last_checkpoint()
+
+    Example:
+      >>> rb.errors.PeerLost("process 2 is gone", ranks=(2,)).ranks
+      (2,)
     """
 
     def __init__(self, message: str, ranks: tuple[int, ...] = ()):

@@ -54,6 +54,12 @@ def precv(token: Sent, out_shape: Any, axis_name: Any, perm: Any) -> Any:
 
     Raises:
       TypeError: for another token. ValueError: where axis, ``perm`` or types are not those that were sent.
+
+    Example:
+      >>> to_the_next = [(0, 1), (1, 2)]
+      >>> f = lambda x: lax.precv(lax.psend(x, "i", to_the_next), x, "i", to_the_next)
+      >>> rb.vmap(f, axis_name="i")(rnp.array([5, 6, 7])).tolist()
+      [0, 5, 6]
     """
     if not isinstance(token, Sent):
         raise TypeError(f"precv takes the token of a psend, got {type(token).__name__}")

@@ -21,7 +21,12 @@ TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
 
 
 class CoordinatorError(RabbetError, RuntimeError):
-    """The coordinator could not be started. The message has its reason."""
+    """The coordinator could not be started. The message has its reason.
+
+    Example:
+      >>> issubclass(rb.distributed.CoordinatorError, (RuntimeError, rb.errors.RabbetError))
+      True
+    """
 
 
 class Coordinator:

@@ -15,7 +15,13 @@ from rabbet_distributed import api
 
 
 class ProcessFailureError(RuntimeError):
-    """Processes failed within ``with live_devices(...)``; ``failed_devices`` is the set of their devices."""
+    """Processes failed within ``with live_devices(...)``; ``failed_devices`` is the set of their devices.
+
+    Example:
+      >>> from rabbet.experimental import multihost_utils
+      >>> multihost_utils.ProcessFailureError({rb.devices("cpu")[0]}).failed_devices == {rb.devices("cpu")[0]}
+      True
+    """
 
     def __init__(self, failed_devices: set[Device]):
         super().__init__(f"processes failed that own these devices: {sorted(map(str, failed_devices))}")

@@ -40,7 +40,12 @@ PAUSE = 0.05
 
 
 class VersionError(RabbetError, RuntimeError):
-    """Processes that compute together have different versions of Rabbet or jaxlib. The message names both."""
+    """Processes that compute together have different versions of Rabbet or jaxlib. The message names both.
+
+    Example:
+      >>> issubclass(rb.distributed.VersionError, RuntimeError)
+      True
+    """
 
 
 class Seconds(NamedTuple):

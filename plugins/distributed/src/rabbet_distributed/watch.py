@@ -31,7 +31,12 @@ TAIL_SECONDS = 30  # a program that was given up ends itself so long after its t
 
 
 class DifferentPrograms(PeerLost):
-    """Processes were about to run different programs together. The message names the programs."""
+    """Processes were about to run different programs together. The message names the programs.
+
+    Example:
+      >>> issubclass(rb.distributed.DifferentPrograms, rb.distributed.PeerLost)
+      True
+    """
 
 
 KINDS = {kind.__name__: kind for kind in (PeerLost, DifferentPrograms)}

@@ -6,6 +6,11 @@ from rabbet.errors import RabbetError
 class CheckpointError(RabbetError, RuntimeError):
     """A checkpoint could not be written, is not whole, or is not what was expected. The message names the
     array and the file.
+
+    Example:
+      >>> from rabbet import store
+      >>> issubclass(store.CheckpointError, RuntimeError)
+      True
     """
 
 

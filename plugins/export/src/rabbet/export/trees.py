@@ -105,8 +105,8 @@ def register_namedtuple_serialization(nodetype: type[T], *, serialized_name: str
     Example:
       >>> import collections
       >>> from rabbet import export
-      >>> Point = collections.namedtuple("Point", ["x", "y"])
-      >>> export.register_namedtuple_serialization(Point, serialized_name="geometry.Point") is Point
+      >>> Place = collections.namedtuple("Place", ["x", "y"])
+      >>> export.register_namedtuple_serialization(Place, serialized_name="maps.Place") is Place
       True
     """
     fields = getattr(nodetype, "_fields", None)

@@ -22,6 +22,12 @@ class Gain(NamedTuple):
       before, after: equations of all programs together, those of bodies included.
       changed: how many programs it changed.
       programs: how many there were.
+
+    Example:
+      >>> from rabbet.testing import Gain
+      >>> gain = Gain(before=40, after=30, changed=2, programs=4)
+      >>> gain.before - gain.after
+      10
     """
 
     before: int
