@@ -104,7 +104,7 @@ def test_vmap_of_a_loop_is_a_loop_of_calls(flow, plain):
     ws = np.linspace(0.2, 0.8, 3).astype("f4")
     batch = np.stack([XS, XS * 0.9, XS + 0.1])
     wanted = [np.asarray(plain(w, rb.device_put(XS))) for w in ws]
-    same(rb.vmap(flow, (0, None))(ws, XS), np.stack(wanted))
+    same(rb.vmap(flow, (0, None))(ws, rb.device_put(XS)), np.stack(wanted))
     grads = [rb.grad(plain, (0, 1))(w, rb.device_put(x)) for w, x in zip(ws, batch, strict=True)]
     same(
         rb.vmap(rb.grad(flow, (0, 1)))(ws, batch),

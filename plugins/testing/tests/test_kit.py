@@ -150,11 +150,15 @@ def test_a_dtype_of_a_plugin_keeps_them():
 
 @pytest.mark.needs("float6_e2m3fn")
 def test_a_dtype_that_is_only_stored_keeps_them():
-    check_dtype("float6_e2m3fn")
+    try:
+        check_dtype("float6_e2m3fn")
+    except TypeError as error:  # jaxlib 0.10 has no such arrays
+        assert "jaxlib cannot store arrays of float6_e2m3fn" in str(error)
+        pytest.skip(str(error).splitlines()[0])
 
 
 def test_a_row_that_nobody_has_cannot_be_left_out():
-    with pytest.raises(ValueError, match="no row for float32 is called 'adds'; did you mean 'add'"):
+    with pytest.raises(ValueError, match="no row is called 'adds'; did you mean 'add'"):
         check_dtype("float32", apart=("adds",))
 
 
@@ -242,15 +246,13 @@ def test_a_state_of_values_keeps_the_promises():
     check_transformation(counted(Counting, "size"), lambda x: x, some_of_all)
 
 
-def test_derivative_rules_that_are_observed_are_found():
+def test_derivative_rules_may_be_observed():
     class Observing(Counting):
         def aside(self):
             return self.fresh()
 
     of_rules = [p for p in PROGRAMS if p.name == "custom rules for both modes"]
-    with pytest.raises(rb.errors.RabbetError) as caught:
-        check_transformation(counted(Observing, "size"), lambda x: x, of_rules)
-    assert "run under Observing.aside(), where only linear operations" in "".join(caught.value.__notes__)
+    check_transformation(counted(Observing, "size"), lambda x: x, of_rules)
 
 
 def test_a_state_that_counts_leaves_one_law_out():

@@ -112,7 +112,9 @@ def _constrained(x, sharding):
 def layout_of(leaf):
     """The sharding over several devices that an argument of ``trace`` or ``lower`` has, or None."""
     sharding = getattr(leaf, "sharding", None)
-    return None if isinstance(sharding, SingleDeviceSharding) or is_tracer(leaf) else sharding
+    if not isinstance(sharding, Sharding) or isinstance(sharding, SingleDeviceSharding) or is_tracer(leaf):
+        return None
+    return sharding
 
 
 def places_for(program, layouts):

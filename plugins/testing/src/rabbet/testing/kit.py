@@ -158,11 +158,12 @@ def check_dtype(dtype, rows=None, *, apart=()):
       LawError: names the promise. ValueError: ``apart`` names no row.
     """
     spec = dtypes.spec(dtype)
-    unknown = sorted(set(apart) - {row.name for row in rows_for(spec)})
+    known = {row.name for family in core_families() for row in family}  # also of other kinds of dtypes
+    unknown = sorted(set(apart) - known)
     if unknown:
-        near = difflib.get_close_matches(unknown[0], [row.name for row in rows_for(spec)], n=1)
+        near = difflib.get_close_matches(unknown[0], sorted(known), n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise ValueError(f"check_dtype: no row for {spec.name} is called {unknown[0]!r}{hint}")
+        raise ValueError(f"check_dtype: no row is called {unknown[0]!r}{hint}")
     check_facts(spec)
     for spelling in (spec.name, spec.dtype, spec.dtype.type, np.zeros((), spec.dtype)):
         if dtypes.canonicalize(spelling) != spec.dtype:
