@@ -253,6 +253,7 @@ def test_outputs_that_are_summed():
         assert (summed.dtype, int(summed)) == (wide, 3)
 
 
+@pytest.mark.needs("jit")
 def test_what_is_not_mapped_comes_as_it_was_given():
     given = {"n": 3, "text": "a", "host": np.ones(2), "array": rb.device_put(np.ones(2))}
     seen = []
