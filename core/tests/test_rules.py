@@ -380,7 +380,7 @@ def test_the_message_names_the_primitive_its_kinds_both_places_and_what_to_write
     assert first == "no 'enclose' rule for primitive 'sin' (kinds: elementwise)"
     assert called.startswith("  called at ") and "test_rules.py:" in called
     assert owner.startswith("  primitive 'sin' of rabbet-core ") and "elementwise.py:" in owner
-    assert table.startswith("  table 'enclose' is defined at ") and "toys.py:" in table
+    assert table.startswith("  table 'enclose' of rabbet-testing ") and "toys.py:" in table
     assert table.endswith("its rules by kind serve: increasing, structural, decreasing")
     assert "@rabbet.extend.primitive.sin.rule('enclose')" in fix and "docs/extend.md#" in fix
     assert "@rules.primitive(rabbet.extend.primitive.sin)" in fix

@@ -5,10 +5,9 @@ import pytest
 import rabbet as rb
 from rabbet import lax
 from rabbet.extend.transform import run
+from rabbet.testing import toys
+from rabbet.testing.toys import Box, enclose, slope
 from rabbet_custom_rules import CustomRule, PayloadRule, call_with_rules, decorator, rule_on_payloads
-
-from . import toys
-from .toys import Box, enclose, slope
 
 
 # --------------------------------------------------------------------------------------------- custom_rules
@@ -17,7 +16,7 @@ def test_a_rule_for_a_strangers_table():
     def f(p, y):
         return {"out": lax.mul(lax.sin(p["x"]), y), "same": y}
 
-    @f.def_rule("hull")
+    @f.def_rule("enclose")
     def f_enclose(p, y):
         most = lax.max(lax.abs(y.lo), lax.abs(y.hi))
         return {"out": Box(lax.neg(most), most), "same": y}
@@ -31,7 +30,7 @@ def test_a_rule_for_a_strangers_table():
 
 def test_an_output_that_a_rule_gives_as_an_array_is_lifted():
     f = rb.custom_rules(lambda x: (x, lax.sin(x)))
-    f.def_rule("hull", lambda box: (lax.full_like(box.lo, 7.0), box))
+    f.def_rule("enclose", lambda box: (lax.full_like(box.lo, 7.0), box))
     assert enclose(lambda x: f(x)[0])((0.0, 1.0)) == Box(7.0, 7.0)
 
 
@@ -40,7 +39,7 @@ def test_the_function_does_not_run_where_its_rule_does():
     def f(x):
         raise AssertionError("not this way")
 
-    f.def_rule("hull", lambda box: box)
+    f.def_rule("enclose", lambda box: box)
     assert enclose(f)((0.0, 1.0)) == Box(0.0, 1.0)
 
 
@@ -66,12 +65,12 @@ def test_who_owns_a_table_says_how_its_rules_are_made(monkeypatch):
 
     def maker(call, rule):
         made.append(rule)
-        return PayloadRule(rule_on_payloads(call, "hull", lambda box: rule(box, 2.0)))
+        return PayloadRule(rule_on_payloads(call, "enclose", lambda box: rule(box, 2.0)))
 
-    finders = {"hull": maker, "absent": lambda call, rule: None}
+    finders = {"enclose": maker, "absent": lambda call, rule: None}
     monkeypatch.setattr(decorator, "find_maker", finders.get)
     f = rb.custom_rules(lambda x: lax.sin(x))
-    rule = f.def_rule("hull", lambda box, scale: Box(lax.neg(scale), lax.full_like(box.hi, scale)))
+    rule = f.def_rule("enclose", lambda box, scale: Box(lax.neg(scale), lax.full_like(box.hi, scale)))
     f.def_rule("absent", lambda *_: pytest.fail("nobody uses it"))
     assert enclose(f)((0.0, 1.0)) == Box(-2.0, 2.0)
     assert set(made) == {rule}
@@ -104,7 +103,7 @@ class Tagged(CustomRule):
 
 def test_a_rule_survives_what_it_says():
     seen = []
-    f = sine_with({"hull": Tagged(seen)})
+    f = sine_with({"enclose": Tagged(seen)})
     both = lambda x: run(toys.Differentiate(), f, [toys.Slope(x, x)])
     boxed = run(toys.Enclose(), lambda x: list(both(x)), [Box(0.0, 1.0)])
     assert [tuple(map(float, box)) for box in boxed] == [(-1.0, 1.0), (-1.0, 1.0)]
@@ -112,7 +111,7 @@ def test_a_rule_survives_what_it_says():
 
 
 def test_a_rule_that_says_too_little_says_what_to_define():
-    f = sine_with({"hull": CustomRule()})
+    f = sine_with({"enclose": CustomRule()})
     with pytest.raises(NotImplementedError, match="CustomRule must say how it is applied: define apply"):
         enclose(f)((0.0, 1.0))
 
@@ -131,7 +130,7 @@ def clipped(x):
         (box,) = payloads
         return [Box(lax.full_like(box.lo, -1.0), lax.full_like(box.hi, 1.0))]
 
-    (out,) = call_with_rules(function, {"hull": PayloadRule(rule)}, [x], "clipped")
+    (out,) = call_with_rules(function, {"enclose": PayloadRule(rule)}, [x], "clipped")
     return out, seen
 
 

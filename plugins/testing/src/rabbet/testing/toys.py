@@ -1,4 +1,4 @@
-"""Two small transformations to try rules on: intervals, and derivatives by hand."""
+"""Two small transformations to try rules on, intervals and derivatives by hand, and calls by core alone."""
 
 from functools import reduce
 from typing import Any, NamedTuple
@@ -34,11 +34,13 @@ def jit(fn):
 
 # ---------------------------------------------------------------------------------------------- intervals
 class Box(NamedTuple):
+    """Numbers between ``lo`` and ``hi``."""
+
     lo: Any
     hi: Any
 
 
-boxes = RuleTable("hull", doc="(op, *boxes) -> Box")
+boxes = RuleTable("enclose", doc="(op, *boxes) -> Box")
 
 
 @boxes.kind("increasing", "structural")
@@ -75,6 +77,7 @@ class Enclose(Interpreter):
 
 
 def enclose(fn):
+    """``fn`` on pairs of bounds; its results are boxes."""
     return lambda *args: run(Enclose(), fn, [Box(*b) for b in args])
 
 
@@ -86,7 +89,7 @@ class Slope(NamedTuple):
     rate: Any
 
 
-slopes = RuleTable("rate", doc="(op, *slopes) -> Slope")
+slopes = RuleTable("slope", doc="(op, *slopes) -> Slope")
 
 
 @slopes.kind("bilinear")
