@@ -5,7 +5,6 @@ what core promises to every plugin, tried on three that were written for nothing
 """
 
 import re
-from functools import reduce
 from itertools import pairwise, permutations
 from typing import Any, NamedTuple
 
@@ -15,50 +14,12 @@ import rabbet as rb
 from rabbet import lax
 from rabbet.extend.functions import array_or_tracer
 from rabbet.extend.transform import Interpreter, RuleTable, run
+from rabbet.testing.toys import Box, Enclose, increasing
 
 pytestmark = pytest.mark.needs("jit", "grad", "vmap")
 
 
 # -------------------------------------------------------------------------------------------------- intervals
-class Box(NamedTuple):
-    lo: Any
-    hi: Any
-
-
-boxes = RuleTable("enclose_of_test_strangers", doc="(op, *boxes) -> Box")
-
-
-@boxes.kind("increasing", "structural")
-def increasing(op, *args):
-    return Box(op(*(b.lo for b in args)), op(*(b.hi for b in args)))
-
-
-@boxes.kind("decreasing")
-def decreasing(op, *args):
-    return Box(op(*(b.hi for b in args)), op(*(b.lo for b in args)))
-
-
-@boxes.primitive(lax.sub)
-def sub(op, x, y):
-    return Box(op(x.lo, y.hi), op(x.hi, y.lo))
-
-
-@boxes.primitive(lax.mul)
-def mul(op, x, y):
-    corners = [op(a, b) for a in x for b in y]
-    return Box(reduce(lax.min, corners), reduce(lax.max, corners))
-
-
-class Enclose(Interpreter):
-    table = boxes
-
-    def lift(self, value):
-        return Box(value, value)
-
-    def type_of(self, box):
-        return rb.typeof(box.lo)
-
-
 def enclose(fn):
     return lambda box: run(Enclose(), fn, [Box(*box)])
 
