@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import inf
 from typing import Any
 
-from rabbet.export.symbolic.expressions import made, terms_of
+from rabbet.export.symbolic.expressions import Operation, made, names_in, terms_of
 
 
 class SymbolicScope:
@@ -82,6 +82,18 @@ class SymbolicScope:
                 else:
                     high = min(high, rest // -count)
         return low, high
+
+    def conditions(self, names: set[str]) -> Iterator[tuple[Any, str, Any]]:
+        """What has to be looked at when the sizes of these names are known: pairs of dimensions with ``">="``
+        or ``"=="`` between them. A size that is another dimension stands nowhere any more.
+        """
+        for one in self.inequalities:
+            if names_in(one) <= names:
+                yield one, ">=", 0
+        for factor, right in self.replaced.items():
+            left = made(self, {((factor, 1),): 1})
+            if isinstance(factor, Operation) and names_in(left) | names_in(right) <= names:
+                yield left, "==", right
 
     def __reduce__(self) -> Any:
         return SymbolicScope, (tuple(self.constraints),)
