@@ -100,9 +100,31 @@ def test_forms_that_are_known():
     (["a == 2*b"], lambda a, b: a == 2 * b and a % 2 == 0 and a // b == 2),
     (["mod(a, 3) == 0"], lambda a, b: a % 3 == 0),
     (["a <= b + 2", "b <= 5"], lambda a, b: a <= 7),
+    (["a >= 4", "a == 2*b"], lambda a, b: a >= 4 and b >= 2),
+    (["a == 2*b", "b == 3"], lambda a, b: (a, b) == (6, 3)),
+    (["mod(a, 3) == 0", "a == 2*b"], lambda a, b: 2 * b % 3 == 0),
+    (["a == b", "b == a", "2*a == a + b"], lambda a, b: a == b),
 ])  # fmt: skip
 def test_constraints(constraints, decided):
     assert decided(*symbolic_shape("a, b", constraints=constraints))
+
+
+def test_constraints_stay_in_the_order_given():
+    scope = export.SymbolicScope(["a >= 4", "a == 2*b"])
+    assert scope.constraints == ["a >= 4", "a == 2*b"]
+    assert pickle.loads(pickle.dumps(scope)).constraints == scope.constraints
+
+
+@pytest.mark.parametrize("constraints, words", [
+    (["a == a + 1"], "'a == a \\+ 1' has a on both sides"),
+    (["mod(a, 3) == max(mod(a, 3), b)"], "has mod\\(a, 3\\) on both sides"),
+    (["a == 2*b", "b == a"], "'b == a' has b on both sides"),
+    (["a >= 4", "a == 2"], "'a >= 4' is never true"),
+    (["a == 3", "a == 4"], "'a == 4' is never true"),
+])  # fmt: skip
+def test_constraints_that_cannot_hold(constraints, words):
+    with pytest.raises(ValueError, match=words):
+        symbolic_shape("a, b", constraints=constraints)
 
 
 def test_shapes_from_texts():

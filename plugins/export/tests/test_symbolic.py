@@ -149,6 +149,14 @@ def test_constraints_are_looked_at_in_a_call(constraint, fun, bad, good):
     same((program.call(*good), again.call(*good)), (fun(*good), fun(*good)))
 
 
+def test_constraints_before_an_equality_hold_too():
+    (size,) = export.symbolic_shape("a", constraints=["a >= 4", "a == 2*b"])
+    program = export.export(rb.jit(lambda x: x + 1))(struct(size))
+    with pytest.raises(export.ExportError, match=re.escape("the constraint 2*b - 4 >= 0 does not hold")):
+        program.call(np.ones(2, np.float32))
+    same(program.call(np.ones(4, np.float32)), np.full(4, 2, np.float32))
+
+
 def test_sizes_that_cannot_be_solved():
     with pytest.raises(ValueError, match=r"Cannot solve for values of .*\n.*give an argument"):
         export.export(rb.jit(lambda x: x))(struct(ROWS * COLUMNS))
