@@ -90,8 +90,8 @@ def symbolic_shape(
 
     Args:
       shape_spec: dimensions with commas between: numbers, names, ``+``, ``-``, ``*``, ``//``, ``%``, ``^``,
-        ``floordiv``, ``mod``, ``max``, ``min``. ``_`` is the dimension of ``like`` at that place, and ``...``,
-        at the end, all that are left; None is ``"..."``.
+        ``floordiv``, ``mod``, ``max``, ``min``. ``_`` is the dimension of ``like`` at that place; ``...``,
+        at the end, is all that are left; None is ``"..."``.
       constraints: what holds of the sizes, see ``SymbolicScope``. Every size is at least 1.
       scope: of which the sizes are, by default a new one; not together with constraints.
       like: a shape for the placeholders.
