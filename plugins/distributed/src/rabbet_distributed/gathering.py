@@ -158,7 +158,8 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
       >>> multihost_utils.assert_equal({"rate": 0.1}, "the settings differ")
     """
     who = fail_message or "assert_equal"
-    leaves = [(tree.keystr(path) or "the value", np.asarray(x)) for path, x in tree.flatten_with_path(in_tree)[0]]
+    pairs, _ = tree.flatten_with_path(in_tree)
+    leaves = [(tree.keystr(path) or "the value", np.asarray(x)) for path, x in pairs]
     names = digest("\n".join([name for name, _ in leaves]).encode())
     marks = [mark_of(x) for _, x in leaves]
     every = process_allgather(np.stack([names, digest(b"".join([m.tobytes() for m in marks]))]))

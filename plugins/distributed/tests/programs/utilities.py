@@ -52,7 +52,7 @@ with pytest.raises(AssertionError, match=r"the settings: \['b'\] of process 1 is
     utils.assert_equal({"a": 1, "b": f32(me)}, "the settings")
 
 nan, wide = np.float64("nan"), np.array([2**60, -(2**60)])
-utils.assert_equal({"nan": [f32(nan, 1), nan, complex(nan, 1)], "zero": f32(-0.0 if me else 0.0), "wide": wide})
+utils.assert_equal({"nan": [f32(nan, 1), nan, complex(nan, 1)], "zero": f32((0.0, -0.0)[me]), "wide": wide})
 utils.assert_equal({"pi": np.pi, "text": "same", "none": None, "big": 2**70, "mask": np.array([True])})
 for same_in_32_bits in (
     np.float64(0.1) + me * 1e-16, wide + me, np.nextafter(1.0, 1 + me), f32(nan if me else 1.0), 2**70 + me,

@@ -302,8 +302,8 @@ def as_known(values, name):
         known = False
     if not known:
         raise TypeError(
-            f"{name} has the dtype {values.dtype}, which is none of Rabbet's; save it as numbers, or as bytes "
-            "in an array of uint8"
+            f"{name} has the dtype {values.dtype}, which is none of Rabbet's; save it as numbers, or as "
+            "bytes in an array of uint8"
         )
     return values.astype(dtype, copy=False)
 
