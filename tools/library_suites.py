@@ -195,7 +195,8 @@ def main():
     for name in names if not (args.table or args.failures or args.record) else ():
         library = LIBRARIES[name]
         root = source(library, into) if library.patterns else HERE / "own"
-        for path in files_of(library, root, args.only) if library.patterns else [root / f"test_{name}.py"]:
+        ours = sorted(root.glob(f"test_{name}*.py"))
+        for path in files_of(library, root, args.only) if library.patterns else ours:
             stem = str(path.relative_to(root).with_suffix("")).replace(os.sep, ".")
             for under in UNDER:
                 log = into / "logs" / under / name / f"{stem}.jsonl"
