@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -97,6 +98,19 @@ def test_what_cannot_be_loaded_is_left_to_the_script(programs, list_file):
     assert second.take(KEYS[0]) is None
     second.forget()
     assert second.take(KEYS[1]) is None
+
+
+def test_no_thread_of_ours_waits_when_all_is_loaded(programs, list_file):
+    def ours():
+        return [thread for thread in threading.enumerate() if thread.name == "rabbet-read-ahead"]
+
+    before = ours()
+    second = written(programs, list_file, ("cpu", KEYS[0]))
+    second.start(Client())
+    for thread in set(ours()) - set(before):
+        thread.join(60)
+        assert not thread.is_alive(), "the end of the interpreter would wait for it"
+    assert second.take(KEYS[0]) == programs.peek(KEYS[0]), "it is kept for a while"
 
 
 def test_the_largest_are_kept_in_the_order_of_their_use(programs, list_file, monkeypatch):

@@ -100,21 +100,47 @@ def test_forms_that_are_known():
     (["a == 2*b"], lambda a, b: a == 2 * b and a % 2 == 0 and a // b == 2),
     (["mod(a, 3) == 0"], lambda a, b: a % 3 == 0),
     (["a <= b + 2", "b <= 5"], lambda a, b: a <= 7),
+    (["a >= 4", "a == 2*b"], lambda a, b: a >= 4 and b >= 2),
+    (["a == 2*b", "b == 3"], lambda a, b: (a, b) == (6, 3)),
+    (["mod(a, 3) == 0", "a == 2*b"], lambda a, b: 2 * b % 3 == 0),
+    (["a == b", "b == a", "2*a == a + b"], lambda a, b: a == b),
 ])  # fmt: skip
 def test_constraints(constraints, decided):
     assert decided(*symbolic_shape("a, b", constraints=constraints))
 
 
+def test_constraints_stay_in_the_order_given():
+    scope = export.SymbolicScope(["a >= 4", "a == 2*b"])
+    assert scope.constraints == ["a >= 4", "a == 2*b"]
+    assert pickle.loads(pickle.dumps(scope)).constraints == scope.constraints
+
+
+@pytest.mark.parametrize("constraints, words", [
+    (["a == a + 1"], "'a == a \\+ 1' has a on both sides"),
+    (["mod(a, 3) == max(mod(a, 3), b)"], "has mod\\(a, 3\\) on both sides"),
+    (["a == 2*b", "b == a"], "'b == a' has b on both sides"),
+    (["a >= 4", "a == 2"], "'a >= 4' is never true"),
+    (["a == 3", "a == 4"], "'a == 4' is never true"),
+])  # fmt: skip
+def test_constraints_that_cannot_hold(constraints, words):
+    with pytest.raises(ValueError, match=words):
+        symbolic_shape("a, b", constraints=constraints)
+
+
 def test_shapes_from_texts():
     assert symbolic_shape("(2, 3)") == (2, 3) and symbolic_shape(None, like=(3, 4)) == (3, 4)
-    a, rest, last = symbolic_shape("a, ..., 7", like=(1, 5))[0], 5, 7
-    assert symbolic_shape("a, _", like=(3, 4))[1] == 4 and (str(a), rest, last) == ("a", 5, 7)
+    assert list(map(str, symbolic_shape("a, ...", like=(1, 5)))) == ["a", "5"]
+    assert list(map(str, symbolic_shape("(a, ...)", like=(1,)))) == ["a"]
+    assert symbolic_shape(None, like=()) == symbolic_shape("...", like=()) == ()
+    assert symbolic_shape("a, _", like=(3, 4))[1] == 4
     shown = "max(a, 3), 2*b + 1, (a + 1)//2, a % 2, a^2, - a + 9"
     wanted = "max(a, 3), 2*b + 1, floordiv(a + 1, 2), mod(a, 2), a^2, - a + 9"
     assert ", ".join(map(str, symbolic_shape(shown))) == wanted
     specs = export.symbolic_args_specs((np.zeros((3, 4)), {"x": np.zeros(3, np.int32)}), ("b, ...", "b"))
     assert str(specs[0].shape) == "(b, 4)" and specs[1]["x"].dtype == np.int32
     assert specs[0].shape[0] == specs[1]["x"].shape[0]
+    matrix, scalar = export.symbolic_args_specs((np.zeros((3, 4)), np.float32(1)), ("b, ...", None))
+    assert str(matrix.shape) == "(b, 4)" and scalar.shape == ()
     assert [export.is_symbolic_dim(d) for d in specs[0].shape] == [True, False]
 
 
@@ -128,6 +154,17 @@ def test_shapes_from_texts():
 def test_texts_that_are_no_shapes(text, words):
     with pytest.raises(ValueError, match=words):
         symbolic_shape(text)
+
+
+@pytest.mark.parametrize("text, like, words", [
+    ("a, ..., 7", (1, 5, 9), "has ', 7' where its end, after '...', should be"),
+    ("a, b, ...", (1,), "has '...' for what is left of `like`, which is \\(1,\\)"),
+    ("a, ...", None, "has '...' for what is left of `like`, which is None"),
+    ("a, ...", (1, None), "placeholder for dimension 1, and there is no `like`"),
+])  # fmt: skip
+def test_placeholders_that_do_not_fit(text, like, words):
+    with pytest.raises(ValueError, match=words):
+        symbolic_shape(text, like=like)
 
 
 def test_what_is_refused():

@@ -87,7 +87,7 @@ def test_dtypes_and_captured_arrays(dtype):
 
 def test_arguments_that_are_not_read():
     program = export.export(rb.jit(lambda a, b, c: c + 1))(X, X, X)
-    assert program.module_kept_var_idx == (0, 1, 2) or program.module_kept_var_idx == (2,)
+    assert program.module_kept_var_idx == (0, 1, 2)
     same(export.deserialize(program.serialize()).call(X, X, 2 * X), 2 * X + 1)
 
 

@@ -131,6 +131,32 @@ def test_shapes_that_do_not_fit(types, shapes, words):
         program.call(*[np.zeros(s, np.float32) for s in shapes])
 
 
+@pytest.mark.parametrize("constraint, fun, bad, good", [
+    ("c - 4 >= 0", lambda x, y: x + 1, (3, 1), (4, 1)),
+    ("mod(c, 3) == 0", lambda x, y: x * (1 if x.shape[0] % 3 == 0 else 100), (4, 1), (6, 1)),
+    ("max(c, d) == d", lambda x, y: x if export.max_dim(x.size, y.size) == y.size else -x, (4, 3), (3, 3)),
+    ("floordiv(c, 2) == d", lambda x, y: x.shape[0] // 2 + y, (6, 2), (7, 3)),
+])  # fmt: skip
+def test_constraints_are_looked_at_in_a_call(constraint, fun, bad, good):
+    types = [struct(d) for d in export.symbolic_shape("c, d", constraints=[constraint])]
+    program = export.export(rb.jit(fun))(*types)
+    again = export.deserialize(program.serialize())
+    bad, good = ([np.ones(n, np.float32) for n in sizes] for sizes in (bad, good))
+    with pytest.raises(export.ExportError, match=re.escape(f"the constraint {constraint} does not hold")):
+        program.call(*bad)
+    with pytest.raises(export.ExportError, match=re.escape(f"do not fulfil the constraint {constraint}")):
+        again.call(*bad)
+    same((program.call(*good), again.call(*good)), (fun(*good), fun(*good)))
+
+
+def test_constraints_before_an_equality_hold_too():
+    (size,) = export.symbolic_shape("a", constraints=["a >= 4", "a == 2*b"])
+    program = export.export(rb.jit(lambda x: x + 1))(struct(size))
+    with pytest.raises(export.ExportError, match=re.escape("the constraint 2*b - 4 >= 0 does not hold")):
+        program.call(np.ones(2, np.float32))
+    same(program.call(np.ones(4, np.float32)), np.full(4, 2, np.float32))
+
+
 def test_sizes_that_cannot_be_solved():
     with pytest.raises(ValueError, match=r"Cannot solve for values of .*\n.*give an argument"):
         export.export(rb.jit(lambda x: x))(struct(ROWS * COLUMNS))

@@ -28,10 +28,6 @@ def main(argv=None) -> int:
     argv = sys.argv[1:] if argv is None else list(argv)
     # Our own commands look at installations that are broken: they ask no package for its own.
     known = COMMANDS if argv and argv[0] in COMMANDS else {**COMMANDS, **of_packages()}
-    missing = catalogue.provider(GROUP, argv[0]) if argv and argv[0] not in known else None
-    if missing is not None:
-        print(f"rabbet {argv[0]}: to fix: python -m pip install {missing}", file=sys.stderr)
-        return 2
     for record in default_manager().records(GROUP) if argv and argv[0] not in known else ():
         if record.name == argv[0] and record.broken:
             print(
@@ -41,6 +37,14 @@ def main(argv=None) -> int:
                 file=sys.stderr,
             )
             return 1
+    missing = catalogue.provider(GROUP, argv[0]) if argv and argv[0] not in known else None
+    if missing is not None:
+        print(
+            f"rabbet {argv[0]}: this command is {missing}'s, which is not installed\n"
+            f"  to fix: python -m pip install {missing}",
+            file=sys.stderr,
+        )
+        return 2
     parser = _parser(known)
     args = parser.parse_args(argv)
     if args.command is None:

@@ -72,8 +72,7 @@ class DTypeTable:
             if have is not None:
                 raise PluginConflictError(
                     f"dtype {spec.name!r} is in the table already\n  {have}\n  {spec}\n  to fix: a name of "
-                    "its own "
-                    "and a NumPy dtype of its own; two rows share neither"
+                    "its own and a NumPy dtype of its own; two rows share neither"
                 )
             if spec.kind not in KINDS:
                 raise PluginConflictError(

@@ -11,17 +11,19 @@ from rabbet.errors import InconclusiveDimensionOperation
 from rabbet.lax.array_types import ArrayLike, ArrayOrTracer
 from rabbet.primitives import shape as _shape
 from rabbet.program import dimensions
-from rabbet.program.dimensions import dimension_of
+from rabbet.program.dimensions import SymbolicDimension
 from rabbet.runtime.transfer import obey_sharding, obeys_out_sharding
 from rabbet.trace.interpreter import typeof
 
 
 def sizes_of(values: Any, what: str) -> tuple[int, ...]:
     """A tuple of Python ints from whatever counts as one; a lone int becomes one dimension."""
+    values = values if hasattr(values, "__iter__") else (values,)
     try:
-        return tuple([v.__index__() for v in (values if hasattr(values, "__iter__") else (values,))])
-    except InconclusiveDimensionOperation:
-        return tuple([dimension_of(v) for v in (values if hasattr(values, "__iter__") else (values,))])
+        try:
+            return tuple([v.__index__() for v in values])
+        except InconclusiveDimensionOperation:
+            return tuple([v if isinstance(v, SymbolicDimension) else v.__index__() for v in values])
     except AttributeError:
         raise TypeError(f"{what} must be ints, got {values!r}") from None
 

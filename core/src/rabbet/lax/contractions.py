@@ -189,8 +189,7 @@ def dot(
         if not (1 <= x.ndim <= 2 and 1 <= y.ndim <= 2):
             raise TypeError(
                 f"lax.dot takes vectors and matrices, got {x.str_short()} and {y.str_short()}; for more "
-                "dimensions use "
-                f"lax.dot_general, lax.batch_matmul or rabbet.numpy.matmul"
+                "dimensions use lax.dot_general, lax.batch_matmul or rabbet.numpy.matmul"
             )
         dimension_numbers = (((x.ndim - 1,), (0,)), ((), ()))
     return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)

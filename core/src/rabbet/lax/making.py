@@ -11,7 +11,6 @@ from rabbet.lax.broadcasting import sizes_of
 from rabbet.primitives import shape as _shape
 from rabbet.primitives.checks import axis_in_range
 from rabbet.program import python_scalars
-from rabbet.program.dimensions import dimension_of
 from rabbet.runtime.transfer import obey_sharding, obeys_out_sharding
 from rabbet.trace.interpreter import typeof
 
@@ -83,7 +82,7 @@ def iota(dtype: DTypeLike, size: int) -> ArrayOrTracer:
       >>> lax.iota("float32", 3)
       Array([0., 1., 2.], dtype=float32)
     """
-    return _shape.iota(dtype=dtypes.requested(dtype), shape=(dimension_of(size),), dimension=0)
+    return _shape.iota(dtype=dtypes.requested(dtype), shape=sizes_of((size,), "size"), dimension=0)
 
 
 @obeys_out_sharding

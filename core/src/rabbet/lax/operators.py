@@ -167,8 +167,7 @@ class Method:
 
 
 METHODS = (
-    "all any argmax argmin argpartition argsort choose clip conj conjugate cumprod cumsum "
-    "diagonal dot max "
+    "all any argmax argmin argpartition argsort choose clip conj conjugate cumprod cumsum diagonal dot max "
     "mean min nonzero prod ptp ravel repeat round searchsorted sort squeeze std sum swapaxes take trace var"
 ).split()
 

@@ -80,10 +80,9 @@ def format_tracer(self: Any, spec: str) -> str:
     if not spec:
         return repr(self)
     raise ConcretizationTypeError(
-        f"the format {spec!r} needs the value of an array of type {self.aval.str_short()}, which is "
-        "not known in "
-        f"{self.interpreter.describe()}.{place(self)} Show the array itself, as in f'{{x}}', or print "
-        "outside."
+        f"the format {spec!r} needs the value of an array of type {self.aval.str_short()}, which is not "
+        f"known in {self.interpreter.describe()}.{place(self)} Show the array itself, as in f'{{x}}', or "
+        "print outside."
     )
 
 

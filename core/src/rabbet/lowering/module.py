@@ -282,7 +282,7 @@ class Function:
                     found = blamed(error, self.module.table, Site(self, eqn), rule, inputs, outs)
                     if found is error:
                         raise
-                    raise found from None
+                    raise found from error
         self.loc = outer
         return [env[v] if type(v) is Var else self._literal(v) for v in jaxpr.outvars]
 

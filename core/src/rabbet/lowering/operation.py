@@ -96,13 +96,18 @@ class Site:
         return [self.emit(text)] if n == 1 else self.emit_many(text, n)
 
     @property
+    def is_cut_up(self):
+        """Whether the compiler cuts this program up over several devices."""
+        module = self._function.module
+        return bool(module.spread) and module.manual is None
+
+    @property
     def on_one_device(self):
         """An attribute, with a comma behind it, by which an operation of a program over several devices
         happens on the first of them, with whole operands; nothing in other programs and where each device
         computes by itself.
         """
-        function = self._function
-        if not function.module.spread or function.module.manual is not None:
+        if not self.is_cut_up:
             return ""
         one = '<mesh<[], device_ids=[0]>, []>'
         return f"sdy.sharding = #sdy.sharding_per_value<[{', '.join([one] * max(1, len(self.out_avals)))}]>, "
@@ -112,11 +117,10 @@ class Site:
         up; as it is in all others. For the operands and results of operations of which the compiler computes
         parts wrongly, or not at all.
         """
-        module = self._function.module
-        if not module.spread or module.manual is not None:
+        if not self.is_cut_up:
             return name
         dims = ", ".join(["{}"] * aval.physical.ndim)
-        everywhere = f'<mesh<["all"={module.spread}]>, [{dims}]>'
+        everywhere = f'<mesh<["all"={self._function.module.spread}]>, [{dims}]>'
         return self.emit(f"sdy.sharding_constraint {name} {everywhere} : {aval.mlir}")
 
     @property

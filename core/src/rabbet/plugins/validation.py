@@ -193,8 +193,7 @@ def wrong_facts(function, hook):
         return None
     return (
         f"its hook {hook} ({address(function)}) takes {', '.join(map(repr, unknown))}, which that hook is "
-        "not "
-        f"given\n  to fix: take any of {', '.join(facts) or 'no arguments'}, by these names"
+        f"not given\n  to fix: take any of {', '.join(facts) or 'no arguments'}, by these names"
     )
 
 

@@ -55,8 +55,7 @@ def _paired(what, x, y, lhs, rhs):
         if x.shape[a] != y.shape[b]:
             raise TypeError(
                 f"{shown}: {what} dimension {a} of the left operand has size {x.shape[a]}, its partner, "
-                f"dimension {b} "
-                f"of the right one, has size {y.shape[b]}; they must be equal"
+                f"dimension {b} of the right one, has size {y.shape[b]}; they must be equal"
             )
 
 

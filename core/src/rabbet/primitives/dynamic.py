@@ -26,8 +26,7 @@ def _check_sizes(name, x, sizes):
     if len(sizes) != x.ndim or any(not 0 <= size <= n for size, n in zip(sizes, x.shape, strict=False)):
         raise TypeError(
             f"{name}: a box of the sizes {tuple(sizes)} does not fit {x.str_short()}; it needs {x.ndim} "
-            "sizes, none "
-            f"larger than the array's"
+            "sizes, none larger than the array's"
         )
 
 

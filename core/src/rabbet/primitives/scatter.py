@@ -313,8 +313,7 @@ def transpose_scatter(op, ct, x, indices, updates):
         if not op.params["unique_indices"]:
             raise NotImplementedError(
                 "scatter is linear in its updates only where no two windows meet; pass unique_indices=True "
-                "if that is so, "
-                "or use scatter_add"
+                "if that is so, or use scatter_add"
             )
         of_updates = gather_back(op, ct, indices, aval.shape)
     return of_x, None, of_updates

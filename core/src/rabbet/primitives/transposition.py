@@ -80,7 +80,7 @@ def backward(equations, cotangents):
                 found = blamed(error, transpose, eqn.op, rule, (ct, *operands), results)
                 if found is error:
                     raise
-                raise found from None
+                raise found from error
     finally:
         ctx.where = outer
 

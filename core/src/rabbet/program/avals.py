@@ -241,6 +241,8 @@ class ShapeDtypeStruct:
     Args:
       shape: a sequence of ints.
       dtype: anything that names a dtype.
+      sharding: how the array lies, a ``Sharding`` or None.
+      weak_type: whether the dtype gives way in promotion.
 
     Example:
       >>> x = rb.ShapeDtypeStruct((2, 3), "float32")

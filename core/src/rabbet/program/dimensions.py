@@ -124,7 +124,7 @@ def broadcast(shapes):
     for column in zip(*padded, strict=True):
         wide = [d for d in column if d != 1]
         if any(d != wide[0] for d in wide):
-            raise ValueError
+            raise ValueError(f"the dimensions {', '.join(map(str, wide))} are neither equal nor 1")
         out.append(wide[0] if wide else 1)
     return tuple(out)
 

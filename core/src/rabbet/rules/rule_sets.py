@@ -128,8 +128,8 @@ class RuleSet(Rules):
                 try:
                     own = announced_rule(found.module, primitive.name)
                 except BrokenAnnouncement as error:
+                    refuse_announced(self, error)  # raises where nobody leaves it out
                     self._announced[primitive.name, platform].remove(found)
-                    refuse_announced(self, error)
                     return None
                 self._by_primitive[primitive, platform] = own
         return own
@@ -228,8 +228,7 @@ def announced_rule(module, name):
     if not callable(rule):
         raise BrokenAnnouncement(
             f"it announces the rule for primitive {name!r} in the module {module!r}, which has no function "
-            "of "
-            f"that name\n  to fix: def {name}(op, *payloads) in {module}"
+            f"of that name\n  to fix: def {name}(op, *payloads) in {module}"
         )
     return rule
 

@@ -346,9 +346,7 @@ def blamed(error, table, op, rule, payloads, out):
         return error
     if problem is None:
         return error
-    found = contracts.broken(f"the {table.name!r} rule for primitive {op.primitive.name!r}", rule, problem)
-    found.__cause__ = error
-    return found
+    return contracts.broken(f"the {table.name!r} rule for primitive {op.primitive.name!r}", rule, problem)
 
 
 def reached(error, table, primitive, where):

@@ -83,8 +83,7 @@ class Array(metaclass=ArrayType):
     def __hash__(self):
         raise TypeError(
             f"an array cannot be hashed (type {self.aval.str_short()}): its values would have to be "
-            "compared. "
-            f"Use id(x) for identity, or x.tobytes() / tuple(x.tolist()) for the values."
+            "compared. Use id(x) for identity, or x.tobytes() / tuple(x.tolist()) for the values."
         )
 
     # -------------------------------------------------------------------------------- waiting and deleting
@@ -205,9 +204,8 @@ class Array(metaclass=ArrayType):
     def __bool__(self):
         if self.aval.size != 1:
             raise ValueError(
-                f"the truth value of an array of {self.aval.size} elements ({self.aval.str_short()}) "
-                "is ambiguous; "
-                f"use x.any() or x.all()"
+                f"the truth value of an array of {self.aval.size} elements ({self.aval.str_short()}) is "
+                "ambiguous; use x.any() or x.all()"
             )
         return bool(self._value().reshape(())[()])
 

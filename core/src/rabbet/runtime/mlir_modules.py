@@ -19,11 +19,12 @@ def context():
     with one context end the process.
     """
     if not hasattr(_mine, "context"):
-        _mine.context = _made()
+        _mine.context = new_context()
     return _mine.context
 
 
-def _made():
+def new_context():
+    """Return a new MLIR context with the dialects of programs."""
     registry = ir.DialectRegistry()
     _jax_mlir_ext.register_dialects(registry)
     made = ir.Context()

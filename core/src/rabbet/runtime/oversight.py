@@ -1,10 +1,9 @@
 """Programs over the devices of several processes.
 
 Where one of the processes is missing, what the runtime below does is to wait, or to end the process. So
-somebody
-has to oversee such programs: a package that knows the other processes, which gives an ``Overseer``. Before a
-program is compiled all have to agree on it; a program that communicates runs on a thread of its own while the
-overseer looks after the others, and is waited for.
+somebody has to oversee such programs: a package that knows the other processes, which gives an ``Overseer``.
+Before a program is compiled all have to agree on it; a program that communicates runs on a thread of its own
+while the overseer looks after the others, and is waited for.
 """
 
 import hashlib
@@ -88,13 +87,13 @@ def current(name, group):
     if not group.local_devices:
         raise ShardingError(
             f"{name!r} runs on {group}, and none of these devices belongs to this process: only processes "
-            "that "
-            "own some of a program's devices may call it"
+            "that own some of a program's devices may call it\n"
+            "  to fix: make the mesh of devices of all processes"
         )
     if _overseer is None:
         raise PeerLost(
             f"{name!r} runs on {group}, devices of several processes, and the connection to the others was "
-            "given up; rabbet.distributed.initialize makes it"
+            "given up\n  to fix: call rabbet.distributed.initialize before it"
         )
     return _overseer
 

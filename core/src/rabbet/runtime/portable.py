@@ -6,6 +6,7 @@ that version or a newer one. MLIR is imported when one of these functions is cal
 """
 
 import functools
+import io
 import re
 from typing import NamedTuple
 
@@ -189,8 +190,6 @@ def refine_shapes(text):
     try:
         with context:
             module = ir.Module.parse(text)
-            import io
-
             stream = io.BytesIO()
             module.operation.write_bytecode(stream)
             refined = _jax.mlir.refine_polymorphic_shapes(stream.getvalue(), True, True, True)
@@ -204,16 +203,7 @@ def _text(operation):
 
 
 def _context():
-    """MLIR's Python package and a new context with the dialects of programs."""
-    from jaxlib.mlir import ir
-    from jaxlib.mlir._mlir_libs import _jax_mlir_ext
-    from jaxlib.mlir.dialects import chlo, sdy, stablehlo
+    """MLIR's Python package, and a new context with the dialects of programs."""
+    from rabbet.runtime import mlir_modules
 
-    registry = ir.DialectRegistry()
-    _jax_mlir_ext.register_dialects(registry)
-    context = ir.Context()
-    context.append_dialect_registry(registry)
-    context.load_all_available_dialects()
-    for dialect in (stablehlo, chlo, sdy):
-        dialect.register_dialect(context)
-    return ir, context
+    return mlir_modules.ir, mlir_modules.new_context()

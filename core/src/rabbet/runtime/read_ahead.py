@@ -86,8 +86,10 @@ class ReadAhead:
             leaving.check()
             with contextlib.suppress(Exception):  # then the script loads it by itself, and tells
                 self._load(client, key)
-        threading.Event().wait(KEEP_SECONDS)
-        self.forget()
+        # No thread of ours may wait here: the end of the interpreter would wait for it (`leaving`).
+        later = threading.Timer(KEEP_SECONDS, self.forget)
+        later.daemon = True
+        later.start()
 
     def forget(self):
         """Drop what nobody asked for; nothing is handed out any more."""
@@ -134,8 +136,8 @@ class ReadAhead:
         sizes = {name: self.programs.size(name[1]) for name in self._used}
         chosen, room = set(), MOST_BYTES
         for name in sorted(filter(sizes.get, sizes), key=sizes.__getitem__, reverse=True)[:MOST]:
-            room -= sizes[name]
-            if room >= 0:
+            if sizes[name] <= room:
+                room -= sizes[name]
                 chosen.add(name)
         return [name for name in sizes if name in chosen]
 
@@ -157,6 +159,8 @@ _running: list = []  # the `ReadAhead` of this process, or None
 
 def start(client):
     """Begin to load what the script used last, with the first client; its first device is meant."""
+    if not client.devices[0].is_local:
+        return
     if not _running:
         _running.append(_make())
     if _running[0] is not None:

@@ -47,8 +47,7 @@ class Sharding:
         raise NotImplementedError(f"{type(self).__name__} must have a text: define attributes")
 
     def in_types(self, ndim: int):
-        """What the types of arrays of ``ndim`` dimensions say of this sharding, an ``OverDevices``; or "
-        "None."""
+        """What the types of arrays of ``ndim`` dimensions say of it: an ``OverDevices``, or None."""
         return
 
     def asked(self, aval) -> "Sharding | None":

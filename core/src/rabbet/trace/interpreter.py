@@ -118,9 +118,8 @@ class Interpreter:
         ``bodies``).
         """
         raise TypeError(
-            f"{self.describe()}: a loop or branch brings together values whose representations differ "
-            f"({a} and {b}); "
-            f"{type(self).__name__} must define join(a, b) and force(payload, like)"
+            f"{self.describe()}: a loop or branch brings together values whose representations differ ({a} "
+            f"and {b}); {type(self).__name__} must define join(a, b) and force(payload, like)"
         )
 
     def force(self, payload, like):
@@ -169,9 +168,8 @@ class Interpreter:
         """
         return
 
-    # The axes of a mesh over which the dimension that it adds to values is to lie: a name, a tuple of names,
-    # or
-    # None.
+    # The axes of a mesh over which the dimension that it adds to values is to lie: a name, a tuple of
+    # names, or None.
     added_over: Any = None
 
     def of_part(self, count):
@@ -191,8 +189,7 @@ class Interpreter:
         value = "a value" if decider is None else f"a value of type {typeof(decider).str_short()}"
         made = getattr(decider, "where", None)
         raise TypeError(
-            f"{self.describe()}: {op.primitive.name!r} is decided by {value} that depends on "
-            f"transformed "
+            f"{self.describe()}: {op.primitive.name!r} is decided by {value} that depends on transformed "
             f"inputs{'' if made is None else f' (made at {source_positions.source_position(made)})'}"
             f"{'' if context.where is None else f', at {source_positions.source_position(context.where)}'}. "
             f"Decide by values that do not, or give {type(self).__name__} a method predicate(op, args)"
@@ -335,7 +332,7 @@ class Interpreter:
                 found = tables.blamed(error, self.table, op, rule, payloads, out)
                 if found is error:
                     raise
-                raise found from None
+                raise found from error
         except MissingRule as error:
             if mine or self.threads:
                 tables.reached(error, self.table, op.primitive, ctx.where)

@@ -19,9 +19,8 @@ def refuse_lost(interpreter, before):
     if not interpreter.threads and of(interpreter) is not before:
         raise TypeError(
             f"{interpreter.describe()} changed its state within a branch, a loop or a call, where it would "
-            "be "
-            f"lost\n  to fix: threads = True in the class {type(interpreter).__name__}; then the state goes "
-            "through programs within programs like a value"
+            f"be lost\n  to fix: threads = True in the class {type(interpreter).__name__}; then the state "
+            "goes through programs within programs like a value"
         )
 
 

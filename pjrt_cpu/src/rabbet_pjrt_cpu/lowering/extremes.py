@@ -25,7 +25,7 @@ def with_nan(op, x, out, any_of):
 def reduction(extreme, op, x):
     """The rule for ``reduce_max`` and ``reduce_min``, which matters where the compiler cuts up a program."""
     out = lower.lookup(extreme)(op, x)
-    if op.in_avals[0].kind != "f" or not op.on_one_device:
+    if op.in_avals[0].kind != "f" or not op.is_cut_up:
         return out
     return with_nan(op, x, out, lambda marks: lax.reduce_max(marks, op.params["axes"]))
 

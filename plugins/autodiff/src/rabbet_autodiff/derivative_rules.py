@@ -75,7 +75,8 @@ class Pullback(Derivative):
         if passage.interpreter.threads:
             function = stateful.Stateful(passage)
             forward, backward = function.pullback(self)
-            return replace(self, forward=forward, backward=backward, symbolic=True, still=function.still())
+            still = self.still | function.still()
+            return replace(self, forward=forward, backward=backward, symbolic=True, still=still)
         forward, backward = carried.pullback(passage)(self)
         return replace(self, forward=forward, backward=backward)
 

@@ -141,8 +141,7 @@ def sync_global_devices(name: str) -> None:
     if others:
         raise AssertionError(
             f"sync_global_devices: processes {', '.join(map(str, others))} are at a point of another name "
-            "than "
-            f"{name!r}"
+            f"than {name!r}"
         )
 
 

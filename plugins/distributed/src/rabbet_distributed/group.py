@@ -142,8 +142,7 @@ class Group:
         if [self.slot, self.incarnation] not in json.loads(members):
             raise PeerLost(
                 f"the other processes have formed a group without process {self.slot}, which was not heard "
-                "of in "
-                "time; start it again to join them"
+                "of in time; start it again to join them"
             )
         self.enter(generation, members)
 

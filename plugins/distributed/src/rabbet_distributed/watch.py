@@ -315,10 +315,9 @@ class Watch(Overseer):
                 for runs, order, name in recent:
                     if runs in mine and mine[runs][0] != order:
                         self.fail(
-                            f"the programs over {key} differ: as number {runs} process {self.group.rank} ran "
-                            f"{mine[runs][1]!r} and process {rank} ran {name!r}, if not before, so results "
-                            "may be "
-                            "wrong",
+                            f"the programs over {key} differ: as number {runs} process {self.group.rank} "
+                            f"ran {mine[runs][1]!r} and process {rank} ran {name!r}, if not before, so "
+                            "results may be wrong",
                             {rank: "it ran other programs, or in another order"},
                             kind=DifferentPrograms,
                         )

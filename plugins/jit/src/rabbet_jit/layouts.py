@@ -66,8 +66,7 @@ def check_row_major(layout: Layout | None, who: str) -> None:
     if layout is not None and tuple(layout.major_to_minor) != tuple(range(len(layout.major_to_minor))):
         raise ShardingError(
             f"{who}: arrays lie by rows in this version, got {layout}\n  to fix: leave the layout out; "
-            f"within a "
-            "compiled program the compiler chooses the order that suits it"
+            "within a compiled program the compiler chooses the order that suits it"
         )
 
 
@@ -92,9 +91,8 @@ def with_layout_constraint(x: Any, layouts: Any) -> Any:
     for leaf, layout in zip(tree.leaves(x), given, strict=True):
         if layout is not None and len(layout.major_to_minor) != leaf.ndim:
             raise ValueError(
-                f"with_layout_constraint: {layout} is for {len(layout.major_to_minor)} dimensions, and "
-                f"the array "
-                f"has {leaf.ndim}"
+                f"with_layout_constraint: {layout} is for {len(layout.major_to_minor)} dimensions, and the "
+                f"array has {leaf.ndim}"
             )
         check_row_major(layout, "with_layout_constraint")
     return x

@@ -169,8 +169,7 @@ def spread_for(traced, wanted):
         if isinstance(sharding, SingleDeviceSharding):
             raise ShardingError(
                 f"jit of {describe_function(traced.jitted.fun)}: out_shardings names {sharding} beside "
-                "shardings "
-                f"over {group}; results of one program lie on the same devices"
+                f"shardings over {group}; results of one program lie on the same devices"
             )
     return Spread(group, ins, outs, spread_of((), group, (*ins, *(outs or ())), places).like)
 
@@ -188,7 +187,6 @@ def refit(x, sharding, what):
             return x
         raise ShardingError(
             f"{what} was put on {x.sharding}, and the program was compiled for {sharding}; bring it there "
-            "with "
-            "rb.device_put, or call the jitted function, which follows its arguments"
+            "with rb.device_put, or call the jitted function, which follows its arguments"
         )
     return device_put(x, sharding) if x.spec.device is not sharding.group or x.committed else x

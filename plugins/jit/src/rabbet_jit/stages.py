@@ -241,9 +241,8 @@ class Lowered(Stage):
             )
         if device_assignment is not None and tuple(device_assignment) != group.devices:
             raise ShardingError(
-                f"compile: {self.fun_name!r} runs on {group}, the devices of its shardings in their "
-                "order; got "
-                f"device_assignment={device_assignment}"
+                f"compile: {self.fun_name!r} runs on {group}, the devices of its shardings in their order; "
+                f"got device_assignment={device_assignment}"
             )
         executable = compile_program(self.lowering, group, options)
         if config.explain:

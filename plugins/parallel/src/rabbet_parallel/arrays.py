@@ -78,8 +78,7 @@ def make_array_from_single_device_arrays(shape, sharding, arrays, *, dtype=None)
         more = [str(d) for d in by_device if d not in sharding.device_set]
         raise ValueError(
             f"make_array_from_single_device_arrays: {sharding} has {len(here)} devices of this process; "
-            "nothing is on "
-            f"{', '.join(map(str, missing)) or 'none of them'}"
+            f"nothing is on {', '.join(map(str, missing)) or 'none of them'}"
             + (f", and {', '.join(more)} is none of them" if more else "")
         )
     kinds = {x.dtype for x in by_device.values()}
@@ -171,9 +170,8 @@ def global_shape_of(sharding, local, places, asked):
         whole, rest = divmod(size * count, len(mine))
         if wanted is None and rest:
             raise ValueError(
-                f"make_array_from_process_local_data: dimension {i} of the local data, {size}, is to be "
-                "cut into "
-                f"{len(mine)} parts of one size for {sharding}"
+                f"make_array_from_process_local_data: dimension {i} of the local data, {size}, is to be cut "
+                f"into {len(mine)} parts of one size for {sharding}"
             )
         if wanted not in (None, size, whole) or (wanted == whole and wanted != size and rest):
             raise ValueError(

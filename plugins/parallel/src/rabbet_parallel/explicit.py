@@ -119,10 +119,8 @@ class Explicit(OverDevices):
         shown = ", ".join([a.str_short() for a in avals])
         return ShardingError(
             f"{op.primitive.name} of {shown}: {why}\n  to fix: say how the result shall lie with "
-            f"out_sharding= "
-            "where the function has it; bring operands together before, rb.reshard(x, P(...)); or leave "
-            "it to "
-            "the compiler, rabbet.sharding.auto_axes(f, out_sharding=P(...))"
+            "out_sharding= where the function has it; bring operands together before, rb.reshard(x, "
+            "P(...)); or leave it to the compiler, rabbet.sharding.auto_axes(f, out_sharding=P(...))"
         )
 
     def fitted(self, x, aval):

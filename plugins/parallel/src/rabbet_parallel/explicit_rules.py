@@ -163,8 +163,7 @@ def dot_general(op, x, y):
         if x.entries[i] is not None and x.entries[i] == y.entries[j]:
             raise Ambiguous(
                 f"both operands are cut by {x.entries[i]!r} along the dimensions that are summed over, so "
-                f"the result "
-                "may be summed to be whole or to be cut again"
+                "the result may be summed to be whole or to be cut again"
             )
         if None not in (x.entries[i], y.entries[j]):
             raise Ambiguous("the dimensions that are summed over are cut differently")

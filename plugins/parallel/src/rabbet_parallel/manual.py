@@ -27,16 +27,13 @@ class Manual(NamedTuple):
         if name not in self.axes:
             raise UnboundAxisError(
                 f"{op.primitive.name} communicates along the axis {name!r}, and shard_map splits its "
-                "function "
-                f"over {', '.join(map(repr, sorted(self.axes)))}\n  to fix: name the axis in axis_names, "
-                "or map "
-                f"the function, as in rb.vmap(f, axis_name={name!r})"
+                f"function over {', '.join(map(repr, sorted(self.axes)))}\n  to fix: name the axis in "
+                f"axis_names, or map the function, as in rb.vmap(f, axis_name={name!r})"
             )
         if op.params["size"] != self.mesh.shape[name]:
             raise ShardingError(
-                f"{op.primitive.name}: the axis {name!r} was of size {op.params['size']} when the "
-                "function was "
-                f"traced, and is of size {self.mesh.shape[name]} in {self.mesh}"
+                f"{op.primitive.name}: the axis {name!r} was of size {op.params['size']} when the function "
+                f"was traced, and is of size {self.mesh.shape[name]} in {self.mesh}"
             )
 
     def rows(self, name):

@@ -184,10 +184,9 @@ class Mapped:
                 names = ", ".join(map(repr, missing))
                 raise ShardingError(
                     f"{self.who}: result leaf {i} may differ between devices along {names}, and its spec "
-                    f"{spec} "
-                    "says that it does not\n  to fix: name the axis in out_specs, make the devices agree "
-                    "(lax.psum, "
-                    "lax.pmean, lax.all_gather), or give check_vma=False if they agree anyway"
+                    f"{spec} says that it does not\n  to fix: name the axis in out_specs, make the devices "
+                    "agree (lax.psum, lax.pmean, lax.all_gather), or give check_vma=False if they agree "
+                    "anyway"
                 )
 
 

@@ -278,8 +278,7 @@ def of_mask(mask: ArrayLike, axis: int, aval: ShapedArray) -> list:
     if mask.shape != aval.shape[axis : axis + mask.ndim]:
         raise IndexError(
             f"a mask of the shape {mask.shape} cannot index {aval.str_short()} at dimension {axis}: it must "
-            "have the shape "
-            f"{aval.shape[axis : axis + mask.ndim]}"
+            f"have the shape {aval.shape[axis : axis + mask.ndim]}"
         )
     if type(mask) is Tracer:
         mask = known_mask(mask, aval)
@@ -295,12 +294,10 @@ def known_mask(mask: ArrayLike, aval: ShapedArray) -> np.ndarray:
     if known is None:
         raise NonConcreteBooleanIndexError(
             f"{aval.str_short()} was indexed with a mask {mask.aval.str_short()} whose values are not known "
-            "while "
-            f"{mask.interpreter.describe()} traces the function{made_at(mask)}: the shape of the result "
-            "would depend on "
-            f"them. To choose between elements use rabbet.numpy.where(mask, x, other); to change those "
-            "under the mask, "
-            f"x.at[mask].set(value) works; for their positions, rabbet.numpy.nonzero(mask, size=n)"
+            f"while {mask.interpreter.describe()} traces the function{made_at(mask)}: the shape of the "
+            "result would depend on them. To choose between elements use rabbet.numpy.where(mask, x, "
+            "other); to change those under the mask, x.at[mask].set(value) works; for their positions, "
+            "rabbet.numpy.nonzero(mask, size=n)"
         )
     return known("numpy.asarray()")()
 

@@ -60,7 +60,7 @@ class Exported:
     module_kept_var_idx: tuple[int, ...]
     uses_global_constants: bool
     _get_vjp: Callable[[Exported], Exported] | None = field(default=None, repr=False)
-    _kept: dict[str, Any] = field(default_factory=dict, repr=False)  # what calls make once
+    _kept: dict[str, Any] = field(default_factory=dict, init=False, repr=False)  # what calls make once
 
     def mlir_module(self, serialized: bool = True) -> str:
         """The StableHLO module as text."""

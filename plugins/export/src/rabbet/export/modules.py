@@ -137,11 +137,10 @@ class Main:
                     f"the specification '{d}' (= {{1}})"
                 )
                 self.claim(emitter.compare("EQ", size, wanted), [size, wanted], what, describe)
-        for inequality in scope.inequalities if scope is not None else ():
-            if inequality.names() <= set(found):
-                value = value_of(inequality, found, emitter.operation)
-                what = f"They do not fulfil the constraint {inequality} >= 0"
-                self.claim(emitter.compare("GE", value, 0), [], what, describe)
+        for left, sign, right in scope.conditions(set(found)) if scope is not None else ():
+            x, y = value_of(left, found, emitter.operation), value_of(right, found, emitter.operation)
+            what = f"They do not fulfil the constraint {left} {sign} {right}"
+            self.claim(emitter.compare("GE" if sign == ">=" else "EQ", x, y), [], what, describe)
         return [(found[name].name, SIZE) for name in names]
 
     def claim(self, condition, values, what, describe):

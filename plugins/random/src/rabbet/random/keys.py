@@ -152,9 +152,8 @@ def seed_words(seed, who):
         raise TypeError(f"{who}: the seed is an integer, got an array {aval.str_short()}")
     if aval.shape:
         raise TypeError(
-            f"{who}: the seed is one integer, got an array {aval.str_short()}; for many keys use "
-            "split(key, n) or "
-            f"vmap({who})(seeds)"
+            f"{who}: the seed is one integer, got an array {aval.str_short()}; for many keys use split(key, "
+            f"n) or vmap({who})(seeds)"
         )
     return _seed_words(seed)
 

@@ -1,6 +1,6 @@
 """Two small transformations to try rules on, intervals and derivatives by hand, and calls by core alone."""
 
-from functools import reduce
+from functools import reduce, wraps
 from typing import Any, NamedTuple
 
 from rabbet import lax
@@ -13,20 +13,20 @@ from rabbet.extend.transform import Interpreter, RuleTable, run, typeof
 def jit(fn):
     """A function called as one unit, by core alone: arrays in, one array or a list of them out."""
 
-    def call(*args):
-        args = [array_or_tracer(a) for a in args]
+    def call(*args: Any) -> Any:
+        arrays = [array_or_tracer(a) for a in args]
         single = False
 
+        @wraps(fn)
         def flat(*inner):
             nonlocal single
             out = fn(*inner)
             single = not isinstance(out, (tuple, list))
             return [out] if single else list(out)
 
-        flat.__wrapped__ = fn
         name = getattr(fn, "__name__", "f")
-        closed = stage(flat, [typeof(a) for a in args], name)
-        outs = call_op(consts_as_inputs(closed), name)(*closed.consts, *args)
+        closed = stage(flat, [typeof(a) for a in arrays], name)
+        outs = call_op(consts_as_inputs(closed), name)(*closed.consts, *arrays)
         return outs[0] if single else outs
 
     return call

@@ -81,8 +81,7 @@ def _no_argument(fun, treedef, index, x):
     name = argument_name(fun, leaf_path(treedef, index))
     return (
         f"checkify of {describe_function(fun)}: {name} is not an array: got {describe_value(x)}; arguments "
-        "are "
-        "arrays, numbers or pytrees of them"
+        "are arrays, numbers or pytrees of them"
     )
 
 
@@ -126,8 +125,7 @@ def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs
     if not (isinstance(pred, (bool, np.bool_)) or _is_boolean_scalar(pred)):
         raise TypeError(
             f"{who} takes a boolean scalar, got {describe_value(pred)}; rnp.all(...) makes one of an array "
-            "of "
-            "conditions"
+            "of conditions"
         )
     if not isinstance(msg, str):
         raise TypeError(f"{who} takes a format string after the condition, got {describe_value(msg)}")

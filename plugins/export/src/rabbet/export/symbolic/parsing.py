@@ -90,8 +90,8 @@ def symbolic_shape(
 
     Args:
       shape_spec: dimensions with commas between: numbers, names, ``+``, ``-``, ``*``, ``//``, ``%``, ``^``,
-        ``floordiv``, ``mod``, ``max``, ``min``. ``_`` is the dimension of ``like`` at that place, ``...`` all
-        that are left; None is ``"..."``.
+        ``floordiv``, ``mod``, ``max``, ``min``. ``_`` is the dimension of ``like`` at that place; ``...``,
+        at the end, is all that are left; None is ``"..."``.
       constraints: what holds of the sizes, see ``SymbolicScope``. Every size is at least 1.
       scope: of which the sizes are, by default a new one; not together with constraints.
       like: a shape for the placeholders.
@@ -126,7 +126,13 @@ def symbolic_shape(
     while not reader.done() and not (parenthesized and reader.at(")")):
         if reader.at("..."):
             reader.take("...")
-            dims += [_like(reader, like, i) for i in range(len(dims), len(like or [_like(reader, like, 0)]))]
+            if like is None or len(like) < len(dims):
+                raise ValueError(
+                    f"the shape {reader.text!r} has '...' for what is left of `like`, which is {like}"
+                )
+            dims += [_like(reader, like, i) for i in range(len(dims), len(like))]
+            if reader.at(","):
+                raise reader.error("its end, after '...',")
         elif reader.at("_"):
             reader.take("_")
             dims.append(_like(reader, like, len(dims)))

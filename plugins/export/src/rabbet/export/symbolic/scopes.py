@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import inf
 from typing import Any
 
-from rabbet.export.symbolic.expressions import made, terms_of
+from rabbet.export.symbolic.expressions import Dimension, Operation, made, names_in, terms_of
 
 
 class SymbolicScope:
@@ -17,10 +17,10 @@ class SymbolicScope:
 
     Args:
       constraints_str: texts such as ``"a >= b"``, ``"a <= 2*b"``, ``"mod(a, 3) == 0"``, ``"a == 4*c"``. An
-        equality replaces its left side, a size or an operation, by its right side.
+        equality replaces its left side, a size or an operation, by its right side, in the others too.
 
     Raises:
-      ValueError: for a text that is no constraint.
+      ValueError: for a text that is no constraint, and for one that never holds.
 
     Example:
       >>> from rabbet import export
@@ -31,14 +31,15 @@ class SymbolicScope:
     """
 
     def __init__(self, constraints_str: Sequence[str] = ()) -> None:
-        self.constraints: list[str] = []
+        self.constraints: list[str] = list(constraints_str)
         self.inequalities: list[Any] = []  # each is at least 0
         self.replaced: dict[Any, Any] = {}  # sizes and operations that are another dimension
         self.kept_bounds: dict[Any, Any] = {}
         if isinstance(constraints_str, str):
             raise TypeError("SymbolicScope takes a sequence of constraints, got one text")
-        for text in constraints_str:
+        for text in sorted(self.constraints, key=_rank):
             self._add(text)
+            self.kept_bounds.clear()
 
     def _add(self, text):
         from rabbet.export.symbolic.parsing import dimension
@@ -47,22 +48,21 @@ class SymbolicScope:
         if sign is None:
             raise ValueError(f"the constraint {text!r} needs one of '==', '>=' and '<='")
         left, right = (dimension(part, self) for part in text.split(sign, 1))
-        if sign == "==" and terms_of(left):
-            ((monomial, count), *more) = terms_of(left).items()
-            if not more and count == 1 and len(monomial) == 1 and monomial[0][1] == 1:
-                self.replaced[monomial[0][0]] = right
-                self.constraints.append(text)
-                self.kept_bounds.clear()
+        if sign == "==" and left != right and len(terms_of(left)) == 1:
+            ((monomial, count),) = terms_of(left).items()
+            if count == 1 and len(monomial) == 1 and monomial[0][1] == 1:
+                factor = monomial[0][0]
+                if _contains(right, factor):
+                    raise ValueError(f"the constraint {text!r} has {factor} on both sides")
+                self.replaced[factor] = right
+                self.replaced = {f: dimension(str(d), self) for f, d in self.replaced.items()}
                 return
         differences = {">=": [left - right], "<=": [right - left], "==": [left - right, right - left]}[sign]
         for difference in differences:
-            if not terms_of(difference) or set(terms_of(difference)) == {()}:
-                if sign != "==" and (difference or 0) >= 0:
-                    continue
-                raise ValueError(f"the constraint {text!r} says nothing of a size, or what is never true")
-            self.inequalities.append(difference)
-        self.constraints.append(text)
-        self.kept_bounds.clear()
+            if isinstance(difference, Dimension):
+                self.inequalities.append(difference)
+            elif difference < 0:
+                raise ValueError(f"the constraint {text!r} is never true")
 
     def known(self, factor: Any) -> Any:
         """The dimension of a size or an operation: what a constraint says that it is, or itself."""
@@ -83,11 +83,38 @@ class SymbolicScope:
                     high = min(high, rest // -count)
         return low, high
 
+    def conditions(self, names: set[str]) -> Iterator[tuple[Any, str, Any]]:
+        """What has to be looked at when the sizes of these names are known: pairs of dimensions with ``">="``
+        or ``"=="`` between them. A size that is another dimension stands nowhere any more.
+        """
+        for one in self.inequalities:
+            if names_in(one) <= names:
+                yield one, ">=", 0
+        for factor, right in self.replaced.items():
+            left = made(self, {((factor, 1),): 1})
+            if isinstance(factor, Operation) and names_in(left) | names_in(right) <= names:
+                yield left, "==", right
+
     def __reduce__(self) -> Any:
         return SymbolicScope, (tuple(self.constraints),)
 
     def __repr__(self) -> str:
         return f"SymbolicScope({self.constraints})"
+
+
+def _rank(text):
+    """What is read first: what sizes are, then what operations are; other constraints are read in these."""
+    left, sign, _ = text.partition("==")
+    return (0 if left.strip().isidentifier() else 1) if sign else 2
+
+
+def _contains(x, factor):
+    """Whether a size or an operation stands in a dimension."""
+    return any(
+        one == factor
+        or (isinstance(one, Operation) and (_contains(one.left, factor) or _contains(one.right, factor)))
+        for monomial in terms_of(x) for one, _ in monomial
+    )  # fmt: skip
 
 
 __all__ = ["SymbolicScope"]

@@ -139,9 +139,10 @@ def solved(avals, shapes, describe, who):
             if expected != given:
                 raise wrong(f"{describe(i)}.shape[{axis}] is {given}, and {d} is {expected}")
     scope = scope_of(avals)
-    for inequality in scope.inequalities if scope is not None else ():
-        if names_in(inequality) <= set(sizes) and value_of(inequality, sizes, on_numbers) < 0:
-            raise wrong(f"the constraint {inequality} >= 0 does not hold")
+    for left, sign, right in scope.conditions(set(sizes)) if scope is not None else ():
+        x, y = value_of(left, sizes, on_numbers), value_of(right, sizes, on_numbers)
+        if not (x >= y if sign == ">=" else x == y):
+            raise wrong(f"the constraint {left} {sign} {right} does not hold")
     return sizes
 
 
