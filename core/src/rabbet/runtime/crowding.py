@@ -54,8 +54,8 @@ class Crowding:
         if not self._warned:
             self._warned = True
             warnings.warn(
-                f"this process uses {left} of the {most} memory mappings that Linux gives it, most of them for "
-                "compiled programs that are still held; without more of them it ends without an exception\n"
+                f"this process uses {left} of the {most} memory mappings that Linux gives it, most of them "
+                "for compiled programs that are still held; at their end it is killed without an exception\n"
                 "  to fix: hold fewer compiled programs (jit(f).compile(), jitted functions), or raise "
                 "vm.max_map_count (sysctl)",
                 RuntimeWarning,
