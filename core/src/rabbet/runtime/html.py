@@ -16,8 +16,8 @@ LABEL = "font-family:monospace;opacity:0.7"
 
 
 def array_html(array, readable):
-    """Type and device of an ``Array``, and its values, if they are ``readable`` here; of a large one the first
-    and last rows and columns.
+    """Type and device of an ``Array``, and its values, if they are ``readable`` here; of a large one the
+    first and last rows and columns.
     """
     weak = ", weak type" if array.aval.weak_type else ""
     head = f"{array.aval.dtype.name}{list(array.shape)}{weak} on {array.device}"
