@@ -37,7 +37,7 @@ def new_context():
 
 
 def parse(text):
-    """Return `text` as an MLIR module object; raises XlaRuntimeError, as the compiler does, with positions."""
+    """Return `text` as an MLIR module object; raises XlaRuntimeError, as compiling does, with positions."""
     try:
         return ir.Module.parse(text, context=context())
     except ir.MLIRError as error:
