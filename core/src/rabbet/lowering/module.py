@@ -12,6 +12,7 @@ from typing import NamedTuple
 from rabbet.config import config
 from rabbet.errors import MissingRule, NotOfferedError
 from rabbet.lowering import constants, extended
+from rabbet.lowering.attributes import attributes_at, mark
 from rabbet.lowering.locations import Locations
 from rabbet.lowering.operation import Site
 from rabbet.lowering.regions import TOKEN, Tokens, types_of
@@ -252,13 +253,16 @@ class Function:
         typed = self.module.spread and any(v.aval.spread for eqn in jaxpr.equations for v in eqn.outputs)
         location = self.module.locations.name
         rules, find_rule, lacks = self.module.rules, self.module.rule, self.module.lacks
-        outer, where = self.loc, None
+        outer, where, attributes, start = self.loc, None, None, 0
         for eqn in jaxpr.equations:
             if eqn.where is not where and eqn.where is not None:
                 where = eqn.where
                 self.loc = location(where)
+                attributes = attributes_at(where)
             inputs = [env[v] if type(v) is Var else self._literal(v) for v in eqn.inputs]
             primitive = eqn.op.primitive
+            if attributes:
+                start = len(self.lines)
             try:
                 if lacks is not None and (reason := lacks(Site(self, eqn))) is not None:
                     raise NotOfferedError(f"{primitive.name!r} on {self.module.platform!r}: {reason}")
@@ -270,6 +274,8 @@ class Function:
             except MissingRule as error:
                 reached(error, self.module.table, primitive, eqn.where)
                 raise
+            if attributes:
+                mark(self.lines, start, attributes)
             if typed:
                 outs = [outs] if type(outs) is str else outs
                 outs = [self._laid_out(name, v.aval) for name, v in zip(outs, eqn.outputs, strict=True)]
