@@ -31,6 +31,7 @@ from libraries import LIBRARIES  # noqa: E402
 ROOT = HERE.parents[1]
 RECORD, PAGE = ROOT / "tests" / "ecosystem" / "suites.json", ROOT / "docs" / "jax_libraries.md"
 BEGIN, END = "<!-- suites: written by tools/library_suites.py --record -->", "<!-- end of suites -->"
+UNKNOWN = "not recorded"
 UNDER = {"jax": ["-m", "pytest"], "rabbet": ["-m", "rabbet_jax", "-m", "pytest"]}
 
 
@@ -63,6 +64,7 @@ def run(path, root, under, log, case_limit, file_limit):
     """Run a file in a process of its own; write what became of each case to ``log``."""
     log.parent.mkdir(parents=True, exist_ok=True)
     log.unlink(missing_ok=True)
+    log.with_suffix(".commit").write_text(commit())
     options = ["-q", "-p", "no:cacheprovider", "-p", "case_log", "-p", "no:randomly"]
     options += [f"--timeout={case_limit}", "--timeout-method=signal", "--import-mode=importlib"]
     options += ["-o", "addopts=", "-o", "filterwarnings=", "--rootdir", str(root)]
@@ -83,6 +85,18 @@ def run(path, root, under, log, case_limit, file_limit):
             status = "the file's limit"
     with open(log, "a") as lines:
         lines.write(json.dumps(["", "ended", str(status)]) + "\n")
+
+
+def commit():
+    """The commit of this tree, marked if files were changed since."""
+    command = ["git", "describe", "--always", "--exclude=*", "--abbrev=12", "--dirty"]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def commits_of(into, name, files):
+    """The commits of Rabbet that these files of a library ran on."""
+    notes = [into / "logs" / "rabbet" / name / f"{file}.commit" for file in files]
+    return ", ".join(sorted({note.read_text() if note.exists() else UNKNOWN for note in notes}))
 
 
 def read(log):
@@ -121,13 +135,16 @@ def counts(known):
 
 
 def measured(into, names):
-    """What the page of the documentation says: for each library its release, what was run, and what fails."""
+    """What the page of the documentation says: for each library its release, what was run of it on which
+    commit, and how much passes.
+    """
     found = json.loads(RECORD.read_text()) if RECORD.exists() else {}
     for name in names:
         known = results(into, name)
         files, wanted, passed = counts(known)
         if not wanted:
             continue
+        both = sorted(file for file, under in known.items() if len(under) == 2)
         library = LIBRARIES[name]
         if library.patterns:
             in_all = len(files_of(library, source(library, into), ()))
@@ -138,6 +155,8 @@ def measured(into, names):
             "release": importlib.metadata.version(library.distribution),
             "jax": importlib.metadata.version("jax"),
             "what": what,
+            "files": both,
+            "commit": commits_of(into, name, both),
             "under jax": wanted,
             "on rabbet": passed,
         }
@@ -195,7 +214,8 @@ def main():
     for name in names if not (args.table or args.failures or args.record) else ():
         library = LIBRARIES[name]
         root = source(library, into) if library.patterns else HERE / "own"
-        for path in files_of(library, root, args.only) if library.patterns else [root / f"test_{name}.py"]:
+        ours = sorted(root.glob(f"test_{name}*.py"))
+        for path in files_of(library, root, args.only) if library.patterns else ours:
             stem = str(path.relative_to(root).with_suffix("")).replace(os.sep, ".")
             for under in UNDER:
                 log = into / "logs" / under / name / f"{stem}.jsonl"

@@ -5,36 +5,21 @@ nothing asks NumPy what kind of number a plugin's dtype is.
 import ast
 from pathlib import Path
 
-import ml_dtypes
 import numpy as np
 import pytest
 import rabbet
 from rabbet import dtypes, lax
-from rabbet.dtypes import DTypeSpec
 from rabbet.testing.draws import device_array
+from rabbet.testing.few_bits import FEW_BITS, few_bits
 
-ROWS = [
-    DTypeSpec(
-        "float8_e4m3fn", ml_dtypes.float8_e4m3fn, "f8E4M3FN", "f", above=("float*",), infinities=False,
-        finfo=lambda: ml_dtypes.finfo("float8_e4m3fn"), compute="float32",
-    ),
-    DTypeSpec(
-        "float4_e2m1fn", ml_dtypes.float4_e2m1fn, "f4E2M1FN", "f", above=("float*",), infinities=False,
-        nan=False, bits=4, finfo=lambda: ml_dtypes.finfo("float4_e2m1fn"), compute="float32",
-    ),
-    DTypeSpec(
-        "int4", ml_dtypes.int4, "i4", "i", above=("int*",), bits=4, finfo=lambda: ml_dtypes.iinfo("int4")
-    ),
-]  # fmt: skip
-NAMES = [row.name for row in ROWS]
+NAMES = [*FEW_BITS]
 
 
 @pytest.fixture(autouse=True)
 def small_dtypes():
-    """The rows, where no installed package has them."""
-    for row in ROWS:
-        if dtypes.find(row.name) is None:
-            dtypes.add(row)
+    """The formats, where no installed package has them."""
+    for name in NAMES:
+        few_bits(name)
 
 
 def numbers(name, *values):

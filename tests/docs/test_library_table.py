@@ -15,3 +15,4 @@ def test_the_page_has_the_measured_table():
     text = tool.PAGE.read_text()
     assert tool.page_with(found, text) == text, "run python tools/library_suites.py --into FOLDER --record"
     assert all(row["on rabbet"] <= row["under jax"] for row in found.values())
+    assert all(row["commit"] and row["files"] for row in found.values())

@@ -36,6 +36,8 @@ def test_an_unknown_platform_says_what_there_is_and_what_to_install():
 def test_an_unheard_of_platform_names_the_entry_point():
     with pytest.raises(MissingPluginError, match=r"entry point 'toaster' in the group 'rabbet\.backends'"):
         registry().get("toaster")
+    with pytest.raises(MissingPluginError, match=r"offers platform 'cpuu'; did you mean 'cpu'\?"):
+        registry(cpu=fake_backend()).get("cpuu")
 
 
 def test_gpu_is_whichever_gpu_is_installed():

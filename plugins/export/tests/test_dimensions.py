@@ -141,6 +141,13 @@ def test_shapes_from_texts():
     assert specs[0].shape[0] == specs[1]["x"].shape[0]
     matrix, scalar = export.symbolic_args_specs((np.zeros((3, 4)), np.float32(1)), ("b, ...", None))
     assert str(matrix.shape) == "(b, 4)" and scalar.shape == ()
+    tree = {"a": np.zeros((3, 4)), "b": np.zeros(2)}
+    inside, last = export.symbolic_args_specs((tree, np.zeros(3)), ({"a": None, "b": "n"}, "m"))
+    assert [str(x.shape) for x in (inside["a"], inside["b"], last)] == ["(3, 4)", "(n,)", "(m,)"]
+    whole = export.symbolic_args_specs((tree, None), (None, None))
+    assert whole[0]["a"].shape == (3, 4) and whole[1] is None
+    with pytest.raises(TypeError, match=r"symbolic_args_specs: a shape is given by a text.*got 5"):
+        export.symbolic_args_specs((np.zeros(3), np.zeros(2)), ("b", 5))
     assert [export.is_symbolic_dim(d) for d in specs[0].shape] == [True, False]
 
 

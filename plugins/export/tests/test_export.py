@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import rabbet as rb
 from rabbet import export, lax
+from rabbet.export.checks import check_targets
 
 X = np.linspace(-1, 1, 3, dtype=np.float32)
 
@@ -127,6 +128,20 @@ def test_native_functions_that_are_kept():
 def test_other_arguments(program, args, words):
     with pytest.raises(ValueError, match=words):
         program.call(*args)
+
+
+def test_platforms_that_nobody_knows():
+    with pytest.raises(rb.errors.MissingPluginError, match=r"platform 'cpuu'; did you mean 'cpu'\?"):
+        export.export(rb.jit(lax.sin), platforms=("tpu", "cpuu"))
+    with pytest.raises(TypeError, match="a platform is named by a text, as in 'cpu', got 3"):
+        export.export(rb.jit(lax.sin), platforms=(3,))
+
+
+def test_native_functions_with_nearly_the_names_of_known_ones():
+    for target in ("hippo_norm", "cu_mine"):
+        with pytest.raises(export.ExportError, match=rf"export of 'f': nobody promises.*{target}"):
+            check_targets("f", {target, "lapack_sgetrf_ffi", "cu_threefry2x32_ffi"}, ())
+        check_targets("f", {target}, [export.DisabledSafetyCheck.custom_call(target)])
 
 
 def test_other_platforms():

@@ -224,3 +224,54 @@ def test_dtypes_of_64_bits_are_truncated_with_a_warning_unless_they_are_enabled(
         """
     )
     assert "done" in out
+
+
+def test_exported_programs(child):
+    pytest.importorskip("rabbet.export")
+    out = child(
+        """
+        import jax, jax.numpy as jnp, rabbet.export
+        import jax.export
+        from jax import export
+        assert export is jax.export and export.__name__ == "jax.export"
+        assert export.Exported is rabbet.export.Exported
+        written = export.export(jax.jit(lambda x: jnp.sin(x) * 2))(jnp.ones(3)).serialize()
+        print(export.deserialize(written).call(jnp.zeros(3)))
+        """
+    )
+    assert "[0. 0. 0.]" in out
+
+
+def test_several_processes(child):
+    pytest.importorskip("rabbet_distributed")
+    out = child(
+        """
+        import rabbet.distributed, rabbet.experimental.multihost_utils as ours
+        import jax, jax.distributed
+        from jax.experimental import multihost_utils
+        for name in rabbet.distributed.__all__:
+            assert getattr(jax.distributed, name) is getattr(rabbet.distributed, name), name
+        for name in ours.__all__:
+            assert getattr(multihost_utils, name) is getattr(ours, name), name
+        assert not jax.distributed.is_initialized()
+        print(multihost_utils.process_allgather(2), jax.process_index(), jax.process_indices())
+        """
+    )
+    assert "[2] 0 [0]" in out
+
+
+def test_packages_that_are_missing_are_named(child, monkeypatch):
+    monkeypatch.setenv("RABBET_DISABLE_PLUGINS", "rabbet-parallel,rabbet-distributed")
+    out = child(
+        """
+        import jax, jax.distributed
+        from jax.experimental import multihost_utils
+        assert jax.distributed.is_initialized() is False
+        assert multihost_utils.process_allgather(2, tiled=True).tolist() == [2]
+        try:
+            jax.shard_map(lambda x: x)
+        except NotImplementedError as error:
+            print(error)
+        """
+    )
+    assert "jax.shard_map is not there" in out and "rabbet-parallel" in out

@@ -13,7 +13,7 @@ from rabbet.runtime.adapter import (
 )
 from rabbet.runtime.adapter import version as jaxlib_version
 from rabbet.runtime.ahead import compile_ahead
-from rabbet.runtime.backends import Backend
+from rabbet.runtime.backends import Backend, platform_named
 from rabbet.runtime.c_api import CApiBackend, find_library
 from rabbet.runtime.compile_options import normalize_compiler_options
 from rabbet.runtime.compiled import call_by_placements, compile_program, lower_program, program_entry
@@ -43,6 +43,7 @@ __all__ = [
     "make_cpu_client",
     "make_topology",
     "normalize_compiler_options",
+    "platform_named",
     "program_entry",
     "provide_lapack",
     "register_plugin_calls",

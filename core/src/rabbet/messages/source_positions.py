@@ -151,9 +151,12 @@ def caller():
 
 
 class Scoped(tuple):
-    """``(code, lasti)`` within the named scopes ``scopes``, a tuple of names from the outermost."""
+    """``(code, lasti)`` within ``scopes``, from the outermost: a name each, or a tuple of pairs (name,
+    value), attributes for the operations.
+    """
 
     scopes: tuple
+    names = property(lambda self: [s for s in self.scopes if type(s) is str], doc="The scopes' names.")
 
     def __new__(cls, where, scopes):
         made = super().__new__(cls, where)
@@ -171,7 +174,7 @@ class Scoped(tuple):
 
 
 class _Scopes(threading.local):
-    names: tuple[str, ...] = ()
+    names: tuple = ()
 
 
 _scopes = _Scopes()
@@ -179,7 +182,7 @@ _scoped = 0  # how many scopes are open, in any thread: ``caller`` looks no furt
 
 
 def enter_scope(name):
-    """From now on this thread's operations stand in the scope ``name``, too."""
+    """From now on this thread's operations stand in the scope ``name``, too; see ``Scoped``."""
     global _scoped
     _scopes.names += (name,)
     _scoped += 1
@@ -291,8 +294,8 @@ def definition_site(skip=None, maker_of=None):
 
 
 def owner(module):
-    """`` of rabbet-core 0.1.0`` for a module of an installed package that bears its name, else nothing; for
-    messages.
+    """`` of rabbet-core 0.1.0`` for a module of an installed package, found by its name or else by the files
+    that it installed; nothing for any other. For messages.
     """
     import importlib.metadata  # only where something went wrong: it takes longer than all of core
 
@@ -302,6 +305,9 @@ def owner(module):
             return f" of {name.replace('_', '-')} {importlib.metadata.version(name)}"
         except Exception:  # it is not there, or its metadata cannot be read
             continue
+    with contextlib.suppress(Exception):
+        (name,) = set(importlib.metadata.packages_distributions()[first])
+        return f" of {name} {importlib.metadata.version(name)}"
     return ""
 
 

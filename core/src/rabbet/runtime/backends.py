@@ -6,6 +6,7 @@ imported when devices are first asked for, and its client is made (see `clients`
 is.
 """
 
+import difflib
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -187,7 +188,9 @@ def unknown_platform(name, installed):
         if package
         else f"a package that offers it has an entry point {name!r} in the group {GROUP!r}"
     )
-    return f"no installed package offers platform {name!r}\n  {present}\n  {advice}"
+    near = difflib.get_close_matches(name, sorted({*installed, *known, *ALIASES}), n=1)
+    hint = f"; did you mean {near[0]!r}?" if near and package is None else ""
+    return f"no installed package offers platform {name!r}{hint}\n  {present}\n  {advice}"
 
 
 find_manager = None
@@ -213,6 +216,29 @@ def set_manager(function, providers):
 def default_registry():
     """Return the registry over the packages installed in this environment."""
     return BackendRegistry(find_manager())
+
+
+def platform_named(name):
+    """The platform that a name stands for in programs that are written for others to run: an installed one
+    ('gpu' may be 'cuda'), or one that some known package offers, installed or not.
+
+    Raises:
+      MissingPluginError: for a name that nobody knows, with the nearest one. TypeError: for no name.
+
+    Example:
+      >>> from rabbet.extend.backend import platform_named
+      >>> platform_named("cpu"), platform_named("tpu")
+      ('cpu', 'tpu')
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"a platform is named by a text, as in 'cpu', got {name!r}")
+    registry = default_registry()
+    try:
+        return registry.resolve(name)
+    except MissingPluginError:
+        if name in find_providers(GROUP) or any(name in several for several in ALIASES.values()):
+            return name
+        raise
 
 
 def writing_for(platform):

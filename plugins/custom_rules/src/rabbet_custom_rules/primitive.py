@@ -5,12 +5,13 @@ Its rules are kept by table name, each a ``CustomRule`` (``rules.py``); an inter
 
 A call looks for the interpreter that it concerns, from the current one down:
 
-1. at the bottom the function just runs;
-2. an interpreter with a rule, and an argument of its own, applies the rule: the function itself does not
-run, so it may branch on values; 3. one with a rule but no argument of its own has no say: the call goes on
-to its parent; 4. any other one that takes part runs the function;
-5. where a program is staged, or a rule survives the interpreter (``CustomRule.survives``) or others are made
-from it (``RuleTable.derived_from``), the function is staged and becomes an equation.
+1. At the bottom the function just runs.
+2. An interpreter with a rule, and an argument of its own, applies the rule. The function itself does not run
+   there, so it may branch on values.
+3. An interpreter with a rule but no argument of its own has no say: the call goes on to its parent.
+4. Any other interpreter that takes part runs the function.
+5. Where a program is staged, or a rule survives the interpreter (``CustomRule.survives``), or others are made
+   from it (``RuleTable.derived_from``), the function is staged and becomes an equation.
 """
 
 from __future__ import annotations

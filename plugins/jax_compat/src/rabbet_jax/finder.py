@@ -5,12 +5,15 @@ Modules are made afresh, so that Rabbet's own are not changed; classes and funct
 ``isinstance`` holds across both. A name is kept once it was read.
 """
 
+import functools
 import importlib
 import importlib.abc
 import importlib.machinery
 import os
 import sys
 import types
+
+from rabbet.errors import MissingPluginError
 
 from rabbet_jax.defaults import take_defaults
 from rabbet_jax.level import JAX_VERSION
@@ -21,9 +24,9 @@ OVERLAY = "rabbet_jax.overlay"
 CHILDREN = "RABBET_SERVES_JAX"
 # Modules of Rabbet that are shown under jax's name: the documented ones.
 SHOWN = frozenset(
-    "ad_checkpoint checkpoint_policies custom_batching custom_derivatives debug dlpack dtypes errors "
-    "experimental ffi flatten_util image lax nn numpy ops profiler random ref scipy sharding stages "
-    "test_util tree tree_util typing".split()
+    "ad_checkpoint checkpoint_policies custom_batching custom_derivatives debug distributed dlpack dtypes "
+    "errors experimental export ffi flatten_util image lax nn numpy ops profiler random ref scipy sharding "
+    "stages test_util tree tree_util typing".split()
 )
 _missing = object()
 
@@ -50,7 +53,7 @@ class Served(types.ModuleType):
         if found is not None:
             return found
         if private or self.__dict__.get("_open") or name in self.__dict__.get("_absent", ()):
-            self.__dict__[name] = absent(full)
+            self.__dict__[name] = absent(full, *_reason(full))
             return self.__dict__[name]
         raise AttributeError(f"module {self.__name__!r}, served by Rabbet, has no attribute {name!r}")
 
@@ -71,6 +74,18 @@ def _import_if_there(name):
         if error.name and (name == error.name or name.startswith(f"{error.name}.")):
             return None
         raise
+
+
+def _reason(name):
+    """Why a name is not there and what to do, where it belongs to a package that is not installed."""
+    try:
+        functools.reduce(getattr, name.split(".")[1:], importlib.import_module("rabbet"))
+    except MissingPluginError as error:
+        why, _, fix = str(error).partition("\n  to fix: ")
+        return (why, fix) if fix else (why,)
+    except AttributeError:
+        pass
+    return ()
 
 
 def _overlay(rest):
@@ -102,9 +117,9 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         rest = fullname[4:]
         sources = [module for module in (_overlay(rest), _of_rabbet(rest)) if module is not None]
         if not sources and not rest.startswith("_src."):
+            why = "; ".join(_reason(fullname)) or "which has no such module"
             raise ModuleNotFoundError(
-                f"No module named {fullname!r} (jax is served by Rabbet, which has no such module)",
-                name=fullname,
+                f"No module named {fullname!r} (jax is served by Rabbet, {why})", name=fullname
             )
         spec = importlib.machinery.ModuleSpec(fullname, self, is_package=True)
         spec.loader_state = sources

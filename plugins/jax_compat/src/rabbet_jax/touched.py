@@ -3,12 +3,19 @@
 _touched: dict[str, str] = {}
 
 
-def absent(name, why="Rabbet does not offer it"):
+REPORT = (
+    "report it with the library and its version; rabbet_jax.report() lists all such names that this program "
+    "has read"
+)
+
+
+def absent(name, why="Rabbet does not offer it", fix=REPORT):
     """A stand-in for a function or class that is not there: it can be read, and raises when it is called.
 
     Args:
       name: its full name, ``"jax.core.new_jaxpr_eqn"``.
       why: what is said about it.
+      fix: what to do.
 
     Example:
       >>> from rabbet_jax.touched import absent
@@ -21,15 +28,12 @@ def absent(name, why="Rabbet does not offer it"):
     _touched[name] = why
 
     def refuse(self, *args, **kwargs):
-        raise NotImplementedError(
-            f"{name} is not there when Rabbet serves jax: {why}.\n  to fix: report it with the library and "
-            "its version; rabbet_jax.report() lists all such names that this program has read"
-        )
+        raise NotImplementedError(f"{name} is not there when Rabbet serves jax: {why}.\n  to fix: {fix}")
 
     def read(self, attribute):
         if attribute.startswith("__"):
             raise AttributeError(attribute)
-        return absent(f"{name}.{attribute}", why)
+        return absent(f"{name}.{attribute}", why, fix)
 
     # A class, because libraries subclass such names and test with isinstance; calling it refuses.
     meta = type("absent", (type,), {"__call__": refuse, "__getattr__": read})

@@ -38,7 +38,12 @@ def call(exported, args, kwargs):
 
 
 def operand(exported, index, x):
-    """An argument leaf as an array; of a Python number, that of the exported dtype."""
+    """An argument leaf as an array of the dtype that the program was exported for. Nothing is converted: a
+    Python number has the dtype that it has elsewhere, float32 or int32 without 64 bits.
+
+    Raises:
+      ExportError: for what is no array, and for another dtype.
+    """
     aval = exported.in_avals[index]
     if not moves(aval):
         return x

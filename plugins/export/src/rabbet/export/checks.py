@@ -11,11 +11,16 @@ STABLE = frozenset([
     "Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement",
     "shape_assertion", "stablehlo.dynamic_top_k", "stablehlo.dynamic_approx_top_k",
     "stablehlo.dynamic_rng_bit_generator", "stablehlo.dynamic_reduce_window", "ApproxTopK", "TopK",
-    "cu_threefry2x32_ffi", "Qr", "Eigh", "ProductOfElementaryHouseholderReflectors", "LuDecomposition",
+    "Qr", "Eigh", "ProductOfElementaryHouseholderReflectors", "LuDecomposition",
     "xla.gpu.ext.top_k", "tf.call_tf_function", "__gpu$TopK",
+    *(f"{gpu}_{name}" for gpu in ("cu", "hip") for name in (
+        "threefry2x32_ffi", "lu_pivots_to_permutation", "cholesky_update_ffi", "tridiagonal_solve_perturbed",
+    )),
 ])  # fmt: skip
-# Families of them: LAPACK's functions by routine and dtype, cuSOLVER's, cuBLAS's and cuSPARSE's.
-STABLE_FAMILIES = ("lapack_", "cusolver_", "cublas_", "cusparse_", "cu_", "hip", "chlo.", "mhlo.")
+# Families of them: LAPACK's functions by routine and dtype, those of the libraries of CUDA and ROCm.
+STABLE_FAMILIES = (
+    "lapack_", "cusolver_", "cublas_", "cusparse_", "hipsolver_", "hipblas_", "hipsparse_", "chlo.", "mhlo.",
+)  # fmt: skip
 # Functions of this process: nobody else can call them.
 PYTHON = ("xla_ffi_python_", "xla_python_", "xla_ffi_partitioned_python_")
 

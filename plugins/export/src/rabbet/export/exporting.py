@@ -13,6 +13,7 @@ from rabbet.export.checks import DisabledSafetyCheck, check_targets
 from rabbet.export.errors import ExportError
 from rabbet.export.exported import Exported
 from rabbet.export.modules import leaf_name, module_of
+from rabbet.extend.backend import platform_named
 from rabbet.extend.functions import describe_function, folded
 from rabbet.extend.native import stablehlo_versions, to_portable
 from rabbet.extend.passes import consts_as_inputs, evaluate
@@ -56,8 +57,8 @@ def export(
 
     Raises:
       ExportError: for what is not jitted, and for programs that call native functions that nobody promises to
-        keep. NotImplementedError: for programs with Python callbacks or other effects, and for several
-        devices.
+        keep. MissingPluginError: for a platform of which no package is known, with the nearest name.
+        NotImplementedError: for programs with Python callbacks or other effects, and for several devices.
 
     Example:
       >>> from rabbet import export
@@ -70,7 +71,7 @@ def export(
         raise ExportError(f"export takes a jitted function, export(rb.jit(f)), got {what}")
     if isinstance(platforms, str):
         raise TypeError(f"export: platforms is a sequence, as in ({platforms!r},), got {platforms!r}")
-    wanted = tuple(platforms or (default_export_platform(),))
+    wanted = tuple([platform_named(p) for p in platforms or (default_export_platform(),)])
     if len(set(wanted)) < len(wanted):
         raise ValueError(f"export: each platform is named once, got {wanted}")
     disabled = tuple(disabled_checks)

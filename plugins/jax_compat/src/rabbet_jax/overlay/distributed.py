@@ -1,8 +1,8 @@
-"""``jax.distributed``."""
+"""``jax.distributed``: rabbet-distributed's, or what is so in a program of one process."""
+
+import rabbet as rb
 
 ABSENT = "initialize shutdown"
 
-
-def is_initialized():
-    """Whether processes have found each other."""
-    return False
+if not hasattr(rb, "distributed"):
+    from rabbet_jax.alone import is_initialized  # noqa: F401

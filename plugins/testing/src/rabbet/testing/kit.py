@@ -84,9 +84,8 @@ def check_rules(rules, rows, system=driver.CORE):
       system: the transformations to run the rows under.
 
     Raises:
-      LawError: a rule that is never used because another goes before it, or that is announced and not there,
-      a
-        primitive without a row, a result that is wrong.
+      LawError: a rule that is never used because another goes before it, or that is announced and not there;
+        a primitive without a row; a result that is wrong.
     """
     table = rules if isinstance(rules, RuleTable) else all_tables().get(rules.name)
     if table is None:

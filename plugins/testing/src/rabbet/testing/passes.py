@@ -113,9 +113,8 @@ def check_pass(one, programs=None, *, platform="cpu", acts=False, tolerance=1e-5
         branches and loops (``random_program``), one with equations without inputs and with several outputs,
         and one with effects.
       platform: what the programs are for.
-      acts: True: it is an error if the pass changes none of the programs. One that writes down the equations
-      that
-        it was given has not changed a program.
+      acts: True: it is an error if the pass changes none of the programs. A pass that returns the equations
+        that it was given has not changed a program.
       tolerance: relative, for the results.
 
     Returns:

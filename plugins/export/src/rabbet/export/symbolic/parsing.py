@@ -187,6 +187,10 @@ def symbolic_args_specs(
     given = tree.broadcast_prefix(shapes_specs, args, is_leaf=lambda x: x is None)
     found = []
     for leaf, spec in zip(leaves, given, strict=True):
+        if spec is not None and not isinstance(spec, str):
+            raise TypeError(
+                f"symbolic_args_specs: a shape is given by a text, as in 'b, ...', or None, got {spec!r:.80}"
+            )
         aval = leaf if hasattr(leaf, "shape") and hasattr(leaf, "dtype") else rb.typeof(leaf)
         shape = symbolic_shape(spec, scope=scope, like=aval.shape)
         found.append(rb.ShapeDtypeStruct(shape, aval.dtype))
