@@ -3,8 +3,9 @@
 A thread looks once a second at how much free memory malloc holds. Where the process rests, what is free goes
 back. Where it works, only what is more than `MOST_KEPT` does, since a training loop is about to use the rest
 again; and if that was used again soon after, the thread waits twice as long before it gives anything back the
-next time. A look takes some 20 us, but a tenth of a second where memory is in a million pieces, as while a large
-program compiles, and nobody can allocate meanwhile: so the thread rests for `REST` times as long as it worked.
+next time. A look takes some 20 us, but a tenth of a second where memory is in a million pieces, as while a
+large program compiles, and nobody can allocate meanwhile: so the thread rests for `REST` times as long as it
+worked.
 """
 
 import ctypes

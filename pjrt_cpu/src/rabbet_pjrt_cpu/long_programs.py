@@ -5,8 +5,8 @@ about `PIECE` equations each, cut where the fewest bytes cross. The compiler kee
 (`inlineable = "false"`), so that nothing that it does is deeper or longer than one of them.
 
 XLA fuses what stands before each result of a function into one loop and copies what several of them share. A
-function of 1,000 equations with 300 results, such as the forward part of a gradient, would become half a million
-operations. So pieces are shorter the more of their equations the results have in common (`copied`).
+piece of 1,000 equations with 300 results, such as the forward part of a gradient, would become a hundred
+thousand. So pieces are shorter the more of their equations the results have in common (`copied`).
 
 Calls are counted with what they call, since XLA copies that into the caller. Operations with effects stay
 where they are.
@@ -112,7 +112,7 @@ def copied(stretch, last, end):
             if type(v) is Var:
                 needed |= made_of.get(v, 0)
         made_of.update(dict.fromkeys(eqn.outputs, needed))
-        if any([last.get(v, -1) >= end for v in eqn.outputs]):
+        if max([last.get(v, -1) for v in eqn.outputs], default=-1) >= end:
             total += needed.bit_count()
     return total
 
@@ -144,9 +144,7 @@ def call(stretch, needed, name):
     outputs = [v for eqn in stretch for v in eqn.outputs if v in needed]
     new = {v: Var(v.aval) for v in (*given, *made)}
     equations = [
-        Equation(
-            eqn.op, [new.get(v, v) for v in eqn.inputs], [new[v] for v in eqn.outputs], eqn.where
-        )
+        Equation(eqn.op, [new.get(v, v) for v in eqn.inputs], [new[v] for v in eqn.outputs], eqn.where)
         for eqn in stretch
     ]
     body = Jaxpr([new[v] for v in given], [new[v] for v in outputs], equations, (), None, name)
