@@ -42,6 +42,7 @@ INSIDE_RABBET = {
         "rabbet/stages.py",
         "rabbet/experimental/layout.py",
         "rabbet/experimental/serialize_executable.py",
+        "rabbet/experimental/xla_metadata.py",
     ),
     "plugins/profiler": "rabbet/profiler/",
     "plugins/jax_names": ("rabbet_jax_names/", "rabbet/tree_util.py", "rabbet/flatten_util.py"),

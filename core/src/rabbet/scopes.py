@@ -10,6 +10,7 @@ import contextlib
 from collections.abc import Callable
 from typing import Any, Literal
 
+from rabbet.config import config
 from rabbet.messages import source_positions
 from rabbet.messages.tracebacks import folded
 from rabbet.program.context import Context, context
@@ -49,6 +50,36 @@ class named_scope(contextlib.ContextDecorator):
     def __exit__(self, *exc_info: Any) -> Literal[False]:
         source_positions.leave_scope()
         return False
+
+
+@contextlib.contextmanager
+def operation_attributes(attributes: dict[str, str]) -> Any:
+    """Within the ``with`` block operations that are traced carry these attributes in compiled programs,
+    beside those of the blocks around it.
+
+    What is traced in such a block is another program than what is traced outside, so a jitted function
+    that is called in both is traced twice. Operations that derivatives add to it carry them, too.
+
+    Args:
+      attributes: texts by name, StableHLO's ``mhlo.frontend_attributes``; what they mean is the compiler's
+        affair.
+
+    Example:
+      >>> from rabbet.extend.wrapping import operation_attributes
+      >>> def f(x):
+      ...     with operation_attributes({"stage": "first"}):
+      ...         return lax.sin(x)
+      >>> 'stage = "first"' in rb.jit(f).lower(1.0).as_text()
+      True
+    """
+    given = tuple([(str(key), str(value)) for key, value in attributes.items()])
+    around = dict(config.operation_attributes)
+    with config.override(operation_attributes=tuple(sorted({**around, **dict(given)}.items()))):
+        source_positions.enter_scope(given)
+        try:
+            yield
+        finally:
+            source_positions.leave_scope()
 
 
 def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[..., Any]:
@@ -114,4 +145,4 @@ def ensure_compile_time_eval() -> Any:
         ctx.interpreter = around
 
 
-__all__ = ["ensure_compile_time_eval", "named_call", "named_scope"]
+__all__ = ["ensure_compile_time_eval", "named_call", "named_scope", "operation_attributes"]

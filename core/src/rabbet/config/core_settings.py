@@ -10,6 +10,7 @@ from rabbet.config.setting import (
     choice,
     names,
     number,
+    pairs,
     path,
     place,
     precision,
@@ -58,6 +59,9 @@ CORE_SETTINGS = (
             doc="Passes to run that are off by default, by name, separated by commas."),
     Setting("platforms", None, names, jax=True,
             doc="Platforms to use, in order of preference, separated by commas; None: every one installed."),
+    Setting("operation_attributes", (), pairs, traced=True,
+            doc="Attributes that traced operations carry in compiled programs, pairs of texts; "
+            "experimental.xla_metadata sets them for a block, and setting them here alone changes nothing."),
     Setting("cache", True, boolean, doc="Keep compiled programs on disk."),
     Setting("cache_dir", None, path,
             doc="Folder for compiled programs; None: 'rabbet' in the user's cache folder (XDG_CACHE_HOME)."),

@@ -190,6 +190,15 @@ def precision(value: Any) -> Any:
     return choice(*PRECISIONS, none=True)(value) if named else value
 
 
+def pairs(value: Any) -> tuple[tuple[str, str], ...]:
+    """Texts by name: a dict, or pairs."""
+    try:
+        found = tuple(value.items() if isinstance(value, dict) else value)
+        return tuple([(str(key), str(text)) for key, text in found])
+    except (TypeError, ValueError):
+        raise ValueError("it is a dict, or pairs of a name and a text") from None
+
+
 def number(value: Any) -> int:
     """A whole number."""
     try:

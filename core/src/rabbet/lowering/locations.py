@@ -21,8 +21,8 @@ class Locations:
         except KeyError:
             position = source_positions.source_position(where)
             symbol = self._symbol(f'"{_escape(position.file)}":{position.line}:{position.column or 0}')
-            if type(where) is source_positions.Scoped:
-                symbol = self._symbol(f'"{_escape("/".join(where.scopes))}"({symbol})')
+            if type(where) is source_positions.Scoped and where.names:
+                symbol = self._symbol(f'"{_escape("/".join(where.names))}"({symbol})')
             text = self._names[where] = f"loc({symbol})"
             return text
 

@@ -6,6 +6,7 @@ import re
 import numpy as np
 
 from rabbet.lowering import custom_calls
+from rabbet.lowering.attributes import mark_result
 from rabbet.lowering.regions import TOKEN, Region, types_of
 from rabbet.program import effects
 from rabbet.program.avals import ShapedArray
@@ -54,6 +55,12 @@ class Site:
                 found = ONE_TYPE.search(line)
                 return found and found[1]
         return None
+
+    def mark(self, name, attributes):
+        """Write attributes, texts by name, into the operation of this function that made the value ``name``;
+        an argument stays as it is.
+        """
+        mark_result(self._function.lines, name, attributes)
 
     def emit_many(self, text, n):
         """Write an operation with ``n`` results; return their names."""

@@ -151,9 +151,12 @@ def caller():
 
 
 class Scoped(tuple):
-    """``(code, lasti)`` within the named scopes ``scopes``, a tuple of names from the outermost."""
+    """``(code, lasti)`` within ``scopes``, from the outermost: a name each, or a tuple of pairs (name,
+    value), attributes for the operations.
+    """
 
     scopes: tuple
+    names = property(lambda self: [s for s in self.scopes if type(s) is str], doc="The scopes' names.")
 
     def __new__(cls, where, scopes):
         made = super().__new__(cls, where)
@@ -171,7 +174,7 @@ class Scoped(tuple):
 
 
 class _Scopes(threading.local):
-    names: tuple[str, ...] = ()
+    names: tuple = ()
 
 
 _scopes = _Scopes()
@@ -179,7 +182,7 @@ _scoped = 0  # how many scopes are open, in any thread: ``caller`` looks no furt
 
 
 def enter_scope(name):
-    """From now on this thread's operations stand in the scope ``name``, too."""
+    """From now on this thread's operations stand in the scope ``name``, too; see ``Scoped``."""
     global _scoped
     _scopes.names += (name,)
     _scoped += 1
