@@ -5,7 +5,6 @@ An array over all devices holds the number of the step everywhere, which is comp
 
 import os
 import sys
-import time
 
 import numpy as np
 import rabbet as rb
@@ -16,7 +15,8 @@ from rabbet.sharding import PartitionSpec as P
 
 STEPS, SIZE = 60, 12
 slot = int(os.environ["RABBET_PROCESS_ID"])
-rb.distributed.initialize(initialization_timeout=30, peer_timeout_seconds=15, step_timeout_seconds=60)
+print("started", flush=True)
+rb.distributed.initialize(initialization_timeout=45, peer_timeout_seconds=15, step_timeout_seconds=60)
 print("ready", flush=True)
 checkpoints = rb.store.Checkpoints(sys.argv[1], keep=3, timeout_seconds=60)
 
@@ -70,10 +70,10 @@ while step < STEPS:
         step += 1
         for shard in x.addressable_shards:
             np.testing.assert_array_equal(shard.data, step)
+        print("step", step, flush=True)
         if step % 5 == 0:
             checkpoints.save(step, {"x": x})
         sizes.add(rb.process_count())
-        time.sleep(0.02)
     except (PeerLost, rb.store.CheckpointError) as error:
         print(f"slot {slot} at {step}: {error}", flush=True)
         step, x = recovered()
