@@ -91,7 +91,7 @@ def test_told_to_end(together):
         launched.send_signal(signal.SIGTERM)
         said, _ = launched.communicate(timeout=60)
     assert launched.returncode == 128 + signal.SIGTERM
-    assert "[0] told to end" in said and "[1] told to end" in said
+    assert said.count("told to end\n") == 2  # a child may be in the middle of another line
     assert all(eventually_gone(pid) for pid in pids)
 
 
