@@ -9,6 +9,7 @@ together again.
 
 import contextlib
 import threading
+from typing import Any
 
 from rabbet import lax
 from rabbet.errors import ShardingError
@@ -31,7 +32,7 @@ class Around(threading.local):
       names: the axes along which they map, from the outermost to the innermost.
     """
 
-    mesh = None
+    mesh: Any = None
     names: tuple = ()
 
     @contextlib.contextmanager

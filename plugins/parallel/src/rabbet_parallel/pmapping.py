@@ -106,8 +106,7 @@ class Pmapped:
                     f"{self.who}: a static argument cannot be hashed, got {static!r:.80}"
                 ) from None
             if made is None:
-                inner = self.inner.get(given.key, ())
-                made = self.compiled[given.key] = self.compile(*given.key, inner)
+                made = self.compiled[given.key] = self.compile(given.key, self.inner.get(given.key, ()))
             compiled, placed = made
             try:
                 return use(compiled, placed(given.leaves))
@@ -199,8 +198,9 @@ class Pmapped:
         name = self.name if isinstance(self.name, str) else UNNAMED
         return Mesh(grid.reshape(sizes), (name, *[n for n, _ in inner]))
 
-    def compile(self, structure, places, size, count, static, inner):
+    def compile(self, key, inner):
         """The function on leaves, a compiled ``shard_map``, and what puts leaves where it wants them."""
+        structure, places, size, count, static = key
         mesh = self.mesh(size, inner)
         axis = mesh.axis_names[0]
         fixed = dict(static)
