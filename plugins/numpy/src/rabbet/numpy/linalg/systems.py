@@ -1,5 +1,6 @@
 """Systems of linear equations."""
 
+import operator
 from math import prod
 
 from rabbet import dtypes, lax
@@ -187,7 +188,7 @@ def matrix_power(a, n):
              [0., 1.]], dtype=float32)
     """
     a = square("matrix_power", a)
-    n = n.__index__()
+    n = operator.index(n)
     if n == 0:
         return spread_to(eye(a.shape[-1], dtype=a.dtype), a.shape)
     if n < 0:
