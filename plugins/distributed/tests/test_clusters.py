@@ -66,6 +66,17 @@ def test_what_is_given_counts_first():
     assert complete(Place(), "torchrun", {**SLURM, **TORCHRUN}).num_processes == 6
 
 
+def test_launched_within_a_job():
+    launched = {
+        "RABBET_COORDINATOR_ADDRESS": "127.0.0.1:5", "RABBET_NUM_PROCESSES": "2", "RABBET_PROCESS_ID": "1",
+    }  # fmt: skip
+    for cluster in (SLURM, OPEN_MPI, TORCHRUN, KUBERNETES):
+        for method in (None, "slurm"):
+            assert complete(Place(), method, {**cluster, **launched}) == Place("127.0.0.1:5", 2, 1, None)
+    one_each = {**SLURM, **launched, "RABBET_LOCAL_DEVICE_IDS": "3"}
+    assert complete(Place(), env=one_each).local_device_ids == (3,)
+
+
 @pytest.mark.parametrize(
     ("nodes", "first"),
     [("node1", "node1"), ("a,b", "a"), ("n[3,5-7]", "n3"), ("n[08-11]-ib", "n08-ib"), ("x[1-2],y", "x1")],

@@ -13,6 +13,13 @@ def test_the_others_go_on(together):
     assert all("all is well" in text for text in ended.said[:2])
 
 
+def test_stopped_and_ended(together):
+    ended = together("silent.py", 3)
+    assert ended.statuses == [0, 0, 1], ended
+    assert "all is well" in ended.said[0] and "all is well" in ended.said[1], ended
+    assert "ValueError: on purpose" in ended.said[2]
+
+
 def test_failures_at_the_start_are_exceptions(together):
     cases = ("alone", "nobody", "taken", "late", "one")
     for case in cases:

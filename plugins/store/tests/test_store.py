@@ -59,6 +59,51 @@ def test_small_formats(tmp_path, dtype):
     np.testing.assert_array_equal(np.asarray(found).astype(np.float32), np.arange(7))
 
 
+KEYS = [
+    {("a", 1): np.float32(1), ("a", 2): 2, ("b", ("c", 0.5)): 3}, {(1, None): 2}, {3: 4, np.int32(5): 6},
+    {True: 7, False: {"x": 8}}, {None: 9}, {1.5: 10},
+]  # fmt: skip
+
+
+def test_keys_of_dicts_come_back(tmp_path):
+    checkpoints = store.Checkpoints(tmp_path)
+    for step, state in enumerate(KEYS):
+        checkpoints.save(step, state, wait=True)
+        for found in (checkpoints.load(step), checkpoints.load(step, like=state)):
+            assert found == state
+    with pytest.raises(TypeError, match=r"got frozenset"):
+        checkpoints.save(99, {frozenset([1]): 2})
+    assert 99 not in checkpoints.steps()
+
+
+@pytest.mark.parametrize("dtype", ["M8[s]", "m8[D]", "U3", "S2", "O", "g", "G", [("a", "i4")]])
+def test_what_cannot_be_read_is_not_saved(tmp_path, dtype):
+    checkpoints = store.Checkpoints(tmp_path)
+    with pytest.raises(TypeError, match=r"\['when'\] has the dtype .*, which is none of Rabbet's"):
+        checkpoints.save(1, {"when": np.zeros(2, dtype)})
+    assert checkpoints.steps() == []
+
+
+def test_byte_order(tmp_path):
+    checkpoints = store.Checkpoints(tmp_path)
+    state = {"x": np.arange(3, dtype=">f4"), "n": np.arange(2, dtype=">i8")}
+    checkpoints.save(1, state, wait=True)
+    for found in (checkpoints.load(), checkpoints.load(like=state)):
+        for name, values in state.items():
+            np.testing.assert_array_equal(found[name], values)
+            assert found[name].dtype == values.dtype.newbyteorder("=")
+
+
+def test_the_one_just_written_stays(tmp_path):
+    checkpoints = store.Checkpoints(tmp_path, keep=2)
+    for step, left in ((100, [100]), (200, [100, 200]), (50, [50, 200]), (60, [60, 200]), (300, [200, 300])):
+        checkpoints.save(step, [step], wait=True)
+        assert checkpoints.steps() == left
+    only = store.Checkpoints(tmp_path, keep=1)
+    only.save(1, [1], wait=True)
+    assert only.steps() == [1]
+
+
 def test_saving_copies_and_keeps_the_latest(tmp_path):
     checkpoints = store.Checkpoints(tmp_path, keep=2)
     for step in range(4):

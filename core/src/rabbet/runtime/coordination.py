@@ -140,23 +140,6 @@ class Store:
         """Remove a key and all below it."""
         self.client.key_value_delete(key)
 
-    def add(self, key, amount=1):
-        """Add to a number; return the sum."""
-        return self.client.key_value_increment(key, amount)
-
-    def barrier(self, name, seconds, processes):
-        """Wait until all of the processes with these numbers are here. A name serves once.
-
-        Raises:
-          TimeoutError: if they are not, for so long.
-        """
-        try:
-            self.client.wait_at_barrier(name, max(1, int(seconds * 1000)), sorted(processes))
-        except adapter.XlaRuntimeError as error:
-            if "DEADLINE_EXCEEDED" not in str(error):
-                raise
-            raise TimeoutError(f"not all processes came to {name!r} within {seconds:g} s") from None
-
     def live(self, processes):
         """Those of the processes with these numbers that are alive, the same answer in each: a dict from
         their numbers to numbers that tell a process from one started in its place. It waits until all that

@@ -55,7 +55,7 @@ def first(op, args):
         if own is not None:
             return on_host(op, own, arrays, device, committed)
         avals = tuple([a.aval for a in arrays])
-        made = executable(op, avals, device, spread_over(arrays, device, places))
+        made = executable(op, avals, device, spread_over(op, arrays, device, places))
         runner = made.runner(committed, single=not op.primitive.multiple_results)
         found = op.programs[key] = dispatch.known(runner)
     return found[-1](arrays)
@@ -107,9 +107,14 @@ def on_host(op, rule, arrays, device, committed):
     return outs if op.primitive.multiple_results else outs[0]
 
 
-def spread_over(arrays, device, places=()):
-    """The ``Spread`` of a program on these arrays, which are on ``device``; None for a single device."""
-    return spreads.spread_of(arrays, device, None, places) if type(device) is DeviceGroup else None
+def spread_over(op, arrays, device, places):
+    """The ``Spread`` of an operator on these arrays, which are on ``device``; None for a single device."""
+    if type(device) is not DeviceGroup:
+        return None
+    spread = spreads.spread_of(arrays, device, None, places)
+    if op.primitive.place is None or op.primitive.special:
+        return spread
+    return spread._replace(like=op.params[op.primitive.place])  # as told, whatever the operands are like
 
 
 def executable(op, avals, device, spread=None):

@@ -7,7 +7,7 @@ import numpy as np
 from rabbet import dtypes, tree
 from rabbet.program.avals import ShapedArray
 from rabbet.rules import primitive
-from rabbet.runtime import adapter, program, spreading, transfer_guards, values
+from rabbet.runtime import adapter, crowding, program, spreading, transfer_guards, values
 from rabbet.runtime.array import Array
 from rabbet.runtime.device_groups import device_group
 from rabbet.runtime.devices import default_clients, forget_when_forked
@@ -113,6 +113,7 @@ def clear_caches():
 
 _forgetters = [values._scalars.clear, program.shared.clear, spreading.forget_relayers]
 forget_when_forked.append(clear_caches)
+crowding.of_process.relieve.append(clear_caches)
 
 
 def on_clear_caches(forget):

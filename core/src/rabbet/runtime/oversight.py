@@ -8,6 +8,7 @@ while the overseer looks after the others, and is waited for.
 
 import hashlib
 import re
+import time
 import zlib
 from collections.abc import Mapping
 from typing import Any
@@ -19,6 +20,8 @@ COMMUNICATES = re.compile(
     r" (?:all-reduce|all-gather|reduce-scatter|all-to-all|ragged-all-to-all|collective-permute|"
     r"collective-broadcast|send|recv)(?:-start)?\("
 )
+# Two looks are never so many seconds apart, unless this process itself was stopped meanwhile.
+MOST_BETWEEN_LOOKS = 5.0
 STUCK = (
     "the program is under way still, on a thread of its own, because it cannot be stopped while it waits for "
     "the other processes; it ends with its time-out"
@@ -56,7 +59,9 @@ class Overseer:
         """
 
     def look(self, group, name, seconds):
-        """A program has been under way for so long. Raises why nobody should wait any longer."""
+        """A program has been under way for so many seconds; those in which this process itself was stopped do
+        not count. Raises why nobody should wait any longer.
+        """
 
     def give_up(self, group, name):
         """Nobody waits for a program any more, which is under way. Ends its communication, if that can be
@@ -136,7 +141,7 @@ def overseen(execute, executable):
     def run(raws, **options):
         overseer = current(name, group)
         overseer.started(group, name, mark)
-        waited = 0.0
+        waited, looked = 0.0, time.monotonic()
 
         def to_the_end():
             results = execute(raws, with_tokens=True)
@@ -144,8 +149,9 @@ def overseen(execute, executable):
             return results
 
         def look():
-            nonlocal waited
-            waited += overseer.every
+            nonlocal waited, looked
+            now = time.monotonic()
+            waited, looked = waited + min(now - looked, MOST_BETWEEN_LOOKS), now
             overseer.look(group, name, waited)
 
         failure = None

@@ -21,6 +21,7 @@ from rabbet.runtime import (
     cache,
     callbacks,
     compile_options,
+    crowding,
     dispatch,
     dumps,
     effects,
@@ -358,6 +359,7 @@ def _load(client, lowering, device, build, key):
         hook_calls.tell_hooks(
             "compile_finished", name=name, seconds=time.perf_counter() - started, cached=cached
         )
+    crowding.of_process.one_more()
     if lowering.spread is None and not calls and not custom_calls.targets(lowering.module.key_text):
         read_ahead.note(device, key)
     return Loaded(exe, "disk" if cached else "compiler")

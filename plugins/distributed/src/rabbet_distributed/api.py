@@ -1,6 +1,7 @@
 """What users call: ``initialize``, ``shutdown``, ``is_initialized``, ``reform``, ``joining``."""
 
 import atexit
+import ipaddress
 import os
 import socket
 from collections.abc import Sequence
@@ -14,6 +15,9 @@ from rabbet_distributed import clusters
 from rabbet_distributed.clusters import Place
 from rabbet_distributed.coordinator import Coordinator, CoordinatorError
 from rabbet_distributed.group import Group, Seconds
+
+# Addresses that documents use (RFC 5737, RFC 3849): the way to them is that to any other network.
+ELSEWHERE, ELSEWHERE_6 = "192.0.2.1", "2001:db8::1"
 
 _group: Group | None = None
 _coordinator: Coordinator | None = None
@@ -101,7 +105,7 @@ def initialize(
     try:
         _group = _connected(place, seconds, coordinator_bind_address, partition_index)
     except BaseException:
-        _stop_coordinator(kill=True)
+        _let_coordinator_end()
         raise
     _leave_at_exit()
 
@@ -151,11 +155,42 @@ def everywhere():
 
 
 def own_address(host, port):
-    """The address of this machine on the way to another one."""
-    family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0]
-    with socket.socket(family, kind) as probe:
-        probe.connect(address)  # nothing is sent
-        return probe.getsockname()[0]
+    """The address of this machine by which others reach it: that on the way to another one."""
+    found = way_to(host, port)
+    if found.is_loopback and not is_here(host):
+        # The name of this machine, for itself: Linux has it in /etc/hosts. For others it is another address.
+        outward = way_to(ELSEWHERE, port) or way_to(ELSEWHERE_6, port)
+        if outward is not None:
+            found = outward
+    return str(found)
+
+
+def is_here(host):
+    """Whether a host names this very machine, to whoever reads it."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def way_to(host, port):
+    """The address of this machine from which packets to another one leave, or None where there is no way to
+    one that is given by its number. Nothing is sent.
+
+    Raises:
+      OSError: where a name is not known, or there is no way.
+    """
+    error = None
+    for family, kind, _, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM):
+        try:
+            with socket.socket(family, kind) as probe:
+                probe.connect(address)
+                return ipaddress.ip_address(probe.getsockname()[0].partition("%")[0])
+        except OSError as this:
+            error = this
+    if host in (ELSEWHERE, ELSEWHERE_6):
+        return None
+    raise error
 
 
 def is_initialized() -> bool:
@@ -189,15 +224,15 @@ def _leave(wait):
     try:
         group.leave(wait and group.watch.failure is None)
     finally:
-        _stop_coordinator(kill=False)
+        _let_coordinator_end()
 
 
-def _stop_coordinator(kill):
+def _let_coordinator_end():
     global _coordinator
     coordinator, _coordinator = _coordinator, None
     if coordinator is not None:
-        # It ends when the last connection does, which may be that of this process.
-        coordinator.kill() if kill else coordinator.close(seconds=0)
+        # When the last process has left, which may be this one: its end would be that of all attached.
+        coordinator.close(seconds=0)
 
 
 def _leave_at_exit():

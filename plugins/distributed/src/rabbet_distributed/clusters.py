@@ -167,25 +167,36 @@ def complete(given, method=None, env=None):
     """A ``Place`` with what is None in ``given`` taken from the environment.
 
     Args:
-      method: one of ``METHODS``; None: variables of our own, then the first that fits; "deactivate": none.
+      method: one of ``METHODS``, for what our own variables do not tell; None: the first that fits;
+        "deactivate": nothing is read, of the variables neither.
 
     Raises:
       ConfigError: for what nobody tells, with the ways to tell it; for numbers that cannot be.
     """
     env = os.environ if env is None else env
+    if method is not None and method != "deactivate" and method not in METHODS:
+        known = ", ".join([*METHODS, "deactivate"])
+        raise ConfigError(f"cluster_detection_method must be one of {known}, got {method!r}")
     found = [given]
     if method != "deactivate" and None in given[:3]:
         found.append(from_variables(env))
-        if method is not None:
-            if method not in METHODS:
-                known = ", ".join([*METHODS, "deactivate"])
-                raise ConfigError(f"cluster_detection_method must be one of {known}, got {method!r}")
-            found.append(METHODS[method](env))
-        else:
-            found.append(next((place for read in AUTOMATIC.values() if (place := read(env))), None))
-    told = [place for place in found if place is not None]
-    merged = Place(*[next((v for v in values if v is not None), None) for values in zip(*told, strict=True)])
-    return checked(merged)
+        # Where the variables tell all, as under `rabbet launch` in a job of SLURM, the cluster's numbers are
+        # those of something else.
+        if found[-1] is None or None in joined(found)[:3]:
+            read = METHODS[method] if method else first_that_fits
+            found.append(read(env))
+    return checked(joined(found))
+
+
+def first_that_fits(env):
+    """What the first cluster tells of which there are signs, or None."""
+    return next((place for read in AUTOMATIC.values() if (place := read(env))), None)
+
+
+def joined(places):
+    """One ``Place`` of several, of which the first counts that tells something; None tells nothing."""
+    told = [place for place in places if place is not None]
+    return Place(*[next((v for v in values if v is not None), None) for values in zip(*told, strict=True)])
 
 
 def checked(place):

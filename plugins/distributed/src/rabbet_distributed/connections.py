@@ -72,4 +72,4 @@ def cut(own_port, other_ports):
     return count
 
 
-__all__ = ["cut", "listening"]
+__all__ = ["ESTABLISHED", "connections", "cut", "listening"]

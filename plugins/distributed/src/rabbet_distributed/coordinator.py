@@ -11,13 +11,12 @@ import json
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 from rabbet.errors import RabbetError
 
+from rabbet_distributed.connections import ESTABLISHED, connections
+
 PAUSE = 0.1
-ESTABLISHED = "01"
-TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
 
 
 class CoordinatorError(RabbetError, RuntimeError):
@@ -60,24 +59,14 @@ class Coordinator:
             self.process.wait(seconds)
         self.process.stdout.close()
 
-    def kill(self):
-        """End it now; processes that are attached end too."""
-        self.process.kill()
-        self.close()
+    def has_died(self):
+        """Whether it has ended though it was not closed."""
+        return self.process.poll() is not None
 
 
 def attached(port):
-    """How many connections to a port of this machine there are; None where the system does not tell."""
-    count = 0
-    for table in TABLES:
-        try:
-            lines = Path(table).read_text().splitlines()[1:]
-        except OSError:
-            continue
-        for line in lines:
-            _, local, _, state, *_ = line.split()
-            count += state == ESTABLISHED and int(local.rpartition(":")[2], 16) == port
-    return count if any(Path(table).exists() for table in TABLES) else None
+    """How many connections to a port of this machine there are; 0 where the system does not tell."""
+    return sum([each.state == ESTABLISHED and each.local == port for each in connections()])
 
 
 def main(argv):

@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import hashlib
 import zlib
 from collections.abc import Iterator
 from typing import Any
@@ -47,7 +48,7 @@ def everywhere(x, program):
     return np.asarray(_compiled(program, process_mesh())(x))
 
 
-@functools.lru_cache(maxsize=64)
+@functools.lru_cache(maxsize=3)  # the programs below; those of an older group would keep its devices
 def _compiled(program, mesh):
     return rb.jit(program, out_shardings=NamedSharding(mesh, PartitionSpec()))
 
@@ -146,7 +147,8 @@ def sync_global_devices(name: str) -> None:
 
 
 def assert_equal(in_tree: Any, fail_message: str = "") -> None:
-    """Check that all processes have the same values.
+    """Check that all processes have the same values, of the same dtypes and shapes. Each process compares
+    checksums of all bits, so nothing is rounded; NaN is equal to NaN.
 
     Raises:
       AssertionError: in all of them, if they do not; with ``fail_message``, and which leaf differs where.
@@ -155,16 +157,51 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
       >>> from rabbet.experimental import multihost_utils
       >>> multihost_utils.assert_equal({"rate": 0.1}, "the settings differ")
     """
-    for path, x in tree.flatten_with_path(in_tree)[0]:
-        x = np.asarray(x)
-        every = process_allgather(x)
-        expected = every[0]
-        different = [i for i, each in enumerate(every) if not np.array_equal(each, expected)]
-        if different:
-            raise AssertionError(
-                f"{fail_message or 'assert_equal'}: {tree.keystr(path) or 'the value'} of process "
-                f"{', '.join(map(str, different))} is not that of process 0, {expected}"
-            )
+    who = fail_message or "assert_equal"
+    pairs, _ = tree.flatten_with_path(in_tree)
+    leaves = [(tree.keystr(path) or "the value", np.asarray(x)) for path, x in pairs]
+    names = digest("\n".join([name for name, _ in leaves]).encode())
+    marks = [mark_of(x) for _, x in leaves]
+    every = process_allgather(np.stack([names, digest(b"".join([m.tobytes() for m in marks]))]))
+    different = others(every[:, 0])
+    if different:
+        raise AssertionError(f"{who}: process {different} has a tree of another structure than process 0")
+    if not others(every):
+        return
+    every = process_allgather(np.stack(marks))
+    number = next(i for i in range(len(leaves)) if others(every[:, i]))
+    name, x = leaves[number]
+    said = process_allgather(as_text(x))
+    raise AssertionError(
+        f"{who}: {name} of process {others(every[:, number])} is not that of process 0, "
+        f"{bytes(said[0]).decode(errors='replace').rstrip(chr(0))}"
+    )
+
+
+def others(rows):
+    """The numbers of the rows that are not the first one, as text."""
+    return ", ".join([str(i) for i, row in enumerate(rows) if not np.array_equal(row, rows[0])])
+
+
+def digest(text):
+    """A checksum of bytes, as 32 of them."""
+    return np.frombuffer(hashlib.sha256(text).digest(), np.uint8)
+
+
+def mark_of(x):
+    """A checksum of a NumPy array's type and values. All NaNs are one value, and both zeros."""
+    if x.dtype.hasobject:
+        return digest(repr(x.tolist()).encode())
+    if x.dtype.kind in "fcV":  # V: bfloat16 and smaller formats
+        with contextlib.suppress(TypeError):  # int4
+            x = np.where(np.isnan(x), np.array(np.nan, x.dtype), x + np.zeros((), x.dtype))
+    return digest(f"{x.dtype.str} {x.shape}".encode() + np.ascontiguousarray(x).tobytes())
+
+
+def as_text(x, length=200):
+    """What a NumPy array shows, as bytes of one length."""
+    text = (f"{x}" if x.size <= 8 else f"{x.dtype}{list(x.shape)} {x.reshape(-1)[:8]}...").encode()[:length]
+    return np.frombuffer(text.ljust(length, b"\0"), np.uint8)
 
 
 def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:

@@ -19,9 +19,8 @@ import secrets
 import time
 from typing import NamedTuple
 
-import rabbet
-from rabbet.errors import PeerLost, RabbetError
-from rabbet.extend.backend import jaxlib_version, running_platforms
+from rabbet.errors import PeerLost
+from rabbet.extend.backend import running_platforms
 from rabbet.extend.processes import (
     configure_client,
     cpu_collectives,
@@ -31,21 +30,15 @@ from rabbet.extend.processes import (
 )
 
 from rabbet_distributed import connections
+from rabbet_distributed.peers import NOBODY
+from rabbet_distributed.versions import check_versions, versions
 from rabbet_distributed.watch import Watch
 
 # What jaxlib writes down for clients that form a group, by the platform's name there.
 LEFT_BEHIND = ("global_topology", "local_topology", "gloo")
 SPACES = ("cpu:", "gpu:", "cuda:", "tpu:")
 PAUSE = 0.05
-
-
-class VersionError(RabbetError, RuntimeError):
-    """Processes that compute together have different versions of Rabbet or jaxlib. The message names both.
-
-    Example:
-      >>> issubclass(rb.distributed.VersionError, RuntimeError)
-      True
-    """
+TURN_SECONDS = 5.0  # for each of those who could write the members down
 
 
 class Seconds(NamedTuple):
@@ -80,7 +73,7 @@ class Group:
         self.devices, self.partition = devices, partition
         self.incarnation = f"{os.getpid()}-{secrets.token_hex(4)}"
         self.generation, self.members, self.rank = -1, (), None
-        self.questions = self.blocks = 0
+        self.questions = self.forgotten = self.blocks = 0
         self._preemption = None
         self.watch = Watch(self, host)
 
@@ -102,7 +95,7 @@ class Group:
             self.form(0, self.seconds.start)
             return
         # Its slot was that of a process that is gone.
-        self.store.set(f"joining/{self.slot}", self.incarnation, replace=True)
+        self.store.set(f"joining/{self.slot}", self.card(), replace=True)
         deadline = time.monotonic() + self.seconds.start
         generation = int(latest)
         while time.monotonic() < deadline:
@@ -113,15 +106,26 @@ class Group:
                     self.generation = generation
                     self.form(generation + 1, deadline - time.monotonic())
                     return
+                self.compare_with_members()
                 continue
             generation += 1
             if [self.slot, self.incarnation] in json.loads(members):
-                self.enter(generation, members)
+                self.form(generation, deadline - time.monotonic())
                 return
         raise TimeoutError(
             f"process {self.slot} was started again, and the others did not take it in within "
             f"{self.seconds.start:g} s; they do so when they call rabbet.distributed.reform()"
         )
+
+    def card(self):
+        """What this process says of itself to those who form a group."""
+        return json.dumps({"incarnation": self.incarnation, "versions": versions()})
+
+    def compare_with_members(self):
+        """Raise VersionError where the others, whom this process wants to join, have other versions."""
+        theirs = json.loads(self.store.get("versions") or "null")
+        if theirs not in (None, versions()):
+            check_versions({self.slot: {"versions": versions()}, "others": {"versions": theirs}})
 
     def is_deserted(self, generation):
         """Whether none of the members of a generation is left."""
@@ -130,10 +134,30 @@ class Group:
         return all(self.watch.verdict(slot, mark) not in ALIVE for slot, mark in members)
 
     def form(self, generation, seconds):
-        """Form a generation with all that are alive and ready, with those who wait to join."""
-        here = {"incarnation": self.incarnation, "versions": [rabbet.__version__, jaxlib_version()]}
-        self.store.set(f"ready/{generation}/{self.slot}", json.dumps(here), replace=True)
+        """Become a member of a generation, of all that are alive and ready and those who wait to join; where
+        one of these is lost meanwhile, of the one after it.
+        """
         deadline = time.monotonic() + seconds
+        while True:
+            members = self.members_of(generation, deadline)
+            try:
+                self.enter(generation, members)
+                return
+            except PeerLost:
+                # The first generation is of all or of nobody. Later each try is one of fewer members.
+                if generation == 0 or len(json.loads(members)) == 1:
+                    raise
+            generation += 1
+            deadline = max(deadline, time.monotonic() + min(seconds, self.seconds.peer))
+
+    def members_of(self, generation, deadline):
+        """The members of a generation, as they are written down; this process is ready to be one.
+
+        Raises:
+          PeerLost: if it is none. TimeoutError: if the first generation is not complete in time.
+          VersionError: for processes of different versions, in all of them.
+        """
+        self.store.set(f"ready/{generation}/{self.slot}", self.card(), replace=True)
         while True:
             members = self.store.get(f"members/{generation}") or self.propose(generation, deadline)
             if members is not None:
@@ -144,12 +168,15 @@ class Group:
                 f"the other processes have formed a group without process {self.slot}, which was not heard "
                 "of in time; start it again to join them"
             )
-        self.enter(generation, members)
+        return members
 
     def propose(self, generation, deadline):
-        """As the leader, write the members down once all are ready; None for anybody else, and until then."""
+        """Write the members down, if that is this process's part; None until then. It is that of the first
+        one, once all are ready or the time is over, and where that one does not do it, that of the next.
+        """
         self.watch.refresh()
         ready = {int(s): json.loads(v) for s, v in self.store.folder(f"ready/{generation}").items()}
+        check_versions(ready)
         anew = not self.members
         if anew:
             expected = dict.fromkeys(range(self.count))
@@ -159,45 +186,56 @@ class Group:
                 for slot, mark in self.members
                 if slot == self.slot or self.watch.verdict(slot, mark) in ALIVE
             }
-        missing = [
+        there = [
             slot
             for slot, mark in expected.items()
-            if slot not in ready or (mark is not None and ready[slot]["incarnation"] != mark)
+            if slot in ready and mark in (None, ready[slot]["incarnation"])
         ]
-        if time.monotonic() > deadline:
-            if anew:
-                raise TimeoutError(f"processes {missing} did not come within {self.seconds.start:g} s")
-            expected = {slot: mark for slot, mark in expected.items() if slot not in missing}
-        elif missing:
+        late = time.monotonic() - deadline
+        first = there.index(self.slot)
+        if late < 0:
+            if len(there) < len(expected) or first > 0:
+                return None
+        elif anew:
+            missing = [slot for slot in expected if slot not in there]
+            what = f"processes {missing} did not come" if missing else "process 0 did not form the group"
+            raise TimeoutError(f"{what} within {self.seconds.start:g} s")
+        elif late < first * TURN_SECONDS:
             return None
-        if min(expected) != self.slot:
-            return None
-        check_versions(ready)
-        members = [[slot, ready[slot]["incarnation"]] for slot in expected]  # in their order, as before
+        else:
+            there = there[first:]  # those before this one have had their turns
+        members = [[slot, ready[slot]["incarnation"]] for slot in there]  # in their order, as before
         members += self.candidates(members)
-        try:
+        with contextlib.suppress(KeyError):  # who is first is right
             self.store.set(f"members/{generation}", json.dumps(members))
-        except KeyError:
-            pass
         return self.store.get(f"members/{generation}")
 
     def candidates(self, members=()):
-        """Those who wait to join and are alive, as pairs of slot and incarnation."""
+        """Those who wait to join, are alive and have the same versions: pairs of slot and incarnation."""
         taken = {slot for slot, _ in members}
-        found = {int(slot): mark for slot, mark in self.store.folder("joining").items()}
+        found = {int(slot): json.loads(card) for slot, card in self.store.folder("joining").items()}
         return [
-            [slot, mark]
-            for slot, mark in sorted(found.items())
-            if slot not in taken and self.watch.verdict(slot, mark) in ALIVE and slot in self.watch.peers
+            [slot, card["incarnation"]]
+            for slot, card in sorted(found.items())
+            if slot not in taken
+            and card["versions"] == versions()
+            and slot in self.watch.peers
+            and self.watch.verdict(slot, card["incarnation"]) in ALIVE
         ]
 
     def enter(self, generation, members):
-        """Become a member of a generation whose members are written down."""
-        self.members = tuple([(slot, mark) for slot, mark in json.loads(members)])
-        slots = [slot for slot, _ in self.members]
-        self.rank, self.questions, self.blocks = slots.index(self.slot), 0, 0
-        before, self.generation = self.generation, generation
-        self.watch.enter()
+        """Become a member of a generation whose members are written down.
+
+        Raises:
+          PeerLost: if one of the members is lost before all have done so; no client has been made then.
+        """
+        before = self.generation
+        with self.watch.lock:
+            self.members = tuple([(slot, mark) for slot, mark in json.loads(members)])
+            slots = [slot for slot, _ in self.members]
+            self.rank, self.generation = slots.index(self.slot), generation
+            self.questions = self.forgotten = self.blocks = 0
+            self.watch.enter()
         self.watch.tell()
         self.meet("met")
         if self.rank == 0 and generation > 0:
@@ -207,8 +245,10 @@ class Group:
             for slot in slots:
                 self.store.delete(f"joining/{slot}")
             self.store.delete(f"generation/{before}")
+            self.store.delete(f"ready/{generation}")
         self.meet("clean")
         if self.rank == 0:
+            self.store.set("versions", json.dumps(versions()), replace=True)
             self.store.set("latest", str(generation), replace=True)
         self.configure()
 
@@ -216,17 +256,23 @@ class Group:
         """Return when all members are here. Raises PeerLost when one is lost."""
         folder = f"{self.prefix}/meetings/{name}"
         self.store.set(f"{folder}/{self.rank}", "", replace=True)
-        started, missing = time.monotonic(), set(range(self.size))
-        while missing := missing - {int(rank) for rank in self.store.folder(folder)}:
+        started = time.monotonic()
+        while missing := self.missing_from(folder):
             with contextlib.suppress(TimeoutError):
                 self.store.wait(f"{folder}/{min(missing)}", self.watch.interval)
                 continue
             self.watch.refresh()
-            self.watch.raise_failure()
             lost = self.watch.lost(range(self.size))
-            late = dict.fromkeys(missing, "it did not come")
-            if lost or time.monotonic() - started > self.seconds.start:
+            failed = lost or self.watch.failure or time.monotonic() - started > self.seconds.start
+            # Who is lost may have been here before; then all go on, and find out later.
+            if failed and self.missing_from(folder):
+                self.watch.raise_failure()
+                late = dict.fromkeys(missing, "it did not come")
                 raise self.watch.fail("a group could not be formed", lost or late)
+
+    def missing_from(self, folder):
+        """The ranks of the members that have not come to a meeting."""
+        return set(range(self.size)) - {int(rank) for rank in self.store.folder(folder)}
 
     def configure(self):
         """Tell the clients of the next device who belongs together."""
@@ -248,7 +294,7 @@ class Group:
                 before = connections.listening()
                 options["collectives"] = cpu_collectives(self.store, self.host)
                 ports = connections.listening() - before
-                self.watch.state["port"] = ports.pop() if len(ports) == 1 else None
+                self.watch.note(port=ports.pop() if len(ports) == 1 else None)
             else:  # where there are accelerators, the processors are each process's own
                 continue
             configure_client(platform, **options)
@@ -260,7 +306,7 @@ class Group:
         """Leave the others, who are told. ``wait``: until they leave as well, or are lost."""
         set_overseer(None)
         if wait:
-            self.watch.state["leaving"] = True
+            self.watch.note(leaving=True)
             self.watch.tell()
             deadline = time.monotonic() + self.seconds.shutdown
             while time.monotonic() < deadline and self.others_stay():
@@ -289,38 +335,40 @@ class Group:
         JSON.
         """
         self.questions += 1
-        key = f"{self.prefix}/answers/{self.questions}"
+        key = f"{self.prefix}/answers"
         if self.rank == 0:
             answer = json.dumps(what())
-            self.store.set(key, answer)
+            if self.size > 1:
+                self.store.set(f"{key}/{self.questions}", answer)
+                self.forget(key)
             return json.loads(answer)
-        waited = 0.0
+        started = time.monotonic()
         while True:
             try:
-                return json.loads(self.store.wait(key, self.watch.interval))
+                answer = self.store.wait(f"{key}/{self.questions}", self.watch.interval)
+                self.watch.note(asked=self.questions)  # so that the first one forgets it
+                return json.loads(answer)
             except TimeoutError:
-                waited += self.watch.interval
                 self.watch.refresh()
                 self.watch.raise_failure()
                 lost = self.watch.lost([0])
-                if lost or waited > self.seconds.step:
+                if lost or time.monotonic() - started > self.seconds.step:
                     raise self.watch.fail("process 0 does not answer", lost or {0: "it is busy"}) from None
+
+    def forget(self, key):
+        """As the first member: remove the answers that all have read, as far as their beats tell."""
+        read = self.questions
+        for slot, mark in self.members[1:]:
+            peer = self.watch.peers.get(slot, NOBODY)
+            here = peer.incarnation == mark and peer.state.get("generation") == self.generation
+            read = min(read, peer.state.get("asked", 0) if here else 0)
+        while self.forgotten < read:
+            self.forgotten += 1
+            self.store.delete(f"{key}/{self.forgotten}")
 
 
 # Verdicts of somebody who may be in the next generation.
 ALIVE = (None, "it left this group to form another")
 
 
-def check_versions(ready):
-    """Refuse members of different versions."""
-    by_versions: dict = {}
-    for slot, told in sorted(ready.items()):
-        by_versions.setdefault(tuple(told["versions"]), []).append(slot)
-    if len(by_versions) > 1:
-        told = "; ".join(
-            [f"processes {s} have rabbet {v[0]} and jaxlib {v[1]}" for v, s in by_versions.items()]
-        )
-        raise VersionError(f"processes that compute together need the same versions: {told}")
-
-
-__all__ = ["Group", "Seconds", "VersionError"]
+__all__ = ["Group", "Seconds"]

@@ -1,6 +1,8 @@
 """``rabbet launch``: start a program as several processes of this machine, and look after them."""
 
 import argparse
+import contextlib
+import ctypes
 import os
 import selectors
 import signal
@@ -13,6 +15,9 @@ from rabbet_distributed.coordinator import Coordinator
 
 HELP = "start a program as several processes on this machine that compute together"
 GRACE_SECONDS = 5.0  # between asking a process to end and ending it
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+SET_DEATH_SIGNAL = 1  # of Linux's prctl
+MOST_WAITING = 65536  # bytes of a line that has not ended yet
 COLOURS = (36, 33, 32, 35, 34, 31)
 
 
@@ -50,15 +55,9 @@ def run(args):
     if args.processes < 1:
         print("rabbet launch: -n must be at least 1", file=sys.stderr)
         return 2
-    port = args.port or free_port()
     program = [sys.executable, "-u", *(["-m"] if args.module else []), args.program, *args.arguments]
-    coordinator = Coordinator(f"127.0.0.1:{port}", args.processes)
-    workers = Workers(program, args, port)
-    try:
+    with Workers(program, args) as workers:
         return workers.run()
-    finally:
-        workers.end()
-        coordinator.close()
 
 
 def free_port():
@@ -69,12 +68,40 @@ def free_port():
 
 
 class Workers:
-    """The processes of one launch."""
+    """The processes of one launch, and their coordinator. As a context manager it leaves none behind."""
 
-    def __init__(self, program, args, port):
-        self.program, self.args, self.port = program, args, port
-        self.running, self.restarts, self.signal = {}, 0, None
+    def __init__(self, program, args):
+        self.program, self.args = program, args
+        self.coordinator, self.port = None, None
+        self.running, self.finished, self.restarts, self.signal = {}, [], 0, None
         self.selector = selectors.DefaultSelector()
+        self.libc = ctypes.CDLL(None) if sys.platform == "linux" else None  # loaded before there are children
+
+    def __enter__(self):
+        heard = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+        self.handlers = {number: signal.signal(number, self.note) for number in heard}
+        return self
+
+    def __exit__(self, *error):
+        try:
+            self.end()
+        finally:
+            for number, handler in self.handlers.items():
+                signal.signal(number, handler)
+
+    def note(self, number, frame):
+        """A signal for the launcher; the second one ends the processes without delay."""
+        if self.signal is not None:
+            for worker in self.running.values():
+                end_group(worker, signal.SIGKILL)
+        self.signal = number
+
+    def start_all(self):
+        """Start the coordinator and all processes."""
+        self.port = self.args.port or free_port()
+        self.coordinator = Coordinator(f"127.0.0.1:{self.port}", self.args.processes)
+        for rank in range(self.args.processes):
+            self.start(rank)
 
     def start(self, rank):
         """Start the process number ``rank``."""
@@ -89,6 +116,14 @@ class Workers:
             env["RABBET_NUM_CPU_DEVICES"] = str(self.args.cpu_devices)
         if self.args.one_device_each:
             env["RABBET_LOCAL_DEVICE_IDS"] = str(rank)
+        launcher = os.getpid()
+
+        def end_with_launcher():
+            # In the new process: where the launcher is killed, the system ends it (Linux).
+            self.libc.prctl(SET_DEATH_SIGNAL, signal.SIGTERM)
+            if os.getppid() != launcher:
+                os._exit(1)
+
         worker = subprocess.Popen(
             self.program,
             env=env,
@@ -96,7 +131,7 @@ class Workers:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,  # with what it starts it can be ended together
-            preexec_fn=end_with_parent,
+            preexec_fn=None if self.libc is None else end_with_launcher,
         )
         self.running[rank] = worker
         for stream, out in ((worker.stdout, sys.stdout), (worker.stderr, sys.stderr)):
@@ -105,40 +140,64 @@ class Workers:
 
     def run(self):
         """Start all, pass on what they say, and return the exit status of the whole."""
-        before = {s: signal.signal(s, self.note) for s in (signal.SIGINT, signal.SIGTERM)}
         try:
-            for rank in range(self.args.processes):
-                self.start(rank)
+            self.start_all()
             while self.running and self.signal is None:
                 self.pass_on(0.1)
-                for rank in [r for r, w in self.running.items() if w.poll() is not None]:
+                if self.coordinator.has_died():
+                    status = self.without_coordinator()
+                    if status:
+                        return status
+                for rank in [r for r, worker in self.running.items() if has_ended(worker)]:
                     status = self.ended(rank)
                     if status:
                         return status
-            return 128 + self.signal if self.signal is not None else 0
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+        except BrokenPipeError:  # nobody reads what they say any more, as in `rabbet launch ... | head`
+            return 128 + signal.SIGPIPE
+        return 128 + self.signal if self.signal is not None else 0
 
-    def note(self, number, frame):
-        """A signal for the launcher."""
-        self.signal = number
+    def may_restart(self):
+        """Whether something that failed is started again; counts how often."""
+        if not self.args.elastic or self.restarts >= self.args.max_restarts:
+            return False
+        self.restarts += 1
+        return True
+
+    def without_coordinator(self):
+        """The coordinator is gone, and soon the processes: start all again, or return the exit status."""
+        again = self.may_restart()
+        self.say(f"the coordinator has ended; all are {'started again' if again else 'ended'}")
+        if not again:
+            return 1
+        self.end_workers(signal.SIGKILL)
+        self.start_all()
+        return 0
 
     def ended(self, rank):
         """A process has ended: start it again, or return the exit status of the whole, 0 to go on."""
         worker = self.running.pop(rank)
-        self.pass_on(0)
-        status = exit_status(worker)
+        self.drain(worker)
+        # Until it is waited for, its number is nobody else's, and what it has started can be ended by that.
+        self.finished.append(worker)
+        status = exit_status_of(worker)
         if status == 0:
             return 0
-        end_group(worker, signal.SIGKILL)  # what it has started
-        if self.args.elastic and self.restarts < self.args.max_restarts:
-            self.restarts += 1
+        self.let_go(worker)
+        if self.may_restart():
             self.say(f"process {rank} ended with exit status {status}; it is started again")
             self.start(rank)
             return 0
         self.say(f"process {rank} ended with exit status {status}; all are ended")
         return status
+
+    def let_go(self, worker):
+        """End what a process that has ended has left behind, and forget it."""
+        end_group(worker, signal.SIGKILL)
+        worker.wait()
+        self.finished.remove(worker)
+        self.drain(worker)
+        for stream in (worker.stdout, worker.stderr):
+            self.close(stream)
 
     def say(self, text):
         """A line of the launcher's own."""
@@ -146,34 +205,58 @@ class Workers:
 
     def pass_on(self, seconds):
         """Pass on what the processes have said, waiting for it for so long."""
+        if not self.selector.get_map():
+            time.sleep(seconds)
         for key, _ in self.selector.select(seconds):
-            while True:
-                try:
-                    block = os.read(key.fd, 65536)
-                except BlockingIOError:
-                    break
-                if not block:
-                    key.data.end()
-                    self.selector.unregister(key.fileobj)
-                    key.fileobj.close()
-                    break
-                key.data.add(block)
+            self.read(key.fileobj)
+
+    def read(self, stream):
+        """Pass on what there is of a stream."""
+        lines = self.selector.get_key(stream).data
+        while True:
+            try:
+                block = os.read(stream.fileno(), 65536)
+            except BlockingIOError:
+                return
+            if not block:
+                self.close(stream)
+                return
+            lines.add(block)
+
+    def drain(self, worker):
+        """Pass on all that a process has said, to the last word."""
+        for stream in (worker.stdout, worker.stderr):
+            if not stream.closed:
+                self.read(stream)
+            if not stream.closed:  # what it has started has the stream, too
+                self.selector.get_key(stream).data.end()
+
+    def close(self, stream):
+        """Read no more from a stream."""
+        if not stream.closed:
+            self.selector.get_key(stream).data.end()
+            self.selector.unregister(stream)
+            stream.close()
+
+    def end_workers(self, number):
+        """End all processes and what they have started: by this signal first, then for good."""
+        there = [*self.running.values(), *self.finished]
+        for worker in there:
+            end_group(worker, number)
+        deadline = time.monotonic() + GRACE_SECONDS
+        while time.monotonic() < deadline and not all(has_ended(worker) for worker in there):
+            self.pass_on(0.05)
+        self.running.clear()
+        self.finished[:] = there
+        for worker in there:
+            self.let_go(worker)
 
     def end(self):
-        """End all that still run: they are asked first, and get some seconds."""
-        for worker in self.running.values():
-            end_group(worker, self.signal or signal.SIGTERM)
-        deadline = time.monotonic() + GRACE_SECONDS
-        while time.monotonic() < deadline and any(w.poll() is None for w in self.running.values()):
-            self.pass_on(0.05)
-        for worker in self.running.values():
-            end_group(worker, signal.SIGKILL)
-            worker.wait()
-        self.pass_on(0)
-        for key in list(self.selector.get_map().values()):
-            key.data.end()
-            key.fileobj.close()
+        """End all that there is: the processes are asked first, and get some seconds."""
+        self.end_workers(self.signal or signal.SIGTERM)
         self.selector.close()
+        if self.coordinator is not None:
+            self.coordinator.close()
 
 
 class Lines:
@@ -186,42 +269,55 @@ class Lines:
             self.prefix = f"\033[{COLOURS[rank % len(COLOURS)]}m[{rank}]\033[0m "
 
     def add(self, block):
-        """Pass on what is complete."""
+        """Pass on what is complete, and of a line without an end what is long."""
         *lines, self.rest = (self.rest + block).split(b"\n")
         for line in lines:
             self.write(line)
+        if len(self.rest) > MOST_WAITING:
+            self.end()
 
     def end(self):
         """Pass on the last line."""
-        if self.rest:
-            self.write(self.rest)
-        self.rest = b""
+        rest, self.rest = self.rest, b""
+        if rest:
+            self.write(rest)
 
     def write(self, line):
-        """Write one line."""
-        self.out.write(self.prefix + line.decode(errors="replace") + "\n")
-        self.out.flush()
+        """Write one line.
 
-
-def end_with_parent():
-    """In a new process: end when the launcher is killed (Linux)."""
-    import ctypes
-
-    ctypes.CDLL(None).prctl(1, signal.SIGTERM)
+        Raises:
+          BrokenPipeError: if nobody reads any more; later ones go nowhere.
+        """
+        try:
+            self.out.write(self.prefix + line.decode(errors="replace") + "\n")
+            self.out.flush()
+        except BrokenPipeError:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self.out.fileno())
+            os.close(nowhere)
+            raise
 
 
 def end_group(worker, number):
-    """Send a signal to a process and all that it has started."""
-    try:
+    """Send a signal to a process that is not waited for yet, and to all that it has started."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(worker.pid, number)
-    except ProcessLookupError:
-        pass
 
 
-def exit_status(worker):
+def state_of(worker):
+    """What the system says of a process that has ended and is not waited for yet; None while it runs."""
+    return os.waitid(os.P_PID, worker.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+
+
+def has_ended(worker):
+    """Whether a process has ended; its number stays its own."""
+    return state_of(worker) is not None
+
+
+def exit_status_of(worker):
     """The exit status as shells have it: 128 and the number of the signal that ended it."""
-    status = worker.returncode
-    return 128 - status if status < 0 else status
+    state = state_of(worker)
+    return state.si_status if state.si_code == os.CLD_EXITED else 128 + state.si_status
 
 
 __all__ = ["HELP", "add_arguments", "run"]

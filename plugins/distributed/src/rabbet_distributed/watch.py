@@ -18,44 +18,22 @@ from rabbet.errors import PeerLost
 from rabbet.extend.processes import Overseer
 
 from rabbet_distributed import connections
+from rabbet_distributed.peers import NOBODY, DifferentPrograms, Lost, Peer, family_of, refuses
 
 # What the runtime below says where other processes are the reason.
 COMMUNICATION = re.compile(
     r"[Gg]loo|NCCL|[Cc]onnection (?:closed|reset)|[Cc]ollective|[Tt]imed? ?out|DEADLINE"
 )
+BEAT_SECONDS = 0.5
 READ_BY_ALL = 64  # with more processes, beats are read only by those who wait
-PROBE_SECONDS = 0.5
 ENDED = "its program has ended"
 REMEMBERED, RECENT = 1024, 4  # of the programs that were run: here, and in a beat
+STOPPED_SECONDS = 5.0  # between two looks: this process itself was stopped, or the machine was busy
 TAIL_SECONDS = 30  # a program that was given up ends itself so long after its time-out
 
 
-class DifferentPrograms(PeerLost):
-    """Processes were about to run different programs together. The message names the programs.
-
-    Example:
-      >>> issubclass(rb.distributed.DifferentPrograms, rb.distributed.PeerLost)
-      True
-    """
-
-
+DIFFERENT = DifferentPrograms.__name__
 KINDS = {kind.__name__: kind for kind in (PeerLost, DifferentPrograms)}
-
-
-class Peer:
-    """What is known of another process by its beats."""
-
-    def __init__(self):
-        self.incarnation = self.count = self.address = None
-        self.state: dict = {}
-        self.seen = time.monotonic()
-        self.refused = False
-
-    def hear(self, incarnation, count, address, state):
-        """Take in a beat."""
-        if (incarnation, count) != (self.incarnation, self.count):
-            self.seen, self.refused = time.monotonic(), False
-        self.incarnation, self.count, self.address, self.state = incarnation, count, address, state
 
 
 class Watch(Overseer):
@@ -70,12 +48,14 @@ class Watch(Overseer):
 
     def __init__(self, group, host):
         self.group = group
-        self.interval = max(0.5, 0.01 * group.count)
+        self.interval = max(BEAT_SECONDS, 0.01 * group.count)
         self.listener = socket.create_server((host, 0), family=family_of(host), backlog=64)
         self.listener.setblocking(False)
         self.address = list(self.listener.getsockname()[:2])
-        self.count, self.peers, self.noticed = 0, {}, None
-        self.lock, self.telling = threading.RLock(), threading.Lock()
+        self.count, self.peers, self.refused, self.noticed = 0, {}, set(), None
+        # `lock` guards what is known, and is never held while the store or another process is asked. One beat
+        # is written, and one look at the others is taken, after the other, so that the later one counts.
+        self.lock, self.telling, self.reading = threading.RLock(), threading.Lock(), threading.Lock()
         self.stopped = threading.Event()
         self.enter()
         self.tell()
@@ -85,9 +65,10 @@ class Watch(Overseer):
     def enter(self):
         """Begin anew: the group has other members now."""
         with self.lock:
-            self.failure, self.since, self.fresh = None, time.monotonic(), False
+            self.failure, self.fresh = None, False
+            self.since = self.looked_at = time.monotonic()
             self.looked = 0.0
-            self.published, self.settled, self.kind = set(), set(), PeerLost
+            self.published, self.settled = set(), set()
             self.orders = {}
             self.state = {
                 "generation": self.group.generation,
@@ -95,7 +76,13 @@ class Watch(Overseer):
                 "runs": {},  # how many programs were started, by their devices
                 "in": None,  # which one is under way
                 "agree": None,  # which one waits to be compiled
+                "asked": 0,  # how many answers of the first member were read
             }
+
+    def note(self, **changes):
+        """Change what the next beat says."""
+        with self.lock:
+            self.state.update(changes)
 
     # ---------------------------------------------------------------------------------------------- beats
     def beat(self):
@@ -123,18 +110,39 @@ class Watch(Overseer):
 
     def refresh(self):
         """Read the beats of the others, and what follows from them."""
-        for slot, text in self.group.store.folder("beats").items():
-            if int(slot) != self.group.slot:
-                self.peers.setdefault(int(slot), Peer()).hear(*json.loads(text))
-        self.compare_orders()
-        self.fresh = True
+        with self.reading:
+            beats = {int(slot): json.loads(text) for slot, text in self.group.store.folder("beats").items()}
+            with self.lock:
+                self.hear(beats, time.monotonic())
+                self.fresh, generation = True, self.group.generation
+                found = None if self.failure is not None else self.order_that_differs()
+        if found is not None:
+            self.fail(*found, generation=generation)
+
+    def hear(self, beats, now):
+        """Take in the beats, which are lists by slot."""
+        # This process itself was stopped, perhaps together with the others.
+        patient = now - self.looked_at > STOPPED_SECONDS
+        self.looked_at = now
+        for slot, (incarnation, count, address, state) in beats.items():
+            if slot == self.group.slot:
+                continue
+            before = self.peers.get(slot)
+            if before is not None and before[:2] == (incarnation, count):
+                if patient:
+                    self.peers[slot] = before._replace(seen=now)
+                continue
+            self.refused.discard(slot)
+            self.peers[slot] = Peer(incarnation, count, address, state, now)
+        if patient:
+            self.since = max(self.since, now)
 
     def stop(self, state="ended"):
         """Stop looking after anybody; the others are told that this process has ended."""
         self.stopped.set()
         if self.thread is not threading.current_thread():
             self.thread.join(5.0)
-        self.state = {**self.state, state: True}
+        self.note(**{state: True})
         self.tell()
         self.listener.close()
 
@@ -152,8 +160,8 @@ class Watch(Overseer):
         silent = now - peer.seen
         if silent > patience:
             return f"nothing was heard of it for {silent:.0f} s"
-        if peer.refused or (silent > 2 * self.interval and refuses(peer.address)):
-            peer.refused = True
+        if slot in self.refused or (silent > 2 * self.interval and refuses(peer.address)):
+            self.refused.add(slot)
             return "its process is gone"
         if peer.state.get("generation", -1) > self.group.generation:
             return "it left this group to form another"
@@ -161,63 +169,75 @@ class Watch(Overseer):
 
     def is_past(self, slot):
         """Whether a process has run the program in which this one is."""
-        if self.state["in"] is None:
+        mine = self.state["in"]
+        if mine is None:
             return False
-        key, runs, *_ = self.state["in"]
+        key, runs, *_ = mine
         theirs = self.peers[slot].state
         within = theirs.get("in")
         return theirs.get("runs", {}).get(key, 0) >= runs and (within is None or within[:2] != [key, runs])
 
     def lost(self, ranks):
-        """Those of the members with these ranks that cannot be counted on: reasons by rank. What the others
-        found out counts too.
+        """Those of the members with these ranks that cannot be counted on: a ``Lost``. What the others found
+        out counts too.
         """
-        found, gave_up, kinds, sure = {}, {}, set(), False
+        found, gave_up, kinds, sure = Lost(), Lost(), set(), False
+        members = self.group.members
         for rank in ranks:
-            slot, incarnation = self.group.members[rank]
+            slot, incarnation = members[rank]
             if slot == self.group.slot:
                 continue
             reason = self.verdict(slot, incarnation)
             if reason is not None and not (reason == ENDED and self.is_past(slot)):
                 found[rank], sure = reason, True
                 continue
-            state = self.peers[slot].state if slot in self.peers else {}
+            state = self.peers.get(slot, NOBODY).state
             told = state.get("failed") if state.get("generation") == self.group.generation else None
             if told is not None:
-                others = {int(r): why for r, why in told["found"].items() if int(r) != self.group.rank}
+                others = {int(r): why for r, why in told["found"].items()}
+                if others.pop(self.group.rank, None) is not None and told["kind"] == DIFFERENT:
+                    others = {rank: told["what"]}  # those that differ from it need not from this one
                 for other, why in others.items():
                     if other in ranks:
                         found.setdefault(other, why)
                 if not others:
                     gave_up[rank] = f"it gave up: {told['what']}"
                 kinds.add(KINDS[told["kind"]])
-        self.kind = DifferentPrograms if kinds == {DifferentPrograms} and not sure else PeerLost
-        return found or gave_up
+        found = found or gave_up
+        found.kind = DifferentPrograms if kinds == {DifferentPrograms} and not sure else PeerLost
+        return found
 
-    def fail(self, what, found, kind=None, hint=""):
-        """The ``PeerLost`` for members that are lost: reasons by rank. From now on nothing runs together."""
+    def fail(self, what, found, kind=None, hint="", generation=None):
+        """The ``PeerLost`` for members that are lost: reasons by rank. From now on nothing runs together.
+        None if the group is another one than that ``generation`` meanwhile.
+        """
         whom = "; ".join([f"process {rank}: {why}" for rank, why in sorted(found.items())])
-        left = [r for r in range(len(self.group.members)) if r not in found]
+        count = len(self.group.members)
+        left = [r for r in range(count) if r not in found]
         lines = [f"{what}: {whom or 'which process is the reason could not be found out'}"]
         lines += [hint] if hint else []
         lines.append(
-            f"  of {len(self.group.members)} processes there are left: {', '.join(map(str, left))}; "
+            f"  of {count} processes there are left: {', '.join(map(str, left))}; "
             "rabbet.distributed.reform() lets them go on together"
         )
-        kind = kind or self.kind
+        kind = kind or getattr(found, "kind", PeerLost)
         error = kind("\n".join(lines), tuple(sorted(found)))
         with self.lock:
+            if generation is not None and generation != self.group.generation:
+                return None
             if self.failure is None:
                 self.failure = error
                 told = {"found": {str(r): w for r, w in found.items()}, "what": what, "kind": kind.__name__}
-                self.state = {**self.state, "failed": told, "agree": None}
+                self.state.update(failed=told, agree=None)
+            failure = self.failure
         self.tell()
-        return self.failure
+        return failure
 
     def raise_failure(self):
         """Raise what has gone wrong before."""
-        if self.failure is not None:
-            raise type(self.failure)(*self.failure.args, self.failure.ranks) from self.failure
+        failure = self.failure
+        if failure is not None:
+            raise type(failure)(*failure.args, failure.ranks) from failure
 
     # ------------------------------------------------------------------------------- programs that are run
     def ranks_of(self, group):
@@ -228,7 +248,8 @@ class Watch(Overseer):
         """A program is not waited for any more, because others are lost or somebody pressed Ctrl-C."""
         if self.failure is None:
             self.fail(f"{name!r} was interrupted", {})
-        others = {peer.state.get("port") for peer in self.peers.values()} - {None}
+        with self.lock:
+            others = {peer.state.get("port") for peer in self.peers.values()} - {None}
         connections.cut(self.state.get("port"), others)
 
     def started(self, group, name, mark):
@@ -283,8 +304,7 @@ class Watch(Overseer):
 
     def finished(self, group, name, error):
         """A program has ended."""
-        with self.lock:
-            self.state["in"] = None
+        self.note(**{"in": None})
         if error is None or not COMMUNICATION.search(str(error)):
             return error
         return self.explained(group, name, error)
@@ -302,26 +322,23 @@ class Watch(Overseer):
         failure.__cause__ = error
         return failure
 
-    def compare_orders(self):
-        """Notice that another process ran the programs of a group in another order."""
+    def order_that_differs(self):
+        """That another process ran the programs of a group in another order: for ``fail``, or None."""
         for rank, (slot, incarnation) in enumerate(self.group.members):
-            peer = self.peers.get(slot)
-            if peer is None or peer.incarnation != incarnation or self.failure is not None:
-                continue
-            if peer.state.get("generation") != self.group.generation:
+            peer = self.peers.get(slot, NOBODY)
+            if peer.incarnation != incarnation or peer.state.get("generation") != self.group.generation:
                 continue
             for key, recent in peer.state.get("orders", {}).items():
                 mine = {runs: (order, name) for runs, order, name in self.orders.get(key, ())}
                 for runs, order, name in recent:
                     if runs in mine and mine[runs][0] != order:
-                        self.fail(
+                        what = (
                             f"the programs over {key} differ: as number {runs} process {self.group.rank} "
                             f"ran {mine[runs][1]!r} and process {rank} ran {name!r}, if not before, so "
-                            "results may be wrong",
-                            {rank: "it ran other programs, or in another order"},
-                            kind=DifferentPrograms,
+                            "results may be wrong"
                         )
-                        return
+                        return what, {rank: "it ran other programs, or in another order"}, DifferentPrograms
+        return None
 
     # ------------------------------------------------------------------------- programs that are compiled
     def agree(self, group, name, digest):
@@ -340,7 +357,7 @@ class Watch(Overseer):
                 with contextlib.suppress(TimeoutError):
                     self.group.store.wait(f"{prefix}/{min(missing)}", self.interval)
                     continue
-                self.state["agree"] = [key, digest, name]
+                self.note(agree=[key, digest, name])
                 self.tell()
                 self.refresh()
                 self.raise_failure()
@@ -362,7 +379,7 @@ class Watch(Overseer):
                         dict.fromkeys(missing, "it is alive, but does not compile this program"),
                     )
         finally:
-            self.state["agree"] = None
+            self.note(agree=None)
         self.settled.add((key, digest))
 
     def conflicting(self, ranks, key, digest):
@@ -381,20 +398,4 @@ class Watch(Overseer):
         return {"xla_cpu_collective_timeout_seconds": int(self.group.seconds.step) + TAIL_SECONDS}
 
 
-def refuses(address):
-    """Whether nobody listens at an address any more, though its machine answers."""
-    try:
-        socket.create_connection(tuple(address), timeout=PROBE_SECONDS).close()
-    except ConnectionRefusedError:
-        return True
-    except OSError:
-        return False
-    return False
-
-
-def family_of(host):
-    """The family of an address."""
-    return socket.AF_INET6 if ":" in host else socket.AF_INET
-
-
-__all__ = ["DifferentPrograms", "Watch"]
+__all__ = ["Watch"]

@@ -43,8 +43,9 @@ with pytest.raises(DifferentPrograms, match="scaled") as caught:
         return (x * constant).sum()
 
     rb.jit(scaled)(x)
-assert set(caught.value.ranks) == ({0, 1} if slot == 2 else {2}) or set(caught.value.ranks) < {0, 1, 2}
-with pytest.raises(DifferentPrograms):  # nothing goes on in this group
+# Who has another one names one of the others, or both, as they come.
+assert caught.value.ranks in ([(0,), (1,), (0, 1)] if slot == 2 else [(2,)])
+with pytest.raises(DifferentPrograms, match="scaled"):  # nothing goes on in this group
     total(x)
 kept = [np.asarray(shard.data) for shard in x.addressable_shards]  # what is here can be read
 np.testing.assert_array_equal(kept[0], [2 * slot, 2 * slot + 1])
@@ -64,11 +65,10 @@ x, total, mean = fresh()
 if slot == 2:
     time.sleep(1)
     os.kill(os.getpid(), signal.SIGKILL)
-with pytest.raises(PeerLost, match=r"its process is gone|nothing was heard") as caught:
+with pytest.raises(PeerLost, match=r"process 2: its process is gone") as caught:
     while True:
         total(x)
 assert caught.value.ranks == (2,)
-assert rb.distributed.joining.__doc__
 rb.distributed.reform()
 assert rb.process_count() == 2
 x, total, mean = fresh()
@@ -76,7 +76,7 @@ x, total, mean = fresh()
 # --- one is alive, and does not come
 if slot == 1:
     time.sleep(12)
-    with pytest.raises(PeerLost):
+    with pytest.raises(PeerLost, match=r"'total' cannot|process 0: it (?:gave up|left this group|ended)"):
         total(x)
     with pytest.raises(PeerLost, match="without process 1"):
         rb.distributed.reform()

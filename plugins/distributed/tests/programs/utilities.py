@@ -51,6 +51,16 @@ utils.assert_equal({"a": 1, "b": f32(2)}, "the settings")
 with pytest.raises(AssertionError, match=r"the settings: \['b'\] of process 1 is not that of process 0"):
     utils.assert_equal({"a": 1, "b": f32(me)}, "the settings")
 
+nan, wide = np.float64("nan"), np.array([2**60, -(2**60)])
+utils.assert_equal({"nan": [f32(nan, 1), nan, complex(nan, 1)], "zero": f32((0.0, -0.0)[me]), "wide": wide})
+utils.assert_equal({"pi": np.pi, "text": "same", "none": None, "big": 2**70, "mask": np.array([True])})
+for same_in_32_bits in (
+    np.float64(0.1) + me * 1e-16, wide + me, np.nextafter(1.0, 1 + me), f32(nan if me else 1.0), 2**70 + me,
+    np.zeros(2 + me), np.zeros(2, "i4" if me else "f4"), "ab"[me], {"a": 1, "b": 1} if me else {"a": 1},
+):  # fmt: skip
+    with pytest.raises(AssertionError, match=r"of process 1 is not that of process 0|another structure"):
+        utils.assert_equal(same_in_32_bits)
+
 out = utils.host_local_array_to_global_array(
     {"x": np.arange(4.0) + me, "n": f32(7)}, mesh, {"x": P("p"), "n": None}
 )

@@ -20,8 +20,8 @@ explicit = RuleTable(
     doc="""(op, *operands) -> for each result the axes that cut each dimension; operands are ``Laid``
 
     A rule returns a tuple of entries, as of a ``PartitionSpec``, or a list of these where the operation has
-    several results. It raises a ``ValueError``, which says why, where the result's layout does not follow
-    from the operands'.
+    several results; None where the rule for types has said it. It raises a ``ValueError``, which says why,
+    where the result's layout does not follow from the operands'.
 
     Example:
       >>> from rabbet_parallel.explicit import Laid, explicit
@@ -93,6 +93,8 @@ class Explicit(OverDevices):
             return outs
         try:
             found = rule(op, *operands)
+            if found is None:
+                return outs
             found = found if isinstance(found, list) else [found] * len(outs)
             return tuple([self.typed(out, entries) for out, entries in zip(outs, found, strict=True)])
         except ValueError as error:
@@ -165,7 +167,8 @@ class Explicit(OverDevices):
         from rabbet_parallel.named import spec_text
 
         extra = aval.physical.ndim - aval.ndim
-        return spec_text(self.mesh, (*self.entries, *[None] * extra))
+        further = bool(self.mesh.auto_axes)  # these the compiler may add
+        return spec_text(self.mesh, (*self.entries, *[None] * extra), further)
 
     def sharding(self, aval):
         """The sharding on a mesh without devices."""

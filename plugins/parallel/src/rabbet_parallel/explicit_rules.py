@@ -7,7 +7,7 @@ from rabbet import dtypes
 from rabbet.extend import primitive as p
 
 from rabbet_parallel.constraints import reshard, sharding_constraint, to_auto
-from rabbet_parallel.explicit import Ambiguous, explicit, explicit_entries
+from rabbet_parallel.explicit import Ambiguous, explicit
 from rabbet_parallel.specs import names_in
 
 
@@ -92,6 +92,8 @@ def shared_out(names, new_sizes, sizes):
 
 def groups(old, new):
     """Runs of dimensions of equal product before and after: pairs of positions."""
+    if 0 in old:  # products tell nothing
+        return around(old, new)
     found, i, j = [], 0, 0
     while i < len(old) or j < len(new):
         a, b = i, j
@@ -111,6 +113,21 @@ def groups(old, new):
             i = a
         found.append((range(a, i), range(b, j)))
     return found
+
+
+def around(old, new):
+    """The same for arrays without elements: equal sizes in front and behind, and what is left in between."""
+    front, back, common = 0, 0, min(len(old), len(new))
+    while front < common and old[front] == new[front]:
+        front += 1
+    while back < common - front and old[-1 - back] == new[-1 - back]:
+        back += 1
+    found = [(range(i, i + 1), range(i, i + 1)) for i in range(front)]
+    if len(old) > front + back or len(new) > front + back:
+        found.append((range(front, len(old) - back), range(front, len(new) - back)))
+    behind = [(range(len(old) - k, len(old) - k + 1), range(len(new) - k, len(new) - k + 1))
+              for k in range(back, 0, -1)]  # fmt: skip
+    return found + behind
 
 
 @explicit.primitive(p.bitcast_convert_type)
@@ -192,13 +209,12 @@ def gather(op, x, indices):
 
 @explicit.primitive(sharding_constraint)
 def of_constraint(op, x):
-    sharding = op.params["sharding"]
-    return explicit_entries(sharding.mesh, sharding.entries(len(x.shape)))
+    """As it was told; the mesh may be another one."""
 
 
 @explicit.primitive(reshard)
 def of_reshard(op, x):
-    return op.params["entries"]
+    """As it was told; the mesh may be another one."""
 
 
 @explicit.primitive(to_auto)

@@ -144,14 +144,15 @@ def _remake(mesh, spec, memory_kind):
     return NamedSharding(mesh, spec, memory_kind=memory_kind)
 
 
-def spec_text(mesh, entries):
-    """A mesh and how its axes cut dimensions, as Shardy writes them."""
-    dims = ", ".join(["{?}" if e is UNCONSTRAINED else _braces(names_in(e)) for e in entries])
-    return f"{mesh_text(mesh)}, [{dims}]"
+def spec_text(mesh, entries, further=False):
+    """A mesh and how its axes cut dimensions, as Shardy writes them; ``further``: other axes may, too."""
+    free = [further or e is UNCONSTRAINED for e in entries]
+    dims = [_braces(() if e is UNCONSTRAINED else names_in(e), f) for e, f in zip(entries, free, strict=True)]
+    return f"{mesh_text(mesh)}, [{', '.join(dims)}]"
 
 
-def _braces(names):
-    return "{" + ", ".join([f'"{name}"' for name in names]) + "}"
+def _braces(names, further):
+    return "{" + ", ".join([*[f'"{name}"' for name in names], *["?"] * further]) + "}"
 
 
 @functools.cache

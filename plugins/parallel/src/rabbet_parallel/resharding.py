@@ -1,15 +1,18 @@
 """``reshard``, ``auto_axes`` and ``explicit_axes``: arrays laid out anew, and who decides how results lie."""
 
+import contextlib
 import functools
 
 from rabbet import Array, tree
+from rabbet.errors import ShardingError
 from rabbet.extend.functions import describe_function, folded
 from rabbet.extend.transform import is_tracer, typeof
 from rabbet.extend.wrapping import wraps
 
-from rabbet_parallel.constraints import hidden, with_sharding_constraint
-from rabbet_parallel.current import needed_mesh, use_mesh
-from rabbet_parallel.explicit import Explicit, entries_of
+from rabbet_parallel.constraints import concrete_mesh, hidden, with_sharding_constraint
+from rabbet_parallel.constraints import reshard as retyped
+from rabbet_parallel.current import mesh_in_use, needed_mesh, use_mesh
+from rabbet_parallel.explicit import Explicit, entries_of, explicit_entries
 from rabbet_parallel.meshes import AxisType
 from rabbet_parallel.named import NamedSharding
 from rabbet_parallel.specs import PartitionSpec, names_in
@@ -41,7 +44,7 @@ def auto_axes(f=None, /, *, axes=None, out_sharding=None):
     Args:
       f: takes and returns pytrees of arrays.
       axes: the axes of the mesh to leave to the compiler, by default all. Axes of type ``Auto`` are left to
-        it in any case.
+        it in any case; the types of values say the others within ``f``, too.
       out_sharding: for the results: a ``Sharding``, a ``PartitionSpec`` on the mesh of ``set_mesh``, or a
         prefix of the result with these. It may also be given where the function is called.
 
@@ -62,16 +65,44 @@ def auto_axes(f=None, /, *, axes=None, out_sharding=None):
                 f"auto_axes of {describe_function(f)}: give out_sharding, there or in the call: how "
                 f"results lie"
             )
-        args, kwargs = tree.map(hidden_leaf, (args, kwargs))
-        return with_sharding_constraint(f(*args, **kwargs), out_sharding)
+        left = None if axes is None else frozenset(names_in(axes))
+        args, kwargs = tree.map(lambda x: hidden_leaf(x, left), (args, kwargs))
+        mesh = mesh_in_use()
+        with contextlib.nullcontext() if mesh is None else use_mesh(with_auto(mesh, left)):
+            out = f(*args, **kwargs)
+        return with_sharding_constraint(out, out_sharding)
 
     return call
 
 
-def hidden_leaf(x):
-    """An array of whose layout its type says nothing; anything else as it is."""
-    typed = (is_tracer(x) or isinstance(x, Array)) and type(typeof(x).spread) is Explicit
-    return hidden(x, typeof(x).spread) if typed else x
+def with_auto(mesh, axes):
+    """A mesh of which these axes are of type ``Auto``; None: all.
+
+    Raises:
+      ShardingError: for an axis that it does not have.
+    """
+    axes = frozenset(mesh.axis_names) if axes is None else axes
+    if not axes <= set(mesh.axis_names):
+        unknown = ", ".join(sorted(map(repr, axes - set(mesh.axis_names))))
+        raise ShardingError(f"auto_axes: {unknown} is no axis of {mesh}")
+    named = zip(mesh.axis_names, mesh.axis_types, strict=True)
+    return mesh.update(axis_types=tuple([AxisType.Auto if n in axes else t for n, t in named]))
+
+
+def hidden_leaf(x, axes):
+    """An array of whose layout along these axes its type says nothing (None: along all); anything else as it
+    is.
+    """
+    spread = typeof(x).spread if is_tracer(x) or isinstance(x, Array) else None
+    if type(spread) is not Explicit:
+        return x
+    mesh = with_auto(spread.mesh, axes)
+    if not mesh.explicit_axes:
+        return hidden(x, spread)
+    on = concrete_mesh(mesh, x)
+    if on is None:
+        return retyped(x, mesh=mesh, entries=explicit_entries(mesh, spread.entries))
+    return with_sharding_constraint(x, NamedSharding(on, PartitionSpec(*spread.entries)))
 
 
 def explicit_axes(f=None, /, *, axes=None, in_sharding=None):

@@ -151,6 +151,43 @@ def test_left_to_the_compiler(arrays):
     np.testing.assert_allclose(out, HOST.sum(1), rtol=1e-6)
 
 
+@pytest.mark.parametrize("axes", ["x", ("x",), None])
+def test_some_axes_left_to_the_compiler(arrays, axes):
+    seen = []
+    f = auto_axes(
+        lambda a: seen.append(rb.typeof(a).str_short()) or rnp.cumsum(a, 0) ** 2, axes=axes,
+        out_sharding=P("x", "y"),
+    )  # fmt: skip
+    check(lambda a: f(a) * 2, ("x", "y"), arrays["xy"])
+    check(grad(lambda a: (f(a) * 2).sum()), ("x", "y"), arrays["xy"])
+    whole, hidden = "f32[8,4]", "f32[8,4]" if axes is None else "f32[8,4@y]"
+    assert set(seen) == {whole, hidden}  # NumPy arrays, and those that lie on the mesh
+    along = auto_axes(lambda a: rnp.cumsum(a, 1), axes="x", out_sharding=P("x", "y"))
+    for run in (along, jit(along)):
+        with pytest.raises(ShardingError, match=r"cumsum of f32\[8,4@y\]: it goes along dimension 1"):
+            run(arrays["xy"])
+    with pytest.raises(ShardingError, match="'q' is no axis of"):
+        auto_axes(lax.neg, axes="q", out_sharding=P("x"))(arrays["xy"])
+
+
+WITHOUT_ELEMENTS = [
+    ((8, 0), ("x", None), (8, 0, 2), ("x",)), ((8, 0), ("x", None), (8, 1, 0), ("x",)),
+    ((8, 0), ("x", None), (2, 4, 0), None), ((8, 0), ("x", None), (0,), None),
+    ((0, 8), ("x", "y"), (0, 4, 2), ("x", "y")), ((0, 8), ("x", "y"), (0,), None),
+    ((4, 0, 8), ("x", None, "y"), (4, 3, 0, 8), ("x", None, None, "y")), ((0,), ("x",), (0, 5), ("x",)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("shape", "spec", "new", "found"), WITHOUT_ELEMENTS)
+def test_reshape_without_elements(shape, spec, new, found):
+    x = rb.device_put(np.zeros(shape, np.float32), on(*spec))
+    if found is not None:
+        check(lambda a: a.reshape(new), found, x)
+        return
+    with pytest.raises(ShardingError, match="cannot be cut by it evenly"):
+        x.reshape(new)
+
+
 def test_parts_of_devices(arrays):
     f = rb.shard_map(lambda a: lax.psum(a, "x"), mesh=MESH, in_specs=P("x", "y"), out_specs=P(None, "y"))
     out = jit(f)(arrays["xy"])

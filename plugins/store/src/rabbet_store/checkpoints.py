@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import rabbet as rb
-from rabbet import Array, tree
+from rabbet import Array, dtypes, tree
 from rabbet.errors import ShardingError, TreeError
 from rabbet.extend.functions import folded
 from rabbet.extend.sharding import Sharding
@@ -34,7 +34,7 @@ class Checkpoints:
 
     Args:
       folder: where they are. It is made when the first one is written.
-      keep: how many of the latest to keep; None: all.
+      keep: how many to keep: the one written last, and of the others those of the highest steps; None: all.
       timeout_seconds: how long to wait for the parts of other processes.
 
     Example:
@@ -89,7 +89,7 @@ class Checkpoints:
         Raises:
           FileExistsError: if there is a checkpoint of that step.
           CheckpointError: if the one before this could not be written. TypeError: for a leaf that is none of
-            these.
+            these, and for a dtype or a key of a dict that could not be read again.
         """
         self.wait()
         if self.path(step).exists():
@@ -152,7 +152,7 @@ class Checkpoints:
         manifest.write(temporary, step, [leaf.row for leaf in leaves], {"processes": count})
         temporary.rename(self.path(step))
         manifest.sync_folder(self.folder)
-        self._remove_old()
+        self._remove_old(step)
 
     def _until(self, condition, message):
         deadline = time.monotonic() + self.timeout
@@ -164,9 +164,10 @@ class Checkpoints:
                 raise CheckpointError(f"{said} within {self.timeout:g} s")
             time.sleep(PAUSE)
 
-    def _remove_old(self):
-        steps = self.steps()
-        for step in steps[: -self.keep] if self.keep else ():
+    def _remove_old(self, written):
+        """Keep the one just written, whatever its number, and the latest of the others."""
+        others = [step for step in self.steps() if step != written]
+        for step in others[: max(0, len(others) - self.keep + 1)] if self.keep else ():
             gone = self.folder / f"{LEAVING}{step}-{secrets.token_hex(4)}"
             with contextlib.suppress(OSError):
                 self.path(step).rename(gone)
@@ -270,7 +271,7 @@ def leaf_of(number, path, x):
     if isinstance(x, (bool, int, float, str)) and not isinstance(x, np.generic):
         return Leaf({**row, "value": x})
     if isinstance(x, (np.ndarray, np.generic)):
-        host = np.array(x)
+        host = as_known(np.array(x), name)
         parts = [((slice(None),) * host.ndim, host)] if rb.process_index() == 0 else []
         part = host.shape
     elif isinstance(x, Array) and x.aval.is_extended:
@@ -286,6 +287,25 @@ def leaf_of(number, path, x):
     chunk = arrays.chunk_of(part, host.dtype.itemsize)
     row |= {"folder": f"array-{number}", "shape": list(host.shape), "dtype": host.dtype.name, "chunk": chunk}
     return Leaf(row | {"numpy": not isinstance(x, Array)}, parts)
+
+
+def as_known(values, name):
+    """NumPy values in the byte order of this machine.
+
+    Raises:
+      TypeError: for a dtype that could not be read again.
+    """
+    dtype = values.dtype.newbyteorder("=")
+    try:
+        known = np.dtype(dtypes.canonicalize(dtype.name)) == dtype
+    except (TypeError, ValueError):
+        known = False
+    if not known:
+        raise TypeError(
+            f"{name} has the dtype {values.dtype}, which is none of Rabbet's; save it as numbers, or as "
+            "bytes in an array of uint8"
+        )
+    return values.astype(dtype, copy=False)
 
 
 def agreed_token():
@@ -337,7 +357,7 @@ class Loading:
         """Compare with what was expected."""
         if wanted is None or not hasattr(wanted, "shape"):
             return
-        if tuple(wanted.shape) != shape or wanted.dtype != dtype:
+        if tuple(wanted.shape) != shape or np.dtype(wanted.dtype).newbyteorder("=") != dtype:
             raise CheckpointError(
                 f"{self.row['name']} of the checkpoint is {dtype.name}{list(shape)}, and "
                 f"{wanted.dtype}{list(wanted.shape)} was expected"

@@ -8,6 +8,7 @@ import json
 import os
 from pathlib import Path
 
+import numpy as np
 from rabbet import tree
 
 from rabbet_store.errors import CheckpointError
@@ -22,12 +23,34 @@ def way_of(path):
         if isinstance(key, tree.SequenceKey):
             way.append(["item", key.idx])
         elif isinstance(key, tree.DictKey):
-            way.append(["key", key.key])
+            way.append(["key", plain_key(key.key)])
         elif isinstance(key, tree.GetAttrKey):
             way.append(["attribute", key.name])
         else:
             way.append(["key", str(key)])
     return way
+
+
+def plain_key(key):
+    """A key of a dict as JSON.
+
+    Raises:
+      TypeError: for one that could not be read again.
+    """
+    if isinstance(key, np.generic):
+        key = key.item()
+    if isinstance(key, tuple):
+        return {"tuple": [plain_key(each) for each in key]}
+    if key is None or isinstance(key, (str, int, float)):
+        return key
+    raise TypeError(
+        f"a checkpoint has keys of dicts that are texts, numbers, None, or tuples of these, got {key!r:.60}"
+    )
+
+
+def key_from(written):
+    """The key of a dict that was written so."""
+    return tuple([key_from(each) for each in written["tuple"]]) if isinstance(written, dict) else written
 
 
 def rebuilt(leaves):
@@ -36,7 +59,7 @@ def rebuilt(leaves):
         return leaves[0][1]
     inside: dict = {}
     for way, value in leaves:
-        inside.setdefault((way[0][0], way[0][1]), []).append((way[1:], value))
+        inside.setdefault((way[0][0], key_from(way[0][1])), []).append((way[1:], value))
     made = {name: rebuilt(below) for (_, name), below in inside.items()}
     if all(kind == "item" for kind, _ in inside):
         return [made[i] for i in sorted(made)]

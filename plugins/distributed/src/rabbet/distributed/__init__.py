@@ -10,8 +10,8 @@ from rabbet_distributed.api import (
     shutdown,
 )
 from rabbet_distributed.coordinator import CoordinatorError
-from rabbet_distributed.group import VersionError
-from rabbet_distributed.watch import DifferentPrograms
+from rabbet_distributed.versions import VersionError
+from rabbet_distributed.peers import DifferentPrograms
 
 from rabbet.errors import PeerLost
 from rabbet.extend.functions import public_module as _public_module

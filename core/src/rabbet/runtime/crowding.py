@@ -1,0 +1,84 @@
+"""So many compiled programs that the process would die of them.
+
+Each program that is loaded takes 6 to 25 memory mappings (measured on Linux with jaxlib 0.10 and 0.12), and
+Linux gives a process 65,530 of them by default. At the end of them the compiler ends the process, without an
+exception. So before that everything kept is forgotten, as by ``clear_caches``: what is still used is
+compiled again, or loaded from disk.
+"""
+
+import logging
+import threading
+import warnings
+
+from rabbet.messages.source_positions import stacklevel
+
+LOG = logging.getLogger("rabbet")
+
+EVERY = 64  # programs from one look at the mappings to the next
+PART = 0.5  # of all mappings
+MAPPINGS = "/proc/self/maps"
+MOST = "/proc/sys/vm/max_map_count"
+
+
+class Crowding:
+    """Looks at the mappings now and then, and calls ``relieve`` when there are too many."""
+
+    def __init__(self, mappings, most):
+        self.mappings, self.most = mappings, most
+        self.relieve = []
+        self._lock = threading.Lock()
+        self._loaded = 0
+        self._every = EVERY
+        self._warned = False
+
+    def one_more(self):
+        """A program was loaded."""
+        with self._lock:
+            self._loaded += 1
+            if self._loaded < self._every:
+                return
+            self._loaded = 0
+        most, found = self.most(), self.mappings()
+        if most is None or found is None or found <= PART * most:
+            self._every = EVERY
+            return
+        for each in self.relieve:
+            each()
+        left = self.mappings()
+        LOG.info(
+            "%d memory mappings of %d were in use: programs were forgotten, %d are left", found, most, left
+        )
+        if left <= PART * most:
+            return
+        self._every *= 2  # what the user holds cannot be forgotten: not every time anew
+        if not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"this process uses {left} of the {most} memory mappings that Linux gives it, most of them "
+                "for compiled programs that are still held; at their end it is killed without an exception\n"
+                "  to fix: hold fewer compiled programs (jit(f).compile(), jitted functions), or raise "
+                "vm.max_map_count (sysctl)",
+                RuntimeWarning,
+                stacklevel=stacklevel(),
+            )
+
+
+def mappings():
+    """How many memory mappings this process has, or None where that cannot be known."""
+    try:
+        with open(MAPPINGS, "rb") as file:
+            return sum(block.count(b"\n") for block in iter(lambda: file.read(2**16), b""))
+    except OSError:
+        return None
+
+
+def most_mappings():
+    """How many it may have, or None."""
+    try:
+        with open(MOST, "rb") as file:
+            return int(file.read())
+    except (OSError, ValueError):
+        return None
+
+
+of_process = Crowding(mappings, most_mappings)
