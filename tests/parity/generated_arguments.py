@@ -2,11 +2,11 @@
 
 A line of ``generated_calls.txt`` says of which kinds a function's arguments are::
 
-    sum minmax: x axis=axes? keepdims=flag? where=mask?
+    sum prod: any axis=axes? keepdims=flag? where=mask?
 
-``name=kind`` is passed by name, ``?`` leaves it out in half of the calls. From each line come calls with arguments
-that fit together, and calls of which one argument is wrong. All is drawn from a generator that the function's
-name seeds, so a call is the same in every run and in both packages.
+``name=kind`` is passed by name, ``?`` leaves it out in half of the calls. From each line come calls with
+arguments that fit together, and calls of which one argument is wrong. All is drawn from a generator that the
+function's name seeds, so a call is the same in every run and in both packages.
 """
 
 import zlib
@@ -14,7 +14,9 @@ import zlib
 import numpy as np
 
 SHAPES = ((3,), (2, 3), (2, 3), (), (3, 2, 2), (0,), (1, 3))
-DTYPES = ("float32", "float32", "float32", "int32", "int32", "bool", "complex64", "float16", "uint8", "bfloat16")
+DTYPES = (
+    "float32", "float32", "float32", "int32", "int32", "bool", "complex64", "float16", "uint8", "bfloat16"
+)  # fmt: skip
 FLOATS = ("float32", "float32", "float32", "float16", "bfloat16")
 REALS = ("float32", "float32", "int32", "int32", "bool", "float16", "uint8", "int8")
 INTS = ("int32", "int32", "uint8", "int8", "bool")

@@ -95,7 +95,7 @@ def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int)
       Array([1.234375], dtype=float32)
     """
     return convert.reduce_precision(
-        operand, exponent_bits=int(exponent_bits), mantissa_bits=int(mantissa_bits)
+        operand, exponent_bits=operator.index(exponent_bits), mantissa_bits=operator.index(mantissa_bits)
     )
 
 

@@ -231,7 +231,7 @@ def pad_aval(x, value, padding_config):
     if value.shape:
         raise TypeError(f"pad: the padding value must be a scalar, got {value.str_short()}")
     if len(padding_config) != x.ndim:
-        raise TypeError(
+        raise ShapeError(
             f"pad: {x.str_short()} needs {x.ndim} triples (low, high, interior), got {padding_config}"
         )
     sizes = [

@@ -426,8 +426,8 @@ def integers(name, x, y):
 
 
 def euclid(x, y):
-    """Euclid's algorithm, in a loop that ends when all elements are done. Unrolled, the steps take LLVM forever
-    where it knows that an operand is small, such as a bool that was made an integer.
+    """Euclid's algorithm, in a loop that ends when all elements are done. Unrolled, the steps take LLVM
+    forever where it knows that an operand is small, such as a bool that was made an integer.
     """
 
     def step(pair):

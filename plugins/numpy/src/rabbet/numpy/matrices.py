@@ -329,11 +329,11 @@ def diag_indices_from(arr):
       >>> rnp.diag_indices_from(rnp.zeros((2, 2)))
       (Array([0, 1], dtype=int32), Array([0, 1], dtype=int32))
     """
-    if arr.ndim < 2 or len(set(arr.shape)) != 1:
-        raise ValueError(
-            f"diag_indices_from needs at least two dimensions of one size, got the shape {arr.shape}"
-        )
-    return diag_indices(arr.shape[0], arr.ndim)
+    shape = typeof(arr).shape
+    if len(shape) < 2 or len(set(shape)) != 1:
+        shown = typeof(arr).str_short()
+        raise ValueError(f"diag_indices_from needs two or more dimensions of one size, got {shown}")
+    return diag_indices(shape[0], len(shape))
 
 
 __all__ = [

@@ -227,7 +227,7 @@ def size(a, axis=None):
 
 
 def isscalar(element):
-    """Whether this is a number or an array without dimensions.
+    """Whether this is a number, a text, or an array without dimensions.
 
     Example:
       >>> rnp.isscalar(3.0), rnp.isscalar(rnp.arange(3))
@@ -235,7 +235,7 @@ def isscalar(element):
     """
     return (
         is_python_scalar(element)
-        or isinstance(element, np.generic)
+        or isinstance(element, (np.generic, str, bytes))
         or (hasattr(element, "aval") and not element.aval.shape)
         or (isinstance(element, np.ndarray) and not element.shape)
     )
