@@ -3,14 +3,19 @@
 import gc
 import os
 import stat
+import subprocess
+import sys
 import threading
 
 import pytest
 from rabbet import lax
 from rabbet.config import config
 from rabbet.errors import CompileError
+from rabbet.lowering.host_callbacks import HostCallback
+from rabbet.messages import source_positions
 from rabbet.program.avals import ShapedArray
-from rabbet.runtime import compile_failure, hook_calls, program
+from rabbet.rules.primitive import Primitive
+from rabbet.runtime import compile_failure, hook_calls, program, refused_rules
 from rabbet.runtime.devices import default_device
 from rabbet.runtime.shared_programs import Shared
 from rabbet.trace.staging import stage
@@ -192,3 +197,111 @@ def test_a_function_that_is_called_by_a_name_nobody_knows():
     text = made.module.text.replace("stablehlo.multiply ", "stablehlo.custom_call @nope(")
     made = made._replace(module=made.module._replace(text=text))
     assert line() in compile_failure.where(made, "NOT_FOUND: No FFI handler registered for nope on Host")
+
+
+# ----------------------------------------------------------------------- the rule that wrote what is refused
+WRONG = {
+    "a name that no operation has": (
+        lambda op, x: op.emit(f"stablehlo.sinee {x} : {op.out.mlir}"),
+        ("custom op 'stablehlo.sinee' is unknown", "'%1 = stablehlo.sinee %arg0 : tensor<3xf32>'"),
+    ),
+    "no grammar": (
+        lambda op, x: op.emit(f"stablehlo.sine {x} :: {op.out.mlir}"),
+        ("expected non-function type", "stablehlo.sine %arg0 ::"),
+    ),
+    "a result of another type, which the next operation meets": (
+        lambda op, x: op.emit(f"stablehlo.convert {x} : ({op.out.mlir}) -> tensor<3xi32>"),
+        ("tensor<3xi32>", "return %1"),
+    ),
+    "a name that nobody wrote": (lambda op, x: "%zz", ("undeclared SSA value", "return %zz")),
+    "what contradicts itself": (
+        lambda op, x: op.emit(f'"stablehlo.reshape"({x}) : ({op.out.mlir}) -> tensor<7xf32>'),
+        ("tensor<7xf32>",),
+    ),
+}
+
+
+def refused_message(function):
+    """What is said of a program that has an operation of ``function`` in a branch."""
+
+    def whole(x):
+        return [lax.mul(lax.cond(lax.reduce_max(x, axes=(0,)) < 0.0, function, lax.neg, x), 2.0)]
+
+    with pytest.raises(CompileError) as caught:
+        program.compile(lowering(whole), default_device())
+    return str(caught.value)
+
+
+@pytest.fixture
+def strange():
+    """Make a primitive with a ``lower`` rule, or a decomposition."""
+    made = []
+
+    def make(lower=None, decompose=None):
+        primitive = Primitive(f"strange_{len(made)}", lambda x: x, kinds=("elementwise",), doc="a stranger's")
+        made.append(primitive)
+        if lower is not None:
+            primitive.rule("lower")(lower)
+        if decompose is not None:
+            primitive.decompose(decompose)
+        return primitive
+
+    return make
+
+
+@pytest.mark.parametrize("case", WRONG, ids=list(WRONG))
+def test_the_rule_that_wrote_what_is_refused_is_named(case, strange):
+    rule, says = WRONG[case]
+    primitive = strange(rule)
+    message = refused_message(lambda x: primitive(x))
+    (told,) = [line for line in message.splitlines() if line.startswith("  rule: ")]
+    assert f"the 'lower' rule for primitive {primitive.name!r} ({source_positions.address(rule)})" in told
+    assert all(part in told for part in says), told
+
+
+def test_the_rule_is_named_by_the_users_line_and_through_decompositions(strange):
+    wrong = strange(lambda op, x: op.emit(f"stablehlo.sinee {x} : {op.out.mlir}"))
+    outer = strange(decompose=lambda op, x: lax.add(wrong(x), 1.0))
+    called = lambda x: outer(x)
+    message = refused_message(called)
+    assert f"where: {source_positions.short_path(__file__)}:{called.__code__.co_firstlineno}" in message
+    assert f"for primitive {wrong.name!r}" in message
+
+
+def test_the_rule_is_named_where_the_program_calls_python(strange):
+    wrong = strange(lambda op, x: op.emit(f"stablehlo.sinee {x} : {op.out.mlir}"))
+    made = lowering(lambda x: [wrong(x)])
+    made = made._replace(module=made.module._replace(callbacks=(HostCallback(list, ()),)))
+    with pytest.raises(CompileError, match="rule: the 'lower' rule"):
+        program.compile(made, default_device())
+
+
+def test_the_rule_is_named_that_calls_a_function_that_is_not_there(strange):
+    wrong = strange(lambda op, x: op.custom_call("no_such_function_anywhere", [x], [op.out])[0])
+    message = refused_message(lambda x: wrong(x))
+    assert "nobody has registered the function 'no_such_function_anywhere'" in message
+    assert f"for primitive {wrong.name!r}" in message
+
+
+UNKNOWN_DTYPE = """
+import ml_dtypes, rabbet as rb
+from rabbet import dtypes, lax
+from rabbet.extend.dtype import DTypeSpec
+
+dtypes.table.add(DTypeSpec("float8_e3m4", ml_dtypes.float8_e3m4, "f8E3M4X", "f", bits=8))
+try:
+    lax.neg(lax.convert_element_type(1.0, "float8_e3m4"))
+except rb.errors.CompileError as error:
+    print(error)
+"""
+
+
+def test_no_rule_is_blamed_for_a_dtype_that_the_compiler_does_not_know():
+    done = subprocess.run([sys.executable, "-c", UNKNOWN_DTYPE], capture_output=True, text=True)
+    assert "rule: none; the compiler does not know the dtype 'float8_e3m4'" in done.stdout, done.stderr
+    assert "mlir='f8E3M4X'" in done.stdout
+
+
+def test_what_is_no_ones_fault_blames_no_rule():
+    assert refused_rules.refused(lowering(), "RESOURCE_EXHAUSTED: out of memory") is None
+    assert refused_rules.refused(lowering(), "UNKNOWN: -:12:6: error: nothing is wrong with the text") is None

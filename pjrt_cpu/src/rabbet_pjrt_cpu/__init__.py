@@ -32,6 +32,7 @@ from rabbet.extend.backend import (
     provide_lapack,
     Setting,
 )
+from rabbet.extend.native import provide_sparse_products
 from rabbet.extend.transform import RuleSet
 
 from rabbet_pjrt_cpu.memory import is_glibc, keep_freed_memory
@@ -146,9 +147,11 @@ def doctor():
 
 
 def provide_calls(targets):
-    """Register LAPACK, which takes a while, if a program calls it."""
+    """Register LAPACK, which takes a while, and products of sparse matrices, if a program calls them."""
     if any("lapack_" in name or name.startswith("tridiagonal_solve") for name in targets):
         provide_lapack()
+    if SPARSE_PRODUCT in targets:
+        provide_sparse_products()
 
 
 def program_options(text):
@@ -178,6 +181,8 @@ def has_barrier_in_region(text):
 
 CONVOLUTION = "rabbet_convolution"
 LINALG = "rabbet.lax.linalg"
+SPARSE = "rabbet.experimental.sparse"
+SPARSE_PRODUCT = "cpu_csr_sparse_dense_ffi"
 LOWERINGS = RuleSet("lower")
 LOWERINGS.later("rabbet_pjrt_cpu.lowering.convolutions", "conv_general_dilated", owner=CONVOLUTION)
 LOWERINGS.later("rabbet_pjrt_cpu.lowering.contractions", "dot_general")
@@ -190,6 +195,7 @@ LOWERINGS.later(
 LOWERINGS.later("rabbet_pjrt_cpu.lowering.reductions", "hessenberg", "schur", "tridiagonal", owner=LINALG)
 LOWERINGS.later("rabbet_pjrt_cpu.lowering.solving", "triangular_solve", "tridiagonal_solve", owner=LINALG)
 LOWERINGS.later("rabbet_pjrt_cpu.lowering.spectral", "eig", "eigh", "svd", owner=LINALG)
+LOWERINGS.later("rabbet_pjrt_cpu.lowering.sparse_products", "sparse_rows_product", owner=SPARSE)
 
 BACKEND = Backend(
     platform="cpu",

@@ -11,7 +11,10 @@ from importlib import import_module
 import pytest
 from rabbet_cli import new_plugin
 
-GROUPS = {f"rabbet.{name}" for name in ("api", "backends", "dtypes", "rules", "passes", "hooks")}
+GROUPS = {
+    f"rabbet.{name}"
+    for name in ("api", "backends", "dtypes", "rules", "passes", "hooks", "settings", "commands")
+}
 
 
 def rabbet(*args):

@@ -8,6 +8,7 @@ from rabbet.runtime.compiled import pack_executable, text_cost, unpack_executabl
 from rabbet.runtime.hlo import hlo_computation, hlo_module
 from rabbet.runtime.native_functions import (
     include_dir,
+    provide_sparse_products,
     register_batch_partitionable,
     register_ffi_target,
     register_ffi_type,
@@ -32,6 +33,7 @@ __all__ = [
     "pack_executable",
     "profile_data_of",
     "profiler",
+    "provide_sparse_products",
     "refine_shapes",
     "register_batch_partitionable",
     "register_ffi_target",

@@ -294,8 +294,8 @@ def definition_site(skip=None, maker_of=None):
 
 
 def owner(module):
-    """`` of rabbet-core 0.1.0`` for a module of an installed package that bears its name, else nothing; for
-    messages.
+    """`` of rabbet-core 0.1.0`` for a module of an installed package, found by its name or else by the files
+    that it installed; nothing for any other. For messages.
     """
     import importlib.metadata  # only where something went wrong: it takes longer than all of core
 
@@ -305,6 +305,9 @@ def owner(module):
             return f" of {name.replace('_', '-')} {importlib.metadata.version(name)}"
         except Exception:  # it is not there, or its metadata cannot be read
             continue
+    with contextlib.suppress(Exception):
+        (name,) = set(importlib.metadata.packages_distributions()[first])
+        return f" of {name} {importlib.metadata.version(name)}"
     return ""
 
 

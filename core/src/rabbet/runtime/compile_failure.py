@@ -1,5 +1,5 @@
-"""What to say when the compiler refuses a program: its message, the user's line, the passes that ran, and
-where the module's text can be read.
+"""What to say when the compiler refuses a program: its message, the user's line, the rule that wrote what is
+refused, the passes that ran, and where the module's text can be read.
 """
 
 import contextlib
@@ -13,6 +13,7 @@ from rabbet.errors import CompileError, JaxprTypeError
 from rabbet.messages import source_positions
 from rabbet.program.checking import check
 from rabbet.runtime import cache, memory_report
+from rabbet.runtime.refused_rules import refused
 
 FOLDER = "failed"
 # How XLA and MLIR write positions: model.py:12:5: error, loc("model.py":12:5), source_file="model.py"
@@ -27,9 +28,12 @@ CALL = re.compile(r'stablehlo\.custom_call @"?([\w.$-]+)"?.*loc\((#l\d+)\)')
 
 def compile_failure(lowering, message):
     """The ``CompileError`` for a program and what the compiler said; saves the module's text."""
+    culprit = refused(lowering, message)
+    line = culprit and culprit.where and source_positions.source_position(culprit.where)
     lines = [
         f"the compiler refused {lowering.name!r} for {lowering.platform}: {message.strip()}",
-        f"  where: {where(lowering, message)}",
+        f"  where: {line or where(lowering, message)}",
+        *(() if culprit is None else (f"  rule: {culprit}",)),
         *(memory_report.lines(lowering.jaxpr) if "RESOURCE_EXHAUSTED" in message else ()),
         f"  passes that ran: {', '.join([p.name for p in passes.selected(lowering.platform)]) or 'none'}",
         *broken(lowering.jaxpr),

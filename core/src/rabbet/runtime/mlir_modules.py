@@ -5,6 +5,7 @@
 
 import threading
 
+from jaxlib import _jax
 from jaxlib.mlir import ir
 from jaxlib.mlir._mlir_libs import _jax_mlir_ext
 from jaxlib.mlir.dialects import chlo, sdy, stablehlo
@@ -36,5 +37,17 @@ def new_context():
 
 
 def parse(text):
-    """Return `text` as an MLIR module object; raises `MLIRError` with positions."""
-    return ir.Module.parse(text, context=context())
+    """Return `text` as an MLIR module object; raises XlaRuntimeError, as compiling does, with positions."""
+    try:
+        return ir.Module.parse(text, context=context())
+    except ir.MLIRError as error:
+        raise _jax.JaxRuntimeError(str(error)) from None
+
+
+def problem(text):
+    """Return what is wrong with a module's text, in MLIR's words; None if it can be read."""
+    try:
+        parse(text)
+    except _jax.JaxRuntimeError as error:
+        return str(error)
+    return None

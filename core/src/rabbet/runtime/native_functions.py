@@ -1,5 +1,6 @@
 """Compiled functions of others: what jaxlib knows of them. See ``rabbet.ffi``, which is made of this."""
 
+import functools
 import os
 
 import jaxlib
@@ -57,3 +58,24 @@ def register_batch_partitionable(name):
       >>> register_batch_partitionable("norm")  # doctest: +SKIP
     """
     xla_client.register_custom_call_as_batch_partitionable(name)
+
+
+@functools.cache
+def provide_sparse_products():
+    """Register the products of sparse matrices that jaxlib offers on the CPU, once.
+
+    The function is called ``cpu_csr_sparse_dense_ffi``. Its operands are the values, where each row begins,
+    the columns, and a matrix. It checks none of its indices.
+
+    Example:
+      >>> from rabbet.extend.native import provide_sparse_products
+      >>> def provide_calls(names):
+      ...     if "cpu_csr_sparse_dense_ffi" in names:
+      ...         provide_sparse_products()
+      >>> provide_calls({"my_own_call"})
+    """
+    from jaxlib import cpu_sparse
+
+    for platform, rows in cpu_sparse.registrations().items():
+        for name, capsule, api_version in rows:
+            register_ffi_target(name, capsule, platform, api_version)

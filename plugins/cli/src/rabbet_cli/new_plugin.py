@@ -27,6 +27,8 @@ KINDS = {
     "pass": "a rewrite of programs between tracing and lowering",
     "rules": "rules for a transformation and primitives of other packages",
     "hooks": "something that watches compilations",
+    "settings": "settings of rb.config",
+    "command": "a command of rabbet",
 }
 
 

@@ -8,12 +8,32 @@ import numpy as np
 import rabbet as rb
 import rabbet.numpy as rnp
 from rabbet.experimental.sparse import checks, entries
-from rabbet.experimental.sparse.base import known_number, natural, needs, stored
+from rabbet.experimental.sparse.base import is_known, known_number, natural, needs, stored
 from rabbet.experimental.sparse.batched import BatchedSparse
 from rabbet.experimental.sparse.operators import register
 from rabbet.experimental.sparse.structure import transposed
 from rabbet.experimental.sparse.sums import bcoo_sort_indices, bcoo_update_layout, summed_duplicates
 from rabbet.extend.functions import folded, fused
+
+
+class Known:
+    """What is known of the places of a BCOO besides the array of them: ``columns``, its index arrays apart.
+    Of a matrix in order ``indptr``, where its rows begin, and ``within``, the columns that go with that.
+    """
+
+    __slots__ = ("columns", "indptr", "within")
+
+    def __init__(self, columns=None, within=None, indptr=None):
+        self.columns, self.within, self.indptr = columns, within, indptr
+
+
+columns_of = fused(entries.columns)
+
+
+@fused(static=("count",))
+def pointers_of(rows, count):
+    """``entries.pointers_to`` as one program."""
+    return entries.pointers_to(rows, count)
 
 
 @register
@@ -45,7 +65,7 @@ class BCOO(BatchedSparse):
       Array([1., 2.], dtype=float32)
     """
 
-    __slots__ = ("_n_dense", "_tail", "data", "indices", "indices_sorted", "unique_indices")
+    __slots__ = ("_known", "_n_dense", "_tail", "data", "indices", "indices_sorted", "unique_indices")
     _stored = ("data", "indices")
 
     def __init__(
@@ -66,9 +86,35 @@ class BCOO(BatchedSparse):
     def _set(self, data, indices, tail, n_dense, indices_sorted, unique_indices):
         self.data, self.indices, self._tail, self._n_dense = data, indices, tuple(tail), n_dense
         self.indices_sorted, self.unique_indices = indices_sorted, unique_indices
+        self._known = Known()
 
     def _with_data(self, data):
-        return BCOO._of(data, self.indices, *self._static())
+        out = BCOO._of(data, self.indices, *self._static())
+        out._known = self._known
+        return out
+
+    def _columns(self):
+        """The index arrays, one per sparse dimension: found once outside of traced functions, since products
+        read them faster than columns of one array.
+        """
+        if self._known.columns is None:
+            if not is_known(self.indices):
+                return entries.columns(self.indices)
+            columns = columns_of(self.indices)
+            if not is_known(*columns):  # a function that is traced has these arrays from outside
+                return columns
+            self._known.columns = columns
+        return self._known.columns
+
+    def _by_rows(self):
+        """The columns of a matrix in order, and where its rows begin: found once, as ``_columns`` are."""
+        if self._known.indptr is not None:
+            return self._known.within, self._known.indptr
+        rows, columns = self._columns()
+        indptr = pointers_of(rows, count=self.sparse_shape[0])
+        if is_known(indptr, columns):
+            self._known.indptr, self._known.within = indptr, columns
+        return columns, indptr
 
     def rebuilt(self, data, indices, tail, n_dense, indices_sorted, unique_indices):
         """A BCOO of these arrays; ``tail`` is the shape without its batch dimensions."""

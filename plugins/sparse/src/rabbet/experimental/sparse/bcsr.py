@@ -10,7 +10,7 @@ import rabbet.numpy as rnp
 from rabbet.experimental.sparse import arithmetic, checks, entries, products
 from rabbet.experimental.sparse.base import is_known, is_sparse, natural, needs, stored
 from rabbet.experimental.sparse.batched import BatchedSparse
-from rabbet.experimental.sparse.bcoo import BCOO, bcoo_fromdense
+from rabbet.experimental.sparse.bcoo import BCOO, Known, bcoo_fromdense
 from rabbet.experimental.sparse.operators import register
 from rabbet.extend.functions import folded, fused
 
@@ -169,14 +169,18 @@ class BCSR(BatchedSparse):
 
     def to_bcoo(self) -> BCOO:
         """The same as a BCOO; outside of traced functions the rows of the entries are found once."""
-        places = self._known
-        if places is None:
+        found = self._known
+        if found is None:
             rows, cols = self._tail[:2]
             checks.check_index_dtype(self.indices, (rows,), "BCSR.to_bcoo")
-            places = places_of(self.indices, self.indptr, rows=rows, cols=cols)
-            if is_known(places):
-                self._known = places
-        return BCOO._of(self.data, places, *self._static())
+            found = places_of(self.indices, self.indptr, rows=rows, cols=cols)
+            if is_known(*found):
+                self._known = found
+        places, *columns = found
+        out = BCOO._of(self.data, places, *self._static())
+        if out.n_batch == 0:
+            out._known = Known(tuple(columns), self.indices, self.indptr)
+        return out
 
     def todense(self) -> rb.Array:
         """``bcsr_todense``."""
@@ -200,11 +204,12 @@ def begins(indices, rows):
 
 @fused(static=("rows", "cols"))
 def places_of(indices, indptr, rows, cols):
-    """Rows and columns of the entries."""
+    """Rows and columns of the entries: as one array, and each for itself."""
 
     def one(indices, indptr):
         row = entries.rows_of(indptr, indices.shape[0]).astype(indices.dtype)
-        return rnp.stack([row, rnp.where(row < rows, indices, cols)], -1)
+        column = rnp.where(row < rows, indices, cols)
+        return rnp.stack([row, column], -1), row, column
 
     return entries.over_batch(one, indices.ndim - 1)(indices, indptr)
 

@@ -14,24 +14,13 @@ import numpy as np
 import rabbet as rb
 import rabbet.numpy as rnp
 from rabbet import lax
-from rabbet.experimental.sparse import entries
+from rabbet.experimental.sparse import by_rows, entries
 from rabbet.experimental.sparse.base import JAXSparse, is_known, is_sparse, needs
+from rabbet.experimental.sparse.planned import Plan, planned_product
 from rabbet.experimental.sparse.sums import bcoo_sum_duplicates, bcoo_update_layout, summed_duplicates
 from rabbet.extend.functions import fused
 
 Numbers = tuple
-
-
-class Plan(NamedTuple):
-    """Which dimension of a sparse operand is for what, hashable: it chooses the program."""
-
-    lhs: tuple  # shape
-    n_batch: int
-    n_sparse: int
-    contract: tuple  # pairs (dimension of lhs, dimension of rhs)
-    batch: tuple
-    sorted: bool
-    dtype: Any
 
 
 def numbers_of(dimension_numbers, lhs, rhs, who):
@@ -107,6 +96,8 @@ def bcoo_dot_general(
 def sparse_with_dense(mat, array, numbers, dtype, precision=None):
     """The product of a BCOO and an array: [batch, free dimensions of mat, free dimensions of array]."""
     (lc, rc), (lb, rb_) = numbers
+    if by_rows.pays(mat, array, numbers, dtype):
+        return by_rows.product(mat, array, dtype)
     plan = Plan(
         mat.shape,
         mat.n_batch,
@@ -116,83 +107,7 @@ def sparse_with_dense(mat, array, numbers, dtype, precision=None):
         mat.indices_sorted,
         dtype,
     )
-    return planned_product(mat.data, mat.indices, array, plan=plan, precision=precision)
-
-
-@fused(static=("plan", "precision"))
-def planned_product(data, indices, array, plan, precision):
-    """The product, of the arrays that store it."""
-    data, array = data.astype(plan.dtype), array.astype(plan.dtype)
-    contract, batch = dict(plan.contract), dict(plan.batch)
-    partner = {**contract, **batch}
-    sparse = range(plan.n_batch, plan.n_batch + plan.n_sparse)
-    dense = range(plan.n_batch + plan.n_sparse, len(plan.lhs))
-    taken = [d for d in sparse if d in partner]  # indices at which the array is read
-    put = [d for d in sparse if d not in contract]  # indices at which the result is written
-    # the array: dimensions of its own for the layout's batch, then read ones, then those of dense ones
-    layout = [partner[d] for d in range(plan.n_batch) if d in partner]
-    free = [r for r in range(array.ndim) if r not in set(partner.values())]
-    array = rnp.transpose(
-        array, [*layout, *[partner[d] for d in taken], *[partner[d] for d in dense if d in partner], *free]
-    )
-    n_taken = len(taken)
-    dense_partners = [d for d in dense if d in partner]
-
-    def one(values, places, other):
-        read = gather_columns(other, places, [d - plan.n_batch for d in taken])
-        product = entry_products(
-            values, read, dense, dense_partners, contract, batch, precision, bool(n_taken)
-        )
-        at = np.array([d - plan.n_batch for d in put], int)
-        if put:
-            in_order = plan.sorted and [d - plan.n_batch for d in put] == list(range(len(put)))
-            return entries.scatter_sum(places[:, at], product, tuple(plan.lhs[d] for d in put), in_order)
-        return entries.scatter_sum(places[:, at], product, ())
-
-    for d in reversed(range(plan.n_batch)):
-        one = rb.vmap(one, in_axes=(0, 0, 0 if d in partner else None))
-    out = one(data, indices, array)
-    # now [layout batch, put, dense batch, dense free, free of the array]
-    names = [
-        *range(plan.n_batch),
-        *put,
-        *[d for d in dense if d in batch],
-        *[d for d in dense if d not in partner],
-    ]
-    gone = [k for k, d in enumerate(names) if d in contract]
-    if gone:
-        out = rnp.sum(out, tuple(gone), dtype=out.dtype)
-        names = [d for d in names if d not in contract]
-    own = [d for d in range(len(plan.lhs)) if d not in partner]
-    order = [names.index(d) for d in [d for d, _ in plan.batch] + own]
-    order += range(len(names), out.ndim)
-    return rnp.transpose(out, order) if order != sorted(order) else out
-
-
-def gather_columns(array, places, at):
-    """The slices of an array at some of the index columns: [nse, ...]; without columns the array itself."""
-    return entries.gather_at(array, places[:, np.array(at, int)]) if at else array
-
-
-def entry_products(values, read, dense, dense_partners, contract, batch, precision, per_entry):
-    """Values [nse, dense dimensions] times what was read: [nse, dense batch, dense free, free]."""
-    if not dense_partners:
-        shape = values.shape
-        rest = read.ndim - per_entry
-        left = values.reshape(*shape, *(1,) * rest)
-        if per_entry:
-            read = read.reshape(read.shape[0], *(1,) * (len(shape) - 1), *read.shape[1:])
-        return left * read
-    position = {d: 1 + k for k, d in enumerate(dense)}
-    where = {d: k + per_entry for k, d in enumerate(dense_partners)}
-    lc = [position[d] for d in dense_partners if d in contract]
-    rc = [where[d] for d in dense_partners if d in contract]
-    lb = [position[d] for d in dense_partners if d in batch]
-    rb_ = [where[d] for d in dense_partners if d in batch]
-    if per_entry:
-        return lax.dot_general(values, read, ((lc, rc), ([0, *lb], [0, *rb_])), precision=precision)
-    out = lax.dot_general(values, read, ((lc, rc), (lb, rb_)), precision=precision)
-    return rnp.moveaxis(out, len(lb), 0)
+    return planned_product(mat.data, mat._columns(), array, plan=plan, precision=precision)
 
 
 def sparse_with_sparse(lhs, rhs, numbers, dtype):
