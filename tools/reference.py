@@ -1,5 +1,5 @@
 """Write docs/reference.md: every name of the modules of `rabbet.extend`, and the settings; and in
-docs/coming-from-jax.md, which of JAX's documented names are absent.
+docs/coming-from-jax.md, which of JAX's documented names are absent and which calls the tests found to differ.
 
 python tools/reference.py            # writes the pages
 python tools/reference.py --check    # fails if a page is not what would be written
@@ -20,7 +20,8 @@ from rabbet.extend import DOORS
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "reference.md"
 COMING = ROOT / "docs" / "coming-from-jax.md"
-BEGIN, END = "<!-- names: begin -->", "<!-- names: end -->"
+# What the tests know to differ: tests/parity/test_generated.py.
+DIFFERENCES = json.loads((ROOT / "tests" / "parity" / "differences.json").read_text())
 # The documented names of JAX 0.12, by module.
 JAX_NAMES = json.loads((ROOT / "tools" / "jax_names.json").read_text())
 
@@ -104,10 +105,22 @@ def absent():
             yield f"| `{module}` | {'all: ' if len(names) == number else ''}{listed} |"
 
 
+def differing():
+    """A table row for each reason that calls differ for."""
+    yield from ("| what differs | functions | why |", "|---|---|---|")
+    for line in DIFFERENCES:
+        functions = ", ".join(f"`{name}`" for name in line["functions"])
+        yield f"| {line['what']} | {functions} | {line['reason']} |"
+
+
 def coming_from_jax():
-    """The page with its generated part."""
-    before, _, rest = COMING.read_text().partition(BEGIN)
-    return before + "\n".join([BEGIN, *absent(), END]) + rest.partition(END)[2]
+    """The page with its generated parts."""
+    text = COMING.read_text()
+    for part, lines in (("names", absent()), ("calls", differing())):
+        begin, end = f"<!-- {part}: begin -->", f"<!-- {part}: end -->"
+        before, _, rest = text.partition(begin)
+        text = before + "\n".join([begin, *lines, end]) + rest.partition(end)[2]
+    return text
 
 
 PAGES = {PAGE: page, COMING: coming_from_jax}

@@ -36,7 +36,12 @@ def from_dlpack(external_array: _Any, device: _Any = None, copy: _Any = None) ->
 
 
 def is_supported_dtype(dtype: _Any) -> bool:
-    """Whether arrays of this dtype can be exchanged."""
+    """Whether arrays of this dtype can be exchanged.
+
+    Example:
+      >>> rb.dlpack.is_supported_dtype('float32'), rb.dlpack.is_supported_dtype('int4')
+      (True, False)
+    """
     try:
         found = dtypes.canonicalize(dtype)
         return isinstance(found, np.dtype) and _dlpack.is_known(found)

@@ -30,6 +30,7 @@ __all__ = [
     "PluginError",
     "RabbetError",
     "RuleConflict",
+    "ShapeError",
     "ShardingError",
     "TracerArrayConversionError",
     "TracerBoolConversionError",
@@ -48,6 +49,13 @@ class RabbetError(Exception):
     A subclass whose docstring explains a failing program and its repair sets ``explained``; its messages
     then end with a pointer to that text. The pointer is added when the message is shown, so ``args``
     stays what the raiser wrote.
+
+    Example:
+      >>> try:
+      ...     rb.config.update('debug_nans', 'perhaps')
+      ... except rb.errors.RabbetError as error:
+      ...     print(type(error).__name__)
+      ConfigError
     """
 
     explained = False
@@ -63,7 +71,15 @@ class RabbetError(Exception):
 
 
 class ConfigError(RabbetError, ValueError):
-    """A setting got a value that it cannot have. The message lists the values it accepts."""
+    """A setting got a value that it cannot have. The message lists the values it accepts.
+
+    Example:
+      >>> try:
+      ...     rb.config.update('numpy_rank_promotion', 'perhaps')
+      ... except rb.errors.ConfigError as error:
+      ...     print(str(error).splitlines()[0])
+      config.numpy_rank_promotion cannot be 'perhaps': it is one of allow, warn, raise
+    """
 
 
 class NestingError(RabbetError, RecursionError):
@@ -71,7 +87,15 @@ class NestingError(RabbetError, RecursionError):
 
 
 class TreeError(RabbetError, ValueError):
-    """Two pytrees that had to have the same structure do not. The message names the path where they part."""
+    """Two pytrees that had to have the same structure do not. The message names the path where they part.
+
+    Example:
+      >>> try:
+      ...     rb.tree.map(rnp.add, {'a': 1}, {'b': 1})
+      ... except rb.errors.TreeError as error:
+      ...     print(str(error).splitlines()[0])
+      tree.map: the trees differ in structure, at the root
+    """
 
 
 # Plugins and rules --------------------------------------------------------------------------------
@@ -108,6 +132,13 @@ class MissingRule(RabbetError, NotImplementedError):
     Looked for, in this order: the primitive's own rule for the table, the table's rule for the primitive,
     a rule set from a third package, the table's rule for one of the primitive's kinds, the primitive's
     decomposition.
+
+    Example:
+      >>> try:
+      ...     rb.grad(lambda x: lax.while_loop(lambda v: v < 3, lambda v: v * 2, x))(1.0)
+      ... except rb.errors.MissingRule as error:
+      ...     print(str(error).partition(' at ')[0])
+      reverse-mode differentiation cannot go through a while_loop
     """
 
 
@@ -142,6 +173,13 @@ class ConcretizationTypeError(RabbetError, TypeError):
       each value of n;
     - take the number from something static, such as ``x.shape``;
     - compute it with NumPy outside the function.
+
+    Example:
+      >>> try:
+      ...     rb.jit(lambda x: float(x))(1.0)
+      ... except rb.errors.ConcretizationTypeError as error:
+      ...     print(str(error).partition(',')[0])
+      float() needs the value of an array of type f32[]
     """
 
     explained = True
@@ -166,6 +204,13 @@ class TracerBoolConversionError(ConcretizationTypeError):
     - if the condition depends on a plain Python argument, make that argument static;
     - under ``rb.grad`` alone values are known; take ``rb.jit`` off, or use ``with rb.disable_jit():``
       while debugging.
+
+    Example:
+      >>> try:
+      ...     rb.jit(lambda x: x if x > 0 else -x)(1.0)
+      ... except rb.errors.TracerBoolConversionError as error:
+      ...     print(str(error).partition(',')[0])
+      bool() needs the value of an array of type bool[]
     """
 
 
@@ -179,6 +224,13 @@ class TracerIntegerConversionError(ConcretizationTypeError):
             return [10, 20, 30][i]        # a Python list cannot be indexed by a value not yet known
 
     Repairs: make the container an array (``rnp.array([10, 20, 30])[i]``), or make ``i`` static.
+
+    Example:
+      >>> try:
+      ...     rb.jit(lambda n: [1, 2, 3][n])(1)
+      ... except rb.errors.TracerIntegerConversionError as error:
+      ...     print(str(error).partition(',')[0])
+      an index needs the value of an array of type i32[]
     """
 
 
@@ -193,6 +245,13 @@ class TracerArrayConversionError(ConcretizationTypeError):
 
     Repairs: call ``rnp.sin``; or, where it must be NumPy, go through ``rb.pure_callback``; or index an
     *array* rather than a NumPy array with a traced index: ``rnp.asarray(table)[i]``.
+
+    Example:
+      >>> try:
+      ...     rb.jit(lambda x: np.sin(x))(1.0)
+      ... except rb.errors.TracerArrayConversionError as error:
+      ...     print(str(error).partition(',')[0])
+      numpy.asarray() needs the value of an array of type f32[]
     """
 
 
@@ -207,6 +266,13 @@ class NonConcreteBooleanIndexError(ConcretizationTypeError, IndexError):
 
     Repairs: keep the shape and mask the values, ``rnp.where(x > 0, x, 0).sum()``; or give a bound,
     ``rnp.nonzero(x > 0, size=10)``.
+
+    Example:
+      >>> try:
+      ...     rb.jit(lambda x: x[x > 0])(rnp.arange(3))
+      ... except rb.errors.NonConcreteBooleanIndexError as error:
+      ...     print(str(error).partition(' while')[0])
+      i32[3] was indexed with a mask bool[3] whose values are not known
     """
 
 
@@ -249,6 +315,15 @@ class UnexpectedTracerError(RabbetError, TypeError):
     ``nonlocal``, attributes of ``self`` and caches (``functools.lru_cache``) written inside the function.
     To look at a value in passing use ``rb.debug.print``. The message names the line that made the leaked
     value.
+
+    Example:
+      >>> try:
+      ...     kept = []
+      ...     rb.jit(lambda x: kept.append(x))(1.0)
+      ...     kept[0] + 1
+      ... except rb.errors.UnexpectedTracerError as error:
+      ...     print(str(error).partition(':')[0])
+      a value of type f32[] was used outside the transformation that made it
     """
 
     explained = True
@@ -277,22 +352,61 @@ class UnboundAxisError(RabbetError, NameError):
 
     Repair: give the name where the function is mapped, ``rb.vmap(f, axis_name="i")``. A function that is
     traced or compiled by itself knows no names of axes.
+
+    Example:
+      >>> try:
+      ...     rb.jit(lambda x: lax.psum(x, 'i'))(1.0)
+      ... except rb.errors.UnboundAxisError as error:
+      ...     print(str(error).splitlines()[0])
+      psum: no axis is called 'i' here; no axis has a name here
     """
 
 
 class DeletedArrayError(RabbetError, RuntimeError):
     """An array was used after its memory had been given away, by ``x.delete()`` or by donating it to a
     jitted function.
+
+    Example:
+      >>> try:
+      ...     x = rnp.ones(2)
+      ...     x.delete()
+      ...     x + 1
+      ... except rb.errors.DeletedArrayError as error:
+      ...     print(str(error).partition(';')[0])
+      array f32[2] has been deleted or donated to a computation
     """
 
 
 class TransferError(RabbetError, RuntimeError):
-    """Values went from the host to a device, between devices or back, which a ``transfer_guard`` forbids."""
+    """Values went from the host to a device, between devices or back, which a ``transfer_guard`` forbids.
+
+    Example:
+      >>> try:
+      ...     with rb.transfer_guard_host_to_device('disallow'):
+      ...         rnp.sin(np.ones(2))
+      ... except rb.errors.TransferError as error:
+      ...     print(str(error).partition(',')[0])
+      host-to-device transfer of f32[2] (cpu:0)
+    """
 
 
 class OutOfMemoryError(RabbetError, MemoryError):
     """A device had no room for an array. The message has the size that was asked for, and the largest arrays
     that live there. The process goes on: arrays are as they were.
+    """
+
+
+class ShapeError(RabbetError, TypeError, ValueError):
+    """Shapes, sizes or positions do not fit each other, or the function that was called.
+
+    It is a TypeError and a ValueError: for some functions NumPy and JAX raise the one, for some the other.
+
+    Example:
+      >>> try:
+      ...     rb.lax.reshape(rnp.arange(3), (4,))
+      ... except ValueError as error:
+      ...     print(error)
+      cannot reshape i32[3] of 3 elements to (4,) of 4
     """
 
 
@@ -351,6 +465,14 @@ class JaxprTypeError(RabbetError, TypeError):
 class TypePromotionError(RabbetError, TypeError):
     """Values of these dtypes have no common dtype. Convert one of them explicitly, with
     ``x.astype(...)``.
+
+    Example:
+      >>> try:
+      ...     with rb.numpy_dtype_promotion('strict'):
+      ...         rnp.ones(2, 'float32') + rnp.ones(2, 'int32')
+      ... except rb.errors.TypePromotionError as error:
+      ...     print(str(error).partition(';')[0])
+      no implicit promotion of float32, int32 while config.numpy_dtype_promotion is 'strict'
     """
 
 

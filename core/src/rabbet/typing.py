@@ -15,7 +15,12 @@ from rabbet.runtime.array import Array
 
 @runtime_checkable
 class SupportsDType(Protocol):
-    """Anything that has a dtype."""
+    """Anything that has a dtype.
+
+    Example:
+      >>> isinstance(rnp.ones(2), rb.typing.SupportsDType)
+      True
+    """
 
     @property
     def dtype(self) -> np.dtype: ...

@@ -60,7 +60,7 @@ def test_types(name):
     assert function(rnp.ones(2, "float16")).dtype == np.float16
     assert function(1.5).weak_type
     assert function(np.ones(2, "i4")).dtype == (
-        np.int32 if name in ("relu", "relu6", "identity") else np.float32
+        np.int32 if name in ("relu", "hard_tanh", "identity") else np.float32
     )
     with pytest.raises(TypeError, match=r"takes an array|takes arrays"):
         function([1.0])

@@ -107,6 +107,8 @@ def binary():
     for name in BITS.split():
         yield name, call(name, I if "shift" not in name else J, J)
         yield f"{name} broadcast", call(name, J[:1], J[:, :1])
+    for name in ("gcd", "lcm"):
+        yield f"{name} of a boolean", call(name, B, J)
     for name in ("bitwise_and", "bitwise_or", "bitwise_xor", "add", "multiply"):
         yield f"{name} of booleans", call(name, B, D)
     for name in ("maximum", "minimum", "fmax", "fmin", "add", "copysign"):

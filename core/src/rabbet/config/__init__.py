@@ -297,6 +297,11 @@ class Config:
 
         context.__name__ = context.__qualname__ = name
         context.__doc__ = f"Context manager: {setting.doc} Process-wide: ``config.update({name!r}, value)``."
+        value = setting.example or (setting.default is False and not setting.inert)
+        if value:
+            context.__doc__ += (
+                f"\n\nExample:\n  >>> with rb.{name}({value!r}):\n  ...     rb.config.{name}\n  {value!r}\n"
+            )
         return context
 
     def _parsed(self, given: Any) -> dict[str, Any]:

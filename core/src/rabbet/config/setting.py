@@ -22,7 +22,7 @@ class Setting:
     defaults to ``RABBET_<NAME>``. ``jax``: JAX has a setting of this name that takes the same values, so
     ``JAX_<NAME>`` is read where ``RABBET_<NAME>`` is not set. An ``inert`` one is accepted and changes
     nothing. ``lenient``: a bad value in the environment is a warning and not an error. ``context``: it is one
-    of core's, and ``rb.<name>`` is a context manager.
+    of core's, and ``rb.<name>`` is a context manager, with ``example``, a value, in its docstring.
 
     Example:
       >>> from rabbet.extend.backend import Setting
@@ -41,6 +41,7 @@ class Setting:
     inert: bool = False
     lenient: bool = False
     context: bool = False
+    example: Any = None
 
     @property
     def variable(self) -> str:

@@ -19,11 +19,23 @@ float0 = np.dtype([("float0", np.void, 0)])
 
 
 class extended(np.generic):
-    """Abstract class of the dtypes that NumPy cannot store, for ``issubdtype``."""
+    """Abstract class of the dtypes that NumPy cannot store, for ``issubdtype``.
+
+    Example:
+      >>> rb.dtypes.issubdtype(rb.random.key(0).dtype, rb.dtypes.extended)
+      True
+      >>> rb.dtypes.issubdtype('float32', rb.dtypes.extended)
+      False
+    """
 
 
 class prng_key(extended):
-    """Abstract class of the dtypes of random keys: ``issubdtype(key.dtype, dtypes.prng_key)``."""
+    """Abstract class of the dtypes of random keys: ``issubdtype(key.dtype, dtypes.prng_key)``.
+
+    Example:
+      >>> rb.dtypes.issubdtype(rb.random.key(0).dtype, rb.dtypes.prng_key)
+      True
+    """
 
 
 class ExtendedDType:

@@ -47,7 +47,7 @@ class CApiBackend(Backend):
 
 class Setting:
     """One setting, as a value."""
-    def __init__(self, name: str, default: Any, parse: Any, doc: str, env: Any = ..., traced: Any = ..., jax: Any = ..., inert: Any = ..., lenient: Any = ..., context: Any = ...) -> None: ...
+    def __init__(self, name: str, default: Any, parse: Any, doc: str, env: Any = ..., traced: Any = ..., jax: Any = ..., inert: Any = ..., lenient: Any = ..., context: Any = ..., example: Any = ...) -> None: ...
     name: Any
     default: Any
     parse: Any
@@ -58,6 +58,7 @@ class Setting:
     inert: Any
     lenient: Any
     context: Any
+    example: Any
     def initial(self, aliases: Any = ...) -> Any: ...
     def read(self, value: Any, source: Any, given: Any = ...) -> Any: ...
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -87,6 +88,11 @@ def scatter_apply(
 
     Raises:
       TypeError: if numbers and shapes do not fit together, or ``func`` returns another dtype.
+
+    Example:
+      >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+      >>> lax.scatter_apply(rnp.arange(3.0), rnp.array([[1]]), lax.neg, numbers, update_shape=(1,))
+      Array([ 0., -1.,  2.], dtype=float32)
     """
     operand, indices = array_or_tracer(operand), widened(scatter_indices)
     apply = elementwise_function("scatter_apply", func, typeof(operand))
@@ -94,7 +100,7 @@ def scatter_apply(
         "dimension_numbers": tuples_of(dimension_numbers), "indices_are_sorted": bool(indices_are_sorted),
         "unique_indices": bool(unique_indices), "mode": GatherScatterMode.from_any(mode),
     }  # fmt: skip
-    update_shape = tuple([n.__index__() for n in update_shape])
+    update_shape = tuple([operator.index(n) for n in update_shape])
     if unique_indices:
         op = scatters.scatter.op(**params)
         old = scatters.gather_back(op, operand, indices, update_shape)

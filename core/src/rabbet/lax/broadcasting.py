@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rabbet.errors import InconclusiveDimensionOperation
+from rabbet.errors import InconclusiveDimensionOperation, ShapeError
 from rabbet.lax.array_types import ArrayLike, ArrayOrTracer
 from rabbet.primitives import shape as _shape
 from rabbet.program import dimensions
@@ -55,9 +55,9 @@ def _broadcast_symbolic(shapes: Any) -> tuple[Any, ...]:
         raise _not_together(shapes, "dimensions must be 1, or equal whatever the sizes are") from None
 
 
-def _not_together(shapes: Any, rule: str) -> ValueError:
+def _not_together(shapes: Any, rule: str) -> ShapeError:
     shown = ", ".join(str(tuple(s)) for s in shapes)
-    return ValueError(
+    return ShapeError(
         f"arrays of the shapes {shown} do not broadcast together: counted from the last, {rule}"
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -36,7 +37,7 @@ def composite(decomposition: Callable, name: str, version: int = 0) -> Callable:
     """
     if not callable(decomposition):
         raise TypeError(f"composite takes a function and a name, got {type(decomposition).__name__}")
-    version = version.__index__()
+    version = operator.index(version)
 
     @functools.wraps(decomposition)
     @folded

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import operator
 from typing import Any, NamedTuple
 
 from rabbet import dtypes
@@ -22,6 +23,10 @@ DotDimensionNumbers = tuple
 class DotAlgorithm(NamedTuple):
     """The exact algorithm of a product of matrices: in what types operands are read and sums are kept, in how
     many steps.
+
+    Example:
+      >>> lax.DotAlgorithm('float32', 'float32', 'float32').accumulation_type
+      'float32'
     """
 
     lhs_precision_type: str
@@ -41,6 +46,11 @@ class DotAlgorithm(NamedTuple):
 class DotAlgorithmPreset(enum.Enum):
     """Algorithms by JAX's names, operand types first and the type of sums last. Not every device has
     every one.
+
+    Example:
+      >>> lax.dot(rnp.ones((2, 2)), rnp.ones((2, 2)), precision=lax.DotAlgorithmPreset.F32_F32_F32)
+      Array([[2., 2.],
+             [2., 2.]], dtype=float32)
     """
 
     DEFAULT = None  # what the compiler chooses for the dtypes
@@ -159,7 +169,7 @@ def _numbers(dimension_numbers: Any, lhs_rank: int, rhs_rank: int) -> tuple:
         ) from None
 
     def axes(dims: Any, rank: int) -> tuple:
-        return tuple([axis_in_range("dot_general", d.__index__(), rank) for d in dims])
+        return tuple([axis_in_range("dot_general", operator.index(d), rank) for d in dims])
 
     return (axes(lhs_contract, lhs_rank), axes(rhs_contract, rhs_rank)), (
         axes(lhs_batch, lhs_rank),

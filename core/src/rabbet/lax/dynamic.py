@@ -6,12 +6,14 @@ lies inside the array.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from rabbet import dtypes
+from rabbet.errors import ShapeError
 from rabbet.lax import shapes
 from rabbet.lax.array_types import ArrayLike, ArrayOrTracer
 from rabbet.primitives import convert, elementwise, logic
@@ -36,7 +38,7 @@ def starts_of(operand: ArrayLike, start_indices: Any, allow_negative: Any) -> li
     ndim = getattr(start_indices, "ndim", None)
     if ndim is not None:
         if ndim != 1:
-            raise TypeError(
+            raise ShapeError(
                 f"start_indices must be a sequence of scalars or a vector, got "
                 f"{typeof(start_indices).str_short()}"
             )
@@ -48,7 +50,7 @@ def starts_of(operand: ArrayLike, start_indices: Any, allow_negative: Any) -> li
             ]
     starts = list(start_indices)
     if len(starts) != len(shape):
-        raise TypeError(f"{typeof(operand).str_short()} needs {len(shape)} start indices, got {len(starts)}")
+        raise ShapeError(f"{typeof(operand).str_short()} needs {len(shape)} start indices, got {len(starts)}")
     allowed = allow_negative if isinstance(allow_negative, (tuple, list)) else [allow_negative] * len(starts)
     starts = [wrapped(i, n, a) for i, n, a in zip(starts, shape, allowed, strict=True)]
     return in_one_dtype(starts)
@@ -178,7 +180,7 @@ def dynamic_update_slice(
 def _along(operand: ArrayLike, axis: int, index: Any, name: str) -> tuple:
     """(axis, positions: ``index`` along that axis and 0 along the others)."""
     ndim = typeof(operand).ndim
-    axis = axis_in_range(name, axis.__index__(), ndim)
+    axis = axis_in_range(name, operator.index(axis), ndim)
     return axis, tuple([index if d == axis else 0 for d in range(ndim)])
 
 
@@ -259,7 +261,7 @@ def index_in_dim(operand: ArrayLike, index: Any, axis: int = 0, keepdims: bool =
     """
     shape = typeof(operand).shape
     axis = axis_in_range("index_in_dim", axis, len(shape))
-    index, size = index.__index__(), shape[axis]
+    index, size = operator.index(index), shape[axis]
     if not -size <= index < size:
         raise IndexError(f"index_in_dim: index {index} is out of range for axis {axis} of size {size}")
     out = shapes.slice_in_dim(operand, index % size, index % size + 1, axis=axis)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,7 +19,7 @@ from rabbet.trace.interpreter import typeof
 
 def _over(primitive: Primitive, operand: ArrayLike, axes: Sequence[int]) -> ArrayOrTracer:
     ndim = typeof(operand).ndim
-    axes = tuple([axis_in_range(primitive.name, axis.__index__(), ndim) for axis in axes])
+    axes = tuple([axis_in_range(primitive.name, operator.index(axis), ndim) for axis in axes])
     return primitive(operand, axes=axes)
 
 
@@ -113,7 +114,7 @@ def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike = np.int32) -> 
 
 
 def _position(primitive: Primitive, operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> ArrayOrTracer:
-    axis = axis_in_range(primitive.name, axis.__index__(), typeof(operand).ndim)
+    axis = axis_in_range(primitive.name, operator.index(axis), typeof(operand).ndim)
     return primitive(operand, axes=(axis,), index_dtype=dtypes.requested(index_dtype))
 
 

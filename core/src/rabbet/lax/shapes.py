@@ -8,6 +8,7 @@ from math import prod
 from typing import Any
 
 from rabbet import dtypes
+from rabbet.errors import ShapeError
 from rabbet.lax.array_types import ArrayLike, ArrayOrTracer
 from rabbet.lax.broadcasting import broadcast_in_dim, sizes_of
 from rabbet.primitives import shape as _shape
@@ -218,7 +219,7 @@ def tile(operand: ArrayLike, reps: Sequence[int]) -> ArrayOrTracer:
     reps = sizes_of(reps, "reps")
     shape = typeof(operand).shape
     if len(reps) != len(shape):
-        raise ValueError(f"tile: {typeof(operand).str_short()} needs {len(shape)} counts, got {reps}")
+        raise ShapeError(f"tile: {typeof(operand).str_short()} needs {len(shape)} counts, got {reps}")
     spread = tuple(n for pair in zip(reps, shape, strict=True) for n in pair)
     dims = tuple(range(1, 2 * len(shape), 2))
     return reshape(

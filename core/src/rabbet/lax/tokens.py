@@ -33,7 +33,12 @@ tree.register_dataclass_node(Token, ["mark"], [])
 
 
 def create_token(_: Any = None) -> Token:
-    """A token that stands for nothing."""
+    """A token that stands for nothing.
+
+    Example:
+      >>> lax.create_token()
+      Token()
+    """
     return Token(empty((0,), bool))
 
 
@@ -42,6 +47,10 @@ def after_all(*operands: Any) -> Token:
 
     Raises:
       TypeError: for an operand that is no token.
+
+    Example:
+      >>> lax.after_all(lax.create_token(), lax.create_token())
+      Token()
     """
     for x in operands:
         if not isinstance(x, Token):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import operator
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,12 @@ from rabbet.trace.interpreter import typeof
 
 
 class RoundingMethod(enum.IntEnum):
-    """How ``round`` breaks ties."""
+    """How ``round`` breaks ties.
+
+    Example:
+      >>> lax.round(rnp.array([0.5, 1.5]), lax.RoundingMethod.TO_NEAREST_EVEN)
+      Array([0., 2.], dtype=float32)
+    """
 
     AWAY_FROM_ZERO = 0
     TO_NEAREST_EVEN = 1
@@ -89,7 +95,7 @@ def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int)
       Array([1.234375], dtype=float32)
     """
     return convert.reduce_precision(
-        operand, exponent_bits=int(exponent_bits), mantissa_bits=int(mantissa_bits)
+        operand, exponent_bits=operator.index(exponent_bits), mantissa_bits=operator.index(mantissa_bits)
     )
 
 
@@ -104,7 +110,12 @@ def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> ArrayOrT
 
 
 def stage(x: ArrayLike) -> Any:
-    """``x`` itself, as a value of the program that is being traced; outside of one, as an array."""
+    """``x`` itself, as a value of the program that is being traced; outside of one, as an array.
+
+    Example:
+      >>> lax.stage(rnp.arange(3))
+      Array([0, 1, 2], dtype=int32)
+    """
     aval = typeof(x)
     return convert.convert_element_type(x, new_dtype=aval.dtype, weak_type=aval.weak_type)
 
@@ -126,7 +137,7 @@ def integer_pow(x: ArrayLike, y: int) -> ArrayOrTracer:
       >>> lax.integer_pow(rnp.array([2.0, 3.0]), 3)
       Array([ 8., 27.], dtype=float32)
     """
-    return powers.integer_pow(x, y=y.__index__())
+    return powers.integer_pow(x, y=operator.index(y))
 
 
 def reciprocal(x: ArrayLike) -> ArrayOrTracer:

@@ -11,7 +11,12 @@ from rabbet.messages.tracebacks import folded
 
 
 class AccuracyMode(enum.Enum):
-    """Which of the compiler's implementations of a function to use."""
+    """Which of the compiler's implementations of a function to use.
+
+    Example:
+      >>> lax.exp(1.0, accuracy=lax.AccuracyMode.HIGHEST)
+      Array(2.7182817, dtype=float32, weak_type=True)
+    """
 
     HIGHEST = 1
     DEFAULT = 2
@@ -24,6 +29,10 @@ class Tolerance:
 
     Raises:
       ValueError: if one of them is negative.
+
+    Example:
+      >>> lax.Tolerance(rtol=1e-5).rtol
+      1e-05
     """
 
     atol: float = 0.0

@@ -80,6 +80,11 @@ def transpose_convert(op, ct, x):
 
 # ----------------------------------------------------------------------------------- bitcast_convert_type
 def bitcast_aval(x, new_dtype):
+    if x.dtype != new_dtype and bool in (x.dtype, new_dtype):
+        raise TypeError(
+            f"bitcast_convert_type of {x.str_short()} to {dtypes.short_name(new_dtype)}: how booleans are "
+            "stored is the platform's affair; convert_element_type and x != 0 convert them"
+        )
     have, want = dtypes.itemsize_bits(x.dtype), dtypes.itemsize_bits(new_dtype)
     if have == want:
         return ShapedArray(x.shape, new_dtype)

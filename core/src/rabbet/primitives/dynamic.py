@@ -4,6 +4,7 @@ Positions are one integer scalar per dimension, clamped so that the whole box li
 them makes gathers and scatters: it stands in ``dynamic_rules.py``.
 """
 
+from rabbet.errors import ShapeError
 from rabbet.primitives import checks, zeros
 from rabbet.primitives.attributes import int_list
 from rabbet.rules.payloads import Dual, Linear, Zero, tangent_aval, zero_tangent
@@ -13,10 +14,10 @@ from rabbet.trace.interpreter import typeof
 
 def _check_starts(name, x, starts):
     if len(starts) != x.ndim:
-        raise TypeError(f"{name}: {x.str_short()} needs {x.ndim} start indices, got {len(starts)}")
+        raise ShapeError(f"{name}: {x.str_short()} needs {x.ndim} start indices, got {len(starts)}")
     for start in starts:
         if start.shape:
-            raise TypeError(f"{name}: start indices are scalars, got {start.str_short()}")
+            raise ShapeError(f"{name}: start indices are scalars, got {start.str_short()}")
     if starts:
         checks.accept(f"{name} start indices", checks.INTEGERS, *starts)
         checks.same_dtype(f"{name} start indices", *starts)
@@ -24,7 +25,7 @@ def _check_starts(name, x, starts):
 
 def _check_sizes(name, x, sizes):
     if len(sizes) != x.ndim or any(not 0 <= size <= n for size, n in zip(sizes, x.shape, strict=False)):
-        raise TypeError(
+        raise ShapeError(
             f"{name}: a box of the sizes {tuple(sizes)} does not fit {x.str_short()}; it needs {x.ndim} "
             "sizes, none larger than the array's"
         )

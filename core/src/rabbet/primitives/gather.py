@@ -26,6 +26,11 @@ class GatherScatterMode(enum.Enum):
 
     CLIP moves the window inside. FILL_OR_DROP reads a fill value, and drops what would be written.
     PROMISE_IN_BOUNDS: the caller knows that it does not happen.
+
+    Example:
+      >>> x = rnp.arange(3.0)
+      >>> x.at[rnp.array(9)].get(mode=lax.GatherScatterMode.CLIP)
+      Array(2., dtype=float32)
     """
 
     CLIP = 1
@@ -60,6 +65,11 @@ class GatherDimensionNumbers(NamedTuple):
     operand, of window size 1, that the result lacks. start_index_map: for each entry of an index vector, the
     dimension of the operand it positions. operand_batching_dims, start_indices_batching_dims: paired
     dimensions that run together.
+
+    Example:
+      >>> numbers = lax.GatherDimensionNumbers((), (0,), (0,))
+      >>> lax.gather(rnp.arange(5.0), rnp.array([[3], [1]]), numbers, (1,))
+      Array([3., 1.], dtype=float32)
     """
 
     offset_dims: tuple

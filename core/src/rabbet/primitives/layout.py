@@ -5,6 +5,7 @@ Their rules for differentiation and batching need other families, and stand in `
 
 from itertools import pairwise
 
+from rabbet.errors import ShapeError
 from rabbet.primitives.attributes import int_list
 from rabbet.program.avals import ShapedArray
 from rabbet.rules.primitive import Primitive
@@ -27,7 +28,7 @@ def broadcast_in_dim_aval(x, shape, broadcast_dimensions):
         )
     for size, dim in zip(x.shape, broadcast_dimensions, strict=True):
         if not 0 <= dim < len(shape) or size not in (1, shape[dim]):
-            raise TypeError(
+            raise ShapeError(
                 f"broadcast_in_dim: cannot broadcast {x.str_short()} to the shape {tuple(shape)} along "
                 f"{tuple(broadcast_dimensions)}; each dimension must have size 1 or that of the result"
             )

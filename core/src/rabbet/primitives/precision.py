@@ -8,6 +8,10 @@ class Precision(enum.Enum):
 
     ``Precision("float32")`` and the other names of JAX are understood: default, fastest, bfloat16;
     high, bfloat16_3x, tensorfloat32; highest, float32.
+
+    Example:
+      >>> lax.dot(rnp.ones(3), rnp.ones(3), precision=lax.Precision.HIGHEST)
+      Array(3., dtype=float32)
     """
 
     DEFAULT = 0

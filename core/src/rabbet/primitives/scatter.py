@@ -39,6 +39,11 @@ class ScatterDimensionNumbers(NamedTuple):
     of the operand, of window size 1, that the updates lack. scatter_dims_to_operand_dims: for each entry of
     an index vector, the dimension of the operand it positions. operand_batching_dims,
     scatter_indices_batching_dims: paired dimensions that run together.
+
+    Example:
+      >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+      >>> lax.scatter_add(rnp.zeros(3), rnp.array([[1], [1]]), rnp.ones(2), numbers)
+      Array([0., 2., 0.], dtype=float32)
     """
 
     update_window_dims: tuple

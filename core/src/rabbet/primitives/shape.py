@@ -9,6 +9,7 @@ from math import prod
 import numpy as np
 
 from rabbet import dtypes
+from rabbet.errors import ShapeError
 from rabbet.primitives import batching, checks, elementwise, few_bits, logic, reducing, zeros
 from rabbet.primitives.attributes import int_list
 from rabbet.primitives.layout import broadcast_in_dim, inverse, lower_with, transpose
@@ -42,7 +43,7 @@ def batch_broadcast_in_dim(op, x):
 # ------------------------------------------------------------------------------------------------ reshape
 def reshape_aval(x, new_sizes):
     if prod(new_sizes) != x.size:
-        raise TypeError(
+        raise ShapeError(
             f"cannot reshape {x.str_short()} of {x.size} elements to {tuple(new_sizes)} of {prod(new_sizes)}"
         )
     return ShapedArray(tuple(new_sizes), x.dtype, x.weak_type)
@@ -167,13 +168,13 @@ def batch_rev(op, x):
 def slice_aval(x, start_indices, limit_indices, strides=None):
     steps = strides or (1,) * x.ndim
     if not len(start_indices) == len(limit_indices) == len(steps) == x.ndim:
-        raise TypeError(
+        raise ShapeError(
             f"slice of {x.str_short()} needs {x.ndim} starts, limits and strides, got {start_indices}, "
             f"{limit_indices}, {strides}"
         )
     for size, lo, hi, step in zip(x.shape, start_indices, limit_indices, steps, strict=True):
         if not 0 <= lo <= hi <= size or step < 1:
-            raise TypeError(
+            raise ShapeError(
                 f"slice of {x.str_short()}: need 0 <= start <= limit <= size and stride >= 1, "
                 f"got {start_indices}, {limit_indices}, {strides}"
             )
@@ -230,7 +231,7 @@ def pad_aval(x, value, padding_config):
     if value.shape:
         raise TypeError(f"pad: the padding value must be a scalar, got {value.str_short()}")
     if len(padding_config) != x.ndim:
-        raise TypeError(
+        raise ShapeError(
             f"pad: {x.str_short()} needs {x.ndim} triples (low, high, interior), got {padding_config}"
         )
     sizes = [

@@ -9,6 +9,7 @@ from math import prod
 from typing import Any
 
 from rabbet import dtypes
+from rabbet.errors import ShapeError
 from rabbet.messages.tracebacks import folded
 from rabbet.program.dimensions import SymbolicDimension, is_symbolic
 from rabbet.program.unplaced import Unplaced
@@ -192,7 +193,7 @@ def _dimension(size):
             f"a shape is a tuple of ints, got the dimension {size!r} of type {type(size).__name__}"
         ) from None
     if number < 0:
-        raise ValueError(f"a dimension cannot be negative, got {number}")
+        raise ShapeError(f"a dimension cannot be negative, got {number}")
     return number
 
 

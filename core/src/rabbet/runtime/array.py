@@ -29,6 +29,13 @@ class Array(metaclass=ArrayType):
 
     Computation is asynchronous where the backend gains by it: an array may exist before its values do.
     Reading them waits.
+
+    Example:
+      >>> x = rnp.array([1.0, 2.0])
+      >>> isinstance(x, rb.Array), x.shape, x.dtype.name
+      (True, (2,), 'float32')
+      >>> (x + 1).tolist(), x.sum()
+      ([2.0, 3.0], Array(3., dtype=float32))
     """
 
     __slots__ = ("raw", "aval", "spec", "__weakref__")

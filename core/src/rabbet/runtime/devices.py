@@ -24,6 +24,11 @@ class Device:
       process_index: the process that it belongs to.
       client: the `Client` it belongs to.
       raw, sharding, device_list: jaxlib's device, "all of it here", and a list of just this one.
+
+    Example:
+      >>> device = rb.devices('cpu')[0]
+      >>> isinstance(device, rb.Device), device.platform, device.id
+      (True, 'cpu', 0)
     """
 
     __slots__ = (

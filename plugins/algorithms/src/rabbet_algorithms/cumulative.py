@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from rabbet import Array
@@ -12,7 +13,7 @@ from rabbet_algorithms import primitives
 
 
 def _along(primitive, operand, axis, reverse):
-    axis = axis_in_range(primitive.name, axis.__index__(), typeof(operand).ndim)
+    axis = axis_in_range(primitive.name, operator.index(axis), typeof(operand).ndim)
     return primitive(operand, axis=axis, reverse=bool(reverse))
 
 

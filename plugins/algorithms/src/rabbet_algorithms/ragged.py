@@ -5,6 +5,7 @@ of experts. They are made of one ``dot_general`` over masked copies of the left 
 which costs ``groups`` times the arithmetic, but needs nothing of the device.
 """
 
+import operator
 from typing import NamedTuple
 
 from rabbet import dtypes
@@ -36,6 +37,10 @@ class RaggedDotDimensionNumbers(NamedTuple):
     dot_dimension_numbers: as ``dot_general`` takes them. lhs_ragged_dimensions: the one dimension of the left
     operand whose elements come in groups. rhs_group_dimensions: the dimension of the right operand with a
     matrix per group; none unless the ragged dimension is neither contracted nor a batch dimension.
+
+    Example:
+      >>> lax.RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), [0], [0]).lhs_ragged_dimensions
+      [0]
     """
 
     dot_dimension_numbers: tuple
@@ -89,6 +94,13 @@ def ragged_dot_general(
 
     Raises:
       TypeError, ValueError: if numbers and shapes do not fit.
+
+    Example:
+      >>> numbers = lax.RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), [0], [0])
+      >>> lax.ragged_dot_general(rnp.ones((3, 2)), rnp.ones((2, 2, 2)), rnp.array([1, 2]), numbers)
+      Array([[2., 2.],
+             [2., 2.],
+             [2., 2.]], dtype=float32)
     """
     numbers = ragged_dot_dimension_numbers
     lhs, rhs, group_sizes = array_or_tracer(lhs), array_or_tracer(rhs), array_or_tracer(group_sizes)
@@ -132,7 +144,7 @@ def _only(what, dims, ndim):
     dims = tuple(dims)
     if len(dims) != 1:
         raise ValueError(f"ragged_dot_general: {what} must name one dimension, got {dims}")
-    axis = dims[0].__index__()
+    axis = operator.index(dims[0])
     if not -ndim <= axis < ndim:
         raise ValueError(f"{what}: axis {axis} is out of range for an array of {ndim} dimensions")
     return axis % ndim
@@ -200,6 +212,10 @@ def scaled_dot(
 
     Raises:
       TypeError: if the sizes of a scale do not divide those of its operand.
+
+    Example:
+      >>> lax.scaled_dot(rnp.ones((2, 4)), rnp.ones((4, 3)), dimension_numbers=(((1,), (0,)), ((), ()))).shape
+      (2, 3)
     """
     if dimension_numbers is None:
         batch = tuple(range(typeof(lhs).ndim - 2))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from rabbet import lax
@@ -36,9 +37,9 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
     operands = tuple(operand) if several else (operand,)
     if not operands:
         raise TypeError("sort needs at least one array, got an empty sequence")
-    dimension = axis_in_range("sort", dimension.__index__(), typeof(operands[0]).ndim)
+    dimension = axis_in_range("sort", operator.index(dimension), typeof(operands[0]).ndim)
     outs = primitives.sort(
-        *operands, dimension=dimension, is_stable=bool(is_stable), num_keys=num_keys.__index__()
+        *operands, dimension=dimension, is_stable=bool(is_stable), num_keys=operator.index(num_keys)
     )
     return tuple(outs) if several else outs[0]
 
@@ -64,12 +65,12 @@ def top_k(operand: Any, k: int, *, axis: int = -1, is_stable: bool = True) -> tu
       (Array([4, 3], dtype=int32), Array([2, 0], dtype=int32))
     """
     ndim = typeof(operand).ndim
-    axis = axis_in_range("top_k", axis.__index__(), ndim)
+    axis = axis_in_range("top_k", operator.index(axis), ndim)
     if axis == ndim - 1:
-        return tuple(primitives.top_k(operand, k=k.__index__()))
+        return tuple(primitives.top_k(operand, k=operator.index(k)))
     order = (*[d for d in range(ndim) if d != axis], axis)
     back = tuple([order.index(d) for d in range(ndim)])
-    found = primitives.top_k(lax.transpose(operand, order), k=k.__index__())
+    found = primitives.top_k(lax.transpose(operand, order), k=operator.index(k))
     return tuple([lax.transpose(x, back) for x in found])
 
 

@@ -1,5 +1,7 @@
 """``index_take``: slices at the positions that several index arrays give together."""
 
+import operator
+
 from rabbet import dtypes, lax
 from rabbet.extend.transform import typeof
 
@@ -24,7 +26,7 @@ def index_take(src, idxs, axes):
              [0, 1]], dtype=int32)
     """
     aval = typeof(src)
-    axes = tuple([axis.__index__() for axis in axes])
+    axes = tuple([operator.index(axis) for axis in axes])
     if len(set(axes)) != len(axes) or not all(0 <= axis < aval.ndim for axis in axes):
         raise ValueError(
             f"index_take: axes {axes} must be different ones of an array of {aval.ndim} dimensions, from 0 on"

@@ -25,6 +25,11 @@ def custom_vjp_primal_tree_values(tree):
 def zero_from_primal(val, symbolic_zeros=False):
     """The zero tangent of an array: zeros of its type (float0 for integers), or a ``SymbolicZero``. Of a
     pytree, that of each leaf.
+
+    Example:
+      >>> from rabbet.custom_derivatives import zero_from_primal
+      >>> zero_from_primal(rnp.ones(2))
+      Array([0., 0.], dtype=float32)
     """
 
     def zero(x):

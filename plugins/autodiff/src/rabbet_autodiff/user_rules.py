@@ -28,6 +28,11 @@ class SymbolicZero:
     """A tangent or cotangent that is zero, as rules with ``symbolic_zeros=True`` see it.
 
     It has a type and no values, and is no array; test for it with ``type(t) is SymbolicZero``.
+
+    Example:
+      >>> from rabbet.custom_derivatives import SymbolicZero, zero_from_primal
+      >>> isinstance(zero_from_primal(1.0, symbolic_zeros=True), SymbolicZero)
+      True
     """
 
     __slots__ = ("aval",)

@@ -84,6 +84,17 @@ def debug_callback(callback=None, *args, ordered=False, partitioned=False, **kwa
         returned.
       ordered: whether the calls happen in the order of the program.
       partitioned: accepted as in JAX; arrays lie on one device.
+
+    Example:
+      >>> seen = []
+      >>> @rb.jit
+      ... def f(x):
+      ...     rb.debug.callback(lambda v: seen.append(float(v)), x)
+      ...     return x * 2
+      >>> y = f(3.0)
+      >>> rb.effects_barrier()
+      >>> seen
+      [3.0]
     """
     if callback is None and not args and not kwargs:
         return functools.partial(debug_callback, ordered=ordered)

@@ -367,6 +367,10 @@ def pbroadcast(x, axis_name, source):
       x: a pytree of arrays.
       axis_name: the axis, or a tuple of axes.
       source: the member's index, an int or an integer scalar array.
+
+    Example:
+      >>> rb.vmap(lambda x: lax.pbroadcast(x, 'i', 1), axis_name='i')(rnp.array([1.0, 2.0, 3.0]))
+      Array([2., 2., 2.], dtype=float32)
     """
     here = lax.eq(axis_index(axis_name), lax.convert_element_type(source, np.int32))
 

@@ -1,5 +1,6 @@
 """Convolutions in all their forms, each of them one or two calls of ``conv_general_dilated``."""
 
+import operator
 from math import prod
 
 import numpy as np
@@ -28,6 +29,10 @@ def conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers):
 
     Raises:
       TypeError, ValueError: if ranks, lengths or characters do not fit; the message says which.
+
+    Example:
+      >>> lax.conv_dimension_numbers((1, 8, 8, 3), (3, 3, 3, 16), ('NHWC', 'HWIO', 'NHWC'))
+      ConvDimensionNumbers(lhs_spec=(0, 3, 1, 2), rhs_spec=(3, 2, 0, 1), out_spec=(0, 3, 1, 2))
     """
     if isinstance(dimension_numbers, ConvDimensionNumbers):
         return dimension_numbers
@@ -124,7 +129,8 @@ def conv_general_dilated(
     return convolution.conv_general_dilated(
         lhs, rhs, window_strides=strides, padding=pads, lhs_dilation=base, rhs_dilation=dilation,
         dimension_numbers=ConvDimensionNumbers(*map(tuple, numbers)),
-        feature_group_count=feature_group_count.__index__(), batch_group_count=batch_group_count.__index__(),
+        feature_group_count=operator.index(feature_group_count),
+        batch_group_count=operator.index(batch_group_count),
         precision=canonical_precision(precision),
         preferred_element_type=None
         if preferred_element_type is None
@@ -297,6 +303,11 @@ def conv_general_dilated_local(
 
     Returns:
       an array laid out by the third of the dimension numbers.
+
+    Example:
+      >>> x, w = rnp.ones((1, 1, 3)), rnp.ones((1, 2, 2))
+      >>> lax.conv_general_dilated_local(x, w, (1,), 'VALID', (2,))
+      Array([[[2., 2.]]], dtype=float32)
     """
     x, w = typeof(lhs), typeof(rhs)
     numbers = conv_dimension_numbers(x.shape, w.shape, dimension_numbers)

@@ -6,7 +6,12 @@ from rabbet_convolution.primitives import windows
 
 
 class PaddingType(enum.Enum):
-    """How ``padtype_to_pads`` pads: not at all, or so that only strides shrink an array."""
+    """How ``padtype_to_pads`` pads: not at all, or so that only strides shrink an array.
+
+    Example:
+      >>> lax.padtype_to_pads((5,), (3,), (1,), lax.PaddingType.SAME)
+      [(1, 1)]
+    """
 
     VALID = 1
     SAME = 2

@@ -1,5 +1,7 @@
 """Reductions by any computation: over dimensions, ``reduce``, and over sliding windows, ``reduce_window``."""
 
+import operator
+
 import numpy as np
 from rabbet import dtypes, lax, tree
 from rabbet.extend.functions import array_or_tracer, describe_function, named_like, obeys_out_sharding
@@ -163,7 +165,7 @@ def reduce(operands, init_values, computation, dimensions, out_sharding=None):
     """
     made = Computation("reduce", computation, operands, init_values)
     ndim = typeof(made.operands[0]).ndim
-    axes = tuple([axis_in_range("reduce", d.__index__(), ndim) for d in dimensions])
+    axes = tuple([axis_in_range("reduce", operator.index(d), ndim) for d in dimensions])
     primitive, start, kinds = _REDUCTIONS.get(made.one_primitive, (None, None, ""))
     dtype = typeof(made.operands[0]).dtype
     if dtypes.kind(dtype) in kinds:

@@ -3,6 +3,7 @@
 ``rabbet.lax`` finds it here when one of its names is first used.
 """
 
+import operator
 from typing import Any
 
 from rabbet import dtypes, lax
@@ -34,7 +35,7 @@ def fft(x, fft_type, fft_lengths):
       Array([1.+0.j, 1.+0.j], dtype=complex64)
     """
     fft_type = _type(fft_type)
-    lengths = tuple([n.__index__() for n in fft_lengths])
+    lengths = tuple([operator.index(n) for n in fft_lengths])
     dtype = dtypes.to_inexact(typeof(x).dtype)
     if dtypes.kind(dtype) == "f" and dtype.itemsize < 4:
         dtype = dtypes.canonicalize("float32")

@@ -19,7 +19,12 @@ from rabbet.extend.transform import typeof
 
 
 class FftType(enum.IntEnum):
-    """Which discrete Fourier transform: of complex numbers, back, of real numbers, back to real numbers."""
+    """Which discrete Fourier transform: of complex numbers, back, of real numbers, back to real numbers.
+
+    Example:
+      >>> lax.fft(rnp.array([1.0, 2.0]), lax.FftType.RFFT, (2,))
+      Array([ 3.+0.j, -1.+0.j], dtype=complex64)
+    """
 
     FFT = 0
     IFFT = 1

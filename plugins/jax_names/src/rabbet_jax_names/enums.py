@@ -6,6 +6,11 @@ import enum
 class CompilerEffortLevel(enum.IntEnum):
     """How much the compiler shall do, for ``config.optimization_level`` and ``config.memory_fitting_level``;
     the values are XLA's.
+
+    Example:
+      >>> with rb.config.override(optimization_level=rb.CompilerEffortLevel.O1):
+      ...     rb.config.optimization_level
+      'O1'
     """
 
     UNKNOWN = 0
@@ -18,6 +23,10 @@ class CompilerEffortLevel(enum.IntEnum):
 class Inline(enum.Enum):
     """Where a function that ``jit`` compiled disappears into the one that calls it: while that is traced
     (``JAX_EARLY``, the same as ``inline=True``), or where the compiler likes (all others).
+
+    Example:
+      >>> rb.jit(lambda x: x + 1, inline=rb.Inline.AUTO)(1.0)
+      Array(2., dtype=float32, weak_type=True)
     """
 
     JAX_EARLY = "jax_early"

@@ -9,7 +9,12 @@ from rabbet.extend.backend import jaxlib_version
 
 
 def print_environment_info(return_string=False):
-    """Print the versions, the devices and the machine; with ``return_string`` return the text instead."""
+    """Print the versions, the devices and the machine; with ``return_string`` return the text instead.
+
+    Example:
+      >>> 'jaxlib' in rb.print_environment_info(return_string=True)
+      True
+    """
     kinds = sorted({device.device_kind for device in rb.devices()})
     lines = [
         f"rabbet: {rb.__version__}",

@@ -13,7 +13,12 @@ CompilerOptions = dict[str, Any]
 
 @runtime_checkable
 class Wrapped(Protocol):
-    """A function that ``jit`` returned: it can be called, traced and lowered."""
+    """A function that ``jit`` returned: it can be called, traced and lowered.
+
+    Example:
+      >>> isinstance(rb.jit(lambda x: x), rb.stages.Wrapped)
+      True
+    """
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the compiled function."""

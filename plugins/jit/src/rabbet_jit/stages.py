@@ -35,7 +35,12 @@ def described(aval):
 
 @dataclass(frozen=True)
 class ArgInfo:
-    """What a program knows of one array among its arguments."""
+    """What a program knows of one array among its arguments.
+
+    Example:
+      >>> rb.jit(lambda x: x).lower(rnp.ones(2)).args_info
+      ((ArgInfo(shape=(2,), dtype=dtype('float32'), donated=False),), {})
+    """
 
     shape: tuple
     dtype: object
@@ -100,7 +105,13 @@ class Stage:
 
 @folded
 class Traced(Stage):
-    """A function traced for argument types."""
+    """A function traced for argument types.
+
+    Example:
+      >>> traced = rb.jit(lambda x: x + 1).trace(1.0)
+      >>> traced.out_info
+      ShapeDtypeStruct(shape=(), dtype=float32)
+    """
 
     def __init__(self, jitted, signature, program, avals, layouts=None):
         super().__init__(jitted, signature.without_values(), program, avals, signature.key(avals))
@@ -130,7 +141,13 @@ class Traced(Stage):
 
 @folded
 class Lowered(Stage):
-    """A function as StableHLO text for one platform."""
+    """A function as StableHLO text for one platform.
+
+    Example:
+      >>> lowered = rb.jit(lambda x: x + 1).lower(1.0)
+      >>> 'stablehlo.add' in lowered.as_text()
+      True
+    """
 
     def __init__(self, traced, platform):
         super().__init__(traced.jitted, traced.signature, traced.program, traced.avals, traced.key)
@@ -264,7 +281,13 @@ class Lowered(Stage):
 
 @folded
 class Compiled(Measures, Stage):
-    """A compiled function: call it with arguments of the types that it was compiled for."""
+    """A compiled function: call it with arguments of the types that it was compiled for.
+
+    Example:
+      >>> compiled = rb.jit(lambda x: x + 1).lower(1.0).compile()
+      >>> compiled(2.0)
+      Array(3., dtype=float32, weak_type=True)
+    """
 
     def __init__(self, lowered, executable, options):
         super().__init__(lowered.jitted, lowered.signature, lowered.program, lowered.avals, lowered.key)

@@ -63,6 +63,12 @@ def make_array_from_single_device_arrays(shape, sharding, arrays, *, dtype=None)
     Raises:
       ValueError: for a device with none or several of them, or a part of another shape.
       TypeError: for arrays of different dtypes.
+
+    Example:
+      >>> mesh = rb.make_mesh((1,), ('i',))
+      >>> sharding = rb.sharding.NamedSharding(mesh, rb.sharding.PartitionSpec('i'))
+      >>> rb.make_array_from_single_device_arrays((2,), sharding, [rnp.ones(2)])
+      Array([1., 1.], dtype=float32)
     """
     by_device = {}
     for x in arrays:

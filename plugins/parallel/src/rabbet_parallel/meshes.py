@@ -13,6 +13,11 @@ from rabbet.extend.sharding import device_group
 class AxisType(enum.Enum):
     """How an axis of a mesh is used: ``Auto``, by the compiler; ``Explicit``, as the types of arrays say;
     ``Manual``, within ``shard_map``.
+
+    Example:
+      >>> mesh = rb.make_mesh((1,), ('i',), axis_types=(rb.sharding.AxisType.Explicit,))
+      >>> mesh.axis_types
+      (Explicit,)
     """
 
     Auto = enum.auto()
@@ -111,6 +116,11 @@ class AbstractMesh(_Axes):
     Args:
       axis_sizes, axis_names: tuples of one length.
       axis_types: an ``AxisType``, or one for each axis; by default ``Auto``.
+
+    Example:
+      >>> mesh = rb.sharding.AbstractMesh((2, 4), ('data', 'model'))
+      >>> mesh.axis_names, mesh.shape['model']
+      (('data', 'model'), 4)
     """
 
     def __init__(self, axis_sizes, axis_names, axis_types=None):

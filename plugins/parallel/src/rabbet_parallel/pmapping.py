@@ -262,6 +262,10 @@ def device_put_sharded(shards, devices):
     Args:
       shards: a sequence of pytrees of one structure, with arrays of equal types.
       devices: as many devices.
+
+    Example:
+      >>> rb.device_put_sharded([rnp.ones(2)], rb.devices('cpu')[:1])
+      Array([[1., 1.]], dtype=float32)
     """
     devices, shards = list(devices), list(shards)
     if len(shards) != len(devices):

@@ -90,7 +90,15 @@ class custom_vmap(RuledFunction):
 
 @folded
 def sequential_vmap(f):
-    """Decorator: ``vmap`` of this function runs it for one example after the other (``lax.map``)."""
+    """Decorator: ``vmap`` of this function runs it for one example after the other (``lax.map``).
+
+    Example:
+      >>> @rb.custom_batching.sequential_vmap
+      ... def double(x):
+      ...     return x * 2
+      >>> rb.vmap(double)(rnp.arange(3.0))
+      Array([0., 2., 4.], dtype=float32)
+    """
     mapped = custom_vmap(f)
 
     @mapped.def_vmap

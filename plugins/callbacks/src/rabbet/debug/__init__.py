@@ -116,7 +116,11 @@ def _first_of_field(name):
 
 
 def check_format(who, fmt, args, kwargs):
-    """Refuse a format string that asks for arguments that are not there, or leaves some unused."""
+    """Refuse a format string that asks for arguments that are not there, or leaves some unused.
+
+    Example:
+      >>> rb.debug.check_format('f', 'x = {x}', (), {'x': 1})
+    """
     checker = _Checker()
     hint = "give a plain string, not an f-string, and name the values: ('x is {x}', x=x)"
     try:
@@ -171,6 +175,12 @@ def inspect_array_sharding(value, *, callback):
 
     In a compiled function over several devices that is the first device's, where Python functions run with
     whole arrays; ``Compiled.output_shardings`` tells how results lie.
+
+    Example:
+      >>> seen = []
+      >>> rb.debug.inspect_array_sharding(rnp.ones(2), callback=seen.append)
+      >>> len(seen[0].device_set)
+      1
     """
     look("debug.inspect_array_sharding", lambda x: callback(x.sharding), (value,), {}, False)
 

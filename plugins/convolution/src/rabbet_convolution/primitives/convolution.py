@@ -34,6 +34,10 @@ class ConvDimensionNumbers(NamedTuple):
 
     lhs_spec, out_spec: ``(batch, feature, spatial...)``; rhs_spec: ``(output feature, input feature,
     spatial...)``.
+
+    Example:
+      >>> lax.conv_dimension_numbers((1, 3, 8), (3, 3, 3), None).lhs_spec
+      (0, 1, 2)
     """
 
     lhs_spec: tuple

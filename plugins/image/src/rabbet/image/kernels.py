@@ -8,7 +8,12 @@ import rabbet.numpy as rnp
 
 
 class ResizeMethod(enum.Enum):
-    """How an image is resampled; see ``resize``."""
+    """How an image is resampled; see ``resize``.
+
+    Example:
+      >>> rb.image.resize(rnp.array([[0.0, 2.0]]), (1, 4), rb.image.ResizeMethod.LINEAR)
+      Array([[0. , 0.5, 1.5, 2. ]], dtype=float32)
+    """
 
     NEAREST = 0
     LINEAR = 1

@@ -116,6 +116,12 @@ def scale_and_translate(
     Raises:
       ValueError: for an unknown method, for ``"nearest"``, which has no weights, and for arguments that do
         not fit together.
+
+    Example:
+      >>> image = rnp.array([[1.0, 2.0, 3.0]])
+      >>> one = rnp.ones(1)
+      >>> rb.image.scale_and_translate(image, (1, 3), (1,), one, one, 'linear')
+      Array([[0., 1., 2.]], dtype=float32)
     """
     image, shape = prepared("scale_and_translate", image, shape)
     method = method_of(method)

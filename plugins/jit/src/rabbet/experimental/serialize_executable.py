@@ -27,6 +27,12 @@ def serialize(compiled: Any) -> tuple[bytes, Any, Any]:
     Raises:
       ValueError: for a program that calls Python functions, which bytes cannot hold, or that was compiled for
         hardware that is not here.
+
+    Example:
+      >>> from rabbet.experimental.serialize_executable import deserialize_and_load, serialize
+      >>> stored = serialize(rb.jit(lambda x: x + 1).lower(1.0).compile())
+      >>> deserialize_and_load(*stored)(2.0)
+      Array(3., dtype=float32, weak_type=True)
     """
     content = pickle.dumps(packed(compiled))
     return FORMAT + DIGEST(content).digest() + content, compiled.in_tree, compiled.out_tree
@@ -49,6 +55,12 @@ def deserialize_and_load(
 
     Raises:
       ValueError: for bytes that are damaged, of another version of Rabbet or jaxlib, or for another platform.
+
+    Example:
+      >>> from rabbet.experimental.serialize_executable import deserialize_and_load, serialize
+      >>> stored = serialize(rb.jit(lambda x: x * 2).lower(1.0).compile())
+      >>> deserialize_and_load(*stored)(4.0)
+      Array(8., dtype=float32, weak_type=True)
     """
     start = len(FORMAT) + DIGEST().digest_size
     content = bytes(serialized[start:])

@@ -65,7 +65,7 @@ def relu6(x):
       >>> nn.relu6(rnp.array([-1.0, 2.0, 8.0]))
       Array([0., 2., 6.], dtype=float32)
     """
-    x = as_array("relu6", x)
+    x = as_float("relu6", x)
     return lax.select(lax.lt(x, 6), positive_part(x), lax.full_like(x, 6))
 
 
@@ -85,7 +85,12 @@ def logistic(x):
 
 
 def tanh(x):
-    """The hyperbolic tangent."""
+    """The hyperbolic tangent.
+
+    Example:
+      >>> nn.tanh(rnp.array([-1.0, 0.0, 1.0]))
+      Array([-0.7615942,  0.       ,  0.7615942], dtype=float32)
+    """
     return rnp.tanh(x)
 
 
@@ -239,15 +244,17 @@ def leaky_relu(x, negative_slope=0.01):
 
 @fused
 def hard_tanh(x):
-    """``x`` kept between -1 and 1.
+    """``x`` kept between -1 and 1; integers stay integers.
 
     Example:
       >>> nn.hard_tanh(rnp.array([-3.0, 0.5, 3.0]))
       Array([-1. ,  0.5,  1. ], dtype=float32)
     """
-    x = as_float("hard_tanh", x)
+    x = as_array("hard_tanh", x)
+    if x.dtype == bool:
+        x = lax.convert_element_type(x, "int32")
     one = lax.full_like(x, 1)
-    return lax.select(lax.gt(x, 1.0), one, lax.select(lax.lt(x, -1.0), lax.neg(one), x))
+    return lax.select(lax.gt(x, 1), one, lax.select(lax.lt(x, -1), lax.neg(one), x))
 
 
 @fused

@@ -14,6 +14,7 @@ import rabbet.numpy as rnp
 from rabbet import dtypes, lax
 from rabbet.extend.functions import fused
 from rabbet.extend.shapes import SymbolicDimension
+from rabbet.nn.activations import as_array
 from rabbet.nn.normalizing import logsumexp, softmax
 
 STATIC = ("is_causal", "scale", "local_window_size", "implementation", "return_residual")
@@ -59,6 +60,7 @@ def dot_product_attention(
         raise ValueError(
             f"dot_product_attention: implementation must be None or 'xla', not {implementation!r}"
         )
+    query, key, value = [as_array("dot_product_attention", x) for x in (query, key, value)]
     single = query.ndim == 3
     if single:
         query, key, value = query[None], key[None], value[None]

@@ -13,7 +13,15 @@ from rabbet.extend.functions import folded, public_module
 
 
 class Initializer(Protocol):
-    """What initializers are: called with a key, a shape and a dtype, they return an array."""
+    """What initializers are: called with a key, a shape and a dtype, they return an array.
+
+    Example:
+      >>> def halves(key, shape, dtype=rnp.float32):
+      ...     return rnp.full(shape, 0.5, dtype)
+      >>> initializer: nn.initializers.Initializer = halves
+      >>> initializer(random.key(0), (2,))
+      Array([0.5, 0.5], dtype=float32)
+    """
 
     def __call__(self, key, shape, dtype=None) -> Array: ...
 
@@ -288,6 +296,11 @@ def delta_orthogonal(scale=1.0, column_axis=-1, dtype=None):
     Returns:
       a function ``(key, shape, dtype)``, with the inputs and outputs as the last two of three to five
       dimensions. It raises a ValueError for another number, or more inputs than outputs.
+
+    Example:
+      >>> kernel = nn.initializers.delta_orthogonal()(random.key(0), (3, 3, 2, 2))
+      >>> rnp.allclose(kernel[1, 1] @ kernel[1, 1].T, rnp.eye(2), atol=1e-5)
+      Array(True, dtype=bool)
     """
 
     @folded

@@ -426,14 +426,20 @@ def integers(name, x, y):
 
 
 def euclid(x, y):
-    """Euclid's algorithm. No pair of 64-bit numbers needs more than 93 steps (Lame), one of 32 bits 47, so
-    they are unrolled.
+    """Euclid's algorithm, in a loop that ends when all elements are done. Unrolled, the steps take LLVM
+    forever where it knows that an operand is small, such as a bool that was made an integer.
     """
-    for _ in range({8: 13, 16: 24, 32: 47, 64: 93}[8 * typeof(x).dtype.itemsize]):
+
+    def step(pair):
+        x, y = pair
         done = lax.eq(y, 0)
         rest = lax.rem(x, lax.select(done, lax.full_like(y, 1), y))
-        x, y = lax.select(done, x, y), lax.select(done, y, rest)
-    return x
+        return lax.select(done, x, y), lax.select(done, y, rest)
+
+    def goes_on(pair):
+        return lax.reduce_or(lax.ne(pair[1], 0), tuple(range(typeof(pair[1]).ndim)))
+
+    return lax.while_loop(goes_on, step, (x, y))[0]
 
 
 __all__ = [

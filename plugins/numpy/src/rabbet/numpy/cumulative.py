@@ -232,8 +232,10 @@ def trapezoid(y, x=None, dx=1.0, axis=-1):
     heights = lax.mul(
         lax.add(lax.slice_in_dim(y, 1, n, axis=axis), lax.slice_in_dim(y, 0, n - 1, axis=axis)), 0.5
     )
-    if x is None:
+    if x is None and not typeof(dx).ndim:
         return lax.mul(lax.reduce_sum(heights, (axis,)), converted(dx, y.dtype))
+    if x is None:
+        return lax.reduce_sum(lax.mul(heights, spread_to(converted(dx, y.dtype), heights.shape)), (axis,))
     widths = diff(converted(x, y.dtype), axis=-1 if typeof(x).ndim == 1 else axis)
     widths = spread_along(widths, heights, axis) if widths.ndim == 1 else spread_to(widths, heights.shape)
     return lax.reduce_sum(lax.mul(heights, widths), (axis,))

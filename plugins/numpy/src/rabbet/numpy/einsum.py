@@ -249,6 +249,8 @@ def order_of(terms, result, sizes, optimize):
 
 def path_search(optimize, count):
     """How NumPy shall look for the order of so many operands: the best one, if they are few."""
+    if isinstance(optimize, (list, tuple)) and all(isinstance(step, tuple) for step in optimize):
+        return ["einsum_path", *optimize]
     if optimize not in ("auto", True):
         return optimize
     return "optimal" if count <= 5 else "greedy"
@@ -299,19 +301,24 @@ def finished(x, summed, order):
 
 
 def einsum_path(subscripts, /, *operands, optimize="auto"):
-    """The order of contraction that NumPy finds, and a report on its cost, see ``numpy.einsum_path``.
+    """The order of contraction that NumPy finds, and a report on its cost, a text; see
+    ``numpy.einsum_path``.
+
+    The order is a list of pairs of positions, which ``einsum`` takes as ``optimize``. NumPy's own begins with
+    the word ``'einsum_path'``, which is taken, too.
 
     Example:
       >>> rnp.einsum_path("ij,jk,k->i", rnp.ones((2, 3)), rnp.ones((3, 4)), rnp.ones(4))[0]
-      ['einsum_path', (1, 2), (0, 1)]
+      [(1, 2), (0, 1)]
     """
     if not isinstance(subscripts, str):
         subscripts, operands = from_lists(subscripts, operands)
-    return np.einsum_path(
+    path, report = np.einsum_path(
         subscripts,
         *[np.broadcast_to(0.0, typeof(x).shape) for x in operands],
         optimize=path_search(optimize, len(operands)),
     )
+    return path[1:], report
 
 
 __all__ = ["einsum", "einsum_path"]

@@ -105,6 +105,11 @@ def fromfile(file, dtype=float, count=-1, sep="", offset=0):
       count: how many; -1: all.
       sep: the text between numbers; empty: the file is binary.
       offset: how many bytes to leave out at the beginning.
+
+    Example:
+      >>> np.arange(3, dtype='float32').tofile('numbers.bin')
+      >>> rnp.fromfile('numbers.bin', 'float32')
+      Array([0., 1., 2.], dtype=float32)
     """
     dtype = requested(dtype, default_float())
     return asarray(np.fromfile(file, dtype, count, sep, offset), dtype)

@@ -178,9 +178,15 @@ def compress(condition, a, axis=None, *, size=None, fill_value=0, out=None):
 
     check("compress", condition, a)
     a = as_array(a)
+    if typeof(condition).ndim != 1:
+        raise ValueError(f"compress takes a vector of booleans, got {typeof(condition).str_short()}")
     if axis is None:
         a, axis = lax.reshape(a, (a.size,)), 0
     axis = axis_of("compress", axis, a.ndim)
+    if typeof(condition).shape[0] > a.shape[axis]:
+        raise ValueError(
+            f"compress: {typeof(condition).str_short()} is longer than axis {axis} of {typeof(a).str_short()}"
+        )
     at = flatnonzero(condition, size=size, fill_value=a.shape[axis])
     return take(a, at, axis, mode="fill", fill_value=fill_value)
 

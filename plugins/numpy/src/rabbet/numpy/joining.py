@@ -22,6 +22,8 @@ def sequence_of(name, arrays, dtype=None):
             raise TypeError(
                 f"{name} takes a sequence of arrays, got a {type(arrays).__name__}; put them in a list"
             )
+        if not typeof(arrays).ndim:
+            raise TypeError(f"{name} takes a sequence of arrays, got {typeof(arrays).str_short()}")
         arrays = [arrays[i] for i in range(typeof(arrays).shape[0])]
     if not arrays:
         raise ValueError(f"{name} needs at least one array, got an empty sequence")

@@ -277,6 +277,14 @@ def triu_indices(n, k=0, m=None):
     return known_positions(np.triu_indices(n, k, m))
 
 
+def matrix_shape(name, x):
+    """The shape of an array that must be a matrix."""
+    shape = typeof(x).shape
+    if len(shape) != 2:
+        raise ValueError(f"{name} takes a matrix, got {typeof(x).str_short()}")
+    return shape
+
+
 def tril_indices_from(arr, k=0):
     """``tril_indices`` for the shape of a matrix.
 
@@ -284,7 +292,8 @@ def tril_indices_from(arr, k=0):
       >>> rnp.tril_indices_from(rnp.ones((2, 2)))
       (Array([0, 1, 1], dtype=int32), Array([0, 0, 1], dtype=int32))
     """
-    return tril_indices(arr.shape[-2], k, arr.shape[-1])
+    rows, columns = matrix_shape("tril_indices_from", arr)
+    return tril_indices(rows, k, columns)
 
 
 def triu_indices_from(arr, k=0):
@@ -294,7 +303,8 @@ def triu_indices_from(arr, k=0):
       >>> rnp.triu_indices_from(rnp.ones((2, 2)))
       (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
     """
-    return triu_indices(arr.shape[-2], k, arr.shape[-1])
+    rows, columns = matrix_shape("triu_indices_from", arr)
+    return triu_indices(rows, k, columns)
 
 
 def diag_indices(n, ndim=2):
@@ -319,11 +329,11 @@ def diag_indices_from(arr):
       >>> rnp.diag_indices_from(rnp.zeros((2, 2)))
       (Array([0, 1], dtype=int32), Array([0, 1], dtype=int32))
     """
-    if arr.ndim < 2 or len(set(arr.shape)) != 1:
-        raise ValueError(
-            f"diag_indices_from needs at least two dimensions of one size, got the shape {arr.shape}"
-        )
-    return diag_indices(arr.shape[0], arr.ndim)
+    shape = typeof(arr).shape
+    if len(shape) < 2 or len(set(shape)) != 1:
+        shown = typeof(arr).str_short()
+        raise ValueError(f"diag_indices_from needs two or more dimensions of one size, got {shown}")
+    return diag_indices(shape[0], len(shape))
 
 
 __all__ = [

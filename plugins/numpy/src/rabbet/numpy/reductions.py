@@ -263,9 +263,13 @@ def position(name, primitive, a, axis, out, keepdims):
     if a.aval.shape[at] == 0:
         raise ValueError(f"{name} of no elements: {a.aval.str_short()} is empty along axis {at}")
     if kind_of(a) == "c":
-        rank = lax.sort((a, lax.broadcasted_iota("int32", a.aval.shape, at)), dimension=at, num_keys=1)
-        return along(rank[1], at, -1 if primitive is lax.argmax else 0, keepdims)
-    found = primitive(a, at, dtypes.scalar_dtype(int))
+        places, last = lax.broadcasted_iota("int32", a.aval.shape, at), primitive is lax.argmax
+        if last:  # of equal ones the first comes last
+            places = lax.neg(places)
+        ranked = along(lax.sort((a, places), dimension=at, num_keys=2)[1], at, -1 if last else 0, False)
+        found = lax.neg(ranked) if last else ranked
+    else:
+        found = primitive(a, at, dtypes.scalar_dtype(int))
     if not keepdims:
         return found
     return lax.reshape(found, (1,) * len(shape)) if axis is None else lax.expand_dims(found, (at,))

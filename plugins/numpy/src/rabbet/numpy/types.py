@@ -29,6 +29,12 @@ class ScalarType:
     one of that dtype.
 
     It equals NumPy's dtype and scalar type of the same name.
+
+    Example:
+      >>> rnp.float32(1.5), rnp.zeros(2, rnp.float32).dtype == rnp.float32
+      (Array(1.5, dtype=float32), True)
+      >>> rnp.int8, rnp.int8.dtype
+      (rabbet.numpy.int8, dtype('int8'))
     """
 
     def __init__(self, name):
@@ -168,17 +174,32 @@ def can_cast(from_, to, casting="safe"):
 
 
 def finfo(dtype):
-    """Limits of a float or complex dtype, or of the dtype of an array: ``finfo(float32).eps``."""
+    """Limits of a float or complex dtype, or of the dtype of an array: ``finfo(float32).eps``.
+
+    Example:
+      >>> rnp.finfo(rnp.float32).eps, rnp.finfo('bfloat16').bits
+      (np.float32(1.1920929e-07), 16)
+    """
     return dtypes.finfo(dtype)
 
 
 def iinfo(int_type):
-    """Limits of an integer dtype, or of the dtype of an array: ``iinfo(int8).max``."""
+    """Limits of an integer dtype, or of the dtype of an array: ``iinfo(int8).max``.
+
+    Example:
+      >>> rnp.iinfo(rnp.int8).max, rnp.iinfo(rnp.arange(3)).min
+      (127, -2147483648)
+    """
     return dtypes.iinfo(int_type)
 
 
 def ndim(a):
-    """The number of dimensions."""
+    """The number of dimensions.
+
+    Example:
+      >>> rnp.ndim(rnp.ones((2, 3))), rnp.ndim(1.0)
+      (2, 0)
+    """
     return len(shape(a))
 
 
@@ -206,7 +227,7 @@ def size(a, axis=None):
 
 
 def isscalar(element):
-    """Whether this is a number or an array without dimensions.
+    """Whether this is a number, a text, or an array without dimensions.
 
     Example:
       >>> rnp.isscalar(3.0), rnp.isscalar(rnp.arange(3))
@@ -214,8 +235,9 @@ def isscalar(element):
     """
     return (
         is_python_scalar(element)
-        or isinstance(element, np.generic)
+        or isinstance(element, (np.generic, str, bytes))
         or (hasattr(element, "aval") and not element.aval.shape)
+        or (isinstance(element, np.ndarray) and not element.shape)
     )
 
 

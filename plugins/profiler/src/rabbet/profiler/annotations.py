@@ -67,6 +67,13 @@ def annotate_function(func: Callable, name: str | None = None, **decorator_kwarg
       func: any callable.
       name: how the event is called; by default the function's ``__qualname__``.
       decorator_kwargs: facts to show with it.
+
+    Example:
+      >>> @rb.profiler.annotate_function
+      ... def step(x):
+      ...     return x + 1
+      >>> step(1.0)
+      2.0
     """
     shown: Any = name or getattr(func, "__qualname__", None) or getattr(func, "__name__", type(func).__name__)
 

@@ -12,6 +12,10 @@ def device_memory_profile(backend: str | None = None) -> bytes:
 
     Args:
       backend: the platform; by default the default one.
+
+    Example:
+      >>> type(rb.profiler.device_memory_profile())
+      <class 'bytes'>
     """
     return gzip.compress(memory_profile(backend))
 

@@ -18,6 +18,12 @@ from rabbet.extend.native import profile_data_of, profiler
 def ProfileOptions() -> Any:
     """Options for ``start_trace``: an object with the attributes ``host_tracer_level`` (0 to 3),
     ``python_tracer_level`` (0 or 1), ``device_tracer_level`` and others of XLA's profiler.
+
+    Example:
+      >>> options = rb.profiler.ProfileOptions()
+      >>> options.host_tracer_level = 1
+      >>> session = rb.profiler.start_trace('traces', profiler_options=options)
+      >>> recorded = rb.profiler.stop_trace()
     """
     return profiler().ProfileOptions()
 
@@ -104,6 +110,11 @@ def start_trace(
     Raises:
       RuntimeError: if a trace is running already; there can be one in a process.
       ValueError: for Perfetto without a folder.
+
+    Example:
+      >>> session = rb.profiler.start_trace('traces')
+      >>> y = rnp.sin(1.0)
+      >>> recorded = rb.profiler.stop_trace()
     """
     if log_dir is None and (create_perfetto_link or create_perfetto_trace):
         raise ValueError("start_trace: a trace for Perfetto needs a log_dir")
@@ -124,6 +135,10 @@ def stop_trace() -> Any:
 
     Raises:
       RuntimeError: if no trace is running.
+
+    Example:
+      >>> session = rb.profiler.start_trace('traces')
+      >>> recorded = rb.profiler.stop_trace()
     """
     with running.lock:
         session, running.session = running.session, None

@@ -269,6 +269,9 @@ def words_of(key, who):
         generator = default_generator()
     shape = typeof(key).shape
     rank = len(generator.key_shape)
+    if len(shape) < rank:
+        shown = typeof(key).str_short()
+        raise TypeError(f"{who} takes a key, got {shown}; rabbet.random.key(seed) makes one")
     if len(shape) != rank:
         raise ValueError(
             f"{who} takes a single key, got an array of them of the shape {shape[: len(shape) - rank]}: map "

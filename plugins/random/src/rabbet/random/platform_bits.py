@@ -17,7 +17,13 @@ from rabbet.random.arguments import shape_of
 
 
 class RandomAlgorithm(enum.IntEnum):
-    """The generators of StableHLO's ``rng_bit_generator``; the default one differs between platforms."""
+    """The generators of StableHLO's ``rng_bit_generator``; the default one differs between platforms.
+
+    Example:
+      >>> threefry = lax.RandomAlgorithm.RNG_THREE_FRY
+      >>> lax.rng_bit_generator(rnp.zeros(4, 'uint32'), (2,), algorithm=threefry)[1].shape
+      (2,)
+    """
 
     RNG_DEFAULT = 0
     RNG_THREE_FRY = 1
@@ -143,6 +149,11 @@ def rng_bit_generator(
 
     Raises:
       TypeError: if the key or the dtype is of another kind.
+
+    Example:
+      >>> key, bits = lax.rng_bit_generator(rnp.zeros(4, 'uint32'), (3,))
+      >>> key.shape, bits.shape, bits.dtype.name
+      ((4,), (3,), 'uint32')
     """
     return tuple(
         bits_primitive(

@@ -50,6 +50,13 @@ def empty_ref(ty: Any, memory_space: Any = None, pin: bool = False) -> Ref:
     Args:
       ty: an object with a shape and a dtype, such as a ``ShapeDtypeStruct``.
       memory_space, pin: accepted for programs of JAX, without effect.
+
+    Example:
+      >>> from rabbet.ref import empty_ref
+      >>> ref = empty_ref(rb.ShapeDtypeStruct((2,), 'float32'))
+      >>> ref[0] = 3.0
+      >>> ref[...]
+      Array([3., 0.], dtype=float32)
     """
     return new_ref(lax.full(tuple(ty.shape), 0, ty.dtype))
 
@@ -77,6 +84,12 @@ def set(ref: Ref, idx: Any, value: Any) -> None:
       ValueError: for another shape or dtype, or a Python int that is out of bounds.
       TypeError: for a value that depends on the inputs of a transformation outside of which the reference
         was made.
+
+    Example:
+      >>> ref = rb.new_ref(rnp.zeros(2))
+      >>> rb.ref.set(ref, 0, 7.0)
+      >>> ref[...]
+      Array([7., 0.], dtype=float32)
     """
     reference.put(ref, idx, value)
 
@@ -105,14 +118,27 @@ def addupdate(ref: Ref, idx: Any, x: Any) -> None:
 
 
 def freeze(ref: Ref) -> Any:
-    """The last value of a reference, which should not be used any more."""
+    """The last value of a reference, which should not be used any more.
+
+    Example:
+      >>> ref = rb.new_ref(rnp.zeros(2))
+      >>> ref[1] = 5.0
+      >>> rb.freeze(ref)
+      Array([0., 5.], dtype=float32)
+    """
     if not isinstance(ref, Ref):
         raise TypeError(f"freeze takes a Ref, made by new_ref, got {type(ref).__name__}")
     return reference.get(ref, ...)
 
 
 def free_ref(ref: Ref) -> None:
-    """Let go of the memory of a reference, which cannot be used any more."""
+    """Let go of the memory of a reference, which cannot be used any more.
+
+    Example:
+      >>> from rabbet.ref import free_ref
+      >>> ref = rb.new_ref(rnp.zeros(2))
+      >>> free_ref(ref)
+    """
     read(ref)
     write(ref, None)
 

@@ -1,5 +1,6 @@
 """Discrete cosine transforms: ``jax.scipy.fft``, and all four types of SciPy's."""
 
+import operator
 from collections.abc import Sequence
 
 import numpy as np
@@ -34,7 +35,7 @@ def _transformed(name, x, type, sizes, axes, norm, inverse):
 def _fitted(name, x, axis, n):
     """``x`` with an axis cut, or filled up with zeros, to ``n`` elements."""
     have = x.shape[axis]
-    n = have if n is None else n.__index__()
+    n = have if n is None else operator.index(n)
     if n < 1:
         raise ValueError(f"{name}: a transform has at least one point, got {n}")
     if n < have:

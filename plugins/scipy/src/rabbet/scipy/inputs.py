@@ -3,6 +3,7 @@
 Lists are refused, as in ``rabbet.numpy``: converting one costs a transfer for each element.
 """
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -80,7 +81,7 @@ def axis_of(name: str, axis: int, ndim: int) -> int:
     Raises:
       ValueError: if it is out of range.
     """
-    at = axis.__index__()
+    at = operator.index(axis)
     if not -ndim <= at < ndim:
         raise ValueError(f"{name}: axis {at} is out of range for an array of {ndim} dimensions")
     return at % ndim

@@ -112,6 +112,11 @@ def check_jvp(
 
     Raises:
       AssertionError: if the value or the derivative is off.
+
+    Example:
+      >>> from functools import partial
+      >>> from rabbet.test_util import check_jvp
+      >>> check_jvp(lax.sin, partial(rb.jvp, lax.sin), (0.5,))
     """
     args = tuple(args)
     tangents = _directions(args, np.random.RandomState(0))
@@ -142,6 +147,11 @@ def check_vjp(
 
     Raises:
       AssertionError: if the value or the derivative is off.
+
+    Example:
+      >>> from functools import partial
+      >>> from rabbet.test_util import check_vjp
+      >>> check_vjp(lax.sin, partial(rb.vjp, lax.sin), (0.5,))
     """
     args = tuple(args)
     draws = np.random.RandomState(0)

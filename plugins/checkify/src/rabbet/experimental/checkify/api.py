@@ -161,7 +161,19 @@ def _refuse_other_than_array(who, structure, i, x):
 
 
 def debug_check(pred: Any, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
-    """Like ``check``, but without any effect where no ``checkify`` looks for it."""
+    """Like ``check``, but without any effect where no ``checkify`` looks for it.
+
+    Example:
+      >>> from rabbet.experimental import checkify
+      >>> def f(x):
+      ...     checkify.debug_check(x > 0, 'x is not positive')
+      ...     return x
+      >>> rb.jit(f)(-1.0)
+      Array(-1., dtype=float32, weak_type=True)
+      >>> checked = checkify.checkify(f)(-1.0)[0]
+      >>> 'not positive' in checked.get()
+      True
+    """
     check(pred, msg, *fmt_args, debug=True, **fmt_kwargs)
 
 
@@ -170,6 +182,15 @@ def check_error(error: state.Error) -> None:
     """Raise the error that a function under ``checkify`` returned, if there was one.
 
     Like ``check`` it can be in a function under ``checkify``, which then returns the error.
+
+    Example:
+      >>> from rabbet.experimental import checkify
+      >>> error, y = checkify.checkify(lambda x: lax.log(x), errors=checkify.float_checks)(-1.0)
+      >>> try:
+      ...     checkify.check_error(error)
+      ... except checkify.CheckError:
+      ...     print('found')
+      found
     """
     if not isinstance(error, state.Error):
         raise TypeError(

@@ -24,19 +24,50 @@ JaxRuntimeError = CheckError
 
 
 class FailedCheckError(CheckError):
-    """A condition of the user's, given to ``checkify.check``, did not hold."""
+    """A condition of the user's, given to ``checkify.check``, did not hold.
+
+    Example:
+      >>> from rabbet.experimental import checkify
+      >>> def f(x):
+      ...     checkify.check(x > 0, 'x must be positive')
+      ...     return x
+      >>> error, _ = checkify.checkify(f)(-1.0)
+      >>> 'must be positive' in error.get()
+      True
+    """
 
 
 class NaNError(CheckError):
-    """An operation gave NaN."""
+    """An operation gave NaN.
+
+    Example:
+      >>> from rabbet.experimental import checkify
+      >>> error, _ = checkify.checkify(lax.log, errors=checkify.nan_checks)(-1.0)
+      >>> 'nan' in error.get()
+      True
+    """
 
 
 class DivisionByZeroError(CheckError):
-    """A division, or a remainder, by zero."""
+    """A division, or a remainder, by zero.
+
+    Example:
+      >>> from rabbet.experimental import checkify
+      >>> error, _ = checkify.checkify(lambda x: 1 / x, errors=checkify.div_checks)(0.0)
+      >>> 'zero' in error.get()
+      True
+    """
 
 
 class OOBError(CheckError):
-    """An array was read or written outside its bounds."""
+    """An array was read or written outside its bounds.
+
+    Example:
+      >>> from rabbet.experimental import checkify
+      >>> error, _ = checkify.checkify(lambda i: rnp.arange(3)[i], errors=checkify.index_checks)(5)
+      >>> 'out' in error.get()
+      True
+    """
 
 
 KINDS = (FailedCheckError, NaNError, DivisionByZeroError, OOBError)

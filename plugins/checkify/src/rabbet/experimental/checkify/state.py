@@ -25,6 +25,12 @@ class Error:
 
     ``checkify`` returns it. From ``vmap`` of such a function it comes with a leading dimension: one error per
     example.
+
+    Example:
+      >>> from rabbet.experimental import checkify
+      >>> error, y = checkify.checkify(lambda x: x + 1)(1.0)
+      >>> isinstance(error, checkify.Error), error.get()
+      (True, None)
     """
 
     __slots__ = ("code", "keys", "kinds", "slots")

@@ -19,6 +19,11 @@ class Scaled(NamedTuple):
     Args:
       values: the numbers, in a dtype of few bits.
       scale: a float32 array that broadcasts with them.
+
+    Example:
+      >>> from rabbet.experimental import float8
+      >>> isinstance(float8.quantize(rnp.ones(2)), float8.Scaled)
+      True
     """
 
     values: Any
@@ -46,7 +51,13 @@ def scale_for(largest: Any, dtype: Any) -> Array:
 
 def current_scale(x: Any, dtype: Any = "float8_e4m3fn", axis: Any = None) -> Array:
     """The scale of an array by its own largest number, over all of it or along ``axis`` (whose size becomes
-    1)."""
+    1).
+
+    Example:
+      >>> from rabbet.experimental import float8
+      >>> float8.current_scale(rnp.array([1.0, -448.0]), rnp.float8_e4m3fn)
+      Array(1., dtype=float32)
+    """
     sizes = rnp.abs(rnp.asarray(x).astype("float32"))
     return scale_for(rnp.max(sizes, axis=axis, keepdims=axis is not None, initial=0.0), dtype)
 
@@ -66,6 +77,12 @@ def quantize(
     Returns:
       a ``Scaled``. Nothing of it is differentiated, since tangents of so few bits would be lost; see
       ``fake_quantize``.
+
+    Example:
+      >>> from rabbet.experimental import float8
+      >>> q = float8.quantize(rnp.array([0.5, -2.0, 100.0]))
+      >>> float8.dequantize(q)
+      Array([  0.50223213,  -2.0089285 , 100.        ], dtype=float32)
     """
     x = lax.stop_gradient(rnp.asarray(x))
     scale = lax.stop_gradient(current_scale(x, dtype, axis) if scale is None else rnp.asarray(scale))
@@ -76,7 +93,13 @@ def quantize(
 
 
 def dequantize(scaled: Scaled, dtype: Any = "float32") -> Array:
-    """The numbers that a ``Scaled`` stands for, in ``dtype``."""
+    """The numbers that a ``Scaled`` stands for, in ``dtype``.
+
+    Example:
+      >>> from rabbet.experimental import float8
+      >>> float8.dequantize(float8.quantize(rnp.array([1.0, -2.0])))
+      Array([ 1., -2.], dtype=float32)
+    """
     return (scaled.values.astype("float32") * scaled.scale).astype(dtype)
 
 

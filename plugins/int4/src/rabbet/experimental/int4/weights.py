@@ -15,6 +15,11 @@ class Quantized(NamedTuple):
       values: integers ``(n, m)``.
       scale: float32 ``(blocks, m)``: one scale for each column, in each of the blocks of rows.
       zero: float32 ``(blocks, m)``, the integer that stands for 0; None where that is 0.
+
+    Example:
+      >>> from rabbet.experimental import int4
+      >>> isinstance(int4.quantize(rnp.ones((4, 2))), int4.Quantized)
+      True
     """
 
     values: Any
@@ -39,6 +44,12 @@ def quantize(w: Any, dtype: Any = "int4", block: int | None = None) -> Quantized
     Raises:
       TypeError: for an array that is no matrix or a dtype that is no integer. ValueError: if blocks do not
         fill the rows.
+
+    Example:
+      >>> from rabbet.experimental import int4
+      >>> w = int4.quantize(rnp.arange(8.0).reshape(4, 2))
+      >>> int4.dequantize(w).shape
+      (4, 2)
     """
     w, spec = rnp.asarray(w), dtypes.spec(dtype)
     if w.ndim != 2:
@@ -67,7 +78,16 @@ def quantize(w: Any, dtype: Any = "int4", block: int | None = None) -> Quantized
 
 
 def dequantize(weights: Quantized, dtype: Any = "float32") -> Array:
-    """The matrix that a ``Quantized`` stands for, in ``dtype``."""
+    """The matrix that a ``Quantized`` stands for, in ``dtype``.
+
+    Example:
+      >>> from rabbet.experimental import int4
+      >>> int4.dequantize(int4.quantize(rnp.ones((4, 2))))
+      Array([[1., 1.],
+             [1., 1.],
+             [1., 1.],
+             [1., 1.]], dtype=float32)
+    """
     (n, m), blocks = weights.values.shape, weights.scale.shape[0]
     parts = weights.values.astype("float32").reshape(blocks, n // blocks, m)
     if weights.zero is not None:
@@ -89,6 +109,11 @@ def matmul(x: Any, weights: Quantized) -> Array:
 
     Raises:
       TypeError: if the shapes do not fit.
+
+    Example:
+      >>> from rabbet.experimental import int4
+      >>> int4.matmul(rnp.ones((1, 4)), int4.quantize(rnp.ones((4, 2))))
+      Array([[4., 4.]], dtype=float32)
     """
     x = rnp.asarray(x)
     (n, m), blocks = weights.values.shape, weights.scale.shape[0]

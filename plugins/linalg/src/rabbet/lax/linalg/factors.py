@@ -1,5 +1,7 @@
 """Factorizations: Cholesky and LU, and what goes with them."""
 
+import operator
+
 from rabbet import lax
 from rabbet.extend.primitive import full_of_type
 from rabbet.extend.transform import typeof
@@ -88,7 +90,7 @@ def lu_pivots_to_permutation(pivots, permutation_size):
       >>> lax.linalg.lu_pivots_to_permutation(rnp.array([1, 1]), 2)
       Array([1, 0], dtype=int32)
     """
-    size = permutation_size.__index__()
+    size = operator.index(permutation_size)
     return primitives.lu.lu_pivots_to_permutation(pivots, permutation_size=size)
 
 

@@ -5,6 +5,7 @@ linear algebra are made.
 import numpy as np
 
 from rabbet import lax
+from rabbet.errors import ShapeError
 from rabbet.extend.primitive import accept, full_of_type
 from rabbet.extend.transform import typeof
 
@@ -87,14 +88,14 @@ def square_matrices(name, aval):
     """Refuse what is not a batch of square matrices of floating or complex numbers."""
     accept(name, "fc", aval)
     if aval.ndim < 2 or aval.shape[-1] != aval.shape[-2]:
-        raise ValueError(f"{name} takes square matrices, arrays of shape (..., n, n), got {aval.str_short()}")
+        raise ShapeError(f"{name} takes square matrices, arrays of shape (..., n, n), got {aval.str_short()}")
 
 
 def matrices(name, aval):
     """Refuse what is not a batch of matrices of floating or complex numbers."""
     accept(name, "fc", aval)
     if aval.ndim < 2:
-        raise ValueError(f"{name} takes matrices, arrays of shape (..., m, n), got {aval.str_short()}")
+        raise ShapeError(f"{name} takes matrices, arrays of shape (..., m, n), got {aval.str_short()}")
 
 
 def rows_at(x, positions):

@@ -38,6 +38,13 @@ def geqrf(a):
 
     Returns:
       ``(a, taus)``, what ``householder_product`` and ``ormqr`` take; ``taus`` of shape ``(..., min(m, n))``.
+
+    Example:
+      >>> a = rnp.array([[3.0, 1.0], [4.0, 2.0]])
+      >>> r, taus = lax.linalg.geqrf(a)
+      >>> rnp.triu(r)
+      Array([[-5.        , -2.2       ],
+             [ 0.        ,  0.39999998]], dtype=float32)
     """
     return tuple(primitives.qr.geqrf(a))
 
@@ -95,5 +102,12 @@ def ormqr(a, taus, c, *, left=True, transpose=False):
     Raises:
       ValueError: if the shapes do not fit.
       TypeError: if dtypes differ.
+
+    Example:
+      >>> a = rnp.array([[3.0, 1.0], [4.0, 2.0]])
+      >>> r, taus = lax.linalg.geqrf(a)
+      >>> lax.linalg.ormqr(r, taus, rnp.triu(r))
+      Array([[3., 1.],
+             [4., 2.]], dtype=float32)
     """
     return primitives.qr.ormqr(a, taus, c, left=bool(left), transpose=bool(transpose))

@@ -1,5 +1,7 @@
 """The polar decomposition."""
 
+import operator
+
 import numpy as np
 
 from rabbet import dtypes, lax
@@ -43,7 +45,7 @@ def qdwh(x, *, is_hermitian=False, max_iterations=None, eps=None, dynamic_shape=
             "decompose the adjoint"
         )
     if dynamic_shape is not None:
-        rows, columns = [d.__index__() for d in dynamic_shape]
+        rows, columns = [operator.index(d) for d in dynamic_shape]
         x = matrices.enlarged(matrices.corner(x, min(rows, m), min(columns, n)), m, n)
     u, h, before, count = primitives.polar.polar(x, max_iterations)
     rounding = float(dtypes.finfo(aval.dtype).eps)

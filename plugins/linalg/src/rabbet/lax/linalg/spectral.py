@@ -1,5 +1,7 @@
 """Singular values, eigenvalues, and their vectors."""
 
+import operator
+
 from rabbet import lax
 from rabbet.extend.rules import to_dtype
 from rabbet.extend.transform import typeof
@@ -146,7 +148,7 @@ def subset(name, given, n):
     """A range of indices, or None for all."""
     if given is None:
         return None
-    start, end = [i.__index__() for i in given]
+    start, end = [operator.index(i) for i in given]
     if not 0 <= start <= end <= n:
         raise ValueError(f"{name}: subset_by_index must be (start, end) from 0 to {n}, got {(start, end)}")
     return None if (start, end) == (0, n) else (start, end)

@@ -1,8 +1,10 @@
 """Systems of linear equations."""
 
+import operator
 from math import prod
 
 from rabbet import dtypes, lax
+from rabbet.errors import ShapeError
 from rabbet.extend.functions import fused
 from rabbet.lax.linalg import matrices
 from rabbet.numpy.arguments import axes_of
@@ -104,7 +106,7 @@ def lstsq(a, b, rcond=None, *, numpy_resid=False):
     """
     a, b = operands("lstsq", matrix("lstsq", a), inexact("lstsq", b))
     if a.ndim != 2 or b.ndim not in (1, 2) or b.shape[0] != a.shape[0]:
-        raise ValueError(
+        raise ShapeError(
             f"lstsq takes a of shape (m, n) and b of shape (m,) or (m, k), got {a.aval.str_short()} and "
             f"{b.aval.str_short()}"
         )
@@ -187,7 +189,7 @@ def matrix_power(a, n):
              [0., 1.]], dtype=float32)
     """
     a = square("matrix_power", a)
-    n = n.__index__()
+    n = operator.index(n)
     if n == 0:
         return spread_to(eye(a.shape[-1], dtype=a.dtype), a.shape)
     if n < 0:

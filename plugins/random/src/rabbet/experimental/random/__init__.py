@@ -28,6 +28,12 @@ class StatefulPRNG:
 
     In a function that is compiled, draw from a generator that was made there, or was passed to it. One that
     belongs to the outside would give the same numbers at each call, and refuses.
+
+    Example:
+      >>> rng = rb.experimental.random.stateful_rng(0)
+      >>> first, second = rng.normal(size=(2,)), rng.normal(size=(2,))
+      >>> first.shape, bool((first == second).any())
+      ((2,), False)
     """
 
     def __init__(self, base_key, counter=0):

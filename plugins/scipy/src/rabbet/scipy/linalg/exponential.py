@@ -1,5 +1,6 @@
 """The exponential of matrices, and its derivative in a direction."""
 
+import operator
 from math import factorial
 from typing import NamedTuple
 
@@ -284,7 +285,7 @@ def expm(A: Array, *, upper_triangular: bool = False, max_squarings: int = MOST)
     """
     A = square("expm", A, "A")
     a = rnp.triu(wide(A)) if upper_triangular else wide(A)
-    out = matrix_exponential(a, most=max_squarings.__index__(), upper=bool(upper_triangular))
+    out = matrix_exponential(a, most=operator.index(max_squarings), upper=bool(upper_triangular))
     return rnp.asarray(out, A.dtype)
 
 

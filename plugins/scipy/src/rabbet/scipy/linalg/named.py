@@ -1,5 +1,6 @@
 """Matrices with a name that are known by their size. Their elements are computed exactly and rounded once."""
 
+import operator
 from math import comb
 from typing import Any
 
@@ -16,7 +17,7 @@ def size_of(name, n, least=0):
     Raises:
       ValueError: if it is too small.
     """
-    n = n.__index__()
+    n = operator.index(n)
     if n < least:
         raise ValueError(f"{name}: n must be at least {least}, got {n}")
     return n

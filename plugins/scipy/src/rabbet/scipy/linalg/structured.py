@@ -1,5 +1,7 @@
 """Matrices that are made of the elements of vectors or of other matrices."""
 
+import operator
+
 import numpy as np
 
 import rabbet.numpy as rnp
@@ -153,7 +155,7 @@ def convolution_matrix(a: Array, n: int, mode: str = "full") -> Array:
     """
     a = vector("convolution_matrix", "a", a)
     one_of("convolution_matrix", "mode", mode, ("full", "same", "valid"))
-    n, m = n.__index__(), a.shape[-1]
+    n, m = operator.index(n), a.shape[-1]
     if n < 1 or m < 1:
         raise ValueError(f"convolution_matrix: n and the length of a must be at least 1, got {n} and {m}")
     cut = min(n, m) - 1

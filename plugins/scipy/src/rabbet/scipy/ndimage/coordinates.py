@@ -53,7 +53,7 @@ def map_coordinates(
             f"input, got {len(coordinates)}"
         )
     one_of("map_coordinates", "mode", mode, MODES)
-    order = order.__index__()
+    order = operator.index(order)
     if not 0 <= order <= 5:
         raise NotImplementedError(f"map_coordinates: order must be from 0 to 5, got {order}")
     mode = SAME.get(mode, mode)

@@ -32,6 +32,12 @@ class OptimizeResults(NamedTuple):
       hess_inv: the last approximation of the inverse Hessian; None for L-BFGS.
       nfev, njev: how often the function and its gradient were computed.
       nit: how many steps were made.
+
+    Example:
+      >>> from rabbet.scipy.optimize import minimize
+      >>> found = minimize(lambda x: rnp.sum((x - 3) ** 2), rnp.zeros(2), method='BFGS')
+      >>> found.x, bool(found.success)
+      (Array([3.0000002, 3.       ], dtype=float32), True)
     """
 
     x: Array

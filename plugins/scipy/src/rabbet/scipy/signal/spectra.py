@@ -1,5 +1,6 @@
 """Spectra: the short-time Fourier transform and averages of it (P. Welch, 1967)."""
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ SCALINGS = ("density", "spectrum")
 def segments_of(name, window, nperseg, noverlap, nfft, length):
     """``(weights, nperseg, noverlap, nfft)``: the window as an array, and the numbers that were left out."""
     if nperseg is not None:
-        nperseg = nperseg.__index__()
+        nperseg = operator.index(nperseg)
         if nperseg < 1:
             raise ValueError(f"{name}: nperseg must be at least 1, got {nperseg}")
     if isinstance(window, (str, tuple, int, float)):
@@ -33,10 +34,10 @@ def segments_of(name, window, nperseg, noverlap, nfft, length):
         if nperseg is not None and weights.shape[0] != nperseg:
             raise ValueError(f"{name}: the window has {weights.shape[0]} points, but nperseg is {nperseg}")
         nperseg = weights.shape[0]
-    nfft = nperseg if nfft is None else nfft.__index__()
+    nfft = nperseg if nfft is None else operator.index(nfft)
     if nfft < nperseg:
         raise ValueError(f"{name}: nfft must be at least nperseg, {nperseg}, got {nfft}")
-    noverlap = nperseg // 2 if noverlap is None else noverlap.__index__()
+    noverlap = nperseg // 2 if noverlap is None else operator.index(noverlap)
     if not 0 <= noverlap < nperseg:
         raise ValueError(f"{name}: noverlap must be less than nperseg, {nperseg}, got {noverlap}")
     return weights, nperseg, noverlap, nfft
@@ -338,7 +339,7 @@ def istft(
         raise ValueError(f"{name}: time_axis and freq_axis must differ, got {time_axis} for both")
     count = z.shape[freq_axis]
     points = 2 * (count - 1) if input_onesided else count
-    nperseg = points if nperseg is None else nperseg.__index__()
+    nperseg = points if nperseg is None else operator.index(nperseg)
     if nfft is None:
         nfft = nperseg if input_onesided and nperseg == points + 1 else points
     if isinstance(window, (str, tuple, int, float)):

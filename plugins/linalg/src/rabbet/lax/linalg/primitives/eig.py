@@ -18,7 +18,12 @@ from rabbet.lax.linalg.primitives.triangular import triangular_solve
 
 
 class EigImplementation(enum.Enum):
-    """How to find the eigenvalues of matrices that are not Hermitian."""
+    """How to find the eigenvalues of matrices that are not Hermitian.
+
+    Example:
+      >>> lax.linalg.eig(rnp.eye(2), implementation=lax.linalg.EigImplementation.LAPACK)[0]
+      Array([1.+0.j, 1.+0.j], dtype=complex64)
+    """
 
     CUSOLVER = "cusolver"
     MAGMA = "magma"

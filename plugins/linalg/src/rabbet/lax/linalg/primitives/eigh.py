@@ -12,7 +12,12 @@ from rabbet.lax.linalg.primitives.cholesky import mirrored
 
 
 class EighImplementation(enum.Enum):
-    """How to find the eigenvalues of Hermitian matrices; which of them there are depends on the platform."""
+    """How to find the eigenvalues of Hermitian matrices; which of them there are depends on the platform.
+
+    Example:
+      >>> lax.linalg.eigh(rnp.diag(rnp.array([1.0, 3.0])), implementation=lax.linalg.EighImplementation.QR)[1]
+      Array([1., 3.], dtype=float32)
+    """
 
     QR = "qr"
     JACOBI = "jacobi"

@@ -12,7 +12,12 @@ from rabbet.lax.linalg.primitives.polar import svd_by_polar
 
 
 class SvdAlgorithm(enum.Enum):
-    """How to find singular values; which of them there are depends on the platform."""
+    """How to find singular values; which of them there are depends on the platform.
+
+    Example:
+      >>> lax.linalg.svd(2 * rnp.eye(2), compute_uv=False, algorithm=lax.linalg.SvdAlgorithm.QR)
+      Array([2., 2.], dtype=float32)
+    """
 
     DEFAULT = "default"
     QR = "QR"

@@ -1,5 +1,6 @@
 """The generalized minimal residual method."""
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -51,7 +52,7 @@ def gmres(
       [0.1 0.6]
     """
     one_of("gmres", "solve_method", solve_method, ("batched", "incremental"))
-    restart = restart.__index__()
+    restart = operator.index(restart)
     if restart < 1:
         raise ValueError(f"gmres: restart must be at least 1, got {restart}")
     a_round = batched_round if solve_method == "batched" else incremental_round

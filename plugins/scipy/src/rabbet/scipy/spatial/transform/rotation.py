@@ -1,5 +1,6 @@
 """``Rotation``: one rotation or an array of them."""
 
+import operator
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -88,12 +89,12 @@ class Rotation(NamedTuple):
     def identity(cls, num: int | None = None, dtype: Any = float) -> "Rotation":
         """No rotation at all, or ``num`` times none."""
         quat = rnp.asarray(np.array([0, 0, 0, 1]), dtype)
-        return cls(quat if num is None else rnp.broadcast_to(quat, (num.__index__(), 4)))
+        return cls(quat if num is None else rnp.broadcast_to(quat, (operator.index(num), 4)))
 
     @classmethod
     def random(cls, random_key: Array, num: int | None = None) -> "Rotation":
         """A rotation, or ``num`` of them, drawn evenly from all."""
-        shape = (4,) if num is None else (num.__index__(), 4)
+        shape = (4,) if num is None else (operator.index(num), 4)
         return cls.from_quat(random.normal(random_key, shape))
 
     @classmethod
