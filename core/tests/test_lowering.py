@@ -18,6 +18,7 @@ from rabbet.extend.transform import RuleSet
 from rabbet.lowering import constants
 from rabbet.lowering.module import lower_program
 from rabbet.program.avals import ShapedArray
+from rabbet.program.context import context
 from rabbet.runtime import mlir_modules
 
 from . import toys
@@ -115,6 +116,17 @@ def test_operations_carry_the_users_file_line_and_column():
     for line in module.text.splitlines():
         if "stablehlo" in line:
             assert re.search(r" loc\(#l\d+\)$", line), line
+
+
+def test_what_a_rule_stages_comes_from_the_line_of_its_operation():
+    def looped(x):
+        return lax.scan(lambda c, _: (lax.sin(c), None), x, None, length=3)[0]
+
+    module = lowered(looped, F)
+    line = looped.__code__.co_firstlineno + 1
+    places = re.findall(r'= loc\("([^"]*)":(\d+):\d+\)', module.text)
+    assert places and set(places) == {(__file__, str(line))}
+    assert context.where is None and not context.is_lowering
 
 
 def test_the_place_survives_in_the_compiled_program():

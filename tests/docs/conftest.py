@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -9,6 +10,23 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools" / "pages"))
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """A Chromium or Chrome of this machine (Debian: `chromium`), steered by `playwright`, which the
+    environment `docs` installs. `RABBET_BROWSER` names another browser by its path.
+    """
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    found = os.environ.get("RABBET_BROWSER") or next(filter(None, map(shutil.which, BROWSERS)), None)
+    if found is None:
+        pytest.skip(f"no browser: none of {', '.join(BROWSERS)} is on PATH")
+    with playwright.sync_playwright() as started:
+        one = started.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-gpu"])
+        yield one
+        one.close()
 
 
 @pytest.fixture(scope="session")

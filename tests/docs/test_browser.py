@@ -1,21 +1,15 @@
 """The site in a real browser: nothing on the console, the search finds names, tables are not cut off.
 
-Needs a Chromium or Chrome on this machine (Debian: `chromium`) and the package `playwright`, which the
-environment `docs` installs. `RABBET_BROWSER` names another browser by its path.
+Needs a browser (see conftest.py).
 """
 
 import functools
 import http.server
-import os
-import shutil
 import threading
 
 import pytest
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-FOUND = os.environ.get("RABBET_BROWSER") or next(filter(None, map(shutil.which, BROWSERS)), None)
-pytestmark = pytest.mark.skipif(FOUND is None, reason=f"no browser: none of {', '.join(BROWSERS)} is on PATH")
 
 # Of the reference a page of each kind: all modules, a long module, a function, a class, a value, a door.
 REFERENCE = (
@@ -67,14 +61,6 @@ def address(site):
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_address[1]}/"
         server.shutdown()
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with playwright.sync_playwright() as started:
-        one = started.chromium.launch(executable_path=FOUND, args=["--no-sandbox", "--disable-gpu"])
-        yield one
-        one.close()
 
 
 @pytest.fixture(scope="module")

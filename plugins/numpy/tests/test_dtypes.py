@@ -97,7 +97,7 @@ def test_dtype_objects_are_dtypes_and_functions():
     assert rnp.float32 == np.float32 == rnp.dtype("float32")
     assert rnp.zeros(2, rnp.int8).dtype == rnp.int8
     assert np.dtype(rnp.uint16) == np.uint16
-    assert hash(rnp.float32) == hash(np.dtype("float32"))
+    assert rnp.float32 in {np.float32} and np.int32 in {rnp.int32}
     assert {rnp.float32: 1}[rnp.float32] == 1
     assert rnp.float32 != rnp.float16
     made = rnp.float32(2)

@@ -62,6 +62,16 @@ def test_under_transformations():
     np.testing.assert_array_equal(slope, [1, 0, 0, 1, 0, 1, 0])
 
 
+def test_one_element_for_all_ids():
+    for data in (np.float32(3), np.float32([3]), 3.0, 3):
+        np.testing.assert_array_equal(ops.segment_sum(data, np.array([0, 1, 1]), 2), [3, 6])
+    np.testing.assert_array_equal(ops.segment_max(np.float32([[1, 2]]), np.array([1, 1]), 2)[1], [1, 2])
+    assert ops.segment_max(np.float32(3), np.zeros(0, int), 2).tolist() == [-np.inf, -np.inf]
+    rb = pytest.importorskip("rabbet_autodiff") and __import__("rabbet")
+    slope = rb.grad(lambda x: ops.segment_sum(x, np.array([0, 1, 1]), 2)[1])(np.float32(2))
+    assert float(slope) == 2.0
+
+
 MESSAGES = [
     (lambda: ops.segment_sum(DATA, IDS[:3]), ValueError, "a vector as long as the first dimension of data"),
     (lambda: ops.segment_sum(DATA, DATA), TypeError, "segment_ids must be integers"),

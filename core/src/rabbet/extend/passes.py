@@ -17,6 +17,7 @@ from rabbet.program.jaxpr import (
     consts_as_inputs,
     effects_of,
     evaluate,
+    program_lines,
 )
 from rabbet.rules.primitive import all_primitives
 from rabbet.trace.staging import stage
@@ -39,6 +40,7 @@ __all__ = [
     "evaluate",
     "is_elementwise",
     "is_on",
+    "program_lines",
     "rewrite_bodies",
     "rewrite_equations",
     "set_watch",

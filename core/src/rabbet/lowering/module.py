@@ -18,6 +18,7 @@ from rabbet.lowering.operation import Site
 from rabbet.lowering.regions import TOKEN, Tokens, types_of
 from rabbet.messages.argument_names import describe_value
 from rabbet.program import effects, python_scalars
+from rabbet.program.context import context
 from rabbet.program.jaxpr import Var
 from rabbet.program.value_types import typeof
 from rabbet.rules import contracts
@@ -84,7 +85,11 @@ def lower_program(
     attributes, of_results = dict(arg_attributes), dict(result_attributes)
     for i, attribute in donation_attributes(jaxpr, donated, dict(attributes), of_results):
         attributes[i] = f"{attributes[i]}, {attribute}" if i in attributes else attribute
-    module.function("main", jaxpr, public=True, attributes=attributes, result_attributes=of_results)
+    outer, context.is_lowering = context.is_lowering, True
+    try:
+        module.function("main", jaxpr, public=True, attributes=attributes, result_attributes=of_results)
+    finally:
+        context.is_lowering = outer
     return module.text(_symbol(name))
 
 
@@ -253,43 +258,46 @@ class Function:
         typed = self.module.spread and any(v.aval.spread for eqn in jaxpr.equations for v in eqn.outputs)
         location = self.module.locations.name
         rules, find_rule, lacks = self.module.rules, self.module.rule, self.module.lacks
-        outer, where, attributes, start = self.loc, None, None, 0
-        for eqn in jaxpr.equations:
-            if eqn.where is not where and eqn.where is not None:
-                where = eqn.where
-                self.loc = location(where)
-                attributes = attributes_at(where)
-            inputs = [env[v] if type(v) is Var else self._literal(v) for v in eqn.inputs]
-            primitive = eqn.op.primitive
-            if attributes:
-                start = len(self.lines)
-            try:
-                if lacks is not None and (reason := lacks(Site(self, eqn))) is not None:
-                    raise NotOfferedError(f"{primitive.name!r} on {self.module.platform!r}: {reason}")
-                rule = rules.get(primitive) or find_rule(primitive)
-                if keys or type(rule) is Decomposed or type(rule) is Through:
-                    outs = self._apply(rule, eqn, inputs)
-                else:
-                    outs = rule(Site(self, eqn), *inputs)
-            except MissingRule as error:
-                reached(error, self.module.table, primitive, eqn.where)
-                raise
-            if attributes:
-                mark(self.lines, start, attributes)
-            if typed:
-                outs = [outs] if type(outs) is str else outs
-                outs = [self._laid_out(name, v.aval) for name, v in zip(outs, eqn.outputs, strict=True)]
-            if type(outs) is str:
-                env[eqn.outputs[0]] = outs
-            else:
+        ctx = context
+        outer, outer_where, where, attributes, start = self.loc, ctx.where, None, None, 0
+        try:
+            for eqn in jaxpr.equations:
+                if eqn.where is not where and eqn.where is not None:
+                    where = ctx.where = eqn.where  # what a rule stages comes from this line, too
+                    self.loc = location(where)
+                    attributes = attributes_at(where)
+                inputs = [env[v] if type(v) is Var else self._literal(v) for v in eqn.inputs]
+                primitive = eqn.op.primitive
+                if attributes:
+                    start = len(self.lines)
                 try:
-                    env.update(zip(eqn.outputs, outs, strict=True))
-                except Exception as error:
-                    found = blamed(error, self.module.table, Site(self, eqn), rule, inputs, outs)
-                    if found is error:
-                        raise
-                    raise found from error
-        self.loc = outer
+                    if lacks is not None and (reason := lacks(Site(self, eqn))) is not None:
+                        raise NotOfferedError(f"{primitive.name!r} on {self.module.platform!r}: {reason}")
+                    rule = rules.get(primitive) or find_rule(primitive)
+                    if keys or type(rule) is Decomposed or type(rule) is Through:
+                        outs = self._apply(rule, eqn, inputs)
+                    else:
+                        outs = rule(Site(self, eqn), *inputs)
+                except MissingRule as error:
+                    reached(error, self.module.table, primitive, eqn.where)
+                    raise
+                if attributes:
+                    mark(self.lines, start, attributes)
+                if typed:
+                    outs = [outs] if type(outs) is str else outs
+                    outs = [self._laid_out(name, v.aval) for name, v in zip(outs, eqn.outputs, strict=True)]
+                if type(outs) is str:
+                    env[eqn.outputs[0]] = outs
+                else:
+                    try:
+                        env.update(zip(eqn.outputs, outs, strict=True))
+                    except Exception as error:
+                        found = blamed(error, self.module.table, Site(self, eqn), rule, inputs, outs)
+                        if found is error:
+                            raise
+                        raise found from error
+        finally:
+            self.loc, ctx.where = outer, outer_where
         return [env[v] if type(v) is Var else self._literal(v) for v in jaxpr.outvars]
 
     def _laid_out(self, name, aval):

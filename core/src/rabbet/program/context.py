@@ -11,7 +11,8 @@ from typing import Any
 
 class Context(threading.local):
     """``interpreter``: who processes the next bind. ``where``: the user's ``(code, lasti)`` while a rule
-    runs, else None. ``axes``: the named axes around, ``((name, size), ...)`` (see ``axes``).
+    runs, else None. ``axes``: the named axes around, ``((name, size), ...)`` (see ``axes``). ``is_lowering``:
+    whether a program is being lowered, when all that rules stage comes from the line ``where``.
 
     Example:
       >>> from rabbet.extend.transform import context
@@ -22,6 +23,7 @@ class Context(threading.local):
     interpreter: Any = None
     where: Any = None
     axes: tuple = ()
+    is_lowering: bool = False
 
     def __reduce__(self):
         return "context"  # there is one; a function that refers to it can be sent to another process

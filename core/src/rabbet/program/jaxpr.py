@@ -148,6 +148,12 @@ class Jaxpr:
     def __repr__(self):
         return text_of(self)
 
+    def _repr_html_(self):
+        """What notebooks show: the program beside the user's lines."""
+        from rabbet.program.html import program_html  # notebooks only
+
+        return program_html(program_lines(self))
+
 
 class ClosedJaxpr:
     """A program and the arrays for its ``constvars``; unpacks into the two. To pytrees it is a leaf.
@@ -190,6 +196,10 @@ class ClosedJaxpr:
 
     def __repr__(self):
         return repr(self.jaxpr)
+
+    def _repr_html_(self):
+        """What notebooks show: the program beside the user's lines."""
+        return self.jaxpr._repr_html_()
 
 
 def consts_as_inputs(closed):
@@ -305,7 +315,20 @@ def effects_in(equations):
 # Text: programs in JAX's usual form ---------------------------------------------------------------
 def text_of(jaxpr):
     """The text of a program."""
-    return "\n".join(_lines(jaxpr, _Names()))
+    return "\n".join([line for line, _ in _lines(jaxpr, _Names())])
+
+
+def program_lines(jaxpr):
+    """The lines of a program's text, each with the user's line that it comes from, a ``Position``, or None.
+
+    Example:
+      >>> from rabbet.extend.passes import program_lines, stage
+      >>> program = stage(lambda x: [lax.sin(x)], [rb.typeof(1.0)]).jaxpr
+      >>> [line.strip() for line, position in program_lines(program) if position is not None]
+      ['b:f32[] = sin a']
+    """
+    position = source_positions.source_position
+    return [(line, None if at is None else position(at)) for line, at in _lines(jaxpr, _Names())]
 
 
 class _Names:
@@ -346,12 +369,12 @@ def _binders(variables, names):
 
 def _lines(jaxpr, names):
     consts, ins = _binders(jaxpr.constvars, names), _binders(jaxpr.invars, names)
-    lines = [f"{{ lambda {consts}; {ins}. let" if consts else f"{{ lambda ; {ins}. let"]
+    lines = [(f"{{ lambda {consts}; {ins}. let" if consts else f"{{ lambda ; {ins}. let", None)]
     for eqn in jaxpr.equations:
-        lines += ["    " + line for line in _equation(eqn, names)]
+        lines += [("    " + line, at) for line, at in _equation(eqn, names)]
     outs = ", ".join(names(v) for v in jaxpr.outvars)
     effects = f" with effects {effect_names(jaxpr.effects)}" if jaxpr.effects else ""
-    lines.append(f"  in ({outs}{',' if len(jaxpr.outvars) == 1 else ''}){effects} }}")
+    lines.append((f"  in ({outs}{',' if len(jaxpr.outvars) == 1 else ''}){effects} }}", None))
     return lines
 
 
@@ -367,15 +390,15 @@ def _equation(eqn, names):
     bound = f"{_binders(eqn.outputs, names)} = " if eqn.outputs else ""
     head = f"{bound}{eqn.op.primitive.name}"
     if not nested:
-        return [f"{head}{f'[{flat}]' if flat else ''} {operands}".rstrip()]
-    lines = [f"{head}["]
+        return [(f"{head}{f'[{flat}]' if flat else ''} {operands}".rstrip(), eqn.where)]
+    lines = [(f"{head}[", eqn.where)]
     if flat:
-        lines.append(f"  {flat}")
+        lines.append((f"  {flat}", eqn.where))
     for name, value in nested.items():
         for body in value if type(value) is tuple else (value,):
-            first, *rest = _lines(body, names)
-            lines += [f"  {name}={first}", *("  " + line for line in rest)]
-    return [*lines, f"] {operands}".rstrip()]
+            (first, _), *rest = _lines(body, names)
+            lines += [(f"  {name}={first}", eqn.where), *[("  " + line, at) for line, at in rest]]
+    return [*lines, (f"] {operands}".rstrip(), eqn.where)]
 
 
 def _has_body(value):
@@ -398,4 +421,5 @@ __all__ = [
     "effects_in",
     "effects_of",
     "evaluate",
+    "program_lines",
 ]

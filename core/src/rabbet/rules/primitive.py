@@ -104,6 +104,9 @@ class Primitive:
       6.0
     """
 
+    # What walkers of JAX's programs ask for: none of ours has its program in a parameter ``call_jaxpr``.
+    call_primitive = map_primitive = False
+
     def __init__(
         self, name, abstract, *, kinds=(), multiple_results=False, doc="", adopt=None, effects=None,
         operands=(), is_call=False, decider=None, axis=None, endless=None,

@@ -151,7 +151,7 @@ def stage(fn, avals, name=None, touched=None):
     ctx = context
     previous, where = ctx.interpreter, ctx.where
     stager.parent, stager.fn, stager.alive = None, fn, True
-    ctx.interpreter, ctx.where = stager, None
+    ctx.interpreter, ctx.where = stager, where if ctx.is_lowering else None
     try:
         outs = fn(*[Tracer(stager, v, v.aval, where) for v in invars])
         outvars = [stager.atom(x) for x in outs]

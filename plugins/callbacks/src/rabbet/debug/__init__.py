@@ -1,7 +1,9 @@
-"""Looking into programs while they run: ``rabbet.debug.print``, ``callback`` and ``breakpoint``.
+"""Looking into programs while they run, ``rabbet.debug.print``, ``callback`` and ``breakpoint``, and at what
+becomes of them, ``show``.
 
-They work eagerly and under every transformation: compiled, in loops and branches, once per example under
-``vmap``, on values under differentiation. Their order among themselves is kept only with ``ordered=True``.
+The first three work eagerly and under every transformation: compiled, in loops and branches, once per example
+under ``vmap``, on values under differentiation. Their order among themselves is kept only with
+``ordered=True``.
 """
 
 import functools
@@ -11,7 +13,7 @@ import sys
 
 import numpy as np
 
-from rabbet.extend.functions import public_module
+from rabbet.extend.functions import folded, public_module
 from rabbet_callbacks import debug_callback as callback
 from rabbet_callbacks import look
 
@@ -173,8 +175,41 @@ def inspect_array_sharding(value, *, callback):
     look("debug.inspect_array_sharding", lambda x: callback(x.sharding), (value,), {}, False)
 
 
+@folded
+def show(fun, *args, file=None, **kwargs):
+    """Write a page that shows a program at each stage: as it was traced, after Rabbet's passes, as StableHLO,
+    as HLO, and as the compiler's HLO. Beside it stand the lines of your program, with what each costs.
+
+    The program is traced, lowered and compiled, without the cache on disk; it is not run. What lines cost is
+    estimated for each operation by itself, by XLA's cost analysis, before anything is fused.
+
+    Args:
+      fun: a jitted function, or one that ``jit`` takes.
+      args, kwargs: its arguments; ``rb.ShapeDtypeStruct`` can stand for arrays.
+      file: where to write the page; by default a file in a new temporary folder.
+
+    Returns:
+      a ``Page``, which notebooks show, with ``path``, ``html`` and ``open()``. The page is one file that asks
+      for nothing from elsewhere.
+
+    Raises:
+      TypeError: for what cannot be called. What tracing and lowering raise is raised; what the compiler says
+      of a program that it refuses stands on the page.
+
+    Example:
+      >>> def model(x):
+      ...     return rnp.tanh(x @ x).sum()
+      >>> page = rb.debug.show(model, rb.ShapeDtypeStruct((3, 3), "float32"))
+      >>> page.path.name, "stablehlo.tanh" in page.html
+      ('model.html', True)
+    """
+    from rabbet.debug.showing.api import write_page  # most programs never need it
+
+    return write_page(fun, args, kwargs, file)
+
+
 __all__ = [
-    "breakpoint", "callback", "check_format", "inspect_array_sharding", "log", "print",
+    "breakpoint", "callback", "check_format", "inspect_array_sharding", "log", "print", "show",
     "visualize_array_sharding", "visualize_sharding",
 ]  # fmt: skip
 

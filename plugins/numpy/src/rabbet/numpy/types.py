@@ -49,7 +49,7 @@ class ScalarType:
             return NotImplemented
 
     def __hash__(self):
-        return hash(self.dtype)
+        return hash(self.dtype.type)  # so sets of NumPy's scalar types contain it
 
     def __repr__(self):
         return f"rabbet.numpy.{self.__name__}"

@@ -7,7 +7,7 @@ import numpy as np
 
 from rabbet import Array, dtypes, lax
 from rabbet.errors import ConcretizationTypeError
-from rabbet.extend.functions import fused, obeys_out_sharding
+from rabbet.extend.functions import fused, is_python_scalar, obeys_out_sharding
 from rabbet.extend.transform import is_tracer, typeof
 
 
@@ -34,7 +34,8 @@ WAYS = {
 ARGUMENTS = """
 
     Args:
-      data: an array; what is reduced are its elements, or its slices along the first dimension.
+      data: an array; what is reduced are its elements, or its slices along the first dimension. A number, or
+        a first dimension of 1, stands for as many as there are ids.
       segment_ids: a vector of integers, as long as that dimension: which segment each belongs to. They may
         repeat, and need no order.
       num_segments: how many segments there are, a static int; needed under ``jit``. By default one more than
@@ -64,18 +65,26 @@ def arrays_of(who, data, segment_ids, num_segments):
     values = []
     for what, x in (("data", data), ("segment_ids", segment_ids)):
         if isinstance(x, (list, tuple)) or not (
-            type(x) is Array or is_tracer(x) or isinstance(x, np.ndarray) or hasattr(x, "__jax_array__")
+            type(x) is Array
+            or is_tracer(x)
+            or isinstance(x, (np.ndarray, np.generic))
+            or hasattr(x, "__jax_array__")
+            or is_python_scalar(x)
         ):
             raise TypeError(f"{who}: {what} must be an array, got {type(x).__name__} {x!r:.60}")
         values.append(x.__jax_array__() if hasattr(x, "__jax_array__") else x)
     data, ids = values
     if dtypes.kind(typeof(ids).dtype) not in "iu":
         raise TypeError(f"{who}: segment_ids must be integers, got {typeof(ids).str_short()}")
-    if typeof(ids).ndim != 1 or typeof(data).shape[:1] != typeof(ids).shape:
+    if typeof(ids).ndim != 1 or typeof(data).shape[:1] not in ((), (1,), typeof(ids).shape):
         raise ValueError(
             f"{who}: segment_ids must be a vector as long as the first dimension of data, got "
             f"{typeof(ids).str_short()} for {typeof(data).str_short()}"
         )
+    shape = (*typeof(ids).shape, *typeof(data).shape[1:])
+    if typeof(data).shape != shape:  # one element, or slice, for all
+        dimensions = range(typeof(data).ndim)
+        data = lax.broadcast_in_dim(data, shape=shape, broadcast_dimensions=tuple(dimensions))
     if num_segments is None:
         if is_tracer(ids):
             raise ConcretizationTypeError(
