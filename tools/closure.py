@@ -40,6 +40,7 @@ OURS = (
     "rabbet_custom_rules.",
     "rabbet_fft.",
     "rabbet_algorithms.primitives.",
+    "rabbet.experimental.sparse.",
 )
 rb.lax.custom_root, rb.pure_callback  # noqa: B018 - makes their primitives
 ROWS = [row for family in rows.families().values() for row in family]

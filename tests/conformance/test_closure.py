@@ -28,12 +28,14 @@ OURS = (
     "rabbet_custom_rules.",
     "rabbet_fft.",
     "rabbet_algorithms.primitives.",
+    "rabbet.experimental.sparse.",
 )
 PRIMITIVES = [p for p in all_primitives().values() if p.where.module.startswith(OURS)]
 
 # What no row can try, because it carries programs, has effects, or answers differently each time; the tests
 # that do, and the word by which they speak of it.
 ELSEWHERE = {
+    "todense": ("plugins/sparse/tests/test_transformations.py", "todense"),
     "psum": ("plugins/collectives/tests/test_collectives.py", "psum"),
     "pmax": ("plugins/collectives/tests/test_collectives.py", "pmax"),
     "pmin": ("plugins/collectives/tests/test_collectives.py", "pmin"),

@@ -283,23 +283,28 @@ def test_the_rule_is_named_that_calls_a_function_that_is_not_there(strange):
     assert f"for primitive {wrong.name!r}" in message
 
 
-UNKNOWN_DTYPE = """
-import ml_dtypes, rabbet as rb
+UNKNOWN_DTYPES = """
+import ml_dtypes, numpy as np, rabbet as rb
 from rabbet import dtypes, lax
 from rabbet.extend.dtype import DTypeSpec
 
 dtypes.table.add(DTypeSpec("float8_e3m4", ml_dtypes.float8_e3m4, "f8E3M4X", "f", bits=8))
-try:
-    lax.neg(lax.convert_element_type(1.0, "float8_e3m4"))
-except rb.errors.CompileError as error:
-    print(error)
+dtypes.table.add(DTypeSpec("uint1", ml_dtypes.uint1, "ui1", "u", bits=1))
+x = rb.device_put(np.ones(3, ml_dtypes.uint1))
+for wrong in (lambda: lax.convert_element_type(1.0, "float8_e3m4"), lambda: lax.add(x, x)):
+    try:
+        wrong()
+    except rb.errors.CompileError as error:
+        print(error)
 """
 
 
-def test_no_rule_is_blamed_for_a_dtype_that_the_compiler_does_not_know():
-    done = subprocess.run([sys.executable, "-c", UNKNOWN_DTYPE], capture_output=True, text=True)
-    assert "rule: none; the compiler does not know the dtype 'float8_e3m4'" in done.stdout, done.stderr
-    assert "mlir='f8E3M4X'" in done.stdout
+def test_no_rule_is_blamed_for_dtypes_that_the_compiler_does_not_know():
+    """One whose name it cannot read, and one of which no operation may have operands."""
+    done = subprocess.run([sys.executable, "-c", UNKNOWN_DTYPES], capture_output=True, text=True)
+    for dtype, mlir in (("float8_e3m4", "f8E3M4X"), ("uint1", "ui1")):
+        wanted = f"the compiler does not know the dtype {dtype!r}, whose DTypeSpec says mlir={mlir!r}"
+        assert f"rule: none; {wanted}" in done.stdout, done.stdout + done.stderr
 
 
 def test_what_is_no_ones_fault_blames_no_rule():

@@ -20,6 +20,12 @@ REFUSED_TEXT = re.compile(r"\d+:\d+: error: |error: \"[^\"\n]*\":\d+:\d+: ")
 NO_FUNCTION = re.compile(r"No FFI handler registered for (\S+)")
 PROBLEM = re.compile(r'error: (?:"-":(\d+):\d+: |(?:loc\()?"[^"\n]*"(?:\([^\n]*?\))?(?::\d+:\d+)?\)?: )?(.*)')
 
+# A module that any dtype should do for.
+ANY_OPERATION = """func.func @main(%a: {0}) -> {1} {{
+  %0 = stablehlo.reshape %a : ({0}) -> {1}
+  return %0 : {1}
+}}"""
+
 
 class Refused(NamedTuple):
     """An operation, the rule that wrote it (or in words the dtype that no rule can write), what is wrong with
@@ -113,13 +119,15 @@ class Search:
         return Refused(eqn, self.unknown_dtype(eqn) or self.rule(eqn), problem, line, where)
 
     def unknown_dtype(self, eqn):
-        """A dtype of an operation whose StableHLO name is refused, in words; None if there is none."""
+        """A dtype of its operands and results that no operation takes, in words; None if there is none."""
         for dtype in dict.fromkeys([v.aval.physical.dtype for v in (*eqn.inputs, *eqn.outputs)]):
-            value = Var(ShapedArray((), dtype))
-            program = lowering_module.lower_program(Jaxpr([value], [value], []), self.platform)
-            if parse_problem(program.text) is not None:
+            scalar, one = ShapedArray((), dtype).mlir, ShapedArray((1,), dtype).mlir
+            if parse_problem(ANY_OPERATION.format(scalar, one)) is not None:
                 spec = dtypes.spec(dtype)
-                return f"the dtype {spec.name!r}, whose DTypeSpec says mlir={spec.mlir!r}"
+                return (
+                    f"the dtype {spec.name!r}, whose DTypeSpec says mlir={spec.mlir!r} (None is for a format "
+                    "of which arrays are stored only)"
+                )
         return None
 
 

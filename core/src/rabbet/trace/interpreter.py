@@ -193,6 +193,7 @@ class Interpreter:
             f"inputs{'' if made is None else f' (made at {source_positions.source_position(made)})'}"
             f"{'' if context.where is None else f', at {source_positions.source_position(context.where)}'}. "
             f"Decide by values that do not, or give {type(self).__name__} a method predicate(op, args)"
+            f"{', or a wrap that returns its argument: its payloads are values' if self.carries else ''}"
         )
 
     def collective(self, op, args):

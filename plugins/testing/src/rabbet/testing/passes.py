@@ -150,7 +150,11 @@ def check_pass(one, programs=None, *, platform="cpu", acts=False, tolerance=1e-5
                 for a, b in zip(got, wanted, strict=True):
                     checks.compare(f"{label}: {law}", a, b, tolerance)
     if acts and not changed:
-        raise LawError(f"{one.name} changed none of {len(programs)} programs")
+        raise LawError(
+            f"{one.name} changed none of {len(programs)} programs\n  if it should have: the primitive of an "
+            "equation is a name of rabbet.extend.primitive; some names of rabbet.lax, such as integer_pow, "
+            "are functions around one"
+        )
     return Gain(before_all, after_all, changed, len(programs))
 
 
