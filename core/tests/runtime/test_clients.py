@@ -73,6 +73,17 @@ def test_a_backend_that_should_start_and_does_not_is_reported():
         clients.default()  # said once
 
 
+def test_why_a_backend_does_not_start_may_be_explained():
+    clients = clients_of(cpu=failing("cpu", 0))
+    asked = []
+    for reason in (None, TimeoutError("the others did not come")):
+        asked.clear()
+        clients.configure("cpu", lambda error, reason=reason: asked.append(error) or reason)
+        with pytest.raises(PluginError if reason is None else TimeoutError) as caught:
+            clients.get("cpu")
+        assert asked == [caught.value.__cause__] and "the hardware said no" in str(asked[0])
+
+
 def test_a_backend_asked_for_by_name_must_start():
     clients = clients_of(cpu=fake_backend(), cuda=failing("cuda", 200, "no GPU here"))
     with config.override(platforms="cuda,cpu"), pytest.raises(PluginError) as caught:

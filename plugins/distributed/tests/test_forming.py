@@ -270,6 +270,17 @@ def test_who_runs_something_else_is_named_by_all(members):
     assert set(these[1].watch.lost(range(3))) == {0, 2}
 
 
+def test_a_client_does_not_start_where_a_member_is_lost(members):
+    these = members(2)
+    form(these)
+    error = RuntimeError("GetKeyValue() timed out\nand more")
+    assert these[0].watch.not_started(error) is None
+    these[1].watch.stop()
+    found = these[0].watch.not_started(error)
+    assert isinstance(found, PeerLost) and found.ranks == (1,)
+    assert "says: GetKeyValue() timed out" in str(found)
+
+
 def test_looks_and_programs_at_the_same_time(members):
     these = members(2)
     form(these)

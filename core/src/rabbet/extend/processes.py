@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from rabbet.errors import PluginError
@@ -11,8 +12,11 @@ from rabbet.runtime.devices import default_clients
 from rabbet.runtime.oversight import Overseer, set_overseer
 
 
-def configure_client(platform: str, **options: Any) -> None:
+def configure_client(
+    platform: str, *, explain: Callable[[Exception], Exception | None] | None = None, **options: Any
+) -> None:
     """Set options for the client of a platform, before its first device is asked for; None takes one back.
+    Where the client does not start, ``explain(error)`` may return another error to raise.
 
     Raises:
       RuntimeError: if the client runs already; see ``stop_client``.
@@ -23,7 +27,7 @@ def configure_client(platform: str, **options: Any) -> None:
       ...     configure_client("cpu", num_devices=2)
       ...     return rb.devices("cpu")
     """
-    default_clients().configure(platform, **options)
+    default_clients().configure(platform, explain, **options)
 
 
 def stop_client(platform: str) -> None:

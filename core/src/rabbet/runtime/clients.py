@@ -86,14 +86,15 @@ class Clients:
     def __init__(self, registry, wrap):
         self.registry, self.wrap = registry, wrap
         self.failures = {}  # platform -> the error of its last attempt to start
-        self._running, self._options, self._default = {}, {}, {}
+        self._running, self._options, self._default, self._explain = {}, {}, {}, {}
         self._lock = threading.RLock()
         self._on_fork = []
         self._watching = False
 
-    def configure(self, platform, **options):
+    def configure(self, platform, explain=None, **options):
         """Set options for `make_client` of `platform`, None for those to leave out again; RuntimeError if its
-        client runs already.
+        client runs already. `explain(error)` is asked where it does not start; what it returns is raised, if
+        that is not None.
         """
         platform = self.registry.resolve(platform)
         with self._lock:
@@ -104,6 +105,8 @@ class Clients:
                 )
             told = {**self._options.get(platform, {}), **options}
             self._options[platform] = {name: value for name, value in told.items() if value is not None}
+            if explain is not None:
+                self._explain[platform] = explain
 
     def on_fork(self, callback):
         """Call `callback()` in every forked child: drop what would use a client without asking
@@ -147,6 +150,10 @@ class Clients:
                 client = Client(backend, raw, self.wrap)
             except Exception as error:
                 self.failures[backend.platform] = error
+                explain = self._explain.get(backend.platform)
+                reason = None if explain is None else explain(error)
+                if reason is not None:
+                    raise reason from error
                 raise PluginError(does_not_start(backend, error, self._others(backend))) from error
             self.failures.pop(backend.platform, None)
             self._running[backend.platform] = client

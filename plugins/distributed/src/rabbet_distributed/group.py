@@ -298,7 +298,7 @@ class Group:
                 self.watch.note(port=ports.pop() if len(ports) == 1 else None)
             else:  # where there are accelerators, the processors are each process's own
                 continue
-            configure_client(platform, **options)
+            configure_client(platform, explain=self.watch.not_started, **options)
         self.watch.tell()
         set_overseer(self.watch)
 

@@ -334,6 +334,15 @@ class Watch(Overseer):
         failure.__cause__ = error
         return failure
 
+    def not_started(self, error):
+        """The ``PeerLost`` for a client that does not start because a member is lost, or None: the members
+        tell each other of their devices when the first one is asked for.
+        """
+        self.refresh()
+        found = self.lost(range(self.group.size))
+        hint = f"  the runtime says: {str(error).splitlines()[0]}"
+        return self.fail("the devices of all processes cannot be listed", found, hint=hint) if found else None
+
     def order_that_differs(self):
         """That another process ran the programs of a group in another order: for ``fail``, or None."""
         for rank, (slot, incarnation) in enumerate(self.group.members):
