@@ -161,14 +161,68 @@ def test_forty_thousand_operations():
     np.testing.assert_allclose(found, chain(X.astype("float64"), np.multiply, np.sin), rtol=1e-4)
 
 
+def test_pieces_are_short_where_their_results_have_much_in_common(monkeypatch):
+    # The forward part of a gradient: each step leaves a value for the backward part, which XLA computes from
+    # the piece's beginning on.
+    monkeypatch.setattr(long_programs, "LONGEST", 500)
+
+    def forward(x):
+        kept = []
+        for _ in range(400):
+            x = lax.mul(lax.sin(x), 1.5)
+            kept.append(lax.cos(x))
+        return [x, *kept]
+
+    def alone(x):
+        for _ in range(1200):
+            x = lax.mul(x, 1.5)
+        return [x]
+
+    closed, after = cut(forward, X)
+    lengths_of = [len(e.op["jaxpr"].equations) for e in after.equations]
+    assert sum(lengths_of) == len(closed.jaxpr.equations) == 1200
+    assert max(lengths_of) < 100 and min(lengths_of[:-1]) >= long_programs.SHORTEST // 2
+    for a, b in zip(evaluate(after, [X]), evaluate(closed.jaxpr, [X]), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5)
+    _, after = cut(alone, X)
+    assert [len(e.op["jaxpr"].equations) for e in after.equations] == [1000, 200]
+
+
+def test_copies_are_counted():
+    closed, _ = cut(lambda x: [lax.sin(x), lax.cos(lax.sin(x))], X)
+    equations = closed.jaxpr.equations
+    last = long_programs.last_uses(closed.jaxpr)
+    assert long_programs.copied(equations, last, len(equations)) == 1 + 2
+
+
+@pytest.mark.needs("jit", "grad")
+def test_the_gradient_of_a_long_program_in_short_pieces(monkeypatch):
+    monkeypatch.setattr(long_programs, "LONGEST", 200)
+    monkeypatch.setattr(long_programs, "COPIED", 50)
+    check_gradient(150)
+
+
 @pytest.mark.skipif(not os.environ.get("RABBET_SOAK"), reason="takes minutes and gigabytes: RABBET_SOAK=1")
 @pytest.mark.needs("jit", "grad")
 def test_the_gradient_of_forty_thousand_operations():
-    slope = rb.jit(rb.grad(lambda x: lax.reduce_sum(chain(x), (0,))))(X)
+    check_gradient(40_000 // 3)
+
+
+def check_gradient(count):
+    """The gradient of `count` steps, each of three operations; its size stays near one."""
+
+    def steps(x):
+        for _ in range(count):
+            x = lax.add(x, lax.mul(lax.cos(x), np.float32(1 / count)))
+        return lax.reduce_sum(x, (0,))
+
+    slope = rb.jit(rb.grad(steps)).lower(X)
+    assert 'inlineable = "false"' in slope.as_text()
     x, d = X.astype("float64"), np.ones(5)
-    for _ in range(20_000):
-        x, d = 1.01 * np.sin(x), d * 1.01 * np.cos(x)
-    np.testing.assert_allclose(slope, d, atol=1e-6)
+    for _ in range(count):
+        x, d = x + np.cos(x) / count, d * (1 - np.sin(x) / count)
+    assert d.min() > 0.3
+    np.testing.assert_allclose(slope.compile()(X), d, rtol=1e-3)
 
 
 def chain(x, mul=lax.mul, sin=lax.sin):

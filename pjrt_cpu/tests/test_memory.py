@@ -96,6 +96,13 @@ def test_a_process_that_uses_what_was_given_back_is_left_alone_for_longer_and_lo
     assert watch.pause == idle_memory.SECONDS
 
 
+def test_looks_that_take_long_are_seldom():
+    # Memory in a million pieces, as while a large program compiles: malloc is locked while it counts them.
+    assert idle_memory.pause_after(0.00002) == idle_memory.SECONDS
+    assert idle_memory.pause_after(0.2) == pytest.approx(20)
+    assert idle_memory.pause_after(100) == idle_memory.LONGEST_PAUSE
+
+
 def test_where_malloc_has_no_totals_nothing_is_watched(monkeypatch):
     def absent():
         raise AttributeError("mallinfo2")

@@ -37,6 +37,29 @@ def test_programs_agree_in_all_ways(fuzz, batch):
             raise
 
 
+@pytest.mark.exhaustive  # 20 s: so many programs are traced in the time in which a few dozen are compiled
+@pytest.mark.parametrize("batch", range(10))
+def test_a_thousand_programs_and_their_transformations_are_well_formed(fuzz, batch):
+    programs, _, ways = fuzz
+    for number in range(batch * 100, (batch + 1) * 100):
+        text = programs.source(number)
+        try:
+            ways.trace(text)
+        except ways.NoProgram:
+            pass
+        except Exception as error:
+            error.add_note(f"python tools/fuzz --program {number} shows it")
+            raise
+
+
+def test_tracing_finds_types_that_are_not_kept(fuzz):
+    _, _, ways = fuzz
+    ways.trace(PLANTED.replace("FAULT(v5)", "v5"))
+    seen = "FAULTS.append(0) or (v5 if len(FAULTS) % 2 else v5.astype('int32'))"
+    with pytest.raises(ways.Disagreement, match="result 1 is float32"):
+        ways.trace("FAULTS = []\n" + PLANTED.replace("FAULT(v5)", f"({seen})"))
+
+
 def test_a_number_gives_the_same_program_and_programs_differ(fuzz):
     programs, _, _ = fuzz
     texts = [programs.source(number) for number in range(20)]

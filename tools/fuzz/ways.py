@@ -59,11 +59,8 @@ def uncompiled(run):
 
 def checked(run):
     """Every program that a transformation or a pass makes obeys the grammar of programs."""
-    rb.config.update("enable_checks", True)
-    try:
+    with rb.config.override(enable_checks=True):
         return rb.jit(run.rabbet())(*run.arguments)
-    finally:
-        rb.config.update("enable_checks", False)
 
 
 def stored(run):
@@ -117,11 +114,8 @@ def slope_jitted(run):
 
 
 def slope_checked(run):
-    rb.config.update("enable_checks", True)
-    try:
+    with rb.config.override(enable_checks=True):
         return rb.jit(rb.grad(rb.checkpoint(loss(run.rabbet(), rb, rnp))))(*run.arguments)
-    finally:
-        rb.config.update("enable_checks", False)
 
 
 def slope_of_jitted(run):
@@ -212,7 +206,8 @@ def agree(wanted, got, wide, weak=True):
     if len(wanted) != len(got):
         raise Disagreement(f"{len(wanted)} results and {len(got)}")
     for i, (a, b) in enumerate(zip(wanted, got)):
-        a, b = (x if hasattr(x, "dtype") else np.asarray(x) for x in (a, b))
+        # A Python number, which jax hands through loops as it is, is a weak array of the default type.
+        a, b = (x if hasattr(x, "dtype") else rnp.asarray(x) for x in (a, b))
         if described(a, weak) != described(b, weak):
             raise Disagreement(f"result {i} is {described(a, weak)} and {described(b, weak)}")
         x, y = (np.asarray(v) for v in (a, b))
@@ -264,6 +259,42 @@ def compare(text, names, row=None, with_jax=False):
             _compare(run, names, with_jax)
     finally:
         widen(False, with_jax)
+
+
+def trace(text):
+    """Trace a program, its gradient and both mapped, with the checker on, and compile nothing.
+
+    Raises:
+      Disagreement: what is traced or mapped has other types.
+      NoProgram: there is no such derivative, or a plugin is missing.
+      Exception: tracing raised it, or the checker.
+    """
+    run = Run(text)
+    widen(run.wide)
+    try:
+        with warnings.catch_warnings(), rb.config.override(enable_checks=True):
+            warnings.simplefilter("ignore")
+            fn = run.rabbet()
+            same_types(fn, run.arguments)
+            if run.smooth:
+                same_types(rb.grad(loss(fn, rb, rnp)), run.arguments)
+    except MissingPluginError as error:
+        raise NoProgram(str(error)) from None
+    except MissingRule as error:
+        if "reverse mode only" not in str(error):
+            raise
+        raise NoProgram(str(error)) from None
+    finally:
+        widen(False)
+
+
+def same_types(fn, arguments):
+    plain = rb.tree.leaves(rb.make_jaxpr(fn, return_shape=True)(*arguments)[1])
+    mapped = rb.tree.leaves(rb.make_jaxpr(rb.vmap(fn), return_shape=True)(*twice(arguments))[1])
+    for i, (a, b) in enumerate(zip(plain, mapped, strict=True)):
+        b = rb.ShapeDtypeStruct(b.shape[1:], b.dtype, weak_type=b.weak_type)
+        if described(a) != described(b):
+            raise Disagreement(f"result {i} is {described(a)}, and mapped {described(b)}")
 
 
 def _compare(run, names, with_jax):

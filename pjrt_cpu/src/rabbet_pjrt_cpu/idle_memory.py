@@ -3,7 +3,9 @@
 A thread looks once a second at how much free memory malloc holds. Where the process rests, what is free goes
 back. Where it works, only what is more than `MOST_KEPT` does, since a training loop is about to use the rest
 again; and if that was used again soon after, the thread waits twice as long before it gives anything back the
-next time. A look takes some 20 us, and a moment longer where memory is in many pieces.
+next time. A look takes some 20 us, but a tenth of a second where memory is in a million pieces, as while a
+large program compiles, and nobody can allocate meanwhile: so the thread rests for `REST` times as long as it
+worked.
 """
 
 import ctypes
@@ -18,6 +20,7 @@ WORTH_IT = 64 << 20  # so much must be free to be given back at all
 MOST_KEPT = 1 << 30  # and so much, where the process is at work
 RESTING = 0.1  # the share of a processor that a process at rest may use
 LONGEST_PAUSE = 300.0
+REST = 100
 SOON = 10  # "soon after" is within so many pauses
 
 
@@ -94,6 +97,11 @@ class Watch:
         return True
 
 
+def pause_after(took):
+    """The seconds until the next look, after one that took so much of a processor."""
+    return min(max(SECONDS, REST * took), LONGEST_PAUSE)
+
+
 def start():
     """Start the thread; return whether there is one."""
     try:
@@ -103,9 +111,12 @@ def start():
 
     def run():
         excuse_thread()
+        took = 0.0
         while True:
-            time.sleep(SECONDS)
+            time.sleep(pause_after(took))
+            began = time.thread_time()
             watch.step()
+            took = time.thread_time() - began
 
     threading.Thread(target=run, name="rabbet-idle-memory", daemon=True).start()
     return True

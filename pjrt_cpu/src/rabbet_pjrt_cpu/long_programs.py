@@ -4,6 +4,10 @@ What: the equations of a program, or of a body, that are more than `LONGEST` bec
 about `PIECE` equations each, cut where the fewest bytes cross. The compiler keeps them by themselves
 (`inlineable = "false"`), so that nothing that it does is deeper or longer than one of them.
 
+XLA fuses what stands before each result of a function into one loop and copies what several of them share. A
+piece of 1,000 equations with 300 results, such as the forward part of a gradient, would become a hundred
+thousand. So pieces are shorter the more of their equations the results have in common (`copied`).
+
 Calls are counted with what they call, since XLA copies that into the caller. Operations with effects stay
 where they are.
 """
@@ -15,6 +19,8 @@ from rabbet.extend.primitive import Primitive
 
 LONGEST = 10_000
 PIECE = 1000
+COPIED = 1000  # what a piece may be with all copies; one result has no copies
+SHORTEST = 20  # which is not cut further
 APART = '{mhlo.frontend_attributes = {inlineable = "false"}}'
 
 piece = Primitive(
@@ -63,26 +69,52 @@ def stretches(jaxpr, last):
     equations, start = jaxpr.equations, 0
     for i, eqn in enumerate(equations):
         if eqn.op.primitive.special and effects_of(eqn.op):
-            yield from pieces(equations, start, i, crossing)
+            yield from pieces(equations, start, i, crossing, last)
             yield [eqn]
             start = i + 1
-    yield from pieces(equations, start, len(equations), crossing)
+    yield from pieces(equations, start, len(equations), crossing, last)
 
 
-def pieces(equations, start, end, crossing):
-    """`equations[start:end]` cut into pieces of at most `PIECE`: each cut is where the fewest bytes cross,
-    not before half of that.
+def pieces(equations, start, end, crossing, last):
+    """`equations[start:end]` cut into pieces of at most `PIECE`, or shorter where these have more than
+    `COPIED` equations with all copies.
     """
+    room = PIECE
     while start < end:
-        i, total, half = start, 0, start + 1
-        while i < end and (i == start or total + weight(equations[i]) <= PIECE):
-            total += weight(equations[i])
-            i += 1
-            if total <= PIECE // 2:
-                half = i
-        cut = end if i == end else min(range(i, half - 1, -1), key=crossing.__getitem__)
+        room = min(2 * room, PIECE)
+        cut = best_cut(equations, start, end, crossing, room)
+        while room > SHORTEST and copied(equations[start:cut], last, cut) > COPIED:
+            room //= 2
+            cut = best_cut(equations, start, end, crossing, room)
         yield equations[start:cut]
         start = cut
+
+
+def best_cut(equations, start, end, crossing, room):
+    """Where a piece of at most `room` ends: where the fewest bytes cross, not before half of that."""
+    i, total, half = start, 0, start + 1
+    while i < end and (i == start or total + weight(equations[i]) <= room):
+        total += weight(equations[i])
+        i += 1
+        if total <= room // 2:
+            half = i
+    return end if i == end else min(range(i, half - 1, -1), key=crossing.__getitem__)
+
+
+def copied(stretch, last, end):
+    """How many equations these become if each value that is read from `end` on has all that it is made of
+    for itself.
+    """
+    made_of, total = {}, 0  # for each variable the numbers of the equations, as bits
+    for i, eqn in enumerate(stretch):
+        needed = 1 << i
+        for v in eqn.inputs:
+            if type(v) is Var:
+                needed |= made_of.get(v, 0)
+        made_of.update(dict.fromkeys(eqn.outputs, needed))
+        if max([last.get(v, -1) for v in eqn.outputs], default=-1) >= end:
+            total += needed.bit_count()
+    return total
 
 
 def last_uses(jaxpr):
@@ -112,9 +144,7 @@ def call(stretch, needed, name):
     outputs = [v for eqn in stretch for v in eqn.outputs if v in needed]
     new = {v: Var(v.aval) for v in (*given, *made)}
     equations = [
-        Equation(
-            eqn.op, [new.get(v, v) for v in eqn.inputs], [new[v] for v in eqn.outputs], eqn.where
-        )
+        Equation(eqn.op, [new.get(v, v) for v in eqn.inputs], [new[v] for v in eqn.outputs], eqn.where)
         for eqn in stretch
     ]
     body = Jaxpr([new[v] for v in given], [new[v] for v in outputs], equations, (), None, name)

@@ -68,8 +68,8 @@ def _narrowed_integers(host: np.ndarray, dtype: Any) -> np.ndarray:
     into = out.reshape(-1)
     for start in range(0, flat.size, BLOCK):
         block = flat[start : start + BLOCK]
+        into[start : start + BLOCK] = block  # first: the fetching ahead from memory is not interrupted then
         _check_integers(block, dtype, bounds)
-        into[start : start + BLOCK] = block
     return out
 
 
