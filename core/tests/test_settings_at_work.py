@@ -54,7 +54,8 @@ def test_64_bits_that_are_written_out():
         lambda: rnp.zeros(3, "float64"),
         lambda: FLOATS.astype("float64"), lambda: rnp.asarray([1.0], "float64"),
         lambda: rnp.sum(FLOATS, dtype="float64"), lambda: lax.convert_element_type(FLOATS, np.float64),
-        lambda: rnp.full(3, 1.0, np.float64),
+        lambda: rnp.full(3, 1.0, np.float64), lambda: rnp.stack([FLOATS], dtype="float64"),
+        lambda: rnp.matmul(FLOATS, FLOATS, preferred_element_type="float64"),
     )  # fmt: skip
     for ask in asked:
         assert ask().dtype == np.float64

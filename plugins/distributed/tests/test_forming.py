@@ -254,15 +254,20 @@ def test_who_runs_something_else_is_named_by_all(members):
     """One of three differs, and says so of the two others: they do not blame each other."""
     these = members(3)
     form(these)
+    for member, digest in zip(these, ("same", "same", "other"), strict=True):
+        member.watch.note(agree=["cpu:0-2", digest, "step"])
+    # The last one has compared its program with that of the first one, and not with the second one's.
     what = "process 2 has 'other'"
-    these[2].watch.fail(what, {0: "it has 'this'", 1: "it has 'this'"}, peers.DifferentPrograms)
+    these[2].watch.fail(what, {0: "?"}, peers.DifferentPrograms, program=["cpu:0-2", "other"])
     for member in these[:2]:
         member.watch.refresh()
         found = member.watch.lost(range(3))
         assert found == {2: what} and found.kind is peers.DifferentPrograms
-    these[0].watch.fail("different programs", {2: "it has 'other'"}, peers.DifferentPrograms)
+    these[0].watch.fail("they differ", {2: "?"}, peers.DifferentPrograms, program=["cpu:0-2", "same"])
     these[1].watch.refresh()
     assert set(these[1].watch.lost(range(3))) == {2}
+    these[1].watch.note(agree=None)  # it has no program to compare yet
+    assert set(these[1].watch.lost(range(3))) == {0, 2}
 
 
 def test_looks_and_programs_at_the_same_time(members):

@@ -106,3 +106,14 @@ def test_nobody_stays_behind(together, how):
     expected = -signal.SIGKILL if how == "killed" else 128 + signal.SIGPIPE
     assert launched.returncode == expected and "Traceback" not in said, said
     assert all(eventually_gone(pid) for pid in pids)
+
+
+@pytest.mark.parametrize("elastic", [True, False])
+def test_the_coordinator_dies(together, tmp_path, elastic):
+    options = ["--elastic"] if elastic else []
+    program = together.programs / "no_coordinator.py"
+    status, said = launch(together, "-n", "2", *options, program, tmp_path / "died", tmp_path / "kept")
+    again = "started again" if elastic else "ended"
+    assert f"rabbet launch: the coordinator has ended; all are {again}" in said, said
+    assert status == (0 if elastic else 1) and said.count("all is well") == (2 if elastic else 0), said
+    assert said.count("begins at 3") == (2 if elastic else 0), said

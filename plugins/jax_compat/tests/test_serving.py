@@ -49,6 +49,36 @@ def test_a_program_written_for_jax(child):
     assert "done" in out
 
 
+def test_64_bits_are_truncated_everywhere_alike(child):
+    out = child(
+        """
+        import warnings
+        warnings.simplefilter("ignore")
+        import jax, jax.numpy as jnp, numpy as np
+        key, x = jax.random.PRNGKey(0), jnp.ones((2, 2))
+        of_random = (
+            jax.random.normal, jax.random.uniform, jax.random.exponential, jax.random.gumbel,
+        )
+        floats = [f(key, (2,), np.float64) for f in of_random]
+        assert all((a == f(key, (2,))).all() for a, f in zip(floats, of_random))
+        floats += [
+            jax.random.gamma(key, 2.0, dtype=np.float64),
+            jax.random.truncated_normal(key, -1, 1, (2,), np.float64),
+            jax.nn.initializers.orthogonal()(key, (2, 2), np.float64), jnp.stack([x, x], dtype=np.float64),
+            jnp.matmul(x, x, preferred_element_type=np.float64),
+        ]
+        assert {a.dtype for a in floats} == {np.dtype("float32")}
+        assert jax.random.normal(key, (2,), np.complex128).dtype == np.complex64
+        assert jax.random.poisson(key, 2.0, (2,), np.int64).dtype == np.int32
+        assert jax.lax.argmax(x, 0, np.int64).dtype == np.int32
+        assert jnp.shape(None) == () and jnp.ndim(None) == 0 and jnp.size(None) == 1 and jnp.size(x, 0) == 2
+        assert np.int32 in {jnp.int32, jnp.int64} and jnp.float32 in {np.float32}
+        print("done")
+        """
+    )
+    assert "done" in out
+
+
 def test_install_as_the_first_lines_and_twice(child):
     out = child(
         """

@@ -278,3 +278,17 @@ def test_bernoulli_takes_floats():
         random.bernoulli(KEY, 1)
     with pytest.raises(ValueError, match="mode is 'low' or 'high', got 'best'"):
         random.bernoulli(KEY, 0.5, mode="best")
+
+
+@pytest.mark.parametrize("function", [
+    random.normal, random.uniform, random.exponential, random.gumbel, random.cauchy, random.maxwell,
+])  # fmt: skip
+def test_64_bits_are_those_of_the_setting(function):
+    import rabbet as rb
+
+    wide = function(KEY, (3,), np.float64)
+    assert wide.dtype == np.float64
+    with rb.config.override(explicit_x64_dtypes="warn"):
+        with pytest.warns(UserWarning, match="it becomes float32"):
+            narrow = function(KEY, (3,), np.float64)
+        np.testing.assert_array_equal(narrow, function(KEY, (3,)))

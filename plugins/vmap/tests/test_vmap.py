@@ -299,3 +299,17 @@ def test_select_n_with_a_number_beside_a_scalar_for_each(number):
         out = rb.vmap(lambda p, x: lax.select_n(p, x, number), axes)(*operands)
         assert out.dtype == dtype
         np.testing.assert_array_equal(out, np.broadcast_to(np.where(operands[0], number, operands[1]), 3))
+
+
+def test_nodes_that_look_at_what_they_hold():
+    class Held:
+        def __init__(self, x):
+            self.x = x
+
+    # Numbers are metadata, arrays are leaves: as distributions of distrax are.
+    rb.tree_util.register_pytree_node(
+        Held,
+        lambda h: (() if isinstance(h.x, int) else (h.x,), h.x if isinstance(h.x, int) else None),
+        lambda number, leaves: Held(leaves[0] if leaves else number),
+    )
+    np.testing.assert_array_equal(rb.vmap(Held)(X).x, X)

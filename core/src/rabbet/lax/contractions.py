@@ -142,7 +142,7 @@ def dot_general(
     if x.dtype != y.dtype and (preferred_element_type is None or not contractions.small_floats(x, y)):
         dtype = dtypes.promote_types(x.dtype, y.dtype)
         lhs, rhs = to_dtype(lhs, dtype), to_dtype(rhs, dtype)
-    preferred = None if preferred_element_type is None else dtypes.canonicalize(preferred_element_type)
+    preferred = None if preferred_element_type is None else dtypes.requested(preferred_element_type)
     return contractions.dot_general(
         lhs, rhs, dimension_numbers=_numbers(dimension_numbers, x.ndim, y.ndim),
         precision=canonical_precision(precision), preferred_element_type=preferred,

@@ -114,7 +114,7 @@ def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike = np.int32) -> 
 
 def _position(primitive: Primitive, operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> ArrayOrTracer:
     axis = axis_in_range(primitive.name, axis.__index__(), typeof(operand).ndim)
-    return primitive(operand, axes=(axis,), index_dtype=dtypes.canonicalize(index_dtype))
+    return primitive(operand, axes=(axis,), index_dtype=dtypes.requested(index_dtype))
 
 
 __all__ = [

@@ -205,7 +205,7 @@ def scaled_dot(
         batch = tuple(range(typeof(lhs).ndim - 2))
         n = len(batch)
         dimension_numbers = ((n + 1,), (n,)), (batch, batch)
-    dtype = dtypes.canonicalize("bfloat16" if preferred_element_type is None else preferred_element_type)
+    dtype = dtypes.requested("bfloat16" if preferred_element_type is None else preferred_element_type)
     left, right = (
         _scaled(name, x, scale, dtype)
         for name, x, scale in (("lhs", lhs, lhs_scale), ("rhs", rhs, rhs_scale))

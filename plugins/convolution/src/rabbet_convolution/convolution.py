@@ -128,7 +128,7 @@ def conv_general_dilated(
         precision=canonical_precision(precision),
         preferred_element_type=None
         if preferred_element_type is None
-        else dtypes.canonicalize(preferred_element_type),
+        else dtypes.requested(preferred_element_type),
     )  # fmt: skip
 
 
@@ -282,7 +282,7 @@ def conv_general_dilated_patches(
     found = lax.transpose(found, tuple(np.argsort(numbers.out_spec)))
     if preferred_element_type is None:
         return found
-    return to_dtype(found, dtypes.canonicalize(preferred_element_type))
+    return to_dtype(found, dtypes.requested(preferred_element_type))
 
 
 def conv_general_dilated_local(

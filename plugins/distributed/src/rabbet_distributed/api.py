@@ -1,4 +1,4 @@
-"""What users call: ``initialize``, ``shutdown``, ``is_initialized``, ``reform``, ``joining``."""
+"""What users call: ``initialize``, ``shutdown``, ``is_initialized``, ``reform``, ``joining``, ``lost``."""
 
 import atexit
 import ipaddress
@@ -291,6 +291,23 @@ def reform(timeout_seconds: float = 60) -> None:
 
 
 @folded
+def lost() -> dict[int, str]:
+    """The processes of the group that cannot be counted on, as far as is known: reasons by their numbers
+    (``rb.process_index()`` there). Every process may ask at any time, on any thread; it waits for nobody. A
+    process whose program has ended is among them. Without ``initialize`` the dict is empty.
+
+    Example:
+      >>> rb.distributed.lost()
+      {}
+    """
+    group = _group
+    if group is None:
+        return {}
+    group.watch.refresh()
+    return dict(group.watch.lost(range(group.size)))
+
+
+@folded
 def joining() -> int:
     """How many processes wait to join. All members call it at the same point of the program, and get the same
     answer; if it is not 0, they may call ``reform()``.
@@ -322,6 +339,7 @@ __all__ = [
     "initialized_group",
     "is_initialized",
     "joining",
+    "lost",
     "reform",
     "shutdown",
 ]

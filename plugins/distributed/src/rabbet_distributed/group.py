@@ -99,19 +99,20 @@ class Group:
         deadline = time.monotonic() + self.seconds.start
         generation = int(latest)
         while time.monotonic() < deadline:
-            try:
+            members = None
+            with contextlib.suppress(TimeoutError):
                 members = self.store.wait(f"members/{generation + 1}", self.watch.interval)
-            except TimeoutError:
-                if self.is_deserted(generation):  # all were started again
-                    self.generation = generation
-                    self.form(generation + 1, deadline - time.monotonic())
+            if members is not None:
+                generation += 1
+                if [self.slot, self.incarnation] in json.loads(members):
+                    self.form(generation, deadline - time.monotonic())
                     return
-                self.compare_with_members()
-                continue
-            generation += 1
-            if [self.slot, self.incarnation] in json.loads(members):
-                self.form(generation, deadline - time.monotonic())
+            elif self.is_deserted(generation):  # all were started again
+                self.generation = generation
+                self.form(generation + 1, deadline - time.monotonic())
                 return
+            else:
+                self.compare_with_members()
         raise TimeoutError(
             f"process {self.slot} was started again, and the others did not take it in within "
             f"{self.seconds.start:g} s; they do so when they call rabbet.distributed.reform()"

@@ -195,8 +195,9 @@ class Watch(Overseer):
             told = state.get("failed") if state.get("generation") == self.group.generation else None
             if told is not None:
                 others = {int(r): why for r, why in told["found"].items()}
-                if others.pop(self.group.rank, None) is not None and told["kind"] == DIFFERENT:
-                    others = {rank: told["what"]}  # those that differ from it need not from this one
+                if told["kind"] == DIFFERENT:
+                    others = self.differing(rank, told, others)
+                others.pop(self.group.rank, None)
                 for other, why in others.items():
                     if other in ranks:
                         found.setdefault(other, why)
@@ -207,9 +208,19 @@ class Watch(Overseer):
         found.kind = DifferentPrograms if kinds == {DifferentPrograms} and not sure else PeerLost
         return found
 
-    def fail(self, what, found, kind=None, hint="", generation=None):
+    def differing(self, rank, told, others):
+        """Who has another program than this process, where the process ``rank`` says that ``others`` have
+        another one than itself.
+        """
+        program, mine = told["program"], self.state["agree"]
+        if self.group.rank in others or (program and mine and program != mine[:2]):
+            return {rank: told["what"]}
+        return others if mine or not program else {**others, rank: told["what"]}
+
+    def fail(self, what, found, kind=None, hint="", generation=None, program=None):
         """The ``PeerLost`` for members that are lost: reasons by rank. From now on nothing runs together.
-        None if the group is another one than that ``generation`` meanwhile.
+        None if the group is another one than that ``generation`` meanwhile. ``program`` is the one that the
+        others do not have, its devices and its digest.
         """
         whom = "; ".join([f"process {rank}: {why}" for rank, why in sorted(found.items())])
         count = len(self.group.members)
@@ -227,7 +238,8 @@ class Watch(Overseer):
                 return None
             if self.failure is None:
                 self.failure = error
-                told = {"found": {str(r): w for r, w in found.items()}, "what": what, "kind": kind.__name__}
+                named = {str(r): why for r, why in found.items()}
+                told = {"found": named, "what": what, "kind": kind.__name__, "program": program}
                 self.state.update(failed=told, agree=None)
             failure = self.failure
         self.tell()
@@ -369,6 +381,7 @@ class Watch(Overseer):
                         f"the processes would run different programs: process {self.group.rank} has {name!r}",
                         {r: f"it has {other!r}" for r, other in others.items()},
                         kind=DifferentPrograms,
+                        program=[key, digest],
                         hint="  programs of one name differ in shapes, dtypes, constants or the code itself; "
                         "rb.config.dump_ir_to = 'folder' writes their texts, to be compared",
                     )

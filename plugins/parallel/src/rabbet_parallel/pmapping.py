@@ -1,8 +1,10 @@
 """``pmap``: a function mapped over a dimension, each example on a device of its own; and arrays for it."""
 
 import functools
-from typing import Any
+import math
+from typing import Any, NamedTuple
 
+import numpy as np
 import rabbet
 from rabbet import devices as all_devices
 from rabbet import lax, tree
@@ -15,9 +17,17 @@ from rabbet_parallel.arrays import make_array_from_single_device_arrays
 from rabbet_parallel.mapping import shard_map
 from rabbet_parallel.meshes import Mesh
 from rabbet_parallel.named import NamedSharding
+from rabbet_parallel.nested import NeedsAxis, around, axis_for, example, together
 from rabbet_parallel.specs import PartitionSpec
 
 UNNAMED = "_pmap"
+
+
+class Given(NamedTuple):
+    """The arguments of a call: what another program is compiled for, and the leaves that it takes."""
+
+    key: tuple
+    leaves: list
 
 
 def pmap(
@@ -41,6 +51,8 @@ def pmap(
 
     Returns:
       a function of the same arguments. The mapped dimension may be at most as long as there are devices.
+      Within the function of another ``pmap`` it maps over devices, too: n outer and m inner examples need
+      n * m of them, and what ``fun`` of the outer one does besides is done by each.
 
     Raises:
       ShardingError: for more examples than devices. ValueError: for mapped dimensions of different sizes.
@@ -59,13 +71,13 @@ def pmap(
     @wraps(fun)
     @folded
     def call(*args, **kwargs):
-        compiled, leaves = mapped.prepared(args, kwargs)
-        return compiled(*leaves)
+        if around.names:
+            return mapped.within(args, kwargs)
+        return mapped.on_devices(args, kwargs, lambda compiled, leaves: compiled(*leaves))
 
     @folded
     def lower(*args, **kwargs):
-        compiled, leaves = mapped.prepared(args, kwargs)
-        return compiled.lower(*leaves)
+        return mapped.on_devices(args, kwargs, lambda compiled, leaves: compiled.lower(*leaves))
 
     call.lower = lower
     return call
@@ -79,11 +91,45 @@ class Pmapped:
         self.static, self.donated = as_tuple(static), as_tuple(donated)
         self.devices, self.size = devices, size
         self.who = f"pmap of {describe_function(fun)}"
-        self.compiled = {}
+        self.compiled, self.inner = {}, {}  # for each kind of call; the axes of each pmap within
         on_clear_caches(self.compiled.clear)
 
-    def prepared(self, args, kwargs):
-        """The compiled function for these arguments, and those that it takes."""
+    def on_devices(self, args, kwargs, use):
+        """``use(compiled, leaves)``: the compiled function for these arguments, and those that it takes."""
+        given = self.given(args, kwargs)
+        while True:
+            try:
+                made = self.compiled.get(given.key)
+            except TypeError:
+                static = given.key[-1]
+                raise TypeError(
+                    f"{self.who}: a static argument cannot be hashed, got {static!r:.80}"
+                ) from None
+            if made is None:
+                made = self.compiled[given.key] = self.compile(given.key, self.inner.get(given.key, ()))
+            compiled, placed = made
+            try:
+                return use(compiled, placed(given.leaves))
+            except NeedsAxis as needs:  # a pmap within
+                self.inner[given.key] = (*self.inner.get(given.key, ()), needs.axis)
+                del self.compiled[given.key]
+
+    def within(self, args, kwargs):
+        """The same within the function of another pmap."""
+        given = self.given(args, kwargs)
+        structure, places, size, count, static = given.key
+        if self.devices is not None:
+            raise ShardingError(f"{self.who}: the pmap around it has the devices; give them there")
+        name = axis_for(self.who, self.name if isinstance(self.name, str) else None, size)
+        own = [example(name, x, p) for x, p in zip(given.leaves, places, strict=True)]
+        with around.function(name):
+            outs, wanted, out_tree = self.applied(own, structure, count, static)
+        return out_tree.unflatten(
+            [together(name, x, self.out_place(p, x)) for x, p in zip(outs, wanted, strict=True)]
+        )
+
+    def given(self, args, kwargs):
+        """The ``Given`` of a call."""
         count = len(args)
         static = tuple([(n % count, args[n]) for n in self.static if -count <= n < count])
         fixed = {n for n, _ in static}
@@ -100,16 +146,22 @@ class Pmapped:
         places += [0] * (len(leaves) - len(places))
         leaves = [array_or_tracer(x) for x in leaves]
         places = tuple([self.place(p, x, i) for i, (p, x) in enumerate(zip(places, leaves, strict=True))])
-        size = self.size_of(leaves, places)
-        key = structure, places, size, count, static
-        try:
-            made = self.compiled.get(key)
-        except TypeError:
-            raise TypeError(f"{self.who}: a static argument cannot be hashed, got {static!r:.80}") from None
-        if made is None:
-            made = self.compiled[key] = self.compile(structure, places, size, count, static)
-        compiled, placed = made
-        return compiled, placed(leaves)
+        return Given((structure, places, self.size_of(leaves, places), count, static), leaves)
+
+    def applied(self, leaves, structure, count, static):
+        """The results of the function on leaves: their leaves, for each its ``out_axes``, and their tree."""
+        fixed = dict(static)
+        moving, kwargs = tree.unflatten(structure, leaves)
+        rest = iter(moving)
+        result = self.fun(*[fixed[n] if n in fixed else next(rest) for n in range(count)], **kwargs)
+        outs, out_tree = tree.flatten(result)
+        names = (f"{self.who}: out_axes", "the result")
+        wanted = tree.broadcast_prefix(self.out_axes, result, is_none, names=names)
+        return [array_or_tracer(x) for x in outs], wanted, out_tree
+
+    def out_place(self, place, x):
+        """Where the mapped dimension of a result stands, from the front; ``x`` has none yet."""
+        return place if place is None or place >= 0 else place + typeof(x).ndim + 1
 
     def place(self, axis, x, i):
         """The mapped dimension of an argument leaf, from the front."""
@@ -130,34 +182,35 @@ class Pmapped:
             raise ValueError(f"{self.who}: the mapped dimensions must have one size, got {what}")
         return sizes.pop()
 
-    def mesh(self, size):
-        """As many devices as there are examples."""
+    def mesh(self, size, inner):
+        """As many devices as there are examples, with those of each pmap within."""
         there = all_devices() if self.devices is None else self.devices
-        if size > len(there):
+        sizes = [size, *[n for _, n in inner]]
+        count = math.prod(sizes)
+        if count > len(there):
             raise ShardingError(
-                f"{self.who}: {size} examples need as many devices, and there are {len(there)}; map "
-                "groups of them "
+                f"{self.who}: {' x '.join(map(str, sizes))} examples need as many devices, and there are "
+                f"{len(there)}; map groups of them "
                 "with rb.vmap inside, or set RABBET_NUM_CPU_DEVICES for more CPU devices"
             )
-        return Mesh(there[:size], (self.name if isinstance(self.name, str) else UNNAMED,))
+        grid = np.empty(count, object)
+        grid[:] = there[:count]
+        name = self.name if isinstance(self.name, str) else UNNAMED
+        return Mesh(grid.reshape(sizes), (name, *[n for n, _ in inner]))
 
-    def compile(self, structure, places, size, count, static):
+    def compile(self, key, inner):
         """The function on leaves, a compiled ``shard_map``, and what puts leaves where it wants them."""
-        mesh = self.mesh(size)
-        (axis,) = mesh.axis_names
+        structure, places, size, count, static = key
+        mesh = self.mesh(size, inner)
+        axis = mesh.axis_names[0]
         fixed = dict(static)
 
         def one(*leaves):
             own = [x if p is None else lax.squeeze(x, (p,)) for x, p in zip(leaves, places, strict=True)]
-            moving, kwargs = tree.unflatten(structure, own)
-            rest = iter(moving)
-            result = self.fun(*[fixed[n] if n in fixed else next(rest) for n in range(count)], **kwargs)
-            outs, out_tree = tree.flatten(result)
-            names = (f"{self.who}: out_axes", "the result")
-            wanted = tree.broadcast_prefix(self.out_axes, result, is_none, names=names)
-            outs = [array_or_tracer(x) for x in outs]
+            with around.function(axis, mesh):
+                outs, wanted, out_tree = self.applied(own, structure, count, static)
             return out_tree.unflatten([
-                x if p is None else lax.expand_dims(x, (p if p >= 0 else p + typeof(x).ndim + 1,))
+                x if p is None else lax.expand_dims(x, (self.out_place(p, x),))
                 for x, p in zip(outs, wanted, strict=True)
             ])  # fmt: skip
 

@@ -12,6 +12,7 @@ that several devices were given is added up.
 import math
 
 from rabbet import lax
+from rabbet.errors import ShardingError
 from rabbet.extend.bodies import interpret, put_together, take_apart, transposed_program
 from rabbet.extend.passes import evaluate, stage
 from rabbet.extend.primitive import Linear, Primitive, Zero
@@ -75,12 +76,25 @@ def lower_shard_map(op, *names):
     tail = f": ({', '.join([a.mlir for a in op.in_avals])}) -> ({', '.join([a.mlir for a in op.out_avals])})"
     around = op.manual
     by_hand = frozenset(params["manual"])
-    if around is not None and around.mesh == mesh:
+    if around is not None:
+        refuse_other_mesh(params, around)
         by_hand |= around.axes
     head = f'"sdy.manual_computation"({", ".join(names)}) <{{{attributes}}}>'
     with op.by_itself(Manual(mesh, by_hand)):
         return op.emit_regions(
             head, [(jaxpr, [])], tail, len(op.out_avals), closed=True, terminator="sdy.return"
+        )
+
+
+def refuse_other_mesh(params, around):
+    """Raise for a ``shard_map`` within another one that takes apart what is apart, or has other devices."""
+    mesh, twice = params["mesh"], sorted(around.axes.intersection(params["manual"]))
+    same = (mesh.axis_names, mesh.axis_sizes) == (around.mesh.axis_names, around.mesh.axis_sizes)
+    if twice or not same or mesh.group is not around.mesh.group:
+        why = f"which takes apart {', '.join(map(repr, twice))}" if same and twice else f"on {around.mesh}"
+        raise ShardingError(
+            f"shard_map of {params['name']!r} on {mesh} stands within another one, {why}\n"
+            "  to fix: use one mesh for both, and in each the axis_names that it takes apart"
         )
 
 

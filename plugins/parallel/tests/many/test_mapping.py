@@ -144,6 +144,17 @@ def test_within_each_other():
     close(jit(outer)(HOST), wanted)
 
 
+def test_another_mesh_within_is_refused():
+    """XLA ends the process for such programs."""
+    on_row = rb.shard_map(lambda v: v * 2, mesh=ROW, in_specs=P("i"), out_specs=P("i"))
+    again = mapped(lambda v: v * 2, P("x"), P("x"), axis_names={"x"})
+    for inner, words in ((on_row, "stands within another one, on Mesh"), (again, "which takes apart 'x'")):
+        outer = mapped(inner, P(None, "x"), P(None, "x"), axis_names={"x"}, check_vma=False)
+        for run in (outer, jit(outer)):
+            with pytest.raises(ShardingError, match=words):
+                run(HOST)
+
+
 def test_smap_and_the_mesh_that_is_set():
     with rb.set_mesh(MESH):
         f = rb.smap(lambda x: lax.psum(x, "x"), in_axes=0, out_axes=None, axis_name="x")

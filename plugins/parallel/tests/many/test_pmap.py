@@ -32,6 +32,38 @@ def test_values_are_those_of_vmap():
             assert len(x.devices()) == (3 if args[0].shape[0] == 3 else 8)
 
 
+NESTED = np.linspace(-1, 1, 4 * 2 * 3, dtype=np.float32).reshape(4, 2, 3)
+
+
+def nested(by):
+    """A map within a map, by ``pmap`` or ``vmap``, with exchanges along both axes."""
+    total = lambda v: lax.sin(v) * lax.psum(v, "i") + lax.psum(v * v, "j") - lax.pmax(v, "i") * v.sum()
+    return by(lambda r: by(total, axis_name="j")(r * 2) + r[0], axis_name="i")
+
+
+def test_pmap_within_pmap():
+    by_vmap = nested(vmap)(NESTED)
+    for run in (nested(rb.pmap), rb.jit(nested(rb.pmap))):
+        out = run(NESTED)
+        close(out, by_vmap)
+        assert len(out.devices()) == 8
+    loss = lambda by: lambda x: (nested(by)(x) ** 2).sum()
+    close(grad(loss(rb.pmap))(NESTED), grad(loss(vmap))(NESTED))
+    for options in ({"out_axes": 1}, {"out_axes": -1}, {"in_axes": -1}, {"in_axes": 1, "out_axes": 1}):
+        inner = lambda by, options=options: lambda r: by(lambda v: v * 2, **options)(r)
+        close(rb.pmap(inner(rb.pmap))(NESTED[:2, :, :2]), vmap(inner(vmap))(NESTED[:2, :, :2]))
+    scaled = lambda by, r: by(lambda v, w: v * w, in_axes=(0, None))(r, r[0])
+    beside = lambda by: by(lambda r: by(lambda v: v + 1)(r) + scaled(by, r))
+    close(beside(rb.pmap)(NESTED), beside(vmap)(NESTED))
+    deep = lambda by: by(lambda a: by(lambda b: by(lambda c: c * lax.psum(c, "i"))(b))(a), axis_name="i")
+    cube = NESTED[:2, :, :2]
+    close(deep(rb.pmap)(cube), deep(vmap)(cube))
+    first = rb.pmap(lambda r: rb.pmap(lambda v: v, out_axes=None)(r))(NESTED)
+    close(first, NESTED[:, 0])
+    batched = vmap(lambda x: nested(rb.pmap)(x))(np.stack([NESTED, 2 * NESTED]))
+    close(batched, np.stack([by_vmap, nested(vmap)(2 * NESTED)]))
+
+
 def test_static_donated_and_named_arguments():
     f = rb.pmap(lambda n, x, *, y: x * n + y, static_broadcasted_argnums=0)
     close(f(2, HOST, y=HOST), 3 * HOST)
@@ -53,6 +85,12 @@ def test_derivatives_and_calls():
     assert "manual_computation" in rb.pmap(lambda x: x).lower(HOST).as_text()
 
 
+def two_sizes(r):
+    """Two inner maps along axes of one name and different sizes."""
+    twice = rb.pmap(lambda v: v, axis_name="j")
+    return twice(r[:2]), twice(r[:3])
+
+
 def test_what_does_not_fit_is_refused():
     for make, error, words in (
         (lambda: rb.pmap(lambda x: x)(np.ones(9, "f4")), ShardingError, "9 examples need as many devices"),
@@ -64,6 +102,22 @@ def test_what_does_not_fit_is_refused():
             lambda: rb.pmap(lambda x, y: x, static_broadcasted_argnums=1)(HOST, [1]),
             TypeError,
             "cannot be hashed",
+        ),
+        (
+            lambda: rb.pmap(lambda r: rb.pmap(lambda v: v)(r))(np.ones((4, 3), "f4")),
+            ShardingError,
+            "4 x 3 examples need as many devices, and there are 8",
+        ),
+        (
+            lambda: rb.pmap(lambda r: rb.pmap(lambda v: v, axis_name="i")(r), axis_name="i")(HOST[:2, :2]),
+            ShardingError,
+            "'i' is that of a pmap around it",
+        ),
+        (lambda: rb.pmap(two_sizes)(np.ones((2, 6), "f4")), ShardingError, "another pmap beside"),
+        (
+            lambda: rb.pmap(lambda r: rb.pmap(lambda v: v, devices=rb.devices())(r))(HOST[:2, :2]),
+            ShardingError,
+            "the pmap around it has the devices",
         ),
         (lambda: rb.device_put_sharded([1.0], rb.devices()), ValueError, "1 shards for 8 devices"),
     ):

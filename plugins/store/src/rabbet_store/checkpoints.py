@@ -22,7 +22,7 @@ from rabbet_store.errors import CheckpointError
 
 FINAL = re.compile(r"step-(\d+)")
 WRITING, LEAVING = ".writing-", ".deleting-"
-PAUSE = 0.02
+PAUSE, LOOK_SECONDS = 0.02, 0.5
 
 
 class Checkpoints:
@@ -136,7 +136,9 @@ class Checkpoints:
             if index == 0:
                 self._commit(step, temporary, leaves, count)
             else:
-                self._until(self.path(step).exists, "process 0 did not finish the checkpoint")
+                self._until(
+                    self.path(step).exists, lambda: [0], lambda _: "process 0 did not finish the checkpoint"
+                )
         except BaseException as error:
             self._error = error
 
@@ -146,7 +148,7 @@ class Checkpoints:
         def missing():
             return [i for i in range(count) if not (temporary / f"done-{i}").exists()]
 
-        self._until(lambda: not missing(), lambda: f"processes {missing()} did not write their parts")
+        self._until(lambda: not missing(), missing, lambda who: f"processes {who} did not write their parts")
         for i in range(count):
             (temporary / f"done-{i}").unlink()
         manifest.write(temporary, step, [leaf.row for leaf in leaves], {"processes": count})
@@ -154,14 +156,23 @@ class Checkpoints:
         manifest.sync_folder(self.folder)
         self._remove_old(step)
 
-    def _until(self, condition, message):
-        deadline = time.monotonic() + self.timeout
+    def _until(self, condition, waited_for, message):
+        """Return when the condition is met. ``waited_for()`` are the numbers of processes; ``message`` of
+        them says what they did not do.
+        """
+        started = asked = time.monotonic()
         while not condition():
+            now = time.monotonic()
             if self._given_up.is_set():
                 raise CheckpointError("it was given up")
-            if time.monotonic() > deadline:
-                said = message() if callable(message) else message
-                raise CheckpointError(f"{said} within {self.timeout:g} s")
+            if now - started > self.timeout:
+                raise CheckpointError(f"{message(waited_for())} within {self.timeout:g} s")
+            if now - asked > LOOK_SECONDS:
+                asked = now
+                lost = rb.distributed.lost()
+                who = [i for i in waited_for() if i in lost]
+                if who and not condition():
+                    raise CheckpointError(f"{message(who)}: {lost[who[0]]}")
             time.sleep(PAUSE)
 
     def _remove_old(self, written):

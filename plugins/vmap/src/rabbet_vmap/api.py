@@ -222,6 +222,8 @@ def _size(fun, leaves, axes, axis_size, treedef):
 
 def _axes_of_outputs(fun, out_axes, out_tree, outs):
     """One axis per output leaf."""
+    if out_axes is None or type(out_axes) is int:
+        return [out_axes] * len(outs)  # nodes are not rebuilt: they may look at what they hold
     try:
         axes = broadcast_prefix(out_axes, tree.unflatten(out_tree, list(range(len(outs)))), is_leaf=_is_none)
     except ValueError as error:

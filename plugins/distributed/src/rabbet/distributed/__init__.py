@@ -6,12 +6,13 @@ from rabbet_distributed.api import (
     initialize,
     is_initialized,
     joining,
+    lost,
     reform,
     shutdown,
 )
 from rabbet_distributed.coordinator import CoordinatorError
-from rabbet_distributed.versions import VersionError
 from rabbet_distributed.peers import DifferentPrograms
+from rabbet_distributed.versions import VersionError
 
 from rabbet.errors import PeerLost
 from rabbet.extend.functions import public_module as _public_module
@@ -24,6 +25,7 @@ __all__ = [
     "initialize",
     "is_initialized",
     "joining",
+    "lost",
     "reform",
     "shutdown",
 ]

@@ -29,7 +29,7 @@ def sequence_of(name, arrays, dtype=None):
     if dtype is None:
         dtype, weak = dtypes.promote(*arrays)
     else:
-        dtype, weak = dtypes.canonicalize(dtype), False
+        dtype, weak = dtypes.requested(dtype), False
     return [as_array(in_dtype((x,), dtype, weak)[0]) for x in arrays]
 
 

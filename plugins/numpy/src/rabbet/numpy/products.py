@@ -48,7 +48,7 @@ def dot(a, b, *, precision=None, preferred_element_type=None, out_sharding=None)
         return (
             out
             if preferred_element_type is None
-            else converted(out, dtypes.canonicalize(preferred_element_type))
+            else converted(out, dtypes.requested(preferred_element_type))
         )
     over = max(y.ndim - 2, 0)
     if x.shape[-1] != y.shape[over]:

@@ -25,7 +25,7 @@ def shape_of(shape, who):
 
 def dtype_of(dtype, default, kinds, who):
     """The dtype that was asked for, by default ``default`` (``float`` or ``int``: of the default width)."""
-    found = dtypes.canonicalize(default if dtype is None else dtype)
+    found = dtypes.requested(default if dtype is None else dtype)
     if dtypes.kind(found) not in kinds:
         words = {"f": "float", "c": "complex", "i": "signed integer", "u": "unsigned integer", "b": "boolean"}
         wanted = " or ".join(words[k] for k in kinds)

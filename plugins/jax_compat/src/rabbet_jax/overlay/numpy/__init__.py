@@ -8,6 +8,25 @@ NARROW = (
 ).split()
 
 
+def shape(a):
+    """The shape; that of None is that of a number, as in NumPy."""
+    import rabbet.numpy
+
+    return () if a is None else rabbet.numpy.shape(a)
+
+
+def ndim(a):
+    """The number of dimensions, see ``shape``."""
+    return len(shape(a))
+
+
+def size(a, axis=None):
+    """The number of elements, see ``shape``."""
+    import rabbet.numpy
+
+    return 1 if a is None else rabbet.numpy.size(a, axis)
+
+
 def __getattr__(name):
     import rabbet.numpy
 
