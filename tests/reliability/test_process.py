@@ -283,3 +283,29 @@ def test_an_unreadable_setting_of_tracebacks_does_not_hide_the_error(child):
         RABBET_TRACEBACK="nonsense",
     )
     assert "reshape" in out and "RABBET_TRACEBACK" in out
+
+
+def test_threads_that_are_the_first_to_compute_share_one_client(child):
+    # Each had a client of its own, and its arrays could not be computed with by the programs of others.
+    assert "1 client, 0 errors" in child(
+        """
+        import sys, threading
+
+        sys.setswitchinterval(1e-6)
+        together, clients, errors = threading.Barrier(16), set(), []
+
+        def first(i):
+            together.wait()
+            try:
+                x = rnp.full(200, i % 7 + 1.0)
+                assert (np.asarray(x * rnp.ones(200)) == i % 7 + 1.0).all()
+                clients.add(x.device.client)
+            except BaseException as error:
+                errors.append(error)
+
+        threads = [threading.Thread(target=first, args=(i,)) for i in range(16)]
+        [t.start() for t in threads]
+        [t.join() for t in threads]
+        print(f"{len(clients)} client, {len(errors)} errors", errors[:1])
+        """
+    )

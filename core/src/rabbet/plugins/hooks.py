@@ -139,10 +139,13 @@ def _default_manager():
     return default_manager()
 
 
+_hooks: dict = {}  # one, whichever thread is the first
+
+
 @functools.cache
 def default_hooks():
     """The hooks of this process."""
-    return Hooks()
+    return _hooks.setdefault("of this process", Hooks())
 
 
 def notify(hook, **facts):

@@ -359,6 +359,9 @@ def _circular(record) -> str:
 # The process's own -----------------------------------------------------------------------------
 
 
+_manager: dict[str, PluginManager] = {}  # one, whichever thread is the first
+
+
 @functools.cache
 def default_manager() -> PluginManager:
     """The manager of this process, over what is installed and the RABBET_ settings of the environment.
@@ -370,7 +373,8 @@ def default_manager() -> PluginManager:
         os.environ.get("RABBET_DISABLE_PLUGINS"),
         os.environ.get("RABBET_PREFER"),
     )
-    return PluginManager(core_version=VERSION, selection=selection, on_load=_hide_from_tracebacks)
+    made = PluginManager(core_version=VERSION, selection=selection, on_load=_hide_from_tracebacks)
+    return _manager.setdefault("of this process", made)
 
 
 def _hide_from_tracebacks(place):

@@ -212,10 +212,13 @@ def set_manager(function, providers):
     find_manager, find_providers = function, providers
 
 
+_registry: dict = {}  # one, whichever thread is the first
+
+
 @functools.cache
 def default_registry():
     """Return the registry over the packages installed in this environment."""
-    return BackendRegistry(find_manager())
+    return _registry.setdefault("of this process", BackendRegistry(find_manager()))
 
 
 def platform_named(name):

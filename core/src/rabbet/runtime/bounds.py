@@ -47,10 +47,13 @@ class Lane:
                 pass  # whoever reads its results is told
 
 
+_lanes: dict = {}
+
+
 @functools.cache
 def lane_of(client):
-    """The one ``Lane`` of a client."""
-    return Lane()
+    """The one ``Lane`` of a client, whichever thread is the first."""
+    return _lanes.setdefault(client, Lane())
 
 
 __all__ = ["bounded"]

@@ -66,6 +66,9 @@ class DeviceGroup:
         return device_group, (self.devices,)
 
 
+_groups: dict = {}  # one of each, whichever thread is the first
+
+
 @functools.cache
 def device_group(devices):
     """The ``DeviceGroup`` of a tuple of devices.
@@ -90,7 +93,7 @@ def device_group(devices):
     made.device_list = adapter.device_list([d.raw for d in devices])
     made.local_devices = tuple([d for d in devices if d.is_local])
     made.is_local = len(made.local_devices) == len(devices)
-    return made
+    return _groups.setdefault(devices, made)
 
 
 __all__ = ["DeviceGroup", "device_group"]

@@ -93,12 +93,15 @@ class Device:
         return device, (self.platform, self.id)
 
 
+_clients: dict = {}  # `cache` may run a function in several threads, with a result for each
+
+
 @functools.cache
 def default_clients():
     """Return the clients of this process: the runtime's one piece of process-wide state."""
     clients = Clients(default_registry(), Device)
     clients.on_fork(lambda: [forget() for forget in forget_when_forked])
-    return clients
+    return _clients.setdefault("of this process", clients)
 
 
 def running_platforms():
