@@ -173,4 +173,6 @@ def test_commands_of_packages(capsys, monkeypatch):
 def test_a_command_of_a_package_that_is_not_installed(capsys, monkeypatch):
     monkeypatch.setattr(cli, "default_manager", manager)
     assert cli.main(["explain", "mul"]) == 2
-    assert "rabbet explain: to fix: python -m pip install rabbet-cli" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "rabbet explain: this command is rabbet-cli's" in said
+    assert "to fix: python -m pip install rabbet-cli" in said
