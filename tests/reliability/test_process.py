@@ -123,6 +123,7 @@ def test_threads_that_compute_and_compile_when_the_interpreter_exits(child):
 # Ctrl-C when the main thread waits for a program or the compiler, however long it takes until then.
 INTERRUPT = """
 import os, signal, sys, threading, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background begin without it
 def interrupt():
     main = threading.main_thread().ident
     while sys._current_frames()[main].f_globals["__name__"] != "rabbet.runtime.interruptible":

@@ -11,17 +11,23 @@ from rabbet.runtime.crowding import EVERY, Crowding
 
 
 class Process:
-    """One with so many mappings, of which `forgettable` can be given back."""
+    """One with so many mappings, of which `forgettable` are of programs that are kept, and `unreachable` of
+    programs that nobody can reach.
+    """
 
-    def __init__(self, mappings, forgettable, most=1000):
-        self.mappings, self.forgettable = mappings, forgettable
-        self.relieved = 0
-        self.crowding = Crowding(lambda: self.mappings, lambda: most)
+    def __init__(self, mappings, forgettable, unreachable=0, most=1000):
+        self.mappings, self.forgettable, self.unreachable = mappings, forgettable, unreachable
+        self.relieved = self.collected = 0
+        self.crowding = Crowding(lambda: self.mappings, lambda: most, self.collect)
         self.crowding.relieve.append(self.forget)
 
+    def collect(self):
+        self.mappings -= self.unreachable
+        self.unreachable = 0
+        self.collected += 1
+
     def forget(self):
-        self.mappings -= self.forgettable
-        self.forgettable = 0
+        self.unreachable, self.forgettable = self.forgettable, 0
         self.relieved += 1
 
     def load(self, programs):
@@ -40,6 +46,18 @@ def test_programs_are_forgotten_at_half_of_the_mappings():
     assert process.relieved == 1
     process.load(10 * EVERY)
     assert process.relieved == 1
+
+
+def test_programs_that_nobody_can_reach_are_looked_for_first():
+    process = Process(mappings=600, forgettable=0, unreachable=500)
+    process.load(EVERY)
+    assert (process.mappings, process.collected, process.relieved) == (100, 1, 0)
+    process.mappings = 200
+    process.load(EVERY)
+    assert process.collected == 1, "not again before there are twice as many"
+    process.mappings = 201
+    process.load(EVERY)
+    assert process.collected == 2
 
 
 def test_what_cannot_be_forgotten_is_told_once_and_not_tried_every_time():

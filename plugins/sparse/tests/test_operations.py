@@ -161,7 +161,8 @@ def test_dot_general_in_every_layout(draw, n_batch, n_dense):
     for shape in ((4,), (3, 5), (3, 4, 2), (2, 3, 4)):
         b = draw(*shape, density=1.0)
         y = sparse.BCOO.fromdense(draw(*shape))
-        for numbers in pairings(a.shape, shape):
+        # They compile two programs each: every layout has some of them, others than its neighbours.
+        for numbers in list(pairings(a.shape, shape))[n_batch + 3 * n_dense :: 12]:
             out = sparse.bcoo_dot_general(x, b, dimension_numbers=numbers)
             np.testing.assert_array_equal(out, lax.dot_general(a, b, numbers))
             both = sparse.bcoo_dot_general(x, y, dimension_numbers=numbers)

@@ -1,11 +1,13 @@
 """So many compiled programs that the process would die of them.
 
-Each program that is loaded takes 6 to 25 memory mappings (measured on Linux with jaxlib 0.10 and 0.12), and
-Linux gives a process 65,530 of them by default. At the end of them the compiler ends the process, without an
-exception. So before that everything kept is forgotten, as by ``clear_caches``: what is still used is
-compiled again, or loaded from disk.
+Each program that is loaded takes 6 to 25 memory mappings (measured on Linux with jaxlib 0.10 and 0.12) and
+some 400 kB, of which Python knows nothing. Linux gives a process 65,530 mappings by default, and at their end
+the compiler ends the process, without an exception. So now and then Python is asked to look for programs that
+nobody can reach, which it would do too late by itself; and at half of the mappings everything kept is
+forgotten, as by ``clear_caches``: what is still used is compiled again, or loaded from disk.
 """
 
+import gc
 import logging
 import threading
 import warnings
@@ -15,7 +17,8 @@ from rabbet.messages.source_positions import stacklevel
 LOG = logging.getLogger("rabbet")
 
 EVERY = 64  # programs from one look at the mappings to the next
-PART = 0.5  # of all mappings
+COLLECT_PART = 0.125  # of all mappings, or twice what the last collection left
+PART = 0.5
 MAPPINGS = "/proc/self/maps"
 MOST = "/proc/sys/vm/max_map_count"
 
@@ -23,12 +26,13 @@ MOST = "/proc/sys/vm/max_map_count"
 class Crowding:
     """Looks at the mappings now and then, and calls ``relieve`` when there are too many."""
 
-    def __init__(self, mappings, most):
-        self.mappings, self.most = mappings, most
+    def __init__(self, mappings, most, collect=gc.collect):
+        self.mappings, self.most, self.collect = mappings, most, collect
         self.relieve = []
         self._lock = threading.Lock()
         self._loaded = 0
         self._every = EVERY
+        self._collect_at = 0
         self._warned = False
 
     def one_more(self):
@@ -39,15 +43,20 @@ class Crowding:
                 return
             self._loaded = 0
         most, found = self.most(), self.mappings()
-        if most is None or found is None or found <= PART * most:
+        if most is None or found is None:
+            return
+        if found > max(COLLECT_PART * most, self._collect_at):
+            self.collect()
+            found = self.mappings()
+            self._collect_at = 2 * found
+        if found <= PART * most:
             self._every = EVERY
             return
         for each in self.relieve:
             each()
+        self.collect()
         left = self.mappings()
-        LOG.info(
-            "%d memory mappings of %d were in use: programs were forgotten, %d are left", found, most, left
-        )
+        LOG.info("%d of %d memory mappings were in use: after programs were forgotten, %d", found, most, left)
         if left <= PART * most:
             return
         self._every *= 2  # what the user holds cannot be forgotten: not every time anew

@@ -42,15 +42,25 @@ def runner(execute, specs, lowering, device, diagnose, *, single):
     handlers = [s.handler for s in specs]
     kept, every = lowering.kept, lowering.keeps_all
 
-    def run(args, last=False):
+    def again(args):
         try:
             raws = execute([a.raw for a in args] if every else [args[i].raw for i in kept])
             outs = list(map(Array, raws.consume_with_handlers(handlers), specs))
             return outs[0] if single else outs
         except Exception as error:
-            if last or not exhausted.made_room(error, device):
+            raise diagnose(error, args) from None
+
+    # It must not name itself: a program that nobody holds would stay until Python looks for cycles, and Python
+    # does not know how much memory it takes.
+    def run(args):
+        try:
+            raws = execute([a.raw for a in args] if every else [args[i].raw for i in kept])
+            outs = list(map(Array, raws.consume_with_handlers(handlers), specs))
+            return outs[0] if single else outs
+        except Exception as error:
+            if not exhausted.made_room(error, device):
                 raise diagnose(error, args) from None
-        return run(args, last=True)
+        return again(args)
 
     if single and every:
         run.parts = execute, handlers, specs[0]  # type: ignore[attr-defined]

@@ -5,6 +5,7 @@ transformation that is running) goes to ``Jitted.slowly``.
 """
 
 import operator
+import weakref
 
 from rabbet import config
 from rabbet import tree as trees
@@ -20,10 +21,11 @@ class Quick(dict):
 
     def __init__(self, owner):
         super().__init__()
-        self.owner = owner
+        # Not held: a function that is dropped gives its programs back at once.
+        self.owner = weakref.ref(owner)
 
     def __reduce__(self):
-        return operator.attrgetter("quick"), (self.owner,)
+        return operator.attrgetter("quick"), (self.owner(),)
 
 
 def caller(jitted):
