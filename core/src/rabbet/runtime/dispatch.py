@@ -50,8 +50,8 @@ def runner(execute, specs, lowering, device, diagnose, *, single):
         except Exception as error:
             raise diagnose(error, args) from None
 
-    # It must not name itself: a program that nobody holds would stay until Python looks for cycles, and Python
-    # does not know how much memory it takes.
+    # It must not name itself: a program that nobody holds would stay until Python looks for cycles, and it
+    # does not know how much memory that takes.
     def run(args):
         try:
             raws = execute([a.raw for a in args] if every else [args[i].raw for i in kept])
