@@ -307,7 +307,7 @@ def test_nodes_that_look_at_what_they_hold():
             self.x = x
 
     # Numbers are metadata, arrays are leaves: as distributions of distrax are.
-    rb.tree_util.register_pytree_node(
+    rb.tree.register_node(
         Held,
         lambda h: (() if isinstance(h.x, int) else (h.x,), h.x if isinstance(h.x, int) else None),
         lambda number, leaves: Held(leaves[0] if leaves else number),
