@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import sys
 from html import escape
 
 import numpy as np
@@ -79,7 +80,7 @@ def ends(count, most):
 
 def numbers(flat):
     """The elements of an array as texts, written alike, as NumPy writes them."""
-    text = np.array2string(flat, separator="|", max_line_width=math.inf, threshold=flat.size + 1)
+    text = np.array2string(flat, separator="|", max_line_width=sys.maxsize, threshold=flat.size + 1)
     return text[1:-1].split("|")
 
 
