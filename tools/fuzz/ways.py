@@ -1,5 +1,6 @@
 """Ways of running one program under Rabbet, which must agree; and under jax, where it is installed."""
 
+import contextlib
 import random
 import warnings
 
@@ -272,20 +273,27 @@ def trace(text):
     run = Run(text)
     widen(run.wide)
     try:
-        with warnings.catch_warnings(), rb.config.override(enable_checks=True):
+        with warnings.catch_warnings(), rb.config.override(enable_checks=True), no_program():
             warnings.simplefilter("ignore")
             fn = run.rabbet()
             same_types(fn, run.arguments)
             if run.smooth:
                 same_types(rb.grad(loss(fn, rb, rnp)), run.arguments)
+    finally:
+        widen(False)
+
+
+@contextlib.contextmanager
+def no_program():
+    """What is no fault of the program's: a plugin that is not here, a derivative that there is not."""
+    try:
+        yield
     except MissingPluginError as error:
         raise NoProgram(str(error)) from None
     except MissingRule as error:
         if "reverse mode only" not in str(error):
             raise
         raise NoProgram(str(error)) from None
-    finally:
-        widen(False)
 
 
 def same_types(fn, arguments):
@@ -313,13 +321,10 @@ def _compare(run, names, with_jax):
 
 def attempt(name, run, with_jax):
     try:
-        return BY_NAME[name](run)
-    except MissingPluginError as error:
-        raise NoProgram(str(error)) from None
-    except MissingRule as error:
-        if "reverse mode only" not in str(error):
-            raise
-        raise NoProgram(str(error)) from None
+        with no_program():
+            return BY_NAME[name](run)
+    except (NoProgram, MissingRule):
+        raise
     except Exception as error:
         if with_jax and not name.startswith("jax"):
             try:

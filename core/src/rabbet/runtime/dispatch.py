@@ -51,7 +51,7 @@ def runner(execute, specs, lowering, device, diagnose, *, single):
             raise diagnose(error, args) from None
 
     # It must not name itself: a program that nobody holds would stay until Python looks for cycles, and it
-    # does not know how much memory that takes.
+    # does not know how much memory that takes. So what it does is written twice: it runs with every call.
     def run(args):
         try:
             raws = execute([a.raw for a in args] if every else [args[i].raw for i in kept])

@@ -34,9 +34,8 @@ def register_node(
 
     Args:
       cls: the class; subclasses have to be registered themselves.
-      flatten: ``flatten(node) -> (children, metadata)``. The metadata is part of the structure: it needs
-      ``==`` and
-        ``hash``, and may not hold arrays.
+      flatten: ``flatten(node) -> (children, metadata)``. The metadata is part of the
+        structure: it needs ``==`` and ``hash``, and may not hold arrays.
       unflatten: ``unflatten(metadata, children) -> node``. The children may be any objects, not only arrays.
       flatten_with_keys: like ``flatten``, but each child is a pair ``(key, child)``; the keys make up paths.
 
