@@ -55,9 +55,8 @@ def assemble(raw):
     """Return a whole NumPy array from the shards of `raw`; may import jax."""
     whole = np.empty(raw.aval.shape, raw.aval.dtype)
     # Without elements there is nothing to read, and shards may have the shape of the whole.
-    shards = raw._arrays if whole.size else ()
-    indices = shard_indices(raw) if whole.size else ()
-    for shard, device, index in zip(shards, adapter.devices_of(raw), indices):
+    found = zip(raw._arrays, adapter.devices_of(raw), shard_indices(raw), strict=True) if whole.size else ()
+    for shard, device, index in found:
         # Without jax a shard comes without a type of its own.
         aval = HostAval(whole[index].shape, whole.dtype)
         whole[index] = to_numpy(shard._rewrap_with_aval_and_sharding(aval, adapter.single_sharding(device)))
