@@ -6,6 +6,8 @@ knows how often it runs is handed to a helper thread if it is called on the main
 That costs some 15 us a call. Loops that count (`fori_loop`, `scan`) are not handed over.
 """
 
+import _thread
+import queue
 import signal
 import threading
 
@@ -14,6 +16,7 @@ from rabbet.runtime import leaving
 
 _idle: list = []
 GIVEN_UP_SECONDS = 5.0  # for what was told to end
+LOOK_SECONDS = 0.5  # until a signal that did not wake the main thread is seen
 
 
 def execute(exe, lowering):
@@ -66,38 +69,39 @@ class Helper:
     """A thread that runs one function after another for the main thread."""
 
     def __init__(self):
-        self.go, self.done = threading.Lock(), threading.Lock()
-        self.go.acquire()
+        self.tasks, self.done = queue.SimpleQueue(), threading.Lock()
         self.done.acquire()
-        self.task = self.result = self.error = self.ident = None
-        self.abandoned = False
-        threading.Thread(target=self.serve, name="rabbet-helper", daemon=True).start()
+        self.result = self.error = None
+        # `Thread.start` waits in Python, and a signal that comes there breaks its locks.
+        _thread.start_new_thread(self.serve, ())
 
     def serve(self):
-        self.ident = threading.get_ident()
-        leaving.excused.add(self.ident)
-        while self.go.acquire() and not self.abandoned:
-            function, args, options = self.task
+        me = threading.get_ident()
+        leaving.excused.add(me)
+        while (task := self.tasks.get()) is not None:
+            function, args, options, ends = task
+            if ends:
+                leaving.excused.discard(me)
             try:
                 self.result = function(*args, **options)
             except BaseException as error:
                 self.error = error
-            self.task = function = args = options = None
+            task = function = args = options = None
+            leaving.excused.add(me)
             self.done.release()
+        leaving.excused.discard(me)  # another thread may get this number
 
-    def run(self, function, args, options, note, ends=False, look=None, every=None, give_up=None):
+    def run(self, function, args, options, note, ends=False, look=None, every=LOOK_SECONDS, give_up=None):
         """`function(*args, **options)`. An exception that comes meanwhile, such as KeyboardInterrupt, is
         raised at once, with `note`; what is running goes on, and if it `ends`, the process waits for it at
         its own end. `look()` is called each `every` seconds meanwhile, and may raise; then `give_up()` is to
         end the function, which is waited for.
         """
-        self.task = function, args, options
-        self.go.release()
         try:
-            if look is None:
-                self.done.acquire()
-            else:
-                while not self.done.acquire(timeout=every):
+            self.tasks.put((function, args, options, ends))
+            # With a timeout: a signal that comes just before the wait does not wake it.
+            while not self.done.acquire(timeout=every):
+                if look is not None:
                     look()
         except BaseException as error:  # KeyboardInterrupt, or what the user's signal handler raises
             if give_up is not None:
@@ -106,10 +110,7 @@ class Helper:
                     self.result = self.error = None
                     _idle.append(self)
                     raise
-            self.abandoned = True
-            self.go.release()  # to leave, when it is done
-            if ends:
-                leaving.excused.discard(self.ident)
+            self.tasks.put(None)  # to leave, when it is done; it may not have begun
             error.add_note(note)
             raise
         result, error, self.result, self.error = self.result, self.error, None, None
