@@ -3,7 +3,7 @@
 On the CPU a program runs on the thread that calls it, and Python handles Ctrl-C between two of its own
 instructions: a loop that does not end could not be interrupted. So a program with a loop of which nobody
 knows how often it runs is handed to a helper thread if it is called on the main thread, which can be woken.
-That costs a change of threads, 15 to 55 us a call. Loops that count (`fori_loop`, `scan`) are not handed over.
+That costs a change of threads: 15 to 55 us. Loops that count (`fori_loop`, `scan`) are not handed over.
 """
 
 import _thread
