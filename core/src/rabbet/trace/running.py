@@ -62,6 +62,7 @@ def run_traced(interpreter, fn, payloads):
     interpreter.parent = parent
     interpreter.fn = fn
     interpreter.alive = True
+    before = leak_check.holders(interpreter)
     tracers = [Tracer(interpreter, p, interpreter.type_of(p), where) for p in payloads]
     ctx.interpreter = interpreter
     ctx.where = None
@@ -75,9 +76,9 @@ def run_traced(interpreter, fn, payloads):
         ctx.axes = around
         interpreter.alive = False
     # Without payloads the tracers were made by others, who still hold them; so are those of an inner half.
-    if config.check_tracer_leaks and payloads and interpreter.outermost:
+    if before is not None and payloads and interpreter.outermost:
         del tracers
-        leak_check.check(interpreter, outs, Tracer)
+        leak_check.check(interpreter, outs, Tracer, before)
     return outs
 
 
