@@ -1,7 +1,6 @@
 """Running a function under an interpreter, on tracers that hold payloads."""
 
 from rabbet import tree
-from rabbet.config import config
 from rabbet.program.context import context
 from rabbet.trace import leak_check, named_axes
 from rabbet.trace.tracer import Tracer, is_tracer, payload_of
