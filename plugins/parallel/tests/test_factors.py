@@ -40,7 +40,9 @@ def test_many_factors_have_names():
 
 def test_a_rule_made_of_objects_is_that_of_its_text():
     rule = SdyShardingRule(
-        (ArrayMapping(BATCHING, CompoundFactor("a", "b")), ("a",)), ((BATCHING, "b"),), reduction_factors=("a",)
+        (ArrayMapping(BATCHING, CompoundFactor("a", "b")), ("a",)),
+        ((BATCHING, "b"),),
+        reduction_factors=("a",),
     )
     assert rule == parse_rule("... (a b), a -> ... b", {"reduction_factors": ("a",)}, {})
     assert hash(rule) == hash(parse_rule("...(a b),a->...b", {"reduction_factors": ("a",)}, {}))
@@ -56,7 +58,7 @@ def test_a_rule_made_of_objects_is_that_of_its_text():
         ("i + j -> i", {}, {}, "'\\+'"),
         ("i ... -> i", {}, {}, "in front"),
         ("i -> i", {"reduction_factors": ("q",)}, {}, "'q'"),
-        ("i -> i", {"reduction_factors": ("i",)}, {}, "a result"),
+        ("i -> i", {"reduction_factors": ("i",)}, {}, "in a result"),
         ("i j -> i", {"reduction_factors": ("j",), "need_replication_factors": ("j",)}, {}, "twice"),
         ("(i k) -> (i k)", {}, {"i": 2}, "give its size, k="),
         ("i -> i", {}, {"i": 2}, "'i'"),

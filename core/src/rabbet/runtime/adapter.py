@@ -68,17 +68,6 @@ def version():
     return jaxlib_version.__version__
 
 
-def register_partitioner(name, partition, propagate, infer, done):
-    """Have the compiler call Python where it cuts up a call of the target `name`: jaxlib's own, and that of
-    each PJRT plugin. `done` is the set of those that know it already.
-    """
-    for plugin, c_api in {None: None, **C_APIS}.items():
-        if plugin not in done:
-            done.add(plugin)
-            extra = {} if c_api is None else {"c_api": c_api}
-            xla_client.register_custom_call_partitioner(name, propagate, partition, infer, True, **extra)
-
-
 # --- clients -------------------------------------------------------------------------------------------
 
 

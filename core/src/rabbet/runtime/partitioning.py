@@ -9,7 +9,7 @@ import itertools
 
 from rabbet.lowering.custom_calls import PARTITIONED
 from rabbet.lowering.module import lower_program
-from rabbet.runtime import adapter, raw_shards
+from rabbet.runtime import adapter, native_functions, raw_shards
 
 _asked: dict = {}  # the compilations under way, by name
 _names = itertools.count()
@@ -63,7 +63,7 @@ def answering(lowering):
     if not lowering.module.partitioners:
         yield text
         return
-    adapter.register_partitioner(PARTITIONED, partition, same, same, _registered)
+    native_functions.register_partitioner(PARTITIONED, partition, same, same, _registered)
     name = f"{PARTITIONED}{next(_names)}"
     compilation = _asked[name] = Compilation(lowering)
     try:

@@ -94,7 +94,7 @@ class SdyShardingRule:
         for name in self.special["reduction_factors"]:
             if name in of_results:
                 raise ValueError(
-                    f"reduction_factors has {name!r}, and a result of the rule {str(self)!r} has that dimension"
+                    f"reduction_factors has {name!r}, which is in a result of the rule {str(self)!r}"
                 )
         claimed = [name for names in self.special.values() for name in names]
         for name in claimed:
@@ -225,7 +225,8 @@ def parse_rule(text, special, sizes):
 
 
 def _mapping(part, rule):
-    factors, group = [], None
+    factors: list = []
+    group: list | None = None
     for token in _TOKEN.findall(part):
         if token == "(" and group is None:
             group = []
@@ -246,4 +247,7 @@ def _mapping(part, rule):
     return ArrayMapping(*factors)
 
 
-__all__ = ["BATCHING", "KINDS", "ArrayMapping", "CompoundFactor", "SdyShardingRule", "parse_rule", "whole_dimensions"]
+__all__ = [
+    "BATCHING", "KINDS", "ArrayMapping", "CompoundFactor", "SdyShardingRule", "parse_rule",
+    "whole_dimensions",
+]  # fmt: skip

@@ -149,7 +149,7 @@ class Asked:
         """Shapes, dtypes and shardings, as ``partition`` gets them."""
         if mappings is not None:
             whole = whole_dimensions(self.rule, [a.shape for a in avals], mappings)
-            tiles = [uncut(*t, dims) for t, dims in zip(tiles, whole, strict=True)]
+            tiles = [uncut(t, dims) for t, dims in zip(tiles, whole, strict=True)]
         pairs = zip(avals, tiles, strict=True)
         return [ShapeDtypeStruct(a.shape, a.dtype, sharding=self.sharding(t)) for a, t in pairs]
 
@@ -209,8 +209,9 @@ class Asked:
             return stage(whole, types, self.call.name).jaxpr
 
 
-def uncut(counts, parts, dimensions):
+def uncut(tiles, dimensions):
     """Tiles in which these dimensions are whole."""
+    counts, parts = tiles
     parts = parts.copy()
     parts[:, dimensions] = 0
     return tuple([1 if d in dimensions else n for d, n in enumerate(counts)]), parts

@@ -38,7 +38,7 @@ class custom_partitioning:
       >>> def partition(mesh, args, result):
       ...     (x,) = args
       ...     return mesh, lambda part: abs(rnp.fft.fft(part)), result.sharding, (x.sharding,)
-      >>> spectrum.def_partition(
+      >>> _ = spectrum.def_partition(
       ...     partition, sharding_rule="... i -> ... i", need_replication_factors=("i",)
       ... )
       >>> spectrum(np.eye(4, dtype=np.float32)).shape
