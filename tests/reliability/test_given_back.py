@@ -1,4 +1,4 @@
-"""What was compiled is given back at once where nobody can call it any more, not when Python looks for cycles."""
+"""What was compiled is given back as soon as nobody can call it, not when Python looks for cycles."""
 
 import gc
 import weakref
