@@ -9,8 +9,6 @@ import time
 
 from jaxlib import _jax
 
-from rabbet.runtime import adapter
-
 
 def start_service(address, num_processes, *, register_seconds=300, heartbeat_seconds=100):
     """Start the service at ``"host:port"`` for processes 0 to ``num_processes - 1``; return it. It lives as
@@ -20,7 +18,7 @@ def start_service(address, num_processes, *, register_seconds=300, heartbeat_sec
       OSError: where the port is taken.
 
     Example:
-      >>> from rabbet.extend.processes import start_service
+      >>> from rabbet_distributed.coordination import start_service
       >>> def serve():
       ...     return start_service("[::]:4321", num_processes=2)
     """
@@ -56,7 +54,7 @@ def split_address(address):
       ValueError: for what is none of these.
 
     Example:
-      >>> from rabbet.extend.processes import split_address
+      >>> from rabbet_distributed.coordination import split_address
       >>> split_address("[::1]:4321")
       ('::1', 4321)
     """
@@ -89,7 +87,7 @@ class Store:
     """The keys and values that the processes share, both texts.
 
     Example:
-      >>> from rabbet.extend.processes import Store
+      >>> from rabbet_distributed.coordination import Store
       >>> def first_comes(store: Store):
       ...     store.set("greeting", "good morning")
       ...     return store.wait("greeting", seconds=10)
@@ -102,7 +100,7 @@ class Store:
         """Set a key. Raises KeyError if it is set, unless ``replace``."""
         try:
             self.client.key_value_set(key, value, replace)
-        except adapter.XlaRuntimeError as error:
+        except _jax.JaxRuntimeError as error:
             if "ALREADY_EXISTS" not in str(error):
                 raise
             raise KeyError(key) from None
@@ -111,7 +109,7 @@ class Store:
         """The value of a key, or None."""
         try:
             return self.client.key_value_try_get(key)
-        except adapter.XlaRuntimeError as error:
+        except _jax.JaxRuntimeError as error:
             if "NOT_FOUND" not in str(error):
                 raise
             return None
@@ -120,7 +118,7 @@ class Store:
         """The value of a key, once it is set. Raises TimeoutError if it is not for so long."""
         try:
             return self.client.blocking_key_value_get(key, max(1, int(seconds * 1000)))
-        except adapter.XlaRuntimeError as error:
+        except _jax.JaxRuntimeError as error:
             if "DEADLINE_EXCEEDED" not in str(error):
                 raise
             raise TimeoutError(f"nobody set {key!r} within {seconds:g} s") from None
@@ -130,7 +128,7 @@ class Store:
         prefix = prefix.rstrip("/") + "/"
         try:
             found = self.client.key_value_dir_get(prefix)
-        except adapter.XlaRuntimeError as error:
+        except _jax.JaxRuntimeError as error:
             if "NOT_FOUND" not in str(error):
                 raise
             found = []
@@ -168,7 +166,7 @@ def connect(address, process, *, seconds=300, heartbeat_seconds=100):
       TimeoutError: if the service cannot be reached, or the other processes do not attach, for so long.
 
     Example:
-      >>> from rabbet.extend.processes import connect
+      >>> from rabbet_distributed.coordination import connect
       >>> connect("localhost:1", 0, seconds=0.01)
       Traceback (most recent call last):
       ...
@@ -209,7 +207,7 @@ def cpu_collectives(store, hostname=None, interface=None):
       interface: the network interface to use instead.
 
     Example:
-      >>> from rabbet.extend.processes import cpu_collectives
+      >>> from rabbet_distributed.coordination import cpu_collectives
       >>> def options(store):
       ...     return {"distributed_client": store.client, "collectives": cpu_collectives(store)}
     """
