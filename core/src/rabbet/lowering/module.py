@@ -17,6 +17,7 @@ from rabbet.lowering.locations import Locations
 from rabbet.lowering.operation import Site
 from rabbet.lowering.regions import TOKEN, Tokens, types_of
 from rabbet.messages.argument_names import describe_value
+from rabbet.messages.source_positions import Scoped
 from rabbet.program import effects, python_scalars
 from rabbet.program.context import context
 from rabbet.program.jaxpr import Var
@@ -265,7 +266,7 @@ class Function:
                 if eqn.where is not where and eqn.where is not None:
                     where = ctx.where = eqn.where  # what a rule stages comes from this line, too
                     self.loc = location(where)
-                    attributes = attributes_at(where)
+                    attributes = attributes_at(where) if type(where) is Scoped else None
                 inputs = [env[v] if type(v) is Var else self._literal(v) for v in eqn.inputs]
                 primitive = eqn.op.primitive
                 if attributes:
