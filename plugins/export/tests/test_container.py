@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import rabbet as rb
 from rabbet import export, lax
-from rabbet.export.artifacts import stablehlo_versions
+from rabbet.extend.native import stablehlo_versions
 
 tree_util = pytest.importorskip("rabbet.tree_util")
 

@@ -1,10 +1,8 @@
 """What jaxlib offers beside compiling and running: its profiler, functions of other languages, programs as
-HLO, as modules of MLIR and as bytes.
+HLO and as bytes.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 from rabbet.runtime.compiled import pack_executable, text_cost, unpack_executable
 from rabbet.runtime.hlo import hlo_computation, hlo_module
@@ -16,41 +14,34 @@ from rabbet.runtime.native_functions import (
     register_ffi_type,
     registered_targets,
 )
+from rabbet.runtime.portable import (
+    foreign_functions,
+    from_portable,
+    refine_shapes,
+    stablehlo_versions,
+    to_portable,
+)
 from rabbet.runtime.profiling import memory_profile, profile_data_of, profiler
 
-
-def mlir_context() -> Any:
-    """A new context of MLIR's Python bindings, ``jaxlib.mlir``, with the dialects of programs. The bindings
-    are imported now, which takes about 0.1 s.
-
-    Example:
-      >>> from rabbet.extend.native import mlir_context
-      >>> from jaxlib.mlir import ir
-      >>> text = rb.jit(lambda x: 2 * x).lower(1.0).as_text()
-      >>> with mlir_context():
-      ...     len(list(ir.Module.parse(text).body.operations))
-      1
-    """
-    from rabbet.runtime import mlir_modules
-
-    return mlir_modules.new_context()
-
-
 __all__ = [
+    "foreign_functions",
+    "from_portable",
     "hlo_computation",
     "hlo_module",
     "include_dir",
     "memory_profile",
-    "mlir_context",
     "pack_executable",
     "profile_data_of",
     "profiler",
     "provide_sparse_products",
+    "refine_shapes",
     "register_batch_partitionable",
     "register_ffi_target",
     "register_ffi_type",
     "registered_targets",
+    "stablehlo_versions",
     "text_cost",
+    "to_portable",
     "unpack_executable",
 ]
 

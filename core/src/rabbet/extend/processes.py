@@ -1,4 +1,4 @@
-"""Several processes: options of their clients, who looks after their programs."""
+"""Several processes: finding each other, a store of keys and values, who looks after their programs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from rabbet.errors import PluginError
 from rabbet.runtime.backends import default_registry
+from rabbet.runtime.coordination import Store, connect, cpu_collectives, split_address, start_service
 from rabbet.runtime.devices import default_clients
 from rabbet.runtime.oversight import Overseer, set_overseer
 
@@ -60,8 +61,13 @@ def usable_platforms() -> list[str]:
 
 __all__ = [
     "Overseer",
+    "Store",
     "configure_client",
+    "connect",
+    "cpu_collectives",
     "set_overseer",
+    "split_address",
+    "start_service",
     "stop_client",
     "usable_platforms",
 ]

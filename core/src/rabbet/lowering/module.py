@@ -175,7 +175,7 @@ class Module:
         return self._by_body[key]
 
     def include(self, functions):
-        """Write functions of another module, unless they are there; return the symbol of their entry."""
+        """Write ``ForeignFunctions``, unless they are there; return the symbol of their entry."""
         if functions.symbol not in self._names:
             self._names[functions.symbol] = 0
             self.functions.append([(functions.text, "")])

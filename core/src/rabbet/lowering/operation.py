@@ -285,8 +285,8 @@ class Site:
         call.
 
         Args:
-          functions: with ``text``, private functions, and ``symbol``, which of them to call. Their names are
-            to be used by nobody else: a prefix with a digest of the text sees to that.
+          functions: ``ForeignFunctions``, as ``rabbet.extend.native.foreign_functions`` makes them. Their
+            names are to be used by nobody else: a prefix with a digest of the text sees to that.
         """
         return self._function.module.include(functions)
 

@@ -58,7 +58,8 @@ class Hooks:
         self._reported.add((plugin, what))
         self.failures.append((plugin, what))
         warnings.warn(
-            f"hook plugin {plugin!r}: {what}\n  everything else goes on; `rabbet doctor` shows all plugins",
+            f"hook plugin {plugin!r}: {what}\n"
+            "  everything else goes on; `python -m rabbet doctor` shows all plugins",
             PluginWarning,
             stacklevel=stacklevel(),
         )

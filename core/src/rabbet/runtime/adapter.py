@@ -1,12 +1,11 @@
 """The one door to jaxlib: every private call, and every difference between its versions, stands here.
 
 jaxlib's Python bindings are private API and they move. So nothing else in Rabbet imports them, but the
-registry of `rabbet.tree`, those files of this folder that are for one part of jaxlib (`hlo`, `mlir_modules`,
-`native_functions`, `profiling`), and in two packages the file for the part that nobody else uses: portable
-artifacts in `rabbet-export`, the service of several processes in `rabbet-distributed`. Differences are found
-by looking for the feature, never by comparing version numbers. No call in this file patches a jaxlib class or
-changes its process-wide state, and none imports `jax` except the few marked "may import jax": `import jax`
-before or after Rabbet, in the same process, stays safe.
+registry of `rabbet.tree` and those files of this folder that are for one part of jaxlib (`coordination`,
+`hlo`, `mlir_modules`, `native_functions`, `portable`, `profiling`). Differences are found by looking for the
+feature, never by comparing version numbers. No call in this file patches a jaxlib class or changes its
+process-wide state, and none imports `jax` except the few marked "may import jax": `import jax` before or
+after Rabbet, in the same process, stays safe.
 
 Words used here: a *raw* array is jaxlib's `ArrayImpl`, a *raw* device its `Device`. Neither leaves
 `runtime/`.

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from rabbet.errors import ConfigError, PeerLost
 from rabbet.extend.backend import running_platforms
 from rabbet.extend.functions import folded
+from rabbet.extend.processes import connect, split_address
 
 from rabbet_distributed import clusters
 from rabbet_distributed.clusters import Place
-from rabbet_distributed.coordination import connect, split_address
 from rabbet_distributed.coordinator import Coordinator, CoordinatorError
 from rabbet_distributed.group import Group, Seconds
 

@@ -71,7 +71,7 @@ def attached(port):
 
 def main(argv):
     """Serve."""
-    from rabbet_distributed.coordination import start_service
+    from rabbet.extend.processes import start_service
 
     address, count, options = argv[0], int(argv[1]), json.loads(argv[2])
     port = int(address.rpartition(":")[2])

@@ -21,10 +21,15 @@ from typing import NamedTuple
 
 from rabbet.errors import PeerLost
 from rabbet.extend.backend import running_platforms
-from rabbet.extend.processes import configure_client, set_overseer, stop_client, usable_platforms
+from rabbet.extend.processes import (
+    configure_client,
+    cpu_collectives,
+    set_overseer,
+    stop_client,
+    usable_platforms,
+)
 
 from rabbet_distributed import connections
-from rabbet_distributed.coordination import cpu_collectives
 from rabbet_distributed.peers import NOBODY
 from rabbet_distributed.versions import check_versions, versions
 from rabbet_distributed.watch import Watch

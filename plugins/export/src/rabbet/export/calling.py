@@ -1,17 +1,18 @@
 """``Exported.call``: an exported program as an operation."""
 
+
 import hashlib
 
 import numpy as np
 
 import rabbet as rb
 from rabbet import dtypes, tree
-from rabbet.export.artifacts import foreign_functions, refine_shapes
 from rabbet.export.errors import ExportError
 from rabbet.export.modules import leaf_name
 from rabbet.export.symbolic.solving import at_sizes, solved
 from rabbet.extend.dtype import lowers_stored
 from rabbet.extend.functions import array_or_tracer, describe_value
+from rabbet.extend.native import foreign_functions, refine_shapes
 from rabbet.extend.primitive import Primitive, ShapedArray
 from rabbet.extend.shapes import SymbolicDimension
 from rabbet.extend.transform import refusing, typeof

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rabbet.export.artifacts import from_portable
 from rabbet.export.checks import DisabledSafetyCheck
 from rabbet.export.errors import ExportError
 from rabbet.extend.functions import folded
+from rabbet.extend.native import from_portable
 from rabbet.extend.primitive import ShapedArray
 from rabbet.tree import PyTreeDef
 

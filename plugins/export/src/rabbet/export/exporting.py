@@ -9,13 +9,13 @@ import numpy as np
 
 import rabbet as rb
 from rabbet import config, dtypes, tree
-from rabbet.export.artifacts import stablehlo_versions, to_portable
 from rabbet.export.checks import DisabledSafetyCheck, check_targets
 from rabbet.export.errors import ExportError
 from rabbet.export.exported import Exported
 from rabbet.export.modules import leaf_name, module_of
 from rabbet.extend.backend import platform_named
 from rabbet.extend.functions import describe_function, folded
+from rabbet.extend.native import stablehlo_versions, to_portable
 from rabbet.extend.passes import consts_as_inputs, evaluate
 from rabbet.extend.primitive import ShapedArray, convert_element_type, effect_names, full_of_type
 

@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from rabbet import dtypes, tree
-from rabbet.export.artifacts import foreign_functions
 from rabbet.export.symbolic.expressions import value_of
 from rabbet.export.symbolic.lowering import Emitter, Symbolic
 from rabbet.export.symbolic.solving import scope_of, sizes_in, steps_for
 from rabbet.extend.backend import lower_program
+from rabbet.extend.native import foreign_functions
 from rabbet.extend.passes import Jaxpr, Var, consts_as_inputs
 from rabbet.extend.primitive import ShapedArray
 

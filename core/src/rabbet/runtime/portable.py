@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from jaxlib import _jax
 
-from rabbet.extend.native import mlir_context
+from rabbet.lowering.foreign import ForeignFunctions
 
 # What one function gives up to another for the sake of its memory; only arguments of a whole program do that.
 OF_PROGRAMS = ("tf.aliasing_output", "jax.buffer_donor")
@@ -35,7 +35,7 @@ def to_portable(text, version):
       ValueError: for what that version cannot express, and for text that is no module.
 
     Example:
-      >>> from rabbet.export.artifacts import from_portable, stablehlo_versions, to_portable
+      >>> from rabbet.extend.native import from_portable, stablehlo_versions, to_portable
       >>> def double(x):
       ...     return 2 * x
       >>> artifact = to_portable(rb.jit(double).lower(1.0).as_text(), stablehlo_versions().current)
@@ -57,7 +57,7 @@ def from_portable(artifact):
       ValueError: for bytes that are no artifact, or one of a newer StableHLO.
 
     Example:
-      >>> from rabbet.export.artifacts import from_portable
+      >>> from rabbet.extend.native import from_portable
       >>> try:
       ...     from_portable(b"no artifact")
       ... except ValueError as error:
@@ -94,20 +94,13 @@ def stablehlo_versions():
     """The versions of StableHLO that this jaxlib writes and reads: ``oldest`` and ``current``, as texts.
 
     Example:
-      >>> from rabbet.export.artifacts import stablehlo_versions
+      >>> from rabbet.extend.native import stablehlo_versions
       >>> tuple(map(int, stablehlo_versions().current.split("."))) >= (1, 17, 0)
       True
     """
     from jaxlib.mlir.dialects import stablehlo
 
     return Versions(stablehlo.get_minimum_version(), stablehlo.get_current_version())
-
-
-class ForeignFunctions(NamedTuple):
-    """``text``: private functions under names that nobody else uses; ``symbol``: which of them to call."""
-
-    text: str
-    symbol: str
 
 
 def foreign_functions(text, prefix, entry="main"):
@@ -126,7 +119,7 @@ def foreign_functions(text, prefix, entry="main"):
       ValueError: for text that is no module, or has no such function.
 
     Example:
-      >>> from rabbet.export.artifacts import foreign_functions
+      >>> from rabbet.extend.native import foreign_functions
       >>> def double(x):
       ...     return 2 * x
       >>> foreign_functions(rb.jit(double).lower(1.0).as_text(), "theirs").symbol
@@ -188,7 +181,7 @@ def refine_shapes(text):
         assertions on shapes that do not hold.
 
     Example:
-      >>> from rabbet.export.artifacts import refine_shapes
+      >>> from rabbet.extend.native import refine_shapes
       >>> text = "func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> { return %x : tensor<3xf32> }"
       >>> refine_shapes(text).splitlines()[1].strip()
       'func.func @main(%arg0: tensor<3xf32>) -> tensor<3xf32> {'
@@ -211,6 +204,6 @@ def _text(operation):
 
 def _context():
     """MLIR's Python package, and a new context with the dialects of programs."""
-    from jaxlib.mlir import ir  # slow to import
+    from rabbet.runtime import mlir_modules
 
-    return ir, mlir_context()
+    return mlir_modules.ir, mlir_modules.new_context()

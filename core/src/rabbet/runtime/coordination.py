@@ -9,6 +9,8 @@ import time
 
 from jaxlib import _jax
 
+from rabbet.runtime import adapter
+
 
 def start_service(address, num_processes, *, register_seconds=300, heartbeat_seconds=100):
     """Start the service at ``"host:port"`` for processes 0 to ``num_processes - 1``; return it. It lives as
@@ -18,7 +20,7 @@ def start_service(address, num_processes, *, register_seconds=300, heartbeat_sec
       OSError: where the port is taken.
 
     Example:
-      >>> from rabbet_distributed.coordination import start_service
+      >>> from rabbet.extend.processes import start_service
       >>> def serve():
       ...     return start_service("[::]:4321", num_processes=2)
     """
@@ -54,7 +56,7 @@ def split_address(address):
       ValueError: for what is none of these.
 
     Example:
-      >>> from rabbet_distributed.coordination import split_address
+      >>> from rabbet.extend.processes import split_address
       >>> split_address("[::1]:4321")
       ('::1', 4321)
     """
@@ -87,7 +89,7 @@ class Store:
     """The keys and values that the processes share, both texts.
 
     Example:
-      >>> from rabbet_distributed.coordination import Store
+      >>> from rabbet.extend.processes import Store
       >>> def first_comes(store: Store):
       ...     store.set("greeting", "good morning")
       ...     return store.wait("greeting", seconds=10)
@@ -100,7 +102,7 @@ class Store:
         """Set a key. Raises KeyError if it is set, unless ``replace``."""
         try:
             self.client.key_value_set(key, value, replace)
-        except _jax.JaxRuntimeError as error:
+        except adapter.XlaRuntimeError as error:
             if "ALREADY_EXISTS" not in str(error):
                 raise
             raise KeyError(key) from None
@@ -109,7 +111,7 @@ class Store:
         """The value of a key, or None."""
         try:
             return self.client.key_value_try_get(key)
-        except _jax.JaxRuntimeError as error:
+        except adapter.XlaRuntimeError as error:
             if "NOT_FOUND" not in str(error):
                 raise
             return None
@@ -118,7 +120,7 @@ class Store:
         """The value of a key, once it is set. Raises TimeoutError if it is not for so long."""
         try:
             return self.client.blocking_key_value_get(key, max(1, int(seconds * 1000)))
-        except _jax.JaxRuntimeError as error:
+        except adapter.XlaRuntimeError as error:
             if "DEADLINE_EXCEEDED" not in str(error):
                 raise
             raise TimeoutError(f"nobody set {key!r} within {seconds:g} s") from None
@@ -128,7 +130,7 @@ class Store:
         prefix = prefix.rstrip("/") + "/"
         try:
             found = self.client.key_value_dir_get(prefix)
-        except _jax.JaxRuntimeError as error:
+        except adapter.XlaRuntimeError as error:
             if "NOT_FOUND" not in str(error):
                 raise
             found = []
@@ -166,7 +168,7 @@ def connect(address, process, *, seconds=300, heartbeat_seconds=100):
       TimeoutError: if the service cannot be reached, or the other processes do not attach, for so long.
 
     Example:
-      >>> from rabbet_distributed.coordination import connect
+      >>> from rabbet.extend.processes import connect
       >>> connect("localhost:1", 0, seconds=0.01)
       Traceback (most recent call last):
       ...
@@ -207,7 +209,7 @@ def cpu_collectives(store, hostname=None, interface=None):
       interface: the network interface to use instead.
 
     Example:
-      >>> from rabbet_distributed.coordination import cpu_collectives
+      >>> from rabbet.extend.processes import cpu_collectives
       >>> def options(store):
       ...     return {"distributed_client": store.client, "collectives": cpu_collectives(store)}
     """
