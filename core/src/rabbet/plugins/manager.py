@@ -334,8 +334,8 @@ def _failure(record) -> str:
     else:
         lines += [
             f"  {record.cause}",
-            "  the whole story: python -m rabbet doctor; to go on without it: "
-            f"RABBET_DISABLE_PLUGINS={record.package}",
+            "  the whole story: python -m rabbet doctor",
+            f"  to go on without it: RABBET_DISABLE_PLUGINS={record.package}",
         ]
     return "\n".join(lines)
 
