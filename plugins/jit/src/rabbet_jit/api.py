@@ -141,7 +141,7 @@ class Jitted(Asked):
     def __init__(self, *asked):
         super().__init__(*asked)
         self.asked = Asked(*asked)
-        self.asked.remember = weakref.WeakMethod(self.keep)
+        self.asked.keeper = weakref.WeakMethod(self.keep)
         self.runners = {}
         self.programs = {}
         self.compiled = {}

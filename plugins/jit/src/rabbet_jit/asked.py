@@ -1,5 +1,7 @@
 """What was asked of ``jit``."""
 
+from typing import Any
+
 from rabbet.extend.wrapping import name_of
 
 
@@ -7,11 +9,11 @@ class Asked:
     """A function and how it is to be compiled. The stages know this, and not who asked: what was compiled for
     a jitted function does not hold it, and is given back at once where the function is dropped.
 
-    Attributes: ``remember``, a weak reference to a method that is told what was compiled ahead of a call
+    Attributes: ``keeper``, a weak reference to a method that is told what was compiled ahead of a call
     (``precompile``), or None.
     """
 
-    remember = None
+    keeper: Any = None
 
     def __init__(self, fun, statics, donated, keep_unused, device, inline, options, layouts=None):
         self.fun, self.layouts = fun, layouts
@@ -25,9 +27,9 @@ class Asked:
 
     def keep(self, compiled):
         """Have the jitted function remember what was compiled, if there still is one."""
-        remember = None if self.remember is None else self.remember()
-        if remember is not None:
-            remember(compiled)
+        keep = None if self.keeper is None else self.keeper()
+        if keep is not None:
+            keep(compiled)
 
 
 __all__ = ["Asked"]
