@@ -64,6 +64,7 @@ INSIDE_RABBET = {
     "plugins/parallel": (
         "rabbet_parallel/",
         "rabbet/sharding/",
+        "rabbet/experimental/custom_partitioning.py",
         "rabbet/experimental/mesh_utils.py",
         "rabbet/experimental/pjit.py",
         "rabbet/experimental/shard_map.py",
