@@ -83,7 +83,17 @@ class ConfigError(RabbetError, ValueError):
 
 
 class NestingError(RabbetError, RecursionError):
-    """Functions were traced inside each other, deeper than Python can go. The message names the depth."""
+    """Functions were traced inside each other, deeper than Python can go. The message names the depth.
+
+    Example:
+      >>> def deeper(x):
+      ...     return rb.jit(deeper)(x)
+      >>> try:
+      ...     deeper(1.0)
+      ... except rb.errors.NestingError as error:
+      ...     print(type(error).__name__)
+      NestingError
+    """
 
 
 class TreeError(RabbetError, ValueError):
@@ -105,6 +115,10 @@ class PluginError(RabbetError, RuntimeError):
     """An installed plugin could not be used: it failed to import, or it broke the contract of its kind.
 
     The real cause is the ``__cause__`` of this error. ``rabbet doctor`` shows the state of every plugin.
+
+    Example:
+      >>> issubclass(rb.errors.MissingPluginError, rb.errors.PluginError)
+      True
     """
 
 
@@ -113,6 +127,12 @@ class MissingPluginError(PluginError, AttributeError):
 
     It is an ``AttributeError`` too, because the usual way to ask is ``rb.name``; ``hasattr(rb, name)`` is
     then False.
+
+    Example:
+      >>> hasattr(rb, "no_such_function")
+      False
+      >>> issubclass(rb.errors.MissingPluginError, AttributeError)
+      True
     """
 
 
@@ -123,6 +143,15 @@ class PluginWarning(UserWarning):
 class PluginConflictError(PluginError):
     """Two packages provide the same name. The message names both, and the setting that chooses between
     them.
+
+    Example:
+      >>> import dataclasses
+      >>> from rabbet.dtypes import DTypeTable, spec
+      >>> try:
+      ...     DTypeTable().add(dataclasses.replace(spec("float32"), kind="i"))
+      ... except rb.errors.PluginConflictError as error:
+      ...     print(str(error).splitlines()[0])
+      dtype 'float32' is in the table already
     """
 
 
@@ -147,11 +176,30 @@ class NotOfferedError(MissingRule):
 
     Compute that part elsewhere: ``rb.device_put(x, rb.devices("cpu")[0])``, and outside of the function that
     is compiled for the other device.
+
+    Example:
+      >>> def where_it_goes(f, x):
+      ...     try:
+      ...         return f(x)
+      ...     except rb.errors.NotOfferedError:
+      ...         return f(rb.device_put(x, rb.devices("cpu")[0]))
+      >>> where_it_goes(rb.jit(rnp.fft.fft), rnp.ones(2))
+      Array([2.+0.j, 0.+0.j], dtype=complex64)
     """
 
 
 class RuleConflict(RabbetError):
-    """Two rules of the same rank serve one primitive in one table. The message shows where both stand."""
+    """Two rules of the same rank serve one primitive in one table. The message shows where both stand.
+
+    Example:
+      >>> square = rb.custom_rules(lambda x: x * x)
+      >>> rule = square.def_rule("jvp", lambda xs, ts: (xs[0] ** 2, 2 * xs[0] * ts[0]))
+      >>> try:
+      ...     square.def_rule("jvp", rule)
+      ... except rb.errors.RuleConflict as error:
+      ...     print(type(error).__name__)
+      RuleConflict
+    """
 
 
 # Tracers ------------------------------------------------------------------------------------------
@@ -339,6 +387,11 @@ class KeyReuseError(RabbetError, RuntimeError):
         b = rb.random.normal(key)         # b equals a
 
     Repair: ``first, second = rb.random.split(key)`` and use each half once.
+
+    Example:
+      >>> first, second = rb.random.split(rb.random.key(0))
+      >>> bool(rb.random.normal(first) == rb.random.normal(second))
+      False
     """
 
     explained = True
@@ -393,6 +446,18 @@ class TransferError(RabbetError, RuntimeError):
 class OutOfMemoryError(RabbetError, MemoryError):
     """A device had no room for an array. The message has the size that was asked for, and the largest arrays
     that live there. The process goes on: arrays are as they were.
+
+    Example:
+      >>> def largest_batch(step, sizes):
+      ...     for size in sizes:
+      ...         try:
+      ...             step(rnp.zeros(size))
+      ...         except rb.errors.OutOfMemoryError:
+      ...             break
+      ...         best = size
+      ...     return best
+      >>> largest_batch(rnp.sum, [8, 16])
+      16
     """
 
 
@@ -413,6 +478,14 @@ class ShapeError(RabbetError, TypeError, ValueError):
 class ShardingError(RabbetError, ValueError):
     """An array cannot lie over devices as it was asked to: a dimension cannot be cut into equal parts, a mesh
     has no such axis, or arrays are on different devices. The message names both.
+
+    Example:
+      >>> from rabbet.sharding import NamedSharding, PartitionSpec as P
+      >>> try:
+      ...     NamedSharding(rb.make_mesh((1,), ("x",)), P("y"))
+      ... except rb.errors.ShardingError as error:
+      ...     print(error)
+      P('y',) names the axis 'y', which is none of the mesh's: 'x'
     """
 
 
@@ -459,6 +532,11 @@ class PeerLost(RabbetError, RuntimeError):
 class JaxprTypeError(RabbetError, TypeError):
     """A jaxpr breaks its own grammar: a variable out of scope, or an equation whose types disagree.
     Always a bug in the transformation, pass or primitive that made it; the message shows the equation.
+
+    Example:
+      >>> with rb.enable_checks():  # programs are looked at before they run
+      ...     float(rb.jit(rnp.sin)(0.0))
+      0.0
     """
 
 
@@ -479,12 +557,26 @@ class TypePromotionError(RabbetError, TypeError):
 class CompileError(RabbetError, RuntimeError):
     """The compiler refused a program. The message has the compiler's own words, the line of the user's code
     that they are about, the passes that the program went through, and the file with the module's text.
+
+    Example:
+      >>> try:
+      ...     rb.jit(rnp.sin, compiler_options={"xla_embed_ir_in_constants": False})(1.0)
+      ... except (rb.errors.CompileError, rb.errors.ConfigError) as error:
+      ...     print("refused")
+      refused
     """
 
 
 class CacheWarning(UserWarning):
     """The persistent compilation cache could not use an entry or its folder. Results are right; compiling
     takes longer.
+
+    Example:
+      >>> import warnings
+      >>> with warnings.catch_warnings():
+      ...     warnings.simplefilter("error", rb.errors.CacheWarning)  # to find out why a folder is not used
+      ...     float(rb.jit(rnp.cos)(0.0))
+      1.0
     """
 
 
