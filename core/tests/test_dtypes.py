@@ -212,7 +212,8 @@ def test_issubdtype():
            (int, np.signedinteger), (np.str_, np.character), (np.character, np.flexible)]  # fmt: skip
     no = [("int8", np.floating), ("float32", "float64"), (np.number, np.floating), ("bool", np.number),
           ("uint8", np.signedinteger), (np.floating, "float32"), ("float32", dtypes.prng_key),
-          ("float32", np.flexible), ("int8", np.character), ("bool", np.str_), ("int8", np.object_)]  # fmt: skip
+          ("float32", np.flexible), ("int8", np.character), ("bool", np.str_),
+          ("int8", np.object_)]  # fmt: skip
     assert [pair for pair in yes if not dtypes.issubdtype(*pair)] == []
     assert [pair for pair in no if dtypes.issubdtype(*pair)] == []
 
