@@ -42,6 +42,11 @@ class DTypeTable:
     Args:
       specs: the rows to start with; their places in promotion are those of the core.
       find_spec: ``find_spec(name)`` returns the DTypeSpec of a name that the table lacks, or None.
+
+    Example:
+      >>> from rabbet.dtypes import DTypeTable
+      >>> sorted(DTypeTable().names())[:3]
+      ['bool', 'complex128', 'complex64']
     """
 
     def __init__(
@@ -64,7 +69,15 @@ class DTypeTable:
         self.refuse: Callable[[str, PluginConflictError], Any] = raise_it
 
     def add(self, spec: DTypeSpec) -> None:
-        """Add a row. It is checked first: a refused one leaves the table as it was."""
+        """Add a row. It is checked first: a refused one leaves the table as it was.
+
+        Example:
+          >>> from rabbet.dtypes import DTypeTable, spec
+          >>> table = DTypeTable()
+          >>> table.add(spec("bfloat16"))
+          >>> "bfloat16" in table.names()
+          True
+        """
         with self._lock:
             have = self._by_name.get(spec.name) or self._by_dtype.get(spec.dtype)
             if have == spec:
