@@ -167,7 +167,6 @@ ceil: Primitive
 clamp: Primitive
 clz: Primitive
 complex: Primitive
-composite: Primitive
 concatenate: Primitive
 cond: Primitive
 conj: Primitive
