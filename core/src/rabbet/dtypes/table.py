@@ -30,6 +30,7 @@ from rabbet.dtypes.specs import (
     WEAK,
     DTypeSpec,
     ExtendedDType,
+    check_codes,
     extended,
     float0,
 )
@@ -96,6 +97,7 @@ class DTypeTable:
                     f"dtype {spec.name!r} computes in {spec.compute!r}, which no installed package has\n"
                     f"  to fix: compute='float32', or another of {', '.join(self._by_name)}"
                 )
+            check_codes(spec)
             above, below = self._neighbours(spec, spec.above), self._neighbours(spec, spec.below)
             self._lattices = {
                 wide: lattice.extended(spec.name, above, below) for wide, lattice in self._lattices.items()
@@ -258,7 +260,8 @@ class DTypeTable:
         """
         if dtype == float0:
             return "i1"
-        name = self.spec(dtype).mlir
+        spec = self.spec(dtype)
+        name = spec.mlir if spec.codes is None else self.spec(spec.codes).mlir
         if name is None:
             raise NotOfferedError(
                 f"no compiled program can hold a {self.canonicalize(dtype).name}: compilers have no such "
@@ -283,6 +286,16 @@ class DTypeTable:
         for long in ("float", "uint", "int", "complex"):
             name = name.replace(long, long[0])
         return name
+
+    def codes(self, dtype: Any) -> np.dtype | None:
+        """The unsigned dtype that devices store instead of ``dtype``, for formats that compilers do not know.
+
+        Example:
+          >>> rb.dtypes.codes(np.dtype("float32")) is None
+          True
+        """
+        spec = self._by_dtype.get(dtype)
+        return None if spec is None or spec.codes is None else np.dtype(spec.codes)
 
     def itemsize_bits(self, dtype: Any) -> int:
         """Bits of one element as it is stored in an array on a device.
