@@ -54,6 +54,7 @@ INSIDE_RABBET = {
     "plugins/ode": "rabbet/experimental/ode/",
     "plugins/sparse": "rabbet/experimental/sparse/",
     "plugins/store": ("rabbet_store/", "rabbet/store/"),
+    "plugins/torch": "rabbet/torch/",
     "plugins/distributed": (
         "rabbet_distributed/",
         "rabbet/distributed/",
@@ -62,6 +63,7 @@ INSIDE_RABBET = {
     "plugins/parallel": (
         "rabbet_parallel/",
         "rabbet/sharding/",
+        "rabbet/experimental/custom_partitioning.py",
         "rabbet/experimental/mesh_utils.py",
         "rabbet/experimental/pjit.py",
         "rabbet/experimental/shard_map.py",
@@ -83,7 +85,9 @@ STANDARD = set(
     rabbet-distributed rabbet-passes rabbet-pjrt-cpu
     """.split()
 )
-ON_REQUEST = set("rabbet-store rabbet-jax-compat rabbet-testing rabbet-pjrt-cuda rabbet-pjrt-tpu".split())
+ON_REQUEST = set(
+    "rabbet-store rabbet-torch rabbet-jax-compat rabbet-testing rabbet-pjrt-cuda rabbet-pjrt-tpu".split()
+)
 EXAMPLES = set("rabbet-enclose rabbet-roots rabbet-pjrt-xcpu".split())
 
 
