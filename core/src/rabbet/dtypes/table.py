@@ -203,11 +203,11 @@ class DTypeTable:
             if not hasattr(dtype, "dtype"):
                 raise TypeError(f"{dtype!r} is not a dtype: expected a name, a scalar type or a dtype")
             return self.canonicalize(dtype.dtype)
-        parsed = parsed(dtype)
-        spec = self.find(parsed.name if parsed is not None else dtype)
+        numpys = parsed(dtype)
+        spec = self.find(numpys.name if numpys is not None else dtype)
         if spec is None:
             raise TypeError(
-                f"dtype {parsed.name if parsed is not None else dtype!r} is not known\n"
+                f"dtype {numpys.name if numpys is not None else dtype!r} is not known\n"
                 f"  known: {', '.join(self._by_name)}\n"
                 f"  a plugin may add it: `python -m rabbet plugins` lists those that are installed"
             )
