@@ -386,9 +386,13 @@ def compile_text(client, text, devices, options, host_callbacks=()):
 
 
 def compile_unloaded(client, text, devices, options):
-    """Compile for compile-only devices; return an executable that can be inspected and serialized."""
+    """Compile for compile-only devices, or stand-ins; return an executable that can be inspected and
+    serialized.
+    """
     from rabbet.runtime import mlir_modules
 
+    if not isinstance(client, _jax.CompileOnlyPyClient):
+        return client.compile_and_load(text, devices, options)
     return client.compile(mlir_modules.parse(text), devices, options)
 
 
@@ -429,6 +433,19 @@ def memory_analysis(exe):
     except XlaRuntimeError:
         return None
     return {name: getattr(stats, name) for name in dir(stats) if name.endswith("_in_bytes")}
+
+
+def module_proto(exe):
+    """Return the first optimized module of an executable as an `HloModuleProto`."""
+    return exe.hlo_modules()[0].as_serialized_hlo_module_proto()
+
+
+def buffer_assignment(exe):
+    """Return where the compiler put what, as a `BufferAssignmentProto`; b"" where it does not tell."""
+    try:
+        return bytes(exe.get_compiled_memory_stats().serialized_buffer_assignment_proto or b"")
+    except (AttributeError, XlaRuntimeError):
+        return b""
 
 
 def register_ffi_target(name, capsule, platform, api_version=1):
