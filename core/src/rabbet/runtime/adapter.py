@@ -435,19 +435,6 @@ def memory_analysis(exe):
     return {name: getattr(stats, name) for name in dir(stats) if name.endswith("_in_bytes")}
 
 
-def module_proto(exe):
-    """Return the first optimized module of an executable as an `HloModuleProto`."""
-    return exe.hlo_modules()[0].as_serialized_hlo_module_proto()
-
-
-def buffer_assignment(exe):
-    """Return where the compiler put what, as a `BufferAssignmentProto`; b"" where it does not tell."""
-    try:
-        return bytes(exe.get_compiled_memory_stats().serialized_buffer_assignment_proto or b"")
-    except (AttributeError, XlaRuntimeError):
-        return b""
-
-
 def register_ffi_target(name, capsule, platform, api_version=1):
     """Register a custom call for `platform`; harmless if jax registers the same one."""
     xla_client.register_custom_call_target(name, capsule, platform=platform, api_version=api_version)

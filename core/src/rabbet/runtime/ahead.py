@@ -9,7 +9,16 @@ from types import SimpleNamespace
 
 from rabbet.errors import ConfigError, PluginError
 from rabbet.lowering import custom_calls
-from rabbet.runtime import adapter, backends, compile_options, described, devices, hook_calls, memory_report
+from rabbet.runtime import (
+    adapter,
+    backends,
+    compile_options,
+    described,
+    devices,
+    hlo,
+    hook_calls,
+    memory_report,
+)
 from rabbet.runtime.compile_failure import compile_failure
 
 
@@ -44,11 +53,11 @@ class AheadExecutable:
 
     def module_proto(self):
         """The optimized program as an ``HloModuleProto``, for tools that read more than its text."""
-        return adapter.module_proto(self.exe)
+        return hlo.module_proto(self.exe)
 
     def buffer_assignment(self):
         """Where the compiler put what, as a ``BufferAssignmentProto``; empty where it does not tell."""
-        return adapter.buffer_assignment(self.exe)
+        return hlo.buffer_assignment(self.exe)
 
     def serialize(self):
         """The executable as bytes, in the format of the compiler that made it."""

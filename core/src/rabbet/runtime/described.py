@@ -90,7 +90,9 @@ def topology_devices(platform, name, **options):
     elif backend.topology is not None:
         raw = adapter.compile_only_devices(backend.topology(name, **options))
     else:
-        raise PluginError(f"the backend for {backend.platform!r} does not compile for hardware that is not here")
+        raise PluginError(
+            f"the backend for {backend.platform!r} does not compile for hardware that is not here"
+        )
     if not raw:
         raise ConfigError(f"the {backend.platform!r} topology {name!r} has no devices")
     return list(DescribedClient(backend, name, list(raw)).devices)

@@ -9,16 +9,20 @@ from rabbet_plan.walking import inside
 from rabbet_plan.wire import message, numbers, one
 
 ELEMENTWISE = frozenset(
-    "abs add atan2 cbrt ceil cosine divide erf exponential exponential-minus-one floor log log-plus-one logistic "
-    "maximum minimum multiply negate power remainder round-nearest-afz round-nearest-even rsqrt sign sine sqrt "
-    "subtract tan tanh".split()
+    """
+    abs add atan2 cbrt ceil cosine divide erf exponential exponential-minus-one floor log log-plus-one
+    logistic maximum minimum multiply negate power remainder round-nearest-afz round-nearest-even rsqrt sign
+    sine sqrt subtract tan tanh
+    """.split()
 )
 REDUCING = frozenset(("reduce", "reduce-window", "all-reduce", "reduce-scatter"))
 # What takes no time: names for values that are there already.
 FREE = frozenset(
-    "parameter constant tuple get-tuple-element bitcast while conditional call after-all partition-id replica-id "
-    "add-dependency optimization-barrier all-gather-done all-reduce-done collective-permute-done async-done "
-    "async-update copy-done send-done recv-done domain opt-barrier".split()
+    """
+    parameter constant tuple get-tuple-element bitcast while conditional call after-all partition-id
+    replica-id add-dependency optimization-barrier opt-barrier domain all-gather-done all-reduce-done
+    collective-permute-done async-done async-update copy-done send-done recv-done
+    """.split()
 )
 MATRIX_CALLS = ("gemm", "matmul", "Gemm")
 
@@ -138,7 +142,7 @@ def of_fusion(i: Instruction) -> float:
     for number, parameter in body.parameters.items():
         if number < len(i.operands) and in_memory(i.operands[number].shape):
             read += min(in_memory(i.operands[number].shape), read_of(parameter, users))
-    written = [r for r in (body.root.operands if body.root.opcode == "tuple" else [body.root])]
+    written = body.root.operands if body.root.opcode == "tuple" else [body.root]
     return read + sum([written_of(r, i.shape) for r in written])
 
 

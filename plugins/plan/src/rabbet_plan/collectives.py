@@ -89,14 +89,29 @@ def described(i: Instruction, kind: str, step: Step, mesh, devices) -> Collectiv
         return None
     return Collective(
         kind, axes, tuple(groups), size, max(put, got), sent_by_ring(kind, size, put), step.times, step.known,
-        tuple(dict.fromkeys([a.dtype for a in arrays])), i.name, step.instruction.op_name or i.op_name,
+        tuple(dict.fromkeys([a.dtype for a in arrays])), i.name, called(step.instruction, i),
     )  # fmt: skip
+
+
+def called(runs: Instruction, i: Instruction) -> str:
+    """What the program calls an operation; of one that the partitioner added without a name, what it calls
+    the operation that reads it, or that it reads.
+    """
+    near = [*readers(runs), *[o for one in runs.operands for o in (one, *one.operands)]]
+    return next((each.op_name for each in (runs, i, *near) if each.op_name), "")
+
+
+def readers(i: Instruction) -> list[Instruction]:
+    """The instructions that read a result, and those that read theirs."""
+    return [r for first in i.users for r in (first, *first.users)]
 
 
 def scattered(fusion: Instruction) -> bool:
     """Whether a fusion of an all-reduce keeps just this device's part."""
-    return fusion.opcode == "fusion" and fusion.called[0].root.opcode in ("dynamic-slice", "bitcast") and any(
-        [i.opcode == "dynamic-slice" for i in fusion.called[0].instructions]
+    return (
+        fusion.opcode == "fusion"
+        and fusion.called[0].root.opcode in ("dynamic-slice", "bitcast")
+        and any(i.opcode == "dynamic-slice" for i in fusion.called[0].instructions)
     )
 
 

@@ -19,9 +19,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--mesh", metavar="AXES", help="such as data=4,model=2; one size may be -1, for what is left"
     )
-    parser.add_argument("--function", metavar="NAME", help="the function that says what to plan (default: plan)")
+    parser.add_argument(
+        "--function", metavar="NAME", help="the function that says what to plan (default: plan)"
+    )
     parser.add_argument("--layout", metavar="NAME", help="what the function is given as `layout`")
-    parser.add_argument("--top", type=int, default=8, metavar="N", help="how many rows of each list (default: 8)")
+    parser.add_argument(
+        "--top", type=int, default=8, metavar="N", help="how many rows of each list (default: 8)"
+    )
     parser.add_argument("--json", metavar="FILE", help="write the plan as JSON, `-` for standard output")
 
 
@@ -54,21 +58,25 @@ def planned(args: argparse.Namespace) -> int:
 
 
 def axes_from(text: str | None, names) -> dict[str, int]:
-    """Axes as they stand on the command line; without, all devices along the first axis that the program names."""
+    """Axes as they stand on the command line; without, all devices along the first axis that the program
+    names.
+    """
     from rabbet.errors import ConfigError
 
     if text is None:
         if not names:
             raise ConfigError(
-                "which mesh? give --mesh, as in --mesh data=4,model=2, or AXES = (\"data\", \"model\") in the program, "
-                "of which the first gets all devices"
+                'which mesh? give --mesh, as in --mesh data=4,model=2, or AXES = ("data", "model") in the '
+                "program, of which the first gets all devices"
             )
         return {name: -1 if i == 0 else 1 for i, name in enumerate(names)}
     found: dict[str, int] = {}
     for part in text.split(","):
         name, equals, size = part.partition("=")
         if not (name.strip() and equals and size.strip().lstrip("-").isdigit()) or name.strip() in found:
-            raise ConfigError(f"--mesh {text}: axes are written as name=size with commas, as in data=4,model=2")
+            raise ConfigError(
+                f"--mesh {text}: axes are written as name=size with commas, as in data=4,model=2"
+            )
         found[name.strip()] = int(size)
     return found
 

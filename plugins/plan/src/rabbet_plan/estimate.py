@@ -4,7 +4,8 @@ The model: an instruction takes as long as its arithmetic or as its traffic with
 (the roofline of Williams, Waterman and Patterson, 2009); a collective operation as long as the bytes that a
 device sends in a ring take on the slowest link that it uses, and the latency of each hop. The step takes at
 least the longer of the two sums, where communication hides behind arithmetic, and at most both, one after the
-other, if the peaks were reached. They are not: real steps take longer than ``least``, and often than ``most``.
+other, if the peaks were reached. They are not: real steps take longer than ``least``, and often than
+``most``.
 """
 
 from __future__ import annotations
@@ -85,7 +86,9 @@ def operand_type(i) -> str:
 def seconds_of(each: Collective, hardware: Hardware, places: Sequence[Place]) -> float:
     """How long one round of a collective operation takes."""
     crosses = max([crossing(group, places) for group in each.groups], key=lambda c: c != "within")
-    hops = 1 if each.kind == "collective-permute" else (each.size - 1) * (2 if each.kind == "all-reduce" else 1)
+    hops = (
+        1 if each.kind == "collective-permute" else (each.size - 1) * (2 if each.kind == "all-reduce" else 1)
+    )
     if crosses == "network":
         return each.sent / hardware.network + hops * hardware.network_latency
     directions = max([dimensions(group, places) for group in each.groups])

@@ -50,33 +50,32 @@ def on_mesh(found: dict[int, list]) -> list[list[int]]:
     mesh = message(one(found, 1, b""))
     sizes = [one(message(axis), 2) for axis in mesh.get(1, [])]
     order = numbers(mesh.get(2, [])) or range(math.prod(sizes))
-    split: list[int] = []  # the mesh with axes cut into those parts that are named
-    wanted: list[int] = []  # places in `split`
-    references = [message(each) for each in found.get(2, [])]
-    for i, size in enumerate(sizes):
-        parts = sorted(
-            [(one(s, 1, 1), one(s, 2, 1), n) for n, (axis, s) in enumerate(map(referred, references)) if axis == i]
-        )
-        before = 1
-        for start, length, n in parts:
-            length = length if length > 0 else size
-            if start // before > 1:
-                split.append(start // before)
-            wanted.append((n, len(split)))  # type: ignore[arg-type]
-            split.append(length)
-            before = start * length
-        if size // before > 1 or not parts:
-            split.append(size // before)
-    ordered = [place for _, place in sorted(wanted)]  # type: ignore[misc]
-    rest = [i for i in range(len(split)) if i not in ordered]
-    grid = np.asarray(order).reshape(split).transpose([*rest, *ordered])
-    return grid.reshape(-1, math.prod([split[i] for i in ordered])).tolist()
+    wanted = [referred(message(each), sizes) for each in found.get(2, [])]
+    pieces: list[int] = []  # sizes of the mesh's axes, cut where a part of one begins or ends
+    places: dict[tuple[int, int], int] = {}  # of the piece of an axis that begins there
+    for axis, size in enumerate(sizes):
+        cuts = {1, size, *[c for a, begin, end in wanted if a == axis for c in (begin, end)]}
+        for begin, end in zip(sorted(cuts), sorted(cuts)[1:], strict=False):
+            places[axis, begin] = len(pieces)
+            pieces.append(end // begin)
+    last = [
+        p for axis, begin, end in wanted for (a, at), p in places.items() if a == axis and begin <= at < end
+    ]
+    first = [p for p in range(len(pieces)) if p not in last]
+    grid = np.asarray(order).reshape(pieces).transpose([*first, *last])
+    return grid.reshape(-1, math.prod([pieces[p] for p in last])).tolist()
 
 
-def referred(reference: dict[int, list]) -> tuple[int, dict[int, list]]:
-    """An axis, and of it ``{1: [elements before], 2: [elements]}``; all of it: no elements, written as -1."""
-    part = message(reference[2][-1]) if 2 in reference else {1: [1], 2: [-1]}
-    return one(reference, 1), part
+def referred(reference: dict[int, list], sizes: list[int]) -> tuple[int, int, int]:
+    """An axis, and of it the part from ``begin`` to ``end``, in elements that come before: all of an axis of
+    4 is from 1 to 4, its outer half from 1 to 2.
+    """
+    axis = one(reference, 1)
+    if 2 not in reference:
+        return axis, 1, sizes[axis]
+    part = message(reference[2][-1])
+    begin = one(part, 1, 1)
+    return axis, begin, begin * one(part, 2, 1)
 
 
 def pairs_of(instruction: Instruction) -> list[tuple[int, int]]:
@@ -96,18 +95,12 @@ def axes_of(groups: Sequence[Sequence[int]], mesh: Mapping[str, int]) -> tuple[s
       the names; of an axis of which the groups take a part, ``"part of NAME"``.
     """
     sizes = list(mesh.values())
-    places = np.array(np.unravel_index(np.concatenate([np.asarray(g) for g in groups]), sizes)).T
-    ends = np.cumsum([len(g) for g in groups])
-    seen = [np.zeros(0, int)] * len(sizes)
-    for start, end in zip([0, *ends[:-1]], ends, strict=True):
-        block = places[start:end]
-        seen = [np.union1d(s, [len(np.unique(block[:, i]))]) for i, s in enumerate(seen)]
-    found = []
-    for name, size, counts in zip(mesh, sizes, seen, strict=True):
-        most = int(counts.max())
-        if most > 1:
-            found.append(name if most == size else f"part of {name}")
-    return tuple(found)
+    most = [1] * len(sizes)
+    for group in groups:
+        coordinates = np.unravel_index(np.asarray(group), sizes)
+        most = [max(m, len(np.unique(c))) for m, c in zip(most, coordinates, strict=True)]
+    rows = zip(mesh, sizes, most, strict=True)
+    return tuple([name if count == size else f"part of {name}" for name, size, count in rows if count > 1])
 
 
 def axes_of_pairs(pairs: Sequence[tuple[int, int]], mesh: Mapping[str, int]) -> tuple[str, ...]:

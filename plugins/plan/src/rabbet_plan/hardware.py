@@ -4,14 +4,15 @@ All speeds are peaks that no program reaches; ``estimate`` says what is made of 
 
 - TPU v4 and later: https://cloud.google.com/tpu/docs, the page of each generation (arithmetic, memory and its
   bandwidth, bandwidth between chips). The bandwidth of one link in one direction is that between chips over
-  the number of links: 4 of v5e and v6e, 6 of the others. The network between slices, for each chip, is of "How
-  to Scale Your Model" (https://jax-ml.github.io/scaling-book, the chapter "How to think about TPUs").
+  the number of links: 4 of v5e and v6e, 6 of the others. The network between slices, for each chip, is of
+  "How to Scale Your Model" (https://jax-ml.github.io/scaling-book, the chapter "How to think about TPUs").
 - TPU v2 and v3: Jouppi and others, "A domain-specific supercomputer for training deep neural networks",
   Communications of the ACM 63 (2020). A device is a core there, and of TPU7x a chiplet: half of a chip.
 - NVIDIA A100: "NVIDIA A100 Tensor Core GPU" data sheet, 2021 (SXM; without sparsity). Network: DGX A100 data
   sheet, one 200 Gb/s adapter for each GPU.
 - NVIDIA H100, H200: "NVIDIA H100 Tensor Core GPU" and "H200" data sheets, 2023 and 2024 (SXM; half of the
-  figures, which are with sparsity). Network: DGX H100 and H200 data sheets, one 400 Gb/s adapter for each GPU.
+  figures, which are with sparsity). Network: DGX H100 and H200 data sheets, one 400 Gb/s adapter for each
+  GPU.
 """
 
 from __future__ import annotations
@@ -67,14 +68,12 @@ class Hardware:
 
 
 def tpu(name, title, memory, bandwidth, bf16, int8, link, network=6.25 * GB, f8=None) -> Hardware:
-    """A TPU. Products of f32 are those of bf16, as its default precision has it; arithmetic that is no product
-    is done by its vector units, for which nothing is published: a fiftieth is taken.
+    """A TPU. Products of f32 are those of bf16, as its default precision has it; arithmetic that is no
+    product is done by its vector units, for which nothing is published: a fiftieth is taken.
     """
     matrix = {"bf16": bf16, "f32": bf16, "f16": bf16, "s8": int8, "f8": f8 or bf16}
     source = "Google Cloud TPU documentation" if name not in ("v2", "v3") else "Jouppi and others, 2020"
-    return Hardware(
-        name, title, memory, bandwidth, matrix, bf16 / 50, link, 2, network, 1e-6, 10e-6, source
-    )
+    return Hardware(name, title, memory, bandwidth, matrix, bf16 / 50, link, 2, network, 1e-6, 10e-6, source)
 
 
 def gpu(name, title, memory, bandwidth, bf16, tf32, f32, f64, int8, link, network, f8=None) -> Hardware:

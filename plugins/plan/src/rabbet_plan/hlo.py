@@ -19,8 +19,8 @@ TYPES = {
     32: ("f4e2m1fn", 4), 33: ("f8e8m0fnu", 8),
 }  # fmt: skip
 TUPLE = 13
-# A buffer that an array has to itself: a tuple's is its parts'.
-INTEGERS = {2: 2, 3: 16, 4: 4, 5: 5, 6: 3, 7: 17, 8: 6, 9: 7}  # element type to field of LiteralProto
+# In which field of LiteralProto the numbers of an element type stand.
+INTEGERS = {2: 15, 3: 17, 4: 4, 5: 5, 6: 3, 7: 16, 8: 6, 9: 7}
 
 
 class Shape:
@@ -40,7 +40,7 @@ class Shape:
         layout = message(one(found, 5, b""))
         self.space = one(layout, 8)
         self.count = math.prod(self.dimensions) if bits else 0
-        self._bits = bits
+        self._bits: int = bits
         tiles = [numbers(message(tile).get(1, [])) for tile in layout.get(6, [])]
         order = numbers(layout.get(1, []))
         padded = self.count if not tiles else math.prod(padded_dimensions(self.dimensions, order, tiles[0]))
@@ -79,7 +79,8 @@ class Instruction:
     """One instruction.
 
     Attributes: ``name``, ``opcode``, ``shape``, ``op_name`` (what the program calls it), ``id``,
-    ``operand_ids``, ``called_ids`` and ``fields``, all that the message has, by number.
+    ``operands``, ``users`` (that read it), ``called`` (computations) and ``fields``, all that the message
+    has, by number.
     """
 
     def __init__(self, data: bytes):
@@ -92,6 +93,7 @@ class Instruction:
         self.called_ids = numbers(self.fields.get(38, []))
         self.channel = one(self.fields, 26)
         self.operands: tuple[Instruction, ...] = ()
+        self.users: list[Instruction] = []
         self.called: tuple[Computation, ...] = ()
 
     @property
@@ -143,7 +145,9 @@ class Instruction:
 
 
 class Computation:
-    """Instructions in the order in which they run. Attributes: ``name``, ``id``, ``instructions``, ``root``."""
+    """Instructions in the order in which they run. Attributes: ``name``, ``id``, ``instructions``,
+    ``root``.
+    """
 
     def __init__(self, data: bytes):
         found = message(data)
@@ -186,6 +190,8 @@ class Module:
             each.root = self.instructions.get(each.root_id, each.instructions[-1])
         for i in self.instructions.values():
             i.operands = tuple([self.instructions[n] for n in i.operand_ids if n in self.instructions])
+            for operand in i.operands:
+                operand.users.append(i)
             i.called = tuple([self.computations[n] for n in i.called_ids if n in self.computations])
 
 

@@ -11,8 +11,12 @@ from typing import NamedTuple
 
 from rabbet_plan.hlo import Computation, Instruction, Module, Shape
 
-SAME = ("bitcast", "optimization-barrier", "add-dependency", "copy-done", "all-gather-done", "all-reduce-done",
-        "collective-permute-done", "async-done")  # fmt: skip
+SAME = frozenset(
+    """
+    bitcast optimization-barrier add-dependency copy-done all-gather-done all-reduce-done
+    collective-permute-done async-done
+    """.split()
+)
 WITHIN = ("while", "call", "conditional")
 
 
@@ -79,7 +83,9 @@ def _most(values, outputs, inner, length) -> tuple[int, Live]:
 
 
 def _leaves(i: Instruction, at: int, leaves, owns: bool) -> list[Value | None]:
-    """The arrays that an instruction's result consists of; None for one that has no memory of its own here."""
+    """The arrays that an instruction's result consists of; None for one that has no memory of its own
+    here.
+    """
     given = [leaves.get(o.id, []) for o in i.operands]
     if i.opcode == "tuple":
         return [leaf for one in given for leaf in one]

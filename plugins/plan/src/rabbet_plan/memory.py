@@ -39,10 +39,13 @@ class Memory:
 
 def memory_of(sizes: dict[str, int]) -> Memory:
     """``Memory`` from what a compiler tells."""
+
     def of(use: str) -> int:
         return sizes.get(f"{use}_size_in_bytes", 0)
 
-    host = sum([n for name, n in sizes.items() if name.startswith("host_") and name != "host_alias_size_in_bytes"])
+    host = sum(
+        [n for name, n in sizes.items() if name.startswith("host_") and name != "host_alias_size_in_bytes"]
+    )
     return Memory(
         of("argument"), of("output"), of("alias"), of("temp"), of("generated_code"), host,
         sizes.get("peak_memory_in_bytes", 0),

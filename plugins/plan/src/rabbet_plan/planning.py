@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import rabbet as rb
-from rabbet import tree_util
+from rabbet import tree
 from rabbet.errors import ShardingError
 from rabbet.extend.backend import compile_ahead, is_described
 
@@ -19,7 +19,7 @@ from rabbet_plan.estimate import Estimate, estimate
 from rabbet_plan.hardware import hardware_of
 from rabbet_plan.hlo import Module
 from rabbet_plan.memory import Buffer, Memory, largest_buffers, memory_of
-from rabbet_plan.positions import lines_in, with_names
+from rabbet_plan.positions import is_name, lines_in, with_names
 from rabbet_plan.topologies import place_of
 from rabbet_plan.walking import steps, total
 
@@ -28,8 +28,8 @@ SHOWN = 64  # how many buffers are kept
 
 @dataclass(frozen=True)
 class Holding:
-    """A buffer as it is told of. Attributes: ``bytes``, ``use``, ``type``, ``what`` (an argument's name, or the
-    compiler's for the operation) and ``where``, the line of the program, or an empty text.
+    """A buffer as it is told of. Attributes: ``bytes``, ``use``, ``type``, ``what`` (an argument's name, or
+    the compiler's for the operation) and ``where``, the line of the program, or an empty text.
     """
 
     bytes: int
@@ -43,9 +43,9 @@ class Holding:
 class Exchange:
     """Collective operations of one kind over the same axes, from one line.
 
-    Attributes: ``kind``, ``axes``, ``size`` (of a group), ``count`` (how often in a step), ``bytes`` (what one
-    device puts in, or gets where that is more, in a step), ``sent`` (what one device sends in a step, by a ring)
-    and ``where``.
+    Attributes: ``kind``, ``axes``, ``size`` (of a group), ``count`` (how often in a step), ``bytes`` (what
+    one device puts in, or gets where that is more, in a step), ``sent`` (what one device sends in a step, by
+    a ring) and ``where``.
     """
 
     kind: str
@@ -67,14 +67,14 @@ class Plan:
       mesh: the sizes of its axes by name.
       memory: a ``Memory``.
       capacity: the memory of a device, None where it is not known.
-      buffers: ``Holding``s at the time when most memory is in use, the largest first; ``buffers_from`` says how
-        they were found.
+      buffers: ``Holding``s at the time when most memory is in use, the largest first; ``buffers_from`` says
+        how they were found.
       collectives: ``Collective``s in the program's order.
       exchanges: the same, summed by kind, axes and line.
       flops, matrix_flops: floating-point operations of one device in a step; those of matrix products and
         convolutions.
-      useful: the share of all devices' matrix operations that the program asks for; the rest is done by several
-        devices alike. None where it has none.
+      useful: the share of all devices' matrix operations that the program asks for; the rest is done by
+        several devices alike. None where it has none.
       traffic: bytes between a device's memory and its processor in a step.
       estimate: an ``Estimate``, None for hardware of which nothing is published.
       unknown_loops: how many loops have a number of rounds that is not known; each counts as one round.
@@ -108,8 +108,8 @@ class Plan:
         return None if self.capacity is None else self.memory.needed <= self.capacity
 
     def bytes_by_axis(self, measure: str = "bytes") -> dict[tuple[str, ...], float]:
-        """The bytes of collective operations in a step by the axes over which they go; ``measure``: ``"bytes"``
-        or ``"sent"``, see ``Exchange``.
+        """The bytes of collective operations in a step by the axes over which they go; ``measure``:
+        ``"bytes"`` or ``"sent"``, see ``Exchange``.
         """
         found: dict[tuple[str, ...], float] = {}
         for each in self.exchanges:
@@ -139,8 +139,8 @@ def plan(fun: Callable[..., Any], *args: Any, compiler_options: dict | None = No
 
     Args:
       fun: a function, or what ``rb.jit`` made of one.
-      args, kwargs: its arguments: ``ShapeDtypeStruct``s with shardings over the mesh of a topology (or arrays),
-        in pytrees.
+      args, kwargs: its arguments: ``ShapeDtypeStruct``s with shardings over the mesh of a topology (or
+        arrays), in pytrees.
       compiler_options: by name, as for ``Lowered.compile``.
 
     Returns:
@@ -164,9 +164,9 @@ def plan(fun: Callable[..., Any], *args: Any, compiler_options: dict | None = No
     spread = lowered.spread
     if spread is None:
         raise ShardingError(
-            f"plan: no argument of {lowered.fun_name!r} has a sharding over the devices of a topology\n  to fix: give "
-            "ShapeDtypeStruct(shape, dtype, sharding=NamedSharding(mesh, PartitionSpec(...))), with mesh = "
-            'rabbet.planning.topology("cpu:8").mesh({"data": 8})'
+            f"plan: no argument of {lowered.fun_name!r} has a sharding over the devices of a topology\n"
+            "  to fix: give ShapeDtypeStruct(shape, dtype, sharding=NamedSharding(mesh, PartitionSpec(...)))"
+            ', with mesh = rabbet.planning.topology("cpu:8").mesh({"data": 8})'
         )
     started = time.perf_counter()
     lowering = lowered.lowering
@@ -225,8 +225,8 @@ def counted(step) -> bool:
 
 
 def whole_matrix_flops(lowered) -> float | None:
-    """The operations of matrix products of the program as it is written, for all devices together; None where a
-    part of it is written for each device (``shard_map``), which cannot be told from the rest.
+    """The operations of matrix products of the program as it is written, for all devices together; None
+    where a part of it is written for each device (``shard_map``), which cannot be told from the rest.
     """
     from rabbet.extend.native import hlo_computation
 
@@ -253,22 +253,24 @@ def argument_names(fun, args, kwargs, captured: int) -> list[str]:
         parameters = [*[(f"args[{i}]", a) for i, a in enumerate(args)], *kwargs.items()]
     found = [f"captured array {i}" for i in range(captured)]
     for name, value in parameters:
-        leaves, _ = tree_util.tree_flatten_with_path(value)
-        found += [f"{name}{tree_util.keystr(path)}" for path, _ in leaves]
+        leaves, _ = tree.flatten_with_path(value)
+        found += [f"{name}{tree.keystr(path)}" for path, _ in leaves]
     return found
 
 
 def told(buffer: Buffer, positions, names: Sequence[str]) -> Holding:
     """A buffer with the names that a person knows."""
     where = ", ".join(lines_in(buffer.op_name, positions)[:2])
-    what = buffer.instruction
+    what = buffer.opcode if is_name(buffer.instruction) else buffer.instruction
     if buffer.parameter is not None and buffer.parameter < len(names):
         what = names[buffer.parameter]
     return Holding(buffer.bytes, buffer.use, buffer.type, what, where)
 
 
 def summed(found: Sequence[Collective], positions) -> list[Exchange]:
-    """Collective operations of one kind, over the same axes and from the same line, as one; most bytes first."""
+    """Collective operations of one kind, over the same axes and from the same line, as one; most bytes
+    first.
+    """
     rows: dict[tuple, list] = {}
     for each in found:
         where = ", ".join(lines_in(each.op_name, positions)[:2])
@@ -276,7 +278,10 @@ def summed(found: Sequence[Collective], positions) -> list[Exchange]:
         row[0] += each.times
         row[1] += each.times * each.bytes
         row[2] += each.times * each.sent
-    made = [Exchange(kind, axes, size, *row, where) for (kind, axes, size, where), row in rows.items()]
+    made = [
+        Exchange(kind, axes, size, count, put, sent, where)
+        for (kind, axes, size, where), (count, put, sent) in rows.items()
+    ]
     return sorted(made, key=lambda e: -e.bytes)
 
 

@@ -10,7 +10,8 @@ import os
 import re
 
 LOCATION = re.compile(r'(?m)^#l(\d+) = loc\("((?:[^"\\]|\\.)*)":(\d+):\d+\)$')
-NAME = re.compile(r"rabbet_line_(\d+)")
+# Of an operation within a call, "line_of_call/line", the last one.
+NAME = re.compile(r"rabbet_line_(\d+)(?![\w.]*/)")
 
 
 def with_names(text: str) -> tuple[str, dict[int, str]]:
@@ -34,4 +35,9 @@ def lines_in(op_name: str, positions: dict[int, str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-__all__ = ["lines_in", "with_names"]
+def is_name(name: str) -> bool:
+    """Whether the compiler named an instruction by a position."""
+    return name.startswith("rabbet_line_")
+
+
+__all__ = ["is_name", "lines_in", "with_names"]

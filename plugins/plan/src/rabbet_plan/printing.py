@@ -12,23 +12,25 @@ from rabbet_plan.planning import Plan
 def report(plan: Plan, top: int = 8) -> str:
     """A plan as text."""
     mesh = ", ".join([f"{axis}={size}" for axis, size in plan.mesh.items()])
-    parts = [
-        f"{plan.name} on {plan.topology}: {plan.devices} x {plan.device_kind}, {counted(plan.hosts, 'host')}, mesh "
-        f"{mesh}, compiled in {plan.compile_seconds:.1f} s\nEach device:",
-        memory_lines(plan),
-        buffer_lines(plan, top),
-        collective_lines(plan, top),
-        arithmetic_lines(plan),
-        estimate_lines(plan),
+    there = f"{plan.devices} x {plan.device_kind}, {counted(plan.hosts, 'host')}"
+    lines = [
+        f"{plan.name} on {plan.topology}: {there}, mesh {mesh}, compiled in {plan.compile_seconds:.1f} s",
+        "Each device:",
+        *memory_lines(plan),
+        *buffer_lines(plan, top),
+        *collective_lines(plan, top),
+        *arithmetic_lines(plan),
+        *estimate_lines(plan),
     ]
-    return "\n".join([line for part in parts for line in ([part] if isinstance(part, str) else part)])
+    return "\n".join(lines)
 
 
 def memory_lines(plan: Plan) -> list[str]:
     memory = plan.memory
     uses = [
-        ("arguments", memory.arguments), ("outputs", memory.outputs), ("in place of arguments", -memory.aliased),
-        ("temporaries", memory.temporaries), ("code", memory.code),
+        ("arguments", memory.arguments), ("outputs", memory.outputs),
+        ("in place of arguments", -memory.aliased), ("temporaries", memory.temporaries),
+        ("code", memory.code),
     ]  # fmt: skip
     shown = ", ".join([f"{name} {in_bytes(n)}" for name, n in uses if n])
     line = f"  memory      {in_bytes(memory.needed)}: {shown}"
@@ -42,7 +44,8 @@ def memory_lines(plan: Plan) -> list[str]:
 
 
 def buffer_lines(plan: Plan, top: int) -> list[str]:
-    source = "the compiler's assignment" if plan.buffers_from == "buffer assignment" else "the order of instructions"
+    exact = plan.buffers_from == "buffer assignment"
+    source = "the compiler's assignment" if exact else "the order of instructions"
     lines = [f"  largest buffers when most is in use, by {source}"]
     rows = [(in_bytes(b.bytes), b.use, b.type, b.what, b.where) for b in plan.buffers[:top]]
     return lines + table(rows)
@@ -53,7 +56,9 @@ def collective_lines(plan: Plan, top: int) -> list[str]:
         return ["  collectives none"]
     lines = ["  collectives in a step (bytes: put in or got; sent: by a ring)"]
     for axes, size in sorted(plan.bytes_by_axis().items(), key=lambda row: -row[1]):
-        lines.append(f"    over {over(axes)}: {in_bytes(size)}, sent {in_bytes(plan.bytes_by_axis('sent')[axes])}")
+        lines.append(
+            f"    over {over(axes)}: {in_bytes(size)}, sent {in_bytes(plan.bytes_by_axis('sent')[axes])}"
+        )
     rows = [
         (in_bytes(e.bytes), f"{e.count} x {e.kind}", f"over {over(e.axes)}", f"of {e.size}", e.where)
         for e in plan.exchanges[:top]
@@ -67,29 +72,28 @@ def arithmetic_lines(plan: Plan) -> list[str]:
     share = ""
     if plan.useful is not None and plan.useful < 0.995:
         share = f"; {1 - plan.useful:.0%} of the products are done more than once"
-    lines = [
-        f"  arithmetic  {in_units(plan.flops)} FLOP, {in_units(plan.matrix_flops)} in matrix products{share}; "
-        f"{in_bytes(plan.traffic)} to and from memory"
-    ]
+    products = f"{in_units(plan.matrix_flops)} in matrix products{share}"
+    moved = f"{in_bytes(plan.traffic)} to and from memory"
+    lines = [f"  arithmetic  {in_units(plan.flops)} FLOP, {products}; {moved}"]
     if plan.unknown_loops:
-        lines.append(
-            f"  note        {counted(plan.unknown_loops, 'loop')} with a number of rounds that is not known: counted once"
-        )
+        loops = counted(plan.unknown_loops, "loop")
+        lines.append(f"  note        {loops} with a number of rounds that is not known: counted once")
     return lines
 
 
 def estimate_lines(plan: Plan) -> list[str]:
-    if plan.estimate is None:
-        return ["  time        no estimate: nothing is published of this hardware"]
     e = plan.estimate
-    communication = sum(e.communication.values())
+    if e is None:
+        return ["  time        no estimate: nothing is published of this hardware"]
+    communication = in_seconds(sum(e.communication.values()))
     by_axis = ", ".join([f"{over(axes)} {in_seconds(s)}" for axes, s in e.communication.items()])
-    busy = plan.matrix_flops and e.arithmetic / e.most if e.most else 0
+    busy = e.arithmetic / e.most if e.most else 0.0
+    span = f"  time        {in_seconds(e.least)} to {in_seconds(e.most)} at the published peaks"
+    parts = f"arithmetic {in_seconds(e.arithmetic)}, memory {in_seconds(e.memory)}"
+    compute = f"compute {in_seconds(e.compute)} ({parts})"
     return [
-        f"  time        {in_seconds(e.least)} to {in_seconds(e.most)} at the published peaks: compute {in_seconds(e.compute)} "
-        f"(arithmetic {in_seconds(e.arithmetic)}, memory {in_seconds(e.memory)}), communication "
-        f"{in_seconds(communication)}{f' ({by_axis})' if by_axis else ''}",
-        f"              arithmetic is busy {busy:.0%} of the longer time",
+        f"{span}; arithmetic is busy {busy:.0%} of the longer",
+        f"              {compute}, communication {communication}{f' ({by_axis})' if by_axis else ''}",
         f"              source: {e.source}; error: {e.measured}",
     ]
 

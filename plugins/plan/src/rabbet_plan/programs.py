@@ -13,7 +13,7 @@ from typing import Any
 from rabbet.errors import ConfigError
 
 FUNCTION = "plan"
-ADVICE = """it says what to plan: a function of a mesh that returns the step and its arguments, without making arrays
+ADVICE = """it says what to plan: a function of a mesh that returns the step and the types of its arguments
 
     def plan(mesh):
         sharding = NamedSharding(mesh, PartitionSpec("data"))
@@ -45,7 +45,9 @@ class Program:
             )
         step, args, *rest = made
         if not isinstance(args, (tuple, list)):
-            raise ConfigError(f"{self.name}: the arguments of the step are a tuple, got {type(args).__name__}")
+            raise ConfigError(
+                f"{self.name}: the arguments of the step are a tuple, got {type(args).__name__}"
+            )
         return step, tuple(args), dict(rest[0]) if rest else {}
 
     @property
@@ -101,7 +103,9 @@ def from_name(name: str):
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is not None and name.startswith(error.name):
-            raise ConfigError(f"there is no module {name!r}; give the path of a file that ends in .py") from None
+            raise ConfigError(
+                f"there is no module {name!r}; give the path of a file that ends in .py"
+            ) from None
         raise
 
 

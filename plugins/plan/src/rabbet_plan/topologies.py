@@ -1,4 +1,6 @@
-"""Names of hardware: ``"v5e:2x4"``, ``"h100:8"``, ``"h100:1x32x8"``, ``"cpu:8"``; devices and meshes of it."""
+"""Names of hardware: ``"v5e:2x4"``, ``"h100:8"``, ``"h100:1x32x8"``, ``"cpu:8"``; devices and meshes of
+it.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ def split(topology: str) -> tuple[str, str]:
     if not isinstance(topology, str) or not topology.strip():
         raise ConfigError(f"a topology is named by a text, got {topology!r}; for example {EXAMPLES}")
     topology = topology.strip()
-    kind, colon, rest = topology.partition(":")
+    kind, _, rest = topology.partition(":")
     if re.fullmatch(r"\d+(x\d+){2}", topology):
         return "cuda", f"{USUAL_GPU}:{topology}"
     if kind == "cpu":
@@ -44,7 +46,8 @@ def split(topology: str) -> tuple[str, str]:
         near = difflib.get_close_matches(kind, [*TABLE, "cpu"], n=2)
         hint = f"; did you mean {' or '.join(near)}?" if near else ""
         raise ConfigError(
-            f"no hardware is called {kind!r}{hint}\n  known: cpu, {', '.join(TABLE)}\n  for example: {EXAMPLES}"
+            f"no hardware is called {kind!r}{hint}\n  known: cpu, {', '.join(TABLE)}\n"
+            f"  for example: {EXAMPLES}"
         )
     return ("tpu" if found.name.startswith(("v", "tpu")) else "cuda"), topology
 
@@ -93,8 +96,8 @@ def topology(name: str) -> Topology:
 
     Args:
       name: ``"cpu:8"``, 8 virtual devices; ``"v5e:2x4"``, TPUs in a grid; ``"h100:8"``, GPUs of one host;
-        ``"h100:4x8"``, 4 hosts of 8; ``"h100:1x32x8"`` with the number of slices before; ``"1x32x8"`` alone means
-        H100; ``"cuda/PATH"`` with the path of a GpuTargetConfigProto.
+        ``"h100:4x8"``, 4 hosts of 8; ``"h100:1x32x8"`` with the number of slices before; ``"1x32x8"`` alone
+        means H100; ``"cuda/PATH"`` with the path of a GpuTargetConfigProto.
 
     Raises:
       ConfigError: for a name that is not known.
@@ -117,9 +120,10 @@ def filled(axes: Mapping[str, int], devices: int, name: str) -> dict[str, int]:
         sizes[free[0]] = devices // known
     if not sizes or any(n < 1 for n in sizes.values()) or math.prod(sizes.values()) != devices:
         given = ", ".join([f"{axis}={n}" for axis, n in axes.items()]) or "no axes"
+        has = "another number" if free else str(known)
         raise ShardingError(
-            f"{name!r} has {devices} devices, and a mesh of {given} has {known if not free else 'another number'}"
-            f"; sizes that fit have the product {devices}"
+            f"{name!r} has {devices} devices, and a mesh of {given} has {has}; sizes that fit have "
+            f"the product {devices}"
         )
     return sizes
 

@@ -76,7 +76,9 @@ def trip_count(loop: Instruction) -> int | None:
 
 
 def first_value(loop: Instruction, condition: Computation) -> int | None:
-    """What a loop's counter starts with: the only whole number without dimensions that its condition reads."""
+    """What a loop's counter starts with: the only whole number without dimensions that its condition
+    reads.
+    """
     read = [
         i for i in condition.instructions
         if i.opcode == "get-tuple-element" and not i.shape.dimensions and i.shape.dtype[0] in "su"
