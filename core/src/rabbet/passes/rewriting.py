@@ -73,7 +73,7 @@ def rewrite_bodies(jaxpr, rewrite):
 
 def rewrite_outer_bodies(jaxpr, rewrite):
     """As ``rewrite_bodies``, for the programs of ``jaxpr``'s own equations alone, not those within them."""
-    if not any(eqn.op.primitive.special for eqn in jaxpr.equations):
+    if not may_hold_bodies(jaxpr):
         return jaxpr
     operators = {}
 
@@ -86,6 +86,11 @@ def rewrite_outer_bodies(jaxpr, rewrite):
         return None if operators[op] is op else Equation(operators[op], eqn.inputs, eqn.outputs, eqn.where)
 
     return rewrite_equations(jaxpr, rebuilt)
+
+
+def may_hold_bodies(jaxpr):
+    """Whether an equation of ``jaxpr`` may carry a program. Found once, for all passes."""
+    return jaxpr.once("may hold bodies", lambda: any(eqn.op.primitive.special for eqn in jaxpr.equations))
 
 
 def with_bodies(op, rewrite):

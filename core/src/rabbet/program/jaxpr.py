@@ -55,7 +55,7 @@ class Literal:
         self.value = value
         self.aval = aval
 
-    val = property(lambda self: self.value, doc="The field's name for ``value``.")
+    val = property(lambda self: self.value, doc="JAX's name for ``value``.")
 
     def __repr__(self):
         return f"{self.value}:{_short(self.aval)}"
@@ -84,8 +84,8 @@ class Equation:
 
     primitive = property(lambda self: self.op.primitive)
     params = property(lambda self: self.op.params)
-    invars = property(lambda self: self.inputs, doc="The field's name for ``inputs``.")
-    outvars = property(lambda self: self.outputs, doc="The field's name for ``outputs``.")
+    invars = property(lambda self: self.inputs, doc="JAX's name for ``inputs``.")
+    outvars = property(lambda self: self.outputs, doc="JAX's name for ``outputs``.")
     effects = property(lambda self: effects_of(self.op), doc="What it does besides computing.")
 
     @property
@@ -98,6 +98,9 @@ class Equation:
 
     def __repr__(self):
         return f"{self.outputs} = {self.op} {self.inputs}"
+
+
+ITSELF = object()  # in a program's memo: the program
 
 
 class Jaxpr:
@@ -133,17 +136,19 @@ class Jaxpr:
         # own keys.
         self.memo = {}
 
-    eqns = property(lambda self: self.equations, doc="The field's name for ``equations``.")
+    eqns = property(lambda self: self.equations, doc="JAX's name for ``equations``.")
     in_avals = property(lambda self: tuple([v.aval for v in self.invars]))
     out_avals = property(lambda self: tuple([v.aval for v in self.outvars]))
 
     def once(self, key, make):
         """``make()``, computed once for this program and ``key``."""
         try:
-            return self.memo[key]
+            made = self.memo[key]
         except KeyError:
-            made = self.memo[key] = make()
+            made = make()
+            self.memo[key] = ITSELF if made is self else made  # it would live until Python looks for cycles
             return made
+        return self if made is ITSELF else made
 
     def __repr__(self):
         return text_of(self)

@@ -20,7 +20,12 @@ def places_in(jaxpr):
       >>> places_in(stage(lambda x: [lax.sin(x)], [rb.typeof(1.0)]).jaxpr)
       frozenset()
     """
-    return jaxpr.once("places", lambda: frozenset().union(*[places_of(e.op) for e in jaxpr.equations]))
+
+    def found():
+        each = [e.op for e in jaxpr.equations if (p := e.op.primitive).special or p.place is not None]
+        return frozenset().union(*[places_of(op) for op in each])
+
+    return jaxpr.once("places", found)
 
 
 __all__ = ["places_in", "places_of"]

@@ -4,18 +4,36 @@ Without it such a tracer is found where it is used, if it ever is.
 """
 
 import gc
+import sys
 
 from rabbet import tree
+from rabbet.config import config
 from rabbet.errors import UnexpectedTracerError
 from rabbet.messages.source_positions import source_position
 from rabbet.program.context import context
 
 
-def check(interpreter, outs, kind):
-    """Raise ``UnexpectedTracerError`` for tracers of a finished interpreter that somebody still holds;
-    ``outs``, a pytree, are those that it returned, and ``kind`` is their class.
+def holders(interpreter):
+    """How many references to an interpreter there are before it makes tracers, each of which has one; None
+    where nobody wants to know.
     """
-    returned = {id(x) for x in tree.leaves(outs, is_leaf=lambda x: type(x) is kind)}
+    return sys.getrefcount(interpreter) if config.check_tracer_leaks else None
+
+
+def check(interpreter, outs, kind, before):
+    """Raise ``UnexpectedTracerError`` for tracers of a finished interpreter that somebody still holds;
+    ``outs``, a pytree, are those that it returned, ``kind`` is their class, and ``before`` is what
+    ``holders`` said to the same caller.
+    """
+    leaves = tree.leaves(outs, is_leaf=lambda x: type(x) is kind)
+    returned = {id(x) for x in leaves if type(x) is kind and x.interpreter is interpreter}
+    del leaves
+    # If all others are gone, the heap, which may be large, need not be searched.
+    if sys.getrefcount(interpreter) == before + len(returned):
+        return
+    gc.collect(1)  # young cycles
+    if sys.getrefcount(interpreter) == before + len(returned):
+        return
     gc.collect()
     kept = [
         x for x in gc.get_objects()
@@ -46,4 +64,4 @@ def holder(x, kept):
     return None
 
 
-__all__ = ["check"]
+__all__ = ["check", "holders"]

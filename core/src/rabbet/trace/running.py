@@ -1,7 +1,6 @@
 """Running a function under an interpreter, on tracers that hold payloads."""
 
 from rabbet import tree
-from rabbet.config import config
 from rabbet.program.context import context
 from rabbet.trace import leak_check, named_axes
 from rabbet.trace.tracer import Tracer, is_tracer, payload_of
@@ -62,6 +61,7 @@ def run_traced(interpreter, fn, payloads):
     interpreter.parent = parent
     interpreter.fn = fn
     interpreter.alive = True
+    before = leak_check.holders(interpreter)
     tracers = [Tracer(interpreter, p, interpreter.type_of(p), where) for p in payloads]
     ctx.interpreter = interpreter
     ctx.where = None
@@ -75,9 +75,9 @@ def run_traced(interpreter, fn, payloads):
         ctx.axes = around
         interpreter.alive = False
     # Without payloads the tracers were made by others, who still hold them; so are those of an inner half.
-    if config.check_tracer_leaks and payloads and interpreter.outermost:
+    if before is not None and payloads and interpreter.outermost:
         del tracers
-        leak_check.check(interpreter, outs, Tracer)
+        leak_check.check(interpreter, outs, Tracer, before)
     return outs
 
 

@@ -151,6 +151,7 @@ def stage(fn, avals, name=None, touched=None):
     ctx = context
     previous, where = ctx.interpreter, ctx.where
     stager.parent, stager.fn, stager.alive = None, fn, True
+    before = leak_check.holders(stager)
     ctx.interpreter, ctx.where = stager, where if ctx.is_lowering else None
     try:
         outs = fn(*[Tracer(stager, v, v.aval, where) for v in invars])
@@ -162,9 +163,9 @@ def stage(fn, avals, name=None, touched=None):
     finally:
         ctx.interpreter, ctx.where = previous, where
         stager.alive = False
-    if config.check_tracer_leaks:
+    if before is not None:
         outs = None
-        leak_check.check(stager, (), Tracer)
+        leak_check.check(stager, (), Tracer, before)
     held = list(stager.captured.values())
     jaxpr = Jaxpr(
         invars,

@@ -171,7 +171,7 @@ def plan(fun: Callable[..., Any], *args: Any, compiler_options: dict | None = No
     started = time.perf_counter()
     lowering = lowered.lowering
     text, positions = with_names(lowering.module.text)
-    options = {**(lowered.jitted.options or {}), **(compiler_options or {})} or None
+    options = {**(lowered.asked.options or {}), **(compiler_options or {})} or None
     compiled = compile_ahead(lowering._replace(module=lowering.module._replace(text=text)), None, options)
     seconds = time.perf_counter() - started
     names = argument_names(fun, args, kwargs, len(lowered.program.closed.consts))
