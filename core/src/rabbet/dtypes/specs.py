@@ -244,7 +244,7 @@ KINDS = {
 }  # fmt: skip
 ABSTRACT = {
     np.generic, np.number, np.integer, np.signedinteger, np.unsignedinteger, np.inexact, np.floating,
-    np.complexfloating,
+    np.complexfloating, np.flexible, np.character, np.str_, np.bytes_, np.object_,
 }  # fmt: skip
 WEAK = {"b": "bool", "i": "int*", "u": "int*", "f": "float*", "c": "complex*"}
 RANKS = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3, "V": 4}

@@ -259,12 +259,6 @@ class Array(metaclass=ArrayType):
         gap = " " if len(last) + len(tail) < 70 else "\n      "
         return f"Array({text},{gap}{tail}"
 
-    def _repr_html_(self):
-        """What notebooks show: type and device, and the values as a table."""
-        from rabbet.runtime.html import array_html  # notebooks only
-
-        return array_html(self, is_readable(self))
-
     # ------------------------------------------------------------------------------------- other libraries
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         if self.raw.is_deleted():
