@@ -97,7 +97,7 @@ def sources(record):
     top = record.value.partition(":")[0].partition(".")[0]
     if not any(top in file.parts for file in files) and top != "rabbet":  # an editable installation
         spec = PathFinder.find_spec(top)
-        for place in [] if spec is None else spec.submodule_search_locations or [spec.origin]:
+        for place in [] if spec is None else spec.submodule_search_locations or [spec.origin or ""]:
             where = Path(place)
             files += where.rglob("*.py") if where.is_dir() else [where]
     return files
