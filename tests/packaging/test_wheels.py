@@ -83,7 +83,9 @@ STANDARD = set(
     rabbet-distributed rabbet-passes rabbet-pjrt-cpu
     """.split()
 )
-ON_REQUEST = set("rabbet-store rabbet-jax-compat rabbet-testing rabbet-pjrt-cuda rabbet-pjrt-tpu".split())
+ON_REQUEST = set(
+    "rabbet-store rabbet-ray rabbet-jax-compat rabbet-testing rabbet-pjrt-cuda rabbet-pjrt-tpu".split()
+)
 EXAMPLES = set("rabbet-enclose rabbet-roots rabbet-pjrt-xcpu".split())
 
 
