@@ -52,7 +52,7 @@ def main():
                 lambda ours=ours, mine=mine: ours @ mine,
                 lambda ours=ours, mine=mine: product(ours, mine),
             ]
-            scipys, *found = least(ways, 30 if (columns or 1) < 16 else 8)
+            scipys, *found = least(ways, 100 if columns is None else 30 if columns < 16 else 8)
             shown = [
                 f"{t[0]:7.2f} {t[0] / scipys[0]:5.2f} /{t[1]:6.2f} {t[1] / scipys[1]:5.2f}" for t in found
             ]

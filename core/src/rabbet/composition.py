@@ -102,7 +102,8 @@ def settings_not_installed():
         if name not in installed
     ]
     broken = [record for record in plugins.listed(group) if record.broken]
-    return said + [f"{one.title}, which has more, cannot be used: see `rabbet doctor`" for one in broken]
+    see = "see `python -m rabbet doctor`"
+    return said + [f"{one.title}, which has more, cannot be used: {see}" for one in broken]
 
 
 def refuse(group, name, what, reason):

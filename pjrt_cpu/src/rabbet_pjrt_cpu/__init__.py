@@ -35,6 +35,7 @@ from rabbet.extend.backend import (
 from rabbet.extend.native import provide_sparse_products
 from rabbet.extend.transform import RuleSet
 
+from rabbet_pjrt_cpu import convolution_kernels
 from rabbet_pjrt_cpu.memory import is_glibc, keep_freed_memory
 
 
@@ -64,13 +65,14 @@ def allocator(value):
 # What XLA is told. Its default: single matrix products, single convolutions and reductions by the library.
 LIBRARY = "xla_cpu_experimental_ynn_fusion_type"
 DOTS, REDUCTIONS = "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT", "LIBRARY_FUSION_TYPE_REDUCE"
+WITHOUT_CONVOLUTIONS: dict[str, bool | str] = {LIBRARY: f"{DOTS},{REDUCTIONS}"}
 KERNELS: dict[str, dict[str, bool | str]] = {
     "default": {},
     "quick": {LIBRARY: REDUCTIONS},
     "onednn": {
         "xla_cpu_use_onednn": True,
         "xla_cpu_experimental_onednn_custom_call": True,
-        LIBRARY: f"{DOTS},{REDUCTIONS}",
+        **WITHOUT_CONVOLUTIONS,
     },
 }
 
@@ -155,12 +157,15 @@ def provide_calls(targets):
 
 
 def program_options(text):
-    """The options of `config.cpu_kernels`, and one for loops with a barrier in them.
+    """The options of `config.cpu_kernels`, or those that suit the program's convolutions, and one for loops
+    with a barrier in them.
 
-    Those are not compiled as one kernel: the code generator for that cannot read barriers, and ends the
+    Such loops are not compiled as one kernel: the code generator for that cannot read barriers, and ends the
     process on one of several operands.
     """
     options = KERNELS[config.cpu_kernels]
+    if not options and convolution_kernels.are_faster_in_eigen(text, jaxlib_version()):
+        options = WITHOUT_CONVOLUTIONS
     if "stablehlo.while" in text and has_barrier_in_region(text):
         return {"xla_disable_hlo_passes": "small-while-loop-hoisting", **options}
     return options
@@ -185,6 +190,7 @@ SPARSE = "rabbet.experimental.sparse"
 SPARSE_PRODUCT = "cpu_csr_sparse_dense_ffi"
 LOWERINGS = RuleSet("lower")
 LOWERINGS.later("rabbet_pjrt_cpu.lowering.convolutions", "conv_general_dilated", owner=CONVOLUTION)
+LOWERINGS.later("rabbet_pjrt_cpu.lowering.windows", "select_and_scatter_add", owner=CONVOLUTION)
 if jaxlib_version().startswith("0.10."):
     LOWERINGS.later("rabbet_pjrt_cpu.lowering.contractions", "dot_general")
 LOWERINGS.later("rabbet_pjrt_cpu.lowering.extremes", "reduce_max", "reduce_min")

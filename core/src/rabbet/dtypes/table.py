@@ -195,7 +195,7 @@ class DTypeTable:
             raise TypeError(
                 f"dtype {parsed.name if parsed is not None else dtype!r} is not known\n"
                 f"  known: {', '.join(self._by_name)}\n"
-                f"  a plugin may add it: `rabbet plugins` lists those that are installed"
+                f"  a plugin may add it: `python -m rabbet plugins` lists those that are installed"
             )
         with contextlib.suppress(TypeError):  # what NumPy reads as a dtype need not have a hash
             self._known[dtype] = spec.dtype

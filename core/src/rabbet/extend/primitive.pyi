@@ -165,7 +165,6 @@ ceil: Primitive
 clamp: Primitive
 clz: Primitive
 complex: Primitive
-composite: Primitive
 concatenate: Primitive
 cond: Primitive
 conj: Primitive

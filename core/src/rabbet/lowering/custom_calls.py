@@ -10,6 +10,8 @@ import re
 
 import numpy as np
 
+# The target of calls of which Python says how they are cut up over devices (see ``Site.partitioner``).
+PARTITIONED = "rabbet_partitioned"
 CALL = re.compile(r'custom_call @(?:"([^"]+)"|([^"(\s]+))\(|call_target_name = "([^"]+)"')
 
 

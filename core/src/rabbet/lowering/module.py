@@ -47,17 +47,19 @@ lower = RuleTable(
 class Lowered(NamedTuple):
     """A module's text, and the same without locations: the part that decides what is compiled.
 
-    ``callbacks`` are the ``HostCallback``s that it calls by their index.
+    ``callbacks`` are the ``HostCallback``s that it calls by their index, ``partitioners`` what the compiler
+    asks while it cuts the program up (see ``Site.partitioner``).
     """
 
     text: str
     key_text: str
     callbacks: tuple = ()
+    partitioners: tuple = ()
 
 
 def lower_program(
     jaxpr, platform, *, name="main", donated=(), table=lower, arg_attributes=(), result_attributes=(),
-    bridges=None, lacks=None, spread=0, symbolic=None,
+    bridges=None, lacks=None, spread=0, symbolic=None, like=None, manual=None,
 ):  # fmt: skip
     """The StableHLO module of a program.
 
@@ -74,6 +76,8 @@ def lower_program(
         ``lacks(op)``, why an operation cannot be written, and ``size(op, dimension)``, which writes a
         dimension as an i32 and returns its name.
       spread: over how many devices it runs, where the compiler cuts it up; else 0.
+      like: the sharding of one of its arguments there, or None; rules for text find it as ``op.like``.
+      manual: as ``Site.by_itself`` takes it, where all of the program is what each device computes by itself.
 
     Raises:
       MissingRule: there is no lowering of an operation for the platform.
@@ -82,7 +86,7 @@ def lower_program(
     if symbolic is not None:
         lacks = symbolic.lacks if lacks is None else lambda op, of=lacks: symbolic.lacks(op) or of(op)
     module = Module(platform, table, bridges, lacks)
-    module.spread, module.symbolic = spread, symbolic
+    module.spread, module.symbolic, module.like, module.manual = spread, symbolic, like, manual
     attributes, of_results = dict(arg_attributes), dict(result_attributes)
     for i, attribute in donation_attributes(jaxpr, donated, dict(attributes), of_results):
         attributes[i] = f"{attributes[i]}, {attribute}" if i in attributes else attribute
@@ -121,8 +125,10 @@ class Module:
         self.locations = Locations()
         self.functions = []
         self.callbacks = []
+        self.partitioners = []
         self.symbolic = None  # what knows symbolic dimensions
         self.spread = 0  # over how many devices it runs, if several
+        self.like = None  # the sharding of one of its arguments, if they are over several devices
         self.manual = None  # what says how each device computes by itself here (see ``Site.by_itself``)
         self.rules = {}  # by primitive, those found so far
         self._names = {}
@@ -208,6 +214,7 @@ class Module:
             "\n".join([*with_locations, *self.locations.definitions()]),
             "\n".join([text for text, _ in lines]),
             tuple(self.callbacks),
+            tuple(self.partitioners),
         )
 
     def _unique(self, symbol):

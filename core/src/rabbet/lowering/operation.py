@@ -159,6 +159,24 @@ class Site:
         callbacks.append(callback)
         return len(callbacks) - 1
 
+    def partitioner(self, partition):
+        """Enter what the compiler asks how to cut up a call; return the call's target and attribute text.
+
+        Args:
+          partition: ``partition(ins, outs)``, where operands and results are pairs ``(counts, parts)`` as
+            ``Sharding.tiles`` gives them, returns ``(jaxpr, manual, ins, outs)``: what each device computes,
+            what ``by_itself`` takes, and how operands and results lie then. It runs on any thread.
+        """
+        partitioners = self._function.module.partitioners
+        partitioners.append(partition)
+        name = custom_calls.PARTITIONED
+        return f"@{name}", f'api_version = 2 : i32, backend_config = "{name} {len(partitioners) - 1}"'
+
+    @property
+    def like(self):
+        """The sharding of one of the arguments of a program over several devices, or None."""
+        return self._function.module.like
+
     @property
     def ordered_effects(self):
         """The ordered effects of this operation and its bodies, in the order in which their tokens are

@@ -6,6 +6,8 @@ import os
 import jaxlib
 from jaxlib import xla_client
 
+from rabbet.runtime import adapter
+
 
 def include_dir():
     """The folder of the C++ headers that come with jaxlib.
@@ -58,6 +60,17 @@ def register_batch_partitionable(name):
       >>> register_batch_partitionable("norm")  # doctest: +SKIP
     """
     xla_client.register_custom_call_as_batch_partitionable(name)
+
+
+def register_partitioner(name, partition, propagate, infer, done):
+    """Have the compiler call Python where it cuts up a call of the target `name`: jaxlib's own, and that of
+    each PJRT plugin. `done` is the set of those that know it already.
+    """
+    for plugin, c_api in {None: None, **adapter.C_APIS}.items():
+        if plugin not in done:
+            done.add(plugin)
+            extra = {} if c_api is None else {"c_api": c_api}
+            xla_client.register_custom_call_partitioner(name, propagate, partition, infer, True, **extra)
 
 
 @functools.cache

@@ -30,6 +30,7 @@ from rabbet.runtime import (
     interruptible,
     not_finite,
     oversight,
+    partitioning,
     raw_shards,
     read_ahead,
     spreads,
@@ -116,6 +117,7 @@ def lower(
             bridges=backend and backend.lowerings,
             lacks=backend and backend.lacks,
             spread=0 if spread is None else len(spread.group),
+            like=None if spread is None else spread.like,
             symbolic=symbolic,
         )
     except Exception:
@@ -287,7 +289,8 @@ def compile(lowering, device, options=None):
     if lowering.spread is not None and not device.is_local:
         text = oversight.agreed(lowering.name, text, adapter.option_bytes(portable), device)
     key = cache.key(text, adapter.option_bytes(portable), device)
-    if lowering.module.callbacks:  # Python functions belong to their program, whatever its text
+    # Python functions belong to their program, whatever its text.
+    if lowering.module.callbacks or lowering.module.partitioners:
         loaded, known = _load(client, lowering, device, build, key), False
     else:
         loaded, known = shared.get((device, key), lambda: _load(client, lowering, device, build, key))
@@ -349,12 +352,15 @@ def _load(client, lowering, device, build, key):
     try:
         devices = device.device_list
         calls = [callbacks.for_device(c, device) for c in lowering.module.callbacks]
-        exe = _revive(client, key, devices, calls, None if lowering.spread is None else build)
+        kept = not lowering.module.partitioners  # the text does not tell what these make of the program
+        if kept:
+            exe = _revive(device.client, key, devices, calls, None if lowering.spread is None else build)
         cached = exe is not None
         hook_calls.tell_hooks("cache_hit" if cached else "cache_miss", name=name)
         if exe is None:
             exe = _compiled(client, lowering, devices, build, calls)
-            cache.store(key, lambda: adapter.serialize(exe), time.perf_counter() - started)
+            if kept:
+                cache.store(key, lambda: adapter.serialize(exe), time.perf_counter() - started)
     finally:
         hook_calls.tell_hooks(
             "compile_finished", name=name, seconds=time.perf_counter() - started, cached=cached
@@ -373,23 +379,22 @@ def compiled_anew(lowering, device, options=None):
 
 def _compiled(client, lowering, devices, build, calls):
     try:
-        return interruptible.to_the_end(
-            adapter.compile_text, client, lowering.module.text, devices, build, calls
-        )
+        with partitioning.answering(lowering) as text:
+            return interruptible.to_the_end(adapter.compile_text, client, text, devices, build, calls)
     except adapter.XlaRuntimeError as error:
         raise compile_failure(lowering, str(error)) from None
 
 
 def _revive(client, key, devices, calls, options):
     """The executable kept under ``key``, or None."""
-    ahead = read_ahead.take(key)
+    ahead = read_ahead.take(key, client)
     if ahead is not None:
         return ahead
     blob = cache.get(key)
     if blob is None:
         return None
     try:
-        return adapter.deserialize(client, blob, devices, options, host_callbacks=calls)
+        return adapter.deserialize(client.raw, blob, devices, options, host_callbacks=calls)
     except Exception as error:  # whatever jaxlib says of a blob that it cannot read, it is a miss
         cache.reject(key, str(error))
         return None

@@ -36,7 +36,7 @@ def module_of(closed, in_avals, platforms, name, describe):
     sizes = sizes_in(in_avals)
     steps = steps_for(in_avals, describe)
     variants = [lowered(closed, platform, sizes) for platform in platforms]
-    if any(v.module.callbacks for v in variants):
+    if any(v.module.callbacks or v.module.partitioners for v in variants):
         raise NotImplementedError(f"export of {name!r}: the program calls Python functions of this process")
     kept = tuple(range(len(in_avals)))
     several = len(platforms) > 1

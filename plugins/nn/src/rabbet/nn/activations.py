@@ -36,10 +36,10 @@ def as_float(name, x):
 
 
 def positive_part(x):
-    """``max(x, 0)`` with derivative 0 at 0: a selection, where a maximum would share the derivative between
-    its two sides.
+    """``max(x, 0)``, NaN where ``x`` is, with derivative 0 at 0 and there: a selection, where a maximum would
+    share the derivative between its two sides.
     """
-    return lax.select(lax.gt(x, 0), x, lax.full_like(x, 0))
+    return lax.select(lax.gt(x, 0), x, lax.max(lax.stop_gradient(x), 0))
 
 
 @fused
@@ -66,7 +66,7 @@ def relu6(x):
       Array([0., 2., 6.], dtype=float32)
     """
     x = as_float("relu6", x)
-    return lax.select(lax.lt(x, 6), positive_part(x), lax.full_like(x, 6))
+    return lax.select(lax.lt(x, 6), positive_part(x), lax.min(lax.stop_gradient(x), 6))
 
 
 def sigmoid(x):

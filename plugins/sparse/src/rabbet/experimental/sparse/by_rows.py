@@ -1,7 +1,8 @@
 """The product of a matrix that is stored by rows with a dense one, as one primitive.
 
 It is decomposed into the gather, multiplication and scatter of ``planned``; a backend may have a library
-for it, as the CPU does (``rabbet_pjrt_cpu.lowering.sparse_products``).
+for it, as the CPU does (``rabbet_pjrt_cpu.lowering.sparse_products``). Products with one vector are those of
+``vectors``.
 """
 
 import numpy as np
@@ -19,11 +20,11 @@ FEWEST, FAST_SCATTER = 5, 64
 
 def pays(mat, array, numbers, dtype):
     """Whether the product of a BCOO with an array is one for ``product``, and worth it."""
-    if mat.n_sparse != 2 or mat.ndim != 2 or numbers != (((1,), (0,)), ((), ())) or array.ndim > 2:
+    if mat.n_sparse != 2 or mat.ndim != 2 or numbers != (((1,), (0,)), ((), ())) or array.ndim != 2:
         return False
     if np.dtype(dtype).name not in DTYPES or 0 in (*mat.shape, *array.shape, mat.nse):
         return False
-    columns = array.shape[1] if array.ndim == 2 else 1
+    columns = array.shape[1]
     if columns % FAST_SCATTER == 0:
         return False
     if mat._known.indptr is not None and not is_known(mat.indices):

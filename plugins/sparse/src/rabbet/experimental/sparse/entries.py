@@ -123,10 +123,54 @@ def flat_places(cols, sizes):
     return flat
 
 
+def marks_of(indptr, nse):
+    """Where the rows with entries begin, as a bit set, and how many of these begin before each of its words.
+
+    Returns:
+      a pair, uint32[words] and int32[words], of 32 entries a word.
+    """
+    begin, end = indptr[:-1], indptr[1:]
+    bit = lax.shift_left(np.uint32(1), (begin & 31).astype("uint32"))
+    marks = rnp.zeros(-(-max(nse, 1) // 32), "uint32").at[begin >> 5].add(
+        rnp.where(end > begin, bit, np.uint32(0)), mode="drop", indices_are_sorted=True,
+        wrap_negative_indices=False,
+    )  # fmt: skip
+    marks = lax.optimization_barrier(marks)  # computed once, and not again for every entry
+    counts = lax.population_count(marks).astype("int32")
+    return marks, lax.optimization_barrier(rnp.cumsum(counts, dtype="int32") - counts)
+
+
+def up_to(bit):
+    """The words with all bits from the lowest to one: uint32."""
+    return lax.shift_right_logical(np.uint32(2**32 - 1), 31 - bit.astype("uint32"))
+
+
+def ranks(marks, before, nse):
+    """How many rows with entries begin up to each entry, less one: int32[nse]; -1 for entries of no row."""
+    masked = marks[:, None] & up_to(rnp.arange(32, dtype="uint32"))
+    found = before[:, None] - 1 + lax.population_count(masked).astype("int32")
+    return lax.optimization_barrier(found.reshape(-1)[:nse])
+
+
+def rank_at(marks, before, places):
+    """The same at some entries."""
+    word = places >> 5
+    read = [x.at[word].get(mode="clip", wrap_negative_indices=False) for x in (marks, before)]
+    return read[1] - 1 + lax.population_count(read[0] & up_to(places & 31)).astype("int32")
+
+
 def rows_of(indptr, nse):
     """The row of each entry of a CSR matrix, int32[nse]; the number of rows for entries past the last."""
-    counts = rnp.zeros(nse + 1, "int32").at[indptr[1:]].add(1, mode="drop", indices_are_sorted=True)
-    return rnp.cumsum(counts[:nse], dtype="int32")
+    count = indptr.shape[0] - 1
+    if not count or not nse:
+        return rnp.zeros(nse, "int32")
+    marks, before = marks_of(indptr, nse)
+    rank = rnp.where(indptr[1:] > indptr[:-1], rank_at(marks, before, indptr[:-1]), count)
+    with_entries = rnp.full(count, count, "int32").at[rank].set(
+        rnp.arange(count, dtype="int32"), mode="drop", wrap_negative_indices=False
+    )
+    rows = with_entries.at[ranks(marks, before, nse)].get(mode="clip", wrap_negative_indices=False)
+    return rnp.where(rnp.arange(nse, dtype=indptr.dtype) < indptr[-1], rows, count)
 
 
 def pointers_to(rows, count):

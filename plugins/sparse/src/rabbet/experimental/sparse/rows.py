@@ -1,10 +1,11 @@
-"""Rows of the test kit for products by rows; imported by tests alone."""
+"""Rows of the test kit for products by rows and with vectors; imported by tests alone."""
 
 from typing import NamedTuple
 
 import numpy as np
 
 from rabbet.experimental.sparse.by_rows import rows_product
+from rabbet.experimental.sparse.vectors import vector_product
 from rabbet.testing.draws import some
 from rabbet.testing.table import Row
 
@@ -42,6 +43,15 @@ def by_rows(note, *shape):
     )  # fmt: skip
 
 
-ROWS = [by_rows("vector", 4), by_rows("columns", 4, 6)]
+def with_vector(data, array, rows, columns):
+    return product(data, array, rows, columns, None, None)
+
+
+VECTOR = Row(
+    vector_product, with_vector, (some(5), some(4), *map(Fixed, PLACES.T)),
+    ("float64", "float32", "int32", "complex64"), {"count": 3, "in_order": True}, orders=2,
+)  # fmt: skip
+
+ROWS = [by_rows("vector", 4), by_rows("columns", 4, 6), VECTOR]
 
 __all__ = ["ROWS"]

@@ -1,0 +1,10 @@
+"""Functions whose authors say how the compiler cuts them up over devices."""
+
+from rabbet_parallel.factors import BATCHING, ArrayMapping, CompoundFactor, SdyShardingRule
+from rabbet_parallel.partitioning import custom_partitioning
+
+from rabbet.extend.functions import public_module as _public_module
+
+__all__ = ["BATCHING", "ArrayMapping", "CompoundFactor", "SdyShardingRule", "custom_partitioning"]
+
+_public_module(globals())
