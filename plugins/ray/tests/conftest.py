@@ -15,6 +15,7 @@ def cluster():
         pytest.skip(f"a Ray cluster takes a gigabyte and half a minute: tox run -e ray, or {CLUSTER}=1")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_AUTH_MODE", "disabled")  # else a token is written to the home folder
+    os.environ.setdefault("RAY_worker_niceness", "0")  # 15 otherwise: on a busy machine nothing comes of them
     ray = pytest.importorskip("ray")
     variables = {"RABBET_PLATFORMS": "cpu", "RABBET_NUM_CPU_DEVICES": "1"}
     ray.init(
