@@ -55,6 +55,7 @@ INSIDE_RABBET = {
     "plugins/sparse": "rabbet/experimental/sparse/",
     "plugins/store": ("rabbet_store/", "rabbet/store/"),
     "plugins/torch": "rabbet/torch/",
+    "plugins/onnx": "rabbet/onnx/",
     "plugins/safetensors": "rabbet/safetensors/",
     "plugins/distributed": (
         "rabbet_distributed/",
@@ -87,7 +88,9 @@ STANDARD = set(
     """.split()
 )
 ON_REQUEST = set(
-    "rabbet-store rabbet-torch rabbet-jax-compat rabbet-testing rabbet-pjrt-cuda rabbet-pjrt-tpu".split()
+    """
+    rabbet-store rabbet-torch rabbet-onnx rabbet-jax-compat rabbet-testing rabbet-pjrt-cuda rabbet-pjrt-tpu
+    """.split()
 )
 EXAMPLES = set("rabbet-enclose rabbet-roots rabbet-pjrt-xcpu".split())
 
