@@ -7,13 +7,13 @@ is.
 """
 
 import difflib
-import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from rabbet.config import Setting, config
 from rabbet.errors import MissingPluginError, PluginError
+from rabbet.program.made_once import made_once
 
 GROUP = "rabbet.backends"
 
@@ -212,13 +212,10 @@ def set_manager(function, providers):
     find_manager, find_providers = function, providers
 
 
-_registry: dict = {}  # one, whichever thread is the first
-
-
-@functools.cache
+@made_once
 def default_registry():
     """Return the registry over the packages installed in this environment."""
-    return _registry.setdefault("of this process", BackendRegistry(find_manager()))
+    return BackendRegistry(find_manager())
 
 
 def platform_named(name):

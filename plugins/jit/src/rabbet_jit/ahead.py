@@ -14,7 +14,7 @@ class CompiledAhead(Measures, Stage):
     """
 
     def __init__(self, lowered, topology, options):
-        super().__init__(lowered.jitted, lowered.signature, lowered.program, lowered.avals)
+        super().__init__(lowered.asked, lowered.signature, lowered.program, lowered.avals)
         self.lowered = lowered
         self.executable = compile_ahead(lowered.lowering, topology, options)
         self.topology, self.device_kind = topology, self.executable.device_kind
@@ -43,7 +43,7 @@ class CompiledAhead(Measures, Stage):
     def __call__(self, *args, **kwargs):
         place = f"{self.device_kind} ({self.lowered.lowering.platform} {self.topology!r})"
         raise RuntimeError(
-            f"{describe_function(self.jitted.fun)} was compiled for {place}, which is not on this machine: "
+            f"{describe_function(self.asked.fun)} was compiled for {place}, which is not on this machine: "
             "it can be looked at (as_text, cost_analysis, memory_analysis) and serialized, not called; "
             "compile without topology= to run it here"
         )

@@ -148,7 +148,7 @@ def spread_for(traced, wanted):
     Args:
       wanted: the sharding over several devices of each argument leaf, or None for what goes anywhere.
     """
-    program, layouts = traced.program, traced.jitted.layouts
+    program, layouts = traced.program, traced.asked.layouts
     wanted = [*wanted, *[None] * (len(program.closed.jaxpr.invars) - len(wanted))]  # cells from outside
     if layouts is not None:
         asked = layouts.of_arguments(traced.signature)
@@ -158,7 +158,7 @@ def spread_for(traced, wanted):
     places = [*places_for(program, layouts), *[s for s in wanted if s is not None]]
     if not places:
         return None
-    group, _ = common_device((), traced.jitted.fun, places=places)
+    group, _ = common_device((), traced.asked.fun, places=places)
     consts = [x.spec.layout for x in bring_to([to_array(c) for c in program.closed.consts], group)]
     everywhere = EverywhereSharding(group)
     ins = (*consts, *[everywhere if s is None else s for s in wanted])
@@ -168,7 +168,7 @@ def spread_for(traced, wanted):
     for sharding in outs or ():
         if isinstance(sharding, SingleDeviceSharding):
             raise ShardingError(
-                f"jit of {describe_function(traced.jitted.fun)}: out_shardings names {sharding} beside "
+                f"jit of {describe_function(traced.asked.fun)}: out_shardings names {sharding} beside "
                 f"shardings over {group}; results of one program lie on the same devices"
             )
     return Spread(group, ins, outs, spread_of((), group, (*ins, *(outs or ())), places).like)

@@ -7,11 +7,10 @@ that knows the name may replace; any other one compiles the program.
 import json
 
 import numpy as np
-
 from rabbet import dtypes
-from rabbet.lowering.constants import dense
-from rabbet.program.jaxpr import evaluate
-from rabbet.rules.primitive import Primitive
+from rabbet.extend.passes import evaluate
+from rabbet.extend.primitive import Primitive
+from rabbet.extend.rules import dense
 
 
 def composite_aval(*avals, jaxpr, name, version, attributes):

@@ -2,39 +2,66 @@
 
 import sys
 import types
+from importlib import metadata
 
 import pytest
-from rabbet.cli import command as cli
-from rabbet.cli import doctor, output, plugins
-from rabbet.plugins import discovery
-from rabbet.plugins.hooks import Hooks
-from rabbet.plugins.hookspecs import hookimpl
-from rabbet.plugins.manager import PluginManager
+from rabbet.errors import ConfigError
+from rabbet.extend.commands import plugin_hooks, plugin_manager, print_table
+from rabbet.extend.hooks import hookimpl
+from rabbet_cli import command as cli
+from rabbet_cli import doctor, plugins
 
-from .fakes import FakeDistribution, offer
+
+class FakeDistribution(metadata.Distribution):
+    """A distribution whose metadata are two strings."""
+
+    def __init__(self, name, entry_points, requires="rabbet-core>=0.1"):
+        self.texts = {
+            "METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\nRequires-Dist: {requires}\n",
+            "entry_points.txt": entry_points,
+        }
+
+    def read_text(self, filename):
+        return self.texts.get(filename)
+
+    def locate_file(self, path):
+        raise NotImplementedError
+
+
+def offer(distribution, group, **names):
+    """Entry points of one made-up distribution: ``offer("my-dist", "rabbet.api", grad="my_module:grad")``."""
+    lines = "\n".join(f"{name} = {value}" for name, value in names.items())
+    return list(FakeDistribution(distribution, f"[{group}]\n{lines}\n").entry_points)
 
 
 def manager(*entry_points):
-    return PluginManager(entry_points, core_version="0.1.0")
+    """A plugin manager that knows these entry points alone."""
+    return type(plugin_manager())(entry_points, core_version="0.1.0")
+
+
+def hooks(plugins):
+    """The hook plugins of a manager."""
+    return type(plugin_hooks())(plugins)
 
 
 # Tables -------------------------------------------------------------------------------------------
 
 
-def test_a_plain_table_is_aligned_and_has_no_trailing_blanks():
-    lines = output.plain(("name", "x"), [("a", "long value"), ("longer name", "")])
+def test_a_plain_table_is_aligned_and_has_no_trailing_blanks(capsys):
+    print_table(("name", "x"), [("a", "long value"), ("longer name", "")])
+    lines = capsys.readouterr().out.splitlines()
     assert lines == ["name         x", "a            long value", "longer name"]
 
 
 def test_an_empty_table_is_a_word(capsys):
-    output.print_table(("name",), [], empty="no plugins")
+    print_table(("name",), [], empty="no plugins")
     assert capsys.readouterr().out == "no plugins\n"
 
 
 def test_a_terminal_gets_a_drawn_table(capsys, monkeypatch):
     pytest.importorskip("rich")
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    output.print_table(("name", "x"), [("[b]f[/b]", "1")])
+    print_table(("name", "x"), [("[b]f[/b]", "1")])
     printed = capsys.readouterr().out
     assert "[b]f[/b]" in printed
     assert "─" in printed
@@ -45,7 +72,7 @@ def test_a_terminal_gets_a_drawn_table(capsys, monkeypatch):
 
 def test_plugins_lists_without_importing(capsys, monkeypatch):
     found = manager(*offer("my-dist", "rabbet.api", f="rabbet_fake_never:f"))
-    monkeypatch.setattr(plugins, "default_manager", lambda: found)
+    monkeypatch.setattr(plugins, "plugin_manager", lambda: found)
     assert cli.main(["plugins"]) == 0
     row = capsys.readouterr().out.splitlines()[1].split()
     assert row == ["api", "f", "my-dist", "1.0", "found"]
@@ -54,7 +81,7 @@ def test_plugins_lists_without_importing(capsys, monkeypatch):
 
 def test_plugins_of_one_group(capsys, monkeypatch):
     found = manager(*offer("a", "rabbet.api", f="m:f"), *offer("b", "rabbet.dtypes", int4="m:spec"))
-    monkeypatch.setattr(plugins, "default_manager", lambda: found)
+    monkeypatch.setattr(plugins, "plugin_manager", lambda: found)
     cli.main(["plugins", "dtypes"])
     printed = capsys.readouterr().out
     assert "int4" in printed and "api" not in printed
@@ -79,7 +106,7 @@ def test_doctor_shows_the_error_as_the_plugin_raised_it_and_where(tmp_path, monk
 
 
 def test_doctor_shows_the_version_that_a_plugin_asks_for():
-    made = FakeDistribution("a", "[rabbet.api]\nf = m:f\n", ["rabbet-core>=99"])
+    made = FakeDistribution("a", "[rabbet.api]\nf = m:f\n", "rabbet-core>=99")
     check = labels(doctor.plugins(manager(*made.entry_points)))["api.f"]
     assert check.ok is False
     assert "requires rabbet-core>=99" in check.detail
@@ -89,9 +116,8 @@ def test_doctor_asks_hook_plugins(monkeypatch):
     module = types.ModuleType("rabbet_fake_checks")
     module.doctor_checks = hookimpl(lambda: [("disk", False, "full")])
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setattr(doctor, "LATE", {})
     found = manager(*offer("d", "rabbet.hooks", checks="rabbet_fake_checks"))
-    assert doctor.Check("checks: disk", False, "full") in list(doctor.checks(found, Hooks(found)))
+    assert doctor.Check("checks: disk", False, "full") in list(doctor.checks(found, hooks(found)))
 
 
 def test_checks_of_packages_and_their_place(monkeypatch):
@@ -101,18 +127,26 @@ def test_checks_of_packages_and_their_place(monkeypatch):
     made.nothing = 1
     monkeypatch.setitem(sys.modules, made.__name__, made)
     monkeypatch.setattr(doctor, "versions", lambda manager: ())
-    names = {name: f"{made.__name__}:{name}" for name in ("disk", "devices", "nothing")}
+    names = {name: f"{made.__name__}:{name}" for name in ("devices", "disk", "nothing")}
     found = manager(*offer("a", "rabbet.checks", **names))
-    *_, broken, disk, devices = doctor.checks(found, Hooks(found))
+    *_, broken, disk, devices = doctor.checks(found, hooks(found))
     assert (disk, devices) == (("disk", True, "empty"), ("devices", True, "a toaster"))
     assert broken.label == "checks.nothing" and "cannot be called as check(manager)" in broken.detail
 
 
-def test_devices_of_a_backend_that_does_not_start(monkeypatch):
-    registry = types.SimpleNamespace(allowed=lambda: ["toaster"], get=lambda name: 1 / 0)
-    monkeypatch.setattr("rabbet.runtime.backends.default_registry", lambda: registry)
-    (check,) = doctor.devices(manager())
-    assert check.ok is False and check.detail.startswith("ZeroDivisionError")
+@pytest.mark.filterwarnings("ignore::rabbet.errors.PluginWarning")
+def test_the_doctor_names_package_cause_and_the_line_to_change(monkeypatch):
+    made = types.ModuleType("rabbet_fake_objects")
+    made.thing = lambda x: x
+    monkeypatch.setitem(sys.modules, made.__name__, made)
+    thing = f"{made.__name__}:thing"
+    found = manager(
+        *offer("rabbet-invalid", "rabbet.passes", mine=thing),
+        *offer("rabbet-fine", "rabbet.api", one=thing, two=thing),
+    )
+    text = "\n".join(doctor.line(check) for check in doctor.checks(found, hooks(found), verbose=False))
+    assert "BROKEN  passes.mine: rabbet-invalid 1.0" in text and "let the entry point name an object" in text
+    assert "ok      api: 2 names from rabbet-fine" in text
 
 
 def test_lines_of_one_check_are_kept_together():
@@ -144,9 +178,9 @@ def test_without_a_command_it_prints_its_help(capsys):
 
 def test_errors_of_ours_are_one_message_and_status_one(capsys, monkeypatch):
     def broken():
-        raise discovery.ConfigError("RABBET_PREFER: cannot read 'x'")
+        raise ConfigError("RABBET_PREFER: cannot read 'x'")
 
-    monkeypatch.setattr(plugins, "default_manager", broken)
+    monkeypatch.setattr(plugins, "plugin_manager", broken)
     assert cli.main(["plugins"]) == 1
     assert "rabbet plugins: ConfigError: RABBET_PREFER" in capsys.readouterr().err
 
@@ -159,7 +193,7 @@ def test_commands_of_packages(capsys, monkeypatch):
     broken = types.ModuleType("rabbet_fake_burnt")
     monkeypatch.setitem(sys.modules, broken.__name__, broken)
     found = manager(*offer("a", "rabbet.commands", toast=made.__name__, burnt=broken.__name__))
-    monkeypatch.setattr(cli, "default_manager", lambda: found)
+    monkeypatch.setattr(cli, "plugin_manager", lambda: found)
     assert cli.main(["toast"]) == 3 and capsys.readouterr().out == "toast\n"
     assert cli.main([]) == 0
     printed = capsys.readouterr().out
@@ -171,8 +205,8 @@ def test_commands_of_packages(capsys, monkeypatch):
 
 
 def test_a_command_of_a_package_that_is_not_installed(capsys, monkeypatch):
-    monkeypatch.setattr(cli, "default_manager", manager)
-    assert cli.main(["explain", "mul"]) == 2
+    monkeypatch.setattr(cli, "plugin_manager", manager)
+    assert cli.main(["store", "list"]) == 2
     said = capsys.readouterr().err
-    assert "rabbet explain: this command is rabbet-cli's" in said
-    assert "to fix: python -m pip install rabbet-cli" in said
+    assert "rabbet store: this command is rabbet-store's" in said
+    assert "to fix: python -m pip install rabbet-store" in said

@@ -4,8 +4,9 @@ Unlike `rabbet plugins` it imports everything that the settings allow, and asks 
 plugin for its own checks. Lines are printed as they are found, so that a backend which takes the process
 down with it is the last thing on the screen.
 
-A check is a generator of ``(label, ok, detail)`` that is given the plugin manager. Packages bring further
-ones by entry points in the group ``rabbet.checks``; one of the same name stands in the place of core's.
+A check is a generator of ``(label, ok, detail)`` that is given the plugin manager. Those of versions and
+plugins stand here; `checks.py` and packages bring further ones by entry points in the group
+``rabbet.checks``.
 """
 
 import contextlib
@@ -16,15 +17,13 @@ import warnings
 from importlib import metadata
 from typing import NamedTuple
 
-from rabbet import composition
 from rabbet.errors import PluginError, PluginWarning
-from rabbet.plugins import discovery
-from rabbet.plugins.hooks import default_hooks
-from rabbet.plugins.manager import default_manager
-from rabbet.plugins.records import cause
+from rabbet.extend.commands import explain_error, plugin_hooks, plugin_manager, put_to_use
 
 HELP = "check the installation and show the real cause of every failure"
 GROUP = "rabbet.checks"
+CORE = "rabbet-core"
+LAST = "devices"  # their libraries are native code
 
 
 class Check(NamedTuple):
@@ -44,9 +43,9 @@ def add_arguments(parser):
 
 
 def run(args):
-    manager = default_manager()
+    manager = plugin_manager()
     found, broken = [], 0
-    for check in checks(manager, default_hooks(), verbose=args.verbose or args.json):
+    for check in checks(manager, plugin_hooks(), verbose=args.verbose or args.json):
         broken += check.ok is False
         found.append(check)
         if not args.json and (check.ok is False or not args.quiet):
@@ -70,8 +69,7 @@ def checks(manager, hooks, verbose=True):
     """
     yield from versions(manager)
     yield from plugins(manager) if verbose else collapsed(plugins(manager))
-    late = {**of_packages(manager, early=True), **LATE, **of_packages(manager, early=False)}
-    for name, check in late.items():
+    for name, check in of_packages(manager).items():
         yield from answered(
             f"checks.{name}", titles(manager, GROUP, name), lambda check=check: check(manager)
         )
@@ -93,7 +91,7 @@ def checks(manager, hooks, verbose=True):
 
 def titles(manager, group, name):
     """The packages behind a name, for messages; core where there is none."""
-    return ", ".join([one.title for one in manager.records(group, name)]) or discovery.CORE_DISTRIBUTION
+    return ", ".join([one.title for one in manager.records(group, name)]) or CORE
 
 
 def answered(label, whose, ask):
@@ -116,7 +114,7 @@ def answered(label, whose, ask):
                     break
                 yield Check(answer[0], None if answer[1] is None else bool(answer[1]), str(answer[2]))
     except Exception as error:
-        yield Check(label, False, f"{whose}\n{cause(error)}")
+        yield Check(label, False, f"{whose}\n{explain_error(error)}")
     if wrong is not None:
         yield Check(
             label, False,
@@ -135,37 +133,36 @@ def is_check(answer):
     )
 
 
-def of_packages(manager, early):
-    """The checks that packages bring, by name: those before, or those in the place of, the late ones of
-    core. A broken one is left out: the line of its plugin says why.
+def of_packages(manager):
+    """The checks that packages bring, by name, the devices last. A broken one is left out: the line of its
+    plugin says why.
     """
     found = {}
-    for name in manager.names(GROUP):
-        if early is not (name in LATE):
-            with contextlib.suppress(PluginError):
-                found[name] = manager.get(GROUP, name)
+    for name in sorted(manager.names(GROUP), key=LAST.__eq__):
+        with contextlib.suppress(PluginError):
+            found[name] = manager.get(GROUP, name)
     return found
 
 
 def versions(manager):
     """Python, core and what core stands on."""
     yield Check("python", None, f"{platform.python_version()} ({sys.executable}), {platform.platform()}")
-    for name in (discovery.CORE_DISTRIBUTION, "jaxlib", "numpy", "ml_dtypes"):
+    for name in (CORE, "jaxlib", "numpy", "ml_dtypes"):
         try:
             yield Check(name, True, metadata.version(name))
         except metadata.PackageNotFoundError:
             # Core may run from a source folder; for the others this is the cause of everything that follows.
-            missing_core = name == discovery.CORE_DISTRIBUTION
+            missing_core = name == CORE
             yield Check(name, None if missing_core else False, "not installed as a package")
 
 
 def plugins(manager):
     """Every entry point, imported now and put where it belongs."""
     manager.load_all()
-    if manager is default_manager():
+    if manager is plugin_manager():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PluginWarning)  # each is a line of the report
-            yield from answered("plugins", discovery.CORE_DISTRIBUTION, composition.put_to_use)
+            yield from answered("plugins", CORE, put_to_use)
     for record in manager.records():
         label = f"{record.group.removeprefix('rabbet.')}.{record.name}"
         if record.broken:
@@ -194,21 +191,3 @@ def collapsed(checks):
             count = f"{len(well)} name{'s' if len(well) > 1 else ''}"
             yield Check(group, True, f"{count} from {', '.join(sorted(packages))}")
         yield from [check for check in found if not check.ok]
-
-
-def devices(manager):
-    """The devices of every backend that the settings allow."""
-    import rabbet
-    from rabbet.runtime.backends import default_registry
-
-    registry = default_registry()
-    for name in registry.allowed():
-        try:
-            obstacle = registry.get(name).obstacle()
-            found = obstacle or ", ".join(map(str, rabbet.devices(name)))
-            yield Check(f"devices of {name}", None if obstacle else True, found)
-        except Exception as error:
-            yield Check(f"devices of {name}", False, cause(error))
-
-
-LATE = {"devices": devices}

@@ -7,13 +7,11 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from rabbet import tree
-from rabbet.lax.platforms import runs_at_once
-from rabbet.lax.staged import Body
-from rabbet.messages.tracebacks import folded
-from rabbet.primitives import composite as _composite
-from rabbet.runtime.values import array_or_tracer
-from rabbet.trace.interpreter import typeof
+from rabbet import tree, typeof
+from rabbet.extend.bodies import Body
+from rabbet.extend.functions import array_or_tracer, folded, is_evaluating
+
+from rabbet_custom_rules import composite_primitive
 
 
 def composite(decomposition: Callable, name: str, version: int = 0) -> Callable:
@@ -42,9 +40,11 @@ def composite(decomposition: Callable, name: str, version: int = 0) -> Callable:
     @functools.wraps(decomposition)
     @folded
     def composed(*args: Any, **attributes: Any) -> Any:
-        if runs_at_once():
+        if is_evaluating(beneath=True):
             return decomposition(*args, **attributes)
-        written = tuple([(k, _composite.attribute(v)) for k, v in attributes.items() if v is not None])
+        written = tuple(
+            [(k, composite_primitive.attribute(v)) for k, v in attributes.items() if v is not None]
+        )
         leaves, in_tree = tree.flatten(args)
         leaves = [array_or_tracer(x) for x in leaves]
 
@@ -52,7 +52,7 @@ def composite(decomposition: Callable, name: str, version: int = 0) -> Callable:
             return decomposition(*args, **attributes)
 
         body = Body(of_arrays, in_tree, [typeof(x) for x in leaves])
-        outs = _composite.composite(
+        outs = composite_primitive.composite(
             *body.consts, *leaves, jaxpr=body.program, name=name, version=version, attributes=written
         )
         return tree.unflatten(body.out_tree, outs)

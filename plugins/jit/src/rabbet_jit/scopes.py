@@ -10,11 +10,9 @@ import contextlib
 from collections.abc import Callable
 from typing import Any, Literal
 
-from rabbet.config import config
-from rabbet.messages import source_positions
-from rabbet.messages.tracebacks import folded
-from rabbet.program.context import Context, context
-from rabbet.trace.tracer import Tracer
+from rabbet.extend.functions import folded, named_like
+from rabbet.extend.transform import Tracer, context
+from rabbet.extend.wrapping import enter_scope, leave_scope, name_of, wraps
 
 
 @folded
@@ -44,42 +42,12 @@ class named_scope(contextlib.ContextDecorator):
         self.name = name
 
     def __enter__(self) -> named_scope:
-        source_positions.enter_scope(self.name)
+        enter_scope(self.name)
         return self
 
     def __exit__(self, *exc_info: Any) -> Literal[False]:
-        source_positions.leave_scope()
+        leave_scope()
         return False
-
-
-@contextlib.contextmanager
-def operation_attributes(attributes: dict[str, str]) -> Any:
-    """Within the ``with`` block operations that are traced carry these attributes in compiled programs,
-    beside those of the blocks around it.
-
-    What is traced in such a block is another program than what is traced outside, so a jitted function
-    that is called in both is traced twice. Operations that derivatives add to it carry them, too.
-
-    Args:
-      attributes: texts by name, StableHLO's ``mhlo.frontend_attributes``; what they mean is the compiler's
-        affair.
-
-    Example:
-      >>> from rabbet.extend.wrapping import operation_attributes
-      >>> def f(x):
-      ...     with operation_attributes({"stage": "first"}):
-      ...         return lax.sin(x)
-      >>> 'stage = "first"' in rb.jit(f).lower(1.0).as_text()
-      True
-    """
-    given = tuple([(str(key), str(value)) for key, value in attributes.items()])
-    around = dict(config.operation_attributes)
-    with config.override(operation_attributes=tuple(sorted({**around, **dict(given)}.items()))):
-        source_positions.enter_scope(given)
-        try:
-            yield
-        finally:
-            source_positions.leave_scope()
 
 
 def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[..., Any]:
@@ -90,14 +58,14 @@ def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[
       Array(2., dtype=float32, weak_type=True)
     """
     if name is None:
-        name = source_positions.name_of(fun)
+        name = name_of(fun)
 
-    @source_positions.wraps(fun)
+    @wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
         with named_scope(name):
             return fun(*args, **kwargs)
 
-    return source_positions.named_like(call, fun)
+    return named_like(call, fun)
 
 
 class KnownFirst:
@@ -115,7 +83,7 @@ class KnownFirst:
     def process(self, op: Any, args: Any) -> Any:
         """Run one operation."""
         ctx = context
-        ctx.interpreter = self.around if any(type(a) is Tracer for a in args) else Context.interpreter
+        ctx.interpreter = self.around if any(type(a) is Tracer for a in args) else type(context).interpreter
         try:
             return ctx.interpreter.process(op, args)
         finally:
@@ -138,11 +106,11 @@ def ensure_compile_time_eval() -> Any:
     """
     ctx = context
     around = ctx.interpreter
-    ctx.interpreter = around if around is Context.interpreter else KnownFirst(around)
+    ctx.interpreter = around if around is type(context).interpreter else KnownFirst(around)
     try:
         yield
     finally:
         ctx.interpreter = around
 
 
-__all__ = ["ensure_compile_time_eval", "named_call", "named_scope", "operation_attributes"]
+__all__ = ["ensure_compile_time_eval", "named_call", "named_scope"]

@@ -1,23 +1,20 @@
 """Tokens: values without content that say what must have been computed.
 
 Here a token is an array without elements, so that programs take and return it as any other value. Effects
-have tokens of their own, which lowering writes (see ``runtime.effects``).
+have tokens of their own, which lowering writes.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from rabbet import tree
-from rabbet.lax.array_types import ArrayLike
-from rabbet.lax.making import empty
-from rabbet.primitives import barrier
+from rabbet import lax, tree
 
 
 class Token:
     """What ``create_token`` and ``after_all`` return; a pytree of one array without elements."""
 
-    def __init__(self, mark: ArrayLike) -> None:
+    def __init__(self, mark: Any) -> None:
         self.mark = mark
 
     def block_until_ready(self) -> Token:
@@ -39,7 +36,7 @@ def create_token(_: Any = None) -> Token:
       >>> lax.create_token()
       Token()
     """
-    return Token(empty((0,), bool))
+    return Token(lax.empty((0,), bool))
 
 
 def after_all(*operands: Any) -> Token:
@@ -57,7 +54,7 @@ def after_all(*operands: Any) -> Token:
             raise TypeError(f"after_all takes tokens, as lax.create_token() makes them, got {x!r:.60}")
     if not operands:
         return create_token()
-    return Token(barrier.optimization_barrier(*[t.mark for t in operands])[0])
+    return Token(lax.optimization_barrier([t.mark for t in operands])[0])
 
 
 __all__ = ["Token", "after_all", "create_token"]

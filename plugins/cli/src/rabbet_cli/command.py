@@ -1,9 +1,8 @@
 """The ``rabbet`` command: what is installed, and whether it works.
 
 One module per subcommand, each with ``HELP``, ``add_arguments(parser)`` and ``run(args) -> exit status``; a
-package adds one by an entry point in the group ``rabbet.commands``, as ``rabbet-cli`` does. The command needs
-nothing beyond core; with `rich` installed (``pip install rabbet-core[cli]``) a terminal shows its tables with
-lines and colours.
+package adds one by an entry point in the group ``rabbet.commands``. With `rich` installed
+(``pip install rabbet-cli[rich]``) a terminal shows its tables with lines and colours.
 """
 
 import argparse
@@ -11,10 +10,10 @@ import contextlib
 import sys
 
 import rabbet
-from rabbet.cli import doctor, plugins
 from rabbet.errors import PluginError, RabbetError
-from rabbet.plugins import catalogue
-from rabbet.plugins.manager import default_manager
+from rabbet.extend.commands import plugin_manager, provider_of
+
+from rabbet_cli import doctor, plugins
 
 GROUP = "rabbet.commands"
 COMMANDS = {"plugins": plugins, "doctor": doctor}
@@ -26,9 +25,9 @@ def main(argv=None) -> int:
     Returns the exit status: 0 when all is well, 1 when something is broken, 2 for a wrong command line.
     """
     argv = sys.argv[1:] if argv is None else list(argv)
-    # Our own commands look at installations that are broken: they ask no package for its own.
+    # These two look at installations that are broken: they ask no package for its command.
     known = COMMANDS if argv and argv[0] in COMMANDS else {**COMMANDS, **of_packages()}
-    for record in default_manager().records(GROUP) if argv and argv[0] not in known else ():
+    for record in plugin_manager().records(GROUP) if argv and argv[0] not in known else ():
         if record.name == argv[0] and record.broken:
             print(
                 f"rabbet {argv[0]} comes from {record.title}, which cannot be used\n  "
@@ -37,7 +36,7 @@ def main(argv=None) -> int:
                 file=sys.stderr,
             )
             return 1
-    missing = catalogue.provider(GROUP, argv[0]) if argv and argv[0] not in known else None
+    missing = provider_of(GROUP, argv[0]) if argv and argv[0] not in known else None
     if missing is not None:
         print(
             f"rabbet {argv[0]}: this command is {missing}'s, which is not installed\n"
@@ -66,9 +65,9 @@ def of_packages():
     """
     found = {}
     with contextlib.suppress(RabbetError):  # a setting that cannot be read
-        for name in default_manager().names(GROUP):
+        for name in plugin_manager().names(GROUP):
             with contextlib.suppress(PluginError):
-                found[name] = default_manager().get(GROUP, name)
+                found[name] = plugin_manager().get(GROUP, name)
     return found
 
 
