@@ -16,7 +16,7 @@ import rabbet.numpy as rnp
 
 WITHOUT = pathlib.Path(__file__).with_name("without_example.txt")
 # These modules' own tests run their examples, or, of the doors, demand more.
-ELSEWHERE = ("rabbet.scipy.special", "rabbet.scipy.stats", "rabbet.torch", "rabbet.extend")
+ELSEWHERE = ("rabbet.scipy.special", "rabbet.scipy.stats", "rabbet.torch", "rabbet.onnx", "rabbet.extend")
 NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*(?:e[-+]?\d+)?)(?![\w])")
 NAMES = [name for name in public_names.all_names() if name.is_callable]
 SCOPE = {"rb": rb, "rnp": rnp, "np": np, "lax": rb.lax, "nn": rb.nn, "random": rb.random, "tree": rb.tree}

@@ -44,7 +44,7 @@ MODULE_OF = {
     "rabbet-jax-names": "rabbet.flatten_util", "rabbet-parallel": "rabbet.sharding",
     "rabbet-distributed": "rabbet.distributed", "rabbet-store": "rabbet.store",
     "rabbet-plan": "rabbet.planning",
-    "rabbet-torch": "rabbet.torch", "rabbet-safetensors": "rabbet.safetensors",
+    "rabbet-onnx": "rabbet.onnx", "rabbet-torch": "rabbet.torch", "rabbet-safetensors": "rabbet.safetensors",
 }  # fmt: skip
 
 

@@ -56,6 +56,7 @@ INSIDE_RABBET = {
     "plugins/plan": ("rabbet_plan/", "rabbet/planning/"),
     "plugins/store": ("rabbet_store/", "rabbet/store/"),
     "plugins/torch": "rabbet/torch/",
+    "plugins/onnx": "rabbet/onnx/",
     "plugins/safetensors": "rabbet/safetensors/",
     "plugins/distributed": (
         "rabbet_distributed/",
@@ -89,7 +90,7 @@ STANDARD = set(
 )
 ON_REQUEST = set(
     """
-    rabbet-store rabbet-ray rabbet-torch rabbet-jax-compat rabbet-testing rabbet-pjrt-cuda rabbet-pjrt-tpu
+    rabbet-store rabbet-ray rabbet-torch rabbet-onnx rabbet-jax-compat rabbet-testing rabbet-pjrt-cuda rabbet-pjrt-tpu
     """.split()
 )
 EXAMPLES = set("rabbet-enclose rabbet-roots rabbet-pjrt-xcpu".split())
