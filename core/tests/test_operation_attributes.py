@@ -6,7 +6,7 @@ from rabbet import lax
 from rabbet.extend.backend import lower_program
 from rabbet.extend.native import to_portable
 from rabbet.extend.passes import consts_as_inputs, stage
-from rabbet.extend.wrapping import enter_scope, leave_scope, operation_attributes
+from rabbet.extend.wrapping import operation_attributes
 from rabbet.lowering.attributes import marked
 from rabbet.testing.draws import device_array
 from rabbet.testing.rows import core_families
@@ -68,18 +68,6 @@ def test_a_loop_and_what_is_in_it():
     assert 'inner = "1"' in sine and 'outer = "1"' in sine
     (end,) = [line for line in lines if line.startswith("}) ")]
     assert 'outer = "1"' in end and "inner" not in end
-
-
-def test_scopes_names_stay_in_positions():
-    def f(x):
-        enter_scope("layer")
-        try:
-            with operation_attributes({"a": "1"}):
-                return [lax.sin(x)]
-        finally:
-            leave_scope()
-
-    assert 'loc("layer"(' in text_of(f, 1.0)
 
 
 @pytest.mark.parametrize(
