@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 
 import rabbet as rb
-from rabbet.extend.functions import public_module as _public_module
 
 
 def set_cache_dir(path: str | os.PathLike) -> None:
@@ -32,5 +31,3 @@ def reset_cache() -> None:
 
 
 __all__ = ["reset_cache", "set_cache_dir"]
-
-_public_module(globals())
