@@ -9,7 +9,6 @@ import pytest
 import rabbet as rb
 from rabbet import lax
 from rabbet.testing.draws import device_array
-from rabbet.trace.staging import stage
 from rabbet.tree import TreeError
 
 ROW = device_array(np.array([3.0, 1.0, 2.0], np.float32))
@@ -97,13 +96,3 @@ def test_ways_of_reading():
     assert [float(ROW.at[1].get(strategy=s)) for s in ("auto", "gather", "dynamic_slice")] == [1, 1, 1]
     with pytest.raises(ValueError, match="strategy must be one of"):
         ROW.at[1].get(strategy="guess")
-
-
-def test_tokens_are_values():
-    first, second = lax.create_token(), lax.after_all()
-    merged = lax.after_all(first, second).block_until_ready()
-    assert repr(merged) == "Token()" and rb.tree.leaves(merged)[0].shape == (0,)
-    jaxpr, _ = stage(lambda mark: [lax.after_all(type(first)(mark), second).mark], [first.mark.aval])
-    assert [e.primitive.name for e in jaxpr.equations] == ["optimization_barrier"]
-    with pytest.raises(TypeError, match="after_all takes tokens"):
-        lax.after_all(ROW)

@@ -58,7 +58,7 @@ ELSEWHERE = {
     "to_physical": ("core/tests/primitives/test_stored.py", "to_physical"),
     "from_physical": ("core/tests/primitives/test_stored.py", "from_physical"),
     "platform_index": ("tests/conformance/test_platforms.py", "platform_dependent"),
-    "composite": ("core/tests/test_lax_names.py", "composite"),
+    "composite": ("plugins/custom_rules/tests/test_composite.py", "composite"),
     "linear_solve": ("tests/conformance/test_solvers.py", "custom_linear_solve"),
     "pure_callback": ("tests/conformance/test_effects.py", "pure_callback"),
     "io_callback": ("tests/conformance/test_effects.py", "io_callback"),

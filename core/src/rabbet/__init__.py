@@ -45,7 +45,6 @@ from rabbet.runtime.housekeeping import (
 from rabbet.runtime.transfer import device_put
 from rabbet.runtime.effects import effects_barrier
 from rabbet.lax.indexing.dynamic_slices import ds
-from rabbet.scopes import ensure_compile_time_eval, named_call, named_scope
 
 composition.compose()
 _own = frozenset(globals())  # what core has itself, before plugins add their names

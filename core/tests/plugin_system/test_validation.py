@@ -5,14 +5,12 @@ import types
 
 import pytest
 import rabbet as rb
-from rabbet.cli import doctor
 from rabbet.errors import PluginError, PluginWarning
 from rabbet.extend.dtype import DTypeSpec
 from rabbet.extend.hooks import hookimpl
 from rabbet.extend.passes import Pass
 from rabbet.extend.transform import RuleSet
 from rabbet.passes import pipeline
-from rabbet.plugins.hooks import Hooks
 from rabbet.plugins.manager import PluginManager
 from rabbet.plugins.validation import problem
 
@@ -122,19 +120,3 @@ def test_passes_in_a_circle_are_left_out():
     kept = pipeline.without_circles([one, two, three], refused.__setitem__)
     assert kept == [three] and set(refused) == {"one", "two"}
     assert "each have to run before the next" in refused["one"]
-
-
-def lines(plugins, verbose=False):
-    return [doctor.line(check) for check in doctor.checks(plugins, Hooks(plugins), verbose=verbose)]
-
-
-@pytest.mark.filterwarnings("ignore::rabbet.errors.PluginWarning")
-def test_the_doctor_names_package_cause_and_the_line_to_change(objects):
-    objects.thing = same
-    plugins = manager(
-        *offer("rabbet-invalid", "rabbet.passes", mine=f"{MODULE}:thing"),
-        *offer("rabbet-fine", "rabbet.api", one=f"{MODULE}:thing", two=f"{MODULE}:thing"),
-    )
-    text = "\n".join(lines(plugins))
-    assert "BROKEN  passes.mine: rabbet-invalid 1.0" in text and "let the entry point name an object" in text
-    assert "ok      api: 2 names from rabbet-fine" in text

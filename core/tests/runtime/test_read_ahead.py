@@ -57,21 +57,22 @@ def written(programs, list_file, *names):
 def test_what_one_run_used_the_next_one_loads(programs, list_file):
     second = written(programs, list_file, ("cpu", KEYS[1]), ("gpu", KEYS[2]), ("cpu", KEYS[0]))
     client = Client()
-    second._ahead = {key: read_ahead.Program() for key in (KEYS[1], KEYS[0])}
+    second._ahead = {key: read_ahead.Program(client) for key in (KEYS[1], KEYS[0])}
     for key in (KEYS[1], KEYS[0]):
         second._load(client, key)
     assert client.raw.loaded == [programs.peek(KEYS[1]), programs.peek(KEYS[0])]
     hits = programs.hits
-    assert second.take(KEYS[0]) == programs.peek(KEYS[0])
+    assert second.take(KEYS[0], Client()) is None, "it runs on another client's devices"
+    assert second.take(KEYS[0], client) == programs.peek(KEYS[0])
     assert programs.hits == hits + 1
-    assert second.take(KEYS[0]) is None, "it has one owner"
+    assert second.take(KEYS[0], client) is None, "it has one owner"
 
 
 def test_the_script_does_not_wait_for_what_is_not_begun(programs, list_file):
     second = written(programs, list_file, ("cpu", KEYS[0]))
-    second._ahead = {KEYS[0]: read_ahead.Program()}
-    assert second.take(KEYS[0]) is None
     client = Client()
+    second._ahead = {KEYS[0]: read_ahead.Program(client)}
+    assert second.take(KEYS[0], client) is None
     second._load(client, KEYS[0])
     assert client.raw.loaded == [], "the script loads it by itself"
 
@@ -95,22 +96,22 @@ def test_what_cannot_be_loaded_is_left_to_the_script(programs, list_file):
     while not all(program.done.is_set() for program in second._ahead.values()):
         assert time.monotonic() < deadline
         time.sleep(0.001)
-    assert second.take(KEYS[0]) is None
+    assert second.take(KEYS[0], client) is None
     second.forget()
-    assert second.take(KEYS[1]) is None
+    assert second.take(KEYS[1], client) is None
 
 
 def test_no_thread_of_ours_waits_when_all_is_loaded(programs, list_file):
     def ours():
         return [thread for thread in threading.enumerate() if thread.name == "rabbet-read-ahead"]
 
-    before = ours()
+    before, client = ours(), Client()
     second = written(programs, list_file, ("cpu", KEYS[0]))
-    second.start(Client())
+    second.start(client)
     for thread in set(ours()) - set(before):
         thread.join(60)
         assert not thread.is_alive(), "the end of the interpreter would wait for it"
-    assert second.take(KEYS[0]) == programs.peek(KEYS[0]), "it is kept for a while"
+    assert second.take(KEYS[0], client) == programs.peek(KEYS[0]), "it is kept for a while"
 
 
 def test_the_largest_are_kept_in_the_order_of_their_use(programs, list_file, monkeypatch):

@@ -1,45 +1,12 @@
 """checkpoint and strangers: it changes no value, is one equation, and any transformation goes through it."""
 
-from typing import Any, NamedTuple
-
 import numpy as np
 import pytest
 import rabbet as rb
 from rabbet import ad_checkpoint, lax
 from rabbet.extend.passes import stage
-from rabbet.extend.transform import Interpreter, RuleTable, run, typeof
-
-
-class Slope(NamedTuple):
-    value: Any
-    rate: Any
-
-
-slopes = RuleTable("slope-through-checkpoint", doc="(op, *slopes) -> Slope")
-
-
-@slopes.kind("linear", "structural", "bilinear")
-def linear(op, x, *numbers):
-    return Slope(op(x.value, *[n.value for n in numbers]), op(x.rate, *[n.value for n in numbers]))
-
-
-@slopes.primitive(lax.sin)
-def sin(op, x):
-    return Slope(op(x.value), lax.mul(lax.cos(x.value), x.rate))
-
-
-class Differentiate(Interpreter):
-    table = slopes
-
-    def lift(self, value):
-        return Slope(value, lax.full_like(value, 0))
-
-    def type_of(self, slope):
-        return typeof(slope.value)
-
-
-def slope(fn):
-    return lambda x: run(Differentiate(), fn, [Slope(np.float32(x), np.float32(1))]).rate
+from rabbet.extend.transform import typeof
+from rabbet.testing.toys import slope
 
 
 def wave(x):

@@ -218,7 +218,7 @@ def test_the_command_of_rabbet(child):
         print(sys.argv[1:], jax.numpy.zeros(2).sum(), __name__)
         raise ValueError("the program's own")
         """,
-        *("-m", "rabbet.cli", "run-jax", "--report"),
+        *("-m", "rabbet", "run-jax", "--report"),
         status=1,
     )
     assert "['7'] 0.0 __main__" in out and "Traceback" in out and "ValueError: the program's own" in out

@@ -327,7 +327,7 @@ class Config:
         for _, missing in self.loose_aliases([alias]):
             raise AttributeError(
                 f"{name!r} is another name of the setting {missing!r}, which does not exist: "
-                "`rabbet doctor` shows whose mistake that is"
+                "`python -m rabbet doctor` shows whose mistake that is"
             )
         try:
             return alias, [self._settings[one] for one in (alias.settings if alias else (plain,))]

@@ -57,7 +57,8 @@ CORE_SETTINGS = (
     Setting("enable_checks", False, boolean, jax=True, context=True,
             doc="Check every jaxpr after every transformation and pass (slow)."),
     Setting("disable_passes", None, names, traced=True,
-            doc="Passes that do not run, by name, separated by commas ('rabbet passes' lists them)."),
+            doc="Passes that do not run, by name, separated by commas ('python -m rabbet passes' lists "
+            "them)."),
     Setting("enable_passes", None, names, traced=True,
             doc="Passes to run that are off by default, by name, separated by commas."),
     Setting("platforms", None, names, jax=True,

@@ -96,6 +96,8 @@ class ShapedArray:
     adopting: Any
     arithmetic: Any
     is_extended: Any
+    codes: Any
+    is_stored: Any
     is_symbolic: Any
     spread: Any
     _mlir: Any
@@ -165,7 +167,6 @@ ceil: Primitive
 clamp: Primitive
 clz: Primitive
 complex: Primitive
-composite: Primitive
 concatenate: Primitive
 cond: Primitive
 conj: Primitive

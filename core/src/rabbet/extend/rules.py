@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rabbet.lowering.constants import dense
 from rabbet.primitives.attributes import int_array, int_list
 from rabbet.primitives.batching import at_axis, at_front, batch_size
 from rabbet.primitives.checks import axes_valid, axis_in_range, no_effects, same_dtype
@@ -19,6 +20,7 @@ __all__ = [
     "axes_valid",
     "axis_in_range",
     "batch_size",
+    "dense",
     "emit_pairs",
     "extreme",
     "in_wider",

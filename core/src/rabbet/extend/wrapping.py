@@ -1,14 +1,24 @@
-"""Functions around functions of users, warnings that point at their lines, which lines are Rabbet's, and
-attributes for the operations of a block.
+"""Functions around functions of users, warnings that point at their lines, which lines are Rabbet's,
+scopes and attributes for the operations of a block.
 """
 
 from __future__ import annotations
 
-from rabbet.messages.source_positions import is_internal, name_of, short_path, stacklevel, wraps
-from rabbet.scopes import operation_attributes
+from rabbet.lowering.attributes import operation_attributes
+from rabbet.messages.source_positions import (
+    enter_scope,
+    is_internal,
+    leave_scope,
+    name_of,
+    short_path,
+    stacklevel,
+    wraps,
+)
 
 __all__ = [
+    "enter_scope",
     "is_internal",
+    "leave_scope",
     "name_of",
     "operation_attributes",
     "short_path",

@@ -27,7 +27,6 @@ from rabbet.lax.contractions import (
     DotAlgorithm, DotAlgorithmPreset, DotDimensionNumbers, Precision, PrecisionLike, batch_matmul, dot,
     dot_general,
 )  # fmt: skip
-from rabbet.lax.composite import composite
 from rabbet.lax.branching import cond, switch
 from rabbet.lax.loops import fori_loop, scan, while_loop
 from rabbet.lax.applying import scatter_apply
@@ -51,7 +50,6 @@ from rabbet.lax.shapes import (
     collapse, concatenate, expand_dims, pad, reshape, rev, slice, slice_in_dim, split, squeeze, stack, tile,
     transpose, unstack,
 )  # fmt: skip
-from rabbet.lax.tokens import after_all, create_token
 from rabbet.lax.values import (
     bitcast_convert_type,
     convert_element_type,

@@ -14,7 +14,8 @@ from types import FunctionType
 from typing import Any, NoReturn
 
 from rabbet import dtypes
-from rabbet.lax import making, refusals, shapes, values, views
+from rabbet.errors import MissingPluginError
+from rabbet.lax import making, refusals, shapes, values
 from rabbet.lax.array_types import ArrayLike, ArrayOrTracer, DTypeLike
 from rabbet.lax.division import divmod_, floor_divide, remainder, true_divide
 from rabbet.lax.indexing import reads
@@ -24,7 +25,7 @@ from rabbet.lax.promotion import beside, broadcast_operands, is_array_like, prom
 from rabbet.messages.tracebacks import fold_traceback, folded, folds_itself
 from rabbet.primitives import complex_parts, elementwise, logic, powers
 from rabbet.program import python_scalars
-from rabbet.runtime.array import Array
+from rabbet.runtime.array import Array, is_readable
 from rabbet.runtime.fused import fused
 from rabbet.runtime.transfer import device_put
 from rabbet.trace.interpreter import typeof
@@ -167,8 +168,9 @@ class Method:
 
 
 METHODS = (
-    "all any argmax argmin argpartition argsort choose clip conj conjugate cumprod cumsum diagonal dot max "
-    "mean min nonzero prod ptp ravel repeat round searchsorted sort squeeze std sum swapaxes take trace var"
+    "__array_namespace__ all any argmax argmin argpartition argsort byteswap choose clip conj conjugate "
+    "cumprod cumsum diagonal dot max mean min nonzero prod ptp ravel repeat round searchsorted sort squeeze "
+    "std sum swapaxes take trace var view"
 ).split()
 
 
@@ -233,13 +235,9 @@ def copy(self: Any) -> ArrayOrTracer:
     return library_function("copy")(self)
 
 
-def array_namespace(self: Any, *, api_version: Any = None) -> Any:
-    """The module of functions for such arrays, of a version of the array API standard."""
-    module = find_methods()
-    offered = getattr(module, "__array_api_version__", None)
-    if api_version not in (None, offered):
-        raise ValueError(f"the array API standard is offered in version {offered!r}, not {api_version!r}")
-    return module
+def flat(self: Any) -> ArrayOrTracer:
+    """The elements in row-major order, as an array of one dimension."""
+    return shapes.reshape(self, (self.aval.size,))
 
 
 def real(self: Any) -> ArrayOrTracer:
@@ -253,6 +251,15 @@ def imag(self: Any) -> ArrayOrTracer:
 def to_device(self: Any, device: Any, *, stream: Any = None) -> ArrayOrTracer:
     """The array on another device."""
     return device_put(self, device)
+
+
+def notebook_table(self: Any) -> str | None:
+    """What notebooks show: type and device, and the values as a table; None where no package makes that."""
+    try:
+        table = library_function("notebook_table")
+    except MissingPluginError:
+        return None
+    return table(self, is_readable(self))
 
 
 # What arrays and tracers are made of, which users have no use for.
@@ -288,8 +295,7 @@ def give_to(array: Any, tracer: Any, methods: Callable) -> None:
         cls.mT = property(folded(matrix_transpose), doc="The array with its last two dimensions swapped.")
         cls.real = property(folded(real), doc="The real part.")
         cls.imag = property(folded(imag), doc="The imaginary part.")
-        cls.view, cls.byteswap, cls.__array_namespace__ = views.view, views.byteswap, array_namespace
-        cls.flat = property(folded(views.flat), doc="The elements in one dimension.")
+        cls.flat = property(folded(flat), doc="The elements in one dimension.")
         for name in METHODS:
             setattr(cls, name, Method(name))
         cls.__dir__ = listed
@@ -297,7 +303,7 @@ def give_to(array: Any, tracer: Any, methods: Callable) -> None:
         cls.at = property(
             Indexer, doc="``x.at[index].set(value)`` and its like: changed copies. See ``IndexedArray``."
         )
-    array.to_device = to_device
+    array.to_device, array._repr_html_ = to_device, notebook_table
     array.__hash__ = ARRAY_HASH
     tracer.__hash__ = lambda self: id(self) >> 4
     refusals.give_to(tracer)

@@ -5,12 +5,45 @@ An operation's attributes stand in braces before its types: ``stablehlo.sine %0 
 are put there once the text is written, since few programs ask for any and rules need not know of them.
 """
 
+import contextlib
 import json
+from typing import Any
 
-from rabbet.messages.source_positions import Scoped
+from rabbet.config import config
+from rabbet.messages.source_positions import Scoped, enter_scope, leave_scope
 
 KEY = "mhlo.frontend_attributes = {"
 BARRIER = " = stablehlo.optimization_barrier "  # has its attributes before its operands
+
+
+@contextlib.contextmanager
+def operation_attributes(attributes: dict[str, str]) -> Any:
+    """Within the ``with`` block operations that are traced carry these attributes in compiled programs,
+    beside those of the blocks around it.
+
+    What is traced in such a block is another program than what is traced outside, so a jitted function
+    that is called in both is traced twice. Operations that derivatives add to it carry them, too.
+
+    Args:
+      attributes: texts by name, StableHLO's ``mhlo.frontend_attributes``; what they mean is the compiler's
+        affair.
+
+    Example:
+      >>> from rabbet.extend.wrapping import operation_attributes
+      >>> def f(x):
+      ...     with operation_attributes({"stage": "first"}):
+      ...         return lax.sin(x)
+      >>> 'stage = "first"' in rb.jit(f).lower(1.0).as_text()
+      True
+    """
+    given = tuple([(str(key), str(value)) for key, value in attributes.items()])
+    around = dict(config.operation_attributes)
+    with config.override(operation_attributes=tuple(sorted({**around, **dict(given)}.items()))):
+        enter_scope(given)
+        try:
+            yield
+        finally:
+            leave_scope()
 
 
 def attributes_at(where):

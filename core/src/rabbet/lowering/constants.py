@@ -12,6 +12,11 @@ def dense(value, dtype):
 
     Finite floats are written with 17 digits, enough for every dtype up to float64; infinities and NaNs as
     bit patterns.
+
+    Example:
+      >>> from rabbet.extend.rules import dense
+      >>> dense(np.arange(3), np.dtype("int32"))
+      'dense<[0, 1, 2]>'
     """
     array = np.asarray(value).astype(dtype)
     if array.ndim == 0 or (

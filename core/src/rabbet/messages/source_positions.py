@@ -182,14 +182,30 @@ _scoped = 0  # how many scopes are open, in any thread: ``caller`` looks no furt
 
 
 def enter_scope(name):
-    """From now on this thread's operations stand in the scope ``name``, too; see ``Scoped``."""
+    """From now on this thread's operations stand in the scope ``name``, too; see ``Scoped``.
+
+    Example:
+      >>> from rabbet.extend.wrapping import enter_scope, leave_scope
+      >>> def within(name, f, *args):
+      ...     enter_scope(name)
+      ...     try:
+      ...         return f(*args)
+      ...     finally:
+      ...         leave_scope()
+    """
     global _scoped
     _scopes.names += (name,)
     _scoped += 1
 
 
 def leave_scope():
-    """The scope that was entered last is left."""
+    """The scope that was entered last is left.
+
+    Example:
+      >>> from rabbet.extend.wrapping import enter_scope, leave_scope
+      >>> enter_scope("layer")
+      >>> leave_scope()
+    """
     global _scoped
     _scopes.names = _scopes.names[:-1]
     _scoped -= 1

@@ -1,4 +1,4 @@
-"""Plugins: what is installed, how it is loaded, and the ``rabbet`` command.
+"""Plugins: what is installed, and how it is loaded.
 
 Every backend, transformation and dtype is a package of its own that announces itself by entry
 points (DESIGN, section 7).
@@ -11,7 +11,6 @@ points (DESIGN, section 7).
 ``api``            ``rb.<name>`` for names that plugins provide
 ``hookspecs``      every hook, one sentence each
 ``hooks``          calling hooks without letting a hook break anything
-``cli``            ``rabbet plugins | devices | doctor | passes | cache | explain | new-plugin``
 =================  ====================================================================================
 
 Importing this package imports none of them.

@@ -94,7 +94,7 @@ def _suggestion(name, manager):
     public = sorted(one for one in candidates if not one.rpartition(".")[2].startswith("_"))
     close = difflib.get_close_matches(name, public, n=3)
     if not close:
-        return "; `rabbet plugins` lists what the installed plugins provide"
+        return "; `python -m rabbet plugins` lists what the installed plugins provide"
     return f". Did you mean {' or '.join('rb.' + one for one in close)}?"
 
 

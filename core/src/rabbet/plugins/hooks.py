@@ -5,13 +5,13 @@ plugin is called on its own: pluggy stops at the first implementation that raise
 others shall still run. A hook's exception becomes one warning that names the plugin.
 """
 
-import functools
 import threading
 import warnings
 
 from rabbet.errors import PluginError, PluginWarning
 from rabbet.messages.source_positions import stacklevel
 from rabbet.plugins.records import cause
+from rabbet.program.made_once import made_once
 
 GROUP = "rabbet.hooks"
 
@@ -58,7 +58,8 @@ class Hooks:
         self._reported.add((plugin, what))
         self.failures.append((plugin, what))
         warnings.warn(
-            f"hook plugin {plugin!r}: {what}\n  everything else goes on; `rabbet doctor` shows all plugins",
+            f"hook plugin {plugin!r}: {what}\n"
+            "  everything else goes on; `python -m rabbet doctor` shows all plugins",
             PluginWarning,
             stacklevel=stacklevel(),
         )
@@ -139,13 +140,10 @@ def _default_manager():
     return default_manager()
 
 
-_hooks: dict = {}  # one, whichever thread is the first
-
-
-@functools.cache
+@made_once
 def default_hooks():
     """The hooks of this process."""
-    return _hooks.setdefault("of this process", Hooks())
+    return Hooks()
 
 
 def notify(hook, **facts):

@@ -16,7 +16,6 @@ first result is the one that is kept.
 
 from __future__ import annotations
 
-import functools
 import os
 import sys
 import threading
@@ -30,6 +29,7 @@ from rabbet.messages.source_positions import stacklevel
 from rabbet.plugins import discovery, validation
 from rabbet.plugins.records import Record, cause, last_frames
 from rabbet.plugins.selection import Selection
+from rabbet.program.made_once import made_once
 from rabbet.version import VERSION
 
 
@@ -334,7 +334,8 @@ def _failure(record) -> str:
     else:
         lines += [
             f"  {record.cause}",
-            f"  the whole story: rabbet doctor; to go on without it: RABBET_DISABLE_PLUGINS={record.package}",
+            "  the whole story: python -m rabbet doctor",
+            f"  to go on without it: RABBET_DISABLE_PLUGINS={record.package}",
         ]
     return "\n".join(lines)
 
@@ -359,10 +360,7 @@ def _circular(record) -> str:
 # The process's own -----------------------------------------------------------------------------
 
 
-_manager: dict[str, PluginManager] = {}  # one, whichever thread is the first
-
-
-@functools.cache
+@made_once
 def default_manager() -> PluginManager:
     """The manager of this process, over what is installed and the RABBET_ settings of the environment.
 
@@ -373,8 +371,7 @@ def default_manager() -> PluginManager:
         os.environ.get("RABBET_DISABLE_PLUGINS"),
         os.environ.get("RABBET_PREFER"),
     )
-    made = PluginManager(core_version=VERSION, selection=selection, on_load=_hide_from_tracebacks)
-    return _manager.setdefault("of this process", made)
+    return PluginManager(core_version=VERSION, selection=selection, on_load=_hide_from_tracebacks)
 
 
 def _hide_from_tracebacks(place):

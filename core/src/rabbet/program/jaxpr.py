@@ -100,6 +100,9 @@ class Equation:
         return f"{self.outputs} = {self.op} {self.inputs}"
 
 
+ITSELF = object()  # in a program's memo: the program
+
+
 class Jaxpr:
     """A program: inputs, captured inputs, equations, outputs.
 
@@ -140,10 +143,12 @@ class Jaxpr:
     def once(self, key, make):
         """``make()``, computed once for this program and ``key``."""
         try:
-            return self.memo[key]
+            made = self.memo[key]
         except KeyError:
-            made = self.memo[key] = make()
+            made = make()
+            self.memo[key] = ITSELF if made is self else made  # it would live until Python looks for cycles
             return made
+        return self if made is ITSELF else made
 
     def __repr__(self):
         return text_of(self)

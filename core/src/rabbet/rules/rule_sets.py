@@ -159,8 +159,8 @@ class RuleSet(Rules):
                     found.append(
                         f"it announces a rule for primitive {name!r} of {owner!r}, which makes none of "
                         "that name\n"
-                        "  to fix: the name that a primitive has in programs (`rabbet explain NAME` knows "
-                        "them)"
+                        "  to fix: the name that a primitive has in programs (`python -m rabbet explain "
+                        "NAME` knows them)"
                     )
                 elif not _lies_in(primitive.__module__, owner):
                     found.append(not_of_owner(primitive, owner))

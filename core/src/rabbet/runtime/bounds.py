@@ -5,9 +5,9 @@ under way, those that wait for others take all threads, and the process ends aft
 """
 
 import collections
-import functools
 import threading
 
+from rabbet.program.made_once import made_once
 from rabbet.runtime import adapter
 
 MOST_UNDER_WAY = 16
@@ -47,13 +47,10 @@ class Lane:
                 pass  # whoever reads its results is told
 
 
-_lanes: dict = {}
-
-
-@functools.cache
+@made_once
 def lane_of(client):
-    """The one ``Lane`` of a client, whichever thread is the first."""
-    return _lanes.setdefault(client, Lane())
+    """The ``Lane`` of a client."""
+    return Lane()
 
 
 __all__ = ["bounded"]

@@ -264,4 +264,5 @@ def nothing_works(broken):
             f"  to get one: python -m pip install {offers}"
         )
     reasons = "".join(f"\n  {platform}: {error}" for platform, error in broken.items())
-    return f"none of the installed backends works on this machine:{reasons}\n  the whole story: rabbet doctor"
+    story = "  the whole story: python -m rabbet doctor"
+    return f"none of the installed backends works on this machine:{reasons}\n{story}"

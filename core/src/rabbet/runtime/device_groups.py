@@ -1,8 +1,8 @@
 """Several devices as one place to compute: where a program runs that is spread over them."""
 
-import functools
 from typing import Any
 
+from rabbet.program.made_once import made_once
 from rabbet.runtime import adapter
 
 
@@ -66,10 +66,7 @@ class DeviceGroup:
         return device_group, (self.devices,)
 
 
-_groups: dict = {}  # one of each, whichever thread is the first
-
-
-@functools.cache
+@made_once
 def device_group(devices):
     """The ``DeviceGroup`` of a tuple of devices.
 
@@ -93,7 +90,7 @@ def device_group(devices):
     made.device_list = adapter.device_list([d.raw for d in devices])
     made.local_devices = tuple([d for d in devices if d.is_local])
     made.is_local = len(made.local_devices) == len(devices)
-    return _groups.setdefault(devices, made)
+    return made
 
 
 __all__ = ["DeviceGroup", "device_group"]

@@ -4,11 +4,10 @@
 for devices starts the backend's client; until then nothing of jaxlib's runtime runs.
 """
 
-import functools
-
 from rabbet.config import config
 from rabbet.errors import ConfigError
 from rabbet.messages.tracebacks import folded
+from rabbet.program.made_once import made_once
 from rabbet.runtime import adapter
 from rabbet.runtime.backends import default_registry
 from rabbet.runtime.clients import Clients
@@ -93,15 +92,12 @@ class Device:
         return device, (self.platform, self.id)
 
 
-_clients: dict = {}  # `cache` may run a function in several threads, with a result for each
-
-
-@functools.cache
+@made_once
 def default_clients():
     """Return the clients of this process: the runtime's one piece of process-wide state."""
     clients = Clients(default_registry(), Device)
     clients.on_fork(lambda: [forget() for forget in forget_when_forked])
-    return _clients.setdefault("of this process", clients)
+    return clients
 
 
 def running_platforms():

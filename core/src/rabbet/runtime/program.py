@@ -354,7 +354,7 @@ def _load(client, lowering, device, build, key):
         calls = [callbacks.for_device(c, device) for c in lowering.module.callbacks]
         kept = not lowering.module.partitioners  # the text does not tell what these make of the program
         if kept:
-            exe = _revive(client, key, devices, calls, None if lowering.spread is None else build)
+            exe = _revive(device.client, key, devices, calls, None if lowering.spread is None else build)
         cached = exe is not None
         hook_calls.tell_hooks("cache_hit" if cached else "cache_miss", name=name)
         if exe is None:
@@ -387,14 +387,14 @@ def _compiled(client, lowering, devices, build, calls):
 
 def _revive(client, key, devices, calls, options):
     """The executable kept under ``key``, or None."""
-    ahead = read_ahead.take(key)
+    ahead = read_ahead.take(key, client)
     if ahead is not None:
         return ahead
     blob = cache.get(key)
     if blob is None:
         return None
     try:
-        return adapter.deserialize(client, blob, devices, options, host_callbacks=calls)
+        return adapter.deserialize(client.raw, blob, devices, options, host_callbacks=calls)
     except Exception as error:  # whatever jaxlib says of a blob that it cannot read, it is a miss
         cache.reject(key, str(error))
         return None

@@ -29,12 +29,12 @@ NAME = re.compile(r"(\S{1,40}) ([0-9a-f]{64})")
 
 
 class Program:
-    """One that is being loaded, or was: `exe` is None where it could not be."""
+    """One that is being loaded for a client, or was: `exe` is None where it could not be."""
 
-    __slots__ = ("begun", "done", "exe")
+    __slots__ = ("begun", "client", "done", "exe")
 
-    def __init__(self):
-        self.begun, self.done, self.exe = False, threading.Event(), None
+    def __init__(self, client):
+        self.client, self.begun, self.done, self.exe = client, False, threading.Event(), None
 
 
 class ReadAhead:
@@ -58,18 +58,21 @@ class ReadAhead:
         keys = [key for platform, key in self._last if platform == client.platform]
         if not keys:
             return
-        self._ahead |= {key: Program() for key in keys}
+        self._ahead |= {key: Program(client) for key in keys}
         threading.Thread(
             target=self._load_all, args=(client, keys), name="rabbet-read-ahead", daemon=True
         ).start()
 
-    def take(self, key):
-        """The executable loaded for `key`, waiting for it if it is under way; None if the caller must load
-        it.
+    def take(self, key, client):
+        """The executable loaded for `key` and `client`, waiting for it if it is under way; None if the caller
+        must load it.
         """
         with self._lock:
-            program = self._ahead.pop(key, None)
-            if program is None or not program.begun:
+            program = self._ahead.get(key)
+            if program is None or program.client is not client:
+                return None
+            del self._ahead[key]
+            if not program.begun:
                 return None
         program.done.wait()
         if program.exe is not None:
@@ -178,10 +181,10 @@ def _make():
     return made
 
 
-def take(key):
-    """The executable under `key` if it was loaded ahead, else None."""
+def take(key, client):
+    """The executable under `key` if it was loaded ahead for `client`, else None."""
     running = _running[0] if _running else None
-    return None if running is None else running.take(key)
+    return None if running is None else running.take(key, client)
 
 
 def note(device, key):

@@ -1,1 +1,1 @@
-"""Further commands of ``rabbet``, found through entry points of the group ``rabbet.commands``."""
+"""The command ``rabbet``; ``command.py`` has its entrance, and a module each has its subcommands."""

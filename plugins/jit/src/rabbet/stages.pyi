@@ -28,7 +28,7 @@ class Compiled:
     executable: Any
     options: Any
     key: Any
-    jitted: Any
+    asked: Any
     signature: Any
     program: Any
     avals: Any
@@ -76,7 +76,7 @@ class Lowered:
     spread: Any
     lowering: Any
     key: Any
-    jitted: Any
+    asked: Any
     signature: Any
     program: Any
     avals: Any
@@ -104,10 +104,10 @@ class Lowered:
     def out_tree(self) -> Any: ...
 class Traced:
     """A function traced for argument types."""
-    def __init__(self, jitted: Any, signature: Any, program: Any, avals: Any, layouts: Any = ...) -> None: ...
+    def __init__(self, asked: Any, signature: Any, program: Any, avals: Any, layouts: Any = ...) -> None: ...
     layouts: Any
     key: Any
-    jitted: Any
+    asked: Any
     signature: Any
     program: Any
     avals: Any

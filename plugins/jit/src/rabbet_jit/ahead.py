@@ -8,16 +8,18 @@ from rabbet_jit.stages import Stage
 
 
 class CompiledAhead(Measures, Stage):
-    """A function compiled for one device of a topology: it can be looked at and serialized, not called.
+    """A function compiled for a topology, one device of it or those it is spread over: it can be looked at
+    and serialized, not called.
 
     Attributes: ``topology`` (its name), ``device_kind`` (how the hardware calls itself), ``lowered``.
     """
 
     def __init__(self, lowered, topology, options):
-        super().__init__(lowered.jitted, lowered.signature, lowered.program, lowered.avals)
+        super().__init__(lowered.asked, lowered.signature, lowered.program, lowered.avals)
         self.lowered = lowered
         self.executable = compile_ahead(lowered.lowering, topology, options)
-        self.topology, self.device_kind = topology, self.executable.device_kind
+        self.topology = self.executable.topology if topology is None else topology
+        self.device_kind = self.executable.device_kind
 
     def as_text(self):
         """The optimized program as HLO text."""
@@ -43,7 +45,7 @@ class CompiledAhead(Measures, Stage):
     def __call__(self, *args, **kwargs):
         place = f"{self.device_kind} ({self.lowered.lowering.platform} {self.topology!r})"
         raise RuntimeError(
-            f"{describe_function(self.jitted.fun)} was compiled for {place}, which is not on this machine: "
+            f"{describe_function(self.asked.fun)} was compiled for {place}, which is not on this machine: "
             "it can be looked at (as_text, cost_analysis, memory_analysis) and serialized, not called; "
             "compile without topology= to run it here"
         )

@@ -2,6 +2,7 @@
 
 import functools
 import operator
+import weakref
 
 from rabbet import Array, config, devices, tree
 from rabbet.errors import ShardingError
@@ -17,9 +18,10 @@ from rabbet.extend.functions import (
 from rabbet.extend.passes import consts_as_inputs
 from rabbet.extend.primitive import call_op
 from rabbet.extend.transform import bind_axes, bound_axes, typeof
-from rabbet.extend.wrapping import name_of, wraps
+from rabbet.extend.wrapping import wraps
 
 from rabbet_jit import cells, explain, stages
+from rabbet_jit.asked import Asked
 from rabbet_jit.dispatch import Quick, caller
 from rabbet_jit.signature import Signature, Statics, found_by_name
 from rabbet_jit.spreading import Layouts, checked, layout_of, over_several, settle
@@ -131,16 +133,15 @@ def not_yet(what, **arguments):
 
 
 @folded
-class Jitted:
+class Jitted(Asked):
     """Behind the function that ``jit`` returns: everything but the fast path of its calls (see
     ``dispatch``).
     """
 
-    def __init__(self, fun, statics, donated, keep_unused, device, inline, options, layouts=None):
-        self.fun, self.layouts = fun, layouts
-        self.statics, self.donated = statics, donated
-        self.keep_unused, self.device, self.inline, self.options = keep_unused, device, inline, options
-        self.name = name_of(fun)
+    def __init__(self, *asked):
+        super().__init__(*asked)
+        self.asked = Asked(*asked)
+        self.asked.keeper = weakref.WeakMethod(self.keep)
         self.runners = {}
         self.programs = {}
         self.compiled = {}
@@ -151,8 +152,7 @@ class Jitted:
         named = found_by_name(self.fun)
         if getattr(named, "jitted", None) is self:  # the name of a decorated function is that of its `jit`
             return operator.attrgetter("jitted"), (named,)
-        options = self.keep_unused, self.device, self.inline, self.options, self.layouts
-        return Jitted, (self.fun, self.statics, self.donated, *options)
+        return Jitted, super().__reduce__()[1]
 
     def slowly(self, args, kwargs):
         """The call where the fast path does not apply."""
@@ -241,7 +241,7 @@ class Jitted:
         if compiled is None:
             if config.explain:
                 explain.placed(self, key, device)
-            traced = stages.Traced(self, signature, program, avals, [x.spec.layout for x in leaves])
+            traced = stages.Traced(self.asked, signature, program, avals, [x.spec.layout for x in leaves])
             compiled = traced.lower(platform=device.platform).compile(device=device)
             compiled.key = key
             self.keep(compiled)
@@ -260,7 +260,7 @@ class Jitted:
         signature = Signature(self, args, kwargs)
         avals = tuple(arguments(signature, leaf_aval))
         layouts = [layout_of(x) for x in signature.leaves]
-        return stages.Traced(self, signature, self.program(signature, avals), avals, layouts)
+        return stages.Traced(self.asked, signature, self.program(signature, avals), avals, layouts)
 
     def lower(self, *args, **kwargs):
         """Trace and lower for the types of these arguments; a ``Lowered`` stage.

@@ -76,7 +76,7 @@ def run(jitted, signature):
     key = signature.key([x.spec for x in leaves] if spread else avals)
     compiled = jitted.compiled.get((key, device))
     if compiled is None:
-        traced = stages.Traced(jitted, signature, program, avals, [x.spec.layout for x in leaves])
+        traced = stages.Traced(jitted.asked, signature, program, avals, [x.spec.layout for x in leaves])
         compiled = traced.lower(platform=device.platform).compile(device=device)
         compiled.key = key
         jitted.keep(compiled)

@@ -100,9 +100,9 @@ def compiled(lowered, device, settings, label):
         with config.override(**settings):
             made = lowered.compile(device=device)
     except Exception as error:
-        error.add_note(f"{label}: {describe_function(lowered.jitted.fun)}")
+        error.add_note(f"{label}: {describe_function(lowered.asked.fun)}")
         raise
-    lowered.jitted.keep(made)
+    lowered.asked.keep(made)
     return made
 
 

@@ -2,7 +2,7 @@
 
 from rabbet import Array, device_put, tree
 from rabbet.errors import ShardingError
-from rabbet.extend.backend import SingleDeviceSharding, common_device
+from rabbet.extend.backend import SingleDeviceSharding, common_device, is_described
 from rabbet.extend.functions import describe_function, to_array
 from rabbet.extend.sharding import (
     EverywhereSharding,
@@ -148,7 +148,7 @@ def spread_for(traced, wanted):
     Args:
       wanted: the sharding over several devices of each argument leaf, or None for what goes anywhere.
     """
-    program, layouts = traced.program, traced.jitted.layouts
+    program, layouts = traced.program, traced.asked.layouts
     wanted = [*wanted, *[None] * (len(program.closed.jaxpr.invars) - len(wanted))]  # cells from outside
     if layouts is not None:
         asked = layouts.of_arguments(traced.signature)
@@ -158,9 +158,12 @@ def spread_for(traced, wanted):
     places = [*places_for(program, layouts), *[s for s in wanted if s is not None]]
     if not places:
         return None
-    group, _ = common_device((), traced.jitted.fun, places=places)
-    consts = [x.spec.layout for x in bring_to([to_array(c) for c in program.closed.consts], group)]
+    group, _ = common_device((), traced.asked.fun, places=places)
     everywhere = EverywhereSharding(group)
+    if is_described(group):  # nothing can be brought there
+        consts = [layout_of(c) or everywhere for c in program.closed.consts]
+    else:
+        consts = [x.spec.layout for x in bring_to([to_array(c) for c in program.closed.consts], group)]
     ins = (*consts, *[everywhere if s is None else s for s in wanted])
     outs = None if layouts is None else layouts.of_results(program.out_tree)
     if outs is not None:  # what is left in cells comes behind
@@ -168,7 +171,7 @@ def spread_for(traced, wanted):
     for sharding in outs or ():
         if isinstance(sharding, SingleDeviceSharding):
             raise ShardingError(
-                f"jit of {describe_function(traced.jitted.fun)}: out_shardings names {sharding} beside "
+                f"jit of {describe_function(traced.asked.fun)}: out_shardings names {sharding} beside "
                 f"shardings over {group}; results of one program lie on the same devices"
             )
     return Spread(group, ins, outs, spread_of((), group, (*ins, *(outs or ())), places).like)

@@ -10,6 +10,7 @@ from rabbet.extend.backend import (
     common_device,
     compile_program,
     copy_to_device,
+    is_described,
     lower_program,
     normalize_compiler_options,
 )
@@ -51,8 +52,8 @@ class ArgInfo:
 class Stage:
     """What all stages know: the structure and types of arguments and results."""
 
-    def __init__(self, jitted, signature, program, avals, key=None):
-        self.jitted, self.signature, self.program, self.avals = jitted, signature, program, avals
+    def __init__(self, asked, signature, program, avals, key=None):
+        self.asked, self.signature, self.program, self.avals = asked, signature, program, avals
         self.key = key
 
     @property
@@ -73,9 +74,9 @@ class Stage:
     @property
     def donate_argnums(self):
         """The positions of the argument leaves whose memory the program may take."""
-        if not self.jitted.donated:
+        if not self.asked.donated:
             return ()
-        return tuple(self.signature.donated_leaves(self.jitted.donated))
+        return tuple(self.signature.donated_leaves(self.asked.donated))
 
     @property
     def args_info(self):
@@ -113,8 +114,8 @@ class Traced(Stage):
       ShapeDtypeStruct(shape=(), dtype=float32)
     """
 
-    def __init__(self, jitted, signature, program, avals, layouts=None):
-        super().__init__(jitted, signature.without_values(), program, avals, signature.key(avals))
+    def __init__(self, asked, signature, program, avals, layouts=None):
+        super().__init__(asked, signature.without_values(), program, avals, signature.key(avals))
         self.layouts = layouts or [None] * len(avals)
 
     @property
@@ -150,10 +151,10 @@ class Lowered(Stage):
     """
 
     def __init__(self, traced, platform):
-        super().__init__(traced.jitted, traced.signature, traced.program, traced.avals, traced.key)
+        super().__init__(traced.asked, traced.signature, traced.program, traced.avals, traced.key)
         closed = self.program.closed
         offset = len(closed.consts)
-        donated = self.signature.donated_leaves(self.jitted.donated) if self.jitted.donated else ()
+        donated = self.signature.donated_leaves(self.asked.donated) if self.asked.donated else ()
         self.donated = tuple([i + offset for i in donated])
         self.spread = spread_for(traced, traced.layouts)
         if self.spread is not None and platform is None:
@@ -163,8 +164,8 @@ class Lowered(Stage):
             platform,
             self.program.name,
             donated=self.donated,
-            keep_unused=self.jitted.keep_unused,
-            options=self.jitted.options,
+            keep_unused=self.asked.keep_unused,
+            options=self.asked.options,
             spread=self.spread,
         )
         notices.of_captured(self.fun_name, closed.consts)
@@ -214,7 +215,7 @@ class Lowered(Stage):
           NotImplementedError: for several devices.
         """
         options = {
-            **(self.jitted.options or {}),
+            **(self.asked.options or {}),
             **normalize_compiler_options(compiler_options or {}),
         } or None
         if self.spread is not None:
@@ -237,7 +238,7 @@ class Lowered(Stage):
             if device is not None:
                 raise TypeError(f"compile takes a device or a topology, got {device} and {topology!r}")
             return CompiledAhead(self, topology, options)
-        device = device or self.jitted.device or self.local_device()
+        device = device or self.asked.device or self.local_device()
         if device.platform != self.lowering.platform:
             raise ValueError(
                 f"{self.fun_name!r} was lowered for {self.lowering.platform} and cannot be compiled for "
@@ -261,6 +262,10 @@ class Lowered(Stage):
                 f"compile: {self.fun_name!r} runs on {group}, the devices of its shardings in their order; "
                 f"got device_assignment={device_assignment}"
             )
+        if is_described(group):
+            from rabbet_jit.ahead import CompiledAhead  # not at the top: it imports this module
+
+            return CompiledAhead(self, None, options)
         executable = compile_program(self.lowering, group, options)
         if config.explain:
             explain.compiled(executable)
@@ -290,7 +295,7 @@ class Compiled(Measures, Stage):
     """
 
     def __init__(self, lowered, executable, options):
-        super().__init__(lowered.jitted, lowered.signature, lowered.program, lowered.avals, lowered.key)
+        super().__init__(lowered.asked, lowered.signature, lowered.program, lowered.avals, lowered.key)
         self.lowered, self.executable, self.options = lowered, executable, options
         self.device = executable.device
         self.runners = {}
@@ -385,7 +390,7 @@ class Compiled(Measures, Stage):
             if len(places) > 1:
                 names = " and ".join([self.signature.name_of(k) for k in places])
                 raise ValueError(
-                    f"jit of {describe_function(self.jitted.fun)}: the array {leaves[i].aval.str_short()} "
+                    f"jit of {describe_function(self.asked.fun)}: the array {leaves[i].aval.str_short()} "
                     f"is passed more than once, as {names}, and is donated; donate a copy"
                 ) from None
 
@@ -412,12 +417,12 @@ class Compiled(Measures, Stage):
             else:
                 hint = ""
             raise TypeError(
-                f"the compiled function {describe_function(self.jitted.fun)} was compiled for arguments of "
+                f"the compiled function {describe_function(self.asked.fun)} was compiled for arguments of "
                 f"the structure {self.in_tree}, got {treedef}{hint}"
             )
         if any(is_tracer(x) for x in leaves):
             raise TypeError(
-                f"the compiled function {describe_function(self.jitted.fun)} was called under a "
+                f"the compiled function {describe_function(self.asked.fun)} was called under a "
                 "transformation, on a traced array; compiled programs take values only, call the jitted "
                 "function there instead"
             )
@@ -425,13 +430,13 @@ class Compiled(Measures, Stage):
         for i, (x, aval) in enumerate(zip(leaves, self.avals, strict=True)):
             if x.shape != aval.shape or x.dtype != aval.dtype:
                 raise TypeError(
-                    f"the compiled function {describe_function(self.jitted.fun)} takes {aval.str_short()} "
+                    f"the compiled function {describe_function(self.asked.fun)} takes {aval.str_short()} "
                     f"for {self.signature.name_of(i)}, got {x.aval.str_short()}; compiled programs take one "
                     "signature, call the jitted function to compile others"
                 )
             if self.lowered.spread is None and x.device is not self.device and x.committed:
                 raise ValueError(
-                    f"the compiled function {describe_function(self.jitted.fun)} was compiled for "
+                    f"the compiled function {describe_function(self.asked.fun)} was compiled for "
                     f"{self.device}, and {self.signature.name_of(i)} was put on {x.device}; bring it there "
                     "with device_put, or call the jitted function, which runs where its arguments are"
                 )
@@ -441,7 +446,7 @@ class Compiled(Measures, Stage):
             leaves = [_there(x, self.device) for x in leaves]
         else:
             ins = self.lowered.spread.ins[len(self.program.closed.consts) :]
-            who = f"the compiled function {describe_function(self.jitted.fun)}"
+            who = f"the compiled function {describe_function(self.asked.fun)}"
             leaves = [
                 refit(x, s, f"{who}: {self.signature.name_of(i)}")
                 for i, (x, s) in enumerate(zip(leaves, ins, strict=True))

@@ -166,7 +166,7 @@ def check_dtype(dtype, rows=None, *, apart=()):
       dtype: its name or scalar type.
       rows: rows to try in it, in full; by default all of core's for dtypes of its kind, values alone.
       apart: names of rows by default that make no sense in it. A dtype that compilers do not know
-        (``mlir=None``) is stored and converted only, and tried by none of core's.
+        (``mlir=None``), and that has no ``codes``, is stored only, and tried by none of core's.
 
     Raises:
       LawError: names the promise. ValueError: ``apart`` names no row.
@@ -195,7 +195,7 @@ def check_dtype(dtype, rows=None, *, apart=()):
         raise LawError(f"{spec.name}: an array came back from the device as {np.asarray(there)!r}")
     if spec.kind == "f":
         _check_limits(spec)
-    if rows is None and spec.mlir is not None:
+    if rows is None and (spec.mlir is not None or spec.codes is not None):
         _check_rows([row for row in rows_for(spec) if row.name not in apart], spec.name)
     for row in rows or ():
         if spec.name not in row.dtypes:

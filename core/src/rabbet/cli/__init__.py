@@ -1,1 +1,0 @@
-"""The command ``rabbet``; ``command.py`` has its entrance."""

@@ -1,8 +1,0 @@
-"""``python -m rabbet.cli`` is the ``rabbet`` command."""
-
-import sys
-
-from rabbet.cli.command import main
-
-if __name__ == "__main__":
-    sys.exit(main())

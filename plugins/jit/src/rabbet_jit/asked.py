@@ -1,0 +1,35 @@
+"""What was asked of ``jit``."""
+
+from typing import Any
+
+from rabbet.extend.wrapping import name_of
+
+
+class Asked:
+    """A function and how it is to be compiled. The stages know this, and not who asked: what was compiled for
+    a jitted function does not hold it, and is given back at once where the function is dropped.
+
+    Attributes: ``keeper``, a weak reference to a method that is told what was compiled ahead of a call
+    (``precompile``), or None.
+    """
+
+    keeper: Any = None
+
+    def __init__(self, fun, statics, donated, keep_unused, device, inline, options, layouts=None):
+        self.fun, self.layouts = fun, layouts
+        self.statics, self.donated = statics, donated
+        self.keep_unused, self.device, self.inline, self.options = keep_unused, device, inline, options
+        self.name = name_of(fun)
+
+    def __reduce__(self):
+        options = self.keep_unused, self.device, self.inline, self.options, self.layouts
+        return Asked, (self.fun, self.statics, self.donated, *options)
+
+    def keep(self, compiled):
+        """Have the jitted function remember what was compiled, if there still is one."""
+        keep = None if self.keeper is None else self.keeper()
+        if keep is not None:
+            keep(compiled)
+
+
+__all__ = ["Asked"]
