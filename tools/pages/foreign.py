@@ -76,6 +76,10 @@ DOCS = {
         "Context manager: how arrays are printed, here and by NumPy.",
         ">>> with rnp.printoptions(precision=2):\n...     print(rnp.array([1 / 3]))\n[0.33]",
     ),
+    "rabbet.errors.JaxRuntimeError": (
+        "Python's ``RuntimeError``: what the compiler and the runtime raise is of this class.",
+        (">>> issubclass(rb.errors.OutOfMemoryError, rb.errors.JaxRuntimeError)\nTrue"),
+    ),
     "rabbet.lax.DotDimensionNumbers": (
         ("The type of the argument that says which dimensions `dot_general` contracts and which it maps "
         "over, a tuple: ``((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch))``."),

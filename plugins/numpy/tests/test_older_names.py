@@ -245,3 +245,15 @@ MESSAGES = [
 def test_messages(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+def test_minmax_is_min_and_max():
+    x = np.array([[1.0, 5.0, 2.0], [np.nan, 3.0, 0.0]], np.float32)
+    for options in ({}, {"axis": 0}, {"axis": (0, 1), "keepdims": True}, {"axis": 1, "initial": 4.0}):
+        low, high = rnp.minmax(x, **options)
+        np.testing.assert_array_equal(low, rnp.min(x, **options))
+        np.testing.assert_array_equal(high, rnp.max(x, **options))
+    low, high = rnp.minmax(x, initial=(9.0, -9.0), where=np.zeros_like(x, bool))
+    assert (float(low), float(high)) == (9.0, -9.0)
+    with pytest.raises(ValueError, match="minmax of no elements"):
+        rnp.minmax(np.zeros(0, np.float32))

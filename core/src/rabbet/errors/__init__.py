@@ -28,6 +28,7 @@ __all__ = [
     "ConfigError",
     "DeletedArrayError",
     "InconclusiveDimensionOperation",
+    "JaxRuntimeError",
     "JaxprTypeError",
     "KeyReuseError",
     "MissingPluginError",
@@ -53,6 +54,10 @@ __all__ = [
     "UnboundAxisError",
     "UnexpectedTracerError",
 ]
+
+
+# What the runtime raises, by the name in JAX: jaxlib's own error and several of the classes below.
+JaxRuntimeError = RuntimeError
 
 
 # Configuration and trees --------------------------------------------------------------------------
@@ -236,7 +241,7 @@ class TransferError(RabbetError, RuntimeError):
     """
 
 
-class OutOfMemoryError(RabbetError, MemoryError):
+class OutOfMemoryError(RabbetError, MemoryError, RuntimeError):
     """A device had no room for an array. The message has the size that was asked for, and the largest arrays
     that live there. The process goes on: arrays are as they were.
 

@@ -6,12 +6,13 @@ of an associative operation, products of matrices in groups, slices at positions
 
 from rabbet_algorithms.associative import associative_scan
 from rabbet_algorithms.cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum
+from rabbet_algorithms.polynomials import log2, polynomial
 from rabbet_algorithms.ragged import RaggedDotDimensionNumbers, ragged_dot, ragged_dot_general, scaled_dot
 from rabbet_algorithms.sorting import approx_max_k, approx_min_k, sort, sort_key_val, top_k
 from rabbet_algorithms.taking import index_take
 
 __all__ = [
     "RaggedDotDimensionNumbers", "approx_max_k", "approx_min_k", "associative_scan", "cumlogsumexp", "cummax",
-    "cummin", "cumprod", "cumsum", "index_take", "ragged_dot", "ragged_dot_general", "scaled_dot", "sort",
-    "sort_key_val", "top_k",
+    "cummin", "cumprod", "cumsum", "index_take", "log2", "polynomial", "ragged_dot", "ragged_dot_general",
+    "scaled_dot", "sort", "sort_key_val", "top_k",
 ]  # fmt: skip

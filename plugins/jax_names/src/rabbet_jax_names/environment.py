@@ -42,4 +42,34 @@ def process_indices(backend=None):
     return list(range(rb.process_count(backend)))
 
 
-__all__ = ["print_environment_info", "process_indices"]
+def host_count(backend=None):
+    """The number of processes, by an older name; see ``process_count``.
+
+    Example:
+      >>> rb.host_count()
+      1
+    """
+    return rb.process_count(backend)
+
+
+def host_id(backend=None):
+    """The number of this process, by an older name; see ``process_index``.
+
+    Example:
+      >>> rb.host_id()
+      0
+    """
+    return rb.process_index(backend)
+
+
+def host_ids(backend=None):
+    """The numbers of all processes, by an older name; see ``process_indices``.
+
+    Example:
+      >>> rb.host_ids()
+      [0]
+    """
+    return process_indices(backend)
+
+
+__all__ = ["host_count", "host_id", "host_ids", "print_environment_info", "process_indices"]

@@ -201,6 +201,24 @@ amax, amin = max, min
 
 
 @fused(static=STATIC)
+def minmax(a, axis=None, out=None, keepdims=False, initial=None, where=None):
+    """The smallest and the largest element over axes, a pair; NaN if there is one.
+
+    Arguments as for ``sum``; ``initial`` may be a pair, for the one and the other.
+
+    Raises:
+      ValueError: over no elements, or with ``where``, if no ``initial`` is given.
+
+    Example:
+      >>> rnp.minmax(rnp.array([[1, 5], [7, 3]]), axis=0)
+      (Array([1, 3], dtype=int32), Array([7, 5], dtype=int32))
+    """
+    low, high = initial if isinstance(initial, tuple) else (initial, initial)
+    least = extreme("minmax", lax.reduce_min, lax.min, False, a, axis, out, keepdims, low, where)
+    return least, extreme("minmax", lax.reduce_max, lax.max, True, a, axis, out, keepdims, high, where)
+
+
+@fused(static=STATIC)
 def ptp(a, axis=None, out=None, keepdims=False):
     """The distance from the smallest to the largest element over axes.
 
@@ -311,5 +329,6 @@ def argmin(a, axis=None, out=None, keepdims=None):
 
 
 __all__ = [
-    "all", "amax", "amin", "any", "argmax", "argmin", "count_nonzero", "max", "min", "prod", "ptp", "sum",
+    "all", "amax", "amin", "any", "argmax", "argmin", "count_nonzero", "max", "min",
+    "minmax", "prod", "ptp", "sum",
 ]  # fmt: skip

@@ -8,14 +8,14 @@ others, Neural Ordinary Differential Equations, 2018).
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import rabbet as rb
 import rabbet.numpy as rnp
 from rabbet import dtypes, lax, tree
 from rabbet.experimental.ode.solver import Tolerances, solve
-from rabbet.extend.functions import describe_function, named_like
+from rabbet.extend.functions import describe_function, is_evaluating, named_like
 from rabbet.extend.passes import stage
 from rabbet.extend.transform import typeof
 from rabbet.flatten_util import ravel_pytree
@@ -51,6 +51,9 @@ def odeint(
     Raises:
       TypeError: for times that are no vector of real numbers, or a ``func`` whose result is no derivative.
 
+    Outside of other transformations it is one compiled program; ``func`` is traced again for another
+    function and for other types of arguments, as by ``jit``.
+
     Reverse mode differentiates with respect to ``y0``, ``t``, ``args`` and the arrays that ``func`` closes
     over.
 
@@ -58,6 +61,20 @@ def odeint(
       >>> odeint(lambda y, t: -y, 1.0, rnp.linspace(0.0, 1.0, 3))
       Array([1.        , 0.60653067, 0.36787945], dtype=float32)
     """
+    limits = Tolerances(float(rtol), float(atol), int(min(mxstep, 2**31 - 1)), float(hmax))
+    if is_evaluating() and isinstance(func, Hashable):
+        return compiled(func, limits)(y0, t, *args)
+    return solution(func, limits, y0, t, *args)
+
+
+@functools.lru_cache(maxsize=64)
+def compiled(func, limits):
+    """``solution`` as one program, kept for the next call with this function."""
+    return rb.jit(named_like(functools.partial(solution, func, limits), func))
+
+
+def solution(func, limits, y0, t, *args):
+    """What ``odeint`` returns; see there."""
     for leaf in tree.leaves(y0):
         if dtypes.kind(typeof(leaf).dtype) not in "fciub":
             raise TypeError(f"odeint: y0 must hold numbers, got {typeof(leaf).str_short()}")
@@ -69,8 +86,6 @@ def odeint(
     ts = ts.astype(real)
     check_derivative(func, unravel(flat), ts[0], args)
     converted, captured = rb.closure_convert(func, unravel(flat), ts[0], *args)
-    most = int(min(mxstep, 2**31 - 1))
-    limits = Tolerances(float(rtol), float(atol), most, float(hmax))
     return in_rows(_solved(converted, unravel, limits, flat, ts, (args, tuple(captured))), unravel(flat))
 
 
