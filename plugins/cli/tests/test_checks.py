@@ -46,11 +46,19 @@ def test_names_that_core_has_itself():
     assert "rabbet-shadow 1.0 offers rb.Array, which core has itself: it is never used" in detail
 
 
-def test_a_group_that_nobody_reads(monkeypatch):
-    made = Distribution("rabbet-typo", "[rabbet.transforms]\nmine = m:f\n")
+@pytest.mark.parametrize(
+    "group, said",
+    [
+        ("rabbet.transforms", "such as a transformation, is an entry point in rabbet.api"),
+        ("rabbet.pases", "did you mean rabbet.passes?"),
+        ("rabbet_dtype", "did you mean rabbet.dtypes?"),
+    ],
+)
+def test_a_group_that_nobody_reads(monkeypatch, group, said):
+    made = Distribution("rabbet-typo", f"[{group}]\nmine = m:f\n")
     monkeypatch.setattr(metadata, "distributions", lambda: [made])
     ((_, ok, detail),) = checks.groups(None)
-    assert ok is False and "rabbet-typo" in detail and "did you mean rabbet." in detail
+    assert ok is False and "rabbet-typo" in detail and said in detail
 
 
 def test_a_group_that_a_package_reads_itself(monkeypatch):

@@ -66,10 +66,12 @@ def groups(manager: Any) -> Iterator[tuple[str, bool | None, str]]:
         for point in distribution.entry_points:
             if point.group in read or not point.group.lower().startswith(("rabbet.", "rabbet_")):
                 continue
-            near = difflib.get_close_matches(point.group, read, n=1, cutoff=0.5)
-            known = f"did you mean {near[0]}?" if near else f"the groups are {', '.join(read)}"
+            ends = {group.removeprefix("rabbet."): group for group in read}
+            near = difflib.get_close_matches(point.group.lower()[len("rabbet.") :], ends, n=1, cutoff=0.6)
+            known = f"did you mean {ends[near[0]]}?" if near else f"the groups are {', '.join(read)}"
             detail = (
                 f"{distribution.name} has an entry point {point.name!r} in a group that nobody reads: {known}"
+                "\n  what people call, such as a transformation, is an entry point in rabbet.api"
             )
             yield point.group, False, detail
 

@@ -19,6 +19,8 @@ LAWS = (
     "as written out", "compiled", "batched", "differentiated", "differentiated in reverse", "of jit",
     "of vmap", "of a derivative",
 )  # fmt: skip
+# Those that compare a loop with what it does, written out.
+OF_LOOPS = ("as written out", "of a derivative")
 
 
 def check_transformation(transform, payload, programs=PROGRAMS, system=None, tolerance=1e-5, apart=()):
@@ -33,7 +35,7 @@ def check_transformation(transform, payload, programs=PROGRAMS, system=None, tol
       system: where ``jit``, ``vmap``, ``jvp`` and ``vjp`` come from; by default the installed plugins.
       tolerance: relative, in float32.
       apart: names of laws (``LAWS``) that do not apply, such as "differentiated" where results are no smooth
-        functions of payloads, or "as written out" where a state counts what happens: a loop written out has
+        functions of payloads, or both of ``OF_LOOPS`` where a state counts operations: a loop written out has
         other operations than the loop. Mapped functions are compared with ``fn`` itself then.
 
     Raises:
@@ -139,9 +141,12 @@ class Trial:
 
     def advice(self, law):
         """What may be meant, where a law does not hold."""
+        if law in OF_LOOPS:
+            return (
+                "with a state that counts operations it need not hold; to leave out the laws that compare "
+                f"with a loop written out: apart={OF_LOOPS}"
+            )
         hint = f"to leave this law out: apart=({law!r},)" if law in LAWS else "laws are left out by `apart`"
-        if law == "as written out":
-            return f"with a state that counts operations it need not hold; {hint}"
         return f"if it cannot hold for this transformation, {hint}"
 
 
