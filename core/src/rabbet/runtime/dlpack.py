@@ -113,6 +113,17 @@ def device_of(raw):
     )
 
 
+def capsule_of(x):
+    """The tensor `x` as a capsule: of version 1 where it is in host memory and its library has that."""
+    if x.__dlpack_device__()[0] in CPU_LIKE:
+        try:
+            return x.__dlpack__(max_version=(1, 0))
+        except TypeError as error:
+            if "max_version" not in str(error):  # else a library from before that version
+                raise
+    return x.__dlpack__()
+
+
 def open_capsule(capsule):
     """Return (address, structure, capsule name); raise ValueError for a capsule that was already consumed."""
     name = get_name(capsule)

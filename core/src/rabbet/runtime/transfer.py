@@ -247,7 +247,7 @@ def from_dlpack(x, device=None, copy=None):
     if not hasattr(x, "__dlpack__") or not hasattr(x, "__dlpack_device__"):
         raise TypeError(f"{type(x).__name__} does not offer its memory through DLPack (it has no __dlpack__)")
     source, target = owner_of(x), as_device(device)
-    capsule = x.__dlpack__()
+    capsule = dlpack.capsule_of(x)
     info = dlpack.describe(capsule)
     aval = ShapedArray(info.shape, info.dtype)
     if info.on_host:

@@ -112,7 +112,7 @@ def foreign(x):
                 "shares it"
             )
         try:
-            return dlpack.consume(x.__dlpack__())
+            return dlpack.consume(dlpack.capsule_of(x))
         except (BufferError, TypeError, ValueError, RuntimeError):
             pass  # such as a tensor that requires a gradient; perhaps NumPy can read it
     if hasattr(x, "__array__") or hasattr(x, "__array_interface__"):
