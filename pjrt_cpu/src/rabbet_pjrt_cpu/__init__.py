@@ -12,8 +12,10 @@ RABBET_CPU_ALLOCATOR       `keep` (default): freed memory is kept for the next s
 
 XLA's own choice of kernels, `default`, is best for programs that run many times. Its library for matrix
 products and convolutions prepares each of them when a program first runs; `quick` leaves it out, so that the
-first run is sooner and some later ones are slower. `onednn` takes oneDNN for matrix products and
-convolutions; such programs are not kept on disk, and with jaxlib 0.10 convolutions do not use it.
+first run is sooner and some later ones are slower. Convolutions alone are left out of it, also by `default`,
+in programs where all of them gain by that (see `convolution_kernels`). `onednn` takes oneDNN for matrix
+products and convolutions; such programs are not kept on disk, and with jaxlib 0.10 convolutions do not use
+it.
 
 With `keep`, glibc's malloc is told to hold on to freed memory. That is a setting of the whole process;
 without it large temporaries are mapped and page-faulted anew at every step. It needs a client that runs
