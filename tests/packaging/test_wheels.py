@@ -88,7 +88,9 @@ STANDARD = set(
     """.split()
 )
 ON_REQUEST = set(
-    "rabbet-store rabbet-torch rabbet-jax-compat rabbet-testing rabbet-pjrt-cuda rabbet-pjrt-tpu".split()
+    """
+    rabbet-store rabbet-ray rabbet-torch rabbet-jax-compat rabbet-testing rabbet-pjrt-cuda rabbet-pjrt-tpu
+    """.split()
 )
 EXAMPLES = set("rabbet-enclose rabbet-roots rabbet-pjrt-xcpu".split())
 
