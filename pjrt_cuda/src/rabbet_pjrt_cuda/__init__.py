@@ -25,7 +25,8 @@ def topology(name, **options):
     """Describe GPUs that need not be here, such as 'h100', for ahead-of-time compilation.
 
     Args:
-      name: one of `targets.known()`, with a number of GPUs behind a colon if it is not one (`'h100:4'`); the
+      name: one of `targets.known()`, with a number of GPUs behind a colon if it is not one (`'h100:4'`; on
+        several hosts `'h100:32x8'`); the
         path of a file with a GpuTargetConfigProto as text; or `'local'`, for the GPUs of this machine.
       options: for the plugin.
 

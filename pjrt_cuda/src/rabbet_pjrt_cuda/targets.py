@@ -52,11 +52,12 @@ def known():
 
 
 def split(name):
-    """A name's target and its number of GPUs: `'h100:4'` is `('h100', 4)`."""
+    """A name's target and its GPUs, as slices, hosts and GPUs of each: `'h100:4'` is `('h100', '1x1x4')`."""
     target, _, count = str(name).partition(":")
-    if count and not (count.isdigit() and int(count)):
-        return str(name), 1
-    return target, int(count or 1)
+    if count and not re.fullmatch(r"[1-9]\d*(x[1-9]\d*){0,2}", count):
+        return str(name), "1x1x1"
+    sizes = (count or "1").split("x")
+    return target, "x".join(["1"] * (3 - len(sizes)) + sizes)
 
 
 def described(target):
@@ -71,7 +72,8 @@ def described(target):
         raise ConfigError(f"{target} is no GpuTargetConfigProto as text: it has no gpu_device_info")
     raise ConfigError(
         f"there is no CUDA topology {target!r}; there are {', '.join(known())} (the GPUs of this machine), "
-        "with a number of GPUs behind a colon (h100:4), and files with a GpuTargetConfigProto as text"
+        "with a number of GPUs behind a colon (h100:4; h100:32x8 on 32 hosts, h100:1x32x8 with the number "
+        "of slices before), and files with a GpuTargetConfigProto as text"
     )
 
 
@@ -80,7 +82,7 @@ def maker(name, options):
     target, count = split(name)
     if target == LOCAL:
         return lambda: topology_of([device.raw for device in devices("cuda")])
-    options = {"target_config": described(target), "topology": f"1x1x{count}", **options}
+    options = {"target_config": described(target), "topology": count, **options}
     return lambda: make_topology("cuda", "", **options)
 
 

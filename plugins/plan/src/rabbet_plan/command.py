@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from typing import Any
 
 HELP = "compile a program for hardware that need not be here: memory, communication, time of a step"
 
@@ -26,6 +27,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--top", type=int, default=8, metavar="N", help="how many rows of each list (default: 8)"
     )
+    parser.add_argument(
+        "--sweep", action="store_true", help="rank every mesh of the program's AXES with its LAYOUTS"
+    )
+    parser.add_argument("--axes", metavar="NAMES", help="with --sweep: the mesh's axes, such as data,model")
+    parser.add_argument("--picture", metavar="FILE", help="draw the plan: .svg, or .html for a page")
     parser.add_argument("--json", metavar="FILE", help="write the plan as JSON, `-` for standard output")
 
 
@@ -47,14 +53,48 @@ def planned(args: argparse.Namespace) -> int:
 
     program = load(args.program, args.function)
     there = topology(args.topology)
+    if args.sweep:
+        return swept(args, program, there)
     mesh = there.mesh(axes_from(args.mesh, program.axes))
     step, given, keywords = program.step(mesh, args.layout)
     found = plan(step, *given, **keywords)
     if args.json:
         written(args.json, found.as_dict())
+    if args.picture:
+        from rabbet_plan import picture
+
+        picture.written(args.picture, picture.of_plan(found), f"rabbet plan: {found.name}")
     if args.json != "-":
         print(found.report(args.top))
     return 0 if found.fits in (True, None) else 2
+
+
+def swept(args: argparse.Namespace, program, there) -> int:
+    """Try all meshes and layouts and print the ranking; the exit status says whether one of them fits."""
+    from rabbet.errors import ConfigError
+
+    from rabbet_plan import picture
+    from rabbet_plan.sweeping import ranking, sweep
+
+    axes = [name.strip() for name in args.axes.split(",")] if args.axes else program.axes
+    if not axes:
+        raise ConfigError('--sweep: give --axes data,model, or AXES = ("data", "model") in the program')
+    layouts = (args.layout,) if args.layout else program.layouts
+    trials = sweep(
+        program.function, there, axes, layouts, lambda line: print(f"trying {line}", file=sys.stderr)
+    )
+    title = f"{program.name} on {there.name}: {len(trials)} trials, the best first"
+    if args.json:
+        rows = [
+            {"mesh": t.mesh, "layout": t.layout, "problem": t.problem, "plan": t.plan and t.plan.as_dict()}
+            for t in trials
+        ]
+        written(args.json, rows)
+    if args.picture:
+        picture.written(args.picture, picture.of_trials(trials, title), title)
+    if args.json != "-":
+        print(title, ranking(trials), sep="\n")
+    return 0 if any(not t.problem for t in trials) else 2
 
 
 def axes_from(text: str | None, names) -> dict[str, int]:
@@ -81,7 +121,7 @@ def axes_from(text: str | None, names) -> dict[str, int]:
     return found
 
 
-def written(path: str, found: dict) -> None:
+def written(path: str, found: Any) -> None:
     """Write JSON to a file or to standard output."""
     text = json.dumps(found, indent=1)
     if path == "-":

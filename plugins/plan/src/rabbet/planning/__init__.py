@@ -1,6 +1,7 @@
 """What a program would take of hardware that need not be here: memory, communication, time of a step.
 
-``topology`` describes the hardware, ``plan`` compiles a function for it and tells what it found.
+``topology`` describes the hardware, ``plan`` compiles a function for it and tells what it found, ``sweep``
+tries meshes and layouts.
 """
 
 from rabbet_plan.collectives import Collective
@@ -8,6 +9,7 @@ from rabbet_plan.estimate import Estimate
 from rabbet_plan.hardware import Hardware, hardware_of
 from rabbet_plan.memory import Memory
 from rabbet_plan.planning import Exchange, Holding, Plan, plan
+from rabbet_plan.sweeping import Trial, sweep
 from rabbet_plan.topologies import Topology, topology
 
 from rabbet.extend.functions import public_module as _public_module
@@ -21,8 +23,10 @@ __all__ = [
     "Memory",
     "Plan",
     "Topology",
+    "Trial",
     "hardware_of",
     "plan",
+    "sweep",
     "topology",
 ]
 

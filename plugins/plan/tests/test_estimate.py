@@ -1,0 +1,54 @@
+"""Estimates of time, worked out by hand on hardware of round numbers."""
+
+import pytest
+import rabbet as rb
+from rabbet import planning
+from rabbet.sharding import NamedSharding
+from rabbet.sharding import PartitionSpec as P
+from rabbet_plan.collectives import Collective
+from rabbet_plan.estimate import Place, estimate, seconds_of
+from rabbet_plan.hardware import TABLE, Hardware
+from rabbet_plan.hlo import Module
+from rabbet_plan.walking import steps
+
+pytestmark = pytest.mark.needs("cpu", "numpy")
+ROUND = Hardware("round", "Round", 1 << 30, 1e9, {"f32": 1e9}, 1e8, 1e6, 2, 1e3, 0.0, 0.0, "a test")
+HOSTS = [Place(n // 2, 0, None) for n in range(4)]
+GRID = [Place(n // 2, 0, (n // 2, n % 2)) for n in range(4)]
+
+
+def collective(kind, groups, sent=1000.0):
+    return Collective(kind, ("x",), groups, len(groups[0]), 1000, sent, 1, True, ("f32",), "c", "")
+
+
+def test_links():
+    within, across = collective("all-reduce", ((0, 1), (2, 3))), collective("all-reduce", ((0, 2), (1, 3)))
+    assert seconds_of(within, ROUND, HOSTS) == 1000 / 2e6  # both ways at once
+    assert seconds_of(across, ROUND, HOSTS) == 1.0  # hosts without coordinates: the network
+    assert seconds_of(across, ROUND, GRID) == 1000 / 2e6  # chips of a slice have links of their own
+    everything = collective("all-gather", ((0, 1, 2, 3),))
+    assert seconds_of(everything, ROUND, GRID) == 1000 / 4e6  # along two directions
+    assert seconds_of(collective("collective-permute", ((0, 1),)), ROUND, GRID) == 1000 / 1e6
+    slices = [Place(0, n // 2, (0, 0)) for n in range(4)]
+    assert seconds_of(across, ROUND, slices) == 1.0
+
+
+def test_a_matrix_product():
+    mesh = planning.topology("cpu:2").mesh({"x": 2})
+    place = NamedSharding(mesh, P("x"))
+    a = rb.ShapeDtypeStruct((200, 100), "float32", sharding=place)
+    b = rb.ShapeDtypeStruct((100, 50), "float32", sharding=NamedSharding(mesh, P()))
+    module = Module(rb.jit(lambda a, b: a @ b).lower(a, b).compile().executable.module_proto())
+    found = estimate(steps(module), [], ROUND, HOSTS)
+    assert found.arithmetic == pytest.approx(2 * 100 * 100 * 50 / 1e9)
+    assert found.memory == pytest.approx(4 * (100 * 100 + 100 * 50 + 100 * 50) / 1e9)
+    assert found.compute == found.least == found.most == found.arithmetic
+
+
+def test_the_table_is_whole():
+    for name, each in TABLE.items():
+        assert name == each.name and each.source and each.measured
+        assert each.memory > 1 << 32 and 1e11 < each.bandwidth < 1e13
+        assert 1e13 < each.speed("bf16") < 1e16 and each.speed("s4") >= each.speed("bf16")
+        assert each.other < each.speed("bf16") and each.network < each.link
+        assert each.speed("c64") == each.other
