@@ -6,9 +6,15 @@ import numpy as np
 import pytest
 import rabbet as rb
 from rabbet.errors import ConfigError, PluginError
-from rabbet.extend.backend import compile_ahead, is_described, lower_program, topology_devices
+from rabbet.extend.backend import compile_ahead, lower_program
 from rabbet.extend.passes import stage
-from rabbet.extend.sharding import EverywhereSharding, Spread, device_group
+from rabbet.extend.sharding import (
+    EverywhereSharding,
+    Spread,
+    device_group,
+    is_described,
+    topology_devices,
+)
 from rabbet.runtime import backends
 
 pytestmark = pytest.mark.needs("cpu")

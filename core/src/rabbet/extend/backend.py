@@ -17,7 +17,6 @@ from rabbet.runtime.backends import Backend, platform_named
 from rabbet.runtime.c_api import CApiBackend, find_library
 from rabbet.runtime.compile_options import normalize_compiler_options
 from rabbet.runtime.compiled import call_by_placements, compile_program, lower_program, program_entry
-from rabbet.runtime.described import is_described, topology_devices
 from rabbet.runtime.devices import running_platforms
 from rabbet.runtime.leaving import excuse_thread
 from rabbet.runtime.sharding import SingleDeviceSharding
@@ -39,7 +38,6 @@ __all__ = [
     "excuse_thread",
     "find_library",
     "gpu_plugin_options",
-    "is_described",
     "jaxlib_version",
     "lower_program",
     "make_cpu_client",
@@ -50,7 +48,6 @@ __all__ = [
     "provide_lapack",
     "register_plugin_calls",
     "running_platforms",
-    "topology_devices",
     "topology_of",
 ]
 

@@ -3,6 +3,7 @@
 from rabbet.program.over_devices import OverDevices
 from rabbet.program.places import places_in
 from rabbet.runtime.array import Shard
+from rabbet.runtime.described import is_described, topology_devices
 from rabbet.runtime.device_groups import DeviceGroup, device_group
 from rabbet.runtime.sharding import EverywhereSharding, Sharding
 from rabbet.runtime.spreading import bring_to, from_host_parts, join_arrays
@@ -20,9 +21,11 @@ __all__ = [
     "bring_to",
     "device_group",
     "from_host_parts",
+    "is_described",
     "join_arrays",
     "places_in",
     "spread_of",
+    "topology_devices",
 ]
 
 

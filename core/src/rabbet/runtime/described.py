@@ -79,7 +79,7 @@ def topology_devices(platform, name, **options):
       ConfigError: it knows no such topology.
 
     Example:
-      >>> from rabbet.extend.backend import topology_devices
+      >>> from rabbet.extend.sharding import topology_devices
       >>> there = topology_devices("cpu", "4")
       >>> len(there), there[3].id, there[0].is_local
       (4, 3, False)
@@ -102,7 +102,7 @@ def is_described(place):
     """Whether a device or group of devices belongs to a topology and need not be here.
 
     Example:
-      >>> from rabbet.extend.backend import is_described, topology_devices
+      >>> from rabbet.extend.sharding import is_described, topology_devices
       >>> is_described(rb.devices()[0]), is_described(topology_devices("cpu", "2")[1])
       (False, True)
     """

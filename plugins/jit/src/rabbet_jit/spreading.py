@@ -2,7 +2,7 @@
 
 from rabbet import Array, device_put, tree
 from rabbet.errors import ShardingError
-from rabbet.extend.backend import SingleDeviceSharding, common_device, is_described
+from rabbet.extend.backend import SingleDeviceSharding, common_device
 from rabbet.extend.functions import describe_function, to_array
 from rabbet.extend.sharding import (
     EverywhereSharding,
@@ -10,6 +10,7 @@ from rabbet.extend.sharding import (
     Spread,
     as_place,
     bring_to,
+    is_described,
     places_in,
     spread_of,
 )

@@ -10,14 +10,13 @@ from rabbet.extend.backend import (
     common_device,
     compile_program,
     copy_to_device,
-    is_described,
     lower_program,
     normalize_compiler_options,
 )
 from rabbet.extend.functions import describe_function, folded, to_array
 from rabbet.extend.native import hlo_computation, hlo_module, text_cost
 from rabbet.extend.passes import ClosedJaxpr, consts_as_inputs
-from rabbet.extend.sharding import bring_to
+from rabbet.extend.sharding import bring_to, is_described
 from rabbet.extend.transform import is_tracer
 
 from rabbet_jit import explain, layouts, notices

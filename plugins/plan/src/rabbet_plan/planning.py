@@ -11,7 +11,8 @@ from typing import Any
 import rabbet as rb
 from rabbet import tree
 from rabbet.errors import ShardingError
-from rabbet.extend.backend import compile_ahead, is_described
+from rabbet.extend.backend import compile_ahead
+from rabbet.extend.sharding import is_described
 
 from rabbet_plan.arithmetic import flops, matrix_flops, traffic
 from rabbet_plan.collectives import Collective, collectives

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 import numpy as np
 from rabbet.errors import ConfigError, ShardingError
-from rabbet.extend.backend import topology_devices
+from rabbet.extend.sharding import topology_devices
 from rabbet.sharding import Mesh
 
 from rabbet_plan.estimate import Place
