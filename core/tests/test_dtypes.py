@@ -1,6 +1,7 @@
 """Dtypes: names, widths, promotion (as laws of an order), and rows from plugins."""
 
 from enum import IntEnum
+from functools import partial
 from itertools import combinations_with_replacement, product
 
 import ml_dtypes
@@ -209,9 +210,11 @@ def test_issubdtype():
     yes = [("int8", np.integer), ("uint8", np.unsignedinteger), ("float16", np.inexact),
            (np.float32, "float32"), ("complex64", np.complexfloating), ("bool", np.bool_),
            ("bool", np.generic), (float, np.floating), (np.floating, np.number),
-           (int, np.signedinteger)]  # fmt: skip
+           (int, np.signedinteger), (np.str_, np.character), (np.character, np.flexible)]  # fmt: skip
     no = [("int8", np.floating), ("float32", "float64"), (np.number, np.floating), ("bool", np.number),
-          ("uint8", np.signedinteger), (np.floating, "float32"), ("float32", dtypes.prng_key)]  # fmt: skip
+          ("uint8", np.signedinteger), (np.floating, "float32"), ("float32", dtypes.prng_key),
+          ("float32", np.flexible), ("int8", np.character), ("bool", np.str_),
+          ("int8", np.object_)]  # fmt: skip
     assert [pair for pair in yes if not dtypes.issubdtype(*pair)] == []
     assert [pair for pair in no if dtypes.issubdtype(*pair)] == []
 
@@ -382,6 +385,21 @@ def test_a_dtype_without_a_name_in_stablehlo_says_so():
     table.add(DTypeSpec("float6_e2m3fn", ml_dtypes.float6_e2m3fn, None, "f", bits=6))
     with pytest.raises(NotOfferedError, match=r"(?s)no compiled program .*float6_e2m3fn.*NumPy"):
         table.mlir_name("float6_e2m3fn")
+
+
+def test_a_dtype_that_is_stored_as_codes():
+    six = partial(DTypeSpec, "float6_e2m3fn", ml_dtypes.float6_e2m3fn, None, bits=6)
+    table = DTypeTable()
+    for spec in (
+        six("f", codes="uint8"),
+        six("f", codes="uint16", compute="float32"),
+        six("i", codes="uint8", compute="float32"),
+    ):
+        with pytest.raises(PluginConflictError, match=r"(?s)stored as .*codes='uint8', compute='float32'"):
+            table.add(spec)
+    table.add(six("f", codes="uint8", compute="float32"))
+    assert table.mlir_name("float6_e2m3fn") == "ui8" and table.itemsize_bits("float6_e2m3fn") == 8
+    assert table.codes(np.dtype(ml_dtypes.float6_e2m3fn)) == "uint8" and table.codes(np.dtype("int8")) is None
 
 
 # Extended dtypes ----------------------------------------------------------------------------------

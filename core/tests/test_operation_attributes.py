@@ -70,14 +70,6 @@ def test_a_loop_and_what_is_in_it():
     assert 'outer = "1"' in end and "inner" not in end
 
 
-def test_scopes_names_stay_in_positions():
-    def f(x):
-        with rb.named_scope("layer"), operation_attributes({"a": "1"}):
-            return [lax.sin(x)]
-
-    assert 'loc("layer"(' in text_of(f, 1.0)
-
-
 @pytest.mark.parametrize(
     ("line", "wanted"),
     [

@@ -111,6 +111,10 @@ def test_core_has_no_derivative_rules():
     assert double(2.0).tolist() == 4
 
 
+def test_notebooks_show_an_array_as_text():
+    assert lax.add(1.0, 2.0)._repr_html_() is None
+
+
 def test_the_command_line_says_which_package_it_is():
     done = subprocess.run([sys.executable, "-m", "rabbet", "doctor"], capture_output=True, text=True)
     assert done.returncode == 2 and "python -m pip install rabbet-cli" in done.stderr

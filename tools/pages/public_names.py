@@ -8,6 +8,8 @@ import types
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+import foreign
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CATALOGUE = ROOT / "core" / "src" / "rabbet" / "plugins" / "catalogue.json"
 # Objects of these types are values, and the docstring that they have is their type's.
@@ -30,7 +32,11 @@ class Name(NamedTuple):
 
     @property
     def doc(self) -> str:
-        """The docstring of the object itself, without indentation; empty for values."""
+        """The docstring of the object itself, without indentation, or ours of what is not; empty for
+        values.
+        """
+        if (ours := foreign.doc_of(self.thing)) is not None:
+            return ours
         foreign_type = isinstance(self.thing, type) and self.thing.__module__ == "numpy"
         if isinstance(self.thing, VALUES) or foreign_type:
             return ""

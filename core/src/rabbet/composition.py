@@ -9,11 +9,11 @@ import contextlib
 import difflib
 import functools
 
-from rabbet import dtypes, passes
+from rabbet import dtypes, lax, passes
 from rabbet.config import CORE_SETTINGS, config, log_levels
 from rabbet.errors import ConfigError, PluginError
 from rabbet.lax import from_plugins, operators
-from rabbet.lowering import extended
+from rabbet.lowering import coded, extended
 from rabbet.messages import source_positions, tracebacks
 from rabbet.messages.tracebacks import folded
 from rabbet.primitives import batching, standard
@@ -43,6 +43,7 @@ def compose():
     config.watch("enable_checks", check_rules)
     from_plugins.use_finder(lax_function, lax_names)
     extended.use_batching(standard.batch, batching.move_axis)
+    coded.use_operations(lax)
     tables.set_bridges(find_rule_sets)
     rule_sets.set_refusal(refuse_announced)
     passes.set_finder(find_passes, refuse_pass)

@@ -123,6 +123,20 @@ def test_derivatives_of_nvfp4_go_straight_through():
         np.testing.assert_allclose(to_y, ct.T @ np.where(np.isinf(x), 1e9, x), rtol=1e-4, atol=1e-2)
 
 
+@pytest.mark.needs("grad", "jit")
+@pytest.mark.parametrize("scale", [0.02, 4.0])
+def test_derivatives_of_nvfp4_factors_by_another_recipe_have_their_global_scale(scale):
+    """JAX 0.12 leaves it out, so that its derivative is 50 times as large, or a quarter."""
+    factor = config("nvfp4", rnp.array([scale]))
+    product = functools.partial(
+        float8.scaled_dot_general, dimension_numbers=LAST, configs=[factor, factor, config("mxfp8")]
+    )
+    ct = RNG.normal(size=(len(X), len(Y))).astype("f")
+    _, pull = rabbet.vjp(rabbet.jit(product), rnp.asarray(X), rnp.asarray(Y))
+    for got, wanted in zip(pull(rnp.asarray(ct)), (ct @ Y, ct.T @ X), strict=True):
+        assert np.abs(got - wanted).max() < 0.3 * np.abs(wanted).max()
+
+
 def test_scaled_matmul():
     x = rnp.asarray(RNG.integers(-3, 4, (2, 3, 8))).astype("float8_e4m3fn")
     y = rnp.asarray(RNG.integers(-3, 4, (2, 5, 8))).astype("float8_e4m3fn")

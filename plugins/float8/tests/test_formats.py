@@ -5,12 +5,11 @@ import numpy as np
 import pytest
 import rabbet_float8
 from rabbet import dtypes, lax
-from rabbet.errors import NotOfferedError
 from rabbet.testing import LawError, check_dtype, kit
 from rabbet.testing.draws import device_array
 
 SPECS = [getattr(rabbet_float8, name) for name in rabbet_float8.__all__]
-COMPUTED = [spec.name for spec in SPECS if spec.mlir is not None]
+NAMES = [spec.name for spec in SPECS]
 # In a format without zero and sign most sums are NaN.
 APART = {"float8_e8m0fnu": ("convert_element_type-int32", "reduce_sum-(1,)")}
 
@@ -30,10 +29,10 @@ def test_a_false_fact_is_found():
         kit.check_facts(false)
 
 
-@pytest.mark.parametrize("name", COMPUTED)
+@pytest.mark.parametrize("name", NAMES)
 def test_every_number_converts_both_ways_without_change(name):
     spec = dtypes.spec(name)
-    codes = np.arange(2**spec.storage_bits, dtype=np.uint8)
+    codes = np.arange(2 ** (spec.bits or 8), dtype=np.uint8)
     host = codes.view(spec.dtype)
     wide = host.astype(np.float32)
     there = np.asarray(lax.convert_element_type(device_array(host), "float32"))
@@ -43,7 +42,7 @@ def test_every_number_converts_both_ways_without_change(name):
     assert back[numbers].tobytes() == host[numbers].tobytes()
 
 
-@pytest.mark.parametrize("name", COMPUTED)
+@pytest.mark.parametrize("name", NAMES)
 def test_conversions_round_to_nearest_even_and_overflow_as_the_format_says(name):
     spec = dtypes.spec(name)
     rng = np.random.default_rng(0)
@@ -60,7 +59,7 @@ def test_conversions_round_to_nearest_even_and_overflow_as_the_format_says(name)
     assert shown[spec.overflow]
 
 
-@pytest.mark.parametrize("name", [spec.name for spec in SPECS])
+@pytest.mark.parametrize("name", NAMES)
 def test_python_numbers_and_integers_give_way_and_floats_do_not_promote(name):
     for other in (float, int, "bool", "int32", "uint8"):
         assert dtypes.promote_types(name, other) == dtypes.canonicalize(name)
@@ -69,13 +68,13 @@ def test_python_numbers_and_integers_give_way_and_floats_do_not_promote(name):
             dtypes.promote_types(name, other)
 
 
-@pytest.mark.parametrize("name", ["float8_e4m3fn", "float4_e2m1fn"])
+@pytest.mark.parametrize("name", ["float8_e4m3fn", "float6_e2m3fn", "float4_e2m1fn"])
 def test_core_computes_in_it(name):
     check_dtype(name, apart=APART.get(name, ()))
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("name", COMPUTED)
+@pytest.mark.parametrize("name", NAMES)
 def test_core_computes_in_each(name):
     check_dtype(name, apart=APART.get(name, ()))
 
@@ -97,16 +96,48 @@ def test_numpys_library_starts_at_numbers_that_the_format_has():
     assert masked.tolist() == [0.5, 0.0, 0.5, 0.0]
 
 
-def test_six_bits_are_stored_and_no_program_holds_them():
-    host = np.array([1.0, -7.5, 0.125], ml_dtypes.float6_e2m3fn)
-    try:
-        there = device_array(host)
-    except TypeError as error:  # jaxlib 0.10 has no such arrays either
-        assert "jaxlib cannot store arrays of float6_e2m3fn" in str(error)
-        return
-    assert np.asarray(there).tobytes() == host.tobytes()
-    with pytest.raises(NotOfferedError, match=r"(?s)float6_e2m3fn.*convert in NumPy"):
-        lax.add(there, there)
+@pytest.mark.parametrize("name, mantissa", [("float6_e2m3fn", 3), ("float6_e3m2fn", 2)])
+def test_six_bits_round_once_from_each_float(name, mantissa):
+    """To the nearest, of two to the even one; from float64 too, without a stop at float32."""
+    spec = dtypes.spec(name)
+    positive = np.arange(32, dtype=np.uint8).view(spec.dtype).astype(np.float64)
+    between = (positive[1:] + positive[:-1]) / 2
+    even = np.where(np.arange(31) % 2, np.arange(1, 32), np.arange(31)).astype(np.uint8)
+    for source in ("float16", "bfloat16", "float32", "float64"):
+        middle = between.astype(ml_dtypes.bfloat16 if source == "bfloat16" else source)
+        least = 2.0 ** -(52 if source == "float64" else 6)
+        for x, wanted in (
+            (middle, even),
+            (middle * (1 + least), np.arange(1, 32)),
+            (middle * (1 - least), np.arange(31)),
+        ):
+            for sign, bit in ((1, 0), (-1, 32)):
+                there = lax.convert_element_type(device_array((sign * x).astype(middle.dtype)), name)
+                assert np.asarray(there).view(np.uint8).tolist() == (wanted + bit).tolist()
+    odd = np.array([np.nan, np.inf, -np.inf, -0.0, 0.0], np.float32)
+    there = np.asarray(lax.convert_element_type(device_array(odd), name))
+    assert there.tobytes() == odd.astype(spec.dtype).tobytes()
+    assert there.astype(np.float32)[1] == spec.largest and mantissa == ml_dtypes.finfo(name).nmant
+
+
+def test_six_bits_in_programs_with_bodies_and_their_bits():
+    import pickle
+
+    import rabbet.numpy as rnp
+
+    name = "float6_e3m2fn"
+    x = rnp.array([1.0, 1.25, -28.0, 0.0625], name)
+    total, products = lax.scan(lambda c, y: (c + y, c * y), x[0], x)
+    assert float(total) == -24.0 and products.tolist() == [1.0, 2.5, -28.0, -1.5] and products.dtype == name
+    assert lax.while_loop(lambda y: y[0] < 3, lambda y: y + 1, x).tolist() == [3.0, 3.0, -28.0, 2.0]
+    assert lax.cond(True, lambda y: -y, lambda y: y, x).tolist() == [-1.0, -1.25, 28.0, -0.0625]
+    assert pickle.loads(pickle.dumps(x)).tolist() == x.tolist() and np.asarray(x).dtype == name
+    codes = lax.bitcast_convert_type(x, "uint8")
+    assert codes.tolist() == np.asarray(x).view(np.uint8).tolist()
+    assert lax.bitcast_convert_type(codes, name).tolist() == x.tolist()
+    assert rnp.zeros(2, name).tolist() == [0, 0] and x.nbytes == 4
+    with pytest.raises(BufferError, match="float6_e3m2fn has no DLPack form"):
+        np.from_dlpack(x)
 
 
 def test_products_of_two_formats_and_their_derivatives():

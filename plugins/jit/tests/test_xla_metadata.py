@@ -102,3 +102,12 @@ def test_messages():
         set_xla_metadata()
     with pytest.raises(TypeError, match="a is a str, a bool or a number, got list"):
         set_xla_metadata(a=[1])
+
+
+def test_scopes_names_stay_in_positions():
+    def f(x):
+        with rb.named_scope("layer"), set_xla_metadata(a="1"):
+            return lax.sin(x)
+
+    text = rb.jit(f).lower(1.0).as_text(debug_info=True)
+    assert 'loc("layer"(' in text and 'a = "1"' in text

@@ -298,9 +298,14 @@ class Config:
         context.__name__ = context.__qualname__ = name
         context.__doc__ = f"Context manager: {setting.doc} Process-wide: ``config.update({name!r}, value)``."
         value = setting.example or (setting.default is False and not setting.inert)
-        if value:
+        if setting.inert and not value:
+            value = setting.default
+        if value or setting.inert:
+            shown, printed = f"rb.config.{name}", value
+            if value is None:
+                shown, printed = f"{shown} is None", True
             context.__doc__ += (
-                f"\n\nExample:\n  >>> with rb.{name}({value!r}):\n  ...     rb.config.{name}\n  {value!r}\n"
+                f"\n\nExample:\n  >>> with rb.{name}({value!r}):\n  ...     {shown}\n  {printed!r}\n"
             )
         return context
 

@@ -39,7 +39,7 @@ from rabbet.errors import TypePromotionError
 
 __all__ = [
     "DTypeSpec", "DTypeTable", "ExtendedDType", "TypePromotionError", "add", "canonicalize",
-    "canonicalize_dtype", "extended", "find", "finfo", "float0", "iinfo", "inexact", "issubdtype",
+    "canonicalize_dtype", "codes", "extended", "find", "finfo", "float0", "iinfo", "inexact", "issubdtype",
     "itemsize_bits", "kind", "kind_rank", "mlir_name", "names", "narrow", "numpy_scalar", "prng_key",
     "promote", "promote_types", "requested", "result_type", "scalar_dtype", "scalar_type_of",
     "short_name", "spec",
@@ -52,6 +52,7 @@ add = table.add
 find = table.find
 spec = table.spec
 canonicalize = table.canonicalize
+codes = table.codes
 requested = table.requested
 kind = table.kind
 names = table.names

@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from rabbet.errors import PluginConflictError
+
 float0 = np.dtype([("float0", np.void, 0)])
 """The dtype of the tangent of an integer: it has no numbers at all."""
 
@@ -82,8 +84,8 @@ class DTypeSpec:
     Args:
       name: the dtype's name, ``"bfloat16"``.
       numpy_dtype: the NumPy dtype or scalar type that stores it.
-      mlir: its StableHLO element type, ``"bf16"``; None for a format that compilers do not know, of which
-        arrays are stored only.
+      mlir: its StableHLO element type, ``"bf16"``; None for a format that compilers do not know. With
+        ``codes`` it computes all the same; without, arrays of it are stored only.
       kind: ``b`` bool, ``i`` and ``u`` integers, ``f`` float, ``c`` complex, ``V`` none of these.
       above: names of the dtypes that promote to this one directly (``float*`` is a Python float).
       below: names of the dtypes that this one promotes to directly. One that is another package's is loaded
@@ -91,6 +93,9 @@ class DTypeSpec:
       finfo: what ``finfo`` (for an integer: ``iinfo``) answers, or a function that makes it. None:
         NumPy's answer.
       compute: name of the dtype to calculate in where a backend stores this one but cannot calculate in it.
+      codes: name of the unsigned dtype that devices store instead, the bits of each element as a number,
+        for a real float that compilers do not know. Programs decode to ``compute``, calculate there, and
+        round each result to the nearest number, to the even one of two; beyond the largest they saturate.
       bits: bits of one element, where that is not ``8 * itemsize``.
       infinities, nan, negative_zero, zero: whether a float has these; most have them all.
       overflow: what becomes of a float beyond the largest one: ``"infinity"``, ``"nan"`` or ``"saturate"``.
@@ -126,6 +131,7 @@ class DTypeSpec:
     zero: bool = True
     overflow: str | None = None
     rounding: str = "nearest-even"
+    codes: str | None = None
 
     def __post_init__(self) -> None:
         rounded = self.kind in "fc"
@@ -144,7 +150,7 @@ class DTypeSpec:
     @property
     def storage_bits(self) -> int:
         """Bits of one element as a device stores it."""
-        return self.bits or 8 * self.dtype.itemsize
+        return 8 * self.dtype.itemsize if self.codes else self.bits or 8 * self.dtype.itemsize
 
     @cached_property
     def limits(self) -> Any:
@@ -182,6 +188,18 @@ class DTypeSpec:
     def _beyond(self, end: Any, infinity: Any) -> Any:
         end = infinity if self.infinities else end
         return complex(end, end) if self.kind == "c" else end
+
+
+def check_codes(spec: DTypeSpec) -> None:
+    """Refuse a row that is stored as codes and lacks what programs need of it."""
+    if spec.codes is None:
+        return
+    wanted = f"uint{8 * spec.dtype.itemsize}"
+    if spec.kind != "f" or spec.compute is None or spec.codes != wanted:
+        raise PluginConflictError(
+            f"dtype {spec.name!r}, of kind {spec.kind!r}, is stored as {spec.codes!r} and computes in "
+            f"{spec.compute!r}\n  to fix: codes={wanted!r}, compute='float32'; codes are for kind 'f'"
+        )
 
 
 def _core_specs() -> Iterator[DTypeSpec]:
@@ -226,7 +244,7 @@ KINDS = {
 }  # fmt: skip
 ABSTRACT = {
     np.generic, np.number, np.integer, np.signedinteger, np.unsignedinteger, np.inexact, np.floating,
-    np.complexfloating,
+    np.complexfloating, np.flexible, np.character, np.str_, np.bytes_, np.object_,
 }  # fmt: skip
 WEAK = {"b": "bool", "i": "int*", "u": "int*", "f": "float*", "c": "complex*"}
 RANKS = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3, "V": 4}

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from rabbet.config import config
+from rabbet.dtypes.given import is_abstract, parsed, python_type
 from rabbet.dtypes.promotion_order import Lattice
 from rabbet.dtypes.specs import (
-    ABSTRACT,
     CORE_ORDER,
     CORE_SPECS,
     DEFAULTS,
@@ -30,7 +30,7 @@ from rabbet.dtypes.specs import (
     WEAK,
     DTypeSpec,
     ExtendedDType,
-    extended,
+    check_codes,
     float0,
 )
 from rabbet.errors import NotOfferedError, PluginConflictError, PluginError, TypePromotionError
@@ -42,6 +42,11 @@ class DTypeTable:
     Args:
       specs: the rows to start with; their places in promotion are those of the core.
       find_spec: ``find_spec(name)`` returns the DTypeSpec of a name that the table lacks, or None.
+
+    Example:
+      >>> from rabbet.dtypes import DTypeTable
+      >>> sorted(DTypeTable().names())[:3]
+      ['bool', 'complex128', 'complex64']
     """
 
     def __init__(
@@ -64,7 +69,15 @@ class DTypeTable:
         self.refuse: Callable[[str, PluginConflictError], Any] = raise_it
 
     def add(self, spec: DTypeSpec) -> None:
-        """Add a row. It is checked first: a refused one leaves the table as it was."""
+        """Add a row. It is checked first: a refused one leaves the table as it was.
+
+        Example:
+          >>> from rabbet.dtypes import DTypeTable, spec
+          >>> table = DTypeTable()
+          >>> table.add(spec("bfloat16"))
+          >>> "bfloat16" in table.names()
+          True
+        """
         with self._lock:
             have = self._by_name.get(spec.name) or self._by_dtype.get(spec.dtype)
             if have == spec:
@@ -83,6 +96,7 @@ class DTypeTable:
                     f"dtype {spec.name!r} computes in {spec.compute!r}, which no installed package has\n"
                     f"  to fix: compute='float32', or another of {', '.join(self._by_name)}"
                 )
+            check_codes(spec)
             above, below = self._neighbours(spec, spec.above), self._neighbours(spec, spec.below)
             self._lattices = {
                 wide: lattice.extended(spec.name, above, below) for wide, lattice in self._lattices.items()
@@ -189,11 +203,11 @@ class DTypeTable:
             if not hasattr(dtype, "dtype"):
                 raise TypeError(f"{dtype!r} is not a dtype: expected a name, a scalar type or a dtype")
             return self.canonicalize(dtype.dtype)
-        parsed = _parse(dtype)
-        spec = self.find(parsed.name if parsed is not None else dtype)
+        numpys = parsed(dtype)
+        spec = self.find(numpys.name if numpys is not None else dtype)
         if spec is None:
             raise TypeError(
-                f"dtype {parsed.name if parsed is not None else dtype!r} is not known\n"
+                f"dtype {numpys.name if numpys is not None else dtype!r} is not known\n"
                 f"  known: {', '.join(self._by_name)}\n"
                 f"  a plugin may add it: `python -m rabbet plugins` lists those that are installed"
             )
@@ -245,7 +259,8 @@ class DTypeTable:
         """
         if dtype == float0:
             return "i1"
-        name = self.spec(dtype).mlir
+        spec = self.spec(dtype)
+        name = spec.mlir if spec.codes is None else self.spec(spec.codes).mlir
         if name is None:
             raise NotOfferedError(
                 f"no compiled program can hold a {self.canonicalize(dtype).name}: compilers have no such "
@@ -270,6 +285,16 @@ class DTypeTable:
         for long in ("float", "uint", "int", "complex"):
             name = name.replace(long, long[0])
         return name
+
+    def codes(self, dtype: Any) -> np.dtype | None:
+        """The unsigned dtype that devices store instead of ``dtype``, for formats that compilers do not know.
+
+        Example:
+          >>> rb.dtypes.codes(np.dtype("float32")) is None
+          True
+        """
+        spec = self._by_dtype.get(dtype)
+        return None if spec is None or spec.codes is None else np.dtype(spec.codes)
 
     def itemsize_bits(self, dtype: Any) -> int:
         """Bits of one element as it is stored in an array on a device.
@@ -357,7 +382,7 @@ class DTypeTable:
         if hasattr(value, "__jax_array__") and not isinstance(value, type):
             return self._typing(value.__jax_array__())
         if isinstance(value, tuple(PYTHON)):  # a subclass, such as an IntEnum
-            return DEFAULTS[config.enable_x64][_python_type(value)], True
+            return DEFAULTS[config.enable_x64][python_type(value)], True
         return self.canonicalize(value), value is int or value is float or value is complex
 
     def _strictly(self, wide: bool, *typings: Any) -> Any:
@@ -399,8 +424,8 @@ class DTypeTable:
           >>> rb.dtypes.issubdtype("bfloat16", rb.dtypes.inexact), rb.dtypes.issubdtype("int8", np.floating)
           (True, False)
         """
-        b_abstract = _is_abstract(b)
-        if _is_abstract(a):
+        b_abstract = is_abstract(b)
+        if is_abstract(a):
             return b_abstract and issubclass(a, b)
         if isinstance(a, type) and a in PYTHON:
             a = np.dtype(a)
@@ -466,20 +491,3 @@ class DTypeTable:
 def raise_it(name: str, error: PluginConflictError) -> None:
     """What becomes of a plugin's dtype that does not fit to the others, until ``rabbet`` is composed."""
     raise error
-
-
-def _parse(dtype: Any) -> Any:
-    """What NumPy understands by ``dtype``, in native byte order; None if it does not."""
-    try:
-        return np.dtype(dtype).newbyteorder("=")
-    except TypeError:
-        return None
-
-
-def _is_abstract(x: Any) -> bool:
-    return isinstance(x, type) and (x in ABSTRACT or issubclass(x, extended))
-
-
-def _python_type(x: Any) -> Any:
-    """The Python scalar type that ``x`` is an instance of."""
-    return next(scalar for scalar in PYTHON if isinstance(x, scalar))  # bool first: it is an int too

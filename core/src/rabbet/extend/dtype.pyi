@@ -11,7 +11,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 class DTypeSpec:
     """One row of the table, as a value."""
-    def __init__(self, name: str, numpy_dtype: Any, mlir: Any, kind: Any, above: Any = ..., below: Any = ..., finfo: Any = ..., compute: Any = ..., bits: Any = ..., infinities: Any = ..., nan: Any = ..., negative_zero: Any = ..., zero: Any = ..., overflow: Any = ..., rounding: Any = ...) -> None: ...
+    def __init__(self, name: str, numpy_dtype: Any, mlir: Any, kind: Any, above: Any = ..., below: Any = ..., finfo: Any = ..., compute: Any = ..., bits: Any = ..., infinities: Any = ..., nan: Any = ..., negative_zero: Any = ..., zero: Any = ..., overflow: Any = ..., rounding: Any = ..., codes: Any = ...) -> None: ...
     name: Any
     numpy_dtype: Any
     mlir: Any
@@ -27,6 +27,7 @@ class DTypeSpec:
     zero: Any
     overflow: Any
     rounding: Any
+    codes: Any
     @property
     def dtype(self) -> Any: ...
     highest: Any

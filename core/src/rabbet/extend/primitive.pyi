@@ -96,6 +96,8 @@ class ShapedArray:
     adopting: Any
     arithmetic: Any
     is_extended: Any
+    codes: Any
+    is_stored: Any
     is_symbolic: Any
     spread: Any
     _mlir: Any

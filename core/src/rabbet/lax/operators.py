@@ -14,6 +14,7 @@ from types import FunctionType
 from typing import Any, NoReturn
 
 from rabbet import dtypes
+from rabbet.errors import MissingPluginError
 from rabbet.lax import making, refusals, shapes, values
 from rabbet.lax.array_types import ArrayLike, ArrayOrTracer, DTypeLike
 from rabbet.lax.division import divmod_, floor_divide, remainder, true_divide
@@ -24,7 +25,7 @@ from rabbet.lax.promotion import beside, broadcast_operands, is_array_like, prom
 from rabbet.messages.tracebacks import fold_traceback, folded, folds_itself
 from rabbet.primitives import complex_parts, elementwise, logic, powers
 from rabbet.program import python_scalars
-from rabbet.runtime.array import Array
+from rabbet.runtime.array import Array, is_readable
 from rabbet.runtime.fused import fused
 from rabbet.runtime.transfer import device_put
 from rabbet.trace.interpreter import typeof
@@ -252,6 +253,15 @@ def to_device(self: Any, device: Any, *, stream: Any = None) -> ArrayOrTracer:
     return device_put(self, device)
 
 
+def notebook_table(self: Any) -> str | None:
+    """What notebooks show: type and device, and the values as a table; None where no package makes that."""
+    try:
+        table = library_function("notebook_table")
+    except MissingPluginError:
+        return None
+    return table(self, is_readable(self))
+
+
 # What arrays and tracers are made of, which users have no use for.
 PARTS = frozenset({"raw", "spec", "deleted", "interpreter", "payload", "where"})
 
@@ -293,7 +303,7 @@ def give_to(array: Any, tracer: Any, methods: Callable) -> None:
         cls.at = property(
             Indexer, doc="``x.at[index].set(value)`` and its like: changed copies. See ``IndexedArray``."
         )
-    array.to_device = to_device
+    array.to_device, array._repr_html_ = to_device, notebook_table
     array.__hash__ = ARRAY_HASH
     tracer.__hash__ = lambda self: id(self) >> 4
     refusals.give_to(tracer)

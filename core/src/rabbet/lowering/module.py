@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from rabbet.config import config
 from rabbet.errors import MissingRule, NotOfferedError
-from rabbet.lowering import constants, extended
+from rabbet.lowering import coded, constants, extended
 from rabbet.lowering.attributes import attributes_at, mark
 from rabbet.lowering.locations import Locations
 from rabbet.lowering.operation import Site
@@ -247,6 +247,8 @@ class Function:
 
     def constant(self, value, aval):
         """The name of a constant, written once per function."""
+        if aval.codes is not None:
+            value, aval = coded.bits_of(value, aval), aval.physical
         text = f"stablehlo.constant {constants.dense(value, aval.dtype)} : {aval.mlir}"
         name = self._constants.get(text)
         if name is None:
@@ -338,22 +340,28 @@ class Function:
             name = self._literals[key] = self.constant(python_scalars.as_numpy(value, aval), aval)
         return name
 
+    def inline_with(self, closed, names):
+        """``inline`` of a program with the arrays that it uses."""
+        held = zip(closed.jaxpr.constvars, closed.consts, strict=True)
+        return self.inline(closed.jaxpr, [*[self.constant(c, v.aval) for v, c in held], *names])
+
     def _apply(self, rule, eqn, inputs):
         if type(rule) is Decomposed:
-            closed = self.module.parts(eqn, rule)
-            held = zip(closed.jaxpr.constvars, closed.consts, strict=True)
-            return self.inline(closed.jaxpr, [*[self.constant(c, v.aval) for v, c in held], *inputs])
+            return self.inline_with(self.module.parts(eqn, rule), inputs)
         if type(rule) is Through:
             raise self.module.table.missing(eqn.op.primitive)
         keys = holds_keys(eqn.inputs) or holds_keys(eqn.outputs)
         if keys and not extended.is_aware(eqn.op.primitive):
-            return self.inline(extended.physical(eqn), inputs)
+            if not coded.concerns(eqn):
+                return self.inline(extended.physical(eqn), inputs)
+            if not coded.is_aware(eqn.op.primitive):
+                return self.inline_with(coded.widened(eqn), inputs)
         return rule(Site(self, eqn), *inputs)
 
 
 def holds_keys(atoms):
-    """Whether one of these variables and literals is an array of typed keys."""
-    return any(v.aval.is_extended for v in atoms)
+    """Whether one of these variables and literals is an array of typed keys, or of codes."""
+    return any(v.aval.is_stored for v in atoms)
 
 
 def decomposed(eqn, parts):

@@ -3,6 +3,7 @@
 import numpy as np
 
 from rabbet import dtypes
+from rabbet.lowering.coded import CODES
 from rabbet.primitives import batching, checks
 from rabbet.primitives.checks import FLOATS
 from rabbet.primitives.no_tangent import no_tangent
@@ -110,6 +111,12 @@ def lower_bitcast(op, x):
     if a.dtype == op.out.dtype:
         return x
     return op.emit(f"stablehlo.bitcast_convert {x} : ({a.mlir}) -> {op.out.mlir}")
+
+
+@bitcast_convert_type.rule(CODES)
+def bitcast_codes(op, x):
+    """As the ``lower`` rule says."""
+    return x
 
 
 @bitcast_convert_type.rule("batch")

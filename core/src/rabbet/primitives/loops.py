@@ -7,13 +7,14 @@ differentiated in its own right.
 
 from rabbet import dtypes, tree
 from rabbet.lowering.regions import Region, types_of
-from rabbet.primitives import after_loops, convert, dynamic, elementwise, logic, shape, zeros
+from rabbet.primitives import convert, dynamic, elementwise, logic, shape, zeros
 from rabbet.primitives.transposition import transpose_program
 from rabbet.program import effects
 from rabbet.program.avals import ShapedArray
 from rabbet.program.jaxpr import Jaxpr, Literal, consts_as_inputs, evaluate
 from rabbet.rules.payloads import Linear
 from rabbet.rules.primitive import Primitive
+from rabbet.rules.tables import RuleTable
 from rabbet.trace import bodies
 from rabbet.trace.interpreter import typeof
 from rabbet.trace.staging import stage
@@ -340,6 +341,15 @@ def _stacked(interpreter, structure):
     return tree.structure(interpreter.stacked(bodies.skeleton(structure)))
 
 
+backward_scan = RuleTable(
+    "backward_scan",
+    doc="""(op, sums, *inputs) -> the outputs of the scan ``op`` of a backward pass, asked for when a scan is
+    transposed. The first ``sums`` values that it carries are gradients of constants, which only grow: a rule
+    may compute what they grow by in another way.
+    """,
+)
+
+
 @scan.rule("transpose")
 def transpose_scan(op, cts, *operands):
     """The scan run backwards: cotangents of the carries are carried, those of linear constants are added
@@ -376,7 +386,8 @@ def transpose_scan(op, cts, *operands):
     params = _kept(op)
     params["reverse"] = not params["reverse"]
     held, m = len(closed.consts) + len(known_consts), len(sums)
-    outs = _backwards(consts_as_inputs(closed), [*closed.consts, *inputs], held, m, n, params)
+    backward = scan.op(jaxpr=consts_as_inputs(closed), consts=held, carry=m + n, **params)
+    outs = _backwards(backward, m, [*closed.consts, *inputs])
     const_cts, carry_cts, x_cts = iter(outs[:m]), outs[m : m + n], iter(outs[m + n :])
     return (
         *[next(const_cts) if lin else None for lin in linear_consts],
@@ -385,14 +396,7 @@ def transpose_scan(op, cts, *operands):
     )
 
 
-def _backwards(body, inputs, consts, sums, carry, params):
-    """The scan of a backward pass; what can be computed after it, is."""
-    after = after_loops.plan(body, consts, sums, carry, params["length"])
-    if after is None:
-        return scan(*inputs, jaxpr=body, consts=consts, carry=sums + carry, **params)
-    gone = len([i for i in after.dropped if i < sums])
-    left = [x for i, x in enumerate(inputs) if i - consts not in after.dropped or not 0 <= i - consts < sums]
-    outs = scan(*left, jaxpr=after.jaxpr, consts=consts, carry=sums + carry - gone, **params)
-    computed = after.results(inputs, outs)
-    others = iter(outs)
-    return [computed[i] if i in after.dropped else next(others) for i in range(len(body.outvars))]
+def _backwards(op, sums, inputs):
+    """The scan of a backward pass, as a rule of a package has it, or as it is."""
+    found = backward_scan.explain(scan)
+    return op(*inputs) if found is None or found.source != "bridge" else found.rule(op, sums, *inputs)

@@ -7,7 +7,7 @@ times are added.
 """
 
 from rabbet.errors import MissingRule
-from rabbet.primitives import barrier, elementwise, zeros
+from rabbet.primitives import barrier, elementwise, pieces, zeros
 from rabbet.primitives.standard import transpose
 from rabbet.program.context import context
 from rabbet.program.jaxpr import Var, consts_as_inputs
@@ -41,9 +41,12 @@ def backward(equations, cotangents):
     outer = ctx.where
     lookup = transpose.lookup
     summed = set()
+    waiting: dict = {}  # cotangents of slices, until what was cut up is reached
     try:
         for eqn in reversed(equations):
             outs = eqn.outputs
+            if waiting:
+                put_together(waiting, outs, cotangents, summed)
             if len(outs) == 1:
                 ct = cotangents.pop(outs[0], None)
                 if ct is None:
@@ -65,6 +68,9 @@ def backward(equations, cotangents):
                 rule = lookup(eqn.op.primitive)
                 if type(rule) is Decomposed:
                     results = transposed_parts(rule.parts, eqn.op, ct, operands)
+                elif rule is pieces.RULE and pieces.can_wait(eqn.op, ct, operands[0]):
+                    waiting.setdefault(eqn.inputs[0], []).append(pieces.Piece(eqn.op, ct, ctx.where))
+                    continue
                 else:
                     results = rule(eqn.op, ct, *operands)
             except MissingRule as error:
@@ -81,8 +87,25 @@ def backward(equations, cotangents):
                 if found is error:
                     raise
                 raise found from error
+        put_together(waiting, list(waiting), cotangents, summed)
     finally:
         ctx.where = outer
+
+
+def put_together(waiting, variables, cotangents, summed):
+    """Add the cotangents by slices of some variables, those of all slices of one at once where they are side
+    by side.
+    """
+    for v in variables:
+        parts = waiting.pop(v, None)
+        if parts is None:
+            continue
+        context.where = parts[-1].where
+        if len(parts) > 1 or v in cotangents:
+            summed.add(v)
+        whole = pieces.joined(parts, v.aval)
+        for contribution in [part.contribution(v.aval) for part in parts] if whole is None else [whole]:
+            add_to(cotangents, v, contribution)
 
 
 def of_anybody(ct):

@@ -48,7 +48,7 @@ class ShapedArray:
 
     __slots__ = (
         "shape", "dtype", "weak_type", "ndim", "size", "kind", "adopting", "arithmetic", "is_extended",
-        "is_symbolic", "spread", "_mlir", "_scalar", "__weakref__",
+        "codes", "is_stored", "is_symbolic", "spread", "_mlir", "_scalar", "__weakref__",
     )  # fmt: skip
     shape: tuple
     dtype: Any
@@ -59,6 +59,8 @@ class ShapedArray:
     adopting: frozenset
     arithmetic: bool
     is_extended: bool
+    codes: Any
+    is_stored: bool
     is_symbolic: bool
     spread: Any
     _mlir: Any
@@ -94,12 +96,16 @@ class ShapedArray:
 
     @property
     def physical(self):
-        """The aval of the array that stores this one; itself, but for an extended dtype and float0."""
+        """The aval of the array that stores this one; itself, but for an extended dtype, one that is stored
+        as codes, and float0.
+        """
         dtype = self.dtype
         if dtype is dtypes.float0:
             return ShapedArray(self.shape, bool)
         if self.is_extended:
             return ShapedArray((*self.shape, *dtype.physical_shape), dtype.physical_dtype)
+        if self.codes is not None:
+            return ShapedArray(self.shape, self.codes)
         return self
 
     @property
@@ -219,6 +225,9 @@ def _intern(shape, dtype, weak_type, spread, key):
         aval.shape, aval.dtype, aval.weak_type, aval.spread = shape, dtype, weak_type, spread
         aval.ndim, aval.size, aval._mlir, aval._scalar = len(shape), prod(shape), None, None
         aval.is_extended = isinstance(dtype, dtypes.ExtendedDType)
+        aval.codes = dtypes.codes(dtype)
+        # Whether devices store arrays of another dtype instead.
+        aval.is_stored = aval.is_extended or aval.codes is not None
         aval.is_symbolic = is_symbolic(shape)
         if not aval.is_symbolic and (aval.size > MOST_BYTES >> 7 or 0 in shape):
             _check_bytes(shape, dtype)

@@ -142,7 +142,8 @@ class Array(metaclass=ArrayType):
         if self.aval.dtype == dtypes.float0:
             return np.zeros(self.aval.shape, dtypes.float0)
         transfer_guards.to_host(self.aval, self.spec.device)
-        return failures.translated(reading.to_numpy, self.raw)
+        value = failures.translated(reading.to_numpy, self.raw)
+        return value if self.aval.codes is None else value.view(self.aval.dtype)
 
     def deleted(self):
         """The error for using this array after it was deleted or donated."""
@@ -258,16 +259,13 @@ class Array(metaclass=ArrayType):
         gap = " " if len(last) + len(tail) < 70 else "\n      "
         return f"Array({text},{gap}{tail}"
 
-    def _repr_html_(self):
-        """What notebooks show: type and device, and the values as a table."""
-        from rabbet.runtime.html import array_html  # notebooks only
-
-        return array_html(self, is_readable(self))
-
     # ------------------------------------------------------------------------------------- other libraries
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         if self.raw.is_deleted():
             raise self.deleted()
+        if self.aval.codes is not None:
+            name = self.aval.dtype.name
+            raise BufferError(f"{name} has no DLPack form; convert first, x.astype('float32')")
         return reading.to_dlpack(self.raw, stream)
 
     def __dlpack_device__(self):
@@ -410,6 +408,8 @@ def from_host(host, aval, device, committed, *, private=False):
     physical = aval.physical
     if physical is not aval and aval.dtype is dtypes.float0:
         host = np.zeros(physical.shape, physical.dtype)
+    elif aval.codes is not None:
+        host = host.view(aval.codes)
     try:
         if spec.layout is not None:
             return spread(host, aval, spec.layout, private=private)

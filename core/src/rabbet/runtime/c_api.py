@@ -183,8 +183,8 @@ def find_library(package, file):
 
     Example:
       >>> from rabbet.extend.backend import find_library
-      >>> find_library("rabbet", "errors.py").name
-      'errors.py'
+      >>> find_library("rabbet", "dlpack.py").name
+      'dlpack.py'
       >>> find_library("toaster_sdk", "libtoaster_pjrt.so")
     """
     try:

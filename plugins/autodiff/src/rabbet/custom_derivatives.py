@@ -18,6 +18,11 @@ __all__ = [
 def custom_vjp_primal_tree_values(tree):
     """The argument of a forward rule with ``symbolic_zeros=True`` as it was passed: each ``CustomVJPPrimal``
     replaced by its value.
+
+    Example:
+      >>> from rabbet.custom_derivatives import CustomVJPPrimal, custom_vjp_primal_tree_values
+      >>> custom_vjp_primal_tree_values({"w": CustomVJPPrimal(2.0, True), "b": CustomVJPPrimal(1.0, False)})
+      {'b': 1.0, 'w': 2.0}
     """
     return tree_map(lambda leaf: leaf.value, tree, is_leaf=lambda x: type(x) is CustomVJPPrimal)
 

@@ -58,6 +58,19 @@ class SymbolicZero:
 class CustomVJPPrimal:
     """An argument leaf as forward rules with ``symbolic_zeros=True`` see it: its value, and whether it is
     differentiated.
+
+    Example:
+      >>> @rb.custom_vjp
+      ... def f(x, y):
+      ...     return x * y
+      >>> def forward(x, y):
+      ...     return x.value * y.value, (x.value, y.value, x.perturbed, y.perturbed)
+      >>> def backward(residuals, ct):
+      ...     x, y, of_x, of_y = residuals
+      ...     return ct * y if of_x else None, ct * x if of_y else None
+      >>> f.defvjp(forward, backward, symbolic_zeros=True)
+      >>> float(rb.grad(f)(2.0, 3.0))
+      3.0
     """
 
     value: Any

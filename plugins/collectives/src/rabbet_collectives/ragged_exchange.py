@@ -32,6 +32,19 @@ def ragged_all_to_all(
 
     Returns:
       an array ``(M, ...)``.
+
+    Example:
+      >>> def exchange(rows, sizes):  # 2 members; each sends `sizes[k]` rows to member k
+      ...     mine = lax.axis_index("i")
+      ...     others = lax.all_gather(sizes, "i")  # others[a, b]: how many go from a to b
+      ...     begin = rnp.cumsum(sizes) - sizes
+      ...     place = (rnp.cumsum(others, 0) - others)[mine]
+      ...     return lax.ragged_all_to_all(
+      ...         rows, rnp.zeros(4), begin, sizes, place, others[:, mine], axis_name="i"
+      ...     )
+      >>> rows, sizes = rnp.array([[1.0, 2, 3], [4, 5, 6]]), rnp.array([[1, 2], [2, 1]])
+      >>> rb.vmap(exchange, axis_name="i")(rows, sizes).tolist()
+      [[1.0, 4.0, 5.0, 0.0], [2.0, 3.0, 6.0, 0.0]]
     """
     who = "ragged_all_to_all"
     pairs = [functions.one_name(axis_name, who)]

@@ -209,6 +209,12 @@ def smap(f=None, /, *, in_axes=None, out_axes, axis_name):
         the tuple of arguments.
       out_axes: along which dimension results are put together, None for what is the same on each device.
       axis_name: the axis of the mesh.
+
+    Example:
+      >>> with rb.set_mesh(rb.make_mesh((1,), ("x",))):
+      ...     total = rb.smap(lambda x: lax.psum(x.sum(), "x"), in_axes=0, out_axes=None, axis_name="x")
+      ...     print(float(total(np.arange(4, dtype=np.float32))))
+      6.0
     """
     if f is None:
         return functools.partial(smap, in_axes=in_axes, out_axes=out_axes, axis_name=axis_name)

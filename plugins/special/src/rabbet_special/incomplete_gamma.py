@@ -70,7 +70,14 @@ igammac = incomplete(
     Array([0.7357589 , 0.19914825], dtype=float32)
     """,
 )
-igamma_grad_a = incomplete("igamma_grad_a", "the derivative of igamma(a, x) by a")
+igamma_grad_a = incomplete(
+    "igamma_grad_a",
+    """the derivative of igamma(a, x) by a
+
+    >>> lax.igamma_grad_a(2.0, rnp.array([1.0, 3.0]))
+    Array([-0.27...], dtype=float32)
+    """,
+)
 random_gamma_grad = incomplete(
     "random_gamma_grad",
     """how a gamma sample x moves with its shape a: dx / da at constant igamma(a, x)

@@ -47,7 +47,14 @@ def print(fmt=None, *args, ordered=False, partitioned=False, skip_format_check=F
 
 
 def log(fmt=None, *args, ordered=False, partitioned=False, skip_format_check=False, **kwargs):
-    """Like ``print``, to the logger ``rabbet`` at the level INFO."""
+    """Like ``print``, to the logger ``rabbet`` at the level INFO.
+
+    Example:
+      >>> import logging
+      >>> logging.getLogger("rabbet").addHandler(logging.StreamHandler())  # to stderr
+      >>> float(rb.jit(lambda x: [rb.debug.log("x is {}", x), 2 * x][1])(1.0))
+      2.0
+    """
     if fmt is None and not args and not kwargs:
         return functools.partial(log, ordered=ordered, skip_format_check=skip_format_check)
     return _print(LOG.info, "log", fmt, args, kwargs, ordered, skip_format_check)
@@ -153,6 +160,17 @@ def breakpoint(*, backend=None, filter_frames=True, num_frames=None, ordered=Fal
       ordered: whether breakpoints, prints and callbacks happen in the order of the program.
       token: accepted as in JAX, and returned.
       kwargs: ``stdin`` and ``stdout``, files for the prompt.
+
+    Example:
+      >>> import io
+      >>> terminal = io.StringIO()
+      >>> def f(x):
+      ...     y = 2 * x
+      ...     rb.debug.breakpoint(stdin=io.StringIO("p y\\nc\\n"), stdout=terminal)
+      ...     return y
+      >>> result = float(rb.jit(f)(1.5))
+      >>> result, "Array(3., " in terminal.getvalue()
+      (3.0, True)
     """
     from rabbet.debug.prompt import captured_frames, open_prompt
 

@@ -34,6 +34,12 @@ def visualize_array_sharding(arr, **options):
 
     Raises:
       TypeError: for a traced array, of which it is not known how it will lie.
+
+    Example:
+      >>> rb.debug.visualize_array_sharding(rb.device_put(np.ones((4, 2), np.float32)))
+      +-------+
+      | cpu:0 |
+      +-------+
     """
     if is_tracer(arr) or not isinstance(arr, Array):
         raise TypeError(

@@ -59,7 +59,15 @@ def ffi_call(
       ValueError: for an unknown ``vmap_method``; when it is called, for a name that is not registered.
 
     Differentiation needs a rule: give the function that calls it one with ``rb.custom_vjp`` or
-    ``rb.custom_jvp``."""
+    ``rb.custom_jvp``.
+
+    Example:
+      >>> from rabbet.ffi import ffi_call
+      >>> norm = ffi_call("norm", rb.ShapeDtypeStruct((3,), "float32"), vmap_method="broadcast_all")
+      >>> rb.eval_shape(norm, np.ones(3, np.float32))
+      ShapeDtypeStruct(shape=(3,), dtype=float32)
+      >>> norm(np.ones(3, np.float32), eps=1e-5)  # doctest: +SKIP
+    """
     if vmap_method is not None and vmap_method not in VMAP_METHODS:
         raise ValueError(
             f"ffi_call: vmap_method must be one of {', '.join(map(repr, VMAP_METHODS))}, got {vmap_method!r}"

@@ -37,6 +37,14 @@ def ffi_lowering(
 
     Returns:
       ``rule(op, *names, **attributes)``; attributes that are given add to ``backend_config``.
+
+    Example:
+      >>> from rabbet.extend.primitive import Primitive
+      >>> from rabbet.ffi import ffi_lowering
+      >>> norm = Primitive("norm", lambda x: x)
+      >>> _ = norm.rule("lower")(ffi_lowering("norm", backend_config={"eps": np.float32(1e-5)}))
+      >>> norm.name
+      'norm'
     """
 
     def rule(op, *names, **attributes):

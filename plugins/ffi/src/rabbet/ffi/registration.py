@@ -17,6 +17,13 @@ def pycapsule(funcptr: Any) -> Any:
 
     Args:
       funcptr: ``library.Function``, or another object that ``ctypes`` casts to a pointer.
+
+    Example:
+      >>> import ctypes
+      >>> from rabbet.ffi import pycapsule
+      >>> library = ctypes.CDLL(None)
+      >>> type(pycapsule(library.abs)).__name__
+      'PyCapsule'
     """
     new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
     make = new(("PyCapsule_New", ctypes.pythonapi))
@@ -37,6 +44,17 @@ def register_ffi_target(
 
     Raises:
       TypeError: for what is no capsule.
+
+    Example:
+      >>> import ctypes
+      >>> from rabbet.ffi import pycapsule, register_ffi_target
+      >>> library = ctypes.CDLL("./libnorm.so")  # doctest: +SKIP
+      >>> register_ffi_target("norm", pycapsule(library.Norm), platform="cpu")  # doctest: +SKIP
+      >>> try:
+      ...     register_ffi_target("norm", print)
+      ... except TypeError as error:
+      ...     print(str(error).partition(",")[0])
+      register_ffi_target: 'norm' needs a capsule
     """
     stages = fn.values() if isinstance(fn, dict) else [fn]
     for capsule in stages:
@@ -57,15 +75,34 @@ def register_ffi_type(name: str, type_registration: Any, platform: str = "cpu") 
       name: unique in the process.
       type_registration: a dict with capsules: ``"type_id"``, and where needed ``"type_info"``.
       platform: as for ``register_ffi_target``.
+
+    Example:
+      >>> from rabbet.ffi import pycapsule, register_ffi_type
+      >>> capsules = {"type_id": pycapsule(library.CounterTypeId)}  # doctest: +SKIP
+      >>> register_ffi_type("counter", capsules)  # doctest: +SKIP
+      >>> callable(register_ffi_type)
+      True
     """
     register_type(name, type_registration, PLATFORMS.get(platform, platform))
 
 
 def register_ffi_type_id(name: str, obj: Any, platform: str = "cpu") -> None:
-    """Register the type whose ``TypeId`` the capsule ``obj`` points to; see ``register_ffi_type``."""
+    """Register the type whose ``TypeId`` the capsule ``obj`` points to; see ``register_ffi_type``.
+
+    Example:
+      >>> from rabbet.ffi import pycapsule, register_ffi_type_id
+      >>> register_ffi_type_id("counter", pycapsule(library.CounterTypeId))  # doctest: +SKIP
+      >>> callable(register_ffi_type_id)
+      True
+    """
     register_type(name, obj, PLATFORMS.get(platform, platform))
 
 
 def register_ffi_target_as_batch_partitionable(name: str) -> None:
-    """Say that a registered function treats the members of its leading dimensions alike and apart."""
+    """Say that a registered function treats the members of its leading dimensions alike and apart.
+
+    Example:
+      >>> from rabbet.ffi import register_ffi_target_as_batch_partitionable
+      >>> register_ffi_target_as_batch_partitionable("norm_of_rows")  # rows may be on different devices
+    """
     register_batch_partitionable(name)

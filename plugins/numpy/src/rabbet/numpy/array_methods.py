@@ -13,6 +13,7 @@ from rabbet import dtypes, lax
 from rabbet.extend.functions import folded
 from rabbet.extend.primitive import ShapedArray
 from rabbet.numpy.array_api import __array_api_version__
+from rabbet.numpy.notebook_tables import notebook_table
 
 BYTE = np.dtype("uint8")
 
@@ -131,4 +132,4 @@ def __getattr__(name: str) -> Any:
     return getattr(rabbet.numpy, name)
 
 
-__all__ = ["__array_namespace__", "byteswap", "view"]
+__all__ = ["__array_namespace__", "byteswap", "notebook_table", "view"]

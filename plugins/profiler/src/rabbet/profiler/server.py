@@ -28,6 +28,10 @@ def start_server(port: int, requires_backend: bool = True, *, all_interfaces: bo
 
     Raises:
       ValueError: if the server runs already.
+
+    Example:
+      >>> server = rb.profiler.start_server(9012, all_interfaces=True)
+      >>> rb.profiler.stop_server()
     """
     if _server:
         raise ValueError("start_server: a server is running already; end it first, with stop_server()")
@@ -48,6 +52,13 @@ def stop_server() -> None:
 
     Raises:
       ValueError: if none runs.
+
+    Example:
+      >>> try:
+      ...     rb.profiler.stop_server()
+      ... except ValueError as error:
+      ...     print(error)
+      stop_server: no server is running
     """
     if not _server:
         raise ValueError("stop_server: no server is running")
@@ -66,5 +77,10 @@ def register_subprocess(pid: int, port: int) -> Callable[[], None]:
 
     Raises:
       RuntimeError: if nobody answers there, or the process is registered already.
+
+    Example:
+      >>> take_out = rb.profiler.register_subprocess(worker.pid, 9012)  # doctest: +SKIP
+      >>> callable(rb.profiler.register_subprocess)
+      True
     """
     return profiler().register_subprocess(pid, port)

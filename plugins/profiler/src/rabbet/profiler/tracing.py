@@ -32,6 +32,13 @@ class ProfileSession:
     """A trace that is running, or what was recorded by one that is finished.
 
     Attributes: ``log_dir``; after the end ``profile_data``, whose ``planes`` have ``lines`` of ``events``.
+
+    Example:
+      >>> session = rb.profiler.start_trace("traces")
+      >>> x = rnp.ones(8).sum()
+      >>> recorded = rb.profiler.stop_trace()
+      >>> any("CPU" in plane.name for plane in session.planes)
+      True
     """
 
     def __init__(self, log_dir=None, perfetto=False, link=False, options=None):

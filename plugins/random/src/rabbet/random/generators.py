@@ -34,6 +34,17 @@ class Generator:
       random_bits: ``(data, shape, width) -> bits``: an array of unsigned integers of 8, 16, 32 or 64 bits.
 
     Two generators are equal if they have one name.
+
+    Example:
+      >>> from rabbet.random import Generator
+      >>> counter = Generator(
+      ...     "counter", "cnt", (1,), seed=lambda words: words[1:],
+      ...     split=lambda data, shape: data + 1 + rnp.indices(shape).sum(0).astype("uint32")[..., None],
+      ...     fold_in=lambda data, number: data + number,
+      ...     random_bits=lambda data, shape, width: rnp.full(shape, data[0]).astype(f"uint{width}"),
+      ... )  # numbers for tests, not for anything else
+      >>> counter.random_bits(counter.seed(rnp.array([0, 7], "uint32")), (2,), 32).tolist()
+      [7, 7]
     """
 
     name: str

@@ -52,6 +52,11 @@ def check_primitive(row, system=driver.CORE):
     Raises:
       LawError: a value, derivative, batch or compiled result is wrong, a kind is false, or a standard
         table has neither a rule for it nor a reason (see ``rabbet.testing.closure``).
+
+    Example:
+      >>> from rabbet.testing import Row, check_primitive
+      >>> from rabbet.testing.draws import some
+      >>> check_primitive(Row(lax.tan, np.tan, (some(2),), ("float32",), orders=1))
     """
     tables = all_tables()
     for name in STANDARD:
@@ -86,6 +91,11 @@ def check_rules(rules, rows, system=driver.CORE):
     Raises:
       LawError: a rule that is never used because another goes before it, or that is announced and not there;
         a primitive without a row; a result that is wrong.
+
+    Example:
+      >>> from rabbet.extend.transform import RuleTable
+      >>> from rabbet.testing import check_rules
+      >>> check_rules(RuleTable("intervals", doc="(op, *boxes) -> box"), [])
     """
     table = rules if isinstance(rules, RuleTable) else all_tables().get(rules.name)
     if table is None:
@@ -118,6 +128,11 @@ def check_backend(platform, rows):
 
     Raises:
       LawError: an array came back different, on another device, or a result is wrong.
+
+    Example:
+      >>> from rabbet.testing import Row, check_backend
+      >>> from rabbet.testing.draws import some
+      >>> check_backend("cpu", [Row(lax.sin, np.sin, (some(2, 3),), ("float32",), orders=0)])
     """
     found = rabbet.devices(platform)
     if len({(d.platform, d.id) for d in found}) != len(found):
@@ -151,10 +166,15 @@ def check_dtype(dtype, rows=None, *, apart=()):
       dtype: its name or scalar type.
       rows: rows to try in it, in full; by default all of core's for dtypes of its kind, values alone.
       apart: names of rows by default that make no sense in it. A dtype that compilers do not know
-        (``mlir=None``) is stored and converted only, and tried by none of core's.
+        (``mlir=None``), and that has no ``codes``, is stored only, and tried by none of core's.
 
     Raises:
       LawError: names the promise. ValueError: ``apart`` names no row.
+
+    Example:
+      >>> from rabbet.testing import Row, check_dtype
+      >>> from rabbet.testing.draws import some
+      >>> check_dtype("float16", [Row(lax.neg, np.negative, (some(2, 3),), ("float16",), orders=0)])
     """
     spec = dtypes.spec(dtype)
     known = {row.name for family in core_families() for row in family}  # also of other kinds of dtypes
@@ -175,7 +195,7 @@ def check_dtype(dtype, rows=None, *, apart=()):
         raise LawError(f"{spec.name}: an array came back from the device as {np.asarray(there)!r}")
     if spec.kind == "f":
         _check_limits(spec)
-    if rows is None and spec.mlir is not None:
+    if rows is None and (spec.mlir is not None or spec.codes is not None):
         _check_rows([row for row in rows_for(spec) if row.name not in apart], spec.name)
     for row in rows or ():
         if spec.name not in row.dtypes:

@@ -27,7 +27,17 @@ class Pair(NamedTuple):
 
 
 class LawError(AssertionError):
-    """A law does not hold; says for what and by how much."""
+    """A law does not hold; says for what and by how much.
+
+    Example:
+      >>> from rabbet.testing import LawError, Row, check_primitive
+      >>> from rabbet.testing.draws import some
+      >>> try:
+      ...     check_primitive(Row(lax.sin, np.cos, (some(2, 3),), ("float32",), orders=0))
+      ... except LawError as error:
+      ...     print(str(error).partition(":")[0])
+      sin in float32
+    """
 
 
 def inexact(x):

@@ -37,6 +37,12 @@ class Row:
       apart: names of laws that do not apply, each with a reason.
       settle: for vectors that are not unique and found by iterating: ``(*arrays) -> arrays`` in NumPy, one
         form of the results for all that are equally right. Values are compared after it; laws are not.
+
+    Example:
+      >>> from rabbet.testing import Row
+      >>> from rabbet.testing.draws import some
+      >>> Row(lax.sin, np.sin, (some(2, 3),), ("float32", "float64"), orders=2).name
+      'sin'
     """
 
     primitive: Any

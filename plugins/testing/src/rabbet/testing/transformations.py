@@ -38,6 +38,11 @@ def check_transformation(transform, payload, programs=PROGRAMS, system=None, tol
 
     Raises:
       LawError: names the program and the law.
+
+    Example:
+      >>> from rabbet.testing import check_transformation
+      >>> from rabbet.testing.programs import PROGRAMS
+      >>> check_transformation(rb.checkpoint, lambda x: x, PROGRAMS[:1])
     """
     system = system or driver.plugins()
     unknown = [name for name in apart if name not in LAWS]

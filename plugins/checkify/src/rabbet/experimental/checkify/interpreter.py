@@ -21,6 +21,15 @@ class Fault(NamedTuple):
       kind: the exception class: ``NaNError``, ``DivisionByZeroError``, ``OOBError``, ``FailedCheckError``.
       message: a format string for the values.
       find: ``() -> (boolean scalar, values)``: whether it went wrong, and arrays for the message.
+
+    Example:
+      >>> from rabbet.experimental import checkify
+      >>> from rabbet.experimental.checkify import Checked, Fault, FailedCheckError
+      >>> def checked_sqrt(op, x):
+      ...     below = Fault(FailedCheckError, "sqrt of {}", lambda: (x < 0, (x,)))
+      ...     return Checked(op(x), (below,))
+      >>> checked_sqrt(lax.sqrt, 4.0).faults[0].message
+      'sqrt of {}'
     """
 
     kind: type
@@ -29,7 +38,13 @@ class Fault(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """A value and the faults that the operation may have."""
+    """A value and the faults that the operation may have.
+
+    Example:
+      >>> from rabbet.experimental.checkify import Checked
+      >>> Checked(3.0)
+      Checked(value=3.0, faults=())
+    """
 
     value: Any
     faults: tuple = ()

@@ -17,7 +17,17 @@ from rabbet.extend.transform import context
 
 
 class CheckError(RabbetError, ValueError):
-    """An error that a program found in its values while it ran."""
+    """An error that a program found in its values while it ran.
+
+    Example:
+      >>> from rabbet.experimental import checkify
+      >>> error, _ = checkify.checkify(lax.log, errors=checkify.nan_checks)(-1.0)
+      >>> try:
+      ...     error.throw()
+      ... except checkify.CheckError as found:
+      ...     print(type(found).__name__)
+      NaNError
+    """
 
 
 JaxRuntimeError = CheckError

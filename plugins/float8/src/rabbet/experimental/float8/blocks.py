@@ -27,6 +27,11 @@ class BlockScaleConfig:
       data_type, scale_type: dtypes of the numbers and of the scales.
       global_scale: a scale of the whole array, float32; None for 1.
       infer_only: whether nothing will be differentiated.
+
+    Example:
+      >>> from rabbet.experimental.float8 import BlockScaleConfig
+      >>> BlockScaleConfig("mine", 4, "float8_e4m3fn", "float8_e8m0fnu").block_size
+      4
     """
 
     mode: str
@@ -98,6 +103,13 @@ def quantize_blocks(x: Any, config: Any) -> tuple[Array, Array]:
 
     Raises:
       ValueError: if blocks do not fill the last dimension.
+
+    Example:
+      >>> from rabbet.experimental.float8 import BlockScaleConfig, quantize_blocks
+      >>> config = BlockScaleConfig("mine", 2, "float8_e4m3fn", "float8_e8m0fnu")
+      >>> values, scales = quantize_blocks(rnp.array([1.0, 2.0, 448.0, 896.0]), config)
+      >>> (values.astype("float32") * rnp.repeat(scales.astype("float32"), 2)).tolist()
+      [1.0, 2.0, 448.0, 896.0]
     """
     x = rnp.asarray(x)
     *rest, k = x.shape

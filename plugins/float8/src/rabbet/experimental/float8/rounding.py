@@ -45,6 +45,13 @@ def stochastic_round(x: Any, dtype: Any, key: Any) -> Array:
 
     Raises:
       TypeError: for a dtype that is no such format.
+
+    Example:
+      >>> from rabbet.experimental.float8 import stochastic_round
+      >>> x = rnp.full(1000, 1.03)  # between 1 and 1.125
+      >>> rounded = stochastic_round(x, "float8_e4m3fn", rb.random.key(0)).astype("float32")
+      >>> sorted(set(rounded.tolist())), abs(float(rounded.mean()) - 1.03) < 0.01
+      ([1.0, 1.125], True)
     """
     from rabbet import random
 

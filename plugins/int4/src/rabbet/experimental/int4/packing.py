@@ -41,6 +41,11 @@ def unpack(x: Any, dtype: Any = "int4") -> Array:
 
     Raises:
       TypeError: for an array that is not of uint8, or another dtype.
+
+    Example:
+      >>> from rabbet.experimental import int4
+      >>> int4.unpack(rnp.array([241, 39], "uint8")).tolist()
+      [1, -1, 7, 2]
     """
     x, dtype = rnp.asarray(x), dtypes.canonicalize(dtype)
     bits = _bits(dtype)

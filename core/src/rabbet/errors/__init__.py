@@ -9,6 +9,18 @@ ends by saying so.
 
 from __future__ import annotations
 
+from rabbet.errors.base import RabbetError
+from rabbet.errors.tracers import (
+    ConcretizationTypeError,
+    InconclusiveDimensionOperation,
+    KeyReuseError,
+    NonConcreteBooleanIndexError,
+    TracerArrayConversionError,
+    TracerBoolConversionError,
+    TracerIntegerConversionError,
+    UnexpectedTracerError,
+)
+
 __all__ = [
     "CacheWarning",
     "CompileError",
@@ -43,30 +55,6 @@ __all__ = [
 ]
 
 
-class RabbetError(Exception):
-    """Base of all errors raised by Rabbet on purpose.
-
-    A subclass whose docstring explains a failing program and its repair sets ``explained``; its messages
-    then end with a pointer to that text. The pointer is added when the message is shown, so ``args``
-    stays what the raiser wrote.
-
-    Example:
-      >>> try:
-      ...     rb.config.update('debug_nans', 'perhaps')
-      ... except rb.errors.RabbetError as error:
-      ...     print(type(error).__name__)
-      ConfigError
-    """
-
-    explained = False
-
-    def __str__(self) -> str:
-        message = super().__str__()
-        if type(self).explained:
-            message += f"\n  causes and repairs: help(rabbet.errors.{type(self).__name__})"
-        return message
-
-
 # Configuration and trees --------------------------------------------------------------------------
 
 
@@ -83,7 +71,17 @@ class ConfigError(RabbetError, ValueError):
 
 
 class NestingError(RabbetError, RecursionError):
-    """Functions were traced inside each other, deeper than Python can go. The message names the depth."""
+    """Functions were traced inside each other, deeper than Python can go. The message names the depth.
+
+    Example:
+      >>> def deeper(x):
+      ...     return rb.jit(deeper)(x)
+      >>> try:
+      ...     deeper(1.0)
+      ... except rb.errors.NestingError as error:
+      ...     print(type(error).__name__)
+      NestingError
+    """
 
 
 class TreeError(RabbetError, ValueError):
@@ -105,6 +103,10 @@ class PluginError(RabbetError, RuntimeError):
     """An installed plugin could not be used: it failed to import, or it broke the contract of its kind.
 
     The real cause is the ``__cause__`` of this error. ``rabbet doctor`` shows the state of every plugin.
+
+    Example:
+      >>> issubclass(rb.errors.MissingPluginError, rb.errors.PluginError)
+      True
     """
 
 
@@ -113,6 +115,12 @@ class MissingPluginError(PluginError, AttributeError):
 
     It is an ``AttributeError`` too, because the usual way to ask is ``rb.name``; ``hasattr(rb, name)`` is
     then False.
+
+    Example:
+      >>> hasattr(rb, "no_such_function")
+      False
+      >>> issubclass(rb.errors.MissingPluginError, AttributeError)
+      True
     """
 
 
@@ -123,6 +131,15 @@ class PluginWarning(UserWarning):
 class PluginConflictError(PluginError):
     """Two packages provide the same name. The message names both, and the setting that chooses between
     them.
+
+    Example:
+      >>> import dataclasses
+      >>> from rabbet.dtypes import DTypeTable, spec
+      >>> try:
+      ...     DTypeTable().add(dataclasses.replace(spec("float32"), kind="i"))
+      ... except rb.errors.PluginConflictError as error:
+      ...     print(str(error).splitlines()[0])
+      dtype 'float32' is in the table already
     """
 
 
@@ -147,201 +164,30 @@ class NotOfferedError(MissingRule):
 
     Compute that part elsewhere: ``rb.device_put(x, rb.devices("cpu")[0])``, and outside of the function that
     is compiled for the other device.
+
+    Example:
+      >>> def where_it_goes(f, x):
+      ...     try:
+      ...         return f(x)
+      ...     except rb.errors.NotOfferedError:
+      ...         return f(rb.device_put(x, rb.devices("cpu")[0]))
+      >>> where_it_goes(rb.jit(rnp.fft.fft), rnp.ones(2))
+      Array([2.+0.j, 0.+0.j], dtype=complex64)
     """
 
 
 class RuleConflict(RabbetError):
-    """Two rules of the same rank serve one primitive in one table. The message shows where both stand."""
-
-
-# Tracers ------------------------------------------------------------------------------------------
-
-
-class ConcretizationTypeError(RabbetError, TypeError):
-    """Python asked for the *value* of an array whose value is not known yet.
-
-    Inside ``rb.jit``, and inside the bodies of ``lax.cond``, ``lax.scan`` and their relatives, an array
-    stands for all the values that it may have later. Its shape and dtype are known, its numbers are not::
-
-        @rb.jit
-        def f(x, n):
-            return x.reshape(n, -1)       # a shape must be known now; n is only known when f runs
-
-    Repairs, in the order to try them:
-
-    - mark the argument as static: ``rb.jit(f, static_argnames="n")``; one program is then compiled for
-      each value of n;
-    - take the number from something static, such as ``x.shape``;
-    - compute it with NumPy outside the function.
+    """Two rules of the same rank serve one primitive in one table. The message shows where both stand.
 
     Example:
+      >>> square = rb.custom_rules(lambda x: x * x)
+      >>> rule = square.def_rule("jvp", lambda xs, ts: (xs[0] ** 2, 2 * xs[0] * ts[0]))
       >>> try:
-      ...     rb.jit(lambda x: float(x))(1.0)
-      ... except rb.errors.ConcretizationTypeError as error:
-      ...     print(str(error).partition(',')[0])
-      float() needs the value of an array of type f32[]
+      ...     square.def_rule("jvp", rule)
+      ... except rb.errors.RuleConflict as error:
+      ...     print(type(error).__name__)
+      RuleConflict
     """
-
-    explained = True
-
-
-class TracerBoolConversionError(ConcretizationTypeError):
-    """Python control flow (``if``, ``while``, ``and``, ``or``, ``not``, ``assert``) met an array without
-    a value.
-
-    ::
-
-        @rb.jit
-        def f(x):
-            if x > 0:                     # which way? x has no value while f is being traced
-                return x
-            return -x
-
-    Repairs:
-
-    - choose between values: ``rnp.where(x > 0, x, -x)``, ``lax.cond``, ``lax.while_loop``,
-      ``rnp.logical_and``;
-    - if the condition depends on a plain Python argument, make that argument static;
-    - under ``rb.grad`` alone values are known; take ``rb.jit`` off, or use ``with rb.disable_jit():``
-      while debugging.
-
-    Example:
-      >>> try:
-      ...     rb.jit(lambda x: x if x > 0 else -x)(1.0)
-      ... except rb.errors.TracerBoolConversionError as error:
-      ...     print(str(error).partition(',')[0])
-      bool() needs the value of an array of type bool[]
-    """
-
-
-class TracerIntegerConversionError(ConcretizationTypeError):
-    """An array without a value was used where Python needs an integer: a list index, ``range``, an axis.
-
-    ::
-
-        @rb.jit
-        def f(i):
-            return [10, 20, 30][i]        # a Python list cannot be indexed by a value not yet known
-
-    Repairs: make the container an array (``rnp.array([10, 20, 30])[i]``), or make ``i`` static.
-
-    Example:
-      >>> try:
-      ...     rb.jit(lambda n: [1, 2, 3][n])(1)
-      ... except rb.errors.TracerIntegerConversionError as error:
-      ...     print(str(error).partition(',')[0])
-      an index needs the value of an array of type i32[]
-    """
-
-
-class TracerArrayConversionError(ConcretizationTypeError):
-    """A NumPy function was called on an array without a value.
-
-    ::
-
-        @rb.jit
-        def f(x):
-            return np.sin(x)              # NumPy computes now; x has no value now
-
-    Repairs: call ``rnp.sin``; or, where it must be NumPy, go through ``rb.pure_callback``; or index an
-    *array* rather than a NumPy array with a traced index: ``rnp.asarray(table)[i]``.
-
-    Example:
-      >>> try:
-      ...     rb.jit(lambda x: np.sin(x))(1.0)
-      ... except rb.errors.TracerArrayConversionError as error:
-      ...     print(str(error).partition(',')[0])
-      numpy.asarray() needs the value of an array of type f32[]
-    """
-
-
-class NonConcreteBooleanIndexError(ConcretizationTypeError, IndexError):
-    """A boolean mask without a value was used as an index; the result's shape would depend on its numbers.
-
-    ::
-
-        @rb.jit
-        def f(x):
-            return x[x > 0].sum()         # how many? the shape of x[x > 0] is not known
-
-    Repairs: keep the shape and mask the values, ``rnp.where(x > 0, x, 0).sum()``; or give a bound,
-    ``rnp.nonzero(x > 0, size=10)``.
-
-    Example:
-      >>> try:
-      ...     rb.jit(lambda x: x[x > 0])(rnp.arange(3))
-      ... except rb.errors.NonConcreteBooleanIndexError as error:
-      ...     print(str(error).partition(' while')[0])
-      i32[3] was indexed with a mask bool[3] whose values are not known
-    """
-
-
-class InconclusiveDimensionOperation(RabbetError, TypeError):
-    """Python code asked for something about a symbolic dimension that depends on its size.
-
-    A comparison of dimensions decides which way a traced function goes, so it needs one answer for all sizes.
-    Say what holds of them::
-
-        export.symbolic_shape("a, b", constraints=["a >= b"])
-
-    or write what is asked with operations on arrays, or with ``export.max_dim`` and ``export.min_dim``.
-
-    Example:
-      >>> from rabbet import export
-      >>> (n,) = export.symbolic_shape("n")
-      >>> try:
-      ...     n > 5
-      ... except rb.errors.InconclusiveDimensionOperation:
-      ...     print("it depends")
-      it depends
-    """
-
-
-class UnexpectedTracerError(RabbetError, TypeError):
-    """A tracer was used after the transformation that made it had finished: it *leaked*.
-
-    ::
-
-        seen = []
-
-        @rb.jit
-        def f(x):
-            seen.append(x + 1)            # x + 1 only means something while f is being traced
-            return x
-
-        f(1.0); seen[0] * 2
-
-    Repairs: return the value instead of storing it (``return x, x + 1``); look for ``global``,
-    ``nonlocal``, attributes of ``self`` and caches (``functools.lru_cache``) written inside the function.
-    To look at a value in passing use ``rb.debug.print``. The message names the line that made the leaked
-    value.
-
-    Example:
-      >>> try:
-      ...     kept = []
-      ...     rb.jit(lambda x: kept.append(x))(1.0)
-      ...     kept[0] + 1
-      ... except rb.errors.UnexpectedTracerError as error:
-      ...     print(str(error).partition(':')[0])
-      a value of type f32[] was used outside the transformation that made it
-    """
-
-    explained = True
-
-
-class KeyReuseError(RabbetError, RuntimeError):
-    """A random key was used twice, so that two draws would be the same numbers.
-
-    ::
-
-        key = rb.random.key(0)
-        a = rb.random.normal(key)
-        b = rb.random.normal(key)         # b equals a
-
-    Repair: ``first, second = rb.random.split(key)`` and use each half once.
-    """
-
-    explained = True
 
 
 # Arrays and programs ------------------------------------------------------------------------------
@@ -393,6 +239,18 @@ class TransferError(RabbetError, RuntimeError):
 class OutOfMemoryError(RabbetError, MemoryError):
     """A device had no room for an array. The message has the size that was asked for, and the largest arrays
     that live there. The process goes on: arrays are as they were.
+
+    Example:
+      >>> def largest_batch(step, sizes):
+      ...     for size in sizes:
+      ...         try:
+      ...             step(rnp.zeros(size))
+      ...         except rb.errors.OutOfMemoryError:
+      ...             break
+      ...         best = size
+      ...     return best
+      >>> largest_batch(rnp.sum, [8, 16])
+      16
     """
 
 
@@ -413,6 +271,14 @@ class ShapeError(RabbetError, TypeError, ValueError):
 class ShardingError(RabbetError, ValueError):
     """An array cannot lie over devices as it was asked to: a dimension cannot be cut into equal parts, a mesh
     has no such axis, or arrays are on different devices. The message names both.
+
+    Example:
+      >>> from rabbet.sharding import NamedSharding, PartitionSpec as P
+      >>> try:
+      ...     NamedSharding(rb.make_mesh((1,), ("x",)), P("y"))
+      ... except rb.errors.ShardingError as error:
+      ...     print(error)
+      P('y',) names the axis 'y', which is none of the mesh's: 'x'
     """
 
 
@@ -459,6 +325,11 @@ class PeerLost(RabbetError, RuntimeError):
 class JaxprTypeError(RabbetError, TypeError):
     """A jaxpr breaks its own grammar: a variable out of scope, or an equation whose types disagree.
     Always a bug in the transformation, pass or primitive that made it; the message shows the equation.
+
+    Example:
+      >>> with rb.enable_checks():  # programs are looked at before they run
+      ...     float(rb.jit(rnp.sin)(0.0))
+      0.0
     """
 
 
@@ -479,12 +350,26 @@ class TypePromotionError(RabbetError, TypeError):
 class CompileError(RabbetError, RuntimeError):
     """The compiler refused a program. The message has the compiler's own words, the line of the user's code
     that they are about, the passes that the program went through, and the file with the module's text.
+
+    Example:
+      >>> try:
+      ...     rb.jit(rnp.sin, compiler_options={"xla_embed_ir_in_constants": False})(1.0)
+      ... except (rb.errors.CompileError, rb.errors.ConfigError) as error:
+      ...     print("refused")
+      refused
     """
 
 
 class CacheWarning(UserWarning):
     """The persistent compilation cache could not use an entry or its folder. Results are right; compiling
     takes longer.
+
+    Example:
+      >>> import warnings
+      >>> with warnings.catch_warnings():
+      ...     warnings.simplefilter("error", rb.errors.CacheWarning)  # to find out why a folder is not used
+      ...     float(rb.jit(rnp.cos)(0.0))
+      1.0
     """
 
 

@@ -16,7 +16,7 @@ CELL = "font-family:monospace;white-space:pre;text-align:right;padding:0 0.6em"
 LABEL = "font-family:monospace;opacity:0.7"
 
 
-def array_html(array, readable):
+def notebook_table(array, readable):
     """Type and device of an ``Array``, and its values, if they are ``readable`` here; of a large one the
     first and last rows and columns.
     """
@@ -84,4 +84,4 @@ def numbers(flat):
     return text[1:-1].split("|")
 
 
-__all__ = ["array_html"]
+__all__ = ["notebook_table"]

@@ -7,17 +7,38 @@ with the stack of ``a_t``.
 
 What has to be stacked for it takes memory, so it is bounded: by the setting ``scan_stacking``, and by the
 bytes that the loop reads from stacks anyway.
+
+Core asks for it by the table ``backward_scan``, when it transposes a scan.
 """
 
 from math import prod
 from typing import Any, NamedTuple
 
-from rabbet.config import config
-from rabbet.primitives import contractions, reducing, shape
-from rabbet.program.jaxpr import Jaxpr, Literal, Var
-from rabbet.trace.interpreter import typeof
+from rabbet import config, typeof
+from rabbet.extend.passes import Jaxpr, Literal, Var
+from rabbet.extend.primitive import dot_general, reduce_sum, reshape, scan, transpose
+from rabbet.extend.transform import RuleSet
 
-CARRIED_OVER = (shape.reshape, shape.transpose)  # what may stand between a product and its sum
+CARRIED_OVER = (reshape, transpose)  # what may stand between a product and its sum
+
+RULES = RuleSet("backward_scan")
+
+
+@RULES.primitive(scan)
+def scan_with_products_after_it(op, sums, *inputs):
+    """The scan of a backward pass; what can be computed after it, is."""
+    params = dict(op.params)
+    body, consts = params.pop("jaxpr"), params.pop("consts")
+    carry = params.pop("carry")
+    after = plan(body, consts, sums, carry - sums, params["length"])
+    if after is None:
+        return op(*inputs)
+    gone = len([i for i in after.dropped if i < sums])
+    left = [x for i, x in enumerate(inputs) if i - consts not in after.dropped or not 0 <= i - consts < sums]
+    outs = scan(*left, jaxpr=after.jaxpr, consts=consts, carry=carry - gone, **params)
+    computed = after.results(inputs, outs)
+    others = iter(outs)
+    return [computed[i] if i in after.dropped else next(others) for i in range(len(body.outvars))]
 
 
 class Part(NamedTuple):
@@ -70,7 +91,7 @@ def plan(jaxpr, consts, sums, carry, length):
     """
     body = _Body(jaxpr, consts, sums, carry)
     found = [part for i in range(sums) if (part := body.sum_of_products(i))]
-    products = [part for part in found if part.product.op.primitive is contractions.dot_general]
+    products = [part for part in found if part.product.op.primitive is dot_general]
     if not products:
         return None
     wanted = dict.fromkeys(v for part in products for v in part.product.inputs)
@@ -141,7 +162,7 @@ class _Body:
     def product_with_constant(self, i, wanted):
         """The part for stacked output ``i``, if it is a product of one of ``wanted`` with a constant."""
         product, moves = self.product_of(self.jaxpr.outvars[i])
-        if product is None or product.op.primitive is not contractions.dot_general:
+        if product is None or product.op.primitive is not dot_general:
             return None
         kinds = [
             ("stack" if v in wanted else "constant" if v in self.constants else None) for v in product.inputs
@@ -155,7 +176,7 @@ class _Body:
         moves = []
         while self.once(v) and v in self.makers:
             eqn = self.makers[v]
-            if eqn.op.primitive in (contractions.dot_general, reducing.reduce_sum):
+            if eqn.op.primitive in (dot_general, reduce_sum):
                 return eqn, tuple(reversed(moves))
             if eqn.op.primitive not in CARRIED_OVER or type(eqn.inputs[0]) is not Var:
                 break
@@ -167,9 +188,9 @@ class _Body:
 def computed(part, operands):
     """One dropped output, from its operands with time as the first dimension where they are stacked."""
     op = part.product.op
-    if op.primitive is reducing.reduce_sum:
+    if op.primitive is reduce_sum:
         axes = (0, *[d + 1 for d in op.params["axes"]])
-        out = reducing.reduce_sum(operands[0], **{**op.params, "axes": axes})
+        out = reduce_sum(operands[0], **{**op.params, "axes": axes})
     else:
         out = product(op.params, operands, part)
     for eqn in part.moves:
@@ -186,21 +207,21 @@ def product(params, operands, part):
     if part.summed:
         contract = [(0, *dims) for dims in contract]
     numbers = tuple(contract), tuple(batch)
-    out = contractions.dot_general(*operands, **{**params, "dimension_numbers": numbers})
+    out = dot_general(*operands, **{**params, "dimension_numbers": numbers})
     if part.summed:
         return out
     # Time is the first of its operand's free dimensions.
     at = len(batch[0])
     if part.stacked[1]:
-        at += len(contractions.free(typeof(operands[0]).ndim, contract[0], batch[0]))
+        at += typeof(operands[0]).ndim - len(contract[0]) - len(batch[0])
     order = (at, *[d for d in range(typeof(out).ndim) if d != at])
-    return out if at == 0 else shape.transpose(out, permutation=order)
+    return out if at == 0 else transpose(out, permutation=order)
 
 
 def moved(eqn, x, summed):
     """A reshape or transpose of each step, for all."""
     if summed:
         return eqn.op(x)
-    if eqn.op.primitive is shape.transpose:
-        return shape.transpose(x, permutation=(0, *[d + 1 for d in eqn.op.params["permutation"]]))
-    return shape.reshape(x, new_sizes=(typeof(x).shape[0], *eqn.outputs[0].aval.shape))
+    if eqn.op.primitive is transpose:
+        return transpose(x, permutation=(0, *[d + 1 for d in eqn.op.params["permutation"]]))
+    return reshape(x, new_sizes=(typeof(x).shape[0], *eqn.outputs[0].aval.shape))
