@@ -263,7 +263,7 @@ Primitives without a line here carry programs, communicate or call Python, and a
 
 The rows of core's primitives that `check_dtype` tries in each dtype, on values, as parts of compiled
 programs; the packages' own tests run it and name the few rows that make no sense in a format. A dtype
-without a name in StableHLO is stored only.
+without a name in StableHLO, and without `codes`, is stored only.
 
 | dtype | package | kind | bits | computed in | beyond the largest | rows |
 |---|---|---|---|---|---|---|
@@ -275,7 +275,7 @@ def dtype_table():
     """A line for each dtype of a package."""
     for point in sorted(entry_points(group="rabbet.dtypes"), key=lambda point: point.name):
         spec = rb.dtypes.find(point.name)
-        tried = "stored only" if spec.mlir is None else len(kit.rows_for(spec))
+        tried = "stored only" if spec.mlir is None and spec.codes is None else len(kit.rows_for(spec))
         yield (
             f"| `{spec.name}` | {point.dist.name} | {spec.kind} | {spec.storage_bits} | {spec.compute} | "
             f"{spec.overflow or 'wraps'} | {tried} |"

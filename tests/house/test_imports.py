@@ -43,6 +43,7 @@ MODULE_OF = {
     "rabbet-callbacks": "rabbet.debug", "rabbet-jax-compat": "rabbet_jax",
     "rabbet-jax-names": "rabbet.flatten_util", "rabbet-parallel": "rabbet.sharding",
     "rabbet-distributed": "rabbet.distributed", "rabbet-store": "rabbet.store",
+    "rabbet-plan": "rabbet.planning",
     "rabbet-onnx": "rabbet.onnx", "rabbet-torch": "rabbet.torch", "rabbet-safetensors": "rabbet.safetensors",
 }  # fmt: skip
 

@@ -215,6 +215,16 @@ def test_passes():
     assert lower_program(jaxpr).module.key_text.count("stablehlo.sine") == 1
 
 
+@only("planning")
+def test_planning():
+    from rabbet import planning
+    from rabbet.sharding import NamedSharding, PartitionSpec
+
+    mesh = planning.topology("cpu:4").mesh({"x": 4})
+    x = rb.ShapeDtypeStruct((4, 6), "float32", sharding=NamedSharding(mesh, PartitionSpec("x")))
+    assert planning.plan(lambda x: lax.sin(x), x).memory.arguments == 24
+
+
 @only("profiler")
 def test_profiler():
     from rabbet import profiler

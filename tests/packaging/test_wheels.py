@@ -53,6 +53,7 @@ INSIDE_RABBET = {
     "plugins/export": "rabbet/export/",
     "plugins/ode": "rabbet/experimental/ode/",
     "plugins/sparse": "rabbet/experimental/sparse/",
+    "plugins/plan": ("rabbet_plan/", "rabbet/planning/"),
     "plugins/store": ("rabbet_store/", "rabbet/store/"),
     "plugins/torch": "rabbet/torch/",
     "plugins/onnx": "rabbet/onnx/",
@@ -84,12 +85,13 @@ STANDARD = set(
     rabbet-ops rabbet-ref rabbet-scipy rabbet-bfloat16 rabbet-float8 rabbet-int4 rabbet-progress
     rabbet-jet rabbet-checkify rabbet-profiler rabbet-cli rabbet-algorithms rabbet-jax-names
     rabbet-callbacks rabbet-ffi rabbet-test-util rabbet-ode rabbet-export rabbet-sparse rabbet-parallel
-    rabbet-distributed rabbet-safetensors rabbet-passes rabbet-pjrt-cpu
+    rabbet-distributed rabbet-plan rabbet-safetensors rabbet-passes rabbet-pjrt-cpu
     """.split()
 )
 ON_REQUEST = set(
     """
-    rabbet-store rabbet-torch rabbet-onnx rabbet-jax-compat rabbet-testing rabbet-pjrt-cuda rabbet-pjrt-tpu
+    rabbet-store rabbet-ray rabbet-torch rabbet-onnx rabbet-jax-compat rabbet-testing rabbet-pjrt-cuda
+    rabbet-pjrt-tpu
     """.split()
 )
 EXAMPLES = set("rabbet-enclose rabbet-roots rabbet-pjrt-xcpu".split())

@@ -74,7 +74,8 @@ class Elsewhere:
     is_local = True
 
     def __init__(self, device):
-        self.sharding, self.raw, self.platform = device.sharding, device.raw, device.platform
+        self.sharding, self.raw = device.sharding, device.raw
+        self.platform, self.client = device.platform, device.client
 
 
 def test_copies_and_results_that_come_late(monkeypatch):

@@ -25,6 +25,7 @@ import os
 import re
 
 from rabbet import config
+from rabbet.errors import ConfigError
 from rabbet.extend.backend import (
     Backend,
     jaxlib_version,
@@ -37,6 +38,10 @@ from rabbet.extend.transform import RuleSet
 
 from rabbet_pjrt_cpu import convolution_kernels
 from rabbet_pjrt_cpu.memory import is_glibc, keep_freed_memory
+
+
+# Each stand-in has threads of its own.
+MOST_STAND_INS = 1024
 
 
 def count(value):
@@ -127,6 +132,23 @@ def make_client(options):
     return make_cpu_client(**options)
 
 
+def stand_ins(name):
+    """The raw devices of a client of its own with as many as `name` says: "8". Programs are compiled for
+    them, and run on none.
+    """
+    try:
+        number = count(str(name).removeprefix("cpu:"))
+    except ValueError as error:
+        raise ConfigError(
+            f"there is no CPU topology {name!r}: a number of devices, as in '8'; {error}"
+        ) from None
+    if number > MOST_STAND_INS:
+        raise ConfigError(
+            f"the CPU topology {name!r} has {number} devices; up to {MOST_STAND_INS} can be stood in for"
+        )
+    return make_cpu_client(num_devices=number, asynchronous=False).devices()
+
+
 def doctor():
     """Return the lines of `rabbet doctor` about the CPU, each as (label, ok, detail)."""
     keep = config.cpu_allocator != "default"
@@ -191,8 +213,7 @@ SPARSE_PRODUCT = "cpu_csr_sparse_dense_ffi"
 LOWERINGS = RuleSet("lower")
 LOWERINGS.later("rabbet_pjrt_cpu.lowering.convolutions", "conv_general_dilated", owner=CONVOLUTION)
 LOWERINGS.later("rabbet_pjrt_cpu.lowering.windows", "select_and_scatter_add", owner=CONVOLUTION)
-if jaxlib_version().startswith("0.10."):
-    LOWERINGS.later("rabbet_pjrt_cpu.lowering.contractions", "dot_general")
+LOWERINGS.later("rabbet_pjrt_cpu.lowering.contractions", "dot_general")
 LOWERINGS.later("rabbet_pjrt_cpu.lowering.extremes", "reduce_max", "reduce_min")
 LOWERINGS.later("rabbet_pjrt_cpu.lowering.extremes", "pmax", "pmin", owner="rabbet_collectives")
 LOWERINGS.later("rabbet_pjrt_cpu.lowering.factors", "cholesky", "lu", owner=LINALG)
@@ -219,4 +240,5 @@ BACKEND = Backend(
     program_options=program_options,
     settings=(NUM_DEVICES, THREADS, ALLOCATOR, KERNEL_CHOICE),
     doctor=doctor,
+    stand_ins=stand_ins,
 )

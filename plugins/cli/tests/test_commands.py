@@ -1,6 +1,7 @@
 """The commands as a user runs them: explain, passes, cache, devices, and what the doctor finds with them."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -22,6 +23,38 @@ def test_explain_shows_rules_and_where_they_stand():
     assert "rabbet-core" in done.stdout
     done = rabbet("explain", "mull")
     assert done.returncode == 1 and "did you mean mul" in done.stderr
+
+
+def broken_package(folder):
+    """An installed package whose module raises; it makes a primitive, and rules for vmap's table."""
+    (folder / "toast_rules").mkdir()
+    (folder / "toast_rules" / "__init__.py").write_text(
+        "import nowhere_to_be_found\nfrom rabbet.extend.primitive import Primitive\n\n"
+        "toast = Primitive(\n    'toast_bread', lambda x: x)\n"
+    )
+    info = folder / "rabbet_toast-0.3.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: rabbet-toast\nVersion: 0.3\n")
+    (info / "entry_points.txt").write_text("[rabbet.rules]\nbatch = toast_rules:RULES\n")
+    return {**os.environ, "PYTHONPATH": str(folder)}
+
+
+def test_explain_tells_of_packages_that_are_broken_or_switched_off(tmp_path):
+    env = broken_package(tmp_path)
+    done = rabbet("explain", "mul", env=env)
+    assert done.returncode == 0
+    said = "left out of batch: the rules of rabbet-toast 0.3 (toast_rules:RULES), which"
+    assert f"{said} cannot be used: ModuleNotFoundError: No module named" in done.stdout
+    assert "rabbet doctor" in done.stdout
+    done = rabbet("explain", "toast_bread", env=env)
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    assert "rabbet-toast 0.3 (toast_rules:RULES) makes one, in toast_rules/__init__.py:4" in done.stderr
+    done = rabbet("explain", "butter_bread", env=env)
+    assert done.returncode == 1 and "it may be one of rabbet-toast: not loaded" in done.stderr
+    off = {**env, "RABBET_DISABLE_PLUGINS": "rabbet-toast"}
+    done = rabbet("explain", "mul", env=off)
+    assert f"{said} RABBET_PLUGINS or RABBET_DISABLE_PLUGINS switches off" in done.stdout
+    assert rabbet("doctor", "--quiet", env=env).returncode == 1
 
 
 def test_passes_lists_them():

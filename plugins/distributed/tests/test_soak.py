@@ -76,3 +76,10 @@ def test_killed_at_random_moments(together, tmp_path, seed):
             assert status == 1 and ("TimeoutError" in text or "PeerLost" in text), about
         else:
             assert status == 0 and "has done 60" in text, about
+
+
+def test_killed_before_the_devices_are_listed(together):
+    together.limit = 480  # jaxlib waits for two minutes in the first process, and for five in the others
+    ended = together("early.py", 3)
+    assert ended.statuses == [0, 0, -signal.SIGKILL], ended
+    assert all("all is well" in text for text in ended.said[:2]), ended

@@ -3,6 +3,7 @@
 import argparse
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -213,6 +214,33 @@ def test_two_processes_write_and_others_read(tmp_path):
     assert status == 0, said
     status, said = run(PROGRAMS / "read.py", tmp_path, RABBET_NUM_CPU_DEVICES="3")
     assert status == 0 and "all is well" in said, said
+
+
+def test_one_of_two_writers_is_killed(tmp_path):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    env = {
+        **os.environ, "RABBET_PLATFORMS": "cpu", "RABBET_NUM_CPU_DEVICES": "1", "RABBET_NUM_PROCESSES": "2",
+        "RABBET_COORDINATOR_ADDRESS": f"127.0.0.1:{port}",
+    }  # fmt: skip
+    command = [sys.executable, PROGRAMS / "lose_one.py", tmp_path]
+    children = [
+        subprocess.Popen(
+            command, env={**env, "RABBET_PROCESS_ID": str(i)}, start_new_session=True, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )
+        for i in range(2)
+    ]  # fmt: skip
+    try:
+        said = [child.communicate(timeout=120)[0] for child in children]
+    finally:
+        for child in children:
+            if child.poll() is None:
+                os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+    assert [child.returncode for child in children] == [0, -signal.SIGKILL], said
+    assert "all is well" in said[0]
 
 
 def test_a_writer_that_is_killed_leaves_the_old_one(tmp_path):

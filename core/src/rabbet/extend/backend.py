@@ -17,6 +17,7 @@ from rabbet.runtime.backends import Backend, platform_named
 from rabbet.runtime.c_api import CApiBackend, find_library
 from rabbet.runtime.compile_options import normalize_compiler_options
 from rabbet.runtime.compiled import call_by_placements, compile_program, lower_program, program_entry
+from rabbet.runtime.described import is_described, topology_devices
 from rabbet.runtime.devices import running_platforms
 from rabbet.runtime.leaving import excuse_thread
 from rabbet.runtime.sharding import SingleDeviceSharding
@@ -38,6 +39,7 @@ __all__ = [
     "excuse_thread",
     "find_library",
     "gpu_plugin_options",
+    "is_described",
     "jaxlib_version",
     "lower_program",
     "make_cpu_client",
@@ -48,6 +50,7 @@ __all__ = [
     "provide_lapack",
     "register_plugin_calls",
     "running_platforms",
+    "topology_devices",
     "topology_of",
 ]
 

@@ -386,9 +386,13 @@ def compile_text(client, text, devices, options, host_callbacks=()):
 
 
 def compile_unloaded(client, text, devices, options):
-    """Compile for compile-only devices; return an executable that can be inspected and serialized."""
+    """Compile for compile-only devices, or stand-ins; return an executable that can be inspected and
+    serialized.
+    """
     from rabbet.runtime import mlir_modules
 
+    if not isinstance(client, _jax.CompileOnlyPyClient):
+        return client.compile_and_load(text, devices, options)
     return client.compile(mlir_modules.parse(text), devices, options)
 
 

@@ -9,12 +9,21 @@ from types import SimpleNamespace
 
 from rabbet.errors import ConfigError, PluginError
 from rabbet.lowering import custom_calls
-from rabbet.runtime import adapter, backends, compile_options, devices, hook_calls, memory_report
+from rabbet.runtime import (
+    adapter,
+    backends,
+    compile_options,
+    described,
+    devices,
+    hlo,
+    hook_calls,
+    memory_report,
+)
 from rabbet.runtime.compile_failure import compile_failure
 
 
 class AheadExecutable:
-    """A program compiled for one device of hardware that need not be here.
+    """A program compiled for hardware that need not be here: one device of it, or those it is spread over.
 
     Attributes: ``exe`` (jaxlib's), ``lowering``, ``topology`` (its name), ``device_kind`` and ``seconds``.
     """
@@ -42,17 +51,26 @@ class AheadExecutable:
         """Bytes by use: arguments, outputs, temporaries, code."""
         return adapter.memory_analysis(self.exe)
 
+    def module_proto(self):
+        """The optimized program as an ``HloModuleProto``, for tools that read more than its text."""
+        return hlo.module_proto(self.exe)
+
+    def buffer_assignment(self):
+        """Where the compiler put what, as a ``BufferAssignmentProto``; empty where it does not tell."""
+        return hlo.buffer_assignment(self.exe)
+
     def serialize(self):
         """The executable as bytes, in the format of the compiler that made it."""
         return adapter.serialize(self.exe)
 
 
-def compile_ahead(lowering, topology, options=None):
+def compile_ahead(lowering, topology=None, options=None):
     """Compile a lowered program for hardware that need not be here.
 
     Args:
       lowering: from ``lower``, for the platform of the topology.
-      topology: its name, such as ``"v5e:2x2"`` (tpu) or ``"h100"`` (cuda); the program is for one device.
+      topology: its name, such as ``"v5e:2x2"`` (tpu) or ``"h100"`` (cuda), for a program on one device. One
+        that is spread over devices from ``topology_devices`` is compiled for these.
       options: compiler options by name.
 
     Returns:
@@ -72,26 +90,31 @@ def compile_ahead(lowering, topology, options=None):
     started = time.perf_counter()
     platform, name = lowering.platform, lowering.name
     backend = backends.default_registry().get(platform)
-    if backend.topology is None:
-        raise PluginError(
-            f"the backend for {platform!r} does not compile for hardware that is not here; leave "
-            "topology= out to compile for this machine"
-        )
     if lowering.module.callbacks:
         raise ConfigError(
             f"{name!r} calls Python functions, which exist in this process only: it cannot be compiled ahead "
             "of time; leave the callbacks out"
         )
-    raw = adapter.compile_only_devices(backend.topology(topology))[0]
     text = lowering.module.key_text
-    backend.provide(custom_calls.targets(text))
-    device = SimpleNamespace(id=raw.id, client=SimpleNamespace(backend=backend))
-    build = compile_options.build_options(device, text=text)
+    if lowering.spread is not None:
+        group = lowering.spread.group
+        topology = group.client.topology if described.is_described(group) else str(group)
+        raws = [device.raw for device in group.devices]
+        backend.provide(custom_calls.targets(text))
+        build = compile_options.build_options(
+            group.devices[0], text=text, num_partitions=len(group), devices=group.devices
+        )
+    else:
+        raws = [only_device(backend, topology)]
+        backend.provide(custom_calls.targets(text))
+        device = SimpleNamespace(id=raws[0].id, client=SimpleNamespace(backend=backend))
+        build = compile_options.build_options(device, text=text)
+    raw = raws[0]
     overrides = compile_options.merge(dict(build.env_option_overrides), named(options))
     build.env_option_overrides = sorted(overrides.items())
     hook_calls.tell_hooks("compile_started", name=name, platform=platform, module_size=len(text))
     try:
-        exe = adapter.compile_unloaded(raw.client, lowering.module.text, adapter.device_list((raw,)), build)
+        exe = adapter.compile_unloaded(raw.client, lowering.module.text, adapter.device_list(raws), build)
     except adapter.XlaRuntimeError as error:
         message = str(error)
         if "No such compile option" in message:
@@ -103,6 +126,16 @@ def compile_ahead(lowering, topology, options=None):
     out = AheadExecutable(exe, lowering, topology, raw.device_kind, seconds)
     check_memory(out, backend)
     return out
+
+
+def only_device(backend, topology):
+    """jaxlib's first device of a topology."""
+    if backend.topology is None:
+        raise PluginError(
+            f"the backend for {backend.platform!r} does not compile for hardware that is not here; leave "
+            "topology= out to compile for this machine"
+        )
+    return adapter.compile_only_devices(backend.topology(topology))[0]
 
 
 def named(options):

@@ -51,6 +51,8 @@ class Backend:
       topology: `(name, **options) -> DeviceTopology` for compiling without the hardware; None: not offered.
       topology_memory: `(name) -> bytes` that one device of a topology has, for a compiler that does not
         refuse programs that need more; None: it does.
+      stand_ins: `(name, **options) -> [raw device]` for a platform without such descriptions: devices of a
+        client of their own, on which nothing is run.
       native_dtypes: dtype names that the hardware computes with; others may be stored and are widened.
       lowerings: a `RuleSet("lower")` with the platform's own lowering rules, or None. They go before all
         others; with `RuleSet.later` their modules are imported when one is needed.
@@ -87,6 +89,7 @@ class Backend:
     obstacle: Callable[[], str | None] = no_obstacle
     topology: Callable[..., Any] | None = None
     topology_memory: Callable[[str], int | None] | None = None
+    stand_ins: Callable[..., Any] | None = None
     native_dtypes: frozenset = frozenset()
     lowerings: Any = None
     compile_options: Mapping[str, Any] = field(default_factory=dict)

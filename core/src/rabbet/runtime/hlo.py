@@ -1,4 +1,6 @@
-"""A program's text as an HLO module, before any pass of the compiler."""
+"""A program's text as an HLO module, before any pass of the compiler; and of an executable, what the compiler
+left of it.
+"""
 
 from jaxlib import _jax
 
@@ -27,3 +29,16 @@ def hlo_computation(text):
       'HloModule double'
     """
     return _jax.mlir.mlir_module_to_xla_computation(text, use_tuple_args=False, return_tuple=False)
+
+
+def module_proto(exe):
+    """The first optimized module of an executable as an ``HloModuleProto``."""
+    return exe.hlo_modules()[0].as_serialized_hlo_module_proto()
+
+
+def buffer_assignment(exe):
+    """Where the compiler put what, as a ``BufferAssignmentProto``; b"" where it does not tell."""
+    try:
+        return bytes(exe.get_compiled_memory_stats().serialized_buffer_assignment_proto or b"")
+    except (AttributeError, _jax.JaxRuntimeError):
+        return b""

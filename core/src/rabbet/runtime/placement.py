@@ -47,6 +47,7 @@ def placement(aval, device, committed):
         return spread_placement(aval, EverywhereSharding(device))
     aval = aval.bare
     made = Placement()
+    check_present(device)
     if not device.is_local:
         raise ShardingError(
             f"{device} belongs to process {device.process_index}, and this is process "
@@ -63,6 +64,15 @@ def placement(aval, device, committed):
     return made
 
 
+def check_present(device):
+    """Refuse a device of a topology: there is nothing on it that could hold an array."""
+    if device.client.process_index is None:
+        raise ShardingError(
+            f"{device} is a device of a topology, which need not be here: programs are compiled for it, and "
+            "no array lies on it; give ShapeDtypeStruct(shape, dtype, sharding=...) instead of an array"
+        )
+
+
 @functools.cache
 def spread_placement(aval, sharding):
     """The interned ``Placement`` of an array laid over several devices by a ``Sharding``; committed.
@@ -70,6 +80,7 @@ def spread_placement(aval, sharding):
     Raises:
       ValueError: where a dimension cannot be cut into equal parts.
     """
+    check_present(sharding.group.devices[0])
     sharding.check(aval.shape)
     aval = aval.update(spread=sharding.in_types(aval.ndim))
     physical = aval.physical

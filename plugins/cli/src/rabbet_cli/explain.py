@@ -3,7 +3,10 @@ package, file and line.
 """
 
 import difflib
+import re
 import sys
+from importlib.machinery import PathFinder
+from pathlib import Path
 
 from rabbet.extend.commands import address, backend_registry, package_of, plugin_manager, print_table
 from rabbet.extend.passes import all_primitives
@@ -28,12 +31,14 @@ def add_arguments(parser):
 
 
 def run(args):
-    load_everything()
+    absent = [record for record in load_everything() if record.broken or record.status == "disabled"]
     known = all_primitives()
     if args.primitive not in known:
         close = difflib.get_close_matches(args.primitive, known, n=3)
         hint = f"; did you mean {', '.join(close)}?" if close else ""
         print(f"rabbet explain: no primitive is called {args.primitive!r}{hint}", file=sys.stderr)
+        for text in of_absent_packages(args.primitive, absent):
+            print(text, file=sys.stderr)
         return 1
     found = known[args.primitive]
     print(f"{found.name} ({', '.join(found.kinds) or 'no kinds'}), defined at {found.where}")
@@ -41,14 +46,68 @@ def run(args):
         print(f"  {found.__doc__}")
     print()
     print_table(("table", "rule", "how", "package", "where"), rows(found))
+    for record in absent:
+        if record.group == "rabbet.rules":
+            print(f"\nleft out of {record.name}: the rules of {record.title}, {why(record)}")
     return 0
+
+
+def why(record):
+    """Why a package's plugin is not there, in a line and what to do next."""
+    if record.status == "disabled":
+        return "which RABBET_PLUGINS or RABBET_DISABLE_PLUGINS switches off"
+    reason = record.cause or str(record.error or record.status)
+    return f"which cannot be used: {reason.splitlines()[0]}\n  the whole story: rabbet doctor"
+
+
+def of_absent_packages(name, absent):
+    """What there is to say of a primitive that none of the loaded packages has: whether one that is not
+    loaded makes one of that name, by its source, and else which these packages are.
+    """
+    by_package = {}
+    for record in absent:
+        by_package.setdefault(record.package, record)
+    for record in by_package.values():
+        place = made_in(name, record)
+        if place is not None:
+            yield f"  {record.title} makes one, in {place}, {why(record)}"
+            return
+    if by_package:
+        yield f"  it may be one of {', '.join(by_package)}: not loaded, see `rabbet doctor`"
+
+
+def made_in(name, record):
+    """``file:line`` where a package that is not imported makes a primitive of this name; None if nowhere."""
+    call = re.compile(rf"""Primitive\(\s*["']{re.escape(name)}["']""")
+    for file in sources(record):
+        try:
+            text = file.read_text("utf-8")
+        except (OSError, UnicodeDecodeError):
+            continue
+        match = call.search(text)
+        if match:
+            return f"{file.parent.name}/{file.name}:{text.count(chr(10), 0, match.start()) + 1}"
+    return None
+
+
+def sources(record):
+    """The Python files of the package that a plugin comes from; nothing is imported."""
+    listed = (record.distribution.files or ()) if record.distribution is not None else ()
+    files = [Path(str(file.locate())) for file in listed if file.suffix == ".py"]
+    top = record.value.partition(":")[0].partition(".")[0]
+    if not any(top in file.parts for file in files) and top != "rabbet":  # an editable installation
+        spec = PathFinder.find_spec(top)
+        for place in [] if spec is None else spec.submodule_search_locations or [spec.origin or ""]:
+            where = Path(place)
+            files += where.rglob("*.py") if where.is_dir() else [where]
+    return files
 
 
 def load_everything():
     """Import core's primitives and every plugin: a table or a primitive is known once its package
-    is imported.
+    is imported. Returns the records of all.
     """
-    plugin_manager().load_all()
+    return plugin_manager().load_all()
 
 
 def rows(primitive):

@@ -29,15 +29,27 @@ class CoordinatorError(RabbetError, RuntimeError):
 
 
 class Coordinator:
-    """A running coordinator, seen from the process that started it.
+    """A coordinator in a process of its own, seen from the process that started it; for launchers, which then
+    set ``RABBET_COORDINATOR_STARTED=1`` for the processes that compute. Where nobody has started one,
+    ``initialize`` does it in process 0.
 
     Args:
       bind_address: where it listens, ``"host:port"``.
       num_processes: how many processes belong together.
-      options: of ``start_service``.
+      options: ``register_seconds``, to wait for all of them, and ``heartbeat_seconds``, after which it takes
+        one for lost.
+
+    Raises:
+      CoordinatorError: if it does not start, for example because the port is taken.
+
+    Example:
+      >>> def launch():
+      ...     coordinator = rb.distributed.Coordinator("127.0.0.1:4321", 2)
+      ...     ...  # start the processes and wait for them
+      ...     coordinator.close()
     """
 
-    def __init__(self, bind_address, num_processes, **options):
+    def __init__(self, bind_address: str, num_processes: int, **options: float):
         command = [sys.executable, "-m", "rabbet_distributed.coordinator", bind_address, str(num_processes)]
         self.process = subprocess.Popen(
             [*command, json.dumps(options)],
@@ -51,7 +63,7 @@ class Coordinator:
             self.close()
             raise CoordinatorError(f"the coordinator did not start: {said or 'it said nothing'}")
 
-    def close(self, seconds=10.0):
+    def close(self, seconds: float = 10.0) -> None:
         """Let it end when the last process has left; wait for that for so long, then leave it alone."""
         with contextlib.suppress(OSError):
             self.process.stdin.close()
@@ -59,7 +71,7 @@ class Coordinator:
             self.process.wait(seconds)
         self.process.stdout.close()
 
-    def has_died(self):
+    def has_died(self) -> bool:
         """Whether it has ended though it was not closed."""
         return self.process.poll() is not None
 

@@ -18,6 +18,7 @@ from rabbet.errors import PeerLost
 from rabbet.extend.processes import Overseer
 
 from rabbet_distributed import connections
+from rabbet_distributed.agreement import Agreement
 from rabbet_distributed.peers import NOBODY, DifferentPrograms, Lost, Peer, family_of, refuses
 
 # What the runtime below says where other processes are the reason.
@@ -68,7 +69,7 @@ class Watch(Overseer):
             self.failure, self.fresh = None, False
             self.since = self.looked_at = time.monotonic()
             self.looked = 0.0
-            self.published, self.settled = set(), set()
+            self.agreement = Agreement(self)
             self.orders = {}
             self.state = {
                 "generation": self.group.generation,
@@ -364,55 +365,7 @@ class Watch(Overseer):
     # ------------------------------------------------------------------------- programs that are compiled
     def agree(self, group, name, digest):
         """Wait until all processes of a ``DeviceGroup`` are about to compile one program."""
-        key = str(group)
-        if (key, digest) in self.settled:
-            return
-        self.raise_failure()
-        prefix = f"{self.group.prefix}/programs/{zlib.crc32(key.encode())}/{digest}"
-        missing = {r for r in self.ranks_of(group) if r != self.group.rank}
-        self.group.store.set(f"{prefix}/{self.group.rank}", name, replace=True)
-        self.published.add((key, digest))
-        started, conflicts = time.monotonic(), 0
-        try:
-            while missing := missing - {int(r) for r in self.group.store.folder(prefix)}:
-                with contextlib.suppress(TimeoutError):
-                    self.group.store.wait(f"{prefix}/{min(missing)}", self.interval)
-                    continue
-                self.note(agree=[key, digest, name])
-                self.tell()
-                self.refresh()
-                self.raise_failure()
-                self.check(group, f"{name!r} cannot be compiled")
-                others = self.conflicting(missing, key, digest)
-                conflicts = conflicts + 1 if others else 0
-                if conflicts > 2:
-                    raise self.fail(
-                        f"the processes would run different programs: process {self.group.rank} has {name!r}",
-                        {r: f"it has {other!r}" for r, other in others.items()},
-                        kind=DifferentPrograms,
-                        program=[key, digest],
-                        hint="  programs of one name differ in shapes, dtypes, constants or the code itself; "
-                        "rb.config.dump_ir_to = 'folder' writes their texts, to be compared",
-                    )
-                if time.monotonic() - started > self.group.seconds.step:
-                    raise self.fail(
-                        f"{name!r} was to be compiled by all processes, and some did not come to that within "
-                        f"{self.group.seconds.step:g} s",
-                        dict.fromkeys(missing, "it is alive, but does not compile this program"),
-                    )
-        finally:
-            self.note(agree=None)
-        self.settled.add((key, digest))
-
-    def conflicting(self, ranks, key, digest):
-        """The processes that wait for others to compile a program that this one has not; its name by rank."""
-        found = {}
-        for rank in ranks:
-            peer = self.peers.get(self.group.members[rank][0])
-            theirs = peer.state.get("agree") if peer else None
-            if theirs and theirs[0] == key and theirs[1] != digest and (key, theirs[1]) not in self.published:
-                found[rank] = theirs[2]
-        return found
+        self.agreement.wait(group, name, digest)
 
     @property
     def compiler_options(self):

@@ -8,7 +8,8 @@ from rabbet_jit.stages import Stage
 
 
 class CompiledAhead(Measures, Stage):
-    """A function compiled for one device of a topology: it can be looked at and serialized, not called.
+    """A function compiled for a topology, one device of it or those it is spread over: it can be looked at
+    and serialized, not called.
 
     Attributes: ``topology`` (its name), ``device_kind`` (how the hardware calls itself), ``lowered``.
     """
@@ -17,7 +18,8 @@ class CompiledAhead(Measures, Stage):
         super().__init__(lowered.asked, lowered.signature, lowered.program, lowered.avals)
         self.lowered = lowered
         self.executable = compile_ahead(lowered.lowering, topology, options)
-        self.topology, self.device_kind = topology, self.executable.device_kind
+        self.topology = self.executable.topology if topology is None else topology
+        self.device_kind = self.executable.device_kind
 
     def as_text(self):
         """The optimized program as HLO text."""

@@ -2,7 +2,7 @@
 
 from rabbet import Array, device_put, tree
 from rabbet.errors import ShardingError
-from rabbet.extend.backend import SingleDeviceSharding, common_device
+from rabbet.extend.backend import SingleDeviceSharding, common_device, is_described
 from rabbet.extend.functions import describe_function, to_array
 from rabbet.extend.sharding import (
     EverywhereSharding,
@@ -159,8 +159,11 @@ def spread_for(traced, wanted):
     if not places:
         return None
     group, _ = common_device((), traced.asked.fun, places=places)
-    consts = [x.spec.layout for x in bring_to([to_array(c) for c in program.closed.consts], group)]
     everywhere = EverywhereSharding(group)
+    if is_described(group):  # nothing can be brought there
+        consts = [layout_of(c) or everywhere for c in program.closed.consts]
+    else:
+        consts = [x.spec.layout for x in bring_to([to_array(c) for c in program.closed.consts], group)]
     ins = (*consts, *[everywhere if s is None else s for s in wanted])
     outs = None if layouts is None else layouts.of_results(program.out_tree)
     if outs is not None:  # what is left in cells comes behind

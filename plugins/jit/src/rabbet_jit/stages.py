@@ -10,6 +10,7 @@ from rabbet.extend.backend import (
     common_device,
     compile_program,
     copy_to_device,
+    is_described,
     lower_program,
     normalize_compiler_options,
 )
@@ -261,6 +262,10 @@ class Lowered(Stage):
                 f"compile: {self.fun_name!r} runs on {group}, the devices of its shardings in their order; "
                 f"got device_assignment={device_assignment}"
             )
+        if is_described(group):
+            from rabbet_jit.ahead import CompiledAhead  # not at the top: it imports this module
+
+            return CompiledAhead(self, None, options)
         executable = compile_program(self.lowering, group, options)
         if config.explain:
             explain.compiled(executable)

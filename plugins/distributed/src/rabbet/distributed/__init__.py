@@ -10,7 +10,7 @@ from rabbet_distributed.api import (
     reform,
     shutdown,
 )
-from rabbet_distributed.coordinator import CoordinatorError
+from rabbet_distributed.coordinator import Coordinator, CoordinatorError
 from rabbet_distributed.peers import DifferentPrograms
 from rabbet_distributed.versions import VersionError
 
@@ -18,6 +18,7 @@ from rabbet.errors import PeerLost
 from rabbet.extend.functions import public_module as _public_module
 
 __all__ = [
+    "Coordinator",
     "CoordinatorError",
     "DifferentPrograms",
     "PeerLost",

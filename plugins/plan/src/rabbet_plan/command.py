@@ -1,0 +1,94 @@
+"""``rabbet plan``: what a program would take of hardware that need not be here."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+
+HELP = "compile a program for hardware that need not be here: memory, communication, time of a step"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command line."""
+    parser.add_argument("program", metavar="PROGRAM", help="a Python file, a module, or module:function")
+    parser.add_argument(
+        "--topology", required=True, metavar="NAME",
+        help="cpu:8, v5e:2x4, v5p:8x8x16, h100:8, h100:1x32x8 (slices, hosts, GPUs of each), ...",
+    )  # fmt: skip
+    parser.add_argument(
+        "--mesh", metavar="AXES", help="such as data=4,model=2; one size may be -1, for what is left"
+    )
+    parser.add_argument(
+        "--function", metavar="NAME", help="the function that says what to plan (default: plan)"
+    )
+    parser.add_argument("--layout", metavar="NAME", help="what the function is given as `layout`")
+    parser.add_argument(
+        "--top", type=int, default=8, metavar="N", help="how many rows of each list (default: 8)"
+    )
+    parser.add_argument("--json", metavar="FILE", help="write the plan as JSON, `-` for standard output")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Plan the program and print what was found; returns the exit status."""
+    from rabbet.errors import RabbetError
+
+    try:
+        return planned(args)
+    except RabbetError as error:
+        print(f"rabbet plan: {error}", file=sys.stderr)
+        return 1
+
+
+def planned(args: argparse.Namespace) -> int:
+    from rabbet_plan.planning import plan
+    from rabbet_plan.programs import load
+    from rabbet_plan.topologies import topology
+
+    program = load(args.program, args.function)
+    there = topology(args.topology)
+    mesh = there.mesh(axes_from(args.mesh, program.axes))
+    step, given, keywords = program.step(mesh, args.layout)
+    found = plan(step, *given, **keywords)
+    if args.json:
+        written(args.json, found.as_dict())
+    if args.json != "-":
+        print(found.report(args.top))
+    return 0 if found.fits in (True, None) else 2
+
+
+def axes_from(text: str | None, names) -> dict[str, int]:
+    """Axes as they stand on the command line; without, all devices along the first axis that the program
+    names.
+    """
+    from rabbet.errors import ConfigError
+
+    if text is None:
+        if not names:
+            raise ConfigError(
+                'which mesh? give --mesh, as in --mesh data=4,model=2, or AXES = ("data", "model") in the '
+                "program, of which the first gets all devices"
+            )
+        return {name: -1 if i == 0 else 1 for i, name in enumerate(names)}
+    found: dict[str, int] = {}
+    for part in text.split(","):
+        name, equals, size = part.partition("=")
+        if not (name.strip() and equals and size.strip().lstrip("-").isdigit()) or name.strip() in found:
+            raise ConfigError(
+                f"--mesh {text}: axes are written as name=size with commas, as in data=4,model=2"
+            )
+        found[name.strip()] = int(size)
+    return found
+
+
+def written(path: str, found: dict) -> None:
+    """Write JSON to a file or to standard output."""
+    text = json.dumps(found, indent=1)
+    if path == "-":
+        print(text)
+        return
+    with open(path, "w") as file:
+        file.write(text + "\n")
+
+
+__all__ = ["HELP", "add_arguments", "run"]

@@ -1,0 +1,125 @@
+"""What makers publish of their hardware: memory, and the speeds of arithmetic, memory and links.
+
+All speeds are peaks that no program reaches; ``estimate`` says what is made of them. Of each device:
+
+- TPU v4 and later: https://cloud.google.com/tpu/docs, the page of each generation (arithmetic, memory and its
+  bandwidth, bandwidth between chips). The bandwidth of one link in one direction is that between chips over
+  the number of links: 4 of v5e and v6e, 6 of the others. The network between slices, for each chip, is of
+  "How to Scale Your Model" (https://jax-ml.github.io/scaling-book, the chapter "How to think about TPUs").
+- TPU v2 and v3: Jouppi and others, "A domain-specific supercomputer for training deep neural networks",
+  Communications of the ACM 63 (2020). A device is a core there, and of TPU7x a chiplet: half of a chip.
+- NVIDIA A100: "NVIDIA A100 Tensor Core GPU" data sheet, 2021 (SXM; without sparsity). Network: DGX A100 data
+  sheet, one 200 Gb/s adapter for each GPU.
+- NVIDIA H100, H200: "NVIDIA H100 Tensor Core GPU" and "H200" data sheets, 2023 and 2024 (SXM; half of the
+  figures, which are with sparsity). Network: DGX H100 and H200 data sheets, one 400 Gb/s adapter for each
+  GPU.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+GIB = 1 << 30
+GB = 1e9
+TERA = 1e12
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """One device and its links.
+
+    Attributes:
+      name, title: as topologies call it, and as its maker does.
+      memory: bytes.
+      bandwidth: of the memory, bytes per second.
+      matrix: operations per second of matrix products by the type of their operands, as XLA writes it.
+      other: operations per second of all else.
+      link: bytes per second in one direction of one link within a host (GPU) or slice (TPU).
+      links: how many links a group that lies along one direction can use at a time, both ways counted.
+      network: bytes per second of one device to other hosts (GPU) or slices (TPU).
+      latency, network_latency: seconds from one device to the next; rules of thumb, not published.
+      source: where the numbers are from.
+      measured: what is known of the error of estimates.
+    """
+
+    name: str
+    title: str
+    memory: int
+    bandwidth: float
+    matrix: dict[str, float]
+    other: float
+    link: float
+    links: int
+    network: float
+    latency: float
+    network_latency: float
+    source: str
+    measured: str = "not compared with runs on this hardware"
+
+    def speed(self, dtype: str) -> float:
+        """Operations per second of matrix products of a type; of one that is not listed, as ``other``."""
+        if dtype in self.matrix:
+            return self.matrix[dtype]
+        for prefix in ("f8", "s", "u"):
+            if dtype.startswith(prefix):
+                return self.matrix.get({"f8": "f8", "s": "s8", "u": "s8"}[prefix], self.other)
+        return self.other
+
+
+def tpu(name, title, memory, bandwidth, bf16, int8, link, network=6.25 * GB, f8=None) -> Hardware:
+    """A TPU. Products of f32 are those of bf16, as its default precision has it; arithmetic that is no
+    product is done by its vector units, for which nothing is published: a fiftieth is taken.
+    """
+    matrix = {"bf16": bf16, "f32": bf16, "f16": bf16, "s8": int8, "f8": f8 or bf16}
+    source = "Google Cloud TPU documentation" if name not in ("v2", "v3") else "Jouppi and others, 2020"
+    return Hardware(name, title, memory, bandwidth, matrix, bf16 / 50, link, 2, network, 1e-6, 10e-6, source)
+
+
+def gpu(name, title, memory, bandwidth, bf16, tf32, f32, f64, int8, link, network, f8=None) -> Hardware:
+    """A GPU of NVIDIA. Products of f32 run as TF32, XLA's default."""
+    matrix = {"bf16": bf16, "f16": bf16, "f32": tf32, "f64": f64, "s8": int8, "f8": f8 or bf16}
+    source = f"NVIDIA {title} data sheet"
+    return Hardware(name, title, memory, bandwidth, matrix, f32, link, 1, network, 3e-6, 10e-6, source)
+
+
+TABLE = {
+    each.name: each
+    for each in (
+        tpu("v2", "TPU v2, a core", 8 * GIB, 350 * GB, 23 * TERA, 23 * TERA, 62 * GB / 2),
+        tpu("v3", "TPU v3, a core", 16 * GIB, 450 * GB, 61.5 * TERA, 61.5 * TERA, 82 * GB / 2),
+        tpu("v4", "TPU v4", 32 * GIB, 1228 * GB, 275 * TERA, 275 * TERA, 50 * GB),
+        tpu("v5e", "TPU v5e", 16 * GIB, 819 * GB, 197 * TERA, 394 * TERA, 50 * GB, 3.125 * GB),
+        tpu("v5p", "TPU v5p", 95 * GIB, 2765 * GB, 459 * TERA, 918 * TERA, 100 * GB),
+        tpu("v6e", "TPU v6e", 32 * GIB, 1640 * GB, 918 * TERA, 1836 * TERA, 112 * GB, 12.5 * GB),
+        tpu(
+            "tpu7x", "TPU7x, a chiplet", 96 * GIB, 3690 * GB, 1153.5 * TERA, 2307 * TERA, 50 * GB, 6.25 * GB,
+            f8=2307 * TERA,
+        ),
+        gpu(
+            "a100", "A100 80GB", 80 * GIB, 2039 * GB, 312 * TERA, 156 * TERA, 19.5 * TERA, 19.5 * TERA,
+            624 * TERA, 300 * GB, 25 * GB,
+        ),
+        gpu(
+            "a100-40gb", "A100 40GB", 40 * GIB, 1555 * GB, 312 * TERA, 156 * TERA, 19.5 * TERA, 19.5 * TERA,
+            624 * TERA, 300 * GB, 25 * GB,
+        ),
+        gpu(
+            "h100", "H100 SXM", 80 * GIB, 3352 * GB, 989.5 * TERA, 494.7 * TERA, 67 * TERA, 67 * TERA,
+            1979 * TERA, 450 * GB, 50 * GB, f8=1979 * TERA,
+        ),
+        gpu(
+            "h200", "H200 SXM", 141_000_000_000, 4800 * GB, 989.5 * TERA, 494.7 * TERA, 67 * TERA, 67 * TERA,
+            1979 * TERA, 450 * GB, 50 * GB, f8=1979 * TERA,
+        ),
+    )
+}  # fmt: skip
+
+
+def hardware_of(topology: str) -> Hardware | None:
+    """The hardware that a topology's name begins with; None for one of which nothing is published."""
+    found = re.match(r"[\w-]+", topology)
+    return TABLE.get(found[0].lower()) if found else None
+
+
+__all__ = ["TABLE", "Hardware", "hardware_of"]
