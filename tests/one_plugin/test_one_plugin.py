@@ -266,6 +266,22 @@ def test_ode():
     assert abs(float(odeint(lambda y, t: -y, 1.0, np.float32([0, 1]))[1]) - np.exp(-1)) < 1e-5
 
 
+@only("safetensors")
+def test_safetensors():
+    data = rb.safetensors.dumps({"layers": [{"w": np.float32([1, 2])}]})
+    assert rb.safetensors.loads(data)["layers.0.w"].tolist() == [1, 2]
+
+
+@only("torch")
+def test_torch():
+    assert "from_torch" in dir(rb.torch)
+
+
+@only("onnx")
+def test_onnx():
+    assert "export" in dir(rb.onnx)
+
+
 @only("testing")
 def test_testing():
     from rabbet.testing import LawError, Row, check_primitive

@@ -90,8 +90,8 @@ STANDARD = set(
 )
 ON_REQUEST = set(
     """
-    rabbet-store rabbet-ray rabbet-torch rabbet-onnx rabbet-jax-compat rabbet-testing
-    rabbet-pjrt-cuda rabbet-pjrt-tpu
+    rabbet-store rabbet-ray rabbet-torch rabbet-onnx rabbet-jax-compat rabbet-testing rabbet-pjrt-cuda
+    rabbet-pjrt-tpu
     """.split()
 )
 EXAMPLES = set("rabbet-enclose rabbet-roots rabbet-pjrt-xcpu".split())
