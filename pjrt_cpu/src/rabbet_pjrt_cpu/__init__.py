@@ -213,8 +213,7 @@ SPARSE_PRODUCT = "cpu_csr_sparse_dense_ffi"
 LOWERINGS = RuleSet("lower")
 LOWERINGS.later("rabbet_pjrt_cpu.lowering.convolutions", "conv_general_dilated", owner=CONVOLUTION)
 LOWERINGS.later("rabbet_pjrt_cpu.lowering.windows", "select_and_scatter_add", owner=CONVOLUTION)
-if jaxlib_version().startswith("0.10."):
-    LOWERINGS.later("rabbet_pjrt_cpu.lowering.contractions", "dot_general")
+LOWERINGS.later("rabbet_pjrt_cpu.lowering.contractions", "dot_general")
 LOWERINGS.later("rabbet_pjrt_cpu.lowering.extremes", "reduce_max", "reduce_min")
 LOWERINGS.later("rabbet_pjrt_cpu.lowering.extremes", "pmax", "pmin", owner="rabbet_collectives")
 LOWERINGS.later("rabbet_pjrt_cpu.lowering.factors", "cholesky", "lu", owner=LINALG)
