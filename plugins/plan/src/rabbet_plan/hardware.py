@@ -117,7 +117,13 @@ TABLE = {
 
 
 def hardware_of(topology: str) -> Hardware | None:
-    """The hardware that a topology's name begins with; None for one of which nothing is published."""
+    """The hardware that a topology's name begins with; None for one of which nothing is published.
+
+    Example:
+      >>> from rabbet import planning
+      >>> planning.hardware_of("v5e:2x4").memory >> 30
+      16
+    """
     found = re.match(r"[\w-]+", topology)
     return TABLE.get(found[0].lower()) if found else None
 

@@ -80,6 +80,15 @@ class Plan:
       estimate: an ``Estimate``, None for hardware of which nothing is published.
       unknown_loops: how many loops have a number of rounds that is not known; each counts as one round.
       compile_seconds: how long it took to compile.
+
+    Example:
+      >>> from rabbet import planning
+      >>> from rabbet.sharding import NamedSharding, PartitionSpec as P
+      >>> mesh = planning.topology("cpu:2").mesh({"data": 2})
+      >>> x = rb.ShapeDtypeStruct((8, 4), "float32", sharding=NamedSharding(mesh, P("data")))
+      >>> found = planning.plan(lambda x: x @ x.T, x)
+      >>> found.mesh, found.matrix_flops
+      ({'data': 2}, 256.0)
     """
 
     name: str

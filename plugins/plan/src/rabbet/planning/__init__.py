@@ -4,26 +4,16 @@
 tries meshes and layouts.
 """
 
-from rabbet_plan.collectives import Collective
-from rabbet_plan.estimate import Estimate
-from rabbet_plan.hardware import Hardware, hardware_of
-from rabbet_plan.memory import Memory
-from rabbet_plan.planning import Exchange, Holding, Plan, plan
-from rabbet_plan.sweeping import Trial, sweep
+from rabbet_plan.hardware import hardware_of
+from rabbet_plan.planning import Plan, plan
+from rabbet_plan.sweeping import sweep
 from rabbet_plan.topologies import Topology, topology
 
 from rabbet.extend.functions import public_module as _public_module
 
 __all__ = [
-    "Collective",
-    "Estimate",
-    "Exchange",
-    "Hardware",
-    "Holding",
-    "Memory",
     "Plan",
     "Topology",
-    "Trial",
     "hardware_of",
     "plan",
     "sweep",
