@@ -130,6 +130,7 @@ class Module:
         self.spread = 0  # over how many devices it runs, if several
         self.like = None  # the sharding of one of its arguments, if they are over several devices
         self.manual = None  # what says how each device computes by itself here (see ``Site.by_itself``)
+        self.regions = 0  # how many bodies of operations, one in another, are being written
         self.rules = {}  # by primitive, those found so far
         self._names = {}
         self._by_body = {}
@@ -175,7 +176,7 @@ class Module:
 
     def function_of(self, jaxpr, name):
         """The symbol of the function for a body, written when it is first asked for."""
-        key = jaxpr, self.manual
+        key = jaxpr, self.manual, self.regions > 0
         if key not in self._by_body:
             self._by_body[key] = self.function(name, jaxpr)
         return self._by_body[key]

@@ -103,6 +103,11 @@ class Site:
         return [self.emit(text)] if n == 1 else self.emit_many(text, n)
 
     @property
+    def is_in_a_body(self):
+        """Whether it stands in the body of another operation: of a loop, a branch, a reduction."""
+        return self._function.module.regions > 0
+
+    @property
     def is_cut_up(self):
         """Whether the compiler cuts this program up over several devices."""
         module = self._function.module
@@ -227,7 +232,11 @@ class Site:
         outside = function.tokens
         function.tokens = outside.within(region, [a for a, _ in taken], repr(self.primitive.name))
         names = [*names, *[a for a, _ in own]]
-        outs = function.inline_closed(jaxpr, names) if closed else function.inline(jaxpr, names)
+        function.module.regions += 1
+        try:
+            outs = function.inline_closed(jaxpr, names) if closed else function.inline(jaxpr, names)
+        finally:
+            function.module.regions -= 1
         outs += [function.tokens[e] for e in gives]
         function.tokens = outside
         types = types_of(jaxpr.out_avals, gives)

@@ -20,7 +20,7 @@ from rabbet.extend.transform import is_tracer, typeof
 from rabbet.extend.wrapping import stacklevel
 from rabbet.random.arguments import scalar, shape_of
 from rabbet.random.generators import THREEFRY, Generator, Source, compact_threefry, find_generator
-from rabbet.random.threefry import threefry2x32
+from rabbet.random.threefry import new_keys, threefry2x32
 
 WORD = np.dtype("uint32")
 
@@ -332,7 +332,7 @@ def subkeys(words, count):
 
 def like(key, pair):
     """New keys in the form that ``key`` has, from their first and their second words."""
-    return form_of(key, lax.stack(pair, axis=typeof(pair[0]).ndim))
+    return form_of(key, new_keys(lax.stack(pair, axis=typeof(pair[0]).ndim)))
 
 
 def form_of(key, data):

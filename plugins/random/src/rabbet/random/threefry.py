@@ -59,4 +59,27 @@ def rotate_left(word, distance):
     return bitwise_or(shift_left(word, distance), shift_right_logical(word, 32 - distance))
 
 
-__all__ = ["threefry2x32"]
+new_keys = Primitive(
+    "new_keys", lambda words: words, kinds=("elementwise",), operands=("words",),
+    doc="the words of new keys, which the compiler for CPUs makes once, and not again for each use",
+)  # fmt: skip
+new_keys.rule("jvp")(no_tangent)
+
+
+@new_keys.rule("lower")
+def lower_new_keys(op, words):
+    return words
+
+
+@new_keys.rule("lower:cpu")
+def lower_new_keys_on_cpu(op, words):
+    """A barrier, but in bodies, where the code generator for small loops cannot read it. Without it the
+    compiler repeats the rounds that made a key for each of its uses, and those of its own key for each of
+    these: with jaxlib 0.12 ``key, sub = split(key)``, twice, did not compile within a minute.
+    """
+    if op.is_in_a_body:
+        return words
+    return op.emit(f"stablehlo.optimization_barrier {words} : {op.out.mlir}")
+
+
+__all__ = ["new_keys", "threefry2x32"]
