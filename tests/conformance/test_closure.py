@@ -43,6 +43,8 @@ ELSEWHERE = {
     "reduce_scatter": ("plugins/collectives/tests/test_collectives.py", "psum_scatter"),
     "all_to_all": ("plugins/collectives/tests/test_collectives.py", "all_to_all"),
     "ppermute": ("plugins/collectives/tests/test_collectives.py", "ppermute"),
+    "pvary": ("plugins/parallel/tests/many/test_varying.py", "pcast"),
+    "new_keys": ("plugins/random/tests/test_new_keys.py", "split"),
     "axis_index": ("plugins/collectives/tests/test_collectives.py", "axis_index"),
     "cond": ("tests/conformance/test_control_flow.py", "lax.cond"),
     "while": ("tests/conformance/test_control_flow.py", "lax.while_loop"),

@@ -42,6 +42,7 @@ def backward(equations, cotangents):
     lookup = transpose.lookup
     summed = set()
     waiting: dict = {}  # cotangents of slices, until what was cut up is reached
+    slicing = pieces.rule_of_slices(lookup)
     try:
         for eqn in reversed(equations):
             outs = eqn.outputs
@@ -68,7 +69,7 @@ def backward(equations, cotangents):
                 rule = lookup(eqn.op.primitive)
                 if type(rule) is Decomposed:
                     results = transposed_parts(rule.parts, eqn.op, ct, operands)
-                elif rule is pieces.RULE and pieces.can_wait(eqn.op, ct, operands[0]):
+                elif rule is slicing and pieces.can_wait(eqn.op, ct, operands[0]):
                     waiting.setdefault(eqn.inputs[0], []).append(pieces.Piece(eqn.op, ct, ctx.where))
                     continue
                 else:

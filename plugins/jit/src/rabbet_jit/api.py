@@ -152,7 +152,7 @@ class Jitted(Asked):
         named = found_by_name(self.fun)
         if getattr(named, "jitted", None) is self:  # the name of a decorated function is that of its `jit`
             return operator.attrgetter("jitted"), (named,)
-        return Jitted, super().__reduce__()[1]
+        return Jitted, self.asked.__reduce__()[1]
 
     def slowly(self, args, kwargs):
         """The call where the fast path does not apply."""

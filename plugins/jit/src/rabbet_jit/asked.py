@@ -1,8 +1,11 @@
 """What was asked of ``jit``."""
 
+import operator
 from typing import Any
 
 from rabbet.extend.wrapping import name_of
+
+from rabbet_jit.signature import found_by_name
 
 
 class Asked:
@@ -22,6 +25,9 @@ class Asked:
         self.name = name_of(fun)
 
     def __reduce__(self):
+        named = found_by_name(self.fun)
+        if getattr(getattr(named, "jitted", None), "asked", None) is self:  # that of a decorated function
+            return operator.attrgetter("jitted.asked"), (named,)
         options = self.keep_unused, self.device, self.inline, self.options, self.layouts
         return Asked, (self.fun, self.statics, self.donated, *options)
 
