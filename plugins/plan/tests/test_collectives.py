@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 import rabbet as rb
 from rabbet import lax, planning
-from rabbet import numpy as rnp
 from rabbet.sharding import NamedSharding
 from rabbet.sharding import PartitionSpec as P
 from rabbet_plan.groups import axes_of, axes_of_pairs, from_iota, on_mesh
 from rabbet_plan.wire import message
+
+rnp = pytest.importorskip("rabbet.numpy")
 
 pytestmark = pytest.mark.needs("cpu", "numpy", "grad", "shard_map")
 SIZES = {"data": 4, "model": 2}
