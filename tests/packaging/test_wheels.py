@@ -45,7 +45,12 @@ INSIDE_RABBET = {
         "rabbet/experimental/xla_metadata.py",
     ),
     "plugins/profiler": "rabbet/profiler/",
-    "plugins/jax_names": ("rabbet_jax_names/", "rabbet/tree_util.py", "rabbet/flatten_util.py"),
+    "plugins/jax_names": (
+        "rabbet_jax_names/",
+        "rabbet/tree_util.py",
+        "rabbet/flatten_util.py",
+        "rabbet/experimental/compilation_cache.py",
+    ),
     "plugins/callbacks": ("rabbet_callbacks/", "rabbet/debug/"),
     "plugins/ffi": "rabbet/ffi/",
     "plugins/jax_compat": ("rabbet_jax/", "rabbet_jax_compat.pth"),
