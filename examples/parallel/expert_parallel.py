@@ -1,4 +1,4 @@
-"""Expert parallel: each device has one expert and a part of the tokens, which go to the expert of their choice.
+"""Expert parallel: each device has one expert and a part of the tokens, which go to the expert they choose.
 
     RABBET_NUM_CPU_DEVICES=8 python examples/parallel/expert_parallel.py
     rabbet plan examples/parallel/expert_parallel.py --topology v5e:2x4
