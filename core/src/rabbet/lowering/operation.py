@@ -114,6 +114,13 @@ class Site:
         return bool(module.spread) and module.manual is None
 
     @property
+    def device_count(self):
+        """Over how many devices the compiler cuts this program up; 1 for programs on one device, and where
+        each device computes by itself.
+        """
+        return self._function.module.spread if self.is_cut_up else 1
+
+    @property
     def on_one_device(self):
         """An attribute, with a comma behind it, by which an operation of a program over several devices
         happens on the first of them, with whole operands; nothing in other programs and where each device
