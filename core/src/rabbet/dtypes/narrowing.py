@@ -62,7 +62,7 @@ def _as_type(host: np.ndarray, dtype: Any) -> np.ndarray:
 # Of integers of this machine's byte order: the same bits as unsigned numbers, and the largest of each dtype.
 _UNSIGNED = {np.dtype(f"{kind}{n}"): np.dtype(f"u{n}") for kind in "iu" for n in (1, 2, 4, 8)}
 _LARGEST = {dtype: np.iinfo(dtype).max for dtype in _UNSIGNED}
-_largest_of = np.maximum.reduce
+_largest_of: Any = np.maximum.reduce
 
 
 def _narrowed_integers(host: np.ndarray, dtype: Any) -> np.ndarray:
@@ -90,9 +90,10 @@ def _refuse_what_does_not_fit(host: np.ndarray, dtype: Any) -> None:
     bounds = table.iinfo(dtype)
     if host.size and (host.max() > bounds.max or host.min() < bounds.min):
         outside = host[(host > bounds.max) | (host < bounds.min)] if host.ndim else host.reshape(1)
+        wide = host.dtype.name
         raise OverflowError(
-            f"the {host.dtype.name} {outside[0]} does not fit {dtype}, which NumPy's 64-bit integers become "
-            f"where no dtype is asked for\n  to fix: rnp.asarray(x, dtype='{host.dtype.name}') keeps 64 bits, "
+            f"the {wide} {outside[0]} does not fit {dtype}, which NumPy's 64-bit integers become where no "
+            f"dtype is asked for\n  to fix: rnp.asarray(x, dtype='{wide}') keeps 64 bits, "
             f"x.astype('{dtype}') cuts them off as NumPy does, and RABBET_CHECK_NARROWING=0 turns this off"
         )
 
