@@ -6,7 +6,6 @@ that looks among the installed packages when it is first asked.
 """
 
 import contextlib
-import difflib
 import functools
 
 from rabbet import dtypes, lax, passes
@@ -15,6 +14,7 @@ from rabbet.errors import ConfigError, PluginError
 from rabbet.lax import from_plugins, operators
 from rabbet.lowering import coded, extended
 from rabbet.messages import source_positions, tracebacks
+from rabbet.messages.spelling import nearest
 from rabbet.messages.tracebacks import folded
 from rabbet.primitives import batching, standard
 from rabbet.primitives.contracts import decomposed_types
@@ -165,7 +165,7 @@ def of_unknown_table(record):
     known = tables.all_tables()
     if record.name in known:
         return
-    near = difflib.get_close_matches(record.name, known, n=1)
+    near = nearest(record.name, known, n=1)
     hint = (
         f": did you mean {near[0]!r}?" if near else ", which may be that of a package that is not installed"
     )
