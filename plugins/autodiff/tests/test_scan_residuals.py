@@ -35,7 +35,7 @@ def squared(c, x):
 
 
 def turned(c, x):
-    """What is made of a constant alone is not stacked: neither its transpose nor what a function makes of it."""
+    """What is made of a constant alone, in a function too, is not stacked."""
     root = rb.jit(lambda w: lax.sqrt(lax.abs(w) + 1.0))
     return lax.tanh(dot(c, lax.transpose(W, (1, 0)) * root(W)) + x), None
 
