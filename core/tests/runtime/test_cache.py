@@ -4,6 +4,7 @@ import os
 import stat
 import subprocess
 import sys
+import tempfile
 import warnings
 import zlib
 from types import SimpleNamespace
@@ -11,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 from rabbet.config import config
 from rabbet.errors import CacheWarning
-from rabbet.runtime import adapter, cache
+from rabbet.runtime import adapter, cache, whole_files
 from rabbet.runtime.compile_options import build_options
 
 BLOB = os.urandom(500) + b"x" * 5000
@@ -136,7 +137,7 @@ def test_an_entry_is_replaced_whole(programs):
     programs.put(KEY, b"second")
     assert programs.get(KEY) == b"second"
     assert programs.info().entries == 1
-    assert [name for name in os.listdir(programs.folder) if name.startswith(cache.TEMPORARY)] == []
+    assert [name for name in os.listdir(programs.folder) if name.startswith(whole_files.TEMPORARY)] == []
 
 
 def test_clear(programs):
@@ -267,12 +268,12 @@ def test_a_full_disk_is_one_warning(programs, monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert not programs.put(OTHER, BLOB)
-    assert [name for name in os.listdir(programs.folder) if name.startswith(cache.TEMPORARY)] == []
+    assert [name for name in os.listdir(programs.folder) if name.startswith(whole_files.TEMPORARY)] == []
 
 
 def test_a_full_disk_does_not_hide_what_is_there(programs, monkeypatch):
     programs.put(KEY, BLOB)
-    monkeypatch.setattr(cache.tempfile, "mkstemp", lambda **_: (_ for _ in ()).throw(OSError(28, "full")))
+    monkeypatch.setattr(tempfile, "mkstemp", lambda **_: (_ for _ in ()).throw(OSError(28, "full")))
     with pytest.warns(CacheWarning):
         programs.put(OTHER, BLOB)
     assert programs.get(KEY) == BLOB

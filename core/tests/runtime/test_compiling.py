@@ -5,6 +5,7 @@ import os
 import stat
 import subprocess
 import sys
+import tempfile
 import threading
 
 import pytest
@@ -168,7 +169,7 @@ def test_a_failure_of_a_program_that_a_pass_has_broken(tmp_path):
 
 
 def test_a_failure_where_the_cache_cannot_be_written(tmp_path, monkeypatch):
-    monkeypatch.setattr(compile_failure.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     (tmp_path / "file").touch()
     folder = str(tmp_path / "file")
     with config.override(cache_dir=folder, cache=False), pytest.raises(CompileError) as caught:

@@ -16,11 +16,11 @@ from collections.abc import Callable, Iterable
 from typing import Any, Literal, Self
 
 import contextlib
-import difflib
 import operator
 import threading
 
 from rabbet.errors import PluginConflictError
+from rabbet.messages.spelling import nearest
 from rabbet.messages.tracebacks import folded
 from rabbet.config.setting import Alias, Setting, boolean, choice, set_nothing, size
 from rabbet.config.core_settings import CORE_SETTINGS
@@ -337,7 +337,7 @@ class Config:
     def _unknown(self, name: str, plain: str) -> str:
         """What to say of a name that no setting has."""
         known = [name for name, setting in self._settings.items() if not setting.inert]
-        near = difflib.get_close_matches(plain, [*known, *self._aliases, *self._settings], n=1)
+        near = nearest(plain, [*known, *self._aliases, *self._settings], n=1)
         hint = f" Did you mean {name.removesuffix(plain) + near[0]!r}?" if near else ""
         missing = "".join([f"\n  {words}" for words in self._not_installed()])
         return f"no setting is called {name!r}.{hint}\n  settings: {', '.join(sorted(known))}{missing}"

@@ -5,7 +5,6 @@ Kept apart from the manager so that ``import rabbet`` costs nothing: until the f
 touched, neither package metadata nor stevedore nor pluggy is imported.
 """
 
-import difflib
 import importlib
 import os
 import sys
@@ -13,6 +12,7 @@ from types import FunctionType
 
 from rabbet.errors import MissingPluginError
 from rabbet.messages import tracebacks
+from rabbet.messages.spelling import nearest
 from rabbet.plugins import catalogue
 
 GROUP = "rabbet.api"
@@ -92,7 +92,7 @@ def _suggestion(name, manager):
     own = [f"{namespace}.{one}" if namespace else one for one in vars(module or object)]
     candidates = {*own, *manager.names(GROUP), *catalogue.names(GROUP)}
     public = sorted(one for one in candidates if not one.rpartition(".")[2].startswith("_"))
-    close = difflib.get_close_matches(name, public, n=3)
+    close = nearest(name, public, n=3)
     if not close:
         return "; `python -m rabbet plugins` lists what the installed plugins provide"
     return f". Did you mean {' or '.join('rb.' + one for one in close)}?"

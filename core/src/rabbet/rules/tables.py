@@ -16,7 +16,6 @@ A platform comes first at each of the first three steps: a rule for ``"lower:cud
 ``"lower"``.
 """
 
-import difflib
 import enum
 import sys
 from types import MappingProxyType
@@ -25,6 +24,7 @@ from typing import Any, NamedTuple
 from rabbet.config import config
 from rabbet.errors import MissingRule, RuleConflict
 from rabbet.messages import source_positions
+from rabbet.messages.spelling import nearest
 from rabbet.rules import contracts
 from rabbet.rules.names import Names
 from rabbet.rules.rule_sets import CORE, REMEMBERING, Rules, forget_lookups, refuse_second
@@ -167,15 +167,16 @@ class RuleTable(Rules):
         try:
             return self._memo[primitive, platform]
         except KeyError:
-            found = self.explain(primitive, platform)
-            if found is None:
-                raise self.missing(primitive) from None
-            REMEMBERING.add(self)
-            rule = found.rule
-            if contracts.wanted or config.enable_checks:
-                rule = self._checked(primitive, rule)
-            self._memo[primitive, platform] = rule
-            return rule
+            pass
+        found = self.explain(primitive, platform)
+        if found is None:
+            raise self.missing(primitive)
+        REMEMBERING.add(self)
+        rule = found.rule
+        if contracts.wanted or config.enable_checks:
+            rule = self._checked(primitive, rule)
+        self._memo[primitive, platform] = rule
+        return rule
 
     def _checked(self, primitive, rule):
         """A rule that looks at what it returns while checks are on."""
@@ -251,7 +252,7 @@ class RuleTable(Rules):
         said = [
             f"\n  there is a rule {one!r} beside the primitive, and no table of that name: did you mean "
             f"{self.name!r}?"
-            for one in difflib.get_close_matches(
+            for one in nearest(
                 self.name, [r for r in primitive.rules if r not in all_tables()]
             )
         ]

@@ -6,13 +6,13 @@ imported when devices are first asked for, and its client is made (see `clients`
 is.
 """
 
-import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from rabbet.config import Setting, config
 from rabbet.errors import MissingPluginError, PluginError
+from rabbet.messages.spelling import nearest
 from rabbet.program.made_once import made_once
 
 GROUP = "rabbet.backends"
@@ -191,7 +191,7 @@ def unknown_platform(name, installed):
         if package
         else f"a package that offers it has an entry point {name!r} in the group {GROUP!r}"
     )
-    near = difflib.get_close_matches(name, sorted({*installed, *known, *ALIASES}), n=1)
+    near = nearest(name, sorted({*installed, *known, *ALIASES}), n=1)
     hint = f"; did you mean {near[0]!r}?" if near and package is None else ""
     return f"no installed package offers platform {name!r}{hint}\n  {present}\n  {advice}"
 

@@ -14,7 +14,6 @@ import contextlib
 import hashlib
 import os
 import stat
-import tempfile
 import threading
 import time
 import warnings
@@ -27,10 +26,11 @@ from rabbet.errors import CacheWarning
 from rabbet.messages.source_positions import stacklevel
 from rabbet.runtime import adapter
 from rabbet.runtime.fingerprint import host_fingerprint
+from rabbet.runtime.whole_files import TEMPORARY, write_whole
 
 FORMAT = b"rabbet-program-2\n"
 DIGEST = hashlib.sha256
-SUFFIX, TEMPORARY, COUNTED = ".program", ".tmp-", ".counted"
+SUFFIX, COUNTED = ".program", ".counted"
 STALE_SECONDS = 3600  # a temporary file that is older was left by a process that died
 COUNT_SECONDS = 3600  # the folder is counted at most this often ...
 COUNT_SHARE = 1 / 64  # ... unless this process alone has written so much of the limit since
@@ -116,7 +116,7 @@ class ProgramCache:
         if self._unwritable or len(content) > self.max_bytes or not self._usable(make=True):
             return False
         try:
-            self._write(self._path(key), content)
+            write_whole(self._path(key), content)
         except OSError as error:
             self._unwritable = True
             self._warn(
@@ -232,17 +232,6 @@ class ProgramCache:
     def _touch(self, key):
         with contextlib.suppress(OSError):
             os.utime(self._path(key))  # used just now: the last to be removed
-
-    def _write(self, path, content):
-        handle, temporary = tempfile.mkstemp(prefix=TEMPORARY, dir=self.folder)  # mode 0600
-        try:
-            with open(handle, "wb") as file:
-                file.write(content)
-            os.replace(temporary, path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
-            raise
 
     def _files(self):
         """Return (path, size, time of last use) of every entry; removes what dead processes left behind."""

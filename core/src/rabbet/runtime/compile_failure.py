@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import os
 import re
-import tempfile
 
 from rabbet import passes
 from rabbet.errors import CompileError, JaxprTypeError
@@ -14,6 +13,7 @@ from rabbet.messages import source_positions
 from rabbet.program.checking import check
 from rabbet.runtime import cache, memory_report
 from rabbet.runtime.refused_rules import refused
+from rabbet.runtime.whole_files import write_whole
 
 FOLDER = "failed"
 # How XLA and MLIR write positions: model.py:12:5: error, loc("model.py":12:5), source_file="model.py"
@@ -101,19 +101,14 @@ def save(name, text):
         folder = cache.default_folder() / FOLDER
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if cache.not_ours(os.lstat(folder), cache.stat.S_ISDIR) is None:
-            return write(folder, folder / f"{stem}.mlir", text)
+            path = folder / f"{stem}.mlir"
+            write_whole(path, text.encode())
+            return path
+    import tempfile  # seldom needed, and it loads eight modules
+
     handle, path = tempfile.mkstemp(prefix=f"rabbet-{stem}-", suffix=".mlir")
     with open(handle, "w") as file:
         file.write(text)
-    return path
-
-
-def write(folder, path, text):
-    """Write a file that appears complete or not at all, with mode 0600."""
-    handle, temporary = tempfile.mkstemp(prefix=cache.TEMPORARY, dir=folder)
-    with open(handle, "w") as file:
-        file.write(text)
-    os.replace(temporary, path)
     return path
 
 

@@ -4,7 +4,6 @@ Options travel with the program, never through the XLA_FLAGS variable: XLA ends 
 it does not know, and reads the variable once. Named options are those of XLA's debug options (`xla_...`).
 """
 
-import difflib
 import functools
 from collections.abc import Mapping
 
@@ -12,6 +11,7 @@ import numpy as np
 
 from rabbet.config import config
 from rabbet.errors import ConfigError
+from rabbet.messages.spelling import nearest
 from rabbet.runtime import adapter
 
 # Options that hold a list of names: the backend's and the user's are joined, elsewhere the user's win.
@@ -163,7 +163,7 @@ def refusal(platform, name, value, reason):
         kind = known.get(name)
         hint = f"; it is of type {kind}" if kind else ""
         return f"compiler option {name!r} cannot be {value!r}{hint}: {reason}"
-    near = difflib.get_close_matches(name, known, n=4, cutoff=0.5)
+    near = nearest(name, known, n=4, cutoff=0.5)
     words = name.removeprefix("xla_")
     near += [n for n in known if words in n and n not in near][:4]
     hint = f"; did you mean {near[0]!r}?" if near else ""

@@ -12,12 +12,12 @@ import hashlib
 import os
 import re
 import sys
-import tempfile
 import threading
 from pathlib import Path
 
 from rabbet.config import config
 from rabbet.runtime import adapter, cache, leaving
+from rabbet.runtime.whole_files import write_whole
 
 FOLDER = "scripts"  # beside the folder of programs
 MOST = 64  # programs a script: its largest ones
@@ -129,10 +129,7 @@ class ReadAhead:
             return
         with contextlib.suppress(OSError):
             self.list_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            handle, temporary = tempfile.mkstemp(prefix=cache.TEMPORARY, dir=self.list_file.parent)
-            with open(handle, "w") as file:
-                file.writelines(f"{platform} {key}\n" for platform, key in names)
-            os.replace(temporary, self.list_file)
+            write_whole(self.list_file, "".join(f"{platform} {key}\n" for platform, key in names).encode())
 
     def _largest(self):
         """The names that are worth loading, in the order of their use."""

@@ -1,0 +1,12 @@
+"""Names that somebody may have meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def nearest(name: str, known: Iterable[str], n: int = 1, cutoff: float = 0.6) -> list[str]:
+    """At most ``n`` of the names ``known`` that are spelled much like ``name``, the likeliest first."""
+    import difflib  # for error messages alone, so not at the start of each process
+
+    return difflib.get_close_matches(name, list(known), n=n, cutoff=cutoff)
