@@ -7,10 +7,11 @@ from typing import Any
 
 from rabbet import devices as all_devices
 from rabbet.errors import ConfigError
-from rabbet.experimental import mesh_utils
 from rabbet.extend.functions import public_module as _public_module
 from rabbet.extend.sharding import topology_devices
 from rabbet.sharding import Mesh
+
+from rabbet_parallel.meshes import make_mesh as _make_mesh
 
 
 class TopologyDescription:
@@ -96,7 +97,7 @@ def make_mesh(
     Args:
       topo: a ``TopologyDescription``.
       mesh_shape, axis_names: the sizes of the axes, and their names.
-      contiguous_submeshes: as for ``mesh_utils.create_device_mesh``.
+      contiguous_submeshes: accepted for programs that set it; devices stand in their order.
 
     Raises:
       ShardingError: where the shape has another number of places than there are devices.
@@ -107,8 +108,7 @@ def make_mesh(
       >>> dict(mesh.shape)
       {'data': 4, 'model': 2}
     """
-    grid = mesh_utils.create_device_mesh(mesh_shape, topo.devices, contiguous_submeshes=contiguous_submeshes)
-    return Mesh(grid, axis_names)
+    return _make_mesh(mesh_shape, axis_names, devices=topo.devices)
 
 
 __all__ = ["TopologyDescription", "get_attached_topology", "get_topology_desc", "make_mesh"]
