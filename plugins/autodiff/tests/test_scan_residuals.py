@@ -46,7 +46,10 @@ def divided(c, x):
 
 
 # At most how many values of a step are stacked; for the gates all that are read would be 6.
-CASES = {"tanh": (squashed, 2), "gates": (gated, 3), "square": (squared, 3), "turned": (turned, 1), "divided": (divided, 2)}
+CASES = {
+    "tanh": (squashed, 2), "gates": (gated, 3), "square": (squared, 3), "turned": (turned, 1),
+    "divided": (divided, 2),
+}  # fmt: skip
 
 
 def whole(step):
