@@ -114,6 +114,13 @@ class Site:
         return bool(module.spread) and module.manual is None
 
     @property
+    def device_count(self):
+        """Over how many devices the compiler cuts this program up; 1 for programs on one device, and where
+        each device computes by itself.
+        """
+        return self._function.module.spread if self.is_cut_up else 1
+
+    @property
     def on_one_device(self):
         """An attribute, with a comma behind it, by which an operation of a program over several devices
         happens on the first of them, with whole operands; nothing in other programs and where each device
@@ -123,11 +130,6 @@ class Site:
             return ""
         one = '<mesh<[], device_ids=[0]>, []>'
         return f"sdy.sharding = #sdy.sharding_per_value<[{', '.join([one] * max(1, len(self.out_avals)))}]>, "
-
-    @property
-    def devices(self):
-        """Over how many devices the compiler cuts this program up; 1 where it does not."""
-        return self._function.module.spread if self.is_cut_up else 1
 
     def whole(self, name, aval, dims=None):
         """The value ``name``, whole on each device, in a program over several devices that the compiler cuts
