@@ -131,11 +131,6 @@ class Site:
         one = '<mesh<[], device_ids=[0]>, []>'
         return f"sdy.sharding = #sdy.sharding_per_value<[{', '.join([one] * max(1, len(self.out_avals)))}]>, "
 
-    @property
-    def devices(self):
-        """Over how many devices the compiler cuts this program up; 1 where it does not."""
-        return self._function.module.spread if self.is_cut_up else 1
-
     def whole(self, name, aval, dims=None):
         """The value ``name``, whole on each device, in a program over several devices that the compiler cuts
         up; as it is in all others. For the operands and results of operations of which the compiler computes

@@ -260,7 +260,7 @@ def _pad_apart(op, x, value):
     operation, too, the compiler ends the process; between unequal parts it puts too few or too many.
     """
     config, (a, v) = op["padding_config"], op.in_avals
-    uneven = [d for d, (_, _, mid) in enumerate(config) if mid and a.shape[d] % op.devices]
+    uneven = [d for d, (_, _, mid) in enumerate(config) if mid and a.shape[d] % op.device_count]
     x = op.whole(x, a, uneven) if uneven else x
     grown = [(max(lo, 0), max(hi, 0), mid) for lo, hi, mid in config]
     more = pad_aval(a, v, grown)
