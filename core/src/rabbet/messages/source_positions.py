@@ -47,7 +47,10 @@ class Position(NamedTuple):
     line: int
     column: int
     function: str
-    name_stack = property(lambda self: "", doc="The scopes around an equation, joined by slashes.")
+    @property
+    def name_stack(self) -> str:
+        """The scopes around an equation, joined by slashes."""
+        return ""
 
     def __str__(self):
         return f"{short_path(self.file)}:{self.line}"
@@ -57,7 +60,11 @@ class ScopedPosition(Position):
     """A ``Position`` within scopes (``named_scope``)."""
 
     scopes: tuple = ()
-    name_stack = property(lambda self: "/".join(self.scopes), doc="The scopes, joined by slashes.")
+
+    @property
+    def name_stack(self) -> str:
+        """The scopes, joined by slashes."""
+        return "/".join(self.scopes)
 
 
 class Site(NamedTuple):
