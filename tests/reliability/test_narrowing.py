@@ -41,6 +41,19 @@ def test_integers_that_do_not_fit_are_refused_by_name(value):
             door(value)
 
 
+@pytest.mark.parametrize("at", [0, 2**20 + 5])
+@pytest.mark.parametrize("dtype", ["int64", "uint64", ">i8"])
+def test_one_integer_that_does_not_fit_is_found_wherever_it_lies(dtype, at):
+    many = np.ones(2**20 + 7, dtype)
+    if "u" not in dtype:
+        many[::3] = -1
+    assert rnp.asarray(many)[3] == many[3] and rnp.asarray(many[:2])[1] == 1
+    many[at] = BIG  # of big-endian numbers the bits alone would tell another one
+    for values in (many, many[::-1], many.reshape(1, -1), many[at:][:1], many[at:][:1].reshape(())):
+        with pytest.raises(OverflowError, match=f"int64 {BIG} does not fit"):
+            rb.device_put(values)
+
+
 @pytest.mark.parametrize("value", [np.float64(HUGE), np.array([1.0, HUGE, -HUGE])], ids=str)
 def test_floats_that_become_infinite_warn(value):
     for door in DOORS.values():

@@ -153,6 +153,40 @@ print(rnp.ones(3) * 2, lax.while_loop(lambda x: x < 9, lambda x: x * 2, 1.0))
     assert out.count("is running still") == 2 and "[2. 2. 2.] 16.0" in out
 
 
+def test_an_interrupted_loop_that_ends_while_the_interpreter_does(child):
+    # Python takes its thread down by unwinding C++, which ended the process.
+    out = child(
+        INTERRUPT
+        + """
+room = np.zeros(32, "float32")
+flag = room[-room.ctypes.data % 64 // 4 :][:16]
+
+def until_the_flag(flag, c):
+    return lax.while_loop(lambda c: c[0][0] < 1, lambda c: (c[0], lax.sin(c[1] @ c[1] + 1)), (flag, c))
+
+class Last:
+    # Dies when modules do; another thread has time to come back then.
+    def __init__(self):
+        self.flag, self.sleep, self.write = flag, time.sleep, os.write
+
+    def __del__(self):
+        self.flag[0] = 1
+        self.sleep(0.5)
+        self.write(1, b"the loop has ended")
+
+shared, c = rnp.from_dlpack(flag), rnp.ones((30, 30))
+loop = rb.jit(until_the_flag).lower(shared, c).compile()
+threading.Thread(target=interrupt).start()
+try:
+    loop(shared, c)
+except KeyboardInterrupt as error:
+    print(error.__notes__, flush=True)
+sys.modules["of the last one"] = Last()
+"""
+    )
+    assert "is running still" in out and "the loop has ended" in out
+
+
 def test_an_interrupt_at_any_moment(child):
     # Also before the helper thread has begun with the program, and while it gives the result back.
     out = child(
@@ -174,7 +208,6 @@ def test_an_interrupt_at_any_moment(child):
             except Alarm:
                 seen += 1
         print(seen, loop(0.0))
-        time.sleep(1)  # one that ends while the interpreter does would end the process
         """
     )
     seen, result = out.split()

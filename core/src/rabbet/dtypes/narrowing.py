@@ -59,37 +59,43 @@ def _as_type(host: np.ndarray, dtype: Any) -> np.ndarray:
     return out
 
 
+# Of integers of this machine's byte order: the same bits as unsigned numbers, and the largest of each dtype.
+_UNSIGNED = {np.dtype(f"{kind}{n}"): np.dtype(f"u{n}") for kind in "iu" for n in (1, 2, 4, 8)}
+_LARGEST = {dtype: np.iinfo(dtype).max for dtype in _UNSIGNED}
+_largest_of: Any = np.maximum.reduce
+
+
 def _narrowed_integers(host: np.ndarray, dtype: Any) -> np.ndarray:
-    bounds = table.iinfo(dtype)
-    if host.size <= CACHED or not host.flags.c_contiguous:
-        _check_integers(host, dtype, bounds)
+    bits, largest = _UNSIGNED.get(host.dtype), _LARGEST.get(dtype)
+    if bits is None or largest is None or not host.size or not host.flags.c_contiguous:
+        _refuse_what_does_not_fit(host, dtype)
+        return _as_type(host, dtype)
+    if host.size <= CACHED:
+        # Among numbers without a sign all negative ones are large: one comparison where there are none.
+        if _largest_of(host.view(bits), None) > largest:
+            _refuse_what_does_not_fit(host, dtype)
         return _as_type(host, dtype)
     out, flat = _empty(host.shape, dtype), host.reshape(-1)
-    into = out.reshape(-1)
+    into, negative = out.reshape(-1), False
     for start in range(0, flat.size, BLOCK):
         block = flat[start : start + BLOCK]
         into[start : start + BLOCK] = block  # first: the fetching ahead from memory is not interrupted then
-        _check_integers(block, dtype, bounds)
+        if negative or _largest_of(block.view(bits)) > largest:
+            _refuse_what_does_not_fit(block, dtype)
+            negative = True  # and so will others be
     return out
 
 
-def _check_integers(host: np.ndarray, dtype: Any, bounds: Any) -> None:
-    if not host.size or (host.flags.c_contiguous and _unsigned(host).max() <= bounds.max):
-        return
-    if host.max() > bounds.max or host.min() < bounds.min:
+def _refuse_what_does_not_fit(host: np.ndarray, dtype: Any) -> None:
+    bounds = table.iinfo(dtype)
+    if host.size and (host.max() > bounds.max or host.min() < bounds.min):
         outside = host[(host > bounds.max) | (host < bounds.min)] if host.ndim else host.reshape(1)
+        wide = host.dtype.name
         raise OverflowError(
-            f"the {host.dtype} {outside[0]} does not fit {dtype}, which NumPy's 64-bit integers become "
-            f"where no dtype is asked for\n  to fix: rnp.asarray(x, dtype='{host.dtype}') keeps 64 bits, "
+            f"the {wide} {outside[0]} does not fit {dtype}, which NumPy's 64-bit integers become where no "
+            f"dtype is asked for\n  to fix: rnp.asarray(x, dtype='{wide}') keeps 64 bits, "
             f"x.astype('{dtype}') cuts them off as NumPy does, and RABBET_CHECK_NARROWING=0 turns this off"
         )
-
-
-def _unsigned(host: np.ndarray) -> np.ndarray:
-    """The bits read as unsigned numbers, among which all negative ones are large: one comparison in place of
-    two where there are none.
-    """
-    return host.view(f"u{host.dtype.itemsize}")
 
 
 def _narrowed_floats(host: np.ndarray, dtype: Any) -> np.ndarray:

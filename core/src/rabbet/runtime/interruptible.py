@@ -90,6 +90,7 @@ class Helper:
             leaving.excused.add(me)
             self.done.release()
         leaving.excused.discard(me)  # another thread may get this number
+        leaving.lost.discard(self)
 
     def run(self, function, args, options, note, ends=False, look=None, every=LOOK_SECONDS, give_up=None):
         """`function(*args, **options)`. An exception that comes meanwhile, such as KeyboardInterrupt, is
@@ -110,6 +111,7 @@ class Helper:
                     self.result = self.error = None
                     _idle.append(self)
                     raise
+            leaving.lost.add(self)
             self.tasks.put(None)  # to leave, when it is done; it may not have begun
             error.add_note(note)
             raise

@@ -9,6 +9,8 @@ C++ that cannot be unwound, and the process would abort instead of exiting. So b
 import atexit
 import contextlib
 import ctypes
+import faulthandler
+import signal
 import sys
 import threading
 import time
@@ -27,6 +29,10 @@ COMPILE = "compile_text"  # of `adapter`
 
 # Threads that nobody has to wait for: those of `interruptible`, which are idle then, or never come back.
 excused: set = set()
+# Threads of programs that were interrupted and go on.
+lost: set = set()
+# For as long a thread that comes back too late is held where it is; the interpreter needs less to end.
+HELD_SECONDS = int(signal.SIGABRT)
 
 _leaving: list = []  # the thread that ends the interpreter, once it does
 
@@ -55,29 +61,48 @@ def check():
 
 
 def _stop(reference):
+    left = True
     with contextlib.suppress(KeyboardInterrupt):  # who presses Ctrl-C again does not want to wait
-        _stop_others(reference)
+        left = _stop_others(reference)
+    if (lost or left) and sys.version_info < (3, 14) and sys.platform == "linux":
+        _hold_aborts()
+
+
+def _hold_aborts():
+    """Let a thread that comes back from a program while Python ends sleep, in place of ending the process.
+
+    Such a thread is taken down by `pthread_exit`, which unwinds C++ that must not be, and that calls
+    `abort`. Python 3.14 holds it for ever; here the handler of the signal does, for `HELD_SECONDS`: it is
+    C's `sleep`, which takes the signal's number for seconds. What else aborts then does so afterwards.
+    """
+    faulthandler.disable()  # it would take its own handler away with ours
+    libc = ctypes.CDLL(None)
+    libc.signal.argtypes, libc.signal.restype = (ctypes.c_int, ctypes.c_void_p), ctypes.c_void_p
+    libc.signal(signal.SIGABRT, ctypes.cast(libc.sleep, ctypes.c_void_p))
+    with contextlib.suppress(OSError, AttributeError):  # else C++ says on stderr that the process ends
+        ctypes.CDLL("libstdc++.so.6")._ZSt13set_terminatePFvvE(ctypes.cast(libc.abort, ctypes.c_void_p))
 
 
 def _stop_others(reference):
+    """Whether a thread is inside still."""
     me = threading.get_ident()
     if not _others(me):
-        return
+        return False
     clients = reference()
     if clients is None or any(client.forked for client in clients.running()):
-        return
+        return False
     _leaving.append(me)
     clients.forget()  # so that calls come by `check`
     told: set = set()
     deadline = time.monotonic() + MOST_SECONDS
     quiet_since = time.monotonic()
-    compiling = True  # the compiler comes to an end, however long it takes
+    compiling, inside = True, []  # the compiler comes to an end, however long it takes
     while (compiling or time.monotonic() < deadline) and time.monotonic() - quiet_since < QUIET_SECONDS:
         others = _others(me)
         compiling = any(_is_within(COMPILE, frame) for frame in others.values())
         inside = [thread for thread, frame in others.items() if _inside(frame)]
         if not inside and all(_waits(frame) for frame in others.values()):
-            return
+            return False
         for thread in inside:
             if thread not in told:
                 told.add(thread)
@@ -87,6 +112,7 @@ def _stop_others(reference):
         if inside:
             quiet_since = time.monotonic()
         time.sleep(PAUSE)
+    return bool(inside)
 
 
 def _others(me):
