@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from rabbet_parallel.meshes import make_mesh as _make_mesh
+
 from rabbet import devices as all_devices
 from rabbet.errors import ConfigError
 from rabbet.extend.functions import public_module as _public_module
 from rabbet.extend.sharding import topology_devices
 from rabbet.sharding import Mesh
-
-from rabbet_parallel.meshes import make_mesh as _make_mesh
 
 
 class TopologyDescription:
