@@ -75,6 +75,7 @@ INSIDE_RABBET = {
         "rabbet/experimental/mesh_utils.py",
         "rabbet/experimental/pjit.py",
         "rabbet/experimental/shard_map.py",
+        "rabbet/experimental/topologies.py",
     ),
     "plugins/testing": "rabbet/testing/",
     "plugins/linalg": "rabbet/lax/linalg/",
