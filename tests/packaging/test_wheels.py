@@ -53,7 +53,7 @@ INSIDE_RABBET = {
     ),
     "plugins/callbacks": ("rabbet_callbacks/", "rabbet/debug/"),
     "plugins/ffi": "rabbet/ffi/",
-    "plugins/jax_compat": ("rabbet_jax/", "rabbet_jax_compat.pth"),
+    "plugins/jax_compat": ("rabbet_jax/", "rabbet/example_libraries/", "rabbet_jax_compat.pth"),
     "plugins/test_util": "rabbet/test_util/",
     "plugins/export": "rabbet/export/",
     "plugins/ode": "rabbet/experimental/ode/",

@@ -98,7 +98,7 @@ def _split(jaxpr, flags, force_linear, same):
     if same is not None:
         residuals = _computed_again(residuals, known_equations, linear_equations)
     residuals = _spread_again(residuals, known_equations, linear_equations)
-    if same:
+    if same is not None:
         residuals = _same_again(residuals, jaxpr.invars[:same], known_equations, linear_equations)
     places = {v: i for i, v in enumerate(jaxpr.invars)}
     passed = [v for v in residuals if v in places]
