@@ -136,7 +136,7 @@ def step():
         "trace_lower_s": round(at_lower - start, 4),
         "compile_s": round(at_end - at_lower, 3),
         "step_ms": round(1e3 * min(times), 2),
-        "loss": round(float(loss), 4),
+        "losses": [round(float(loss), 4)],
     }
 
 

@@ -88,6 +88,23 @@ def growth(study, frameworks=("rabbet", "jax")):
     )
 
 
+DEVICES = {
+    "dispatch": {
+        "jit_2_us": {"jax": 1.1}, "jit_8_us": {"jax": 1.1}, "pmap_2_us": {"jax": 0.8},
+        "pmap_8_us": {"jax": 0.8}, "jit_8_150_leaves_us": {},
+    },
+    "put": {"put_64mb_rows_ms": {"jax": 1.0}, "put_64mb_columns_ms": {}, "put_small_us": {}},
+    "step": {"trace_lower_s": {"jax": 0.2}, "compile_s": {"jax": 0.5}, "step_ms": {"jax": 0.7}},
+    "scaling": {f"devices_{count}_ms": {} for count in (1, 2, 4, 8)},
+    "processes": {"sum_1mb_ms": {}, "sum_100mb_ms": {}},
+}  # fmt: skip
+
+
+def over_devices(part):
+    """A part of parallel.py."""
+    return Program(f"parallel.py {part}", same("parallel.py", "12", part), DEVICES[part])
+
+
 SUITE = (
     Program("gpt_step.py 12", transformer(12), TRANSFORMER, once=()),
     Program(
@@ -102,6 +119,7 @@ SUITE = (
     Program("kernels.py", same("kernels.py", frameworks=ALL), KERNELS | COMPILING),
     Program("operations.py", same("operations.py"), OPERATIONS | COMPILING),
     Program("micro.py", same("micro.py"), SMALL),
+    *[over_devices(part) for part in DEVICES],
     growth("ops"),
     growth("layers"),
     growth("sizes", ALL),

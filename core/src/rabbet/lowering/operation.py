@@ -121,6 +121,13 @@ class Site:
         return self._function.module.spread if self.is_cut_up else 1
 
     @property
+    def cut_over(self):
+        """The same, but where devices compute by themselves along some axes of a mesh, those along the others
+        count, over which the compiler cuts up what each computes.
+        """
+        return self.device_count if self.manual is None else self.manual.left
+
+    @property
     def on_one_device(self):
         """An attribute, with a comma behind it, by which an operation of a program over several devices
         happens on the first of them, with whole operands; nothing in other programs and where each device
@@ -128,7 +135,7 @@ class Site:
         """
         if not self.is_cut_up:
             return ""
-        one = '<mesh<[], device_ids=[0]>, []>'
+        one = "<mesh<[], device_ids=[0]>, []>"
         return f"sdy.sharding = #sdy.sharding_per_value<[{', '.join([one] * max(1, len(self.out_avals)))}]>, "
 
     def whole(self, name, aval, dims=None):
@@ -136,10 +143,11 @@ class Site:
         up; as it is in all others. For the operands and results of operations of which the compiler computes
         parts wrongly, or not at all. With ``dims``, a list of dimensions, it is whole along these alone.
         """
-        if not self.is_cut_up:
+        if self.cut_over == 1:
             return name
         shown = ["{}" if dims is None or d in dims else "{?}" for d in range(aval.physical.ndim)]
-        everywhere = f'<mesh<["all"={self._function.module.spread}]>, [{", ".join(shown)}]>'
+        mesh = f'mesh<["all"={self._function.module.spread}]>' if self.manual is None else self.manual.text
+        everywhere = f"<{mesh}, [{', '.join(shown)}]>"
         return self.emit(f"sdy.sharding_constraint {name} {everywhere} : {aval.mlir}")
 
     @property
@@ -152,7 +160,8 @@ class Site:
         """What is written within the ``with`` block, each device computes by itself.
 
         Args:
-          manual: hashable; rules for text find it as ``op.manual``.
+          manual: hashable; rules for text find it as ``op.manual``. Its ``left`` is the number of devices
+            over which the compiler cuts up what is written, and ``text`` their mesh, as Shardy writes it.
         """
         module = self._function.module
         around, module.manual = module.manual, manual
@@ -247,9 +256,7 @@ class Site:
         outs += [function.tokens[e] for e in gives]
         function.tokens = outside
         types = types_of(jaxpr.out_avals, gives)
-        function.lines.append(
-            (f"{terminator} {', '.join(outs)} : {types}" if outs else terminator, "")
-        )
+        function.lines.append((f"{terminator} {', '.join(outs)} : {types}" if outs else terminator, ""))
 
     def constant(self, value, aval):
         """The name of a constant of type ``aval``; ``value`` is a scalar or a small NumPy array."""

@@ -30,7 +30,7 @@ def binary(name, hlo, accepts, doc, operands=("x", "y"), spelled=None):
         a, b = op.in_avals
         out = op.out
         x, y = op.broadcast_operand(x, a, out.shape), op.broadcast_operand(y, b, out.shape)
-        if spelled is not None and op.is_cut_up:
+        if spelled is not None and op.cut_over > 1:
             return op.write(lambda x, y: [spelled(x, y)], [out, out], [x, y])[0]
         return op.emit(f"{hlo} {x}, {y} : {out.mlir}, {out.mlir} -> {out.mlir}")
 

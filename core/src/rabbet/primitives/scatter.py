@@ -134,7 +134,7 @@ def _emit(op, combine, x, indices, updates):
     """Write the scatter; ``combine`` is a StableHLO operation, a function of two scalars, or None."""
     numbers = op["dimension_numbers"]
     a, b, c = op.in_avals
-    if op.is_cut_up and numbers.scatter_indices_batching_dims:
+    if op.cut_over > 1 and numbers.scatter_indices_batching_dims:
         indices, updates = _whole_places(op, numbers, indices, updates)
     attribute = (
         f"#stablehlo.scatter<update_window_dims = {int_list(numbers.update_window_dims)}, "

@@ -246,7 +246,7 @@ pad = Primitive(
 @pad.rule("lower")
 def lower_pad(op, x, value):
     config, (a, v) = op["padding_config"], op.in_avals
-    if op.is_cut_up and any(mid for _, _, mid in config):
+    if op.cut_over > 1 and any(mid for _, _, mid in config):
         return _pad_apart(op, x, value)
     low, high, interior = (int_list(column) for column in _columns(config))
     return op.emit(
@@ -260,7 +260,7 @@ def _pad_apart(op, x, value):
     operation, too, the compiler ends the process; between unequal parts it puts too few or too many.
     """
     config, (a, v) = op["padding_config"], op.in_avals
-    uneven = [d for d, (_, _, mid) in enumerate(config) if mid and a.shape[d] % op.device_count]
+    uneven = [d for d, (_, _, mid) in enumerate(config) if mid and a.shape[d] % op.cut_over]
     x = op.whole(x, a, uneven) if uneven else x
     grown = [(max(lo, 0), max(hi, 0), mid) for lo, hi, mid in config]
     more = pad_aval(a, v, grown)
@@ -269,6 +269,7 @@ def _pad_apart(op, x, value):
         f"stablehlo.pad {x}, {value}, low = {low}, high = {high}, interior = {interior} : "
         f"({a.mlir}, {v.mlir}) -> {more.mlir}"
     )
+    x = op.whole(x, more, uneven) if uneven else x  # or it would be computed in parts all the same
     kept = [f"{max(-lo, 0)}:{n + min(hi, 0)}:1" for n, (lo, hi, _) in zip(more.shape, config, strict=True)]
     if more.shape == op.out.shape:
         return x

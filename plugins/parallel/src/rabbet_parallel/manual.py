@@ -21,6 +21,16 @@ class Manual(NamedTuple):
     mesh: Mesh
     axes: frozenset
 
+    @property
+    def left(self):
+        """Over how many devices the compiler cuts up what each device computes: along the other axes."""
+        return int(np.prod([n for name, n in self.mesh.shape_tuple if name not in self.axes], dtype=int))
+
+    @property
+    def text(self):
+        """The mesh, as Shardy writes it."""
+        return mesh_text(self.mesh)
+
     def check(self, op):
         """Refuse a collective along an axis that is not taken apart here, or was of another size."""
         name = op.params["axis"]

@@ -29,7 +29,7 @@ ROWS = [
 # What the compiler would cut up wrongly, or refuse, if it were not kept whole.
 WHOLE = {
     "conv_general_dilated-points", "conv_general_dilated-no places", "conv_general_dilated-image",
-    "reduce_or-(0, 2)", "reduce_xor-(0, 1, 2)", "select_and_gather_add-wide",
+    "reduce_or-(0, 2)", "reduce_xor-(0, 1, 2)", "select_and_gather_add-wide", "cumprod-zeros0",
 }  # fmt: skip
 FEW = [*ROWS[::32], *[row for row in ROWS[1:] if row.name in WHOLE]]
 
@@ -138,6 +138,20 @@ def test_values_between_elements(low, high):
         assert cut_alike(between, x, mesh, "a")
         assert cut_alike(lambda x: lax.pad(x, 0.0, [(low, high, 1)]), x, mesh, "a")
         assert cut_alike(grad(lambda x: lax.sin(between(x)).sum()), x, mesh, "a")
+
+
+def test_where_devices_compute_by_themselves_along_one_axis():
+    """The compiler cuts up the rest along the other one."""
+
+    def between(x):
+        return lax.pad(lax.slice(x, (0, 0), (2, 6), (1, 2)) * 2.0, 0.0, [(0, 0, 0), (1, -1, 2)])
+
+    x = np.arange(32, dtype=np.float32).reshape(8, 4).T.reshape(4, 8)
+    mesh = rb.make_mesh((2, 4), ("a", "b"))
+    spread = rb.device_put(x, NamedSharding(mesh, P("a", "b")))
+    part = rb.shard_map(between, mesh=mesh, in_specs=P("a"), out_specs=P("a"), axis_names={"a"})
+    wanted = np.concatenate([np.asarray(jit(between)(x[:2])), np.asarray(jit(between)(x[2:]))])
+    assert np.array_equal(np.asarray(jit(part)(spread)), wanted)
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "uint32", "int64", "uint64"])
