@@ -130,9 +130,11 @@ def test_the_public_functions_of_a_module(internal):
     module.missing = lambda x: x  # of another module
     missing = module.missing
     public_module(vars(module))
-    assert module.inner is module.other is not bare
+    assert module.inner is not bare and module.other is not bare
+    assert (module.inner.__name__, module.other.__name__) == ("inner", "other")
     assert module.missing is missing
-    assert files(lambda: module.inner(0)) == files(lambda: module.no_such) == {HERE}
+    assert files(lambda: module.inner(0)) == files(lambda: module.other(0)) == {HERE}
+    assert files(lambda: module.no_such) == {HERE}
     assert files(lambda: bare(0)) != {HERE}
     assert files(lambda: module._private(0)) != {HERE}
 

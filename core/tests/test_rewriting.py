@@ -13,6 +13,7 @@ from rabbet.extend.passes import (
     check,
     consts_as_inputs,
     evaluate,
+    open_calls,
     rewrite_bodies,
     rewrite_equations,
     stage,
@@ -128,6 +129,25 @@ def test_an_equation_may_become_several():
 
     after = check(rewrite_equations(program(lambda x: [lax.sin(x) * 2.0]), parts))
     assert words(after) == ["neg", "cos", "mul"]
+
+
+def test_calls_are_opened_where_that_is_wanted():
+    sine, both = program(lambda x: [lax.sin(x)]), program(lambda x: [lax.neg(x), x, 1.0])
+
+    def calling(x):
+        negative, same, one = call_op(both, "both")(lax.exp(x))
+        (outer,) = call_op(program(lambda y: call_op(sine, "sine")(y)), "outer")(same)
+        return [outer + negative, same, one, x]
+
+    before = program(calling)
+    has_sine = lambda body: any(eqn.primitive is lax.sin for eqn in body.equations)
+    assert words(check(open_calls(before, lambda body: True))) == ["exp", "neg", "sin", "add"]
+    after = check(open_calls(before, has_sine))
+    assert [eqn.primitive.name for eqn in after.equations] == ["exp", "jit", "sin", "add"]
+    assert open_calls(before, lambda body: False) is before
+    assert all(eqn.where for eqn in open_calls(before, lambda body: True).equations)
+    for found in (after, open_calls(before, lambda body: True)):
+        assert [float(x) for x in evaluate(found, [0.5])] == [float(x) for x in evaluate(before, [0.5])]
 
 
 def test_dead_code_in_bodies_is_dropped():

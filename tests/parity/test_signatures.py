@@ -53,7 +53,7 @@ DIFFERENT = {
         ],
         NOTHING_TO_SET,
     ),
-    **dict.fromkeys(["tree.unflatten", "tree_util.tree_unflatten"], POSITIONAL),
+    **dict.fromkeys(["tree.unflatten"], POSITIONAL),
     **{f"numpy.{name}": NUMPYS for name in ("fromfile", "fromiter", "set_printoptions")},
     "experimental.jet.jet": "an argument that it does not know is an error here",
     "lax.random_gamma_grad": "it has two arguments, and says so",

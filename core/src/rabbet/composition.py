@@ -10,7 +10,7 @@ import functools
 
 from rabbet import dtypes, lax, passes
 from rabbet.config import CORE_SETTINGS, config, log_levels
-from rabbet.errors import ConfigError, PluginError
+from rabbet.errors import ConfigError, PluginError, RuleConflict
 from rabbet.lax import from_plugins, operators
 from rabbet.lowering import coded, extended
 from rabbet.messages import source_positions, tracebacks
@@ -75,7 +75,8 @@ def plugin_packages():
     except ConfigError:  # a setting that cannot be read is an error where a plugin is asked for
         return frozenset()
     records = [one for group in discovery.GROUPS for one in plugins.listed(group)]
-    return frozenset(one.entry_point.module.partition(".")[0] for one in records) - {"rabbet"}
+    modules = [discovery.module_of(one.entry_point) for one in records]
+    return frozenset(module.partition(".")[0] for module in modules) - {"rabbet", ""}
 
 
 def find_settings(everything):
@@ -152,6 +153,7 @@ def put_to_use():
             for problem in record.object.problems(primitive.find):
                 refuse_announced(record.object, problem)
             checks += of_unknown_table(record)
+            checks += of_unused_rules(record)
     for platform in backends.default_registry().installed():
         with contextlib.suppress(PluginError):
             backend = backends.default_registry().get(platform)
@@ -171,6 +173,23 @@ def of_unknown_table(record):
     )
     detail = f"{record.title}\nits rules are for a table {record.name!r} that nobody has made{hint}"
     yield f"rules.{record.name}", False if near else None, detail
+
+
+def of_unused_rules(record):
+    """A check for each rule of a RuleSet that a lookup does not find, and one where two packages bring it."""
+    table = tables.all_tables().get(record.name)
+    for (one, platform), rule in record.object.by_primitive.items() if table is not None else ():
+        try:
+            found = table.explain(one, platform)
+        except RuleConflict as error:
+            yield f"rules.{record.name}", False, f"{record.title}\n{error}"
+            continue
+        if found.rule is not rule:
+            detail = (
+                f"its rule for {one!r} ({source_positions.address(rule)}) is never used: the one of the "
+                f"{found.source} goes before it\n  to fix: take it out"
+            )
+            yield f"rules.{record.name}", False, f"{record.title}\n{detail}"
 
 
 def refuse_announced(rules, error):

@@ -8,7 +8,7 @@ import warnings
 
 import pytest
 from rabbet.config import Setting, config
-from rabbet.errors import MissingPluginError, PluginError
+from rabbet.errors import MissingPluginError, PluginError, PluginWarning
 
 from .conftest import clients_of, fake_backend
 
@@ -96,7 +96,30 @@ def test_a_backend_asked_for_by_name_must_start():
 
 
 def test_a_broken_plugin_does_not_keep_others_from_working():
-    assert clients_of(cpu=fake_backend(), cuda=PluginError("cannot be imported")).default().platform == "cpu"
+    clients = clients_of(cpu=fake_backend(), cuda=PluginError("cannot be imported"))
+    with pytest.warns(PluginWarning, match="cannot be imported\n  everything else goes on"):
+        assert clients.default().platform == "cpu"
+
+
+def raising(error):
+    def raise_it(*args):
+        raise error
+
+    return raise_it
+
+
+@pytest.mark.parametrize(
+    "broken, said",
+    [
+        ({"make_client": raising(SystemExit("enough"))}, "does not start: enough"),
+        ({"make_client": lambda options: None}, "does not start"),
+        ({"obstacle": raising(KeyError("driver"))}, r"its function obstacle\(\) raised KeyError: 'driver'"),
+    ],
+)
+def test_whatever_a_backend_does_another_is_used(broken, said):
+    clients = clients_of(cpu=fake_backend(), cuda=fake_backend("cuda", 200, **broken))
+    with pytest.warns(RuntimeWarning, match=said):
+        assert clients.default().platform == "cpu"
 
 
 def test_when_nothing_works_every_reason_is_given():

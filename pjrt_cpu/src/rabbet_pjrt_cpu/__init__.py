@@ -93,7 +93,8 @@ def kernels(value):
 
 NUM_DEVICES = Setting(
     "num_cpu_devices", 1, count, jax=True,
-    doc="How many CPU devices one process has; read when the CPU client is made.",
+    doc="How many CPU devices one process has; read when the CPU client is made. With the default, the flag "
+    "--xla_force_host_platform_device_count in XLA_FLAGS counts.",
 )  # fmt: skip
 THREADS = Setting(
     "cpu_threads", None, threads,
@@ -119,13 +120,20 @@ KERNEL_CHOICE = Setting(
 )
 
 
+def number_of_devices():
+    """How many devices the client has: what the setting says, or else XLA's flag for that."""
+    said = re.search(r"--xla_force_host_platform_device_count=(\d+)", os.environ.get("XLA_FLAGS", ""))
+    number = config.num_cpu_devices
+    return count(said[1]) if said and number == NUM_DEVICES.default else number
+
+
 def make_client(options):
     """Return the raw CPU client.
 
     `options` may hold `num_devices`, `asynchronous`, and for several processes `distributed_client`,
     `node_id`, `num_nodes`, `collectives`; the first two default to the settings.
     """
-    options = {"num_devices": config.num_cpu_devices, "asynchronous": config.cpu_asynchronous, **options}
+    options = {"num_devices": number_of_devices(), "asynchronous": config.cpu_asynchronous, **options}
     if config.cpu_allocator != "default":
         keep_freed_memory(while_idle=config.cpu_allocator == "hold")
     if config.cpu_threads is not None:
@@ -166,7 +174,7 @@ def doctor():
         detail = f"keeps freed memory{until} (RABBET_CPU_ALLOCATOR=default turns that off)"
     return [
         ("cpu client", True, f"in jaxlib {jaxlib_version()}; {os.cpu_count()} processors"),
-        ("cpu devices", True, f"{config.num_cpu_devices} (RABBET_NUM_CPU_DEVICES)"),
+        ("cpu devices", True, f"{number_of_devices()} (RABBET_NUM_CPU_DEVICES)"),
         ("cpu threads", True, f"{config.cpu_threads or 'one for each processor'} (RABBET_CPU_THREADS)"),
         ("cpu allocator", pays, detail),
     ]

@@ -57,11 +57,38 @@ def read_otherwise(w, xs):
     return total(lax.scan(step, lax.full((2, 3), 0.1), xs)[0])
 
 
+def midpoint(w, bias, xs):
+    """A step reads the weight twice, once each way round."""
+
+    def slope(h):
+        return lax.tanh(dot(h, w) + lax.broadcast_in_dim(bias, (2, 3), (1,)))
+
+    def step(h, x):
+        return h + 0.5 * dot(slope(h + 0.25 * slope(h)), lax.transpose(w, (1, 0))) + x, None
+
+    return total(lax.scan(step, lax.full((2, 3), 0.1), xs)[0])
+
+
+def called(w, u, xs):
+    """The product is in a function with a program of its own, and in one within it."""
+    jit = getattr(rb, "jit", lambda f: f)
+    inner = jit(lambda h, u: dot(h, u))
+    cell = jit(lambda h, x, w, u: (lax.tanh(dot(x, w) + inner(h, u)), h))
+
+    def step(h, x):
+        return cell(h, x, w, u)
+
+    h, ys = lax.scan(step, lax.full((2, 3), 0.1), xs)
+    return total(h) + total(ys * ys)
+
+
 CASES = {
     "recurrent": (recurrent, arrays((5, 3), (3, 3), (3,), (4, 2, 5))),
     "left": (weight_on_the_left, arrays((3, 3), (6, 3, 2))),
     "batches": (batches_of_products, arrays((4, 3, 3), (5, 4, 2, 3))),
     "otherwise": (read_otherwise, arrays((3, 3), (4, 2, 3))),
+    "midpoint": (midpoint, arrays((3, 3), (3,), (4, 2, 3))),
+    "called": (called, arrays((5, 3), (3, 3), (4, 2, 5))),
     "one step": (recurrent, arrays((5, 3), (3, 3), (3,), (1, 2, 5))),
     "no step": (recurrent, arrays((5, 3), (3, 3), (3,), (0, 2, 5))),
 }
@@ -91,7 +118,9 @@ def test_the_loop_carries_no_gradients_of_weights():
     assert carried(f, arguments) == 1
     with rb.config.override(scan_stacking=0):
         assert carried(f, arguments) == 4
-    assert carried(*CASES["left"]) == carried(*CASES["batches"]) == 1
+    for name in ("left", "batches", "midpoint", "called"):
+        assert carried(*CASES[name]) == 1, name
+    assert carried(*CASES["otherwise"]) == 2
 
 
 def test_memory_is_bounded():

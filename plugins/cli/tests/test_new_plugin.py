@@ -3,12 +3,16 @@
 import argparse
 import ast
 import os
+import re
 import subprocess
 import sys
 import tomllib
-from importlib import import_module
+from importlib import import_module, metadata
 
 import pytest
+import rabbet
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 from rabbet_cli import new_plugin
 
 GROUPS = {
@@ -17,7 +21,7 @@ GROUPS = {
 }
 
 
-def rabbet(*args):
+def command(*args):
     """The command, in this process; its exit status."""
     parser = argparse.ArgumentParser()
     new_plugin.add_arguments(parser)
@@ -39,32 +43,32 @@ def test_the_forms_of_a_name(given):
 
 @pytest.mark.parametrize("given", ["", "1st", "class", "a b", "rabbet-", "naïve", "../up"])
 def test_a_name_that_cannot_be_one(given, capsys, tmp_path):
-    assert rabbet(given, "--into", str(tmp_path)) == 1
+    assert command(given, "--into", str(tmp_path)) == 1
     assert "cannot be a plugin's name" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("given", ["jit", "rabbet-float8", "core", "testing", "pjrt_cpu"])
 def test_a_name_of_rabbets_own(given, capsys, tmp_path):
-    assert rabbet(given, "--into", str(tmp_path)) == 1
+    assert command(given, "--into", str(tmp_path)) == 1
     assert "is a package of Rabbet's own; choose another name" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 
 def test_what_to_type_next_installs_what_its_tests_need(capsys, tmp_path):
-    rabbet("thing", "--into", str(tmp_path))
+    command("thing", "--into", str(tmp_path))
     assert f"pip install -e '{tmp_path / 'rabbet-thing'}[test]'" in capsys.readouterr().out
 
 
 def test_an_existing_folder_is_left_alone(capsys, tmp_path):
     (tmp_path / "rabbet-thing").mkdir()
-    assert rabbet("thing", "--into", str(tmp_path)) == 1
+    assert command("thing", "--into", str(tmp_path)) == 1
     assert "there already: delete the folder, or choose another name" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("kind", new_plugin.KINDS)
 def test_what_is_written_is_complete(kind, tmp_path, capsys):
-    assert rabbet("thing", "--kind", kind, "--into", str(tmp_path)) == 0
+    assert command("thing", "--kind", kind, "--into", str(tmp_path)) == 0
     folder = tmp_path / "rabbet-thing"
     files = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
     assert files == {
@@ -92,6 +96,40 @@ def test_its_metadata_announces_what_its_module_defines(kind, tmp_path, monkeypa
         assert not attribute or getattr(made, attribute) is not None
     finally:
         sys.modules.pop("rabbet_thing", None)
+
+
+def closure(requirements):
+    """The distributions that `pip install` of these brings, extras and all."""
+    found, queue = set(), [Requirement(one) for one in requirements]
+    for one in queue:
+        name, extras = canonicalize_name(one.name), one.extras or {""}
+        for extra in extras - {asked for known, asked in found if known == name}:
+            found.add((name, extra))
+            queue += [
+                next_one
+                for next_one in map(Requirement, metadata.requires(name) or ())
+                if next_one.marker is None or next_one.marker.evaluate({"extra": extra})
+            ]
+    return {name for name, _ in found}
+
+
+@pytest.mark.parametrize("kind", new_plugin.KINDS)
+def test_its_extra_test_brings_what_its_tests_use(kind, tmp_path):
+    """In an environment that has only what `pip install -e '.[test]'` installs, every name is there."""
+    folder = new_plugin.write("thing", kind, tmp_path)
+    project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+    asked = [*project["dependencies"], *project["optional-dependencies"]["test"]]
+    try:
+        installed = closure(asked)
+    except metadata.PackageNotFoundError as missing:
+        pytest.skip(f"{missing} is not installed")
+    text = "\n".join(path.read_text() for path in folder.rglob("*.py"))
+    used = set(re.findall(r"\brb\.([a-z_]+)", text)) - set(vars(rabbet)) - {"thing", "testing"}
+    offered = {one.name: one.dist.name for one in metadata.entry_points(group="rabbet.api")}
+    assert {offered[name] for name in used if name in offered} <= installed
+    assert "rabbet.testing" not in text or "rabbet-testing" in installed
+    assert "lax." not in text.replace("rabbet.lax", "") or "rabbet-pjrt-cpu" in installed or kind == "backend"
+    assert "rabbet" not in installed  # all of Rabbet, for the tests of one small package
 
 
 NEEDS = {

@@ -125,10 +125,10 @@ def test_the_two_modules_agree():
         "reduce",
         "structure",
         "transpose",
-        "unflatten",
         "broadcast",
     ):
-        assert getattr(tree_util, f"tree_{name}") is getattr(tree, name)
+        longer = getattr(tree_util, f"tree_{name}")
+        assert longer.__code__ is getattr(tree, name).__code__ and longer.__name__ == f"tree_{name}"
 
 
 def test_levels_and_structures():

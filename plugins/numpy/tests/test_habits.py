@@ -146,8 +146,9 @@ def test_keys_in_the_place_of_numbers():
     np.testing.assert_array_equal(bits(rnp.full((2,), key)), [bits(key)] * 2)
     np.testing.assert_array_equal(bits(rnp.tile(keys, 2)), np.tile(data, (2, 1)))
     assert rb.device_get({"keys": keys, "x": rnp.ones(1)})["keys"] is keys
-    with pytest.raises(TypeError, match="has no numbers to fill"):
-        rnp.full_like(keys, 1)
+    np.testing.assert_array_equal(bits(rnp.full_like(keys, 1)), np.ones_like(data))
+    with pytest.raises(TypeError, match="are stored as uint32"):
+        rnp.full_like(keys, 1.5)
 
 
 def test_named_tuples_may_be_registered():

@@ -76,8 +76,11 @@ class Config:
         return super().__new__(type(cls.__name__, (cls,), {"__doc__": cls.__doc__}))
 
     def __init__(self, settings: Iterable[Setting | Alias] = ()) -> None:
-        reduce = {"__reduce__": lambda values: (operator.attrgetter("values"), (self,))}
-        values = type("Values", (threading.local,), {"traced_key": None, **reduce})()
+        methods = {
+            "__reduce__": lambda values: (operator.attrgetter("values"), (self,)),
+            "__getitem__": lambda values, name: getattr(self, name),  # as programs for JAX read them
+        }
+        values = type("Values", (threading.local,), {"traced_key": None, **methods})()
         make_key = self._make_key
 
         def traced_key() -> TracedKey:
@@ -254,6 +257,25 @@ class Config:
     def read(self, name: str) -> Any:
         """The value of a setting by its name, in any spelling that ``update`` takes."""
         return getattr(self, name)
+
+    def config_with_absl(self) -> None:
+        """Define a flag of absl for each setting, ``--jax_enable_x64`` and so on, for a program that absl
+        runs (``absl.app.run(main)``). What the command line gives is set once absl has read it.
+
+        Raises:
+          ModuleNotFoundError: absl is not installed; ``pip install absl-py``.
+        """
+        from rabbet.config.command_line import define_flags
+
+        define_flags(self)
+
+    def parse_flags_with_absl(self) -> None:
+        """Read the settings that the command line gives, ``--jax_enable_x64=True`` and so on, now; other
+        arguments are left alone. See ``config_with_absl``.
+        """
+        from rabbet.config.command_line import parse_flags
+
+        parse_flags(self)
 
     @property
     def x64_enabled(self) -> bool:

@@ -338,7 +338,7 @@ class JaxprTypeError(RabbetError, TypeError):
     """
 
 
-class TypePromotionError(RabbetError, TypeError):
+class TypePromotionError(RabbetError, TypeError, ValueError):
     """Values of these dtypes have no common dtype. Convert one of them explicitly, with
     ``x.astype(...)``.
 

@@ -177,7 +177,7 @@ class UnexpectedTracerError(RabbetError, TypeError):
     explained = True
 
 
-class KeyReuseError(RabbetError, RuntimeError):
+class KeyReuseError(RabbetError, TypeError, RuntimeError):
     """A random key was used twice, so that two draws would be the same numbers.
 
     ::

@@ -12,6 +12,7 @@ from rabbet.messages.source_positions import (
     name_of,
     short_path,
     stacklevel,
+    under_name,
     wraps,
 )
 
@@ -23,6 +24,7 @@ __all__ = [
     "operation_attributes",
     "short_path",
     "stacklevel",
+    "under_name",
     "wraps",
 ]
 

@@ -175,6 +175,10 @@ def cond(
     """
     if operand is not NOT_GIVEN:
         operands = (*operands, operand)
+    if callable(false_fun) and not callable(true_fun) and len(operands) == 2 and callable(operands[1]):
+        # As it was once called: cond(pred, true_operand, true_fun, false_operand, false_fun).
+        when_true, when_false, operands = false_fun, operands[1], (true_fun, operands[0])
+        true_fun, false_fun = lambda x, _: when_true(x), lambda _, x: when_false(x)
     if not callable(true_fun) or not callable(false_fun):
         raise TypeError(
             "cond takes a predicate and two functions: cond(pred, true_fun, false_fun, *operands)"

@@ -10,13 +10,16 @@ from rabbet.lax.array_types import ArrayLike, ArrayOrTracer, DTypeLike
 from rabbet.lax.broadcasting import sizes_of
 from rabbet.primitives import shape as _shape
 from rabbet.primitives.checks import axis_in_range
+from rabbet.primitives.stored import from_physical
 from rabbet.program import python_scalars
+from rabbet.program.avals import ShapedArray
 from rabbet.runtime.transfer import obey_sharding, obeys_out_sharding
 from rabbet.trace.interpreter import typeof
 
 
 def full(shape: Any, fill_value: Any, dtype: DTypeLike = None, *, sharding: Any = None) -> ArrayOrTracer:
-    """An array of ``shape`` filled with a scalar; its dtype, if none is given, is that of the value.
+    """An array of ``shape`` filled with a scalar; its dtype, if none is given, is that of the value. Of keys
+    of random numbers an integer gives the bits.
 
     Example:
       >>> lax.full((2,), 7.0)
@@ -28,6 +31,10 @@ def full(shape: Any, fill_value: Any, dtype: DTypeLike = None, *, sharding: Any 
     value = typeof(fill_value)
     if value.shape:
         raise TypeError(f"full needs a scalar, got {value.str_short()}")
+    if isinstance(dtype, dtypes.ExtendedDType):
+        if value.dtype != dtype:
+            return _stored(shape, fill_value, dtype)
+        dtype = None
     weak = dtype is None and value.weak_type
     wanted = value.dtype if dtype is None else dtypes.requested(dtype)
     if isinstance(fill_value, (bool, int, float, complex)):
@@ -42,6 +49,17 @@ def full(shape: Any, fill_value: Any, dtype: DTypeLike = None, *, sharding: Any 
 
         return with_weak_type(out)
     return out
+
+
+def _stored(shape: tuple[int, ...], fill_value: Any, dtype: dtypes.ExtendedDType) -> ArrayOrTracer:
+    """An array of an extended dtype of whose stored numbers each is ``fill_value``."""
+    aval = ShapedArray(shape, dtype)
+    if typeof(fill_value).kind not in "iub":
+        raise TypeError(
+            f"full: elements of {dtype} are stored as {aval.physical.dtype}, got "
+            f"{typeof(fill_value).str_short()} to fill them with"
+        )
+    return from_physical(full(aval.physical.shape, fill_value, aval.physical.dtype), dtype=dtype)
 
 
 @obeys_out_sharding
@@ -66,7 +84,10 @@ def full_like(
     """
     if sharding is not None:
         return obey_sharding("full_like", full_like(x, fill_value, dtype, shape), sharding, "sharding")
-    aval = typeof(x)
+    if isinstance(getattr(x, "shape", None), (tuple, list)) and not hasattr(x, "aval"):  # it looks like one
+        aval = ShapedArray(tuple(x.shape), dtypes.narrow(x.dtype), bool(getattr(x, "weak_type", False)))
+    else:
+        aval = typeof(x)
     out = full(aval.shape if shape is None else shape, fill_value, aval.dtype if dtype is None else dtype)
     if dtype is None and aval.weak_type:
         from rabbet.lax.values import with_weak_type

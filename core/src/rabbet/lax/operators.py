@@ -53,7 +53,7 @@ def binary(function: Callable, name: str, reflected: bool = False) -> Callable:
             if alike and (any_dtype or aval.arithmetic):
                 return op(other, self) if reflected else op(self, other)
             if not is_array_like(other):
-                return NotImplemented
+                return not_taken(name, other)
             return together(other, self) if reflected else together(self, other)
         except Exception as error:
             fold_traceback(error)
@@ -61,6 +61,18 @@ def binary(function: Callable, name: str, reflected: bool = False) -> Callable:
 
     method.__name__ = method.__qualname__ = name
     return folds_itself(method)
+
+
+def not_taken(name: str, other: Any) -> Any:
+    """What an operator answers to something that is no array; of two, Python asks the other one then. Whether
+    an array equals a list is an error: Python's own answer would be a plain False.
+    """
+    if name in ("__eq__", "__ne__") and isinstance(other, (list, tuple, dict, set)):
+        kind = type(other).__name__
+        raise TypeError(
+            f"an array is compared with a {kind}; make that an array first, as in rabbet.numpy.asarray(...)"
+        )
+    return NotImplemented
 
 
 def absolute(self: Any) -> ArrayOrTracer:

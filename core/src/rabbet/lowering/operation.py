@@ -114,6 +114,13 @@ class Site:
         return bool(module.spread) and module.manual is None
 
     @property
+    def device_count(self):
+        """Over how many devices the compiler cuts this program up; 1 for programs on one device, and where
+        each device computes by itself.
+        """
+        return self._function.module.spread if self.is_cut_up else 1
+
+    @property
     def on_one_device(self):
         """An attribute, with a comma behind it, by which an operation of a program over several devices
         happens on the first of them, with whole operands; nothing in other programs and where each device
@@ -124,15 +131,15 @@ class Site:
         one = '<mesh<[], device_ids=[0]>, []>'
         return f"sdy.sharding = #sdy.sharding_per_value<[{', '.join([one] * max(1, len(self.out_avals)))}]>, "
 
-    def whole(self, name, aval):
+    def whole(self, name, aval, dims=None):
         """The value ``name``, whole on each device, in a program over several devices that the compiler cuts
         up; as it is in all others. For the operands and results of operations of which the compiler computes
-        parts wrongly, or not at all.
+        parts wrongly, or not at all. With ``dims``, a list of dimensions, it is whole along these alone.
         """
         if not self.is_cut_up:
             return name
-        dims = ", ".join(["{}"] * aval.physical.ndim)
-        everywhere = f'<mesh<["all"={self._function.module.spread}]>, [{dims}]>'
+        shown = ["{}" if dims is None or d in dims else "{?}" for d in range(aval.physical.ndim)]
+        everywhere = f'<mesh<["all"={self._function.module.spread}]>, [{", ".join(shown)}]>'
         return self.emit(f"sdy.sharding_constraint {name} {everywhere} : {aval.mlir}")
 
     @property

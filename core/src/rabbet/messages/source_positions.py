@@ -14,6 +14,7 @@ import functools
 import os
 import sys
 import threading
+import types
 from itertools import islice
 from typing import NamedTuple
 
@@ -31,6 +32,7 @@ __all__ = [
     "short_path",
     "source_position",
     "stacklevel",
+    "under_name",
     "wraps",
 ]  # fmt: skip
 
@@ -239,9 +241,30 @@ def name_of(function):
     return name if isinstance(name, str) else type(function).__name__
 
 
+def under_name(function, name):
+    """A function that does the same as another one, under a name of its own, for tools that ask for it.
+
+    Example:
+      >>> from rabbet.extend.wrapping import under_name
+      >>> def half(x):
+      ...     return x / 2
+      >>> halve = under_name(half, "halve")
+      >>> halve.__name__, halve(4)
+      ('halve', 2.0)
+    """
+    code, closure = function.__code__, function.__closure__
+    copy = types.FunctionType(code, function.__globals__, name, function.__defaults__, closure)
+    for attribute in ("__kwdefaults__", "__annotations__", "__module__", "__doc__"):
+        setattr(copy, attribute, getattr(function, attribute))
+    copy.__dict__.update(function.__dict__)
+    copy.__qualname__ = name
+    return copy
+
+
 def wraps(function, doc=None):
-    """``functools.wraps`` for any callable: a ``__name__`` that is no text is left out. ``doc`` is a sentence
-    about the new function, in which ``{}`` is the name of the old one; the old docstring follows.
+    """``functools.wraps`` for any callable: what has no ``__name__`` gives that of its type, a ``partial``
+    that of its function. ``doc`` is a sentence about the new function, in which ``{}`` is the name of the
+    old one; the old docstring follows.
 
     Example:
       >>> from rabbet.extend.wrapping import wraps
@@ -255,8 +278,14 @@ def wraps(function, doc=None):
             if name not in ("__name__", "__qualname__") or isinstance(getattr(function, name, None), str)
         ]  # fmt: skip
         wrapped = functools.update_wrapper(wrapper, function, names)
+        for name in ("__name__", "__qualname__"):
+            if name not in names:
+                setattr(wrapped, name, name_of(function))
+        own = getattr(function, "__doc__", None)
+        if isinstance(function, functools.partial):  # its own docstring is that of the class
+            wrapped.__module__ = getattr(function.func, "__module__", wrapped.__module__)
+            own = wrapped.__doc__ = getattr(function.func, "__doc__", None)
         if doc is not None:
-            own = getattr(function, "__doc__", None)
             wrapped.__doc__ = doc.format(name_of(function)) + (f"\n\n{own}" if own else "")
         return wrapped
 

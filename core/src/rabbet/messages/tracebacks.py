@@ -14,7 +14,7 @@ import threading
 from types import FunctionType, ModuleType, TracebackType
 
 from rabbet.errors import ConfigError
-from rabbet.messages.source_positions import is_internal
+from rabbet.messages.source_positions import is_internal, under_name
 
 __all__ = ["fold_traceback", "folded", "folds_itself", "full_if", "public_module"]
 
@@ -151,7 +151,8 @@ def public_module(namespace, modules=(), more=None):
     Public is what ``__all__`` names, or else every name without an underscore in front that is no module.
     The name of a function that was defined in this module, or in one inside it, then stands for its door,
     while whoever imports the function from the module that defines it gets it bare. So does the module's
-    ``__getattr__``. Classes are decorated with ``folded`` where they stand.
+    ``__getattr__``. A second name of a function is a function of that name. Classes are decorated with
+    ``folded`` where they stand.
 
     Args:
       namespace: the module's ``globals()``.
@@ -173,13 +174,16 @@ def public_module(namespace, modules=(), more=None):
     ]
     for name in [*public, "__getattr__"]:
         value = namespace.get(name)
-        if type(value) is not FunctionType or _folds(value):
+        if type(value) is not FunctionType or not f"{value.__module__}.".startswith(f"{home}."):
             continue
-        if f"{value.__module__}.".startswith(f"{home}."):
+        if not _folds(value):
             if value not in doors:
                 doors[value] = folded(value)
                 doors[value].__module__ = home  # where pickle and help find it
-            namespace[name] = doors[value]
+            value = namespace[name] = doors[value]
+        if value.__name__ != name and namespace.get(value.__name__) is not None and name != "__getattr__":
+            namespace[name] = under_name(value, name)
+            namespace[name].__module__ = home
     namespace["__dir__"] = lambda: sorted({*public, *modules, *(more() if more else ())})
 
 

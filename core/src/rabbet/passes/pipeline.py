@@ -291,7 +291,30 @@ def whole_run(p, jaxpr, context):
     if p.bodies:
         inner = PassContext(context.platform, context.options)
         jaxpr = rewrite_outer_bodies(jaxpr, lambda body: run_on_body(p, body, inner))
-    return p.run(jaxpr, context)
+    return unharmed(p, jaxpr, context)
+
+
+def unharmed(p, jaxpr, context):
+    """What a pass makes of a program. The program itself stays what it was: others differentiate and compile
+    it too. A pass that changes it is an error.
+    """
+    before = parts(jaxpr)
+    try:
+        after = p.run(jaxpr, context)
+    finally:
+        changed = parts(jaxpr) != before
+        if changed:
+            jaxpr.equations, jaxpr.invars, jaxpr.outvars, jaxpr.constvars = before
+    if changed:
+        raise PluginError(
+            f"the pass {p.name!r} changed its argument, program {jaxpr.name!r}; a pass returns another Jaxpr"
+        )
+    return after
+
+
+def parts(jaxpr):
+    """What a program consists of, as lists of their own."""
+    return [list(one) for one in (jaxpr.equations, jaxpr.invars, jaxpr.outvars, jaxpr.constvars)]
 
 
 def run_on_body(p, body, context):

@@ -140,9 +140,15 @@ def package_of(entry_point: EntryPoint) -> str:
     """The package behind an entry point: ``rabbet_jit`` or, in rabbet's own folders, ``rabbet.numpy`` and
     ``rabbet.lax.linalg``.
     """
-    parts = entry_point.module.split(".")
+    module = module_of(entry_point)
+    parts = module.split(".")
     names = [".".join(parts[: i + 1]) for i in range(len(parts))]
-    return next((name for name in names if name not in NAMESPACES), entry_point.module)
+    return next((name for name in names if name not in NAMESPACES), module)
+
+
+def module_of(entry_point: EntryPoint) -> str:
+    """The module that an entry point names; "" where its value cannot be read, as with ``two words``."""
+    return entry_point.module if EntryPoint.pattern.match(entry_point.value) else ""
 
 
 def normalise(name: str) -> str:

@@ -48,7 +48,7 @@ class Hooks:
     def _guarded(self, plugin, hook, call, facts):
         try:
             return call(**facts)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self._report(plugin, f"its hook {hook} raised {cause(error)}")
             return None
 

@@ -116,6 +116,8 @@ class PluginManager:
         """
         loaded = []
         for record in self._offers(group).get(name, ()):
+            if record.status == "conflict" and not quiet:
+                self.warn(record, PluginConflictError(str(record.error)))
             if record.status in ("found", "loaded"):
                 try:
                     loaded.append(self._load(record))
@@ -139,9 +141,10 @@ class PluginManager:
                 record.cause, record.frames = cause(error), last_frames(error)
 
     def warn(self, record: Record, error: PluginError) -> None:
-        """Say that a plugin is left out, once for all that its package brings."""
+        """Say that a plugin is left out, once for all that its package brings; a conflict of several once."""
         if record.package not in self._warned:
-            self._warned.add(record.package)
+            rivals = self._offers(record.group).get(record.name, ()) if record.status == "conflict" else ()
+            self._warned.update({record.package}, [one.package for one in rivals])
             text = f"{error}\n  everything else goes on without it"
             warnings.warn(text, PluginWarning, stacklevel=stacklevel())
 
@@ -261,10 +264,16 @@ class PluginManager:
             self.fail(record, PluginError(reason), "incompatible")
 
     def _import(self, record):
+        module = discovery.module_of(record.entry_point)
+        if not module:
+            self.fail(record, PluginError(_unreadable(record)), "invalid")
+            return
         try:
             loaded = record.entry_point.load()
-        except (Exception, SystemExit) as error:
-            if _still_importing(record.entry_point.module):
+        except (KeyboardInterrupt, GeneratorExit):  # whoever runs the program wants it to end
+            raise
+        except BaseException as error:
+            if _still_importing(module):
                 raise PluginError(_circular(record)) from error
             with self._lock:
                 if record.status != "loaded":  # by another thread, meanwhile
@@ -278,7 +287,7 @@ class PluginManager:
             if record.status != "loaded":
                 record.object, record.status = loaded, "loaded"
         if self._on_load is not None:
-            for place in source_places(record.entry_point.module):
+            for place in source_places(module):
                 self._on_load(place)
 
 
@@ -338,6 +347,13 @@ def _failure(record) -> str:
             f"  to go on without it: RABBET_DISABLE_PLUGINS={record.package}",
         ]
     return "\n".join(lines)
+
+
+def _unreadable(record) -> str:
+    return (
+        f"its entry point has the value {record.value!r}, which names no object\n"
+        "  to fix: write `module:object` or `module`"
+    )
 
 
 def _conflict(group, name, records, preferred) -> str:

@@ -20,7 +20,13 @@ def problem(group: str, name: str, loaded: Any) -> str | None:
       loaded: the object that it names.
     """
     check = CHECKS.get(group)
-    return None if check is None else check(name, loaded)
+    try:
+        return None if check is None else check(name, loaded)
+    except (Exception, SystemExit) as error:  # the object's own code ran: a property, a __getattr__
+        return (
+            f"it names a {type(loaded).__name__} that cannot be looked at: {type(error).__name__}: {error}\n"
+            "  to fix: let its attributes be read without an exception"
+        )
 
 
 def wrong_type(loaded, wanted, door, example):
@@ -29,6 +35,11 @@ def wrong_type(loaded, wanted, door, example):
         f"it names a {type(loaded).__name__}, {_shortened(loaded)}, and must name a {wanted} "
         f"(rabbet.extend.{door}.{wanted})\n  to fix: let the entry point name an object such as {example}"
     )
+
+
+def core_has_it(what):
+    """The sentence for a name that is taken."""
+    return f"core has a {what} itself\n  to fix: another name"
 
 
 def another_name(loaded_name, name, what):
@@ -55,14 +66,23 @@ def check_backend(name, loaded):
 
     if not isinstance(loaded, Backend):
         return wrong_type(loaded, "Backend", "backend", f'BACKEND = Backend("{name}", priority=10, ...)')
-    return another_name(loaded.platform, name, "Backend") if loaded.platform != name else None
+    if loaded.platform != name:
+        return another_name(loaded.platform, name, "Backend")
+    if not isinstance(loaded.priority, (int, float)):
+        return f"its priority is {loaded.priority!r}\n  to fix: a number; the CPU's is 0"
+    for field in ("make_client", "obstacle"):
+        if not callable(getattr(loaded, field)):
+            return f"its {field} is {getattr(loaded, field)!r}, which cannot be called\n  to fix: a function"
+    return None
 
 
 def check_dtype(name, loaded):
     """A dtype: a ``DTypeSpec`` of that name."""
     from rabbet.dtypes import DTypeSpec
-    from rabbet.dtypes.specs import KINDS
+    from rabbet.dtypes.specs import CORE_SPECS, KINDS
 
+    if name in {one.name for one in CORE_SPECS}:
+        return core_has_it(f"dtype {name!r}")
     if not isinstance(loaded, DTypeSpec):
         return wrong_type(loaded, "DTypeSpec", "dtype", f'{name} = DTypeSpec("{name}", ...)')
     if loaded.name != name:
@@ -133,8 +153,10 @@ def check_rule_maker(name, loaded):
 
 def check_pass(name, loaded):
     """A pass: a ``Pass`` of that name whose function takes a program and a context."""
-    from rabbet.passes.pipeline import Pass
+    from rabbet.passes.pipeline import DEAD_CODE, Pass
 
+    if name == DEAD_CODE.name:
+        return core_has_it(f"pass {name!r}")
     if not isinstance(loaded, Pass):
         return wrong_type(loaded, "Pass", "passes", f'PASS = Pass("{name}", run)')
     if loaded.name != name:
@@ -301,7 +323,10 @@ def address(function):
 def _shortened(value):
     if isinstance(value, ModuleType):
         return f"the module {value.__name__}"
-    text = repr(value)
+    try:
+        text = repr(value)
+    except Exception as error:
+        text = f"an object whose repr raises {type(error).__name__}"
     return text if len(text) <= 60 else text[:57] + "..."
 
 

@@ -71,6 +71,8 @@ bitwise_and = elementwise.binary("and", "stablehlo.and", BITS, doc="bitwise, or 
 bitwise_or = elementwise.binary("or", "stablehlo.or", BITS, doc="bitwise, or logical on booleans")
 bitwise_xor = elementwise.binary("xor", "stablehlo.xor", BITS, doc="bitwise, or logical on booleans")
 bitwise_not = elementwise.unary("not", "stablehlo.not", BITS, doc="bitwise, or logical on booleans")
+for _bits in (bitwise_and, bitwise_or, bitwise_xor, bitwise_not):  # programs show them as "and", "or", ...
+    _bits.__name__ = _bits.__qualname__ = f"bitwise_{_bits.name}"
 shift_left = elementwise.binary("shift_left", "stablehlo.shift_left", checks.INTEGERS, doc="x << y")
 shift_right_arithmetic = elementwise.binary(
     "shift_right_arithmetic",

@@ -134,6 +134,8 @@ def _emit(op, combine, x, indices, updates):
     """Write the scatter; ``combine`` is a StableHLO operation, a function of two scalars, or None."""
     numbers = op["dimension_numbers"]
     a, b, c = op.in_avals
+    if op.is_cut_up and numbers.scatter_indices_batching_dims:
+        indices, updates = _whole_places(op, numbers, indices, updates)
     attribute = (
         f"#stablehlo.scatter<update_window_dims = {int_list(numbers.update_window_dims)}, "
         f"inserted_window_dims = {int_list(numbers.inserted_window_dims)}, "
@@ -153,6 +155,18 @@ def _emit(op, combine, x, indices, updates):
     if combine is not None:
         body = f"  %both = {combine} %old, %new : {scalar}\n  stablehlo.return %both : {scalar}"
     return op.emit(f"{head} ({{\n^bb0(%old: {scalar}, %new: {scalar}):\n{body}\n}}) {types}")
+
+
+def _whole_places(op, numbers, indices, updates):
+    """The indices and updates of a scatter with batching dimensions, those of each example on one device: the
+    compiler of jaxlib 0.10 adds up parts of them wrongly.
+    """
+    _, b, c = op.in_avals
+    outer = [d for d in range(c.ndim) if d not in numbers.update_window_dims]
+    own = [i for i in range(b.ndim - 1) if i not in numbers.scatter_indices_batching_dims and b.shape[i] > 1]
+    if not own:
+        return indices, updates
+    return op.whole(indices, b, own), op.whole(updates, c, [outer[i] for i in own])
 
 
 def clipped(primitive, params, x, indices, updates):

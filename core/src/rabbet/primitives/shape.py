@@ -21,8 +21,6 @@ from rabbet.trace.interpreter import typeof
 # --------------------------------------------------------------------------------------- broadcast_in_dim
 
 
-
-
 @broadcast_in_dim.rule("transpose")
 def transpose_broadcast_in_dim(op, ct, x):
     shape, dims = op.params["shape"], op.params["broadcast_dimensions"]
@@ -118,13 +116,6 @@ def batch_expand_dims(op, x):
 
 
 # ---------------------------------------------------------------------------------------------- transpose
-
-
-
-
-
-
-
 
 
 @transpose.rule("transpose")
@@ -254,12 +245,34 @@ pad = Primitive(
 
 @pad.rule("lower")
 def lower_pad(op, x, value):
-    low, high, interior = (int_list(column) for column in _columns(op["padding_config"]))
-    a, v = op.in_avals
+    config, (a, v) = op["padding_config"], op.in_avals
+    if op.is_cut_up and any(mid for _, _, mid in config):
+        return _pad_apart(op, x, value)
+    low, high, interior = (int_list(column) for column in _columns(config))
     return op.emit(
         f"stablehlo.pad {x}, {value}, low = {low}, high = {high}, interior = {interior} : "
         f"({a.mlir}, {v.mlir}) -> {op.out.mlir}"
     )
+
+
+def _pad_apart(op, x, value):
+    """A pad with values between elements, as the compiler can cut it up. Where it cuts off elements in one
+    operation, too, the compiler ends the process; between unequal parts it puts too few or too many.
+    """
+    config, (a, v) = op["padding_config"], op.in_avals
+    uneven = [d for d, (_, _, mid) in enumerate(config) if mid and a.shape[d] % op.device_count]
+    x = op.whole(x, a, uneven) if uneven else x
+    grown = [(max(lo, 0), max(hi, 0), mid) for lo, hi, mid in config]
+    more = pad_aval(a, v, grown)
+    low, high, interior = (int_list(column) for column in _columns(grown))
+    x = op.emit(
+        f"stablehlo.pad {x}, {value}, low = {low}, high = {high}, interior = {interior} : "
+        f"({a.mlir}, {v.mlir}) -> {more.mlir}"
+    )
+    kept = [f"{max(-lo, 0)}:{n + min(hi, 0)}:1" for n, (lo, hi, _) in zip(more.shape, config, strict=True)]
+    if more.shape == op.out.shape:
+        return x
+    return op.emit(f"stablehlo.slice {x} [{', '.join(kept)}] : ({more.mlir}) -> {op.out.mlir}")
 
 
 def _columns(config):

@@ -216,7 +216,7 @@ def announced_rule(module, name):
     """The function ``name`` of a module, imported now."""
     try:
         loaded = importlib.import_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise BrokenAnnouncement(
             f"it announces the rule for primitive {name!r} in the module {module!r}, whose import raised "
             f"{type(error).__name__}: {error}\n"

@@ -167,15 +167,16 @@ class RuleTable(Rules):
         try:
             return self._memo[primitive, platform]
         except KeyError:
-            found = self.explain(primitive, platform)
-            if found is None:
-                raise self.missing(primitive) from None
-            REMEMBERING.add(self)
-            rule = found.rule
-            if contracts.wanted or config.enable_checks:
-                rule = self._checked(primitive, rule)
-            self._memo[primitive, platform] = rule
-            return rule
+            pass
+        found = self.explain(primitive, platform)
+        if found is None:
+            raise self.missing(primitive)
+        REMEMBERING.add(self)
+        rule = found.rule
+        if contracts.wanted or config.enable_checks:
+            rule = self._checked(primitive, rule)
+        self._memo[primitive, platform] = rule
+        return rule
 
     def _checked(self, primitive, rule):
         """A rule that looks at what it returns while checks are on."""

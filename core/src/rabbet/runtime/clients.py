@@ -14,7 +14,7 @@ import weakref
 from functools import partial
 
 from rabbet.config import config
-from rabbet.errors import PluginError, RabbetError
+from rabbet.errors import PluginError, PluginWarning, RabbetError
 from rabbet.messages.source_positions import stacklevel
 from rabbet.runtime import adapter, backends, leaving, read_ahead
 
@@ -148,7 +148,7 @@ class Clients:
             try:
                 raw = backend.make_client(dict(self._options.get(backend.platform, {})))
                 client = Client(backend, raw, self.wrap)
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 self.failures[backend.platform] = error
                 explain = self._explain.get(backend.platform)
                 reason = None if explain is None else explain(error)
@@ -168,7 +168,7 @@ class Clients:
             found, _ = self.registry.candidates()
         except PluginError:  # the settings name a platform that is not installed
             return []
-        return [other.platform for other in found if other is not backend and other.obstacle() is None]
+        return [other.platform for other in found if other is not backend and obstacle_of(other) is None]
 
     def default(self):
         """Return the client of the default backend: the first of `config.platforms`, else of highest
@@ -176,7 +176,7 @@ class Clients:
 
         A platform that the user asked for by name must start. One that is merely installed is passed over: in
         silence where it says that this machine cannot run it, else with a RuntimeWarning. Broken
-        plugins are passed over, and raised only when nothing works.
+        plugins are passed over with a warning, and raised only when nothing works.
         """
         client = self._default.get(config.platforms)
         return client or self._choose_default()
@@ -187,21 +187,25 @@ class Clients:
         if wanted is not None:
             for error in broken.values():
                 raise error
+        unusable = list(broken.values())
         for backend in backends:
             client = self.get(backend.platform) if wanted else self._try(backend, broken)
             if client is not None:
                 self._default[wanted] = client
+                for error in unusable:
+                    text = f"{error}\n  everything else goes on without it"
+                    warnings.warn(text, PluginWarning, stacklevel=stacklevel())
                 return client
         raise PluginError(nothing_works(broken)) from next(iter(broken.values()), None)
 
     def _try(self, backend, broken):
         """Return the client of a backend that nobody named, or None, with the reason in `broken`."""
-        obstacle = backend.obstacle()
-        if obstacle is not None:
+        try:
+            obstacle = ask_for_obstacle(backend)
+            if obstacle is None:
+                return self.get(backend.platform)
             broken[backend.platform] = PluginError(obstacle)
             return None
-        try:
-            return self.get(backend.platform)
         except PluginError as error:
             broken[backend.platform] = error
             warnings.warn(
@@ -245,9 +249,28 @@ def tell_if_late(setting, told):
         )
 
 
+def ask_for_obstacle(backend):
+    """What stands in the way of a backend, or None. PluginError where its own function for that raises."""
+    try:
+        return backend.obstacle()
+    except (Exception, SystemExit) as error:
+        raise PluginError(
+            f"the {backend.platform!r} backend is installed but cannot be used: its function obstacle() "
+            f"raised {type(error).__name__}: {error}"
+        ) from error
+
+
+def obstacle_of(backend):
+    """What stands in the way of a backend, in words, or None."""
+    try:
+        return ask_for_obstacle(backend)
+    except PluginError as error:
+        return str(error)
+
+
 def does_not_start(backend, error, others):
     lines = [f"the {backend.platform!r} backend is installed but does not start: {error}"]
-    obstacle = backend.obstacle()
+    obstacle = obstacle_of(backend)
     if obstacle is not None and obstacle not in str(error):
         lines.append(f"  {obstacle}")
     if others:

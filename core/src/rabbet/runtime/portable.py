@@ -14,19 +14,21 @@ from jaxlib import _jax
 
 from rabbet.lowering.foreign import ForeignFunctions
 
-# What one function gives up to another for the sake of its memory; only arguments of a whole program do that.
-OF_PROGRAMS = ("tf.aliasing_output", "jax.buffer_donor")
+# What only arguments and results of a whole program have: memory to give up, and a place over devices.
+OF_PROGRAMS = ("tf.aliasing_output", "jax.buffer_donor", "sdy.sharding", "mhlo.memory_kind")
 
 # How an artifact begins: MLIR's mark, and the version that it was written for.
 WRITTEN_FOR = re.compile(rb"ML\xefR.{0,4}?StableHLO_v(\d+\.\d+\.\d+)\x00", re.DOTALL)
 
 
-def to_portable(text, version):
+def to_portable(text, version, *, shardings=False):
     """A StableHLO module as a portable artifact.
 
     Args:
       text: the module; operations of CHLO are rewritten by those of StableHLO.
       version: that of StableHLO to write for, such as ``"1.17.0"``.
+      shardings: whether the module says how values lie over devices. Shardy's operations are written as they
+        are then: their form is not versioned.
 
     Returns:
       bytes.
@@ -45,7 +47,7 @@ def to_portable(text, version):
     ir, context = _context()
     try:
         with context:
-            return _jax.mlir.serialize_portable_artifact(ir.Module.parse(text), version)
+            return _jax.mlir.serialize_portable_artifact(ir.Module.parse(text), version, shardings)
     except (ValueError, RuntimeError, _jax.JaxRuntimeError, ir.MLIRError) as error:
         raise ValueError(f"StableHLO {version} cannot express the program: {error}") from None
 

@@ -6,7 +6,7 @@ size that is read and written at every step. Likewise a stacked result ``dot(a_t
 with the stack of ``a_t``.
 
 What has to be stacked for it takes memory, so it is bounded: by the setting ``scan_stacking``, and by the
-bytes that the loop reads from stacks anyway.
+bytes that the loop reads from stacks anyway. A weight that a step reads several times has several products.
 
 Core asks for it by the table ``backward_scan``, when it transposes a scan.
 """
@@ -15,8 +15,8 @@ from math import prod
 from typing import Any, NamedTuple
 
 from rabbet import config, typeof
-from rabbet.extend.passes import Jaxpr, Literal, Var
-from rabbet.extend.primitive import dot_general, reduce_sum, reshape, scan, transpose
+from rabbet.extend.passes import Jaxpr, Literal, Var, open_calls
+from rabbet.extend.primitive import add, dot_general, reduce_sum, reshape, scan, transpose
 from rabbet.extend.transform import RuleSet
 
 CARRIED_OVER = (reshape, transpose)  # what may stand between a product and its sum
@@ -42,7 +42,7 @@ def scan_with_products_after_it(op, sums, *inputs):
 
 
 class Part(NamedTuple):
-    """One output that is computed after the loop."""
+    """An output that is computed after the loop, or one of several that add up to it."""
 
     output: int
     product: Any  # the equation of dot_general or reduce_sum
@@ -78,7 +78,8 @@ class Plan(NamedTuple):
             operands = [
                 operand(v, stacked) for v, stacked in zip(part.product.inputs, part.stacked, strict=True)
             ]
-            found[part.output] = computed(part, operands)
+            term = computed(part, operands)
+            found[part.output] = add(found[part.output], term) if part.output in found else term
         return found
 
 
@@ -89,13 +90,14 @@ def plan(jaxpr, consts, sums, carry, length):
       jaxpr: a body that takes ``consts`` constants, ``sums`` sums, ``carry`` other carried values and slices,
         and gives new sums, carried values and slices of stacks.
     """
+    jaxpr = open_calls(jaxpr, multiplies)
     body = _Body(jaxpr, consts, sums, carry)
-    found = [part for i in range(sums) if (part := body.sum_of_products(i))]
-    products = [part for part in found if part.product.op.primitive is dot_general]
+    found = [parts for i in range(sums) if (parts := body.sum_of_products(i))]
+    products = [parts for parts in found if any(p.product.op.primitive is dot_general for p in parts)]
     if not products:
         return None
-    wanted = dict.fromkeys(v for part in products for v in part.product.inputs)
-    chosen = [part for part in found if set(part.product.inputs) <= wanted.keys()]
+    wanted = dict.fromkeys(v for parts in products for part in parts for v in part.product.inputs)
+    chosen = [part for parts in found if all(reads(p) <= wanted.keys() for p in parts) for part in parts]
     for i in range(sums + carry, len(jaxpr.outvars)):
         part = body.product_with_constant(i, wanted)
         chosen += [part] if part else []
@@ -115,13 +117,21 @@ def plan(jaxpr, consts, sums, carry, length):
     if length * sum(map(_bytes, made)) > min(config.scan_stacking, length * read):
         return None
     gone = {id(eqn) for part in chosen for eqn in (part.product, *part.moves)}
-    gone |= {id(body.makers[jaxpr.outvars[i]]) for i in dropped if i < sums}
+    gone |= {id(eqn) for i in dropped if i < sums for eqn in body.additions[i]}
     equations = [eqn for eqn in jaxpr.equations if id(eqn) not in gone]
     invars = [
         v for i, v in enumerate(jaxpr.invars) if not (consts <= i < consts + sums and i - consts in dropped)
     ]
     smaller = Jaxpr(invars, [*kept, *made], equations, (), None, jaxpr.name)
     return Plan(smaller, dropped, tuple(chosen), stacks, body.constants)
+
+
+def multiplies(body):
+    return any(eqn.op.primitive is dot_general for eqn in body.equations)
+
+
+def reads(part):
+    return set(part.product.inputs)
 
 
 def _bytes(v):
@@ -136,6 +146,7 @@ class _Body:
         self.constants = {v: i for i, v in enumerate(jaxpr.invars[:consts])}
         self.totals = jaxpr.invars[consts : consts + sums]
         self.slices = {v: i for i, v in enumerate(jaxpr.invars) if i >= consts + sums + carry}
+        self.additions: dict[int, list] = {}  # for each sum the equations that add to it
         self.makers = {v: eqn for eqn in jaxpr.equations for v in eqn.outputs}
         self.uses: dict[Any, int] = {}
         for v in [v for eqn in jaxpr.equations for v in eqn.inputs] + jaxpr.outvars:
@@ -146,18 +157,28 @@ class _Body:
         return type(v) is Var and self.uses.get(v) == 1
 
     def sum_of_products(self, i):
-        """The part for sum ``i``, if all that it does is to grow by a product or a sum of what varies."""
+        """The parts for sum ``i``, if all that it does is to grow by products or sums of what varies."""
         total, grown = self.totals[i], self.jaxpr.outvars[i]
-        add = self.makers.get(grown)
-        if add is None or add.op.primitive.name != "add" or not self.once(total) or not self.once(grown):
+        additions, terms, pending = [], [], [grown]
+        while pending:
+            v = pending.pop()
+            eqn = self.makers.get(v) if self.once(v) else None
+            if eqn is not None and eqn.op.primitive is add:
+                additions.append(eqn)
+                pending += reversed(eqn.inputs)
+            else:
+                terms.append(v)
+        if total not in terms or not self.once(total):
             return None
-        terms = [v for v in add.inputs if v is not total]
-        if len(terms) != 1:
-            return None
-        product, moves = self.product_of(terms[0])
-        if product is None or any(type(v) is Literal or v in self.constants for v in product.inputs):
-            return None
-        return Part(i, product, moves, (True,) * len(product.inputs), True)
+        terms.remove(total)
+        parts = []
+        for v in terms:
+            product, moves = self.product_of(v)
+            if product is None or any(type(x) is Literal or x in self.constants for x in product.inputs):
+                return None
+            parts.append(Part(i, product, moves, (True,) * len(product.inputs), True))
+        self.additions[i] = additions
+        return parts
 
     def product_with_constant(self, i, wanted):
         """The part for stacked output ``i``, if it is a product of one of ``wanted`` with a constant."""

@@ -103,7 +103,7 @@ def split_scan(op, flags):
         carry = after
     inner = (*flags[:n], *carry, *flags[n + m :])
     forced = tuple([i for i, lin in enumerate(carry) if lin])
-    halves = split(jaxpr, inner, forced, stacks=True)
+    halves = split(jaxpr, inner, forced, same=n)
     # A known carry changes from step to step: the linear half needs it stacked, as one more output of the
     # known half.
     carried = [i for i in halves.passed if n <= i < n + m]

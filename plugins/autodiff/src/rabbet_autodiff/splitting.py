@@ -60,20 +60,21 @@ class Split(NamedTuple):
     out_linear: tuple
 
 
-def split(jaxpr, flags, force_linear=(), stacks=False):
+def split(jaxpr, flags, force_linear=(), same=None):
     """Split a program by which of its inputs are linear; made once for each pattern.
 
     Args:
       jaxpr: a program.
       flags: for each input whether it is linear.
       force_linear: outputs that the linear half must return even if they turn out known; they are then zero.
-      stacks: whether residuals are stacked by a loop, so that reading one costs more than a cheap operation.
+      same: for the body of a loop how many inputs, the first, are the same at every step. Residuals are
+        stacked by the loop then, so that reading one costs more than a cheap operation.
     """
-    key = "split", flags, force_linear, stacks
-    return jaxpr.once(key, lambda: _split(jaxpr, flags, force_linear, stacks))
+    key = "split", flags, force_linear, same
+    return jaxpr.once(key, lambda: _split(jaxpr, flags, force_linear, same))
 
 
-def _split(jaxpr, flags, force_linear, stacks):
+def _split(jaxpr, flags, force_linear, same):
     linear = {v for v, lin in zip(jaxpr.invars, flags, strict=True) if lin}
     known_equations, linear_equations = [], []
     for eqn in jaxpr.equations:
@@ -94,9 +95,11 @@ def _split(jaxpr, flags, force_linear, stacks):
         if lin:
             linear_outs.append(v if type(v) is Var and v in linear else _zero(v, linear_equations))
     residuals = _read_but_not_linear(linear_equations, linear)
-    if stacks:
+    if same is not None:
         residuals = _computed_again(residuals, known_equations, linear_equations)
     residuals = _spread_again(residuals, known_equations, linear_equations)
+    if same:
+        residuals = _same_again(residuals, jaxpr.invars[:same], known_equations, linear_equations)
     places = {v: i for i, v in enumerate(jaxpr.invars)}
     passed = [v for v in residuals if v in places]
     computed = [v for v in residuals if v not in places]
@@ -183,6 +186,34 @@ def _computed_again(residuals, known_equations, linear_equations):
             again.update(found)
     linear_equations[:0] = in_order(again, known_equations)
     return [v for v in residuals if v in kept]
+
+
+def _same_again(residuals, same, known_equations, linear_equations):
+    """Leave out residuals that are the same at every step of a loop, such as the transpose of a constant: the
+    linear half makes them once more, and the compiler takes that out of the loop.
+
+    Args:
+      same: the inputs that are the same at every step.
+    """
+    given, makers = set(same), {}
+    for eqn in known_equations:
+        fixed = all(type(x) is not Var or x in given or x in makers for x in eqn.inputs)
+        if fixed and (not eqn.op.primitive.special or _only_calls(eqn.op)):
+            makers.update(dict.fromkeys(eqn.outputs, eqn))
+    again, pending = {}, [v for v in residuals if v in makers]
+    kept = [v for v in residuals if v not in makers]
+    while pending:
+        eqn = makers[pending.pop()]
+        if eqn not in again:
+            again[eqn] = None
+            pending += [x for x in eqn.inputs if x in makers]
+            kept += [x for x in eqn.inputs if type(x) is Var and x in given and x not in kept]
+    linear_equations[:0] = in_order(again, known_equations)
+    return kept
+
+
+def _only_calls(op):
+    return op.primitive is jit_call and not effects_of(op)
 
 
 def in_order(some, equations):

@@ -30,9 +30,9 @@ def linear_transpose(fun, *primals, reduce_axes=()):
       (Array(6., dtype=float32),)
     """
     leaves, treedef = tree.flatten(primals)
-    avals = [abstract(x).strong() for x in leaves]
+    avals = [abstract(x) for x in leaves]
     flat = Flat(fun, treedef)
-    recording, outs = modes.transposed(flat, avals)
+    recording, outs = modes.transposed(flat, [aval.strong() for aval in avals])
     return Transpose(fun, recording, flat.out_tree, treedef, [typeof(o) for o in outs], avals)
 
 

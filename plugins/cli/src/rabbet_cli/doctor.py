@@ -113,7 +113,7 @@ def answered(label, whose, ask):
                     wrong = answer
                     break
                 yield Check(answer[0], None if answer[1] is None else bool(answer[1]), str(answer[2]))
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         yield Check(label, False, f"{whose}\n{explain_error(error)}")
     if wrong is not None:
         yield Check(

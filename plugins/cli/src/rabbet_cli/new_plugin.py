@@ -87,9 +87,10 @@ def forms(name):
 
 
 def about(kind):
-    """What ``kind.toml`` says: a summary, the usage for the README, requirements and the entry point."""
+    """What ``kind.toml`` says: summary, usage for the README, requirements, those of tests, entry point."""
     said = tomllib.loads((_root() / kind / "kind.toml").read_text())
     said["requires"] = json.dumps([core_bounds(), *said["requires"]])
+    said["tests"] = json.dumps(["pytest>=8.3", *said["tests"]])
     return {name: text.strip() for name, text in said.items()}
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from rabbet import tree
 from rabbet.errors import TreeError
 from rabbet.extend.functions import folded, public_module
+from rabbet.extend.wrapping import under_name
 from rabbet.tree import (
     DictKey,
     FlattenedIndexKey,
@@ -37,19 +38,31 @@ __all__ = [
     "treedef_children", "treedef_is_leaf", "treedef_tuple",
 ]  # fmt: skip
 
-tree_all = tree.all
-tree_broadcast = tree.broadcast
-tree_flatten = tree.flatten
-tree_flatten_with_path = tree.flatten_with_path
-tree_leaves = tree.leaves
-tree_leaves_with_path = tree.leaves_with_path
-tree_map = tree.map
-tree_map_with_path = tree.map_with_path
-tree_reduce = tree.reduce
-tree_reduce_associative = tree.reduce_associative
-tree_structure = tree.structure
-tree_transpose = tree.transpose
-tree_unflatten = tree.unflatten
+tree_all = under_name(tree.all, "tree_all")
+tree_broadcast = under_name(tree.broadcast, "tree_broadcast")
+tree_flatten = under_name(tree.flatten, "tree_flatten")
+tree_flatten_with_path = under_name(tree.flatten_with_path, "tree_flatten_with_path")
+tree_leaves = under_name(tree.leaves, "tree_leaves")
+tree_leaves_with_path = under_name(tree.leaves_with_path, "tree_leaves_with_path")
+tree_map = under_name(tree.map, "tree_map")
+tree_map_with_path = under_name(tree.map_with_path, "tree_map_with_path")
+tree_reduce = under_name(tree.reduce, "tree_reduce")
+tree_reduce_associative = under_name(tree.reduce_associative, "tree_reduce_associative")
+tree_structure = under_name(tree.structure, "tree_structure")
+tree_transpose = under_name(tree.transpose, "tree_transpose")
+for _longer in __all__:
+    if _longer.startswith("tree_") and _longer in globals():
+        globals()[_longer].__module__ = __name__  # where pickle and help find it
+
+
+def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
+    """The tree of this structure with these leaves.
+
+    Example:
+      >>> rb.tree_util.tree_unflatten(tree.structure({"a": 1, "b": 2}), [3, 4])
+      {'a': 3, 'b': 4}
+    """
+    return treedef.unflatten(leaves)
 
 
 # Structures, levels, paths ------------------------------------------------------------------------

@@ -122,6 +122,13 @@ class Traced(Stage):
         """The program, a ``ClosedJaxpr``."""
         return ClosedJaxpr(*self.program.closed)
 
+    @property
+    def spread(self):
+        """The ``rabbet.extend.sharding.Spread`` of a program over several devices, captured arrays first;
+        None for one device.
+        """
+        return spread_for(self, self.layouts)
+
     def lower(self, *, platform=None, platforms=None, lowering_platforms=None):
         """Write the program as StableHLO for a platform (by default the default backend's); a
         ``Lowered``. ``platforms``, also called ``lowering_platforms``, are a tuple of just one.
@@ -155,7 +162,7 @@ class Lowered(Stage):
         offset = len(closed.consts)
         donated = self.signature.donated_leaves(self.asked.donated) if self.asked.donated else ()
         self.donated = tuple([i + offset for i in donated])
-        self.spread = spread_for(traced, traced.layouts)
+        self.spread = traced.spread
         if self.spread is not None and platform is None:
             platform = self.spread.group.platform
         self.lowering = lower_program(

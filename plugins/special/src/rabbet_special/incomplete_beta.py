@@ -39,6 +39,8 @@ regularized_incomplete_beta = Primitive(
     Array([0.26171887, 0.6874999 ], dtype=float32)
     """,
 )  # fmt: skip
+for _place in ("__name__", "__qualname__"):
+    setattr(regularized_incomplete_beta, _place, "betainc")  # as it is called
 
 
 @regularized_incomplete_beta.decompose

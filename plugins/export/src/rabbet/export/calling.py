@@ -7,6 +7,7 @@ import numpy as np
 
 import rabbet as rb
 from rabbet import dtypes, tree
+from rabbet.export.devices import layouts_in
 from rabbet.export.errors import ExportError
 from rabbet.export.modules import leaf_name
 from rabbet.export.symbolic.solving import at_sizes, solved
@@ -27,11 +28,6 @@ def call(exported, args, kwargs):
         raise ExportError(
             f"{exported.fun_name!r} was exported for arguments of the structure {exported.in_tree}, and is "
             f"called with {structure}"
-        )
-    if exported.nr_devices != 1:
-        raise NotImplementedError(
-            f"{exported.fun_name!r} was exported for {exported.nr_devices} devices, and programs for one are "
-            "run here"
         )
     outs = run(exported, [operand(exported, i, x) for i, x in enumerate(leaves)])
     return tree.unflatten(exported.out_tree, outs)
@@ -165,6 +161,7 @@ call_exported.rule("extended")(lowers_stored)  # typed keys stand in the program
 def lower_call(op, *names):
     """A call of the program's functions, which are written beside the caller's."""
     exported = op["exported"]
+    check_devices(exported, op.device_count)
     number = platform_number(exported, op.platform)
     given = iter(zip(names, op.in_avals, strict=True))
     leaves = [next(given) if moves(a) else (None, stored(a)) for a in exported.in_avals]
@@ -179,8 +176,44 @@ def lower_call(op, *names):
         types.insert(0, INDEX.mlir)
     symbol = op.include(functions)
     outs = ", ".join([a.mlir for a in op.out_avals])
+    ins, results = lying(exported)
+    first = len(operands) - len(kept)  # the platform's number is nowhere
+    operands[first:] = laid_out(op, operands[first:], types[first:], ins[first:])
     text = f"func.call @{symbol}({', '.join(operands)}) : ({', '.join(types)}) -> ({outs})"
-    return op.emit_all(text, len(op.out_avals))
+    return laid_out(op, op.emit_all(text, len(op.out_avals)), [a.mlir for a in op.out_avals], results)
+
+
+def check_devices(exported, count):
+    """Refuse a program for several devices where there are more or fewer.
+
+    Raises:
+      ExportError: says how many.
+    """
+    if exported.nr_devices not in (1, count):
+        raise ExportError(
+            f"{exported.fun_name!r} was exported for {exported.nr_devices} devices and is called on {count}\n"
+            f"  to fix: lay an argument over {exported.nr_devices} devices, rb.device_put(x, sharding); "
+            "exported.in_shardings_jax(mesh) says how all of them were to lie"
+        )
+
+
+def lying(exported):
+    """How arguments and results lie, as texts, of a program for several devices."""
+    if exported.nr_devices == 1:
+        return [], []
+    if "layouts" not in exported._kept:
+        exported._kept["layouts"] = layouts_in(exported.mlir_module())
+    return exported._kept["layouts"]
+
+
+def laid_out(op, names, types, layouts):
+    """Values of a program over several devices, laid out by texts."""
+    if not layouts:
+        return names
+    return [
+        name if text is None else op.emit(f"sdy.sharding_constraint {name} <{text}> : {kind}")
+        for name, kind, text in zip(names, types, layouts, strict=True)
+    ]
 
 
 def at_call(exported, index, avals):

@@ -13,6 +13,7 @@ from typing import Any
 
 import rabbet as rb
 from rabbet import dtypes
+from rabbet.export import devices
 from rabbet.export.checks import DisabledSafetyCheck
 from rabbet.export.errors import ExportError
 from rabbet.export.exported import Exported
@@ -68,8 +69,7 @@ def fields_of(exported, vjp_order):
     """The outermost table."""
     avals = list(dict.fromkeys([*exported.in_avals, *exported.out_avals]))
     place = {aval: i for i, aval in enumerate(avals)}
-    nothing = lambda leaves: Numbers("I", (0,) * len(leaves))
-    empty = lambda leaves: [{} for _ in leaves]
+    lying = devices.sharding_fields(exported._in_layouts, exported._out_layouts)
     return {
         F.VERSION: Number("H", VERSION),
         F.NAME: exported.fun_name,
@@ -77,8 +77,8 @@ def fields_of(exported, vjp_order):
         F.IN_AVALS: [aval_fields(a) for a in exported.in_avals],
         F.OUT_TREE: tree_fields(exported.out_tree),
         F.OUT_AVALS: [aval_fields(a) for a in exported.out_avals],
-        F.IN_SHARDINGS: empty(exported.in_avals),
-        F.OUT_SHARDINGS: empty(exported.out_avals),
+        F.IN_SHARDINGS: lying["older_in"],
+        F.OUT_SHARDINGS: lying["older_out"],
         F.PLATFORMS: list(exported.platforms),
         F.ORDERED: [],
         F.UNORDERED: [],
@@ -91,11 +91,11 @@ def fields_of(exported, vjp_order):
         F.DEVICES: Number("I", exported.nr_devices),
         F.AVALS: [aval_fields(a) for a in avals],
         F.MESHES: [],
-        F.NAMED_SHARDINGS: [],
+        F.NAMED_SHARDINGS: lying["all"],
         F.IN_AVAL_NUMBERS: Numbers("I", tuple([place[a] for a in exported.in_avals])),
         F.OUT_AVAL_NUMBERS: Numbers("I", tuple([place[a] for a in exported.out_avals])),
-        F.IN_SHARDING_NUMBERS: nothing(exported.in_avals),
-        F.OUT_SHARDING_NUMBERS: nothing(exported.out_avals),
+        F.IN_SHARDING_NUMBERS: lying["ins"],
+        F.OUT_SHARDING_NUMBERS: lying["outs"],
         F.WRITER: jaxlib_version(),
     }
 
@@ -201,6 +201,8 @@ def read(table):
         module_kept_var_idx=kept,
         uses_global_constants=bool(table.number(F.GLOBALS, "B")),
         _get_vjp=vjp_of(table),
+        _in_layouts=devices.numbered(table, F.NAMED_SHARDINGS, F.IN_SHARDING_NUMBERS, len(in_avals)),
+        _out_layouts=devices.numbered(table, F.NAMED_SHARDINGS, F.OUT_SHARDING_NUMBERS, len(out_avals)),
     )
 
 

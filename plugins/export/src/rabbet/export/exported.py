@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rabbet.export.checks import DisabledSafetyCheck
+from rabbet.export.devices import sharding_on
 from rabbet.export.errors import ExportError
 from rabbet.extend.functions import folded
 from rabbet.extend.native import from_portable
@@ -32,7 +33,8 @@ class Exported:
       calling_convention_version: how its ``main`` is called.
       module_kept_var_idx: the leaves of the arguments that ``main`` takes.
       uses_global_constants: whether ``main`` takes more than these: which platform it is, or dimensions.
-      in_shardings_hlo, out_shardings_hlo: None for each leaf.
+      in_shardings_hlo, out_shardings_hlo: None for each leaf, as in JAX: shardings are told by
+        ``in_shardings_jax`` and ``out_shardings_jax``.
 
     Example:
       >>> from rabbet import export
@@ -60,6 +62,8 @@ class Exported:
     module_kept_var_idx: tuple[int, ...]
     uses_global_constants: bool
     _get_vjp: Callable[[Exported], Exported] | None = field(default=None, repr=False)
+    _in_layouts: tuple[Any, ...] = field(default=(), repr=False)  # of each leaf a ``devices.Laid``, or None
+    _out_layouts: tuple[Any, ...] = field(default=(), repr=False)
     _kept: dict[str, Any] = field(default_factory=dict, init=False, repr=False)  # what calls make once
 
     def mlir_module(self, serialized: bool = True) -> str:
@@ -108,22 +112,31 @@ class Exported:
         """Run it, on arrays of the types that it was exported for, in the same structure.
 
         It may be called in functions that are compiled or differentiated in reverse mode, as often as there
-        are derivatives; ``vmap`` has no rule for it.
+        are derivatives; ``vmap`` has no rule for it. A program for several devices is called with arrays on
+        as many.
 
         Raises:
-          ExportError: for other structures, shapes, dtypes or platforms.
+          ExportError: for other structures, shapes, dtypes, platforms, or another number of devices.
         """
         from rabbet.export.calling import call
 
         return call(self, args, kwargs)
 
     def in_shardings_jax(self, mesh: Any = None) -> Sequence[Any]:
-        """None for each leaf of the arguments: a program for one device says nothing of shardings."""
-        return self.in_shardings_hlo
+        """How each leaf of the arguments was to lie: a ``NamedSharding`` on ``mesh``, or None where nothing
+        was said, as for one device.
+
+        Args:
+          mesh: a ``Mesh`` with the axes of the one that the program was exported for, on any devices.
+
+        Raises:
+          ExportError: for a mesh of other axes.
+        """
+        return tuple([sharding_on(mesh, one, self.fun_name) for one in self._in_layouts])
 
     def out_shardings_jax(self, mesh: Any = None) -> Sequence[Any]:
-        """None for each leaf of the result."""
-        return self.out_shardings_hlo
+        """How each leaf of the result lies, as ``in_shardings_jax`` says it."""
+        return tuple([sharding_on(mesh, one, self.fun_name) for one in self._out_layouts])
 
     @property
     def digest(self) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 import rabbet as rb
 from rabbet import config, dtypes, tree
 from rabbet.export.checks import DisabledSafetyCheck, check_targets
+from rabbet.export.devices import laid
 from rabbet.export.errors import ExportError
 from rabbet.export.exported import Exported
 from rabbet.export.modules import leaf_name, module_of
@@ -58,7 +59,7 @@ def export(
     Raises:
       ExportError: for what is not jitted, and for programs that call native functions that nobody promises to
         keep. MissingPluginError: for a platform of which no package is known, with the nearest name.
-        NotImplementedError: for programs with Python callbacks or other effects, and for several devices.
+        NotImplementedError: for programs with Python callbacks or other effects.
 
     Example:
       >>> from rabbet import export
@@ -97,9 +98,11 @@ def exported_of(traced, platforms, disabled):
             f"export of {name!r}: the program has effects ({effect_names(closed.jaxpr.effects)}), and only "
             "results can be exported; leave out callbacks, debug.print and the like"
         )
-    ins, outs = tuple(tree.leaves(traced.in_avals)), tuple(closed.out_avals)
+    ins = tuple([a.bare for a in tree.leaves(traced.in_avals)])
+    outs = tuple([a.bare for a in closed.out_avals])
+    spread = traced.spread
     in_tree = traced.in_tree
-    module = module_of(closed, ins, platforms, name, lambda leaf: leaf_name(in_tree, leaf))
+    module = module_of(closed, ins, platforms, name, lambda leaf: leaf_name(in_tree, leaf), spread)
     check_targets(name, module.targets, disabled)
     return Exported(
         fun_name=name,
@@ -109,17 +112,26 @@ def exported_of(traced, platforms, disabled):
         out_avals=outs,
         in_shardings_hlo=(None,) * len(ins),
         out_shardings_hlo=(None,) * len(outs),
-        nr_devices=1,
+        nr_devices=1 if spread is None else len(spread.group),
         platforms=platforms,
         ordered_effects=(),
         unordered_effects=(),
         disabled_safety_checks=disabled,
-        mlir_module_serialized=portable(module.text),
+        mlir_module_serialized=portable(module.text, spread is not None),
         calling_convention_version=convention(),
         module_kept_var_idx=module.kept,
         uses_global_constants=module.global_constants,
-        _get_vjp=lambda exported: vjp_of(exported, closed),
+        _get_vjp=lambda exported: vjp_of(exported, closed, spread),
+        _in_layouts=layouts_of(ins, spread and spread.ins[len(closed.consts) :], spread),
+        _out_layouts=layouts_of(outs, spread and spread.outs, spread),
     )
+
+
+def layouts_of(avals, shardings, spread):
+    """The record of how each leaf lies, or None."""
+    if shardings is None:
+        return (None,) * len(avals)
+    return tuple([laid(s, spread.group.platform) for s in shardings])
 
 
 def convention():
@@ -135,22 +147,22 @@ def convention():
     return version
 
 
-def portable(text):
+def portable(text, shardings):
     """The artifact, for the oldest StableHLO that is written for if that can express the program."""
     current = stablehlo_versions().current
     if _numbers(WRITTEN_FOR) < _numbers(current):
         try:
-            return to_portable(text, WRITTEN_FOR)
+            return to_portable(text, WRITTEN_FOR, shardings=shardings)
         except ValueError:
             pass
-    return to_portable(text, current)
+    return to_portable(text, current, shardings=shardings)
 
 
 def _numbers(version):
     return tuple(map(int, version.split(".")))
 
 
-def vjp_of(exported, closed):
+def vjp_of(exported, closed, spread):
     """The ``Exported`` of a program's derivative: ``(*leaves, *cotangents) -> cotangents`` of the leaves."""
     count = len(exported.in_avals)
     program, consts = consts_as_inputs(closed), list(closed.consts)
@@ -172,8 +184,21 @@ def vjp_of(exported, closed):
 
     fun_vjp.__name__ = f"{exported.fun_name}_vjp"
     types = [struct(a) for a in exported.in_avals] + [cotangent(a) for a in exported.out_avals]
-    traced = rb.jit(fun_vjp).trace(*types)
+    if spread is None:
+        traced = rb.jit(fun_vjp).trace(*types)
+    else:
+        ins = asked(spread.ins[len(closed.consts) :], exported.in_avals)
+        outs = asked(spread.outs or [None] * len(exported.out_avals), exported.out_avals)
+        traced = rb.jit(fun_vjp, in_shardings=(*ins, *outs), out_shardings=ins).trace(*types)
     return exported_of(traced, exported.platforms, exported.disabled_safety_checks)
+
+
+def asked(shardings, avals):
+    """Shardings to ask for where a mesh says how an array lies, of leaves that move; else None."""
+    return tuple([
+        s if is_inexact(a) and laid(s, "") is not None else None
+        for a, s in zip(avals, shardings, strict=True)
+    ])  # fmt: skip
 
 
 def nothing(shape):

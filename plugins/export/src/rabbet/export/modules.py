@@ -15,6 +15,7 @@ from rabbet.extend.backend import lower_program
 from rabbet.extend.native import foreign_functions
 from rabbet.extend.passes import Jaxpr, Var, consts_as_inputs
 from rabbet.extend.primitive import ShapedArray
+from rabbet.extend.sharding import EverywhereSharding
 
 CALLED = re.compile(r'custom_call @(?:"([^"]+)"|([^"(\s]+))\(|call_target_name = "([^"]+)"')
 SIZE = ShapedArray((), "int32")
@@ -31,11 +32,13 @@ class ModuleOf(NamedTuple):
     global_constants: bool
 
 
-def module_of(closed, in_avals, platforms, name, describe):
-    """Lower a program for platforms. ``describe(leaf)`` is what to call an argument in messages."""
+def module_of(closed, in_avals, platforms, name, describe, spread=None):
+    """Lower a program for platforms. ``describe(leaf)`` is what to call an argument in messages; ``spread``
+    is the ``Spread`` of one for several devices.
+    """
     sizes = sizes_in(in_avals)
     steps = steps_for(in_avals, describe)
-    variants = [lowered(closed, platform, sizes) for platform in platforms]
+    variants = [lowered(closed, platform, sizes, spread) for platform in platforms]
     if any(v.module.callbacks or v.module.partitioners for v in variants):
         raise NotImplementedError(f"export of {name!r}: the program calls Python functions of this process")
     kept = tuple(range(len(in_avals)))
@@ -44,6 +47,8 @@ def module_of(closed, in_avals, platforms, name, describe):
     parts = [foreign_functions(text, f"variant{i}") for i, text in enumerate(texts)]
     which = [texts.index(v.module.key_text) for v in variants]
     body = Main(in_avals, list(closed.out_avals), several)
+    if spread is not None:
+        body.lie(spread.ins[len(closed.consts) :], spread.outs)
     first = body.sizes(steps, sizes, scope_of(in_avals), describe)
     first += [body.constant(np.asarray(c)) for c in closed.consts]
     results = body.choose(parts, which, first)
@@ -52,7 +57,8 @@ def module_of(closed, in_avals, platforms, name, describe):
     polymorphic = several or bool(sizes)
     head = (
         f"module @jit_{symbol} attributes {{jax.uses_shape_polymorphism = {str(polymorphic).lower()}, "
-        "mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32} {"
+        f"mhlo.num_partitions = {1 if spread is None else len(spread.group)} : i32, "
+        "mhlo.num_replicas = 1 : i32} {"
     )
     text = "\n".join([head, main, *[p.text for p in parts], "}"])
     found = frozenset("".join(names) for t in texts for names in CALLED.findall(t))
@@ -65,15 +71,19 @@ def leaf_name(in_tree, index):
     return ("args", "kwargs")[path[0].idx] + tree.keystr(path[1:])
 
 
-def lowered(closed, platform, sizes):
+def lowered(closed, platform, sizes, spread):
     """The program lowered for a platform, its sizes first, then its captured arrays. All variants take the
     same arguments.
     """
     program = consts_as_inputs(closed)
     if not sizes and not has_symbols(program):
-        return lower_program(program, platform, "main", keep_unused=True)
+        return lower_program(program, platform, "main", keep_unused=True, spread=spread)
     ins = [Var(SIZE) for _ in sizes] + list(program.invars)
     whole = Jaxpr(ins, program.outvars, program.equations, program.constvars, program.effects)
+    if spread is not None:
+        raise NotImplementedError(
+            "export: a program over several devices has dimensions that are numbers; export one for each size"
+        )
     return lower_program(whole, platform, "main", keep_unused=True, symbolic=Symbolic(sizes))
 
 
@@ -87,8 +97,20 @@ class Main:
 
     def __init__(self, arguments, results, several):
         self.arguments, self.results, self.several = arguments, results, several
+        self.of_arguments, self.of_results = [""] * len(arguments), [""] * len(results)
         self.lines = []
         self.count = 0
+
+    def lie(self, ins, outs):
+        """Say how arguments and results lie over devices; of those that lie anywhere nothing is said."""
+        for notes, shardings, avals in (
+            (self.of_arguments, ins, self.arguments),
+            (self.of_results, outs or (), self.results),
+        ):
+            for i, sharding in enumerate(shardings):
+                if sharding is not None and type(sharding) is not EverywhereSharding:
+                    sharding.check(avals[i].shape)
+                    notes[i] = f" {{{sharding.attributes(avals[i].physical.ndim)}}}"
 
     def emit(self, text):
         """Write an operation; return the name of its result."""
@@ -189,11 +211,13 @@ class Main:
     def text(self, results):
         """The function."""
         head = ['%arg0: tensor<i32> {jax.global_constant = "_platform_index"}'] if self.several else []
-        head += [f"%arg{i + self.several}: {a.mlir}" for i, a in enumerate(self.arguments)]
+        noted = zip(self.arguments, self.of_arguments, strict=True)
+        head += [f"%arg{i + self.several}: {a.mlir}{note}" for i, (a, note) in enumerate(noted)]
         types = ", ".join([a.mlir for a in self.results])
+        shown = ", ".join([a.mlir + note for a, note in zip(self.results, self.of_results, strict=True)])
         last = f"return {', '.join(results)} : {types}" if results else "return"
         return "\n".join(
-            [f"func.func public @main({', '.join(head)}) -> ({types}) {{", *self.lines, last, "}"]
+            [f"func.func public @main({', '.join(head)}) -> ({shown}) {{", *self.lines, last, "}"]
         )
 
 

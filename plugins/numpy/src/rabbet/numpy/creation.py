@@ -7,7 +7,7 @@ import numpy as np
 from rabbet import dtypes, lax
 from rabbet.errors import ConcretizationTypeError
 from rabbet.extend.functions import fused, is_array_like, is_python_scalar, obeys_out_sharding
-from rabbet.extend.primitive import ShapedArray, from_physical
+from rabbet.extend.primitive import ShapedArray
 from rabbet.extend.shapes import SymbolicDimension, dimension_of
 from rabbet.extend.transform import Tracer, typeof
 from rabbet.numpy.arguments import as_array, axis_of, check, promote_to_float, shape_of
@@ -93,8 +93,8 @@ def like(name, a, value, dtype, shape, device):
     """
     aval = described(name, a)
     shape = aval.shape if shape is None else shape_of(name, shape)
-    if dtype is None and isinstance(aval.dtype, dtypes.ExtendedDType):
-        return on_device(filled_with_keys(name, aval.update(shape=shape), value), device)
+    if dtype is None and isinstance(aval.dtype, dtypes.ExtendedDType) and not typeof(value).shape:
+        return on_device(lax.full(shape, value, aval.dtype), device)  # bits of keys, or a key
     if typeof(value).shape:
         return on_device(spread_to(asarray(value, aval.dtype if dtype is None else dtype), shape), device)
     weak = dtype is None and aval.weak_type
@@ -110,19 +110,6 @@ def described(name, a):
         return ShapedArray(tuple(a.shape), a.dtype, bool(getattr(a, "weak_type", False)))
     check(name, a)
     return typeof(a)
-
-
-def filled_with_keys(name, aval, value):
-    """An array of an extended dtype: of zero bits if it is to be empty, else of the given elements."""
-    if name == "empty_like":
-        physical = aval.physical
-        return from_physical(lax.full(physical.shape, 0, physical.dtype), dtype=aval.dtype)
-    if typeof(value).dtype != aval.dtype:
-        raise TypeError(
-            f"{name}: an array of {aval.dtype} has no numbers to fill, got {typeof(value).str_short()} to "
-            "fill it with; give a dtype"
-        )
-    return spread_to(value, aval.shape)
 
 
 @obeys_out_sharding

@@ -204,7 +204,7 @@ def ndim(a):
 
 
 def shape(a):
-    """The shape.
+    """The shape of an array, of a nested sequence, or of an object that has one.
 
     Example:
       >>> rnp.shape(rnp.ones((2, 3)))
@@ -212,6 +212,8 @@ def shape(a):
     """
     if isinstance(a, (list, tuple, range)):
         return np.shape(a) if not any(hasattr(v, "aval") for v in a) else asarray(a).shape
+    if isinstance(dims := getattr(a, "shape", None), (tuple, list)):
+        return tuple(dims)
     return typeof(a).shape
 
 
