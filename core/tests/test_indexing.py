@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rabbet import errors, lax
 from rabbet.program.avals import ShapedArray
@@ -112,7 +112,7 @@ def indices_for(shape):
     )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(index=indices_for((2, 3)), data=st.data())
 def test_any_index(index, data):
     host = np.arange(6, dtype=np.float32).reshape(2, 3)

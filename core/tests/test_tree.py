@@ -10,10 +10,13 @@ from collections import OrderedDict, defaultdict, namedtuple
 
 import jaxlib._jax
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rabbet import tree
 from rabbet.errors import TreeError
+
+# A busy machine is no fault of what is tested.
+unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 class Pair:
@@ -83,6 +86,7 @@ examples = pytest.mark.parametrize("example, leaves", EXAMPLES.values(), ids=EXA
 # Laws ---------------------------------------------------------------------------------------------
 
 
+@unhurried
 @given(trees)
 def test_unflatten_undoes_flatten(t):
     leaves, treedef = tree.flatten(t)
@@ -90,6 +94,7 @@ def test_unflatten_undoes_flatten(t):
     assert tree.structure(tree.unflatten(treedef, leaves)) == treedef
 
 
+@unhurried
 @given(trees)
 def test_map_keeps_structure_and_composes(t):
     double, shift = lambda x: 2 * x, lambda x: x + 1
@@ -98,6 +103,7 @@ def test_map_keeps_structure_and_composes(t):
     assert tree.map(operator.add, t, t) == tree.map(double, t)
 
 
+@unhurried
 @given(trees)
 def test_paths_lead_to_their_leaves(t):
     pairs = tree.leaves_with_path(t)
@@ -106,6 +112,7 @@ def test_paths_lead_to_their_leaves(t):
     assert tree.map_with_path(lambda path, x: x, t) == t
 
 
+@unhurried
 @given(trees)
 def test_one_leaf_is_a_prefix_of_everything_and_a_tree_is_of_itself(t):
     assert tree.broadcast_prefix(7, t) == [7] * tree.structure(t).num_leaves
@@ -114,6 +121,7 @@ def test_one_leaf_is_a_prefix_of_everything_and_a_tree_is_of_itself(t):
     assert tree.difference(t, t) is None
 
 
+@unhurried
 @given(trees, trees)
 def test_difference_agrees_with_jaxlib(a, b):
     try:
@@ -124,6 +132,7 @@ def test_difference_agrees_with_jaxlib(a, b):
         assert tree.difference(a, b) is None
 
 
+@unhurried
 @given(trees, trees)
 def test_transposing_twice_changes_nothing(a, b):
     outer, inner = tree.structure(a), tree.structure(b)
@@ -134,6 +143,7 @@ def test_transposing_twice_changes_nothing(a, b):
     assert tree.transpose(inner, outer, turned) == t
 
 
+@unhurried
 @given(trees)
 def test_structures_survive_pickling(t):
     treedef = tree.structure(t)
@@ -142,6 +152,7 @@ def test_structures_survive_pickling(t):
     assert hash(again) == hash(treedef)
 
 
+@unhurried
 @given(trees)
 def test_one_level_is_the_first_step_of_flatten_with_path(t):
     level = tree.one_level(t)

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 import rabbet as rb
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rabbet import lax
 from rabbet_pjrt_cpu.lowering import convolutions
@@ -53,7 +53,7 @@ def operands(layout, n, c, h, v, o, kh, kw, groups, dtype="float32"):
     return x.astype(dtype), w.astype(dtype)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_any_convolution_is_what_the_definition_says(data):
     def pick(*values):

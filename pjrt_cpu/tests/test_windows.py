@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 import rabbet as rb
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rabbet import lax
 from rabbet_pjrt_cpu.lowering import windows
@@ -43,7 +43,7 @@ def counts(x, sizes, strides, padding):
     ]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_any_pooling_goes_back_as_the_definition_says(data):
     pick = lambda *values: data.draw(st.sampled_from(values))

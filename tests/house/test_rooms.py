@@ -70,3 +70,16 @@ def test_no_two_tests_of_a_file_share_a_name():
                     )
                     doubles += [f"{name(path)} {test}" for test, times in counts.items() if times > 1]
     assert doubles == []
+
+
+def test_no_test_of_random_values_has_a_limit_of_time():
+    """Hypothesis has one of 200 ms, and one for making values: a busy machine exceeds them."""
+    texts = {path: path.read_text() for path in FILES if "src" not in path.parts}
+    given = {path: text for path, text in texts.items() if "\n@given(" in text}
+    assert given
+    hurried = [
+        name(path)
+        for path, text in given.items()
+        if "deadline=None" not in text or "HealthCheck.too_slow" not in text
+    ]
+    assert hurried == []

@@ -13,7 +13,7 @@ START = "import numpy as np, rabbet as rb, rabbet.numpy as rnp\nfrom rabbet impo
 @pytest.fixture
 def child(tmp_path):
     """``child(source, **environment)``: what a Python process with the usual imports printed. It
-    must end well.
+    must end well; if not, what its threads did is in the message.
 
     Each test gives several attempts to one process: to start one takes most of a second.
     """
@@ -22,7 +22,7 @@ def child(tmp_path):
         done = subprocess.run(
             [sys.executable, "-c", START + textwrap.dedent(source)],
             cwd=tmp_path,
-            env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", **environment},
+            env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONFAULTHANDLER": "1", **environment},
             capture_output=True,
             text=True,
             timeout=120,

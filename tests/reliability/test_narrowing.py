@@ -81,6 +81,25 @@ def test_what_fits_and_what_was_asked_for_pass_in_silence():
             assert rnp.asarray(np.array([BIG])).tolist() == [BIG]
 
 
+def test_a_python_number_that_an_integer_dtype_does_not_hold_is_refused():
+    doors = (
+        lambda v, dtype: rnp.asarray(v, dtype=dtype),
+        lambda v, dtype: rnp.full(2, v, dtype),
+        lambda v, dtype: rnp.full_like(rnp.zeros(2, dtype), v),
+        lambda v, dtype: rb.jit(lambda: rnp.array(v, dtype=dtype))(),
+    )
+    large = ((300.7, "int8"), (-1.0, "uint8"), (1e20, "int32"), (np.inf, "int64"), (2**70, "int8"))
+    cut_off = ((127.9, "int8"), (-0.5, "uint8"), (-128.9, "int8"), (2.0**53, "int64"), (True, "int8"))
+    for door in doors:
+        for v, dtype in large:
+            with pytest.raises(OverflowError, match="does not fit"):
+                door(v, dtype)
+        with pytest.raises(ValueError, match="NaN does not fit int16"):
+            door(np.nan, "int16")
+        for v, dtype in cut_off:
+            assert door(v, dtype).ravel()[0] == int(v)
+
+
 def test_arrays_with_a_mask_are_refused_at_every_door():
     masked = np.ma.array([1.0, 2.0, 3.0], mask=[0, 1, 0])
     more = (

@@ -118,3 +118,30 @@ def test_a_valid_entry_around_a_damaged_program_is_compiled_again(tmp_path):
         rb.clear_caches()
         with pytest.warns(rb.errors.CacheWarning, match="no use"):
             assert rb.jit(double)(X).tolist() == [0.0625, 2.0625, 4.0625]
+
+
+def test_a_checkpoint_of_which_a_file_was_changed_is_refused_or_read_alike(tmp_path):
+    pytest.importorskip("rabbet_store")
+    store = pytest.importorskip("rabbet.store")
+    checkpoints = store.Checkpoints(tmp_path)
+    state = {"w": rnp.arange(1000.0).reshape(10, 100), "step": 3, "b": [rnp.ones(3), "text"]}
+    checkpoints.save(1, state, wait=True)
+    expected = [np.asarray(x).tolist() for x in rb.tree.leaves(state)]
+    paths = sorted(p for p in checkpoints.path(1).rglob("*") if p.is_file())
+    contents = [path.read_bytes() for path in paths]
+    refused = 0
+    for seed in range(COUNT):
+        path, content = paths[seed % len(paths)], contents[seed % len(paths)]
+        path.write_bytes(mutated(content, seed))
+        try:
+            found = [np.asarray(x).tolist() for x in rb.tree.leaves(checkpoints.load(1, like=state))]
+            assert found == expected, (path.name, seed)
+        except store.CheckpointError:
+            refused += 1
+        path.write_bytes(content)
+    assert refused > COUNT * 0.5
+    forged = ('{"manifest": 7}', '{"manifest": null, "sha256": ""}', '{"manifest": "", "sha256": 7}')
+    for content in (b"", b"[]", b"7", b"[" * 100_000, *map(str.encode, forged)):
+        (checkpoints.path(1) / "manifest.json").write_bytes(content)
+        with pytest.raises(store.CheckpointError, match="table of contents"):
+            checkpoints.load(1)

@@ -5,7 +5,7 @@ float64.
 import numpy as np
 import pytest
 import rabbet as rb
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rabbet import lax
 
@@ -77,7 +77,7 @@ def close(a, b):
     np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-6)
 
 
-few = settings(max_examples=25, deadline=None, derandomize=True)
+few = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 
 
 @few
@@ -121,7 +121,7 @@ def test_maps_and_derivatives_commute(program, point):
 
 
 @pytest.mark.needs("jit")
-@settings(max_examples=10, deadline=None, derandomize=True)
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 @given(programs, points)
 def test_compiled_derivatives(program, point):
     from rabbet.extend.passes import check

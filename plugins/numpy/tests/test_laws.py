@@ -2,11 +2,11 @@
 
 import numpy as np
 import rabbet.numpy as rnp
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-few = settings(max_examples=25, deadline=None)
+few = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 SHAPES = hnp.array_shapes(min_dims=0, max_dims=3, min_side=1, max_side=3)
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from rabbet.extend.passes import all_passes, check
 from rabbet_passes import cse, fold, outline, weight_dots
 
@@ -18,14 +18,14 @@ ARGS = [
 
 
 @pytest.mark.parametrize("one", PASSES, ids=lambda p: p.name)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(jaxpr=programs())
 def test_a_pass_keeps_every_bit(one, jaxpr):
     after = check(one.run(check(jaxpr), None))
     assert results(after, ARGS) == results(jaxpr, ARGS)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(jaxpr=programs(longest=6))
 def test_short_blocks_become_functions_without_a_change_of_any_bit(jaxpr):
     with pytest.MonkeyPatch.context() as patch:
@@ -35,7 +35,7 @@ def test_short_blocks_become_functions_without_a_change_of_any_bit(jaxpr):
     assert results(after, ARGS) == results(jaxpr, ARGS)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(jaxpr=programs())
 def test_all_of_them_together_do(jaxpr):
     after = jaxpr

@@ -149,20 +149,24 @@ def kind_rank(x: Any) -> int:
 def numpy_scalar(value: Any, dtype: Any) -> Any:
     """A Python number as a NumPy array of rank 0.
 
-    Raises OverflowError for an int that does not fit an integer ``dtype``.
+    Raises:
+      OverflowError: for an int or a float that does not fit an integer ``dtype``.
+      ValueError: for a NaN and an integer ``dtype``.
 
     Example:
       >>> rb.dtypes.numpy_scalar(2.5, np.dtype("float16"))
       array(2.5, dtype=float16)
     """
     dtype = canonicalize(dtype)
-    if isinstance(value, int) and kind(dtype) in "iu":
+    if (isinstance(value, int) or type(value) is float) and kind(dtype) in "iu":
         info = iinfo(dtype)
-        if not info.min <= value <= info.max:
-            wide = "uint64" if value >= 2**63 else "int64"
+        if value != value:
+            raise ValueError(f"NaN does not fit {dtype.name}, which has no number for it")
+        if not info.min - 1 < value < info.max + 1:  # of a float the fraction is cut off
+            wide = "uint64" if 2**63 <= value < 2**64 else "int64" if abs(value) < 2**63 else "float64"
             raise OverflowError(
-                f"the Python int {value} does not fit {dtype.name} (from {info.min} to {info.max})\n"
-                f"  ask for a wider dtype, as in array({value}, dtype={wide!r})"
+                f"the Python {type(value).__name__} {value} does not fit {dtype.name} (from {info.min} to "
+                f"{info.max})\n  ask for a wider dtype, as in array({value}, dtype={wide!r})"
             )
     host = np.asarray(value)
     return narrowed(host, dtype) if host.dtype.kind == "f" else host.astype(dtype)

@@ -84,12 +84,13 @@ def read(folder):
     path = Path(folder, NAME)
     try:
         whole = json.loads(path.read_text())
-        text = whole["manifest"]
+        text, checksum = whole["manifest"], whole["sha256"]
+        right = digest(text) == checksum
     except FileNotFoundError:
         raise CheckpointError(f"there is no checkpoint in {folder}: it has no {NAME}") from None
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise CheckpointError(f"the table of contents of a checkpoint cannot be read: {path}") from None
-    if digest(text) != whole.get("sha256"):
+    if not right:
         raise CheckpointError(f"the table of contents of a checkpoint is damaged: {path}")
     body = json.loads(text)
     if body["format"] > FORMAT:
