@@ -181,7 +181,7 @@ def test_numpy_rank_promotion_is_heard_by_operators():
 
     a, b = rb.device_put(np.ones((2, 2), np.float32)), rb.device_put(np.ones(2, np.float32))
     with rb.numpy_rank_promotion("raise"):
-        with pytest.raises(ValueError, match="differ in rank"):
+        with pytest.raises(ValueError, match=r"could not be broadcast together.*differ in rank"):
             a + b
         assert (a + 1.0).shape == (2, 2)
     with rb.numpy_rank_promotion("warn"), pytest.warns(UserWarning, match="differ in rank"):

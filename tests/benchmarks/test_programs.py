@@ -1,8 +1,10 @@
 """The programs of benchmarks/ run under rabbet, at tiny sizes, and agree with their NumPy versions."""
 
 import importlib
+import json
 import math
 import pathlib
+import subprocess
 import sys
 
 import numpy as np
@@ -95,3 +97,11 @@ def test_growth_is_measured_at_each_size(benchmarks):
     ours, numpys = (growth.sizes(name, "tiny", seconds=0) for name in ("rabbet", "numpy"))
     assert ours["values"] == pytest.approx(numpys["values"], rel=1e-4)
     assert set(ours) == {"chain_ms@10", "sum_ms@10", "values"}
+
+
+def test_the_programs_over_several_devices_run():
+    command = [sys.executable, str(BENCHMARKS / "parallel.py"), "rabbet", "1", "scaling"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert ended.returncode == 0, ended.stderr[-2000:]
+    found = json.loads(ended.stdout)
+    assert all(found[f"devices_{count}_ms"] > 0 for count in (1, 2, 4, 8))

@@ -2,6 +2,7 @@
 
 import inspect
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -38,3 +39,21 @@ def test_every_command_of_the_command_line_is_documented():
     for command in ("plugins", "devices", "doctor", "passes", "cache", "explain", "new-plugin"):
         assert command in done.stdout
         assert f"rabbet {command}" in page
+
+
+def test_every_variable_of_a_message_is_documented():
+    """What an error tells people to set is explained on a page, or listed as a setting."""
+    code = [
+        file
+        for top in ("core", "plugins", "pjrt_cpu", "pjrt_cuda", "pjrt_tpu")
+        for file in (ROOT / top).rglob("src/**/*.py")
+    ]
+    told = {name for file in code for name in re.findall(r"RABBET_[A-Z_]*[A-Z]", file.read_text())}
+    assert {"RABBET_PREFER", "RABBET_DISABLE_PASSES"} <= told
+    pages = "\n".join(page.read_text() for page in (ROOT / "docs").rglob("*.md"))
+    own = {
+        "RABBET_COORDINATOR_STARTED",
+        "RABBET_RAY_ATTEMPT",
+    }  # between processes of rabbet-distributed and rabbet-ray
+    listed = {f"RABBET_{name.upper()}" for name in re.findall(r"(?m)^\| `([a-z_]+)` \|", pages)}
+    assert sorted(name for name in told - own - listed if name not in pages) == []

@@ -153,3 +153,51 @@ def test_cond_as_it_was_once_called(chosen):
     wanted = np.sin(np.float32(0.5)) if chosen else -0.5
     for call in (run, rb.jit(run)):
         assert float(call(chosen, 0.5)) == pytest.approx(float(wanted))
+
+
+@rb.custom_vjp
+def backward_only(x):
+    return x
+
+
+backward_only.defvjp(lambda x: (x, None), lambda kept, g: (g,))
+WRONG = {
+    "an axis that is not there": (lambda: rnp.sum(rnp.ones(3), axis=2), (ValueError, IndexError)),
+    "swapped axes": (lambda: rnp.swapaxes(rnp.ones((2, 3)), 0, 5), (ValueError, IndexError)),
+    "a dtype of numpy": (lambda: rnp.gcd(1.5, 2), (TypeError, ValueError)),
+    "a dtype of special": (lambda: rb.scipy.special.i1(1j), (TypeError, ValueError)),
+    "complex positions": (lambda: rnp.interp(1j, rnp.arange(2.0), rnp.arange(2.0)), (TypeError, ValueError)),
+    "a static list": (lambda: rb.jit(lambda x: x, static_argnums=0)([1]), (TypeError, ValueError)),
+    "jvp of custom_vjp": (lambda: rb.jvp(backward_only, (1.0,), (1.0,)), (TypeError, NotImplementedError)),
+    "grad of while_loop": (
+        lambda: rb.grad(lambda x: lax.while_loop(lambda c: c < 9, lambda c: c * 2, x))(1.0),
+        (ValueError, NotImplementedError),
+    ),
+    "no key": (lambda: rb.random.dirichlet(1.5, rnp.float32(1)), (TypeError,)),
+    "no parameter": (lambda: rb.random.gamma(rb.random.key(0), np.array(["a"])), (TypeError,)),
+    "no axis": (lambda: rb.random.permutation(rb.random.key(0), X, axis=1.5), (TypeError,)),
+    "nothing to correlate": (lambda: rnp.corrcoef(None), (TypeError,)),
+    "choices that are a text": (lambda: rnp.choose(rnp.array([0]), "text"), (TypeError,)),
+    "bins by name": (lambda: rnp.histogram(rnp.ones(3), bins="auto"), (TypeError,)),
+}
+X = rnp.arange(3)
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_errors_are_of_the_classes_that_programs_catch(what):
+    call, classes = WRONG[what]
+    for kind in classes:
+        with pytest.raises(kind) as caught:
+            call()
+    assert len(str(caught.value)) > 20
+
+
+def test_the_small_libraries_of_old_programs():
+    from rabbet.example_libraries import optimizers, stax
+
+    init, apply = stax.serial(stax.Dense(4), stax.Relu, stax.Dense(2), stax.LogSoftmax)
+    shape, params = init(rb.random.PRNGKey(0), (-1, 3))
+    assert shape == (-1, 2) and apply(params, rnp.ones((5, 3))).shape == (5, 2)
+    start, update, params_of = optimizers.adam(1e-2)
+    state = update(0, rb.grad(lambda p: rnp.sum(p**2))(rnp.ones(3)), start(rnp.ones(3)))
+    np.testing.assert_allclose(params_of(state), 0.99, rtol=1e-5)

@@ -3,6 +3,7 @@ are lent, take names of core's. They are left out or named, and everybody else g
 """
 
 import sys
+import traceback
 import types
 import warnings
 
@@ -15,7 +16,7 @@ from rabbet.extend.backend import Backend
 from rabbet.extend.dtype import DTypeSpec
 from rabbet.extend.passes import Jaxpr, Pass, PassContext, stage
 from rabbet.extend.primitive import Primitive
-from rabbet.extend.transform import RuleSet, RuleTable
+from rabbet.extend.transform import Interpreter, RuleSet, RuleTable, run
 from rabbet.passes import pipeline
 from rabbet.plugins import discovery
 from rabbet.plugins.hooks import Hooks
@@ -217,3 +218,29 @@ def test_doctor_names_rules_that_two_packages_bring():
     assert caught.value.__context__ is None  # one story, not two
     with config.override(enable_checks=True), pytest.raises(RuleConflict):
         table.lookup(made)
+
+
+def test_lines_of_core_do_not_show_where_a_package_does_not_fold():
+    """An author who forgets to fold shows lines of the package, and none of core's."""
+    table = RuleTable("unfolded_of_tests")
+
+    class Unfolded(Interpreter):
+        pass
+
+    Unfolded.table = table
+    Unfolded.lift = lambda self, value: value
+    Unfolded.type_of = lambda self, value: rb.typeof(value)
+    with pytest.raises(rb.errors.MissingRule) as caught:
+        run(Unfolded(), lambda x: lax.sin(x), [1.0])
+    assert {frame.filename for frame in traceback.extract_tb(caught.value.__traceback__)} == {__file__}
+
+
+def test_an_evaluate_rule_that_returns_something_else_is_named():
+    made = Primitive("evaluated_of_tests", lambda x, what: x)
+    wrong = [np.float32([1, 2]), [np.float32([1, 2, 3])], [], None, 3]
+    made.rule("evaluate")(lambda op, x: wrong[op.params["what"]])
+    for what in range(len(wrong)):
+        with pytest.raises(TypeError) as caught:
+            made(np.float32([1, 2]), what=what)
+        assert "the 'evaluate' rule for primitive 'evaluated_of_tests' (" in str(caught.value)
+        assert "expected is a list of NumPy arrays of types [f32[2]]" in str(caught.value)

@@ -148,3 +148,28 @@ def test_what_forward_mode_inside_does_is_in_the_state():
             return value
 
     assert float(summed(slope, Counting)(X)[1]) > float(summed(plain_parts, Counting)(X)[1])
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_state_that_has_a_tangent_before_the_function_has_it_after(name):
+    """The state comes from elsewhere, and the function's own argument does not move."""
+
+    def after(before, x):
+        interpreter = Summed()
+        interpreter.state = before * before
+        run(interpreter, FUNCTIONS[name], [x])
+        return interpreter.state
+
+    assert float(rb.grad(after)(3.0, X)) == 6.0
+    both_slopes = [float(slope) for slope in rb.grad(after, argnums=(0, 1))(3.0, X)]
+    of_x = float(rb.grad(lambda x: summed(plain_parts)(x)[1])(X))
+    assert both_slopes == pytest.approx([6.0, of_x], rel=1e-6)
+
+
+def test_what_a_body_is_given_leaves_nothing_of_outside_in_it():
+    """`wrap` looks at the state also for the inputs of a body, which begins with the state that came in."""
+    program = rb.make_jaxpr(lambda x: summed(lambda y: lax.cond(y > 0, rb.jit(forwards), backwards, y))(x))(X)
+    consts = [eqn.params["consts"] for eqn in program.jaxpr.equations if "consts" in eqn.params]
+    assert not any(consts)
+    (cond,) = [eqn for eqn in program.jaxpr.equations if eqn.primitive.name == "cond"]
+    assert len(cond.inputs) == 3  # what decides, x and the state

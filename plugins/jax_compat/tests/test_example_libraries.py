@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import rabbet as rb
 import rabbet.numpy as rnp
-from rabbet_jax.overlay.example_libraries import optimizers, stax
+from rabbet.example_libraries import optimizers, stax
 
 GRADIENTS = [np.array(g, np.float32) for g in ([0.5, -1.0, 0.0], [0.25, 0.5, 1.0], [-2.0, 0.1, 0.3])]
 START = np.array([1.0, -2.0, 0.5], np.float32)

@@ -185,6 +185,11 @@ def test_a_false_kind_is_a_law_error_whatever_it_raises():
         check_primitive(row)
 
 
+def test_a_primitive_without_a_program_is_of_no_kind_body():
+    with pytest.raises(LawError, match="'body', but its parameters hold no program"):
+        check_primitive(row_of(tripling("bodiless_of_kit", ("body", "elementwise"))))
+
+
 def test_a_transformation_without_a_derivative_is_found():
     def cut(fn):
         return lambda x: lax.stop_gradient(fn(x))
@@ -196,6 +201,27 @@ def test_a_transformation_without_a_derivative_is_found():
         ValueError, match="no law is called 'smooth'; there are as written out, compiled, batched"
     ):
         check_transformation(cut, lambda x: x, apart=("smooth",))
+
+
+def test_a_value_of_outside_that_loses_its_derivative_is_found():
+    """All is well for the function's own argument, and what it closes over is lifted without a tangent."""
+
+    class Pairs(Interpreter):
+        table = RuleTable("pairs_of_kit")
+
+        def lift(self, value):
+            return (lax.stop_gradient(value),)
+
+        def type_of(self, pair):
+            return typeof(pair[0])
+
+    @Pairs.table.otherwise(before_decompositions=True)
+    def on_first(op, *pairs):
+        out = op(*(x for (x,) in pairs))
+        return [(x,) for x in out] if op.primitive.multiple_results else (out,)
+
+    with pytest.raises(LawError, match="differentiated by a value that the function closes over"):
+        check_transformation(lambda fn: lambda pair: run(Pairs(), fn, [pair]), lambda x: (x,), PROGRAMS[:1])
 
 
 class Counting(Interpreter):

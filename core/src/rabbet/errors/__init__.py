@@ -9,6 +9,7 @@ ends by saying so.
 
 from __future__ import annotations
 
+from rabbet.errors.arguments import AxisError, DTypeError, StaticArgumentError
 from rabbet.errors.base import RabbetError
 from rabbet.errors.tracers import (
     ConcretizationTypeError,
@@ -22,11 +23,14 @@ from rabbet.errors.tracers import (
 )
 
 __all__ = [
+    "AxisError",
     "CacheWarning",
     "CompileError",
     "ConcretizationTypeError",
     "ConfigError",
+    "DTypeError",
     "DeletedArrayError",
+    "ForwardModeError",
     "InconclusiveDimensionOperation",
     "JaxRuntimeError",
     "JaxprTypeError",
@@ -42,9 +46,11 @@ __all__ = [
     "PluginConflictError",
     "PluginError",
     "RabbetError",
+    "ReverseModeError",
     "RuleConflict",
     "ShapeError",
     "ShardingError",
+    "StaticArgumentError",
     "TracerArrayConversionError",
     "TracerBoolConversionError",
     "TracerIntegerConversionError",
@@ -161,6 +167,18 @@ class MissingRule(RabbetError, NotImplementedError):
       ... except rb.errors.MissingRule as error:
       ...     print(str(error).partition(' at ')[0])
       reverse-mode differentiation cannot go through a while_loop
+    """
+
+
+class ForwardModeError(MissingRule, TypeError):
+    """A function with a rule for reverse mode alone (``custom_vjp``) is differentiated forward. Give it one
+    for forward mode, with ``rb.custom_jvp``, or use ``rb.grad``.
+    """
+
+
+class ReverseModeError(MissingRule, ValueError):
+    """A loop of which the number of steps is not known is differentiated backward. Use ``lax.scan``, a
+    ``lax.fori_loop`` with bounds that are Python numbers, or ``rb.jvp``.
     """
 
 

@@ -14,7 +14,7 @@ from types import FunctionType
 from typing import Any, NoReturn
 
 from rabbet import dtypes
-from rabbet.errors import MissingPluginError
+from rabbet.errors import AxisError, MissingPluginError
 from rabbet.lax import making, refusals, shapes, values
 from rabbet.lax.array_types import ArrayLike, ArrayOrTracer, DTypeLike
 from rabbet.lax.division import divmod_, floor_divide, remainder, true_divide
@@ -208,7 +208,7 @@ def transpose(self: Any, *axes: Any) -> ArrayOrTracer:
     """The array with its dimensions permuted, reversed if no order is given."""
     order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
     ndim = self.aval.ndim
-    if order is None or order == ():
+    if order is None or (type(order) is tuple and not order):
         order = tuple(reversed(range(ndim)))
     return shapes.transpose(self, tuple([axis_of(a, ndim) for a in order]))
 
@@ -217,7 +217,7 @@ def axis_of(axis: Any, ndim: int) -> int:
     """A non-negative axis."""
     axis = operator.index(axis)
     if not -ndim <= axis < ndim:
-        raise ValueError(f"axis {axis} is out of range for an array of {ndim} dimensions")
+        raise AxisError(f"axis {axis} is out of range for an array of {ndim} dimensions")
     return axis % ndim
 
 

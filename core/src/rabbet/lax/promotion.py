@@ -112,12 +112,10 @@ def broadcast_operands(operands: Sequence[Any]) -> list:
 def rank_promotion(x: ArrayLike, have: Any, full: Any) -> Any:
     """``x``, checked against ``config.numpy_rank_promotion``."""
     if len(have) != len(full) and have and config.numpy_rank_promotion != "allow":
-        message = (
-            f"operands of shapes {have} and {full} differ in rank, and numpy_rank_promotion is not 'allow'"
-        )
+        why = f"operands of shapes {have} and {full} differ in rank, and numpy_rank_promotion is not 'allow'"
         if config.numpy_rank_promotion == "raise":
-            raise ValueError(message)
-        warnings.warn(message, stacklevel=stacklevel())
+            raise ValueError(f"could not be broadcast together: {why}")
+        warnings.warn(why, stacklevel=stacklevel())
     return x
 
 

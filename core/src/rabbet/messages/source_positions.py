@@ -47,9 +47,24 @@ class Position(NamedTuple):
     line: int
     column: int
     function: str
+    @property
+    def name_stack(self) -> str:
+        """The scopes around an equation, joined by slashes."""
+        return ""
 
     def __str__(self):
         return f"{short_path(self.file)}:{self.line}"
+
+
+class ScopedPosition(Position):
+    """A ``Position`` within scopes (``named_scope``)."""
+
+    scopes: tuple = ()
+
+    @property
+    def name_stack(self) -> str:
+        """The scopes, joined by slashes."""
+        return "/".join(self.scopes)
 
 
 class Site(NamedTuple):
@@ -318,6 +333,15 @@ def source_position(where=None):
     if len(_positions) >= _POSITIONS_KEPT:
         _positions.clear()
     _positions[id(code), lasti] = found, code
+    return found
+
+
+def scoped_position(where):
+    """``source_position`` with the ``name_stack`` of an operation that stands in scopes."""
+    found = source_position(where)
+    if type(where) is Scoped and where.names:
+        found = ScopedPosition(*found)
+        found.scopes = tuple(where.names)
     return found
 
 

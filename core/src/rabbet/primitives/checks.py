@@ -1,6 +1,7 @@
 """Checks that shape rules share, with messages that say what was given and what is needed."""
 
 from rabbet import dtypes
+from rabbet.errors import AxisError
 from rabbet.messages.source_positions import describe_function
 from rabbet.primitives import layout
 from rabbet.program.avals import ShapedArray
@@ -171,7 +172,7 @@ def axis_in_range(name, axis, ndim):
       2
     """
     if not -ndim <= axis < ndim:
-        raise ValueError(f"{name}: axis {axis} is out of range for an array of {ndim} dimensions")
+        raise AxisError(f"{name}: axis {axis} is out of range for an array of {ndim} dimensions")
     return axis % ndim if ndim else axis
 
 
@@ -189,4 +190,4 @@ def axes_valid(name, axes, ndim):
         raise ValueError(f"{name}: axes {axes} repeat one")
     for axis in axes:
         if not 0 <= axis < ndim:
-            raise ValueError(f"{name}: axis {axis} is out of range for an array of {ndim} dimensions")
+            raise AxisError(f"{name}: axis {axis} is out of range for an array of {ndim} dimensions")

@@ -90,8 +90,10 @@ class Equation:
 
     @property
     def source_info(self):
-        """The user's line, a ``Position``, or None."""
-        return None if self.where is None else source_positions.source_position(self.where)
+        """The user's line, a ``Position``, whose ``name_stack`` has the scopes around it; None where no line
+        of the user's made it.
+        """
+        return None if self.where is None else source_positions.scoped_position(self.where)
 
     def __reduce__(self):
         return Equation, (self.op, self.inputs, self.outputs)  # the user's line is of this process
@@ -137,6 +139,8 @@ class Jaxpr:
         self.memo = {}
 
     eqns = property(lambda self: self.equations, doc="JAX's name for ``equations``.")
+    jaxpr = property(lambda self: self, doc="Itself: where JAX has a ``ClosedJaxpr`` as a loop's body.")
+    consts = property(lambda self: (), doc="None: bodies are given what they capture as inputs.")
     in_avals = property(lambda self: tuple([v.aval for v in self.invars]))
     out_avals = property(lambda self: tuple([v.aval for v in self.outvars]))
 

@@ -188,6 +188,16 @@ class Primitive:
 
     impl = bind
 
+    def bind_with_trace(self, trace, args, *rest):
+        """``bind`` with ``trace`` as the current interpreter; ``rest`` are the operands' types, which JAX
+        gives, and the parameters as a dict.
+        """
+        outer, context.interpreter = context.interpreter, trace
+        try:
+            return self(*args, **rest[-1])
+        finally:
+            context.interpreter = outer
+
     def get_bind_params(self, params):
         """The keywords with which ``bind`` makes an equation of these parameters again."""
         return dict(params)

@@ -251,7 +251,7 @@ def put_shards(shards, aval, raw_devices, sharding, *, private=False):
     for shard in shards:
         if shard.dtype != aval.dtype:
             raise TypeError(f"a shard has dtype {shard.dtype}, but the array's aval says {aval.dtype}")
-        place = shard.ctypes.data
+        place = shard.__array_interface__["data"][0]
         own.append(np.array(shard, order="C") if place in seen else shard)
         seen.add(place)
     return _jax.batched_device_put(

@@ -4,6 +4,8 @@ What needs operations (arithmetic, indexing, ``.sum()``) is given to this class 
 ``rabbet`` is composed, by ``rabbet.lax.operators``; here stands what an array can do by itself.
 """
 
+import functools
+
 import numpy as np
 from numpy import asarray
 
@@ -370,13 +372,17 @@ def copy_of_parts(array):
 def spread(host, aval, layout, *, private=False):
     """An ``Array`` of type ``aval`` over several devices from a NumPy array of its physical type."""
     spec = spread_placement(aval, layout)
-    group = layout.group
-    indices = layout.devices_indices_map(aval.shape)
-    if not group.is_local:
-        indices = {d: indices[d] for d in group.local_devices}
-    parts = [np.asarray(host[i], order="C") for i in indices.values()]
-    raws = [d.raw for d in indices]
+    indices, raws = parts_here(layout, aval.shape)
+    parts = [host[i] for i in indices]
     return Array(adapter.put_shards(parts, aval.physical, raws, spec.sharding, private=private), spec)
+
+
+@functools.lru_cache(maxsize=1024)
+def parts_here(layout, shape):
+    """Which parts of an array the devices of this process have, and these devices, raw."""
+    indices = layout.devices_indices_map(shape)
+    here = layout.group.local_devices
+    return [indices[device] for device in here], [device.raw for device in here]
 
 
 def alias(array):
@@ -400,16 +406,19 @@ def alias(array):
     return Array(reading.copy_to_device(raw, device.raw, spec.sharding, always_copy=True), spec)
 
 
+def stored(host, aval):
+    """A NumPy array of type ``aval`` (or of float0) as one of its physical type."""
+    if aval.physical is not aval and aval.dtype is dtypes.float0:
+        return np.zeros(aval.physical.shape, aval.physical.dtype)
+    return host if aval.codes is None else host.view(aval.codes)
+
+
 def from_host(host, aval, device, committed, *, private=False):
     """An ``Array`` of type ``aval`` from a NumPy array of its physical type (or of float0)."""
     if aval.shape:  # numbers are part of the operation that they stand in
         transfer_guards.to_device(aval, device)
     spec = placement(aval, device, committed)
-    physical = aval.physical
-    if physical is not aval and aval.dtype is dtypes.float0:
-        host = np.zeros(physical.shape, physical.dtype)
-    elif aval.codes is not None:
-        host = host.view(aval.codes)
+    physical, host = aval.physical, stored(host, aval)
     try:
         if spec.layout is not None:
             return spread(host, aval, spec.layout, private=private)

@@ -11,6 +11,7 @@ from rabbet.program.context import context
 from rabbet.program.effects import ordered
 from rabbet.program.jaxpr import Equation, Jaxpr, Var
 from rabbet.program.places import places_of
+from rabbet.rules import contracts
 from rabbet.runtime import callbacks, dispatch, effects, program, spreads, values
 from rabbet.runtime.array import Array
 from rabbet.runtime.device_groups import DeviceGroup
@@ -102,8 +103,16 @@ def on_host(op, rule, arrays, device, committed):
     avals = op.outs(tuple([a.aval for a in arrays]))
     effects.wait_for(ordered(op.primitive.effects_of(op.params)))
     with callbacks.on_host():
-        outs = rule(op, *arrays)
-    outs = [values.host_array(x, aval, device, committed) for x, aval in zip(outs, avals, strict=True)]
+        given = rule(op, *arrays)
+    try:
+        outs = [values.host_array(x, aval, device, committed) for x, aval in zip(given, avals, strict=True)]
+    except (TypeError, ValueError) as error:
+        types = ", ".join([aval.str_short() for aval in avals])
+        problem = (
+            f"returned {contracts.described(given)}; expected is a list of NumPy arrays of types [{types}]"
+        )
+        what = f"the 'evaluate' rule for primitive {op.primitive.name!r}"
+        raise contracts.broken(what, rule, f"{problem} ({error})") from None
     return outs if op.primitive.multiple_results else outs[0]
 
 

@@ -18,14 +18,15 @@ from rabbet import tree
 from rabbet.messages.tracebacks import fold_traceback, folds_itself
 from rabbet.program.avals import ShapedArray
 from rabbet.runtime import adapter, dlpack, reading, transfer_guards
-from rabbet.runtime.array import Array, from_host, spread
+from rabbet.runtime.array import Array, from_host, spread, stored
 from rabbet.runtime.backends import default_registry
 from rabbet.runtime.devices import Device, default_device, device_count
 from rabbet.runtime.devices import device as device_numbered
 from rabbet.runtime.placement import placement
 from rabbet.runtime.sharding import Sharding, SingleDeviceSharding
 from rabbet.runtime.spreading import relaid
-from rabbet.runtime.values import copy_to_device, to_array
+from rabbet.runtime.values import copy_to_device, host_value, to_array
+from rabbet.trace.interpreter import typeof
 from rabbet.trace.leaks import leaked
 from rabbet.trace.tracer import Tracer
 
@@ -179,9 +180,7 @@ def as_device(device, name="device"):
     if isinstance(device, str):
         platform, _, number = device.partition(":")
         hint = f"; it may be rb.devices({platform!r})[{number if number.isdecimal() else 0}]"
-    raise TypeError(
-        f"{name} must be a Device (rb.devices() lists them) or a Sharding, got {device!r}{hint}"
-    )
+    raise TypeError(f"{name} must be a Device (rb.devices() lists them) or a Sharding, got {device!r}{hint}")
 
 
 def as_place(device, name="device"):
@@ -210,8 +209,12 @@ def lay_out(x, sharding):
             return x
         if x.spec.device is sharding.group:  # by a program, which moves only what has to move
             return relaid(x, sharding)
+    if type(x) is np.ndarray:  # cut from the caller's memory: each part is copied once
+        aval = typeof(x)
+        host, private = host_value(x, aval)
+        transfer_guards.to_device(aval, sharding.group)
+        return spread(stored(host, aval), aval, sharding, private=private)
     array = to_array(x)
-    sharding.check(array.shape)
     return spread(reading.to_numpy(array.raw), array.aval, sharding)
 
 

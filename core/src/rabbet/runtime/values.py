@@ -53,12 +53,17 @@ def host_array(x, aval, device, committed=False):
     """An array from a NumPy array or scalar, narrowed to the aval's dtype; the caller's memory is copied."""
     if type(x) is not np.ndarray:
         refuse_masked(x)
-    host = np.asarray(x)
+    host, private = host_value(np.asarray(x), aval)
+    return from_host(host, aval, device, committed, private=private)
+
+
+def host_value(host, aval):
+    """A NumPy array narrowed to the aval's dtype, and whether that made a new one."""
     if host.dtype != aval.dtype:
-        return from_host(narrowed(host, aval.dtype), aval, device, committed, private=True)
+        return narrowed(host, aval.dtype), True
     if not host.dtype.isnative:
-        host = host.astype(host.dtype.newbyteorder("="))
-    return from_host(host, aval, device, committed)
+        return host.astype(host.dtype.newbyteorder("=")), True
+    return host, False
 
 
 def to_array(x, device=None, dtype=None, *, shared=False):

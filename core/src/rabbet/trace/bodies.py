@@ -128,19 +128,32 @@ def put_together(interpreter, structures, leaves):
       [1.0, 2.0]
     """
     values, at = [], 0
+    state = threaded(structures, leaves) if interpreter.threads else None
+    if state is not None:  # the interpreter's `wrap` may look at it, and what stood there is of outside
+        interpreter.state = state
     for structure in structures:
         if structure is PLAIN:
             values.append(leaves[at])
             at += 1
         elif type(structure) is Threaded:
-            n = structure.treedef.num_leaves
-            interpreter.state = tree.unflatten(structure.treedef, leaves[at : at + n])
-            at += n
+            at += structure.treedef.num_leaves
         else:
             n = structure.num_leaves
             values.append(interpreter.wrap(tree.unflatten(structure, leaves[at : at + n])))
             at += n
+    if state is not None:
+        interpreter.state = state  # what goes in or out is no result of an operation, and leaves nothing
     return values
+
+
+def threaded(structures, leaves):
+    """The state among operands, or None."""
+    at = 0
+    for structure in structures:
+        if type(structure) is Threaded:
+            return tree.unflatten(structure.treedef, leaves[at : at + structure.treedef.num_leaves])
+        at += 1 if structure is PLAIN else structure.num_leaves
+    return None
 
 
 def interpret(interpreter, jaxpr, structures, leaf_avals, outputs=None, state_at=None):

@@ -239,6 +239,14 @@ class Interpreter:
         """
         return payload
 
+    def attribute(self, payload, name):
+        """What tracers of a payload have under a name that arrays do not have; by default nothing.
+
+        Raises:
+          AttributeError: for a name that they do not have.
+        """
+        raise AttributeError(f"'Tracer' object has no attribute {name!r}")
+
     def at_this_level(self, method, *args):
         """Call ``method`` with this interpreter current; for rules, which run with the parent current."""
         ctx = context

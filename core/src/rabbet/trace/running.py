@@ -1,6 +1,7 @@
 """Running a function under an interpreter, on tracers that hold payloads."""
 
 from rabbet import tree
+from rabbet.messages.tracebacks import fold_traceback
 from rabbet.program.context import context
 from rabbet.trace import leak_check, named_axes
 from rabbet.trace.tracer import Tracer, is_tracer, payload_of
@@ -32,7 +33,11 @@ def run(interpreter, fn, payloads):
       >>> run(Names(), lambda x, y: lax.sin(x) * y, ["x", "y"])
       'mul(sin(x), y)'
     """
-    outs = run_traced(interpreter, fn, payloads)
+    try:
+        outs = run_traced(interpreter, fn, payloads)
+    except Exception as error:  # whoever calls this may not fold
+        fold_traceback(error)
+        raise
     return tree.map(lambda x: payload_of(interpreter, x), outs, is_leaf=is_tracer)
 
 

@@ -28,6 +28,11 @@ class Tracer:
     itemsize = property(lambda self: self.aval.itemsize, doc="Bytes per element.")
     nbytes = property(lambda self: self.aval.nbytes, doc="Bytes in all.")
 
+    def __getattr__(self, name):  # of what is not found only
+        if name in Tracer.__slots__ or name.startswith("__"):
+            raise AttributeError(f"'Tracer' object has no attribute {name!r}")
+        return self.interpreter.attribute(self.payload, name)
+
     def __copy__(self):
         return self
 

@@ -1,6 +1,6 @@
 """How branches and loops split into known and linear halves (see ``splitting``)."""
 
-from rabbet.errors import MissingRule
+from rabbet.errors import ReverseModeError
 from rabbet.extend.functions import source_position, with_weak_type
 from rabbet.extend.passes import evaluate, stage
 from rabbet.extend.primitive import cond as cond_call
@@ -172,7 +172,7 @@ def _linear_scan(halves, inner, n, m, carried, keep):
 def split_while(op, flags):
     """Only possible where the carried tangents stay out of the loop's outputs."""
     where = f" at {source_position(context.where)}" if context.where is not None else ""
-    raise MissingRule(
+    raise ReverseModeError(
         f"reverse-mode differentiation cannot go through a while_loop{where}: its number of steps is "
         "not known, so the values "
         f"that the backward pass needs cannot be kept\n"

@@ -5,6 +5,7 @@ import inspect
 import sys
 
 from rabbet import config, tree
+from rabbet.errors import StaticArgumentError
 from rabbet.extend.cells import Cell
 from rabbet.extend.functions import argument_name, describe_function, parameter_name
 from rabbet.extend.transform import bound_axes
@@ -184,7 +185,7 @@ def _hashed(value, fun, name):
     try:
         hash(value)
     except TypeError:
-        raise TypeError(
+        raise StaticArgumentError(
             f"jit of {describe_function(fun)}: the static {name} cannot be hashed: {type(value).__name__} "
             f"({value!r:.40}). Static values are compared between calls; use a tuple for a list, or give "
             "the class __hash__ and __eq__"

@@ -193,3 +193,22 @@ def test_pictures(capsys):
         debug.visualize_sharding((2, 2, 2), on())
     with pytest.raises(TypeError, match="takes an array with values"):
         rb.jit(debug.visualize_array_sharding)(HOST)
+
+
+def test_parts_of_any_memory():
+    """Parts are copied from where they lie: by columns, backwards, with steps, one row for all."""
+    draw = np.random.default_rng(0)
+    x = draw.normal(size=(16, 32)).astype(np.float32)
+    sources = [
+        x, x.T, x[::-1, ::2], x[:, ::-1], np.asfortranarray(x), np.broadcast_to(x[:1], (16, 32)),
+        x.astype(">f4"), np.broadcast_to(np.float32(3), (8, 8)), x.astype(np.float64), x > 0, x[:8, :0],
+    ]  # fmt: skip
+    for source in sources:
+        for spec in (P("x"), P(None, "x"), P("y", "x"), P()):
+            y = rb.device_put(source, NamedSharding(MESH, spec))
+            wanted = source.astype(np.float32) if source.dtype != bool else source
+            assert y.dtype == wanted.dtype and np.array_equal(np.asarray(y), wanted)
+    y = rb.device_put(x, NamedSharding(MESH, P("x")))
+    before = x.copy()
+    x[:] = 0  # the caller's memory is the caller's
+    assert np.array_equal(np.asarray(y), before)

@@ -7,7 +7,7 @@ import pytest
 import rabbet as rb
 from rabbet import lax
 from rabbet.errors import ShardingError
-from rabbet.experimental import mesh_utils
+from rabbet.experimental import mesh_utils, topologies
 from rabbet.experimental.pjit import pjit
 from rabbet.experimental.shard_map import shard_map
 from rabbet.sharding import (
@@ -105,3 +105,20 @@ def test_older_names():
     with pytest.raises(ShardingError, match="may differ"):
         shard_map(lambda x: x, MESH, P("x"), P())(HOST)
     shard_map(lambda x: x, MESH, P("x"), P(), check_rep=False)(HOST)
+
+
+def test_topologies():
+    here = topologies.get_attached_topology()
+    assert here.devices == rb.devices() and topologies.get_topology_desc().devices == rb.devices()
+    assert topologies.make_mesh(here, (4, 2), ("x", "y")) == MESH
+    there = topologies.get_topology_desc("16", "cpu")
+    mesh = topologies.make_mesh(there, (2, 8), ("x", "y"))
+    assert len(there.devices) == 16 and mesh.shape == {"x": 2, "y": 8} and "16" in repr(there)
+    with pytest.raises(ShardingError, match="has 4 places, and there are 16 devices"):
+        topologies.make_mesh(there, (4,), ("x",))
+    with pytest.raises(rb.errors.ConfigError, match="chip without a topology_name"):
+        topologies.get_topology_desc(chip="v9")
+    with pytest.raises(rb.errors.ConfigError, match="there is no CPU topology 'few'"):
+        topologies.get_topology_desc("few", "cpu")
+    with pytest.raises(rb.errors.MissingPluginError, match="no installed package offers platform 'mars'"):
+        topologies.get_topology_desc("8", "mars")

@@ -131,3 +131,19 @@ def test_arrays_with_a_part_for_each_device():
     assert [s.data.shape for s in x.addressable_shards] == [(1, 6)] * 8
     close(rb.pmap(lambda x: x * 2)(x), 2 * HOST)
     close(rb.device_put_replicated({"a": HOST}, rb.devices()[:3])["a"], np.stack([HOST] * 3))
+
+
+def test_arguments_of_another_kind_after_the_first_call():
+    """What was remembered of arrays that lie as they shall is not used for others."""
+    doubled = rb.pmap(lambda x, y=1.0: x * 2 + y)
+    x = np.arange(16, dtype=np.float32).reshape(8, 2)
+    out = doubled(x)
+    for again in (out, out, x, np.asarray(out), rb.device_put(x, rb.devices()[3]), out.astype("int32")):
+        assert np.array_equal(np.asarray(doubled(again)), np.asarray(again) * 2 + 1)
+    assert np.array_equal(np.asarray(doubled(out, out)), np.asarray(out) * 3)
+    assert np.array_equal(np.asarray(doubled(out[:4])), np.asarray(out)[:4] * 2 + 1)
+    with pytest.raises(ShardingError, match="16 examples"):
+        doubled(lax.reshape(rb.device_put(np.zeros((16, 2), np.float32), out.sharding), (16, 2)))
+    held = rb.pmap(lambda x, n: x * n, static_broadcasted_argnums=1)
+    for n in (2, 3, 2):
+        assert np.array_equal(np.asarray(held(out, n)), np.asarray(out) * n)

@@ -5,7 +5,7 @@ operands are known values (residuals) and then what it is linear in.
 """
 
 import numpy as np
-from rabbet.errors import MissingRule
+from rabbet.errors import ForwardModeError
 from rabbet.extend.bodies import PLAIN, is_tracer_of, put_together, take_apart
 from rabbet.extend.passes import stage
 from rabbet.extend.primitive import Dual, Linear, Primitive, instantiate
@@ -116,7 +116,7 @@ def carried(op, interpreter, args):
 
 def forward_mode_error(name):
     """What to say where forward mode meets a function with a reverse rule only."""
-    return MissingRule(
+    return ForwardModeError(
         f"{name!r} has a rule for reverse mode only (custom_vjp), so its forward-mode derivative is not "
         "known\n  reached by jvp, jacfwd, hessian or linearize; rb.grad, rb.vjp and rb.jacrev work\n  to "
         "fix: give it a jvp rule, as with rb.custom_jvp"

@@ -21,6 +21,7 @@ from rabbet.export.symbolic.parsing import (
     is_symbolic_dim, max_dim, min_dim, symbolic_args_specs, symbolic_dim_bounds, symbolic_shape,
 )  # fmt: skip
 from rabbet.export.symbolic.scopes import SymbolicScope
+from rabbet.export.saved_model import write_saved_model
 from rabbet.export.trees import register_namedtuple_serialization, register_pytree_node_serialization
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "deserialize", "export", "is_symbolic_dim", "max_dim", "maximum_supported_calling_convention_version",
     "min_dim", "minimum_supported_calling_convention_version", "register_namedtuple_serialization",
     "register_pytree_node_serialization", "symbolic_args_specs", "symbolic_dim_bounds", "symbolic_shape",
+    "write_saved_model",
 ]  # fmt: skip
 
 _public_module(globals())

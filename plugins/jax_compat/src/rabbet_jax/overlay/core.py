@@ -7,13 +7,14 @@ import rabbet as rb
 from rabbet.extend.functions import is_evaluating
 from rabbet.extend.passes import ClosedJaxpr, Equation, Jaxpr, Literal, Var, evaluate
 from rabbet.extend.primitive import ShapedArray
-from rabbet.extend.transform import Interpreter, Tracer, context, is_tracer
+from rabbet.extend.transform import context, is_tracer
 
 from rabbet_jax.levels import current_level
 from rabbet_jax.primitives import Primitive
+from rabbet_jax.traces import Trace, Tracer
 
 Atom = Var | Literal
-JaxprEqn, Trace = Equation, Interpreter
+JaxprEqn = Equation
 AxisSize = Any
 
 ABSENT = "ParamDict ensure_compile_time_eval eval_context max_dim min_dim"
@@ -101,7 +102,7 @@ def unmapped_aval(size, axis, aval, explicit_mesh_axis=None):
 
 def find_top_trace(xs):
     """The innermost trace among those of the values."""
-    found = {id(x.interpreter) for x in xs if isinstance(x, Tracer)}
+    found = {id(x.interpreter) for x in xs if is_tracer(x)}
     level = context.interpreter
     while id(level) not in found and level.parent is not None:
         level = level.parent

@@ -9,6 +9,7 @@ import operator
 
 import rabbet.numpy as rnp
 from rabbet import dtypes, lax
+from rabbet.errors import AxisError
 from rabbet.extend.functions import fused, obeys_out_sharding
 from rabbet.extend.shapes import dimension_of
 from rabbet.extend.transform import typeof
@@ -22,7 +23,7 @@ def axes_of(axis, ndim):
     axes = range(ndim) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
     out = tuple([operator.index(a) for a in axes])
     if any(not -ndim <= a < ndim for a in out):
-        raise ValueError(f"axis {axis} is out of range for an array of {ndim} dimensions")
+        raise AxisError(f"axis {axis} is out of range for an array of {ndim} dimensions")
     return tuple([a % ndim for a in out])
 
 

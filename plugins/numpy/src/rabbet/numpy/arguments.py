@@ -9,7 +9,7 @@ import operator
 import numpy as np
 
 from rabbet import dtypes, lax
-from rabbet.errors import ConcretizationTypeError
+from rabbet.errors import AxisError, ConcretizationTypeError
 from rabbet.extend.functions import (
     is_array_like,
     is_python_scalar,
@@ -95,7 +95,7 @@ def axis_of(name, axis, ndim):
     except TypeError:
         raise TypeError(f"{name}: axis must be an int, got {axis!r}") from None
     if not -ndim <= at < ndim:
-        raise ValueError(f"{name}: axis {at} is out of range for an array of {ndim} dimensions")
+        raise AxisError(f"{name}: axis {at} is out of range for an array of {ndim} dimensions")
     return at % ndim
 
 

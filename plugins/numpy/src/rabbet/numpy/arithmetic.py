@@ -4,6 +4,7 @@ import math
 import operator
 
 from rabbet import lax
+from rabbet.errors import DTypeError
 from rabbet.extend.functions import fused, is_python_scalar
 from rabbet.extend.transform import typeof
 from rabbet.numpy.arguments import as_array, check, in_dtype, kind_of, promote, promote_to_float
@@ -421,7 +422,7 @@ def integers(name, x, y):
     """Two integer operands in one dtype and shape, or a ``TypeError``."""
     x, y = promote(name, x, y)
     if kind_of(x) not in "iu" or kind_of(y) not in "iu":
-        raise TypeError(f"{name} takes integers, got {typeof(x).str_short()} and {typeof(y).str_short()}")
+        raise DTypeError(f"{name} takes integers, got {typeof(x).str_short()} and {typeof(y).str_short()}")
     return [full_rank(as_array(v), typeof(lax.add(x, y)).strong()) for v in (x, y)]
 
 

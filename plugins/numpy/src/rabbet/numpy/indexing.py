@@ -3,6 +3,7 @@
 import numpy as np
 
 from rabbet import dtypes, lax
+from rabbet.errors import DTypeError
 from rabbet.extend.functions import fused
 from rabbet.extend.transform import typeof
 from rabbet.numpy.arguments import as_array, axis_of, check, kind_of, weak_as
@@ -13,7 +14,7 @@ def integer_indices(name, indices):
     """Indices checked to be integers."""
     check(name, indices)
     if kind_of(indices) not in "iu":
-        raise TypeError(f"{name}: indices must be integers, got {typeof(indices).str_short()}")
+        raise DTypeError(f"{name}: indices must be integers, got {typeof(indices).str_short()}")
     return as_array(indices)
 
 
@@ -207,6 +208,8 @@ def choose(a, choices, out=None, mode="raise"):
       Array([ 1, 20,  3], dtype=int32)
     """
     a = integer_indices("choose", a)
+    if isinstance(choices, str):
+        raise TypeError(f"choose: choices is a sequence of arrays, got {choices!r}")
     n = len(choices)
     if mode == "raise":
         host = np.asarray(a)

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from rabbet import dtypes, lax
+from rabbet.errors import DTypeError
 from rabbet.extend.functions import fused
+from rabbet.extend.transform import typeof
 from rabbet.numpy.arguments import check, kind_of
 from rabbet.numpy.arithmetic import divide
 from rabbet.numpy.conversion import asarray
@@ -35,6 +37,10 @@ def interp(x, xp, fp, left=None, right=None, period=None):
       Array([ 5., 20.], dtype=float32)
     """
     check("interp", x, xp, fp)
+    if "c" in (kind_of(x), kind_of(xp)):
+        raise DTypeError(
+            f"interp takes real x and xp, got {typeof(x).str_short()} and {typeof(xp).str_short()}"
+        )
     dtype = dtypes.to_inexact(dtypes.result_type(x, xp, fp))
     x, xp, fp = [converted(array_of("interp", v), dtype) for v in (x, xp, fp)]
     if xp.ndim != 1 or fp.shape != xp.shape:
@@ -210,6 +216,8 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
       Array([[1., 3.],
              [3., 9.]], dtype=float32)
     """
+    if m is None:
+        raise TypeError("cov takes arrays and numbers, got a NoneType as argument 1")
     rows = [variables(v, rowvar) for v in (m, y) if v is not None]
     dtype = dtypes.to_inexact(dtypes.result_type(*rows)) if dtype is None else dtypes.canonicalize(dtype)
     if dtypes.kind(dtype) not in "fc":

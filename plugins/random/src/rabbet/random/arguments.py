@@ -50,6 +50,8 @@ def parameter(x, dtype):
     ``dtype`` has.
     """
     if isinstance(x, (bool, int, float, np.generic, np.ndarray)):
+        if getattr(x, "dtype", dtype).kind in "SUOM":
+            raise TypeError(f"a parameter of a distribution is a number or an array of them, got {x!r:.60}")
         value = np.asarray(x).astype(dtype)
         if wide(dtype):
             with rb.config.override(enable_x64=True):

@@ -86,13 +86,13 @@ def poisson(key, lam, shape=None, dtype=None, *, method="exact", out_sharding=No
 @fused(static=("shape", "dtype"))
 def _poisson(key, lam, shape, dtype):
     single = dtypes.canonicalize("float32")
+    words = words_of(key, "poisson")
     lam = operand(lam, single)
     shape = common_shape(shape, "poisson", lam)
     lam = broadcast(lam, shape, "poisson", "lam")
     lam = lax.broadcast_in_dim(lam, shape, tuple(range(len(shape) - typeof(lam).ndim, len(shape))))
     if not math.prod(shape):
         return lax.full(shape, 0, dtype)
-    words = words_of(key, "poisson")
     few = lax.bitwise_not(lax.ge(lam, FEW))
     counted = poisson_counted(words, lax.select(few, lam, lax.full_like(lam, 0)), shape, single)
     huge = lax.eq(lam, math.inf)

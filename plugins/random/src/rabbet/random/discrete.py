@@ -235,6 +235,7 @@ def categorical(key, logits, axis=-1, shape=None, replace=True, mode=None, *, ou
       >>> random.categorical(random.key(0), rnp.log(rnp.array([0.1, 0.0, 0.9])), shape=(4,)).shape
       (4,)
     """
+    words = words_of(key, "categorical")
     aval = typeof(logits)
     if not aval.ndim:
         raise ValueError("categorical: logits need a dimension along which the categories lie, got a scalar")
@@ -248,7 +249,6 @@ def categorical(key, logits, axis=-1, shape=None, replace=True, mode=None, *, ou
     lead = shape[: len(shape) - len(batch)]
     if shape[len(lead) :] != batch and not _fits(batch, shape):
         raise ValueError(f"categorical: shape {shape} must end in the shape of the distributions, {batch}")
-    words = words_of(key, "categorical")
     if replace:
         full = (*shape[: len(lead) + axis], aval.shape[axis], *shape[len(lead) + axis :])
         scores = lax.add(gumbels(words, full, dtype, high), broadcast(logits, full, "categorical", "logits"))

@@ -314,13 +314,14 @@ def dirichlet(key, alpha, shape=None, dtype=None, *, out_sharding=None):
 
 @fused(static=("shape", "dtype"))
 def _dirichlet(key, alpha, shape, dtype):
+    words = words_of(key, "dirichlet")
     alpha = operand(alpha, dtype)
     have = typeof(alpha).shape
     if not have:
         raise ValueError("dirichlet: alpha needs a dimension along which the parts lie, got a number")
     full = (*(have[:-1] if shape is None else shape_of(shape, "dirichlet")), have[-1])
     alpha = broadcast(alpha, full, "dirichlet", "alpha")
-    logs = gammas(words_of(key, "dirichlet"), alpha, full, dtype, log_space=True)
+    logs = gammas(words, alpha, full, dtype, log_space=True)
     last = len(full) - 1
     if not full[last]:
         return logs

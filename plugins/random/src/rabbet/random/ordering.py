@@ -1,10 +1,12 @@
 """Putting elements in random order, and choosing some of them."""
 
 import math
+import operator
 
 import numpy as np
 
 from rabbet import dtypes, lax
+from rabbet.errors import AxisError
 from rabbet.extend.functions import fused, obeys_out_sharding
 from rabbet.extend.transform import typeof
 from rabbet.random.arguments import index_dtype, scalar, shape_of
@@ -15,8 +17,9 @@ from rabbet.random.keys import subkeys, words_of
 
 
 def axis_of(axis, ndim, who):
+    axis = operator.index(axis)
     if not -ndim <= axis < ndim:
-        raise ValueError(f"{who}: axis {axis} is out of range for an array of {ndim} dimensions")
+        raise AxisError(f"{who}: axis {axis} is out of range for an array of {ndim} dimensions")
     return axis % ndim
 
 

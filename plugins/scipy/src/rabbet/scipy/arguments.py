@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from rabbet import Array, dtypes, lax
+from rabbet.errors import DTypeError
 from rabbet.extend.functions import broadcast_operands, cast_operand, fused, is_array_like, is_python_scalar
 from rabbet.extend.transform import Tracer, typeof
 
@@ -47,7 +48,7 @@ def one_dtype(name, *values, kinds="f"):
     if dtypes.kind(dtype) not in "fc":
         dtype = dtypes.to_inexact(dtype)
     if dtypes.kind(dtype) not in kinds:
-        raise TypeError(f"{name} takes real numbers, got {dtype}; take the real part of it first")
+        raise DTypeError(f"{name} takes real numbers, got {dtype}; take the real part of it first")
     return [as_array(x, dtype, weak) for x in values]
 
 

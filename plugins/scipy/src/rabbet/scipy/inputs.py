@@ -11,6 +11,7 @@ import numpy as np
 
 import rabbet.numpy as rnp
 from rabbet import Array, dtypes, lax
+from rabbet.errors import AxisError
 from rabbet.extend.functions import is_array_like, is_python_scalar
 from rabbet.extend.transform import typeof
 
@@ -83,5 +84,5 @@ def axis_of(name: str, axis: int, ndim: int) -> int:
     """
     at = operator.index(axis)
     if not -ndim <= at < ndim:
-        raise ValueError(f"{name}: axis {at} is out of range for an array of {ndim} dimensions")
+        raise AxisError(f"{name}: axis {at} is out of range for an array of {ndim} dimensions")
     return at % ndim

@@ -6,6 +6,7 @@ A false kind corrupts every transformation that trusts it, so each declaration i
 import numpy as np
 
 from rabbet import dtypes
+from rabbet.extend.passes import bodies_of
 from rabbet.testing.draws import device_array
 from rabbet.testing.laws import LawError
 
@@ -130,9 +131,16 @@ def reduction(row, seed):
         )
 
 
+def body(row, seed):
+    """It carries programs among its parameters."""
+    dtype = dtypes.canonicalize(row.main_dtype())
+    op = row.primitive.op(**(row.params(dtype) if callable(row.params) else row.params))
+    _require(bool(bodies_of(op)), row, "body", "its parameters hold no program")
+
+
 KIND_LAWS = {
     "increasing": increasing, "decreasing": decreasing, "elementwise": elementwise, "linear": linear,
-    "bilinear": bilinear, "structural": structural, "reduction": reduction,
+    "bilinear": bilinear, "structural": structural, "reduction": reduction, "body": body,
 }  # fmt: skip
 
 __all__ = ["KIND_LAWS"]

@@ -84,6 +84,7 @@ class Trial:
             self.agree("batched", flat(mapped(system), self.apply, stacked), wanted)
         if "differentiated" not in apart:
             self.differentiated(first, "differentiated in reverse" not in apart)
+            self.differentiated_outside(first)
         if "of jit" not in apart:
             compiled = system.jit(lambda x: (program.fn(x),))
             self.agree("of jit", transform(lambda x: compiled(x)[0])(first), outs[0])
@@ -125,6 +126,21 @@ class Trial:
             pulled = self.system.vjp(of_moving, *xs)[1](cts)
             name = f"{self.program.name}: differentiated in reverse"
             checks.compare(name, inner(pulled, ts), inner(cts, tangents), self.tolerance * 10)
+
+    def differentiated_outside(self, payload):
+        """The derivative by a value that the function closes over, which the transformation has to lift."""
+
+        def of_closed_over(c):
+            outs = tree.leaves(self.transform(lambda x: lax.mul(self.program.fn(x), c))(payload))
+            return tuple([y for y in outs if dtypes.kind(rabbet.typeof(y).dtype) in "fc"])
+
+        c = np.array(POINTS[1], np.float32)
+        _, tangents = self.system.jvp(of_closed_over, (device_array(c),), (device_array(np.ones_like(c)),))
+        high, low = (of_closed_over(device_array(c + step)) for step in (STEP, -STEP))
+        for got, more, less in zip(tangents, high, low, strict=True):
+            wanted = (np.asarray(more) - np.asarray(less)) / (2 * STEP)
+            name = f"{self.program.name}: differentiated by a value that the function closes over"
+            checks.compare(name, got, wanted, LOOSE)
 
     def agree(self, law, got, wanted):
         name = f"{self.program.name}: {law}"

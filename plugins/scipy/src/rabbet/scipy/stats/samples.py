@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import rabbet.numpy as rnp
 from rabbet import Array, dtypes, lax
+from rabbet.errors import AxisError
 from rabbet.extend.functions import fused, public_module
 from rabbet.scipy.arguments import ArrayLike, check, concrete, inexact
 
@@ -33,7 +34,7 @@ def _policy(name, nan_policy, offered):
 def _axis(name, axis, ndim):
     axis = concrete(name, "axis", axis)
     if not -ndim <= axis < ndim:
-        raise ValueError(f"{name}: axis {axis} is out of range for an array of {ndim} dimensions")
+        raise AxisError(f"{name}: axis {axis} is out of range for an array of {ndim} dimensions")
     return axis % ndim
 
 

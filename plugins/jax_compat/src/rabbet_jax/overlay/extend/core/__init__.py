@@ -24,6 +24,7 @@ from rabbet_jax.overlay.core import (
     valid_jaxtype,
 )
 from rabbet_jax.overlay.api_util import DebugInfo
+from rabbet_jax.traces import begin
 
 ABSENT = "Token AbstractToken InconclusiveDimensionOperation create_call_primitive gensym"
 array_types = {rb.Array, np.ndarray, *np.ScalarType}
@@ -116,7 +117,7 @@ def take_current_trace():
 @contextlib.contextmanager
 def set_current_trace(trace):
     """Make a trace the current one, within a ``with`` statement."""
-    before, context.interpreter = context.interpreter, trace
+    before, context.interpreter = context.interpreter, begin(trace)
     try:
         yield
     finally:

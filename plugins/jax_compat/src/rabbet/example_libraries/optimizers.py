@@ -1,4 +1,4 @@
-"""``jax.example_libraries.optimizers``: optimizers as triples of functions, and step sizes as functions.
+"""Optimizers as triples of functions, and step sizes as functions.
 
 ``init, update, params_of = adam(1e-3)``: ``init(params)`` makes a state, ``update(i, gradients, state)``
 makes step ``i``, ``params_of(state)`` reads the parameters. New programs use optax.

@@ -1,4 +1,4 @@
-"""``jax.example_libraries.stax``: layers as pairs of functions.
+"""Layers as pairs of functions.
 
 A layer is ``(init, apply)``: ``init(key, input_shape)`` returns the output's shape and parameters,
 ``apply(params, inputs, **options)`` the outputs. New programs use flax, equinox or haiku.

@@ -1,1 +1,0 @@
-"""``jax.example_libraries``: the small libraries ``stax`` (layers) and ``optimizers``."""
