@@ -250,8 +250,8 @@ def product(params, operands, part):
 def moved(eqn, x, summed):
     """A reshape or transpose of each step, for all.
 
-    A compiler would make one product of a product and its transpose, for which XLA:CPU has no fast kernel: the
-    gradient by ``w`` in ``x @ w.T`` took 1.5 times as long.
+    A compiler would make one product of a product and its transpose, for which XLA:CPU has no fast kernel:
+    the gradient by ``w`` in ``x @ w.T`` took 1.5 times as long.
     """
     if summed:
         return eqn.op(optimization_barrier(x)[0] if eqn.op.primitive is transpose else x)
