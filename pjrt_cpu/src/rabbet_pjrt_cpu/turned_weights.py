@@ -43,11 +43,14 @@ class Product(NamedTuple):
     eqn: Any
     rows: Any
     weight: Any
-    weight_first: bool  # whether the rows are its second operand, and the result's columns
+    weight_first: bool = False  # whether the rows are its second operand, and the result's columns
+    twice: bool = False  # whether it was transposed already, so that the weight is needed as it is
 
 
 def turn_weights(jaxpr, context=None):
     """``jaxpr`` with scans that get their weights turned; itself where there are none."""
+    if not any(eqn.op.primitive is scan for eqn in jaxpr.equations):
+        return jaxpr
     equations, changed = [], False
     for eqn in jaxpr.equations:
         replaced = turned(eqn) if eqn.op.primitive is scan else None
@@ -69,14 +72,17 @@ def turned(eqn):
     if not products:
         return None
     before, within = [], {}  # the transposes, and for each weight of the body its transpose there
-    for weight in dict.fromkeys([found.weight for found in products.values()]):
+    for weight in dict.fromkeys([found.weight for found in products.values() if not found.twice]):
         (aval,) = SWAP.outs((weight.aval,))
         before.append(Equation(SWAP, [eqn.inputs[weights[weight]]], [Var(aval)], eqn.where))
         within[weight] = Var(aval)
     steps = []
     for e in body.equations:
         found = products.get(id(e))
-        steps += [e] if found is None else by_rows(found, within[found.weight])
+        if found is None:
+            steps.append(e)
+        else:
+            steps += by_rows(found, found.weight if found.twice else within[found.weight])
     invars = [*within.values(), *body.invars]
     body = Jaxpr(invars, body.outvars, steps, body.constvars, body.effects, body.name)
     inputs = [*[e.outputs[0] for e in before], *eqn.inputs]
@@ -103,11 +109,13 @@ def gaining(body, weights):
         x, y = eqn.inputs
         contract, _ = eqn.op.params["dimension_numbers"]
         if y in swapped and contract == ((x.aval.ndim - 1,), (0,)):
-            found = Product(eqn, x, swapped[y], False)
+            found = Product(eqn, x, swapped[y])
+        elif y in swapped and contract == ((x.aval.ndim - 1,), (1,)):
+            found = Product(eqn, x, swapped[y], twice=True)
         elif y in weights and contract == ((x.aval.ndim - 1,), (1,)):
-            found = Product(eqn, x, y, False)
+            found = Product(eqn, x, y)
         elif x in weights and contract == ((1,), (1,)) and y.aval.ndim == 2:
-            found = Product(eqn, y, x, True)
+            found = Product(eqn, y, x, weight_first=True)
         else:
             continue
         rows = found.rows
