@@ -305,3 +305,18 @@ def test_packages_that_are_missing_are_named(child, monkeypatch):
         """
     )
     assert "jax.shard_map is not there" in out and "rabbet-parallel" in out
+
+
+def test_the_parts_of_an_array_over_several_devices(child):
+    pytest.importorskip("rabbet_parallel")
+    out = child(
+        """
+        import jax, jax.numpy as jnp, numpy as np
+        from jax.sharding import NamedSharding, PartitionSpec as P
+        jax.config.update("jax_num_cpu_devices", 4)
+        rows = NamedSharding(jax.make_mesh((4,), ("a",)), P("a"))
+        x = jax.device_put(np.ones((4, 2), "float32"), rows)
+        print([shard.data.shape for shard in x.addressable_shards], jnp.copy(x).sharding == rows)
+        """
+    )
+    assert out.strip().endswith("[(1, 2), (1, 2), (1, 2), (1, 2)] True")

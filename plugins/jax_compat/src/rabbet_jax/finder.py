@@ -108,6 +108,10 @@ def _of_rabbet(rest):
     return found
 
 
+# What jaxlib asks JAX for when it takes an array over several devices apart; without it, it does so alone.
+OF_JAXLIB = ("_src.sharding_impls",)
+
+
 class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Finds and makes the modules of ``jax``."""
 
@@ -116,7 +120,7 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             return None
         rest = fullname[4:]
         sources = [module for module in (_overlay(rest), _of_rabbet(rest)) if module is not None]
-        if not sources and not rest.startswith("_src."):
+        if not sources and (not rest.startswith("_src.") or rest in OF_JAXLIB):
             why = "; ".join(_reason(fullname)) or "which has no such module"
             raise ModuleNotFoundError(
                 f"No module named {fullname!r} (jax is served by Rabbet, {why})", name=fullname

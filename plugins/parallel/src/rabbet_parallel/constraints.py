@@ -1,6 +1,7 @@
 """``with_sharding_constraint``: a value within a program laid out as told."""
 
 from rabbet import Array, device_put, tree
+from rabbet.errors import ShardingError
 from rabbet.extend.bodies import PLAIN, put_together, take_apart
 from rabbet.extend.functions import is_evaluating, obey_sharding
 from rabbet.extend.primitive import Batched, Primitive
@@ -8,7 +9,7 @@ from rabbet.extend.transform import is_tracer, typeof
 
 from rabbet_parallel.current import mesh_in_use
 from rabbet_parallel.explicit import Explicit, spread_of
-from rabbet_parallel.meshes import AxisType
+from rabbet_parallel.meshes import AbstractMesh, AxisType
 from rabbet_parallel.named import NamedSharding, as_sharding
 from rabbet_parallel.specs import UNCONSTRAINED, PartitionSpec
 
@@ -130,6 +131,21 @@ def concrete_mesh(mesh, x):
     return own.update(axis_types=mesh.axis_types)
 
 
+def on_devices(sharding, x):
+    """A sharding on an ``AbstractMesh`` as one on the devices of the mesh that is set, or that ``x`` lies on.
+
+    Raises:
+      ShardingError: where there is no such mesh, or it has other axes.
+    """
+    concrete = concrete_mesh(sharding.mesh, x)
+    if concrete is None:
+        raise ShardingError(
+            f"with_sharding_constraint: {sharding} names no devices, and no mesh of these axes is set\n"
+            "  to fix: rb.set_mesh(mesh) around the call, or give a NamedSharding on a Mesh"
+        )
+    return sharding.update(mesh=concrete)
+
+
 def constrained(x, sharding):
     """``x``, an array or a tracer, laid out by a ``NamedSharding`` as an operation."""
     return sharding_constraint(x, sharding=sharding)
@@ -172,6 +188,8 @@ def _one(x, sharding):
         return obey_sharding("with_sharding_constraint", x, sharding, "shardings")
     if is_tracer(x):
         return constrained(x, sharding)
+    if isinstance(sharding.mesh, AbstractMesh):
+        sharding = on_devices(sharding, x)
     if UNCONSTRAINED in sharding.spec:
         if isinstance(x, Array) and x.sharding.device_set == sharding.device_set:
             return x

@@ -260,3 +260,13 @@ def test_nan_is_an_extreme_over_devices_too():
     for collective, wanted in ((lax.pmax, parts.max(0)), (lax.pmin, parts.min(0))):
         f = rb.shard_map(lambda v, c=collective: c(v, "x"), mesh=MESH, in_specs=P("x"), out_specs=P())
         np.testing.assert_array_equal(jit(f)(x), wanted)
+
+
+def test_a_constraint_on_an_abstract_mesh_is_one_on_the_mesh_that_is_set():
+    mesh = rb.make_mesh((4, 2), ("x", "y"))
+    rows = NamedSharding(mesh.abstract_mesh, P("x"))
+    with rb.set_mesh(mesh):
+        found = lax.with_sharding_constraint(np.ones((8, 2), np.float32), rows)
+    assert found.sharding == NamedSharding(mesh, P("x"))
+    with pytest.raises(ShardingError, match="names no devices, and no mesh of these axes is set"):
+        lax.with_sharding_constraint(np.ones((8, 2), np.float32), rows)
