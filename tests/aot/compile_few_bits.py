@@ -1,4 +1,4 @@
-"""Compile programs on floats of 8 and 4 bits and on ints of 4 and 2 for hardware that is not here.
+"""Compile programs on floats of 8, 6 and 4 bits and on ints of 4 and 2 for hardware that is not here.
 
     python tests/aot/compile_few_bits.py tpu v5e:2x2
 
@@ -13,7 +13,7 @@ from rabbet.experimental import float8, int4
 
 FLOATS = (
     "float8_e4m3fn float8_e5m2 float8_e4m3b11fnuz float8_e4m3fnuz float8_e5m2fnuz float8_e3m4 float8_e4m3 "
-    "float8_e8m0fnu float4_e2m1fn"
+    "float8_e8m0fnu float4_e2m1fn float6_e2m3fn float6_e3m2fn"
 ).split()
 INTS = "int4 uint4 int2 uint2".split()
 F32, I32 = rb.ShapeDtypeStruct((64, 64), "float32"), rb.ShapeDtypeStruct((64, 64), "int32")

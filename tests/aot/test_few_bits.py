@@ -1,4 +1,4 @@
-"""Programs on floats of 8 and 4 bits and on ints of 4 and 2 compile for a TPU and a GPU that are not here."""
+"""Programs on floats of 8 to 4 bits and on ints of 4 and 2 compile for a TPU and a GPU that are not here."""
 
 import os
 import subprocess

@@ -14,6 +14,7 @@ from rabbet import composition, config, lax
 from rabbet.errors import PluginError, PluginWarning, RuleConflict
 from rabbet.extend.backend import Backend
 from rabbet.extend.dtype import DTypeSpec
+from rabbet.extend.hooks import hookimpl
 from rabbet.extend.passes import Jaxpr, Pass, PassContext, stage
 from rabbet.extend.primitive import Primitive
 from rabbet.extend.transform import Interpreter, RuleSet, RuleTable, run
@@ -121,7 +122,7 @@ def test_two_packages_with_one_name_are_told_once_where_nobody_asked_for_it():
 def test_a_hook_that_ends_the_program_is_a_warning(monkeypatch):
     module = types.ModuleType(MODULE)
 
-    @rb.extend.hooks.hookimpl
+    @hookimpl
     def cache_hit(name):
         raise SystemExit(3)
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tomllib
 from importlib import import_module, metadata
+from pathlib import Path
 
 import pytest
 import rabbet
@@ -53,6 +54,21 @@ def test_a_name_of_rabbets_own(given, capsys, tmp_path):
     assert command(given, "--into", str(tmp_path)) == 1
     assert "is a package of Rabbet's own; choose another name" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_no_package_of_this_repository_can_be_written_again(tmp_path):
+    root = Path(__file__).parents[3]
+    files = [
+        *root.glob("plugins/*/pyproject.toml"),
+        *root.glob("pjrt_*/pyproject.toml"),
+        root / "core/pyproject.toml",
+    ]
+    names = [tomllib.loads(file.read_text())["project"]["name"] for file in files if file.exists()]
+    if len(names) < 2:
+        pytest.skip("the tests stand outside of the repository")
+    for name in names:
+        with pytest.raises(ValueError, match="is a package of Rabbet's own"):
+            new_plugin.write(name, "transformation", tmp_path)
 
 
 def test_what_to_type_next_installs_what_its_tests_need(capsys, tmp_path):

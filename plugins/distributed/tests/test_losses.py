@@ -27,3 +27,10 @@ def test_failures_at_the_start_are_exceptions(together):
     ended = together.wait()
     assert ended.statuses == [0] * len(cases), ended
     assert all("6.0 all is well" in text for text in ended.said), ended
+
+
+def test_killed_before_the_devices_are_listed(together):
+    """The runtime below would wait for it for minutes."""
+    ended = together("early.py", 3)
+    assert ended.statuses == [0, 0, -signal.SIGKILL], ended
+    assert all("all is well" in text for text in ended.said[:2]), ended

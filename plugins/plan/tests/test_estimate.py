@@ -52,3 +52,25 @@ def test_the_table_is_whole():
         assert 1e13 < each.speed("bf16") < 1e16 and each.speed("s4") >= each.speed("bf16")
         assert each.other < each.speed("bf16") and each.network < each.link
         assert each.speed("c64") == each.other
+
+
+def test_assumptions_are_told():
+    assert "data sheet" in TABLE["h100"].source and "Google" in TABLE["v5e"].source
+    assert "Jouppi" in TABLE["v3"].source and "network" in TABLE["tpu7x"].source.partition("assumed")[2]
+    assert "network" not in TABLE["v5p"].source.partition("assumed")[2]
+    assert TABLE["tpu7x"].speed("s8") == TABLE["tpu7x"].speed("bf16")  # nothing is sure of its int8
+
+
+def test_the_hardware_that_is_here():
+    here = planning.measured_hardware(1)
+    speeds = (here.speed("f32"), here.other, here.bandwidth, here.memory)
+    assert all(0 < each < 1e18 for each in speeds) and "measured" in here.source
+    mesh = planning.topology("cpu:4").mesh({"x": 4})
+    x = rb.ShapeDtypeStruct((64, 32), "float32", sharding=NamedSharding(mesh, P("x")))
+    assert planning.plan(lambda x: (x @ x.T).sum(), x).estimate is None  # of CPUs nothing is published
+    found = planning.plan(lambda x: (x @ x.T).sum(), x, hardware=ROUND)
+    assert found.estimate.source == "a test" and found.capacity == ROUND.memory
+    assert 0 < found.estimate.least <= found.estimate.most
+    assert found.estimate.communication[("x",)] > 0
+    with pytest.raises(rb.errors.ConfigError, match="99 CPU devices, and there are"):
+        planning.measured_hardware(99)

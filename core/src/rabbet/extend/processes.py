@@ -13,10 +13,12 @@ from rabbet.runtime.oversight import Overseer, set_overseer
 
 
 def configure_client(
-    platform: str, *, explain: Callable[[Exception], Exception | None] | None = None, **options: Any
-) -> None:
+    platform: str, *, explain: Callable[[Exception], Exception | None] | None = None,
+    prepare: Callable[[], None] | None = None, **options: Any,
+) -> None:  # fmt: skip
     """Set options for the client of a platform, before its first device is asked for; None takes one back.
-    Where the client does not start, ``explain(error)`` may return another error to raise.
+    ``prepare()`` is called before the client is made. Where it does not start, ``explain(error)`` may return
+    another error to raise.
 
     Raises:
       RuntimeError: if the client runs already; see ``stop_client``.
@@ -27,7 +29,7 @@ def configure_client(
       ...     configure_client("cpu", num_devices=2)
       ...     return rb.devices("cpu")
     """
-    default_clients().configure(platform, explain, **options)
+    default_clients().configure(platform, explain, prepare, **options)
 
 
 def stop_client(platform: str) -> None:

@@ -86,15 +86,16 @@ class Clients:
     def __init__(self, registry, wrap):
         self.registry, self.wrap = registry, wrap
         self.failures = {}  # platform -> the error of its last attempt to start
-        self._running, self._options, self._default, self._explain = {}, {}, {}, {}
+        self._running, self._options, self._default = {}, {}, {}
+        self._prepare, self._explain = {}, {}
         self._lock = threading.RLock()
         self._on_fork = []
         self._watching = False
 
-    def configure(self, platform, explain=None, **options):
+    def configure(self, platform, explain=None, prepare=None, **options):
         """Set options for `make_client` of `platform`, None for those to leave out again; RuntimeError if its
-        client runs already. `explain(error)` is asked where it does not start; what it returns is raised, if
-        that is not None.
+        client runs already. `prepare()` is called before it is made. `explain(error)` is asked where it does
+        not start; what it returns is raised, if that is not None.
         """
         platform = self.registry.resolve(platform)
         with self._lock:
@@ -107,6 +108,8 @@ class Clients:
             self._options[platform] = {name: value for name, value in told.items() if value is not None}
             if explain is not None:
                 self._explain[platform] = explain
+            if prepare is not None:
+                self._prepare[platform] = prepare
 
     def on_fork(self, callback):
         """Call `callback()` in every forked child: drop what would use a client without asking
@@ -145,6 +148,8 @@ class Clients:
             if backend.platform in self._running:
                 return self._running[backend.platform]
             self._watch_forks()
+            if backend.platform in self._prepare:
+                self._prepare[backend.platform]()
             try:
                 raw = backend.make_client(dict(self._options.get(backend.platform, {})))
                 client = Client(backend, raw, self.wrap)

@@ -32,8 +32,11 @@ KINDS = {
 }
 
 
-# Rabbet's own that offer users nothing by a name.
-FOR_AUTHORS = ("rabbet-testing", "rabbet-cli")
+# Rabbet's own that offer users nothing by a name, or that are installed under another's (rabbet[tpu]).
+NAMELESS = (
+    "rabbet-testing", "rabbet-cli", "rabbet-passes", "rabbet-progress", "rabbet-ray", "rabbet-pjrt-cuda",
+    "rabbet-pjrt-tpu",
+)  # fmt: skip
 
 
 def add_arguments(parser):
@@ -78,7 +81,7 @@ def forms(name):
     if not word.isidentifier() or keyword.iskeyword(word) or not word.isascii():
         raise ValueError(f"{name!r} cannot be a plugin's name; wanted is a word such as `enclose`")
     distribution = f"rabbet-{word.replace('_', '-')}"
-    if distribution in {*official_packages(), *FOR_AUTHORS}:
+    if distribution in {*official_packages(), *NAMELESS}:
         raise ValueError(
             f"{distribution!r} is a package of Rabbet's own; choose another name, since two packages of one "
             "name cannot be installed together"

@@ -13,6 +13,7 @@ the next one is formed is one protocol for the first time, for survivors and for
 """
 
 import contextlib
+import functools
 import json
 import os
 import secrets
@@ -253,8 +254,15 @@ class Group:
             self.store.set("latest", str(generation), replace=True)
         self.configure()
 
-    def meet(self, name):
-        """Return when all members are here. Raises PeerLost when one is lost."""
+    def list_together(self, platform):
+        """Return when all members are about to list their devices: the runtime below waits minutes for one
+        that is lost, and cannot be told of it.
+        """
+        if not self.watch.stopped.is_set():
+            self.meet(f"devices-{platform}", "the devices of all processes cannot be listed")
+
+    def meet(self, name, what="a group could not be formed"):
+        """Return when all members are here. Raises PeerLost, for ``what``, when one is lost."""
         folder = f"{self.prefix}/meetings/{name}"
         self.store.set(f"{folder}/{self.rank}", "", replace=True)
         started = time.monotonic()
@@ -269,7 +277,7 @@ class Group:
             if failed and self.missing_from(folder):
                 self.watch.raise_failure()
                 late = dict.fromkeys(missing, "it did not come")
-                raise self.watch.fail("a group could not be formed", lost or late)
+                raise self.watch.fail(what, lost or late)
 
     def missing_from(self, folder):
         """The ranks of the members that have not come to a meeting."""
@@ -298,7 +306,8 @@ class Group:
                 self.watch.note(port=ports.pop() if len(ports) == 1 else None)
             else:  # where there are accelerators, the processors are each process's own
                 continue
-            configure_client(platform, explain=self.watch.not_started, **options)
+            together = functools.partial(self.list_together, platform)
+            configure_client(platform, explain=self.watch.not_started, prepare=together, **options)
         self.watch.tell()
         set_overseer(self.watch)
 

@@ -1,6 +1,7 @@
 """What makers publish of their hardware: memory, and the speeds of arithmetic, memory and links.
 
-All speeds are peaks that no program reaches; ``estimate`` says what is made of them. Of each device:
+All speeds are peaks that no program reaches; ``estimate`` says what is made of them. Each row's ``source``
+names where its numbers are from, and which of them are assumed. Of each device:
 
 - TPU v4 and later: https://cloud.google.com/tpu/docs, the page of each generation (arithmetic, memory and its
   bandwidth, bandwidth between chips). The bandwidth of one link in one direction is that between chips over
@@ -39,7 +40,7 @@ class Hardware:
       links: how many links a group that lies along one direction can use at a time, both ways counted.
       network: bytes per second of one device to other hosts (GPU) or slices (TPU).
       latency, network_latency: seconds from one device to the next; rules of thumb, not published.
-      source: where the numbers are from.
+      source: where the numbers are from: whose publication, and which of them are assumed.
       measured: what is known of the error of estimates.
     """
 
@@ -67,34 +68,46 @@ class Hardware:
         return self.other
 
 
-def tpu(name, title, memory, bandwidth, bf16, int8, link, network=6.25 * GB, f8=None) -> Hardware:
+def tpu(
+    name, title, memory, bandwidth, bf16, int8, link, network=6.25 * GB, f8=None, source="", assumed=""
+) -> Hardware:
     """A TPU. Products of f32 are those of bf16, as its default precision has it; arithmetic that is no
-    product is done by its vector units, for which nothing is published: a fiftieth is taken.
+    product is done by its vector units, for which nothing is published: a fiftieth is taken. ``assumed``:
+    what is not published, or could not be made sure of.
     """
     matrix = {"bf16": bf16, "f32": bf16, "f16": bf16, "s8": int8, "f8": f8 or bf16}
-    source = "Google Cloud TPU documentation" if name not in ("v2", "v3") else "Jouppi and others, 2020"
+    source = source or f"Google Cloud TPU documentation, page {title}"
+    source += "" if "network" in assumed else "; network: How to Scale Your Model"
+    source += f"; assumed: vector units{assumed and ', '}{assumed}, latency"
     return Hardware(name, title, memory, bandwidth, matrix, bf16 / 50, link, 2, network, 1e-6, 10e-6, source)
 
 
 def gpu(name, title, memory, bandwidth, bf16, tf32, f32, f64, int8, link, network, f8=None) -> Hardware:
     """A GPU of NVIDIA. Products of f32 run as TF32, XLA's default."""
     matrix = {"bf16": bf16, "f16": bf16, "f32": tf32, "f64": f64, "s8": int8, "f8": f8 or bf16}
-    source = f"NVIDIA {title} data sheet"
+    source = f"NVIDIA {title} data sheet; network: NVIDIA DGX data sheet; assumed: latency"
     return Hardware(name, title, memory, bandwidth, matrix, f32, link, 1, network, 3e-6, 10e-6, source)
 
 
+JOUPPI = "Jouppi and others, Communications of the ACM 63 (2020)"
 TABLE = {
     each.name: each
     for each in (
-        tpu("v2", "TPU v2, a core", 8 * GIB, 350 * GB, 23 * TERA, 23 * TERA, 62 * GB / 2),
-        tpu("v3", "TPU v3, a core", 16 * GIB, 450 * GB, 61.5 * TERA, 61.5 * TERA, 82 * GB / 2),
-        tpu("v4", "TPU v4", 32 * GIB, 1228 * GB, 275 * TERA, 275 * TERA, 50 * GB),
+        tpu(
+            "v2", "TPU v2, a core", 8 * GIB, 350 * GB, 23 * TERA, 23 * TERA, 62 * GB / 2, source=JOUPPI,
+            assumed="int8, network",
+        ),
+        tpu(
+            "v3", "TPU v3, a core", 16 * GIB, 450 * GB, 61.5 * TERA, 61.5 * TERA, 82 * GB / 2,
+            source=JOUPPI, assumed="int8, network",
+        ),
+        tpu("v4", "TPU v4", 32 * GIB, 1228 * GB, 275 * TERA, 275 * TERA, 50 * GB, assumed="network"),
         tpu("v5e", "TPU v5e", 16 * GIB, 819 * GB, 197 * TERA, 394 * TERA, 50 * GB, 3.125 * GB),
         tpu("v5p", "TPU v5p", 95 * GIB, 2765 * GB, 459 * TERA, 918 * TERA, 100 * GB),
         tpu("v6e", "TPU v6e", 32 * GIB, 1640 * GB, 918 * TERA, 1836 * TERA, 112 * GB, 12.5 * GB),
         tpu(
-            "tpu7x", "TPU7x, a chiplet", 96 * GIB, 3690 * GB, 1153.5 * TERA, 2307 * TERA, 50 * GB, 6.25 * GB,
-            f8=2307 * TERA,
+            "tpu7x", "TPU7x, a chiplet", 96 * GIB, 3690 * GB, 1153.5 * TERA, 1153.5 * TERA, 50 * GB,
+            f8=2307 * TERA, assumed="int8 (as bf16), links, network",
         ),
         gpu(
             "a100", "A100 80GB", 80 * GIB, 2039 * GB, 312 * TERA, 156 * TERA, 19.5 * TERA, 19.5 * TERA,

@@ -17,7 +17,7 @@ from rabbet.extend.sharding import is_described
 from rabbet_plan.arithmetic import flops, matrix_flops, traffic
 from rabbet_plan.collectives import Collective, collectives
 from rabbet_plan.estimate import Estimate, estimate
-from rabbet_plan.hardware import hardware_of
+from rabbet_plan.hardware import Hardware, hardware_of
 from rabbet_plan.hlo import Module
 from rabbet_plan.memory import Buffer, Memory, largest_buffers, memory_of
 from rabbet_plan.positions import is_name, lines_in, with_names
@@ -142,7 +142,13 @@ class Plan:
         return self.report()
 
 
-def plan(fun: Callable[..., Any], *args: Any, compiler_options: dict | None = None, **kwargs: Any) -> Plan:
+def plan(
+    fun: Callable[..., Any],
+    *args: Any,
+    compiler_options: dict | None = None,
+    hardware: Hardware | None = None,
+    **kwargs: Any,
+) -> Plan:
     """Compile a function for the devices of its arguments' shardings, and tell what a step takes of each.
 
     Nothing is run and no array is made.
@@ -152,6 +158,8 @@ def plan(fun: Callable[..., Any], *args: Any, compiler_options: dict | None = No
       args, kwargs: its arguments: ``ShapeDtypeStruct``s with shardings over the mesh of a topology (or
         arrays), in pytrees.
       compiler_options: by name, as for ``Lowered.compile``.
+      hardware: speeds to estimate with, such as ``planning.measured_hardware()``; None: what is published of
+        the topology.
 
     Returns:
       a ``Plan``.
@@ -186,10 +194,10 @@ def plan(fun: Callable[..., Any], *args: Any, compiler_options: dict | None = No
     seconds = time.perf_counter() - started
     names = argument_names(fun, args, kwargs, len(lowered.program.closed.consts))
     kept = [names[i] if i < len(names) else f"value {i}" for i in lowering.kept]
-    return examined(lowered, compiled, spread.group, positions, kept, seconds)
+    return examined(lowered, compiled, spread.group, positions, kept, seconds, hardware)
 
 
-def examined(lowered, compiled, group, positions, names, seconds) -> Plan:
+def examined(lowered, compiled, group, positions, names, seconds, hardware=None) -> Plan:
     """The ``Plan`` of a compiled program."""
     proto = compiled.module_proto()
     module = Module(proto)
@@ -199,7 +207,7 @@ def examined(lowered, compiled, group, positions, names, seconds) -> Plan:
     memory = memory_of(compiled.memory_analysis() or {})
     buffers, how = largest_buffers(module, compiled.buffer_assignment(), SHOWN)
     topology = group.client.topology if is_described(group) else ""
-    hardware = hardware_of(topology)
+    hardware = hardware or hardware_of(topology)
     places = [place_of(device) for device in group.devices]
     of_products = total(all_steps, matrix_flops)
     whole = whole_matrix_flops(lowered)

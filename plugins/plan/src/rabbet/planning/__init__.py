@@ -4,7 +4,8 @@
 tries meshes and layouts.
 """
 
-from rabbet_plan.hardware import hardware_of
+from rabbet_plan.hardware import Hardware, hardware_of
+from rabbet_plan.measuring import measured_hardware
 from rabbet_plan.planning import Plan, plan
 from rabbet_plan.sweeping import sweep
 from rabbet_plan.topologies import Topology, topology
@@ -12,9 +13,11 @@ from rabbet_plan.topologies import Topology, topology
 from rabbet.extend.functions import public_module as _public_module
 
 __all__ = [
+    "Hardware",
     "Plan",
     "Topology",
     "hardware_of",
+    "measured_hardware",
     "plan",
     "sweep",
     "topology",
