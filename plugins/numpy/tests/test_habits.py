@@ -60,6 +60,8 @@ def test_objects_that_give_an_array(name):
     for found in (take(HELD), rb.jit(lambda: take(HELD))()):
         assert found.dtype == wanted.dtype
         np.testing.assert_allclose(found, wanted, rtol=1e-6)
+    with rb.enable_checks(True):
+        np.testing.assert_allclose(rb.jit(lambda: take(HELD))(), wanted, rtol=1e-6)
     HELD.value = V + 1  # nothing was remembered by the object
     try:
         np.testing.assert_allclose(take(HELD), take(rnp.asarray(V + 1)), rtol=1e-6)

@@ -15,7 +15,6 @@ from rabbet.messages import source_positions
 from rabbet.program import python_scalars
 from rabbet.program.checking import check
 from rabbet.program.context import context
-from rabbet.program.dimensions import SymbolicDimension
 from rabbet.program.effects import NONE
 from rabbet.program.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var, effects_of
 from rabbet.trace import cells, leak_check
@@ -79,7 +78,7 @@ class Stage(Interpreter):
             return Literal(x, typeof(x))
         if isinstance(x, np.ndarray) and x.ndim == 0 and x.dtype != dtypes.float0:
             return Literal(x[()], typeof(x))
-        if isinstance(x, SymbolicDimension):
+        if type(x) is not Tracer and hasattr(x, "__jax_array__"):  # its array may be another later
             return self.atom(x.__jax_array__())
         return self.capture(x)
 
