@@ -5,7 +5,7 @@ HLO and as bytes.
 from __future__ import annotations
 
 from rabbet.runtime.compiled import pack_executable, text_cost, unpack_executable
-from rabbet.runtime.hlo import hlo_computation, hlo_module
+from rabbet.runtime.hlo import hlo_computation, hlo_module, mlir_module
 from rabbet.runtime.native_functions import (
     include_dir,
     provide_sparse_products,
@@ -30,6 +30,7 @@ __all__ = [
     "hlo_module",
     "include_dir",
     "memory_profile",
+    "mlir_module",
     "pack_executable",
     "profile_data_of",
     "profiler",

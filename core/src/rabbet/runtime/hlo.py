@@ -31,6 +31,25 @@ def hlo_computation(text):
     return _jax.mlir.mlir_module_to_xla_computation(text, use_tuple_args=False, return_tuple=False)
 
 
+def mlir_module(text):
+    """A StableHLO module as an ``ir.Module`` of jaxlib's MLIR, which tools can walk through. Its context is
+    this thread's own.
+
+    Raises:
+      JaxRuntimeError: the text cannot be read.
+
+    Example:
+      >>> from rabbet.extend.native import mlir_module
+      >>> def double(x):
+      ...     return 2 * x
+      >>> mlir_module(rb.jit(double).lower(1.0).as_text()).operation.name
+      'builtin.module'
+    """
+    from rabbet.runtime import mlir_modules  # the bindings take about 0.1 s to import
+
+    return mlir_modules.parse(text)
+
+
 def module_proto(exe):
     """The first optimized module of an executable as an ``HloModuleProto``."""
     return exe.hlo_modules()[0].as_serialized_hlo_module_proto()

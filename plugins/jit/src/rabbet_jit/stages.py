@@ -14,7 +14,7 @@ from rabbet.extend.backend import (
     normalize_compiler_options,
 )
 from rabbet.extend.functions import describe_function, folded, to_array
-from rabbet.extend.native import hlo_computation, hlo_module, text_cost
+from rabbet.extend.native import hlo_computation, hlo_module, mlir_module, text_cost
 from rabbet.extend.passes import ClosedJaxpr, consts_as_inputs
 from rabbet.extend.sharding import bring_to, is_described
 from rabbet.extend.transform import is_tracer
@@ -190,10 +190,13 @@ class Lowered(Stage):
         return self.lowering.module.text if debug_info else self.lowering.module.key_text
 
     def compiler_ir(self, dialect=None):
-        """The module for tools: the text of StableHLO, or with ``dialect="hlo"`` XLA's computation, with
-        methods such as ``as_hlo_text`` and ``as_serialized_hlo_module_proto``.
+        """The module for tools: an ``ir.Module`` of jaxlib's MLIR, whose ``str`` is the text of StableHLO, or
+        with ``dialect="hlo"`` XLA's computation, with methods such as ``as_hlo_text`` and
+        ``as_serialized_hlo_module_proto``.
         """
-        return hlo_computation(self.lowering.module.text) if dialect == "hlo" else self.as_text(dialect)
+        if dialect == "hlo":
+            return hlo_computation(self.lowering.module.text)
+        return mlir_module(self.as_text(dialect))
 
     def cost_analysis(self):
         """Estimates of the program before it is optimized, a dict with ``flops``, ``bytes accessed`` and
