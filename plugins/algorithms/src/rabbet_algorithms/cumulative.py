@@ -39,6 +39,7 @@ def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
 
 def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     """The largest of the elements up to each one along ``axis``; ``reverse``: from each one to the last.
+    Of equal elements the nearest one gets the derivative.
 
     Example:
       >>> lax.cummax(rnp.array([1, 3, 2]))
@@ -49,6 +50,7 @@ def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
 
 def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     """The smallest of the elements up to each one along ``axis``; ``reverse``: from each one to the last.
+    Of equal elements the nearest one gets the derivative.
 
     Example:
       >>> lax.cummin(rnp.array([3, 1, 2]))
