@@ -40,8 +40,16 @@ def public(module):
         ours = getattr(thing, "__module__", None) or type(thing).__module__
         exception = isinstance(thing, type) and issubclass(thing, BaseException)
         if callable(thing) and ours.startswith("rabbet") and not exception:
-            found.setdefault(thing, f"{module.__name__}.{name}")
-    return {name: thing for thing, name in found.items()}
+            found.setdefault(body_of(thing), (f"{module.__name__}.{name}", thing))
+    return dict(found.values())
+
+
+def body_of(thing):
+    """What a function shares with another one that is a second name of it."""
+    if not inspect.isfunction(thing):
+        return thing
+    body = inspect.unwrap(thing)
+    return (body.__code__, *map(id, body.__closure__ or ()))
 
 
 def bad_calls(function):
