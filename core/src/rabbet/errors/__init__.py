@@ -173,12 +173,28 @@ class MissingRule(RabbetError, NotImplementedError):
 class ForwardModeError(MissingRule, TypeError):
     """A function with a rule for reverse mode alone (``custom_vjp``) is differentiated forward. Give it one
     for forward mode, with ``rb.custom_jvp``, or use ``rb.grad``.
+
+    Example:
+      >>> triple = rb.custom_vjp(lambda x: 3 * x)
+      >>> triple.defvjp(lambda x: (3 * x, None), lambda _, ct: (3 * ct,))
+      >>> try:
+      ...     rb.jvp(triple, (1.0,), (1.0,))
+      ... except TypeError as error:
+      ...     print(type(error).__name__)
+      ForwardModeError
     """
 
 
 class ReverseModeError(MissingRule, ValueError):
     """A loop of which the number of steps is not known is differentiated backward. Use ``lax.scan``, a
     ``lax.fori_loop`` with bounds that are Python numbers, or ``rb.jvp``.
+
+    Example:
+      >>> try:
+      ...     rb.grad(lambda x: lax.while_loop(lambda x: x < 9, lambda x: 2 * x, x))(1.0)
+      ... except ValueError as error:
+      ...     print(type(error).__name__)
+      ReverseModeError
     """
 
 

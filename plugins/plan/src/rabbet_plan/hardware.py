@@ -42,6 +42,13 @@ class Hardware:
       latency, network_latency: seconds from one device to the next; rules of thumb, not published.
       source: where the numbers are from: whose publication, and which of them are assumed.
       measured: what is known of the error of estimates.
+
+    Example:
+      >>> import dataclasses
+      >>> from rabbet import planning
+      >>> slower = dataclasses.replace(planning.hardware_of("v5e"), bandwidth=400e9)
+      >>> slower.speed("bf16") > slower.speed("f64")
+      True
     """
 
     name: str
