@@ -372,17 +372,16 @@ def copy_of_parts(array):
 def spread(host, aval, layout, *, private=False):
     """An ``Array`` of type ``aval`` over several devices from a NumPy array of its physical type."""
     spec = spread_placement(aval, layout)
-    indices, raws = parts_here(layout, aval.shape)
-    parts = [host[i] for i in indices]
+    raws = [device.raw for device in layout.group.local_devices]  # asked each time: a fork is told here
+    parts = [host[i] for i in parts_here(layout, aval.shape)]
     return Array(adapter.put_shards(parts, aval.physical, raws, spec.sharding, private=private), spec)
 
 
 @functools.lru_cache(maxsize=1024)
 def parts_here(layout, shape):
-    """Which parts of an array the devices of this process have, and these devices, raw."""
+    """Which parts of an array the devices of this process have, in their order."""
     indices = layout.devices_indices_map(shape)
-    here = layout.group.local_devices
-    return [indices[device] for device in here], [device.raw for device in here]
+    return [indices[device] for device in layout.group.local_devices]
 
 
 def alias(array):

@@ -212,3 +212,11 @@ def test_parts_of_any_memory():
     before = x.copy()
     x[:] = 0  # the caller's memory is the caller's
     assert np.array_equal(np.asarray(y), before)
+
+
+def test_a_forked_process_is_told(monkeypatch):
+    spread = NamedSharding(rb.make_mesh((8,), ("x",)), P("x"))
+    rb.device_put(np.arange(8.0), spread)
+    monkeypatch.setattr(rb.devices()[0].client, "forked", True)  # as `os.fork` leaves it in the child
+    with pytest.raises(RuntimeError, match="was forked"):
+        rb.device_put(np.arange(8.0), spread)
