@@ -2,6 +2,11 @@
 
 import importlib.metadata
 
+import rabbet as rb
+from rabbet.plugins.manager import PluginManager
+
+MODULE = "rabbet_module_of_tests"  # what entry points name; the fixture `objects` makes it
+
 
 class FakeDistribution(importlib.metadata.Distribution):
     """A distribution whose metadata are two strings."""
@@ -24,3 +29,7 @@ def offer(distribution, group, **names):
     """Entry points of one made-up distribution: ``offer("my-dist", "rabbet.api", grad="my_module:grad")``."""
     lines = "\n".join(f"{name} = {value}" for name, value in names.items())
     return list(FakeDistribution(distribution, f"[{group}]\n{lines}\n").entry_points)
+
+
+def manager(*entry_points):
+    return PluginManager(entry_points, core_version=rb.__version__)

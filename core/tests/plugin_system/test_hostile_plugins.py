@@ -21,24 +21,9 @@ from rabbet.extend.transform import Interpreter, RuleSet, RuleTable, run
 from rabbet.passes import pipeline
 from rabbet.plugins import discovery
 from rabbet.plugins.hooks import Hooks
-from rabbet.plugins.manager import PluginManager
 from rabbet.plugins.validation import CHECKS
 
-from .fakes import offer
-
-MODULE = "rabbet_hostile_of_tests"
-
-
-@pytest.fixture
-def objects(monkeypatch):
-    """A module whose attributes entry points name."""
-    module = types.ModuleType(MODULE)
-    monkeypatch.setitem(sys.modules, MODULE, module)
-    return module
-
-
-def manager(*entry_points):
-    return PluginManager(entry_points, core_version=rb.__version__)
+from .fakes import MODULE, manager, offer
 
 
 class Unprintable:

@@ -3,8 +3,6 @@ its rule or pass returns, and everybody else goes on.
 """
 
 import re
-import sys
-import types
 
 import ml_dtypes
 import numpy as np
@@ -17,27 +15,13 @@ from rabbet.extend.passes import Jaxpr, Pass, stage
 from rabbet.extend.primitive import Primitive
 from rabbet.extend.transform import RuleSet, RuleTable
 from rabbet.passes import pipeline
-from rabbet.plugins.manager import PluginManager
 from rabbet.primitives import stored
 from rabbet.rules import rule_sets
 from rabbet.testing import driver
 
-from .fakes import offer
+from .fakes import MODULE, manager, offer
 
-MODULE = "rabbet_more_invalid_of_tests"
 F8 = ml_dtypes.float8_e3m4
-
-
-@pytest.fixture
-def objects(monkeypatch):
-    """A module whose attributes entry points name."""
-    module = types.ModuleType(MODULE)
-    monkeypatch.setitem(sys.modules, MODULE, module)
-    return module
-
-
-def manager(*entry_points):
-    return PluginManager(entry_points, core_version=rb.__version__)
 
 
 def broken_limits():

@@ -1,6 +1,5 @@
 """Objects that are not what their group is for: said at load, with what to change, and skipped by others."""
 
-import sys
 import types
 
 import pytest
@@ -11,24 +10,9 @@ from rabbet.extend.hooks import hookimpl
 from rabbet.extend.passes import Pass
 from rabbet.extend.transform import RuleSet
 from rabbet.passes import pipeline
-from rabbet.plugins.manager import PluginManager
 from rabbet.plugins.validation import problem
 
-from .fakes import offer
-
-MODULE = "rabbet_invalid_of_tests"
-
-
-@pytest.fixture
-def objects(monkeypatch):
-    """A module whose attributes entry points name."""
-    module = types.ModuleType(MODULE)
-    monkeypatch.setitem(sys.modules, MODULE, module)
-    return module
-
-
-def manager(*entry_points):
-    return PluginManager(entry_points, core_version=rb.__version__)
+from .fakes import MODULE, manager, offer
 
 
 def misspelt():
