@@ -5,6 +5,8 @@ import os
 DEFAULTS = {
     # A 64-bit dtype that is written out means 32 bits, with a warning, unless jax_enable_x64 is set.
     "explicit_x64_dtypes": "warn",
+    # A Python int beside an array of a narrower dtype is taken modulo: `uint8_array * -1` is no error.
+    "python_int_overflow": "wrap",
 }
 
 
