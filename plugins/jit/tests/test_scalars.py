@@ -1,4 +1,4 @@
-"""Scalars that a function makes while it is traced are literals of its compiled program; others are operands."""
+"""Scalars that a function makes while it is traced are literals of its program; others are operands."""
 
 import numpy as np
 import pytest
