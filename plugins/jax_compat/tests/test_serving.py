@@ -49,6 +49,25 @@ def test_a_program_written_for_jax(child):
     assert "done" in out
 
 
+def test_libraries_find_what_import_jax_loads(child):
+    """As array-api-compat asks: by the modules that are loaded, and by the name of an array's namespace."""
+    out = child(
+        """
+        import sys
+        import jax, numpy as np
+        assert "jax.core" in sys.modules and "jax.numpy" in sys.modules
+        core = sys.modules["jax.core"]
+        traced = []
+        jax.jit(lambda x: traced.append(isinstance(x, core.Tracer)) or x)(jax.numpy.ones(2))
+        assert traced == [True]
+        assert jax.numpy.ones(2).__array_namespace__() is jax.numpy
+        assert jax.numpy.ones(2).__array_namespace__().__name__ == "jax.numpy"
+        print("found")
+        """
+    )
+    assert "found" in out
+
+
 def test_64_bits_are_truncated_everywhere_alike(child):
     out = child(
         """

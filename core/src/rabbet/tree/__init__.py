@@ -151,8 +151,31 @@ def leaf_path(structure: PyTreeDef, index: int) -> Any:
       >>> rb.tree.keystr(rb.tree.leaf_path(structure, 1))
       "['w'][1]"
     """
-    path, _ = leaves_with_path(unflatten(structure, list(range(structure.num_leaves))))[index]
-    return path
+    numbers = list(range(structure.num_leaves))
+    try:
+        found = leaves_with_path(unflatten(structure, numbers))
+        if builtins.all(leaf is n for (_, leaf), n in zip(found, numbers, strict=True)):
+            return found[index][0]
+    except Exception:  # a class of the tree cannot be made of numbers, or is no node then
+        pass
+    return _path_of_positions(structure, index)
+
+
+def _path_of_positions(structure: PyTreeDef, index: int) -> Any:
+    """``leaf_path`` by the structure alone: a registered class is gone through by position, not by name."""
+    path = []
+    while (data := structure.node_data()) is not None:
+        kind, keys = data
+        for position, child in enumerate(structure.children()):  # noqa: B007
+            if index < child.num_leaves:
+                break
+            index -= child.num_leaves
+        if kind is dict:
+            path.append(DictKey(keys[position]))
+        else:
+            path.append((SequenceKey if kind in (tuple, list) else FlattenedIndexKey)(position))
+        structure = child
+    return tuple(path)
 
 
 def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: _IsLeaf = None) -> Any:

@@ -5,6 +5,8 @@ import os
 DEFAULTS = {
     # A 64-bit dtype that is written out means 32 bits, with a warning, unless jax_enable_x64 is set.
     "explicit_x64_dtypes": "warn",
+    # Libraries for the array API standard know arrays by the name of the module of their functions.
+    "array_namespace": "jax.numpy",
 }
 
 
