@@ -60,6 +60,18 @@ def test_libraries_find_what_import_jax_loads(child):
         traced = []
         jax.jit(lambda x: traced.append(isinstance(x, core.Tracer)) or x)(jax.numpy.ones(2))
         assert traced == [True]
+
+        def inside_jit():  # as array-api-extra asks
+            try:
+                return bool(jax.numpy.asarray(False))
+            except jax.errors.TracerBoolConversionError:
+                return True
+
+        known = jax.numpy.ones(2)
+        assert not inside_jit() and jax.jit(lambda: jax.numpy.float32(inside_jit()))() == 1
+        assert jax.jit(lambda: jax.numpy.float32(jax.vmap(lambda x: x + inside_jit())(known).sum()))() == 4
+        assert jax.jit(lambda: 0.0 if jax.numpy.asarray(known) is known else 1.0)() == 0
+        assert jax.numpy.asarray([1, 2], dtype="int8").dtype == "int8" and "asarray" in repr(jax.numpy.asarray)
         assert jax.numpy.ones(2).__array_namespace__() is jax.numpy
         assert jax.numpy.ones(2).__array_namespace__().__name__ == "jax.numpy"
         print("found")
