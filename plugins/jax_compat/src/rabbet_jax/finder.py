@@ -15,7 +15,7 @@ import types
 
 from rabbet.errors import MissingPluginError
 
-from rabbet_jax.defaults import take_defaults
+from rabbet_jax.defaults import take_defaults, take_name
 from rabbet_jax.level import JAX_VERSION
 from rabbet_jax.touched import absent
 
@@ -155,6 +155,7 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             module.__version__ = JAX_VERSION
             module.__version_info__ = tuple(map(int, JAX_VERSION.split(".")))
             take_defaults()
+            take_name()
             sys.modules[module.__name__] = module
             for name in AT_ONCE:
                 _import_if_there(f"jax.{name}")

@@ -33,8 +33,8 @@ def size(a, axis=None):
 
 
 def traced(make):
-    """``make``, a function that makes arrays of values, for JAX's users: inside ``jit`` and the like a new array
-    is a tracer, as the results of operations are. Rabbet itself leaves a known value known.
+    """``make``, a function that makes arrays of values, as JAX has it: inside ``jit`` and the like a new
+    array is a tracer, as the results of operations are. Rabbet itself leaves a known value known.
     """
 
     @functools.wraps(make)
