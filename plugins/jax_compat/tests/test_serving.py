@@ -86,6 +86,27 @@ def test_libraries_find_what_import_jax_loads(child):
     assert "found" in out
 
 
+def test_kernels_in_pallas_can_be_imported_and_not_called(child):
+    """Keras imports some at its head."""
+    out = child(
+        """
+        from jax.experimental.pallas.ops.tpu.splash_attention import make_splash_mha, CausalMask
+        from jax.experimental import pallas as pl
+        import jax.experimental.pallas.ops.tpu as kernels
+        assert kernels.splash_attention.CausalMask is CausalMask
+        for absent in (pl.pallas_call, make_splash_mha):
+            try:
+                absent(None)
+            except NotImplementedError as error:
+                assert "Rabbet has no Pallas" in str(error), error
+            else:
+                raise AssertionError(absent)
+        print("refused")
+        """
+    )
+    assert "refused" in out
+
+
 def test_64_bits_are_truncated_everywhere_alike(child):
     out = child(
         """

@@ -59,7 +59,7 @@ class Served(types.ModuleType):
         if found is not None:
             return found
         if private or self.__dict__.get("_open") or name in self.__dict__.get("_absent", ()):
-            self.__dict__[name] = absent(full, *_reason(full))
+            self.__dict__[name] = absent(full, *(self.__dict__.get("_why") or _reason(full)))
             return self.__dict__[name]
         raise AttributeError(f"module {self.__name__!r}, served by Rabbet, has no attribute {name!r}")
 
@@ -99,6 +99,14 @@ def _overlay(rest):
     return _import_if_there(f"{OVERLAY}.{rest}" if rest else OVERLAY)
 
 
+def _open_above(rest):
+    """The overlay above ``jax.<rest>`` that every module below it can be imported from, or None."""
+    while rest := rest.rpartition(".")[0]:
+        if (found := _overlay(rest)) is not None:
+            return found if getattr(found, "OPEN_BELOW", False) else None
+    return None
+
+
 def _of_rabbet(rest):
     """The module of Rabbet that ``jax.<rest>`` shows, or None."""
     if not rest:
@@ -126,6 +134,8 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             return None
         rest = fullname[4:]
         sources = [module for module in (_overlay(rest), _of_rabbet(rest)) if module is not None]
+        if not sources and (above := _open_above(rest)) is not None:
+            sources = [above]
         if not sources and (not rest.startswith("_src.") or rest in OF_JAXLIB):
             why = "; ".join(_reason(fullname)) or "which has no such module"
             raise ModuleNotFoundError(
@@ -141,6 +151,7 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         module.__dict__["_absent"] = frozenset(
             " ".join([getattr(source, "ABSENT", "") for source in spec.loader_state]).split()
         )
+        module.__dict__["_why"] = next((s.WHY for s in spec.loader_state if hasattr(s, "WHY")), None)
         module.__dict__["_open"] = any(getattr(source, "OPEN", False) for source in spec.loader_state)
         return module
 
