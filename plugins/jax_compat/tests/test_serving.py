@@ -107,6 +107,21 @@ def test_kernels_in_pallas_can_be_imported_and_not_called(child):
     assert "refused" in out
 
 
+def test_python_ints_beside_narrower_arrays_are_taken_modulo(child):
+    out = child(
+        """
+        import jax, jax.numpy as jnp
+        x = jnp.array([1, 7], "uint8")
+        print((x * -1).tolist(), jax.jit(lambda x: x + 300)(x).tolist(), jnp.full_like(x, -1).tolist())
+        try:
+            jnp.asarray(-1, "uint8")
+        except OverflowError as error:
+            print("refused")
+        """
+    )
+    assert out.splitlines() == ["[255, 249] [45, 51] [255, 255]", "refused"]
+
+
 def test_64_bits_are_truncated_everywhere_alike(child):
     out = child(
         """

@@ -9,6 +9,8 @@ DEFAULTS = {
     "explicit_x64_dtypes": "warn",
     # Libraries for the array API standard know arrays by the name of the module of their functions.
     "array_namespace": "jax.numpy",
+    # A Python int beside an array of a narrower dtype is taken modulo: `uint8_array * -1` is no error.
+    "python_int_overflow": "wrap",
 }
 
 

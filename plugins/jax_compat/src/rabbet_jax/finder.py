@@ -55,7 +55,8 @@ class Served(types.ModuleType):
         if name.startswith("__"):
             raise AttributeError(name)
         private = self.__name__.startswith("jax._src.")
-        found = None if private and not _overlay(full[4:]) else _import_if_there(full)
+        alone = private or self.__dict__.get("_open_below")  # where a name is a module only by being imported
+        found = None if alone and not _overlay(full[4:]) else _import_if_there(full)
         if found is not None:
             return found
         if private or self.__dict__.get("_open") or name in self.__dict__.get("_absent", ()):
@@ -152,6 +153,7 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             " ".join([getattr(source, "ABSENT", "") for source in spec.loader_state]).split()
         )
         module.__dict__["_why"] = next((s.WHY for s in spec.loader_state if hasattr(s, "WHY")), None)
+        module.__dict__["_open_below"] = any(getattr(s, "OPEN_BELOW", False) for s in spec.loader_state)
         module.__dict__["_open"] = any(getattr(source, "OPEN", False) for source in spec.loader_state)
         return module
 
