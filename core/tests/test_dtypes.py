@@ -220,6 +220,12 @@ def test_issubdtype():
     assert [pair for pair in no if dtypes.issubdtype(*pair)] == []
 
 
+def test_none_is_the_default_float():
+    assert dtypes.canonicalize_dtype(None) == np.float32
+    with config.override(enable_x64=True):
+        assert dtypes.canonicalize_dtype(None) == np.float64
+
+
 def test_limits():
     assert dtypes.finfo("float32").eps == np.finfo(np.float32).eps
     assert dtypes.finfo(np.zeros(2, "complex64")).dtype == np.float32

@@ -71,7 +71,8 @@ to_complex = table.to_complex
 
 
 def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
-    """The dtype that ``dtype`` means. One that is written out, such as float64, means itself.
+    """The dtype that ``dtype`` means. One that is written out, such as float64, means itself; None means the
+    default float.
 
     Raises:
       TypeError: for what no installed package knows. ValueError: for a dtype without numbers, such as that of
@@ -81,7 +82,7 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
       >>> rb.dtypes.canonicalize_dtype(np.float64)
       dtype('float64')
     """
-    found = canonicalize(dtype)
+    found = canonicalize(float if dtype is None else dtype)
     if isinstance(found, ExtendedDType) and not allow_extended_dtype:
         raise ValueError(f"canonicalize_dtype: {found} has no numbers; allow_extended_dtype=True accepts it")
     return found
