@@ -15,8 +15,8 @@ from rabbet.messages.tracebacks import fold_traceback, folds_itself
 from rabbet.runtime import adapter, dlpack, failures, raw_shards, reading, transfer_guards
 from rabbet.runtime.devices import default_device
 from rabbet.runtime.placement import placement, spread_placement
-from rabbet.runtime.shared_memory import GivenUp, is_shared
 from rabbet.runtime.sharding import SingleDeviceSharding
+from rabbet.runtime.shared_memory import GivenUp, is_shared
 from rabbet.trace.tracer import Tracer
 
 

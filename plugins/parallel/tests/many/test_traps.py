@@ -59,7 +59,7 @@ def test_many_programs_under_way():
 )
 def test_a_size_that_the_devices_do_not_divide(place):
     """The partitioner leaves such a cut out and says nothing."""
-    with pytest.raises(ShardingError, match="7.* into 4 parts, but its size 7 is not divisible by 4"):
+    with pytest.raises(ShardingError, match="into 4 parts, but its size 7 is not divisible by 4"):
         place(HOST[:7])
 
 
@@ -119,7 +119,9 @@ def test_collectives_that_only_some_devices_would_come_to():
 
 
 def test_collectives_that_all_or_none_of_a_group_come_to():
-    agreed = lambda v: lax.cond(lax.pmax(v[0, 0], "x") > 1, lambda u: lax.psum(u, "x") + 0 * u, lambda u: u, v)
+    agreed = lambda v: lax.cond(
+        lax.pmax(v[0, 0], "x") > 1, lambda u: lax.psum(u, "x") + 0 * u, lambda u: u, v
+    )
     np.testing.assert_allclose(mapped(agreed)(HOST), np.tile(HOST.reshape(4, 4, 8).sum(0), (4, 1)))
     other = lambda v: lax.cond(
         lax.axis_index("x") < 1, lambda u: lax.psum(lax.pcast(u, "y", to="varying"), "y"), lambda u: u, v
@@ -227,8 +229,8 @@ def test_what_is_deleted_or_failed_is_an_error_and_no_object():
 
 def test_equal_shardings_are_one():
     """jaxlib's compare unequal, and each would have its program."""
-    first, second = (rb.device_put(HOST, NamedSharding(rb.make_mesh((4, 2), ("x", "y")), P("x"))) for _ in "12")
-    assert first.spec is second.spec
+    other = on("x", mesh=rb.make_mesh((4, 2), ("x", "y")))
+    assert rb.device_put(HOST, other).spec is rb.device_put(HOST, on("x")).spec
 
 
 def test_the_place_of_a_device_where_axes_are_left_to_the_compiler():
