@@ -41,7 +41,7 @@ def wanted_dtype(symbol, *operands):
     common = np.dtype(dtypes.result_type(*operands))
     kind = common.kind
     if symbol in COMPARISONS:
-        return None if kind == "c" and symbol not in ("==", "!=") else np.dtype(bool)
+        return np.dtype(bool)
     if symbol in ("&", "|", "^", "<<", ">>"):
         return common if kind in "iu" or (kind == "b" and symbol in "&|^") else None
     if symbol == "/":
@@ -290,6 +290,17 @@ def test_an_int_that_does_not_fit_is_taken_modulo_where_the_setting_says_so():
         x * -1
     with pytest.raises(OverflowError, match="300 does not fit uint8"):
         rb.jit(lambda x: x - 300)(x)
+
+
+def test_complex_numbers_are_ordered_as_numpys():
+    x, y = np.complex64([1 + 1j, 2 - 1j, 1 + 2j]), np.complex64([1 + 0j, 2 + 0j, 1 + 2j])
+    for op in (operator.lt, operator.le, operator.gt, operator.ge):
+        assert op(put(x), put(y)).tolist() == op(x, y).tolist()
+        assert op(put(x), 1 + 1j).tolist() == op(x, np.complex64(1 + 1j)).tolist()
+        assert op(put(x), 2).tolist() == op(x, np.complex64(2)).tolist()
+        assert op(put(x[:1].real), put(y)).tolist() == op(x[:1].real, y).tolist()
+        assert rb.jit(op)(x, y).tolist() == op(x, y).tolist()
+        assert op(put(np.complex64([np.nan])), 1).tolist() == [False]
 
 
 def test_integers_wrap_as_numpys_do():

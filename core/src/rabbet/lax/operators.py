@@ -32,6 +32,8 @@ from rabbet.trace.interpreter import typeof
 
 # NumPy's meaning of an operator between booleans, where it is not the primitive's.
 OF_BOOLEANS = {elementwise.add: logic.bitwise_or}
+# Comparisons by order, and what they ask of real parts that differ.
+STRICT = {logic.lt: logic.lt, logic.le: logic.lt, logic.gt: logic.gt, logic.ge: logic.gt}
 
 
 def binary(function: Callable, name: str, reflected: bool = False) -> Callable:
@@ -39,18 +41,21 @@ def binary(function: Callable, name: str, reflected: bool = False) -> Callable:
     op = getattr(function, "_plain", function)
     of_booleans = OF_BOOLEANS.get(function, function)
     any_dtype = of_booleans is function
+    ordered = function in STRICT
 
     @fused
     def together(x: ArrayLike, y: ArrayLike) -> Any:
         x, y = beside(x, y)
         aval = typeof(y if python_scalars.is_python_scalar(x) else x)
+        if ordered and aval.kind == "c":
+            return in_order(function, x, y)
         return function(x, y) if aval.arithmetic else of_booleans(x, y)
 
     def method(self: Any, other: ArrayLike) -> Any:
         try:
             aval = self.aval
             alike = (type(other) is type(self) and other.aval is aval) or type(other) in aval.adopting
-            if alike and (any_dtype or aval.arithmetic):
+            if alike and (any_dtype or aval.arithmetic) and not (ordered and aval.kind == "c"):
                 return op(other, self) if reflected else op(self, other)
             if not is_array_like(other):
                 return not_taken(name, other)
@@ -61,6 +66,18 @@ def binary(function: Callable, name: str, reflected: bool = False) -> Callable:
 
     method.__name__ = method.__qualname__ = name
     return folds_itself(method)
+
+
+def in_order(function: Callable, x: ArrayLike, y: ArrayLike) -> Any:
+    """NumPy's order of complex numbers: by real parts, and by imaginary parts where those are equal."""
+
+    def parts(z: Any) -> tuple[Any, Any]:
+        if python_scalars.is_python_scalar(z):
+            return complex(z).real, complex(z).imag
+        return complex_parts.real(z), complex_parts.imag(z)
+
+    (a, i), (b, j) = parts(x), parts(y)
+    return logic.bitwise_or(STRICT[function](a, b), logic.bitwise_and(logic.eq(a, b), function(i, j)))
 
 
 def not_taken(name: str, other: Any) -> Any:
