@@ -21,6 +21,7 @@ from rabbet.extend.transform import is_tracer
 
 from rabbet_jit import explain, layouts, notices
 from rabbet_jit.measures import Measures
+from rabbet_jit.scalars import with_scalars_written
 from rabbet_jit.spreading import refit, spread_for
 
 # The structure of a function that returns one array.
@@ -157,12 +158,14 @@ class Lowered(Stage):
     """
 
     def __init__(self, traced, platform):
-        super().__init__(traced.asked, traced.signature, traced.program, traced.avals, traced.key)
+        program, self.spread = traced.program, traced.spread
+        if self.spread is None:
+            program = program._replace(closed=with_scalars_written(program.closed))
+        super().__init__(traced.asked, traced.signature, program, traced.avals, traced.key)
         closed = self.program.closed
         offset = len(closed.consts)
         donated = self.signature.donated_leaves(self.asked.donated) if self.asked.donated else ()
         self.donated = tuple([i + offset for i in donated])
-        self.spread = traced.spread
         if self.spread is not None and platform is None:
             platform = self.spread.group.platform
         self.lowering = lower_program(
