@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rabbet.config import Alias, Setting
 from rabbet.runtime.adapter import (
+    free_leftovers,
     gpu_plugin_options,
     make_cpu_client,
     make_topology,
@@ -37,6 +38,7 @@ __all__ = [
     "copy_to_device",
     "excuse_thread",
     "find_library",
+    "free_leftovers",
     "gpu_plugin_options",
     "jaxlib_version",
     "lower_program",

@@ -226,6 +226,7 @@ class Clients:
             return
         self._watching = True
         leaving.watch(self)
+        adapter.free_leftovers_with_garbage()
         self.on_fork(read_ahead.forked)
         if hasattr(os, "register_at_fork"):
             this = weakref.ref(self)
