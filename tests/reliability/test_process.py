@@ -140,17 +140,84 @@ def test_a_loop_without_end_gives_control_back(child):
         + """
 def endless(x):
     return lax.while_loop(lambda x: x >= 0, lambda x: x + 1.0, x)
-for x in (rnp.ones(()), rnp.ones(2)):
-    loop = rb.jit(rb.vmap(endless) if x.ndim else endless).lower(x).compile()
+def within(x):
+    return lax.while_loop(lambda x: x >= 0, lambda x: endless(x) + 1.0, x)
+def of_matrices(x):
+    return lax.while_loop(lambda x: x[0, 0] > -9, lambda x: lax.sin(x @ x + 1.0), x)
+def in_scan(x):
+    return lax.scan(lambda c, _: (rb.jit(endless)(c), c), x, None, length=3)
+def in_cond(x):
+    return lax.cond(x > 0, within, lambda x: x, x)
+one = rnp.ones(())
+for f, x in [
+    (endless, one), (rb.vmap(within), rnp.ones(2)), (of_matrices, rnp.ones((30, 30))), (in_scan, one),
+    (in_cond, one),
+]:
+    loop = rb.jit(f).lower(x).compile()
+    threading.Thread(target=interrupt).start()
+    try:
+        loop(x)
+    except KeyboardInterrupt as error:
+        print("interrupted", getattr(error, "__notes__", ""))
+begun = time.process_time()
+time.sleep(0.3)
+print("at rest:", time.process_time() - begun < 0.2)
+print(rnp.ones(3) * 2, lax.while_loop(lambda x: x < 9, lambda x: x * 2, 1.0))
+"""
+    )
+    assert out.count("interrupted \n") == 5 and "at rest: True" in out and "[2. 2. 2.] 16.0" in out
+
+
+def test_loops_that_cannot_be_stopped_give_control_back(child):
+    # A condition that is always the same, and a program that takes its arguments' memory over.
+    out = child(
+        INTERRUPT
+        + """
+def for_ever(x):
+    return lax.while_loop(lambda x: True, lambda x: x + 1.0, x)
+def endless(x):
+    return lax.while_loop(lambda x: x >= 0, lambda x: x + 1.0, x)
+for loop in (rb.jit(for_ever), rb.jit(endless, donate_argnums=0)):
+    x = rnp.ones(())
+    loop = loop.lower(x).compile()
     threading.Thread(target=interrupt).start()
     try:
         loop(x)
     except KeyboardInterrupt as error:
         print(error.__notes__)
-print(rnp.ones(3) * 2, lax.while_loop(lambda x: x < 9, lambda x: x * 2, 1.0))
+print(rnp.ones(3) * 2)
 """
     )
-    assert out.count("is running still") == 2 and "[2. 2. 2.] 16.0" in out
+    assert out.count("is running still") == 2 and "[2. 2. 2.]" in out
+
+
+def test_a_signal_that_raises_nothing_changes_no_result(child):
+    out = child(
+        """
+        import os, signal
+        seen = []
+        signal.signal(signal.SIGALRM, lambda number, frame: seen.append(number))
+        @rb.jit
+        def count(x):  # for about a second
+            return lax.while_loop(lambda c: c[0] + 0 < 300, step, (0, x))
+        def step(c):
+            return c[0] + 1, lax.sin(c[1] @ c[1]) / 9
+        x = rnp.linspace(-1.0, 1.0, 40_000).reshape(200, 200)
+        wanted = count(x)
+        ours, told = os.pipe()
+        os.set_blocking(told, False)
+        for theirs in (-1, told):  # who else wants to be told of signals is told, as before
+            signal.set_wakeup_fd(theirs)
+            signal.setitimer(signal.ITIMER_REAL, 0.02, 0.02)
+            found = count(x)
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            assert signal.set_wakeup_fd(-1) == theirs
+            assert found[0] == wanted[0] == 300 and (found[1] == wanted[1]).all()
+        assert seen and len(os.read(ours, 1000))
+        print("the same")
+        """
+    )
+    assert "the same" in out
 
 
 def test_an_interrupted_loop_that_ends_while_the_interpreter_does(child):

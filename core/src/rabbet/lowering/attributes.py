@@ -70,7 +70,8 @@ def mark_result(lines, result, attributes):
         if text.startswith(head):
             if not text.endswith("({"):  # else its attributes stand behind its regions
                 lines[i] = marked(text, attributes), location
-            return
+            if i == 0 or not lines[i - 1][0].startswith(head):  # a line may be there in two forms
+                return
 
 
 def marked(text, attributes):

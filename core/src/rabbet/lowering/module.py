@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from rabbet.config import config
 from rabbet.errors import MissingRule, NotOfferedError
-from rabbet.lowering import coded, constants, extended
+from rabbet.lowering import coded, constants, extended, stopping
 from rabbet.lowering.attributes import attributes_at, mark
 from rabbet.lowering.locations import Locations
 from rabbet.lowering.operation import Site
@@ -48,13 +48,15 @@ class Lowered(NamedTuple):
     """A module's text, and the same without locations: the part that decides what is compiled.
 
     ``callbacks`` are the ``HostCallback``s that it calls by their index, ``partitioners`` what the compiler
-    asks while it cuts the program up (see ``Site.partitioner``).
+    asks while it cuts the program up (see ``Site.partitioner``). ``stoppable`` is the same module with one
+    more argument, by which its loops can be stopped, if it has some and all of them can (``stopping``).
     """
 
     text: str
     key_text: str
     callbacks: tuple = ()
     partitioners: tuple = ()
+    stoppable: "Lowered | None" = None
 
 
 def lower_program(
@@ -95,7 +97,8 @@ def lower_program(
         module.function("main", jaxpr, public=True, attributes=attributes, result_attributes=of_results)
     finally:
         context.is_lowering = outer
-    return module.text(_symbol(name))
+    can_stop = not (spread or donated or module.callbacks or jaxpr.effects or symbolic is not None)
+    return module.text(_symbol(name), can_stop and module.stops(jaxpr))
 
 
 def donation_attributes(jaxpr, donated, of_arguments, of_results):
@@ -131,6 +134,10 @@ class Module:
         self.like = None  # the sharding of one of its arguments, if they are over several devices
         self.manual = None  # what says how each device computes by itself here (see ``Site.by_itself``)
         self.regions = 0  # how many bodies of operations, one in another, are being written
+        self.closed = 0  # how many of them see nothing from outside
+        self.stopped = set()  # the operators of loops that look into the table of ``stopping``
+        self.unstoppable = False  # whether there are others
+        self.handing_on = set()  # the functions with such loops
         self.rules = {}  # by primitive, those found so far
         self._names = {}
         self._by_body = {}
@@ -166,7 +173,12 @@ class Module:
                 f"{a.mlir} {{{notes[i]}}}" if i in notes else a.mlir for i, a in enumerate(jaxpr.out_avals)
             ]
             shown = ", ".join([*each, *[TOKEN] * len(passed)])
-        lines = [(f"func.func {'public' if public else 'private'} @{symbol}({head}) -> ({shown}) {{", "")]
+        start, end = f"func.func {'public' if public else 'private'} @{symbol}(", f") -> ({shown}) {{"
+        lines = [(f"{start}{head}{end}", "")]
+        if function.stops:
+            self.handing_on.add(symbol)
+            table = f"{stopping.TABLE}: {stopping.TABLE_TYPE}"
+            lines = stopping.either(lines[0][0], f"{start}{head}{', ' if head else ''}{table}{end}")
         lines += function.constant_lines
         lines += function.lines
         lines.append((f"return {', '.join(results)} : {types}" if results else "return", ""))
@@ -207,9 +219,21 @@ class Module:
             self._parts[key] = decomposed(eqn, rule.parts)
         return self._parts[key]
 
-    def text(self, name):
-        """The whole module as ``Lowered``."""
+    def stops(self, jaxpr):
+        """Whether every loop of this program of which it is not known that it ends can be stopped."""
+        if self.unstoppable or not self.stopped:
+            return False
+        return all(op in self.stopped for op in stopping.endless(jaxpr))
+
+    def text(self, name, stoppable=False):
+        """The whole module as ``Lowered``; with the other text if it is ``stoppable``."""
         lines = [(f"module @{name} {{", ""), *(line for f in self.functions for line in f), ("}", "")]
+        if not self.stopped:
+            return self._written(lines)
+        other = self._written(stopping.lines_of(lines, stopping.STOPPABLE)) if stoppable else None
+        return self._written(stopping.lines_of(lines, stopping.ORDINARY))._replace(stoppable=other)
+
+    def _written(self, lines):
         with_locations = [f"{text} {loc}" if loc else text for text, loc in lines]
         return Lowered(
             "\n".join([*with_locations, *self.locations.definitions()]),
@@ -238,6 +262,7 @@ class Function:
         self._constants = {}
         self._literals = {}
         self.count = 0
+        self.stops = False  # whether loops of it look into the table of ``stopping``
         self._prefix = "c"
         self.loc = ""
 

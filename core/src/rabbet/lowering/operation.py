@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 
-from rabbet.lowering import custom_calls
+from rabbet.lowering import custom_calls, stopping
 from rabbet.lowering.attributes import mark_result
 from rabbet.lowering.regions import TOKEN, Region, types_of
 from rabbet.program import effects
@@ -240,7 +240,8 @@ class Site:
         return [name] if n == 1 else [f"{name}#{i}" for i in range(n)]
 
     def _write_region(self, region, closed, terminator):
-        function, (jaxpr, names, takes, gives) = self._function, region
+        function, (jaxpr, names, takes, gives, stops) = self._function, region
+        module = function.module
         own = [(function.fresh(), v.aval.mlir) for v in jaxpr.invars[len(names) :]]
         taken = [(function.fresh(), TOKEN) for _ in takes]
         if own or taken:
@@ -248,15 +249,26 @@ class Site:
         outside = function.tokens
         function.tokens = outside.within(region, [a for a, _ in taken], repr(self.primitive.name))
         names = [*names, *[a for a, _ in own]]
-        function.module.regions += 1
+        module.regions += 1
+        module.closed += closed
         try:
             outs = function.inline_closed(jaxpr, names) if closed else function.inline(jaxpr, names)
         finally:
-            function.module.regions -= 1
+            module.regions -= 1
+            module.closed -= closed
         outs += [function.tokens[e] for e in gives]
         function.tokens = outside
         types = types_of(jaxpr.out_avals, gives)
-        function.lines.append((f"{terminator} {', '.join(outs)} : {types}" if outs else terminator, ""))
+        line = f"{terminator} {', '.join(outs)} : {types}" if outs else terminator
+        if not stops or module.closed:
+            module.unstoppable |= stops
+            function.lines.append((line, ""))
+            return
+        lines, found = stopping.looked_up(outs[0], function.fresh)
+        function.lines += lines
+        function.lines += stopping.either(line, f"{terminator} {', '.join([found, *outs[1:]])} : {types}")
+        function.stops = True
+        module.stopped.add(self._equation.op)
 
     def constant(self, value, aval):
         """The name of a constant of type ``aval``; ``value`` is a scalar or a small NumPy array."""
@@ -284,7 +296,11 @@ class Site:
 
     def function(self, jaxpr, name):
         """Write a body as a private function; return its symbol."""
-        return self._function.module.function_of(jaxpr, name)
+        module = self._function.module
+        symbol = module.function_of(jaxpr, name)
+        if symbol in module.handing_on:  # whoever writes the call does not hand the table on
+            module.unstoppable = True
+        return symbol
 
     def call(self, jaxpr, names, name="f", attributes=""):
         """Write a body as a private function and call it; return the names of its outputs.
@@ -292,14 +308,24 @@ class Site:
         Args:
           attributes: of the call, as MLIR text in braces.
         """
-        symbol = self._function.module.function_of(jaxpr, name)
+        function = self._function
+        symbol = function.module.function_of(jaxpr, name)
         threaded = effects.ordered(jaxpr.effects)
-        ins = types_of([v.aval for v in (*jaxpr.constvars, *jaxpr.invars)], threaded)
+        ins = [v.aval.mlir for v in (*jaxpr.constvars, *jaxpr.invars)] + [TOKEN] * len(threaded)
         outs = types_of(jaxpr.out_avals, threaded)
         names = [*names, *[self.token(e) for e in threaded]]
         attributes = f"{attributes} " if attributes else ""
-        text = f"func.call @{symbol}({', '.join(names)}) {attributes}: ({ins}) -> ({outs})"
-        return self.take_tokens(threaded, self.emit_all(text, len(jaxpr.outvars) + len(threaded)))
+        start, end = f"func.call @{symbol}({', '.join(names)}", f") {attributes}: ({', '.join(ins)}"
+        at, end_of_line = len(function.lines), f") -> ({outs})"
+        made = self.emit_all(f"{start}{end}{end_of_line}", len(jaxpr.outvars) + len(threaded))
+        if symbol in function.module.handing_on:
+            function.stops = True
+            function.module.unstoppable |= function.module.closed > 0
+            ((text, location),) = function.lines[at:]
+            comma = ", " if names else ""
+            more = f"{start}{comma}{stopping.TABLE}{end}{comma}{stopping.TABLE_TYPE}{end_of_line}"
+            function.lines[at:] = stopping.either(text, text.partition("func.call")[0] + more, location)
+        return self.take_tokens(threaded, made)
 
     def size(self, dimension):
         """The name of a dimension as a number, an i32 without dimensions."""

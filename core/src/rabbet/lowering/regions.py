@@ -15,12 +15,14 @@ class Region(NamedTuple):
       names: values from outside that are its first inputs; the others are block arguments.
       takes: ordered effects whose tokens are further block arguments.
       gives: ordered effects whose tokens are further results; those that are not taken come from outside.
+      stops: whether its first result is looked up in the table of ``stopping``.
     """
 
     jaxpr: Jaxpr
     names: list
     takes: tuple = ()
     gives: tuple = ()
+    stops: bool = False
 
 
 def types_of(avals, effects=()):

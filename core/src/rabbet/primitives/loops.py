@@ -6,6 +6,7 @@ differentiated in its own right.
 """
 
 from rabbet import dtypes, tree
+from rabbet.lowering import stopping
 from rabbet.lowering.regions import Region, types_of
 from rabbet.primitives import convert, dynamic, elementwise, logic, shape, zeros
 from rabbet.primitives.transposition import transpose_program
@@ -44,18 +45,25 @@ def while_aval(*avals, cond_jaxpr, body_jaxpr, cond_consts, body_consts):
 
 def counts(op):
     """Whether a ``while`` is a loop over a counter, as ``fori_loop`` makes it: it goes on while one
-    carried integer is less than another, the body adds to the first and leaves the second alone.
+    carried integer is less than a number that stays, and the body adds to it.
     """
     params = op.params
     condition, body = params["cond_jaxpr"], params["body_jaxpr"]
     if len(condition.equations) != 1 or condition.equations[0].op.primitive is not logic.lt:
         return False
     test = condition.equations[0]
-    carried, inner = condition.invars[params["cond_consts"] :], body.invars[params["body_consts"] :]
-    if any(type(x) is Literal or x not in carried for x in test.inputs) or condition.outvars != test.outputs:
+    constants = params["cond_consts"]
+    carried, inner = condition.invars[constants:], body.invars[params["body_consts"] :]
+    counted, bound = test.inputs
+    if counted not in carried or condition.outvars != test.outputs:
         return False
-    counter, bound = [carried.index(x) for x in test.inputs]
-    if body.outvars[bound] is not inner[bound] or inner[counter].aval.kind not in "iu":
+    counter = carried.index(counted)
+    if bound in carried:
+        at = carried.index(bound)
+        stays = body.outvars[at] is inner[at]
+    else:
+        stays = type(bound) is Literal or bound in condition.invars[:constants]
+    if not stays or inner[counter].aval.kind not in "iu":
         return False
     for step in body.equations:
         if body.outvars[counter] in step.outputs:
@@ -91,8 +99,10 @@ def lower_while(op, *names):
     test_consts, body_consts, carry = parts_of_while(op, names)
     threaded = op.ordered_effects
     types = types_of(op.out_avals, threaded)
+    m, n = op["cond_consts"], op["body_consts"]
+    stops = not counts(op) and stopping.changes(op["cond_jaxpr"], op["body_jaxpr"], m, n)
     regions = [
-        Region(op["cond_jaxpr"], test_consts, takes=threaded),
+        Region(op["cond_jaxpr"], test_consts, takes=threaded, stops=stops),
         Region(op["body_jaxpr"], body_consts, takes=threaded, gives=threaded),
     ]
     carry = [*carry, *[op.token(e) for e in threaded]]

@@ -202,7 +202,7 @@ def machine(device):
     return f"{device.platform} {device.device_kind}", host_fingerprint() if device.platform == "cpu" else ""
 
 
-KEPT = ("name", "platform", "kept", "donated", "out_avals", "keeps_all")
+KEPT = ("name", "platform", "kept", "donated", "out_avals", "keeps_all", "stops")
 
 
 def unpack_executable(packed, device=None):

@@ -1,33 +1,57 @@
 """Programs that may never end, run so that Ctrl-C gives control back.
 
-On the CPU a program runs on the thread that calls it, and Python handles Ctrl-C between two of its own
+On the CPU a program runs on the thread that calls it, and Python handles signals between two of its own
 instructions: a loop that does not end could not be interrupted. So a program with a loop of which nobody
-knows how often it runs is handed to a helper thread if it is called on the main thread, which can be woken.
-That costs a change of threads: 15 to 55 us. Loops that count (`fori_loop`, `scan`) are not handed over.
+knows how often it runs, called on the main thread, is either stopped or left to itself when a signal comes:
+
+- Loops that can be stopped (``rabbet.lowering.stopping``) run on the main thread. Python's handler in C tells
+  a thread of the signal, which writes into the program's table; the program ends at once, with numbers that
+  mean nothing, and Python handles the signal. If that raises nothing, the program runs again, as others do.
+- Other programs run on a helper thread. The main thread waits for it, and can be woken. That costs a change
+  of threads: 8 to 50 us.
+
+Loops that count (``fori_loop``, ``scan``) are let run.
 """
 
+import _signal
 import _thread
+import os
 import queue
 import signal
 import threading
 
-from rabbet.program.jaxpr import bodies_of
-from rabbet.runtime import leaving
+import numpy as np
+
+from rabbet.config import config
+from rabbet.lowering import stopping
+from rabbet.program.avals import ShapedArray
+from rabbet.runtime import adapter, leaving
 
 _idle: list = []
+_watches: list = []
 GIVEN_UP_SECONDS = 5.0  # for what was told to end
 LOOK_SECONDS = 0.5  # until a signal that did not wake the main thread is seen
+NO_HANDLER = (signal.SIG_IGN, None)
+
+
+def concerns(lowering):
+    """Whether a program has to be run by the functions here."""
+    return lowering.platform == "cpu" and may_run_for_ever(lowering.jaxpr)
 
 
 def execute(exe, lowering):
     """What runs an executable, `execute(raws, **options)`; interruptible where that is needed."""
-    plain = exe.execute_sharded
-    if lowering.platform != "cpu" or not may_run_for_ever(lowering.jaxpr):
-        return plain
-    main, name = threading.main_thread().ident, lowering.name
+    if lowering.stops:
+        return stoppable(exe, lowering.name)
+    return handed_over(exe.execute_sharded, lowering.name) if concerns(lowering) else exe.execute_sharded
 
-    def handed_over(raws, **options):
-        if threading.get_ident() != main or signal.getsignal(signal.SIGINT) in (signal.SIG_IGN, None):
+
+def handed_over(plain, name):
+    """`plain`, run on a helper thread where the main thread calls."""
+    main = threading.main_thread().ident
+
+    def run_elsewhere(raws, **options):
+        if threading.get_ident() != main or _signal.getsignal(signal.SIGINT) in NO_HANDLER:
             return plain(raws, **options)
         return _helper().run(
             plain,
@@ -37,7 +61,69 @@ def execute(exe, lowering):
             "arguments and a processor busy until its loop ends or the process does",
         )
 
-    return handed_over
+    return run_elsewhere
+
+
+def stoppable(exe, name):
+    """What runs an executable that takes a table of ``stopping`` behind its arguments."""
+    plain, device = exe.execute_sharded, exe.local_devices()[0]
+    never = table(np.array([False, True]), device)
+
+    def to_the_end(raws, **options):
+        return plain([*raws, never], **options)
+
+    otherwise = handed_over(to_the_end, name)
+    room = np.zeros(2 * 64, bool)  # of which XLA takes as it is what begins at a multiple of 64
+    entries = room[-room.ctypes.data % 64 :][:2]
+    entries[1] = True
+    shared = table(entries, device)
+    if config.cpu_asynchronous or shared.unsafe_buffer_pointer() != entries.ctypes.data:
+        return otherwise
+    main, goes_on = threading.main_thread().ident, memoryview(entries)
+
+    def run(raws, **options):
+        if threading.get_ident() != main or _signal.getsignal(signal.SIGINT) in NO_HANDLER:
+            return plain([*raws, never], **options)
+        for raw in raws:
+            if not raw.is_ready():  # then the program does not run here, and another may be stopped meanwhile
+                return otherwise(raws, **options)
+        watch = _watches[0] if _watches else Watch()
+        watch.table = goes_on
+        goes_on[1] = True
+        # A signal that came before this is handled when it returns, and one that comes later is told of.
+        before = _signal.set_wakeup_fd(watch.told, warn_on_full_buffer=False)
+        if before not in (-1, watch.told):  # another library wants to be told, an event loop for example
+            _signal.set_wakeup_fd(before)
+            return otherwise(raws, **options)
+        try:
+            results = plain([*raws, shared], **options)
+        finally:
+            _signal.set_wakeup_fd(-1)
+        return results if goes_on[1] else otherwise(raws, **options)
+
+    return run
+
+
+def table(entries, device):
+    """Two truth values on a device, which shares their memory if it can."""
+    return adapter.put(entries, ShapedArray((2,), "bool"), device, private=True)
+
+
+class Watch:
+    """A thread that stops the program of the main thread when a signal comes."""
+
+    def __init__(self):
+        self.table = bytearray(2)
+        self.hears, self.told = os.pipe()
+        os.set_blocking(self.told, False)
+        _thread.start_new_thread(self.serve, ())
+        _watches.append(self)
+
+    def serve(self):
+        leaving.excused.add(threading.get_ident())
+        while os.read(self.hears, 64):
+            # Perhaps of the program that runs now, which has not been signalled to: it runs again.
+            self.table[1] = False
 
 
 def to_the_end(function, *args):
@@ -124,10 +210,4 @@ class Helper:
 
 def may_run_for_ever(jaxpr):
     """Whether a program has a loop of which it is not known that it ends."""
-    for eqn in jaxpr.equations:
-        endless = eqn.op.primitive.endless
-        if endless is not None and endless(eqn.op):
-            return True
-        if any(may_run_for_ever(body) for _, body in bodies_of(eqn.op)):
-            return True
-    return False
+    return next(stopping.endless(jaxpr), None) is not None

@@ -67,6 +67,7 @@ class Lowering(NamedTuple):
     pass_seconds: float = 0.0
     seconds: float = 0.0
     spread: Spread | None = None
+    stops: bool = False  # whether it has one more argument than said, by which its loops can be stopped
 
 
 def lower(
@@ -281,6 +282,8 @@ def compile(lowering, device, options=None):
     """
     started = time.perf_counter()
     name, client = lowering.name, device.raw.client
+    if lowering.module.stoppable is not None and interruptible.concerns(lowering):
+        lowering = lowering._replace(module=lowering.module.stoppable, stops=True)
     # Also for a program from the cache: a call of a function that is not there would end the process.
     device.client.backend.provide(custom_calls.targets(lowering.module.key_text))
     build = options_for(lowering, device, options)

@@ -92,7 +92,8 @@ def one_step(f, state, tolerances):
     error = norm(h * combined(ERROR, stages), scale)
     good = error <= 1.0
     factor = rnp.where(error > 0, 0.9 * rnp.where(error > 0, error, 1.0) ** -0.2, 10.0)
-    factor = rnp.where(rnp.isfinite(error), rnp.clip(factor, 0.2, rnp.where(good, 10.0, 1.0)), 0.2)
+    least, most = rnp.where(good, 1.0, 0.2), rnp.where(good, 10.0, 1.0)  # never shorter after a good step
+    factor = rnp.where(rnp.isfinite(error), rnp.clip(factor, least, most), 0.2)
     change = y - state.y
     curve = h * stages[0] - change
     polynomial = rnp.stack(
