@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from rabbet.config import Alias, Setting
 from rabbet.runtime.adapter import (
-    free_leftovers,
     gpu_plugin_options,
     make_cpu_client,
     make_topology,
@@ -20,6 +19,7 @@ from rabbet.runtime.compile_options import normalize_compiler_options
 from rabbet.runtime.compiled import call_by_placements, compile_program, lower_program, program_entry
 from rabbet.runtime.devices import running_platforms
 from rabbet.runtime.leaving import excuse_thread
+from rabbet.runtime.leftovers import free_leftovers
 from rabbet.runtime.sharding import SingleDeviceSharding
 from rabbet.runtime.transfer import as_device
 from rabbet.runtime.values import common_device, copy_to_device

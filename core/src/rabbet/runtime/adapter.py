@@ -23,7 +23,6 @@ waits for effects and raises their errors.
 """
 
 import functools
-import gc
 import os
 
 import numpy as np
@@ -41,6 +40,7 @@ from rabbet.runtime import dlpack
 ArrayImpl = _jax.ArrayImpl
 CompileOptions = _jax.CompileOptions
 XlaRuntimeError = _jax.JaxRuntimeError
+collect_garbage = _jax.collect_garbage
 
 ZERO_COPY = _jax.HostBufferSemantics.ZERO_COPY
 ONLY_DURING_CALL = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
@@ -218,29 +218,6 @@ def check_host(host, aval):
         )
     if host.shape != aval.shape:
         raise TypeError(f"host array has shape {host.shape}, but its aval says {aval.shape}")
-
-
-def free_leftovers():
-    """Release what jaxlib put aside while it could not release Python's objects: the call stacks that it
-    notes with each run of a program, the bytes that executables were loaded from. It does so itself only
-    where it copies from and to the host, so a loop that does neither would grow by some 200 bytes a call.
-    Rabbet does it with each garbage collection, and on a CPU once a second. Takes 0.1 us.
-
-    Example:
-      >>> from rabbet.extend.backend import free_leftovers
-      >>> free_leftovers()
-    """
-    _jax.collect_garbage()
-
-
-def free_leftovers_with_garbage():
-    """Do the same with each garbage collection from now on."""
-    if _with_garbage not in gc.callbacks:
-        gc.callbacks.append(_with_garbage)
-
-
-def _with_garbage(phase, info, free=_jax.collect_garbage):  # its own, for when modules are taken down
-    free()
 
 
 def put(host, aval, raw_device, sharding=None, *, private=False):
