@@ -146,7 +146,7 @@ class Jitted(Asked):
         self.programs = {}
         self.compiled = {}
         self.quick = Quick(self)
-        on_clear_caches(_forgetter(self))
+        on_clear_caches(Jitted.clear_cache, of=self)
 
     def __reduce__(self):
         named = found_by_name(self.fun)
@@ -290,20 +290,6 @@ class Jitted(Asked):
 
     def __repr__(self):
         return f"<jit of {describe_function(self.fun)}>"
-
-
-def _forgetter(jitted):
-    """A function that clears a ``Jitted`` as long as it lives."""
-    import weakref
-
-    reference = weakref.ref(jitted)
-
-    def forget():
-        alive = reference()
-        if alive is not None:
-            alive.clear_cache()
-
-    return forget
 
 
 def _on(x, device):
