@@ -12,6 +12,7 @@ from rabbet.program.avals import ShapedArray
 
 PYTHON_SCALARS = (bool, int, float, complex)
 _python_scalars = frozenset(PYTHON_SCALARS)
+FLOAT, LARGEST = np.dtype("float32"), float(np.finfo("float32").max)
 
 
 def is_python_scalar(x):
@@ -116,6 +117,8 @@ def as_operand(value, aval):
 def as_numpy(value, aval):
     """A scalar as a NumPy array of its aval's dtype; an int that does not fit raises ``OverflowError``."""
     dtype = aval.dtype
+    if type(value) is float and dtype is FLOAT and -LARGEST < value < LARGEST:  # what most are
+        return np.array(value, FLOAT)
     if isinstance(value, np.number):
         return narrowed(np.asarray(value), dtype)
     if type(value) is int and aval.kind in "iu":
