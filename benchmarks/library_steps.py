@@ -4,8 +4,9 @@
     python benchmarks/library_steps.py equinox optax --pairs 5
 
 Each run is a process of its own, the two frameworks in turns; ratios are medians over the pairs, under 1.0 is
-faster. The folder of compiled programs is new for each process. The environment has the libraries, jax and
-Rabbet, as tox's `ecosystem` has.
+faster. On a machine that has other work, look at the processor time of a steady step, all threads together.
+The folder of compiled programs is new for each process. The environment has the libraries, jax and Rabbet, as
+tox's `ecosystem` has.
 """
 
 import argparse
@@ -17,8 +18,8 @@ import sys
 import tempfile
 import time
 
-STEADY = 30
-FIGURES = ("import", "first step", "steady step")
+STEADY = 100
+FIGURES = ("import", "first step", "steady step", "its processor time")
 
 
 def optax_adamw():
@@ -173,12 +174,13 @@ def measure(name):
     before = time.perf_counter()
     state = jax.block_until_ready(step(state))
     first = time.perf_counter()
-    steady = []
+    steady, spent = [], time.process_time()
     for _ in range(STEADY):
         begun = time.perf_counter()
         state = jax.block_until_ready(step(state))
         steady.append(time.perf_counter() - begun)
-    print(json.dumps([imported - started, first - before, statistics.median(steady)]))
+    spent = (time.process_time() - spent) / STEADY
+    print(json.dumps([imported - started, first - before, statistics.median(steady), spent]))
 
 
 def run(name, command):

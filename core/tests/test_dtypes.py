@@ -210,11 +210,12 @@ def test_issubdtype():
     yes = [("int8", np.integer), ("uint8", np.unsignedinteger), ("float16", np.inexact),
            (np.float32, "float32"), ("complex64", np.complexfloating), ("bool", np.bool_),
            ("bool", np.generic), (float, np.floating), (np.floating, np.number),
-           (int, np.signedinteger), (np.str_, np.character), (np.character, np.flexible)]  # fmt: skip
+           (int, np.signedinteger), (np.str_, np.character), (np.character, np.flexible),
+           (None, np.floating)]  # fmt: skip
     no = [("int8", np.floating), ("float32", "float64"), (np.number, np.floating), ("bool", np.number),
           ("uint8", np.signedinteger), (np.floating, "float32"), ("float32", dtypes.prng_key),
           ("float32", np.flexible), ("int8", np.character), ("bool", np.str_),
-          ("int8", np.object_)]  # fmt: skip
+          ("int8", np.object_), (None, "float32")]  # fmt: skip
     assert [pair for pair in yes if not dtypes.issubdtype(*pair)] == []
     assert [pair for pair in no if dtypes.issubdtype(*pair)] == []
 

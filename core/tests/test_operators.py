@@ -276,6 +276,22 @@ def test_an_int_that_does_not_fit_is_refused():
         put(np.uint8([1])) + -1
 
 
+def test_an_int_that_does_not_fit_is_taken_modulo_where_the_setting_says_so():
+    x = put(np.uint8([1, 7]))
+    with rb.config.override(python_int_overflow="wrap"):
+        assert (x * -1).tolist() == [255, 249] and (x + 300).tolist() == [45, 51]
+        assert (put(np.int8([5])) + 1000).tolist() == [-19]
+        assert rb.jit(lambda x: x - 300)(x).tolist() == (x - 300).tolist() == [213, 219]
+        assert lax.full((1,), -1, np.uint8).tolist() == [255]
+        assert lax.pad(x, -2, [(1, 0, 0)]).tolist() == [254, 1, 7]
+        with pytest.raises(OverflowError, match="does not fit int32"):  # nor the default int
+            put(np.int32([1])) * 2**40
+    with pytest.raises(OverflowError, match="-1 does not fit uint8"):
+        x * -1
+    with pytest.raises(OverflowError, match="300 does not fit uint8"):
+        rb.jit(lambda x: x - 300)(x)
+
+
 def test_integers_wrap_as_numpys_do():
     assert (put(np.int8([127])) + put(np.int8([1]))).tolist() == [-128]
     assert (put(np.uint8([0])) - put(np.uint8([1]))).tolist() == [255]

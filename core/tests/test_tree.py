@@ -321,3 +321,39 @@ def test_transpose_shows_both_structures():
         tree.transpose(tree.structure((0,)), tree.structure([0]), (1,))
     with pytest.raises(TreeError, match="must be given"):
         tree.transpose(tree.structure(()), None, ())
+
+
+class OnlyFloats:
+    """A node whose leaves are the floats in a list: of other values it makes another structure."""
+
+    def __init__(self, values):
+        self.values = values
+
+
+def floats_alone(node):
+    held = [v for v in node.values if isinstance(v, float)]
+    return held, tuple(None if isinstance(v, float) else v for v in node.values)
+
+
+def with_floats(kept, children):
+    floats = iter(children)
+    return OnlyFloats([next(floats) if v is None else v for v in kept])
+
+
+tree.register_node(OnlyFloats, floats_alone, with_floats)
+
+
+def test_a_leaf_in_a_class_that_takes_no_numbers_is_named_by_its_position():
+    structure = tree.structure(({"a": OnlyFloats([1.0, 3, 2.0])}, [4.0]))
+    paths = [tree.keystr(tree.leaf_path(structure, i)) for i in range(3)]
+    assert paths == ["[0]['a'][<flat index 0>]", "[0]['a'][<flat index 1>]", "[1][0]"]
+
+
+def test_structures_of_tuples_and_pairs_are_made_without_objects():
+    structure = tree.structure(OnlyFloats([1.0, "static"]))
+    both = tree.tuple_of([structure, tree.structure({"a": 1})])
+    assert both == tree.structure((OnlyFloats([2.0, "static"]), {"a": 1}))
+    assert tree.parts_of_pair(both) == (structure, tree.structure({"a": 1}))
+    Pair = namedtuple("Pair", "carry rest")
+    assert tree.parts_of_pair(tree.structure(Pair(1, (2,)))) == (tree.structure(1), tree.structure((2,)))
+    assert tree.parts_of_pair(structure) is None and tree.parts_of_pair(tree.structure((1, 2, 3))) is None

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import rabbet as rb
 import rabbet.numpy as rnp
+from rabbet import random
 from rabbet.errors import JaxprTypeError
 from rabbet_jax import alone
 from rabbet_jax.levels import another_level
@@ -11,6 +12,7 @@ from rabbet_jax.overlay import monitoring
 from rabbet_jax.overlay.ad_checkpoint import checkpoint
 from rabbet_jax.overlay.core import get_opaque_trace_state, jaxpr_as_fun
 from rabbet_jax.overlay.extend import core
+from rabbet_jax.overlay.extend.random import define_prng_impl
 
 
 def around():
@@ -114,3 +116,21 @@ def test_types_answer_for_their_sharding():
         sharding.update(spec=("x", None))
     assert core.ShapedArray((2,), "float32", sharding=sharding) is core.ShapedArray((2,), "float32")
     assert rb.jit(lambda x: rnp.zeros_like(x, out_sharding=x.aval.sharding))(np.ones(2)).shape == (2,)
+
+
+def test_a_generator_of_ones_own():
+    counter = {
+        "key_shape": (3,),
+        "seed": lambda number: rnp.full((3,), number, np.uint32),
+        "split": lambda data, shape: data + rnp.arange(int(np.prod(shape)), dtype=np.uint32)[:, None],
+        "random_bits": lambda data, width, shape: rnp.full(shape, data[0]).astype(f"uint{width}"),
+        "fold_in": lambda data, number: data + number,
+    }
+    impl = define_prng_impl(**counter, tag="cnt")
+    key = random.key(5, impl=impl)
+    assert str(key.dtype) == "key<cnt>" and random.key_data(key).tolist() == [5, 5, 5]
+    assert random.key_data(random.split(key, 3))[:, 0].tolist() == [5, 6, 7]
+    assert random.bits(key, (2,), "uint8").tolist() == [5, 5]
+    assert random.key_data(random.fold_in(key, 4)).tolist() == [9, 9, 9]
+    assert rb.vmap(lambda k: random.bits(k, (2,)))(random.split(key)).tolist() == [[5, 5], [6, 6]]
+    assert impl != define_prng_impl(**counter, tag="cnt")  # without a name: another one

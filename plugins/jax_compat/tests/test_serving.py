@@ -49,6 +49,79 @@ def test_a_program_written_for_jax(child):
     assert "done" in out
 
 
+def test_libraries_find_what_import_jax_loads(child):
+    """As array-api-compat asks: by the modules that are loaded, and by the name of an array's namespace."""
+    out = child(
+        """
+        import sys
+        import jax, numpy as np
+        assert "jax.core" in sys.modules and "jax.numpy" in sys.modules
+        core = sys.modules["jax.core"]
+        traced = []
+        jax.jit(lambda x: traced.append(isinstance(x, core.Tracer)) or x)(jax.numpy.ones(2))
+        assert traced == [True]
+
+        def inside_jit():  # as array-api-extra asks
+            try:
+                return bool(jax.numpy.asarray(False))
+            except jax.errors.TracerBoolConversionError:
+                return True
+
+        known = jax.numpy.ones(2)
+        assert not inside_jit() and jax.jit(lambda: jax.numpy.float32(inside_jit()))() == 1
+        assert jax.jit(lambda: jax.numpy.float32(jax.vmap(lambda x: x + inside_jit())(known).sum()))() == 4
+        assert jax.jit(lambda: 0.0 if jax.numpy.asarray(known) is known else 1.0)() == 0
+        assert jax.numpy.asarray([1, 2], dtype="int8").dtype == "int8"
+        assert jax.numpy.asarray.__name__ == "asarray"
+        assert jax.numpy.ones(2).__array_namespace__() is jax.numpy
+        assert jax.numpy.ones(2).__array_namespace__().__name__ == "jax.numpy"
+        import pickle
+        assert type(known).__module__ == "jax" and pickle.loads(pickle.dumps(type(known))) is jax.Array
+        assert pickle.loads(pickle.dumps(known)).tolist() == [1, 1]
+        jax.jit(lambda x: traced.append(type(x).__module__.partition(".")[0]))(known)
+        assert traced[-1] == "jax"
+        print("found")
+        """
+    )
+    assert "found" in out
+
+
+def test_kernels_in_pallas_can_be_imported_and_not_called(child):
+    """Keras imports some at its head."""
+    out = child(
+        """
+        from jax.experimental.pallas.ops.tpu.splash_attention import make_splash_mha, CausalMask
+        from jax.experimental import pallas as pl
+        import jax.experimental.pallas.ops.tpu as kernels
+        assert kernels.splash_attention.CausalMask is CausalMask
+        for absent in (pl.pallas_call, make_splash_mha):
+            try:
+                absent(None)
+            except NotImplementedError as error:
+                assert "Rabbet has no Pallas" in str(error), error
+            else:
+                raise AssertionError(absent)
+        print("refused")
+        """
+    )
+    assert "refused" in out
+
+
+def test_python_ints_beside_narrower_arrays_are_taken_modulo(child):
+    out = child(
+        """
+        import jax, jax.numpy as jnp
+        x = jnp.array([1, 7], "uint8")
+        print((x * -1).tolist(), jax.jit(lambda x: x + 300)(x).tolist(), jnp.full_like(x, -1).tolist())
+        try:
+            jnp.asarray(-1, "uint8")
+        except OverflowError as error:
+            print("refused")
+        """
+    )
+    assert out.splitlines() == ["[255, 249] [45, 51] [255, 255]", "refused"]
+
+
 def test_64_bits_are_truncated_everywhere_alike(child):
     out = child(
         """

@@ -200,6 +200,14 @@ def test_the_array_api_standard():
     assert x.__array_namespace__() is rnp and x.__array_namespace__(api_version="2024.12") is rnp
     with pytest.raises(ValueError, match=r"offered in version '2024.12'"):
         x.__array_namespace__(api_version="1999.1")
+    outer = rb.config.array_namespace
+    try:
+        rb.config.update("array_namespace", "rabbet.lax")
+        assert x.__array_namespace__() is rb.lax
+        with pytest.raises(rb.errors.ConfigError, match="the name of a module"):
+            rb.config.update("array_namespace", "not a module")
+    finally:
+        rb.config.update("array_namespace", outer)
     info = rnp.__array_namespace_info__()
     assert info.default_dtypes()["real floating"] == rnp.zeros(1).dtype
     assert set(info.dtypes(kind=("bool", "signed integer"))) == {"bool", "int8", "int16", "int32", "int64"}

@@ -29,7 +29,9 @@ def test_explicit_solvers(solver):
 
 @pytest.mark.parametrize("solver", [dfx.ImplicitEuler, dfx.Kvaerno3, dfx.Kvaerno5], ids=lambda s: s.__name__)
 def test_implicit_solvers(solver):
-    finder = dfx.VeryChord(rtol=1e-4, atol=1e-5)
+    # With 1e-4 and 1e-5 the chord iteration stops at float32's rounding: of 300 starting values Kvaerno5
+    # gives up for 97 under JAX and for 109 on Rabbet; with these tolerances for none.
+    finder = dfx.VeryChord(rtol=1e-3, atol=1e-3)
     constant = {"dt0": 0.02, "stepsize_controller": dfx.ConstantStepSize()}
     out = solve(solver(root_finder=finder), **constant)
     np.testing.assert_allclose(out.ys[0], EXACT, rtol=3e-2)

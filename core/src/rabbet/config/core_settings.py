@@ -87,6 +87,9 @@ CORE_SETTINGS = (
     Setting("explicit_x64_dtypes", "allow", choice("allow", "warn", "error"), traced=True, jax=True,
             doc="What a 64-bit dtype that is written out means while enable_x64 is off: itself, 32 bits with "
             "a warning, or an error."),
+    Setting("python_int_overflow", "error", choice("error", "wrap"), traced=True,
+            doc="What a Python int means beside an array whose dtype cannot hold it: an error, or, where the "
+            "default int holds it, its value modulo two to the number of bits."),
     Setting("check_tracer_leaks", False, boolean, traced=True, jax=True, context=True,
             doc="Raise an error where a tracer outlives the transformation that made it (slow)."),
     Setting("no_tracing", False, boolean, jax=True, context=True,

@@ -418,7 +418,7 @@ class DTypeTable:
 
     def issubdtype(self, a: Any, b: Any) -> bool:
         """Whether ``a`` is ``b`` or one of its kind. ``b`` may be abstract: ``np.floating``,
-        ``dtypes.prng_key`` ...
+        ``dtypes.prng_key`` ... As for NumPy, None is float64.
 
         Example:
           >>> rb.dtypes.issubdtype("bfloat16", rb.dtypes.inexact), rb.dtypes.issubdtype("int8", np.floating)
@@ -427,7 +427,7 @@ class DTypeTable:
         b_abstract = is_abstract(b)
         if is_abstract(a):
             return b_abstract and issubclass(a, b)
-        if isinstance(a, type) and a in PYTHON:
+        if a is None or (isinstance(a, type) and a in PYTHON):
             a = np.dtype(a)
         dtype = self.canonicalize(a)
         if not b_abstract:

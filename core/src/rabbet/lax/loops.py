@@ -73,11 +73,10 @@ def _check_carry(
             f"{what}: {describe_function(fun)} must return the structure that it carries; it takes "
             f"{taken} and returns {returned}"
         )
-    places = tree.unflatten(in_tree, list(range(len(leaves))))
     for i, (x, out) in enumerate(zip(leaves, body.out_avals, strict=False)):
         aval = typeof(x)
         if (aval.shape, aval.dtype) != (out.shape, out.dtype):
-            path, _ = tree.leaves_with_path(places)[i]
+            path = tree.leaf_path(in_tree, i)
             kept = f"convert it with .astype('{aval.dtype}')" if aval.shape == out.shape else "keep its shape"
             raise TypeError(
                 f"{what}: {describe_function(fun)} must return the types that it carries; "
@@ -139,7 +138,7 @@ def repeat(what: str, cond_fun: Callable, body_fun: Callable, init_val: Any) -> 
                 return init_val
             init_val = body_fun(init_val)
     init, treedef = flat_operands(init_val)
-    in_tree = tree.structure((tree.unflatten(treedef, [0] * len(init)),))
+    in_tree = tree.tuple_of([treedef])
     body, leaves = stage_loop_body(what, body_fun, init, in_tree, takes_cells=True)
     convert_weak_outputs(body, leaves, len(leaves))
     _check_carry(what, body_fun, body, treedef, leaves, body.out_tree)
@@ -218,9 +217,7 @@ def named_scan(
     n = number_of_steps(f, x_leaves, x_tree, length, what, advice)
     if config.disable_jit and n:  # what a loop of no steps stacks is known by tracing it only
         return _scan_in_python(f, init, xs, n, reverse)
-    in_tree = tree.structure(
-        (tree.unflatten(init_tree, [0] * len(init_leaves)), tree.unflatten(x_tree, [0] * len(x_leaves)))
-    )
+    in_tree = tree.tuple_of([init_tree, x_tree])
     slices = [typeof(x).without(0) for x in x_leaves]
     body, leaves = stage_loop_body(what, f, init_leaves, in_tree, slices, takes_cells=True)
     parts = _pair(f, body.out_tree)
@@ -261,10 +258,10 @@ def _over_cells(f: Callable, xs: Any, length: int | None, what: str) -> tuple:
 
 
 def _pair(f: Callable, out_tree: tree.PyTreeDef) -> tuple:
-    result = tree.unflatten(out_tree, [0] * out_tree.num_leaves)
-    if not (isinstance(result, (tuple, list)) and len(result) == 2):
+    parts = tree.parts_of_pair(out_tree)
+    if parts is None:
         raise TypeError(f"scan: {describe_function(f)} must return a pair (carry, y), it returned {out_tree}")
-    return tree.structure(result[0]), tree.structure(result[1])
+    return parts
 
 
 def number_of_steps(
@@ -280,15 +277,15 @@ def number_of_steps(
       >>> number_of_steps(lambda row: row, leaves, treedef, None)
       3
     """
-    places = tree.unflatten(treedef, list(range(len(leaves))))
     who = f"{what} of {describe_function(f)}"
     sizes = {}
     for i, x in enumerate(leaves):
         aval = typeof(x)
-        path, _ = tree.leaves_with_path(places)[i]
         if not aval.shape:
-            raise ValueError(f"{who}: xs{keystr(path)} is a scalar and has no slices")
-        sizes.setdefault(aval.shape[0], f"xs{keystr(path)} ({aval.str_short()})")
+            raise ValueError(f"{who}: xs{keystr(tree.leaf_path(treedef, i))} is a scalar and has no slices")
+        if aval.shape[0] not in sizes:
+            path = tree.leaf_path(treedef, i)
+            sizes[aval.shape[0]] = f"xs{keystr(path)} ({aval.str_short()})"
     if length is not None:
         try:
             length = operator.index(length)

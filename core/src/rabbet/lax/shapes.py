@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from rabbet import dtypes
 from rabbet.errors import ShapeError
 from rabbet.lax.array_types import ArrayLike, ArrayOrTracer
 from rabbet.lax.broadcasting import broadcast_in_dim, sizes_of
@@ -240,7 +239,7 @@ def pad(
     config = tuple([sizes_of(triple, "padding_config") for triple in padding_config])
     aval = typeof(operand)
     if isinstance(padding_value, (bool, int, float, complex)):
-        padding_value = python_scalars.typed(dtypes.numpy_scalar(padding_value, aval.dtype), aval.dtype)
+        padding_value = python_scalars.filling(padding_value, aval.dtype)
     return _shape.pad(operand, padding_value, padding_config=config)
 
 

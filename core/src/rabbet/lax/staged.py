@@ -51,9 +51,7 @@ class Body:
 
     def named_out(self, i: int) -> str:
         """How output leaf number ``i`` is called in a message."""
-        places = tree.unflatten(self.out_tree, list(range(self.out_tree.num_leaves)))
-        path, _ = tree.leaves_with_path(places)[i]
-        return f"the output{keystr(path)}"
+        return f"the output{keystr(tree.leaf_path(self.out_tree, i))}"
 
 
 def flat_operands(values: Any) -> tuple[list, tree.PyTreeDef]:

@@ -7,6 +7,7 @@ interpreters, staging and evaluation, ask here what such a number becomes.
 import numpy as np
 
 from rabbet import dtypes
+from rabbet.config import config
 from rabbet.dtypes.narrowing import narrowed
 from rabbet.program.avals import ShapedArray
 
@@ -101,6 +102,16 @@ def typed(value, dtype):
     return scalar if dtypes.narrow(scalar.dtype) == dtype else TypedScalar(scalar, ShapedArray((), dtype))
 
 
+def wraps(value, dtype):
+    """Whether a Python number stands for another one, by a setting; what is made of it is then not kept."""
+    return type(value) is int and modulo(value, dtype) != value
+
+
+def filling(value, dtype):
+    """A Python number as a scalar operand of exactly ``dtype``; one too large wraps or is an error."""
+    return typed(dtypes.numpy_scalar(modulo(value, dtype), dtype), dtype)
+
+
 def as_operand(value, aval):
     """A Python scalar as something whose own type is ``aval``'s dtype: a Python scalar still, where that is
     the default width.
@@ -114,8 +125,22 @@ def as_operand(value, aval):
     return typed(value, dtype)
 
 
+def modulo(value, dtype):
+    """A Python int beside an integer ``dtype``: itself; with ``config.python_int_overflow`` at "wrap" its
+    value modulo two to the number of bits, if the default int holds it.
+    """
+    if type(value) is not int or config.python_int_overflow == "error" or dtypes.kind(dtype) not in "iu":
+        return value
+    default, info = dtypes.iinfo(dtypes.scalar_dtype(int)), dtypes.iinfo(dtype)
+    if not default.min <= value <= default.max:
+        return value
+    return int((value - info.min) % (int(info.max) - int(info.min) + 1) + info.min)
+
+
 def as_numpy(value, aval):
-    """A scalar as a NumPy array of its aval's dtype; an int that does not fit raises ``OverflowError``."""
+    """A scalar as a NumPy array of its aval's dtype; an int that does not fit raises ``OverflowError``, or is
+    taken modulo, as ``config.python_int_overflow`` says.
+    """
     dtype = aval.dtype
     if type(value) is float and dtype is FLOAT and -LARGEST < value < LARGEST:  # what most are
         return np.array(value, FLOAT)
@@ -124,6 +149,8 @@ def as_numpy(value, aval):
     if type(value) is int and aval.kind in "iu":
         info = dtypes.iinfo(dtype)
         if not info.min <= value <= info.max:
+            if (wrapped := modulo(value, dtype)) != value:
+                return np.asarray(wrapped, dtype)
             raise OverflowError(
                 f"the Python int {value} does not fit {dtype.name} (from {info.min} to {info.max}); "
                 f"give an array of a wider dtype, as in numpy.asarray(..., dtype='int64')"

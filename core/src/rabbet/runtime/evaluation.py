@@ -7,6 +7,7 @@ Each operator keeps the programs compiled for it by the placements of its argume
 from math import copysign
 
 from rabbet.messages import source_positions
+from rabbet.program import python_scalars
 from rabbet.program.context import context
 from rabbet.program.effects import ordered
 from rabbet.program.jaxpr import Equation, Jaxpr, Var
@@ -37,7 +38,8 @@ def with_number(op, args):
                 known = values.scalar_array(number, spec.aval.scalar, spec.device)
                 if len(spec.numbers) >= MOST_NUMBERS:
                     spec.numbers.clear()
-                spec.numbers[type(number), key] = known
+                if not python_scalars.wraps(number, spec.aval.dtype):
+                    spec.numbers[type(number), key] = known
             args = (x, known) if number is y else (known, y)
             found = op.programs.get((args[0].spec, args[1].spec))
             if found is not None:

@@ -35,6 +35,8 @@ def scalar_array(value, aval, device):
         return _scalars[key]
     except KeyError:
         array = ownership.internal(fresh_scalar(value, aval, device))
+        if python_scalars.wraps(value, aval.dtype):
+            return array
         if len(_scalars) >= MOST_SCALARS:
             _scalars.clear()
         _scalars[key] = array

@@ -149,6 +149,15 @@ class Interpreter:
             "go through this loop"
         )
 
+    def state_of_parts(self, before, states):
+        """The state after a program whose parts ran apart, one on each device: ``before`` is what it was,
+        ``states`` is what each part made of it, along a new first dimension of its leaves.
+        """
+        raise TypeError(
+            f"{self.describe()}: {type(self).__name__} must define state_of_parts(before, states) to go "
+            "through programs that each device runs on a part"
+        )
+
     def sliced(self, payload):
         """For a scanned input: (payload whose leaves have the scanned dimension in front, payload of one
         slice with placeholders).

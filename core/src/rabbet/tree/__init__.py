@@ -25,6 +25,7 @@ from rabbet.tree.problems import depth_problem, difference
 from rabbet.tree.registering import (
     one_level, register_dataclass_node, register_node, registry, static,
 )  # fmt: skip
+from rabbet.tree.structures import leaf_path, leaf_paths, parts_of_pair, tuple_of
 
 PyTreeDef: TypeAlias = cpp.PyTreeDef
 DictKey = cpp.DictKey
@@ -37,9 +38,11 @@ _IsLeaf: TypeAlias = Callable[..., bool] | None
 
 __all__ = [
     "DictKey", "FlattenedIndexKey", "GetAttrKey", "KeyEntry", "KeyPath", "PyTreeDef", "SequenceKey", "all",
-    "broadcast", "broadcast_prefix", "flatten", "flatten_with_path", "keystr", "leaf_path", "leaves",
-    "leaves_with_path", "map", "map_with_path", "one_level", "reduce", "reduce_associative",
-    "register_dataclass_node", "register_node", "registry", "static", "structure", "transpose", "unflatten",
+    "broadcast", "broadcast_prefix", "flatten", "flatten_with_path", "keystr", "leaf_path", "leaf_paths",
+    "leaves", "leaves_with_path", "map", "map_with_path", "one_level", "parts_of_pair", "reduce",
+    "reduce_associative",
+    "register_dataclass_node", "register_node", "registry", "static", "structure", "transpose", "tuple_of",
+    "unflatten",
 ]  # fmt: skip
 
 _MISSING = object()
@@ -141,18 +144,6 @@ def _simple(key: Any) -> str:
 
 
 # Whole trees --------------------------------------------------------------------------------------
-
-
-def leaf_path(structure: PyTreeDef, index: int) -> Any:
-    """The key path of leaf number ``index`` of a pytree of this structure.
-
-    Example:
-      >>> structure = rb.tree.structure({"w": [1.0, 2.0]})
-      >>> rb.tree.keystr(rb.tree.leaf_path(structure, 1))
-      "['w'][1]"
-    """
-    path, _ = leaves_with_path(unflatten(structure, list(range(structure.num_leaves))))[index]
-    return path
 
 
 def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: _IsLeaf = None) -> Any:

@@ -55,8 +55,7 @@ def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int 
 def _places(leaves, treedef, axis):
     """``axis`` as a position in each leaf, after checking that its sizes agree."""
     places, sizes = [], {}
-    paths = [path for path, _ in tree.leaves_with_path(tree.unflatten(treedef, list(range(len(leaves)))))]
-    for x, path in zip(leaves, paths, strict=True):
+    for x, path in zip(leaves, tree.leaf_paths(treedef), strict=True):
         aval = typeof(x)
         place = operator.index(axis)
         if not -aval.ndim <= place < aval.ndim:
@@ -81,7 +80,7 @@ def _check(fn, treedef, out_tree, given, outs):
     for i, (a, b) in enumerate(zip(given, outs, strict=True)):
         a, b = typeof(a), typeof(b)
         if (a.shape, a.dtype) != (b.shape, b.dtype):
-            path, _ = tree.leaves_with_path(tree.unflatten(treedef, list(range(len(outs)))))[i]
+            path = tree.leaf_path(treedef, i)
             raise TypeError(
                 f"{who}: the function must return the types that it takes; the output{keystr(path)} is "
                 f"{b.str_short()} for {a.str_short()}"

@@ -29,7 +29,7 @@ def same_types(who, what, fun, avals, wanted, treedef):
     """Refuse leaves of other shapes or dtypes than those of ``treedef`` have."""
     for i, (needed, got) in enumerate(zip(wanted, avals, strict=False)):
         if (needed.shape, needed.dtype) != (got.shape, got.dtype):
-            path, _ = tree.leaves_with_path(tree.unflatten(treedef, list(range(len(wanted)))))[i]
+            path = tree.leaf_path(treedef, i)
             raise TypeError(
                 f"{who}: {what} {describe_function(fun)} must return {needed.str_short()} for the "
                 f"output{keystr(path)}, it returned {got.str_short()}"
@@ -72,7 +72,7 @@ class Vectors:
         self.who = who
         leaves, self.treedef = tree.flatten(vector)
         leaves = [array_or_tracer(x) for x in leaves]
-        self.one_argument = tree.structure((tree.unflatten(self.treedef, [0] * len(leaves)),))
+        self.one_argument = tree.tuple_of([self.treedef])
         _, self.leaves = stage_loop_body(who, fun, leaves, self.one_argument)
         self.avals = [typeof(x) for x in self.leaves]
         self.map = self.staged(fun)
@@ -88,10 +88,10 @@ class Vectors:
         """
         out_tree, rest = body.out_tree, None
         if aux:
-            result = tree.unflatten(out_tree, list(range(out_tree.num_leaves)))
-            if not (isinstance(result, (tuple, list)) and len(result) == 2):
+            parts = tree.parts_of_pair(out_tree)
+            if parts is None:
                 raise not_a_pair(self.who, what, fun, out_tree)
-            out_tree, rest = tree.structure(result[0]), tree.structure(result[1])
+            out_tree, rest = parts
         same_structure(self.who, what, fun, out_tree, self.treedef)
         convert_weak_outputs(body, self.leaves, len(self.leaves))
         same_types(self.who, what, fun, body.out_avals, self.avals, self.treedef)

@@ -229,7 +229,7 @@ class _Known:
     def cotangents(self, result):
         """A backward rule's result as flat cotangents, checked against the arguments; None becomes zeros."""
         call, rule = self.call, self.rule
-        arguments = tree.unflatten(call.in_tree, list(range(call.in_tree.num_leaves)))
+        arguments = call.in_tree.children()
         if not isinstance(result, (tuple, list)) or len(result) != len(arguments):
             entries = f"{len(result)} entries" if isinstance(result, (tuple, list)) else type(result).__name__
             raise TypeError(
@@ -238,18 +238,22 @@ class _Known:
             )
         positions = [i for i in range(len(call.args)) if i not in call.static]
         out = []
-        for position, entry, places in zip(positions, result, arguments, strict=True):
+        for position, entry, structure in zip(positions, result, arguments, strict=True):
             name = parameter_name(call.fun, position)
-            parts = [None] * len(tree.leaves(places))
+            parts = [None] * structure.num_leaves
             if entry is not None:
-                parts = _spread(entry, places, f"{rule}, argument {name}")
-            for (path, i), part in zip(tree.leaves_with_path(places), parts, strict=True):
+                parts = _spread(entry, structure, f"{rule}, argument {name}")
+            for path, part in zip(tree.leaf_paths(structure), parts, strict=True):
                 what = f"{rule} returned as cotangent of argument {name}{keystr(path)}"
-                out.append(_cotangent(part, self.avals[i], what))
+                out.append(_cotangent(part, self.avals[len(out)], what))
         return out
 
 
-def _spread(entry, places, what):
+def _spread(entry, structure, what):
+    leaves, found = tree.flatten(entry)
+    if found == structure:
+        return leaves
+    places = tree.unflatten(structure, list(range(structure.num_leaves)))
     try:
         return tree.broadcast_prefix(entry, places, is_leaf=lambda x: x is None)
     except ValueError as error:

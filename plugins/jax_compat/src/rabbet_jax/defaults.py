@@ -1,10 +1,16 @@
-"""Settings of which JAX has another default than Rabbet."""
+"""What is JAX's in a process where Rabbet serves it: settings of which JAX has another default, and the name
+of the package that classes of arrays belong to.
+"""
 
 import os
 
 DEFAULTS = {
     # A 64-bit dtype that is written out means 32 bits, with a warning, unless jax_enable_x64 is set.
     "explicit_x64_dtypes": "warn",
+    # Libraries for the array API standard know arrays by the name of the module of their functions.
+    "array_namespace": "jax.numpy",
+    # A Python int beside an array of a narrower dtype is taken modulo: `uint8_array * -1` is no error.
+    "python_int_overflow": "wrap",
 }
 
 
@@ -16,3 +22,14 @@ def take_defaults():
         named = {f"{prefix}_{name.upper()}" for prefix in ("RABBET", "JAX")}
         if not named & set(os.environ) and getattr(config, name) == config.settings[name].default:
             config.update(name, value)
+
+
+def take_name():
+    """Let the classes of arrays and tracers say that they belong to ``jax``: opt_einsum, autoray and others
+    choose their backend by that word. They are found under these names too, so that classes can be pickled.
+    """
+    import rabbet
+    from rabbet.extend import transform
+
+    rabbet.Array.__module__ = "jax"
+    transform.Tracer.__module__ = "jax.core"

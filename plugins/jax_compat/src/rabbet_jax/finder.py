@@ -15,7 +15,7 @@ import types
 
 from rabbet.errors import MissingPluginError
 
-from rabbet_jax.defaults import take_defaults
+from rabbet_jax.defaults import take_defaults, take_name
 from rabbet_jax.level import JAX_VERSION
 from rabbet_jax.touched import absent
 
@@ -28,6 +28,12 @@ SHOWN = frozenset(
     "errors example_libraries experimental export ffi flatten_util image lax nn numpy ops profiler random "
     "ref scipy sharding stages test_util tree tree_util typing".split()
 )
+# Modules that `import jax` loads: libraries look for them in `sys.modules`, and ask for them nowhere else. Of
+# those that jax loads, these cost next to nothing.
+AT_ONCE = (
+    "api_util core custom_derivatives dtypes errors interpreters interpreters.ad interpreters.batching "
+    "interpreters.mlir lax numpy tree tree_util typing version"
+).split()
 _missing = object()
 
 
@@ -49,11 +55,12 @@ class Served(types.ModuleType):
         if name.startswith("__"):
             raise AttributeError(name)
         private = self.__name__.startswith("jax._src.")
-        found = None if private and not _overlay(full[4:]) else _import_if_there(full)
+        alone = private or self.__dict__.get("_open_below")  # where a name is a module only by being imported
+        found = None if alone and not _overlay(full[4:]) else _import_if_there(full)
         if found is not None:
             return found
         if private or self.__dict__.get("_open") or name in self.__dict__.get("_absent", ()):
-            self.__dict__[name] = absent(full, *_reason(full))
+            self.__dict__[name] = absent(full, *(self.__dict__.get("_why") or _reason(full)))
             return self.__dict__[name]
         raise AttributeError(f"module {self.__name__!r}, served by Rabbet, has no attribute {name!r}")
 
@@ -93,6 +100,14 @@ def _overlay(rest):
     return _import_if_there(f"{OVERLAY}.{rest}" if rest else OVERLAY)
 
 
+def _open_above(rest):
+    """The overlay above ``jax.<rest>`` that every module below it can be imported from, or None."""
+    while rest := rest.rpartition(".")[0]:
+        if (found := _overlay(rest)) is not None:
+            return found if getattr(found, "OPEN_BELOW", False) else None
+    return None
+
+
 def _of_rabbet(rest):
     """The module of Rabbet that ``jax.<rest>`` shows, or None."""
     if not rest:
@@ -120,6 +135,8 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             return None
         rest = fullname[4:]
         sources = [module for module in (_overlay(rest), _of_rabbet(rest)) if module is not None]
+        if not sources and (above := _open_above(rest)) is not None:
+            sources = [above]
         if not sources and (not rest.startswith("_src.") or rest in OF_JAXLIB):
             why = "; ".join(_reason(fullname)) or "which has no such module"
             raise ModuleNotFoundError(
@@ -135,6 +152,8 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         module.__dict__["_absent"] = frozenset(
             " ".join([getattr(source, "ABSENT", "") for source in spec.loader_state]).split()
         )
+        module.__dict__["_why"] = next((s.WHY for s in spec.loader_state if hasattr(s, "WHY")), None)
+        module.__dict__["_open_below"] = any(getattr(s, "OPEN_BELOW", False) for s in spec.loader_state)
         module.__dict__["_open"] = any(getattr(source, "OPEN", False) for source in spec.loader_state)
         return module
 
@@ -149,6 +168,10 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             module.__version__ = JAX_VERSION
             module.__version_info__ = tuple(map(int, JAX_VERSION.split(".")))
             take_defaults()
+            take_name()
+            sys.modules[module.__name__] = module
+            for name in AT_ONCE:
+                _import_if_there(f"jax.{name}")
 
 
 def installed():

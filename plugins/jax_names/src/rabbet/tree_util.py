@@ -95,7 +95,7 @@ def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
       >>> rb.tree_util.treedef_tuple([tree.structure(1), tree.structure([2])])
       PyTreeDef((*, [*]))
     """
-    return PyTreeDef.from_node_data_and_children(registry, (tuple, None), list(treedefs))
+    return tree.tuple_of(treedefs)
 
 
 def is_tree_node(typ: type) -> bool:

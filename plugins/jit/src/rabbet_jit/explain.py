@@ -177,8 +177,7 @@ def structures(old, new, signature):
 
 def paths(structure):
     """The key paths of all leaves, as a dict for its order."""
-    numbered = tree.leaves_with_path(tree.unflatten(structure, list(range(structure.num_leaves))))
-    return dict.fromkeys([path for path, _ in numbered])
+    return dict.fromkeys(tree.leaf_paths(structure))
 
 
 def change(path, signature, what):

@@ -145,10 +145,12 @@ class Signature:
         """The indices of the leaves that belong to donated arguments."""
         positions = donated.positions(self.count)
         moving = [i for i in range(self.count) if i not in self.positions]
-        args, kwargs = tree.unflatten(self.treedef, list(range(len(self.leaves))))
-        found = [leaf for i, a in zip(moving, args, strict=True) if i in positions for leaf in tree.leaves(a)]
-        found += [leaf for name, a in kwargs.items() if name in donated.names for leaf in tree.leaves(a)]
-        return tuple(sorted(found))
+        args, kwargs = self.treedef.children()
+        gives = [i in positions for i in moving] + [name in donated.names for name in kwargs.node_data()[1]]
+        each = [(give, part.num_leaves) for give, part in
+                zip(gives, [*args.children(), *kwargs.children()], strict=True)]  # fmt: skip
+        flags = [give for give, count in each for _ in range(count)]
+        return tuple([leaf for leaf, give in enumerate(flags) if give])
 
 
 def found_by_name(function):

@@ -11,9 +11,9 @@ that several devices were given is added up.
 
 import math
 
-from rabbet import lax
+from rabbet import lax, tree
 from rabbet.errors import ShardingError
-from rabbet.extend.bodies import interpret, put_together, take_apart, transposed_program
+from rabbet.extend.bodies import entering, interpret, put_together, take_apart, transposed_program
 from rabbet.extend.passes import evaluate, stage
 from rabbet.extend.primitive import Linear, Primitive, Zero
 from rabbet.extend.transform import bind_axes, typeof
@@ -102,10 +102,12 @@ def refuse_other_mesh(params, around):
 def body_shard_map(op, interpreter, args):
     params = op.params
     mesh = params["mesh"]
-    leaves, structures = take_apart(interpreter, args)
+    leaves, structures = take_apart(interpreter, entering(interpreter, args))
     avals = [typeof(x) for x in args]
     manual = params["manual"]
-    specs = specs_of_leaves(interpreter, structures, params["in_specs"], [a.ndim for a in avals], manual)
+    of_args = structures[: len(args)]  # behind them stands a state, which is whole on each device
+    specs = specs_of_leaves(interpreter, of_args, params["in_specs"], [a.ndim for a in avals], manual)
+    specs += [PartitionSpec()] * (len(leaves) - len(specs))
     local = [local_type(typeof(x), mesh, s, params["typed"]) for x, s in zip(leaves, specs, strict=True)]
     over = [n for n in names_in(interpreter.added_over) if n in params["manual"]]
     count = math.prod([mesh.shape[n] for n in over])
@@ -113,9 +115,35 @@ def body_shard_map(op, interpreter, args):
     with bind_axes(axes_of_op(params)):
         body, outs, consts = interpret(of_part, params["jaxpr"], structures, local)
     ranks = [a.ndim for a in params["jaxpr"].out_avals]
+    in_specs = [*[PartitionSpec()] * len(consts), *specs]
+    if interpreter.threads:
+        return with_state(interpreter, params, body, (*consts, *leaves), in_specs, outs, ranks)
     out_specs = specs_of_leaves(interpreter, outs, params["out_specs"], ranks, manual)
-    call = made(params, body, [*[PartitionSpec()] * len(consts), *specs], out_specs)
-    return put_together(interpreter, outs, call(*consts, *leaves))
+    return put_together(interpreter, outs, made(params, body, in_specs, out_specs)(*consts, *leaves))
+
+
+def with_state(interpreter, params, body, operands, in_specs, outs, ranks):
+    """The program for an interpreter that threads a state: each device begins with the one that is there, and
+    their states leave as rows of which the interpreter makes one.
+    """
+    *outs, state = outs
+    out_specs = specs_of_leaves(interpreter, outs, params["out_specs"], ranks, params["manual"])
+    count = state.treedef.num_leaves
+
+    def rows(*args):
+        results = evaluate(body, args)
+        first = len(results) - count
+        return [*results[:first], *[lax.expand_dims(x, (0,)) for x in results[first:]]]
+
+    with bind_axes(axes_of_op(params)):
+        in_rows = stage(rows, body.in_avals, params["name"]).jaxpr
+    before = interpreter.state
+    call = made(params, in_rows, in_specs, [*out_specs, *[PartitionSpec(params["manual"])] * count])
+    results = call(*operands)
+    values = put_together(interpreter, outs, results[: len(results) - count])
+    states = tree.unflatten(state.treedef, results[len(results) - count :])
+    interpreter.state = interpreter.state_of_parts(before, states)
+    return values
 
 
 def specs_of_leaves(interpreter, structures, specs, ranks, manual):

@@ -4,12 +4,13 @@ itself, ``x.view(dtype)``, ``x.byteswap()`` and ``x.__array_namespace__()``.
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import numpy as np
 
 import rabbet.numpy
-from rabbet import dtypes, lax
+from rabbet import config, dtypes, lax
 from rabbet.extend.functions import folded
 from rabbet.extend.primitive import ShapedArray
 from rabbet.numpy.array_api import __array_api_version__
@@ -120,12 +121,15 @@ def byteswap(self: Any) -> Any:
 
 @folded
 def __array_namespace__(self: Any, *, api_version: Any = None) -> Any:
-    """The module of functions for such arrays, of a version of the array API standard."""
+    """The module of functions for such arrays, of a version of the array API standard: ``rabbet.numpy``, or
+    the one that the setting ``array_namespace`` names.
+    """
     if api_version not in (None, __array_api_version__):
         raise ValueError(
             f"the array API standard is offered in version {__array_api_version__!r}, not {api_version!r}"
         )
-    return rabbet.numpy
+    named = config.array_namespace
+    return rabbet.numpy if named == "rabbet.numpy" else importlib.import_module(named)
 
 
 def __getattr__(name: str) -> Any:

@@ -128,6 +128,9 @@ class Checkify(Interpreter):
     def force_state(self, error, like):
         return state.widened(error, like)
 
+    def state_of_parts(self, before, states):
+        return state.earlier(before, state.first_of_batch(states))
+
     def describe(self):
         return "checkify" + super().describe().removeprefix("Checkify")
 

@@ -111,7 +111,7 @@ class Site(NamedTuple):
 
     def describe(self, values):
         """The error's message, for its values as NumPy arrays."""
-        paths = [tree.leaf_path(self.structure, i) for i in range(len(values))]
+        paths = tree.leaf_paths(self.structure)
         # A number as its digits; within a tree, which shows its parts by repr, as an array.
         parts = [v[()] if len(path) == 2 else device_put(v) for v, path in zip(values, paths, strict=True)]
         args, kwargs = tree.unflatten(self.structure, parts)

@@ -1,6 +1,11 @@
-"""``jax.numpy``: with scalar types whose packages are not installed, as libraries list them by name."""
+"""``jax.numpy``: with scalar types whose packages are not installed, as libraries list them by name, and with
+constants that are traced, by which libraries see that they run inside ``jit``.
+"""
+
+import functools
 
 import ml_dtypes
+from rabbet.extend.transform import Interpreter, Tracer, context, is_tracer, typeof
 
 NARROW = (
     "float8_e3m4 float8_e4m3 float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz "
@@ -27,9 +32,30 @@ def size(a, axis=None):
     return 1 if a is None else rabbet.numpy.size(a, axis)
 
 
+def traced(make):
+    """``make``, a function that makes arrays of values, as JAX has it: inside ``jit`` and the like a new
+    array is a tracer, as the results of operations are. Rabbet itself leaves a known value known.
+    """
+
+    @functools.wraps(make)
+    def made(value, *args, **kwargs):
+        array = make(value, *args, **kwargs)
+        stage = context.interpreter
+        while isinstance(stage, Interpreter) and not stage.stages:
+            stage = stage.parent
+        if array is value or is_tracer(array) or not isinstance(stage, Interpreter):
+            return array
+        return Tracer(stage, stage.lift(array), typeof(array))
+
+    return made
+
+
 def __getattr__(name):
     import rabbet.numpy
 
+    if name in ("array", "asarray"):
+        found = globals()[name] = traced(getattr(rabbet.numpy, name))
+        return found
     if name in NARROW and not hasattr(rabbet.numpy, name):
         return getattr(ml_dtypes, name)
     raise AttributeError(name)
