@@ -79,3 +79,32 @@ def test_settings_are_part_of_the_program():
     with rb.enable_x64():
         assert f(1.0).dtype == np.float64 and f(np.ones(1)).dtype == np.float64
     assert f(1.0).dtype == np.float32
+
+
+def test_compiled_functions_take_them():
+    f = rb.jit(lambda a, b: (lax.add(a["x"], b), b)).lower({"x": np.zeros(2, np.float32)}, 1.0).compile()
+    host = np.zeros(2, np.float32)
+    for i in range(4):
+        host[:] = i
+        total, b = f({"x": host}, i + 0.5)
+        assert total.tolist() == [2 * i + 0.5] * 2 and float(b) == i + 0.5
+    with pytest.raises(TypeError, match="takes f32"):
+        f({"x": np.zeros(3, np.float32)}, 1.0)
+    with pytest.raises(TypeError, match="structure"):
+        f(host, 1.0)
+    donating = rb.jit(lambda x: x + 1, donate_argnums=0).lower(1.0).compile()
+    assert [float(donating(2.0)) for _ in range(3)] == [3.0] * 3
+
+
+def test_arrays_find_the_program_that_numbers_made():
+    f, count = counting(lambda x, y: x + y)
+    x = rb.device_put(2.0)
+    for y in (3.0, x, 3.0, x, x):
+        assert float(f(x, y)) == 2.0 + float(y)
+    assert len(count) == 1 and len(f.jitted.quick) == 2
+
+
+def test_formats_of_a_loop_that_can_be_stopped():
+    loop = rb.jit(lambda x: lax.while_loop(lambda x: x < 9.0, lambda x: x * 2, x)).lower(1.0).compile()
+    ((one,), _) = loop.input_formats
+    assert one.sharding == loop.input_shardings[0][0] and float(loop(1.0)) == 16.0

@@ -173,8 +173,8 @@ class Jitted(Asked):
             if run is None:
                 return cells.run(self, signature)
             self.runners[signature.key([x.spec for x in leaves])] = run
-            if not self.statics and not kwargs and self.device is None:
-                self.remember(args, leaves, signature, run)
+        if not self.statics and not kwargs and self.device is None:
+            self.remember(args, leaves, signature, run)
         return run(leaves)
 
     def remember(self, args, leaves, signature, run):
