@@ -80,3 +80,5 @@ def test_several_partitions():
     adapter.compile_text(client, EMPTY, adapter.device_list([d.raw for d in devices]), options)
     with pytest.raises(ValueError, match="2 replicas of 3 partitions need 6 devices, got 4"):
         build_options(devices[0], num_replicas=2, num_partitions=3, devices=devices)
+    with pytest.raises(ValueError, match="2 replicas of 2 partitions"):
+        build_options(devices[0], num_replicas=2, num_partitions=2, devices=devices)

@@ -101,3 +101,26 @@ def test_what_is_repeated_in_turn_is_repeated_in_its_order():
     np.testing.assert_allclose(
         rb.grad(rb.jit(twice))(x), 3 * (np.sin(x).sum() + np.cos(x) * x.sum()), rtol=1e-5
     )
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda v, c, x: (c / (v * v + 1), x * 0),  # made again because it is the same at every step
+        lambda v, c, x: (c * (x / (v * v + 1)), c * (v * v)),  # and because it is cheap, too
+        lambda v, c, x: (c * lax.broadcast_in_dim(lax.reduce_sum(v * v, axes=(0,)), (3,), ()), v * v * c),
+        lambda v, c, x: (c * lax.sin(v * v - x) * (v * v), c * x + v * v * c),
+    ],
+)
+def test_what_is_computed_again_for_two_reasons_is_computed_once(step):
+    def slope(v):
+        return rb.linearize(lambda c: lax.scan(lambda c, x: step(v, c, x), c, XS)[0], v)[1](v)
+
+    wanted = rb.jvp(lambda c: lax.scan(lambda c, x: step(XS[0], c, x), c, XS)[0], (XS[0],), (XS[0],))[1]
+    with rb.enable_checks(True):
+        for way in (slope, rb.jit(slope)):
+            np.testing.assert_allclose(way(XS[0]), wanted, rtol=1e-5)
+        (scan,) = [e for e in rb.make_jaxpr(slope)(XS[0]).eqns if e.primitive.name == "scan"][1:]
+    inner = scan.params["jaxpr"]
+    defined = [*inner.invars, *[v for eqn in inner.eqns for v in eqn.outvars]]
+    assert len(set(defined)) == len(defined)

@@ -6,6 +6,7 @@ from rabbet.runtime.array import Shard
 from rabbet.runtime.described import is_described, topology_devices
 from rabbet.runtime.device_groups import DeviceGroup, device_group
 from rabbet.runtime.sharding import EverywhereSharding, Sharding
+from rabbet.runtime.shared_memory import to_donate
 from rabbet.runtime.spreading import bring_to, from_host_parts, join_arrays
 from rabbet.runtime.spreads import Spread, spread_of
 from rabbet.runtime.transfer import as_place
@@ -25,6 +26,7 @@ __all__ = [
     "join_arrays",
     "places_in",
     "spread_of",
+    "to_donate",
     "topology_devices",
 ]
 

@@ -16,6 +16,7 @@ from rabbet.runtime import adapter, dlpack, failures, raw_shards, reading, trans
 from rabbet.runtime.devices import default_device
 from rabbet.runtime.placement import placement, spread_placement
 from rabbet.runtime.sharding import SingleDeviceSharding
+from rabbet.runtime.shared_memory import GivenUp, is_shared
 from rabbet.trace.tracer import Tracer
 
 
@@ -114,8 +115,13 @@ class Array(metaclass=ArrayType):
         return self.raw.is_deleted()
 
     def delete(self):
-        """Give up the memory now. Using the array afterwards raises ``DeletedArrayError``."""
-        self.raw.delete()
+        """Give up the memory now, but for what other arrays share of it: those over several devices and their
+        ``addressable_shards``. Using the array afterwards raises ``DeletedArrayError``.
+        """
+        if is_shared(self.raw):
+            self.raw = GivenUp(self.raw.aval)
+        else:
+            self.raw.delete()
 
     def copy_to_host_async(self):
         """Begin copying the values to the host, so that a later ``numpy.asarray`` waits less."""

@@ -48,6 +48,11 @@ def build_options(
             f"{num_replicas} replicas of {num_partitions} partitions need "
             f"{num_partitions * num_replicas} devices, got {len(devices)}"
         )
+    if num_partitions > 1 and num_replicas > 1:  # the compiler ends the process
+        raise ValueError(
+            f"a program is spread over replicas or over partitions, got {num_replicas} replicas of "
+            f"{num_partitions} partitions"
+        )
     options = adapter.default_options()
     build = options.executable_build_options
     options.num_partitions = build.num_partitions = num_partitions

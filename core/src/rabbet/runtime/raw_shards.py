@@ -3,6 +3,7 @@
 import numpy as np
 
 from rabbet.runtime import adapter
+from rabbet.runtime.shared_memory import share
 
 
 def tiled_hlo(counts, parts):
@@ -45,18 +46,22 @@ def shards_of(raw, avals, raw_devices):
     """Return the parts of a raw array on several devices as raw arrays, which share its memory: `avals[i]` is
     the type of that on `raw_devices[i]`.
     """
-    return [
+    parts = [
         part._rewrap_with_aval_and_sharding(aval, adapter.single_sharding(device))
         for part, aval, device in zip(raw._arrays, avals, raw_devices, strict=True)
     ]
+    share([raw, *parts])
+    return parts
 
 
 def join_shards(raws, aval, sharding):
     """Return one raw array of type `aval` made of raw arrays on the devices of `sharding`, in their order.
 
-    They share their memory: to delete one deletes all. Their shapes are the caller's to check.
+    They share their memory. Their shapes are the caller's to check, and that none is deleted.
     """
-    return adapter.ArrayImpl(aval, sharding, list(raws), committed=True, _skip_checks=True)
+    whole = adapter.ArrayImpl(aval, sharding, list(raws), committed=True, _skip_checks=True)
+    share([whole, *raws])
+    return whole
 
 
 __all__ = ["join_shards", "output_shardings", "shards_of", "tiled_hlo", "tiles_of"]

@@ -44,6 +44,8 @@ def join_arrays(arrays, aval, sharding):
     """
     spec = spread_placement(aval, sharding)
     for array, device in zip(arrays, sharding.group.local_devices, strict=True):
+        if array.is_deleted():
+            raise array.deleted()
         if array.spec.device is not device:
             raise ValueError(
                 f"the part for {device} of an array of shape {aval.shape} with {sharding} is on "

@@ -95,11 +95,15 @@ def _split(jaxpr, flags, force_linear, same):
         if lin:
             linear_outs.append(v if type(v) is Var and v in linear else _zero(v, linear_equations))
     residuals = _read_but_not_linear(linear_equations, linear)
+    again = {}  # known equations that the linear half does once more
     if same is not None:
-        residuals = _computed_again(residuals, known_equations, linear_equations)
-    residuals = _spread_again(residuals, known_equations, linear_equations)
+        residuals = _computed_again(residuals, known_equations, again)
+    residuals = _spread_again(residuals, known_equations, again)
     if same is not None:
-        residuals = _same_again(residuals, jaxpr.invars[:same], known_equations, linear_equations)
+        residuals = _same_again(residuals, jaxpr.invars[:same], known_equations, again)
+    made_again = {v for eqn in again for v in eqn.outputs}
+    residuals = [v for v in residuals if v not in made_again]
+    linear_equations[:0] = in_order(again, known_equations)
     places = {v: i for i, v in enumerate(jaxpr.invars)}
     passed = [v for v in residuals if v in places]
     computed = [v for v in residuals if v not in places]
@@ -155,9 +159,9 @@ def _read_but_not_linear(equations, linear):
     return list(found)
 
 
-def _computed_again(residuals, known_equations, linear_equations):
+def _computed_again(residuals, known_equations, again):
     """Leave out residuals that a few cheap operations make of others, such as ``1 - y * y`` beside ``y``: the
-    linear half does them once more.
+    linear half does them once more. Like the two functions below it adds these equations to ``again``.
     """
     cheap = {eqn.outputs[0]: eqn for eqn in known_equations if _is_cheap(eqn)}
     kept = dict.fromkeys(residuals)
@@ -176,7 +180,6 @@ def _computed_again(residuals, known_equations, linear_equations):
         found[eqn] = None
         return found if len(found) <= most else None
 
-    again = {}
     for v in residuals:
         del kept[v]
         found = ways(v, MOST_AGAIN)
@@ -184,11 +187,10 @@ def _computed_again(residuals, known_equations, linear_equations):
             kept[v] = None
         else:
             again.update(found)
-    linear_equations[:0] = in_order(again, known_equations)
     return [v for v in residuals if v in kept]
 
 
-def _same_again(residuals, same, known_equations, linear_equations):
+def _same_again(residuals, same, known_equations, again):
     """Leave out residuals that are the same at every step of a loop, such as the transpose of a constant: the
     linear half makes them once more, and the compiler takes that out of the loop.
 
@@ -200,16 +202,15 @@ def _same_again(residuals, same, known_equations, linear_equations):
         fixed = all(type(x) is not Var or x in given or x in makers for x in eqn.inputs)
         if fixed and (not eqn.op.primitive.special or _only_calls(eqn.op)):
             makers.update(dict.fromkeys(eqn.outputs, eqn))
-    again, pending = {}, [v for v in residuals if v in makers]
-    kept = [v for v in residuals if v not in makers]
+    pending = [v for v in residuals if v in makers]
+    kept = {v: None for v in residuals if v not in makers}
     while pending:
         eqn = makers[pending.pop()]
         if eqn not in again:
             again[eqn] = None
             pending += [x for x in eqn.inputs if x in makers]
-            kept += [x for x in eqn.inputs if type(x) is Var and x in given and x not in kept]
-    linear_equations[:0] = in_order(again, known_equations)
-    return kept
+            kept.update({x: None for x in eqn.inputs if type(x) is Var and x in given})
+    return list(kept)
 
 
 def _only_calls(op):
@@ -227,21 +228,20 @@ def _is_cheap(eqn):
     return shape is not None and all(type(x) is not Var or x.aval.shape == shape for x in eqn.inputs)
 
 
-def _spread_again(residuals, known_equations, linear_equations):
+def _spread_again(residuals, known_equations, again):
     """Keep what was repeated to a larger shape in its smaller form, and nothing of what has no operands: the
     linear half makes it once more.
     """
     producers = {eqn.outputs[0]: eqn for eqn in known_equations if _grows(eqn)}
-    kept, repeated, pending = {}, [], list(residuals)
+    kept, pending = {}, list(residuals)
     while pending:
         v = pending.pop(0)
         eqn = producers.get(v)
         if eqn is None:
             kept[v] = None
-        elif eqn not in repeated:
-            repeated.append(eqn)
+        elif eqn not in again:
+            again[eqn] = None
             pending += [x for x in eqn.inputs if type(x) is Var]
-    linear_equations[:0] = in_order(repeated, known_equations)
     return list(kept)
 
 

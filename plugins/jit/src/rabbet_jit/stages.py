@@ -16,7 +16,7 @@ from rabbet.extend.backend import (
 from rabbet.extend.functions import describe_function, folded, to_array
 from rabbet.extend.native import hlo_computation, hlo_module, mlir_module, text_cost
 from rabbet.extend.passes import ClosedJaxpr, consts_as_inputs
-from rabbet.extend.sharding import bring_to, is_described
+from rabbet.extend.sharding import bring_to, is_described, to_donate
 from rabbet.extend.transform import is_tracer
 
 from rabbet_jit import explain, layouts, notices
@@ -386,7 +386,7 @@ class Compiled(Measures, Stage):
 
         def run_donating(leaves):
             try:
-                outs = run(leaves)
+                outs = run(to_donate(leaves, donated))
             except Exception:
                 self.refuse_double_use(leaves, donated)
                 raise

@@ -42,7 +42,8 @@ def shard_map(f=None, /, *, out_specs, in_specs=None, mesh=None, axis_names=froz
         which the devices hold the same value.
       mesh: a ``Mesh``, by default that of ``set_mesh``.
       axis_names: the axes over which arrays are taken apart, by default all; others stay the compiler's.
-      check_vma: refuse results that may differ over an axis that their spec leaves out.
+      check_vma: refuse results that may differ over an axis that their spec leaves out, and collectives that
+        some devices may not come to.
 
     Returns:
       a function of the same arguments. Called outside of ``jit`` it is traced at each call.

@@ -1,12 +1,14 @@
 """Over which axes the values of a program on parts differ between devices: a walk through its equations.
 
 ``shard_map`` uses it to refuse results whose spec leaves out an axis over which they differ; of these, one
-device's would be taken for all.
+device's would be taken for all. It also refuses a collective that only some devices would come to, because a
+condition differs between them: the others would wait for it until the runtime ends the process.
 """
 
+from rabbet.errors import ShardingError
 from rabbet.extend.passes import Var, bodies_of
 from rabbet.extend.primitive import cond, scan, while_
-from rabbet_collectives.primitives import all_gather, pmax, pmin, psum
+from rabbet_collectives.primitives import all_gather, axis_index, pmax, pmin, psum
 from rabbet_collectives.varying import pvary
 
 from rabbet_parallel.primitive import shard_map
@@ -57,6 +59,7 @@ def of_equation(eqn, ins, manual):
     if primitive is while_:
         return of_while(params, ins, manual)
     if primitive is cond:
+        refuse_absent("cond", ins[0], params["branches"])
         branches = [varying_outputs(b, ins[1:], manual) for b in params["branches"]]
         return [ins[0].union(*sets) for sets in zip(*branches, strict=True)]
     if len(bodies) == 1 and len(bodies[0][1].invars) == len(ins):
@@ -84,12 +87,31 @@ def of_scan(params, ins, manual):
 def of_while(params, ins, manual):
     """The carries' sets until they stay; a condition that differs makes everything differ."""
     a, b = params["cond_consts"], params["cond_consts"] + params["body_consts"]
+    bodies = params["cond_jaxpr"], params["body_jaxpr"]
 
     def step(carry):
         (test,) = varying_outputs(params["cond_jaxpr"], [*ins[:a], *carry], manual)
+        refuse_absent("while_loop", test, bodies)
         return [s | test for s in varying_outputs(params["body_jaxpr"], [*ins[a:b], *carry], manual)]
 
     return settled(step, list(ins[b:]))
+
+
+def refuse_absent(what, differs, bodies):
+    """Refuse a collective in ``bodies``, where a condition ``differs`` over axes, along one of them."""
+    for body in bodies if differs else ():
+        for eqn in body.equations:
+            primitive = eqn.op.primitive
+            if primitive.axis is not None and primitive is not axis_index:
+                name = eqn.op.params[primitive.axis]
+                if name in differs:
+                    raise ShardingError(
+                        f"{primitive.name} along {name!r} stands in a {what} whose condition may differ "
+                        "between the devices along that axis: those that come to it would wait for ever for "
+                        f"the others\n  to fix: communicate outside of the {what} and choose with rnp.where, "
+                        "make the condition equal (lax.pmax), or give check_vma=False if it is equal anyway"
+                    )
+            refuse_absent(what, differs, [inner for _, inner in bodies_of(eqn.op)])
 
 
 __all__ = ["varying_outputs"]

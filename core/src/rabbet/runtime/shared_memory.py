@@ -1,0 +1,82 @@
+"""Raw arrays that share memory: an array over several devices, its parts, and what is made of the parts.
+
+jaxlib deletes the memory of all of them with any one, and a program over several devices one of whose parts
+is gone does not fail as a whole: the other devices wait for it, and end the process after 40 seconds. So
+memory is deleted, or donated, only by the last one that has it.
+"""
+
+import copy
+import weakref
+
+# An attribute that jaxlib's arrays carry where they share memory: a list of `Memory`.
+MARK = "_rabbet_shares"
+_seen: list = []  # empty until the first arrays share memory: then nobody has to look
+
+
+class Memory:
+    """Memory that several raw arrays may have; `holders` are weak references to them."""
+
+    __slots__ = ("holders",)
+
+    def __init__(self):
+        self.holders = []
+
+    def hold(self, raws):
+        """Remember more holders, and forget those that are gone."""
+        self.holders = [h for h in self.holders if h() is not None] + [weakref.ref(raw) for raw in raws]
+
+
+def share(raws):
+    """Say that `raws` share memory with each other, and with whatever they shared it with before."""
+    _seen[:] = [True]
+    found = {id(memory): memory for raw in raws for memory in getattr(raw, MARK, ())}
+    memories = list(found.values()) or [Memory()]
+    for memory in memories:
+        memory.hold(raws)
+    for raw in raws:
+        setattr(raw, MARK, memories)
+
+
+def is_shared(raw):
+    """Whether another raw array that is alive has the memory of `raw`, or some of it."""
+    if not _seen:
+        return False
+    holders = [holder() for memory in getattr(raw, MARK, ()) for holder in memory.holders]
+    return any(other is not None and other is not raw for other in holders)
+
+
+class GivenUp:
+    """What stands in the place of a raw array that its holder deleted, while others have its memory."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval):
+        self.aval = aval
+
+    def is_deleted(self):
+        return True
+
+    def delete(self):
+        """Nothing is left to delete."""
+
+
+def to_donate(arrays, donated):
+    """``arrays`` as arguments of a program that takes the memory of those at the positions ``donated``: one
+    that shares its memory with another array, as ``addressable_shards`` do, is copied.
+
+    Example:
+      >>> from rabbet.extend.sharding import to_donate
+      >>> x = rb.device_put(np.ones(3))
+      >>> to_donate([x], [0])[0] is x
+      True
+    """
+    if not _seen or not any(is_shared(arrays[i].raw) for i in donated):
+        return arrays
+    given = list(arrays)
+    for i in donated:
+        if is_shared(given[i].raw):
+            given[i] = copy.deepcopy(given[i])
+    return given
+
+
+__all__ = ["GivenUp", "is_shared", "share", "to_donate"]
