@@ -24,6 +24,7 @@ class Compiled:
     device: Any
     runners: Any
     quick: Any
+    convert: Any
     lowered: Any
     executable: Any
     options: Any
