@@ -50,7 +50,8 @@ def test_under_transformations(transform, wanted):
     np.testing.assert_allclose(transform(f)(rb.device_put(X)), wanted, rtol=1e-5, atol=1e-6)
 
 
-def test_only_that_branch_is_lowered():
+@pytest.mark.parametrize("checked", [False, True])
+def test_only_that_branch_is_lowered(checked):
     def g(x):
         return lax.platform_dependent(x, cpu=lax.sin, cuda=lax.tanh, default=lax.exp)
 
@@ -58,7 +59,8 @@ def test_only_that_branch_is_lowered():
     assert "stablehlo.sine" in text
     assert not any(word in text for word in ("case", "tanh", "exponential"))
     for platform, word in (("cuda", "tanh"), ("tpu", "exponential")):
-        assert word in lower_program(rb.make_jaxpr(g)(X).jaxpr, platform, "g").module.text
+        with rb.config.override(enable_checks=checked):
+            assert word in lower_program(rb.make_jaxpr(g)(X).jaxpr, platform, "g").module.text
 
 
 def test_what_is_refused():

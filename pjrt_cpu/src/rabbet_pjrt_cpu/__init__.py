@@ -38,7 +38,7 @@ from rabbet.extend.backend import (
 from rabbet.extend.native import provide_sparse_products
 from rabbet.extend.transform import RuleSet
 
-from rabbet_pjrt_cpu import convolution_kernels
+from rabbet_pjrt_cpu import convolution_kernels, long_stacks
 from rabbet_pjrt_cpu.memory import is_glibc, keep_freed_memory
 
 
@@ -189,8 +189,8 @@ def provide_calls(targets):
 
 
 def program_options(text):
-    """The options of `config.cpu_kernels`, or those that suit the program's convolutions, and one for loops
-    with a barrier in them.
+    """The options of `config.cpu_kernels`, or those that suit the program's convolutions, one for loops that
+    stack much, and one for loops with a barrier in them.
 
     Such loops are not compiled as one kernel: the code generator for that cannot read barriers, and ends the
     process on one of several operands.
@@ -198,6 +198,8 @@ def program_options(text):
     options = KERNELS[config.cpu_kernels]
     if not options and convolution_kernels.are_faster_in_eigen(text, jaxlib_version()):
         options = WITHOUT_CONVOLUTIONS
+    if long_stacks.are_large(text):
+        options = {**long_stacks.SAVES_MEMORY, **options}
     if "stablehlo.while" in text and has_barrier_in_region(text):
         return {"xla_disable_hlo_passes": "small-while-loop-hoisting", **options}
     return options

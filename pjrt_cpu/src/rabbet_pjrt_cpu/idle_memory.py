@@ -13,7 +13,7 @@ import os
 import threading
 import time
 
-from rabbet.extend.backend import excuse_thread
+from rabbet.extend.backend import excuse_thread, free_leftovers
 
 SECONDS = 1.0
 WORTH_IT = 64 << 20  # so much must be free to be given back at all
@@ -115,6 +115,7 @@ def start():
         while True:
             time.sleep(pause_after(took))
             began = time.thread_time()
+            free_leftovers()
             watch.step()
             took = time.thread_time() - began
 

@@ -19,6 +19,7 @@ from rabbet.runtime.compile_options import normalize_compiler_options
 from rabbet.runtime.compiled import call_by_placements, compile_program, lower_program, program_entry
 from rabbet.runtime.devices import running_platforms
 from rabbet.runtime.leaving import excuse_thread
+from rabbet.runtime.leftovers import free_leftovers
 from rabbet.runtime.sharding import SingleDeviceSharding
 from rabbet.runtime.transfer import as_device
 from rabbet.runtime.values import common_device, copy_to_device
@@ -37,6 +38,7 @@ __all__ = [
     "copy_to_device",
     "excuse_thread",
     "find_library",
+    "free_leftovers",
     "gpu_plugin_options",
     "jaxlib_version",
     "lower_program",

@@ -144,9 +144,9 @@ def of_transpose(op, payloads, out):
 def of_lower(op, names, out):
     """The name of a StableHLO value for each result."""
     wanted = op.out_avals
-    outs = [out] if type(out) is str else out
+    outs = [out] if isinstance(out, str) else out
     shown = ", ".join([a.mlir for a in wanted])
-    if type(outs) not in (list, tuple) or not all(type(name) is str for name in outs):
+    if type(outs) not in (list, tuple) or not all(isinstance(name, str) for name in outs):
         return f"returned {described(out)}; expected are names of StableHLO values of types {shown}"
     if len(outs) != len(wanted):
         return f"returned {len(outs)} names; expected are {len(wanted)}, of types {shown}"

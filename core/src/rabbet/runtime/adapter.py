@@ -40,6 +40,7 @@ from rabbet.runtime import dlpack
 ArrayImpl = _jax.ArrayImpl
 CompileOptions = _jax.CompileOptions
 XlaRuntimeError = _jax.JaxRuntimeError
+collect_garbage = _jax.collect_garbage
 
 ZERO_COPY = _jax.HostBufferSemantics.ZERO_COPY
 ONLY_DURING_CALL = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL

@@ -16,7 +16,7 @@ from functools import partial
 from rabbet.config import config
 from rabbet.errors import PluginError, PluginWarning, RabbetError
 from rabbet.messages.source_positions import stacklevel
-from rabbet.runtime import adapter, backends, leaving, read_ahead
+from rabbet.runtime import adapter, backends, leaving, leftovers, read_ahead
 
 
 class ForkedProcessError(RabbetError, RuntimeError):
@@ -226,6 +226,7 @@ class Clients:
             return
         self._watching = True
         leaving.watch(self)
+        leftovers.free_with_garbage()
         self.on_fork(read_ahead.forked)
         if hasattr(os, "register_at_fork"):
             this = weakref.ref(self)

@@ -2,6 +2,8 @@
 was compiled.
 """
 
+import weakref
+
 import numpy as np
 
 from rabbet import dtypes, tree
@@ -109,6 +111,9 @@ def clear_caches():
         p.forget()
     for forget in _forgetters:
         forget()
+    for reference, forget in _owners.copy().values():
+        if (owner := reference()) is not None:
+            forget(owner)
 
 
 _forgetters = [values._scalars.clear, program.shared.clear, spreading.forget_relayers]
@@ -116,8 +121,15 @@ forget_when_forked.append(clear_caches)
 crowding.of_process.relieve.append(clear_caches)
 
 
-def on_clear_caches(forget):
+_owners: dict[int, tuple] = {}  # by the identity of a weak reference: it, and what to call with its object
+
+
+def on_clear_caches(forget, of=None):
     """Call ``forget()`` whenever ``clear_caches`` is called; for whoever keeps compiled programs.
+
+    Args:
+      of: an object that may die: then it is ``forget(of)`` as long as the object lives, and nothing is kept
+        of it afterwards. ``forget`` must not hold it, so it is no method of it but of its class.
 
     Example:
       >>> from rabbet.extend.functions import on_clear_caches
@@ -127,4 +139,12 @@ def on_clear_caches(forget):
       >>> kept
       {}
     """
-    _forgetters.append(forget)
+    if of is None:
+        _forgetters.append(forget)
+    else:
+        reference = weakref.ref(of, _gone)
+        _owners[id(reference)] = reference, forget
+
+
+def _gone(reference):
+    _owners.pop(id(reference), None)

@@ -103,8 +103,12 @@ class Pmapped:
         self.compiled, self.inner = {}, {}  # for each kind of call; the axes of each pmap within
         # The same for arguments that are arrays which lie as they shall, by their placements.
         self.placed: dict = {}
-        on_clear_caches(self.compiled.clear)
-        on_clear_caches(self.placed.clear)
+        on_clear_caches(Pmapped.clear_cache, of=self)
+
+    def clear_cache(self):
+        """Forget every program."""
+        self.compiled.clear()
+        self.placed.clear()
 
     def on_devices(self, args, kwargs, use):
         """``use(compiled, leaves)``: the compiled function for these arguments, and those that it takes."""
