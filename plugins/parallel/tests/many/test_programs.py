@@ -158,6 +158,13 @@ def test_captured_arrays_bring_their_devices():
     assert close(f(HOST), 2 * HOST) and f(HOST).sharding.mesh == MESH
 
 
+def test_shapes_are_told_with_the_shardings_that_were_asked_for():
+    f = jit(lambda x: (x * 2, x.sum()), out_shardings=(on("x"), None))
+    x = rb.ShapeDtypeStruct(HOST.shape, "float32")
+    for rows, total in (rb.eval_shape(f, x), f.eval_shape(x), f.lower(x).out_info):
+        assert (rows.shape, rows.sharding, total.shape, total.sharding) == ((16, 8), on("x"), (), None)
+
+
 def test_stages_tell_shardings():
     f = jit(lambda x: x.T * 2.0)
     shape = rb.ShapeDtypeStruct((16, 8), "float32", sharding=on("x"))
