@@ -12,7 +12,7 @@ import pytest
 import rabbet as rb
 import rabbet.numpy as rnp
 from rabbet.experimental import serialize_executable
-from rabbet.runtime import cache
+from rabbet.runtime import cache, read_ahead
 
 pytestmark = pytest.mark.needs("cpu", "jit", "numpy")
 
@@ -145,3 +145,84 @@ def test_a_checkpoint_of_which_a_file_was_changed_is_refused_or_read_alike(tmp_p
         (checkpoints.path(1) / "manifest.json").write_bytes(content)
         with pytest.raises(store.CheckpointError, match="table of contents"):
             checkpoints.load(1)
+
+
+@pytest.fixture
+def exported():
+    export = pytest.importorskip("rabbet.export")
+    program = export.export(rb.jit(lambda x: {"a": rnp.sin(x), "b": [x]}))(X)
+    return export, bytes(program.serialize())
+
+
+def test_an_exported_program_that_was_changed_is_refused_or_means_the_same(exported):
+    export, content = exported
+    expected = [np.asarray(x).tolist() for x in rb.tree.leaves(export.deserialize(content).call(X))]
+    refused = 0
+    for seed in range(COUNT):
+        try:
+            program = export.deserialize(mutated(content, seed))
+        except export.ExportError:
+            refused += 1
+            continue
+        # A change in the checksum's own mark makes it bytes of JAX's, which have none: not called.
+        if mutated(content, seed).startswith(content[: content.rindex(b"RABBET-SHA256\n")]):
+            assert [np.asarray(x).tolist() for x in rb.tree.leaves(program.call(X))] == expected, seed
+    assert refused > COUNT * 0.5
+
+
+def test_an_exported_program_of_others_is_refused_or_read(exported):
+    """As JAX writes it, without a checksum: whatever the layout says, its reader raises its own error."""
+    export, content = exported
+    content = content[: content.rindex(b"RABBET-SHA256\n")]
+    refused = 0
+    for seed in range(COUNT):
+        try:
+            program = export.deserialize(mutated(content, seed))
+            assert isinstance(repr(program.in_avals), str)
+        except export.ExportError:
+            refused += 1
+    assert refused > COUNT * 0.2
+
+
+def test_a_file_of_tensors_that_was_changed_is_refused_or_has_the_types_it_names(tmp_path):
+    safetensors = pytest.importorskip("rabbet.safetensors")
+    path = tmp_path / "x.safetensors"
+    safetensors.save({"w": rnp.arange(12.0).reshape(3, 4), "b": rnp.ones(3, "int8")}, path)
+    content, refused = path.read_bytes(), 0
+    head = 8 + int.from_bytes(content[:8], "little")
+    for seed in range(COUNT):
+        # Every other time in the header alone: the numbers themselves have no checksum.
+        changed = mutated(content, seed) if seed % 2 else mutated(content[:head], seed) + content[head:]
+        path.write_bytes(changed)
+        try:
+            found = safetensors.load(path)
+        except (ValueError, TypeError):
+            refused += 1
+            continue
+        assert sum(x.nbytes for x in found.values()) <= len(changed)
+    assert refused > COUNT * 0.2
+
+
+def test_an_index_of_tensors_that_was_changed_is_refused_or_names_files_beside_it(tmp_path):
+    safetensors = pytest.importorskip("rabbet.safetensors")
+    safetensors.save({"w": rnp.arange(3.0)}, tmp_path / "a.safetensors")
+    index = tmp_path / "model.safetensors.index.json"
+    content = b'{"metadata": {"total_size": 12}, "weight_map": {"w": "a.safetensors"}}'
+    for seed in range(COUNT):
+        index.write_bytes(mutated(content, seed))
+        try:
+            assert safetensors.load(index)["w"].tolist() == [0, 1, 2]
+        except (ValueError, KeyError, FileNotFoundError):
+            pass
+
+
+def test_a_list_of_programs_to_load_ahead_that_was_changed_names_keys_only(tmp_path):
+    programs = cache.ProgramCache(tmp_path / "programs", 2**30)
+    path = tmp_path / read_ahead.FOLDER / "script"
+    path.parent.mkdir()
+    content = "".join(f"cpu {digit * 64}\n" for digit in "abc").encode()
+    for seed in range(COUNT):
+        path.write_bytes(mutated(content, seed))
+        path.chmod(0o600)
+        for platform, key in read_ahead.ReadAhead(programs, path)._last:
+            assert platform and len(key) == 64 and set(key) <= set("0123456789abcdef")

@@ -122,9 +122,10 @@ def test_weights_in_several_files(tmp_path):
     assert list(st.load(index, names=["c", "a"])) == ["c", "a"]
     with pytest.raises(KeyError, match="no tensor 'd'; it has 'a', 'b', 'c'"):
         st.load(index, names=["d"])
-    index.write_text(json.dumps({"weight_map": {"a": "../one.safetensors"}}))
-    with pytest.raises(ValueError, match="does not lie beside it"):
-        st.load(index)
+    for elsewhere in ("../one.safetensors", "", "."):
+        index.write_text(json.dumps({"weight_map": {"a": elsewhere}}))
+        with pytest.raises(ValueError, match="does not lie beside it"):
+            st.load(index)
     index.write_text("[]")
     with pytest.raises(ValueError, match="no 'weight_map'"):
         st.load(index)

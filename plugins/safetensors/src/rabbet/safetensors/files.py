@@ -204,7 +204,7 @@ def files_of(path, names):
     for name in places if names is None else names:
         if name not in places:
             raise KeyError(f"{path} has no tensor {name!r}; it has {shown(places)}")
-        if pathlib.Path(places[name]).name != places[name]:
+        if not places[name] or pathlib.Path(places[name]).name != places[name]:
             raise ValueError(f"{path} names the file {places[name]!r}, which does not lie beside it")
         by_file.setdefault(places[name], []).append(name)
     return [(path.parent / file, there) for file, there in by_file.items()]
