@@ -315,7 +315,7 @@ class Compiled(Measures, Stage):
         self.device = executable.device
         self.runners = {}
         self.quick = {}  # runners by what was seen of arguments that passed all checks
-        self.convert = converting(lowered.asked)
+        self.convert = converting(lowered)
 
     def as_text(self):
         """The optimized program as HLO text."""
