@@ -59,8 +59,15 @@ def concrete(tracer: Tracer) -> Callable | None:
 DUNDER = {
     "bool()": "__bool__", "an index": "__index__", "int()": "__int__", "float()": "__float__",
     "complex()": "__complex__", "item()": "item", "tolist()": "tolist", "numpy.asarray()": "__array__",
-    "format()": "__format__", "tobytes()": "tobytes",
+    "format()": "__format__", "tobytes()": "tobytes", "devices()": "devices", "delete()": "delete",
+    "is_deleted()": "is_deleted", "addressable_data()": "addressable_data",
+    "unsafe_buffer_pointer()": "unsafe_buffer_pointer",
+    "on_device_size_in_bytes()": "on_device_size_in_bytes",
 }  # fmt: skip
+OF_MEMORY = (
+    "devices()", "delete()", "is_deleted()", "addressable_data()", "unsafe_buffer_pointer()",
+    "on_device_size_in_bytes()",
+)  # fmt: skip
 
 CHOOSE = (
     "Choose between values with rabbet.numpy.where or lax.select, or make the argument static "
@@ -70,6 +77,7 @@ STATIC = (
     "If the value is a plain Python number, make that argument static (static_argnames); or compute it "
     "outside."
 )
+RESULTS = "Ask the results of the whole program, outside."
 
 
 def format_tracer(self: Any, spec: str) -> str:
@@ -92,6 +100,8 @@ def give_to(tracer: Any) -> None:
     tracer.__index__ = refuse(TracerIntegerConversionError, "an index", STATIC)
     for name in ("int()", "float()", "complex()", "item()", "tolist()", "tobytes()"):
         setattr(tracer, DUNDER[name], refuse(ConcretizationTypeError, name, STATIC))
+    for name in OF_MEMORY:
+        setattr(tracer, DUNDER[name], refuse(ConcretizationTypeError, name, RESULTS))
     tracer.__array__ = refuse(
         TracerArrayConversionError,
         "numpy.asarray()",

@@ -14,7 +14,7 @@ from typing import Any
 
 from rabbet import tree
 from rabbet.errors import MissingRule
-from rabbet.messages import source_positions
+from rabbet.messages import source_positions, traced_attributes
 from rabbet.program import python_scalars
 from rabbet.program.avals import ShapeDtypeStruct
 from rabbet.program.context import context
@@ -254,7 +254,9 @@ class Interpreter:
         Raises:
           AttributeError: for a name that they do not have.
         """
-        raise AttributeError(f"'Tracer' object has no attribute {name!r}")
+        raise AttributeError(
+            traced_attributes.absent(name, self.type_of(payload).str_short(), self.describe())
+        )
 
     def at_this_level(self, method, *args):
         """Call ``method`` with this interpreter current; for rules, which run with the parent current."""

@@ -31,7 +31,12 @@ class Tracer:
     def __getattr__(self, name):  # of what is not found only
         if name in Tracer.__slots__ or name.startswith("__"):
             raise AttributeError(f"'Tracer' object has no attribute {name!r}")
-        return self.interpreter.attribute(self.payload, name)
+        try:
+            return self.interpreter.attribute(self.payload, name)
+        except AttributeError as error:
+            if error.obj is None:  # Python suggests a name that is near, when it prints the traceback
+                error.name, error.obj = name, self
+            raise
 
     def __copy__(self):
         return self

@@ -1,0 +1,32 @@
+"""What is said about attributes that arrays have and traced arrays have not: those of memory and devices."""
+
+SHARDING = (
+    "rb.typeof(x) tells how it lies where axes are explicit, debug.inspect_array_sharding shows it when the "
+    "program runs, and lax.with_sharding_constraint sets it"
+)
+WAITING = "leave it out, and wait for the results of the whole program outside"
+OUTSIDE = "ask the results of the whole program, outside"
+ADVICE = {
+    "sharding": SHARDING,
+    "is_fully_replicated": SHARDING,
+    "block_until_ready": WAITING,
+    "copy_to_host_async": WAITING,
+    "is_ready": WAITING,
+    **dict.fromkeys(
+        ("addressable_shards", "committed", "device", "device_set", "format", "global_shards",
+         "is_fully_addressable", "raw"), OUTSIDE,
+    ),
+}  # fmt: skip
+
+
+def absent(name, kind, trace):
+    """The text of the AttributeError: of a tracer of type ``kind`` in ``trace``, a description."""
+    if name not in ADVICE:
+        return f"'Tracer' object has no attribute {name!r}"
+    return (
+        f"an array of type {kind} in {trace} has no {name!r}: it gets memory on a device only when the "
+        f"program runs\n  to fix: {ADVICE[name]}"
+    )
+
+
+__all__ = ["absent"]
