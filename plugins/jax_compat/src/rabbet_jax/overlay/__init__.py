@@ -37,7 +37,6 @@ class _Config:
         return repr(rb.config)
 
 
-
 config = _Config()
 
 
