@@ -8,6 +8,7 @@ from rabbet import random
 from rabbet.errors import JaxprTypeError
 from rabbet_jax import alone
 from rabbet_jax.levels import another_level
+from rabbet_jax.overlay import lax as overlay_lax
 from rabbet_jax.overlay import monitoring
 from rabbet_jax.overlay.ad_checkpoint import checkpoint
 from rabbet_jax.overlay.core import get_opaque_trace_state, jaxpr_as_fun
@@ -116,6 +117,11 @@ def test_types_answer_for_their_sharding():
         sharding.update(spec=("x", None))
     assert core.ShapedArray((2,), "float32", sharding=sharding) is core.ShapedArray((2,), "float32")
     assert rb.jit(lambda x: rnp.zeros_like(x, out_sharding=x.aval.sharding))(np.ones(2)).shape == (2,)
+
+
+@pytest.mark.parametrize("x", [np.int32(1), np.dtype("int32"), np.int32, "int32", 1, rnp.arange(2)])
+def test_the_dtype_of_values_and_of_dtypes(x):
+    assert overlay_lax.dtype(x) == np.int32
 
 
 def test_a_generator_of_ones_own():

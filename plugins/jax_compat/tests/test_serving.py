@@ -107,6 +107,20 @@ def test_kernels_in_pallas_can_be_imported_and_not_called(child):
     assert "refused" in out
 
 
+def test_modules_of_which_there_are_names_only(child):
+    out = child(
+        """
+        import jax.experimental.colocated_python as colocated
+        from jax.extend import ifrt_programs
+        try:
+            colocated.colocated_cpu_devices(())
+        except NotImplementedError as error:
+            print("colocated_cpu_devices" in str(error))
+        """
+    )
+    assert out.splitlines() == ["True"]
+
+
 def test_python_ints_beside_narrower_arrays_are_taken_modulo(child):
     out = child(
         """

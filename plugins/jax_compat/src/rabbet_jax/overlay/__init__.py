@@ -25,7 +25,7 @@ def _pmap(fun, *args, **kwargs):
 
 
 class _Config:
-    """``jax.config``: Rabbet's settings under JAX's names, and what programs with absl call first."""
+    """``jax.config``: Rabbet's settings under JAX's names, with flags of absl."""
 
     def __getattr__(self, name):
         return getattr(rb.config, name)
@@ -35,11 +35,6 @@ class _Config:
 
     def __repr__(self):
         return repr(rb.config)
-
-    def parse_flags_with_absl(self):
-        """Nothing: settings come from the environment and from ``update``; there are no flags of absl."""
-
-    config_with_absl = parse_flags_with_absl
 
 
 config = _Config()

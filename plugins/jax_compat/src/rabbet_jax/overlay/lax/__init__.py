@@ -2,6 +2,7 @@
 
 import functools
 
+import numpy as np
 import rabbet as rb
 from rabbet import lax
 from rabbet_jax.named import primitive_named
@@ -17,8 +18,10 @@ def cond(pred, *operands, linear=None, **keywords):
 
 def dtype(x, *, align_type=None):
     """The dtype of an array, or what a dtype is called."""
-    found = rb.typeof(x).dtype if hasattr(x, "shape") or isinstance(x, (bool, int, float, complex)) else x
-    return rb.dtypes.canonicalize(found)
+    is_value = isinstance(x, (bool, int, float, complex)) or (
+        hasattr(x, "shape") and not isinstance(x, (np.dtype, type))  # dtypes have one, too
+    )
+    return rb.dtypes.canonicalize(rb.typeof(x).dtype if is_value else x)
 
 
 def __getattr__(name):

@@ -1,0 +1,3 @@
+"""``jax.extend.ifrt_programs``: names only; Orbax imports it."""
+
+OPEN = True  # every name can be read
