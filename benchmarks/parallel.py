@@ -1,7 +1,7 @@
 """Programs over several CPU devices and processes, under `jax` or `rabbet`.
 
     python parallel.py rabbet 12                 # everything, with a transformer of 12 layers
-    python parallel.py jax 12 dispatch           # one part: dispatch, put, step, scaling, processes
+    python parallel.py jax 12 dispatch           # one part, of those below
     python compare.py parallel.py 12 dispatch    # alternating processes of both
 
 Prints one JSON line:
@@ -11,7 +11,8 @@ Prints one JSON line:
 - put: milliseconds of device_put of a NumPy array of 64 MB to 8 shards;
 - step: gpt_step.py's training step, its batch over 4 devices and its matrices over 2;
 - scaling: milliseconds of a step of a perceptron of one size, its batch over 1, 2, 4 and 8 devices;
-- processes: milliseconds of a sum over two processes, of 1 MB and 100 MB.
+- processes: milliseconds of a sum over two processes, of 1 MB and 100 MB;
+- scaling_processes: those of the same step with its batch over 1, 2 and 4 processes.
 """
 
 import importlib
@@ -140,41 +141,53 @@ def step():
     }
 
 
-@measured
-def scaling():
+def step_over(count):
+    """Milliseconds of a step of a perceptron whose batch lies over so many devices."""
     draw = np.random.default_rng(0)
     x, w = draw.normal(size=(2048, 256)).astype("f4"), draw.normal(size=(2, 256, 256)).astype("f4") / 16
 
     def loss(w, x):
         return (fnp.tanh(fnp.tanh(x @ w[0]) @ w[1]) ** 2).mean()
 
-    def milliseconds(count):
-        mesh = mesh_of((count,), ("x",))
-        at = lambda *spec: sharding.NamedSharding(mesh, P(*spec))
-        f = fw.jit(fw.grad(loss), out_shardings=at())
-        a, b = fw.device_put(w, at()), fw.device_put(x, at("x"))
-        return round(1e3 * best(lambda: f(a, b).block_until_ready(), 5, 5), 3)
-
-    return {f"devices_{count}_ms": milliseconds(count) for count in (1, 2, 4, 8)}
+    mesh = mesh_of((count,), ("x",))
+    at = lambda *spec: sharding.NamedSharding(mesh, P(*spec))
+    f = fw.jit(fw.grad(loss), out_shardings=at())
+    a = fw.make_array_from_callback(w.shape, at(), lambda index: w[index])
+    b = fw.make_array_from_callback(x.shape, at("x"), lambda index: x[index])
+    return round(1e3 * best(lambda: f(a, b).block_until_ready(), 5, 5), 3)
 
 
 @measured
-def processes():
+def scaling():
+    return {f"devices_{count}_ms": step_over(count) for count in (1, 2, 4, 8)}
+
+
+def said_by_first(role, count):
+    """What the first of ``count`` processes prints, each of which runs ``ROLES[role]``."""
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         port = str(s.getsockname()[1])
-    command = [sys.executable, __file__, name, str(layers), "process", port]
+    command = [sys.executable, __file__, name, str(layers), "process", role, port, str(count)]
     env = {k: v for k, v in os.environ.items() if not k.endswith("_NUM_CPU_DEVICES")}
     children = [
-        subprocess.Popen([*command, str(i)], stdout=subprocess.PIPE, text=True, env=env) for i in range(2)
+        subprocess.Popen([*command, str(i)], stdout=subprocess.PIPE, text=True, env=env) for i in range(count)
     ]
     said = [child.communicate()[0] for child in children]
     return json.loads(said[0].splitlines()[-1])
 
 
-def process(port, rank):
-    """One of two processes."""
-    fw.distributed.initialize(f"127.0.0.1:{port}", num_processes=2, process_id=rank)
+@measured
+def processes():
+    return said_by_first("sums", 2)
+
+
+@measured
+def scaling_processes():
+    return {f"processes_{count}_ms": said_by_first("step", count) for count in (1, 2, 4)}
+
+
+def sums(rank):
+    """Of two processes."""
     mesh = mesh_of((2,), ("x",))
     at = sharding.NamedSharding(mesh, P("x"))
     total = fw.jit(lambda x: x.sum(0), out_shardings=sharding.NamedSharding(mesh, P()))
@@ -190,10 +203,19 @@ def process(port, rank):
     return found
 
 
+ROLES = {"sums": sums, "step": lambda rank: step_over(fw.device_count())}
+
+
+def process(role, port, count, rank):
+    """One of ``count`` processes."""
+    fw.distributed.initialize(f"127.0.0.1:{port}", num_processes=count, process_id=rank)
+    return ROLES[role](rank)
+
+
 if __name__ == "__main__":
     if part == "process":
-        port, rank = ARGUMENTS
-        print(json.dumps(process(port, int(rank))))
+        role, port, count, rank = ARGUMENTS
+        print(json.dumps(process(role, port, int(count), int(rank))))
     else:
         chosen = PARTS.values() if part == "all" else [PARTS[part]]
         figures = {"framework": name}

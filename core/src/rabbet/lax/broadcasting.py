@@ -57,9 +57,8 @@ def _broadcast_symbolic(shapes: Any) -> tuple[Any, ...]:
 
 def _not_together(shapes: Any, rule: str) -> ShapeError:
     shown = ", ".join(str(tuple(s)) for s in shapes)
-    return ShapeError(
-        f"arrays of the shapes {shown} do not broadcast together: counted from the last, {rule}"
-    )
+    # The first words are those that libraries look for.
+    return ShapeError(f"Incompatible shapes for broadcasting: {shown}; counted from the last, {rule}")
 
 
 def broadcast_in_dim(

@@ -47,7 +47,7 @@ def reduction(name, hlo, accepts, start, doc, *, kinds=(), of_complex=None, in_p
     @primitive.rule("lower")
     def lower_reduction(op, x):
         scalar = op.out.update(shape=())
-        x = x if in_parts else op.whole(x, op.in_avals[0])
+        x = x if in_parts else op.whole(x, op.in_avals[0], op["axes"])
         init = op.constant(start(op.out.dtype), scalar)
         if of_complex is not None and dtypes.kind(scalar.dtype) == "c":
             head = f'"stablehlo.reduce"({x}, {init}) <{{dimensions = {int_array(op["axes"])}}}>'

@@ -13,6 +13,7 @@ from rabbet.program.avals import ShapedArray
 
 PYTHON_SCALARS = (bool, int, float, complex)
 _python_scalars = frozenset(PYTHON_SCALARS)
+FLOAT, LARGEST = np.dtype("float32"), float(np.finfo("float32").max)
 
 
 def is_python_scalar(x):
@@ -141,6 +142,8 @@ def as_numpy(value, aval):
     taken modulo, as ``config.python_int_overflow`` says.
     """
     dtype = aval.dtype
+    if type(value) is float and dtype is FLOAT and -LARGEST < value < LARGEST:  # what most are
+        return np.array(value, FLOAT)
     if isinstance(value, np.number):
         return narrowed(np.asarray(value), dtype)
     if type(value) is int and aval.kind in "iu":

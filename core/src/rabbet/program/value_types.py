@@ -14,6 +14,12 @@ _scalar_avals = {
 }
 
 
+def type_of_number(kind):
+    """The ``ShapedArray`` of numbers of a class of Python's."""
+    aval = _scalar_avals[kind]
+    return aval if not dtypes.wide_scalars() else ShapedArray((), dtypes.scalar_dtype(kind), aval.weak_type)
+
+
 def typeof(x):
     """The ``ShapedArray`` of an array, a tracer, a ``ShapeDtypeStruct``, a Python or NumPy scalar, a
     NumPy array, or an object that gives an array by ``__jax_array__``.
@@ -32,13 +38,8 @@ def typeof(x):
         return x.aval
     except AttributeError:
         pass
-    aval = _scalar_avals.get(type(x))
-    if aval is not None:
-        return (
-            aval
-            if not dtypes.wide_scalars()
-            else ShapedArray((), dtypes.scalar_dtype(type(x)), aval.weak_type)
-        )
+    if type(x) in _scalar_avals:
+        return type_of_number(type(x))
     if isinstance(x, (np.ndarray, np.generic)):
         if type(x) is not np.ndarray:
             refuse_masked(x)

@@ -58,6 +58,8 @@ def device_put(x, device=None, *, src=None, donate=False, may_alias=None):
       Array(1., dtype=float32, weak_type=True)
     """
     if src is may_alias is None and donate is False and not isinstance(device, (tuple, list, dict)):
+        if type(x) is np.ndarray and device is None:
+            return put_leaf(x, None)
         return tree.map(lambda leaf: put_leaf(leaf, as_place(device)), x)
     leaves, treedef = tree.flatten(x)
     targets = [as_place(d) for d in each(device, x, "device_put", "device")]
@@ -228,11 +230,15 @@ def put_leaf(x, device, may_alias=True):
         with transfer_guards.explicit():
             out = lay_out(x, device)
             return out if may_alias or out is not x else out.__deepcopy__({})
-    with transfer_guards.explicit():
+    asked = transfer_guards.asked
+    before, asked.explicitly = asked.explicitly, True  # as `explicit` does it, in half of its time
+    try:
         array = to_array(x, device)
-        if array.raw.is_deleted():
+        if type(x) is not np.ndarray and array.raw.is_deleted():
             raise array.deleted()
         out = array if device is None else copy_to_device(array, device, True)
+    finally:
+        asked.explicitly = before
     return out if may_alias else out.__deepcopy__({})
 
 

@@ -4,11 +4,13 @@ import math
 
 import numpy as np
 
+from rabbet import dtypes
 from rabbet.dtypes.narrowing import narrowed, refuse_masked
 from rabbet.errors import ShardingError
 from rabbet.messages.source_positions import describe_function
 from rabbet.program import python_scalars
 from rabbet.program.avals import ShapedArray
+from rabbet.program.value_types import type_of_number
 from rabbet.runtime import dlpack, failures, ownership, reading, transfer_guards
 from rabbet.runtime.array import Array, from_host
 from rabbet.runtime.devices import default_device
@@ -84,9 +86,17 @@ def to_array(x, device=None, dtype=None, *, shared=False):
       >>> to_array(np.arange(3)).dtype.name, to_array(np.arange(3), dtype="int64").dtype.name
       ('int32', 'int64')
     """
-    if type(x) is Array:
+    kind = type(x)
+    if kind is Array:
         return x
-    if type(x) is Tracer:
+    if dtype is None:
+        if kind is np.ndarray:
+            aval = ShapedArray(x.shape, dtypes.narrow(x.dtype))
+            return host_array(x, aval, device or default_device())
+        if kind is float or kind is int or kind is bool:
+            make = scalar_array if shared else fresh_scalar
+            return make(x, type_of_number(kind), device or default_device())
+    if kind is Tracer:
         raise leaked(x)
     if hasattr(x, "__jax_array__"):
         return to_array(x.__jax_array__(), device)

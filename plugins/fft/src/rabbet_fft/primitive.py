@@ -14,6 +14,7 @@ from math import prod
 
 import numpy as np
 from rabbet import dtypes, lax
+from rabbet.extend.backend import jaxlib_version
 from rabbet.extend.primitive import Batched, Primitive, accept, broadcast_in_dim, full_of_type, move_axis, pad
 from rabbet.extend.transform import typeof
 
@@ -34,6 +35,8 @@ class FftType(enum.IntEnum):
 
 FFT, IFFT, RFFT, IRFFT = FftType
 MOST_DIMENSIONS = 3
+# jaxlib 0.10 may refuse one over several dimensions where others are cut: then it is whole on each device.
+NEEDS_ALL = jaxlib_version().startswith("0.10.")
 
 
 def fft_aval(x, fft_type, fft_lengths):
@@ -85,7 +88,8 @@ def lower_fft(op, x):
         return op.constant(0, out)
     lengths = ", ".join(map(str, op["fft_lengths"]))
     # The compiler does the same where these are cut, and gives some to the CPU in an order that it refuses.
-    x = op.whole(x, a, range(a.ndim - len(op["fft_lengths"]), a.ndim))
+    wholly = NEEDS_ALL and len(op["fft_lengths"]) > 1
+    x = op.whole(x, a, None if wholly else range(a.ndim - len(op["fft_lengths"]), a.ndim))
     return op.emit(
         f"stablehlo.fft {x}, type = {op['fft_type'].name}, length = [{lengths}] : ({a.mlir}) -> {out.mlir}"
     )

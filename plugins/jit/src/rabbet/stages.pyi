@@ -24,6 +24,7 @@ class Compiled:
     device: Any
     runners: Any
     quick: Any
+    convert: Any
     lowered: Any
     executable: Any
     options: Any
@@ -73,8 +74,8 @@ class Lowered:
     """A function as StableHLO text for one platform."""
     def __init__(self, traced: Any, platform: Any) -> None: ...
     donated: Any
-    spread: Any
     lowering: Any
+    spread: Any
     key: Any
     asked: Any
     signature: Any

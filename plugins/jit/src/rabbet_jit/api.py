@@ -13,7 +13,6 @@ from rabbet.extend.functions import (
     folded,
     is_evaluating,
     on_clear_caches,
-    to_array,
 )
 from rabbet.extend.passes import consts_as_inputs
 from rabbet.extend.primitive import call_op
@@ -22,12 +21,11 @@ from rabbet.extend.wrapping import wraps
 
 from rabbet_jit import cells, explain, stages
 from rabbet_jit.asked import Asked
-from rabbet_jit.dispatch import Quick, caller
+from rabbet_jit.dispatch import CONVERTED, Quick, caller, converting
 from rabbet_jit.signature import Signature, Statics, found_by_name
 from rabbet_jit.spreading import Layouts, checked, layout_of, over_several, settle
 from rabbet_jit.tracing import arguments, leaf_aval, trace
 
-shared_array = functools.partial(to_array, shared=True)
 disable_jit = config.context("disable_jit")
 
 
@@ -163,8 +161,7 @@ class Jitted(Asked):
             return self.within(signature)
         if signature.cells:
             return cells.run(self, signature)
-        # An array that was made of a number here may be donated; else it is shared with all that take it.
-        leaves = arguments(signature, to_array if self.donated else shared_array)
+        leaves = arguments(signature, converting(self))
         if self.device is not None:
             leaves = [_on(x, self.device) for x in leaves]
         elif self.layouts is not None:
@@ -176,13 +173,13 @@ class Jitted(Asked):
             if run is None:
                 return cells.run(self, signature)
             self.runners[signature.key([x.spec for x in leaves])] = run
-            if not self.statics and not kwargs and self.device is None:
-                self.remember(args, leaves, signature, run)
+        if not self.statics and not kwargs and self.device is None:
+            self.remember(args, leaves, signature, run)
         return run(leaves)
 
     def remember(self, args, leaves, signature, run):
         """Enter a program under the keys that the fast path asks for."""
-        if bound_axes() or any(type(x) is not Array for x in signature.leaves):
+        if bound_axes() or not all(type(x) is Array or type(x) in CONVERTED for x in signature.leaves):
             return
         if self.layouts is not None and list(map(id, leaves)) != list(map(id, signature.leaves)):
             return

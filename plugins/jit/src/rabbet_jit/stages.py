@@ -20,7 +20,9 @@ from rabbet.extend.sharding import bring_to, is_described, to_donate
 from rabbet.extend.transform import is_tracer
 
 from rabbet_jit import explain, layouts, notices
+from rabbet_jit.dispatch import CONVERTED, converting
 from rabbet_jit.measures import Measures
+from rabbet_jit.scalars import with_scalars_written
 from rabbet_jit.spreading import refit, spread_for
 
 # The structure of a function that returns one array.
@@ -157,12 +159,14 @@ class Lowered(Stage):
     """
 
     def __init__(self, traced, platform):
-        super().__init__(traced.asked, traced.signature, traced.program, traced.avals, traced.key)
+        program, self.spread = traced.program, traced.spread
+        if self.spread is None:
+            program = program._replace(closed=with_scalars_written(program.closed))
+        super().__init__(traced.asked, traced.signature, program, traced.avals, traced.key)
         closed = self.program.closed
         offset = len(closed.consts)
         donated = self.signature.donated_leaves(self.asked.donated) if self.asked.donated else ()
         self.donated = tuple([i + offset for i in donated])
-        self.spread = traced.spread
         if self.spread is not None and platform is None:
             platform = self.spread.group.platform
         self.lowering = lower_program(
@@ -308,7 +312,8 @@ class Compiled(Measures, Stage):
         self.lowered, self.executable, self.options = lowered, executable, options
         self.device = executable.device
         self.runners = {}
-        self.quick = {}  # runners by what was seen of flat arguments that passed all checks
+        self.quick = {}  # runners by what was seen of arguments that passed all checks
+        self.convert = converting(lowered.asked)
 
     def as_text(self):
         """The optimized program as HLO text."""
@@ -337,7 +342,9 @@ class Compiled(Measures, Stage):
     def input_formats(self):
         """How the arguments lie, a ``Format`` (layout and sharding) each: ``(args, kwargs)``."""
         first, count = len(self.program.closed.consts), len(self.avals)
-        own = dict(zip(self.lowered.lowering.kept, self.executable.exe.get_parameter_layouts(), strict=True))
+        # The program may have one argument more, by which its loops are stopped.
+        kept, given = self.lowered.lowering.kept, self.executable.exe.get_parameter_layouts()
+        own = dict(zip(kept, given[: len(kept)], strict=True))
         raw = [own.get(first + i) for i in range(count)]
         shardings = tree.leaves(self.input_shardings)
         return tree.unflatten(self.in_tree, layouts.formats(raw, shardings, self.avals))
@@ -407,8 +414,21 @@ class Compiled(Measures, Stage):
         try:
             run = None if kwargs else self.quick.get(tuple([x.spec for x in args]))
         except AttributeError:  # no array of ours
-            run = None
+            return self._of_trees(args, kwargs)
         return self._checked(args, kwargs) if run is None else run(args)
+
+    def _of_trees(self, args, kwargs):
+        """The result for pytrees of arrays, of Python's numbers and of NumPy's arrays."""
+        run = None
+        if not kwargs:
+            try:
+                leaves, treedef = tree.flatten(args)
+                convert = self.convert
+                leaves = [x if type(x) is Array or type(x) not in CONVERTED else convert(x) for x in leaves]
+                run = self.quick.get((treedef, *[x.spec for x in leaves]))
+            except Exception:  # what cannot be an argument, of which `_checked` says so
+                pass
+        return self._checked(args, kwargs) if run is None else run(leaves)
 
     def _checked(self, args, kwargs):
         """The result for arguments that were not seen before."""
@@ -469,6 +489,8 @@ class Compiled(Measures, Stage):
             run = self.runners[committed] = self.runner(committed)
         if not kwargs and len(args) == len(given) and all(x is y for x, y in zip(args, leaves, strict=True)):
             self.quick[tuple([x.spec for x in args])] = run
+        elif not kwargs and all(x is y or type(x) in CONVERTED for x, y in zip(given, leaves, strict=True)):
+            self.quick[tree.structure(args), *[x.spec for x in leaves]] = run
         return run(leaves)
 
 

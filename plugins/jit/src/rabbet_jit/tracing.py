@@ -23,6 +23,8 @@ from rabbet.extend.sharding import Sharding
 from rabbet.extend.transform import is_tracer, typeof
 from rabbet.tree import keystr, leaf_path
 
+from rabbet_jit import scalars
+
 
 class Program(NamedTuple):
     """A traced function: its program, the structure of its result, and what it has to do with cells: the
@@ -61,12 +63,14 @@ def trace(fun, signature, avals, name):
     flat.__name__ = name
     named_like(flat, fun)
     jaxpr, consts = _depth.nested(fun, stage, flat, avals, name, touched)
+    inside = scalars.made_inside(consts)
     # A captured NumPy array is what it was when the function was traced, whatever is written to it later; and
     # the program keeps a captured array whatever becomes of the user's.
     # What stands for an array, as a result, is enough for the types of the results.
     closed = ClosedJaxpr(
         jaxpr, [c if type(c) is ShapeDtypeStruct else array_or_tracer(c, captured=True) for c in consts]
     )
+    scalars.remember(closed.consts, inside)
     return Program(closed, out_tree, name, any(is_tracer(c) for c in consts), written, tuple(touched))
 
 

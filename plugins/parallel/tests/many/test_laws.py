@@ -30,6 +30,7 @@ ROWS = [
 WHOLE = {
     "conv_general_dilated-points", "conv_general_dilated-no places", "conv_general_dilated-image",
     "reduce_or-(0, 2)", "reduce_xor-(0, 1, 2)", "select_and_gather_add-wide", "cumprod-zeros0",
+    "fft-RFFT-3x4",
 }  # fmt: skip
 FEW = [*ROWS[::32], *[row for row in ROWS[1:] if row.name in WHOLE]]
 

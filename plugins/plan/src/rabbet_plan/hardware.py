@@ -1,7 +1,8 @@
 """What makers publish of their hardware: memory, and the speeds of arithmetic, memory and links.
 
 All speeds are peaks that no program reaches; ``estimate`` says what is made of them. Each row's ``source``
-names where its numbers are from, and which of them are assumed. Of each device:
+names where its numbers can be found, and which of them are assumed. These sources could not be opened while
+the table was written, so no number has been compared with its source. Of each device:
 
 - TPU v4 and later: https://cloud.google.com/tpu/docs, the page of each generation (arithmetic, memory and its
   bandwidth, bandwidth between chips). The bandwidth of one link in one direction is that between chips over

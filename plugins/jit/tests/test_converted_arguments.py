@@ -1,0 +1,110 @@
+"""Calls with Python's numbers and NumPy's arrays, also once their program is known."""
+
+import numpy as np
+import pytest
+import rabbet as rb
+from rabbet import lax
+from rabbet.errors import UnexpectedTracerError
+
+
+def counting(f, **options):
+    count = []
+
+    def counted(*args):
+        count.append(0)
+        return f(*args)
+
+    return rb.jit(counted, **options), count
+
+
+def test_numbers_and_host_arrays_find_their_program():
+    f, count = counting(lambda a, b: (lax.add(a["x"], b), b))
+    for i in range(4):
+        total, b = f({"x": np.full(3, i, np.float32)}, np.full(3, 1.5, np.float32))
+        assert total.tolist() == [i + 1.5] * 3 and b.dtype == np.float32
+    assert len(count) == 1
+
+
+def test_each_kind_of_number_has_its_own_program():
+    f, count = counting(lambda x: x)
+    for _ in range(3):
+        for x in (2, 2.0, True, np.float32(2), np.array(2.0, np.float32), rb.device_put(np.float32(2))):
+            y, like = f(x), rb.device_put(x)
+            assert y.dtype == like.dtype and y.weak_type == like.weak_type and y == like
+    assert len(count) == 4  # the last three are of one type
+
+
+def test_the_values_are_those_of_this_call():
+    f = rb.jit(lambda a, b: (a, b))
+    host = np.zeros(2, np.float32)
+    for i in range(3):
+        host[:] = i
+        (a, b), number = f(host, i + 0.5), i + 0.5
+        assert a.tolist() == [i, i] and float(b) == number
+    host[:] = 9
+    assert a.tolist() == [2, 2]
+    assert [str(f(host, z)[1]) for z in (0.0, -0.0, np.inf)] == ["0.0", "-0.0", "inf"]
+
+
+def test_made_arrays_can_be_donated():
+    f = rb.jit(lambda x, y: x + y, donate_argnums=0)
+    y = rb.device_put(np.float32(1))
+    for i in range(3):
+        assert float(f(2.0, y)) == 3.0 and float(f(np.float32(i), y)) == i + 1
+
+
+@pytest.mark.parametrize("bad", [2**40, "text", np.array(["text"]), np.ma.array([1.0, 2.0], mask=[0, 1])])
+def test_what_is_no_argument_is_refused_by_name(bad):
+    f = rb.jit(lambda weight, x: x)
+    x = rb.device_put(np.float32(1))
+    for good in (1, 2.0, np.zeros(2, np.float32), np.zeros(2, np.float32)):
+        f(good, x)
+    for _ in range(2):
+        with pytest.raises((TypeError, ValueError, OverflowError), match=r"weight|does not fit|mask"):
+            f(bad, x)
+
+
+def test_a_leaked_tracer_is_told():
+    kept = []
+    rb.jit(lambda x: kept.append(x) or x)(1.0)
+    f = rb.jit(lambda x, y: x)
+    f(1.0, 2.0), f(1.0, 2.0)
+    with pytest.raises(UnexpectedTracerError):
+        f(kept[0], 2.0)
+
+
+def test_settings_are_part_of_the_program():
+    f = rb.jit(lambda x: x + 1)
+    assert f(1.0).dtype == f(2.0).dtype == np.float32
+    with rb.enable_x64():
+        assert f(1.0).dtype == np.float64 and f(np.ones(1)).dtype == np.float64
+    assert f(1.0).dtype == np.float32
+
+
+def test_compiled_functions_take_them():
+    f = rb.jit(lambda a, b: (lax.add(a["x"], b), b)).lower({"x": np.zeros(2, np.float32)}, 1.0).compile()
+    host = np.zeros(2, np.float32)
+    for i in range(4):
+        host[:] = i
+        total, b = f({"x": host}, i + 0.5)
+        assert total.tolist() == [2 * i + 0.5] * 2 and float(b) == i + 0.5
+    with pytest.raises(TypeError, match="takes f32"):
+        f({"x": np.zeros(3, np.float32)}, 1.0)
+    with pytest.raises(TypeError, match="structure"):
+        f(host, 1.0)
+    donating = rb.jit(lambda x: x + 1, donate_argnums=0).lower(1.0).compile()
+    assert [float(donating(2.0)) for _ in range(3)] == [3.0] * 3
+
+
+def test_arrays_find_the_program_that_numbers_made():
+    f, count = counting(lambda x, y: x + y)
+    x = rb.device_put(2.0)
+    for y in (3.0, x, 3.0, x, x):
+        assert float(f(x, y)) == 2.0 + float(y)
+    assert len(count) == 1 and len(f.jitted.quick) == 2
+
+
+def test_formats_of_a_loop_that_can_be_stopped():
+    loop = rb.jit(lambda x: lax.while_loop(lambda x: x < 9.0, lambda x: x * 2, x)).lower(1.0).compile()
+    ((one,), _) = loop.input_formats
+    assert one.sharding == loop.input_shardings[0][0] and float(loop(1.0)) == 16.0
