@@ -45,7 +45,7 @@ def unpacked(
     )
     closed = ClosedJaxpr(SimpleNamespace(out_avals=out_avals), [to_array(c, dtype=c.dtype) for c in consts])
     program = SimpleNamespace(closed=closed, out_tree=out_tree, name=name, cells=())
-    asked = SimpleNamespace(fun=fun, options=None, device=loaded.device)
+    asked = SimpleNamespace(fun=fun, options=None, device=loaded.device, donated=donated)
     lowered = SimpleNamespace(
         asked=asked, signature=signature, program=program, avals=tuple(avals), key=None, donated=donated,
         spread=None,
