@@ -113,3 +113,9 @@ def test_einsum(subscripts):
         numbers((2,) * max(len(t.replace("...", "ab")), 1)) for t in subscripts.split("->")[0].split(",")
     ]
     equal(rnp.einsum(subscripts, *operands), np.einsum(subscripts, *operands))
+
+
+def test_einsum_takes_digits_as_names_too():
+    x, y = numbers((2, 3, 4)), numbers((2, 1, 4))
+    equal(rnp.einsum("...h0,...10->...h1", x, y), np.einsum("...hd,...kd->...hk", x, y))
+    equal(rnp.einsum("a10->1a", x), np.einsum("abc->ba", x))

@@ -27,10 +27,9 @@ def einsum(
     """The sum of products of ``operands`` over the dimensions whose letters are not in the result.
 
     Args:
-      subscripts: letters for the dimensions of each operand, ``"ij,jk->ik"``; ``...`` stands for dimensions
-        that broadcast. Without
-        ``->`` the result has the letters that occur once, in alphabetical order. Or the first operand,
-        followed by lists of ints.
+      subscripts: letters or digits for the dimensions of each operand, ``"ij,jk->ik"``; ``...`` stands for
+        dimensions that broadcast. Without ``->`` the result has the letters that occur once, in alphabetical
+        order. Or the first operand, followed by lists of ints.
       operands: arrays.
       optimize: the order of contraction: ``"auto"``, ``"optimal"``, ``"greedy"``, or False for left to
         right.
@@ -141,7 +140,9 @@ def plan_of(subscripts, shapes, optimize):
 
 
 def parsed(subscripts, shapes):
-    """Letters of each operand and of the result, with letters of their own for what ``...`` stands for."""
+    """Letters (or digits, as in JAX) of each operand and of the result, with letters of their own for what
+    ``...`` stands for.
+    """
     subscripts = subscripts.replace(" ", "")
     left, arrow, right = subscripts.partition("->")
     terms = left.split(",")
@@ -154,7 +155,7 @@ def parsed(subscripts, shapes):
     for term, shape in zip(terms, shapes):
         named = term.replace("...", "")
         hidden = len(shape) - len(named)
-        if hidden < 0 or ("..." not in term and hidden) or (not named.isalpha() and named):
+        if hidden < 0 or ("..." not in term and hidden) or (named and not named.isalnum()):
             raise ValueError(
                 f"einsum: {term!r} in {subscripts!r} does not fit an array of "
                 f"{len(shape)} dimensions, {shape}"
