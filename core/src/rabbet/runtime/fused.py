@@ -156,6 +156,7 @@ class _Signature:
         )
         wide = any(_is_wide(x.aval.dtype) for x in on_device)
         self.arrays = [_array(x, self.device, wide) for x in leaves]
+        self.moved = any(type(x) is Array and x is not a for x, a in zip(leaves, self.arrays, strict=True))
         # For the fast path: the arrays of numbers, None where the call brings an array itself.
         self.fixed = [None if type(x) is Array else a for x, a in zip(leaves, self.arrays, strict=True)]
         self.key = (
@@ -199,9 +200,10 @@ class _Signature:
 
     def quick_key(self):
         """The key by which the fast path finds the program: possible where every array or number is a
-        positional argument of its own. Numbers are part of it, so that ``x * 2`` finds the array of the 2.
+        positional argument of its own, and every array is where the program runs. Numbers are part of it, so
+        that ``x * 2`` finds the array of the 2.
         """
-        if self.in_keywords or self.direct != len(self.arrays):
+        if self.in_keywords or self.moved or self.direct != len(self.arrays):
             return None
         return _hashable_key(self.args, self.kwargs)
 

@@ -1,0 +1,73 @@
+"""Uncommitted arrays follow committed ones, to another device and to several: each time that a function is
+called, not only the first time.
+"""
+
+import numpy as np
+import pytest
+import rabbet as rb
+import rabbet.numpy as rnp
+from rabbet import lax
+from rabbet.sharding import NamedSharding, SingleDeviceSharding
+from rabbet.sharding import PartitionSpec as P
+
+HERE = np.arange(16, dtype=np.float32).reshape(4, 4)
+THERE = HERE[::-1] / 7 + 1
+PLACES = [
+    SingleDeviceSharding(rb.devices()[1]),
+    NamedSharding(rb.make_mesh((4, 2), ("x", "y")), P("x", "y")),
+    NamedSharding(rb.make_mesh((8,), ("z",)), P()),
+]
+FUNCTIONS = {
+    "x + y": lambda x, y: x + y,
+    "x / y": lambda x, y: x / y,
+    "x ** y": lambda x, y: x**y,
+    "x @ y": lambda x, y: x @ y,
+    "hypot": rnp.hypot,
+    "where": lambda x, y: rnp.where(y > 1.5, x, y),
+    "stack": lambda x, y: rnp.stack([x, y]),
+    "concatenate": lambda x, y: rnp.concatenate([x, y]),
+    "einsum": lambda x, y: rnp.einsum("ij,jk->ki", x, y),
+    "x[index]": lambda x, y: x[(y > 1.5).astype(int)[0]],
+    "x.at[index].set": lambda x, y: x.at[0].set(y[0]),
+    "x.at[index].add": lambda x, y: y.at[0].add(x[0]),
+    "searchsorted": lambda x, y: rnp.searchsorted(x[0], y[0]),
+    "clip": lambda x, y: rnp.clip(x, y, 3.0),
+    "jit": rb.jit(lambda x, y: x @ y),
+    "vmap": rb.vmap(lambda x, y: x * y),
+    "grad": lambda x, y: rb.grad(lambda x: ((x * x) @ y).sum())(x),
+    "fori_loop": lambda x, y: lax.fori_loop(0, 2, lambda i, c: c * y, x),
+}
+
+
+class Given:
+    """An object that gives an array, and has all that it has."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __jax_array__(self):
+        return self.array
+
+    def __getattr__(self, name):
+        return getattr(self.array, name)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("place", PLACES, ids=["device", "mesh", "everywhere"])
+def test_what_is_not_committed_follows_every_time(place, name):
+    function = FUNCTIONS[name]
+    wanted = function(rb.device_put(HERE), rb.device_put(THERE))
+    free, bound = rb.device_put(HERE), rb.device_put(THERE, place)
+    for _ in range(3):
+        for x, y in ((free, bound), (rb.device_put(HERE, place), rb.device_put(THERE))):
+            found = function(x, y)
+            np.testing.assert_allclose(found, wanted, rtol=1e-6)
+            assert found.devices() == place.device_set
+
+
+@pytest.mark.parametrize("place", PLACES, ids=["device", "mesh", "everywhere"])
+def test_objects_that_give_arrays_are_where_their_arrays_are(place):
+    for _ in range(2):
+        for function in (lambda x, y: x @ y, lambda x, y: rnp.matmul(y, x), lambda x, y: x + y):
+            found = function(rb.device_put(HERE), Given(rb.device_put(THERE, place)))
+            np.testing.assert_allclose(found, function(HERE, THERE), rtol=1e-6)
