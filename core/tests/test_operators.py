@@ -276,6 +276,7 @@ def test_an_int_that_does_not_fit_is_refused():
         put(np.uint8([1])) + -1
 
 
+@pytest.mark.needs("jit")
 def test_an_int_that_does_not_fit_is_taken_modulo_where_the_setting_says_so():
     x = put(np.uint8([1, 7]))
     with rb.config.override(python_int_overflow="wrap"):
@@ -292,6 +293,7 @@ def test_an_int_that_does_not_fit_is_taken_modulo_where_the_setting_says_so():
         rb.jit(lambda x: x - 300)(x)
 
 
+@pytest.mark.needs("jit")
 def test_complex_numbers_are_ordered_as_numpys():
     x, y = np.complex64([1 + 1j, 2 - 1j, 1 + 2j]), np.complex64([1 + 0j, 2 + 0j, 1 + 2j])
     for op in (operator.lt, operator.le, operator.gt, operator.ge):

@@ -1,4 +1,4 @@
-"""Programs whose loops stack much are ordered so that they take little memory."""
+"""Programs with products of what loops stacked are ordered so that they take little memory."""
 
 import numpy as np
 import pytest
@@ -24,12 +24,23 @@ UPDATE = "stablehlo.dynamic_update_slice %1, %2, %3 : (tensor<9xf32>, ...) -> te
     ],
 )
 def test_how_much_is_large(stacks, large):
-    text = "\n".join(UPDATE.format(type) for type in stacks)
-    assert long_stacks.are_large(f'"stablehlo.while"(%0)\n{text}') is large
-    assert not long_stacks.are_large(text), "no loop"
-    assert BACKEND.program_options(f'"stablehlo.while"(%0)\n{text}') == (
-        long_stacks.SAVES_MEMORY if large else {}
-    )
+    factor = stacks[0].replace("complex<f32>", "f32") if stacks else "9xf32"
+    product = f"%5 = stablehlo.dot_general %3, %4, over = [0] x [0] : (tensor<{factor}>, tensor<9xf32>)"
+    updates = "\n".join([UPDATE.format(type) for type in stacks])
+    loop = f'%1 = "stablehlo.while"(%0) ({{\n{updates}\n}}) : () -> ()'
+
+    def module(*lines):
+        return "\n".join(["module @m {", "func.func public @main() -> () {", *lines, "}", "}"])
+
+    text = module(loop, product)
+    assert long_stacks.are_read_whole(text) is large
+    assert BACKEND.program_options(text) == (long_stacks.SAVES_MEMORY if large else {})
+    for other in (
+        module(loop, product.replace(factor, "8xf32")),  # a product of something else
+        module(loop.replace("})", f"{product}\n}})")),  # a product in the loop
+        module(product, loop.replace("while", "if")),
+    ):
+        assert not long_stacks.are_read_whole(other)
 
 
 @pytest.mark.needs("jit", "grad", "numpy")

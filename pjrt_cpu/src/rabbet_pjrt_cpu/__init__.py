@@ -198,7 +198,7 @@ def program_options(text):
     options = KERNELS[config.cpu_kernels]
     if not options and convolution_kernels.are_faster_in_eigen(text, jaxlib_version()):
         options = WITHOUT_CONVOLUTIONS
-    if long_stacks.are_large(text):
+    if long_stacks.are_read_whole(text):
         options = {**long_stacks.SAVES_MEMORY, **options}
     if "stablehlo.while" in text and has_barrier_in_region(text):
         return {"xla_disable_hlo_passes": "small-while-loop-hoisting", **options}

@@ -20,7 +20,6 @@ from rabbet.runtime.compiled import call_by_placements, compile_program, lower_p
 from rabbet.runtime.devices import running_platforms
 from rabbet.runtime.leaving import excuse_thread
 from rabbet.runtime.leftovers import free_leftovers
-from rabbet.runtime.sharding import SingleDeviceSharding
 from rabbet.runtime.transfer import as_device
 from rabbet.runtime.values import common_device, copy_to_device
 
@@ -29,7 +28,6 @@ __all__ = [
     "Backend",
     "CApiBackend",
     "Setting",
-    "SingleDeviceSharding",
     "as_device",
     "call_by_placements",
     "common_device",

@@ -5,7 +5,7 @@ from rabbet.program.places import places_in
 from rabbet.runtime.array import Shard
 from rabbet.runtime.described import is_described, topology_devices
 from rabbet.runtime.device_groups import DeviceGroup, device_group
-from rabbet.runtime.sharding import EverywhereSharding, Sharding
+from rabbet.runtime.sharding import EverywhereSharding, Sharding, SingleDeviceSharding
 from rabbet.runtime.shared_memory import to_donate
 from rabbet.runtime.spreading import bring_to, from_host_parts, join_arrays
 from rabbet.runtime.spreads import Spread, spread_of
@@ -17,6 +17,7 @@ __all__ = [
     "OverDevices",
     "Shard",
     "Sharding",
+    "SingleDeviceSharding",
     "Spread",
     "as_place",
     "bring_to",

@@ -154,7 +154,7 @@ class SingleDeviceSharding(Sharding):
       device: a ``Device``.
 
     Example:
-      >>> from rabbet.extend.backend import SingleDeviceSharding
+      >>> from rabbet.extend.sharding import SingleDeviceSharding
       >>> here = SingleDeviceSharding(rb.devices()[0])
       >>> lax.full((2,), 1.0, sharding=here).device == rb.devices()[0]
       True

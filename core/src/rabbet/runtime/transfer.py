@@ -134,7 +134,7 @@ def obeys_out_sharding(function):
       >>> @obeys_out_sharding
       ... def ones(n, *, out_sharding=None):
       ...     return lax.full((n,), 1.0)
-      >>> from rabbet.extend.backend import SingleDeviceSharding
+      >>> from rabbet.extend.sharding import SingleDeviceSharding
       >>> ones(2, out_sharding=SingleDeviceSharding(rb.devices()[0])).committed
       True
     """

@@ -2,11 +2,12 @@
 
 from rabbet import Array, device_put, tree
 from rabbet.errors import ShardingError
-from rabbet.extend.backend import SingleDeviceSharding, common_device
+from rabbet.extend.backend import common_device
 from rabbet.extend.functions import describe_function, to_array
 from rabbet.extend.sharding import (
     EverywhereSharding,
     Sharding,
+    SingleDeviceSharding,
     Spread,
     as_place,
     bring_to,

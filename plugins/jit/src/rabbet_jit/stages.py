@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from rabbet import Array, ShapeDtypeStruct, config, local_devices, tree
 from rabbet.errors import PluginError, ShardingError
 from rabbet.extend.backend import (
-    SingleDeviceSharding,
     as_device,
     common_device,
     compile_program,
@@ -16,7 +15,7 @@ from rabbet.extend.backend import (
 from rabbet.extend.functions import describe_function, folded, to_array
 from rabbet.extend.native import hlo_computation, hlo_module, mlir_module, text_cost
 from rabbet.extend.passes import ClosedJaxpr, consts_as_inputs
-from rabbet.extend.sharding import bring_to, is_described, to_donate
+from rabbet.extend.sharding import SingleDeviceSharding, bring_to, is_described, to_donate
 from rabbet.extend.transform import is_tracer
 
 from rabbet_jit import explain, layouts, notices

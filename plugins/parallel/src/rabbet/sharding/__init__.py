@@ -8,9 +8,8 @@ from rabbet_parallel.named import NamedSharding
 from rabbet_parallel.resharding import auto_axes, explicit_axes, reshard
 from rabbet_parallel.specs import PartitionSpec
 
-from rabbet.extend.backend import SingleDeviceSharding
 from rabbet.extend.functions import public_module as _public_module
-from rabbet.extend.sharding import Sharding
+from rabbet.extend.sharding import Sharding, SingleDeviceSharding
 
 __all__ = [
     "AbstractMesh",

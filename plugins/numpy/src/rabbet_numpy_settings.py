@@ -1,4 +1,4 @@
-"""The settings of ``rabbet.numpy``."""
+"""The settings of ``rabbet.numpy``, apart from it: they are read without loading the library."""
 
 from __future__ import annotations
 
