@@ -79,7 +79,7 @@ def stoppable(exe, name):
     shared = table(entries, device)
     if config.cpu_asynchronous or shared.unsafe_buffer_pointer() != entries.ctypes.data:
         return otherwise
-    main, goes_on = threading.main_thread().ident, memoryview(entries)
+    main, goes_on = threading.main_thread().ident, entries.data
 
     def run(raws, **options):
         if threading.get_ident() != main or _signal.getsignal(signal.SIGINT) in NO_HANDLER:
