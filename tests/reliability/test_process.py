@@ -265,11 +265,16 @@ def test_an_interrupt_at_any_moment(child):
             raise Alarm
         signal.signal(signal.SIGALRM, alarm)
         loop = rb.jit(lambda x: lax.while_loop(lambda x: x < 1e5, lambda x: x + 1.0, x)).lower(0.0).compile()
+        def time_of_one():
+            start = time.perf_counter()
+            loop(0.0)
+            return time.perf_counter() - start
+        span = min(time_of_one() for _ in range(10))
         random.seed(0)
         seen = 0
         for _ in range(300):
             try:
-                signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-6, 2e-4))
+                signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-6, 2 * span))
                 loop(0.0)
                 signal.setitimer(signal.ITIMER_REAL, 0)
             except Alarm:
@@ -278,7 +283,7 @@ def test_an_interrupt_at_any_moment(child):
         """
     )
     seen, result = out.split()
-    assert int(seen) > 100 and float(result) == 1e5
+    assert int(seen) > 50 and float(result) == 1e5
 
 
 # A compilation that takes a second or more, interrupted.
