@@ -26,7 +26,7 @@ INSIDE_RABBET = {
         "rabbet/checkpoint_policies.py",
     ),
     "plugins/vmap": ("rabbet_vmap/", "rabbet/custom_batching.py"),
-    "plugins/numpy": "rabbet/numpy/",
+    "plugins/numpy": ("rabbet/numpy/", "rabbet_numpy_settings.py"),
     "plugins/nn": "rabbet/nn/",
     "plugins/random": ("rabbet/random/", "rabbet/experimental/random/"),
     "plugins/image": "rabbet/image/",
