@@ -42,8 +42,8 @@ def refuse(error: type[Exception], what: str, advice: str) -> Callable:
 
 
 def concrete(tracer: Tracer) -> Callable | None:
-    """None if the tracer's value is unknown, else a function from a method's name to the method of the
-    known value.
+    """None if the tracer's value is unknown, else a function from a use, such as ``"item()"``, to the method
+    of the known value.
     """
     value = tracer
     while type(value) is Tracer:
@@ -53,16 +53,17 @@ def concrete(tracer: Tracer) -> Callable | None:
         value = look(value.payload)
         if value is None:
             return None
-    return lambda name: getattr(value, DUNDER[name])
+    return lambda what: getattr(value, method_of(what))
+
+
+def method_of(what: str) -> str:
+    """The name of the method behind a use of a value, which is its own but for Python's protocols."""
+    return DUNDER.get(what) or what.removesuffix("()")
 
 
 DUNDER = {
     "bool()": "__bool__", "an index": "__index__", "int()": "__int__", "float()": "__float__",
-    "complex()": "__complex__", "item()": "item", "tolist()": "tolist", "numpy.asarray()": "__array__",
-    "format()": "__format__", "tobytes()": "tobytes", "devices()": "devices", "delete()": "delete",
-    "is_deleted()": "is_deleted", "addressable_data()": "addressable_data",
-    "unsafe_buffer_pointer()": "unsafe_buffer_pointer",
-    "on_device_size_in_bytes()": "on_device_size_in_bytes",
+    "complex()": "__complex__", "numpy.asarray()": "__array__", "format()": "__format__",
 }  # fmt: skip
 OF_MEMORY = (
     "devices()", "delete()", "is_deleted()", "addressable_data()", "unsafe_buffer_pointer()",
@@ -99,9 +100,9 @@ def give_to(tracer: Any) -> None:
     tracer.__bool__ = refuse(TracerBoolConversionError, "bool()", CHOOSE)
     tracer.__index__ = refuse(TracerIntegerConversionError, "an index", STATIC)
     for name in ("int()", "float()", "complex()", "item()", "tolist()", "tobytes()"):
-        setattr(tracer, DUNDER[name], refuse(ConcretizationTypeError, name, STATIC))
+        setattr(tracer, method_of(name), refuse(ConcretizationTypeError, name, STATIC))
     for name in OF_MEMORY:
-        setattr(tracer, DUNDER[name], refuse(ConcretizationTypeError, name, RESULTS))
+        setattr(tracer, method_of(name), refuse(ConcretizationTypeError, name, RESULTS))
     tracer.__array__ = refuse(
         TracerArrayConversionError,
         "numpy.asarray()",

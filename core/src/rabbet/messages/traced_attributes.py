@@ -20,13 +20,13 @@ ADVICE = {
 
 
 def absent(name, kind, trace):
-    """The text of the AttributeError: of a tracer of type ``kind`` in ``trace``, a description."""
-    if name not in ADVICE:
-        return f"'Tracer' object has no attribute {name!r}"
+    """The text of the AttributeError for a name in ``ADVICE``: of a tracer of type ``kind`` in ``trace``, a
+    description.
+    """
     return (
         f"an array of type {kind} in {trace} has no {name!r}: it gets memory on a device only when the "
         f"program runs\n  to fix: {ADVICE[name]}"
     )
 
 
-__all__ = ["absent"]
+__all__ = ["ADVICE", "absent"]

@@ -254,9 +254,10 @@ class Interpreter:
         Raises:
           AttributeError: for a name that they do not have.
         """
-        raise AttributeError(
-            traced_attributes.absent(name, self.type_of(payload).str_short(), self.describe())
-        )
+        if name not in traced_attributes.ADVICE:  # programs ask for names to see whether they are there
+            raise AttributeError(f"'Tracer' object has no attribute {name!r}")
+        kind = self.type_of(payload).str_short()
+        raise AttributeError(traced_attributes.absent(name, kind, self.describe()))
 
     def at_this_level(self, method, *args):
         """Call ``method`` with this interpreter current; for rules, which run with the parent current."""

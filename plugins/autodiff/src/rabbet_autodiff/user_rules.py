@@ -253,8 +253,8 @@ def _spread(entry, structure, what):
     leaves, found = tree.flatten(entry)
     if found == structure:
         return leaves
-    places = tree.unflatten(structure, list(range(structure.num_leaves)))
     try:
+        places = tree.unflatten(structure, list(range(structure.num_leaves)))
         return tree.broadcast_prefix(entry, places, is_leaf=lambda x: x is None)
     except ValueError as error:
         raise TypeError(f"{what}: the cotangent must have the structure of the argument. {error}") from None
