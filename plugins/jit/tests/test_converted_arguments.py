@@ -5,6 +5,7 @@ import pytest
 import rabbet as rb
 from rabbet import lax
 from rabbet.errors import UnexpectedTracerError
+from rabbet.extend.functions import to_array
 
 
 def counting(f, **options):
@@ -101,10 +102,58 @@ def test_arrays_find_the_program_that_numbers_made():
     x = rb.device_put(2.0)
     for y in (3.0, x, 3.0, x, x):
         assert float(f(x, y)) == 2.0 + float(y)
-    assert len(count) == 1 and len(f.jitted.quick) == 2
+    assert len(count) == 1 and len(f.jitted.quick) == 1
 
 
 def test_formats_of_a_loop_that_can_be_stopped():
     loop = rb.jit(lambda x: lax.while_loop(lambda x: x < 9.0, lambda x: x * 2, x)).lower(1.0).compile()
     ((one,), _) = loop.input_formats
     assert one.sharding == loop.input_shardings[0][0] and float(loop(1.0)) == 16.0
+
+
+@pytest.mark.parametrize("make", [float, int, np.float32, np.float64, np.int32, np.int64, np.uint8, np.bool_])
+def test_new_numbers_take_the_fast_path(make, monkeypatch):
+    f = rb.jit(lambda x, y: x + y)
+    x = rb.device_put(np.ones(3, np.float32))
+    slow = f(x, make(2))
+    monkeypatch.setattr("rabbet_jit.api.Signature", None)  # what the slow path begins with
+    for i in range(3):
+        y = f(x, make(i))
+        assert y.tolist() == [1.0 + float(make(i))] * 3 and y.dtype == slow.dtype
+
+
+def test_keywords_take_the_fast_path(monkeypatch):
+    f, seen = rb.jit(lambda a, **named: {n: a - v["x"] for n, v in named.items()}), []
+    one = np.float32(1)
+    for i in range(3):
+        seen.append(f(one, c={"x": i}, b={"x": 0.5}))
+        assert {n: float(v) for n, v in f(one, b={"x": 2.0}, c={"x": i}).items()} == {"b": -1.0, "c": 1.0 - i}
+        monkeypatch.setattr("rabbet_jit.api.Signature", None)
+    assert [float(s["c"]) for s in seen] == [1.0, 0.0, -1.0] and float(seen[0]["b"]) == 0.5
+
+
+def test_keywords_and_pytrees_of_the_same_form_are_told_apart():
+    f = rb.jit(lambda *args, **named: len(args) + 10 * len(named) + 0 * sum(rb.tree.leaves((args, named))))
+    x = rb.device_put(np.float32(1))
+    for _ in range(3):
+        assert [float(f(x, k=x)), float(f((x,), {"k": x})), float(f(x)), float(f(j=x, k=x))] == [11, 2, 1, 20]
+
+
+def test_a_number_is_kept_from_the_second_time_on():
+    first, second, third = (to_array(0.123456, shared=True) for _ in range(3))
+    assert first is not second and second is third
+    assert float(first) == float(second) == np.float32(0.123456)
+
+
+def test_keywords_ask_the_settings_of_each_call():
+    count = []
+    f = rb.jit(lambda x: count.append(0) or lax.add(x, 1.0))
+    for _ in range(3):
+        f(x=2.0)
+    assert len(count) == 1
+    with rb.disable_jit():
+        f(x=2.0)
+    assert len(count) == 2
+    with rb.enable_x64():
+        assert f(x=2.0).dtype == np.float64
+    assert f(x=2.0).dtype == np.float32 and len(count) == 3

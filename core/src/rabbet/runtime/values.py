@@ -19,28 +19,31 @@ from rabbet.trace.interpreter import typeof
 from rabbet.trace.leaks import leaked
 from rabbet.trace.tracer import Tracer
 
-# Buffers of Python scalars are kept, so that x + 1.0 in a loop transfers the 1.0 once.
+# Arrays of Python scalars are kept from the second time on (None: seen once): x + 1.0 in a loop does not
+# transfer the 1.0 each time, and a number that never comes again is freed at once.
 MOST_SCALARS = 2048
 _scalars = {}
+UNSEEN = object()
 
 
 def scalar_array(value, aval, device):
-    """The (uncommitted) array of a Python scalar; made once per value, type and device.
+    """The (uncommitted) array of a Python scalar; kept from the second time that a value, type and device are
+    asked for.
 
     It goes into programs and to nobody else: a user who deleted it would delete it for all (see
     ``ownership``).
     """
     key = (value, _signs(value) if value == 0 else 0, aval, device)
-    try:
-        return _scalars[key]
-    except KeyError:
-        array = ownership.internal(fresh_scalar(value, aval, device))
-        if python_scalars.wraps(value, aval.dtype):
-            return array
-        if len(_scalars) >= MOST_SCALARS:
-            _scalars.clear()
-        _scalars[key] = array
+    known = _scalars.get(key, UNSEEN)
+    if known is not None and known is not UNSEEN:
+        return known
+    array = ownership.internal(fresh_scalar(value, aval, device))
+    if python_scalars.wraps(value, aval.dtype):
         return array
+    if len(_scalars) >= MOST_SCALARS:
+        _scalars.clear()
+    _scalars[key] = array if known is None else None
+    return array
 
 
 def _signs(zero):
@@ -70,6 +73,10 @@ def host_value(host, aval):
     return host, False
 
 
+# Common classes of NumPy's numbers, found without asking for protocols.
+NUMPY_NUMBERS = frozenset([np.dtype(name).type for name in "?bhilBHILefd"])
+
+
 def to_array(x, device=None, dtype=None, *, shared=False):
     """``x`` as an ``Array``: itself, or a copy on ``device`` (by default the default device), uncommitted.
 
@@ -90,7 +97,7 @@ def to_array(x, device=None, dtype=None, *, shared=False):
     if kind is Array:
         return x
     if dtype is None:
-        if kind is np.ndarray:
+        if kind is np.ndarray or kind in NUMPY_NUMBERS:
             aval = ShapedArray(x.shape, dtypes.narrow(x.dtype))
             return host_array(x, aval, device or default_device())
         if kind is float or kind is int or kind is bool:

@@ -21,7 +21,7 @@ from rabbet.extend.wrapping import wraps
 
 from rabbet_jit import cells, explain, stages
 from rabbet_jit.asked import Asked
-from rabbet_jit.dispatch import CONVERTED, Quick, caller, converting
+from rabbet_jit.dispatch import BY_NAME, BY_POSITION, CONVERTED, LEAVES, Quick, caller, converting
 from rabbet_jit.signature import Signature, Statics, found_by_name
 from rabbet_jit.spreading import Layouts, checked, layout_of, over_several, settle
 from rabbet_jit.tracing import arguments, leaf_aval, trace
@@ -173,21 +173,23 @@ class Jitted(Asked):
             if run is None:
                 return cells.run(self, signature)
             self.runners[signature.key([x.spec for x in leaves])] = run
-        if not self.statics and not kwargs and self.device is None:
-            self.remember(args, leaves, signature, run)
+        if not self.statics and self.device is None:
+            self.remember(args, kwargs, leaves, signature, run)
         return run(leaves)
 
-    def remember(self, args, leaves, signature, run):
+    def remember(self, args, kwargs, leaves, signature, run):
         """Enter a program under the keys that the fast path asks for."""
         if bound_axes() or not all(type(x) is Array or type(x) in CONVERTED for x in signature.leaves):
             return
         if self.layouts is not None and list(map(id, leaves)) != list(map(id, signature.leaves)):
             return
         key = (*[x.spec for x in leaves], config.traced_key())
-        if all(type(a) is Array for a in args):
+        if kwargs:
+            self.quick.setdefault((BY_NAME, tree.structure((args, kwargs))), {})[key] = run
+        elif LEAVES.issuperset(map(type, args)):
             self.quick[key] = program_entry(run)
         else:
-            self.quick.setdefault(tree.structure(args), {})[key] = run
+            self.quick.setdefault((BY_POSITION, tree.structure(args)), {})[key] = run
 
     def within(self, signature):
         """A call inside a transformation: bind the traced program as one equation."""

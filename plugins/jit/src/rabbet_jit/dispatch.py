@@ -1,7 +1,7 @@
 """The function that ``jit`` returns: its fast path finds the program by the arguments in one lookup.
 
-Anything unusual (keyword or static arguments, numbers of NumPy, a signature not seen before, a
-transformation that is running) goes to ``Jitted.slowly``.
+Anything unusual (static arguments, a signature not seen before, a transformation that is running)
+goes to ``Jitted.slowly``.
 """
 
 import functools
@@ -16,7 +16,11 @@ from rabbet.extend.functions import to_array
 
 shared_array = functools.partial(to_array, shared=True)
 # What the fast path makes arrays of, beside the arrays that it gets.
-CONVERTED = frozenset([float, int, bool, np.ndarray])
+NUMPY_NUMBERS = [np.dtype(name).type for name in "?bhilBHILefd"]
+CONVERTED = frozenset([float, int, bool, np.ndarray, *NUMPY_NUMBERS])
+LEAVES = CONVERTED | {Array}
+# How pytrees of arguments are given: the tree of ``args`` itself, or of ``(args, kwargs)``.
+BY_POSITION, BY_NAME = "by position", "by name"
 
 
 def converting(jitted):
@@ -52,24 +56,40 @@ def caller(jitted):
     def of_any(args):
         return slowly(args, {})
 
-    def of_trees(args):
-        """The fast path for pytrees of arrays, of Python's numbers and of NumPy's arrays."""
+    def in_pytrees(given, form):
+        """The program for pytrees, and the arrays to run it on; ``form`` is BY_POSITION or BY_NAME."""
+        # By the module: a function sent to another process can name that, not the registry itself.
+        leaves, treedef = trees.registry.flatten(given)
+        programs = quick[form, treedef]
         try:
-            # By the module: a function sent to another process can name that, not the registry itself.
-            leaves, treedef = trees.registry.flatten(args)
-            programs = quick[treedef]
-            try:
-                run = programs[(*[x.spec for x in leaves], settings.traced_key)]
-            except AttributeError:
-                leaves = [x if type(x) is Array or type(x) not in CONVERTED else convert(x) for x in leaves]
-                run = programs[(*[x.spec for x in leaves], settings.traced_key)]
+            return programs[(*[x.spec for x in leaves], settings.traced_key)], leaves
+        except AttributeError:
+            leaves = [x if type(x) is Array or type(x) not in CONVERTED else convert(x) for x in leaves]
+            return programs[(*[x.spec for x in leaves], settings.traced_key)], leaves
+
+    def of_others(args):
+        """The fast path for arrays, Python's numbers, NumPy's numbers and arrays, and pytrees of them."""
+        try:
+            if LEAVES.issuperset(map(type, args)):
+                # No pytree among them: then the key is that of the arrays which are made of them.
+                leaves = [x if type(x) is Array else convert(x) for x in args]
+                run = quick[(*[x.spec for x in leaves], settings.traced_key)][-1]
+            else:
+                run, leaves = in_pytrees(args, BY_POSITION)
         except Exception:  # not known; or what cannot be an argument, of which `slowly` says so
             run = None
         return slowly(args, {}) if run is None else run(leaves)
 
-    call = call_by_placements(
-        jitted.fun, quick, traced=unusual, slowly=slowly, of_others=of_any if jitted.statics else of_trees
-    )
+    def by_name(args, kwargs):
+        """The fast path for calls with keywords; without one, it is a program that is not known yet."""
+        try:
+            run, leaves = in_pytrees((args, kwargs), BY_NAME) if kwargs else (None, ())
+        except Exception:
+            run = None
+        return slowly(args, kwargs) if run is None else run(leaves)
+
+    others, keywords = (of_any, slowly) if jitted.statics else (of_others, by_name)
+    call = call_by_placements(jitted.fun, quick, traced=unusual, slowly=keywords, of_others=others)
     names = ("trace", "lower", "eval_shape", "clear_cache", "_cache_size")
     vars(call).update(jitted=jitted, **{name: getattr(jitted, name) for name in names})
     return call
