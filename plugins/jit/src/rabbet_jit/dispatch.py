@@ -7,6 +7,7 @@ goes to ``Jitted.slowly``.
 import functools
 import operator
 import weakref
+from typing import Any
 
 import numpy as np
 from rabbet import Array, config
@@ -72,7 +73,7 @@ def caller(jitted):
         try:
             if LEAVES.issuperset(map(type, args)):
                 # No pytree among them: then the key is that of the arrays which are made of them.
-                leaves = [x if type(x) is Array else convert(x) for x in args]
+                leaves: Any = [x if type(x) is Array else convert(x) for x in args]
                 run = quick[(*[x.spec for x in leaves], settings.traced_key)][-1]
             else:
                 run, leaves = in_pytrees(args, BY_POSITION)
