@@ -2,6 +2,7 @@
 
 import json
 import threading
+from types import SimpleNamespace
 
 import pytest
 from rabbet.errors import PeerLost
@@ -268,6 +269,23 @@ def test_who_runs_something_else_is_named_by_all(members):
     assert set(these[1].watch.lost(range(3))) == {2}
     these[1].watch.note(agree=None)  # it has no program to compare yet
     assert set(these[1].watch.lost(range(3))) == {0, 2}
+
+
+def test_who_hears_of_it_does_not_pass_the_blame_on(members):
+    """Process 0 finds out first. Process 2, which differs, hears it from there and says so itself: that says
+    nothing against 0 to a third one, which has the program of 0.
+    """
+    these = members(3)
+    form(these)
+    over = SimpleNamespace(devices=[SimpleNamespace(process_index=i) for i in range(3)])
+    has = {2: "it has 'f'"}
+    these[0].watch.fail("they differ", has, peers.DifferentPrograms, program=[str(over), "same"])
+    named = {}
+    for rank, digest in ((2, "other"), (1, "same")):
+        with pytest.raises(peers.DifferentPrograms, match="different programs") as caught:
+            these[rank].watch.agree(over, "f", digest)
+        named[rank] = caught.value.ranks
+    assert named == {2: (0,), 1: (2,)}
 
 
 def test_a_client_does_not_start_where_a_member_is_lost(members):

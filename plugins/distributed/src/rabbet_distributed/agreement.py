@@ -47,11 +47,17 @@ class Agreement:
                 watch.tell()
                 watch.refresh()
                 watch.raise_failure()
-                watch.check(group, f"{name!r} cannot be compiled")
+                found = watch.lost(watch.ranks_of(group))
+                if found.kind is DifferentPrograms:
+                    # Said with the program of this process: a third one is to find out whose is another.
+                    raise self.different(name, found, [key, digest])
+                if found:
+                    raise watch.fail(f"{name!r} cannot be compiled", found)
                 others = self.conflicting(missing, key, digest)
                 conflicts = conflicts + 1 if others else 0
                 if conflicts >= LOOKS:
-                    raise self.different(name, others, [key, digest])
+                    has = {rank: f"it has {other!r}" for rank, other in others.items()}
+                    raise self.different(name, has, [key, digest])
                 if time.monotonic() - started > seconds:
                     raise watch.fail(
                         f"{name!r} was to be compiled by all processes, and some did not come to that within "
@@ -63,10 +69,10 @@ class Agreement:
         self.settled.add((key, digest))
 
     def different(self, name, others, program):
-        """The error where others, names by rank, have other programs than this one."""
+        """The error where others, reasons by rank, have other programs than this one."""
         return self.watch.fail(
             f"the processes would run different programs: process {self.watch.group.rank} has {name!r}",
-            {rank: f"it has {other!r}" for rank, other in others.items()},
+            others,
             kind=DifferentPrograms,
             program=program,
             hint="  programs of one name differ in shapes, dtypes, constants or the code itself; "

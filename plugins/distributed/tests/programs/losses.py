@@ -44,7 +44,7 @@ with pytest.raises(DifferentPrograms, match="scaled") as caught:
 
     rb.jit(scaled)(x)
 # Who has another one names one of the others, or both, as they come.
-assert caught.value.ranks in ([(0,), (1,), (0, 1)] if slot == 2 else [(2,)])
+assert caught.value.ranks in ([(0,), (1,), (0, 1)] if slot == 2 else [(2,)]), caught.value
 with pytest.raises(DifferentPrograms, match="scaled"):  # nothing goes on in this group
     total(x)
 kept = [np.asarray(shard.data) for shard in x.addressable_shards]  # what is here can be read

@@ -8,8 +8,22 @@ from rabbet import tree
 from rabbet.errors import ShardingError
 
 
+class AutoLayout:
+    """What ``Layout.AUTO`` is: any order will do. It is that by rows in this version."""
+
+    def __repr__(self) -> str:
+        return "AutoLayout"
+
+    def __reduce__(self) -> str:
+        return "AUTO"  # there is one
+
+
+AUTO = AutoLayout()
+
+
 class Layout(NamedTuple):
-    """The order of an array's dimensions in memory.
+    """The order of an array's dimensions in memory. ``Layout.AUTO``, in a ``Format`` for ``jit``, leaves it
+    open; ``input_formats`` and ``output_formats`` of what was compiled say which it is.
 
     Args:
       major_to_minor: the dimensions, that with the largest steps first: ``(0, 1)`` is a matrix by rows.
@@ -27,10 +41,13 @@ class Layout(NamedTuple):
     sub_byte_element_size_in_bits: int = 0
 
 
+Layout.AUTO = AUTO  # type: ignore[attr-defined]  # a tuple's class takes no attribute in its body
+
+
 class Format:
-    """How an array lies: a ``Layout``, or None, and a ``Sharding``, or None. It may stand where a sharding is
-    asked for; programs and arrays choose their layouts themselves in this version, so one that is no
-    row-major order is refused there.
+    """How an array lies: a ``Layout``, ``Layout.AUTO`` or None, and a ``Sharding``, or None. It may stand
+    where a sharding is asked for. Arrays lie by rows in this version, so a layout of another order is refused
+    there.
 
     Example:
       >>> from rabbet.experimental.layout import Format, Layout
@@ -41,9 +58,9 @@ class Format:
 
     __slots__ = ("layout", "sharding")
 
-    def __init__(self, layout: Layout | None = None, sharding: Any = None):
-        if layout is not None and not isinstance(layout, Layout):
-            raise TypeError(f"Format takes a Layout or None, got {layout!r:.60}")
+    def __init__(self, layout: Layout | AutoLayout | None = None, sharding: Any = None):
+        if not (layout is None or isinstance(layout, Layout | AutoLayout)):
+            raise TypeError(f"Format takes a Layout, Layout.AUTO or None, got {layout!r:.60}")
         self.layout, self.sharding = layout, sharding
 
     def __sharding__(self, name: str) -> Any:
@@ -61,9 +78,11 @@ class Format:
         return f"Format(layout={self.layout}, sharding={self.sharding})"
 
 
-def check_row_major(layout: Layout | None, who: str) -> None:
+def check_row_major(layout: Layout | AutoLayout | None, who: str) -> None:
     """Refuse a layout that arrays do not have here."""
-    if layout is not None and tuple(layout.major_to_minor) != tuple(range(len(layout.major_to_minor))):
+    if layout is None or isinstance(layout, AutoLayout):
+        return
+    if tuple(layout.major_to_minor) != tuple(range(len(layout.major_to_minor))):
         raise ShardingError(
             f"{who}: arrays lie by rows in this version, got {layout}\n  to fix: leave the layout out; "
             "within a compiled program the compiler chooses the order that suits it"
@@ -85,10 +104,12 @@ def with_layout_constraint(x: Any, layouts: Any) -> Any:
       >>> with_layout_constraint(rnp.ones((2, 3)), Layout((0, 1))).shape
       (2, 3)
     """
-    is_layout = lambda node: node is None or isinstance(node, Layout)
+    is_layout = lambda node: node is None or isinstance(node, Layout | AutoLayout)
     names = ("with_layout_constraint: layouts", "x")
     given = tree.broadcast_prefix(layouts, x, is_layout, names=names)
     for leaf, layout in zip(tree.leaves(x), given, strict=True):
+        if isinstance(layout, AutoLayout):
+            raise ValueError("with_layout_constraint: Layout.AUTO constrains nothing; it is for jit")
         if layout is not None and len(layout.major_to_minor) != leaf.ndim:
             raise ValueError(
                 f"with_layout_constraint: {layout} is for {len(layout.major_to_minor)} dimensions, and the "

@@ -1,5 +1,7 @@
 """Programs over several devices: the shardings that ``jit`` was given, and those of its arguments."""
 
+from typing import Any
+
 from rabbet import Array, device_put, tree
 from rabbet.errors import ShardingError
 from rabbet.extend.backend import common_device
@@ -113,8 +115,12 @@ def _constrained(x, sharding):
 
 def layout_of(leaf):
     """The sharding over several devices that an argument of ``trace`` or ``lower`` has, or None."""
-    sharding = getattr(leaf, "sharding", None)
-    if not isinstance(sharding, Sharding) or isinstance(sharding, SingleDeviceSharding) or is_tracer(leaf):
+    if is_tracer(leaf):
+        return None
+    sharding: Any = getattr(leaf, "sharding", None)
+    if hasattr(type(sharding), "__sharding__"):  # a ShapeDtypeStruct's, which stands for one
+        sharding = sharding.__sharding__("ShapeDtypeStruct: sharding")
+    if not isinstance(sharding, Sharding) or isinstance(sharding, SingleDeviceSharding):
         return None
     return sharding
 

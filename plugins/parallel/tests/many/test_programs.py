@@ -177,6 +177,19 @@ def test_stages_tell_shardings():
     assert jit(lax.neg).lower(HOST).compile().output_shardings == rb.device_put(1.0).sharding
 
 
+def test_what_stands_for_the_sharding_of_a_shape_counts():
+    """A PartitionSpec, on the mesh that is set, and a Format; both were passed over."""
+    layout = pytest.importorskip("rabbet.experimental.layout")
+    f, spec = jit(lambda x: x * 2.0), rb.ShapeDtypeStruct((16, 8), "float32", sharding=P("x"))
+    with rb.set_mesh(MESH):
+        assert f.lower(spec).compile().input_shardings == ((on("x"),), {})
+    with pytest.raises(ShardingError, match=r"ShapeDtypeStruct: sharding is .*, and no mesh is set"):
+        f.lower(spec)
+    asked = layout.Format(layout.Layout.AUTO, on("x"))
+    compiled = f.lower(rb.ShapeDtypeStruct((16, 8), "float32", sharding=asked)).compile()
+    assert compiled.input_formats[0][0] == layout.Format(layout.Layout((0, 1)), on("x"))
+
+
 def test_donation_gives_the_memory_to_a_result_with_the_same_sharding():
     f = jit(lambda x: x + 1.0, donate_argnums=0, out_shardings=on("x", "y"))
     text = f.lower(rb.ShapeDtypeStruct((16, 8), "float32", sharding=on("x", "y"))).as_text()
