@@ -115,6 +115,7 @@ def test_what_was_deleted_cannot_be_put_anywhere():
         copy.copy,
         lambda y: rb.device_put({"a": y}),
         lambda y: rb.device_put(y, here),
+        lambda y: rb.make_array_from_single_device_arrays((3,), y.sharding, [y]),
     ):
         with pytest.raises(DeletedArrayError):
             door(x)

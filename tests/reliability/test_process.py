@@ -355,6 +355,56 @@ def test_trees_without_end_and_functions_deep_inside_each_other(child):
     assert "jitted functions were called inside each other" in out and "[2. 2. 2.]" in out
 
 
+def test_trees_whose_leaves_a_function_tells(child):
+    # What leaves `is_leaf` as an exception made jaxlib lose count of how deep it is.
+    out = child(
+        """
+        from rabbet.errors import TreeError
+        deep = 1.0
+        for _ in range(3000):
+            deep = [deep]
+        cycle = [1.0]
+        cycle.append(cycle)
+        is_none = lambda x: x is None
+        doors = (
+            lambda t: rb.tree.leaves(t, is_leaf=is_none),
+            lambda t: rb.tree_util.tree_flatten_with_path(t, is_leaf=is_none),
+            lambda t: rb.jit(lambda x: x, in_shardings=t),
+            lambda t: rb.vmap(lambda x: x, in_axes=(t,))(rnp.ones(2)),
+            lambda t: rb.device_put(1.0, t),
+        )
+        for tree, words in ((deep, "levels"), (cycle, "contains itself, at ")):
+            for n, door in enumerate(doors):
+                for _ in range(3):
+                    try:
+                        door(tree)
+                    except TreeError as error:
+                        assert words in str(error), error
+                    else:
+                        raise AssertionError(n)
+        def wrong(*node):
+            if isinstance(node[-1], float):
+                raise KeyError("mine")
+            return False
+        shallow = 1.0
+        for _ in range(100):
+            shallow = [shallow]
+        for _ in range(300):
+            for door in (rb.tree.leaves, rb.tree_util.tree_flatten_with_path):
+                try:
+                    door(shallow, is_leaf=wrong)
+                except KeyError as error:
+                    assert error.args == ("mine",)
+                else:
+                    raise AssertionError(door)
+        long = list(range(1000))
+        assert rb.tree.leaves([long, None], is_leaf=is_none) == [*long, None]
+        print(rnp.ones(3) * 2)
+        """
+    )
+    assert "[2. 2. 2.]" in out
+
+
 GARBAGE = "\udcff garbage;;=,="
 
 

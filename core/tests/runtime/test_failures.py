@@ -1,5 +1,8 @@
 """How the exceptions of callbacks travel past jaxlib, which would make text of them."""
 
+import gc
+import weakref
+
 import pytest
 from rabbet.runtime import adapter, failures
 
@@ -23,3 +26,31 @@ def test_a_result_that_is_read_later_raises_what_the_callback_raised():
     with pytest.raises(ValueError) as caught:
         failures.translated(late)
     assert caught.value is boom and boom.__context__ is None
+
+
+class TwoParts(Exception):
+    def __init__(self, what, where):
+        super().__init__(f"{what} at {where}")
+
+
+@pytest.mark.parametrize("error", [ValueError("boom"), TwoParts("boom", 3), OSError(2, "boom")], ids=repr)
+def test_what_was_told_keeps_no_frames_alive(error):
+    class Held:
+        pass
+
+    def callback(held):
+        raise error
+
+    held = Held()
+    try:
+        callback(held)
+    except Exception as caught:
+        text = f"INTERNAL: {failures.put_aside(caught)}"
+    alive, message = weakref.ref(held), str(error)
+    assert failures.original(adapter.XlaRuntimeError(text)) is error
+    again = failures.original(adapter.XlaRuntimeError(text))  # of a result that is read twice
+    assert type(again) is type(error) and str(again) == message and again.__traceback__ is None
+    del held
+    error.__traceback__ = None
+    gc.collect()
+    assert alive() is None

@@ -1,5 +1,8 @@
 """Solutions against SciPy and closed forms; derivatives against those of closed forms and differences."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 import rabbet as rb
@@ -96,3 +99,39 @@ def test_limits():
         odeint(lambda y, t: -y, 1.0, 2.0)
     with pytest.raises(TypeError, match="must return a derivative like the state"):
         odeint(lambda y, t: (y, y), 1.0, ts)
+
+
+def test_functions_are_traced_once_and_die():
+    """Neither a function nor an object whose method it is lives longer because it was solved."""
+    traced = []
+
+    class Decay:
+        def __init__(self, rate):
+            self.rate = rate
+
+        def slope(self, y, t):
+            traced.append(self)
+            return -y * self.rate
+
+    def calls(f):
+        before = len(traced)
+        odeint(f, np.float32(1), np.float32([0, 1]))
+        return len(traced) - before
+
+    decay = Decay(rnp.full(1000, 2.0)[0])
+    rate = rnp.full(1000, 2.0)[0]
+
+    def slope(y, t):
+        traced.append(slope_name)
+        return -y * rate
+
+    slope_name = "slope"
+    assert calls(decay.slope) and not calls(decay.slope)
+    assert calls(slope) and not calls(slope)
+    other = Decay(decay.rate * 2)
+    assert odeint(other.slope, 1.0, np.float32([0, 1]))[1] < odeint(decay.slope, 1.0, np.float32([0, 1]))[1]
+    alive = weakref.ref(decay), weakref.ref(slope)
+    traced.clear()
+    del decay, slope
+    gc.collect()
+    assert [reference() for reference in alive] == [None, None]

@@ -4,6 +4,7 @@ What a callback raises is put aside under a number. The number is part of the te
 program was started or its result is read, and there the exception is raised again as the object that it was.
 """
 
+import copy
 import itertools
 import re
 import threading
@@ -41,8 +42,24 @@ def original(error):
     found = _mark.search(str(error))
     if found is None:
         return None
+    number = int(found[1])
     with _lock:
-        return _waiting.get(int(found[1]))
+        error = _waiting.get(number)
+        if error is not None:
+            _waiting[number] = _bare(error)
+    return error
+
+
+def _bare(error):
+    """An equal exception for whoever reads the same result later. The one that was raised has a traceback,
+    with whatever the frames of the callback and of its callers hold: that is not kept alive from here.
+    """
+    try:
+        return copy.copy(error)
+    except Exception:  # a class whose arguments are others than those that it was made of
+        bare = Exception.__new__(type(error), *error.args)
+        bare.__dict__.update(error.__dict__)
+        return bare
 
 
 def translated(function, *args):

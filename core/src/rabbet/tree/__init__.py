@@ -21,7 +21,7 @@ from jaxlib._jax import pytree as cpp
 
 from rabbet.errors import TreeError
 from rabbet.messages import tracebacks, tree_nodes
-from rabbet.tree.problems import depth_problem, difference
+from rabbet.tree.problems import depth_problem, difference, watched
 from rabbet.tree.registering import (
     one_level, register_dataclass_node, register_node, registry, static,
 )  # fmt: skip
@@ -62,13 +62,17 @@ def flatten(tree: Any, is_leaf: _IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
       >>> leaves, structure
       ([1, 2, 3], PyTreeDef({'a': *, 'b': (*, *)}))
     """
+    watching, wrong = (None, None) if is_leaf is None else watched(tree, is_leaf)
     try:
-        return registry.flatten(tree, is_leaf)
+        found = registry.flatten(tree, watching)
+        if not wrong:
+            return found
+        problem = None
     except (RecursionError, SystemError):  # jaxlib says SystemError for a RecursionError inside
         problem = depth_problem(tree, is_leaf)
         if problem is None:
             raise
-    raise TreeError(problem)
+    raise wrong[0] if wrong else TreeError(problem)
 
 
 _flatten = flatten
@@ -106,14 +110,15 @@ def flatten_with_path(
       >>> [(rb.tree_util.keystr(path), leaf) for path, leaf in tree.flatten_with_path({"a": [1, 2]})[0]]
       [("['a'][0]", 1), ("['a'][1]", 2)]
     """
-    leaf = is_leaf
-    if is_leaf is not None and not is_leaf_takes_path:
-        leaf = lambda path, node: is_leaf(node)
+    watching, wrong = (None, None) if is_leaf is None else watched(tree, is_leaf, is_leaf_takes_path)
     try:
-        return registry.flatten_with_path(tree, leaf)
+        found = registry.flatten_with_path(tree, watching)
     except (RecursionError, SystemError):
         flatten(tree, None if is_leaf_takes_path else is_leaf)  # says what is wrong, if it is the depth
         raise
+    if wrong:
+        raise wrong[0]
+    return found
 
 
 def leaves_with_path(

@@ -6,6 +6,7 @@ import operator
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+from rabbet.errors import TreeError
 from rabbet.messages import tree_nodes
 from rabbet.tree.registering import one_level
 
@@ -13,6 +14,8 @@ IsLeaf: TypeAlias = Callable[..., bool] | None
 
 # What Python can go down, whatever the limit of the process is.
 MOST_LEVELS = 400
+# Nodes that are asked about before anybody looks how deep a tree is: at most so many lie above the last one.
+SAFE_NODES = 300
 
 
 def depth_problem(tree: Any, is_leaf: IsLeaf = None) -> str | None:
@@ -46,6 +49,36 @@ def depth_problem(tree: Any, is_leaf: IsLeaf = None) -> str | None:
     )
 
 
+def watched(
+    tree: Any, is_leaf: Callable[..., bool], takes_path: bool = False
+) -> tuple[Callable[..., bool], list[BaseException]]:
+    """``is_leaf`` for jaxlib, and a list for the first thing that went wrong, to be raised afterwards.
+
+    An exception that leaves ``is_leaf`` makes jaxlib lose count of how deep it is, until Python believes that
+    it can go no deeper at all and the process ends; Python's own, of a tree that is too deep, does that at
+    once. So none leaves it: the rest of the tree is a leaf then.
+    """
+    wrong: list[BaseException] = []
+    asked = 0
+
+    def watching(*place: Any) -> bool:
+        nonlocal asked
+        if wrong:
+            return True
+        try:
+            asked += 1
+            if len(place[0]) == MOST_LEVELS if len(place) == 2 else asked == SAFE_NODES:
+                problem = depth_problem(tree, None if takes_path else is_leaf)
+                if problem is not None:
+                    raise TreeError(problem)
+            return bool(is_leaf(*(place if takes_path else place[-1:])))
+        except BaseException as error:
+            wrong.append(error)
+            return True
+
+    return watching, wrong
+
+
 def _path(way: Any) -> list[Any]:
     keys = []
     while way is not None:
@@ -76,4 +109,4 @@ def difference(prefix: Any, full: Any, is_leaf: IsLeaf = None, path: tuple[Any, 
     return None
 
 
-__all__ = ["depth_problem", "difference"]
+__all__ = ["depth_problem", "difference", "watched"]

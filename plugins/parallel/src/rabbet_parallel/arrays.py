@@ -96,6 +96,7 @@ def make_array_from_single_device_arrays(shape, sharding, arrays, *, dtype=None)
     ordered = [by_device[d] for d in here]
     aval = ShapedArray(tuple(shape), next(iter(kinds)))
     if sharding.num_devices == 1:
+        ordered[0].is_ready()  # an error where it was deleted
         if ordered[0].shape != aval.shape:
             raise ValueError(f"the part must have shape {aval.shape}, got {ordered[0].shape}")
         return ordered[0]

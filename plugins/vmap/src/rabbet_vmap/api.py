@@ -16,7 +16,7 @@ from rabbet.extend.functions import (
 from rabbet.extend.primitive import Batched
 from rabbet.extend.transform import payload_of, run_traced, typeof
 from rabbet.extend.wrapping import wraps
-from rabbet.tree import broadcast_prefix, keystr, leaf_path
+from rabbet.tree import broadcast_prefix, keystr, leaf_path, structure
 
 from rabbet_vmap.interpreter import Vmap
 
@@ -157,6 +157,7 @@ def _axes_of_arguments(fun, in_axes, args, kwargs, leaves, treedef):
             f"with {len(args)} positional arguments"
         )
     if not isinstance(in_axes, (int, tuple, type(None))):
+        structure(in_axes)  # which says so where it is too deep to be shown
         raise TypeError(
             f"vmap of {describe_function(fun)}: in_axes must be an int, None, or a tuple with an entry per "
             f"argument, got {in_axes!r}"
@@ -164,6 +165,7 @@ def _axes_of_arguments(fun, in_axes, args, kwargs, leaves, treedef):
     try:
         axes = broadcast_prefix((in_axes, 0), (args, kwargs), is_leaf=_is_none)
     except ValueError as error:
+        structure(in_axes)
         raise ValueError(
             f"vmap of {describe_function(fun)}: in_axes {in_axes} does not fit the structure of the "
             f"arguments. {error}"

@@ -8,7 +8,9 @@ others, Neural Ordinary Differential Equations, 2018).
 
 import functools
 import math
+import weakref
 from collections.abc import Callable, Hashable
+from types import MethodType
 from typing import Any
 
 import rabbet as rb
@@ -18,6 +20,7 @@ from rabbet.experimental.ode.solver import Tolerances, solve
 from rabbet.extend.functions import describe_function, is_evaluating, named_like
 from rabbet.extend.passes import stage
 from rabbet.extend.transform import typeof
+from rabbet.extend.wrapping import under_name
 from rabbet.flatten_util import ravel_pytree
 
 
@@ -67,14 +70,42 @@ def odeint(
     return solution(func, limits, y0, t, *args)
 
 
-@functools.lru_cache(maxsize=64)
+MOST_PROGRAMS = 16  # of one function, by its tolerances, or of one object, by its methods too
+_programs: Any = weakref.WeakKeyDictionary()
+
+
 def compiled(func, limits):
-    """``solution`` as one program, kept for the next call with this function."""
-    return rb.jit(named_like(functools.partial(solution, func, limits), func))
+    """``solution`` as one program, kept for the next call as long as the function lives, or the object whose
+    method it is: neither it nor what it captured is kept alive from here.
+    """
+    bound = type(func) is MethodType
+    method: Any
+    owner, method = (func.__self__, func.__func__) if bound else (func, None)
+    try:
+        programs, alive = _programs.setdefault(owner, {}), weakref.ref(owner)
+    except TypeError:  # what cannot be hashed or referred to weakly
+        return functools.partial(solution, func, limits)
+
+    def function():
+        return MethodType(method, alive()) if bound else alive()
+
+    def later(y, t, *args):  # what derivatives of the program refer to
+        return function()(y, t, *args)
+
+    def solved(y0, t, *args):
+        return solution(function(), limits, y0, t, *args, later=later)
+
+    found = programs.get((method, limits))
+    if found is None:
+        if len(programs) >= MOST_PROGRAMS:
+            programs.clear()
+        name = getattr(func, "__name__", type(func).__name__)
+        found = programs[method, limits] = rb.jit(under_name(solved, name))
+    return found
 
 
-def solution(func, limits, y0, t, *args):
-    """What ``odeint`` returns; see there."""
+def solution(func, limits, y0, t, *args, later=None):
+    """What ``odeint`` returns; see there. ``later`` is kept in place of ``func``, if it is given."""
     for leaf in tree.leaves(y0):
         if dtypes.kind(typeof(leaf).dtype) not in "fciub":
             raise TypeError(f"odeint: y0 must hold numbers, got {typeof(leaf).str_short()}")
@@ -85,7 +116,7 @@ def solution(func, limits, y0, t, *args):
         raise TypeError(f"odeint: t must be a vector of real times, got {ts.aval.str_short()}")
     ts = ts.astype(real)
     check_derivative(func, unravel(flat), ts[0], args)
-    converted, captured = rb.closure_convert(func, unravel(flat), ts[0], *args)
+    converted, captured = rb.closure_convert(later or func, unravel(flat), ts[0], *args)
     return in_rows(_solved(converted, unravel, limits, flat, ts, (args, tuple(captured))), unravel(flat))
 
 
