@@ -5,11 +5,10 @@ import rabbet as rb
 import rabbet.numpy as rnp
 from rabbet_jax import overlay
 from rabbet_jax.overlay._src import distributed
+from rabbet_jax.overlay._src.state import types
 
 
 def test_the_type_of_a_reference():
-    types = pytest.importorskip("rabbet_jax.overlay._src.state.types")
-    pytest.importorskip("rabbet.ref")
     ref = rb.new_ref(rnp.zeros(3))
     seen = []
     rb.jit(lambda r: seen.append(overlay.typeof(r)))(ref)

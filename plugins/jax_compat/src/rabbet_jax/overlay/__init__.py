@@ -63,7 +63,7 @@ local_device_count = _in_jaxs_words(rb.local_device_count)
 @wraps(rb.typeof)
 def typeof(x):
     """Of a reference its own type, by which libraries know one; Rabbet refuses, as its value was meant."""
-    if isinstance(x, Cell) and hasattr(rb, "ref"):
+    if isinstance(x, Cell):
         return x if isinstance(x, rb.ref.AbstractRef) else rb.ref.AbstractRef(x.type)
     return rb.typeof(x)
 

@@ -2,7 +2,6 @@
 
 import rabbet as rb
 
-ABSENT = "AbstractRef"  # without the package rabbet-ref
+AbstractRef = rb.ref.AbstractRef
 
-if hasattr(rb, "ref"):
-    AbstractRef = rb.ref.AbstractRef
+__all__ = ["AbstractRef"]
